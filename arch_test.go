@@ -1,0 +1,128 @@
+package parley_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "parley/"
+
+// floors lists what each room may import of the house. A room's own folders,
+// its drivers, may import what the room may, and the room itself.
+var floors = map[string]string{
+	"chat":      "",
+	"llm":       "",
+	"store":     "",
+	"workspace": "",
+	"channels":  "chat store workspace",
+	"tools":     "chat llm store workspace",
+	"memory":    "chat llm store workspace",
+	"scheduler": "chat store",
+	"agent":     "chat llm memory store tools workspace",
+	"web":       "chat channels llm memory scheduler store tools workspace",
+	"cmd":       "agent channels chat llm memory scheduler store tools web workspace",
+}
+
+// ground names the rooms that import the standard library only.
+var ground = []string{"chat", "llm", "store", "workspace"}
+
+// homes names the one folder of each third-party library.
+var homes = map[string]string{
+	"github.com/go-telegram/bot":        "channels/telegram",
+	"github.com/yuin/goldmark":          "channels/markdown",
+	"github.com/peterh/liner":           "channels/console",
+	"github.com/sashabaranov/go-openai": "llm/openai",
+	"go.etcd.io/bbolt":                  "store/bolt",
+	"github.com/google/jsonschema-go":   "tools",
+	"github.com/spf13/cobra":            "cmd/gateway",
+	"github.com/tailscale/hujson":       "cmd/gateway",
+	"github.com/fsnotify/fsnotify":      "cmd/gateway",
+}
+
+// anywhere lists the small helpers that need no home.
+var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/"}
+
+// shared are folders that a room's drivers may import although they are not the room itself.
+var shared = map[string]string{"channels": "channels/markdown"}
+
+type pkg struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ps []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p pkg
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// TestFloors checks that arrows between rooms point down, and that drivers do
+// not import each other.
+func TestFloors(t *testing.T) {
+	for _, p := range packages(t) {
+		path, inside := strings.CutPrefix(p.ImportPath, module)
+		if !inside {
+			continue
+		}
+		room, _, driver := strings.Cut(path, "/")
+		may, known := floors[room]
+		if !known {
+			t.Errorf("%s: no room named %s in floors", path, room)
+		}
+		for _, imp := range p.Imports {
+			dep, ours := strings.CutPrefix(imp, module)
+			switch {
+			case !ours, room == "cmd", slices.Contains(strings.Fields(may), dep):
+			case driver && (dep == room || dep == shared[room]):
+			case strings.HasSuffix(path, "test"): // a fake or a conformance test may use what it tests with
+			default:
+				t.Errorf("%s must not import %s", path, dep)
+			}
+		}
+	}
+}
+
+// TestLibraries checks that the ground floor imports the standard library only,
+// and that every third-party library lives in one folder.
+func TestLibraries(t *testing.T) {
+	for _, p := range packages(t) {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		for _, imp := range p.Imports {
+			first, _, _ := strings.Cut(imp, "/")
+			if !strings.Contains(first, ".") || strings.HasSuffix(path, "test") {
+				continue
+			}
+			if slices.Contains(ground, path) {
+				t.Errorf("%s is on the ground floor and must not import %s", path, imp)
+			}
+			if slices.ContainsFunc(anywhere, func(a string) bool { return strings.HasPrefix(imp, a) }) {
+				continue
+			}
+			home, ok := "", false
+			for lib, h := range homes {
+				if imp == lib || strings.HasPrefix(imp, lib+"/") {
+					home, ok = h, true
+				}
+			}
+			if !ok {
+				t.Errorf("%s imports %s, which has no home in arch_test.go", path, imp)
+			} else if path != home {
+				t.Errorf("%s imports %s, whose home is %s", path, imp, home)
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// Package channels connects chat networks to the house: the contract of a
+// channel, who may talk, and the Hub, by which everything said leaves.
+package channels
+
+import (
+	"context"
+	"time"
+
+	"parley/chat"
+)
+
+// A Channel carries messages between one chat network and the house.
+type Channel interface {
+	// Run receives until ctx ends, and returns only when everything it
+	// started has ended. It acknowledges a message to the network only after
+	// deliver returned nil. It mends lost connections itself; an error means
+	// it cannot go on, as when a token is wrong.
+	Run(ctx context.Context, deliver chat.Deliver) error
+	// Send says r in one attempt. It may be called by many goroutines, before
+	// Run and after. An error that is not an *Error is worth another try.
+	Send(ctx context.Context, r chat.Reply) (Receipt, error)
+}
+
+// A Receipt is the network's own name for what was sent, opaque to others.
+type Receipt string
+
+// An Error is a reply that a network did not take.
+type Error struct {
+	Permanent bool          // another try cannot help: the chat is gone, the bot is blocked
+	After     time.Duration // the network asks to wait this long; 0 when it does not say
+	Err       error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// The powers below are optional, as http.Flusher is.
+
+// A Splitter is a Channel whose messages have a limit.
+type Splitter interface {
+	// Split returns the messages that r has to be sent as, each Native, none
+	// over the limit. The same r gives the same parts.
+	Split(r chat.Reply) []chat.Reply
+}
+
+// An Editor is a Channel that can change what it sent. Replies stream by it.
+type Editor interface {
+	// Edit makes the message of rc say r. A message that says so already is no error.
+	Edit(ctx context.Context, rc Receipt, r chat.Reply) error
+	// EditEvery is the least time between two edits at to.
+	EditEvery(to chat.Address) time.Duration
+}
+
+// A Typer is a Channel that can show that the agent is busy.
+type Typer interface {
+	// Typing shows it for a few seconds.
+	Typing(ctx context.Context, at chat.Address) error
+}
+
+// A Commander is a Channel that offers commands by a menu of its own.
+type Commander interface {
+	SetCommands(ctx context.Context, cs []Command) error
+}
+
+// A Command is one the house understands, such as {"new", "begin a new conversation"}.
+type Command struct{ Name, Help string }
+
+// A Streamer is a Channel that shows a reply in the making by a way of its
+// own, such as a terminal; it is used instead of Editor.
+type Streamer interface {
+	// Stream shows r, the whole text so far. It must not block for long.
+	Stream(r chat.Reply)
+}

@@ -1,0 +1,122 @@
+// Package chat is the vocabulary of the house: who speaks, where, and what was said.
+// Every other package speaks it; it imports only the standard library.
+package chat
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// An Address is a place where people talk: one chat, or one thread of it, on one channel.
+type Address struct {
+	Channel string `json:"channel"`          // name of the channel in config.json, such as "telegram"
+	Chat    string `json:"chat"`             // opaque to everyone but that channel
+	Thread  string `json:"thread,omitempty"` // empty outside threads
+}
+
+// Session names the conversation held at a, such as "telegram:42" or "telegram:-100/7".
+func (a Address) Session() SessionID {
+	id := a.Channel + ":" + a.Chat
+	if a.Thread != "" {
+		id += "/" + a.Thread
+	}
+	return SessionID(id)
+}
+
+// A SessionID names one conversation and its history.
+type SessionID string
+
+// A Message is something said to the agent, by a person, a clock or another agent.
+type Message struct {
+	ID      string    `json:"id"`                // as the platform names it: unique within At's chat and Account
+	Account string    `json:"account,omitempty"` // which of our accounts heard it, such as the bot's id
+	At      Address   `json:"at"`
+	From    Sender    `json:"from"`
+	Group   bool      `json:"group,omitempty"` // others read along
+	Text    string    `json:"text,omitempty"`
+	Quote   *Quote    `json:"quote,omitempty"`
+	Edits   string    `json:"edits,omitempty"` // ID of the earlier message that this one corrects
+	Files   []File    `json:"files,omitempty"`
+	Time    time.Time `json:"time"` // when it was said
+	Origin  Origin    `json:"origin,omitempty"`
+}
+
+// Key tells m from every other message that ever comes in. A message whose
+// key was delivered in the last 48 hours is dropped (P2).
+func (m Message) Key() string {
+	return strings.Join([]string{m.At.Channel, m.Account, m.At.Chat, m.ID}, "/")
+}
+
+// Reply returns an empty reply to m. Its ID follows from m's, so that an
+// answer given twice is sent once.
+func (m Message) Reply() Reply {
+	return Reply{ID: "re:" + m.Key(), To: m.At, Quote: m.ID, Group: m.Group}
+}
+
+// A Sender is whoever said a Message.
+type Sender struct {
+	ID   string `json:"id"`             // never changes and is never given to another person
+	Name string `json:"name,omitempty"` // what they call themselves today: for show only
+	Role Role   `json:"role,omitempty"`
+}
+
+// A Role is what a Sender may do.
+type Role string
+
+// The roles, from least to most.
+const (
+	Stranger Role = ""
+	User     Role = "user"  // may talk
+	Owner    Role = "owner" // may also approve and administer
+)
+
+// A Quote is the earlier message that a Message refers to.
+type Quote struct {
+	ID   string `json:"id"`
+	From string `json:"from,omitempty"` // display name; "you" for the agent
+	Text string `json:"text,omitempty"`
+}
+
+// An Origin says what woke the agent.
+type Origin string
+
+// The things that wake the agent.
+const (
+	FromPerson   Origin = ""
+	FromSchedule Origin = "schedule"
+	FromSubagent Origin = "subagent"
+)
+
+// A Reply is something the agent says.
+type Reply struct {
+	ID     string  `json:"id"` // a reply whose ID was sent in the last 48 hours is dropped
+	To     Address `json:"to"`
+	Quote  string  `json:"quote,omitempty"`  // ID of the message answered, if any
+	Group  bool    `json:"group,omitempty"`  // others read along: the answer quotes what it answers
+	Text   string  `json:"text"`             // Markdown
+	Native bool    `json:"native,omitempty"` // Text is in the channel's own markup, as its Split made it
+	Files  []File  `json:"files,omitempty"`
+}
+
+// A File travels with a Message or a Reply. Its bytes stay in the workspace.
+type File struct {
+	Path string `json:"path"`           // within the workspace
+	Type string `json:"type,omitempty"` // MIME type
+}
+
+// Deliver hands a message to the house. It returns nil once the message cannot be lost.
+type Deliver func(context.Context, Message) error
+
+// Send hands a reply to the channel it is addressed to. It returns nil once the reply cannot be lost.
+type Send func(context.Context, Reply) error
+
+// A Live is the view of a reply that is still being made: a typing sign, and
+// the text so far where the channel can show it. It is best effort.
+type Live interface {
+	// Show replaces the text shown. It never blocks.
+	Show(text string)
+	// Close ends the view and returns when nothing more is on its way to the
+	// channel. What was shown stays, for the final reply to take its place.
+	Close()
+}

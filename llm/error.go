@@ -1,0 +1,50 @@
+package llm
+
+import (
+	"fmt"
+	"time"
+)
+
+// An Error is a request that a model did not answer.
+type Error struct {
+	Kind   Kind
+	Status int           // HTTP status, 0 when there was none
+	After  time.Duration // how long the provider asks to wait before another try, 0 when it does not say
+	Err    error         // what happened, secrets left out
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("model %s (%d): %v", e.Kind, e.Status, e.Err)
+	}
+	return fmt.Sprintf("model %s: %v", e.Kind, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Temporary says whether the same request may be answered later (P11).
+func (e *Error) Temporary() bool {
+	switch e.Kind {
+	case Auth, Quota, BadRequest, TooLong:
+		return false
+	}
+	return true
+}
+
+// A Kind is the sort of an Error, in words an operator understands.
+type Kind string
+
+// The kinds.
+const (
+	Auth        Kind = "refused the key"      // 401, 403: nothing but a new key helps
+	Quota       Kind = "is out of credit"     // 402, or 429 that says the account is empty
+	BadRequest  Kind = "refused the request"  // 400, 404, 422
+	TooLong     Kind = "was given too much"   // 400, 413: the context window is exceeded
+	RateLimited Kind = "is rate limited"      // 429
+	Overloaded  Kind = "is overloaded"        // 408, 409, 5xx
+	Cut         Kind = "broke off its answer" // the stream ended before the answer did
+	TimedOut    Kind = "took too long"        // idle, or in all
+	Unreachable Kind = "cannot be reached"    // no connection
+)

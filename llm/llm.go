@@ -1,0 +1,97 @@
+// Package llm is what the house asks of a language model.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// A Model answers one request. Implementations live in the folders below.
+type Model interface {
+	// Generate answers req. Unless stream is nil it is called, from one
+	// goroutine and never after Generate returned, with each piece as it
+	// arrives; the returned Message holds the whole answer all the same.
+	// A failure is an *Error, unless ctx ended: then it is ctx's error.
+	Generate(ctx context.Context, req Request, stream func(Delta)) (Message, error)
+}
+
+// ModelFunc is an adapter to use a function as a Model.
+type ModelFunc func(context.Context, Request, func(Delta)) (Message, error)
+
+// Generate calls f.
+func (f ModelFunc) Generate(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
+	return f(ctx, req, stream)
+}
+
+// A Request is one round: instructions, what was said so far, and the tools on offer.
+type Request struct {
+	System   string
+	Messages []Message
+	Tools    []ToolSpec
+}
+
+// A Delta is a piece of an answer on its way.
+type Delta struct {
+	Text      string
+	Reasoning string
+	Reset     bool // forget the pieces so far: the answer begins anew, as after a broken stream
+}
+
+// A Message is one entry of a conversation.
+type Message struct {
+	Role      Role       `json:"role"`
+	Text      string     `json:"text,omitempty"`
+	Reasoning string     `json:"reasoning,omitempty"` // of an assistant; never part of Text
+	Calls     []ToolCall `json:"calls,omitempty"`     // of an assistant
+	Call      string     `json:"call,omitempty"`      // of a tool: the ID of the ToolCall it answers
+	Name      string     `json:"name,omitempty"`      // of a tool: the tool's name
+	Finish    Finish     `json:"finish,omitempty"`    // of an assistant
+	Model     string     `json:"model,omitempty"`     // of an assistant: the name in config.json of who answered
+	Usage     Usage      `json:"usage,omitzero"`      // of an assistant
+}
+
+// A Role says whose Message it is.
+type Role string
+
+// The roles.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	ToolRole  Role = "tool"
+)
+
+// A Finish says why an answer ended.
+type Finish string
+
+// The reasons. With Length, neither the text nor the arguments of a call are whole.
+const (
+	Stopped  Finish = "stop"
+	CallsFor Finish = "calls"
+	Length   Finish = "length"
+	Filtered Finish = "filtered"
+)
+
+// A ToolSpec is what the model is told about a tool.
+type ToolSpec struct {
+	Name, Description string
+	Schema            json.RawMessage // JSON Schema of an object
+}
+
+// A ToolCall is what the model asks of a tool.
+type ToolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Args string `json:"args"` // JSON as the model wrote it, which may be broken
+}
+
+// Usage counts tokens.
+type Usage struct {
+	In     int `json:"in"`               // of the request, Cached included
+	Out    int `json:"out"`              // of the answer, reasoning included
+	Cached int `json:"cached,omitempty"` // of In: read from the provider's prompt cache
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{In: u.In + v.In, Out: u.Out + v.Out, Cached: u.Cached + v.Cached}
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"sync"
+)
+
+// Work pulls the work of q and calls do for each key that has some: one
+// goroutine per key, which exists only while there is something to do, so that
+// the work of a key is done in order and no key waits for another.
+//
+// do is given a take, which returns the work of its key that has come in since,
+// or nil. It must take at least once; what it took is its own, to end with Done
+// or Later. Work returns when ctx has ended, or q has failed, and every do has returned.
+func Work(ctx context.Context, q Queue, key func(Item) string, do func(ctx context.Context, key string, take func() []Item)) error {
+	w := worker{waiting: map[string][]Item{}}
+	defer w.live.Wait()
+	for {
+		item, err := q.Pull(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		k := key(item)
+		if w.put(k, item) {
+			w.live.Go(func() {
+				for w.busy(k) && ctx.Err() == nil {
+					do(ctx, k, func() []Item { return w.take(k) })
+				}
+			})
+		}
+	}
+}
+
+// A worker holds the work that was pulled and not yet taken. A key is present
+// while its goroutine lives.
+type worker struct {
+	live    sync.WaitGroup
+	mu      sync.Mutex
+	waiting map[string][]Item
+}
+
+// put adds item and says whether key needs a goroutine.
+func (w *worker) put(key string, item Item) (idle bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	items, live := w.waiting[key]
+	w.waiting[key] = append(items, item)
+	return !live
+}
+
+func (w *worker) take(key string) []Item {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	items := w.waiting[key]
+	w.waiting[key] = nil
+	return items
+}
+
+// busy says whether key has work, and lets its goroutine go when it has none.
+func (w *worker) busy(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.waiting[key]) > 0 {
+		return true
+	}
+	delete(w.waiting, key)
+	return false
+}

@@ -1,0 +1,94 @@
+// Package tools holds what the agent can do, and the pipeline every call passes.
+package tools
+
+import (
+	"context"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/workspace"
+)
+
+// A Tool is one thing the agent can do: what the model is told of it, and how it is done.
+type Tool struct {
+	llm.ToolSpec
+	Hints
+	Run     func(context.Context, Call) (Result, error)
+	Aliases map[string]string // argument names that models get wrong -> the right one
+}
+
+// Hints tell the pipeline how to treat a Tool. The zero value is the careful one.
+type Hints struct {
+	Category  string        // "" means "general" (A-001)
+	ReadOnly  bool          // changes nothing: may run beside other read-only calls (D-002)
+	Exclusive bool          // read-only, and yet must run alone (D-002)
+	Dangerous bool          // asks an owner first
+	Timeout   time.Duration // 0 means DefaultTimeout
+	MaxText   int           // characters of Result.Text; 0 means DefaultMaxText
+}
+
+// Defaults for the Hints a Tool leaves zero.
+const (
+	DefaultTimeout = time.Minute
+	MaxTimeout     = 10 * time.Minute
+	DefaultMaxText = 16_000
+)
+
+// Parallel says whether calls of t may run beside other such calls (D-002).
+func (t Tool) Parallel() bool { return t.ReadOnly && !t.Exclusive }
+
+// A Scope is where, for whom and with what a Call runs.
+type Scope struct {
+	Session   chat.SessionID
+	At        chat.Address // where to speak
+	From      chat.Sender  // who asked
+	Group     bool         // others read along at At
+	Workspace *workspace.Workspace
+	Model     string // name in config.json
+	Depth     int    // how many agents up to the person: 0 is the one they talk to
+	Turn      string // names the turn; with the call's ID it names the call for good
+}
+
+// A Call is one use of a Tool.
+type Call struct {
+	llm.ToolCall
+	Scope
+	Input map[string]any // Args, parsed, mended and validated by the pipeline
+}
+
+// Key names the call among all calls there ever are.
+func (c Call) Key() string { return c.Turn + "#" + c.ID }
+
+// A Result is what a Tool gives back. An error of Run becomes a Result with
+// Failed set: the model reads it and tries something else.
+type Result struct {
+	Text   string      // for the model
+	Data   any         `json:",omitempty"` // structured, where the tool's answer is JSON
+	Files  []chat.File `json:",omitempty"`
+	Failed bool        `json:",omitempty"`
+	Code   string      `json:",omitempty"` // of a failure: CodeNotFound …
+}
+
+// Codes of failures.
+const (
+	CodeNotFound = "TOOL_NOT_FOUND"
+	CodeInvalid  = "TOOL_VALIDATION_ERROR"
+	CodeTimeout  = "TOOL_TIMEOUT"
+	CodeDenied   = "TOOL_DENIED"
+	CodeError    = "TOOL_ERROR"
+)
+
+// Middleware returns a Tool that does something before or after t.Run.
+type Middleware func(t Tool) Tool
+
+// A Source offers tools that come and go, such as those of an MCP server.
+type Source interface {
+	Tools(context.Context, Scope) ([]Tool, error)
+}
+
+// Fixed is a Source that never changes.
+type Fixed []Tool
+
+// Tools returns f.
+func (f Fixed) Tools(context.Context, Scope) ([]Tool, error) { return f, nil }
