@@ -3,6 +3,7 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"parley/chat"
@@ -16,6 +17,8 @@ type Tool struct {
 	Hints
 	Run     func(context.Context, Call) (Result, error)
 	Aliases map[string]string // argument names that models get wrong -> the right one
+
+	shape *shape // Schema, parsed when first needed
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the careful one.
@@ -25,7 +28,7 @@ type Hints struct {
 	Exclusive bool          // read-only, and yet must run alone (D-002)
 	Dangerous bool          // asks an owner first
 	Timeout   time.Duration // 0 means DefaultTimeout
-	MaxText   int           // characters of Result.Text; 0 means DefaultMaxText
+	MaxText   int           // characters of Result.Text; 0 means DefaultMaxText, -1 that the tool itself sees to it
 }
 
 // Defaults for the Hints a Tool leaves zero.
@@ -57,7 +60,8 @@ type Call struct {
 	Input map[string]any // Args, parsed, mended and validated by the pipeline
 }
 
-// Key names the call among all calls there ever are.
+// Key names the call among all calls there ever are, provided that no two
+// calls of a turn share an ID: models may repeat theirs, so the agent sees to it.
 func (c Call) Key() string { return c.Turn + "#" + c.ID }
 
 // A Result is what a Tool gives back. An error of Run becomes a Result with
@@ -72,17 +76,23 @@ type Result struct {
 
 // Codes of failures.
 const (
-	CodeNotFound = "TOOL_NOT_FOUND"
-	CodeInvalid  = "TOOL_VALIDATION_ERROR"
-	CodeTimeout  = "TOOL_TIMEOUT"
-	CodeDenied   = "TOOL_DENIED"
-	CodeError    = "TOOL_ERROR"
+	CodeNotFound  = "TOOL_NOT_FOUND"
+	CodeInvalid   = "TOOL_VALIDATION_ERROR"
+	CodeTimeout   = "TOOL_TIMEOUT"
+	CodeDenied    = "TOOL_DENIED"
+	CodeError     = "TOOL_ERROR"
+	CodeCancelled = "TOOL_CANCELLED"
 )
 
-// Middleware returns a Tool that does something before or after t.Run.
-type Middleware func(t Tool) Tool
+// Failf returns a failure whose text is for the model: what is wrong, and
+// what to do instead. The Kit puts "Error: " before it and a hint behind.
+func Failf(code, format string, args ...any) Result {
+	return Result{Text: fmt.Sprintf(format, args...), Failed: true, Code: code}
+}
 
 // A Source offers tools that come and go, such as those of an MCP server.
+// It must not fail because it has none to offer just now: an error of Tools
+// means that no Kit can be made.
 type Source interface {
 	Tools(context.Context, Scope) ([]Tool, error)
 }

@@ -1,0 +1,118 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// parse returns the arguments that a model wrote: a JSON object, nothing at
+// all, or an object wrapped up once more (D-027); or else what to tell the
+// model. It never mends broken JSON: arguments that were cut off on their way
+// would be run as if they were whole.
+func parse(tool, args string, s *shape) (in map[string]any, problem string) {
+	v, err := decode(args)
+	for range 2 { // some models write the object as a string
+		if text, ok := v.(string); ok && err == nil {
+			v, err = decode(text)
+		}
+	}
+	if errors.Is(err, errEmpty) || err == nil && v == nil {
+		return map[string]any{}, ""
+	}
+	if err != nil {
+		return nil, fmt.Sprintf("Invalid JSON arguments for tool '%s': %v. The tool was not run. Send the call again, with one complete JSON object as its arguments.", tool, err)
+	}
+	in, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Sprintf("Invalid parameters for tool '%s': parameters must be a JSON object, got %s", tool, kind(v))
+	}
+	return unwrap(in, s), ""
+}
+
+// unwrap returns in, or the object that is all that in holds as "arguments".
+func unwrap(in map[string]any, s *shape) map[string]any {
+	inner, ok := in["arguments"]
+	if !ok || len(in) != 1 {
+		return in
+	}
+	if js := s.get(); js != nil && js.Properties["arguments"] != nil {
+		return in
+	}
+	if text, ok := inner.(string); ok {
+		inner, _ = decode(text)
+	}
+	if m, ok := inner.(map[string]any); ok {
+		return m
+	}
+	return in
+}
+
+var errEmpty = errors.New("there is no JSON value")
+
+// decode parses one JSON value. Numbers become int64 where they fit and
+// float64 elsewhere.
+func decode(text string) (any, error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	switch err := d.Decode(&v); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("the JSON ends too early")
+	case errors.Is(err, io.EOF):
+		return nil, errEmpty
+	case err != nil:
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("there is more after the JSON value")
+	}
+	return numbers(v), nil
+}
+
+// numbers replaces each json.Number within v.
+func numbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return i
+		}
+		f, _ := v.Float64() // infinite where it does not fit: Validate says so
+		return f
+	case map[string]any:
+		for k, e := range v {
+			v[k] = numbers(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = numbers(e)
+		}
+	}
+	return v
+}
+
+// kind returns the JSON Schema type of v.
+func kind(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case int64:
+		return "integer"
+	case float64:
+		if v == math.Trunc(v) && !math.IsInf(v, 0) {
+			return "integer"
+		}
+		return "number"
+	case []any:
+		return "array"
+	}
+	return "object"
+}

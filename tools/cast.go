@@ -1,0 +1,146 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Cast mends arguments that models get wrong: names by Tool.Aliases (E-002),
+// types where the schema says so (D-011, C-037), nulls that mean nothing
+// (E-037), and names with a leading "_", which are ours. What it
+// cannot mend it leaves for Validate to report (D-012).
+func Cast() Middleware {
+	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
+		if s := t.shape.get(); s != nil && s.Type == "object" { // D-013
+			c.Input = castArgs(s, t.Aliases, c.Input)
+		}
+		return t.Run(ctx, c)
+	})
+}
+
+func castArgs(s *jsonschema.Schema, aliases map[string]string, in map[string]any) map[string]any {
+	in = maps.Clone(in)
+	for _, wrong := range slices.Sorted(maps.Keys(aliases)) {
+		v, has := in[wrong]
+		_, taken := in[aliases[wrong]]
+		if has && !taken && s.Properties[wrong] == nil {
+			delete(in, wrong)
+			in[aliases[wrong]] = v
+		}
+	}
+	for name := range in {
+		if strings.HasPrefix(name, "_") && s.Properties[name] == nil {
+			delete(in, name)
+		}
+	}
+	return castObject(s, in)
+}
+
+// cast returns v as s wants it, or v itself. It never changes v in place.
+func cast(s *jsonschema.Schema, v any) any {
+	if s == nil {
+		return v
+	}
+	types := typesOf(s)
+	if len(types) == 0 || fits(types, v) {
+		return castWithin(s, v)
+	}
+	for _, want := range types {
+		if w, ok := castTo(want, v); ok {
+			return castWithin(s, w)
+		}
+	}
+	return v
+}
+
+// castWithin casts what is inside a list or an object.
+func castWithin(s *jsonschema.Schema, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return castObject(s, v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = cast(s.Items, e)
+		}
+		return out
+	}
+	return v
+}
+
+func castObject(s *jsonschema.Schema, in map[string]any) map[string]any {
+	out := make(map[string]any, len(in))
+	for name, v := range in {
+		p := s.Properties[name]
+		if p == nil {
+			p = s.AdditionalProperties
+		}
+		if v == nil && s.Properties[name] != nil && !nullable(p) {
+			continue
+		}
+		out[name] = cast(p, v)
+	}
+	return out
+}
+
+// castTo returns v as a value of a JSON Schema type.
+func castTo(want string, v any) (any, bool) {
+	text, isText := v.(string)
+	text = strings.TrimSpace(text)
+	switch want {
+	case "integer":
+		if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return int64(f), true
+		}
+		i, err := strconv.ParseInt(text, 10, 64)
+		return i, isText && err == nil
+	case "number":
+		if f, err := strconv.ParseFloat(text, 64); isText && err == nil && strings.Trim(text, "+-.0123456789eE") == "" {
+			return f, true
+		}
+	case "boolean":
+		switch strings.ToLower(text) {
+		case "true", "1", "yes":
+			return true, isText
+		case "false", "0", "no":
+			return false, isText
+		}
+	case "string":
+		if v == nil {
+			return nil, false
+		}
+		js, err := json.Marshal(v)
+		return string(js), err == nil
+	case "array", "object":
+		if w, err := decode(text); isText && err == nil && kind(w) == want {
+			return w, true
+		}
+	}
+	return nil, false
+}
+
+// typesOf returns the types that s allows; none means any.
+func typesOf(s *jsonschema.Schema) []string {
+	if s.Type != "" {
+		return []string{s.Type}
+	}
+	return s.Types
+}
+
+func nullable(s *jsonschema.Schema) bool {
+	types := typesOf(s)
+	return len(types) == 0 || slices.Contains(types, "null")
+}
+
+// fits says whether v is of one of the types. A boolean is no integer (D-018).
+func fits(types []string, v any) bool {
+	k := kind(v)
+	return slices.Contains(types, k) || k == "integer" && slices.Contains(types, "number")
+}

@@ -1,0 +1,164 @@
+package tools
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/llm"
+)
+
+// A Kit is the tools of one session, each behind the pipeline. It never
+// changes and is safe for use by several goroutines.
+type Kit struct {
+	tools map[string]Tool
+	specs []llm.ToolSpec
+	mw    []Middleware
+}
+
+// NewKit gathers what the sources offer and puts each tool behind mw, the
+// first outermost. Sources stand from the lowest layer to the highest: of two
+// tools with one name the later source's counts; within a source it is an error.
+func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware) (*Kit, error) {
+	k := &Kit{tools: map[string]Tool{}, mw: mw}
+	for _, s := range sources {
+		offered, err := s.Tools(ctx, scope)
+		if err != nil {
+			return nil, fmt.Errorf("gather tools: %w", err)
+		}
+		layer := map[string]bool{}
+		for _, t := range offered {
+			if err := t.complete(); err != nil {
+				return nil, err
+			}
+			if layer[t.Name] {
+				return nil, fmt.Errorf("gather tools: Tool %q is already registered", t.Name)
+			}
+			layer[t.Name] = true
+			k.tools[t.Name] = Chain(t.shaped(), mw...)
+		}
+	}
+	for _, t := range k.tools {
+		k.specs = append(k.specs, t.ToolSpec)
+	}
+	slices.SortFunc(k.specs, bySpec)
+	return k, nil
+}
+
+// complete says what t lacks to be a tool (D-001).
+func (t Tool) complete() error {
+	switch {
+	case t.Name == "":
+		return errors.New("tool without a name")
+	case t.Description == "":
+		return fmt.Errorf("tool %s: no description", t.Name)
+	case len(t.Schema) == 0:
+		return fmt.Errorf("tool %s: no schema", t.Name)
+	case t.Run == nil:
+		return fmt.Errorf("tool %s: nothing to run", t.Name)
+	}
+	return nil
+}
+
+// bySpec sorts by name, those of MCP servers last: the list's bytes must not
+// change, or the provider's prompt cache is lost (D-025).
+func bySpec(a, b llm.ToolSpec) int {
+	rank := func(s llm.ToolSpec) int {
+		if strings.HasPrefix(s.Name, "mcp_") {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(rank(a)-rank(b), strings.Compare(a.Name, b.Name))
+}
+
+// Specs returns what the model is told, always in the same order (D-025). The
+// copy is the caller's (D-010).
+func (k *Kit) Specs() []llm.ToolSpec {
+	specs := slices.Clone(k.specs)
+	for i := range specs {
+		specs[i].Schema = bytes.Clone(specs[i].Schema)
+	}
+	return specs
+}
+
+// Tool returns the tool called name, or the one that name must mean.
+func (k *Kit) Tool(name string) (Tool, bool) {
+	if t, ok := k.tools[name]; ok {
+		return t, true
+	}
+	meant, ok := k.repair(name)
+	return k.tools[meant], ok
+}
+
+// Call runs the tool that c names and returns what the model is to read. A
+// failure's text begins with "Error: " and ends with a hint (D-024); whether
+// a call failed says only Result.Failed (D-040). Of a call whose ctx ended
+// the result has CodeCancelled, unless the tool had done its work.
+func (k *Kit) Call(ctx context.Context, c Call) Result {
+	t, ok := k.Tool(c.Name)
+	if !ok {
+		return k.refuse(ctx, c, Failf(CodeNotFound, "%s", k.unknown(c.Name)))
+	}
+	c.Name = t.Name
+	in, problem := parse(t.Name, c.Args, t.shape)
+	if problem != "" {
+		return k.refuse(ctx, c, Failf(CodeInvalid, "%s", problem))
+	}
+	c.Input = in
+	r, err := t.Run(ctx, c)
+	return finish(ctx, r, err)
+}
+
+// refuse answers c with r. The pipeline sees it as any other call.
+func (k *Kit) refuse(ctx context.Context, c Call, r Result) Result {
+	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}, Hints: Hints{ReadOnly: true}}
+	t.Run = func(context.Context, Call) (Result, error) { return r, nil }
+	r, err := Chain(t, k.mw...).Run(ctx, c)
+	return finish(ctx, r, err)
+}
+
+const (
+	prefix = "Error: "
+	hint   = "\n\n[Analyze the error above and try a different approach.]"
+)
+
+// outcome folds err into r.
+func outcome(ctx context.Context, r Result, err error) Result {
+	if err != nil {
+		r.Text, r.Failed = err.Error(), true
+	}
+	if r.Failed && ctx.Err() != nil {
+		return cancelled(ctx)
+	}
+	if r.Failed && r.Code == "" {
+		r.Code = CodeError
+	}
+	return r
+}
+
+// finish makes the model's text of an outcome.
+func finish(ctx context.Context, r Result, err error) Result {
+	r = outcome(ctx, r, err)
+	if !r.Failed {
+		return r
+	}
+	r.Text = prefix + strings.TrimPrefix(r.Text, prefix)
+	if r.Code != CodeCancelled && !strings.HasSuffix(r.Text, hint) {
+		r.Text += hint
+	}
+	return r
+}
+
+// cancelled is the result of a call that ctx ended.
+func cancelled(ctx context.Context) Result {
+	cause := context.Cause(ctx)
+	if cause == nil || errors.Is(cause, context.Canceled) {
+		return Failf(CodeCancelled, "cancelled by the user")
+	}
+	return Failf(CodeCancelled, "cancelled: %v", cause)
+}

@@ -1,0 +1,182 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley/llm"
+)
+
+// New makes a Tool of a function whose arguments are the fields of In, a
+// struct. A field is required unless its json tag says omitempty; its
+// jsonschema tag describes it; its limit tag holds what else it must keep to,
+// in this notation:
+//
+//	limit:"min=1 max=600 default=60"    a number, or the length of a string or list
+//	limit:"enum=replace|insert|delete"  a string
+//
+// New panics when no schema can be made of In.
+func New[In any](name, description string, fn func(context.Context, Call, In) (Result, error)) Tool {
+	schema, err := schemaOf(reflect.TypeFor[In]())
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", name, err))
+	}
+	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema}}
+	t.Run = func(ctx context.Context, c Call) (Result, error) {
+		var in In
+		args, err := json.Marshal(c.Input)
+		if err == nil {
+			err = json.Unmarshal(args, &in)
+		}
+		if err != nil {
+			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %v", name, err), nil
+		}
+		return fn(ctx, c, in)
+	}
+	return t.shaped()
+}
+
+// schemaOf returns the schema of a struct, in bytes that are always the same.
+func schemaOf(t reflect.Type) (json.RawMessage, error) {
+	s, err := jsonschema.ForType(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	if s.Type != "object" {
+		return nil, fmt.Errorf("%v is no struct", t)
+	}
+	if s.Properties == nil {
+		s.Properties = map[string]*jsonschema.Schema{} // some vendors insist on it
+	}
+	if err := limit(s, t); err != nil {
+		return nil, err
+	}
+	plain(s)
+	return json.Marshal(s)
+}
+
+// plain replaces type lists such as ["null", "array"], which some vendors reject.
+func plain(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if i := slices.Index(s.Types, "null"); i >= 0 && len(s.Types) == 2 {
+		s.Type, s.Types = s.Types[1-i], nil
+	}
+	for _, p := range s.Properties {
+		plain(p)
+	}
+	plain(s.Items)
+	plain(s.AdditionalProperties)
+}
+
+// limit adds to s what the limit tags of t's fields say.
+func limit(s *jsonschema.Schema, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		if s.Items != nil {
+			s = s.Items
+		} else if s.AdditionalProperties != nil {
+			s = s.AdditionalProperties
+		}
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		p := s.Properties[name]
+		if p == nil {
+			continue
+		}
+		for _, word := range strings.Fields(f.Tag.Get("limit")) {
+			if err := limitBy(p, word); err != nil {
+				return fmt.Errorf("%s: limit %s: %w", name, word, err)
+			}
+		}
+		if err := limit(p, f.Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limitBy adds one word of a limit tag to s.
+func limitBy(s *jsonschema.Schema, word string) error {
+	key, value, _ := strings.Cut(word, "=")
+	switch key {
+	case "default":
+		s.Default = json.RawMessage(value)
+		if s.Type == "string" {
+			s.Default, _ = json.Marshal(value)
+		}
+		return nil
+	case "enum":
+		for v := range strings.SplitSeq(value, "|") {
+			s.Enum = append(s.Enum, v)
+		}
+		return nil
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	whole := int(n)
+	switch {
+	case err != nil:
+		return err
+	case key == "min" && s.Type == "string":
+		s.MinLength = &whole
+	case key == "max" && s.Type == "string":
+		s.MaxLength = &whole
+	case key == "min" && s.Items != nil:
+		s.MinItems = &whole
+	case key == "max" && s.Items != nil:
+		s.MaxItems = &whole
+	case key == "min":
+		s.Minimum = &n
+	case key == "max":
+		s.Maximum = &n
+	default:
+		return fmt.Errorf("no such limit")
+	}
+	return nil
+}
+
+// A shape is a schema, parsed when it is first needed.
+type shape struct {
+	source json.RawMessage
+	once   sync.Once
+	schema *jsonschema.Schema
+	rest   *jsonschema.Resolved // nil when it cannot be resolved
+}
+
+// shaped returns t with the shape of its schema.
+func (t Tool) shaped() Tool {
+	if t.shape == nil || !bytes.Equal(t.shape.source, t.Schema) {
+		t.shape = &shape{source: t.Schema}
+	}
+	return t
+}
+
+// get returns the parsed schema, or nil when there is none or it is broken.
+func (s *shape) get() *jsonschema.Schema {
+	if s == nil {
+		return nil
+	}
+	s.once.Do(func() {
+		var js jsonschema.Schema
+		if json.Unmarshal(s.source, &js) != nil {
+			return
+		}
+		s.schema = &js
+		s.rest, _ = js.CloneSchemas().Resolve(nil)
+	})
+	return s.schema
+}

@@ -1,0 +1,142 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Validate checks the arguments against the schema and tells the model, field
+// by field, what is wrong (D-014…D-018, D-021). The tool is then not run.
+func Validate() Middleware {
+	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
+		if wrong := t.shape.check(c.Input); len(wrong) > 0 {
+			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %s", t.Name, strings.Join(wrong, "; ")), nil
+		}
+		return t.Run(ctx, c)
+	})
+}
+
+// check returns what is wrong with in: the usual in words a model
+// understands, the rest, such as oneOf, in the library's.
+func (s *shape) check(in map[string]any) []string {
+	js := s.get()
+	if js == nil {
+		return nil
+	}
+	if js.Type != "object" {
+		return []string{fmt.Sprintf("Schema must be object type, got '%s'", strings.Join(typesOf(js), "|"))}
+	}
+	wrong := check(js, in, "")
+	if len(wrong) == 0 && s.rest != nil {
+		if err := s.rest.Validate(in); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	return wrong
+}
+
+// check returns what is wrong with v, which stands at path, such as "a.list[0]".
+func check(s *jsonschema.Schema, v any, path string) []string {
+	if s == nil {
+		return nil
+	}
+	label := path
+	if label == "" {
+		label = "parameter"
+	}
+	if types := typesOf(s); len(types) > 0 && !fits(types, v) {
+		types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" })
+		return []string{label + " should be " + strings.Join(types, " or ")}
+	}
+	var wrong []string
+	say := func(is bool, format string, args ...any) {
+		if is {
+			wrong = append(wrong, label+" "+fmt.Sprintf(format, args...))
+		}
+	}
+	say(s.Enum != nil && !slices.ContainsFunc(s.Enum, func(e any) bool { return text(e) == text(v) }), "must be one of %s", text(s.Enum))
+	switch v := v.(type) {
+	case int64:
+		checkNumber(s, float64(v), say)
+	case float64:
+		checkNumber(s, v, say)
+	case string:
+		n := utf8.RuneCountInString(v)
+		say(s.MinLength != nil && n < deref(s.MinLength), "must be at least %d chars", deref(s.MinLength))
+		say(s.MaxLength != nil && n > deref(s.MaxLength), "must be at most %d chars", deref(s.MaxLength))
+	case []any:
+		say(s.MinItems != nil && len(v) < deref(s.MinItems), "must have at least %d items", deref(s.MinItems))
+		say(s.MaxItems != nil && len(v) > deref(s.MaxItems), "must have at most %d items", deref(s.MaxItems))
+		for i, e := range v {
+			wrong = append(wrong, check(s.Items, e, fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case map[string]any:
+		wrong = append(wrong, checkObject(s, v, path)...)
+	}
+	return wrong
+}
+
+func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, format string, args ...any)) {
+	say(math.IsInf(v, 0) || math.IsNaN(v), "must be finite")
+	bound := func(limit *float64, sign string, broken func(limit float64) bool) {
+		if limit != nil {
+			say(broken(*limit), "must be %s %s", sign, strconv.FormatFloat(*limit, 'f', -1, 64))
+		}
+	}
+	bound(s.Minimum, ">=", func(l float64) bool { return v < l })
+	bound(s.Maximum, "<=", func(l float64) bool { return v > l })
+	bound(s.ExclusiveMinimum, ">", func(l float64) bool { return v <= l })
+	bound(s.ExclusiveMaximum, "<", func(l float64) bool { return v >= l })
+}
+
+func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
+	var wrong []string
+	at := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok {
+			wrong = append(wrong, at(name)+" is required")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		switch p := s.Properties[name]; {
+		case p != nil:
+			wrong = append(wrong, check(p, v[name], at(name))...)
+		case closed(s):
+			wrong = append(wrong, "unexpected parameter "+at(name))
+		case len(s.PatternProperties) == 0:
+			wrong = append(wrong, check(s.AdditionalProperties, v[name], at(name))...)
+		}
+	}
+	return wrong
+}
+
+// closed says whether s allows only the properties it names.
+func closed(s *jsonschema.Schema) bool {
+	no := s.AdditionalProperties
+	return no != nil && no.Not != nil && text(no) == "false" && len(s.PatternProperties) == 0
+}
+
+// text returns v as JSON.
+func text(v any) string {
+	js, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(js)
+}
+
+func deref(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
