@@ -1,0 +1,157 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Split cuts t into parts of at most limit, as size measures them: between
+// paragraphs if that fills half a part, else between lines, sentences or words.
+// Spans that are cut go on in the next part. Nothing but space at the cuts is
+// lost, and every part has something Visible. The size of a string must be the
+// sum of the sizes of its runes; a rune larger than limit is a part of its own.
+func (t Text) Split(limit int, size func(string) int) []Text {
+	var parts []Text
+	for at := 0; at < len(t.Plain); {
+		end := at + prefix(t.Plain[at:], limit, size)
+		if end < len(t.Plain) {
+			end = t.cut(at, end)
+		}
+		if p := t.slice(at, end); visible(p.Plain) {
+			parts = append(parts, p)
+		}
+		at = end + t.space(end)
+	}
+	return parts
+}
+
+// prefix returns how many bytes of s fit.
+func prefix(s string, limit int, size func(string) int) int {
+	total := 0
+	for i := 0; i < len(s); {
+		_, n := utf8.DecodeRuneInString(s[i:])
+		total += size(s[i : i+n])
+		if total > limit && i > 0 {
+			return i
+		}
+		i += n
+	}
+	return len(s)
+}
+
+// The places to cut, worst first.
+const (
+	nowhere = iota
+	afterWord
+	afterSentence
+	afterCode // between two lines of code
+	afterLine
+	afterParagraph
+)
+
+// cut returns where to end a part that begins at and may go on until end, which
+// is not the end of t.
+func (t Text) cut(at, end int) int {
+	var code []Span
+	for _, s := range t.Spans {
+		if s.Kind == Pre && s.Start < end && s.End > at {
+			code = append(code, s)
+		}
+	}
+	best, where := nowhere, 0
+	for i := end; i > at; i-- {
+		if i < at+(end-at)/2 && best > nowhere || best == afterParagraph {
+			break
+		}
+		if p := t.place(i, within(code, i)); p > best {
+			best, where = p, i
+		}
+	}
+	if best == nowhere || !visible(t.Plain[at:where]) {
+		return at + whole(t.Plain[at:], end-at)
+	}
+	return where
+}
+
+// place says what ends before the byte at i.
+func (t Text) place(i int, code bool) int {
+	next, _ := utf8.DecodeRuneInString(t.Plain[i:])
+	last, _ := utf8.DecodeLastRuneInString(t.Plain[:i])
+	switch {
+	case next == '\n' && code:
+		return afterCode
+	case strings.HasPrefix(t.Plain[i:], "\n\n"):
+		return afterParagraph
+	case next == '\n':
+		return afterLine
+	case unicode.IsSpace(next) && strings.ContainsRune(".!?…", last) && !code, strings.ContainsRune("。！？", last):
+		return afterSentence
+	case unicode.IsSpace(next):
+		return afterWord
+	}
+	return nowhere
+}
+
+// within reports whether i is inside one of spans.
+func within(spans []Span, i int) bool {
+	for _, s := range spans {
+		if s.Start < i && i < s.End {
+			return true
+		}
+	}
+	return false
+}
+
+// space returns the length of the space at i, where a part ended. Within code
+// the next line keeps its indent.
+func (t Text) space(i int) int {
+	rest := t.Plain[i:]
+	n := len(rest) - len(strings.TrimLeftFunc(rest, unicode.IsSpace))
+	for _, s := range t.Spans {
+		if s.Kind == Pre && s.Start < i && i < s.End {
+			return strings.LastIndexByte(rest[:n], '\n') + 1
+		}
+	}
+	return n
+}
+
+// whole returns n, or a little less, so that s is not cut within what a reader
+// sees as one character.
+func whole(s string, n int) int {
+	for i := n; i > 0 && n-i < 64; {
+		next, _ := utf8.DecodeRuneInString(s[i:])
+		last, size := utf8.DecodeLastRuneInString(s[:i])
+		if !joined(last, next) && !(flag(last) && flag(next) && flags(s[:i])%2 == 1) {
+			return i
+		}
+		i -= size
+	}
+	return n
+}
+
+// joined reports whether a and b are seen as one: accents, skin tones, families.
+func joined(a, b rune) bool {
+	const joiner = '\u200d'
+	return a == joiner || b == joiner || unicode.In(b, unicode.M) || 0x1f3fb <= b && b <= 0x1f3ff || 0xe0020 <= b && b <= 0xe007f
+}
+
+// flag reports whether r is half of a flag.
+func flag(r rune) bool { return 0x1f1e6 <= r && r <= 0x1f1ff }
+
+// flags counts the halves of flags that s ends with.
+func flags(s string) int {
+	return (len(s) - len(strings.TrimRightFunc(s, flag))) / 4
+}
+
+// slice returns t from a to b, without the space at its end.
+func (t Text) slice(a, b int) Text {
+	p := Text{Plain: strings.TrimRightFunc(t.Plain[a:b], unicode.IsSpace)}
+	b = a + len(p.Plain)
+	for _, s := range t.Spans {
+		if s.Start, s.End = max(s.Start, a)-a, min(s.End, b)-a; s.Start < s.End {
+			p.Spans = append(p.Spans, s)
+		}
+	}
+	return p
+}
