@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"parley/llm"
+	"parley/store"
+)
+
+// squeezes is how often a request that was too long is made shorter.
+const squeezes = 3
+
+// ask makes one request of the model. With last it gets no tools, so that a
+// person always gets an answer.
+func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
+	t.doing("thinking")
+	system, err := t.Memory.System(ctx, t.session.id)
+	if err != nil {
+		return llm.Message{}, err
+	}
+	req := llm.Request{System: system}
+	if !last {
+		req.Tools = t.kit.Specs()
+	}
+	fixed, ratio := fixedSize(req), t.ratios.of(t.name)
+	limit := int(float64(t.model.Window-t.model.MaxTokens)*0.95/ratio) - fixed
+	for try := 0; ; try++ {
+		t.history.fit(max(limit, 256), t.light)
+		req.Messages = t.history.request()
+		if last && len(t.history.open.said) > 0 {
+			req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: wordsLastRound})
+		}
+		answer, err := t.model.Generate(ctx, req, t.stream())
+		var e *llm.Error
+		if errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes {
+			limit = min(limit, t.history.size()) * 3 / 4
+			continue
+		}
+		if err == nil {
+			t.ratios.learn(t.name, fixed+t.history.size(), answer.Usage.In)
+			t.part = ""
+			answer.Role = llm.Assistant
+		}
+		return answer, err
+	}
+}
+
+// fixedSize returns the estimated tokens of what no fitting makes shorter.
+func fixedSize(req llm.Request) int {
+	n := len(req.System)
+	for _, s := range req.Tools {
+		n += len(s.Name) + len(s.Description) + len(s.Schema)
+	}
+	return n / 4
+}
+
+// light says whether old results of a tool are shortened first (D-045): those
+// it could get again, and those of programs.
+func (t *turn) light(tool string) bool {
+	if tool == "exec" || tool == "execute_python" {
+		return true
+	}
+	known, ok := t.kit.Tool(tool)
+	return ok && known.ReadOnly
+}
+
+// stream returns a function that shows an answer while it comes in.
+func (t *turn) stream() func(llm.Delta) {
+	t.part = ""
+	said := t.history.open.said
+	before := t.history.open.text()
+	if before != "" && said[len(said)-1].Finish != llm.Length {
+		before += "\n\n"
+	}
+	var b strings.Builder
+	return func(d llm.Delta) {
+		if d.Reset {
+			b.Reset()
+		}
+		if b.WriteString(d.Text); d.Text == "" {
+			return
+		}
+		t.part = b.String()
+		t.live.Show(before + t.part)
+	}
+}
+
+// spent returns the tokens that the answers in log took, by model.
+func spent(ctx context.Context, log store.Log) (map[string]llm.Usage, error) {
+	by := map[string]llm.Usage{}
+	for rec, err := range log.Since(ctx, 0) {
+		var r record
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+		case err != nil:
+			return nil, err
+		case json.Unmarshal(rec.Body, &r) == nil && r.Said != nil && r.Said.Role == llm.Assistant:
+			by[r.Said.Model] = by[r.Said.Model].Add(r.Said.Usage)
+		}
+	}
+	return by, nil
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// A Command is something the Pool does itself, without a model.
+type Command struct{ Name, Help string }
+
+// Commands returns the commands in the order people are shown them.
+func Commands() []Command {
+	return []Command{
+		{"new", "begin a new conversation"},
+		{"stop", "stop the answer under way"},
+		{"retry", "answer the last message again"},
+		{"status", "what I am doing"},
+		{"model", "show or choose the model"},
+		{"usage", "tokens used in this conversation"},
+		{"help", "what you can do here"},
+	}
+}
+
+// durable are the commands that pass through the inbox like any message:
+// they change the conversation, in the order they were given.
+var durable = map[string]string{"new": "new", "retry": "retry"}
+
+// atOnce returns the commands that are carried out as they come in, also
+// beside a turn under way. To do one twice does no harm.
+var atOnce = map[string]func(*Pool, context.Context, chat.Message) string{
+	"stop": (*Pool).cmdStop, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
+	"usage": (*Pool).cmdUsage, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
+}
+
+// command returns the command that text is, such as "new" for "/new", or "".
+func command(text string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	name, ok := strings.CutPrefix(word, "/")
+	if name = strings.ToLower(name); ok && (durable[name] != "" || atOnce[name] != nil) {
+		return name
+	}
+	return ""
+}
+
+func (p *Pool) cmdStop(_ context.Context, m chat.Message) string {
+	if p.stop(m) {
+		return wordsHalted
+	}
+	return wordsNoStop
+}
+
+func (p *Pool) cmdHelp(context.Context, chat.Message) string {
+	var b strings.Builder
+	b.WriteString("Write to me as you would to a person. I can use tools, and I answer what you ask.\n")
+	for _, c := range Commands() {
+		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
+	}
+	return b.String()
+}
+
+func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
+	id := m.At.Session()
+	p.mu.Lock()
+	doing, busy := "idle", len(p.running)
+	if r := p.running[id]; r != nil {
+		doing = fmt.Sprintf("%s, for %s now", r.doing, span(time.Since(r.since)))
+	}
+	p.mu.Unlock()
+	waiting, err := p.inbox.Len(ctx)
+	if err != nil {
+		return "My store does not answer; the log says why."
+	}
+	return fmt.Sprintf("I am %s.\nModel: %s\nUp for %s. At work on %d of %d messages in all conversations.",
+		doing, p.modelOf(ctx, id), span(time.Since(p.began)), busy, waiting)
+}
+
+// modelOf returns the name of the model that answers in the session id.
+func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
+	s := p.settings.Load()
+	st, _, err := p.lookup(ctx, id)
+	if err == nil && s.Models[st.Model].Model != nil {
+		return st.Model
+	}
+	return s.Model
+}
+
+func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
+	s, id := p.settings.Load(), m.At.Session()
+	names := slices.Sorted(maps.Keys(s.Models))
+	_, want, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	switch want = strings.TrimSpace(want); {
+	case want == "":
+		return fmt.Sprintf("This conversation uses %s. There are: %s. Choose with /model NAME.", p.modelOf(ctx, id), strings.Join(names, ", "))
+	case s.Models[want].Model == nil:
+		return fmt.Sprintf("There is no model of that name. There are: %s.", strings.Join(names, ", "))
+	}
+	if err := p.update(ctx, id, func(s *state) { s.Model = want }); err != nil {
+		p.Log.Error("model not changed", "session", id, "err", err)
+		return "I could not note that; the log says why. Please try again."
+	}
+	return "From the next answer on this conversation uses " + want + "."
+}
+
+func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
+	id := m.At.Session()
+	st, _, err := p.lookup(ctx, id)
+	var by map[string]llm.Usage
+	if err == nil {
+		by, err = spent(ctx, p.logOf(id, st.Epoch))
+	}
+	if err != nil {
+		p.Log.Error("usage not counted", "session", id, "err", err)
+		return "I could not count that; the log says why."
+	}
+	var b strings.Builder
+	b.WriteString("Tokens used in this conversation:")
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		u := by[name]
+		fmt.Fprintf(&b, "\n%s: %d in (%d from cache), %d out", name, u.In, u.Cached, u.Out)
+	}
+	if len(by) == 0 {
+		b.WriteString(" none yet.")
+	}
+	return b.String()
+}

@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"sync"
+
+	"parley/llm"
+)
+
+const (
+	keepResults = 10  // tool results that are shortened last (D-045)
+	shortResult = 500 // characters: shorter results are not worth shortening (D-045)
+)
+
+// estimate returns about how many tokens m takes: a quarter of its bytes,
+// which ratios corrects for each model.
+func estimate(m llm.Message) int {
+	n := len(m.Text) + len(m.Reasoning)
+	for _, c := range m.Calls {
+		n += len(c.Name) + len(c.Args) + 16
+	}
+	return n/4 + 4
+}
+
+// size returns the estimated tokens of h.
+func (h *history) size() (n int) {
+	for i := range h.entries {
+		n += h.entries[i].size
+	}
+	return n
+}
+
+// fit makes h no larger than limit estimated tokens. It leaves h alone while
+// it fits, and then frees room for a good while, so that the beginning of the
+// requests stays the same from turn to turn and prompt caches hit. Old tool
+// results go first, then old turns, then old rounds of this turn, and then
+// the middle of what is too long; a call is never parted from its result.
+func (h *history) fit(limit int, light func(tool string) bool) {
+	if h.size() <= limit {
+		return
+	}
+	target := limit * 7 / 10
+	h.shorten(target, keepResults, light)
+	h.forget(target)
+	h.shorten(limit, 1, func(string) bool { return true })
+	h.skipRounds(limit)
+	h.squeeze(limit)
+}
+
+// shorten empties the oldest results of the tools that light names until h is
+// no larger than target, but keeps the most recent ones.
+func (h *history) shorten(target, keep int, light func(tool string) bool) {
+	var results []*entry
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Role == llm.ToolRole && light(e.Name) {
+			results = append(results, e)
+		}
+	}
+	size := h.size()
+	for _, e := range results[:max(0, len(results)-keep)] {
+		if size <= target {
+			return
+		}
+		if len(e.Text) < shortResult {
+			continue
+		}
+		size -= e.size
+		e.Text = "[" + e.Name + " result omitted from context]"
+		e.size = estimate(e.Message)
+		size += e.size
+	}
+}
+
+// forget drops the oldest turns until h is no larger than target, but never the last one.
+func (h *history) forget(target int) {
+	size, cut, keep := h.size(), 0, h.lastTurn()
+	for i := range h.entries[:keep+min(1, len(h.entries))] {
+		if h.entries[i].first {
+			cut = i
+			if size <= target {
+				break
+			}
+		}
+		size -= h.entries[i].size
+	}
+	h.entries = append([]entry(nil), h.entries[cut:]...)
+}
+
+// skipRounds drops the oldest rounds of the last turn, answers with their
+// results, until h is no larger than limit, but keeps the last round.
+func (h *history) skipRounds(limit int) {
+	size := h.size()
+	var rounds []int // index of each answer
+	for i, e := range h.entries {
+		if e.Role == llm.Assistant {
+			rounds = append(rounds, i)
+		}
+	}
+	for n := 0; n+1 < len(rounds) && size > limit; n++ {
+		for i := rounds[n]; i < rounds[n+1]; i++ {
+			if e := &h.entries[i]; e.Role != llm.User {
+				size -= e.size
+				e.size = -1
+			}
+		}
+	}
+	kept := h.entries[:0]
+	for _, e := range h.entries {
+		if e.size >= 0 {
+			kept = append(kept, e)
+		}
+	}
+	h.entries = kept
+}
+
+// squeeze leaves out the middle of the longest messages until h is no larger than limit.
+func (h *history) squeeze(limit int) {
+	for most := limit; h.size() > limit && most > 16; most /= 2 {
+		for i := range h.entries {
+			if e := &h.entries[i]; e.size > most {
+				e.Text, e.Reasoning = clip(e.Text, most*4), ""
+				e.size = estimate(e.Message)
+			}
+		}
+	}
+}
+
+// request returns h as a model is shown it, healed (P25).
+func (h *history) request() []llm.Message {
+	ms := make([]llm.Message, len(h.entries))
+	for i, e := range h.entries {
+		ms[i] = e.Message
+	}
+	return heal(ms)
+}
+
+// ratios tell how many tokens of each model one estimated token really is.
+type ratios struct {
+	mu sync.Mutex
+	by map[string]float64
+}
+
+func (r *ratios) of(model string) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if x, ok := r.by[model]; ok {
+		return x
+	}
+	return 1
+}
+
+// learn takes in that model counted real tokens where estimated were thought.
+// It moves a fifth of the way at a time: one odd answer does not mislead it.
+func (r *ratios) learn(model string, estimated, real int) {
+	if estimated < 100 || real == 0 {
+		return
+	}
+	x := r.of(model)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[string]float64{}
+	}
+	now := min(max(float64(real)/float64(estimated), 0.25), 4)
+	r.by[model] = x + (now-x)/5
+}

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"parley/llm"
+)
+
+// lost stands for the result of a call that the history knows none of (D-047).
+const lost = "[Tool result unavailable — call was interrupted or lost]"
+
+// heal returns ms as a conversation every provider accepts: each call is
+// followed by exactly one result and each result follows its call, IDs are
+// there and differ, arguments are JSON objects, nothing is empty, and a person
+// begins. A result is made up where one is missing, and dropped where no call
+// asked for it (P25). What needs no healing is returned as it is.
+func heal(ms []llm.Message) []llm.Message {
+	h := healer{seen: map[string]bool{}}
+	for i := 0; i < len(ms); i++ {
+		m := ms[i]
+		switch {
+		case m.Role == llm.Assistant:
+			n := i + 1
+			for n < len(ms) && ms[n].Role != llm.Assistant {
+				n++
+			}
+			h.round(m, ms[i+1:n])
+			i = n - 1
+		case m.Role != llm.ToolRole:
+			h.heard(m)
+		}
+	}
+	return h.out
+}
+
+type healer struct {
+	out  []llm.Message
+	seen map[string]bool // IDs of calls
+}
+
+// heard adds something a person said.
+func (h *healer) heard(m llm.Message) {
+	if strings.TrimSpace(m.Text) == "" {
+		m.Text = "(no text)"
+	}
+	h.out = append(h.out, llm.Message{Role: llm.User, Text: valid(m.Text)})
+}
+
+// round adds answer and its results, which are among after, and then what else was said there.
+func (h *healer) round(answer llm.Message, after []llm.Message) {
+	if strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0 {
+		answer.Text = "(no answer)"
+	}
+	if len(h.out) == 0 {
+		h.out = append(h.out, llm.Message{Role: llm.User, Text: "(earlier messages are left out)"})
+	}
+	results := make([]llm.Message, 0, len(answer.Calls))
+	calls := make([]llm.ToolCall, 0, len(answer.Calls))
+	used := make([]bool, len(after))
+	for _, c := range answer.Calls {
+		r := llm.Message{Role: llm.ToolRole, Text: lost}
+		for i, m := range after {
+			if m.Role == llm.ToolRole && m.Call == c.ID && !used[i] {
+				r, used[i] = m, true
+				break
+			}
+		}
+		c.ID, c.Name, c.Args = h.unique(c.ID), name(c.Name), object(c.Args)
+		r.Call, r.Name, r.Text = c.ID, c.Name, valid(r.Text)
+		if r.Text == "" {
+			r.Text = "(" + c.Name + " completed with no output)"
+		}
+		calls, results = append(calls, c), append(results, r)
+	}
+	answer.Text, answer.Calls = valid(answer.Text), calls
+	h.out = append(h.out, answer)
+	h.out = append(h.out, results...)
+	for _, m := range after {
+		if m.Role != llm.ToolRole {
+			h.heard(m)
+		}
+	}
+}
+
+// unique returns id, or another one when it is empty or was used before.
+func (h *healer) unique(id string) string {
+	for n := 1; id == "" || h.seen[id]; n++ {
+		id = "call_" + strconv.Itoa(len(h.seen)) + "_" + strconv.Itoa(n)
+	}
+	h.seen[id] = true
+	return id
+}
+
+// object returns args if they are a JSON object, and else one that holds them.
+func object(args string) string {
+	if s := strings.TrimSpace(args); strings.HasPrefix(s, "{") && json.Valid([]byte(s)) {
+		return args
+	}
+	if strings.TrimSpace(args) == "" {
+		return "{}"
+	}
+	b, _ := json.Marshal(map[string]string{"unreadable": clip(valid(args), 1000)})
+	return string(b)
+}
+
+// name returns s as providers accept the name of a tool.
+func name(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, s)
+	if s == "" {
+		return "unknown"
+	}
+	return s[:min(len(s), 64)]
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// A history is what a session remembers: the records of its log, applied in order.
+type history struct {
+	zone    *time.Location
+	entries []entry
+	open    *open // the turn under way, nil between turns
+	last    last
+}
+
+// An entry is a message of the conversation as the model is shown it.
+type entry struct {
+	llm.Message
+	seq   uint64 // of its record
+	size  int    // estimated tokens
+	first bool   // begins a turn
+	heard string // of something heard: its ID in the chat, that of the original for a correction
+	said  string // of something heard: the words alone
+}
+
+// open is a turn that has not ended.
+type open struct {
+	first   chat.Message    // what the reply answers
+	keys    map[string]bool // of the messages heard
+	calls   []llm.ToolCall  // of the last answer
+	started map[string]bool // IDs of calls
+	done    map[string]bool // IDs of calls
+	said    []llm.Message   // the model's answers
+	used    map[string]bool // IDs of all calls so far
+}
+
+// last is the turn that ended last.
+type last struct {
+	keys  map[string]bool
+	reply *chat.Reply
+}
+
+// apply takes in the record numbered seq.
+func (h *history) apply(seq uint64, r record) {
+	switch {
+	case r.Heard != nil:
+		h.begin(*r.Heard)
+		e := entry{heard: cmp.Or(r.Heard.Edits, r.Heard.ID), said: r.Heard.Text, first: len(h.open.keys) == 0}
+		h.open.keys[r.Heard.Key()] = true
+		h.add(seq, e, llm.Message{Role: llm.User, Text: render(*r.Heard, h.zone)})
+	case r.Said != nil:
+		h.say(seq, *r.Said)
+	case r.Started != nil && h.open != nil:
+		for _, id := range r.Started {
+			h.open.started[id] = true
+		}
+	case r.Finished != nil:
+		h.add(seq, entry{}, *r.Finished)
+		if h.open != nil {
+			h.open.done[r.Finished.Call] = true
+		}
+	case r.Retried != nil:
+		h.unsay()
+		h.begin(*r.Retried)
+		h.open.keys[r.Retried.Key()] = true
+	case r.Ended != nil:
+		h.last = last{reply: r.Ended.Reply}
+		if h.open != nil {
+			h.last.keys = h.open.keys
+		}
+		h.open = nil
+	}
+}
+
+// begin opens a turn that answers m, unless one is open.
+func (h *history) begin(m chat.Message) {
+	if h.open == nil {
+		h.open = &open{first: m, keys: map[string]bool{}, used: map[string]bool{}}
+	}
+}
+
+func (h *history) say(seq uint64, m llm.Message) {
+	h.add(seq, entry{}, m)
+	if h.open == nil || m.Role != llm.Assistant {
+		return
+	}
+	h.open.said = append(h.open.said, m)
+	h.open.calls, h.open.started, h.open.done = m.Calls, map[string]bool{}, map[string]bool{}
+	for _, c := range m.Calls {
+		h.open.used[c.ID] = true
+	}
+}
+
+func (h *history) add(seq uint64, e entry, m llm.Message) {
+	e.Message, e.seq, e.size = m, seq, estimate(m)
+	h.entries = append(h.entries, e)
+}
+
+// unsay forgets what was answered in the last turn, and keeps what was heard.
+func (h *history) unsay() {
+	kept := h.entries[:h.lastTurn()]
+	for _, e := range h.entries[len(kept):] {
+		if e.heard != "" {
+			kept = append(kept, e)
+		}
+	}
+	h.entries = kept
+}
+
+// lastTurn returns the index of the entry that began the turn under way, or the last one.
+func (h *history) lastTurn() int {
+	for i := len(h.entries) - 1; i >= 0; i-- {
+		if h.entries[i].first {
+			return i
+		}
+	}
+	return 0
+}
+
+// unanswered returns the calls of the last answer that have no result yet.
+func (o *open) unanswered() (calls []llm.ToolCall) {
+	for _, c := range o.calls {
+		if !o.done[c.ID] {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// text returns what the model said in this turn: all of it, as a person read it while it came.
+func (o *open) text() string {
+	var b strings.Builder
+	for i, m := range o.said {
+		if i > 0 && o.said[i-1].Finish != llm.Length && b.Len() > 0 && m.Text != "" {
+			b.WriteString("\n\n")
+		}
+		b.WriteString(m.Text)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// unchanged says whether m is an edit that changed no word, such as when a
+// network adds the preview of a link.
+func (h *history) unchanged(m chat.Message) bool {
+	for i := len(h.entries) - 1; i >= 0 && m.Edits != ""; i-- {
+		if e := h.entries[i]; e.heard == m.Edits {
+			return e.said == m.Text
+		}
+	}
+	return false
+}

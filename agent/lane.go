@@ -1,0 +1,304 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A job is a message and the work item that brought it.
+type job struct {
+	chat.Message
+	item store.Item
+}
+
+// A lane is the goroutine of one session, which exists only while there is
+// something to answer (P5).
+type lane struct {
+	*Pool
+	id   chat.SessionID
+	soft context.Context // when it ends no turn begins
+	hard context.Context // when it ends turns end
+	pull func() []store.Item
+
+	waiting []job // in the order they came
+	solo    bool  // nothing joins the turn under way
+}
+
+// serve answers what has come in.
+func (l *lane) serve() {
+	l.waiting = l.take()
+	l.gather()
+	for len(l.waiting) > 0 {
+		err := l.turns.Acquire(l.soft, 1)
+		if err == nil {
+			err = l.next()
+			l.turns.Release(1)
+		}
+		if err != nil {
+			l.giveBack(err)
+			return
+		}
+		l.waiting = append(l.waiting, l.take()...)
+	}
+}
+
+// next takes care of the first of those that wait, and of what can be answered with it.
+func (l *lane) next() error {
+	jobs := l.batch()
+	err := l.handle(jobs)
+	if err != nil {
+		l.waiting = append(jobs, l.waiting...)
+	}
+	return err
+}
+
+// batch removes from those that wait what one turn can answer: messages up to the next command.
+func (l *lane) batch() []job {
+	n := 0
+	for n < len(l.waiting) && durable[command(l.waiting[n].Text)] == "" {
+		n++
+	}
+	return l.shift(max(n, 1))
+}
+
+func (l *lane) shift(n int) []job {
+	jobs := l.waiting[:n:n]
+	l.waiting = l.waiting[n:]
+	return jobs
+}
+
+// joining returns what was said while a turn was under way and can be answered with it.
+func (l *lane) joining() []job {
+	l.waiting = append(l.waiting, l.take()...)
+	if l.solo || len(l.waiting) == 0 || durable[command(l.waiting[0].Text)] != "" {
+		return nil
+	}
+	return l.batch()
+}
+
+// giveBack returns what waits to the inbox, to be done in a while or after a restart.
+func (l *lane) giveBack(err error) {
+	wait := time.Duration(0)
+	if l.soft.Err() == nil {
+		l.Log.Error("turn broken off, trying again later", "session", l.id, "err", err)
+		wait = 5 * time.Second
+	}
+	for _, j := range l.waiting {
+		j.item.Later(wait)
+	}
+	l.waiting = nil
+}
+
+// take returns the messages that came in since the last take. One that cannot
+// be read is put aside (P4).
+func (l *lane) take() (jobs []job) {
+	for _, item := range l.pull() {
+		j := job{item: item}
+		if err := json.Unmarshal(item.Body, &j.Message); err != nil {
+			l.Log.Error("a message cannot be read and is put aside", "id", item.ID, "err", err)
+			l.insist(l.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
+				if _, err := l.parked.Put(ctx, item.ID, item.Body, store.Any); err != nil {
+					return err
+				}
+				return item.Done(ctx)
+			})
+			continue
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+const (
+	fresh  = 10 * time.Second       // a message older than this has waited for us
+	settle = 300 * time.Millisecond // and is seldom the only one
+)
+
+// gather waits for the rest when messages have waited while nobody listened,
+// so that all of them get one answer.
+func (l *lane) gather() {
+	for len(l.waiting) > 0 && time.Since(l.waiting[0].Time) > fresh {
+		select {
+		case <-l.soft.Done():
+			return
+		case <-time.After(settle):
+		}
+		more := l.take()
+		if len(more) == 0 {
+			return
+		}
+		l.waiting = append(l.waiting, more...)
+	}
+}
+
+// handle answers jobs: one command, or messages.
+func (l *lane) handle(jobs []job) error {
+	if command(jobs[0].Text) == "new" {
+		return l.renew(jobs[0])
+	}
+	tries, err := l.begun(jobs[0])
+	if err != nil {
+		return err
+	}
+	if l.solo = tries > 0; l.solo {
+		l.waiting = append(jobs[1:], l.waiting...)
+		jobs = jobs[:1]
+		l.alone.Lock()
+		defer l.alone.Unlock()
+	}
+	if tries >= crashes {
+		return l.park(jobs[0])
+	}
+	if err := l.count(jobs, tries); err != nil {
+		return err
+	}
+	err = l.turn(jobs)
+	l.uncount(jobs, tries, err)
+	return err
+}
+
+// crashes is how often a message is taken up again after the process died with
+// it. The first time counts as well: the third crash is the last (P8).
+const crashes = 2
+
+// begun returns how often j was taken up after a crash.
+func (l *lane) begun(j job) (int, error) {
+	if !j.item.Again {
+		return 0, nil
+	}
+	b, _, err := l.tries.Get(l.hard, j.Key())
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+		return 0, nil
+	}
+	n, _ := strconv.Atoi(string(b)) // what is no number is damaged: begin to count anew
+	return n, err
+}
+
+// count notes that those of jobs that a crash left behind are taken up again.
+func (l *lane) count(jobs []job, tries int) error {
+	return l.insist(l.hard, "count tries", func(ctx context.Context) error {
+		for _, j := range jobs {
+			if !j.item.Again {
+				continue
+			}
+			if _, err := l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(tries+1)), store.Any); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// uncount takes back what count noted: the process lives.
+func (l *lane) uncount(jobs []job, tries int, failed error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.hard), 5*time.Second)
+	defer cancel()
+	for _, j := range jobs {
+		var err error
+		switch {
+		case !j.item.Again:
+		case failed == nil || tries == 0:
+			err = l.tries.Delete(ctx, j.Key())
+		default:
+			_, err = l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(tries)), store.Any)
+		}
+		if err != nil {
+			l.Log.Warn("count of tries not taken back", "message", j.Key(), "err", err)
+		}
+	}
+}
+
+// park puts j aside and says so (P8).
+func (l *lane) park(j job) error {
+	l.Log.Error("message parked: the process crashed with it again and again", "message", j.Key(), "session", l.id)
+	s, err := l.open(l.hard, l.id)
+	if err != nil {
+		return err
+	}
+	err = l.insist(l.hard, "park message", func(ctx context.Context) error {
+		_, err := l.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t := turn{session: s, lane: l, jobs: []job{j}}
+	if s.history.open == nil {
+		s.history.begin(j.Message)
+	}
+	if err := t.end(l.hard, parked, wordsParked); err != nil {
+		return err
+	}
+	return l.tries.Delete(l.hard, j.Key())
+}
+
+// renew begins a new conversation, as /new asks.
+func (l *lane) renew(j job) error {
+	err := l.insist(l.hard, "begin a new conversation", func(ctx context.Context) error {
+		return l.update(ctx, l.id, func(s *state) { s.Epoch, s.From = s.Epoch+1, 0 })
+	})
+	if err == nil {
+		err = l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, wordsNew) })
+	}
+	if err == nil {
+		err = l.insist(l.hard, "end "+j.Key(), j.item.Done)
+	}
+	return err
+}
+
+// turn answers jobs in one turn. A panic on the way is a failed turn, not the
+// end of the house.
+func (l *lane) turn(jobs []job) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("turn of session %s: panic: %v", l.id, x)
+			l.Log.Error("panic in a turn", "session", l.id, "panic", x, "stack", string(debug.Stack()))
+			err = l.apologise(jobs)
+		}
+	}()
+	ctx, stop := context.WithCancelCause(l.hard)
+	defer stop(nil)
+	s, err := l.open(l.hard, l.id)
+	if err != nil {
+		return err
+	}
+	t := turn{session: s, lane: l, jobs: jobs, run: &running{since: time.Now(), stop: stop}}
+	l.enter(t.run)
+	defer l.leave()
+	if err := t.do(ctx); err != nil {
+		return err
+	}
+	l.idle.put(s)
+	return nil
+}
+
+// apologise ends the turn of jobs after a panic.
+func (l *lane) apologise(jobs []job) error {
+	s, err := l.open(l.hard, l.id)
+	if err != nil {
+		return err
+	}
+	t := turn{session: s, lane: l, jobs: jobs}
+	s.history.begin(jobs[0].Message)
+	return t.end(l.hard, failed, wordsPanic)
+}
+
+func (l *lane) enter(r *running) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running[l.id] = r
+}
+
+func (l *lane) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.running, l.id)
+}

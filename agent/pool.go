@@ -1,0 +1,192 @@
+// Package agent answers messages. A Pool holds the sessions at work; each is
+// a loop of model and tools, told in a log that is the only truth about it.
+//
+// A message goes a straight line: Deliver puts it into the inbox, a queue on
+// disk. The session's goroutine takes it, and a turn hears it, asks the model,
+// uses the tools the model calls for, and ends with one Append that holds both
+// the answer and the end of the turn. Then the reply goes to the outbox and
+// the message out of the inbox. Whatever instant the process dies at, the
+// message comes back and the log says what was done already (P6, P7).
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/tools"
+)
+
+// Memory is what the agent asks of the memory package.
+type Memory interface {
+	// System returns the instructions that every request of a session begins with.
+	System(context.Context, chat.SessionID) (string, error)
+}
+
+// Config is what a Pool is made of.
+type Config struct {
+	Store  store.Store
+	Send   chat.Send
+	Live   func(context.Context, chat.Reply) chat.Live // nil: nothing is shown before a reply is whole
+	Memory Memory
+	Log    *slog.Logger
+	Zone   *time.Location // in which the model is told the time; nil means UTC
+	Turns  int            // at work at once; 0 means 1024
+	Grace  time.Duration  // how long turns may go on after Run's context ended (P16)
+}
+
+// Settings are what may change while a Pool runs. A turn keeps those it began with.
+type Settings struct {
+	Models map[string]Model // by their names in config.json
+	Model  string           // the name of the one for sessions that chose none
+	Kit    func(context.Context, tools.Scope) (*tools.Kit, error)
+	Rounds int           // of one turn; the last one gets no tools
+	MaxAge time.Duration // messages that waited longer are read, and not answered
+}
+
+// A Model is an llm.Model and what there is to know of it.
+type Model struct {
+	llm.Model
+	Window    int // tokens that request and answer may have together
+	MaxTokens int // of an answer
+}
+
+// A Pool is the sessions at work.
+type Pool struct {
+	Config
+	settings atomic.Pointer[Settings]
+	inbox    store.Queue
+	states   store.Bucket // of sessions
+	tries    store.Bucket // how often a message was begun after a crash (P8)
+	parked   store.Bucket // messages put aside
+	turns    *semaphore.Weighted
+	alone    sync.Mutex // held by the turn of a message that may have crashed the process
+	ratios   ratios
+	idle     cache
+	began    time.Time
+
+	mu      sync.Mutex
+	running map[chat.SessionID]*running
+}
+
+// running is what others may know of a turn under way.
+type running struct {
+	since time.Time
+	doing string                  // for /status
+	stop  context.CancelCauseFunc // ends the turn
+	asked time.Time               // when the person wrote /stop
+}
+
+// errStopped is the cause of a turn that a person ended.
+var errStopped = errors.New("stopped by the person")
+
+// New returns a Pool that takes messages at once and answers them once Run is called.
+func New(c Config, s Settings) *Pool {
+	if c.Turns == 0 {
+		c.Turns = 1024
+	}
+	if c.Zone == nil {
+		c.Zone = time.UTC
+	}
+	p := &Pool{
+		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
+		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"),
+		turns: semaphore.NewWeighted(int64(c.Turns)), began: time.Now(), running: map[chat.SessionID]*running{},
+	}
+	p.Set(s)
+	return p
+}
+
+// Set changes the Settings, from the next turn of every session on.
+func (p *Pool) Set(s Settings) { p.settings.Store(&s) }
+
+// Deliver takes m. It returns nil once m is in the inbox, or was there
+// before (P2), or was a command that is carried out at once.
+func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
+	if c, ok := atOnce[command(m.Text)]; ok {
+		return p.answer(ctx, m, c(p, ctx, m))
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("deliver %s: %w", m.Key(), err)
+	}
+	if err := p.inbox.Push(ctx, m.Key(), body); err != nil {
+		return fmt.Errorf("deliver %s: %w", m.Key(), err)
+	}
+	if command(m.Text) == "new" {
+		p.stop(m)
+	}
+	return nil
+}
+
+// answer sends text as the reply to m.
+func (p *Pool) answer(ctx context.Context, m chat.Message, text string) error {
+	r := m.Reply()
+	r.Text = text
+	return p.Send(ctx, r)
+}
+
+// Run answers messages until ctx ends. Turns under way then have Grace to
+// finish; what they leave is taken up again by the next Run.
+func (p *Pool) Run(ctx context.Context) error {
+	hard, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, cancel) })()
+	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
+		l := lane{Pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
+		l.serve()
+	})
+}
+
+// sessionOf names the session an item of the inbox belongs to.
+func sessionOf(item store.Item) string {
+	var m chat.Message
+	if json.Unmarshal(item.Body, &m) != nil {
+		return ""
+	}
+	return string(m.At.Session())
+}
+
+// stop ends the turn under way in m's session, if there is one.
+func (p *Pool) stop(m chat.Message) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.running[m.At.Session()]
+	if r == nil {
+		return false
+	}
+	r.asked = m.Time
+	r.stop(errStopped)
+	return true
+}
+
+// insist does what must be done until it is done, as when the disk is full
+// (P19). It gives up when ctx ends or the store is closed.
+func (p *Pool) insist(ctx context.Context, what string, do func(context.Context) error) error {
+	for wait := time.Second; ; wait = min(2*wait, 20*time.Second) {
+		err := do(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, store.ErrClosed):
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		p.Log.Error("not done yet, trying again", "what", what, "err", err, "in", wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/chat"
+)
+
+// render returns m as the model reads it: one line in brackets that the
+// gateway wrote, and then the words. Only the first line of a message is ever
+// the gateway's, so that nobody can forge one (R-S11).
+func render(m chat.Message, zone *time.Location) string {
+	head := []string{m.Time.In(zone).Format("Mon 2006-01-02 15:04")}
+	switch m.Origin {
+	case chat.FromPerson:
+		if name := tame(m.From.Name, 64); name != "" {
+			head = append(head, "from "+name)
+		}
+	default:
+		head = append(head, "from the "+string(m.Origin))
+	}
+	if m.Edits != "" {
+		head = append(head, "corrects an earlier message")
+	}
+	var b strings.Builder
+	if q := m.Quote; q != nil {
+		head = append(head, "in reply to "+whose(q.From)+" message quoted below")
+		for line := range strings.Lines(clip(q.Text, 1000)) {
+			b.WriteString("> " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+	b.WriteString(m.Text)
+	for _, f := range m.Files {
+		b.WriteString("\n[attached file: " + tame(f.Path, 200) + "]")
+	}
+	return "[" + strings.Join(head, ", ") + "]\n" + b.String()
+}
+
+// whose says whose message was quoted.
+func whose(name string) string {
+	switch name = tame(name, 64); name {
+	case "":
+		return "the"
+	case "you":
+		return "your"
+	}
+	return name + "'s"
+}
+
+// tame makes s, a name that somebody chose, fit for one line in brackets.
+func tame(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("[]\u2028\u2029", r) || !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	return clip(strings.Join(strings.Fields(s), " "), most)
+}
+
+// clip returns s with at most about most bytes, its middle left out.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most/2], s[len(s)-most/2:]
+	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
+}

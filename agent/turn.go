@@ -1,0 +1,372 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+)
+
+// A turn is one answer in the making: the messages heard, the rounds of model
+// and tools, the end. Everything it does is a record of the session's log, so
+// that after a crash the next turn of the session goes on where it was.
+type turn struct {
+	*session
+	*lane
+	Settings
+	jobs  []job // to be done when the turn ends
+	run   *running
+	name  string // of the model
+	model Model
+	kit   *tools.Kit
+	scope tools.Scope
+	live  chat.Live
+	part  string // of the answer that is coming in
+}
+
+// do answers the jobs. An error means that the turn did not end and is to be
+// taken up again; the person waits for its answer.
+func (t *turn) do(ctx context.Context) error {
+	if t.again() {
+		return t.finish(t.hard)
+	}
+	t.hear(t.jobs)
+	if t.history.open == nil {
+		return t.dismiss(t.hard)
+	}
+	if err := t.prepare(ctx); err != nil {
+		return t.broken(ctx, err)
+	}
+	defer t.live.Close()
+	return t.broken(ctx, t.rounds(ctx))
+}
+
+// again says whether the last turn answered all of the jobs already, and only
+// its reply may not have been sent.
+func (t *turn) again() bool {
+	for _, j := range t.jobs {
+		if !t.history.last.keys[j.Key()] {
+			return false
+		}
+	}
+	return true
+}
+
+// hear takes in what jobs say, unless it was heard before. It leaves no turn
+// open if nothing is to be answered.
+func (t *turn) hear(jobs []job) {
+	for _, j := range jobs {
+		h := &t.history
+		switch m := j.Message; {
+		case h.open != nil && h.open.keys[m.Key()], h.last.keys[m.Key()], h.unchanged(m):
+		case command(m.Text) != "retry":
+			t.keep(record{Heard: &m})
+		case len(h.entries) > 0:
+			t.keep(record{Retried: &m})
+		}
+	}
+}
+
+// dismiss ends jobs that ask for no answer.
+func (t *turn) dismiss(ctx context.Context) error {
+	if m := t.jobs[0].Message; command(m.Text) == "retry" {
+		err := t.insist(ctx, "reply", func(ctx context.Context) error { return t.answer(ctx, m, wordsNoRetry) })
+		if err != nil {
+			return err
+		}
+	}
+	return t.done(ctx)
+}
+
+// prepare readies what the turn needs: model, tools, a live view.
+func (t *turn) prepare(ctx context.Context) (err error) {
+	t.Settings = *t.settings.Load()
+	first := t.history.open.first
+	t.live = quiet{}
+	if t.name = t.state.Model; t.Models[t.name].Model == nil {
+		t.name = t.Settings.Model
+	}
+	t.model = t.Models[t.name]
+	t.scope = tools.Scope{
+		Session: t.session.id, At: first.At, From: first.From, Group: first.Group,
+		Model: t.name, Turn: first.Key(),
+	}
+	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
+		return fmt.Errorf("gather tools: %w", err)
+	}
+	if t.Live != nil {
+		t.live = t.Live(ctx, first.Reply())
+	}
+	return nil
+}
+
+// quiet is the live view of channels that have none.
+type quiet struct{}
+
+func (quiet) Show(string) {}
+func (quiet) Close()      {}
+
+// rounds asks the model and uses tools until there are only words.
+func (t *turn) rounds(ctx context.Context) error {
+	if t.stale() {
+		return t.end(t.hard, tooOld, wordsTooOld(len(t.jobs), t.Settings.MaxAge))
+	}
+	for {
+		if err := t.use(ctx); err != nil {
+			return err
+		}
+		t.join()
+		last := len(t.history.open.said) >= t.Rounds-1
+		answer, err := t.ask(ctx, last)
+		if err != nil {
+			return err
+		}
+		if t.say(answer, last) {
+			return t.end(t.hard, answered, t.text())
+		}
+	}
+}
+
+// stale says whether all that is to be answered is older than MaxAge.
+func (t *turn) stale() bool {
+	for _, j := range t.jobs {
+		if t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge {
+			return false
+		}
+	}
+	return true
+}
+
+// join takes in what was said while the turn was busy.
+func (t *turn) join() {
+	jobs := t.joining()
+	t.hear(jobs)
+	t.jobs = append(t.jobs, jobs...)
+}
+
+// continuations is how often a model whose answer was cut may go on.
+const continuations = 3
+
+// say takes in an answer and says whether it was the last one of the turn.
+func (t *turn) say(m llm.Message, last bool) (end bool) {
+	o := t.history.open
+	cut := m.Finish == llm.Length
+	if cut || last {
+		m.Calls = nil // the arguments of a cut call are not whole (P11)
+	}
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		for n := 0; c.ID == "" || o.used[c.ID]; n++ {
+			c.ID = fmt.Sprintf("call_%d_%d", len(o.used), i+n)
+		}
+		o.used[c.ID] = true
+	}
+	if len(m.Calls) == 0 {
+		m.Reasoning = ""
+	}
+	t.keep(record{Said: &m})
+	switch {
+	case len(m.Calls) > 0:
+		return false
+	case cut && !last && t.cuts() <= continuations:
+		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
+		return false
+	}
+	return true
+}
+
+// cuts counts the answers of this turn that were cut.
+func (t *turn) cuts() (n int) {
+	for _, m := range t.history.open.said {
+		if m.Finish == llm.Length {
+			n++
+		}
+	}
+	return n
+}
+
+// use runs the calls of the last answer that have no result. One that was
+// started before a crash is not run again: it may have taken effect (P6).
+func (t *turn) use(ctx context.Context) error {
+	o := t.history.open
+	var todo []tools.Call
+	for _, c := range o.unanswered() {
+		if o.started[c.ID] {
+			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
+			continue
+		}
+		todo = append(todo, tools.Call{ToolCall: c, Scope: t.scope})
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	started := func(calls []tools.Call) error {
+		ids := make([]string, len(calls))
+		for i, c := range calls {
+			ids[i] = c.ID
+		}
+		t.doing("using " + calls[0].Name)
+		t.keep(record{Started: ids})
+		return t.flush(ctx)
+	}
+	finished := func(calls []tools.Call, results []tools.Result) error {
+		for i, c := range calls {
+			t.finished(c.ToolCall, results[i])
+		}
+		return t.flush(t.hard)
+	}
+	_, err := t.kit.Round(ctx, todo, started, finished)
+	return err
+}
+
+func (t *turn) finished(c llm.ToolCall, r tools.Result) {
+	t.keep(record{Finished: &llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}})
+}
+
+// flush saves what was kept, and does not give up while ctx lasts.
+func (t *turn) flush(ctx context.Context) error { return t.insist(ctx, "save session", t.save) }
+
+// broken ends a turn that err, of ctx or of the model, broke off. Only the end
+// of the house leaves it open.
+func (t *turn) broken(ctx context.Context, err error) error {
+	if err == nil || t.hard.Err() != nil {
+		return err
+	}
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return t.stopped(t.hard)
+	}
+	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)
+	return t.end(t.hard, failed, joined(t.history.open.text(), llm.Kindly(err)))
+}
+
+// stopped ends the turn as the person asked, and keeps what was done. What
+// they said before /stop and was not answered yet is only heard.
+func (t *turn) stopped(ctx context.Context) error {
+	for _, c := range t.history.open.unanswered() {
+		text := wordsNotRun
+		if t.history.open.started[c.ID] {
+			text = wordsInterrupted
+		}
+		t.finished(c, tools.Result{Text: text, Failed: true})
+	}
+	t.waiting = append(t.waiting, t.take()...)
+	for asked := t.asked(); len(t.waiting) > 0; {
+		if j := t.waiting[0]; !j.Time.Before(asked) || durable[command(j.Text)] != "" {
+			break
+		}
+		jobs := t.shift(1)
+		t.hear(jobs)
+		t.jobs = append(t.jobs, jobs...)
+	}
+	text := joined(t.history.open.text(), t.part)
+	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
+	if text != "" {
+		text = joined(text, wordsStopped)
+	}
+	return t.end(ctx, stopped, text)
+}
+
+// end closes the turn: the last records and the reply in one Append, then the
+// reply into the outbox, then the messages out of the inbox (P7).
+func (t *turn) end(ctx context.Context, how outcome, text string) error {
+	e := ended{Outcome: how}
+	if text != "" {
+		r := t.history.open.first.Reply()
+		r.Text = text
+		e.Reply = &r
+	}
+	t.keep(record{Ended: &e})
+	if err := t.flush(ctx); err != nil {
+		return err
+	}
+	if t.live != nil {
+		t.live.Close()
+	}
+	return t.finish(ctx)
+}
+
+// finish does what is left to do once the end of the turn is on disk.
+func (t *turn) finish(ctx context.Context) error {
+	if r := t.history.last.reply; r != nil {
+		if err := t.insist(ctx, "send reply", func(ctx context.Context) error { return t.Send(ctx, *r) }); err != nil {
+			return err
+		}
+	}
+	if err := t.done(ctx); err != nil {
+		return err
+	}
+	t.remember(ctx)
+	return nil
+}
+
+// done removes the jobs from the inbox.
+func (t *turn) done(ctx context.Context) error {
+	for _, j := range t.jobs {
+		if err := t.insist(ctx, "end "+j.Key(), j.item.Done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember notes, now and then, from where the log is worth reading.
+func (t *turn) remember(ctx context.Context) {
+	if len(t.history.entries) == 0 {
+		return
+	}
+	from := t.history.entries[0].seq
+	if from < t.From+256 {
+		return
+	}
+	if err := t.update(ctx, t.session.id, func(s *state) { s.From = from }); err != nil {
+		t.Log.Warn("beginning of a session not noted", "session", t.session.id, "err", err)
+	}
+}
+
+// text is what the person is told at the end.
+func (t *turn) text() string {
+	o := t.history.open
+	text := o.text()
+	last := o.said[len(o.said)-1]
+	switch {
+	case text != "" && last.Finish == llm.Length:
+		return joined(text, wordsTooLong)
+	case text != "":
+		return text
+	case last.Finish == llm.Filtered:
+		return wordsFiltered
+	case len(o.said) >= t.Rounds:
+		return fmt.Sprintf(wordsRounds, t.Rounds)
+	}
+	return wordsDone
+}
+
+// joined returns the texts that are not empty, a blank line between them.
+func joined(texts ...string) string {
+	kept := texts[:0:0]
+	for _, s := range texts {
+		if s = strings.TrimSpace(s); s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return strings.Join(kept, "\n\n")
+}
+
+// doing tells /status what the turn is at.
+func (t *turn) doing(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.run.doing = what
+}
+
+// asked returns when the person wrote /stop.
+func (t *turn) asked() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.run.asked
+}

@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+)
+
+// What the agent says by itself: to the person …
+const (
+	wordsNew      = "A new conversation. What is on your mind?"
+	wordsNoRetry  = "There is nothing to answer again yet."
+	wordsStopped  = "(Stopped.)"
+	wordsNoStop   = "There is nothing to stop."
+	wordsHalted   = "Stopped."
+	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
+	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."
+	wordsDone     = "Done."
+	wordsFiltered = "The model's provider filtered this answer out. Please put it in other words."
+	wordsTooLong  = "(This answer reached the length limit.)"
+	wordsRounds   = "I reached the maximum number of tool call iterations (%d) without completing the task. You can try breaking the task into smaller steps." // D-048
+)
+
+// … and to the model.
+const (
+	wordsGoOn        = "[Your answer was cut at the length limit. Go on exactly where it stopped, without repeating anything. Tool calls that were cut were not run; ask for less at a time.]"
+	wordsLastRound   = "[All rounds of tool calls are used up. Answer now with what you have, without tools, and say what is left to do.]"
+	wordsInterrupted = "Error: interrupted while it ran. It may have taken effect: look before you do it again."
+	wordsNotRun      = "Error: not run, because the person stopped you."
+	wordsCutShort    = "(The person stopped this answer.)"
+)
+
+// wordsTooOld is the notice that n messages waited longer than age.
+func wordsTooOld(n int, age time.Duration) string {
+	if n == 1 {
+		return fmt.Sprintf("I was away, and your message is more than %s old. I have read it; say so if you still want an answer.", span(age))
+	}
+	return fmt.Sprintf("I was away, and your %d messages are more than %s old. I have read them; say so if you still want an answer.", n, span(age))
+}
+
+// span returns d as people say it.
+func span(d time.Duration) string {
+	for _, u := range []struct {
+		d    time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		switch n := int(d / u.d); {
+		case n == 1:
+			return "a " + u.name
+		case n > 1:
+			return fmt.Sprintf("%d %ss", n, u.name)
+		}
+	}
+	return "a moment"
+}
