@@ -1,0 +1,275 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/llm"
+)
+
+// A chunk is a piece of an answer, or the whole of it in place of a stream.
+// go-openai's own type knows less than vendors send.
+type chunk struct {
+	Choices []struct {
+		Index   int    `json:"index"`
+		Delta   piece  `json:"delta"`
+		Message piece  `json:"message"`
+		Finish  string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *usage `json:"usage"`
+	Groq  struct {
+		Usage *usage `json:"usage"`
+	} `json:"x_groq"`
+}
+
+type piece struct {
+	Content          content    `json:"content"`
+	Refusal          string     `json:"refusal"`
+	ReasoningContent string     `json:"reasoning_content"`
+	Reasoning        content    `json:"reasoning"`
+	ReasoningDetails []part     `json:"reasoning_details"`
+	ToolCalls        []toolCall `json:"tool_calls"`
+	FunctionCall     *function  `json:"function_call"`
+}
+
+// thoughts is the reasoning in p. Vendors that use several fields say the same in each.
+func (p piece) thoughts() string {
+	for _, s := range []string{p.ReasoningContent, p.Reasoning.text, p.Content.thoughts} {
+		if s != "" {
+			return s
+		}
+	}
+	var b strings.Builder
+	for _, d := range p.ReasoningDetails {
+		b.WriteString(d.Text + d.Summary)
+	}
+	return b.String()
+}
+
+type toolCall struct {
+	Index    *int     `json:"index"`
+	ID       string   `json:"id"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string    `json:"name"`
+	Arguments arguments `json:"arguments"`
+}
+
+// arguments are a JSON object in a string; some vendors leave out the string.
+type arguments string
+
+func (a *arguments) UnmarshalJSON(b []byte) error {
+	if b[0] == '"' {
+		return json.Unmarshal(b, (*string)(a))
+	}
+	if string(b) != "null" {
+		*a = arguments(b)
+	}
+	return nil
+}
+
+// content is a string or a list of parts.
+type content struct{ text, thoughts string }
+
+type part struct {
+	Text     string  `json:"text"`
+	Summary  string  `json:"summary"`
+	Thinking content `json:"thinking"`
+}
+
+func (c *content) UnmarshalJSON(b []byte) error {
+	switch b[0] {
+	case '"':
+		return json.Unmarshal(b, &c.text)
+	case '[':
+		var parts []part
+		if err := json.Unmarshal(b, &parts); err != nil {
+			return err
+		}
+		for _, p := range parts {
+			c.text += p.Text
+			c.thoughts += p.Thinking.text
+		}
+	}
+	return nil
+}
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+	Details    struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CacheHit int `json:"prompt_cache_hit_tokens"`
+}
+
+// tokens counts reasoning as part of the answer; some vendors show it in the total only.
+func (u usage) tokens() llm.Usage {
+	in := max(0, u.Prompt)
+	return llm.Usage{
+		In:     in,
+		Out:    max(0, u.Completion, u.Total-in),
+		Cached: min(in, max(0, u.Details.Cached, u.CacheHit)),
+	}
+}
+
+// An answer is put together from pieces.
+type answer struct {
+	stream    func(llm.Delta)
+	think     think
+	text      strings.Builder
+	reasoning strings.Builder
+	calls     []*call
+	finish    string
+	usage     llm.Usage
+	size      int // bytes of all of it
+}
+
+type call struct {
+	index    *int
+	id, name string
+	args     strings.Builder
+}
+
+// add takes in one piece.
+func (a *answer) add(raw []byte) error {
+	var c chunk
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return cut(fmt.Errorf("read a piece of the answer: %w", err))
+	}
+	for _, u := range []*usage{c.Groq.Usage, c.Usage} {
+		if u != nil && *u != (usage{}) {
+			a.usage = u.tokens()
+		}
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		a.take(choice.Delta)
+		a.take(choice.Message)
+		if choice.Finish != "" {
+			a.finish = choice.Finish
+		}
+	}
+	if a.size > maxAnswer {
+		return cut(errTooLarge)
+	}
+	return nil
+}
+
+func (a *answer) take(p piece) {
+	text, thoughts := a.think.split(p.Content.text)
+	a.say(text+p.Refusal, p.thoughts()+thoughts)
+	for _, t := range p.ToolCalls {
+		a.call(t)
+	}
+	if p.FunctionCall != nil {
+		a.call(toolCall{Function: *p.FunctionCall})
+	}
+}
+
+func (a *answer) say(text, thoughts string) {
+	if text == "" && thoughts == "" {
+		return
+	}
+	a.size += len(text) + len(thoughts)
+	a.text.WriteString(text)
+	a.reasoning.WriteString(thoughts)
+	if a.stream != nil {
+		a.stream(llm.Delta{Text: text, Reasoning: thoughts})
+	}
+}
+
+// call adds t to the call that it belongs to.
+func (a *answer) call(t toolCall) {
+	c := a.callOf(t)
+	if c == nil {
+		c = &call{index: t.Index}
+		a.calls = append(a.calls, c)
+	}
+	if c.id == "" {
+		c.id = t.ID
+	}
+	if c.name == "" {
+		c.name = t.Function.Name
+	}
+	c.args.WriteString(string(t.Function.Arguments))
+	a.size += len(t.Function.Arguments) + len(t.Function.Name) + len(t.ID) + 64
+}
+
+// callOf finds the call that t continues. The index says which, but some
+// vendors send none, or the same for all; then a new ID begins a new call.
+func (a *answer) callOf(t toolCall) *call {
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		c := a.calls[i]
+		switch {
+		case t.Index != nil && c.index != nil:
+			if *t.Index != *c.index {
+				continue
+			}
+		case t.ID != "" && c.id != "" && t.ID != c.id:
+			continue
+		}
+		if c.before(t) {
+			return nil
+		}
+		return c
+	}
+	return nil
+}
+
+// before says whether t, which looks like a part of c, is another call after
+// it: it has a name again, and another ID or name, or c's arguments are whole.
+func (c *call) before(t toolCall) bool {
+	switch {
+	case t.Function.Name == "" || c.name == "":
+		return false
+	case t.ID != "" && c.id != "" && t.ID != c.id, t.Function.Name != c.name:
+		return true
+	}
+	return t.Function.Arguments != "" && json.Valid([]byte(c.args.String()))
+}
+
+// message is the whole answer to what was said. done tells that the provider
+// closed it in good order.
+func (a *answer) message(done bool, said []llm.Message) (llm.Message, error) {
+	a.say(a.think.rest())
+	if a.finish == "" && !done {
+		return llm.Message{}, cut(errors.New("the connection ended before the answer did"))
+	}
+	m := llm.Message{Role: llm.Assistant, Text: a.text.String(), Reasoning: a.reasoning.String(), Usage: a.usage}
+	for _, c := range a.calls {
+		args := strings.TrimSpace(c.args.String())
+		if a.finish == "" && args != "" && !json.Valid([]byte(args)) {
+			return llm.Message{}, cut(fmt.Errorf("the arguments for %s are not whole", c.name))
+		}
+		if c.name != "" {
+			m.Calls = append(m.Calls, llm.ToolCall{ID: c.id, Name: c.name, Args: orElse(args, "{}")})
+		}
+	}
+	if m.Text == "" && len(m.Calls) == 0 && (a.finish == "" || len(a.calls) > 0) {
+		return llm.Message{}, cut(errors.New("the answer is empty"))
+	}
+	llm.Identify(m.Calls, said)
+	m.Finish = finishOf(a.finish, len(m.Calls) > 0)
+	return m, nil
+}
+
+func finishOf(reason string, calls bool) llm.Finish {
+	switch strings.ToLower(reason) {
+	case "length", "max_tokens", "max_output_tokens", "model_length":
+		return llm.Length
+	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist", "sensitive", "refusal":
+		return llm.Filtered
+	}
+	if calls { // whatever the vendor calls it
+		return llm.CallsFor
+	}
+	return llm.Stopped
+}

@@ -1,0 +1,166 @@
+// Package openai asks any endpoint that speaks OpenAI's chat completions,
+// through go-openai. What vendors do differently is evened out here.
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"parley/llm"
+)
+
+// Config says whom to ask, and how.
+type Config struct {
+	Name        string // the model's name in config.json
+	BaseURL     string // "" means OpenAI's own
+	APIKey      string
+	Model       string            // as the provider names it
+	MaxTokens   int               // of one answer; 0 leaves it to the provider
+	Temperature *float64          // nil leaves it to the provider
+	Idle        time.Duration     // how long the provider may send nothing at all; 0 means 60 s
+	Transport   http.RoundTripper // nil means one of our own
+}
+
+const (
+	maxAnswer = 4 << 20         // bytes of one answer
+	maxSilent = 5 * time.Minute // how long keep-alive comments may stand in for an answer
+	maxAdapts = 3               // parameters dropped at the provider's wish before giving up
+)
+
+// New returns the model that c describes. It does no I/O.
+func New(c Config) llm.Model {
+	c.APIKey = strings.TrimSpace(c.APIKey)
+	if c.BaseURL == "" {
+		c.BaseURL = "https://api.openai.com/v1"
+	}
+	if c.Idle == 0 {
+		c.Idle = time.Minute
+	}
+	if c.Transport == nil {
+		c.Transport = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+			TLSHandshakeTimeout: 10 * time.Second,
+			IdleConnTimeout:     90 * time.Second,
+			MaxIdleConnsPerHost: 64,
+			ForceAttemptHTTP2:   true,
+		}
+	}
+	return &model{Config: c, profile: profileOf(c.Model)}
+}
+
+type model struct {
+	Config
+	mu      sync.Mutex
+	profile profile // of the parameters that the provider takes, as far as we have learnt
+}
+
+// Generate implements llm.Model. Where the provider refuses a parameter by
+// name it is left out from then on.
+func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+	for n := 0; ; n++ {
+		p := m.learnt()
+		msg, err := m.ask(ctx, p, req, stream)
+		if err == nil {
+			return msg, nil
+		}
+		if ctx.Err() != nil {
+			return llm.Message{}, ctx.Err()
+		}
+		e := m.failure(err)
+		next, ok := p.without(e)
+		if !ok || n == maxAdapts {
+			return llm.Message{}, e
+		}
+		m.learn(next)
+	}
+}
+
+func (m *model) learnt() profile {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.profile
+}
+
+func (m *model) learn(p profile) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.profile = p
+}
+
+// ask sends req once and reads the whole answer.
+func (m *model) ask(ctx context.Context, p profile, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+	if err := p.check(m.Model, len(req.Tools) > 0); err != nil {
+		return llm.Message{}, err
+	}
+	watched, w := newWatch(ctx, m.Idle)
+	defer w.stop()
+	x := &exchange{transport: m.Transport, watch: w, fields: p.fields(m.Config)}
+	s, err := m.client(x).CreateChatCompletionStream(watched, p.request(m.Config, req))
+	if err != nil {
+		return llm.Message{}, w.blame(err)
+	}
+	defer s.Close()
+	a := &answer{stream: stream}
+	if err := a.read(s, w); err != nil {
+		return llm.Message{}, w.blame(err)
+	}
+	msg, err := a.message(x.body.done, req.Messages)
+	msg.Model = m.Name
+	return msg, err
+}
+
+func (m *model) client(x *exchange) *openai.Client {
+	c := openai.DefaultConfig(m.APIKey)
+	c.BaseURL = m.BaseURL
+	c.HTTPClient = x
+	return openai.NewClientWithConfig(c)
+}
+
+// failure makes err an *llm.Error that names the model and holds no secret.
+func (m *model) failure(err error) *llm.Error {
+	e := &llm.Error{Kind: llm.BadRequest, Err: err}
+	if found, ok := errors.AsType[*llm.Error](err); ok {
+		clone := *found
+		e = &clone
+	}
+	if bad, ok := errors.AsType[*url.Error](e.Err); ok { // its text holds the whole URL
+		e.Err = fmt.Errorf("baseUrl: %w", bad.Err)
+	}
+	if said := e.Err.Error(); masked(said, m.APIKey) != said {
+		e.Err = errors.New(masked(said, m.APIKey))
+	}
+	if m.Name != "" {
+		e.Err = fmt.Errorf("%s: %w", m.Name, e.Err)
+	}
+	return e
+}
+
+// read takes in the stream until it ends. What goes wrong after the provider
+// has said that the answer is whole does not matter any more.
+func (a *answer) read(s *openai.ChatCompletionStream, w *watch) error {
+	for {
+		raw, err := s.RecvRaw()
+		if err == nil {
+			err = a.add(raw)
+		}
+		switch {
+		case err == io.EOF || err != nil && a.finish != "":
+			return nil
+		case err != nil:
+			return err
+		case a.finish != "":
+			w.hurry(afterFinish)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package openai
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"parley/llm"
+)
+
+// A profile says which parameters a model takes.
+type profile struct {
+	completion    bool   // max_completion_tokens instead of max_tokens
+	noTemperature bool   // temperature is fixed
+	effort        string // reasoning_effort that a request with tools needs
+	noUsage       bool   // stream_options are refused
+	thoughts      bool   // wants its reasoning back along with the calls that came of it
+	responses     use    // what is served by the Responses API only
+}
+
+// use is what something applies to.
+type use int
+
+const (
+	never use = iota
+	withTools
+	always
+)
+
+var (
+	reasoner  = regexp.MustCompile(`^(o[134]|gpt-[56])(\W|$)`)
+	elsewhere = regexp.MustCompile(`^(o[134]|gpt-[56][\w.]*)-(.*-)?(pro|codex|deep-research)(-|$)`)
+	chatOnly  = regexp.MustCompile(`^gpt-6(\.\d+)?-(sol|luna)(-|$)`)
+)
+
+// profileOf knows the model by its name, whatever a router puts before it, as
+// in "openai/gpt-5-mini". What only the Responses API serves is refused for
+// plain names: a router may well serve it here.
+func profileOf(model string) profile {
+	router, name, routed := cutLast(strings.ToLower(model), "/")
+	if !routed {
+		name = router
+	}
+	var p profile
+	if reasoner.MatchString(name) {
+		p.completion, p.noTemperature = true, true
+	}
+	switch {
+	case elsewhere.MatchString(name) && !routed:
+		p.responses = always
+	case name == openai.GPT6Dot1Sol, strings.HasPrefix(name, openai.GPT6Astra):
+		if !routed {
+			p.responses = withTools
+		}
+	case chatOnly.MatchString(name):
+		p.effort = openai.ReasoningEffortNone
+	}
+	p.thoughts = strings.Contains(name, "deepseek") || strings.Contains(name, "kimi")
+	return p
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// check refuses what the chat completions endpoint would not answer.
+func (p profile) check(model string, tools bool) error {
+	if p.responses == always || p.responses == withTools && tools {
+		what := ""
+		if p.responses == withTools {
+			what = " with tools"
+		}
+		return &llm.Error{Kind: llm.BadRequest, Err: fmt.Errorf(
+			"%s can be used%s through the Responses API only, which is not supported: choose another model", model, what)}
+	}
+	return nil
+}
+
+// without is p less the parameter that e refuses by name, if it is one we can do without.
+func (p profile) without(e *llm.Error) (profile, bool) {
+	if e.Kind != llm.BadRequest || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
+		return p, false
+	}
+	said, old := strings.ToLower(e.Err.Error()), p
+	switch {
+	case strings.Contains(said, "stream_options") || strings.Contains(said, "include_usage"):
+		p.noUsage = true
+	case !refusal.MatchString(said):
+	case strings.Contains(said, "max_completion_tokens"):
+		p.completion = strings.Contains(said, "max_tokens")
+	case strings.Contains(said, "reasoning_effort") && p.effort == "":
+		p.effort = openai.ReasoningEffortNone
+	case strings.Contains(said, "temperature"):
+		p.noTemperature = true
+	}
+	return p, p != old
+}
+
+// refusal tells a parameter that is not taken from one whose value is wrong.
+var refusal = regexp.MustCompile(`unsupported|not support|unknown|unrecognized|not permitted|not allowed|unexpected|deprecated`)
+
+// fields are what go-openai cannot say: a temperature of 0. They go before
+// the rest of the request's body.
+func (p profile) fields(c Config) string {
+	if c.Temperature == nil || p.noTemperature {
+		return ""
+	}
+	return `"temperature":` + strconv.FormatFloat(*c.Temperature, 'g', -1, 64) + ","
+}
