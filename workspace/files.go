@@ -1,0 +1,160 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Limits on the size of a file, in bytes.
+const (
+	MaxOpen = 100 << 20 // of Open (D-055)
+	MaxRead = 10 << 20  // of ReadFile
+)
+
+// Open opens a plain file for reading. It refuses what is outside, protected,
+// bigger than MaxOpen, or no plain file: devices, pipes and sockets can hang
+// their reader or never end.
+func (w *Workspace) Open(path string) (*os.File, error) {
+	name, err := w.Path(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := w.root.Stat(name)
+	if err == nil {
+		err = w.plain(info)
+	}
+	if err != nil {
+		return nil, w.explain(path, err)
+	}
+	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, w.explain(path, err)
+	}
+	// It may be another file by now.
+	if info, err = f.Stat(); err == nil {
+		err = w.plain(info)
+	}
+	if err == nil && info.Size() > MaxOpen {
+		err = ErrTooBig
+	}
+	if err != nil {
+		f.Close()
+		return nil, w.explain(path, err)
+	}
+	return f, nil
+}
+
+// plain says what is wrong with a file: nothing, ErrNotFile or ErrProtected.
+func (w *Workspace) plain(info fs.FileInfo) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return ErrNotFile
+	case w.isProtected(info):
+		return ErrProtected
+	}
+	return nil
+}
+
+// explain adds the path as the caller wrote it.
+func (w *Workspace) explain(path string, err error) error {
+	if strings.Contains(err.Error(), "path escapes from parent") { // the os package has no name for it
+		return &OutsideError{Path: path, Dir: w.dir}
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// ReadFile returns the contents of a plain file. It fails as Open does, and
+// with ErrTooBig above MaxRead.
+func (w *Workspace) ReadFile(path string) ([]byte, error) {
+	f, err := w.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, w.explain(path, err)
+	}
+	if info.Size() > MaxRead {
+		return nil, w.explain(path, ErrTooBig)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxRead+1))
+	if err != nil {
+		return nil, w.explain(path, err)
+	}
+	if len(data) > MaxRead { // it grew
+		return nil, w.explain(path, ErrTooBig)
+	}
+	return data, nil
+}
+
+// WriteFile makes data the contents of a file, and the folders it is in.
+// Whatever happens, the file holds either what it held before or all of data,
+// and once WriteFile returned nil it survives a power cut.
+func (w *Workspace) WriteFile(path string, data []byte) error {
+	name, err := w.Path(path)
+	if err != nil {
+		return err
+	}
+	if err := w.replace(name, data); err != nil {
+		return w.explain(path, err)
+	}
+	return nil
+}
+
+func (w *Workspace) replace(name string, data []byte) error {
+	mode := fs.FileMode(0o644)
+	switch info, err := w.root.Stat(name); {
+	case err == nil:
+		if err := w.plain(info); err != nil {
+			return err
+		}
+		if mode = info.Mode().Perm(); mode&0o200 == 0 {
+			return fs.ErrPermission
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	dir := filepath.Dir(name)
+	if err := w.root.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, ".new-"+rand.Text())
+	if err := w.create(temp, mode, data); err != nil {
+		return errors.Join(err, w.root.Remove(temp))
+	}
+	if err := w.root.Rename(temp, name); err != nil {
+		return errors.Join(err, w.root.Remove(temp))
+	}
+	return w.sync(dir)
+}
+
+// create writes a new file and syncs it.
+func (w *Workspace) create(name string, mode fs.FileMode, data []byte) error {
+	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// sync makes the names in a folder last.
+func (w *Workspace) sync(dir string) error {
+	d, err := w.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

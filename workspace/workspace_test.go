@@ -1,0 +1,315 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+const secret = "the secret"
+
+// home is a workspace in a folder beside which there are things not to be had.
+func home(t *testing.T) (w *Workspace, outside string) {
+	t.Helper()
+	base := t.TempDir()
+	write(t, filepath.Join(base, "secret"), secret)
+	write(t, filepath.Join(base, "work-evil", "secret"), secret)
+	w, err := Open(filepath.Join(base, "work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	write(t, filepath.Join(w.Dir(), "sub", "in.txt"), "inside")
+	return w, base
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// D-049: how paths are understood.
+func TestPath(t *testing.T) {
+	w, base := home(t)
+	must(t, os.Symlink("sub/in.txt", filepath.Join(w.Dir(), "link")))
+	must(t, os.Symlink(filepath.Join(w.Dir(), "sub"), filepath.Join(w.Dir(), "absolute")))
+	must(t, os.Symlink("..", filepath.Join(w.Dir(), "sub", "up")))
+	must(t, os.Symlink("../..", filepath.Join(w.Dir(), "sub", "out")))
+	must(t, os.Symlink("/etc", filepath.Join(w.Dir(), "etc")))
+	for _, c := range []struct{ path, want string }{
+		{"a.txt", "a.txt"},
+		{"./sub/../a.txt", "a.txt"},
+		{"", "."},
+		{"~", "."},
+		{"~/a.txt", "a.txt"},
+		{"~a.txt", "~a.txt"},
+		{w.Dir(), "."},
+		{w.Dir() + "/sub/in.txt", "sub/in.txt"},
+		{"link", "sub/in.txt"},
+		{"absolute/in.txt", "sub/in.txt"},
+		{"sub/up/sub/in.txt", "sub/in.txt"},
+		{"link/../secret", "secret"}, // by its letters: still inside
+		{"sub/up/../../secret", "secret"},
+		{"not/there/yet", "not/there/yet"},
+		{"..", ""},
+		{"../secret", ""},
+		{"sub/../../secret", ""},
+		{"~/../secret", ""},
+		{"/etc/passwd", ""},
+		{"/", ""},
+		{base + "/secret", ""},
+		{w.Dir() + "-evil/secret", ""},
+		{w.Dir() + "/../secret", ""},
+		{"sub/out/secret", ""},
+		{"etc/passwd", ""},
+	} {
+		got, err := w.Path(c.path)
+		var outside *OutsideError
+		switch {
+		case c.want == "" && !errors.As(err, &outside):
+			t.Errorf("Path(%q) = %q, %v; want an OutsideError", c.path, got, err)
+		case c.want == "" && err.Error() != "Path "+c.path+" is outside allowed directory "+w.Dir():
+			t.Errorf("Path(%q): %v", c.path, err)
+		case c.want != "" && (got != c.want || err != nil):
+			t.Errorf("Path(%q) = %q, %v; want %q", c.path, got, err, c.want)
+		}
+	}
+}
+
+// R-S18: nothing that is not a plain file of the workspace is read or written.
+func TestNoLeaks(t *testing.T) {
+	w, base := home(t)
+	at := func(name string) string { return filepath.Join(w.Dir(), name) }
+	must(t, os.Symlink("../secret", at("relative")))
+	must(t, os.Symlink(base+"/secret", at("absolute")))
+	must(t, os.Symlink("relative", at("chain")))
+	must(t, os.Symlink("..", at("parent")))
+	must(t, os.Symlink("loop", at("loop")))
+	must(t, os.Symlink("/dev/zero", at("zero")))
+	must(t, os.Symlink("/proc/self/environ", at("environ")))
+	must(t, os.Symlink(base+"/made", at("dangling")))
+	must(t, os.Symlink("sub", at("parent-of-link")))
+	must(t, os.Link(base+"/secret", at("hard")))
+	must(t, os.Symlink("hard", at("soft-to-hard")))
+	must(t, syscall.Mkfifo(at("pipe"), 0o600))
+	l, err := net.Listen("unix", at("socket"))
+	must(t, err)
+	defer l.Close()
+	w.Protect(base + "/secret")
+
+	for _, path := range []string{
+		"relative", "absolute", "chain", "parent/secret", "parent", "loop", "zero", "environ", "dangling",
+		"parent-of-link/../../secret", "hard", "soft-to-hard", "pipe", "socket", "sub", ".", "", "../secret",
+		"bad\x00name", strings.Repeat("long", 100), "sub/in.txt/below",
+	} {
+		if data, err := w.ReadFile(path); err == nil {
+			t.Errorf("ReadFile(%q) = %d bytes, want an error", path, len(data))
+		} else if strings.Contains(err.Error(), base) && !errors.As(err, new(*OutsideError)) {
+			t.Errorf("ReadFile(%q) tells where the workspace is: %v", path, err)
+		}
+	}
+	for _, path := range []string{
+		"relative", "absolute", "chain", "parent/secret", "parent/new", "loop", "zero", "environ", "dangling", "parent",
+		"hard", "soft-to-hard", "pipe", "socket", "sub", ".", "", "../secret", "../new", "bad\x00name", "sub/in.txt/below",
+	} {
+		if err := w.WriteFile(path, []byte("overwritten")); err == nil {
+			t.Errorf("WriteFile(%q) = nil, want an error", path)
+		}
+	}
+	data, err := os.ReadFile(base + "/secret")
+	if string(data) != secret || err != nil {
+		t.Errorf("the secret is now %q, %v", data, err)
+	}
+	for _, name := range []string{"made", "new"} {
+		if _, err := os.Lstat(filepath.Join(base, name)); err == nil {
+			t.Errorf("%s was made outside", name)
+		}
+	}
+	noTemps(t, w)
+}
+
+// noTemps checks that no half-written file was left behind.
+func noTemps(t *testing.T, w *Workspace) {
+	t.Helper()
+	must(t, filepath.WalkDir(w.Dir(), func(path string, d fs.DirEntry, err error) error {
+		if strings.HasPrefix(d.Name(), ".new-") {
+			t.Errorf("%s was left behind", path)
+		}
+		return err
+	}))
+}
+
+// R-S18: a protected file is refused however late it comes to be, and by the folder it is in.
+func TestProtect(t *testing.T) {
+	w, base := home(t)
+	w.Protect(filepath.Join(base, "later"), filepath.Join(base, "data"))
+	if _, err := w.ReadFile("sub/in.txt"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(base, "later"), secret)
+	write(t, filepath.Join(base, "data", "store.db"), secret)
+	must(t, os.Link(filepath.Join(base, "later"), filepath.Join(w.Dir(), "a")))
+	must(t, os.Link(filepath.Join(base, "data", "store.db"), filepath.Join(w.Dir(), "b")))
+	for _, name := range []string{"a", "b"} {
+		if _, err := w.ReadFile(name); !errors.Is(err, ErrProtected) {
+			t.Errorf("ReadFile(%s) = %v, want ErrProtected", name, err)
+		}
+		if err := w.WriteFile(name, nil); !errors.Is(err, ErrProtected) {
+			t.Errorf("WriteFile(%s) = %v, want ErrProtected", name, err)
+		}
+	}
+}
+
+// R-S18: a link that is swapped while it is being read never leads outside.
+func TestSwappedLink(t *testing.T) {
+	w, base := home(t)
+	inside, outside, link := filepath.Join(w.Dir(), "sub"), base, filepath.Join(w.Dir(), "link")
+	write(t, filepath.Join(inside, "secret"), "inside")
+	must(t, os.Symlink(inside, link))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			target := inside
+			if i%2 == 0 {
+				target = outside
+			}
+			temp := filepath.Join(w.Dir(), "temp")
+			_ = os.Symlink(target, temp)
+			_ = os.Rename(temp, link)
+		}
+	})
+	for range 2000 {
+		if data, err := w.ReadFile("link/secret"); err == nil && string(data) == secret {
+			t.Error("the secret was read")
+			break
+		}
+		_ = w.WriteFile("link/secret", []byte("inside"))
+	}
+	close(stop)
+	wg.Wait()
+	if data, _ := os.ReadFile(filepath.Join(base, "secret")); string(data) != secret {
+		t.Errorf("the secret is now %q", data)
+	}
+}
+
+// D-058: parents are made, what was there is replaced at once or not at all.
+func TestWriteFile(t *testing.T) {
+	w, _ := home(t)
+	must(t, w.WriteFile("a/b/c.txt", []byte("one")))
+	must(t, os.Chmod(filepath.Join(w.Dir(), "a/b/c.txt"), 0o755))
+	old, err := w.Open("a/b/c.txt")
+	must(t, err)
+	defer old.Close()
+	must(t, w.WriteFile("~/a/b/c.txt", []byte("two")))
+	if data, err := w.ReadFile("a/b/c.txt"); string(data) != "two" || err != nil {
+		t.Errorf("read %q, %v; want two", data, err)
+	}
+	if data, _ := io.ReadAll(old); string(data) != "one" {
+		t.Errorf("who had it open reads %q, want one", data)
+	}
+	if info, _ := os.Stat(filepath.Join(w.Dir(), "a/b/c.txt")); info.Mode().Perm() != 0o755 {
+		t.Errorf("mode is %v, want it kept", info.Mode())
+	}
+	must(t, os.Chmod(filepath.Join(w.Dir(), "a/b/c.txt"), 0o444))
+	if err := w.WriteFile("a/b/c.txt", nil); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a read-only file was written: %v", err)
+	}
+	must(t, os.Symlink("a/b/d.txt", filepath.Join(w.Dir(), "link")))
+	must(t, w.WriteFile("a/b/d.txt", []byte("three")))
+	must(t, w.WriteFile("link", []byte("four")))
+	if data, _ := w.ReadFile("a/b/d.txt"); string(data) != "four" {
+		t.Errorf("through the link was written %q, want four", data)
+	}
+	noTemps(t, w)
+}
+
+func TestTooBig(t *testing.T) {
+	w, _ := home(t)
+	for _, c := range []struct {
+		size       int64
+		open, read error
+	}{{MaxRead, nil, nil}, {MaxRead + 1, nil, ErrTooBig}, {MaxOpen + 1, ErrTooBig, ErrTooBig}, {1 << 40, ErrTooBig, ErrTooBig}} {
+		must(t, w.WriteFile("sparse", nil))
+		must(t, os.Truncate(filepath.Join(w.Dir(), "sparse"), c.size))
+		f, err := w.Open("sparse")
+		if f != nil {
+			f.Close()
+		}
+		if !errors.Is(err, c.open) {
+			t.Errorf("Open of %d bytes: %v, want %v", c.size, err, c.open)
+		}
+		if _, err := w.ReadFile("sparse"); !errors.Is(err, c.read) {
+			t.Errorf("ReadFile of %d bytes: %v, want %v", c.size, err, c.read)
+		}
+	}
+}
+
+func TestSeed(t *testing.T) {
+	w, _ := home(t)
+	must(t, w.WriteFile("SOUL.md", []byte("mine")))
+	must(t, os.Symlink("nowhere", filepath.Join(w.Dir(), "USER.md")))
+	written, err := w.Seed()
+	if got := strings.Join(written, " "); got != "AGENTS.md TOOLS.md" || err != nil {
+		t.Errorf("Seed = %s, %v; want AGENTS.md TOOLS.md", got, err)
+	}
+	if data, _ := w.ReadFile("SOUL.md"); string(data) != "mine" {
+		t.Errorf("SOUL.md is now %q", data)
+	}
+	if data, err := w.ReadFile("AGENTS.md"); !bytes.Contains(data, []byte("Never reveal keys")) {
+		t.Errorf("AGENTS.md is %q, %v", data, err)
+	}
+	if again, err := w.Seed(); len(again) != 0 || err != nil {
+		t.Errorf("the second Seed = %v, %v; want nothing", again, err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	w, err := Open(dir)
+	must(t, err)
+	defer w.Close()
+	if info, _ := os.Stat(dir); info.Mode().Perm() != 0o700 {
+		t.Errorf("mode is %v, want 0700", info.Mode().Perm())
+	}
+	file := filepath.Join(dir, "file")
+	write(t, file, "")
+	if _, err := Open(file); err == nil || !strings.HasPrefix(err.Error(), "open workspace "+file) {
+		t.Errorf("Open of a file: %v", err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(dir, link))
+	w2, err := Open(link)
+	must(t, err)
+	defer w2.Close()
+	for _, path := range []string{link + "/file", dir + "/file", "file"} {
+		if name, err := w2.Path(path); name != "file" || err != nil {
+			t.Errorf("Path(%s) = %s, %v; want file", path, name, err)
+		}
+	}
+}
