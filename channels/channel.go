@@ -54,6 +54,12 @@ type Editor interface {
 	EditEvery(to chat.Address) time.Duration
 }
 
+// A Deleter is an Editor that can take back what it sent.
+type Deleter interface {
+	// Delete removes the message of rc. A message that is gone already is no error.
+	Delete(ctx context.Context, at chat.Address, rc Receipt) error
+}
+
 // A Typer is a Channel that can show that the agent is busy.
 type Typer interface {
 	// Typing shows it for a few seconds.

@@ -1,0 +1,297 @@
+package channeltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/chat"
+)
+
+// A Rig is a channel with the far side of its network.
+type Rig struct {
+	Channel channels.Channel
+	At      chat.Address      // a private chat with somebody
+	Say     func(text string) // has them say text there; it may return before text is received
+	Shown   func() []string   // what they see of us there, a message each, oldest first; nil when the network cannot tell
+	Keeps   bool              // the network sends again what was not acknowledged (P1)
+}
+
+// patience is how long a channel on loopback may take for anything.
+const patience = 10 * time.Second
+
+// Run tests the channel that open makes anew for each case.
+func Run(t *testing.T, open func(t *testing.T) Rig) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Rig)
+	}{
+		{"run ends when its context does, with nil (P16)", runEnds},
+		{"a message says who, where and when", hears},
+		{"every message has an id of its own (P2)", distinct},
+		{"a message that was not taken comes again, as the same (P1 P2)", comesAgain},
+		{"sends before it runs", sends},
+		{"sends from many goroutines", sendsMany},
+		{"gives up sending when its context ends", sendEnds},
+		{"parts are the same every time and hold everything", splits},
+		{"a sent message can be edited, twice the same", edits},
+		{"a sent message can be deleted, twice", deletes},
+		{"shows that the agent is busy", types},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
+	}
+}
+
+// receive runs the channel during the test and returns what it delivers.
+func receive(t *testing.T, r Rig, refuse int) <-chan chat.Message {
+	ctx, stop := context.WithCancel(context.Background())
+	got, ended := make(chan chat.Message, 100), make(chan error, 1)
+	go func() {
+		var mu sync.Mutex
+		ended <- r.Channel.Run(ctx, func(_ context.Context, m chat.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got <- m
+			if refuse > 0 {
+				refuse--
+				return errors.New("the store is full")
+			}
+			return nil
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Run ended with %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("Run does not end")
+		}
+	})
+	return got
+}
+
+func next(t *testing.T, got <-chan chat.Message) chat.Message {
+	t.Helper()
+	select {
+	case m := <-got:
+		return m
+	case <-time.After(patience):
+		t.Fatal("nothing was delivered")
+		return chat.Message{}
+	}
+}
+
+func runEnds(t *testing.T, r Rig) { receive(t, r, 0) }
+
+func hears(t *testing.T, r Rig) {
+	got := receive(t, r, 0)
+	r.Say("good morning")
+	m := next(t, got)
+	if m.Text != "good morning" || m.ID == "" || m.From.ID == "" || m.At.Chat != r.At.Chat || m.Time.IsZero() {
+		t.Errorf("text, id, sender, chat or time is wrong: %+v", m)
+	}
+	if m.Group {
+		t.Error("a private chat is taken for a group")
+	}
+}
+
+func distinct(t *testing.T, r Rig) {
+	got := receive(t, r, 0)
+	r.Say("same")
+	first := next(t, got)
+	r.Say("same")
+	if second := next(t, got); first.Key() == second.Key() {
+		t.Errorf("two messages have the key %q", first.Key())
+	}
+}
+
+func comesAgain(t *testing.T, r Rig) {
+	if !r.Keeps {
+		t.Skip("the network does not keep messages")
+	}
+	got := receive(t, r, 1)
+	r.Say("keep me")
+	first := next(t, got)
+	if second := next(t, got); second.Key() != first.Key() || second.Text != first.Text {
+		t.Errorf("got %+v, want %+v again", second, first)
+	}
+}
+
+func (r Rig) reply(id, text string) chat.Reply {
+	return chat.Reply{ID: id, To: r.At, Text: text}
+}
+
+// parts returns the messages that text is sent as.
+func (r Rig) parts(id, text string) []chat.Reply {
+	if s, ok := r.Channel.(channels.Splitter); ok {
+		return s.Split(r.reply(id, text))
+	}
+	return []chat.Reply{r.reply(id, text)}
+}
+
+// shows waits until one message, and one only, holds text.
+func (r Rig) shows(t *testing.T, text string) {
+	t.Helper()
+	if r.Shown == nil {
+		return
+	}
+	holds := func(s string) bool { return strings.Contains(s, text) }
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-tick.C {
+		shown := r.Shown()
+		if i := slices.IndexFunc(shown, holds); i >= 0 {
+			if slices.ContainsFunc(shown[i+1:], holds) {
+				t.Errorf("%q is shown twice: %q", text, shown)
+			}
+			return
+		}
+	}
+	t.Fatalf("%q is not shown: %q", text, r.Shown())
+}
+
+func (r Rig) send(t *testing.T, id, text string) channels.Receipt {
+	t.Helper()
+	var rc channels.Receipt
+	for _, part := range r.parts(id, text) {
+		var err error
+		if rc, err = r.Channel.Send(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rc
+}
+
+func sends(t *testing.T, r Rig) {
+	r.send(t, "r1", "hello there")
+	r.shows(t, "hello there")
+}
+
+func sendsMany(t *testing.T, r Rig) {
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for _, part := range r.parts(fmt.Sprint("r", i), fmt.Sprintf("number %d.", i)) {
+				if _, err := r.Channel.Send(t.Context(), part); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 8 {
+		r.shows(t, fmt.Sprintf("number %d.", i))
+	}
+}
+
+func sendEnds(t *testing.T, r Rig) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Channel.Send(ctx, r.parts("r1", "too late")[0])
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		var e *channels.Error
+		if errors.As(err, &e) && e.Permanent {
+			t.Errorf("an ended context is taken for a permanent error: %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("Send does not end")
+	}
+}
+
+func splits(t *testing.T, r Rig) {
+	s, ok := r.Channel.(channels.Splitter)
+	if !ok {
+		t.Skip("the channel does not split")
+	}
+	var words []string
+	for i := range 4000 {
+		words = append(words, fmt.Sprintf("word%d,", i))
+	}
+	long := r.reply("r1", strings.Join(words, " "))
+	long.Files = []chat.File{{Path: "a.txt", Type: "text/plain"}}
+	parts := s.Split(long)
+	if again := s.Split(long); !reflect.DeepEqual(parts, again) {
+		t.Error("the same reply has other parts the second time")
+	}
+	var all strings.Builder
+	files := 0
+	for i, p := range parts {
+		if !p.Native || p.Text == "" && len(p.Files) == 0 {
+			t.Errorf("part %d is not native or has nothing in it: %+v", i, p)
+		}
+		all.WriteString(p.Text + " ")
+		files += len(p.Files)
+	}
+	if files != 1 {
+		t.Errorf("one file became %d", files)
+	}
+	rest := all.String()
+	for _, w := range words {
+		_, after, found := strings.Cut(rest, w)
+		if !found {
+			t.Fatalf("%q is lost or out of order in %d parts", w, len(parts))
+		}
+		rest = after
+	}
+}
+
+func edits(t *testing.T, r Rig) {
+	e, ok := r.Channel.(channels.Editor)
+	if !ok {
+		t.Skip("the channel does not edit")
+	}
+	rc := r.send(t, "r1", "first words")
+	for range 2 {
+		if err := e.Edit(t.Context(), rc, r.parts("r1", "second thoughts")[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.shows(t, "second thoughts")
+	if r.Shown != nil && slices.ContainsFunc(r.Shown(), func(s string) bool { return strings.Contains(s, "first words") }) {
+		t.Errorf("the old text is still shown: %q", r.Shown())
+	}
+	if e.EditEvery(r.At) <= 0 {
+		t.Error("EditEvery sets no limit")
+	}
+}
+
+func deletes(t *testing.T, r Rig) {
+	d, ok := r.Channel.(channels.Deleter)
+	if !ok {
+		t.Skip("the channel does not delete")
+	}
+	rc := r.send(t, "r1", "never mind")
+	for range 2 {
+		if err := d.Delete(t.Context(), r.At, rc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.Shown != nil && slices.ContainsFunc(r.Shown(), func(s string) bool { return strings.Contains(s, "never mind") }) {
+		t.Errorf("it is still shown: %q", r.Shown())
+	}
+}
+
+func types(t *testing.T, r Rig) {
+	ty, ok := r.Channel.(channels.Typer)
+	if !ok {
+		t.Skip("the channel has no typing sign")
+	}
+	if err := ty.Typing(t.Context(), r.At); err != nil {
+		t.Error(err)
+	}
+}

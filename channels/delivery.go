@@ -1,0 +1,261 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A delivery is one reply becoming messages of its chat. What was sent is
+// journalled before the next message is, so that a crash repeats one at most
+// (P9). A reply of one message that had no live view needs no journal: its
+// place in the outbox is enough.
+type delivery struct {
+	line  *line
+	id    string
+	reply chat.Reply
+	live  bool   // the reply is still being made: what its messages say changes faster than the journal
+	sent  []sent // messages that are out, in order
+
+	loaded bool
+	stored bool // the journal has a record
+	dirty  bool // sent holds more than that record
+}
+
+// A sent message is one part of a reply.
+type sent struct {
+	Receipt Receipt `json:"receipt"`
+	Says    string  `json:"says,omitempty"` // digest of its text; empty when that is not known
+}
+
+// A record is a delivery in the journal.
+type record struct {
+	Sent []sent    `json:"sent"`
+	Time time.Time `json:"time"`
+}
+
+// keepRecords is how long a reply shown by a live view may take to be sent.
+const keepRecords = 30 * 24 * time.Hour
+
+// finish makes the messages of the reply say what it says in the end. It may
+// be called again after an error, and goes on where it was.
+func (d *delivery) finish(ctx context.Context) error {
+	parts, err := d.line.parts(d.reply)
+	if err != nil {
+		return err
+	}
+	if err := d.put(ctx, parts); err != nil {
+		return err
+	}
+	for last := len(d.sent) - 1; last >= len(parts); last-- { // a live view showed more
+		if err := d.remove(ctx, d.sent[last].Receipt); err != nil {
+			return err
+		}
+		d.sent = d.sent[:last]
+	}
+	return nil
+}
+
+// put makes the first messages of the reply say parts.
+func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
+	if err := d.load(ctx); err != nil {
+		return err
+	}
+	for i, part := range parts {
+		if err := d.keep(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var err error
+		if i < len(d.sent) {
+			err = d.change(ctx, i, part)
+		} else {
+			err = d.send(ctx, i, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change makes message i say part, by a new message where it cannot be changed.
+func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
+	old := &d.sent[i]
+	editor, ok := d.line.Channel.(Editor)
+	if !ok || old.Says == digest(part) {
+		return nil
+	}
+	if len(part.Files) > 0 {
+		if err := d.remove(ctx, old.Receipt); err != nil {
+			return err
+		}
+		return d.send(ctx, i, part)
+	}
+	old.Says = ""
+	err := attempt(ctx, func(ctx context.Context) error { return editor.Edit(ctx, old.Receipt, part) })
+	switch {
+	case err == nil:
+		old.Says = digest(part)
+	case permanent(err) && !d.live: // somebody deleted it
+		return d.send(ctx, i, part)
+	}
+	return err
+}
+
+// An unclear error leaves open whether a message was sent.
+type unclear struct{ error }
+
+func (u unclear) Unwrap() error { return u.error }
+
+// send sends part as message i.
+func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
+	var rc Receipt
+	err := attempt(ctx, func(ctx context.Context) (err error) {
+		rc, err = d.line.Send(ctx, part)
+		return err
+	})
+	if err != nil {
+		return unclear{err}
+	}
+	d.sent = append(d.sent[:i], append([]sent{{rc, digest(part)}}, d.sent[min(i+1, len(d.sent)):]...)...)
+	d.dirty = true
+	return nil
+}
+
+// remove takes a message back, as far as the channel can.
+func (d *delivery) remove(ctx context.Context, rc Receipt) error {
+	err := attempt(ctx, func(ctx context.Context) error {
+		switch c := d.line.Channel.(type) {
+		case Deleter:
+			return c.Delete(ctx, d.reply.To, rc)
+		case Editor:
+			return c.Edit(ctx, rc, chat.Reply{ID: d.id, To: d.reply.To, Text: "…"})
+		}
+		return nil
+	})
+	if permanent(err) {
+		return nil
+	}
+	return err
+}
+
+// load reads how far the reply had come.
+func (d *delivery) load(ctx context.Context) error {
+	if d.loaded {
+		return nil
+	}
+	val, _, err := d.line.delivery.Get(ctx, d.id)
+	var r record
+	if err == nil && json.Unmarshal(val, &r) != nil {
+		err = store.ErrDamaged
+	}
+	switch {
+	case err == nil:
+		d.sent, d.stored = r.Sent, true
+	case errors.Is(err, store.ErrDamaged):
+		d.line.log.Error("delivery record is damaged, the reply is sent from its beginning", "id", d.id)
+	case !errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("read delivery: %w", err)
+	}
+	d.loaded = true
+	for _, s := range d.sent {
+		d.dirty = d.dirty || d.live && s.Says != ""
+	}
+	return nil
+}
+
+// keep journals what was sent.
+func (d *delivery) keep(ctx context.Context) error {
+	if !d.dirty {
+		return nil
+	}
+	r := record{Time: time.Now()}
+	for _, s := range d.sent {
+		if d.live {
+			s.Says = ""
+		}
+		r.Sent = append(r.Sent, s)
+	}
+	val, err := json.Marshal(r)
+	if err == nil {
+		err = attempt(ctx, func(ctx context.Context) error {
+			_, err := d.line.delivery.Put(ctx, d.id, val, store.Any)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("journal delivery: %w", err)
+	}
+	d.stored, d.dirty = true, false
+	return nil
+}
+
+// forget removes the record, once the reply has left the outbox.
+func (d *delivery) forget(ctx context.Context) error {
+	if !d.stored {
+		return nil
+	}
+	return d.line.delivery.Delete(ctx, d.id)
+}
+
+// parts returns the messages that r has to be sent as.
+func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
+	if strings.TrimSpace(r.Text) == "" && len(r.Files) == 0 {
+		return nil, nil
+	}
+	s, ok := l.Channel.(Splitter)
+	if !ok {
+		return []chat.Reply{r}, nil
+	}
+	err = safely(func() error {
+		parts = s.Split(r)
+		return nil
+	})
+	for i := range parts {
+		parts[i].ID, parts[i].To, parts[i].Group = r.ID, r.To, r.Group
+		if i > 0 {
+			parts[i].ID, parts[i].Quote = fmt.Sprintf("%s#%d", r.ID, i+1), ""
+		}
+	}
+	return parts, err
+}
+
+// digest tells what r says from what others say.
+func digest(r chat.Reply) string {
+	h := fnv.New64a()
+	h.Write([]byte(r.Text))
+	for _, f := range r.Files {
+		h.Write([]byte("\x00" + f.Path))
+	}
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// prune forgets the records of replies that were begun and never sent.
+func (h *Hub) prune(ctx context.Context) {
+	b := h.store.Bucket("delivery")
+	for id, err := range b.Keys(ctx, "") {
+		if err != nil {
+			h.log.Warn("old delivery records not pruned", "err", err)
+			return
+		}
+		var r record
+		val, _, err := b.Get(ctx, id)
+		if err != nil || json.Unmarshal(val, &r) != nil || time.Since(r.Time) < keepRecords {
+			continue
+		}
+		if err := b.Delete(ctx, id); err != nil {
+			h.log.Warn("old delivery record not pruned", "id", id, "err", err)
+		}
+	}
+}

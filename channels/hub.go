@@ -1,0 +1,154 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A Config is what a Hub works with.
+type Config struct {
+	Store    store.Store
+	Log      *slog.Logger
+	Commands []Command // for the menus of the channels; the Hub adds its own
+}
+
+// A Hub is all the channels. What people say comes in by Receive, what is said
+// to them leaves by Send and Work:
+//
+//	hub.Add(…)
+//	go hub.Receive(intake, deliver)  // ends with intake, at once
+//	go hub.Work(work)                // ends with work
+//
+// To shut down (P16): end intake and wait for Receive, finish the turns, call
+// Drain with the time that is left, end work and wait for Work. What was not
+// sent by then is sent after the next start.
+type Hub struct {
+	store    store.Store
+	log      *slog.Logger
+	commands []Command
+	lines    map[string]*line
+	access   atomic.Pointer[Access]
+	pairing  pairing
+}
+
+// NewHub returns a Hub without channels, which lets nobody in.
+func NewHub(c Config) *Hub {
+	h := &Hub{store: c.Store, log: c.Log, lines: map[string]*line{}}
+	h.commands = append(append(h.commands, c.Commands...), Command{"pair", "let somebody talk to me"})
+	h.pairing.bucket = c.Store.Bucket("pairing")
+	h.SetAccess(Access{})
+	return h
+}
+
+// Add adds c under its name in config.json, before Receive, Send and Work are called.
+func (h *Hub) Add(name string, c Channel) {
+	h.lines[name] = &line{
+		Channel: c, name: name, hub: h, log: h.log.With("channel", name),
+		queue: h.store.Queue("outbox/" + name), delivery: h.store.Bucket("delivery"),
+		traffic: traffic{due: map[string]map[string]time.Time{}, resting: map[string]time.Time{}},
+	}
+}
+
+// SetAccess changes who may talk, from the next message on.
+func (h *Hub) SetAccess(a Access) { h.access.Store(&a) }
+
+// Receive runs all channels until ctx ends. A channel that fails is logged and
+// shown by Status, and the others go on. Receive returns when all have ended:
+// nil when ctx has, and otherwise what stopped them.
+func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver) error {
+	var wg sync.WaitGroup
+	for _, l := range h.lines {
+		wg.Go(func() { l.receive(ctx, deliver) })
+		if c, ok := l.Channel.(Commander); ok {
+			wg.Go(func() { l.offer(ctx, c) })
+		}
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	var errs []error
+	for _, l := range h.lines {
+		errs = append(errs, l.health())
+	}
+	return errors.Join(errs...)
+}
+
+// Send puts r into the outbox of its channel. Once it has returned nil, r is
+// sent, or parked with a reason, whatever happens. A reply with neither text
+// nor files takes away what Live has shown of it.
+func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
+	if r.ID == "" {
+		return errors.New("send: reply has no id")
+	}
+	l, ok := h.lines[r.To.Channel]
+	if !ok {
+		return h.park(ctx, r, fmt.Sprintf("there is no channel named %q", r.To.Channel))
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
+	}
+	l.traffic.pushed(lane(r.To), r.ID)
+	if err := l.queue.Push(ctx, r.ID, body); err != nil {
+		return fmt.Errorf("send to %s: outbox: %w", r.To.Session(), err)
+	}
+	return nil
+}
+
+// Work sends what is in the outboxes until ctx ends. What is on its way then
+// has a moment to get there.
+func (h *Hub) Work(ctx context.Context) error {
+	var wg sync.WaitGroup
+	errs := make(chan error, len(h.lines))
+	h.prune(ctx)
+	for _, l := range h.lines {
+		wg.Go(func() { errs <- l.work(ctx) })
+	}
+	wg.Wait()
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// Drain waits until the outboxes are empty but for what a network does not take
+// at present, or until ctx ends. Work must be running.
+func (h *Hub) Drain(ctx context.Context) {
+	for _, l := range h.lines {
+		for {
+			n, err := l.queue.Len(ctx)
+			if err != nil || n <= l.traffic.stalled() || !sleep(ctx, drainEvery) {
+				break
+			}
+		}
+	}
+}
+
+const drainEvery = 10 * time.Millisecond
+
+// sleep waits for d and says whether ctx is still on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

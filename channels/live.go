@@ -1,0 +1,209 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"parley/chat"
+)
+
+const (
+	typingAfter = 200 * time.Millisecond // an answer quicker than this needs no sign
+	typingEvery = 4 * time.Second
+	typingTime  = 10 * time.Second       // the most one sign may take
+	showAfter   = 700 * time.Millisecond // an answer quicker than this is sent once, whole
+	streamEvery = 30 * time.Millisecond
+	holdEvery   = 50 * time.Millisecond
+	slowEdits   = 5 * time.Second // after a failure
+)
+
+// A view is the live view of one reply. It sends at most what a person may see
+// early; whatever goes wrong is left to the delivery of the reply.
+type view struct {
+	line *line
+	r    chat.Reply
+	stop context.CancelFunc
+	live sync.WaitGroup
+
+	mu   sync.Mutex
+	text string
+	news chan struct{} // holds one when text has changed
+}
+
+// Live opens the view of r, which has no text yet: its ID, To, Quote and Group
+// are those of the reply that will be sent. That is sent after Close.
+func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
+	l, ok := h.lines[r.To.Channel]
+	if !ok {
+		return dark{}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	v := &view{line: l, r: r, stop: stop, news: make(chan struct{}, 1)}
+	if c, ok := l.Channel.(Typer); ok {
+		v.live.Go(func() { v.typing(ctx, c) })
+	}
+	switch c := l.Channel.(type) {
+	case Streamer:
+		v.live.Go(func() { v.stream(ctx, c) })
+	case Editor:
+		v.live.Go(func() { v.edit(ctx, c) })
+	}
+	return v
+}
+
+// dark is the view of a reply that nobody sees in the making.
+type dark struct{}
+
+func (dark) Show(string) {}
+func (dark) Close()      {}
+
+// Show implements [chat.Live].
+func (v *view) Show(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if text != v.text {
+		v.text = text
+		v.again()
+	}
+}
+
+// Close implements [chat.Live].
+func (v *view) Close() {
+	v.stop()
+	v.live.Wait()
+}
+
+// again has the text shown once more.
+func (v *view) again() {
+	select {
+	case v.news <- struct{}{}:
+	default:
+	}
+}
+
+// changed waits until there is something to show.
+func (v *view) changed(ctx context.Context) bool {
+	select {
+	case <-v.news:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// latest returns the reply with the text so far.
+func (v *view) latest() chat.Reply {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	select {
+	case <-v.news:
+	default:
+	}
+	r := v.r
+	r.Text = v.text
+	return r
+}
+
+func (v *view) typing(ctx context.Context, c Typer) {
+	for wait := typingAfter; sleep(ctx, wait); {
+		wait = typingEvery
+		err := safely(func() error {
+			ctx, cancel := context.WithTimeout(ctx, typingTime)
+			defer cancel()
+			return c.Typing(ctx, v.r.To)
+		})
+		if err != nil && ctx.Err() == nil {
+			wait = v.slower(err, wait)
+		}
+	}
+}
+
+func (v *view) stream(ctx context.Context, c Streamer) {
+	for v.changed(ctx) {
+		err := safely(func() error { c.Stream(v.latest()); return nil })
+		if err != nil {
+			v.line.log.Warn("live view ended", "err", err, stack(err))
+			return
+		}
+		if !sleep(ctx, streamEvery) {
+			return
+		}
+	}
+}
+
+// edit shows the reply by a message that is edited, or several.
+func (v *view) edit(ctx context.Context, c Editor) {
+	d := &delivery{line: v.line, id: v.r.ID, reply: v.r, live: true}
+	defer v.leave(ctx, d)
+	for wait := showAfter; v.changed(ctx); {
+		if !sleep(ctx, wait) {
+			return
+		}
+		err := v.paint(ctx, d)
+		wait = c.EditEvery(v.r.To)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return
+		case hopeless(err):
+			v.line.log.Debug("live view ended", "chat", v.r.To.Session(), "err", err)
+			return
+		default:
+			wait = max(wait, v.slower(err, slowEdits))
+			v.again()
+		}
+	}
+}
+
+// paint brings the newest text to the chat. Replies that were there before go first (P9).
+func (v *view) paint(ctx context.Context, d *delivery) error {
+	if err := d.load(ctx); err != nil {
+		return err
+	}
+	for {
+		parts, err := v.line.parts(v.latest())
+		if err != nil {
+			return err
+		}
+		if len(parts) > len(d.sent) && v.line.traffic.busy(lane(v.r.To)) {
+			if !sleep(ctx, holdEvery) {
+				return ctx.Err()
+			}
+			continue
+		}
+		if err := d.put(ctx, parts); err != nil {
+			return err
+		}
+		return d.keep(ctx)
+	}
+}
+
+// leave journals what the messages say at last.
+func (v *view) leave(ctx context.Context, d *delivery) {
+	if len(d.sent) == 0 {
+		return
+	}
+	d.live, d.dirty = false, true
+	if err := d.keep(ctx); err != nil {
+		v.line.log.Error("live view", "id", d.id, "err", err)
+	}
+}
+
+func (v *view) slower(err error, d time.Duration) time.Duration {
+	v.line.log.Debug("live view", "chat", v.r.To.Session(), "err", err)
+	var e *Error
+	if errors.As(err, &e) && e.After > 0 {
+		return e.After
+	}
+	return d
+}
+
+// hopeless says that a live view must not try again after err. A message may have
+// been sent although sending it failed, unless the network asked for patience.
+func hopeless(err error) bool {
+	var u unclear
+	var e *Error
+	return permanent(err) || errors.As(err, &u) && !(errors.As(err, &e) && e.After > 0)
+}

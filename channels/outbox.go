@@ -1,0 +1,277 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A line is one channel of a Hub, with its outbox.
+type line struct {
+	Channel
+	name     string
+	hub      *Hub
+	log      *slog.Logger
+	queue    store.Queue
+	delivery store.Bucket // reply id -> how far it has come
+	traffic  traffic
+	dropped  atomic.Int64 // messages of strangers
+
+	mu  sync.Mutex
+	err error // why it does not receive
+}
+
+func (l *line) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+}
+
+func (l *line) health() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// lane names the chat of a. Replies to one lane go out in order (P9), and no
+// lane waits for another (P14).
+func lane(a chat.Address) string { return a.Chat + "\x00" + a.Thread }
+
+// work sends what is in the outbox until ctx ends.
+func (l *line) work(ctx context.Context) error {
+	n, _ := l.queue.Len(ctx) // when it cannot be known, live views start at once
+	l.traffic.begin(n)
+	key := func(item store.Item) string {
+		var r chat.Reply
+		json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
+		l.traffic.pulled(lane(r.To), item.ID)
+		return lane(r.To)
+	}
+	err := store.Work(ctx, patient{l.queue, l.log}, key, func(ctx context.Context, chat string, take func() []store.Item) {
+		for _, item := range take() {
+			if !l.deliver(ctx, chat, item) {
+				return
+			}
+			l.traffic.gone(chat, item.ID)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("outbox of %s: %w", l.name, err)
+	}
+	return nil
+}
+
+// deliver sends item, or parks it, however long it takes. It returns false when
+// ctx ended before; the item is then still in the queue.
+func (l *line) deliver(ctx context.Context, chat string, item store.Item) bool {
+	d := delivery{line: l, id: item.ID}
+	if reason := l.try(ctx, chat, item, &d); reason != nil {
+		if ctx.Err() != nil {
+			return false
+		}
+		parked := func(ctx context.Context) error { return l.hub.park(ctx, d.reply, reason.Error()) }
+		if !l.persist(ctx, "park reply", parked) {
+			return false
+		}
+	}
+	return l.persist(ctx, "end delivery", item.Done) && l.persist(ctx, "end delivery", d.forget)
+}
+
+// try sends item until it is sent, and returns nil, or until that is hopeless.
+func (l *line) try(ctx context.Context, chat string, item store.Item, d *delivery) error {
+	if err := json.Unmarshal(item.Body, &d.reply); err != nil {
+		d.reply.ID, d.reply.To.Channel = item.ID, l.name
+		return fmt.Errorf("read outbox: %w", err)
+	}
+	var p pace
+	for {
+		err := d.finish(ctx)
+		if err == nil || ctx.Err() != nil || permanent(err) {
+			return err
+		}
+		wait := p.wait(err)
+		if p.over() {
+			return fmt.Errorf("tried for %v: %w", giveUp, err)
+		}
+		level := slog.LevelDebug
+		if p.tries == 1 {
+			level = slog.LevelWarn
+		}
+		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", item.ID, "again", wait, "err", err, stack(err))
+		l.traffic.rest(chat, wait)
+		if !sleep(ctx, wait) {
+			return ctx.Err()
+		}
+		l.traffic.rest(chat, 0)
+	}
+}
+
+// persist does f, which writes to the store, until it succeeds or ctx ends. A
+// full disk must not make us send twice what was sent (P19).
+func (l *line) persist(ctx context.Context, what string, f func(context.Context) error) bool {
+	var p pace
+	for {
+		err := attempt(ctx, f)
+		if err == nil {
+			return true
+		}
+		if p.tries == 0 {
+			l.log.Error(what, "err", err)
+		}
+		if !sleep(ctx, min(p.wait(err), storeWait)) {
+			return false
+		}
+	}
+}
+
+const (
+	storeWait   = 15 * time.Second
+	attemptTime = 2 * time.Minute
+	grace       = 3 * time.Second
+)
+
+// attempt does f with a limit of time. When ctx ends, f still gets a moment:
+// what is on its way must not be in doubt because of an orderly end.
+func attempt(ctx context.Context, f func(context.Context) error) error {
+	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
+	return safely(func() error { return f(lingering) })
+}
+
+// A patient queue is pulled from until that works.
+type patient struct {
+	store.Queue
+	log *slog.Logger
+}
+
+func (q patient) Pull(ctx context.Context) (store.Item, error) {
+	var p pace
+	for {
+		item, err := q.Queue.Pull(ctx)
+		if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+			return item, err
+		}
+		q.log.Error("outbox not read", "err", err)
+		if !sleep(ctx, min(p.wait(err), storeWait)) {
+			return item, err
+		}
+	}
+}
+
+func jitter(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
+
+// stack is the place of a panic, for the log.
+func stack(err error) slog.Attr {
+	var crash *panicError
+	if errors.As(err, &crash) {
+		return slog.String("stack", string(crash.stack))
+	}
+	return slog.Attr{}
+}
+
+// Traffic is which chats have replies on their way.
+type traffic struct {
+	mu      sync.Mutex
+	due     map[string]map[string]time.Time // lane, reply id: zero, or when a push that came to nothing is forgotten
+	resting map[string]time.Time            // lane: when it tries again
+	behind  int                             // replies of before the start not pulled yet
+	started time.Time
+}
+
+const (
+	pushTime = 2 * time.Second // the most that a reply takes from push to pull
+	loadTime = 5 * time.Second // and those of before the start together
+	soon     = 3 * time.Second // a retry that Drain waits for
+)
+
+func (t *traffic) begin(behind int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.behind, t.started = behind, time.Now()
+}
+
+func (t *traffic) pushed(chat, id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.due[chat][id]; !known {
+		t.set(chat, id, time.Now().Add(pushTime))
+	}
+}
+
+func (t *traffic) pulled(chat, id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.behind--
+	t.set(chat, id, time.Time{})
+}
+
+func (t *traffic) set(chat, id string, until time.Time) {
+	if t.due[chat] == nil {
+		t.due[chat] = map[string]time.Time{}
+	}
+	t.due[chat][id] = until
+}
+
+func (t *traffic) gone(chat, id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(chat, id)
+}
+
+func (t *traffic) drop(chat, id string) {
+	delete(t.due[chat], id)
+	if len(t.due[chat]) == 0 {
+		delete(t.due, chat)
+	}
+}
+
+// rest notes that chat tries again after d; 0 is now.
+func (t *traffic) rest(chat string, d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.resting, chat)
+	if d > soon {
+		t.resting[chat] = time.Now().Add(d)
+	}
+}
+
+// busy says whether a reply to chat is on its way.
+func (t *traffic) busy(chat string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, until := range t.due[chat] {
+		if !until.IsZero() && time.Now().After(until) {
+			t.drop(chat, id) // it had been sent before
+		}
+	}
+	loading := t.started.IsZero() || t.behind > 0 && time.Since(t.started) < loadTime
+	return loading || len(t.due[chat]) > 0
+}
+
+// stalled counts the replies that wait for a chat which does not take them.
+func (t *traffic) stalled() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for chat, until := range t.resting {
+		if time.Until(until) < soon {
+			continue
+		}
+		for _, pushed := range t.due[chat] {
+			if pushed.IsZero() {
+				n++
+			}
+		}
+	}
+	return n
+}
