@@ -11,10 +11,11 @@ import (
 //
 // do is given a take, which returns the work of its key that has come in since,
 // or nil. It must take at least once; what it took is its own, to end with Done
-// or Later. Work returns when ctx has ended, or q has failed, and every do has returned.
+// or Later. Work returns when ctx has ended, or q has failed, and every do has
+// returned; what nobody took by then goes back to q.
 func Work(ctx context.Context, q Queue, key func(Item) string, do func(ctx context.Context, key string, take func() []Item)) error {
 	w := worker{waiting: map[string][]Item{}}
-	defer w.live.Wait()
+	defer w.end()
 	for {
 		item, err := q.Pull(ctx)
 		if err != nil {
@@ -40,6 +41,16 @@ type worker struct {
 	live    sync.WaitGroup
 	mu      sync.Mutex
 	waiting map[string][]Item
+}
+
+// end waits for every goroutine and gives back what they left.
+func (w *worker) end() {
+	w.live.Wait()
+	for _, items := range w.waiting {
+		for _, item := range items {
+			item.Later(0)
+		}
+	}
 }
 
 // put adds item and says whether key needs a goroutine.

@@ -1,0 +1,241 @@
+// Package bolt is a Store in one bbolt file, for one process at a time.
+//
+// In the file, names and keys are prefixed with a byte, so that they may be
+// empty, and every value is sealed with a checksum over itself and its key:
+//
+//	buckets / name / key             revision, value
+//	logs    / name / number          record
+//	queues  / name / items / number  id, body: the work that is not done
+//	                 seen  / id      number and time of the last push
+//	                 times / number  time and id, to forget what seen no longer needs
+//	damaged / queue and number       work whose checksum was wrong, as it was found
+//
+// bbolt keeps a sequence per bucket: it gives revisions and numbers, and never
+// one twice. No transaction is open while a caller's code runs (P20).
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"parley/store"
+)
+
+// Config says where the data lives.
+type Config struct {
+	Dir   string                                       // made when absent; the Store is the file parley.db in it
+	Log   *slog.Logger                                 // nil: log nothing
+	Probe func(ctx context.Context, path string) error // is called after an unclean end; nil: [Probe] in this process
+}
+
+// The names of the top buckets of the file.
+var (
+	buckets = []byte("buckets")
+	logs    = []byte("logs")
+	queues  = []byte("queues")
+	damaged = []byte("damaged")
+)
+
+// Store is a [store.Store]. Make one with [Open].
+type Store struct {
+	db    *bbolt.DB
+	log   *slog.Logger
+	dir   *os.File // holds the lock of the directory
+	locks *store.Locks
+	now   func() time.Time
+
+	ops    chan *op
+	ended  chan struct{} // the writer has returned
+	broken error         // why the writer gave up writing
+	wrote  bool
+
+	mu     sync.RWMutex // guards what follows
+	closed bool
+	calls  sync.WaitGroup // those under way
+	queues map[string]*queue
+}
+
+// Open opens the Store in cfg.Dir, which it locks. It returns a [*LockedError]
+// when another process has it open, and a [*DamagedError] when the file is not
+// what was there before; it never starts empty in its place. After an end that
+// was not clean it first has the file probed, and logs each value whose
+// checksum is wrong.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Probe == nil {
+		cfg.Probe = func(_ context.Context, path string) error { return Probe(path) }
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	dir, err := lockDir(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s, err := open(ctx, cfg)
+	if err != nil {
+		dir.Close()
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s.dir = dir
+	go s.run()
+	return s, nil
+}
+
+func open(ctx context.Context, cfg Config) (*Store, error) {
+	path := filepath.Join(cfg.Dir, "parley.db")
+	clean, err := inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	if !clean {
+		if err := cfg.Probe(ctx, path); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, &DamagedError{File: path, Cause: err}
+		}
+	}
+	if err := markOpen(path); err != nil {
+		return nil, err
+	}
+	db, err := openFile(path, options())
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now,
+		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
+		queues: map[string]*queue{},
+	}
+	if !clean {
+		s.report()
+	}
+	return s, nil
+}
+
+// options are the ones that were measured to keep small commits small while
+// somebody reads, and a growing file from stopping everybody. The large map is
+// address space only.
+func options() *bbolt.Options {
+	o := &bbolt.Options{
+		Timeout:        300 * time.Millisecond,
+		NoFreelistSync: true,
+		FreelistType:   bbolt.FreelistMapType,
+		NoStatistics:   true,
+	}
+	if strconv.IntSize == 64 {
+		o.InitialMmapSize = 1 << 30
+	}
+	return o
+}
+
+// openFile opens path with o, and returns a fault in its pages as an error.
+func openFile(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
+	defer catch(&err)()
+	db, err = bbolt.Open(path, 0o600, o)
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return nil, fmt.Errorf("%s: another program has it open", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return db, nil
+}
+
+// report logs the damaged values, once for each unclean end (P21).
+func (s *Store) report() {
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		return walk(tx, func(where string, k, v []byte) {
+			if _, ok := unseal(k, v); !ok {
+				s.log.Error("damaged value in the store", "where", where, "key", string(k))
+			}
+		})
+	})
+	if err != nil {
+		s.log.Error("store not checked", "err", err)
+	}
+}
+
+// Lock implements [store.Store].
+func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
+	return s.locks.Lock(ctx, name)
+}
+
+// Close implements [store.Store].
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		<-s.ended
+		return nil
+	}
+	s.closed = true
+	for _, q := range s.queues {
+		q.pending.Close()
+	}
+	s.mu.Unlock()
+	s.locks.Close()
+	s.calls.Wait()
+	close(s.ops)
+	<-s.ended
+	return errors.Join(s.closeFile(), s.dir.Close())
+}
+
+func (s *Store) closeFile() error {
+	path := s.db.Path()
+	if s.wrote && s.broken == nil {
+		s.keepFreelist()
+	}
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	if s.broken != nil {
+		return nil // the next Open probes
+	}
+	return markClean(path)
+}
+
+// keepFreelist saves the next Open a walk of the whole file. When it fails,
+// the walk is made.
+func (s *Store) keepFreelist() {
+	s.db.NoFreelistSync = false
+	if err := s.db.Update(func(*bbolt.Tx) error { return nil }); err != nil {
+		s.log.Warn("free list not kept", "err", err)
+	}
+}
+
+// enter begins a call, unless it is in vain. Whoever enters leaves with calls.Done.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+// view runs fn in a read transaction. What fn keeps it must copy.
+func (s *Store) view(ctx context.Context, fn func(*bbolt.Tx) error) (err error) {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	defer catch(&err)()
+	return s.db.View(fn)
+}

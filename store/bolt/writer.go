@@ -1,0 +1,157 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+
+	"parley/store"
+)
+
+// maxBatch is how many changes at most share one commit.
+const maxBatch = 1024
+
+// An op is one change, and whoever waits for it.
+type op struct {
+	// do makes the change. It looks before it changes anything, so that when
+	// it fails the others of its batch are not disturbed. errSame says that
+	// there was nothing to change.
+	do func(*bbolt.Tx) error
+	// then runs when the change is on disk; those of a batch in its order.
+	then func()
+	done chan error
+}
+
+var errSame = errors.New("nothing to change")
+
+// write has do done by the writer and returns when it is on disk. It waits for
+// that also when ctx ends, so that the caller knows what became of the change.
+func (s *Store) write(ctx context.Context, do func(*bbolt.Tx) error, then func()) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	o := &op{do: do, then: then, done: make(chan error, 1)}
+	s.ops <- o
+	return <-o.done
+}
+
+// run is the writer: whoever waits for the disk while it commits shares the
+// next commit. Nobody waits for company.
+func (s *Store) run() {
+	defer close(s.ended)
+	debug.SetPanicOnFault(true)
+	var batch []*op
+	for o := range s.ops {
+		runtime.Gosched() // let those that the last commit woke come along
+		batch = append(batch[:0], o)
+		for len(batch) < maxBatch && len(s.ops) > 0 {
+			batch = append(batch, <-s.ops)
+		}
+		s.commit(batch)
+		clear(batch)
+	}
+}
+
+func (s *Store) commit(batch []*op) {
+	errs := make([]error, len(batch))
+	err := s.try(batch, errs)
+	for i, o := range batch {
+		switch {
+		case err != nil: // an op may have failed because of another that was not kept
+			errs[i] = err
+		case errs[i] == nil && o.then != nil:
+			o.then()
+		case errs[i] == errSame:
+			errs[i] = nil
+		}
+		o.done <- errs[i]
+	}
+}
+
+// try makes all changes of batch in one transaction. It returns an error when
+// none was kept; errs takes those of single ops.
+func (s *Store) try(batch []*op, errs []error) (err error) {
+	if s.broken != nil {
+		return s.broken
+	}
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			tx.Rollback()
+			err = s.stop(fmt.Errorf("%w: %v", store.ErrDamaged, r))
+		}
+	}()
+	changed := false
+	for i, o := range batch {
+		errs[i] = o.do(tx)
+		changed = changed || errs[i] == nil
+	}
+	if !changed {
+		return tx.Rollback()
+	}
+	id := tx.ID()
+	if err := tx.Commit(); err != nil {
+		return s.failed(err, id)
+	}
+	s.wrote = true
+	return nil
+}
+
+// failed tells a full disk, which may get better, from every other failure to
+// commit the transaction id, after which nobody knows what the disk holds: the
+// Store then stops writing until it is opened again, and goes on reading.
+func (s *Store) failed(err error, id int) error {
+	if isFull(err) && s.lastID() < id {
+		return fmt.Errorf("write store: %w: %w", store.ErrFull, err)
+	}
+	return s.stop(err)
+}
+
+func (s *Store) stop(err error) error {
+	s.broken = fmt.Errorf("store stopped writing, restart to go on: %w", err)
+	return s.broken
+}
+
+// lastID is the transaction that readers see.
+func (s *Store) lastID() (id int) {
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		id = tx.ID()
+		return nil
+	})
+	if err != nil {
+		return int(^uint(0) >> 1)
+	}
+	return id
+}
+
+// isFull looks at the text too: bbolt does not wrap the errors of growing the file.
+func isFull(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, e) || strings.HasSuffix(err.Error(), e.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// catch makes this goroutine's faults in the mapped file panics, and a panic
+// the error ErrDamaged. Use: defer catch(&err)().
+func catch(err *error) func() {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		if r := recover(); r != nil {
+			*err = fmt.Errorf("%w: %v", store.ErrDamaged, r)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"parley/store"
+)
+
+var logs = []check{
+	{"log: keeps order and numbers from 1", func(t *testing.T, s store.Store) {
+		ctx, l := t.Context(), s.Log("l")
+		wantList(t, "Since(0) of an empty log", Records(t, l, 0))
+		seq := must[uint64](t)(l.Append(ctx))
+		want(t, "Append of nothing", seq, 0)
+		body := []byte("a")
+		want(t, "Append", must[uint64](t)(l.Append(ctx, body)), 1)
+		body[0] = 'X'
+		want(t, "Append", must[uint64](t)(l.Append(ctx, []byte("b"), nil, []byte("d"))), 4)
+		wantList(t, "Since(0)", Records(t, s.Log("l"), 0), "1:a", "2:b", "3:", "4:d")
+		wantList(t, "Since(2)", Records(t, l, 2), "3:", "4:d")
+		wantList(t, "Since(4)", Records(t, l, 4))
+		wantList(t, "Since(99)", Records(t, l, 99))
+		wantList(t, "Since(the last number)", Records(t, l, ^uint64(0)))
+		wantList(t, "another log", Records(t, s.Log("m"), 0))
+	}},
+	{"log: trim forgets, numbers are not used again", func(t *testing.T, s store.Store) {
+		ctx, l := t.Context(), s.Log("l")
+		ok(t, l.Trim(ctx, 5))
+		for i := range 600 {
+			must[uint64](t)(l.Append(ctx, fmt.Append(nil, i)))
+		}
+		ok(t, l.Trim(ctx, 597))
+		wantList(t, "Since(0)", Records(t, l, 0), "598:597", "599:598", "600:599")
+		wantList(t, "Since(598)", Records(t, l, 598), "599:598", "600:599")
+		ok(t, l.Trim(ctx, 3))
+		ok(t, l.Trim(ctx, ^uint64(0)))
+		wantList(t, "Since(0) after trimming all", Records(t, l, 0))
+		want(t, "Append", must[uint64](t)(l.Append(ctx, []byte("new"))), 601)
+		wantList(t, "Since(0)", Records(t, l, 0), "601:new")
+	}},
+	{"log: since ends although its reader appends and trims (P20)", func(t *testing.T, s store.Store) {
+		ctx, l := t.Context(), s.Log("l")
+		for i := range 700 {
+			must[uint64](t)(l.Append(ctx, fmt.Append(nil, i+1)))
+		}
+		n := uint64(0)
+		for r, err := range l.Since(ctx, 0) {
+			ok(t, err)
+			n++
+			want(t, "number", r.Seq, n)
+			want(t, "body", string(r.Body), strconv.FormatUint(n, 10))
+			must[uint64](t)(l.Append(ctx, []byte("more")))
+			if n%100 == 0 {
+				ok(t, l.Trim(ctx, n))
+			}
+		}
+		want(t, "records", n, 700)
+		for range l.Since(ctx, 0) {
+			break
+		}
+	}},
+	{"log: names of any bytes, records of any size", func(t *testing.T, s store.Store) {
+		ctx := t.Context()
+		for _, name := range names {
+			must[uint64](t)(s.Log(name).Append(ctx, []byte(name)))
+		}
+		for _, name := range names {
+			wantList(t, "log "+name, Records(t, s.Log(name), 0), "1:"+name)
+		}
+		big := bytes.Repeat([]byte{'x'}, 1<<20)
+		must[uint64](t)(s.Log("big").Append(ctx, big, big, []byte("small"), big))
+		n := 0
+		for r, err := range s.Log("big").Since(ctx, 0) {
+			ok(t, err)
+			n += len(r.Body)
+		}
+		want(t, "bytes", n, 3<<20+5)
+	}},
+	{"log: appends of many do not mix", func(t *testing.T, s store.Store) {
+		ctx, l := t.Context(), s.Log("l")
+		var all sync.WaitGroup
+		for w := range 8 {
+			all.Go(func() {
+				for i := range 20 {
+					seq, err := l.Append(ctx, fmt.Append(nil, w, " ", i, " first"), fmt.Append(nil, w, " ", i, " second"))
+					if err != nil || seq == 0 {
+						t.Errorf("Append = %d, %v", seq, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		var next [8]int
+		var last []byte
+		for r, err := range l.Since(ctx, 0) {
+			ok(t, err)
+			var w, i int
+			var which string
+			fmt.Sscan(string(r.Body), &w, &i, &which)
+			want(t, "order of one writer", i, next[w])
+			if which == "second" {
+				next[w]++
+				want(t, "record before", string(last), fmt.Sprint(w, " ", i, " first"))
+			}
+			last = r.Body
+		}
+		want(t, "appends kept of each", next, [8]int{20, 20, 20, 20, 20, 20, 20, 20})
+	}},
+}

@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"parley/store"
+)
+
+var stores = []check{
+	{"store: one name, three things", func(t *testing.T, s store.Store) {
+		ctx := t.Context()
+		must[uint64](t)(s.Bucket("x").Put(ctx, "k", []byte("v"), 0))
+		must[uint64](t)(s.Log("x").Append(ctx, []byte("r")))
+		ok(t, s.Queue("x").Push(ctx, "k", []byte("b")))
+		wantList(t, "Keys", Keys(t, s.Bucket("x"), ""), "k")
+		wantList(t, "Since", Records(t, s.Log("x"), 0), "1:r")
+		want(t, "Pull", string(pull(t, s.Queue("x")).Body), "b")
+	}},
+	{"store: a lock lets one in at a time", func(t *testing.T, s store.Store) {
+		inside := 0 // the race detector watches it
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 50 {
+					unlock, err := s.Lock(t.Context(), "l")
+					if err != nil {
+						t.Errorf("Lock = %v", err)
+						return
+					}
+					inside++
+					unlock()
+				}
+			})
+		}
+		all.Wait()
+		want(t, "times inside", inside, 400)
+	}},
+	{"store: nothing happens after ctx has ended", func(t *testing.T, s store.Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		item := held(t, s)
+		cancel()
+		for op, err := range every(ctx, s, item) {
+			wantErr(t, op, err, context.Canceled)
+		}
+		want(t, "Len", must[int](t)(s.Queue("q").Len(t.Context())), 1)
+		wantList(t, "Keys", Keys(t, s.Bucket("b"), ""))
+		wantList(t, "Since", Records(t, s.Log("l"), 0))
+	}},
+	{"store: closed", func(t *testing.T, s store.Store) {
+		item := held(t, s)
+		ok(t, s.Close())
+		ok(t, s.Close())
+		for op, err := range every(t.Context(), s, item) {
+			wantErr(t, op, err, store.ErrClosed)
+		}
+		item.Later(0)
+	}},
+	{"store: close waits for calls under way", func(t *testing.T, s store.Store) {
+		var all sync.WaitGroup
+		for w := range 8 {
+			all.Go(func() {
+				for i := 0; ; i++ {
+					_, err := s.Log("l").Append(t.Context(), fmt.Append(nil, w, i))
+					if err != nil {
+						wantErr(t, "Append", err, store.ErrClosed)
+						return
+					}
+					for _, err := range s.Log("l").Since(t.Context(), 0) {
+						if err != nil {
+							wantErr(t, "Since", err, store.ErrClosed)
+							return
+						}
+						break
+					}
+				}
+			})
+		}
+		_, err := s.Bucket("b").Put(t.Context(), "k", nil, 0)
+		ok(t, err)
+		ok(t, s.Close())
+		all.Wait()
+	}},
+}
+
+// held returns work of the queue q that a worker has in hand.
+func held(t *testing.T, s store.Store) store.Item {
+	ok(t, s.Queue("q").Push(t.Context(), "held", nil))
+	return pull(t, s.Queue("q"))
+}
+
+// every tries each operation and returns its error.
+func every(ctx context.Context, s store.Store, item store.Item) map[string]error {
+	errs := map[string]error{"Done": item.Done(ctx)}
+	_, _, errs["Get"] = s.Bucket("b").Get(ctx, "k")
+	_, errs["Put"] = s.Bucket("b").Put(ctx, "k", nil, 0)
+	errs["Delete"] = s.Bucket("b").Delete(ctx, "k")
+	for _, errs["Keys"] = range s.Bucket("b").Keys(ctx, "") {
+	}
+	_, errs["Append"] = s.Log("l").Append(ctx, []byte("r"))
+	for _, errs["Since"] = range s.Log("l").Since(ctx, 0) {
+	}
+	errs["Trim"] = s.Log("l").Trim(ctx, 1)
+	errs["Push"] = s.Queue("q").Push(ctx, "id", nil)
+	_, errs["Pull"] = s.Queue("q").Pull(ctx)
+	_, errs["Pull from a new queue"] = s.Queue("new").Pull(ctx)
+	_, errs["Len"] = s.Queue("q").Len(ctx)
+	_, errs["Lock"] = s.Lock(ctx, "n")
+	return errs
+}
