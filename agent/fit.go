@@ -40,10 +40,12 @@ func (h *history) fit(limit int, light func(tool string) bool) {
 	}
 	target := limit * 7 / 10
 	h.shorten(target, keepResults, light)
-	h.forget(target)
-	h.shorten(limit, 1, func(string) bool { return true })
-	h.skipRounds(limit)
-	h.squeeze(limit)
+	if h.size() > limit {
+		h.forget(target)
+		h.shorten(limit, 1, func(string) bool { return true })
+		h.skipRounds(limit)
+		h.squeeze(limit)
+	}
 }
 
 // shorten empties the oldest results of the tools that light names until h is

@@ -1,0 +1,137 @@
+package agent
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// talk returns a history of turns, each with the given rounds of one tool call.
+func talk(turns, rounds, resultSize int) *history {
+	h := &history{zone: time.UTC}
+	seq := uint64(0)
+	next := func(r record) { seq++; h.apply(seq, r) }
+	for i := range turns {
+		m := chat.Message{ID: fmt.Sprint("m", i), Text: fmt.Sprintf("question %d", i)}
+		next(record{Heard: &m})
+		for j := range rounds {
+			id := fmt.Sprintf("c%d.%d", i, j)
+			next(record{Said: &llm.Message{Role: llm.Assistant, Calls: []llm.ToolCall{{ID: id, Name: "read_file", Args: "{}"}}}})
+			next(record{Finished: &llm.Message{Role: llm.ToolRole, Call: id, Name: "read_file", Text: strings.Repeat("x", resultSize)}})
+		}
+		if i < turns-1 {
+			next(record{Said: &llm.Message{Role: llm.Assistant, Text: fmt.Sprintf("answer %d", i)}})
+			next(record{Ended: &ended{Outcome: answered}})
+		}
+	}
+	return h
+}
+
+func all(string) bool { return true }
+
+func TestFitLeavesAloneWhatFits(t *testing.T) {
+	h := talk(5, 2, 100)
+	before := fmt.Sprint(h.request())
+	h.fit(h.size(), all)
+	if fmt.Sprint(h.request()) != before {
+		t.Error("a history that fits was changed")
+	}
+}
+
+// TestFitShortensOldResultsFirst is D-045: the ten latest results stay whole,
+// and so do short ones and those of tools that are never shortened (D-046).
+func TestFitShortensOldResultsFirst(t *testing.T) {
+	h := talk(14, 1, 4000)
+	h.fit(h.size()-1000, all)
+	whole, omitted := 0, 0
+	for _, m := range h.request() {
+		switch {
+		case m.Role != llm.ToolRole:
+		case m.Text == "[read_file result omitted from context]":
+			omitted++
+		case len(m.Text) == 4000:
+			whole++
+		}
+	}
+	if whole != 10 || omitted != 4 {
+		t.Errorf("%d whole and %d omitted, want 10 and 4", whole, omitted)
+	}
+}
+
+// TestFitKeepsRoom: after a fit the beginning of the requests stays as it is
+// for a good while, so that prompt caches hit.
+func TestFitKeepsRoom(t *testing.T) {
+	h := talk(40, 0, 0)
+	limit := h.size() - 10
+	h.fit(limit, all)
+	if h.size() > limit*7/10 {
+		t.Fatalf("size %d after a fit to %d leaves no room", h.size(), limit)
+	}
+	first := h.request()[0].Text
+	for h.size()+40 < limit {
+		h.apply(1000, record{Said: &llm.Message{Role: llm.Assistant, Text: "go on"}})
+		h.fit(limit, all)
+		if h.request()[0].Text != first {
+			t.Fatal("the beginning changed while there was room")
+		}
+	}
+}
+
+// TestFitNeverPartsCallAndResult tries any size on any history: what comes out
+// fits, is sound, and has the question that is to be answered.
+func TestFitNeverPartsCallAndResult(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		h := talk(1+r.IntN(8), r.IntN(6), r.IntN(5000))
+		question := h.entries[h.lastTurn()].Text
+		limit := 300 + r.IntN(6000)
+		h.fit(limit, all)
+		ms := h.request()
+		if why := acceptable(ms); why != "" {
+			t.Fatal(why)
+		}
+		for _, m := range ms {
+			if m.Text == lost {
+				t.Fatal("a call was parted from its result")
+			}
+		}
+		if h.size() > limit {
+			t.Fatalf("size %d is over %d", h.size(), limit)
+		}
+		if !strings.Contains(fmt.Sprint(ms), question) {
+			t.Fatal("the question is gone")
+		}
+	}
+}
+
+func TestFitSqueezesHugeMessage(t *testing.T) {
+	h := &history{zone: time.UTC}
+	h.apply(1, record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})
+	h.fit(1000, all)
+	got := h.request()[0].Text
+	if h.size() > 1000 || !strings.Contains(got, "begin") || !strings.HasSuffix(got, "end") {
+		t.Errorf("size %d, text %.60q", h.size(), got)
+	}
+}
+
+func TestRatiosLearn(t *testing.T) {
+	var r ratios
+	if r.of("main") != 1 {
+		t.Error("an unknown model is not taken at its word")
+	}
+	for range 50 {
+		r.learn("main", 1000, 1500)
+	}
+	if x := r.of("main"); x < 1.49 || x > 1.5 {
+		t.Errorf("ratio %f, want 1.5", x)
+	}
+	r.learn("main", 1000, 0)
+	if x := r.of("main"); x < 1.49 {
+		t.Error("a model that does not count changed the ratio")
+	}
+}
