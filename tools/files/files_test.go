@@ -1,0 +1,283 @@
+package files
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+	"parley/workspace"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const hint = "\n\n[Analyze the error above and try a different approach.]"
+
+// A desk is a workspace and the tools to work in it.
+type desk struct {
+	t   *testing.T
+	w   *workspace.Workspace
+	kit *tools.Kit
+}
+
+func newDesk(t *testing.T) desk {
+	t.Helper()
+	w, err := workspace.Open(filepath.Join(t.TempDir(), "work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	long := tools.New("long", "Says much.", func(_ context.Context, c tools.Call, _ struct{}) (tools.Result, error) {
+		return tools.Result{Text: strings.Repeat("much ", 10_000)}, nil
+	})
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(append(New(), long))}, tools.Standard(tools.StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desk{t, w, kit}
+}
+
+func (d desk) call(session chat.SessionID, name, args string) tools.Result {
+	return d.kit.Call(d.t.Context(), tools.Call{
+		ToolCall: llm.ToolCall{ID: "call_1", Name: name, Args: args},
+		Scope:    tools.Scope{Session: session, Workspace: d.w, Turn: "turn"},
+	})
+}
+
+func (d desk) put(name, text string) {
+	d.t.Helper()
+	path := filepath.Join(d.w.Dir(), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func lines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}
+
+// D-003, D-025: what the model is told, byte for byte.
+func TestSchemas(t *testing.T) {
+	for _, tool := range New() {
+		path := filepath.Join("testdata", tool.Name+".json")
+		got := fmt.Sprintf("%s\n%s\n", tool.Description, tool.Schema)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); string(want) != got || err != nil {
+			t.Errorf("%s: %v; go test -update makes it\n%s", path, err, got)
+		}
+	}
+}
+
+// D-002, D-039: reads run side by side, writes alone.
+func TestHints(t *testing.T) {
+	for _, tool := range New() {
+		if want := tool.Name != "write_file"; tool.Parallel() != want {
+			t.Errorf("%s.Parallel() = %v, want %v", tool.Name, !want, want)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	d := newDesk(t)
+	d.put("short.txt", "one\r\ntwo\n\nfour")
+	d.put("bom.txt", "\ufeffone\n")
+	d.put("empty", "")
+	d.put("long.txt", lines(2001))
+	d.put("dir/x", "x")
+	d.put("wide.txt", strings.Repeat(strings.Repeat("ä", 999)+"\n", 200))
+	d.put("endless.txt", strings.Repeat("ö", 300_000)+"\nnext\n")
+	d.put("split.txt", strings.Repeat("x", 4095)+"é")
+	d.put("error.txt", "Error: not one")
+	d.put("bmw.txt", "BMW is a maker of cars")
+	d.put("latin1.txt", "caf\xe9")
+	d.put("a.bin", "\x7fELF\x00\x01")
+	d.put("a.pdf", "%PDF-1.7\n")
+	d.put("a.png", "\x89PNG\r\n\x1a\n\x00\x00")
+	if err := syscall.Mkfifo(filepath.Join(d.w.Dir(), "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(d.w.Dir(), "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+
+	for _, c := range []struct{ id, args, want string }{
+		{"D-050", `{"path":"short.txt"}`, "1| one\n2| two\n3| \n4| four\n\n(End of file — 4 lines total)"},
+		{"D-050", `{"path":"bom.txt"}`, "1| one\n\n(End of file — 1 lines total)"},
+		{"D-051", `{"path":"short.txt","offset":2,"limit":1}`, "2| two\n\n(Showing lines 2-2 of 4. Use offset=3 to continue.)"},
+		{"D-051", `{"path":"short.txt","offset":"4"}`, "4| four\n\n(End of file — 4 lines total)"},
+		{"D-051", `{"path":"short.txt","offset":5}`, "Error: offset 5 is beyond end of file (4 lines)" + hint},
+		{"D-014", `{"path":"short.txt","offset":0}`, "Error: Invalid parameters for tool 'read_file': offset must be >= 1" + hint},
+		{"D-015", `{}`, "Error: Invalid parameters for tool 'read_file': path is required" + hint},
+		{"alias", `{"file_path":"bom.txt"}`, "1| one\n\n(End of file — 1 lines total)"},
+		{"D-040", `{"path":"error.txt"}`, "1| Error: not one\n\n(End of file — 1 lines total)"},
+		{"D-055", `{"path":"bmw.txt"}`, "1| BMW is a maker of cars\n\n(End of file — 1 lines total)"},
+		{"D-055", `{"path":"split.txt"}`, "1| " + strings.Repeat("x", 4095) + "é\n\n(End of file — 1 lines total)"},
+		{"D-055", `{"path":"empty"}`, "(Empty file: empty)"},
+		{"D-055", `{"path":"nope"}`, "Error: File not found: nope" + hint},
+		{"D-055", `{"path":"dir"}`, "Error: Not a file: dir" + hint},
+		{"D-055", `{"path":"latin1.txt"}`, "Error: Cannot read binary file latin1.txt (MIME: text/plain; charset=utf-8). Only UTF-8 text and images are supported." + hint},
+		{"D-055", `{"path":"a.bin"}`, "Error: Cannot read binary file a.bin (MIME: application/octet-stream). Only UTF-8 text and images are supported." + hint},
+		{"D-057", `{"path":"a.pdf"}`, "Error: Cannot read PDF file a.pdf: not supported." + hint},
+		{"D-052", `{"path":"a.png"}`, "(Image file: a.png, image/png. Its content cannot be shown as text.)"},
+		{"D-053", `{"path":"/dev/zero"}`, "Error: Reading /dev/zero is blocked (device path that could hang or produce infinite output)." + hint},
+		{"D-053", `{"path":"/proc/self/fd/0"}`, "Error: Reading /proc/self/fd/0 is blocked (device path that could hang or produce infinite output)." + hint},
+		{"D-053", `{"path":"pipe"}`, "Error: Not a file: pipe" + hint},
+		{"D-053", `{"path":"sock"}`, "Error: Not a file: sock" + hint},
+		{"D-049", `{"path":"../x"}`, "Error: Path ../x is outside allowed directory " + d.w.Dir() + hint},
+		{"D-049", `{"path":"/etc/passwd"}`, "Error: Path /etc/passwd is outside allowed directory " + d.w.Dir() + hint},
+	} {
+		r := d.call("s", "read_file", c.args)
+		if r.Text != c.want || r.Failed != strings.HasPrefix(c.want, "Error: ") {
+			t.Errorf("%s: read_file(%s) = %.300q, failed %v\nwant %.300q", c.id, c.args, r.Text, r.Failed, c.want)
+		}
+	}
+
+	for _, c := range []struct{ id, args, start, end string }{
+		{"D-051", `{"path":"long.txt"}`, "1| line 1\n", "2000| line 2000\n\n(Showing lines 1-2000 of 2001. Use offset=2001 to continue.)"},
+		{"D-054", `{"path":"wide.txt"}`, "1| ää", "ä\n\n(Showing lines 1-127 of 200. Use offset=128 to continue.)"},
+		{"D-054", `{"path":"endless.txt"}`, "1| öö", "ö… (the line is longer)\n\n(Showing lines 1-1 of 2. Use offset=2 to continue.)"},
+	} {
+		r := d.call("s", "read_file", c.args)
+		if !strings.HasPrefix(r.Text, c.start) || !strings.HasSuffix(r.Text, c.end) || r.Failed {
+			t.Errorf("%s: read_file(%s) = %.100q … %q", c.id, c.args, r.Text, r.Text[max(0, len(r.Text)-100):])
+		}
+		if n := len([]rune(r.Text)); n > maxChars+100 {
+			t.Errorf("%s: read_file(%s) gives %d characters", c.id, c.args, n)
+		}
+	}
+}
+
+// D-055: what is too big is refused, however little of it is on the disk.
+func TestReadTooBig(t *testing.T) {
+	d := newDesk(t)
+	d.put("sparse", "")
+	if err := os.Truncate(filepath.Join(d.w.Dir(), "sparse"), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if r := d.call("s", "read_file", `{"path":"sparse"}`); r.Text != "Error: File too big: sparse (more than 100 MiB)"+hint {
+		t.Errorf("got %.200q", r.Text)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	d := newDesk(t)
+	d.put("old.txt", "old")
+	d.put("dir/x", "x")
+	for _, c := range []struct{ id, args, want string }{
+		{"D-058", `{"path":"a/b/new.txt","content":"grüß"}`, "Successfully wrote 4 characters to a/b/new.txt"},
+		{"D-058", `{"path":"old.txt","content":""}`, "Successfully wrote 0 characters to old.txt"},
+		{"D-011", `{"path":"json.txt","content":{"a":[1]}}`, "Successfully wrote 9 characters to json.txt"},
+		{"D-058", `{"path":"dir","content":""}`, "Error: Not a file: dir" + hint},
+		{"D-058", `{"path":"old.txt/below","content":""}`, "Error: Not a directory on the way to old.txt/below" + hint},
+		{"D-049", `{"path":"../x","content":""}`, "Error: Path ../x is outside allowed directory " + d.w.Dir() + hint},
+		{"D-015", `{"path":"x"}`, "Error: Invalid parameters for tool 'write_file': content is required" + hint},
+	} {
+		if r := d.call("s", "write_file", c.args); r.Text != c.want {
+			t.Errorf("%s: write_file(%s) = %q\nwant %q", c.id, c.args, r.Text, c.want)
+		}
+	}
+	for name, want := range map[string]string{"a/b/new.txt": "grüß", "old.txt": "", "json.txt": `{"a":[1]}`} {
+		if got, err := os.ReadFile(filepath.Join(d.w.Dir(), name)); string(got) != want || err != nil {
+			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
+// R-S18: a protected file is refused under any name.
+func TestProtected(t *testing.T) {
+	d := newDesk(t)
+	store := filepath.Join(t.TempDir(), "store.db")
+	if err := os.WriteFile(store, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.w.Protect(store)
+	if err := os.Link(store, filepath.Join(d.w.Dir(), "hard")); err != nil {
+		t.Skip("no hard links here:", err)
+	}
+	for _, c := range []struct{ name, args string }{{"read_file", `{"path":"hard"}`}, {"write_file", `{"path":"hard","content":""}`}} {
+		if r := d.call("s", c.name, c.args); r.Text != "Error: hard is protected"+hint || r.Code != tools.CodeDenied {
+			t.Errorf("%s: %q, %s", c.name, r.Text, r.Code)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	d := newDesk(t)
+	for _, name := range []string{"b.txt", "a/deep/x", "a/y", "node_modules/m", ".git/config", "a/__pycache__/p", "c.txt"} {
+		d.put(name, "")
+	}
+	for _, name := range []string{"bare", "a/void"} {
+		if err := os.Mkdir(filepath.Join(d.w.Dir(), name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/", filepath.Join(d.w.Dir(), "slash")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ id, args, want string }{
+		{"D-068", `{"path":"."}`, "📁 a\n📄 b.txt\n📁 bare\n📄 c.txt\n📄 slash"},
+		{"D-068", ``, "📁 a\n📄 b.txt\n📁 bare\n📄 c.txt\n📄 slash"},
+		{"D-068", `{"path":"~/a/"}`, "📁 deep\n📁 void\n📄 y"},
+		{"D-068", `{"path":".","recursive":true}`, "a/\na/deep/\na/deep/x\na/void/\na/y\nb.txt\nbare/\nc.txt\nslash"},
+		{"D-068", `{"path":"a","recursive":"true"}`, "deep/\ndeep/x\nvoid/\ny"},
+		{"D-068", `{"path":"bare"}`, "Directory bare is empty"},
+		{"D-068", `{"max_entries":2}`, "📁 a\n📄 b.txt\n\n(truncated, showing first 2 of 5 entries)"},
+		{"alias", `{"directory":"a","limit":1}`, "📁 deep\n\n(truncated, showing first 1 of 3 entries)"},
+		{"D-068", `{"path":"nope"}`, "Error: Directory not found: nope" + hint},
+		{"D-068", `{"path":"b.txt"}`, "Error: Not a directory: b.txt" + hint},
+		{"D-049", `{"path":"slash"}`, "Error: Path slash is outside allowed directory " + d.w.Dir() + hint},
+		{"D-049", `{"path":".."}`, "Error: Path .. is outside allowed directory " + d.w.Dir() + hint},
+	} {
+		if r := d.call("s", "list_dir", c.args); r.Text != c.want {
+			t.Errorf("%s: list_dir(%s) = %q\nwant %q", c.id, c.args, r.Text, c.want)
+		}
+	}
+}
+
+// D-042: a long result is kept in a file for its own session and nobody else.
+func TestKeptResults(t *testing.T) {
+	d := newDesk(t)
+	r := d.call("telegram:1", "long", "")
+	_, rest, _ := strings.Cut(r.Text, "saved to: ")
+	path, _, _ := strings.Cut(rest, "\n")
+	args := fmt.Sprintf(`{"path":%q}`, path)
+	if r := d.call("telegram:1", "read_file", args); r.Failed || !strings.HasPrefix(r.Text, "1| much much") || len(r.Text) < 50_000 {
+		t.Errorf("its own session reads %.100q", r.Text)
+	}
+	if err := os.Symlink(path, filepath.Join(d.w.Dir(), "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, args string }{
+		{"read_file", args}, {"read_file", `{"path":"link"}`}, {"read_file", fmt.Sprintf(`{"path":%q}`, d.w.Dir()+"/"+path)},
+		{"write_file", fmt.Sprintf(`{"path":%q,"content":""}`, path)},
+		{"list_dir", fmt.Sprintf(`{"path":%q}`, filepath.Dir(path))}, {"list_dir", `{"path":".parley/tool-results"}`},
+	} {
+		if r := d.call("telegram:2", c.name, c.args); r.Code != tools.CodeDenied {
+			t.Errorf("%s(%s) in another session = %.100q, want a refusal", c.name, c.args, r.Text)
+		}
+	}
+	if r := d.call("telegram:2", "list_dir", `{"path":".parley","recursive":true}`); r.Text != "Directory .parley is empty" {
+		t.Errorf("another session sees %q", r.Text)
+	}
+}

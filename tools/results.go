@@ -1,0 +1,82 @@
+package tools
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/workspace"
+)
+
+// Long results are files of the workspace, in one folder per session (D-042).
+const (
+	resultsDir  = ".parley/tool-results"
+	resultsKept = 7 * 24 * time.Hour
+	maxSessions = 32
+)
+
+// Private says whether the file called name, as Workspace.Path returned it,
+// holds results of another session than s, which may not see them.
+func Private(s chat.SessionID, name string) bool {
+	name = filepath.ToSlash(name)
+	return within(resultsDir, name) && !within(path.Join(resultsDir, slug(string(s))), name)
+}
+
+func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+
+// keep saves the text of a result and returns the file's path in the
+// workspace. A call kept twice has one file.
+func keep(c Call, text string) (string, error) {
+	if c.Workspace == nil {
+		return "", errors.New("no workspace")
+	}
+	dir := path.Join(resultsDir, slug(string(c.Session)))
+	name := path.Join(dir, slug(c.Key())+".txt")
+	if err := c.Workspace.WriteFile(name, []byte(text)); err != nil {
+		return "", err
+	}
+	prune(c.Workspace, path.Base(dir))
+	return name, nil
+}
+
+// prune removes the results of sessions other than current that kept none for
+// a week, and of those beyond the latest 32. What it cannot remove the next
+// one may.
+func prune(w *workspace.Workspace, current string) {
+	entries, _ := fs.ReadDir(w.Root().FS(), resultsDir)
+	var old []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.Name() != current {
+			old = append(old, info)
+		}
+	}
+	slices.SortFunc(old, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
+	})
+	for i, info := range old {
+		if i >= maxSessions-1 || time.Since(info.ModTime()) > resultsKept {
+			_ = w.Root().RemoveAll(path.Join(resultsDir, info.Name()))
+		}
+	}
+}
+
+// slug makes a file name of an id: what of it can be read, and what tells it
+// from every other.
+func slug(id string) string {
+	readable := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", r) {
+			return r
+		}
+		return '_'
+	}, id)
+	readable = readable[max(0, len(readable)-40):]
+	return fmt.Sprintf("%s-%.4x", readable, sha256.Sum256([]byte(id)))
+}
