@@ -1,0 +1,223 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A checker finds the values that are well formed and yet make no sense.
+type checker struct {
+	*Config
+	d *decoder
+}
+
+// check notes in d what is wrong with c.
+func check(c *Config, d *decoder) {
+	k := checker{c, d}
+	k.folders()
+	k.owners()
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		k.model(join("models", name), c.Models[name])
+	}
+	k.agent()
+	k.telegrams()
+	k.oneOf("store.type", c.Store.Type, "bolt", "mem")
+	k.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	if c.Tools.Timeout < time.Second || c.Tools.Timeout > 10*time.Minute {
+		k.fail("tools.timeout", "must be from 1s to 10m")
+	}
+	if !c.Tools.RestrictToWorkspace {
+		k.fail("tools.restrictToWorkspace", "must be true: there is no tool that leaves the workspace")
+	}
+}
+
+// fail notes a problem at key, or where it would stand, unless key has one.
+func (k checker) fail(key, format string, args ...any) {
+	if k.d.failed(key) {
+		return
+	}
+	for path := key; ; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
+		if at, ok := k.d.at[path]; ok || path == "" {
+			k.d.fail(at, key, fmt.Sprintf(format, args...))
+			return
+		}
+	}
+}
+
+// show returns value for an error, unless it must not be seen.
+func (k checker) show(key, value string) string {
+	if k.d.private[key] {
+		return "the value"
+	}
+	return fmt.Sprintf("%+q", value)
+}
+
+func (k checker) oneOf(key, value string, allowed ...string) {
+	list := strings.Join(allowed, ", ")
+	switch {
+	case slices.Contains(allowed, value):
+	case value == "":
+		k.fail(key, "is missing; allowed: %s", list)
+	case k.d.private[key]:
+		k.fail(key, "the value is not known; allowed: %s", list)
+	default:
+		k.fail(key, "%+q is not known%s; allowed: %s", value, hint(value, allowed), list)
+	}
+}
+
+func (k checker) inRange(key string, n, least, most int) {
+	if n < least || n > most {
+		k.fail(key, "is %d, must be from %d to %d", n, least, most)
+	}
+}
+
+// folders keeps secrets and state out of the agent's reach.
+func (k checker) folders() {
+	if _, err := time.LoadLocation(k.Timezone); err != nil {
+		k.fail("timezone", `%s is no time zone; allowed: names such as "Europe/Berlin", or "UTC"`, k.show("timezone", k.Timezone))
+	}
+	if inside(k.DataDir, k.Workspace) {
+		k.fail("workspace", "must not hold dataDir: the agent could read and change the store")
+	}
+	if k.found && inside(filepath.Dir(k.file), k.Workspace) {
+		k.fail("workspace", "must not hold the config file: the agent could read and change it")
+	}
+}
+
+// inside says whether path is dir or lies in it.
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+var senderID = regexp.MustCompile(`^-?[1-9][0-9]{0,18}$`)
+
+func (k checker) owners() {
+	for i, o := range k.Owners {
+		key := fmt.Sprintf("owners[%d]", i)
+		at := strings.LastIndex(o, ":")
+		switch {
+		case o == "console":
+		case at < 0 || !strings.HasPrefix(o, "telegram:") || !senderID.MatchString(o[at+1:]):
+			k.fail(key, `is no owner; allowed: "console", or a channel's name and a person's numeric id, such as "telegram:123456"`)
+		}
+	}
+}
+
+func (k checker) model(key string, m *Model) {
+	k.oneOf(key+".type", m.Type, "openai", "demo")
+	if m.Type == "demo" {
+		for _, name := range []string{"baseUrl", "apiKey", "model", "maxTokens", "temperature"} {
+			if _, ok := k.d.at[key+"."+name]; ok {
+				k.fail(key+"."+name, "means nothing to a demo model; remove it")
+			}
+		}
+	}
+	if m.Type == "openai" {
+		where := key + ".baseUrl"
+		if k.byEnv != "" {
+			where = "OPENAI_BASE_URL"
+		}
+		k.url(where, m.BaseURL, "http", "https")
+		if strings.TrimSpace(m.Model) == "" {
+			k.fail(key+".model", `is missing; allowed: the provider's name of a model, such as "gpt-5-mini"`)
+		}
+	}
+	k.inRange(key+".contextWindow", m.ContextWindow, 1000, 100_000_000)
+	k.inRange(key+".maxTokens", m.MaxTokens, 0, max(m.ContextWindow-1, 0))
+	if t := m.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
+		k.fail(key+".temperature", "must be from 0 to 2")
+	}
+}
+
+func (k checker) agent() {
+	names := slices.Sorted(maps.Keys(k.Models))
+	k.oneOf("agent.model", k.Agent.Model, names...)
+	seen := map[string]bool{k.Agent.Model: true}
+	for i, name := range k.Agent.Fallback {
+		key := fmt.Sprintf("agent.fallback[%d]", i)
+		k.oneOf(key, name, names...)
+		if seen[name] {
+			k.fail(key, "is tried already")
+		}
+		seen[name] = true
+	}
+	k.inRange("agent.maxRounds", k.Agent.MaxRounds, 1, 1000)
+	k.inRange("agent.maxConcurrentTurns", k.Agent.MaxConcurrentTurns, 1, 10_000)
+	if k.Agent.MessageTTL < time.Minute {
+		k.fail("agent.messageTTL", "must be 1m or more")
+	}
+}
+
+var botToken = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
+
+func (k checker) telegrams() {
+	tokens := map[secret]string{}
+	for _, name := range slices.Sorted(maps.Keys(k.Channels.Telegram)) {
+		t, key := k.Channels.Telegram[name], join("channels", name)
+		switch other, twice := tokens[t.Token]; {
+		case !botToken.MatchString(string(t.Token)):
+			k.fail(key+".token", "is no bot token; @BotFather gives one such as 123456:ABC-def")
+		case twice:
+			k.fail(key+".token", "is the token of %s too; one bot can have one reader", other)
+		}
+		tokens[t.Token] = name
+		k.allow(key+".allow", t.Allow)
+		k.oneOf(key+".groups", t.Groups, GroupsMention, GroupsAll, GroupsNone)
+		if t.Rate <= 0 && t.Rate != -1 {
+			k.fail(key+".rate", "must be messages per second above 0, or -1 for no limit")
+		}
+		k.url(key+".apiUrl", t.APIURL, "http", "https")
+		if t.Webhook != nil {
+			k.webhook(key+".webhook", *t.Webhook)
+		}
+	}
+}
+
+// allow takes ids that never change hands, and nothing else (R-S7).
+func (k checker) allow(key string, ids []string) {
+	for i, id := range ids {
+		if key := fmt.Sprintf("%s[%d]", key, i); id != "*" && !senderID.MatchString(id) {
+			k.fail(key, `must be a numeric id such as "123456", because names change hands; or "*" for everybody`)
+		}
+	}
+}
+
+var webhookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{22,256}$`)
+
+// webhook refuses a door without a lock of 128 bits (R-S4, R-S9).
+func (k checker) webhook(key string, w Webhook) {
+	k.url(key+".url", w.URL, "https", "http")
+	if w.Secret == "" {
+		k.fail(key+".secret", "is missing: without it anybody could speak as Telegram; make one with: openssl rand -hex 16")
+	} else if !webhookSecret.MatchString(string(w.Secret)) {
+		k.fail(key+".secret", "must be 22 to 256 letters, digits, - and _; make one with: openssl rand -hex 16")
+	}
+	_, port, err := net.SplitHostPort(w.Listen)
+	if n, e := strconv.Atoi(port); err != nil || e != nil || n < 0 || n > 65535 {
+		k.fail(key+".listen", `must be an address and a port such as "127.0.0.1:8081"`)
+	}
+}
+
+// url checks an address. It is not shown, because it may hold a password.
+func (k checker) url(key, value string, schemes ...string) {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+		k.fail(key, "must be an address such as %s://host/path", schemes[0])
+	}
+}
+
+// level returns the least level that is logged.
+func (l Log) level() (v slog.Level) {
+	_ = v.UnmarshalText([]byte(l.Level)) // checked: oneOf
+	return v
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"parley/channels/console"
+)
+
+// A program is one run of parley: what the system gave it, and its flags.
+type program struct {
+	stdin          *os.File
+	stdout, stderr io.Writer
+	environ        environ
+	file, data     string // flags
+	redact         redactor
+	level          slog.LevelVar
+	begun          bool // the command line was understood
+}
+
+func (p *program) commands() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "A chat gateway with a built-in agent",
+		Long: "Parley answers on Telegram and in the terminal, with an agent that uses tools.\n" +
+			"Without a command it runs the gateway: parley is parley run.",
+		Args:              cobra.NoArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Version:           version(),
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRun:  func(*cobra.Command, []string) { p.begun = true },
+		RunE:              func(c *cobra.Command, _ []string) error { return p.gateway(c.Context()) },
+	}
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.PersistentFlags().StringVar(&p.file, "config", "", "the config `file` (default config.json in the --data folder)")
+	root.PersistentFlags().StringVar(&p.data, "data", "", "the `folder` of config.json, the store and the workspace (default ~/.parley)")
+
+	run := &cobra.Command{Use: "run", Short: "Run the gateway", RunE: root.RunE}
+	var text string
+	chat := &cobra.Command{
+		Use:   "chat",
+		Short: "Chat in the terminal, through the running gateway if there is one",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("message") && text == "" {
+				return exit{exitUsage, errors.New("-m needs something to say")}
+			}
+			return p.chat(c.Context(), text)
+		},
+	}
+	chat.Flags().StringVarP(&text, "message", "m", "", "say this `text`, print the answer and leave")
+	pair := &cobra.Command{
+		Use:   "pair CODE",
+		Short: "Let in the person who was given this pairing code",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(c *cobra.Command, args []string) error { return p.chat(c.Context(), "/pair "+args[0]) },
+	}
+	onboard := &cobra.Command{
+		Use:   "onboard",
+		Short: "Write a config.json and the agent's first files; existing files stay",
+		RunE:  func(*cobra.Command, []string) error { return p.onboard() },
+	}
+	doctor := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check config, store, tokens, models and ports, and say what to do",
+		RunE:  func(c *cobra.Command, _ []string) error { return p.doctor(c.Context()) },
+	}
+	vers := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.stdout, "parley", version())
+			return err
+		},
+	}
+	probe := &cobra.Command{
+		Use:    "probe FILE",
+		Short:  "Read a whole store file; a damaged one may crash this process",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE:   func(_ *cobra.Command, args []string) error { return probeStore(args[0]) },
+	}
+	for _, c := range []*cobra.Command{run, chat, onboard, doctor, vers} {
+		c.Args = cobra.NoArgs
+	}
+	root.AddCommand(run, chat, pair, onboard, doctor, vers, probe)
+	return root
+}
+
+// gateway runs until it is told to end. A person in the terminal ends it by
+// leaving; elsewhere Ctrl-C does.
+func (p *program) gateway(ctx context.Context) error {
+	return p.serve(ctx, options{})
+}
+
+// chat talks to the gateway that runs, or else to one of its own.
+func (p *program) chat(ctx context.Context, text string) error {
+	c, err := p.load()
+	if err != nil {
+		return err
+	}
+	socket := socketOf(c)
+	if !console.Running(ctx, socket) {
+		return p.serve(ctx, options{Chat: true, Ask: text})
+	}
+	ctx, stop := untilTold(ctx, p.signals(true)...)
+	defer stop()
+	if text != "" {
+		return console.Ask(ctx, socket, text, p.stdout, p.stderr)
+	}
+	return console.Chat(ctx, socket, p.terminal(c))
+}
+
+// terminal returns the terminal of this process.
+func (p *program) terminal(c *Config) console.Terminal {
+	return console.Terminal{In: p.stdin, Out: p.stdout, Notes: p.stderr, History: filepath.Join(c.DataDir, "history")}
+}
+
+// socketOf returns the path of the gateway's socket.
+func socketOf(c *Config) string { return filepath.Join(c.DataDir, "parley.sock") }
+
+// serve loads the config, hides its secrets and runs the house.
+func (p *program) serve(ctx context.Context, o options) error {
+	c, err := p.load()
+	if err != nil {
+		return err
+	}
+	sitting := (o.Chat || c.Channels.Console != nil) && o.Ask == "" && p.interactive()
+	ctx, stop := untilTold(ctx, p.signals(sitting)...)
+	defer stop()
+	o.Config, o.Terminal, o.Redact = c, p.terminal(c), &p.redact
+	o.Stdout, o.Stderr = p.stdout, p.stderr
+	o.Log = newLog(p.stderr, &p.level, &p.redact, p.watched())
+	o.Watch = func(ctx context.Context, apply func(*Config) error) { p.watch(ctx, c, o.Log, apply) }
+	if err := seal(); err != nil {
+		o.Log.Debug("process not sealed", "err", err)
+	}
+	return serve(ctx, o)
+}
+
+// watch calls apply with each new config until ctx ends.
+func (p *program) watch(ctx context.Context, c *Config, log *slog.Logger, apply func(*Config) error) {
+	hup, stop := hangups()
+	defer stop()
+	w := watcher{File: c.file, Hup: hup, Settle: 200 * time.Millisecond, Log: log, Parse: func(src []byte) (*Config, error) {
+		s, err := p.source()
+		if err != nil {
+			return nil, err
+		}
+		next, err := parse(s, src)
+		if err == nil {
+			err = p.keep(next)
+		}
+		return next, err
+	}}
+	w.Run(ctx, c, func(next *Config) error {
+		err := apply(next)
+		if err == nil {
+			p.level.Set(next.Log.level())
+		}
+		return err
+	})
+}
+
+// load reads the config. From then on its secrets are neither shown nor in the environment.
+func (p *program) load() (*Config, error) {
+	s, err := p.source()
+	if err != nil {
+		return nil, exit{exitUsage, err}
+	}
+	c, err := load(s)
+	if err != nil {
+		return nil, exit{exitUsage, fmt.Errorf("the config cannot be used; nothing was started or changed\n%w", err)}
+	}
+	p.level.Set(c.Log.level())
+	return c, p.keep(c)
+}
+
+// keep keeps the secrets of c from being shown, and from children (R-S17, R-S26).
+func (p *program) keep(c *Config) error {
+	p.redact.Add(c.secrets...)
+	return hide(c.vars)
+}
+
+// source says where the config is.
+func (p *program) source() (source, error) {
+	s := source{File: p.file, Data: p.data, Fixed: p.data != "", Must: p.file != "", Environ: p.environ}
+	if s.Data == "" {
+		home, ok := p.environ.lookup("HOME")
+		if !ok {
+			return s, errors.New("there is no home folder: say where the data is with --data FOLDER")
+		}
+		s.Data = filepath.Join(home, ".parley")
+	}
+	if s.File == "" {
+		s.File = filepath.Join(s.Data, "config.json")
+	}
+	var err error
+	if s.Data, err = filepath.Abs(s.Data); err != nil {
+		return s, err
+	}
+	s.File, err = filepath.Abs(s.File)
+	return s, err
+}
+
+// signals returns what ends the program. Somebody who sits at the terminal has
+// Ctrl-C to stop a turn: there it is the console's.
+func (p *program) signals(sitting bool) []os.Signal {
+	if sitting && p.interactive() {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGTERM, os.Interrupt}
+}
+
+// interactive says whether a person types.
+func (p *program) interactive() bool { return p.stdin != nil && term.IsTerminal(int(p.stdin.Fd())) }
+
+// watched says whether a person reads the log.
+func (p *program) watched() bool {
+	f, ok := p.stderr.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// version says which build this is.
+func version() string {
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := b.Main.Version
+	if v == "" {
+		v = "(devel)"
+	}
+	return v + " " + b.GoVersion
+}

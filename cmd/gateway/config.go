@@ -1,0 +1,255 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config is config.json, with the defaults filled in and every value checked.
+// It is read here and nowhere else; each package is handed what it needs.
+type Config struct {
+	DataDir   string            `json:"dataDir" plain:"yes"`   // absolute
+	Workspace string            `json:"workspace" plain:"yes"` // absolute
+	Timezone  string            `json:"timezone" plain:"yes"`  // "" is the machine's own
+	Owners    []string          `json:"owners"`                // "console", or a channel's name and an id: "telegram:123"
+	Models    map[string]*Model `json:"models"`
+	Agent     Agent             `json:"agent"`
+	Channels  Channels          `json:"channels"`
+	Tools     Tools             `json:"tools"`
+	Store     Store             `json:"store"`
+	Log       Log               `json:"log"`
+
+	file    string // where it was read, or would have been
+	found   bool   // there was such a file
+	byEnv   string // the variable that Models was made of, when the file has none
+	sum     [sha256.Size]byte
+	secrets []string // what must never be seen: keys, tokens and what came from the environment
+	vars    []string // the environment variables that held secrets
+}
+
+// String shows nothing that must not be seen.
+func (c Config) String() string { return "config " + c.file }
+
+// GoString is String.
+func (c Config) GoString() string { return c.String() }
+
+// A Model is an entry of models.
+type Model struct {
+	Type          string   `json:"type"` // openai or demo
+	BaseURL       string   `json:"baseUrl"`
+	APIKey        secret   `json:"apiKey"`
+	Model         string   `json:"model" plain:"yes"`
+	ContextWindow int      `json:"contextWindow"` // tokens
+	MaxTokens     int      `json:"maxTokens"`     // of one answer; 0 leaves it to the provider
+	Temperature   *float64 `json:"temperature"`   // nil leaves it to the provider
+}
+
+// Agent says how turns are made.
+type Agent struct {
+	Model              string        `json:"model" plain:"yes"` // an entry of models
+	Fallback           []string      `json:"fallback"`          // entries of models, in the order to try
+	MaxRounds          int           `json:"maxRounds"`
+	MaxConcurrentTurns int           `json:"maxConcurrentTurns"`
+	MessageTTL         time.Duration `json:"messageTTL"` // a message that waited longer gets a notice, no turn
+}
+
+// Channels are the entries of channels, by their whole name: "telegram", "telegram:work".
+type Channels struct {
+	Console  *Console // nil: no chat in the terminal of "parley run"
+	Telegram map[string]*Telegram
+}
+
+// Console is the terminal. It has nothing to set.
+type Console struct{}
+
+// Telegram is one bot.
+type Telegram struct {
+	Token   secret   `json:"token"`
+	Allow   []string `json:"allow"` // numeric user ids, or "*"; empty is nobody (R-S7)
+	Groups  string   `json:"groups"`
+	Rate    float64  `json:"rate"` // messages per second in all; -1 is no limit
+	APIURL  string   `json:"apiUrl"`
+	Webhook *Webhook `json:"webhook"` // nil: Parley asks Telegram for updates
+}
+
+// The ways a bot takes part in groups.
+const (
+	GroupsMention = "mention" // answers when mentioned, replied to or given a command
+	GroupsAll     = "all"     // answers everything
+	GroupsNone    = "none"    // answers nothing
+)
+
+// A Webhook is where Telegram calls instead.
+type Webhook struct {
+	URL    string `json:"url"`    // as Telegram sees it
+	Secret secret `json:"secret"` // mandatory (R-S9)
+	Listen string `json:"listen"` // as this machine sees it
+}
+
+// Tools are the limits of every tool.
+type Tools struct {
+	Timeout             time.Duration `json:"timeout"` // of a tool that has none of its own
+	RestrictToWorkspace bool          `json:"restrictToWorkspace"`
+}
+
+// Store says where state is kept.
+type Store struct {
+	Type string `json:"type"` // bolt or mem
+}
+
+// Log says how much is logged.
+type Log struct {
+	Level string `json:"level"` // debug, info, warn or error
+}
+
+// A secret is text that no print shows.
+type secret string
+
+func (secret) String() string               { return hiddenText }
+func (secret) GoString() string             { return hiddenText }
+func (secret) MarshalText() ([]byte, error) { return []byte(hiddenText), nil }
+
+// A source is where a Config comes from.
+type source struct {
+	File    string // config.json
+	Data    string // default of dataDir, and what --data sets it to
+	Fixed   bool   // Data was given by --data: it wins over the file
+	Must    bool   // File was given by --config: it must exist
+	Environ environ
+}
+
+const maxConfig = 128 << 10 // bytes
+
+// load reads the Config of s. The error names every fault in the file, each
+// with its line and column; it shows no secret (P22).
+func load(s source) (*Config, error) {
+	src, err := os.ReadFile(s.File)
+	if errors.Is(err, fs.ErrNotExist) && !s.Must {
+		src, err = nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	} else if len(src) > maxConfig {
+		return nil, fmt.Errorf("read config: %s: is over %d KiB", s.File, maxConfig>>10)
+	}
+	return parse(s, src)
+}
+
+// parse makes a Config of src, the text of s.File; nil means that there is none.
+func parse(s source, src []byte) (*Config, error) {
+	c := &Config{
+		Owners:   []string{"console"},
+		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 64, MessageTTL: 24 * time.Hour},
+		Channels: Channels{Console: &Console{}},
+		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
+		Store:    Store{Type: "bolt"},
+		Log:      Log{Level: "info"},
+		file:     s.File,
+		found:    src != nil,
+		sum:      sha256.Sum256(src),
+	}
+	d := newDecoder(src, s.Environ.lookup)
+	if src != nil && !d.decode(c) {
+		return nil, d.err(s.File)
+	}
+	c.fill(s, d)
+	check(c, d)
+	c.secrets = slices.Sorted(maps.Keys(d.secrets))
+	c.vars = slices.Sorted(maps.Keys(d.vars))
+	return c, d.err(s.File)
+}
+
+// fill sets what the file left out.
+func (c *Config) fill(s source, d *decoder) {
+	c.DataDir = s.path(c.DataDir, s.Data)
+	if s.Fixed {
+		c.DataDir = s.path(s.Data, s.Data)
+	}
+	c.Workspace = s.path(c.Workspace, filepath.Join(c.DataDir, "workspace"))
+	if len(c.Models) == 0 {
+		c.modelsByEnv(d)
+	}
+	for _, m := range c.Models {
+		if m.Type == "openai" {
+			set(&m.BaseURL, "https://api.openai.com/v1")
+		}
+		set(&m.ContextWindow, 128_000)
+	}
+	if c.Agent.Model == "" {
+		c.Agent.Model = soleModel(c.Models)
+	}
+	for _, t := range c.Channels.Telegram {
+		set(&t.Groups, GroupsMention)
+		set(&t.Rate, 30)
+		set(&t.APIURL, "https://api.telegram.org")
+		if t.Webhook != nil {
+			set(&t.Webhook.Listen, "127.0.0.1:8081")
+		}
+	}
+}
+
+// modelsByEnv makes the model that OPENAI_API_KEY, OPENAI_BASE_URL and
+// OPENAI_MODEL name, or the demo model.
+func (c *Config) modelsByEnv(d *decoder) {
+	key, _ := d.lookup("OPENAI_API_KEY")
+	base, _ := d.lookup("OPENAI_BASE_URL")
+	name, _ := d.lookup("OPENAI_MODEL")
+	if key == "" && base == "" {
+		c.Models = map[string]*Model{"demo": {Type: "demo"}}
+		return
+	}
+	c.byEnv = "OPENAI_BASE_URL"
+	if key != "" {
+		c.byEnv = "OPENAI_API_KEY"
+		d.hide("OPENAI_API_KEY", key)
+	}
+	set(&name, "gpt-5-mini")
+	c.Models = map[string]*Model{
+		"main": {Type: "openai", APIKey: secret(key), BaseURL: base, Model: name},
+	}
+}
+
+// soleModel returns the model to use where agent.model names none: main, or the only one.
+func soleModel(ms map[string]*Model) string {
+	if _, ok := ms["main"]; ok {
+		return "main"
+	}
+	if len(ms) == 1 {
+		for name := range ms {
+			return name
+		}
+	}
+	return ""
+}
+
+// path makes name absolute: "~/" is the home folder, and what is relative is
+// beside the config file.
+func (s source) path(name, otherwise string) string {
+	set(&name, otherwise)
+	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/') {
+		home, _ := s.Environ.lookup("HOME")
+		name = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(s.File), name)
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	return filepath.Clean(name)
+}
+
+// set gives *p the value v if it has none.
+func set[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// parseText parses src as /etc/parley/config.json with an environment of its own.
+func parseText(src string, env ...string) (*Config, error) {
+	e := newEnviron(append([]string{"HOME=/home/ann"}, env...))
+	return parse(source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e}, []byte(src))
+}
+
+func TestDefaults(t *testing.T) {
+	s := source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/home/ann/.parley", Environ: environ{}}
+	c, err := load(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console"},
+		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000}},
+		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 64, MessageTTL: 24 * time.Hour},
+		Channels: Channels{Console: &Console{}},
+		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
+		Store:    Store{Type: "bolt"}, Log: Log{Level: "info"},
+	}
+	hidden := cmp.FilterPath(func(p cmp.Path) bool {
+		name := p.Last().String()
+		return len(name) > 1 && name[0] == '.' && name[1] >= 'a' && name[1] <= 'z'
+	}, cmp.Ignore())
+	if d := cmp.Diff(want, c, hidden); d != "" {
+		t.Error(d)
+	}
+	s.Must = true
+	if _, err := load(s); err == nil {
+		t.Error("a file named by --config need not exist")
+	}
+}
+
+func TestModelByEnvironment(t *testing.T) {
+	for _, tt := range []struct {
+		env        []string
+		name, by   string
+		model, url string
+	}{
+		{nil, "demo", "", "", ""},
+		{[]string{"OPENAI_API_KEY=sk-canary"}, "main", "OPENAI_API_KEY", "gpt-5-mini", "https://api.openai.com/v1"},
+		{[]string{"OPENAI_BASE_URL=http://127.0.0.1:1/v1", "OPENAI_MODEL=qwen3"}, "main", "OPENAI_BASE_URL", "qwen3", "http://127.0.0.1:1/v1"},
+		{[]string{"OPENAI_MODEL=qwen3"}, "demo", "", "", ""},
+	} {
+		c, err := parseText("{}", tt.env...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := c.Models[tt.name]
+		if c.Agent.Model != tt.name || c.byEnv != tt.by || m.Model != tt.model || m.BaseURL != tt.url {
+			t.Errorf("%v: agent.model %s by %q: %+v", tt.env, c.Agent.Model, c.byEnv, m)
+		}
+		if tt.by == "OPENAI_API_KEY" && (m.APIKey != "sk-canary" || !slices.Contains(c.secrets, "sk-canary") || !slices.Contains(c.vars, "OPENAI_API_KEY")) {
+			t.Errorf("the key is not hidden: %v %v", c.secrets, c.vars)
+		}
+	}
+	if _, err := parseText("{}", "OPENAI_BASE_URL=canary"); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL: must be an address") {
+		t.Errorf("bad OPENAI_BASE_URL: %v", err)
+	}
+}
+
+func TestWholeConfig(t *testing.T) {
+	c, err := parseText(`{
+		"dataDir": "~/p", "workspace": "${PLACE}", "timezone": "UTC", "owners": ["telegram:work:7", "console"],
+		"models": { "a": { "type": "openai", "baseUrl": "https://${USER}@h/v1", "apiKey": "k-${KEY}$${X}", "model": "m", "temperature": 0 },
+		            "b": { "type": "demo" } },
+		"agent": { "model": "a", "fallback": ["b"], "maxRounds": 3, "maxConcurrentTurns": 9, "messageTTL": "90m" },
+		"channels": {
+			"telegram": { "token": "1:literal-token", "allow": ["12", "-100"], "webhook": null },
+			"telegram:work": { "token": "${TOKEN}", "groups": "all", "rate": -1, "apiUrl": "http://127.0.0.1:9",
+				"webhook": { "url": "https://e.org/x", "secret": "0123456789abcdef0123456789abcdef", "listen": ":80" } },
+		},
+		"tools": { "timeout": "5s", "restrictToWorkspace": true }, "store": { "type": "mem" }, "log": { "level": "warn" },
+	}`, "PLACE=work", "USER=user-canary", "KEY=key-canary", "TOKEN=2:token-canary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, work := c.Models["a"], c.Channels.Telegram["telegram:work"]
+	for name, ok := range map[string]bool{
+		"home folder":     c.DataDir == "/home/ann/p",
+		"relative folder": c.Workspace == "/etc/parley/work",
+		"expansion":       a.APIKey == "k-key-canary${X}" && a.BaseURL == "https://user-canary@h/v1",
+		"zero":            a.Temperature != nil && *a.Temperature == 0,
+		"no console":      c.Channels.Console == nil,
+		"duration":        c.Agent.MessageTTL == 90*time.Minute,
+		"channel":         work.Token == "2:token-canary" && work.Webhook.Listen == ":80" && work.Rate == -1,
+		"null":            c.Channels.Telegram["telegram"].Webhook == nil,
+	} {
+		if !ok {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	// R-S26: what came from the environment is secret, but for what is plain by nature.
+	want := []string{"0123456789abcdef0123456789abcdef", "1:literal-token", "2:token-canary", "k-key-canary${X}", "key-canary", "user-canary"}
+	if d := cmp.Diff(want, c.secrets); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"KEY", "TOKEN", "USER"}, c.vars); d != "" {
+		t.Error(d)
+	}
+	js, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := fmt.Sprintf("%v %+v %#v %s %+v", c, c, work, js, *work); strings.Contains(all, "token-canary") {
+		t.Errorf("printed: %s", all)
+	}
+}
+
+// TestFaults has one line for each thing that check refuses: what is written, what is said.
+func TestFaults(t *testing.T) {
+	for _, tt := range []struct{ src, want string }{
+		{`[]`, `1:1: is a list, must be an object { … }`},
+		{`{"owners": "console"}`, `1:12: owners: is text, must be a list [ … ]`},
+		{`{"owners": [" "]}`, `1:13: owners[0]: is no owner`},
+		{`{"owners": ["*"]}`, `owners[0]: is no owner`},
+		{`{"owners": ["telegram"]}`, `owners[0]: is no owner`},
+		{`{"owners": ["telegram:@ann"]}`, `owners[0]: is no owner`},
+		{"{\n\t\"ünïcode\": 1,\n}", `2:2: ["\u00fcn\u00efcode"]: unknown key; allowed: agent, channels, dataDir,`},
+		{"{ /* ü */ \"timezone\": 5 }", `1:23: timezone: is a number, must be text in "quotes"`},
+		{`{"agent": null}`, `1:11: agent: is null, must be an object { … }`},
+		{`{"agent": {"maxRounds": 1.5}}`, `agent.maxRounds: is a number, must be a whole number`},
+		{`{"agent": {"maxRounds": 0}}`, `agent.maxRounds: is 0, must be from 1 to 1000`},
+		{`{"agent": {"maxConcurrentTurns": -1}}`, `agent.maxConcurrentTurns: is -1, must be from`},
+		{`{"agent": {"messageTTL": "5s"}}`, `agent.messageTTL: must be 1m or more`},
+		{`{"agent": {"messageTTL": 5}}`, `agent.messageTTL: is a number, must be a length of time such as`},
+		{`{"agent": {"model": "dmo"}}`, `agent.model: "dmo" is not known (did you mean demo?); allowed: demo`},
+		{`{"agent": {"fallback": ["demo"]}}`, `agent.fallback[0]: is tried already`},
+		{`{"agent": {"Model": "demo"}}`, `agent.Model: unknown key (did you mean model?)`},
+		{`{"models": {"a": {"type":"demo"}, "b": {"type":"demo"}}}`, `agent.model: is missing; allowed: a, b`},
+		{`{"models": {"a": null}}`, `models.a: is null, must be an object`},
+		{`{"models": {"a": {}}}`, `models.a.type: is missing; allowed: openai, demo`},
+		{`{"models": {"a": {"type": "openai"}}}`, `models.a.model: is missing`},
+		{`{"models": {"a": {"type": "openai", "model": "m", "baseUrl": "localhost:1"}}}`, `models.a.baseUrl: must be an address such as http://`},
+		{`{"models": {"a": {"type": "openai", "model": "m", "contextWindow": 999}}}`, `models.a.contextWindow: is 999, must be from 1000`},
+		{`{"models": {"a": {"type": "openai", "model": "m", "maxTokens": 128000}}}`, `models.a.maxTokens: is 128000, must be from 0 to 127999`},
+		{`{"models": {"a": {"type": "openai", "model": "m", "temperature": 2.1}}}`, `models.a.temperature: must be from 0 to 2`},
+		{`{"models": {"a": {"type": "openai", "model": "m", "price": {}}}}`, `models.a.price: unknown key; allowed: apiKey, baseUrl,`},
+		{`{"models": {"a b": {"type": "demo", "temperature": 1}}}`, `models["a b"].temperature: means nothing to a demo model`},
+		{`{"channels": {"discord": {}}}`, `channels.discord: no channel of this type; allowed: console, telegram, telegram:LABEL`},
+		{`{"channels": {"telegram:": {}}}`, `the label after ":" is made of`},
+		{`{"channels": {"console:b": {}}}`, `channels.console:b: no channel of this type`},
+		{`{"channels": {"console": {"x": 1}}}`, `channels.console.x: unknown key; allowed: none`},
+		{`{"channels": {"telegram": null}}`, `channels.telegram: is null`},
+		{`{"channels": {"telegram": {}}}`, `channels.telegram.token: is no bot token`},
+		{`{"channels": {"telegram": {"token": "1:a", "allow": [""]}}}`, `channels.telegram.allow[0]: must be a numeric id`},                                    // R-S7
+		{`{"channels": {"telegram": {"token": "1:a", "allow": ["ann"]}}}`, `channels.telegram.allow[0]: must be a numeric id such as "123456", because names`}, // R-S7
+		{`{"channels": {"telegram": {"token": "1:a", "groups": "some"}}}`, `channels.telegram.groups: "some" is not known; allowed: mention, all, none`},
+		{`{"channels": {"telegram": {"token": "1:a", "rate": -2}}}`, `channels.telegram.rate: must be`},
+		{`{"channels": {"telegram": {"token": "1:a", "webhook": {"url": "https://e.org"}}}}`, `channels.telegram.webhook.secret: is missing: without it anybody`}, // R-S9
+		{`{"channels": {"telegram": {"token": "1:a", "webhook": {"url": "https://e.org", "secret": "short"}}}}`, `webhook.secret: must be 22 to 256`},             // R-S4
+		{`{"channels": {"telegram": {"token": "1:a", "webhook": {"url": "e.org", "secret": "0123456789012345678901"}}}}`, `webhook.url: must be an address`},
+		{`{"channels": {"telegram": {"token": "1:a", "webhook": {"url": "https://e.org", "secret": "0123456789012345678901", "listen": "8081"}}}}`, `webhook.listen: must be an address and a port`},
+		{`{"channels": {"telegram": {"token": "1:a"}, "telegram:b": {"token": "1:a"}}}`, `channels.telegram:b.token: is the token of telegram too`},
+		{`{"tools": {"timeout": "1h"}}`, `tools.timeout: must be from 1s to 10m`},
+		{`{"tools": {"restrictToWorkspace": "yes"}}`, `tools.restrictToWorkspace: is text, must be true or false`},
+		{`{"tools": {"restrictToWorkspace": false}}`, `tools.restrictToWorkspace: must be true`},
+		{`{"tools": {"exec": {}}}`, `tools.exec: unknown key`},
+		{`{"store": {"type": "nats"}}`, `store.type: "nats" is not known; allowed: bolt, mem`},
+		{`{"log": {"level": "loud"}}`, `log.level: "loud" is not known; allowed: debug, info, warn, error`},
+		{`{"timezone": "Mars/Base"}`, `timezone: "Mars/Base" is no time zone`},
+		{`{"timezone": "${ZONE}"}`, `1:14: timezone: the value is no time zone`},
+		{`{"timezone": "${NONE}"}`, `1:14: timezone: the environment variable NONE is not set`},
+		{`{"timezone": "${EMPTY}"}`, `timezone: the environment variable EMPTY is not set`},
+		{`{"timezone": "${}${ A }"}`, `timezone: has a ${ that is not ${NAME}`},
+		{`{"workspace": "/home/ann"}`, `workspace: must not hold dataDir`},
+		{`{"workspace": "/etc"}`, `workspace: must not hold the config file`},
+		{`{"log": {}, "log": {}}`, `1:13: log: is there twice`},
+		{`{"log": {`, `1:10: parsing value: unexpected EOF`},
+		{`{"a": tru}`, `1:7: not a value`},
+	} {
+		_, err := parseText(tt.src, "ZONE=canary", "EMPTY=")
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s\n got %v\nwant %s", tt.src, err, tt.want)
+		} else if n := strings.Count(err.Error(), "config.json:"); n != 1 {
+			t.Errorf("%s: %d faults, want 1:\n%v", tt.src, n, err)
+		}
+	}
+}
+
+// TestAllowStar: "*" is taken when it is written (R-S7), and nobody is the default.
+func TestAllowStar(t *testing.T) {
+	c, err := parseText(`{"channels": {"telegram": {"token": "1:a", "allow": ["*"]}, "telegram:b": {"token": "2:a"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Channels.Telegram["telegram:b"].Allow) != 0 {
+		t.Error("an empty allow list lets somebody in")
+	}
+}
+
+func TestConfigSize(t *testing.T) {
+	s := source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/d", Environ: environ{}}
+	if err := os.WriteFile(s.File, bytes.Repeat([]byte("["), maxConfig+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(s); err == nil {
+		t.Error("took a huge file")
+	}
+	if _, err := parse(s, bytes.Repeat([]byte("["), maxConfig)); err == nil {
+		t.Error("took a deep file")
+	}
+}
+
+var example = regexp.MustCompile(`(?m)^( *)//([ ]*["}{\]])`)
+
+// TestFirstConfig: what onboard writes is taken as it is on a fresh machine, and
+// also with all its examples in force.
+func TestFirstConfig(t *testing.T) {
+	c, err := parseText(string(firstConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none, _ := parseText("{}"); !cmp.Equal(none.Agent, c.Agent) || !cmp.Equal(none.Owners, c.Owners) || c.Agent.Model != "demo" {
+		t.Errorf("the first config is not the defaults: %+v", c)
+	}
+	whole := example.ReplaceAllString(string(firstConfig), "$1$2")
+	whole = strings.Replace(whole, `null,      // or {`, `{`, 1)
+	whole = strings.Replace(whole, `null,          // or {`, `{`, 1)
+	c, err = parseText(whole, "OPENAI_API_KEY=sk-1", "TELEGRAM_BOT_TOKEN=1:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Models) != 3 || c.Timezone == "" || c.Channels.Telegram["telegram"] == nil || c.Agent.Fallback[0] != "spare" {
+		t.Errorf("the examples were not put in force: %+v\n%s", c, whole)
+	}
+	if c.Agent.MaxRounds != 40 || c.Tools.Timeout != time.Minute || c.Store.Type != "bolt" {
+		t.Errorf("an example is not at its default: %+v", c)
+	}
+	root, err := os.ReadFile("../../config.json")
+	if err != nil || !bytes.Equal(root, firstConfig) {
+		t.Errorf("the config.json at the root differs: cp cmd/gateway/config.json . (%v)", err)
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	const canary = "canary/7f3a+9c"
+	f.Add(string(firstConfig))
+	f.Add(example.ReplaceAllString(string(firstConfig), "$1$2"))
+	f.Add(`{"timezone": "${K}", "agent": {"model": "${K}", "messageTTL": "${K}", "fallback": ["${K}"]}, "models": {"${K}": 1}}`)
+	f.Add(`{"channels": {"telegram": {"token": "${K}", "allow": ["${K}"], "groups": "${K}", "apiUrl": "${K}"}}, "log": {"level": "x${K}"}}`)
+	f.Add("{\"a\": \"\\u12\", \x00")
+	f.Fuzz(func(t *testing.T, src string) {
+		_, err := parseText(src, "K="+canary, "OPENAI_API_KEY="+canary)
+		if err == nil {
+			return
+		}
+		if strings.Contains(err.Error(), canary) {
+			t.Errorf("shown: %v", err)
+		}
+		for line := range strings.Lines(err.Error()) {
+			if !strings.HasPrefix(line, "/etc/parley/config.json:") {
+				t.Errorf("no place: %s", line)
+			}
+		}
+	})
+}

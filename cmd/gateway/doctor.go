@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/llm"
+)
+
+// An examination looks at one thing that may be wrong. It changes nothing.
+type examination struct {
+	name string
+	look func(context.Context) finding
+}
+
+// A finding is what came of it.
+type finding struct {
+	state state
+	text  string
+	todo  string // what helps, unless all is well
+}
+
+type state string
+
+const (
+	fine state = "ok"
+	odd  state = "warn"
+	bad  state = "FAIL"
+)
+
+// instruments reach outside: a test puts its own in their place.
+type instruments struct {
+	Holder   func(dataDir string) (pid int, err error) // of the process that has the store open; 0: none
+	Probe    func(ctx context.Context, file string) error
+	Model    func(name string, m *Model) llm.Model
+	Telegram func(ctx context.Context, name string, t *Telegram) (bot string, err error)
+}
+
+const patience = 10 * time.Second // with each examination
+
+// doctor prints what is wrong and what helps, and fails if Parley cannot work.
+func (p *program) doctor(ctx context.Context) error {
+	c, err := p.load()
+	if err != nil {
+		if end, ok := errors.AsType[exit](err); ok {
+			err = end.err
+		}
+		p.print("config", finding{bad, err.Error(), "mend the lines named, or move the file away and run parley onboard"})
+		return exit{code: exitFailure}
+	}
+	well := true
+	exams := examine(c, p.instruments())
+	for i, f := range lookAll(ctx, exams) {
+		found := <-f
+		p.print(exams[i].name, found)
+		well = well && found.state != bad
+	}
+	if !well {
+		return exit{code: exitFailure}
+	}
+	return nil
+}
+
+func (p *program) print(name string, f finding) {
+	lines := strings.Split(p.redact.String(f.text), "\n")
+	fmt.Fprintf(p.stdout, "%-4s  %-14s  %s\n", f.state, name, lines[0])
+	for _, l := range lines[1:] {
+		fmt.Fprintf(p.stdout, "%22s  %s\n", "", l)
+	}
+	if f.todo != "" {
+		fmt.Fprintf(p.stdout, "%22s  -> %s\n", "", p.redact.String(f.todo))
+	}
+}
+
+// lookAll starts all examinations; each channel brings one finding, in time.
+func lookAll(ctx context.Context, exams []examination) []chan finding {
+	var found []chan finding
+	for _, e := range exams {
+		f := make(chan finding, 1)
+		found = append(found, f)
+		go func() {
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			f <- e.look(ctx)
+		}()
+	}
+	return found
+}
+
+// examine lists what is to be looked at.
+func examine(c *Config, by instruments) []examination {
+	pid, err := by.Holder(c.DataDir)
+	exams := []examination{
+		{"config", func(context.Context) finding { return lookAtConfig(c) }},
+		{"data", func(context.Context) finding { return lookAtFolder(c.DataDir, true) }},
+		{"workspace", func(context.Context) finding { return lookAtFolder(c.Workspace, false) }},
+		{"gateway", func(context.Context) finding { return lookAtHolder(pid, err) }},
+		{"store", func(ctx context.Context) finding { return lookAtStore(ctx, c, pid, by.Probe) }},
+	}
+	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
+		exams = append(exams, examination{"model " + name, func(ctx context.Context) finding {
+			return lookAtModel(ctx, name, c.Models[name], by.Model)
+		}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Channels.Telegram)) {
+		t := c.Channels.Telegram[name]
+		exams = append(exams, examination{name, func(ctx context.Context) finding {
+			return lookAtBot(ctx, name, t, by.Telegram)
+		}})
+		if t.Webhook != nil {
+			exams = append(exams, examination{name + " port", func(ctx context.Context) finding {
+				return lookAtPort(ctx, t.Webhook.Listen, pid)
+			}})
+		}
+	}
+	return exams
+}
+
+func lookAtConfig(c *Config) finding {
+	if !c.found {
+		return finding{odd, "defaults: there is no " + c.file, "parley onboard writes one"}
+	}
+	if info, err := os.Stat(c.file); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return finding{odd, c.file + " can be read by others on this machine", "chmod 600 " + c.file}
+	}
+	if ws := c.warnings(); len(ws) > 0 {
+		return finding{odd, strings.Join(ws, "\n"), "mend owners and allow in " + c.file + " unless you mean it"}
+	}
+	return finding{fine, c.file, ""}
+}
+
+const (
+	littleSpace = 500 << 20 // bytes free
+	noSpace     = 20 << 20
+)
+
+func lookAtFolder(dir string, private bool) finding {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return finding{fine, dir + " is not there yet: parley makes it", ""}
+	} else if err != nil {
+		return finding{bad, err.Error(), "give the user that runs parley the right to use it"}
+	} else if !info.IsDir() {
+		return finding{bad, dir + " is no folder", "move it away, or name another folder in the config"}
+	}
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return finding{bad, "cannot write: " + err.Error(), fmt.Sprintf("chown -R %d %s, or free some space", os.Getuid(), dir)}
+	}
+	_ = errors.Join(f.Close(), os.Remove(f.Name()))
+	free, known := freeSpace(dir)
+	text := dir
+	if known {
+		text += fmt.Sprintf(", %d MiB free", free>>20)
+	}
+	switch {
+	case known && free < noSpace:
+		return finding{bad, text, "free some space: nothing can be accepted on a full disk"}
+	case known && free < littleSpace:
+		return finding{odd, text, "free some space soon"}
+	case private && info.Mode().Perm()&0o077 != 0:
+		return finding{odd, dir + " can be read by others on this machine", "chmod 700 " + dir}
+	}
+	return finding{fine, text, ""}
+}
+
+func lookAtHolder(pid int, err error) finding {
+	switch {
+	case err != nil:
+		return finding{bad, err.Error(), "give the user that runs parley the right to use the data folder"}
+	case pid != 0:
+		return finding{fine, fmt.Sprintf("runs, with process id %d", pid), ""}
+	}
+	return finding{fine, "does not run", ""}
+}
+
+func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.Context, string) error) finding {
+	file := filepath.Join(c.DataDir, "parley.db")
+	switch _, err := os.Stat(file); {
+	case c.Store.Type == "mem":
+		return finding{odd, "in memory: everything is forgotten at the end", `write "store": { "type": "bolt" }`}
+	case holder != 0:
+		return finding{fine, "in use by the gateway, which checked it when it started", ""}
+	case errors.Is(err, fs.ErrNotExist):
+		return finding{fine, file + " is not there yet: parley makes it", ""}
+	}
+	if err := probe(ctx, file); err != nil {
+		return finding{bad, err.Error(), "keep a copy of " + file + " and put the latest backup in its place"}
+	}
+	return finding{fine, file + " is whole", ""}
+}
+
+func lookAtModel(ctx context.Context, name string, m *Model, open func(string, *Model) llm.Model) finding {
+	if m.Type == "demo" {
+		return finding{odd, "the demo model is no real one", "set OPENAI_API_KEY, or write models and agent.model in the config"}
+	}
+	start := time.Now()
+	_, err := open(name, m).Generate(ctx, llm.Request{
+		Messages: []llm.Message{{Role: llm.User, Text: "Answer with the word OK."}},
+	}, nil)
+	if err == nil {
+		return finding{fine, fmt.Sprintf("%s answered in %.1f s", m.Model, time.Since(start).Seconds()), ""}
+	}
+	kind := llm.TimedOut
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		kind = e.Kind
+	}
+	return finding{bad, fmt.Sprintf("%s %s: %v", m.Model, kind, err), advice(kind, name)}
+}
+
+// advice says what to do about a model that does not answer.
+func advice(kind llm.Kind, name string) string {
+	switch kind {
+	case llm.Auth:
+		return fmt.Sprintf("put a valid key in models.%s.apiKey, or in OPENAI_API_KEY", name)
+	case llm.Quota:
+		return "add credit at the provider, or name another model in agent.fallback"
+	case llm.BadRequest:
+		return fmt.Sprintf("check models.%[1]s.model and models.%[1]s.baseUrl: the provider may not have that model", name)
+	case llm.TooLong:
+		return fmt.Sprintf("lower models.%[1]s.maxTokens and models.%[1]s.contextWindow", name)
+	case llm.RateLimited, llm.Overloaded:
+		return "wait a little, or name another model in agent.fallback"
+	case llm.Unreachable:
+		return fmt.Sprintf("check models.%s.baseUrl, the network and HTTPS_PROXY", name)
+	case llm.Cut:
+		return "try again; if it stays so, ask the provider or a proxy in between"
+	}
+	return "try again; a local model may need time to load"
+}
+
+func lookAtBot(ctx context.Context, name string, t *Telegram, ask func(context.Context, string, *Telegram) (string, error)) finding {
+	bot, err := ask(ctx, name, t)
+	if err != nil {
+		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (@BotFather shows it), channels.%[1]s.apiUrl and the network", name)}
+	}
+	if len(t.Allow) == 0 {
+		return finding{fine, bot + "; nobody is on its allow list, so people need a code (parley pair CODE)", ""}
+	}
+	return finding{fine, bot, ""}
+}
+
+func lookAtPort(ctx context.Context, addr string, holder int) finding {
+	if holder != 0 {
+		return finding{fine, addr + " is left to the gateway that runs", ""}
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return finding{bad, err.Error(), "end the program that uses the port, or name another in webhook.listen"}
+	}
+	_ = l.Close()
+	return finding{fine, addr + " is free", ""}
+}

@@ -1,0 +1,100 @@
+// Gateway is the program parley: it reads config.json, builds the house from
+// the ground floor up, opens its doors, and closes them in good order.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// What the process ends with.
+const (
+	exitFailure = 1
+	exitUsage   = 2 // also a faulty config: trying again cannot help
+)
+
+func main() {
+	p := &program{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		environ: newEnviron(os.Environ()),
+	}
+	os.Exit(p.run(context.Background(), os.Args[1:]))
+}
+
+// run does what args say and returns the exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.commands()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var end exit
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &end):
+	case !p.begun: // cobra did not understand
+		end = exit{exitUsage, fmt.Errorf("%w\nparley --help lists the commands and what they take", err)}
+	default:
+		end = exit{exitFailure, err}
+	}
+	if end.err != nil {
+		fmt.Fprintln(p.stderr, "parley:", p.redact.String(end.Error()))
+	}
+	return end.code
+}
+
+// exit is an error that says how the process is to end. Without err, all has
+// been said already.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e exit) Error() string { return e.err.Error() }
+func (e exit) Unwrap() error { return e.err }
+
+const hurry = 1500 * time.Millisecond // from the second signal to the end
+
+// untilTold returns a context that ends at the first of signals. Another one
+// ends the process within two seconds, whatever it is doing: what was accepted
+// is on disk (P16). Call stop when there is nothing left to end.
+func untilTold(ctx context.Context, signals ...os.Signal) (told context.Context, stop func()) {
+	told, cancel := context.WithCancel(ctx)
+	heard := make(chan os.Signal, 2)
+	signal.Notify(heard, signals...)
+	var listener sync.WaitGroup
+	done := make(chan struct{})
+	listener.Go(func() {
+		for range 2 {
+			select {
+			case <-heard:
+				cancel()
+			case <-done:
+				return
+			}
+		}
+		select {
+		case <-time.After(hurry):
+			os.Exit(exitFailure)
+		case <-done:
+		}
+	})
+	return told, sync.OnceFunc(func() {
+		signal.Stop(heard)
+		close(done)
+		listener.Wait()
+		cancel()
+	})
+}
+
+// hangups returns the signals that ask to read the config again.
+func hangups() (heard chan os.Signal, stop func()) {
+	heard = make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP)
+	return heard, func() { signal.Stop(heard) }
+}

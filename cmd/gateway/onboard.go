@@ -1,0 +1,114 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"parley/workspace"
+)
+
+// firstConfig is the config.json that onboard writes. The one at the root of
+// the repository is the same.
+//
+//go:embed config.json
+var firstConfig []byte
+
+// onboard writes what a new installation begins with. It never changes a file that is there.
+func (p *program) onboard() error {
+	s, err := p.source()
+	if err != nil {
+		return exit{exitUsage, err}
+	}
+	wrote, err := writeNew(s.File, firstConfig)
+	if err != nil {
+		return fmt.Errorf("write config: %w", err)
+	}
+	p.told(wrote, s.File)
+	s.Must = true
+	c, err := load(s)
+	if err != nil {
+		return exit{exitUsage, fmt.Errorf("the config cannot be used\n%w", err)}
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	if err := p.seed(c.Workspace); err != nil {
+		return err
+	}
+	return p.nextSteps(c)
+}
+
+// seed writes the agent's first files.
+func (p *program) seed(dir string) error {
+	w, err := workspace.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	wrote, err := w.Seed()
+	if err != nil {
+		return fmt.Errorf("write first files: %w", err)
+	}
+	for _, name := range wrote {
+		p.told(true, filepath.Join(dir, name))
+	}
+	if len(wrote) == 0 {
+		p.told(false, dir)
+	}
+	return nil
+}
+
+func (p *program) told(wrote bool, file string) {
+	verb := "kept "
+	if wrote {
+		verb = "wrote"
+	}
+	fmt.Fprintln(p.stdout, verb, file)
+}
+
+func (p *program) nextSteps(c *Config) error {
+	with := ""
+	if p.data != "" {
+		with += " --data " + p.data
+	}
+	if p.file != "" {
+		with += " --config " + p.file
+	}
+	_, err := fmt.Fprintf(p.stdout, `
+Next:
+ 1. Name a model: export OPENAI_API_KEY=…, or write "models" in %[1]s.
+ 2. Connect Telegram: get a token from @BotFather, export TELEGRAM_BOT_TOKEN=…,
+    and remove the // before "telegram" in the same file.
+ 3. Run: parley doctor%[2]s, then: parley%[2]s
+`, c.file, with)
+	return err
+}
+
+// writeNew writes a file that only its owner can read, unless there is one. A
+// crash leaves no half of it.
+func writeNew(file string, data []byte) (wrote bool, err error) {
+	if _, err := os.Lstat(file); err == nil {
+		return false, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return false, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".config-*") // mode 0600
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return false, err
+	}
+	err = os.Link(f.Name(), file) // fails where Rename would replace
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	hiddenText = "[secret]"
+	minSecret  = 6 // characters: shorter ones would blot out ordinary words
+)
+
+// A redactor takes secrets out of what people read: the log, and errors shown
+// to a person (R-S26). It knows each secret also as it looks in a URL, in JSON,
+// in Go quotes and in base64. The zero value knows none. Its methods may be
+// called by many goroutines.
+type redactor struct {
+	mu    sync.Mutex
+	forms map[string]struct{}
+	swap  atomic.Pointer[strings.Replacer]
+}
+
+// Add makes r know secrets too. What is shorter than 6 characters is no secret.
+func (r *redactor) Add(secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forms == nil {
+		r.forms = map[string]struct{}{}
+	}
+	for _, s := range secrets {
+		if len(s) >= minSecret {
+			disguises(s, r.forms)
+		}
+	}
+	var all []string
+	for f := range r.forms {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b string) int { // the longest first: one secret may begin another
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	var pairs []string
+	for _, f := range all {
+		pairs = append(pairs, f, hiddenText)
+	}
+	r.swap.Store(strings.NewReplacer(pairs...))
+}
+
+// String returns s without secrets.
+func (r *redactor) String(s string) string {
+	if p := r.swap.Load(); p != nil {
+		return p.Replace(s)
+	}
+	return s
+}
+
+// Writer returns a writer that passes on to w what it is given, without
+// secrets. A secret must not be spread over two writes: a slog handler writes
+// each record at once.
+func (r *redactor) Writer(w io.Writer) io.Writer { return redacting{r, w} }
+
+type redacting struct {
+	*redactor
+	w io.Writer
+}
+
+func (r redacting) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(r.w, r.String(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// disguises adds the forms of s to all.
+func disguises(s string, all map[string]struct{}) {
+	forms := []string{s}
+	for range 2 { // an error in quotes may be quoted once more by the log
+		for _, f := range forms {
+			forms = append(forms, url.QueryEscape(f), url.PathEscape(f), quoted(f), inJSON(f))
+		}
+	}
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		forms = append(forms, base64Of(enc, s)...)
+	}
+	for _, f := range forms {
+		all[f] = struct{}{}
+	}
+}
+
+func quoted(s string) string {
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
+
+func inJSON(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b[1 : len(b)-1])
+}
+
+// base64Of returns what is the same in the base64 of every text that holds s,
+// for each of the three places where s can begin in a group of three bytes, as
+// in the user:password of basic authentication.
+func base64Of(enc *base64.Encoding, s string) (forms []string) {
+	for before := range 3 {
+		text := strings.Repeat("x", before) + s
+		whole := len(text) * 8 / 6 // the letters that depend on nothing after s
+		forms = append(forms, enc.EncodeToString([]byte(text))[(before*8+5)/6:whole])
+	}
+	return forms
+}
+
+// newLog returns a log that writes to w, without secrets. Short leaves out
+// the date, for people who look on.
+func newLog(w io.Writer, level slog.Leveler, r *redactor, short bool) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if short {
+		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				a.Value = slog.StringValue(a.Value.Time().Format("15:04:05"))
+			}
+			return a
+		}
+	}
+	return slog.New(slog.NewTextHandler(r.Writer(w), o))
+}

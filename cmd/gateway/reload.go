@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// A watcher reads config.json again when it changes, or when told to by Hup.
+// A file with faults changes nothing: the faults are logged and the running
+// config stays (P22).
+type watcher struct {
+	File   string
+	Parse  func(src []byte) (*Config, error)
+	Hup    <-chan os.Signal
+	Settle time.Duration // how long the file must have been left alone
+	Log    *slog.Logger
+}
+
+// Run watches until ctx ends. It calls apply, one call at a time, with each
+// new config; what cannot change at run time is in it as it was. An error of
+// apply means that nothing has changed.
+func (w watcher) Run(ctx context.Context, now *Config, apply func(*Config) error) {
+	var events chan fsnotify.Event
+	var errs chan error
+	fw, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer fw.Close()
+		events, errs = fw.Events, fw.Errors
+		err = w.follow(fw)
+	}
+	if err != nil {
+		w.Log.Warn("config file is not watched: send SIGHUP after a change", "file", w.File, "err", err)
+	}
+	seen := now.sum
+	settled := time.NewTimer(0) // at once: the file may have changed since it was loaded
+	defer settled.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case ev := <-events:
+			if w.concerns(ev) {
+				settled.Reset(w.Settle)
+			}
+		case <-errs: // events were lost
+			settled.Reset(w.Settle)
+		case <-w.Hup:
+			seen = [sha256.Size]byte{}
+			settled.Reset(0)
+		case <-settled.C:
+			if fw != nil {
+				_ = w.follow(fw) // a link may lead elsewhere now; Run told of what fails at first
+			}
+			now, seen = w.reload(now, seen, apply)
+		}
+	}
+}
+
+// follow watches the folder of the file and the one that a link leads to:
+// editors and Kubernetes put a new file in place of the old.
+func (w watcher) follow(fw *fsnotify.Watcher) error {
+	err := fw.Add(filepath.Dir(w.File))
+	if real, e := filepath.EvalSymlinks(w.File); e == nil {
+		err = errors.Join(err, fw.Add(filepath.Dir(real)))
+	}
+	return err
+}
+
+// concerns tells the file from its neighbours, the store among them, which are
+// written all the time: of those only new names count, since a link may go through one.
+func (w watcher) concerns(ev fsnotify.Event) bool {
+	name := filepath.Base(ev.Name)
+	real, _ := filepath.EvalSymlinks(w.File)
+	return ev.Has(fsnotify.Create|fsnotify.Rename) || name == filepath.Base(w.File) || name == filepath.Base(real)
+}
+
+// reload reads the file if it is not the one seen, and returns the config to
+// go on with and what was seen.
+func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config) error) (*Config, [sha256.Size]byte) {
+	src, err := os.ReadFile(w.File)
+	sum := sha256.Sum256(src)
+	if sum == seen {
+		return now, seen
+	}
+	if err != nil {
+		w.Log.Warn("config cannot be read: the running one stays", "err", err)
+		return now, sum
+	}
+	next, err := w.Parse(src)
+	if err != nil {
+		w.Log.Error("config has faults: the running one stays", "file", w.File)
+		for fault := range strings.Lines(err.Error()) {
+			w.Log.Error(strings.TrimSpace(fault))
+		}
+		return now, sum
+	}
+	next, changed, restart := renew(now, next)
+	if len(changed) > 0 {
+		if err := apply(next); err != nil {
+			w.Log.Error("config cannot be applied: the running one stays", "err", err)
+			return now, sum
+		}
+		now = next
+	}
+	w.Log.Info("config reloaded", "changed", strings.Join(changed, ", "))
+	for _, key := range restart {
+		w.Log.Warn("restart needed: " + key)
+	}
+	return now, sum
+}
+
+// renew returns next with what cannot change at run time as it is in old, the
+// keys that have changed, and the keys that wait for a restart.
+func renew(old, next *Config) (now *Config, changed, restart []string) {
+	c := *next
+	compare(&restart, "dataDir", &old.DataDir, &c.DataDir, true)
+	compare(&restart, "workspace", &old.Workspace, &c.Workspace, true)
+	compare(&restart, "store", &old.Store, &c.Store, true)
+	compare(&changed, "timezone", &old.Timezone, &c.Timezone, false)
+	compare(&changed, "owners", &old.Owners, &c.Owners, false)
+	compare(&changed, "models", &old.Models, &c.Models, false)
+	compare(&changed, "agent", &old.Agent, &c.Agent, false)
+	compare(&changed, "tools", &old.Tools, &c.Tools, false)
+	compare(&changed, "log", &old.Log, &c.Log, false)
+	compare(&restart, "channels.console", &old.Channels.Console, &c.Channels.Console, true)
+
+	c.Channels.Telegram = maps.Clone(next.Channels.Telegram)
+	names := maps.Clone(old.Channels.Telegram)
+	maps.Copy(names, c.Channels.Telegram)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was, is := old.Channels.Telegram[name], c.Channels.Telegram[name]
+		switch {
+		case was == nil:
+			delete(c.Channels.Telegram, name)
+			restart = append(restart, join("channels", name)+" (added)")
+		case is == nil:
+			c.Channels.Telegram[name] = was
+			restart = append(restart, join("channels", name)+" (removed)")
+		default:
+			bot := *is
+			c.Channels.Telegram[name] = &bot
+			key := join("channels", name)
+			compare(&changed, key+".allow", &was.Allow, &bot.Allow, false)
+			compare(&restart, key+".token", &was.Token, &bot.Token, true)
+			compare(&restart, key+".groups", &was.Groups, &bot.Groups, true)
+			compare(&restart, key+".rate", &was.Rate, &bot.Rate, true)
+			compare(&restart, key+".apiUrl", &was.APIURL, &bot.APIURL, true)
+			compare(&restart, key+".webhook", &was.Webhook, &bot.Webhook, true)
+		}
+	}
+	return &c, changed, restart
+}
+
+// compare adds key to keys if was and is differ, and puts back what was if it is to be kept.
+func compare[T any](keys *[]string, key string, was, is *T, keep bool) {
+	if reflect.DeepEqual(*was, *is) {
+		return
+	}
+	*keys = append(*keys, key)
+	if keep {
+		*is = *was
+	}
+}
