@@ -183,7 +183,7 @@ var timed = []check{
 	}},
 	{"queue: a wake-up is not lost with a worker who leaves", func(t *testing.T, s store.Store) {
 		q := s.Queue("q")
-		for i := range 100 {
+		for i := range 20 {
 			gone, leave := context.WithCancel(t.Context())
 			got := make(chan store.Item, 2)
 			for _, ctx := range []context.Context{gone, t.Context()} {
