@@ -1,0 +1,158 @@
+package console
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	maxLine   = 256 << 10        // bytes of one line in a pipe
+	patience  = time.Minute      // of a pipe, with a gateway that went away
+	quietTime = 15 * time.Second // without a typing sign: the agent has done its work
+)
+
+// A Terminal is where a person sits, or the pipe that stands in for one.
+type Terminal struct {
+	In      *os.File  // each line is a message
+	Out     io.Writer // for what is said; in a pipe: for answers
+	Notes   io.Writer // in a pipe: for what is said besides; nil: discard
+	History string    // file that keeps what a person typed; empty: none
+}
+
+// Chat connects t to the gateway at socket. A person chats until they leave
+// with Ctrl-D or Ctrl-C or ctx ends, and Chat returns nil. In a pipe, each line
+// is said once the one before is answered, and Chat returns nil when all are.
+// Other errors: there is no gateway, it went away for long, ctx ended with a
+// line unanswered.
+func Chat(ctx context.Context, socket string, t Terminal) error {
+	return converse(ctx, dialer(socket), t)
+}
+
+// Ask says text to the gateway at socket and returns when the answer is
+// written to out. What else is said meanwhile goes to notes.
+func Ask(ctx context.Context, socket, text string, out, notes io.Writer) error {
+	line := make(chan string, 1)
+	line <- text
+	close(line)
+	return answer(ctx, dialer(socket), line, Terminal{Out: out, Notes: notes})
+}
+
+func dialer(socket string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return dial(ctx, socket) }
+}
+
+func converse(ctx context.Context, dial func(context.Context) (net.Conn, error), t Terminal) error {
+	if t.Interactive() {
+		return sit(ctx, dial, t)
+	}
+	in, interrupt := interruptible(t.In)
+	ctx, cancel := context.WithCancel(ctx)
+	lines, bad := make(chan string), make(chan error, 1)
+	go func() {
+		defer close(lines)
+		bad <- read(ctx, in, lines)
+	}()
+	err := answer(ctx, dial, lines, t)
+	cancel()
+	if interrupt() {
+		return errors.Join(err, <-bad)
+	}
+	select {
+	case e := <-bad:
+		return errors.Join(err, e)
+	default:
+		return err
+	}
+}
+
+// read passes the lines of in on, except empty ones, until ctx ends.
+func read(ctx context.Context, in io.Reader, lines chan<- string) error {
+	s := bufio.NewScanner(in)
+	s.Buffer(nil, maxLine)
+	for s.Scan() {
+		if strings.TrimSpace(s.Text()) == "" {
+			continue
+		}
+		select {
+		case lines <- s.Text():
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if err := s.Err(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("read a line: %w", err)
+	}
+	return nil
+}
+
+// answer says the lines one by one, each when the one before is answered. A
+// line can go without an answer of its own: the agent's work for somebody else
+// took it in, or it has sent its answer as a message. The agent is then seen at
+// work, and no more for quietTime.
+func answer(ctx context.Context, dial func(context.Context) (net.Conn, error), lines <-chan string, t Terminal) error {
+	l := &link{dial: dial, as: asPipe, patience: patience, frames: make(chan frame)}
+	gone, hangUp := l.start(ctx)
+	defer hangUp()
+	asked := ""
+	quiet := time.NewTimer(quietTime)
+	quiet.Stop()
+	for lines != nil || asked != "" {
+		next := lines
+		if asked != "" {
+			next = nil
+		}
+		select {
+		case line, more := <-next:
+			if more {
+				asked = l.say(line)
+			} else {
+				lines = nil
+			}
+		case f := <-l.frames:
+			if asked != "" && (f.Kind == typing || f.Kind == reply) {
+				quiet.Reset(quietTime)
+			}
+			if err := show(l, f, asked, t); err != nil {
+				return err
+			}
+		case <-quiet.C:
+			l.settle(asked)
+		case err := <-gone:
+			return cmp.Or(err, ctx.Err())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if asked != "" && l.unsettled() == 0 {
+			asked = ""
+			quiet.Stop()
+		}
+	}
+	return nil
+}
+
+// show writes a reply where it belongs and acknowledges it.
+func show(l *link, f frame, asked string, t Terminal) error {
+	if f.Kind != reply {
+		return nil
+	}
+	out := t.Notes
+	if asked != "" && f.Quote == asked {
+		out = t.Out
+	}
+	if out != nil {
+		if _, err := io.WriteString(out, plain(f)+"\n"); err != nil {
+			return fmt.Errorf("write an answer: %w", err)
+		}
+	}
+	l.got(f.ID)
+	l.settle(f.Quote)
+	return nil
+}

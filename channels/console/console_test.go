@@ -1,0 +1,444 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/chat"
+)
+
+// P9: what nobody is there to read waits, and is seen by whoever comes.
+func TestNobodyThereThenSomebody(t *testing.T) {
+	h := open(t, Config{})
+	r := chat.Reply{ID: "job/1", To: chat.Address{Channel: "console", Chat: Local}, Text: "good morning", Files: []chat.File{{Path: "a.txt"}}}
+	if _, err := h.Send(t.Context(), r); retryable(err) != againTime {
+		t.Fatalf("Send with nobody there: %v, want one to try again in %v", err, againTime)
+	}
+	l := &link{dial: dialer(h.socket), as: asTerminal, frames: make(chan frame)}
+	_, hangUp := l.start(t.Context())
+	defer hangUp()
+	go func() {
+		f := <-l.frames
+		if f.Text != r.Text || f.Files[0] != "a.txt" {
+			t.Errorf("saw %+v", f)
+		}
+		l.got(f.ID)
+	}()
+	h.say(r)
+}
+
+func TestUnknownChatIsPermanent(t *testing.T) {
+	_, err := New(Config{}).Send(t.Context(), chat.Reply{ID: "1", To: chat.Address{Chat: "42"}})
+	if e, ok := errors.AsType[*channels.Error](err); !ok || !e.Permanent {
+		t.Errorf("Send: %v, want a permanent error", err)
+	}
+}
+
+// A guest is a raw client on a connection in memory.
+type guest struct{ *link }
+
+func (h *house) guest(ctx context.Context, as string) guest {
+	g := guest{&link{as: as, frames: make(chan frame)}}
+	g.dial = func(context.Context) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go h.serve(ctx, theirs, func(_ context.Context, m chat.Message) error {
+			h.heard <- m
+			return nil
+		})
+		return ours, nil
+	}
+	return g
+}
+
+func bubble(t *testing.T, f func(t *testing.T, ctx context.Context, h *house)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &house{Channel: New(Config{Name: "console", Log: quiet}), t: t, heard: make(chan chat.Message, 10)}
+		f(t, ctx, h)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+var here = chat.Address{Channel: "console", Chat: Local}
+
+// P14: one who does not read is dropped and holds nobody up for long.
+func TestTwoClientsOneDead(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		a, dead := h.guest(ctx, asTerminal), h.guest(ctx, asTerminal)
+		aGone, aHangUp := a.start(ctx)
+		_, hangUp := dead.start(ctx)
+		defer aHangUp()
+		defer hangUp()
+		synctest.Wait()
+		go func() {
+			for f := range a.frames {
+				a.got(f.ID)
+				return
+			}
+		}()
+		start := time.Now()
+		if _, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "hi"}); err != nil {
+			t.Errorf("Send: %v", err)
+		}
+		if d := time.Since(start); d > showTime {
+			t.Errorf("Send took %v", d)
+		}
+		if f := <-dead.frames; f.Kind != reply {
+			t.Errorf("the slow one got %+v", f)
+		}
+		if f := <-dead.frames; f.Kind != lost {
+			t.Errorf("the slow one got %+v, want it dropped", f)
+		}
+		select {
+		case err := <-aGone:
+			t.Errorf("the other one was dropped: %v", err)
+		default:
+		}
+	})
+}
+
+// Both see what is said; a reply in the making is for terminals, its newest text only.
+func TestTwoClients(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		a, b, p := h.guest(ctx, asTerminal), h.guest(ctx, asTerminal), h.guest(ctx, asPipe)
+		for _, g := range []guest{a, b, p} {
+			_, hangUp := g.start(ctx)
+			defer hangUp()
+		}
+		synctest.Wait()
+		h.Stream(chat.Reply{ID: "1", To: here, Text: "so f"})
+		for _, g := range []guest{a, b} {
+			if f := <-g.frames; f.Kind != live || f.Text != "so f" {
+				t.Errorf("got %+v", f)
+			}
+		}
+		seen := make(chan error)
+		go func() {
+			_, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "so far"})
+			seen <- err
+		}()
+		for _, g := range []guest{a, b} {
+			if f := <-g.frames; f.Kind != reply || f.Text != "so far" {
+				t.Errorf("got %+v", f)
+			}
+			g.got("1")
+		}
+		if err := <-seen; err != nil {
+			t.Error(err)
+		}
+		select {
+		case f := <-p.frames:
+			t.Errorf("the pipe, which had not asked, got %+v", f)
+		default:
+		}
+		// The same reply again, as after a crash: acknowledged and not shown.
+		if _, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "so far"}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// P2, P3: what was not acknowledged is said again with the same id, in order.
+func TestReconnectSaysAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		var mu sync.Mutex
+		fail := errors.New("disk full")
+		var heard []chat.Message
+		g := h.guest(ctx, asTerminal)
+		g.dial = func(context.Context) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go h.serve(ctx, theirs, func(_ context.Context, m chat.Message) error {
+				mu.Lock()
+				defer mu.Unlock()
+				heard = append(heard, m)
+				return fail
+			})
+			return ours, nil
+		}
+		one, two := g.say("one"), g.say("two")
+		_, hangUp := g.start(ctx)
+		defer hangUp()
+		if f := <-g.frames; f.Kind != lost {
+			t.Fatalf("got %+v, want a lost connection", f)
+		}
+		mu.Lock()
+		if len(heard) != 1 || heard[0].ID != one {
+			t.Fatalf("heard %v before the first was taken", heard)
+		}
+		fail, heard = nil, nil
+		mu.Unlock()
+		for range 2 {
+			if f := <-g.frames; f.Kind != taken {
+				t.Fatalf("got %+v", f)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(heard) != 2 || heard[0].ID != one || heard[1].ID != two {
+			t.Errorf("heard %v, want the same again in order", heard)
+		}
+		if m := heard[0]; m.From.ID != Owner || m.At != here || m.Time.IsZero() || m.Text != "one" {
+			t.Errorf("message: %+v", m)
+		}
+		if n := g.unsettled(); n != 0 {
+			t.Errorf("%d messages still to be said", n)
+		}
+	})
+}
+
+// A pipe says it again until it is answered, so that no answer is missed.
+func TestPipeAsksAgainAfterReconnect(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		g := h.guest(ctx, asPipe)
+		var conns []net.Conn
+		inner := g.dial
+		dial := func(ctx context.Context) (net.Conn, error) {
+			conn, err := inner(ctx)
+			conns = append(conns, conn)
+			return conn, err
+		}
+		lines := make(chan string, 1)
+		lines <- "hi"
+		close(lines)
+		var out bytes.Buffer
+		done := make(chan error)
+		go func() { done <- answer(ctx, dial, lines, Terminal{Out: &out}) }()
+		first := <-h.heard
+		conns[0].Close()
+		if again := <-h.heard; again.ID != first.ID {
+			t.Errorf("asked again as %q, want %q", again.ID, first.ID)
+		}
+		r := first.Reply()
+		r.Text = "ho"
+		if _, err := h.Send(ctx, r); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil || out.String() != "ho\n" {
+			t.Errorf("answer %q, %v", out.String(), err)
+		}
+	})
+}
+
+// A line whose work ends without an answer of its own does not hold up the pipe for ever.
+func TestPipeWithoutAnAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		lines := make(chan string, 1)
+		lines <- "hi"
+		close(lines)
+		var out, notes bytes.Buffer
+		done := make(chan error)
+		g := h.guest(ctx, asPipe)
+		go func() { done <- answer(ctx, g.dial, lines, Terminal{Out: &out, Notes: &notes}) }()
+		<-h.heard
+		for range 10 { // the agent is at work for long
+			time.Sleep(quietTime - time.Second)
+			h.Typing(ctx, here)
+		}
+		if _, err := h.Send(ctx, chat.Reply{ID: "other", To: here, Text: "by the way"}); err != nil {
+			t.Error(err)
+		}
+		start := time.Now()
+		if err := <-done; err != nil || out.Len() > 0 || notes.String() != "by the way\n" {
+			t.Errorf("out %q, notes %q, err %v", &out, &notes, err)
+		}
+		if d := time.Since(start); d < quietTime {
+			t.Errorf("gave up after %v", d)
+		}
+	})
+}
+
+// A pipe gives up on a gateway that does not come back.
+func TestPipeGatewayGone(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		lines := make(chan string, 1)
+		lines <- "hi"
+		g := h.guest(ctx, asPipe)
+		gone := errors.New("refused")
+		dial := func(ctx context.Context) (net.Conn, error) {
+			if len(h.heard) > 0 {
+				return nil, gone
+			}
+			conn, err := g.dial(ctx)
+			time.AfterFunc(time.Second, func() { conn.Close() })
+			return conn, err
+		}
+		if err := answer(ctx, dial, lines, Terminal{}); !errors.Is(err, gone) {
+			t.Errorf("answer: %v, want %v", err, gone)
+		}
+	})
+}
+
+func TestAsk(t *testing.T) {
+	h := open(t, Config{})
+	var out, notes sink
+	done := make(chan error, 1)
+	go func() { done <- Ask(t.Context(), h.socket, "two\nlines", &out, &notes) }()
+	m := h.hear("two\nlines")
+	h.say(chat.Reply{ID: "old", Text: "yesterday's news"}) // it must not hold up the answer behind it
+	h.answer(m, "**answer** \x1b]0;evil\a")
+	if err := wait(t, done); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "**answer** ]0;evil\n" || notes.String() != "yesterday's news\n" {
+		t.Errorf("out %q, notes %q", out.String(), notes.String())
+	}
+}
+
+func TestAskWithoutGateway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none.sock")
+	err := Ask(t.Context(), path, "hi", io.Discard, nil)
+	if err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("Ask: %v, want an error naming %s", err, path)
+	}
+	if Running(t.Context(), path) {
+		t.Error("Running without a gateway")
+	}
+}
+
+// Each line of a pipe is said once the one before is answered; the end waits for the last.
+func TestPipe(t *testing.T) {
+	leave := make(chan error, 1)
+	for _, local := range []bool{false, true} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out sink
+		terminal, done := Terminal{In: r, Out: &out}, leave
+		var h *house
+		if local {
+			h = open(t, Config{Local: &terminal, Leave: func(err error) { leave <- err }})
+		} else {
+			h, done = open(t, Config{}), make(chan error, 1)
+			go func() { done <- Chat(t.Context(), h.socket, terminal) }()
+		}
+		io.WriteString(w, "one\n\ntwö")
+		w.Close()
+		m := h.hear("one")
+		if len(h.heard) > 0 {
+			t.Error("the second line was said before the first was answered")
+		}
+		h.answer(m, "1")
+		m = h.hear("twö")
+		select {
+		case err := <-done:
+			t.Fatalf("ended with a line unanswered: %v", err)
+		default:
+		}
+		h.answer(m, "2")
+		if err := wait(t, done); err != nil {
+			t.Error(err)
+		}
+		if out.String() != "1\n2\n" {
+			t.Errorf("out %q", out.String())
+		}
+		h.stop()
+		r.Close()
+	}
+}
+
+// P16: Run ends at once although nothing comes from stdin and a line waits for its answer.
+func TestRunEndsWhileStdinBlocks(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	h := open(t, Config{Local: &Terminal{In: r, Out: io.Discard}, Leave: func(error) { t.Error("the terminal left before Run's end") }})
+	io.WriteString(w, "hi\n")
+	h.hear("hi")
+	start := time.Now()
+	h.stop()
+	if d := time.Since(start); d > leaveTime {
+		t.Errorf("Run took %v to end", d)
+	}
+}
+
+func TestPipeLineTooLong(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		io.WriteString(w, strings.Repeat("x", maxLine+1)+"\n")
+		w.Close()
+	}()
+	h := open(t, Config{})
+	if err := Chat(t.Context(), h.socket, Terminal{In: r, Out: io.Discard}); err == nil {
+		t.Error("no error for a line too long")
+	}
+}
+
+func TestSocket(t *testing.T) {
+	dir := t.TempDir()
+	deep := filepath.Join(dir, strings.Repeat("d", 120))
+	if err := os.Mkdir(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listen(file); err == nil {
+		t.Error("a file was replaced by a socket")
+	}
+	for _, path := range []string{filepath.Join(dir, "s"), filepath.Join(deep, "s")} {
+		// What a process that was killed leaves behind.
+		dead, err := listen(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead.(*listener).UnixListener.Close()
+		if Running(t.Context(), path) {
+			t.Fatalf("%s: a dead socket is served", path)
+		}
+		h := open(t, Config{Socket: path})
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode() != fs.ModeSocket|0o600 {
+			t.Errorf("%s: mode %v, %v, want a socket of mode 0600", path, info.Mode(), err)
+		}
+		if err := New(Config{Socket: path, Log: quiet}).Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("second gateway: %v, want an error naming %s", err, path)
+		}
+		if !Running(t.Context(), path) {
+			t.Error("the second gateway broke the first")
+		}
+		h.stop()
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left behind: %v", path, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".socket*")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A peer that speaks another language is hung up on, and no harm done.
+func TestForeignPeer(t *testing.T) {
+	h := open(t, Config{})
+	conn, err := net.Dial("unix", h.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")
+	conn.SetReadDeadline(time.Now().Add(soon))
+	if _, err := io.ReadAll(conn); err != nil {
+		t.Errorf("not hung up: %v", err)
+	}
+}

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/channels"
+	"parley/chat"
+)
+
+func TestMain(m *testing.M) {
+	if socket := os.Getenv("PARLEY_CONSOLE_CHILD"); socket != "" {
+		child(socket)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// The powers of a Channel.
+var (
+	_ channels.Channel  = (*Channel)(nil)
+	_ channels.Streamer = (*Channel)(nil)
+	_ channels.Typer    = (*Channel)(nil)
+)
+
+const soon = 20 * time.Second // longer than anything here takes on a busy machine
+
+// A house is what the gateway is to the channel.
+type house struct {
+	*Channel
+	t      *testing.T
+	socket string
+	heard  chan chat.Message
+	stop   func()
+}
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// open opens a house whose channel serves a socket.
+func open(t *testing.T, c Config) *house {
+	t.Helper()
+	if c.Socket == "" {
+		c.Socket = filepath.Join(t.TempDir(), "console.sock")
+	}
+	c.Name, c.Log = "console", quiet
+	h := &house{Channel: New(c), t: t, socket: c.Socket, heard: make(chan chat.Message, 100)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- h.Run(ctx, func(_ context.Context, m chat.Message) error {
+			h.heard <- m
+			return nil
+		})
+	}()
+	h.stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		case <-time.After(soon):
+			t.Error("Run did not end")
+		}
+	})
+	t.Cleanup(h.stop)
+	until(t, func() bool { return Running(ctx, c.Socket) })
+	return h
+}
+
+// hear returns the next message that was delivered, which must say text.
+func (h *house) hear(text string) chat.Message {
+	h.t.Helper()
+	select {
+	case m := <-h.heard:
+		if m.Text != text {
+			h.t.Errorf("heard %q, want %q", m.Text, text)
+		}
+		return m
+	case <-time.After(soon):
+		h.t.Fatalf("did not hear %q", text)
+		panic("not reached")
+	}
+}
+
+// say sends a reply until somebody has seen it, as the outbox does.
+func (h *house) say(r chat.Reply) {
+	h.t.Helper()
+	if r.To.Chat == "" {
+		r.To = chat.Address{Channel: "console", Chat: Local}
+	}
+	until(h.t, func() bool {
+		_, err := h.Send(h.t.Context(), r)
+		return err == nil
+	})
+}
+
+func (h *house) answer(m chat.Message, text string) {
+	h.t.Helper()
+	r := m.Reply()
+	r.Text = text
+	h.say(r)
+}
+
+// until polls for what happens in another process or behind a real socket.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(soon); !ok(); {
+		if time.Now().After(end) {
+			t.Fatal("did not come true")
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal("the test ended before it came true")
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// A sink is a Writer to look into.
+type sink struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *sink) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func wait(t *testing.T, ended <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(soon):
+		t.Fatal("did not end")
+		return nil
+	}
+}
+
+// retryable says when a reply is to be tried again.
+func retryable(err error) time.Duration {
+	var e *channels.Error
+	if errors.As(err, &e) && !e.Permanent {
+		return e.After
+	}
+	return 0
+}

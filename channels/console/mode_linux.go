@@ -1,0 +1,5 @@
+package console
+
+import "golang.org/x/sys/unix"
+
+const getMode, setMode = unix.TCGETS, unix.TCSETS

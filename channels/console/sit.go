@@ -1,0 +1,213 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	stop      = "/stop"
+	twiceTime = 2 * time.Second // between two Ctrl-C that mean leave
+)
+
+// sit is a person's chat, until they leave or ctx ends.
+func sit(ctx context.Context, dial func(context.Context) (net.Conn, error), t Terminal) (err error) {
+	k, err := openKeys(t.History)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := k.close(t.History); err == nil {
+			err = e
+		}
+		io.WriteString(t.Out, eraseRow)
+	}()
+	l := &link{dial: dial, as: asTerminal, frames: make(chan frame)}
+	gone, hangUp := l.start(ctx)
+	defer hangUp()
+	s := &seat{link: l, screen: screen{out: t.Out}}
+	for !s.left {
+		select {
+		case typed, more := <-k.typed:
+			s.left = !more
+			if more {
+				s.hear(typed)
+			}
+		case f := <-l.frames:
+			s.see(f)
+		case err := <-gone:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return s.settle()
+}
+
+// A seat is a person's place at the terminal.
+type seat struct {
+	link    *link
+	screen  screen
+	worked  time.Time // when the agent was last known to be at work
+	aborted time.Time // when Ctrl-C was pressed last
+	left    bool
+}
+
+func (s *seat) hear(l line) {
+	s.screen.entered()
+	switch {
+	case !l.abort && strings.TrimSpace(l.text) == "":
+	case !l.abort:
+		s.link.say(l.text)
+		s.worked = time.Now()
+	case time.Since(s.aborted) < twiceTime:
+		s.left = true
+	case time.Since(s.worked) < quietTime:
+		s.aborted = time.Now()
+		s.link.say(stop)
+	case l.empty:
+		s.left = true
+	default:
+		s.aborted = time.Now()
+	}
+}
+
+func (s *seat) see(f frame) {
+	switch f.Kind {
+	case reply:
+		s.worked = time.Time{} // until it is seen typing again: one reply may answer several messages
+		s.screen.reply(f)
+		s.link.got(f.ID)
+	case live:
+		s.worked = time.Now()
+		s.screen.live(f)
+	case typing:
+		s.worked = time.Now()
+		s.screen.typing()
+	case lost:
+		s.screen.print("[connection to the gateway lost; trying again]\n")
+	}
+}
+
+// settle waits until what was said last is taken, but not for long.
+func (s *seat) settle() error {
+	late := time.After(leaveTime)
+	for s.link.unsettled() > 0 {
+		select {
+		case <-s.link.frames:
+		case <-late:
+			return fmt.Errorf("leave: %d messages were not taken by the gateway", s.link.unsettled())
+		}
+	}
+	return nil
+}
+
+const (
+	eraseRow      = "\r\x1b[K"
+	eraseRowAbove = "\x1b[A\x1b[K"
+)
+
+// A screen shows what is said above the row in which the person types. Only
+// whole rows are written, and the row of typing is drawn anew after each.
+type screen struct {
+	out   io.Writer
+	id    string // reply in the making
+	shown string // how much of its text is on the screen
+	sign  bool   // the row above the prompt is a typing sign
+}
+
+// print shows text, which ends in a newline.
+func (s *screen) print(text string) {
+	erase := eraseRow
+	if s.sign {
+		erase += eraseRowAbove
+		s.sign = false
+	}
+	io.WriteString(s.out, erase+text)
+	syscall.Kill(os.Getpid(), syscall.SIGWINCH) // liner draws its row anew, as when the window's size has changed
+}
+
+// typing shows that the agent is busy.
+func (s *screen) typing() {
+	if !s.sign {
+		s.print("…\n")
+		s.sign = true
+	}
+}
+
+// entered tells that the person pressed Enter: the row above is theirs.
+func (s *screen) entered() { s.sign = false }
+
+// live shows what is new in the text of a reply in the making.
+func (s *screen) live(f frame) {
+	text := clean(f.Text)
+	if f.ID != s.id || !strings.HasPrefix(text, s.shown) {
+		s.id, s.shown = f.ID, ""
+	}
+	if n, out := rows(text[len(s.shown):], width()); n > 0 {
+		s.shown = text[:len(s.shown)+n]
+		s.print(out)
+	}
+}
+
+// reply shows what is not on the screen yet of a reply.
+func (s *screen) reply(f frame) {
+	text := plain(f)
+	if f.ID == s.id {
+		if rest, ok := strings.CutPrefix(text, s.shown); ok {
+			text = rest
+		} else if strings.TrimRight(s.shown, " \n") == text {
+			text = ""
+		}
+		s.id, s.shown = "", ""
+	}
+	if text != "" {
+		text += "\n"
+	}
+	s.print(text + "\n")
+}
+
+// rows returns the rows that text fills, each with a newline, and how many
+// bytes of text they are. The last row may still grow and is not among them.
+func rows(text string, width int) (n int, out string) {
+	var b strings.Builder
+	for {
+		rest := text[n:]
+		end, skip := strings.IndexByte(rest, '\n'), 1
+		if end < 0 {
+			fits := fit(rest, width-1)
+			if fits == len(rest) {
+				return n, b.String()
+			}
+			if end = strings.LastIndexByte(rest[:fits], ' '); end <= 0 {
+				end, skip = fits, 0
+			}
+		}
+		b.WriteString(rest[:end] + "\n")
+		n += end + skip
+	}
+}
+
+// fit returns how many bytes at the start of s fit in width columns, at least one rune.
+func fit(s string, width int) int {
+	for i, r := range s {
+		switch {
+		case r == '\t':
+			width -= 8
+		case r >= 0x1100: // may be wide
+			width -= 2
+		default:
+			width--
+		}
+		if width < 0 && i > 0 {
+			return i
+		}
+	}
+	return len(s)
+}

@@ -1,0 +1,337 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parley/chat"
+)
+
+// child is the process at the terminal: parley chat, or with "gateway:" in
+// front of the socket, a gateway with a terminal of its own, which echoes.
+func child(socket string) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	t := Terminal{In: os.Stdin, Out: os.Stdout, History: os.Getenv("PARLEY_CONSOLE_HISTORY")}
+	path, gateway := strings.CutPrefix(socket, "gateway:")
+	var err error
+	if !gateway {
+		err = Chat(ctx, path, t)
+	} else {
+		var c *Channel
+		c = New(Config{Name: "console", Socket: path, Local: &t, Leave: func(e error) { err = e; stop() }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		e := c.Run(ctx, func(_ context.Context, m chat.Message) error {
+			r := m.Reply()
+			r.Text = "echo: " + m.Text
+			go c.Send(context.Background(), r)
+			return nil
+		})
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// A pty is a person at a terminal.
+type pty struct {
+	t      *testing.T
+	master *os.File
+	slave  *os.File
+	out    sink
+	cmd    *exec.Cmd
+	ended  chan error
+	mode   unix.Termios // before the child
+}
+
+// sitDown starts a child for socket at a terminal of its own.
+func sitDown(t *testing.T, socket, history string) *pty {
+	t.Helper()
+	p := &pty{t: t, ended: make(chan error, 1)}
+	var err error
+	if p.master, p.slave, err = openPTY(); err != nil {
+		if os.Getenv("PARLEY_REQUIRE") == "all" {
+			t.Fatal("no terminal:", err)
+		}
+		t.Skip("no terminal:", err)
+	}
+	p.mode = p.termios()
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(os.Environ(), "PARLEY_CONSOLE_CHILD="+socket, "PARLEY_CONSOLE_HISTORY="+history, "TERM=xterm", "GORACE=atexit_sleep_ms=0")
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = p.slave, p.slave, p.slave
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		io.Copy(&p.out, p.master)
+	}()
+	go func() { p.ended <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		p.slave.Close()
+		p.master.Close()
+		<-copied
+	})
+	p.expect(prompt)
+	return p
+}
+
+func openPTY() (master, slave *os.File, err error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	master = os.NewFile(uintptr(fd), "master")
+	err = errors.Join(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0), unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 60}))
+	if err != nil {
+		return nil, nil, errors.Join(err, master.Close())
+	}
+	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 {
+		return nil, nil, errors.Join(errno, master.Close())
+	}
+	return master, os.NewFile(peer, "slave"), nil
+}
+
+func (p *pty) termios() unix.Termios {
+	m, err := unix.IoctlGetTermios(int(p.slave.Fd()), unix.TCGETS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return *m
+}
+
+func (p *pty) typeIn(keys string) { io.WriteString(p.master, keys) }
+
+// expect waits until the screen ends in want.
+func (p *pty) expect(want string) {
+	p.t.Helper()
+	end := time.Now().Add(soon)
+	for !strings.HasSuffix(p.screen(), want) {
+		if time.Now().After(end) {
+			p.t.Fatalf("the screen ends differently from %q:\n%s\nwritten: %q", want, p.screen(), p.out.String())
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// leave waits for the end of the child and checks that the terminal is as before.
+func (p *pty) leave() {
+	p.t.Helper()
+	if err := wait(p.t, p.ended); err != nil {
+		p.t.Errorf("the child ended with %v:\n%s", err, p.screen())
+	}
+	if now := p.termios(); now != p.mode {
+		p.t.Errorf("the terminal's mode is %+v, was %+v", now, p.mode)
+	}
+}
+
+// screen returns what the terminal shows, up to the end of the last row.
+func (p *pty) screen() string {
+	rows, row, col := [][]rune{nil}, 0, 0
+	in := bufReader{bytes.NewReader([]byte(p.out.String()))}
+	for {
+		r, _, err := in.ReadRune()
+		switch {
+		case err != nil:
+			var lines []string
+			for _, r := range rows {
+				lines = append(lines, string(r))
+			}
+			return strings.Join(lines, "\n")
+		case r == '\r':
+			col = 0
+		case r == '\n':
+			if row++; row == len(rows) {
+				rows = append(rows, nil)
+			}
+		case r == 0x1b:
+			switch n, cmd := in.sequence(); cmd {
+			case 'K':
+				rows[row] = rows[row][:min(col, len(rows[row]))]
+			case 'A':
+				row = max(0, row-max(n, 1))
+			case 'G':
+				col = n - 1
+			case 'C':
+				col += max(n, 1)
+			}
+		default:
+			for len(rows[row]) <= col {
+				rows[row] = append(rows[row], ' ')
+			}
+			rows[row][col] = r
+			col++
+		}
+	}
+}
+
+type bufReader struct{ *bytes.Reader }
+
+// sequence reads the rest of an escape sequence with one number.
+func (r bufReader) sequence() (n int, cmd rune) {
+	r.ReadRune() // [
+	for digits := ""; ; digits += string(cmd) {
+		c, _, err := r.ReadRune()
+		if err != nil || c < '0' || c > '9' {
+			n, _ = strconv.Atoi(digits)
+			return n, c
+		}
+		cmd = c
+	}
+}
+
+// What the process was started with can be read and left, so that nobody waits for a key.
+func TestInterruptible(t *testing.T) {
+	master, terminal, err := openPTY()
+	if err != nil {
+		t.Skip("no terminal:", err)
+	}
+	defer master.Close()
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil { // blocking, as a shell makes them
+		t.Fatal(err)
+	}
+	pipe, w := os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe")
+	defer w.Close()
+	for _, f := range []*os.File{terminal, pipe} {
+		defer f.Close()
+		in, interrupt := interruptible(f)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := in.Read(make([]byte, 1))
+			ended <- err
+		}()
+		if !interrupt() {
+			t.Fatalf("%s: not interruptible", f.Name())
+		}
+		if wait(t, ended) == nil {
+			t.Errorf("%s: read something", f.Name())
+		}
+	}
+}
+
+func TestTerminalChat(t *testing.T) {
+	h := open(t, Config{})
+	history := filepath.Join(t.TempDir(), "history")
+	p := sitDown(t, h.socket, history)
+	p.typeIn("grüß gott\r")
+	m := h.hear("grüß gott")
+	h.Typing(t.Context(), here)
+	p.expect("you> grüß gott\n…\nyou> ")
+
+	r := m.Reply()
+	for _, text := range []string{"# Title", "# Title\nThe quick brown fox jumps over", "# Title\nThe quick brown fox jumps over the lazy dog and over the cat. \x1b[31mre"} {
+		r.Text = text
+		h.Stream(r)
+	}
+	p.expect("you> grüß gott\n# Title\nThe quick brown fox jumps over the lazy dog and over the\nyou> ")
+	h.answer(m, "# Title\nThe quick brown fox jumps over the lazy dog and over the cat. \x1b[31mred\x1b]52;c;eA==\a")
+	p.expect("you> grüß gott\n# Title\nThe quick brown fox jumps over the lazy dog and over the\ncat. [31mred]52;c;eA==\n\nyou> ")
+
+	// What comes while the person types leaves the line as it was.
+	p.typeIn("half a li")
+	p.expect("you> half a li")
+	h.say(chat.Reply{ID: "job", Text: "time for tea"})
+	p.expect("eA==\n\ntime for tea\n\nyou> half a li")
+	p.typeIn("ne\r")
+	h.answer(h.hear("half a line"), "yes")
+	p.expect("you> half a line\nyes\n\nyou> ")
+
+	p.typeIn("\x1b[A") // history
+	p.expect("you> half a line")
+	p.typeIn("\x15\x04") // Ctrl-U, Ctrl-D
+	p.leave()
+	got, err := os.ReadFile(history)
+	info, _ := os.Stat(history)
+	if err != nil || string(got) != "grüß gott\nhalf a line\n" || info.Mode() != 0o600 {
+		t.Errorf("history %q, %v, %v", got, info.Mode(), err)
+	}
+}
+
+func TestTerminalCtrlC(t *testing.T) {
+	h := open(t, Config{})
+	p := sitDown(t, h.socket, "")
+	p.typeIn("count to a million\r")
+	h.hear("count to a million")
+	p.typeIn("\x03")
+	m := h.hear("/stop")
+	h.answer(m, "Stopped.")
+	p.expect("Stopped.\n\nyou> ")
+	p.typeIn("\x03") // within two seconds of the first
+	p.leave()
+
+	p = sitDown(t, h.socket, "")
+	p.typeIn("I take that ba\x03")
+	p.expect("you> I take that ba^C\nyou> ")
+	p.typeIn("hello\r")
+	h.answer(h.hear("hello"), "hello")
+	p.expect("hello\n\nyou> ")
+	p.typeIn("\x04")
+	p.leave()
+
+	p = sitDown(t, h.socket, "")
+	p.typeIn("\x03") // at an empty prompt
+	p.leave()
+}
+
+// P16: the end comes at once, with a line half typed, and the terminal is as it was.
+func TestTerminalEndsWithProcess(t *testing.T) {
+	h := open(t, Config{})
+	for _, socket := range []string{h.socket, "gateway:" + filepath.Join(t.TempDir(), "s")} {
+		p := sitDown(t, socket, "")
+		p.typeIn("half")
+		p.expect("you> half")
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		p.leave()
+	}
+}
+
+// The gateway's own terminal is a client like the others.
+func TestTerminalOfTheGateway(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	p := sitDown(t, "gateway:"+socket, "")
+	p.typeIn("hi\rho\r")
+	p.expect("echo: ho\n\nyou> ")
+	var out sink
+	if err := Ask(t.Context(), socket, "from afar", &out, nil); err != nil || out.String() != "echo: from afar\n" {
+		t.Errorf("Ask: %q, %v", out.String(), err)
+	}
+	p.expect("echo: from afar\n\nyou> ") // all see what is said in the chat
+	p.typeIn("\x04")
+	p.leave()
+}
+
+// The gateway restarts while a person sits there.
+func TestTerminalSurvivesRestart(t *testing.T) {
+	h := open(t, Config{})
+	p := sitDown(t, h.socket, "")
+	h.stop()
+	p.expect("lost; trying again]\nyou> ")
+	p.typeIn("still there?\r")
+	p.expect("you> still there?\nyou> ")
+	h = open(t, Config{Socket: h.socket})
+	h.answer(h.hear("still there?"), "yes")
+	p.expect("yes\n\nyou> ")
+	p.typeIn("\x04")
+	p.leave()
+}
