@@ -1,0 +1,226 @@
+package llm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm"
+	"parley/llm/llmtest"
+)
+
+func fail(kind llm.Kind, after time.Duration) llmtest.Answer {
+	return llmtest.Answer{Err: &llm.Error{Kind: kind, After: after, Err: errors.New("scripted")}}
+}
+
+// heard collects what a listener holds at the end, and how often it was reset.
+type heard struct {
+	text   string
+	resets int
+}
+
+func (h *heard) hear(d llm.Delta) {
+	if d.Reset {
+		h.text = ""
+		h.resets++
+	}
+	h.text += d.Text
+}
+
+// P11: 4 tries on what passes, none on what does not.
+func TestRetry(t *testing.T) {
+	for _, c := range []struct {
+		kind  llm.Kind
+		after time.Duration
+		tries int
+	}{
+		{llm.RateLimited, 0, 4}, {llm.Overloaded, 0, 4}, {llm.Cut, 0, 4}, {llm.TimedOut, 0, 4}, {llm.Unreachable, 0, 4},
+		{llm.Auth, 0, 1}, {llm.Quota, 0, 1}, {llm.BadRequest, 0, 1}, {llm.TooLong, 0, 1},
+		{llm.RateLimited, time.Minute, 4}, {llm.RateLimited, time.Minute + 1, 1},
+	} {
+		t.Run(fmt.Sprint(c.kind, c.after), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return fail(c.kind, c.after) }}
+				start := time.Now()
+				_, err := llm.Retry(llm.RetryConfig{})(s).Generate(t.Context(), llm.Request{}, nil)
+				var e *llm.Error
+				if !errors.As(err, &e) || e.Kind != c.kind || len(s.Seen()) != c.tries {
+					t.Fatalf("got %v after %d tries, want %d", err, len(s.Seen()), c.tries)
+				}
+				took, base := time.Since(start), 7*time.Second // 1+2+4
+				switch {
+				case c.tries == 1 && took != 0:
+					t.Fatalf("waited %v for nothing", took)
+				case c.tries == 4 && c.after == 0 && (took < base*3/4 || took > base*5/4):
+					t.Fatalf("waited %v, want about %v", took, base)
+				case c.tries == 4 && c.after > 0 && took != 3*c.after:
+					t.Fatalf("waited %v, want what the provider asked for", took)
+				}
+			})
+		})
+	}
+}
+
+// P11: what a broken try had shown is taken back, once.
+func TestRetryResets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &llmtest.Script{Answers: []llmtest.Answer{
+			fail(llm.Overloaded, 0),
+			{Text: "half an", Err: &llm.Error{Kind: llm.Cut, Err: errors.New("cut")}},
+			fail(llm.Overloaded, 0),
+			llmtest.Text("a whole answer"),
+		}}
+		var h heard
+		m, err := llm.Retry(llm.RetryConfig{})(s).Generate(t.Context(), llm.Request{}, h.hear)
+		if err != nil || m.Text != "a whole answer" || h.text != m.Text || h.resets != 1 {
+			t.Fatalf("got %+v, %v, heard %+v", m, err, h)
+		}
+	})
+}
+
+func TestRetryStopsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return fail(llm.RateLimited, 50*time.Second) }}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		start := time.Now()
+		_, err := llm.Retry(llm.RetryConfig{})(s).Generate(ctx, llm.Request{}, nil)
+		if !errors.Is(err, context.Canceled) || time.Since(start) != time.Second || len(s.Seen()) != 1 {
+			t.Fatalf("got %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// P11: whatever the first model's trouble is, the next one may answer.
+func TestFallback(t *testing.T) {
+	for _, kind := range []llm.Kind{llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut, llm.Unreachable} {
+		a := &llmtest.Script{Answers: []llmtest.Answer{{Text: "half", Err: &llm.Error{Kind: kind, Err: errors.New("x")}}}}
+		b := &llmtest.Script{Name: "spare", Answers: []llmtest.Answer{llmtest.Text("here I am")}}
+		var h heard
+		m, err := llm.Fallback(a, b).Generate(t.Context(), llm.Request{}, h.hear)
+		if err != nil || m.Model != "spare" || h.text != "here I am" || h.resets != 1 {
+			t.Errorf("%s: got %+v, %v, heard %+v", kind, m, err, h)
+		}
+	}
+}
+
+func TestFallbackLetsModelsRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		always := func(a llmtest.Answer) func(llm.Request) llmtest.Answer {
+			return func(llm.Request) llmtest.Answer { return a }
+		}
+		a := &llmtest.Script{Name: "a", Answers: []llmtest.Answer{fail(llm.Overloaded, 0)}, Else: always(llmtest.Text("a"))}
+		b := &llmtest.Script{Name: "b", Else: always(llmtest.Text("b"))}
+		m := llm.Fallback(a, b)
+		ask := func(want string) {
+			t.Helper()
+			if got, err := m.Generate(t.Context(), llm.Request{}, nil); err != nil || got.Model != want {
+				t.Fatalf("got %q, %v, want %q", got.Model, err, want)
+			}
+		}
+		ask("b")
+		ask("b")
+		if n := len(a.Seen()); n != 1 {
+			t.Fatalf("a was asked %d times while it rests", n)
+		}
+		time.Sleep(30 * time.Second)
+		ask("a")
+		a.Add(fail(llm.RateLimited, 2*time.Minute))
+		ask("b")
+		time.Sleep(119 * time.Second)
+		ask("b")
+		b.Add(fail(llm.Overloaded, 0))
+		ask("a") // all the others failed: one that rests is asked all the same
+		ask("a") // and rests no longer
+	})
+}
+
+func TestFallbackTellsOfAll(t *testing.T) {
+	a := &llmtest.Script{Answers: []llmtest.Answer{fail(llm.Overloaded, 0)}}
+	b := &llmtest.Script{Answers: []llmtest.Answer{fail(llm.Auth, 0)}}
+	_, err := llm.Fallback(a, b).Generate(t.Context(), llm.Request{}, nil)
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.Overloaded || !strings.Contains(err.Error(), string(llm.Auth)) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := llm.Fallback().Generate(t.Context(), llm.Request{}, nil); !errors.As(err, &e) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestFallbackStopsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &llmtest.Script{Answers: []llmtest.Answer{{Begin: cancel}}}
+	b := &llmtest.Script{Answers: []llmtest.Answer{llmtest.Text("b")}}
+	if _, err := llm.Fallback(a, b).Generate(ctx, llm.Request{}, nil); !errors.Is(err, context.Canceled) || len(b.Seen()) != 0 {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// P11: 10 minutes in all, tries included.
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return llmtest.Answer{Delay: time.Hour} }}
+		start := time.Now()
+		m := llm.Limit(10 * time.Minute)(llm.Retry(llm.RetryConfig{})(s))
+		_, err := m.Generate(t.Context(), llm.Request{}, nil)
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Kind != llm.TimedOut || time.Since(start) != 10*time.Minute {
+			t.Fatalf("got %v after %v", err, time.Since(start))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := m.Generate(ctx, llm.Request{}, nil); err != context.DeadlineExceeded {
+			t.Fatalf("got %v, want the caller's own deadline", err)
+		}
+	})
+}
+
+// P11, R-S26: the person reads the kind of failure and no more.
+func TestKindly(t *testing.T) {
+	kinds := []llm.Kind{llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut, llm.Unreachable, "else"}
+	seen := map[string]bool{}
+	for _, k := range kinds {
+		s := llm.Kindly(fmt.Errorf("turn: %w", &llm.Error{Kind: k, Status: 418, Err: errors.New("sk-secret")}))
+		if s == "" || strings.Contains(s, "sk-secret") || strings.Contains(s, "418") || strings.ContainsAny(s, "\n") || seen[s] {
+			t.Errorf("%s: %q", k, s)
+		}
+		seen[s] = true
+	}
+	for _, c := range []struct {
+		after time.Duration
+		want  string
+	}{{0, "in a minute"}, {30 * time.Second, "in a minute"}, {61 * time.Second, "in 2 minutes"}, {3 * time.Hour, "in an hour or more"}} {
+		if s := llm.Kindly(&llm.Error{Kind: llm.RateLimited, After: c.after}); !strings.Contains(s, c.want) {
+			t.Errorf("%v: %q", c.after, s)
+		}
+	}
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded, errors.New("sk-secret")} {
+		if s := llm.Kindly(err); s == "" || strings.Contains(s, "secret") {
+			t.Errorf("%v: %q", err, s)
+		}
+	}
+}
+
+// P25: IDs that providers leave out, give twice or begin anew in each answer.
+func TestIdentify(t *testing.T) {
+	said := []llm.Message{{Role: llm.User}, {Role: llm.Assistant, Calls: []llm.ToolCall{{ID: "0"}, {ID: "call_2_1"}}}}
+	calls := []llm.ToolCall{{ID: "0"}, {ID: ""}, {ID: "mine"}, {ID: "mine"}, {ID: strings.Repeat("x", 41)}, {ID: "call_2_0"}}
+	again := append([]llm.ToolCall(nil), calls...)
+	llm.Identify(calls, said)
+	llm.Identify(again, said)
+	seen := map[string]bool{"0": true, "call_2_1": true}
+	for i, c := range calls {
+		if c.ID == "" || len(c.ID) > 40 || seen[c.ID] || c.ID != again[i].ID {
+			t.Errorf("call %d: ID %q (again %q), taken: %v", i, c.ID, again[i].ID, seen)
+		}
+		seen[c.ID] = true
+	}
+	if calls[2].ID != "mine" {
+		t.Errorf("a good ID became %q", calls[2].ID)
+	}
+}
