@@ -1,0 +1,57 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"parley/store"
+)
+
+// A group that becomes a supergroup gets another id, and its messages are
+// numbered from 1 again. The house goes on calling it by the id it had first;
+// the ids of its later messages begin with movedPrefix, so that they are not
+// taken for earlier ones.
+const movedPrefix = "s"
+
+// moved remembers that the group from is now the supergroup to.
+func (c *Channel) moved(ctx context.Context, from, to int64) error {
+	c.log.Info("group became a supergroup", "from", from, "to", to)
+	for key, id := range map[string]int64{alias("to", from): to, alias("from", to): from} {
+		if _, err := c.cfg.Alias.Put(ctx, key, strconv.AppendInt(nil, id, 10), store.Any); err != nil {
+			return fmt.Errorf("remember that group %d is now %d: %w", from, to, err)
+		}
+	}
+	return nil
+}
+
+// today returns the id by which Telegram knows chat now.
+func (c *Channel) today(ctx context.Context, chat int64) (id int64, moved bool, err error) {
+	return c.aliasOf(ctx, "to", chat)
+}
+
+// origin returns the id that chat had first.
+func (c *Channel) origin(ctx context.Context, chat int64) (id int64, moved bool, err error) {
+	return c.aliasOf(ctx, "from", chat)
+}
+
+func (c *Channel) aliasOf(ctx context.Context, way string, chat int64) (int64, bool, error) {
+	if chat >= 0 || c.cfg.Alias == nil {
+		return chat, false, nil
+	}
+	val, _, err := c.cfg.Alias.Get(ctx, alias(way, chat))
+	if errors.Is(err, store.ErrNotFound) {
+		return chat, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("look up group %d: %w", chat, err)
+	}
+	id, err := strconv.ParseInt(string(val), 10, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("look up group %d: %w", chat, err)
+	}
+	return id, true, nil
+}
+
+func alias(way string, chat int64) string { return way + "/" + strconv.FormatInt(chat, 10) }

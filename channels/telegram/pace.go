@@ -1,0 +1,91 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// A pace keeps to what Telegram allows: so much per second in all, one message
+// per second in a chat, 20 per minute in a group. A nil pace allows everything.
+type pace struct {
+	all *rate.Limiter
+
+	mu    sync.Mutex
+	lanes map[int64]*lane
+	sweep int // drop idle lanes when there are this many
+}
+
+type lane struct {
+	*rate.Limiter
+	closed time.Time // until then Telegram wants nothing for this chat
+}
+
+// newPace returns a pace of perSecond messages in all.
+func newPace(perSecond float64) *pace {
+	if perSecond < 0 {
+		return nil
+	}
+	if perSecond == 0 {
+		perSecond = 30
+	}
+	return &pace{all: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond))), lanes: map[int64]*lane{}, sweep: 1024}
+}
+
+// wait returns when a message may be sent to chat. A few at once may, so that
+// short answers are not held up.
+func (p *pace) wait(ctx context.Context, chat int64) error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	l := p.lane(chat)
+	closed := time.Until(l.closed)
+	p.mu.Unlock()
+	if closed > 0 {
+		sleep(ctx, closed)
+	}
+	for _, limit := range []*rate.Limiter{l.Limiter, p.all} {
+		if err := limit.Wait(ctx); err != nil {
+			return fmt.Errorf("wait for telegram's limit: %w", err)
+		}
+	}
+	return nil
+}
+
+// hold lets nothing go to chat for d.
+func (p *pace) hold(chat int64, d time.Duration) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lane(chat).closed = time.Now().Add(d)
+}
+
+// spare reports whether there is room for what need not be sent.
+func (p *pace) spare() bool { return p == nil || p.all.Tokens() >= 1 }
+
+// lane returns the lane of chat. p.mu is held.
+func (p *pace) lane(chat int64) *lane {
+	if l := p.lanes[chat]; l != nil {
+		return l
+	}
+	if len(p.lanes) >= p.sweep {
+		for id, l := range p.lanes {
+			if l.Tokens() >= float64(l.Burst()) && time.Now().After(l.closed) {
+				delete(p.lanes, id)
+			}
+		}
+		p.sweep = max(1024, 2*len(p.lanes))
+	}
+	l := &lane{Limiter: rate.NewLimiter(1, 3)}
+	if chat < 0 { // 4 at once and 16 more within the minute
+		l.Limiter = rate.NewLimiter(rate.Every(3750*time.Millisecond), 4)
+	}
+	p.lanes[chat] = l
+	return l
+}

@@ -1,0 +1,339 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+)
+
+// inBubble runs a channel that polls a fake Telegram, on fake time.
+func inBubble(t *testing.T, of telegramtest.Config, change func(*telegram.Config), f func(t *testing.T, h *house)) {
+	synctest.Test(t, func(t *testing.T) {
+		h := build(t, of, change)
+		f(t, h)
+	})
+}
+
+// P1: an update is confirmed only after Deliver returned nil.
+func TestP1ConfirmsAfterDeliver(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		kept := make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			done <- h.ch.Run(ctx, func(context.Context, chat.Message) error { <-kept; return nil })
+		}()
+		h.Say(7, "hello")
+		time.Sleep(time.Hour)
+		if h.confirmed() != 0 {
+			t.Error("confirmed before it was kept")
+		}
+		close(kept)
+		synctest.Wait()
+		if h.confirmed() != 1 {
+			t.Error("kept and not confirmed")
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// P1, P19: what could not be kept is tried again, alone, and the chat's later
+// messages wait for it. Other chats do not.
+func TestP1TriesAgainWhatFailed(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		full := true
+		h.fail = func(m chat.Message) error {
+			if m.At.Chat == "2" && full {
+				return errFull
+			}
+			return nil
+		}
+		for i := range 3 {
+			h.Say(1, fmt.Sprint("a", i))
+			h.Say(2, fmt.Sprint("b", i))
+		}
+		h.run(t)
+		time.Sleep(10 * time.Minute)
+		h.want(t, "a0", "a1", "a2")
+		if h.confirmed() != 0 {
+			t.Error("confirmed an update that was not kept")
+		}
+		h.wantLog(t, "disk full")
+		h.mu.Lock()
+		full = false
+		h.mu.Unlock()
+		time.Sleep(30 * time.Second) // P19: recovers by itself
+		h.want(t, "a0", "a1", "a2", "b0", "b1", "b2")
+		if h.confirmed() != 6 {
+			t.Errorf("%d of 6 confirmed", h.confirmed())
+		}
+	})
+}
+
+// P1: order is kept within a chat, over many batches.
+func TestP1KeepsOrderPerChat(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		for i := range 500 {
+			h.Say(int64(i%5+1), fmt.Sprintf("%03d", i))
+		}
+		h.run(t)
+		if got := len(h.texts()); got != 500 {
+			t.Fatalf("%d of 500 delivered", got)
+		}
+		last := map[string]string{}
+		for _, m := range h.heard {
+			if m.Text <= last[m.At.Chat] {
+				t.Fatalf("chat %s: %s after %s", m.At.Chat, m.Text, last[m.At.Chat])
+			}
+			last[m.At.Chat] = m.Text
+		}
+	})
+}
+
+// P16: Run ends at once, also while Deliver fails, and confirms nothing then.
+func TestP16RunEnds(t *testing.T) {
+	for _, name := range []string{"while polling", "while nothing can be kept", "while telegram is down"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+				switch name {
+				case "while nothing can be kept":
+					h.fail = func(chat.Message) error { return errFull }
+					h.Say(7, "hello")
+				case "while telegram is down":
+					h.Fail("getUpdates", telegramtest.Fault{Times: -1, DropBefore: true})
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- h.ch.Run(ctx, h.deliver) }()
+				time.Sleep(100 * time.Second)
+				began := time.Now()
+				stop()
+				if err := <-done; err != nil || time.Since(began) > 0 {
+					t.Errorf("Run returned %v after %v", err, time.Since(began))
+				}
+				if h.confirmed() != 0 {
+					t.Error("confirmed what was not kept")
+				}
+			})
+		})
+	}
+}
+
+// P4: an update that cannot be understood is kept raw and does not stop the next one.
+func TestP4DeadUpdates(t *testing.T) {
+	for name, fields := range map[string]string{
+		"wrong types":        `"message":"hello"`,
+		"wrong types inside": `"message":{"message_id":"one","chat":{"id":7}}`,
+		"not JSON":           `"message":{"text":"hel`,
+		"binary":             "\"message\":\x00\xff",
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+				h.Say(7, "before")
+				id := h.Push(fields)
+				h.Say(7, "after")
+				h.run(t)
+				time.Sleep(time.Minute)
+				h.want(t, "before", "after")
+				if h.confirmed() != 3 {
+					t.Errorf("%d of 3 confirmed", h.confirmed())
+				}
+				raw, _, err := h.dead.Get(t.Context(), fmt.Sprint(id))
+				if err != nil || !strings.Contains(string(raw), fields) {
+					t.Errorf("kept %q, %v", raw, err)
+				}
+				h.wantLog(t, "not understood")
+			})
+		})
+	}
+}
+
+// P4: kinds of updates nobody asked for, and new kinds of Telegram's, are passed over.
+func TestUnknownKindsArePassedOver(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		for _, fields := range []string{
+			`"callback_query":{"id":"1","data":"/new"}`, `"channel_post":{"message_id":1,"chat":{"id":-1005,"type":"channel"},"text":"x"}`,
+			`"my_chat_member":{"old_chat_member":{"status":"of a new kind"}}`, `"thing_of_2030":[1,2,3]`,
+		} {
+			h.Push(fields)
+		}
+		h.Say(7, "hello", telegramtest.With(map[string]any{"forward_origin": map[string]any{"type": "of 2030"}, "thing_of_2030": []int{1}}))
+		h.run(t)
+		h.want(t, "[forwarded from someone]\nhello")
+		if h.confirmed() != 5 {
+			t.Errorf("%d of 5 confirmed", h.confirmed())
+		}
+		for key := range h.dead.Keys(t.Context(), "") {
+			t.Error("kept as dead:", key)
+		}
+	})
+}
+
+// P24: a poll that gets no answer for 90 s is given up and begun anew.
+func TestP24Watchdog(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Fail("getUpdates", telegramtest.Fault{Hang: true})
+		h.run(t)
+		h.Say(7, "hello")
+		time.Sleep(89 * time.Second)
+		h.want(t)
+		time.Sleep(time.Second)
+		h.want(t, "hello")
+		h.wantLog(t, "fell silent")
+	})
+}
+
+// P24: two processes that poll the same bot are told plainly, and do not fight every second.
+func TestP24AnotherPoller(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.run(t)
+		synctest.Wait()
+		h.Fail("getUpdates", telegramtest.Fault{Times: 2, Code: http.StatusConflict, Text: "Conflict: terminated by other getUpdates request"})
+		resp, err := h.Client().Get(h.URL + "/bot" + h.Token() + "/getUpdates?timeout=0") // meets the first fault
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		resp, err = h.Client().Get(h.URL + "/bot" + h.Token() + "/getUpdates?timeout=0") // the second
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		resp, err = h.Client().Get(h.URL + "/bot" + h.Token() + "/getUpdates?timeout=0") // ends the channel's poll
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		synctest.Wait()
+		h.wantLog(t, "another process polls this bot")
+		h.Say(7, "hello")
+		time.Sleep(29 * time.Second)
+		h.want(t)
+		time.Sleep(time.Second)
+		h.want(t, "hello")
+	})
+}
+
+func TestPollingRemovesWebhook(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Fail("getUpdates", telegramtest.Fault{Code: http.StatusConflict, Text: "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"})
+		h.Say(7, "hello")
+		h.run(t)
+		time.Sleep(2 * time.Second)
+		h.want(t, "hello")
+		if h.Count("deleteWebhook") != 1 {
+			t.Error("the webhook was not removed")
+		}
+	})
+}
+
+// P24: a wrong token ends Run with what to do, and without the token (R-S26).
+func TestWrongTokenIsTold(t *testing.T) {
+	for code, want := range map[int]string{401: "@BotFather", 404: "apiUrl"} {
+		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			h.Fail("getUpdates", telegramtest.Fault{Times: -1, Code: code, Text: "Unauthorized"})
+			h.Fail("getMe", telegramtest.Fault{Times: -1, Code: code, Text: "Unauthorized"})
+			err := h.ch.Run(t.Context(), h.deliver)
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "channels.telegram") {
+				t.Errorf("%d: Run returned %v", code, err)
+			}
+			h.noToken(t, err)
+		})
+	}
+}
+
+func TestPollWaitsAsAsked(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Fail("getUpdates", telegramtest.Fault{Code: 429, Text: "Too Many Requests", RetryAfter: 77})
+		h.Say(7, "hello")
+		h.run(t)
+		time.Sleep(76 * time.Second)
+		h.want(t)
+		time.Sleep(time.Second)
+		h.want(t, "hello")
+	})
+}
+
+// Telegram down is asked after 1, 2, 4, 8, 16 s and then every 30 s.
+func TestPollBacksOff(t *testing.T) {
+	for name, f := range map[string]telegramtest.Fault{
+		"error page":       {Code: 502, Page: "<html>Bad Gateway</html>"},
+		"JSON error":       {Code: 500, Text: "Internal Server Error"},
+		"lost connection":  {DropBefore: true},
+		"lost answer":      {DropAfter: true},
+		"page from nobody": {Page: "<html>Welcome to the hotel's network</html>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+				f.Times = -1
+				h.Fail("getUpdates", f)
+				h.Say(7, "hello")
+				h.run(t)
+				time.Sleep(122 * time.Second)
+				if n := h.Count("getUpdates"); n != 9 {
+					t.Errorf("asked %d times in two minutes, want 9", n)
+				}
+				h.want(t)
+				h.Heal()
+				time.Sleep(30 * time.Second)
+				h.want(t, "hello")
+			})
+		})
+	}
+}
+
+// The first poll does not wait for the bot's name, and private chats never do.
+func TestNameIsLearnedMeanwhile(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Fail("getMe", telegramtest.Fault{Delay: 20 * time.Second, Code: 502, Page: "<html>"})
+		h.Say(-1005, "@parleybot in a group")
+		h.Say(7, "in private")
+		h.run(t)
+		h.want(t, "in private")
+		time.Sleep(30 * time.Second)
+		h.want(t, "in private", "in a group")
+	})
+}
+
+func TestWarnsOfPrivacyMode(t *testing.T) {
+	inBubble(t, telegramtest.Config{Privacy: true}, func(c *telegram.Config) { c.Groups = "all" }, func(t *testing.T, h *house) {
+		h.run(t)
+		synctest.Wait()
+		h.wantLog(t, "/setprivacy")
+	})
+}
+
+func TestRunNeedsBuckets(t *testing.T) {
+	h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Dead = nil })
+	if err := h.ch.Run(t.Context(), h.deliver); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
+// noToken checks that neither errs nor the log hold the token (R-S26).
+func (h *house) noToken(t *testing.T, errs ...error) {
+	t.Helper()
+	_, secret, _ := strings.Cut(h.Token(), ":")
+	for _, err := range errs {
+		for e := err; e != nil; e = errors.Unwrap(e) {
+			if strings.Contains(e.Error(), secret) {
+				t.Errorf("R-S26: the token is in %v", e)
+			}
+		}
+	}
+	if strings.Contains(h.logs.String(), secret) {
+		t.Errorf("R-S26: the token is in the log:\n%s", h.logs)
+	}
+}

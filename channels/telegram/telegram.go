@@ -1,0 +1,213 @@
+// Package telegram is the channel to Telegram: a bot that people write to in
+// private chats, in groups and in the topics of forums.
+//
+// Updates are confirmed to Telegram only when they cannot be lost any more:
+// the next getUpdates, or the answer to a webhook, waits for Deliver (P1).
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/store"
+)
+
+// A Config says which bot to be, and how.
+type Config struct {
+	Name    string       // of the channel in config.json, such as "telegram:work"
+	Token   string       // from @BotFather: the bot's id, a colon, a secret
+	APIURL  string       // https://api.telegram.org when empty
+	Groups  string       // what to hear in groups: "mention" (also when empty), "all" or "none"
+	Webhook *Webhook     // nil to poll
+	Rate    float64      // most messages per second in all: 30 when 0; below 0 no limit is kept at all
+	Dead    store.Bucket // gets the updates that cannot be understood, as they came (P4)
+	Alias   store.Bucket // remembers the groups that became supergroups
+	Client  *http.Client // nil for one of its own
+	Log     *slog.Logger // nil for slog.Default
+}
+
+// A Webhook is where Telegram is to bring the updates.
+type Webhook struct {
+	URL    string // public address of Handler
+	Secret string // by which Telegram proves itself: 1 to 256 of A-Z a-z 0-9 _ - (R-S9)
+}
+
+// A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
+// Typer and Commander.
+type Channel struct {
+	cfg  Config
+	id   string // the bot's
+	api  *bot.Bot
+	http client
+	pace *pace
+	log  *slog.Logger
+
+	named    chan struct{} // closed once username is set
+	nameOnce sync.Once
+	username string
+
+	door    sync.RWMutex    // held for reading by webhook requests under way
+	deliver chat.Deliver    // nil unless Run is taking webhook requests
+	running context.Context // Run's, while deliver is set
+}
+
+var (
+	tokenForm  = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
+	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+)
+
+// New returns the bot that cfg describes. It does not call Telegram.
+func New(cfg Config) (*Channel, error) {
+	cfg.APIURL = strings.TrimRight(cfg.APIURL, "/")
+	if cfg.APIURL == "" {
+		cfg.APIURL = "https://api.telegram.org"
+	}
+	if cfg.Groups == "" {
+		cfg.Groups = "mention"
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	c := &Channel{
+		cfg: cfg, http: newClient(cfg.Client, cfg.Token), pace: newPace(cfg.Rate),
+		log: cfg.Log.With("channel", cfg.Name), named: make(chan struct{}),
+	}
+	c.id, _, _ = strings.Cut(cfg.Token, ":")
+	var err error
+	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
+		bot.WithHTTPClient(sendTimeout, c.http), bot.WithErrorsHandler(func(error) {}))
+	return c, err
+}
+
+// check finds what is wrong with cfg. It never quotes the token or the secret.
+func (cfg Config) check() error {
+	if !tokenForm.MatchString(cfg.Token) {
+		return errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
+	}
+	if u, err := url.Parse(cfg.APIURL); err != nil || u.Host == "" {
+		return errors.New("apiUrl: not an address such as https://api.telegram.org")
+	}
+	switch cfg.Groups {
+	case "mention", "all", "none":
+	default:
+		return fmt.Errorf("groups: %q is none of mention, all, none", cfg.Groups)
+	}
+	if w := cfg.Webhook; w != nil {
+		if u, err := url.Parse(w.URL); err != nil || u.Host == "" {
+			return errors.New("webhook.url: not an address that Telegram can reach, such as https://example.com/telegram")
+		}
+		if !secretForm.MatchString(w.Secret) {
+			return errors.New("webhook.secret: must be 1 to 256 of A-Z a-z 0-9 _ -, such as openssl rand -hex 32 prints")
+		}
+	}
+	return nil
+}
+
+// Run hears until ctx ends. An error says that Telegram refuses the token.
+func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
+	if c.cfg.Dead == nil || c.cfg.Alias == nil {
+		return errors.New("telegram needs the buckets Dead and Alias")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var learning sync.WaitGroup
+	defer learning.Wait()
+	defer stop()
+	learning.Go(func() { c.learn(ctx) })
+	if c.cfg.Webhook != nil {
+		return c.listen(ctx, deliver)
+	}
+	return c.poll(ctx, deliver)
+}
+
+// Check asks Telegram who the bot is and returns its user name, such as "@parleybot".
+func (c *Channel) Check(ctx context.Context) (string, error) {
+	me, err := c.getMe(ctx)
+	if err != nil {
+		return "", c.advice(err)
+	}
+	return "@" + me.Username, nil
+}
+
+// learn finds out the bot's user name, which is needed in groups only, so that
+// the first poll need not wait for it.
+func (c *Channel) learn(ctx context.Context) {
+	for wait := (backoff{}); ctx.Err() == nil; {
+		me, err := c.getMe(ctx)
+		if err == nil {
+			if c.cfg.Groups == "all" && !me.CanReadAllGroupMessages {
+				c.log.Warn("telegram shows the bot only some messages of groups: to have all, send /setprivacy to @BotFather and add the bot to the group anew")
+			}
+			return
+		}
+		if fatal(err) {
+			return // the poller says it
+		}
+		sleep(ctx, wait.next(err))
+	}
+}
+
+func (c *Channel) getMe(ctx context.Context) (*models.User, error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	me, err := c.api.GetMe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.nameOnce.Do(func() {
+		c.username = me.Username
+		close(c.named)
+	})
+	return me, nil
+}
+
+// name returns the bot's user name, waiting for it if need be.
+func (c *Channel) name(ctx context.Context) (string, error) {
+	select {
+	case <-c.named:
+		return c.username, nil
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for the bot's name: %w", ctx.Err())
+	}
+}
+
+// SetCommands sets the menu of commands, unless it is so already: Telegram
+// locks out bots that set it at every start.
+func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	var menu []models.BotCommand
+	for _, cmd := range cs {
+		menu = append(menu, models.BotCommand{Command: cmd.Name, Description: cmd.Help})
+	}
+	now, err := c.api.GetMyCommands(ctx, &bot.GetMyCommandsParams{})
+	if err == nil && slices.Equal(now, menu) {
+		return nil
+	}
+	_, err = c.api.SetMyCommands(ctx, &bot.SetMyCommandsParams{Commands: menu})
+	return c.refused("set commands", err)
+}
+
+// EditEvery is one second, and three where Telegram allows 20 messages a minute.
+func (c *Channel) EditEvery(to chat.Address) time.Duration {
+	if strings.HasPrefix(to.Chat, "-") {
+		return 3 * time.Second
+	}
+	return time.Second
+}

@@ -1,0 +1,391 @@
+package telegramtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// A refusal is an answer of the API that is not ok.
+type refusal struct {
+	Code   int
+	Text   string
+	Params map[string]any
+}
+
+func bad(format string, args ...any) *refusal {
+	return &refusal{Code: http.StatusBadRequest, Text: "Bad Request: " + fmt.Sprintf(format, args...)}
+}
+
+// params are the arguments of a request, objects as JSON.
+type params map[string]string
+
+func (p params) int(name string) int64 {
+	n, _ := strconv.ParseInt(p[name], 10, 64)
+	return n
+}
+
+func (p params) object(name string) map[string]any {
+	var o map[string]any
+	_ = json.Unmarshal([]byte(p[name]), &o)
+	return o
+}
+
+// methods are the calls that take no time; getUpdates is apart. s.mu is held.
+var methods = map[string]func(*Server, params) (any, *refusal){
+	"getMe":           (*Server).getMe,
+	"sendMessage":     (*Server).sendMessage,
+	"editMessageText": (*Server).editMessageText,
+	"sendChatAction":  (*Server).sendChatAction,
+	"setMyCommands":   (*Server).setMyCommands,
+	"getMyCommands":   func(s *Server, _ params) (any, *refusal) { return s.commands, nil },
+	"setWebhook":      (*Server).setWebhook,
+	"deleteWebhook":   (*Server).deleteWebhook,
+}
+
+// ServeHTTP is the Bot API.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
+	if token != s.cfg.Token {
+		answer(w, nil, &refusal{Code: http.StatusUnauthorized, Text: "Unauthorized"})
+		return
+	}
+	do := methods[method]
+	if do == nil && method != "getUpdates" {
+		answer(w, nil, &refusal{Code: http.StatusNotFound, Text: "Not Found"})
+		return
+	}
+	p, err := read(r)
+	if err != nil {
+		answer(w, nil, bad("can't parse request: %v", err))
+		return
+	}
+	event := Event{Method: method, Chat: p.int("chat_id"), Params: p}
+	s.happen(event)
+	fault := s.fault(method, event.Chat)
+	defer s.count(method)
+	if fault.before(s, w, r) {
+		return
+	}
+	var result any
+	var no *refusal
+	if method == "getUpdates" {
+		result, no = s.getUpdates(r, p)
+	} else {
+		s.mu.Lock()
+		result, no = do(s, p)
+		s.mu.Unlock()
+	}
+	event.Done, event.OK = true, no == nil
+	s.happen(event)
+	if fault.DropAfter {
+		panic(http.ErrAbortHandler)
+	}
+	answer(w, result, no)
+}
+
+func (s *Server) count(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[method]++
+	s.tell()
+}
+
+// read returns the arguments of r, in any of the ways the API takes them.
+func read(r *http.Request) (params, error) {
+	p := params{}
+	for k, v := range r.URL.Query() {
+		p[k] = v[0]
+	}
+	kind, opts, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch kind {
+	case "multipart/form-data":
+		return p, readForm(p, multipart.NewReader(r.Body, opts["boundary"]))
+	case "application/json":
+		var body map[string]json.RawMessage
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			return nil, err
+		}
+		for k, raw := range body {
+			var text string
+			if json.Unmarshal(raw, &text) != nil {
+				text = string(raw)
+			}
+			p[k] = text
+		}
+	default:
+		if err := r.ParseForm(); err != nil {
+			return nil, err
+		}
+		for k, v := range r.PostForm {
+			p[k] = v[0]
+		}
+	}
+	return p, nil
+}
+
+func readForm(p params, form *multipart.Reader) error {
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF || err != nil && len(p) == 0 { // a form without fields has no end mark
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		val, err := io.ReadAll(part)
+		if err != nil {
+			return err
+		}
+		p[part.FormName()] = string(val)
+	}
+}
+
+// verbatim is a result that goes out as it is, be it JSON or not.
+type verbatim []byte
+
+func answer(w http.ResponseWriter, result any, no *refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	body := map[string]any{"ok": true, "result": result}
+	if no != nil {
+		w.WriteHeader(no.Code)
+		body = map[string]any{"ok": false, "error_code": no.Code, "description": no.Text}
+		if no.Params != nil {
+			body["parameters"] = no.Params
+		}
+	}
+	if raw, ok := result.(verbatim); ok && no == nil {
+		_, _ = fmt.Fprintf(w, `{"ok":true,"result":%s}`, raw)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(body) // the client is gone
+}
+
+func botID(token string) int64 {
+	id, _, _ := strings.Cut(token, ":")
+	n, _ := strconv.ParseInt(id, 10, 64)
+	return n
+}
+
+func (s *Server) getMe(params) (any, *refusal) {
+	return map[string]any{
+		"id": s.bot.ID, "is_bot": true, "first_name": s.bot.FirstName, "username": s.bot.Username,
+		"can_join_groups": true, "can_read_all_group_messages": !s.cfg.Privacy,
+	}, nil
+}
+
+// getUpdates confirms what is before offset, and waits for what is not.
+func (s *Server) getUpdates(r *http.Request, p params) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hook.url != "" {
+		return nil, &refusal{Code: http.StatusConflict, Text: "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"}
+	}
+	if s.polling != nil {
+		close(s.polling)
+	}
+	me := make(chan struct{})
+	s.polling = me
+	defer func() {
+		if s.polling == me {
+			s.polling = nil
+		}
+	}()
+	if kinds := p["allowed_updates"]; kinds != "" {
+		s.allowed = nil
+		_ = json.Unmarshal([]byte(kinds), &s.allowed)
+	}
+	s.confirm(p.int("offset"))
+	limit := int(p.int("limit"))
+	if limit < 1 || limit > 100 {
+		limit = 100
+	}
+	timeout := time.NewTimer(time.Duration(p.int("timeout")) * time.Second)
+	defer timeout.Stop()
+	for over := false; len(s.pending) == 0 && !over; {
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-me:
+		case <-timeout.C:
+			over = true
+		case <-r.Context().Done():
+			over = true
+		case <-s.closed.Done():
+			over = true
+		}
+		s.mu.Lock()
+		if s.polling != me {
+			return nil, &refusal{Code: http.StatusConflict, Text: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"}
+		}
+	}
+	var raws [][]byte
+	for _, u := range s.pending[:min(limit, len(s.pending))] {
+		raws = append(raws, u.Raw)
+	}
+	return verbatim("[" + string(bytes.Join(raws, []byte(","))) + "]"), nil
+}
+
+// confirm forgets the updates before offset. s.mu is held.
+func (s *Server) confirm(offset int64) {
+	i := slices.IndexFunc(s.pending, func(u Update) bool { return u.ID >= offset })
+	if i < 0 {
+		i = len(s.pending)
+	}
+	if i == 0 || offset <= 0 {
+		return
+	}
+	s.done = append(s.done, s.pending[:i]...)
+	s.pending = s.pending[i:]
+	s.tell()
+}
+
+// open returns the chat that p is for, if the bot may write there.
+func (s *Server) open(p params) (*room, *refusal) {
+	id, ok := p["chat_id"]
+	if !ok || id == "" {
+		return nil, bad("chat_id is empty")
+	}
+	r := s.chats[p.int("chat_id")]
+	switch {
+	case r == nil:
+		return nil, bad("chat not found")
+	case r.refuses != "":
+		return nil, &refusal{Code: http.StatusForbidden, Text: "Forbidden: " + r.refuses}
+	case r.movedTo != 0:
+		no := bad("group chat was upgraded to a supergroup chat")
+		no.Params = map[string]any{"migrate_to_chat_id": r.movedTo}
+		return nil, no
+	}
+	if thread := int(p.int("message_thread_id")); thread != 0 && !r.topics[thread] { // 1, General, must not be named
+		return nil, bad("message thread not found")
+	}
+	return r, nil
+}
+
+// text returns what is shown of p's text, within Telegram's limits.
+func text(p params) (string, []Entity, *refusal) {
+	shown, entities := p["text"], []Entity(nil)
+	switch p["parse_mode"] {
+	case "":
+	case "HTML":
+		var err error
+		if shown, entities, err = ParseHTML(shown); err != nil {
+			return "", nil, bad("can't parse entities: %v", err)
+		}
+	default:
+		return "", nil, bad("unsupported parse_mode")
+	}
+	if strings.TrimSpace(shown) == "" {
+		return "", nil, bad("message text is empty")
+	}
+	if len(utf16.Encode([]rune(shown))) > 4096 {
+		return "", nil, bad("message is too long")
+	}
+	return shown, entities, nil
+}
+
+func preview(p params) bool {
+	off, _ := p.object("link_preview_options")["is_disabled"].(bool)
+	return !off
+}
+
+func (s *Server) sendMessage(p params) (any, *refusal) {
+	r, no := s.open(p)
+	if no != nil {
+		return nil, no
+	}
+	if no := s.limit(r.id); no != nil {
+		return nil, no
+	}
+	shown, entities, no := text(p)
+	if no != nil {
+		return nil, no
+	}
+	m := Message{Thread: int(p.int("message_thread_id")), From: s.bot, Text: shown, Entities: entities, Raw: p["text"], Preview: preview(p)}
+	if to := p.object("reply_parameters"); to != nil {
+		id, _ := to["message_id"].(float64)
+		if r.find(int(id)) != nil {
+			m.ReplyTo = int(id)
+		} else if anyway, _ := to["allow_sending_without_reply"].(bool); !anyway {
+			return nil, bad("message to be replied not found")
+		}
+	}
+	r.last++
+	m.ID = r.last
+	r.messages = append(r.messages, m)
+	r.tell()
+	s.tell()
+	return s.json(r, m), nil
+}
+
+func (s *Server) editMessageText(p params) (any, *refusal) {
+	r, no := s.open(p)
+	if no != nil {
+		return nil, no
+	}
+	if no := s.limit(r.id); no != nil {
+		return nil, no
+	}
+	m := r.find(int(p.int("message_id")))
+	switch {
+	case m == nil:
+		return nil, bad("message to edit not found")
+	case m.From.ID != s.bot.ID:
+		return nil, bad("message can't be edited")
+	}
+	shown, entities, no := text(p)
+	if no != nil {
+		return nil, no
+	}
+	if shown == m.Text && slices.Equal(entities, m.Entities) {
+		return nil, bad("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
+	}
+	m.Edits = append(m.Edits, m.Text)
+	m.Text, m.Entities, m.Raw, m.Preview = shown, entities, p["text"], preview(p)
+	r.tell()
+	s.tell()
+	return s.json(r, *m), nil
+}
+
+func (s *Server) sendChatAction(p params) (any, *refusal) {
+	r, no := s.open(p)
+	if no != nil {
+		return nil, no
+	}
+	if p["action"] == "" {
+		return nil, bad("wrong parameter action in request")
+	}
+	r.typing++
+	return true, nil
+}
+
+func (s *Server) setMyCommands(p params) (any, *refusal) {
+	var menu []struct {
+		Command     string `json:"command"`
+		Description string `json:"description"`
+	}
+	if err := json.Unmarshal([]byte(p["commands"]), &menu); err != nil {
+		return nil, bad("can't parse commands JSON object")
+	}
+	for _, c := range menu {
+		if c.Command == "" || len(c.Command) > 32 || strings.Trim(c.Command, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+			return nil, bad("BOT_COMMAND_INVALID")
+		}
+		if c.Description == "" || len(c.Description) > 256 {
+			return nil, bad("BOT_COMMAND_DESCRIPTION_INVALID")
+		}
+	}
+	s.commands = json.RawMessage(p["commands"])
+	return true, nil
+}

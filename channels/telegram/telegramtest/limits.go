@@ -1,0 +1,51 @@
+package telegramtest
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+)
+
+// limits remembers when messages were sent to each chat, and to all under 0.
+type limits struct {
+	sent map[int64][]time.Time
+}
+
+// limit refuses a message to chat if Telegram would: more than 30 in a second
+// to all, 20 in a minute to a group, or 5 in 3 seconds to a person. s.mu is held.
+func (s *Server) limit(chat int64) *refusal {
+	if !s.cfg.Limits {
+		return nil
+	}
+	n, window := 5, 3*time.Second
+	if chat < 0 {
+		n, window = 20, time.Minute
+	}
+	wait := max(s.limits.wait(0, 30, time.Second), s.limits.wait(chat, n, window))
+	if wait > 0 {
+		secs := int(math.Ceil(wait.Seconds()))
+		return &refusal{
+			Code: http.StatusTooManyRequests, Text: fmt.Sprintf("Too Many Requests: retry after %d", secs),
+			Params: map[string]any{"retry_after": secs},
+		}
+	}
+	now := time.Now()
+	for _, key := range []int64{0, chat} {
+		s.limits.sent[key] = append(s.limits.sent[key], now)
+	}
+	return nil
+}
+
+// wait returns how long until one more keeps to n per window.
+func (l limits) wait(key int64, n int, window time.Duration) time.Duration {
+	sent := l.sent[key]
+	for len(sent) > 0 && time.Since(sent[0]) >= window {
+		sent = sent[1:]
+	}
+	l.sent[key] = sent
+	if len(sent) < n {
+		return 0
+	}
+	return window - time.Since(sent[len(sent)-n])
+}

@@ -1,0 +1,264 @@
+package telegramtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A User is a person or a bot.
+type User struct {
+	ID        int64  `json:"id"`
+	IsBot     bool   `json:"is_bot"`
+	FirstName string `json:"first_name"`
+	Username  string `json:"username,omitempty"`
+}
+
+// A Message is what a chat shows of one message.
+type Message struct {
+	ID       int
+	Thread   int
+	From     User
+	Text     string   // as shown
+	Entities []Entity // of Text
+	Raw      string   // as the bot sent it, with its markup
+	ReplyTo  int
+	Edits    []string // the texts it had before, oldest first
+	Preview  bool     // links may be unfurled
+}
+
+// FromBot reports whether the bot under test sent m.
+func (m Message) FromBot() bool { return m.From.IsBot }
+
+// A room is a chat.
+type room struct {
+	id       int64
+	messages []Message
+	last     int // id of the newest message
+	topics   map[int]bool
+	refuses  string // "bot was blocked by the user"; empty if it does not
+	movedTo  int64
+	title    string
+	typing   int
+	changed  chan struct{}
+}
+
+// room returns the chat, which begins to exist. s.mu is held.
+func (s *Server) room(id int64) *room {
+	r := s.chats[id]
+	if r == nil {
+		r = &room{id: id, topics: map[int]bool{}, changed: make(chan struct{}), title: "Group " + strconv.FormatInt(-id, 10)}
+		s.chats[id] = r
+	}
+	return r
+}
+
+func (r *room) tell() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *room) find(id int) *Message {
+	i, ok := slices.BinarySearchFunc(r.messages, id, func(m Message, id int) int { return m.ID - id })
+	if !ok {
+		return nil
+	}
+	return &r.messages[i]
+}
+
+// kind is Telegram's type of the chat.
+func (r *room) kind() string {
+	switch {
+	case r.id > 0:
+		return "private"
+	case strings.HasPrefix(strconv.FormatInt(r.id, 10), "-100"):
+		return "supergroup"
+	}
+	return "group"
+}
+
+func (r *room) json() map[string]any {
+	c := map[string]any{"id": r.id, "type": r.kind()}
+	if r.id > 0 {
+		c["first_name"] = "Person " + strconv.FormatInt(r.id, 10)
+		return c
+	}
+	c["title"] = r.title
+	if len(r.topics) > 0 {
+		c["is_forum"] = true
+	}
+	return c
+}
+
+// An Option says more about a message that a person writes.
+type Option func(*said)
+
+type said struct {
+	from    User
+	thread  int
+	replyTo int
+	more    map[string]any
+}
+
+// As makes the writer the user id. It is the chat's own id in private chats and 77 elsewhere otherwise.
+func As(id int64, name string) Option {
+	return func(m *said) { m.from = User{ID: id, FirstName: name} }
+}
+
+// From makes the writer u, who may be a bot.
+func From(u User) Option { return func(m *said) { m.from = u } }
+
+// InTopic says it in a topic of a forum, which begins to exist.
+func InTopic(thread int) Option { return func(m *said) { m.thread = thread } }
+
+// ReplyTo makes it a reply.
+func ReplyTo(message int) Option { return func(m *said) { m.replyTo = message } }
+
+// With adds or replaces fields of Telegram's message. A nil value removes one.
+func With(fields map[string]any) Option {
+	return func(m *said) {
+		if m.more == nil {
+			m.more = map[string]any{}
+		}
+		maps.Copy(m.more, fields)
+	}
+}
+
+// Say lets a person write text and returns the id of the message. Chats above
+// 0 are private, those that begin with -100 are supergroups, others groups.
+// The chat begins to exist.
+func (s *Server) Say(chat int64, text string, opts ...Option) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := said{from: User{ID: chat, FirstName: "Person " + strconv.FormatInt(chat, 10)}}
+	if chat < 0 {
+		m.from = User{ID: 77, FirstName: "Person 77"}
+	}
+	for _, o := range opts {
+		o(&m)
+	}
+	r := s.room(chat)
+	r.last++
+	if m.thread != 0 {
+		r.topics[m.thread] = true
+	}
+	r.messages = append(r.messages, Message{ID: r.last, Thread: m.thread, From: m.from, Text: text, ReplyTo: m.replyTo})
+	s.announce("message", r, r.messages[len(r.messages)-1], m.more)
+	r.tell()
+	return r.last
+}
+
+// Edit lets the writer of a message change it.
+func (s *Server) Edit(chat int64, message int, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.room(chat)
+	m := r.find(message)
+	if m == nil {
+		panic(fmt.Sprintf("telegramtest: chat %d has no message %d", chat, message))
+	}
+	m.Edits = append(m.Edits, m.Text)
+	m.Text = text
+	s.announce("edited_message", r, *m, map[string]any{"edit_date": time.Now().Unix()})
+	r.tell()
+}
+
+// Push tells the bot an update that consists of its id and fields, which are
+// JSON such as `"poll":{}`, and returns its id. They may be nonsense.
+func (s *Server) Push(fields string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.push(Update{Raw: fmt.Appendf(nil, `{"update_id":%d,%s}`, s.nextID, fields)})
+}
+
+// Block makes a person block the bot, or a group throw it out.
+func (s *Server) Block(chat int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.room(chat)
+	r.refuses = "bot was blocked by the user"
+	if chat < 0 {
+		r.refuses = "bot was kicked from the " + r.kind() + " chat"
+	}
+}
+
+// CloseTopic makes a topic disappear.
+func (s *Server) CloseTopic(chat int64, thread int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.room(chat).topics, thread)
+}
+
+// Delete makes a message disappear.
+func (s *Server) Delete(chat int64, message int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.room(chat)
+	r.messages = slices.DeleteFunc(r.messages, func(m Message) bool { return m.ID == message })
+	r.tell()
+	s.tell()
+}
+
+// Migrate turns the group from into the supergroup to, whose messages are
+// numbered from 1. The bot is told unless silently.
+func (s *Server) Migrate(from, to int64, silently bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, after := s.room(from), s.room(to)
+	before.movedTo, after.title = to, before.title
+	if silently {
+		return
+	}
+	admin := User{ID: 77, FirstName: "Person 77"}
+	before.last++
+	s.announce("message", before, Message{ID: before.last, From: admin}, map[string]any{"migrate_to_chat_id": to})
+	after.last++
+	s.announce("message", after, Message{ID: after.last, From: admin}, map[string]any{"migrate_from_chat_id": from})
+}
+
+// announce makes an update of m. s.mu is held.
+func (s *Server) announce(kind string, r *room, m Message, more map[string]any) {
+	msg := s.json(r, m)
+	if reply := r.find(m.ReplyTo); reply != nil {
+		msg["reply_to_message"] = s.json(r, *reply)
+	}
+	for k, v := range more {
+		if msg[k] = v; v == nil {
+			delete(msg, k)
+		}
+	}
+	raw, err := json.Marshal(map[string]any{"update_id": s.nextID, kind: msg})
+	if err != nil {
+		panic(err)
+	}
+	if allowed := s.allowed; allowed == nil || slices.Contains(allowed, kind) {
+		s.push(Update{Chat: r.id, Message: m.ID, Raw: raw})
+	}
+}
+
+// json is m as the API shows it.
+func (s *Server) json(r *room, m Message) map[string]any {
+	msg := map[string]any{
+		"message_id": m.ID, "from": m.From, "chat": r.json(), "date": time.Now().Unix(),
+	}
+	if m.Text != "" {
+		msg["text"] = m.Text
+	}
+	if m.Thread != 0 {
+		msg["message_thread_id"], msg["is_topic_message"] = m.Thread, true
+	}
+	return msg
+}
+
+// push queues u. s.mu is held.
+func (s *Server) push(u Update) int64 {
+	u.ID = s.nextID
+	s.nextID++
+	s.pending = append(s.pending, u)
+	s.tell()
+	return u.ID
+}
