@@ -32,8 +32,8 @@ type turn struct {
 // do answers the jobs. An error means that the turn did not end and is to be
 // taken up again; the person waits for its answer.
 func (t *turn) do(ctx context.Context) error {
-	if t.again() {
-		return t.finish(t.hard)
+	if err := t.resend(t.hard); err != nil || len(t.jobs) == 0 {
+		return err
 	}
 	t.hear(t.jobs)
 	if t.history.open == nil {
@@ -46,15 +46,19 @@ func (t *turn) do(ctx context.Context) error {
 	return t.broken(ctx, t.rounds(ctx))
 }
 
-// again says whether the last turn answered all of the jobs already, and only
-// its reply may not have been sent.
-func (t *turn) again() bool {
-	for _, j := range t.jobs {
-		if !t.history.last.keys[j.Key()] {
-			return false
-		}
+// resend finishes those of the jobs that the last turn answered, whose reply a
+// crash may have kept from the outbox.
+func (t *turn) resend(ctx context.Context) error {
+	n := 0
+	for n < len(t.jobs) && t.history.last.keys[t.jobs[n].Key()] {
+		n++
 	}
-	return true
+	if n == 0 {
+		return nil
+	}
+	old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n]}
+	t.jobs = t.jobs[n:]
+	return old.finish(ctx)
 }
 
 // hear takes in what jobs say, unless it was heard before. It leaves no turn

@@ -1,0 +1,306 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/store/bolt"
+	"parley/store/storetest"
+	"parley/tools"
+)
+
+// A mortal is a store that dies at a certain operation. From then on every
+// goroutine that comes to it ends there, as in a process that was killed.
+type mortal struct {
+	store.Store
+	left  atomic.Int64 // operations, counted before and after each
+	where atomic.Value
+}
+
+func newMortal(t *testing.T, dir string, life int) *mortal {
+	db, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mortal{}
+	m.left.Store(int64(life))
+	step := func(when string) func(string) {
+		return func(op string) {
+			if n := m.left.Add(-1); n < 0 {
+				m.where.CompareAndSwap(nil, when+" "+op)
+				runtime.Goexit()
+			}
+		}
+	}
+	m.Store = storetest.Watch(db, step("before"), step("after"))
+	return m
+}
+
+func (m *mortal) dead() bool { return m.left.Load() < 0 }
+
+// A life is the conversation that the crash tests play, over as many deaths as there are.
+type life struct {
+	t     *testing.T
+	dir   string
+	runs  atomic.Int64 // of the tool that must not run twice
+	taken map[string]bool
+	mu    sync.Mutex
+}
+
+// run plays the conversation on a store that dies after so many operations.
+// It returns where that was, or "" if the conversation came to its end.
+func (l *life) run(life int) string {
+	m := newMortal(l.t, l.dir, life)
+	h := &house{t: l.t, store: m, conf: func(c *agent.Config) {
+		c.Send = func(ctx context.Context, r chat.Reply) error {
+			b, _ := json.Marshal(r)
+			return m.Queue("outbox").Push(ctx, r.ID, b)
+		}
+	}}
+	h.tools = []tools.Tool{tool("pay", func(context.Context) (string, error) {
+		return fmt.Sprintf("paid %d", l.runs.Add(1)), nil
+	})}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		last := r.Messages[len(r.Messages)-1]
+		switch {
+		case last.Role == llm.ToolRole && strings.Contains(last.Text, "interrupted"):
+			return words("may be paid"), nil
+		case last.Role == llm.ToolRole:
+			return words(last.Text), nil
+		case strings.Contains(last.Text, "pay"):
+			return calls(call(fmt.Sprint("c", len(r.Messages)), "pay")), nil
+		}
+		return words("heard " + spoken(r, 1)), nil
+	}
+	h.start()
+	for _, m := range []chat.Message{message("1", "hello"), message("2", "pay"), message("3", "/new"), message("4", "bye")} {
+		if l.acknowledged(m.ID) {
+			continue
+		}
+		go func() { // a network that delivers again what was not acknowledged
+			if err := h.pool.Deliver(l.t.Context(), m); err != nil && !errors.Is(err, store.ErrClosed) {
+				l.t.Error(err)
+			}
+			l.acknowledge(m.ID)
+		}()
+		synctest.Wait()
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	h.stop()
+	if err := m.Close(); err != nil {
+		l.t.Error(err)
+	}
+	where, _ := m.where.Load().(string)
+	return where
+}
+
+func (l *life) acknowledged(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken[id]
+}
+
+func (l *life) acknowledge(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken[id] = true
+}
+
+// check reads what the conversation came to.
+func (l *life) check(t *testing.T) {
+	db, err := bolt.Open(t.Context(), bolt.Config{Dir: l.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if n, _ := db.Queue("inbox").Len(t.Context()); n != 0 {
+		t.Errorf("%d messages left unanswered", n)
+	}
+	replies, order := map[string]string{}, ""
+	n, _ := db.Queue("outbox").Len(t.Context())
+	for range n {
+		item, err := db.Queue("outbox").Pull(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r chat.Reply
+		if err := json.Unmarshal(item.Body, &r); err != nil {
+			t.Fatal(err)
+		}
+		replies[r.Quote] += r.Text
+		order += r.Quote
+	}
+	if order != "1234" && order != "134" {
+		t.Errorf("replies to %q: %q", order, replies)
+	}
+	paid := replies["1"] + replies["2"]
+	if runs := l.runs.Load(); runs > 1 || runs == 0 && !strings.Contains(paid, "may be paid") || !strings.Contains(paid, "paid") {
+		t.Errorf("paid %d times, and said %q", runs, paid)
+	}
+	if !strings.HasSuffix(replies["4"], "bye") {
+		t.Errorf("replies %q", replies)
+	}
+}
+
+// TestCrashAtEveryStep kills the process before and after every operation of
+// the store that a conversation makes, one at a time: every message is
+// answered once, in order, and no tool runs twice (P1, P2, P6, P7).
+func TestCrashAtEveryStep(t *testing.T) {
+	for n, done := 0, false; !done; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &life{t: t, dir: t.TempDir(), taken: map[string]bool{}}
+				where := l.run(n)
+				if done = where == ""; !done {
+					l.run(1 << 40)
+				}
+				if l.check(t); t.Failed() {
+					t.Logf("died %s", where)
+				}
+			})
+		})
+	}
+}
+
+// TestCrashTwice kills it at two random operations.
+func TestCrashTwice(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, uint64(time.Now().UnixNano())))
+	for range 40 {
+		a, b := rnd.IntN(50), rnd.IntN(50)
+		t.Run(fmt.Sprint(a, "+", b), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &life{t: t, dir: t.TempDir(), taken: map[string]bool{}}
+				first, second := l.run(a), l.run(b)
+				l.run(1 << 40)
+				if l.check(t); t.Failed() {
+					t.Logf("died %s and %s", first, second)
+				}
+			})
+		})
+	}
+}
+
+// TestParked is P8: a message over which the process dies three times is put
+// aside and the person told; what came after it is answered.
+func TestParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := t.TempDir(), map[string]string{}
+		var began int
+		start := func() (h *house, m *mortal) {
+			m = newMortal(t, dir, 1<<40)
+			h = &house{t: t, store: m, said: said}
+			h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+				if strings.Contains(spoken(r, 1), "poison") {
+					began++
+					m.left.Store(0)
+					runtime.Goexit()
+				}
+				return words("fine"), nil
+			}
+			h.start()
+			return h, m
+		}
+		for run := range 4 {
+			h, m := start()
+			if run == 0 {
+				go h.pool.Deliver(t.Context(), message("1", "poison")) //nolint:errcheck // the process dies over it
+				synctest.Wait()
+				m2 := message("2", "hello")
+				m2.At.Chat = "2"
+				synctest.Wait()
+				h.stop()
+				m.Close()
+				m = newMortal(t, dir, 1<<40) // it came in just before the end
+				b, _ := json.Marshal(m2)
+				if err := m.Queue("inbox").Push(t.Context(), m2.Key(), b); err != nil {
+					t.Fatal(err)
+				}
+				m.Close()
+				continue
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			h.stop()
+			m.Close()
+		}
+		if began != 3 {
+			t.Errorf("the message was begun %d times, want 3", began)
+		}
+		if got := said["re:test//1/1"]; !strings.Contains(got, "crashed three times") {
+			t.Errorf("the person was told %q", got)
+		}
+		if got := said["re:test//2/2"]; got != "fine" {
+			t.Errorf("the other one was told %q", got)
+		}
+		m := newMortal(t, dir, 1<<40)
+		defer m.Close()
+		if _, _, err := m.Bucket("parked messages").Get(t.Context(), "test//1/1"); err != nil {
+			t.Errorf("the parked message: %v", err)
+		}
+	})
+}
+
+// TestShutdown is P16: a turn under way may finish; a tool that takes too long
+// is cut off, and the person gets an answer after the next start without asking again.
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := t.TempDir(), map[string]string{}
+		db := newMortal(t, dir, 1<<40)
+		h := &house{t: t, store: db, said: said}
+		h.tools = []tools.Tool{tool("sleep", func(ctx context.Context) (string, error) {
+			select {
+			case <-time.After(30 * time.Second):
+				return "slept", nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		})}
+		h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+			time.Sleep(time.Second)
+			switch last := r.Messages[len(r.Messages)-1]; {
+			case strings.Contains(last.Text, "sleep"):
+				return calls(call("1", "sleep")), nil
+			case last.Role == llm.ToolRole:
+				return words("after all: " + last.Text[:6]), nil
+			}
+			return words("quick"), nil
+		}
+		h.start()
+		h.say("1", "sleep")
+		m := message("2", "quick")
+		m.At.Chat = "2"
+		h.deliver(m)
+		time.Sleep(500 * time.Millisecond)
+		began := time.Now()
+		h.stop()
+		if d := time.Since(began); d < 19*time.Second || d > 21*time.Second {
+			t.Errorf("stopped after %v, want 20 s", d)
+		}
+		h.want("quick")
+		db.Close()
+		h.store = newMortal(t, dir, 1<<40)
+		h.start()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := said["re:test//1/1"]; !strings.HasPrefix(got, "after all: Error") {
+			t.Errorf("the person was told %q", got)
+		}
+		h.stop()
+		h.store.Close()
+	})
+}
