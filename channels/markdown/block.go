@@ -34,15 +34,19 @@ func (w *writer) block(n ast.Node) {
 	}
 }
 
-// quote writes a quote; one within another, which chats do not have, keeps its mark.
+// quote writes a quote, at the left margin; one within another, which chats do not have, keeps its mark.
 func (w *writer) quote(n ast.Node) {
 	if w.open[Quote] {
 		w.indented("> ", "> ", n)
 		return
 	}
+	outer := w.indent
+	w.margin()
+	w.indent = ""
 	i := w.begin(Quote, "")
 	w.blocks(n)
 	w.end(i)
+	w.indent = outer
 }
 
 func (w *writer) list(l *ast.List) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -145,9 +146,10 @@ func (w *writer) blocks(parent ast.Node) {
 	}
 }
 
-// gap ends the block before n. There is a blank line where the source has one.
+// gap ends the block before n. There is a blank line where the source has one,
+// and before headings and tables.
 func (w *writer) gap(n ast.Node) {
-	if n.HasBlankPreviousLines() || n.Kind() == ast.KindHeading {
+	if n.HasBlankPreviousLines() || n.Kind() == ast.KindHeading || n.Kind() == extast.KindTable {
 		w.out = append(w.out, '\n')
 	}
 	w.newline()

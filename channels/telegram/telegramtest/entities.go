@@ -383,10 +383,14 @@ func allow(found []Entity) []Entity {
 	return all
 }
 
-// sortEntities puts those that begin earlier, and of these the longer, first.
+// sortEntities puts those that begin earlier, of these the longer, and of
+// equals the quote, then code, then the link first.
 func sortEntities(es []Entity) {
+	rank := func(e Entity) int {
+		return (slices.Index([]string{"blockquote", "expandable_blockquote", "pre", "code", "text_link", "custom_emoji"}, e.Type) + 9) % 9
+	}
 	slices.SortStableFunc(es, func(a, b Entity) int {
-		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(b.Length, a.Length))
+		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(b.Length, a.Length), cmp.Compare(rank(a), rank(b)))
 	})
 }
 

@@ -27,6 +27,7 @@ func TestParseHTML(t *testing.T) {
 		{"styles nest", "<b>a<i>b</i></b>", "ab", []Entity{{Type: "bold", Length: 2}, {Type: "italic", Offset: 1, Length: 1}}},
 		{"not in code", "<code>a<b>b</b></code> <b>c<code>d</code>e</b>", "ab cde", []Entity{{Type: "code", Length: 2}, {Type: "bold", Offset: 3, Length: 1}, {Type: "code", Offset: 4, Length: 1}, {Type: "bold", Offset: 5, Length: 1}}},
 		{"no quote in a quote", "<blockquote>a<blockquote>b</blockquote></blockquote>", "ab", []Entity{{Type: "blockquote", Length: 2}}},
+		{"a quote of code", "<blockquote><pre>a</pre></blockquote>", "a", []Entity{{Type: "blockquote", Length: 1}, {Type: "pre", Length: 1}}},
 		{"no code in a link", `<a href="https://a.b">a<code>b</code></a>`, "ab", []Entity{{Type: "text_link", Length: 2, URL: "https://a.b"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
