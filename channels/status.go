@@ -60,13 +60,25 @@ func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 		return fmt.Errorf("park reply: %w", err)
 	}
 	h.log.Error("reply parked", "chat", r.To.Session(), "id", r.ID, "reason", reason)
+	return h.thin(ctx, b)
+}
+
+// thin forgets the oldest parked replies when there are too many.
+func (h *Hub) thin(ctx context.Context, b store.Bucket) error {
+	n := 0
+	for range b.Keys(ctx, "") {
+		n++
+	}
+	if n <= maxParked {
+		return nil
+	}
 	all, err := h.Parked(ctx)
-	if err != nil || len(all) <= maxParked {
+	if err != nil {
 		return err
 	}
-	for _, p := range all[:fewer] {
+	for _, p := range all[:min(fewer, len(all))] {
 		if err := b.Delete(ctx, p.Reply.ID); err != nil {
-			return fmt.Errorf("park reply: %w", err)
+			return fmt.Errorf("forget parked reply: %w", err)
 		}
 	}
 	return nil

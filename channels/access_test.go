@@ -1,0 +1,326 @@
+package channels_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/chat"
+)
+
+// R-S7: ids only, nobody by default, blanks refused, whole channel names.
+func TestRS7Access(t *testing.T) {
+	a, err := channels.NewAccess(
+		[]string{"telegram:1", "telegram:work:2", "console"},
+		map[string][]string{"telegram": {"3"}, "telegram:work": {}, "discord": {"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		channel, id string
+		want        chat.Role
+	}{
+		{"telegram", "1", chat.Owner},
+		{"telegram", "3", chat.User},
+		{"telegram", "4", chat.Stranger},
+		{"telegram", "", chat.Stranger},
+		{"telegram", "*", chat.Stranger},
+		{"telegram", " 3", chat.Stranger},
+		{"telegram:work", "1", chat.Stranger},
+		{"telegram:work", "2", chat.Owner},
+		{"telegram:work", "3", chat.Stranger},
+		{"telegram:spare", "3", chat.Stranger},
+		{"discord", "9", chat.User},
+		{"discord", "", chat.Stranger},
+		{"console", "", chat.Owner},
+		{"web", "1", chat.Stranger},
+	} {
+		if got := a.Role(c.channel, c.id); got != c.want {
+			t.Errorf("%s:%s is %q, want %q", c.channel, c.id, got, c.want)
+		}
+	}
+	if ws := a.Warnings(); len(ws) != 1 || !strings.Contains(ws[0], `channels.discord.allow has "*"`) {
+		t.Errorf("warnings: %q", ws)
+	}
+	if channels.Access.Role(channels.Access{}, "console", "1") != chat.Stranger {
+		t.Error("the zero Access lets somebody in")
+	}
+	open, err := channels.NewAccess([]string{"telegram"}, nil)
+	if ws := open.Warnings(); err != nil || len(ws) != 1 {
+		t.Errorf("a whole network of owners: %q, %v", ws, err)
+	}
+}
+
+func TestRS7BlanksRefused(t *testing.T) {
+	_, err := channels.NewAccess([]string{"", "telegram:", "telegram:*", "*", "a b"}, map[string][]string{"telegram": {"1", " ", "2\n"}})
+	if err == nil {
+		t.Fatal("blanks were taken")
+	}
+	for _, want := range []string{"owners: entry 1", `"telegram:"`, `"telegram:*"`, `"*"`, "owners: entry 5", "channels.telegram.allow: entry 2", "channels.telegram.allow: entry 3"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+}
+
+func from(id, text string) chat.Message {
+	last++
+	return chat.Message{ID: fmt.Sprint(last), Account: "bot1", At: chat.Address{Channel: "spoofed", Chat: id},
+		From: chat.Sender{ID: id, Name: "Eve\n*System:* `x`", Role: chat.Owner}, Text: text, Origin: chat.FromSchedule, Time: time.Now()}
+}
+
+var last int
+
+func say(t *testing.T, m *machine, msg chat.Message) {
+	t.Helper()
+	if err := m.fake.Say(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func access(t *testing.T, h *house) {
+	t.Helper()
+	a, err := channels.NewAccess([]string{"net:1"}, map[string][]string{"net": {"2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.SetAccess(a)
+}
+
+// R-S8: one door for every kind of message; what a channel says of role,
+// origin and channel name does not count.
+func TestRS8OneDoor(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		kinds := []func(*chat.Message){
+			func(*chat.Message) {},
+			func(msg *chat.Message) { msg.Edits = "1" },
+			func(msg *chat.Message) { msg.Group = true },
+			func(msg *chat.Message) { msg.Quote = &chat.Quote{ID: "1"} },
+			func(msg *chat.Message) { msg.Files = []chat.File{{Path: "x"}}; msg.Text = "" },
+			func(msg *chat.Message) { msg.Text = "/stop" },
+			func(msg *chat.Message) { msg.From.ID = "" },
+		}
+		for _, kind := range kinds {
+			msg := from("1", "hi")
+			kind(&msg)
+			say(t, m, msg)
+		}
+		if len(h.heard) > 0 {
+			t.Fatalf("without access: %+v", h.heard)
+		}
+		access(t, h)
+		for _, id := range []string{"1", "2", "9"} {
+			for _, kind := range kinds[:len(kinds)-1] {
+				msg := from(id, "hi")
+				kind(&msg)
+				say(t, m, msg)
+			}
+		}
+		if len(h.heard) != 2*(len(kinds)-1) {
+			t.Errorf("%d delivered", len(h.heard))
+		}
+		for _, msg := range h.heard {
+			want := map[string]chat.Role{"1": chat.Owner, "2": chat.User}[msg.From.ID]
+			if msg.From.Role != want || msg.At.Channel != "net" || msg.Origin != chat.FromPerson {
+				t.Errorf("%+v, want role %s", msg, want)
+			}
+		}
+		h.stop()
+	})
+}
+
+var codeIn = regexp.MustCompile("/pair ([2-9A-HJ-NP-Z]{8})`")
+
+// told returns the code that the stranger was told, or "".
+func told(m *machine, id string) string {
+	for _, text := range m.fake.Shown(chat.Address{Channel: "net", Chat: id}) {
+		if got := codeIn.FindStringSubmatch(text); got != nil {
+			return got[1]
+		}
+	}
+	return ""
+}
+
+// R-S10: nothing a stranger says is kept or passed on; one answer an hour.
+func TestRS10Stranger(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		access(t, h)
+		for range 50 {
+			say(t, m, from("9", "my secret text"))
+			time.Sleep(time.Minute)
+		}
+		group := from("8", "my secret text")
+		group.Group = true
+		say(t, m, group)
+		h.drain()
+		if n := len(m.fake.Ops()); n != 1 || told(m, "9") == "" {
+			t.Errorf("%d answers: %+v", n, m.fake.Ops())
+		}
+		if len(h.heard) > 0 {
+			t.Errorf("delivered: %+v", h.heard)
+		}
+		all := fmt.Sprint(m.pushes)
+		for _, b := range []string{"pairing", "parked", "paired", "delivery"} {
+			for k := range keys(m.store.Bucket(b)) {
+				v, _, _ := m.store.Bucket(b).Get(t.Context(), k)
+				all += string(v)
+			}
+		}
+		if strings.Contains(all, "secret") {
+			t.Error("a stranger's text is stored")
+		}
+		st, _ := h.Status(t.Context())
+		if st[0].Dropped != 51 {
+			t.Errorf("%d dropped", st[0].Dropped)
+		}
+		h = m.start(0)
+		time.Sleep(20 * time.Minute)
+		say(t, m, from("9", "again"))
+		h.drain()
+		if n := len(m.fake.Ops()); n != 2 {
+			t.Errorf("%d answers after the hour", n)
+		}
+	})
+}
+
+// R-S10: ten answers a minute in all and a hundred open, restarts or not.
+func TestRS10Flood(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		answers := func() int { return len(m.fake.Ops(channeltest.Send)) }
+		for restart := range 3 {
+			h := m.start(0)
+			for i := range 30 {
+				say(t, m, from(fmt.Sprint(restart, "-", i), "hi"))
+			}
+			h.drain()
+			m.reboot(t.Context())
+		}
+		if n := answers(); n != 10 {
+			t.Errorf("%d answers in the first minute", n)
+		}
+		for minute := range 30 {
+			time.Sleep(time.Minute)
+			h := m.start(0)
+			for i := range 15 {
+				say(t, m, from(fmt.Sprint("x", minute, "-", i), "hi"))
+			}
+			h.drain()
+			m.reboot(t.Context())
+		}
+		if n := answers(); n != 100 {
+			t.Errorf("%d answers in the hour", n)
+		}
+	})
+}
+
+// An owner approves a code by /pair or by the program; nobody else does.
+func TestRS8Pairing(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		access(t, h)
+		answer := func(id string) string {
+			synctest.Wait()
+			texts := m.fake.Shown(chat.Address{Channel: "net", Chat: id})
+			return texts[len(texts)-1]
+		}
+		for _, id := range []string{"7", "8", "9"} {
+			say(t, m, from(id, "hi"))
+		}
+		synctest.Wait()
+		code := told(m, "9")
+		if code == "" || code == told(m, "8") {
+			t.Fatalf("code %q", code)
+		}
+
+		say(t, m, from("8", "/pair "+code)) // a stranger: nothing happens
+		say(t, m, from("2", "/pair "+code))
+		if got := answer("2"); !strings.Contains(got, "Only my owner") {
+			t.Errorf("a user was told %q", got)
+		}
+		say(t, m, from("1", "/pair"))
+		if got := answer("1"); !strings.Contains(got, code) || !strings.Contains(got, "`net:9`") || strings.Contains(got, "\n*System") {
+			t.Errorf("the owner was told %q", got)
+		}
+		say(t, m, from("1", "/pair AAAAAAAA"))
+		if got := answer("1"); !strings.Contains(got, "Nobody has that code") {
+			t.Errorf("the owner was told %q", got)
+		}
+		approve := from("1", "/pair@parley_bot "+strings.ToLower(code))
+		say(t, m, approve)
+		say(t, m, approve) // delivered again
+		if got := answer("1"); !strings.Contains(got, "may talk") {
+			t.Errorf("the owner was told %q", got)
+		}
+		if got := answer("9"); got != "You can talk to me now." {
+			t.Errorf("the stranger was told %q", got)
+		}
+		if _, err := h.Approve(t.Context(), told(m, "8")); err != nil {
+			t.Error(err)
+		}
+		if _, err := h.Approve(t.Context(), told(m, "8")); err != channels.ErrNoPairing {
+			t.Errorf("approved twice: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if _, err := h.Approve(t.Context(), told(m, "7")); err != channels.ErrNoPairing {
+			t.Errorf("approved after an hour: %v", err)
+		}
+
+		h.stop()
+		m.reboot(t.Context())
+		h = m.start(0)
+		other := from("9", "through another bot")
+		other.Account = "bot2"
+		for _, msg := range []chat.Message{from("9", "paired"), from("8", "paired too"), from("7", "not"), other} {
+			say(t, m, msg)
+		}
+		if got := h.texts(); !slices.Equal(got, []string{"paired", "paired too"}) {
+			t.Errorf("delivered: %q", got)
+		}
+		if h.heard[0].From.Role != chat.User {
+			t.Errorf("role %q", h.heard[0].From.Role)
+		}
+		h.stop()
+	})
+}
+
+// R-S8: a message is not taken while the store cannot say who may talk (P19).
+func TestRS8StoreDown(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		m.fill(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := m.fake.Say(ctx, from("9", "hi")); err == nil {
+			t.Error("the message was acknowledged")
+		}
+		h.stop()
+	})
+}
+
+// The menus hold the house's commands and the hub's, however long it takes.
+func TestMenus(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if len(m.fake.Ops()) < 3 {
+				return &channels.Error{After: time.Hour, Err: fmt.Errorf("429")}
+			}
+			return nil
+		})
+		h := m.start(channeltest.Menus)
+		time.Sleep(5 * time.Hour)
+		ops := m.fake.Ops()
+		if len(ops) != 3 || ops[2].Reply.Text != "new pair" {
+			t.Errorf("%+v", ops)
+		}
+		h.stop()
+	})
+}

@@ -1,0 +1,314 @@
+package channels_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/chat"
+)
+
+const everything = channeltest.Splits | channeltest.Edits | channeltest.Types
+
+// stream shows text word by word, each a while after the one before.
+func stream(live chat.Live, text string, each time.Duration) {
+	for i := range text {
+		if text[i] == ' ' {
+			live.Show(text[:i])
+			time.Sleep(each)
+		}
+	}
+	live.Show(text)
+}
+
+func TestLiveQuickAnswerIsSentOnceWhole(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		stream(live, "a quick answer", 20*time.Millisecond)
+		live.Close()
+		send(t, h, reply("a", "a quick answer"))
+		h.drain()
+		m.shows("a quick answer")
+		if len(m.fake.Ops()) != 1 || m.ops != 3 {
+			t.Errorf("%d operations: %+v; want push, send, done", m.ops, m.fake.Ops())
+		}
+	})
+}
+
+// A long answer is one message, edited no more often than the channel likes.
+func TestLiveEdits(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Every = time.Second
+		text := strings.Repeat("word ", 100) + "end"
+		h := m.start(everything)
+		start := time.Now()
+		live := h.Live(t.Context(), reply("a", ""))
+		stream(live, text, 100*time.Millisecond)
+		live.Close()
+		shown := m.fake.Shown(room)
+		if len(shown) != 1 || !strings.HasPrefix(text, shown[0]) || len(shown[0]) < 400 {
+			t.Errorf("shown in the end: %q", shown)
+		}
+		send(t, h, reply("a", text))
+		h.drain()
+		m.shows(text)
+		m.clean()
+		ops := m.fake.Ops(channeltest.Send, channeltest.Edit)
+		if first := ops[0].Time.Sub(start); first < 700*time.Millisecond || first > 800*time.Millisecond {
+			t.Errorf("first shown after %v", first)
+		}
+		for i := 1; i < len(ops)-1; i++ {
+			if gap := ops[i].Time.Sub(ops[i-1].Time); gap < time.Second || gap > 1200*time.Millisecond || ops[i].Kind != channeltest.Edit {
+				t.Errorf("%s after %v", ops[i].Kind, gap)
+			}
+		}
+	})
+}
+
+// What the final text says already is not edited once more.
+func TestLiveNeedsNoFinalEdit(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		live.Show("all of it")
+		time.Sleep(time.Second)
+		live.Close()
+		send(t, h, reply("a", "all of it"))
+		h.drain()
+		if ops := m.fake.Ops(channeltest.Send, channeltest.Edit); len(ops) != 1 {
+			t.Errorf("%+v", ops)
+		}
+		m.clean()
+	})
+}
+
+// Text that outgrows the limit goes on in the next message; text that shrinks in the end leaves no rest.
+func TestLiveGrowsAndShrinks(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Limit, m.fake.Every = 10, 100*time.Millisecond
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		stream(live, "aaaa bbbb cccc dddd eeee", time.Second)
+		time.Sleep(time.Second)
+		m.shows("aaaa bbbb", "cccc dddd", "eeee")
+		live.Close()
+		send(t, h, reply("a", "aaaa bbbb changed"))
+		h.drain()
+		m.shows("aaaa bbbb", "changed")
+		m.clean()
+	})
+}
+
+// P6, P9: a turn that goes on after a crash goes on in the same message, and
+// its final text counts even when it equals an earlier one.
+func TestP9LiveGoesOnAfterRestart(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Every = 100 * time.Millisecond
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		live.Show("hello")
+		time.Sleep(time.Second)
+		live.Close()
+		h.stop()
+
+		m.reboot(t.Context())
+		h = m.start(everything)
+		live = h.Live(t.Context(), reply("a", ""))
+		live.Show("hello, wait")
+		time.Sleep(time.Second)
+		m.shows("hello, wait")
+		m.crash = m.ops + 1 // dies before the view is closed
+		live.Close()
+		h.stop()
+
+		m.reboot(t.Context())
+		h = m.start(everything)
+		send(t, h, reply("a", "hello"))
+		h.drain()
+		m.shows("hello")
+		m.clean()
+	})
+}
+
+// P10: a network that asks for patience gets it, and the reply arrives.
+func TestP10LiveBacksOff(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Kind == channeltest.Edit && len(m.fake.Ops(channeltest.Edit)) == 1 {
+				return &channels.Error{After: 30 * time.Second, Err: errors.New("429")}
+			}
+			return nil
+		})
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		stream(live, strings.Repeat("word ", 20)+"end", time.Second)
+		time.Sleep(30 * time.Second)
+		edits := m.fake.Ops(channeltest.Edit)
+		if gap := edits[1].Time.Sub(edits[0].Time); gap < 30*time.Second {
+			t.Errorf("the next edit came after %v", gap)
+		}
+		live.Close()
+		send(t, h, reply("a", "done"))
+		h.drain()
+		m.shows("done")
+	})
+}
+
+// After a send whose answer was lost the view does not send again; only the
+// final reply does, which cannot know.
+func TestP9LiveDoesNotRepeatUnclearSend(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error { return channeltest.ErrLost })
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		stream(live, strings.Repeat("word ", 20), time.Second)
+		live.Close()
+		if ops := m.fake.Ops(channeltest.Send, channeltest.Edit); len(ops) != 1 {
+			t.Errorf("%+v", ops)
+		}
+		h.stop()
+	})
+}
+
+// A message that its reader deleted is sent anew by the final reply, once.
+func TestLiveDeletedMessageIsSentAnew(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		live.Show("one two")
+		time.Sleep(time.Second)
+		m.fake.Forget(room, 0)
+		live.Show("one two three")
+		time.Sleep(3 * time.Second)
+		m.shows()
+		live.Close()
+		send(t, h, reply("a", "one two three"))
+		h.drain()
+		m.shows("one two three")
+		m.clean()
+	})
+}
+
+// P9: what was queued for the chat before is shown before, and a chat that
+// takes nothing is not streamed to.
+func TestP9LiveHoldsBack(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		refuse := make(chan struct{})
+		m.on(func(op channeltest.Op) error {
+			select {
+			case <-refuse:
+				return nil
+			default:
+				return &channels.Error{After: 10 * time.Second, Err: errors.New("429")}
+			}
+		})
+		h := m.start(channeltest.Splits | channeltest.Edits)
+		send(t, h, reply("first", "first"))
+		live := h.Live(t.Context(), reply("a", ""))
+		live.Show("second")
+		time.Sleep(5 * time.Second)
+		close(refuse)
+		m.shows()
+		time.Sleep(6 * time.Second)
+		m.shows("first", "second")
+		send(t, h, reply("first", "first")) // dropped: it must not hold back for ever
+		live = h.Live(t.Context(), reply("b", ""))
+		live.Show("third")
+		time.Sleep(3 * time.Second)
+		m.shows("first", "second", "third")
+		live.Close()
+		h.stop()
+	})
+}
+
+// A reply with files does not become an edit of a message without; an empty
+// reply takes back what was shown.
+func TestLiveFilesAndTakeBack(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(channeltest.Edits)
+		for _, id := range []string{"a", "b"} {
+			live := h.Live(t.Context(), reply(id, ""))
+			live.Show("partial")
+			time.Sleep(time.Second)
+			live.Close()
+		}
+		r := reply("a", "with a file")
+		r.Files = []chat.File{{Path: "a.png"}}
+		send(t, h, r, reply("b", ""))
+		h.drain()
+		m.shows("with a file")
+		if n := len(m.fake.Ops(channeltest.Send)); n != 3 {
+			t.Errorf("%d sent", n)
+		}
+		m.clean()
+	})
+}
+
+// The typing sign is shown from early on until the end, and failure does not matter.
+func TestLiveTyping(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error { return errors.New("no route") })
+		h := m.start(channeltest.Types)
+		live := h.Live(t.Context(), reply("a", ""))
+		time.Sleep(10 * time.Second)
+		live.Close()
+		if n := len(m.fake.Ops(channeltest.Typing)); n != 3 {
+			t.Errorf("typing was shown %d times in 10 s, want 3", n)
+		}
+		time.Sleep(time.Minute)
+		if n := len(m.fake.Ops()); n != 3 {
+			t.Errorf("%d operations after Close", n)
+		}
+		h.stop()
+	})
+}
+
+func TestLiveStreamer(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(channeltest.Streams)
+		live := h.Live(t.Context(), reply("a", ""))
+		stream(live, strings.Repeat("w ", 100), 5*time.Millisecond)
+		live.Close()
+		ops := m.fake.Ops(channeltest.Stream)
+		if len(ops) < 10 || len(ops) > 20 {
+			t.Errorf("streamed %d times in half a second", len(ops))
+		}
+		if !slices.IsSortedFunc(ops, func(a, b channeltest.Op) int { return len(a.Reply.Text) - len(b.Reply.Text) }) {
+			t.Error("text went back")
+		}
+		h.stop()
+	})
+}
+
+// P14: a network that hangs blocks neither Show nor, for long, Close.
+func TestP14LiveNeverBlocks(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		release := make(chan struct{})
+		h := m.start(hangs)
+		m.on(func(op channeltest.Op) error { <-release; return nil })
+		live := h.Live(t.Context(), reply("a", ""))
+		live.Show("one")
+		time.Sleep(time.Second)
+		start := time.Now()
+		live.Show("two")
+		if time.Since(start) > 0 {
+			t.Error("Show blocked")
+		}
+		go func() { time.Sleep(2 * time.Second); close(release) }()
+		live.Close()
+		if took := time.Since(start); took > 4*time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		synctest.Wait()
+		h.Live(t.Context(), chat.Reply{ID: "x", To: chat.Address{Channel: "gone"}}).Close()
+		h.stop()
+	})
+}
+
+const hangs = channeltest.Splits | channeltest.Edits

@@ -1,0 +1,381 @@
+package channels_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/chat"
+)
+
+func send(t *testing.T, h *house, rs ...chat.Reply) {
+	t.Helper()
+	for _, r := range rs {
+		if err := h.Send(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// P9: in order, once each, in the number of commits that it takes.
+func TestP9OrderAndOnce(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		send(t, h, reply("a", "one"), reply("b", "two"), reply("a", "one"), reply("c", "three"))
+		h.drain()
+		m.shows("one", "two", "three")
+		if commits := m.ops - len(m.fake.Ops()); commits != 4+3 {
+			t.Errorf("%d commits, want a push for each Send and a done for each reply", commits)
+		}
+		m.clean()
+	})
+}
+
+// P9: whatever operation on disk or network the process dies at, nothing is
+// lost, order is kept, and one part at most is repeated.
+func TestP9CrashAnywhere(t *testing.T) {
+	long := "first part " + strings.Repeat("a", 8) + " second part " + strings.Repeat("b", 8) + " third"
+	for _, powers := range []channeltest.Power{channeltest.Splits, channeltest.Splits | channeltest.Edits} {
+		for _, late := range []bool{false, true} {
+			for crash := 1; ; crash++ {
+				done := false
+				in(t, func(t *testing.T, m *machine) {
+					done = crashAt(t, m, powers, crash, late, long)
+				})
+				if t.Failed() {
+					t.Fatalf("powers %b, crash at operation %d, late %v", powers, crash, late)
+				}
+				if done {
+					break
+				}
+			}
+		}
+	}
+}
+
+// crashAt has a conversation in which the process dies at operation crash, and
+// says whether it was over before.
+func crashAt(t *testing.T, m *machine, powers channeltest.Power, crash int, late bool, long string) bool {
+	m.fake.Limit, m.fake.Every = 20, 500*time.Millisecond
+	m.crash, m.late = crash, late
+	over := false
+	for life := 0; !over; life++ {
+		h := m.start(powers)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			over = talk(t, h, long)
+		}()
+		select {
+		case <-ended:
+			if over {
+				h.drain()
+			}
+		case <-m.crashed:
+			<-ended
+		}
+		select {
+		case <-m.crashed:
+			over = false
+		default:
+		}
+		h.stop()
+		if life > 0 && !over {
+			t.Fatal("the second life did not end")
+		}
+		if !over {
+			m.reboot(t.Context())
+		} else if life == 0 {
+			return verify(t, m, long, 0)
+		}
+	}
+	verify(t, m, long, 1)
+	return false
+}
+
+// talk is what an agent does: a short reply, one streamed, one long, another short.
+func talk(t *testing.T, h *house, long string) bool {
+	ctx := t.Context()
+	if h.Send(ctx, reply("r1", "hello")) != nil {
+		return false
+	}
+	live := h.Live(ctx, reply("r2", ""))
+	for i := 1; i <= len(long); i += 5 {
+		live.Show(long[:i])
+		time.Sleep(200 * time.Millisecond)
+	}
+	live.Close()
+	return h.Send(ctx, reply("r2", long)) == nil && h.Send(ctx, reply("r3", long)) == nil && h.Send(ctx, reply("r4", "bye")) == nil
+}
+
+// verify checks what the chat shows in the end, with that many duplicates at most.
+func verify(t *testing.T, m *machine, long string, duplicates int) bool {
+	t.Helper()
+	var want []string
+	f := channeltest.Fake{Limit: m.fake.Limit}
+	for _, r := range []chat.Reply{reply("", "hello"), reply("", long), reply("", long), reply("", "bye")} {
+		for _, p := range f.As(channeltest.Splits).(channels.Splitter).Split(r) {
+			want = append(want, p.Text)
+		}
+	}
+	got := m.fake.Shown(room)
+	if extra := len(got) - len(want); extra < 0 || extra > duplicates {
+		t.Errorf("the chat shows %d messages, want %d and at most %d more: %q", len(got), len(want), duplicates, got)
+	}
+	i := 0
+	for _, text := range got {
+		if i < len(want) && text == want[i] {
+			i++
+		}
+	}
+	if i < len(want) {
+		t.Errorf("%q is missing or out of order: %q", want[i], got)
+	}
+	if duplicates == 0 { // a crash may leave a record, for prune to find
+		m.clean()
+	}
+	return true
+}
+
+// P14, P10: a chat that the network does not take delays no other, and its own
+// replies keep their order.
+func TestP14BackoffDelaysOnlyItsChat(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Reply.To == room {
+				return errors.New("no route")
+			}
+			return nil
+		})
+		h := m.start(0)
+		other := chat.Address{Channel: "net", Chat: "2"}
+		send(t, h, reply("a", "one"), reply("b", "two"), chat.Reply{ID: "c", To: other, Text: "hi"})
+		synctest.Wait()
+		if got := m.fake.Shown(other); len(got) != 1 {
+			t.Errorf("the other chat shows %q", got)
+		}
+		time.Sleep(time.Minute)
+		m.shows()
+		m.on(nil)
+		time.Sleep(5 * time.Minute)
+		m.shows("one", "two")
+		h.stop()
+	})
+}
+
+// P10: 1 s doubling to 5 min, for 24 h, then parked; the next reply goes on.
+func TestP10Backoff(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Reply.ID == "a" {
+				panic("adapter not ready")
+			}
+			return nil
+		})
+		h := m.start(0)
+		send(t, h, reply("a", "one"), reply("b", "two"))
+		time.Sleep(23 * time.Hour)
+		m.shows()
+		time.Sleep(3 * time.Hour)
+		m.shows("two")
+		var tries []time.Time
+		for _, op := range m.fake.Ops() {
+			if op.Reply.ID == "a" {
+				tries = append(tries, op.Time)
+			}
+		}
+		for i := range tries[1:] {
+			most := min(time.Second<<min(i, 20), 5*time.Minute)
+			if gap := tries[i+1].Sub(tries[i]); gap > most || gap < most/2 {
+				t.Errorf("try %d after %v, want up to %v", i+1, gap, most)
+			}
+		}
+		if span := tries[len(tries)-1].Sub(tries[0]); span < 24*time.Hour {
+			t.Errorf("given up after %v", span)
+		}
+		parked, err := h.Parked(t.Context())
+		if err != nil || len(parked) != 1 || parked[0].Reply.Text != "one" || !strings.Contains(parked[0].Reason, "adapter not ready") {
+			t.Errorf("parked: %+v, %v", parked, err)
+		}
+		h.stop()
+	})
+}
+
+// P10: what the network asks is done; what cannot be helped is parked at once.
+func TestP10AfterAndPermanent(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		err    error
+		waits  time.Duration
+		parked int
+	}{
+		{"retry after", &channels.Error{After: 17 * time.Minute, Err: errors.New("429")}, 17 * time.Minute, 0},
+		{"blocked", fmt.Errorf("send: %w", &channels.Error{Permanent: true, Err: errors.New("403 blocked")}), 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in(t, func(t *testing.T, m *machine) {
+				m.on(func(op channeltest.Op) error {
+					if op.Reply.ID == "a" && len(m.fake.Ops()) == 1 {
+						return c.err
+					}
+					return nil
+				})
+				start := time.Now()
+				h := m.start(0)
+				send(t, h, reply("a", "one"), reply("b", "two"))
+				time.Sleep(time.Hour)
+				ops := m.fake.Ops()
+				if got := ops[1].Time.Sub(start); got != c.waits {
+					t.Errorf("went on after %v, want %v", got, c.waits)
+				}
+				if parked, _ := h.Parked(t.Context()); len(parked) != c.parked {
+					t.Errorf("parked: %+v", parked)
+				}
+				if last := ops[len(ops)-1].Reply.Text; last != "two" {
+					t.Errorf("the last is %q", last)
+				}
+				h.stop()
+			})
+		})
+	}
+}
+
+// P10: parked replies are bounded, and one for a channel that is gone is parked.
+func TestP10ParkedIsBounded(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
+		for i := range 1003 {
+			r := chat.Reply{ID: fmt.Sprint(i), To: chat.Address{Channel: "gone", Chat: "1"}, Text: "hi"}
+			for range 2 {
+				if err := h.Send(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		parked, err := h.Parked(t.Context())
+		if err != nil || len(parked) > 1000 || len(parked) < 900 || parked[len(parked)-1].Reply.ID != "1002" {
+			t.Errorf("%d parked, %v", len(parked), err)
+		}
+		if !strings.Contains(parked[0].Reason, `"gone"`) {
+			t.Errorf("reason: %s", parked[0].Reason)
+		}
+	})
+}
+
+// P16: an orderly end lets what is on its way arrive, keeps what is not, and
+// does not wait for a chat that takes nothing.
+func TestP16Shutdown(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Limit = 5
+		m.on(func(op channeltest.Op) error {
+			time.Sleep(time.Second)
+			if op.Reply.To.Chat == "dead" {
+				return &channels.Error{After: time.Hour, Err: errors.New("429")}
+			}
+			return nil
+		})
+		h := m.start(channeltest.Splits)
+		dead := chat.Address{Channel: "net", Chat: "dead"}
+		send(t, h, chat.Reply{ID: "x", To: dead, Text: "x"}, chat.Reply{ID: "y", To: dead, Text: "y"}, reply("a", "aaaa bbbb cccc"))
+		time.Sleep(1500 * time.Millisecond)
+		h.stop() // the second part is on its way
+		m.shows("aaaa", "bbbb")
+
+		m.reboot(t.Context())
+		h = m.start(channeltest.Splits)
+		start := time.Now()
+		h.drain()
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("drained in %v", took)
+		}
+		m.shows("aaaa", "bbbb", "cccc")
+		if n, _ := m.store.Queue("outbox/net").Len(t.Context()); n != 2 {
+			t.Errorf("%d left in the outbox, want 2", n)
+		}
+	})
+}
+
+// P19: with a full disk nothing is sent twice, and it goes on by itself.
+func TestP19DiskFull(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Limit = 5
+		m.on(func(channeltest.Op) error {
+			m.fill(true)
+			return nil
+		})
+		h := m.start(channeltest.Splits)
+		send(t, h, reply("a", "aaaa bbbb"))
+		time.Sleep(10 * time.Minute)
+		if err := h.Send(t.Context(), reply("b", "x")); err == nil {
+			t.Error("a full disk took a reply")
+		}
+		m.shows("aaaa")
+		m.on(nil)
+		m.fill(false)
+		time.Sleep(6 * time.Minute)
+		m.shows("aaaa", "bbbb")
+		h.stop()
+	})
+}
+
+// The outbox goes on when one entry cannot be read (P21).
+func TestP21DamagedEntry(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.disk().Queue("outbox/net").Push(t.Context(), "bad", []byte("{"))
+		h := m.start(0)
+		send(t, h, reply("a", "one"))
+		h.drain()
+		m.shows("one")
+		if parked := keys(m.store.Bucket("parked")); !parked["bad"] {
+			t.Errorf("parked: %v", parked)
+		}
+	})
+}
+
+// A reply of nothing is no message; one of files only is.
+func TestEmptyReply(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(channeltest.Splits)
+		r := reply("b", "")
+		r.Files = []chat.File{{Path: "a.png"}}
+		send(t, h, reply("a", " \n"), r)
+		if h.Send(t.Context(), chat.Reply{To: room, Text: "x"}) == nil {
+			t.Error("a reply without an id was taken")
+		}
+		h.drain()
+		if ops := m.fake.Ops(); len(ops) != 1 || !slices.Equal(ops[0].Reply.Files, r.Files) {
+			t.Errorf("%+v", ops)
+		}
+	})
+}
+
+func TestStatus(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
+		h.Add("b", m.fake.As(0))
+		h.Add("a", broken{m.fake.As(0)})
+		send(t, &house{Hub: h}, chat.Reply{ID: "1", To: chat.Address{Channel: "b", Chat: "1"}, Text: "hi"})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := h.Receive(ctx, nil); err != nil {
+			t.Error(err) // the other channel went on until ctx ended
+		}
+		got, err := h.Status(t.Context())
+		if err != nil || len(got) != 2 || got[0].Channel != "a" || got[0].Err == nil || got[1].Err != nil || got[1].Pending != 1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// broken cannot receive.
+type broken struct{ channels.Channel }
+
+func (broken) Run(context.Context, chat.Deliver) error { return errors.New("wrong token") }
