@@ -48,6 +48,9 @@ func (a Answer) Reply() Reply {
 	return Reply{Text: a.Text, Reasoning: a.Reasoning, Calls: a.Calls}
 }
 
+// Handle is a Handler that answers everything with a.
+func (a Answer) Handle(context.Context, Request) Reply { return a.Reply() }
+
 // Call is an answer that asks for one tool.
 func Call(id, name, args string) Answer {
 	return Answer{Calls: []llm.ToolCall{{ID: id, Name: name, Args: args}}}

@@ -116,6 +116,9 @@ func (e *events) data(payload string) {
 	case e.fault([]byte(payload)):
 		return
 	}
+	if rest, ok := strings.CutPrefix(payload, "{"); ok {
+		payload = "{ " + rest // go-openai would take {"error": for an error, even where it is null
+	}
 	e.pending = append(append(append(e.pending[:0], "data: "...), payload...), '\n')
 }
 

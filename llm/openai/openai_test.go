@@ -1,0 +1,552 @@
+package openai_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/llm"
+	"parley/llm/demo"
+	"parley/llm/llmtest"
+	"parley/llm/openai"
+)
+
+const key = "sk-secret-0123456789"
+
+// serve starts a Server that gives reply to everything.
+func serve(t *testing.T, reply llmtest.Reply) *llmtest.Server {
+	t.Helper()
+	return serveFunc(t, func(context.Context, llmtest.Request) llmtest.Reply { return reply })
+}
+
+func serveFunc(t *testing.T, h llmtest.Handler) *llmtest.Server {
+	t.Helper()
+	s := llmtest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func model(t testing.TB, url string, changes ...func(*openai.Config)) llm.Model {
+	tr := &http.Transport{}
+	t.Cleanup(tr.CloseIdleConnections)
+	c := openai.Config{Name: "main", BaseURL: url, APIKey: key, Model: "gpt-4o", Transport: tr}
+	for _, change := range changes {
+		change(&c)
+	}
+	return openai.New(c)
+}
+
+// listen collects what is streamed.
+type listen struct{ text, reasoning strings.Builder }
+
+func (l *listen) hear(d llm.Delta) {
+	l.text.WriteString(d.Text)
+	l.reasoning.WriteString(d.Reasoning)
+}
+
+func TestConformance(t *testing.T) {
+	s := serveFunc(t, llmtest.Rehearse(demo.New("demo")))
+	llmtest.Conformance(t, model(t, s.URL()))
+	if why := s.Refused(); why != nil {
+		t.Fatalf("the server refused: %q", why)
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	s := serve(t, llmtest.Reply{Text: "Hello, world.", Reasoning: "hm", Usage: &llm.Usage{In: 100, Out: 7, Cached: 64}})
+	var l listen
+	m, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi", llmtest.Echo()), l.hear)
+	want := llm.Message{Role: llm.Assistant, Text: "Hello, world.", Reasoning: "hm", Finish: llm.Stopped, Model: "main", Usage: llm.Usage{In: 100, Out: 7, Cached: 64}}
+	if err != nil || fmt.Sprint(m) != fmt.Sprint(want) {
+		t.Fatalf("got %+v, %v", m, err)
+	}
+	if l.text.String() != m.Text || l.reasoning.String() != m.Reasoning {
+		t.Fatalf("streamed %q, %q", l.text.String(), l.reasoning.String())
+	}
+	r := s.Requests()[0]
+	if r.Messages[0].Role != "system" || r.Messages[0].Content != "You are a test." || r.Last() != "hi" || r.Tools[0].Name != "echo" {
+		t.Fatalf("asked %+v", r)
+	}
+}
+
+// The connection is used again: a call costs no handshake.
+func TestReusesTheConnection(t *testing.T) {
+	s := serve(t, llmtest.Reply{Text: "hi"})
+	dials := 0
+	tr := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials++
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}}
+	defer tr.CloseIdleConnections()
+	m := model(t, s.URL(), func(c *openai.Config) { c.Transport = tr })
+	for range 5 {
+		if _, err := m.Generate(t.Context(), llmtest.Say("hi"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dials != 1 {
+		t.Fatalf("%d connections for 5 calls", dials)
+	}
+}
+
+// libraries.md d: content and arguments that go-openai would leave out, and arguments that are broken (P25).
+func TestEmptyParts(t *testing.T) {
+	s := serve(t, llmtest.Reply{Text: "ok"})
+	req := llm.Request{Messages: []llm.Message{
+		{Role: llm.User},
+		{Role: llm.Assistant, Reasoning: "I say nothing"},
+		{Role: llm.User, Text: "go"},
+		{Role: llm.Assistant, Calls: []llm.ToolCall{{ID: "a", Name: "f"}, {ID: "b", Name: "f", Args: `{"cut": "of`}, {ID: "c", Name: "f", Args: `[1]`}}},
+		{Role: llm.ToolRole, Call: "a", Name: "f"},
+		{Role: llm.ToolRole, Call: "b", Name: "f", Text: "no"},
+		{Role: llm.ToolRole, Call: "c", Name: "f", Text: "no"},
+	}, Tools: []llm.ToolSpec{{Name: "f"}}}
+	if _, err := model(t, s.URL()).Generate(t.Context(), req, nil); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Requests()[0].Messages
+	if got[0].Content != "(empty message)" || got[1].Content != "(no answer)" || got[4].Content != "(no output)" {
+		t.Fatalf("sent %+v", got)
+	}
+	for i, want := range []string{`{}`, `{"invalid_json":"{\"cut\": \"of"}`, `{"invalid_json":"[1]"}`} {
+		if args := got[3].ToolCalls[i].Args; args != want {
+			t.Errorf("call %d: sent %s, want %s", i, args, want)
+		}
+	}
+}
+
+// libraries.md d: a temperature of 0 is sent; families take what they take, also behind a router.
+func TestParameters(t *testing.T) {
+	zero, some := 0.0, 0.2
+	for _, c := range []struct {
+		model string
+		temp  *float64
+		tools bool
+		want  string // of max_tokens max_completion_tokens temperature reasoning_effort
+	}{
+		{"gpt-4o", &zero, true, "max_tokens=100 temperature=0"},
+		{"gpt-4o", &some, false, "max_tokens=100 temperature=0.2"},
+		{"gpt-4o", nil, false, "max_tokens=100"},
+		{"o3-mini", &some, true, "max_completion_tokens=100"},
+		{"gpt-5-mini", &zero, true, "max_completion_tokens=100"},
+		{"openai/gpt-5-mini", &some, true, "max_completion_tokens=100"},
+		{"openai/o4-mini:free", &some, true, "max_completion_tokens=100"},
+		{"gpt-5.6-sol", &some, true, "max_completion_tokens=100"},
+		{"gpt-6-sol", &some, true, "max_completion_tokens=100 reasoning_effort=none"},
+		{"gpt-6-luna", &some, false, "max_completion_tokens=100"},
+		{"openai/gpt-6-luna", &some, true, "max_completion_tokens=100 reasoning_effort=none"},
+		{"gpt-6-astra", &some, false, "max_completion_tokens=100"},
+		{"meta-llama/llama-3", &zero, true, "max_tokens=100 temperature=0"},
+	} {
+		s := serve(t, llmtest.Reply{Text: "ok"})
+		m := model(t, s.URL(), func(cfg *openai.Config) { cfg.Model, cfg.Temperature, cfg.MaxTokens = c.model, c.temp, 100 })
+		req := llmtest.Say("hi")
+		if c.tools {
+			req.Tools = []llm.ToolSpec{llmtest.Echo()}
+		}
+		if _, err := m.Generate(t.Context(), req, nil); err != nil {
+			t.Errorf("%s: %v", c.model, err)
+			continue
+		}
+		if n := len(s.Requests()); n != 1 {
+			t.Errorf("%s: %d requests", c.model, n)
+		}
+		if got := fields(s.Requests()[0].Body, "max_tokens", "max_completion_tokens", "temperature", "reasoning_effort"); got != c.want {
+			t.Errorf("%s: sent %s, want %s", c.model, got, c.want)
+		}
+	}
+}
+
+func fields(body []byte, names ...string) string {
+	var all map[string]any
+	json.Unmarshal(body, &all)
+	var out []string
+	for _, n := range names {
+		if v, ok := all[n]; ok {
+			out = append(out, fmt.Sprintf("%s=%v", n, v))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestResponsesOnly(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		tools bool
+		want  bool
+	}{{"gpt-5-pro", false, true}, {"gpt-5.1-codex-mini", false, true}, {"o3-deep-research", false, true}, {"gpt-6-astra", true, true}, {"gpt-6.1-sol", true, true},
+		{"gpt-6-astra", false, false}, {"gpt-5-mini", true, false}, {"gpt-oss-pro", true, false}} {
+		s := serve(t, llmtest.Reply{Text: "ok"})
+		req := llmtest.Say("hi")
+		if c.tools {
+			req.Tools = []llm.ToolSpec{llmtest.Echo()}
+		}
+		_, err := model(t, s.URL(), func(cfg *openai.Config) { cfg.Model = c.model }).Generate(t.Context(), req, nil)
+		e, _ := errors.AsType[*llm.Error](err)
+		if c.want != (e != nil && e.Kind == llm.BadRequest && strings.Contains(err.Error(), "Responses API")) || !c.want && err != nil {
+			t.Errorf("%s: got %v", c.model, err)
+		}
+		if c.want && len(s.Requests()) != 0 {
+			t.Errorf("%s: the provider was asked", c.model)
+		}
+	}
+}
+
+// What a provider refuses by name is left out, at once and from then on.
+func TestLearnsParameters(t *testing.T) {
+	zero := 0.0
+	for _, c := range []struct{ field, says string }{
+		{"stream_options", `{"error":{"message":"Unrecognized request argument supplied: stream_options"}}`},
+		{"stream_options", `{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}`},
+		{"max_tokens", `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}`},
+		{"temperature", `{"error":{"message":"Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported."}}`},
+	} {
+		s := serveFunc(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+			if fields(r.Body, c.field) != "" {
+				return llmtest.Reply{Status: 400, Body: c.says}
+			}
+			return llmtest.Reply{Text: "ok"}
+		})
+		m := model(t, s.URL(), func(cfg *openai.Config) { cfg.Model, cfg.Temperature, cfg.MaxTokens = "some", &zero, 5 })
+		for want := 2; want < 4; want++ {
+			if _, err := m.Generate(t.Context(), llmtest.Say("hi"), nil); err != nil || len(s.Requests()) != want {
+				t.Errorf("%s: got %v after %d requests, want %d", c.field, err, len(s.Requests()), want)
+			}
+		}
+	}
+	s := serve(t, llmtest.Reply{Status: 400, Body: `{"error":{"message":"Invalid 'temperature': decimal above maximum value."}}`})
+	if _, err := model(t, s.URL(), func(cfg *openai.Config) { cfg.Temperature = &zero }).Generate(t.Context(), llmtest.Say("hi"), nil); err == nil || len(s.Requests()) != 1 {
+		t.Errorf("a wrong value: got %v after %d requests", err, len(s.Requests()))
+	}
+}
+
+// P11, libraries.md d: each way to fail has its kind, and nobody's secrets in it (R-S26).
+func TestFailures(t *testing.T) {
+	page := "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>" + strings.Repeat("x", 5000)
+	for _, c := range []struct {
+		name   string
+		status int
+		body   string
+		kind   llm.Kind
+		text   string
+	}{
+		{"key", 401, `{"error":{"message":"Incorrect API key provided: ` + key + `.","code":"invalid_api_key"}}`, llm.Auth, "provided: [key]."},
+		{"gemini key", 400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, llm.Auth, "not valid"},
+		{"forbidden", 403, `{"error":"no"}`, llm.Auth, "no"},
+		{"credit", 402, `{"error":{"message":"Insufficient Balance"}}`, llm.Quota, "Insufficient"},
+		{"quota", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, llm.Quota, "quota"},
+		{"anthropic credit", 400, `{"error":{"message":"Your credit balance is too low to access the API"}}`, llm.Quota, "credit"},
+		{"rate", 429, `{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}`, llm.RateLimited, "Rate limit reached"},
+		{"too many tokens at once", 429, `{"error":{"message":"Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 50000","code":"rate_limit_exceeded"}}`, llm.TooLong, "Request too large"},
+		{"context", 400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}`, llm.TooLong, "8192"},
+		{"llama.cpp context", 500, `{"error":{"code":500,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, llm.TooLong, "exceeds"},
+		{"body too large", 413, `<html>413</html>`, llm.TooLong, "a web page"},
+		{"bad", 400, `{"error":{"message":"bad \n things","param":null}}`, llm.BadRequest, "bad things"},
+		{"no model", 404, `{"error":{"message":"The model does not exist"}}`, llm.BadRequest, "does not exist"},
+		{"unprocessable", 422, `{"detail":[{"msg":"field required"}]}`, llm.BadRequest, "field required"},
+		{"vllm", 400, `{"object":"error","message":"vllm says no","type":"BadRequestError","code":400}`, llm.BadRequest, "vllm says no"},
+		{"timeout", 408, ``, llm.Overloaded, "no reason given"},
+		{"conflict", 409, `{}`, llm.Overloaded, "{}"},
+		{"server", 500, `{"error":{"message":"The server had an error"}}`, llm.Overloaded, "had an error"},
+		{"page", 502, page, llm.Overloaded, "a web page: 502 Bad Gateway"},
+		{"plain", 503, "upstream connect error", llm.Overloaded, "upstream connect error"},
+		{"anthropic", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.Overloaded, "Overloaded"},
+		{"openrouter", 429, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"slow down, please","provider_name":"X"}}}`, llm.RateLimited, "slow down"},
+		{"long", 400, `{"error":{"message":"` + strings.Repeat("ü", 5000) + `"}}`, llm.BadRequest, "ü…"},
+		{"not utf-8", 400, "\xff\xfe" + key, llm.BadRequest, "[key]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, llmtest.Reply{Status: c.status, Body: c.body})
+			_, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+			e, ok := err.(*llm.Error)
+			if !ok || e.Kind != c.kind || e.Status != c.status || !strings.Contains(e.Error(), c.text) {
+				t.Fatalf("got %#v: %v\nwant %s with %q", e, err, c.kind, c.text)
+			}
+			if strings.Contains(err.Error(), key) || len([]rune(e.Err.Error())) > 320 || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("the text is secret or long: %v", err)
+			}
+			if len(s.Requests()) != 1 {
+				t.Fatalf("%d requests", len(s.Requests()))
+			}
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for _, c := range []struct {
+		header, value string
+		min, max      time.Duration
+	}{
+		{"Retry-After", "7", 7 * time.Second, 7 * time.Second},
+		{"Retry-After", "1.5", 1500 * time.Millisecond, 1500 * time.Millisecond},
+		{"Retry-After-Ms", "250", 250 * time.Millisecond, 250 * time.Millisecond},
+		{"Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), 59 * time.Minute, time.Hour},
+		{"Retry-After", "Mon, 01 Jan 2001 00:00:00 GMT", 0, 0},
+		{"Retry-After", "-5", 0, 0}, {"Retry-After", "soon", 0, 0}, {"Retry-After", "NaN", 0, 0},
+		{"Retry-After", "1e300", 7 * 24 * time.Hour, 7 * 24 * time.Hour},
+	} {
+		s := serve(t, llmtest.Reply{Status: 429, Body: "{}", Header: map[string]string{c.header: c.value}})
+		_, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+		if e, _ := err.(*llm.Error); e == nil || e.After < c.min || e.After > c.max {
+			t.Errorf("%s: %s: got %+v", c.header, c.value, e)
+		}
+	}
+}
+
+// libraries.md d: an error in mid-stream is an error in every vendor's spelling.
+func TestMidStreamErrors(t *testing.T) {
+	for name, raw := range llmtest.MidStreamErrors("it fell over: " + key) {
+		for _, more := range []bool{false, true} { // some vendors end the stream after it, some do not
+			t.Run(fmt.Sprint(name, more), func(t *testing.T) {
+				s := serve(t, llmtest.Reply{Text: "half an answer", Chunks: 2, Raw: raw, End: !more, Hang: more})
+				var l listen
+				m, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), l.hear)
+				e, ok := err.(*llm.Error)
+				if !ok || !e.Temporary() || m.Text != "" || l.text.String() == "" {
+					t.Fatalf("got %+v, %v", m, err)
+				}
+				if !strings.Contains(err.Error(), "it fell over") && name != "late" || strings.Contains(err.Error(), key) {
+					t.Fatalf("got %v", err)
+				}
+			})
+		}
+	}
+	s := serve(t, llmtest.Reply{Raw: "data: {\"error\":{\"code\":429,\"message\":\"slow\"}}\n\n", End: true})
+	if _, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), nil); err.(*llm.Error).Kind != llm.RateLimited {
+		t.Errorf("got %v", err)
+	}
+}
+
+// P11: an answer that is not whole is none.
+func TestBrokenOff(t *testing.T) {
+	call := []llm.ToolCall{{ID: "a", Name: "write_file", Args: `{"path":"notes.txt","content":"long"}`}}
+	for name, r := range map[string]llmtest.Reply{
+		"ends":            {Text: "half an answer", Chunks: 2, End: true},
+		"breaks":          {Text: "half an answer", Chunks: 2, Abort: true},
+		"breaks at once":  {Text: "half an answer", Abort: true},
+		"call ends":       {Calls: call, Chunks: 3, End: true},
+		"call is done":    {Calls: call, Chunks: 3, Raw: "data: [DONE]\n\n", End: true},
+		"nothing":         {Status: 200, Body: " "},
+		"only done":       {Status: 200, Body: "data: [DONE]\n\n"},
+		"not JSON":        {Text: "half an answer", Chunks: 2, Raw: "data: {\"choices\n\n"},
+		"JSON of a kind":  {Status: 200, Body: "{\"choices\":", Header: map[string]string{"Content-Type": "application/json"}},
+		"nameless call":   {Calls: []llm.ToolCall{{ID: "a", Args: "{}"}}},
+		"chunk too large": {Raw: "data: " + strings.Repeat("x", 9<<20), End: true},
+		"too large":       {Text: strings.Repeat("x", 4<<20+1), Piece: 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := model(t, serve(t, r).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+			if e, ok := err.(*llm.Error); !ok || e.Kind != llm.Cut && !(name == "breaks at once" && e.Kind == llm.Unreachable) {
+				t.Fatalf("got %+v, %v", m, err)
+			}
+		})
+	}
+}
+
+// Whatever happens after the answer is whole does not undo it.
+func TestWholeAllTheSame(t *testing.T) {
+	whole := `data: {"choices":[{"index":0,"delta":{"content":"all of it"},"finish_reason":"stop"}]}` + "\n\n"
+	for name, r := range map[string]llmtest.Reply{
+		"no done":          {Text: "all of it", NoDone: true},
+		"no finish":        {Text: "all of it", NoFinish: true},
+		"breaks after":     {Raw: whole, Abort: true},
+		"error after":      {Raw: whole + "data: {\"error\":{\"message\":\"x\"}}\n\n", End: true},
+		"hangs after":      {Raw: whole, Hang: true},
+		"no last newline":  {Status: 200, Body: strings.TrimSpace(whole)},
+		"CRLF":             {Status: 200, Body: strings.ReplaceAll(whole, "\n", "\r\n")},
+		"no space":         {Status: 200, Body: strings.Replace(whole, "data: ", "data:", 1)},
+		"comments":         {Text: "all of it", Comments: 1000},
+		"ids and events":   {Status: 200, Body: "retry: 3\nid: 7\nevent: message\n" + whole},
+		"null error":       {Status: 200, Body: strings.Replace(whole, `{"choices"`, `{"error":null,"choices"`, 1)},
+		"null fields":      {Status: 200, Body: `data: {"choices":null,"usage":null}` + "\n\n" + `data: {"choices":[{"delta":{"content":null,"tool_calls":null,"reasoning":null},"finish_reason":null}]}` + "\n\n" + whole},
+		"parts":            {Status: 200, Body: strings.Replace(whole, `"all of it"`, `[{"type":"text","text":"all "},{"type":"text","text":"of it"}]`, 1)},
+		"JSON":             {Status: 200, Body: `{"choices":[{"message":{"role":"assistant","content":"all of it"},"finish_reason":"stop"}]}`, Header: map[string]string{"Content-Type": "application/json"}},
+		"JSON after space": {Status: 200, Body: "\n\n  {\"choices\":[{\"message\":{\"content\":\"all of it\"}}]}\n", Header: map[string]string{"Content-Type": "application/json; charset=utf-8"}},
+		"JSON undeclared":  {Status: 200, Body: `{"choices":[{"message":{"content":"all of it"},"finish_reason":"stop"}]}`, Header: map[string]string{"Content-Type": "text/plain"}},
+		"eos":              {Text: "all of it", Finish: "eos"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l listen
+			m, err := model(t, serve(t, r).URL()).Generate(t.Context(), llmtest.Say("hi"), l.hear)
+			if err != nil || m.Text != "all of it" || l.text.String() != m.Text || m.Finish != llm.Stopped {
+				t.Fatalf("got %+v, %v, streamed %q", m, err, l.text.String())
+			}
+		})
+	}
+}
+
+func TestFinish(t *testing.T) {
+	call := []llm.ToolCall{{ID: "a", Name: "f", Args: "{}"}}
+	for _, c := range []struct {
+		reason string
+		calls  []llm.ToolCall
+		want   llm.Finish
+	}{
+		{"stop", nil, llm.Stopped}, {"eos", nil, llm.Stopped}, {"end_turn", nil, llm.Stopped}, {"tool_calls", nil, llm.Stopped},
+		{"length", nil, llm.Length}, {"max_tokens", nil, llm.Length}, {"length", call, llm.Length},
+		{"content_filter", nil, llm.Filtered}, {"SAFETY", nil, llm.Filtered},
+		{"tool_calls", call, llm.CallsFor}, {"function_call", call, llm.CallsFor}, {"stop", call, llm.CallsFor},
+	} {
+		m, err := model(t, serve(t, llmtest.Reply{Text: "x", Calls: c.calls, Finish: c.reason}).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+		if err != nil || m.Finish != c.want {
+			t.Errorf("%s: got %q, %v, want %q", c.reason, m.Finish, err, c.want)
+		}
+	}
+}
+
+// libraries.md d: tool calls as vendors stream them.
+func TestToolCalls(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		deltas []string // the tool_calls of each chunk
+		want   string
+	}{
+		{"openai", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]`, `[{"index":0,"function":{"arguments":"{\"x\":"}}]`, `[{"index":0,"function":{"arguments":"1}"}}]`,
+			`[{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}]`}, `a f {"x":1}; b g {}`},
+		{"interleaved", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}},{"index":1,"id":"b","function":{"name":"g","arguments":"{"}}]`,
+			`[{"index":0,"function":{"arguments":"}"}},{"index":1,"function":{"arguments":"}"}}]`}, `a f {}; b g {}`},
+		{"no index", []string{`[{"id":"a","function":{"name":"f","arguments":"{"}}]`, `[{"function":{"arguments":"}"}}]`, `[{"id":"b","function":{"name":"g","arguments":"{}"}}]`}, `a f {}; b g {}`},
+		{"no index, same id again", []string{`[{"id":"a","function":{"name":"f","arguments":"{"}}]`, `[{"id":"a","function":{"name":"f","arguments":"}"}}]`}, `a f {}`},
+		{"no index, no id", []string{`[{"function":{"name":"f","arguments":"{}"}}]`, `[{"function":{"name":"g","arguments":"{}"}}]`}, `call_1_0 f {}; call_1_1 g {}`},
+		{"whole calls at index 0", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`, `[{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}]`}, `a f {}; b f {}`},
+		{"whole calls in one chunk", []string{`[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"name":"g","arguments":"{}"}}]`}, `a f {}; b g {}`},
+		{"same id twice", []string{`[{"id":"a","function":{"name":"f","arguments":"{}"}}]`, `[{"id":"a","function":{"name":"f","arguments":"{\"y\":2}"}}]`}, `a f {}; call_1_1 f {"y":2}`},
+		{"empty ids", []string{`[{"index":0,"id":"","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"","function":{"name":"f","arguments":"{}"}}]`}, `call_1_0 f {}; call_1_1 f {}`},
+		{"name in every chunk", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]`, `[{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}]`, `[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]`}, `a f {}`},
+		{"a new id in every chunk", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]`, `[{"index":0,"id":"b","function":{"arguments":"}"}}]`}, `a f {}`},
+		{"no arguments", []string{`[{"index":0,"id":"a","function":{"name":"f"}}]`}, `a f {}`},
+		{"arguments are an object", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]`}, `a f {"x":1}`},
+		{"arguments are null", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":null}}]`}, `a f {}`},
+		{"a long id", []string{`[{"index":0,"id":"` + strings.Repeat("x", 41) + `","function":{"name":"f"}}]`}, `call_1_0 f {}`},
+		{"nameless", []string{`[{"index":0,"id":"a","function":{"name":"f"}},{"index":1,"id":"b","function":{"arguments":"{}"}}]`}, `a f {}`},
+		{"broken arguments", []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":"{oops"}}]`}, `a f {oops`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var body strings.Builder
+			for _, d := range c.deltas {
+				fmt.Fprintf(&body, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":%s}}]}\n\n", d)
+			}
+			body.WriteString("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+			m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body.String()}).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := told(m.Calls); got != c.want || m.Finish != llm.CallsFor {
+				t.Fatalf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+	body := `data: {"choices":[{"delta":{"function_call":{"name":"f","arguments":"{"}}}]}` + "\n\n" +
+		`data: {"choices":[{"delta":{"function_call":{"arguments":"}"}},"finish_reason":"function_call"}]}` + "\n\n"
+	m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body}).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+	if err != nil || told(m.Calls) != "call_1_0 f {}" {
+		t.Fatalf("function_call: got %+v, %v", m, err)
+	}
+}
+
+func told(calls []llm.ToolCall) string {
+	var out []string
+	for _, c := range calls {
+		out = append(out, c.ID+" "+c.Name+" "+c.Args)
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestReasoning(t *testing.T) {
+	for _, c := range []struct{ name, deltas, text, reasoning string }{
+		{"deepseek", `{"reasoning_content":"hm "};{"reasoning_content":"yes"};{"content":"Yes."}`, "Yes.", "hm yes"},
+		{"openrouter", `{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]};{"content":"Yes."}`, "Yes.", "hm"},
+		{"details only", `{"reasoning_details":[{"type":"reasoning.summary","summary":"hm"}]};{"content":"Yes."}`, "Yes.", "hm"},
+		{"mistral", `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]};{"content":"Yes."}`, "Yes.", "hm"},
+		{"think", `{"content":"<think>hm"};{"content":" yes</think>\n\nYes."}`, "Yes.", "hm yes"},
+		{"think in bits", `{"content":"\n<th"};{"content":"ink"};{"content":">h"};{"content":"m</"};{"content":"thin"};{"content":"k"};{"content":">"};{"content":"\n"};{"content":"\nYes."}`, "Yes.", "hm"},
+		{"think without end", `{"content":"<think>hm </thin"}`, "", "hm </thin"},
+		{"not at the start", `{"content":"a <think>b</think> c"}`, "a <think>b</think> c", ""},
+		{"nearly", `{"content":" <thin"};{"content":"g>"}`, " <thing>", ""},
+		{"only the beginning", `{"content":"<thi"}`, "<thi", ""},
+		{"refusal", `{"refusal":"I will not."}`, "I will not.", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var body strings.Builder
+			for d := range strings.SplitSeq(c.deltas, ";") {
+				fmt.Fprintf(&body, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", d)
+			}
+			body.WriteString("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")
+			var l listen
+			m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body.String()}).URL()).Generate(t.Context(), llmtest.Say("hi"), l.hear)
+			if err != nil || m.Text != c.text || m.Reasoning != c.reasoning || l.text.String() != c.text || l.reasoning.String() != c.reasoning {
+				t.Fatalf("got %q, %q, %v; streamed %q, %q", m.Text, m.Reasoning, err, l.text.String(), l.reasoning.String())
+			}
+		})
+	}
+}
+
+// Providers that want their reasoning back get it along with the calls; others never see it.
+func TestReasoningBack(t *testing.T) {
+	said := []llm.Message{{Role: llm.User, Text: "x"},
+		{Role: llm.Assistant, Model: "main", Reasoning: "hm", Calls: []llm.ToolCall{{ID: "a", Name: "f"}}}, {Role: llm.ToolRole, Call: "a", Text: "y"}}
+	for name, want := range map[string]string{"deepseek-reasoner": "hm", "moonshotai/kimi-k2": "hm", "gpt-4o": ""} {
+		s := serve(t, llmtest.Reply{Text: "ok"})
+		if _, err := model(t, s.URL(), func(c *openai.Config) { c.Model = name }).Generate(t.Context(), llm.Request{Messages: said}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Requests()[0].Messages[1].Reasoning; got != want {
+			t.Errorf("%s: sent %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for usage, want := range map[string]llm.Usage{
+		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":8}}`:         {In: 10, Out: 5, Cached: 8},
+		`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":7,"prompt_cache_miss_tokens":3}`:              {In: 10, Out: 5, Cached: 7},
+		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":35,"completion_tokens_details":{"reasoning_tokens":20}}`: {In: 10, Out: 25},
+		`{"prompt_tokens":-1,"completion_tokens":-1,"prompt_tokens_details":null}`:                                         {},
+	} {
+		body := `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\n" + `data: {"choices":[],"usage":` + usage + "}\n\ndata: [DONE]\n\n"
+		m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body}).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+		if err != nil || m.Usage != want {
+			t.Errorf("%s: got %+v, %v", usage, m.Usage, err)
+		}
+	}
+}
+
+func TestWrongAddress(t *testing.T) {
+	dead := llmtest.NewServer(nil)
+	dead.Close()
+	html := serve(t, llmtest.Reply{Status: 200, Body: "<html>welcome</html>"})
+	moved := serve(t, llmtest.Reply{Status: 301, Header: map[string]string{"Location": "https://user:" + key + "@example.com/v2?key=" + key}})
+	for name, c := range map[string]struct {
+		url  string
+		kind llm.Kind
+	}{
+		"dead": {dead.URL(), llm.Unreachable}, "page": {html.URL(), llm.Unreachable}, "moved": {moved.URL(), llm.BadRequest},
+		"not a URL": {"http://127.0.0.1:" + key + "/", llm.BadRequest},
+	} {
+		_, err := model(t, c.url).Generate(t.Context(), llmtest.Say("hi"), nil)
+		if e, ok := err.(*llm.Error); !ok || e.Kind != c.kind || strings.Contains(err.Error(), key) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// /stop in mid-stream.
+func TestStopsWithTheContext(t *testing.T) {
+	for _, hang := range []llmtest.Reply{{Text: "half an answer", Chunks: 2, Hang: true}, {Chunks: 0, Hang: true}} {
+		s := serve(t, hang)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			s.Wait(t.Context(), 1)
+			cancel()
+		}()
+		if _, err := model(t, s.URL()).Generate(ctx, llmtest.Say("hi"), nil); err != context.Canceled {
+			t.Errorf("got %v", err)
+		}
+	}
+}
