@@ -25,6 +25,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/tools"
+	"parley/workspace"
 )
 
 // Memory is what the agent asks of the memory package.
@@ -35,14 +36,15 @@ type Memory interface {
 
 // Config is what a Pool is made of.
 type Config struct {
-	Store  store.Store
-	Send   chat.Send
-	Live   func(context.Context, chat.Reply) chat.Live // nil: nothing is shown before a reply is whole
-	Memory Memory
-	Log    *slog.Logger
-	Zone   *time.Location // in which the model is told the time; nil means UTC
-	Turns  int            // at work at once; 0 means 1024
-	Grace  time.Duration  // how long turns may go on after Run's context ended (P16)
+	Store     store.Store
+	Send      chat.Send
+	Live      func(context.Context, chat.Reply) chat.Live // nil: nothing is shown before a reply is whole
+	Memory    Memory
+	Log       *slog.Logger
+	Workspace *workspace.Workspace // where tools work
+	Zone      *time.Location       // in which the model is told the time; nil means UTC
+	Turns     int                  // at work at once; 0 means 1024
+	Grace     time.Duration        // how long turns may go on after Run's context ended (P16)
 }
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.

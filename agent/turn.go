@@ -98,7 +98,7 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	t.model = t.Models[t.name]
 	t.scope = tools.Scope{
 		Session: t.session.id, At: first.At, From: first.From, Group: first.Group,
-		Model: t.name, Turn: first.Key(),
+		Workspace: t.Workspace, Model: t.name, Turn: first.Key(),
 	}
 	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,7 +44,7 @@ type Hub struct {
 // NewHub returns a Hub without channels, which lets nobody in.
 func NewHub(c Config) *Hub {
 	h := &Hub{store: c.Store, log: c.Log, lines: map[string]*line{}}
-	h.commands = append(append(h.commands, c.Commands...), Command{"pair", "let somebody talk to me"})
+	h.commands = append(append(h.commands, c.Commands...), commands...)
 	h.pairing.bucket = c.Store.Bucket("pairing")
 	h.SetAccess(Access{})
 	return h
@@ -61,13 +62,20 @@ func (h *Hub) Add(name string, c Channel) {
 // SetAccess changes who may talk, from the next message on.
 func (h *Hub) SetAccess(a Access) { h.access.Store(&a) }
 
-// Receive runs all channels until ctx ends. A channel that fails is logged and
-// shown by Status, and the others go on. Receive returns when all have ended:
-// nil when ctx has, and otherwise what stopped them.
-func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver) error {
+// Receive runs the channels, or only those named, until ctx ends. A channel
+// that fails is logged and shown by Status, and the others go on. Receive
+// returns when all have ended: nil when ctx has, and otherwise what stopped them.
+func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string) error {
 	var wg sync.WaitGroup
 	for _, l := range h.lines {
-		wg.Go(func() { l.receive(ctx, deliver) })
+		if len(only) > 0 && !slices.Contains(only, l.name) {
+			continue
+		}
+		ctx, ended := context.WithCancel(ctx)
+		wg.Go(func() {
+			defer ended()
+			l.receive(ctx, deliver)
+		})
 		if c, ok := l.Channel.(Commander); ok {
 			wg.Go(func() { l.offer(ctx, c) })
 		}
@@ -137,18 +145,3 @@ func (h *Hub) Drain(ctx context.Context) {
 }
 
 const drainEvery = 10 * time.Millisecond
-
-// sleep waits for d and says whether ctx is still on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+
+	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/telegram"
+	"parley/llm"
+	"parley/llm/demo"
+	"parley/llm/openai"
+	"parley/store"
+	"parley/store/bolt"
+	"parley/store/mem"
+)
+
+// The drivers, by the type they have in config.json. To add one, make its
+// folder and add its line here.
+var (
+	modelTypes = map[string]func(name string, m *Model) llm.Model{
+		"demo": func(name string, _ *Model) llm.Model { return demo.New(name) },
+		"openai": func(name string, m *Model) llm.Model {
+			return openai.New(openai.Config{
+				Name: name, BaseURL: m.BaseURL, APIKey: string(m.APIKey), Model: m.Model,
+				MaxTokens: m.MaxTokens, Temperature: m.Temperature,
+			})
+		},
+	}
+	storeTypes = map[string]func(context.Context, *Config, *slog.Logger) (store.Store, error){
+		"mem": func(context.Context, *Config, *slog.Logger) (store.Store, error) { return mem.New(), nil },
+		"bolt": func(ctx context.Context, c *Config, log *slog.Logger) (store.Store, error) {
+			return bolt.Open(ctx, bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild})
+		},
+	}
+)
+
+// newModel makes the model that an entry of models describes.
+func newModel(name string, m *Model) llm.Model { return modelTypes[m.Type](name, m) }
+
+// addChannels adds the channels of the config to the hub. It returns the
+// handlers of those that the network calls, by the address they listen at.
+func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
+	if h.Config.Channels.Console != nil || h.Chat {
+		h.hub.Add("console", h.console(leave))
+	}
+	handlers := map[string]*http.ServeMux{}
+	for name, t := range h.Config.Channels.Telegram {
+		cfg := telegramConfig(name, t)
+		cfg.Log = h.Log.With("channel", name)
+		cfg.Dead, cfg.Alias = h.store.Bucket("dead/"+name), h.store.Bucket("alias/"+name)
+		c, err := telegram.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		h.hub.Add(name, c)
+		if w := t.Webhook; w != nil {
+			if handlers[w.Listen] == nil {
+				handlers[w.Listen] = http.NewServeMux()
+			}
+			handlers[w.Listen].Handle(pathOf(w.URL), c.Handler())
+		}
+	}
+	return handlers, nil
+}
+
+// console is the terminal: of this process if a person sits at it, and of
+// "parley chat" by the socket.
+func (h *house) console(leave func(error)) channels.Channel {
+	cfg := console.Config{Name: "console", Socket: socketOf(h.Config), Leave: leave, Log: h.Log.With("channel", "console")}
+	if h.Ask == "" && (h.Chat || h.Terminal.Interactive()) {
+		cfg.Local = &h.Terminal
+	}
+	return console.New(cfg)
+}
+
+// telegramConfig says which bot an entry of channels is.
+func telegramConfig(name string, t *Telegram) telegram.Config {
+	c := telegram.Config{Name: name, Token: string(t.Token), APIURL: t.APIURL, Groups: t.Groups, Rate: t.Rate}
+	if w := t.Webhook; w != nil {
+		c.Webhook = &telegram.Webhook{URL: w.URL, Secret: string(w.Secret)}
+	}
+	return c
+}
+
+// storeFiles are the files of the store, which no tool may touch.
+func storeFiles(c *Config) (paths []string) {
+	for _, name := range []string{"parley.db", "lock", "parley.sock", "history"} {
+		paths = append(paths, filepath.Join(c.DataDir, name))
+	}
+	return append(paths, c.file)
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/agent"
+	"parley/channels"
+	"parley/channels/console"
+	"parley/memory"
+	"parley/store"
+	"parley/tools"
+	"parley/workspace"
+)
+
+// options is what a house is built of.
+type options struct {
+	Config         *Config
+	Chat           bool   // the terminal is the only channel that receives
+	Ask            string // say this, print the answer to Stdout and end
+	Terminal       console.Terminal
+	Stdout, Stderr io.Writer
+	Log            *slog.Logger
+	Redact         *redactor
+	// Watch calls apply with each new config until ctx ends.
+	Watch func(ctx context.Context, apply func(*Config) error)
+}
+
+// A house is all of Parley, built from the ground floor up.
+type house struct {
+	options
+	store  store.Store
+	files  *workspace.Workspace
+	hub    *channels.Hub
+	pool   *agent.Pool
+	doors  []net.Listener
+	served []*http.Server
+	strays tools.Strays
+}
+
+// The time that shutting down may take, from the signal to the end (P16).
+const (
+	turnTime  = 16 * time.Second // for turns to finish
+	drainTime = 3 * time.Second  // for their answers to be sent
+	strayTime = time.Second      // for tools that were given up on
+)
+
+var errLeft = errors.New("the person left")
+
+// serve runs the house until ctx ends, the person at the terminal leaves, or
+// nothing works any more.
+func serve(ctx context.Context, o options) error {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	h := &house{options: o}
+	if err := h.build(ctx, func(err error) { leave(errors.Join(errLeft, err)) }); err != nil {
+		return errors.Join(err, h.close())
+	}
+	h.welcome()
+	err := h.live(ctx, leave)
+	return errors.Join(err, h.close())
+}
+
+// welcome tells whoever started Parley what it runs with.
+func (h *house) welcome() {
+	if h.Chat && (h.Ask != "" || !h.Terminal.Interactive()) {
+		return
+	}
+	for _, line := range banner(h.Config) {
+		fmt.Fprintln(h.Stderr, line)
+	}
+}
+
+// build makes everything and starts nothing.
+func (h *house) build(ctx context.Context, leave func(error)) (err error) {
+	c := h.Config
+	if h.store, err = storeTypes[c.Store.Type](ctx, c, h.Log); err != nil {
+		return err
+	}
+	if h.files, err = workspace.Open(c.Workspace); err != nil {
+		return err
+	}
+	h.files.Protect(storeFiles(c)...)
+	if _, err := h.files.Seed(); err != nil {
+		return fmt.Errorf("write the agent's first files: %w", err)
+	}
+	h.hub = channels.NewHub(channels.Config{Store: h.store, Log: h.Log, Commands: commands()})
+	handlers, err := h.addChannels(leave)
+	if err != nil {
+		return err
+	}
+	if !h.Chat {
+		if err := h.listen(ctx, handlers); err != nil {
+			return err
+		}
+	}
+	settings, err := h.settings(ctx, c)
+	if err != nil {
+		return err
+	}
+	zone := c.zone()
+	h.pool = agent.New(agent.Config{
+		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Log: h.Log, Zone: zone,
+		Memory: memory.Prompt{Files: h.files, Zone: zone}, Workspace: h.files,
+		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime,
+	}, settings)
+	access, err := c.access()
+	h.hub.SetAccess(access)
+	return err
+}
+
+// commands are the agent's, as the channels show them in their menus.
+func commands() (cs []channels.Command) {
+	for _, c := range agent.Commands() {
+		cs = append(cs, channels.Command(c))
+	}
+	return cs
+}
+
+// listen opens the addresses that networks call.
+func (h *house) listen(ctx context.Context, handlers map[string]*http.ServeMux) error {
+	for addr, mux := range handlers {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+		if err != nil {
+			return fmt.Errorf("webhook: %w", err)
+		}
+		h.doors = append(h.doors, l)
+		h.served = append(h.served, &http.Server{
+			Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+			ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelWarn),
+		})
+	}
+	return nil
+}
+
+// live runs the house until ctx ends, and then lets it come to rest: nothing
+// more comes in, turns finish, their answers are sent (P16).
+func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
+	work, rest := context.WithCancel(context.WithoutCancel(ctx))
+	defer rest()
+	var outbox, doors sync.WaitGroup
+	run := func(wg *sync.WaitGroup, part func() error) {
+		wg.Go(func() {
+			if err := part(); err != nil {
+				leave(err)
+			}
+		})
+	}
+	run(&outbox, func() error { return h.hub.Work(work) })
+	run(&doors, func() error { return h.pool.Run(ctx) })
+	run(&doors, func() error { return h.receive(ctx) })
+	doors.Go(func() { h.Watch(ctx, h.apply) })
+	for i, s := range h.served {
+		run(&doors, func() error { return closed(s.Serve(h.doors[i])) })
+	}
+	if h.Ask != "" {
+		doors.Go(func() { leave(errors.Join(errLeft, console.Ask(ctx, socketOf(h.Config), h.Ask, h.Stdout, h.Stderr))) })
+	}
+	<-ctx.Done()
+	h.Log.Debug("closing", "why", context.Cause(ctx))
+	for _, s := range h.served {
+		_ = s.Close() // a call that is cut off comes again
+	}
+	doors.Wait()
+	draining, stop := context.WithTimeout(work, drainTime)
+	h.hub.Drain(draining)
+	stop()
+	rest()
+	outbox.Wait()
+	return why(ctx)
+}
+
+// receive lets people in. At a chat of this process the other networks wait.
+func (h *house) receive(ctx context.Context) error {
+	if h.Chat {
+		return h.hub.Receive(ctx, h.pool.Deliver, "console")
+	}
+	return h.hub.Receive(ctx, h.pool.Deliver)
+}
+
+// why returns the error that ended ctx, nil if it was meant to end.
+func why(ctx context.Context) error {
+	switch err := context.Cause(ctx); {
+	case errors.Is(err, errLeft):
+		var both interface{ Unwrap() []error }
+		if errors.As(err, &both) && len(both.Unwrap()) > 1 {
+			return both.Unwrap()[1]
+		}
+		return nil
+	case errors.Is(err, context.Canceled):
+		return nil
+	default:
+		return err
+	}
+}
+
+// closed returns err unless it says that a server was closed on purpose.
+func closed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// apply goes on with what c says and could not be told before.
+func (h *house) apply(c *Config) error {
+	access, err := c.access()
+	if err != nil {
+		return err
+	}
+	settings, err := h.settings(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	h.hub.SetAccess(access)
+	h.pool.Set(settings)
+	for _, w := range c.warnings() {
+		h.Log.Warn(w)
+	}
+	return nil
+}
+
+// close ends what build made. Everything that uses it has ended.
+func (h *house) close() error {
+	ctx, stop := context.WithTimeout(context.Background(), strayTime)
+	defer stop()
+	if err := h.strays.Wait(ctx); err != nil {
+		h.Log.Warn("tools still at work", "err", err)
+	}
+	var errs []error
+	for _, l := range h.doors {
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if h.files != nil {
+		errs = append(errs, h.files.Close())
+	}
+	if h.store != nil {
+		errs = append(errs, h.store.Close())
+	}
+	return errors.Join(errs...)
+}
