@@ -29,8 +29,7 @@ func castArgs(s *jsonschema.Schema, aliases map[string]string, in map[string]any
 	in = maps.Clone(in)
 	for _, wrong := range slices.Sorted(maps.Keys(aliases)) {
 		v, has := in[wrong]
-		_, taken := in[aliases[wrong]]
-		if has && !taken && s.Properties[wrong] == nil {
+		if has && in[aliases[wrong]] == nil && s.Properties[wrong] == nil {
 			delete(in, wrong)
 			in[aliases[wrong]] = v
 		}

@@ -81,10 +81,11 @@ func plain(s *jsonschema.Schema) {
 
 // limit adds to s what the limit tags of t's fields say.
 func limit(s *jsonschema.Schema, t reflect.Type) error {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		if s.Items != nil {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
+		switch t.Kind() {
+		case reflect.Slice, reflect.Array:
 			s = s.Items
-		} else if s.AdditionalProperties != nil {
+		case reflect.Map:
 			s = s.AdditionalProperties
 		}
 		t = t.Elem()

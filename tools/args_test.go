@@ -1,0 +1,278 @@
+package tools
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// wide is a schema with one property of each kind.
+const wide = `{"type":"object","properties":{
+	"i":{"type":"integer","minimum":1,"maximum":600},"n":{"type":"number"},"x":{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1},
+	"b":{"type":"boolean"},"s":{"type":"string","minLength":2,"maxLength":4},"t":{"type":"string"},
+	"e":{"type":"string","enum":["a","b"]},"ei":{"type":"integer","enum":[1,2]},
+	"null":{"type":["string","null"]},"any":{},"in":{"type":["integer","string"]},
+	"li":{"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":3},"lb":{"type":"array","items":{"type":"boolean"}},
+	"o":{"type":"object","properties":{"b":{"type":"integer","maximum":5},"deep":{"type":"array","items":{"type":"object","properties":{"x":{"type":"boolean"}},"required":["x"]}}},"required":["b"],"additionalProperties":false},
+	"m":{"type":"object","additionalProperties":{"type":"integer"}},
+	"one":{"oneOf":[{"type":"string"},{"type":"integer"}]}, "p":{"type":"string","pattern":"^a+$"}, "_own":{"type":"string"}
+},"additionalProperties":false}`
+
+func parsed(t testing.TB, schema string) *shape {
+	t.Helper()
+	s := Tool{}
+	s.Schema = []byte(schema)
+	sh := s.shaped().shape
+	if sh.get() == nil || sh.rest == nil {
+		t.Fatalf("bad schema %s", schema)
+	}
+	return sh
+}
+
+func object(t testing.TB, js string) map[string]any {
+	t.Helper()
+	in, problem := parse("a", js, nil)
+	if problem != "" {
+		t.Fatalf("%s: %s", js, problem)
+	}
+	return in
+}
+
+func TestCast(t *testing.T) {
+	s := parsed(t, wide)
+	aliases := map[string]string{"int": "i", "integer": "i", "text": "t", "b": "i"}
+	for _, c := range []struct{ id, in, want string }{
+		{"D-011", `{"i":"120"}`, `{"i":120}`},
+		{"D-011", `{"i":" 7 "}`, `{"i":7}`},
+		{"D-011", `{"n":"1.5"}`, `{"n":1.5}`},
+		{"D-011", `{"n":"-2e3"}`, `{"n":-2000}`},
+		{"D-011", `{"b":"Yes"}`, `{"b":true}`},
+		{"D-011", `{"b":"0"}`, `{"b":false}`},
+		{"D-011", `{"li":["1",2]}`, `{"li":[1,2]}`},
+		{"D-011", `{"t":5}`, `{"t":"5"}`},
+		{"D-011", `{"t":1234567890123456789}`, `{"t":"1234567890123456789"}`},
+		{"D-011", `{"t":true}`, `{"t":"true"}`},
+		{"D-011", `{"t":{"a":[1]}}`, `{"t":"{\"a\":[1]}"}`},
+		{"design 6", `{"li":"[1,\"2\"]"}`, `{"li":[1,2]}`},
+		{"design 6", `{"o":"{\"b\":\"3\"}"}`, `{"o":{"b":3}}`},
+		{"design 6", `{"i":5.0}`, `{"i":5}`},
+		{"D-012", `{"i":"abc"}`, `{"i":"abc"}`},
+		{"D-013", `{"i":"1.0"}`, `{"i":"1.0"}`},
+		{"D-012", `{"i":"12x"}`, `{"i":"12x"}`},
+		{"D-012", `{"i":"99999999999999999999"}`, `{"i":"99999999999999999999"}`},
+		{"D-012", `{"i":1.5}`, `{"i":1.5}`},
+		{"D-012", `{"i":true}`, `{"i":true}`},
+		{"D-012", `{"n":"NaN"}`, `{"n":"NaN"}`},
+		{"D-012", `{"n":"Inf"}`, `{"n":"Inf"}`},
+		{"D-012", `{"n":"0x10"}`, `{"n":"0x10"}`},
+		{"D-012", `{"n":""}`, `{"n":""}`},
+		{"D-012", `{"b":1}`, `{"b":1}`},
+		{"D-012", `{"b":"maybe"}`, `{"b":"maybe"}`},
+		{"D-012", `{"li":"words"}`, `{"li":"words"}`},
+		{"D-012", `{"li":"null"}`, `{"li":"null"}`},
+		{"D-012", `{"o":"[1]"}`, `{"o":"[1]"}`},
+		{"D-012", `{"o":"null"}`, `{"o":"null"}`},
+		{"C-037", `{"b":" True "}`, `{"b":true}`},
+		{"C-037", `{"t":"true"}`, `{"t":"true"}`},
+		{"C-037", `{"lb":["true","False"]}`, `{"lb":[true,false]}`},
+		{"C-037", `{"o":{"b":1,"deep":[{"x":"TRUE"},{"x":"no"}]}}`, `{"o":{"b":1,"deep":[{"x":true},{"x":false}]}}`},
+		{"E-037", `{"i":null,"t":"x"}`, `{"t":"x"}`},
+		{"E-037", `{"o":{"b":1,"deep":null}}`, `{"o":{"b":1}}`},
+		{"D-018", `{"null":null,"any":null,"one":null}`, `{"any":null,"null":null,"one":null}`},
+		{"A-026", `{"_model":"x","_own":"y"}`, `{"_own":"y"}`},
+		{"E-002", `{"int":"3"}`, `{"i":3}`},
+		{"E-002", `{"integer":3,"int":2}`, `{"i":2,"integer":3}`},
+		{"E-002", `{"int":3,"i":4}`, `{"i":4,"int":3}`},
+		{"E-002", `{"b":"true"}`, `{"b":true}`},
+		{"union", `{"in":"5"}`, `{"in":"5"}`},
+		{"union", `{"in":true}`, `{"in":"true"}`},
+		{"map", `{"m":{"a":"1","b":"x"}}`, `{"m":{"a":1,"b":"x"}}`},
+		{"any", `{"any":{"i":"1"},"one":"5"}`, `{"any":{"i":"1"},"one":"5"}`},
+	} {
+		in := object(t, c.in)
+		before := text(in)
+		if got := castArgs(s.schema, aliases, in); text(got) != c.want {
+			t.Errorf("%s: %s becomes %s, want %s", c.id, c.in, text(got), c.want)
+		}
+		if text(in) != before {
+			t.Errorf("%s: %s was changed in place to %s", c.id, before, text(in))
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	s := parsed(t, wide)
+	for _, c := range []struct{ id, in, want string }{
+		{"D-004", `{"i":1,"n":1,"b":true,"s":"äöü","e":"a","ei":2,"null":null,"any":[],"in":"x","li":[1],"o":{"b":5},"m":{"x":1},"one":1,"p":"aa"}`, ""},
+		{"D-014", `{"i":"x"}`, "i should be integer"},
+		{"D-014", `{"n":"x"}`, "n should be number"},
+		{"D-014", `{"b":"x"}`, "b should be boolean"},
+		{"D-014", `{"t":[]}`, "t should be string"},
+		{"D-014", `{"li":{}}`, "li should be array"},
+		{"D-014", `{"o":[]}`, "o should be object"},
+		{"D-014", `{"null":1}`, "null should be string"},
+		{"D-014", `{"in":[]}`, "in should be integer or string"},
+		{"D-014", `{"e":"c"}`, `e must be one of ["a","b"]`},
+		{"D-014", `{"ei":3}`, `ei must be one of [1,2]`},
+		{"D-014", `{"i":0}`, "i must be >= 1"},
+		{"D-014", `{"i":601}`, "i must be <= 600"},
+		{"D-014", `{"x":0}`, "x must be > 0"},
+		{"D-014", `{"x":1}`, "x must be < 1"},
+		{"D-014", `{"n":1e999}`, "n must be finite"},
+		{"D-014", `{"s":"ä"}`, "s must be at least 2 chars"},
+		{"D-014", `{"s":"äöüäö"}`, "s must be at most 4 chars"},
+		{"D-014", `{"li":[]}`, "li must have at least 1 items"},
+		{"D-014", `{"li":[1,2,3,4]}`, "li must have at most 3 items"},
+		{"D-014", `{"zz":1,"i":0}`, "i must be >= 1; unexpected parameter zz"},
+		{"D-015", `{"o":{}}`, "o.b is required"},
+		{"D-016", `{"o":{"b":6}}`, "o.b must be <= 5"},
+		{"D-016", `{"o":{"b":1,"c":1}}`, "unexpected parameter o.c"},
+		{"D-016", `{"o":{"b":1,"deep":[{"x":true},{}]}}`, "o.deep[1].x is required"},
+		{"D-016", `{"li":[1,"x"]}`, "li[1] should be integer"},
+		{"D-016", `{"m":{"k":"x"}}`, "m.k should be integer"},
+		{"D-018", `{"i":true}`, "i should be integer"},
+		{"D-018", `{"i":null}`, "i should be integer"},
+		{"D-018", `{"n":true}`, "n should be number"},
+	} {
+		if got := strings.Join(s.check(object(t, c.in)), "; "); got != c.want {
+			t.Errorf("%s: %s: %q, want %q", c.id, c.in, got, c.want)
+		}
+	}
+	for _, in := range []string{`{"one":[]}`, `{"p":"b"}`} { // what only the library judges
+		if got := s.check(object(t, in)); len(got) != 1 {
+			t.Errorf("%s: %q, want a complaint", in, got)
+		}
+	}
+	for schema, want := range map[string]string{ // D-017
+		`{"type":"array"}`:             "Schema must be object type, got 'array'",
+		`{"type":["object","string"]}`: "Schema must be object type, got 'object|string'",
+		`{}`:                           "Schema must be object type, got ''",
+	} {
+		if got := strings.Join(parsed(t, schema).check(map[string]any{}), "; "); got != want {
+			t.Errorf("D-017: %s: %q, want %q", schema, got, want)
+		}
+	}
+	if got := check(s.schema, []any{}, ""); len(got) != 1 || got[0] != "parameter should be object" { // D-016
+		t.Errorf("root: %q", got)
+	}
+	if got := checkNan(s); got != "n must be finite" {
+		t.Errorf("NaN: %q", got)
+	}
+}
+
+func checkNan(s *shape) string {
+	return strings.Join(check(s.schema.Properties["n"], math.NaN(), "n"), "; ")
+}
+
+// D-022, D-023: from the model's words to the tool, or back to the model.
+func TestCastThenValidate(t *testing.T) {
+	k := kitOf(t, echo("exec", `{"type":"object","properties":{"timeout":{"type":"integer","maximum":600},"path":{"type":"string"}},"required":["path"]}`))
+	for _, c := range []struct{ id, args, want string }{
+		{"D-022", `{"path":"p","timeout":"120"}`, `{"path":"p","timeout":120}`},
+		{"D-023", `{"path":"p","timeout":999}`, "Error: Invalid parameters for tool 'exec': timeout must be <= 600" + hint},
+		{"D-021", `{"timeout":999}`, "Error: Invalid parameters for tool 'exec': path is required; timeout must be <= 600" + hint},
+		{"E-037", `{"path":null}`, "Error: Invalid parameters for tool 'exec': path is required" + hint},
+	} {
+		if r := k.Call(t.Context(), callTo("exec", c.args)); r.Text != c.want {
+			t.Errorf("%s: %s = %q, want %q", c.id, c.args, r.Text, c.want)
+		}
+	}
+}
+
+// A schema nobody can read lets arguments through as they are, and does no harm.
+func TestBrokenSchema(t *testing.T) {
+	for _, schema := range []string{`{`, `[]`, `{"type":5}`} {
+		if r := kitOf(t, echo("a", schema)).Call(t.Context(), callTo("a", `{"x":"1"}`)); r.Text != `{"x":"1"}` {
+			t.Errorf("%s: %+v", schema, r)
+		}
+	}
+}
+
+type inner struct {
+	Kind string `json:"kind" limit:"enum=a|b"`
+}
+
+type fields struct {
+	Path  string            `json:"path" jsonschema:"which" limit:"min=1 max=9"`
+	Count int               `json:"count,omitempty" limit:"min=1 max=600 default=60"`
+	Ratio *float64          `json:"ratio,omitempty" limit:"min=0.5"`
+	Mode  string            `json:"mode,omitempty" limit:"enum=replace|insert default=insert"`
+	Tags  []string          `json:"tags,omitempty" limit:"max=3"`
+	Parts []inner           `json:"parts,omitempty"`
+	Map   map[string]*inner `json:"map,omitempty"`
+	Flag  *bool             `json:"flag,omitempty"`
+}
+
+// No type lists, which some vendors reject; no unknown arguments; always the same bytes.
+func TestSchemaOf(t *testing.T) {
+	const part = `{"type":"object","properties":{"kind":{"type":"string","enum":["a","b"]}},"required":["kind"],"additionalProperties":false}`
+	const want = `{"type":"object","properties":{"path":{"type":"string","description":"which","minLength":1,"maxLength":9},` +
+		`"count":{"type":"integer","default":60,"minimum":1,"maximum":600},"ratio":{"type":"number","minimum":0.5},` +
+		`"mode":{"type":"string","default":"insert","enum":["replace","insert"]},` +
+		`"tags":{"type":"array","items":{"type":"string"},"maxItems":3},` +
+		`"parts":{"type":"array","items":` + part + `},"map":{"type":"object","additionalProperties":` + part + `},"flag":{"type":"boolean"}},` +
+		`"required":["path"],"additionalProperties":false}`
+	for range 20 {
+		got, err := schemaOf(reflect.TypeFor[fields]())
+		if string(got) != want || err != nil {
+			t.Fatalf("got  %s, %v\nwant %s", got, err, want)
+		}
+	}
+	if got, err := schemaOf(reflect.TypeFor[struct{}]()); string(got) != `{"type":"object","properties":{},"additionalProperties":false}` || err != nil {
+		t.Errorf("of nothing: %s, %v", got, err)
+	}
+	for _, bad := range []reflect.Type{
+		reflect.TypeFor[string](), reflect.TypeFor[struct{ F func() }](),
+		reflect.TypeFor[struct {
+			A int `json:"a" limit:"mni=1"`
+		}](), reflect.TypeFor[struct {
+			A int `json:"a" limit:"min=one"`
+		}](),
+	} {
+		if s, err := schemaOf(bad); err == nil {
+			t.Errorf("%v: %s, want an error", bad, s)
+		}
+	}
+}
+
+// Whatever a model writes, Cast and Validate do not panic; what is valid stays
+// so; what was cast is cast; and what they let through the library finds valid too.
+func FuzzCast(f *testing.F) {
+	for _, seed := range []string{`{"i":"120","b":"Yes"}`, `{"li":"[1,\"2\"]"}`, `{"o":{"b":1,"deep":[{"x":"TRUE"}]}}`, `{"_x":null,"null":null}`,
+		`{"n":"1e999","any":{"":[null]}}`, `{"in":5.0,"t":{"a":1e300}}`, `"{\"arguments\":{}}"`, `{"m":{"_":null}}`, `{"int":1,"i":null}`} {
+		f.Add(seed)
+	}
+	s := parsed(f, wide)
+	aliases := map[string]string{"int": "i", "text": "t"}
+	f.Fuzz(func(t *testing.T, args string) {
+		in, problem := parse("a", args, s)
+		if problem != "" {
+			return
+		}
+		valid := len(s.check(in)) == 0
+		out := castArgs(s.schema, aliases, in)
+		complaints := s.check(out)
+		if valid && len(complaints) > 0 {
+			t.Errorf("%s was valid and becomes %s: %s", args, text(out), complaints)
+		}
+		if again := castArgs(s.schema, aliases, out); !reflect.DeepEqual(again, out) {
+			t.Errorf("%s becomes %s, and then %s", args, text(out), text(again))
+		}
+		if len(complaints) > 0 {
+			return
+		}
+		var plain any
+		js, err := json.Marshal(out)
+		if err == nil {
+			err = json.Unmarshal(js, &plain)
+		}
+		if err == nil {
+			err = s.rest.Validate(plain)
+		}
+		if err != nil {
+			t.Errorf("%s becomes %s: %v", args, js, err)
+		}
+	})
+}

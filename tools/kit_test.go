@@ -1,0 +1,336 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/llm"
+	"parley/workspace"
+)
+
+// echo is a tool that returns its arguments as JSON.
+func echo(name, schema string) Tool {
+	return Tool{
+		ToolSpec: llm.ToolSpec{Name: name, Description: "Echoes.", Schema: []byte(schema)},
+		Run:      func(_ context.Context, c Call) (Result, error) { return Result{Text: text(c.Input)}, nil },
+	}
+}
+
+const anything = `{"type":"object"}`
+
+// kitOf makes a kit behind the standard pipeline.
+func kitOf(t testing.TB, tools ...Tool) *Kit {
+	t.Helper()
+	k, err := NewKit(t.Context(), Scope{}, []Source{Fixed(tools)}, Standard(StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func callTo(name, args string) Call {
+	return Call{ToolCall: llm.ToolCall{ID: "c1", Name: name, Args: args}, Scope: Scope{Session: "telegram:42", Turn: "t1"}}
+}
+
+type broken struct{}
+
+func (broken) Tools(context.Context, Scope) ([]Tool, error) { return nil, errors.New("out of order") }
+
+func TestNewKit(t *testing.T) {
+	ok := echo("a", anything)
+	without := func(change func(*Tool)) []Source { u := ok; change(&u); return []Source{Fixed{u}} }
+	for _, c := range []struct {
+		id, want string
+		sources  []Source
+	}{
+		{"D-001", "tool without a name", without(func(t *Tool) { t.Name = "" })},
+		{"D-001", "tool a: no description", without(func(t *Tool) { t.Description = "" })},
+		{"D-001", "tool a: no schema", without(func(t *Tool) { t.Schema = nil })},
+		{"D-001", "tool a: nothing to run", without(func(t *Tool) { t.Run = nil })},
+		{"layers", `gather tools: Tool "a" is already registered`, []Source{Fixed{ok, ok}}},
+		{"source", "gather tools: out of order", []Source{broken{}}},
+	} {
+		if _, err := NewKit(t.Context(), Scope{}, c.sources); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.id, err, c.want)
+		}
+	}
+}
+
+// merge.md: the higher layer wins in the list and in the call.
+func TestLayers(t *testing.T) {
+	low, high := echo("a", anything), echo("a", anything)
+	high.Description = "Echoes louder."
+	high.Run = func(context.Context, Call) (Result, error) { return Result{Text: "high"}, nil }
+	k, err := NewKit(t.Context(), Scope{}, []Source{Fixed{low}, Fixed{high}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := k.Call(t.Context(), callTo("a", "")); r.Text != "high" || len(k.Specs()) != 1 || k.Specs()[0].Description != high.Description {
+		t.Errorf("got %q of %v", r.Text, k.Specs())
+	}
+}
+
+// D-025: the same bytes, whatever the order of registration. D-010: a copy that is changed changes no other.
+func TestSpecs(t *testing.T) {
+	names := []string{"mcp_b_x", "write_file", "exec", "mcp_a_x", "read_file", "zeta"}
+	const want = "exec read_file write_file zeta mcp_a_x mcp_b_x"
+	for range 100 {
+		rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		var tools []Tool
+		for _, n := range names {
+			tools = append(tools, echo(n, anything))
+		}
+		k := kitOf(t, tools...)
+		for range 2 {
+			var got []string
+			for i, s := range k.Specs() {
+				got = append(got, s.Name)
+				if string(s.Schema) != anything {
+					t.Fatalf("the schema is %s", s.Schema)
+				}
+				k.Specs()[i].Schema[0] = '?'
+			}
+			if strings.Join(got, " ") != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+		}
+	}
+}
+
+// D-002
+func TestParallel(t *testing.T) {
+	for _, c := range []struct{ readOnly, exclusive, want bool }{{false, false, false}, {false, true, false}, {true, false, true}, {true, true, false}} {
+		if got := (Tool{Hints: Hints{ReadOnly: c.readOnly, Exclusive: c.exclusive}}).Parallel(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// D-020: names as models write them.
+func TestNames(t *testing.T) {
+	k := kitOf(t, echo("read_file", anything), echo("write_file", anything), echo("mcp_x_y_z", anything), echo("mcp_x_yz", anything))
+	for _, c := range []struct{ asked, want string }{
+		{"read_file", "read_file"}, {"readFile", "read_file"}, {"ReadFile", "read_file"}, {"READ-FILE", "read_file"}, {" read_file\n", "read_file"},
+		{"functions.read_file", "read_file"}, {"functions.read_file:0", "read_file"}, {"default_api:read_file", "read_file"},
+		{"tools/read_file", "read_file"}, {"read_file<|channel|>commentary", "read_file"}, {"mcp_x_yz", "mcp_x_yz"},
+		{"mcpXYZ", ""}, {"red_file", ""}, {"", ""}, {"...", ""}, {"functions.", ""}, {"<>", ""}, {":1", ""},
+	} {
+		if got, ok := k.Tool(c.asked); got.Name != c.want || ok != (c.want != "") {
+			t.Errorf("Tool(%q) = %q, %v; want %q", c.asked, got.Name, ok, c.want)
+		}
+	}
+	const available = "Available: read_file, write_file, mcp_x_y_z, mcp_x_yz"
+	for _, c := range []struct{ asked, want string }{
+		{"red_file", "Error: Tool 'red_file' not found. " + available + ". Did you mean 'read_file'? Tool names must match exactly." + hint},
+		{"fly", "Error: Tool 'fly' not found. " + available + hint},
+		{"", "Error: Tool '' not found. " + available + hint},
+	} {
+		if r := k.Call(t.Context(), callTo(c.asked, "{broken")); r.Text != c.want || !r.Failed || r.Code != CodeNotFound {
+			t.Errorf("Call(%q) = %+v, want %s", c.asked, r, c.want)
+		}
+	}
+}
+
+// D-027, A-012, P11: arguments as models write them; broken ones are never run.
+func TestArguments(t *testing.T) {
+	k := kitOf(t, echo("open", anything), echo("own", `{"type":"object","properties":{"arguments":{"type":"object"}}}`))
+	bad := func(cause string) string {
+		return "Error: Invalid JSON arguments for tool 'open': " + cause + ". The tool was not run. Send the call again, with one complete JSON object as its arguments." + hint
+	}
+	not := func(kind string) string {
+		return "Error: Invalid parameters for tool 'open': parameters must be a JSON object, got " + kind + hint
+	}
+	for _, c := range []struct{ tool, args, want string }{
+		{"open", ``, `{}`}, {"open", ` `, `{}`}, {"open", `null`, `{}`}, {"open", `""`, `{}`}, {"open", `"null"`, `{}`}, {"open", `{}`, `{}`},
+		{"open", `{"a":1}`, `{"a":1}`}, {"open", `"{\"a\":1}"`, `{"a":1}`}, {"open", `"\"{\\\"a\\\":1}\""`, `{"a":1}`},
+		{"open", `{"arguments":{"a":1}}`, `{"a":1}`}, {"open", `{"arguments":"{\"a\":1}"}`, `{"a":1}`},
+		{"open", `{"arguments":{"a":1},"b":2}`, `{"arguments":{"a":1},"b":2}`}, {"open", `{"arguments":"words"}`, `{"arguments":"words"}`},
+		{"own", `{"arguments":{"a":1}}`, `{"arguments":{"a":1}}`},
+		{"open", `{"a":1234567890123456789,"b":1.5,"c":1e3}`, `{"a":1234567890123456789,"b":1.5,"c":1000}`},
+		{"open", `[1]`, not("array")}, {"open", `7`, not("integer")}, {"open", `true`, not("boolean")}, {"open", `"[1]"`, not("array")},
+		{"open", `{"a":"b`, bad("the JSON ends too early")}, {"open", `{"a":`, bad("the JSON ends too early")}, {"open", `{`, bad("the JSON ends too early")},
+		{"open", `{"a":1}{"b":2}`, bad("there is more after the JSON value")}, {"open", `{'a':1}`, bad("invalid character '\\'' looking for beginning of object key string")},
+		{"open", `"words"`, bad("invalid character 'w' looking for beginning of value")},
+	} {
+		if r := k.Call(t.Context(), callTo(c.tool, c.args)); r.Text != c.want || r.Failed != strings.HasPrefix(c.want, "Error") {
+			t.Errorf("%s(%s) = %q\nwant %q", c.tool, c.args, r.Text, c.want)
+		}
+	}
+}
+
+// D-024, D-040: the text of a failure, and what decides that it is one.
+func TestFailures(t *testing.T) {
+	tool := func(r Result, err error) Tool {
+		u := echo("a", anything)
+		u.Run = func(context.Context, Call) (Result, error) { return r, err }
+		return u
+	}
+	for _, c := range []struct {
+		tool Tool
+		want Result
+	}{
+		{tool(Result{}, errors.New("no luck")), Result{Text: "Error: no luck" + hint, Failed: true, Code: CodeError}},
+		{tool(Failf(CodeDenied, "Error: no"), nil), Result{Text: "Error: no" + hint, Failed: true, Code: CodeDenied}},
+		{tool(Result{Text: "no" + hint, Failed: true}, nil), Result{Text: "Error: no" + hint, Failed: true, Code: CodeError}},
+		{tool(Result{Failed: true}, nil), Result{Text: "Error: a failed and did not say why" + hint, Failed: true, Code: CodeError}},
+		{tool(Result{Text: "Error: not at all"}, nil), Result{Text: "Error: not at all"}},
+		{tool(Result{}, nil), Result{Text: "(a completed with no output)"}}, // D-044
+	} {
+		if got := kitOf(t, c.tool).Call(t.Context(), callTo("a", "")); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("got  %+v\nwant %+v", got, c.want)
+		}
+	}
+}
+
+// A-005: a panic is the tool's failure; its stack is for the log only.
+func TestRecover(t *testing.T) {
+	u := echo("a", anything)
+	u.Run = func(context.Context, Call) (Result, error) { var m map[string]int; m["x"] = 1; return Result{}, nil }
+	var log bytes.Buffer
+	cfg := StandardConfig{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	k, err := NewKit(t.Context(), Scope{}, []Source{Fixed{u}}, Standard(cfg)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := k.Call(t.Context(), callTo("a", ""))
+	if want := "Error: a broke down: assignment to entry in nil map. This is a fault of the tool, not of your arguments" + hint; r.Text != want || !r.Failed {
+		t.Errorf("got %+v, want %s", r, want)
+	}
+	if !strings.Contains(log.String(), "kit_test.go") || !strings.Contains(log.String(), "call=t1#c1") {
+		t.Errorf("the log has no stack: %s", &log)
+	}
+}
+
+// Observe sees every call, those that were not run too, and logs no content.
+func TestObserve(t *testing.T) {
+	var log bytes.Buffer
+	var seen []string
+	cfg := StandardConfig{
+		Log:  slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Seen: func(c Call, r Result, _ time.Duration) { seen = append(seen, c.Name+":"+r.Code) },
+	}
+	k, err := NewKit(t.Context(), Scope{}, []Source{Fixed{echo("a", anything)}}, Standard(cfg)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Call{callTo("A", `{"key":"hush"}`), callTo("b", `{}`), callTo("a", `{`)} {
+		k.Call(t.Context(), c)
+	}
+	if got, want := strings.Join(seen, " "), "a: b:TOOL_NOT_FOUND a:TOOL_VALIDATION_ERROR"; got != want {
+		t.Errorf("seen %s, want %s", got, want)
+	}
+	if strings.Count(log.String(), "tool called") != 3 || strings.Contains(log.String(), "hush") {
+		t.Errorf("logged\n%s", &log)
+	}
+}
+
+// design.md §6: the pipeline's order.
+func TestChain(t *testing.T) {
+	var order []string
+	note := func(name string) Middleware {
+		return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
+			order = append(order, name)
+			return t.Run(ctx, c)
+		})
+	}
+	u := Chain(echo("a", anything), note("outer"), note("inner"))
+	if _, err := u.Run(t.Context(), Call{}); err != nil || !slices.Equal(order, []string{"outer", "inner"}) {
+		t.Errorf("order is %v, %v", order, err)
+	}
+}
+
+// D-042, D-043: what does not fit is kept in a file.
+func TestTruncate(t *testing.T) {
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	long := strings.Repeat("ä", 50_000)
+	u := echo("a", anything)
+	u.Run = func(context.Context, Call) (Result, error) { return Result{Text: long}, nil }
+	c := callTo("a", "")
+	if r := kitOf(t, u).Call(t.Context(), c); r.Text != strings.Repeat("ä", 16_000)+"\n... (truncated)" {
+		t.Errorf("D-043: got %d bytes: %.50q", len(r.Text), r.Text)
+	}
+	c.Workspace = w
+	r := kitOf(t, u).Call(t.Context(), c)
+	_, rest, _ := strings.Cut(r.Text, "saved to: ")
+	path, _, _ := strings.Cut(rest, "\n")
+	want := "[tool output persisted]\nFull output saved to: " + path + "\nOriginal size: 50000 chars\nPreview:\n" +
+		strings.Repeat("ä", 1200) + "\n...\n(Read the saved file if you need the full output.)"
+	if r.Text != want {
+		t.Errorf("D-042: got %.300q", r.Text)
+	}
+	if data, err := w.ReadFile(path); string(data) != long || err != nil || !strings.HasPrefix(path, ".parley/tool-results/telegram_42-") {
+		t.Errorf("%s holds %d bytes, %v", path, len(data), err)
+	}
+	for _, limit := range []int{50_000, -1} {
+		u.MaxText = limit
+		if r := kitOf(t, u).Call(t.Context(), c); r.Text != long {
+			t.Errorf("MaxText %d: got %.50q", limit, r.Text)
+		}
+	}
+}
+
+// D-042: results are kept for 7 days, of 32 sessions at most.
+func TestPrune(t *testing.T) {
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	now := time.Now()
+	for i := range 40 {
+		dir := fmt.Sprintf("%s/s%02d", resultsDir, i)
+		if err := w.WriteFile(dir+"/x.txt", nil); err != nil {
+			t.Fatal(err)
+		}
+		age := time.Duration(i) * time.Hour
+		if i == 3 {
+			age = 8 * 24 * time.Hour
+		}
+		if err := w.Root().Chtimes(dir, now, now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := callTo("a", "")
+	c.Workspace = w
+	if _, err := keep(c, "text"); err != nil {
+		t.Fatal(err)
+	}
+	dirs, _ := filepath.Glob(filepath.Join(w.Dir(), resultsDir, "s*"))
+	var got []string
+	for _, d := range dirs {
+		got = append(got, filepath.Base(d))
+	}
+	var want []string
+	for i := range 32 {
+		if i != 3 {
+			want = append(want, fmt.Sprintf("s%02d", i))
+		}
+	}
+	if !slices.Equal(got, want[:31]) {
+		t.Errorf("left are %v, want %v", got, want[:31])
+	}
+}
+
+func TestSlug(t *testing.T) {
+	seen := map[string]bool{}
+	for _, id := range []string{"telegram:42", "telegram_42", "telegram/42", "", "..", "../..", strings.Repeat("x", 500), "ä\x00/"} {
+		s := slug(id)
+		if seen[s] || len(s) > 60 || strings.ContainsAny(s, "/\x00.") {
+			t.Errorf("slug(%q) = %q", id, s)
+		}
+		seen[s] = true
+	}
+}

@@ -1,0 +1,280 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm"
+)
+
+// A lab has tools that take a second and note when they began and ended.
+type lab struct {
+	mu     sync.Mutex
+	events []string
+	now    int // calls at work
+	most   int
+}
+
+func (l *lab) tool(name string, hints Hints) Tool {
+	t := echo(name, anything)
+	t.Hints = hints
+	t.Run = func(ctx context.Context, c Call) (Result, error) {
+		l.note(1, "+"+c.ID)
+		select {
+		case <-time.After(time.Second):
+			l.note(-1, "-"+c.ID)
+			return Result{Text: "done " + c.ID}, nil
+		case <-ctx.Done():
+			l.note(-1, "!"+c.ID)
+			return Result{}, ctx.Err()
+		}
+	}
+	return t
+}
+
+func (l *lab) note(n int, event string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now += n
+	l.most = max(l.most, l.now)
+	l.events = append(l.events, event)
+}
+
+func (l *lab) kit(t *testing.T) *Kit {
+	return kitOf(t, l.tool("read", Hints{ReadOnly: true}), l.tool("exec", Hints{}), l.tool("alone", Hints{ReadOnly: true, Exclusive: true}))
+}
+
+// round makes calls named a, b, c … of the tools.
+func round(tools ...string) []Call {
+	var calls []Call
+	for i, name := range tools {
+		calls = append(calls, Call{ToolCall: llm.ToolCall{ID: string(rune('a' + i)), Name: name}})
+	}
+	return calls
+}
+
+func ids(calls []Call) string {
+	var s string
+	for _, c := range calls {
+		s += c.ID
+	}
+	return s
+}
+
+// D-037, D-038: which calls run together, and how long it takes.
+func TestRound(t *testing.T) {
+	for _, c := range []struct {
+		tools  string
+		groups string
+		took   time.Duration
+		most   int
+	}{
+		{"", "", 0, 0},
+		{"read", "a", time.Second, 1},
+		{"read read exec read", "ab c d", 3 * time.Second, 2},
+		{"exec exec", "a b", 2 * time.Second, 1},
+		{"read alone read", "a b c", 3 * time.Second, 1},
+		{"read read read read read read", "abcdef", 2 * time.Second, MaxParallel},
+		{"Read functions.read nope read", "ab c d", 2 * time.Second, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, start := lab{}, time.Now()
+			var log []string
+			results, err := l.kit(t).Round(t.Context(), round(strings.Fields(c.tools)...),
+				func(calls []Call) error { log = append(log, ids(calls)); return nil },
+				func(calls []Call, results []Result) error {
+					if len(results) != len(calls) || log[len(log)-1] != ids(calls) || l.now != 0 {
+						t.Errorf("%s: finished %s with %d results", c.tools, ids(calls), len(results))
+					}
+					return nil
+				})
+			if err != nil || strings.Join(log, " ") != c.groups || time.Since(start) != c.took || l.most != c.most {
+				t.Errorf("%s: groups %v, took %v, %d at once, %v; want %+v", c.tools, log, time.Since(start), l.most, err, c)
+			}
+			for i, name := range strings.Fields(c.tools) {
+				if want := "done " + string(rune('a'+i)); name != "nope" && results[i].Text != want {
+					t.Errorf("%s: result %d is %q, want %q", c.tools, i, results[i].Text, want)
+				}
+			}
+		})
+	}
+}
+
+// P6: what ran is kept, what did not run says so, and nothing starts after a stop.
+func TestRoundCancelled(t *testing.T) {
+	const stopped = prefix + "cancelled by the user"
+	for _, c := range []struct {
+		after time.Duration
+		cause error
+		want  []string
+		log   string
+	}{
+		{0, nil, []string{stopped + " before it ran", stopped + " before it ran", stopped + " before it ran", stopped + " before it ran"}, ""},
+		{1500 * time.Millisecond, nil, []string{"done a", "done b", stopped, stopped + " before it ran"}, "+ab -ab +c -c"},
+		{1500 * time.Millisecond, errors.New("shutting down"), []string{"done a", "done b", prefix + "cancelled: shutting down", prefix + "cancelled: shutting down before it ran"}, "+ab -ab +c -c"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if c.after == 0 {
+				cancel(nil)
+			}
+			time.AfterFunc(c.after, func() { cancel(c.cause) })
+			var l lab
+			var log []string
+			results, err := l.kit(t).Round(ctx, round("read", "read", "exec", "read"),
+				func(calls []Call) error { log = append(log, "+"+ids(calls)); return nil },
+				func(calls []Call, _ []Result) error { log = append(log, "-"+ids(calls)); return nil })
+			var got []string
+			for _, r := range results {
+				got = append(got, r.Text)
+				if r.Failed != (r.Code == CodeCancelled) {
+					t.Errorf("%+v", r)
+				}
+			}
+			if !errors.Is(err, context.Canceled) || !slices.Equal(got, c.want) || strings.Join(log, " ") != c.log {
+				t.Errorf("after %v: %v\n%q %q\nwant %q %q", c.after, err, got, log, c.want, c.log)
+			}
+		})
+	}
+}
+
+// A hook that cannot write its journal ends the round before more is done.
+func TestRoundHooksFail(t *testing.T) {
+	full := errors.New("disk full")
+	for _, c := range []struct {
+		failStart, failFinish string
+		want                  string
+	}{
+		{"c", "", "done a; done b; Error: not run: the round was broken off; Error: not run: the round was broken off"},
+		{"", "ab", "done a; done b; Error: not run: the round was broken off; Error: not run: the round was broken off"},
+		{"", "d", "done a; done b; done c; done d"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var l lab
+			fail := func(when, now string) error {
+				if when == now {
+					return full
+				}
+				return nil
+			}
+			results, err := l.kit(t).Round(t.Context(), round("read", "read", "exec", "read"),
+				func(calls []Call) error { return fail(c.failStart, ids(calls)) },
+				func(calls []Call, _ []Result) error { return fail(c.failFinish, ids(calls)) })
+			var got []string
+			for _, r := range results {
+				got = append(got, r.Text)
+			}
+			if !errors.Is(err, full) || strings.Join(got, "; ") != c.want {
+				t.Errorf("%+v: %q, %v", c, got, err)
+			}
+			if len(l.events) != 2*strings.Count(c.want, "done") {
+				t.Errorf("%+v: ran %v", c, l.events)
+			}
+		})
+	}
+	if results, err := kitOf(t, echo("a", anything)).Round(t.Context(), round("a"), nil, nil); err != nil || results[0].Text != "{}" {
+		t.Errorf("without hooks: %v, %v", results, err)
+	}
+}
+
+// C-039, P14: what happens when a call's time is up.
+func TestTimeout(t *testing.T) {
+	wait := func(d time.Duration, obedient bool, r Result) func(context.Context, Call) (Result, error) {
+		return func(ctx context.Context, _ Call) (Result, error) {
+			if !obedient {
+				time.Sleep(d)
+				return r, nil
+			}
+			select {
+			case <-time.After(d):
+				return r, nil
+			case <-ctx.Done():
+				if r.Text == "" {
+					return Result{}, ctx.Err()
+				}
+				return r, nil
+			}
+		}
+	}
+	late := func(ms int) Result {
+		return Result{Text: fmt.Sprintf("Error: Tool execution timeout after %dms", ms) + hint, Failed: true, Code: CodeTimeout}
+	}
+	own := Result{Text: "Error: Command timed out after 1 seconds", Failed: true, Code: CodeTimeout}
+	ownSeen := own
+	ownSeen.Text += hint
+	for _, c := range []struct {
+		name   string
+		limit  time.Duration
+		run    func(context.Context, Call) (Result, error)
+		want   Result
+		took   time.Duration
+		strays int
+	}{
+		{"in time", 2 * time.Second, wait(time.Second, true, Result{Text: "ok"}), Result{Text: "ok"}, time.Second, 0},
+		{"obeys", 50 * time.Millisecond, wait(time.Hour, true, Result{}), late(50), 50 * time.Millisecond, 0},
+		{"default", 0, wait(time.Hour, true, Result{}), late(60_000), time.Minute, 0},
+		{"ceiling", time.Hour, wait(time.Hour, true, Result{}), late(600_000), 10 * time.Minute, 0},
+		{"its own words", time.Second, wait(time.Hour, true, own), ownSeen, time.Second, 0},
+		{"done after all", time.Second, wait(time.Hour, true, Result{Text: "partial"}), Result{Text: "partial"}, time.Second, 0},
+		{"done in the grace", time.Second, wait(time.Second+grace/2, false, Result{Text: "ok"}), Result{Text: "ok"}, time.Second + grace/2, 0},
+		{"deaf", time.Second, wait(time.Hour, false, Result{Text: "ok"}), late(1000), time.Second + grace, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u := echo("a", anything)
+			u.Run, u.Timeout = c.run, c.limit
+			var strays Strays
+			k, err := NewKit(t.Context(), Scope{}, []Source{Fixed{u}}, Standard(StandardConfig{Strays: &strays})...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			r := k.Call(t.Context(), callTo("a", ""))
+			if !reflect.DeepEqual(r, c.want) || time.Since(start) != c.took || strays.Count() != c.strays {
+				t.Errorf("%s: %+v after %v, %d strays; want %+v", c.name, r, time.Since(start), strays.Count(), c)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := strays.Wait(ctx); (err != nil) != (c.strays > 0) {
+				t.Errorf("%s: Wait for a minute: %v", c.name, err)
+			}
+			if err := strays.Wait(t.Context()); err != nil || strays.Count() != 0 {
+				t.Errorf("%s: Wait: %v, %d strays", c.name, err, strays.Count())
+			}
+		})
+	}
+}
+
+// A stop does not wait for a deaf tool, nor does it hide what a good one has done.
+func TestStop(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(context.Context, Call) (Result, error)
+		want string
+		took time.Duration
+	}{
+		{"obeys", func(ctx context.Context, _ Call) (Result, error) { <-ctx.Done(); return Result{}, ctx.Err() }, prefix + "cancelled by the user", time.Second},
+		{"deaf", func(context.Context, Call) (Result, error) { time.Sleep(time.Hour); return Result{}, nil }, prefix + "cancelled by the user", time.Second + grace},
+		{"done", func(ctx context.Context, _ Call) (Result, error) { <-ctx.Done(); return Result{Text: "sent"}, nil }, "sent", time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u := echo("a", anything)
+			u.Run = c.run
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			start := time.Now()
+			time.AfterFunc(time.Second, cancel)
+			if r := kitOf(t, u).Call(ctx, callTo("a", "")); r.Text != c.want || time.Since(start) != c.took {
+				t.Errorf("%s: %+v after %v; want %q", c.name, r, time.Since(start), c.want)
+			}
+			time.Sleep(time.Hour) // for the deaf one
+		})
+	}
+}
