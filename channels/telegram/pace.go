@@ -32,7 +32,8 @@ func newPace(perSecond float64) *pace {
 	if perSecond == 0 {
 		perSecond = 30
 	}
-	return &pace{all: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond))), lanes: map[int64]*lane{}, sweep: 1024}
+	atOnce := max(1, perSecond/10) // and the rest within the second
+	return &pace{all: rate.NewLimiter(rate.Limit(perSecond*0.9), int(atOnce)), lanes: map[int64]*lane{}, sweep: 1024}
 }
 
 // wait returns when a message may be sent to chat. A few at once may, so that
@@ -83,8 +84,8 @@ func (p *pace) lane(chat int64) *lane {
 		p.sweep = max(1024, 2*len(p.lanes))
 	}
 	l := &lane{Limiter: rate.NewLimiter(1, 3)}
-	if chat < 0 { // 4 at once and 16 more within the minute
-		l.Limiter = rate.NewLimiter(rate.Every(3750*time.Millisecond), 4)
+	if chat < 0 { // 4 at once and 15 more within the minute
+		l.Limiter = rate.NewLimiter(rate.Every(4*time.Second), 4)
 	}
 	p.lanes[chat] = l
 	return l

@@ -114,13 +114,13 @@ var commandForm = regexp.MustCompile(`^(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]+))
 // mention reports whether text mentions @name, and returns text without a mention
 // that it begins with.
 func mention(text, name string) (found bool, rest string) {
-	form := regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])@` + regexp.QuoteMeta(name) + `\b`)
-	at := form.FindStringIndex(text)
+	form := regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(@` + regexp.QuoteMeta(name) + `\b)`)
+	at := form.FindStringSubmatchIndex(text)
 	if at == nil {
 		return false, text
 	}
-	rest = strings.TrimLeft(text[at[1]:], " \t\n,:;!-")
-	if rest == "" || strings.TrimSpace(text[:at[0]]) != "" {
+	rest = strings.TrimLeft(text[at[3]:], " \t\n,:;!-")
+	if rest == "" || strings.TrimSpace(text[:at[2]]) != "" {
 		return true, text
 	}
 	return true, rest

@@ -13,12 +13,12 @@ type limits struct {
 }
 
 // limit refuses a message to chat if Telegram would: more than 30 in a second
-// to all, 20 in a minute to a group, or 5 in 3 seconds to a person. s.mu is held.
+// to all, 20 in a minute to a group, or 8 in 5 seconds to a person. s.mu is held.
 func (s *Server) limit(chat int64) *refusal {
 	if !s.cfg.Limits {
 		return nil
 	}
-	n, window := 5, 3*time.Second
+	n, window := 8, 5*time.Second
 	if chat < 0 {
 		n, window = 20, time.Minute
 	}

@@ -1,0 +1,56 @@
+package telegram
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"parley/store/mem"
+)
+
+// P4: whatever comes as an update, nothing panics, and what is not understood
+// is an error.
+func FuzzUpdate(f *testing.F) {
+	for _, s := range []string{
+		`{"update_id":1,"message":{"message_id":2,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"hello"}}`,
+		`{"update_id":1,"edited_message":{"message_id":2,"edit_date":3,"chat":{"id":-100,"type":"supergroup"},"from":{"id":7},"caption":"@parleybot hi","photo":[{}]}}`,
+		`{"update_id":1,"message":{"chat":{"id":-5},"migrate_to_chat_id":-1005}}`,
+		`{"update_id":1,"message":{"message_id":2,"is_topic_message":true,"message_thread_id":4,"chat":{"id":-100},"sender_chat":{"id":-1},"text":"/a@parleybot","reply_to_message":{"message_id":9,"from":{"id":1}},"quote":{"text":"x"}}}`,
+		`{"update_id":1,"message":{"message_id":2,"chat":{"id":7,"type":"private"},"from":{"id":7},"forward_origin":{},"external_reply":{},"venue":{},"location":{},"poll":{"options":[null]},"contact":{},"dice":{}}}`,
+		`{"message":null}`, `[]`, `{`, "\xff", `{"update_id":1e99}`,
+	} {
+		f.Add([]byte(s))
+	}
+	s := mem.New()
+	c, err := New(Config{
+		Name: "telegram", Token: "1:AAtoken", Groups: "mention", Dead: s.Bucket("dead"), Alias: s.Bucket("alias"),
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Client: &http.Client{},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	c.username = "parleybot"
+	close(c.named)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p := open(raw)
+		if p.err != nil {
+			return
+		}
+		m, said, err := c.read(t.Context(), p.update)
+		if err != nil {
+			t.Error(err)
+		}
+		if said && (m.From.ID == "" || m.Text == "" || m.At.Chat == "" || m.ID == "" || m.Account != "1") {
+			t.Errorf("read %+v", m)
+		}
+		_, _ = updatesIn(raw)
+	})
+}
+
+// P4: a panic while an update is read makes that update dead, no more.
+func TestP4Panic(t *testing.T) {
+	if err := guard(func() { panic("at the disco") }); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,435 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+)
+
+func to(chatID string, text string) chat.Reply {
+	return chat.Reply{To: chat.Address{Channel: "telegram", Chat: chatID}, Text: text}
+}
+
+// last returns the newest message of the chat.
+func (h *house) last(chat int64) telegramtest.Message {
+	ms := h.Chat(chat)
+	if len(ms) == 0 {
+		return telegramtest.Message{}
+	}
+	return ms[len(ms)-1]
+}
+
+func TestSend(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		h.Say(group, "hello", telegramtest.InTopic(3))
+		send := func(r chat.Reply, chatID int64) telegramtest.Message {
+			t.Helper()
+			if _, err := h.ch.Send(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			return h.last(chatID)
+		}
+		r := to("7", "**bold** https://example.com/")
+		r.Quote = "1"
+		m := send(r, 7)
+		if m.Text != "bold https://example.com/" || len(m.Entities) == 0 || m.ReplyTo != 0 {
+			t.Errorf("sent %+v", m)
+		}
+		if m.Preview {
+			t.Error("R-S13: links are unfurled")
+		}
+		r = to("7", "<b>x</b> &amp;")
+		r.Native = true
+		if m := send(r, 7); m.Text != "x &" {
+			t.Errorf("HTML was sent as %+v", m)
+		}
+		r = to("-1005", "answer")
+		r.Group, r.Quote, r.To.Thread = true, "1", "3"
+		if m := send(r, group); m.ReplyTo != 1 || m.Thread != 3 {
+			t.Errorf("in a topic: sent %+v", m)
+		}
+		r.Quote = "1e946684860"
+		if m := send(r, group); m.ReplyTo != 1 {
+			t.Errorf("to an edit: sent %+v", m)
+		}
+		r.Quote = "999"
+		if m := send(r, group); m.ReplyTo != 0 {
+			t.Errorf("to a message that is gone: sent %+v", m)
+		}
+		r.To.Thread = "1"
+		if m := send(r, group); m.Thread != 0 {
+			t.Errorf("to the General topic: sent %+v", m)
+		}
+		long := to("7", strings.Repeat("word ", 2000))
+		send(long, 7)
+		if n := len(h.Chat(7)); n != 6 {
+			t.Errorf("%d messages, want 6", n)
+		}
+	})
+}
+
+func TestSplit(t *testing.T) {
+	h := build(t, telegramtest.Config{}, nil)
+	r := to("7", strings.Repeat("word ", 2000))
+	r.ID, r.Quote, r.Group = "re:1", "1", true
+	parts := h.ch.Split(r)
+	if len(parts) != 3 {
+		t.Fatalf("%d parts", len(parts))
+	}
+	seen := map[string]bool{}
+	for i, p := range parts {
+		if !p.Native || seen[p.ID] || (p.Quote != "") != (i == 0) || p.To != r.To || !p.Group {
+			t.Errorf("part %d is %+v", i, p)
+		}
+		seen[p.ID] = true
+		if again := h.ch.Split(p); len(again) != 1 || again[0].Text != p.Text {
+			t.Error("a part was split again")
+		}
+	}
+	if parts := h.ch.Split(to("7", " \n")); len(parts) != 0 {
+		t.Errorf("nothing is %d parts", len(parts))
+	}
+}
+
+// P10: what another try cannot help, what says when to try again, and the rest.
+func TestP10SendErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		fault     telegramtest.Fault
+		permanent bool
+		after     time.Duration
+	}{
+		{"blocked", telegramtest.Fault{Code: 403, Text: "Forbidden: bot was blocked by the user"}, true, 0},
+		{"bad request", telegramtest.Fault{Code: 400, Text: "Bad Request: chat not found"}, true, 0},
+		{"flood", telegramtest.Fault{Code: 429, Text: "Too Many Requests: retry after 17", RetryAfter: 17}, false, 17 * time.Second},
+		{"token revoked", telegramtest.Fault{Code: 401, Text: "Unauthorized"}, false, 0},
+		{"server error", telegramtest.Fault{Code: 500, Text: "Internal Server Error"}, false, 0},
+		{"error page", telegramtest.Fault{Code: 502, Page: "<html>Bad Gateway</html>"}, false, 0},
+		{"no answer", telegramtest.Fault{Hang: true}, false, 0},
+		{"lost before", telegramtest.Fault{DropBefore: true}, false, 0},
+		{"lost after", telegramtest.Fault{DropAfter: true}, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+				h.Say(7, "hello")
+				for _, method := range []string{"sendMessage", "editMessageText"} {
+					h.Fail(method, tt.fault)
+				}
+				began := time.Now()
+				_, errSend := h.ch.Send(t.Context(), to("7", "answer"))
+				if d := time.Since(began); d > 30*time.Second {
+					t.Errorf("one attempt took %v", d)
+				}
+				errEdit := h.ch.Edit(t.Context(), "7/1", to("7", "answer"))
+				for _, err := range []error{errSend, errEdit} {
+					var refused *channels.Error
+					if is := errors.As(err, &refused); err == nil || is != (tt.permanent || tt.after > 0) {
+						t.Fatalf("the error is %#v", err)
+					}
+					if refused != nil && (refused.Permanent != tt.permanent || refused.After != tt.after) {
+						t.Errorf("the error is %+v", refused)
+					}
+				}
+				h.noToken(t, errSend, errEdit)
+			})
+		})
+	}
+}
+
+// A cancelled Send says so.
+func TestSendCancelled(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		h.Fail("sendMessage", telegramtest.Fault{Hang: true})
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		if _, err := h.ch.Send(ctx, to("7", "x")); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSendNowhere(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		h.Say(group, "hello", telegramtest.InTopic(3))
+		h.CloseTopic(group, 3)
+		topic := to("-1005", "x")
+		topic.To.Thread = "3"
+		odd := to("7", "x")
+		odd.To.Thread = "odd"
+		for name, r := range map[string]chat.Reply{
+			"unknown chat": to("8", "x"), "no chat": to("console", "x"), "no thread": odd, "gone topic": topic, "nothing": to("7", " "),
+		} {
+			_, err := h.ch.Send(t.Context(), r)
+			if refused, ok := errors.AsType[*channels.Error](err); !ok || !refused.Permanent {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, rc := range []channels.Receipt{"", "x", "7/99", "7/1"} { // 7/1 is a person's message
+			err := h.ch.Edit(t.Context(), rc, to("7", "x"))
+			if refused, ok := errors.AsType[*channels.Error](err); !ok || !refused.Permanent {
+				t.Errorf("edit %q: %v", rc, err)
+			}
+		}
+	})
+}
+
+// P10: what Telegram cannot parse goes once more, as plain text.
+func TestP10PlainText(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		r := to("7", "<b>not closed &amp; sent")
+		r.Native = true
+		rc, err := h.ch.Send(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := h.last(7); m.Text != "not closed & sent" || h.Count("sendMessage") != 2 {
+			t.Errorf("sent %+v in %d attempts", m, h.Count("sendMessage"))
+		}
+		r.Text = "<i>nor this"
+		if err := h.ch.Edit(t.Context(), rc, r); err != nil {
+			t.Fatal(err)
+		}
+		if m := h.last(7); m.Text != "nor this" {
+			t.Errorf("edited to %+v", m)
+		}
+		h.Fail("sendMessage", telegramtest.Fault{Times: -1, Code: 400, Text: "Bad Request: can't parse entities: whatever"})
+		before := h.Count("sendMessage")
+		_, err = h.ch.Send(t.Context(), r)
+		if refused, ok := errors.AsType[*channels.Error](err); !ok || !refused.Permanent || h.Count("sendMessage") != before+2 {
+			t.Errorf("%v after %d attempts", err, h.Count("sendMessage")-before)
+		}
+	})
+}
+
+func TestEdit(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		rc, err := h.ch.Send(t.Context(), to("7", "so"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"so far", "so far", "so far, so **good**"} { // P9: an edit repeated is harmless
+			if err := h.ch.Edit(t.Context(), rc, to("7", text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := h.last(7)
+		if m.Text != "so far, so good" || len(m.Edits) != 2 || m.Preview {
+			t.Errorf("shown is %+v", m)
+		}
+		h.Delete(7, m.ID)
+		if refused, ok := errors.AsType[*channels.Error](h.ch.Edit(t.Context(), rc, to("7", "x"))); !ok || !refused.Permanent {
+			t.Error("a deleted message was edited")
+		}
+	})
+}
+
+func TestTyping(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = 1 }, func(t *testing.T, h *house) {
+		h.Say(group, "hello", telegramtest.InTopic(3))
+		at := chat.Address{Chat: "-1005", Thread: "3"}
+		if err := h.ch.Typing(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.ch.Send(t.Context(), to("-1005", "x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.ch.Typing(t.Context(), at); err != nil { // no room left
+			t.Fatal(err)
+		}
+		h.Look(func(v telegramtest.View) {
+			if v.Typing(group) != 1 {
+				t.Errorf("typing was shown %d times", v.Typing(group))
+			}
+		})
+	})
+}
+
+// Telegram's limits are kept: nothing sent is refused, and short answers go at once.
+func TestKeepsToLimits(t *testing.T) {
+	inBubble(t, telegramtest.Config{Limits: true}, nil, func(t *testing.T, h *house) {
+		began := time.Now()
+		var all sync.WaitGroup
+		for id := range int64(60) {
+			chatID, n := id+1, 10
+			if id%10 == 0 {
+				chatID, n = -1000-id, 50
+			}
+			h.Say(chatID, "hello")
+			all.Go(func() {
+				for i := range n {
+					if _, err := h.ch.Send(t.Context(), to(fmt.Sprint(chatID), fmt.Sprint(i))); err != nil {
+						t.Error(err)
+						return
+					}
+					if i == 2 && chatID < 0 && time.Since(began) > 10*time.Second {
+						t.Errorf("the first few took %v", time.Since(began))
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// A chat that Telegram wants left alone is, and others are not held up.
+func TestHoldsAFloodedChat(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		h.Say(8, "hello")
+		h.Fail("sendMessage", telegramtest.Fault{Code: 429, Text: "Too Many Requests", RetryAfter: 40})
+		began := time.Now()
+		if _, err := h.ch.Send(t.Context(), to("7", "x")); err == nil {
+			t.Error("no error")
+		}
+		if _, err := h.ch.Send(t.Context(), to("8", "x")); err != nil || time.Since(began) > 0 {
+			t.Errorf("another chat: %v after %v", err, time.Since(began))
+		}
+		if _, err := h.ch.Send(t.Context(), to("7", "x")); err != nil || time.Since(began) != 40*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestNoLimitsWhenTold(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1 }, func(t *testing.T, h *house) {
+		h.Say(group, "hello")
+		began := time.Now()
+		for range 100 {
+			if _, err := h.ch.Send(t.Context(), to("-1005", "x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if time.Since(began) > 0 {
+			t.Error("it took", time.Since(began))
+		}
+	})
+}
+
+// A group that becomes a supergroup stays the same session, sends go to its
+// new id, and its messages, numbered anew, are not taken for earlier ones (P2).
+func TestMigration(t *testing.T) {
+	for _, silently := range []bool{false, true} {
+		t.Run(fmt.Sprint("silently ", silently), func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+				h.run(t)
+				h.Say(-5, "/first")
+				rc, err := h.ch.Send(t.Context(), to("-5", "one"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.texts()
+				h.Migrate(-5, group, silently)
+				answer := to("-5", "two")
+				answer.Group, answer.Quote = true, "1"
+				if _, err := h.ch.Send(t.Context(), answer); err != nil {
+					t.Fatal(err)
+				}
+				if m := h.last(group); m.Text != "two" || m.ReplyTo != 0 {
+					t.Errorf("the supergroup shows %+v", m)
+				}
+				h.texts()
+				said := h.Say(group, "/second")
+				h.Edit(group, said, "/third")
+				h.texts()
+				keys := map[string]bool{}
+				for _, m := range h.heard {
+					if m.At.Chat != "-5" || keys[m.Key()] {
+						t.Errorf("heard %+v", m)
+					}
+					keys[m.Key()] = true
+				}
+				h.want(t, "/first", "/second", "/third")
+				for _, m := range h.heard[1:] {
+					r := m.Reply()
+					r.Text = "three"
+					if _, err := h.ch.Send(t.Context(), r); err != nil {
+						t.Fatal(err)
+					}
+					if m := h.last(group); m.ReplyTo != said {
+						t.Errorf("the answer is %+v, want a reply to %d", m, said)
+					}
+				}
+				if err := h.ch.Typing(t.Context(), chat.Address{Chat: "-5"}); err != nil {
+					t.Error(err)
+				}
+				err = h.ch.Edit(t.Context(), rc, to("-5", "x"))
+				if refused, ok := errors.AsType[*channels.Error](err); !ok || !refused.Permanent {
+					t.Errorf("edit of a message in the old group: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// R-S26: the token, part of every address, is in no error and no log.
+func TestRS26TokenStaysSecret(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := "http://" + l.Addr().String()
+	l.Close()
+	loop := telegramtest.NewServer(telegramtest.Config{})
+	defer loop.Close()
+	for name, change := range map[string]func(*telegram.Config){
+		"nobody there":    func(c *telegram.Config) { c.APIURL, c.Client = dead, nil },
+		"TLS with no TLS": func(c *telegram.Config) { c.APIURL, c.Client = "https"+strings.TrimPrefix(loop.URL, "http"), nil },
+		"it is echoed":    func(*telegram.Config) {},
+		"a webhook": func(c *telegram.Config) {
+			c.APIURL, c.Client, c.Webhook = dead, nil, &telegram.Webhook{URL: "https://example.com/", Secret: "s"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1; change(c) })
+			for _, method := range []string{"getMe", "getUpdates", "sendMessage", "editMessageText", "sendChatAction", "setMyCommands"} {
+				for _, f := range []telegramtest.Fault{
+					{Code: 404, Page: "no /bot" + h.Token() + "/ here"}, {Page: "{\"no /bot" + h.Token() + "/ here"},
+					{Code: 400, Text: "Bad Request: /bot" + h.Token() + "/" + method}, {Code: 500, Text: "/bot" + h.Token()},
+				} {
+					h.Fail(method, f)
+				}
+			}
+			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer stop()
+			errs := []error{h.ch.Run(ctx, h.deliver)}
+			for range 4 {
+				_, err := h.ch.Send(t.Context(), to("7", "x"))
+				_, errCheck := h.ch.Check(t.Context())
+				errs = append(errs, err, errCheck, h.ch.Edit(t.Context(), "7/1", to("7", "x")),
+					h.ch.Typing(t.Context(), chat.Address{Chat: "7"}), h.ch.SetCommands(t.Context(), []channels.Command{{Name: "a", Help: "b"}}))
+			}
+			h.noToken(t, errs...)
+			if !strings.Contains(h.logs.String(), "poll failed") && !strings.Contains(h.logs.String(), "webhook not set") {
+				t.Error("nothing was logged")
+			}
+		})
+	}
+}
+
+// A redirect is not followed: it would take the token elsewhere.
+func TestRS26NoRedirects(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Fail("getMe", telegramtest.Fault{Code: 302, Page: "moved"})
+		_, err := h.ch.Check(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "302") || h.Count("getMe") != 1 {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,159 @@
+package telegram_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+)
+
+const secret = "the-secret-of-the-webhook"
+
+func hooked(c *telegram.Config) {
+	c.Webhook = &telegram.Webhook{URL: "http://127.0.0.1:1/hook", Secret: secret}
+}
+
+// R-S9: the secret comes first, then the method's and the body's limits; 200
+// is said only for what is kept (P1).
+func TestRS9Webhook(t *testing.T) {
+	const hello = `{"update_id":1,"message":{"message_id":1,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"hello"}}`
+	huge := `{"update_id":1,"message":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
+	for _, tt := range []struct {
+		name, method, secret, body string
+		fail                       error
+		code                       int
+		heard, dead                int
+	}{
+		{"good", "POST", secret, hello, nil, 200, 1, 0},
+		{"no secret", "POST", "", hello, nil, 401, 0, 0},
+		{"wrong secret", "POST", secret + "x", hello, nil, 401, 0, 0},
+		{"secret of another length", "POST", "x", huge, nil, 401, 0, 0},
+		{"GET", "GET", secret, "", nil, 405, 0, 0},
+		{"too large", "POST", secret, huge, nil, 413, 0, 0},
+		{"not kept", "POST", secret, hello, errFull, 500, 0, 0},
+		{"P4 nonsense", "POST", secret, `{"update_id":5,"message":7}`, nil, 200, 0, 1},
+		{"P4 no JSON", "POST", secret, `{"update_id":5,`, nil, 200, 0, 1},
+		{"another kind", "POST", secret, `{"update_id":5,"poll":{}}`, nil, 200, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+				h.fail = func(chat.Message) error { return tt.fail }
+				h.run(t)
+				h.texts()
+				r := httptest.NewRequest(tt.method, "/hook", strings.NewReader(tt.body))
+				r.Header.Set("X-Telegram-Bot-Api-Secret-Token", tt.secret)
+				w := httptest.NewRecorder()
+				h.ch.Handler().ServeHTTP(w, r)
+				dead := 0
+				for range h.dead.Keys(t.Context(), "") {
+					dead++
+				}
+				if w.Code != tt.code || len(h.texts()) != tt.heard || dead != tt.dead {
+					t.Errorf("%d, %d heard, %d dead; want %d, %d, %d", w.Code, len(h.heard), dead, tt.code, tt.heard, tt.dead)
+				}
+				if strings.Contains(w.Body.String(), secret) {
+					t.Error("the answer tells the secret")
+				}
+			})
+		})
+	}
+}
+
+// R-S9: not a byte of the body of a stranger is read.
+func TestRS9BodyUnread(t *testing.T) {
+	h := build(t, telegramtest.Config{}, hooked)
+	body := strings.NewReader("x")
+	h.ch.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", body))
+	if body.Len() != 1 {
+		t.Error("the body was read")
+	}
+}
+
+func TestHandlerOutsideRun(t *testing.T) {
+	for name, change := range map[string]func(*telegram.Config){"polling": nil, "not running": hooked} {
+		h := build(t, telegramtest.Config{}, change)
+		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+		r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
+		w := httptest.NewRecorder()
+		h.ch.Handler().ServeHTTP(w, r)
+		if w.Code != 404 && w.Code != 503 {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+}
+
+// P16: Run ends while a request waits for the bot's name, and waits for the request.
+func TestP16WebhookRunEnds(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+		h.Fail("getMe", telegramtest.Fault{Times: -1, Code: 502, Page: "x"})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- h.ch.Run(ctx, h.deliver) }()
+		h.texts()
+		r := httptest.NewRequest("POST", "/", strings.NewReader(`{"update_id":1,"message":{"message_id":1,"chat":{"id":-7,"type":"group"},"from":{"id":7},"text":"hello"}}`))
+		r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
+		w := httptest.NewRecorder()
+		answered := make(chan struct{})
+		go func() { h.ch.Handler().ServeHTTP(w, r); close(answered) }()
+		time.Sleep(time.Minute)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-answered:
+		default:
+			t.Error("Run returned before the request was answered")
+		}
+		<-answered
+		if w.Code != http.StatusInternalServerError {
+			t.Error(w.Code)
+		}
+	})
+}
+
+// The whole way over the loopback: what cannot be kept is brought again.
+func TestWebhookEndToEnd(t *testing.T) {
+	for _, fails := range []int{0, 3} {
+		h := build(t, telegramtest.Config{}, nil)
+		real := telegramtest.NewServer(telegramtest.Config{})
+		defer real.Close()
+		var ch *telegram.Channel
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { ch.Handler().ServeHTTP(w, r) }))
+		defer web.Close()
+		ch, err := telegram.New(telegram.Config{
+			Name: "telegram", Token: real.Token(), APIURL: real.URL, Dead: h.dead, Alias: h.dead,
+			Webhook: &telegram.Webhook{URL: web.URL, Secret: secret},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.ch = ch
+		left := fails
+		h.fail = func(chat.Message) error {
+			if left--; left >= 0 {
+				return errFull
+			}
+			return nil
+		}
+		real.Say(7, "hello")
+		real.Say(8, "good day")
+		h.run(t)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		if err := real.Wait(ctx, func(v telegramtest.View) bool { return len(v.Confirmed()) == 2 }); err != nil {
+			t.Fatal(err)
+		}
+		h.mu.Lock()
+		if len(h.heard) != 2 || h.heard[0].Text != "hello" {
+			t.Errorf("heard %v", h.heard)
+		}
+		h.mu.Unlock()
+	}
+}
