@@ -22,7 +22,8 @@ const (
 // A Terminal is where a person sits, or the pipe that stands in for one.
 type Terminal struct {
 	In      *os.File  // each line is a message
-	Out     io.Writer // for what is said; in a pipe: for answers
+	Text    string    // the one message to say; In is not read then
+	Out     io.Writer // for what is said; but in a pipe, for answers
 	Notes   io.Writer // in a pipe: for what is said besides; nil: discard
 	History string    // file that keeps what a person typed; empty: none
 }
@@ -33,29 +34,35 @@ type Terminal struct {
 // Other errors: there is no gateway, it went away for long, ctx ended with a
 // line unanswered.
 func Chat(ctx context.Context, socket string, t Terminal) error {
-	return converse(ctx, dialer(socket), t)
+	return converse(ctx, dialTo(socket), t)
 }
 
 // Ask says text to the gateway at socket and returns when the answer is
 // written to out. What else is said meanwhile goes to notes.
 func Ask(ctx context.Context, socket, text string, out, notes io.Writer) error {
-	line := make(chan string, 1)
-	line <- text
-	close(line)
-	return answer(ctx, dialer(socket), line, Terminal{Out: out, Notes: notes})
+	return Chat(ctx, socket, Terminal{Text: text, Out: out, Notes: notes})
 }
 
-func dialer(socket string) func(context.Context) (net.Conn, error) {
+// A dialer connects to the gateway.
+type dialer func(context.Context) (net.Conn, error)
+
+func dialTo(socket string) dialer {
 	return func(ctx context.Context) (net.Conn, error) { return dial(ctx, socket) }
 }
 
-func converse(ctx context.Context, dial func(context.Context) (net.Conn, error), t Terminal) error {
-	if t.Interactive() {
+func converse(ctx context.Context, dial dialer, t Terminal) error {
+	lines := make(chan string, 1)
+	switch {
+	case t.Text != "":
+		lines <- t.Text
+		close(lines)
+		return answer(ctx, dial, lines, t)
+	case t.Interactive():
 		return sit(ctx, dial, t)
 	}
 	in, interrupt := interruptible(t.In)
 	ctx, cancel := context.WithCancel(ctx)
-	lines, bad := make(chan string), make(chan error, 1)
+	bad := make(chan error, 1)
 	go func() {
 		defer close(lines)
 		bad <- read(ctx, in, lines)
@@ -68,7 +75,7 @@ func converse(ctx context.Context, dial func(context.Context) (net.Conn, error),
 	select {
 	case e := <-bad:
 		return errors.Join(err, e)
-	default:
+	default: // left to the end of the process
 		return err
 	}
 }
@@ -97,7 +104,7 @@ func read(ctx context.Context, in io.Reader, lines chan<- string) error {
 // line can go without an answer of its own: the agent's work for somebody else
 // took it in, or it has sent its answer as a message. The agent is then seen at
 // work, and no more for quietTime.
-func answer(ctx context.Context, dial func(context.Context) (net.Conn, error), lines <-chan string, t Terminal) error {
+func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) error {
 	l := &link{dial: dial, as: asPipe, patience: patience, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()

@@ -173,7 +173,7 @@ func (c *Channel) readers(quote string) []*client {
 
 // serve speaks with one client until it leaves.
 func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver) {
-	k := &client{wire: newWire(conn), said: map[string]bool{}, shown: map[string]func(){}, gone: make(chan struct{})}
+	k := &client{wire: newWire(conn), said: map[string]bool{}, shown: map[string]chan struct{}{}, gone: make(chan struct{})}
 	k.run(ctx, func(f frame) {
 		switch f.Kind {
 		case hello:
@@ -234,16 +234,16 @@ type client struct {
 	gone    chan struct{}
 
 	ackMu sync.Mutex
-	shown map[string]func() // by reply ID: called when the client has shown it
+	shown map[string]chan struct{} // by reply ID: closed when the client has shown it
 }
 
 // show sends f and says whether the client acknowledged it. One that does not in time is dropped.
 func (k *client) show(ctx context.Context, f frame) bool {
 	done := make(chan struct{})
 	k.ackMu.Lock()
-	k.shown[f.ID] = sync.OnceFunc(func() { close(done) })
+	k.shown[f.ID] = done
 	k.ackMu.Unlock()
-	defer k.acknowledge(f.ID)
+	defer k.forget(f.ID)
 	k.send(f)
 	late := time.NewTimer(showTime)
 	defer late.Stop()
@@ -266,9 +266,15 @@ func (k *client) acknowledge(id string) {
 	k.ackMu.Lock()
 	defer k.ackMu.Unlock()
 	if shown := k.shown[id]; shown != nil {
-		shown()
+		close(shown)
 		delete(k.shown, id)
 	}
+}
+
+func (k *client) forget(id string) {
+	k.ackMu.Lock()
+	defer k.ackMu.Unlock()
+	delete(k.shown, id)
 }
 
 // pause waits for d or for ctx to end.

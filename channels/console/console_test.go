@@ -26,7 +26,7 @@ func TestNobodyThereThenSomebody(t *testing.T) {
 	if _, err := h.Send(t.Context(), r); retryable(err) != againTime {
 		t.Fatalf("Send with nobody there: %v, want one to try again in %v", err, againTime)
 	}
-	l := &link{dial: dialer(h.socket), as: asTerminal, frames: make(chan frame)}
+	l := &link{dial: dialTo(h.socket), as: asTerminal, frames: make(chan frame)}
 	_, hangUp := l.start(t.Context())
 	defer hangUp()
 	go func() {

@@ -3,12 +3,15 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +27,33 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// child is the process at the terminal: parley chat, or with "gateway:" in
+// front of the socket, a gateway with a terminal of its own, which echoes.
+func child(socket string) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	t := Terminal{In: os.Stdin, Out: os.Stdout, History: os.Getenv("PARLEY_CONSOLE_HISTORY")}
+	path, gateway := strings.CutPrefix(socket, "gateway:")
+	var err error
+	if !gateway {
+		err = Chat(ctx, path, t)
+	} else {
+		var c *Channel
+		c = New(Config{Name: "console", Socket: path, Local: &t, Leave: func(e error) { err = e; stop() }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		e := c.Run(ctx, func(_ context.Context, m chat.Message) error {
+			r := m.Reply()
+			r.Text = "echo: " + m.Text
+			go c.Send(context.Background(), r)
+			return nil
+		})
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // The powers of a Channel.

@@ -12,7 +12,7 @@ import (
 // A link is a client's way to the gateway. It mends lost connections, and says
 // again on the next one what was not settled on the last (P3).
 type link struct {
-	dial     func(context.Context) (net.Conn, error)
+	dial     dialer
 	as       string        // asTerminal: a message is settled when it is taken; asPipe: when it is answered
 	patience time.Duration // until run gives up on a gateway that went away; 0: never
 	frames   chan frame    // what the gateway says, and lost
@@ -44,11 +44,12 @@ func (l *link) run(ctx context.Context) error {
 			}
 			return nil
 		case err == nil:
-			if l.talk(ctx, conn) {
-				wait = minBackoff
-			}
-			if l.isEnded() {
+			useful, ended := l.talk(ctx, conn)
+			if ended {
 				return nil
+			}
+			if useful {
+				wait = minBackoff
 			}
 			down = time.Now()
 			l.pass(ctx, frame{Kind: lost})
@@ -60,8 +61,8 @@ func (l *link) run(ctx context.Context) error {
 	}
 }
 
-// talk uses conn until it breaks, and says whether it was of any use.
-func (l *link) talk(ctx context.Context, conn net.Conn) (useful bool) {
+// talk uses conn until it breaks or finish was called (ended), and says whether it was of any use.
+func (l *link) talk(ctx context.Context, conn net.Conn) (useful, ended bool) {
 	w := newWire(conn)
 	w.send(frame{Kind: hello, ID: l.as})
 	l.mu.Lock()
@@ -70,11 +71,6 @@ func (l *link) talk(ctx context.Context, conn net.Conn) (useful bool) {
 	}
 	l.wire = w
 	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.wire = nil
-	}()
 	w.run(ctx, func(f frame) {
 		useful = true
 		switch {
@@ -88,7 +84,10 @@ func (l *link) talk(ctx context.Context, conn net.Conn) (useful bool) {
 		}
 		l.pass(ctx, f)
 	})
-	return useful
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wire = nil
+	return useful, l.ended
 }
 
 func (l *link) pass(ctx context.Context, f frame) {
@@ -150,12 +149,6 @@ func (l *link) finish() bool {
 		l.wire.finish()
 	}
 	return l.wire != nil
-}
-
-func (l *link) isEnded() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended
 }
 
 // start runs l. The channel it returns gets the error that ended l, and is then

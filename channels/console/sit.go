@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -17,7 +16,7 @@ const (
 )
 
 // sit is a person's chat, until they leave or ctx ends.
-func sit(ctx context.Context, dial func(context.Context) (net.Conn, error), t Terminal) (err error) {
+func sit(ctx context.Context, dial dialer, t Terminal) (err error) {
 	k, err := openKeys(t.History)
 	if err != nil {
 		return err

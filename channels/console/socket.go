@@ -46,8 +46,14 @@ func listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("console socket: %w", err)
 	case info.Mode().Type() != fs.ModeSocket:
 		return nil, fmt.Errorf("console socket: %s is in the way: it is no socket", path)
-	case Running(context.Background(), path):
+	}
+	conn, err := dial(context.Background(), path)
+	switch {
+	case err == nil:
+		conn.Close()
 		return nil, fmt.Errorf("console socket: another gateway serves %s", path)
+	case !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist): // it may be alive
+		return nil, fmt.Errorf("console socket: %w", err)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".socket")
 	if err != nil {

@@ -2,14 +2,10 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,33 +17,6 @@ import (
 
 	"parley/chat"
 )
-
-// child is the process at the terminal: parley chat, or with "gateway:" in
-// front of the socket, a gateway with a terminal of its own, which echoes.
-func child(socket string) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	t := Terminal{In: os.Stdin, Out: os.Stdout, History: os.Getenv("PARLEY_CONSOLE_HISTORY")}
-	path, gateway := strings.CutPrefix(socket, "gateway:")
-	var err error
-	if !gateway {
-		err = Chat(ctx, path, t)
-	} else {
-		var c *Channel
-		c = New(Config{Name: "console", Socket: path, Local: &t, Leave: func(e error) { err = e; stop() }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
-		e := c.Run(ctx, func(_ context.Context, m chat.Message) error {
-			r := m.Reply()
-			r.Text = "echo: " + m.Text
-			go c.Send(context.Background(), r)
-			return nil
-		})
-		err = errors.Join(err, e)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
 
 // A pty is a person at a terminal.
 type pty struct {
@@ -130,7 +99,7 @@ func (p *pty) expect(want string) {
 		if time.Now().After(end) {
 			p.t.Fatalf("the screen ends differently from %q:\n%s\nwritten: %q", want, p.screen(), p.out.String())
 		}
-		time.Sleep(2 * time.Millisecond)
+		<-time.After(2 * time.Millisecond)
 	}
 }
 
@@ -310,7 +279,9 @@ func TestTerminalEndsWithProcess(t *testing.T) {
 func TestTerminalOfTheGateway(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	p := sitDown(t, "gateway:"+socket, "")
-	p.typeIn("hi\rho\r")
+	p.typeIn("hi\r")
+	p.expect("echo: hi\n\nyou> ")
+	p.typeIn("ho\r")
 	p.expect("echo: ho\n\nyou> ")
 	var out sink
 	if err := Ask(t.Context(), socket, "from afar", &out, nil); err != nil || out.String() != "echo: from afar\n" {
@@ -325,6 +296,9 @@ func TestTerminalOfTheGateway(t *testing.T) {
 func TestTerminalSurvivesRestart(t *testing.T) {
 	h := open(t, Config{})
 	p := sitDown(t, h.socket, "")
+	p.typeIn("hi\r")
+	h.answer(h.hear("hi"), "hello")
+	p.expect("hello\n\nyou> ")
 	h.stop()
 	p.expect("lost; trying again]\nyou> ")
 	p.typeIn("still there?\r")
