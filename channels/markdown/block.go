@@ -72,10 +72,14 @@ func isTask(item ast.Node) bool {
 	return first != nil && first.FirstChild() != nil && first.FirstChild().Kind() == extast.KindTaskCheckBox
 }
 
-// indented writes the blocks in n, with mark before the first line and indent before the others.
+// indented writes the blocks in n, with mark before the first line and indent
+// before the others, as long as that leaves room for words on a phone.
 func (w *writer) indented(mark, indent string, n ast.Node) {
+	const most = 16 // bytes
 	outer := w.indent
-	w.indent += indent
+	if len(w.indent+indent) <= most {
+		w.indent += indent
+	}
 	w.out = append(w.out, mark...)
 	w.blocks(n)
 	w.indent = outer

@@ -93,21 +93,28 @@ func TestParse(t *testing.T) {
 
 // No answer, however odd, may hold up a channel or eat its memory.
 func TestParseHostile(t *testing.T) {
-	const size = 100 << 10
 	for _, s := range []string{"> ", ">", "- ", "1. ", "[", "]", "![a](", "[a](", "[a](<b", "*", "*a ", "*a_b ", "**a", "***a", "~a ", "`", "`a``b",
 		"\\", "<http:", "a|", "|-", "> > a\n", "- a\n  ", "```\n", "~~~\n> ", "[*a](b)", "&#", "|\n", "\t- \n"} {
-		for _, n := range []int{size, 60 << 10} {
-			src := strings.Repeat(s, n/len(s))
-			start := time.Now()
-			text := markdown.Parse(src)
-			if d := time.Since(start); d > 2*time.Second {
-				t.Errorf("%d bytes of %q took %v", n, s, d)
-			}
-			check(t, src, text)
+		src := strings.Repeat(s, 60<<10/len(s))
+		start := time.Now()
+		text := markdown.Parse(src)
+		if d := time.Since(start); d > 3*time.Second {
+			t.Errorf("%d bytes of %q took %v", len(src), s, d)
 		}
+		check(t, src, text)
 	}
-	table := strings.Repeat("a|", 3000) + "\n" + strings.Repeat("-|", 3000) + "\n" + strings.Repeat("|\n", 10000)
-	check(t, table, markdown.Parse(table))
+	long := strings.Repeat("**a** [b](c\n> ", 10_000)
+	check(t, long, markdown.Parse(long))
+	deep := strings.Repeat("> ", 30) + strings.Repeat("a\n", 25_000)
+	text := markdown.Parse(deep)
+	check(t, deep, text)
+	if len(text.Plain) > 10*len(deep) {
+		t.Errorf("%d bytes of quotes became %d", len(deep), len(text.Plain))
+	}
+	for _, columns := range []int{99, 3000} {
+		table := strings.Repeat("a|", columns) + "\n" + strings.Repeat("-|", columns) + "\n" + strings.Repeat("|\n", 20_000)
+		check(t, table, markdown.Parse(table))
+	}
 }
 
 // check fails if text breaks a promise of Text or Parse.

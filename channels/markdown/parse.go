@@ -17,7 +17,7 @@ import (
 const (
 	maxSource = 64 << 10 // bytes
 	maxNest   = 32       // marks of quotes and lists that begin one line
-	maxPipes  = 100      // columns of a table
+	maxCells  = 100_000  // of a table as wide as the widest line and as long as the source
 	maxLinks  = 1000
 )
 
@@ -75,12 +75,15 @@ func excessive(src string) bool {
 	if len(src) > maxSource || strings.Count(src, "](") > maxLinks {
 		return true
 	}
+	lines, columns := 0, 0
 	for line := range strings.Lines(src) {
-		if strings.Count(line, "|") > maxPipes || nesting(line) > maxNest {
+		lines++
+		columns = max(columns, strings.Count(line, "|"))
+		if nesting(line) > maxNest {
 			return true
 		}
 	}
-	return false
+	return lines*columns > maxCells
 }
 
 // nesting counts the marks of quotes and lists at the beginning of line.
