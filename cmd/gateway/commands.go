@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"parley/channels/console"
+	"parley/store/bolt"
 )
 
 // A program is one run of parley: what the system gave it, and its flags.
@@ -41,7 +42,7 @@ func (p *program) commands() *cobra.Command {
 		Version:           version(),
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun:  func(*cobra.Command, []string) { p.begun = true },
-		RunE:              func(c *cobra.Command, _ []string) error { return p.gateway(c.Context()) },
+		RunE:              func(c *cobra.Command, _ []string) error { return p.serve(c.Context(), options{}) },
 	}
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
@@ -91,19 +92,13 @@ func (p *program) commands() *cobra.Command {
 		Short:  "Read a whole store file; a damaged one may crash this process",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE:   func(_ *cobra.Command, args []string) error { return probeStore(args[0]) },
+		RunE:   func(_ *cobra.Command, args []string) error { return bolt.Probe(args[0]) },
 	}
 	for _, c := range []*cobra.Command{run, chat, onboard, doctor, vers} {
 		c.Args = cobra.NoArgs
 	}
 	root.AddCommand(run, chat, pair, onboard, doctor, vers, probe)
 	return root
-}
-
-// gateway runs until it is told to end. A person in the terminal ends it by
-// leaving; elsewhere Ctrl-C does.
-func (p *program) gateway(ctx context.Context) error {
-	return p.serve(ctx, options{})
 }
 
 // chat talks to the gateway that runs, or else to one of its own.
@@ -116,7 +111,7 @@ func (p *program) chat(ctx context.Context, text string) error {
 	if !console.Running(ctx, socket) {
 		return p.serve(ctx, options{Chat: true, Ask: text})
 	}
-	ctx, stop := untilTold(ctx, p.signals(true)...)
+	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if text != "" {
 		return console.Ask(ctx, socket, text, p.stdout, p.stderr)
@@ -138,8 +133,7 @@ func (p *program) serve(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	sitting := (o.Chat || c.Channels.Console != nil) && o.Ask == "" && p.interactive()
-	ctx, stop := untilTold(ctx, p.signals(sitting)...)
+	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o.Config, o.Terminal, o.Redact = c, p.terminal(c), &p.redact
 	o.Stdout, o.Stderr = p.stdout, p.stderr
@@ -215,18 +209,6 @@ func (p *program) source() (source, error) {
 	s.File, err = filepath.Abs(s.File)
 	return s, err
 }
-
-// signals returns what ends the program. Somebody who sits at the terminal has
-// Ctrl-C to stop a turn: there it is the console's.
-func (p *program) signals(sitting bool) []os.Signal {
-	if sitting && p.interactive() {
-		return []os.Signal{syscall.SIGTERM}
-	}
-	return []os.Signal{syscall.SIGTERM, os.Interrupt}
-}
-
-// interactive says whether a person types.
-func (p *program) interactive() bool { return p.stdin != nil && term.IsTerminal(int(p.stdin.Fd())) }
 
 // watched says whether a person reads the log.
 func (p *program) watched() bool {

@@ -39,7 +39,7 @@ const (
 
 // instruments reach outside: a test puts its own in their place.
 type instruments struct {
-	Holder   func(dataDir string) (pid int, err error) // of the process that has the store open; 0: none
+	Holder   func(ctx context.Context, dataDir string) (pid int) // of the gateway that runs; 0: none, -1: not known
 	Probe    func(ctx context.Context, file string) error
 	Model    func(name string, m *Model) llm.Model
 	Telegram func(ctx context.Context, name string, t *Telegram) (bot string, err error)
@@ -48,7 +48,9 @@ type instruments struct {
 const patience = 10 * time.Second // with each examination
 
 // doctor prints what is wrong and what helps, and fails if Parley cannot work.
-func (p *program) doctor(ctx context.Context) error {
+func (p *program) doctor(ctx context.Context) error { return p.examineAll(ctx, p.instruments()) }
+
+func (p *program) examineAll(ctx context.Context, by instruments) error {
 	c, err := p.load()
 	if err != nil {
 		if end, ok := errors.AsType[exit](err); ok {
@@ -58,7 +60,7 @@ func (p *program) doctor(ctx context.Context) error {
 		return exit{code: exitFailure}
 	}
 	well := true
-	exams := examine(c, p.instruments())
+	exams := examine(ctx, c, by)
 	for i, f := range lookAll(ctx, exams) {
 		found := <-f
 		p.print(exams[i].name, found)
@@ -97,13 +99,13 @@ func lookAll(ctx context.Context, exams []examination) []chan finding {
 }
 
 // examine lists what is to be looked at.
-func examine(c *Config, by instruments) []examination {
-	pid, err := by.Holder(c.DataDir)
+func examine(ctx context.Context, c *Config, by instruments) []examination {
+	pid := by.Holder(ctx, c.DataDir)
 	exams := []examination{
 		{"config", func(context.Context) finding { return lookAtConfig(c) }},
 		{"data", func(context.Context) finding { return lookAtFolder(c.DataDir, true) }},
 		{"workspace", func(context.Context) finding { return lookAtFolder(c.Workspace, false) }},
-		{"gateway", func(context.Context) finding { return lookAtHolder(pid, err) }},
+		{"gateway", func(context.Context) finding { return lookAtHolder(pid) }},
 		{"store", func(ctx context.Context) finding { return lookAtStore(ctx, c, pid, by.Probe) }},
 	}
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
@@ -173,12 +175,12 @@ func lookAtFolder(dir string, private bool) finding {
 	return finding{fine, text, ""}
 }
 
-func lookAtHolder(pid int, err error) finding {
+func lookAtHolder(pid int) finding {
 	switch {
-	case err != nil:
-		return finding{bad, err.Error(), "give the user that runs parley the right to use the data folder"}
-	case pid != 0:
+	case pid > 0:
 		return finding{fine, fmt.Sprintf("runs, with process id %d", pid), ""}
+	case pid < 0:
+		return finding{fine, "runs", ""}
 	}
 	return finding{fine, "does not run", ""}
 }

@@ -60,7 +60,8 @@ func (e exit) Unwrap() error { return e.err }
 
 const hurry = 1500 * time.Millisecond // from the second signal to the end
 
-// untilTold returns a context that ends at the first of signals. Another one
+// untilTold returns a context that ends at the first of signals. (In a chat at
+// the terminal, Ctrl-C is a key and no signal.) Another one
 // ends the process within two seconds, whatever it is doing: what was accepted
 // is on disk (P16). Call stop when there is nothing left to end.
 func untilTold(ctx context.Context, signals ...os.Signal) (told context.Context, stop func()) {

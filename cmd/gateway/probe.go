@@ -5,9 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+
+	"parley/channels/console"
+	"parley/channels/telegram"
 )
 
 // probeInChild has a child process read the whole store file: a damaged one
@@ -21,16 +27,47 @@ func probeInChild(ctx context.Context, file string) error {
 	cmd.Env = []string{} // not ours (R-S17)
 	var out bytes.Buffer
 	cmd.Stderr = &out
-	switch err := cmd.Run(); {
+	err = cmd.Run()
+	said, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "parley: "), "\n")
+	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("probe store: %w", ctx.Err())
 	case err == nil:
 		return nil
-	default:
-		said, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "parley: "), "\n")
-		if said == "" {
-			return fmt.Errorf("probe store: %w", err)
-		}
-		return errors.New(said)
+	case cmd.ProcessState == nil || !cmd.ProcessState.Exited() || cmd.ProcessState.ExitCode() != exitFailure || said == "":
+		return fmt.Errorf("reading it ended the process that did: %w", err)
 	}
+	return errors.New(said)
+}
+
+// instruments returns the real ones.
+func (p *program) instruments() instruments {
+	return instruments{
+		Holder: holder,
+		Probe:  probeInChild,
+		Model:  newModel,
+		Telegram: func(ctx context.Context, name string, t *Telegram) (string, error) {
+			cfg := telegramConfig(name, t)
+			cfg.Log = slog.New(slog.DiscardHandler)
+			c, err := telegram.New(cfg)
+			if err != nil {
+				return "", err
+			}
+			return c.Check(ctx)
+		},
+	}
+}
+
+// holder returns the process id of the gateway that runs, 0 for none. It takes
+// no lock, which might keep a gateway from starting.
+func holder(ctx context.Context, dataDir string) int {
+	if !console.Running(ctx, filepath.Join(dataDir, "parley.sock")) {
+		return 0
+	}
+	text, _ := os.ReadFile(filepath.Join(dataDir, "lock"))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return -1
+	}
+	return pid
 }

@@ -83,10 +83,12 @@ func (r redacting) Write(p []byte) (int, error) {
 // disguises adds the forms of s to all.
 func disguises(s string, all map[string]struct{}) {
 	forms := []string{s}
-	for range 2 { // an error in quotes may be quoted once more by the log
+	for range 3 { // an error that quotes an error in quotes is quoted once more by the log
 		for _, f := range forms {
 			forms = append(forms, url.QueryEscape(f), url.PathEscape(f), quoted(f), inJSON(f))
 		}
+		slices.Sort(forms)
+		forms = slices.Compact(forms)
 	}
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		forms = append(forms, base64Of(enc, s)...)

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// awkward secrets change their looks when they are quoted or put in a URL.
+var awkward = []string{"123456:AAH-canary_x", `pa"ss\wo/rd+1`, "zwei wörter", "tab\tand\nline", "<a&b>=%41", "sixsix"}
+
+type stringer struct{ s string }
+
+func (s stringer) String() string { return "I hold " + s.s }
+
+type valuer struct{ s string }
+
+func (v valuer) LogValue() slog.Value { return slog.GroupValue(slog.String("deep", v.s)) }
+
+// TestNoSecretIsLogged pushes secrets through every shape that slog takes (R-S26).
+func TestNoSecretIsLogged(t *testing.T) {
+	for _, s := range awkward {
+		var r redactor
+		r.Add("another-secret", s)
+		var out bytes.Buffer
+		log := newLog(&out, slog.LevelDebug, &r, false)
+		_, urlErr := http.Get("http://127.0.0.1:1/bot" + url.PathEscape(s) + "/getMe?k=" + url.QueryEscape(s))
+		js, err := json.Marshal(map[string]string{"k": s})
+		if err != nil || urlErr == nil {
+			t.Fatal(err, urlErr)
+		}
+		shapes := []any{
+			s, "x" + s + "y", []byte(s), errors.New(s), fmt.Errorf("a: %w", fmt.Errorf("b %q", s)), urlErr,
+			stringer{s}, &stringer{s}, valuer{s}, struct{ A, b string }{s, s}, []string{s}, map[string]any{"k": []any{s}},
+			json.RawMessage(js), string(js), fmt.Sprintf("%q", s), fmt.Sprintf("%q", fmt.Sprintf("%q", s)),
+			slog.GroupValue(slog.String("a", s), slog.Group("b", "c", s)), secret(s), url.Values{"k": {s}}.Encode(),
+			"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+s)), base64.RawURLEncoding.EncodeToString([]byte(s + "tail")),
+		}
+		for _, v := range shapes {
+			log.Info("shape", "value", v)
+			log.With("value", v).WithGroup("g").Info("shape", slog.Group("h", "value", v))
+			log.Info(fmt.Sprint("text ", v))
+		}
+		log.Info("as a key", s, 1)
+		log.WithGroup(s).Info("as a group", "k", 1)
+		for line := range strings.Lines(out.String()) {
+			if shows(line, s) {
+				t.Errorf("%q is shown: %s", s, line)
+			}
+		}
+		if n := strings.Count(out.String(), hiddenText); n < 3*len(shapes) {
+			t.Errorf("%q: %d of at least %d places hidden", s, n, 3*len(shapes))
+		}
+	}
+}
+
+// shows says whether line, or what it stands for once it is no longer quoted
+// or encoded, holds s.
+func shows(line, s string) bool {
+	open := func(l string) []string {
+		q, _ := url.QueryUnescape(l)
+		u := strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(l)
+		return []string{l, q, u}
+	}
+	all := open(line)
+	for _, l := range slices.Clone(all) {
+		for _, m := range open(l) {
+			all = append(all, open(m)...)
+		}
+	}
+	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \"=\n", r) }) {
+		for n := range len(word) + 1 { // base64 may be cut anywhere
+			for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				if b, err := e.DecodeString(word[:n]); err == nil {
+					all = append(all, string(b))
+				}
+			}
+		}
+	}
+	return slices.ContainsFunc(all, func(l string) bool { return strings.Contains(l, s) })
+}
+
+func TestShortSecretsAreWords(t *testing.T) {
+	var r redactor
+	if r.String("x") != "x" {
+		t.Error("the zero redactor changes text")
+	}
+	r.Add("none", "", "abcdef", "abcdefghi")
+	if got := r.String("none abcdefghi abcdef"); got != "none [secret] [secret]" {
+		t.Error(got)
+	}
+}
+
+func TestRedactProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[ -~]{6,20}`).Draw(t, "secret")
+		before, after := rapid.String().Draw(t, "before"), rapid.String().Draw(t, "after")
+		var r redactor
+		r.Add(s)
+		if strings.Contains(hiddenText, s) || strings.Contains(s, "secret]") || strings.Contains(s, "[secret") {
+			t.Skip("hides itself")
+		}
+		got := r.String(before + s + after + quoted(s) + url.QueryEscape(s))
+		if strings.Contains(got, s) && !strings.Contains(before+hiddenText+after, s) {
+			t.Fatalf("%q in %q", s, got)
+		}
+	})
+}
+
+// TestAddWhileLogging: a reload adds secrets while others log.
+func TestAddWhileLogging(t *testing.T) {
+	var r redactor
+	var out bytes.Buffer
+	log := newLog(&out, slog.LevelInfo, &r, true)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			s := fmt.Sprintf("canary-%d", i)
+			r.Add(s)
+			log.Info("now", "k", s)
+		})
+	}
+	all.Wait()
+	if strings.Contains(out.String(), "canary") || strings.Contains(out.String(), "time=20") {
+		t.Error(out.String())
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestSeal does in a process of its own what serve does before the house is built (R-S17).
+func TestSeal(t *testing.T) {
+	if os.Getenv("PARLEY_TEST_SEAL") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestSeal$")
+		cmd.Env = append(os.Environ(), "PARLEY_TEST_SEAL=1", "OPENAI_API_KEY=canary-key", "OTHER=canary-other")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	if b, _ := os.ReadFile("/proc/self/environ"); !bytes.Contains(b, []byte("canary-key")) {
+		t.Fatal("the test proves nothing: /proc/self/environ shows nothing anyway")
+	}
+	dir := t.TempDir()
+	p := &program{data: dir, environ: newEnviron(os.Environ())}
+	c, err := p.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := seal(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile("/proc/self/environ"); err != nil || bytes.Contains(b, []byte("canary")) {
+		t.Errorf("/proc/self/environ: %v\n%q", err, b)
+	}
+	if v, set := os.LookupEnv("OPENAI_API_KEY"); set {
+		t.Errorf("OPENAI_API_KEY is still %q", v)
+	}
+	if os.Getenv("OTHER") != "canary-other" {
+		t.Error("Go has lost its own environment")
+	}
+	if n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); n != 0 || err != nil {
+		t.Errorf("dumpable: %d %v", n, err)
+	}
+	if c.Models["main"].APIKey != "canary-key" || p.redact.String("canary-key") != hiddenText {
+		t.Error("the key is not known any more, or shown")
+	}
+	// A reload reads the variable that is gone from the process.
+	s, err := p.source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := parse(s, []byte(`{"models": {"a": {"type": "openai", "model": "m", "apiKey": "${OPENAI_API_KEY}"}}}`))
+	if err != nil || again.Models["a"].APIKey != "canary-key" {
+		t.Errorf("reload: %v", err)
+	}
+}
