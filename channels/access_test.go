@@ -260,6 +260,9 @@ func TestRS8Pairing(t *testing.T) {
 		if got := answer("1"); !strings.Contains(got, "may talk") {
 			t.Errorf("the owner was told %q", got)
 		}
+		if open, err := h.Pairings(t.Context()); err != nil || len(open) != 2 {
+			t.Errorf("still open: %+v, %v", open, err)
+		}
 		if got := answer("9"); got != "You can talk to me now." {
 			t.Errorf("the stranger was told %q", got)
 		}
@@ -277,6 +280,7 @@ func TestRS8Pairing(t *testing.T) {
 		h.stop()
 		m.reboot(t.Context())
 		h = m.start(0)
+		access(t, h)
 		other := from("9", "through another bot")
 		other.Account = "bot2"
 		for _, msg := range []chat.Message{from("9", "paired"), from("8", "paired too"), from("7", "not"), other} {
@@ -287,6 +291,12 @@ func TestRS8Pairing(t *testing.T) {
 		}
 		if h.heard[0].From.Role != chat.User {
 			t.Errorf("role %q", h.heard[0].From.Role)
+		}
+		say(t, m, from("1", "/unpair net:9"))
+		say(t, m, from("9", "and out again"))
+		say(t, m, from("8", "still in"))
+		if got := h.texts(); !slices.Equal(got, []string{"paired", "paired too", "still in"}) {
+			t.Errorf("delivered: %q", got)
 		}
 		h.stop()
 	})
@@ -306,6 +316,49 @@ func TestRS8StoreDown(t *testing.T) {
 	})
 }
 
+// A crash between the code and the answer leaves the stranger an answer, when
+// the message comes again.
+func TestRS10CrashBeforeAnswer(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		m.crash = 2 // the first writes the code
+		msg := from("9", "hi")
+		if m.fake.Say(t.Context(), msg) == nil {
+			t.Fatal("acknowledged although nothing was sent")
+		}
+		h.stop()
+		m.reboot(t.Context())
+		h = m.start(0)
+		say(t, m, msg)
+		say(t, m, msg)
+		h.drain()
+		if n := len(m.fake.Shown(chat.Address{Channel: "net", Chat: "9"})); n != 1 {
+			t.Errorf("%d answers", n)
+		}
+	})
+}
+
+// Receive returns when no channel can go on, although a menu is still being set.
+func TestReceiveEndsWithItsChannels(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error { return fmt.Errorf("unauthorized") })
+		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
+		h.Add("a", brokenMenu{m.fake.As(channeltest.Menus), m.fake.As(channeltest.Menus).(channels.Commander)})
+		if err := h.Receive(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "channel a: wrong token") {
+			t.Error(err)
+		}
+	})
+}
+
+type brokenMenu struct {
+	channels.Channel
+	channels.Commander
+}
+
+func (brokenMenu) Run(ctx context.Context, deliver chat.Deliver) error {
+	return broken{}.Run(ctx, deliver)
+}
+
 // The menus hold the house's commands and the hub's, however long it takes.
 func TestMenus(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
@@ -318,7 +371,7 @@ func TestMenus(t *testing.T) {
 		h := m.start(channeltest.Menus)
 		time.Sleep(5 * time.Hour)
 		ops := m.fake.Ops()
-		if len(ops) != 3 || ops[2].Reply.Text != "new pair" {
+		if len(ops) != 3 || ops[2].Reply.Text != "new pair unpair" {
 			t.Errorf("%+v", ops)
 		}
 		h.stop()

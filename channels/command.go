@@ -10,45 +10,63 @@ import (
 	"parley/chat"
 )
 
-// own returns what does the command in m, if it is one of the Hub's own.
-func (h *Hub) own(m chat.Message) (do func(context.Context, chat.Message, []string) error, args []string, ok bool) {
-	words := strings.Fields(m.Text)
-	if len(words) == 0 {
-		return nil, nil, false
+// command answers m if it is a command of the Hub's own. Its answer has the ID
+// of a reply to m, so a message that comes again is answered once.
+func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error) {
+	name, arg, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	name, _, _ = strings.Cut(name, "@") // as in "/pair@parley_bot"
+	if name != "/pair" && name != "/unpair" {
+		return false, nil
 	}
-	name, _, _ := strings.Cut(words[0], "@") // as in "/pair@parley_bot"
-	return h.pair, words[1:], name == "/pair"
-}
-
-// pair does the command /pair.
-func (h *Hub) pair(ctx context.Context, m chat.Message, args []string) error {
-	r := m.Reply()
-	var code string
+	r, arg, done := m.Reply(), strings.TrimSpace(arg), ""
 	switch {
 	case m.From.Role != chat.Owner:
-		r.Text = "Only my owner can let somebody in."
-	case len(args) == 0:
-		open, err := h.Pairings(ctx)
-		if err != nil {
-			return err
-		}
-		r.Text = list(open)
+		r.Text = "Only my owner can say who talks to me."
+	case name == "/unpair":
+		r.Text, err = h.unpair(ctx, arg)
+	case arg == "":
+		r.Text, err = h.asking(ctx)
 	default:
-		req, err := h.grant(ctx, args[0])
-		switch {
-		case errors.Is(err, ErrNoPairing):
-			r.Text = "Nobody has that code, or it is older than an hour. Send /pair to see who is asking."
-		case err != nil:
-			return err
-		default:
-			code = req.Code
-			r.Text = fmt.Sprintf("%s may talk to me now.", req.who())
-		}
+		r.Text, done, err = h.pair(ctx, arg)
 	}
-	if err := h.Send(ctx, r); err != nil || code == "" {
-		return err
+	if err == nil {
+		err = h.Send(ctx, r)
 	}
-	return h.pairing.close(ctx, code)
+	if err == nil && done != "" {
+		err = h.pairing.close(ctx, done)
+	}
+	return true, err
+}
+
+// pair approves code, and returns it once there is no more use for it.
+func (h *Hub) pair(ctx context.Context, code string) (text, done string, err error) {
+	p, err := h.grant(ctx, code)
+	if errors.Is(err, ErrNoPairing) {
+		return "Nobody has that code, or it is older than an hour. Send /pair to see who is asking.", "", nil
+	}
+	return fmt.Sprintf("%s may talk to me now. To take that back, send `/unpair %s:%s`.", p.who(), p.At.Channel, p.Sender), p.Code, err
+}
+
+func (h *Hub) unpair(ctx context.Context, who string) (string, error) {
+	i := strings.LastIndex(who, ":")
+	if i < 0 {
+		return "Who is it? Write `/unpair channel:id`.", nil
+	}
+	return fmt.Sprintf("`%s` is let in by no code any more.", who), h.Unpair(ctx, who[:i], who[i+1:])
+}
+
+// asking lists who asks to be let in.
+func (h *Hub) asking(ctx context.Context) (string, error) {
+	open, err := h.Pairings(ctx)
+	if err != nil || len(open) == 0 {
+		return "Nobody is asking to be let in.", err
+	}
+	var b strings.Builder
+	b.WriteString("These people ask to be let in:\n\n")
+	for _, p := range open {
+		fmt.Fprintf(&b, "- %s, %v ago: `/pair %s`\n", p.who(), time.Since(p.Time).Truncate(time.Minute), p.Code)
+	}
+	return b.String(), nil
 }
 
 // who names the stranger. The name is the stranger's choice, so the id stands beside it.
@@ -58,16 +76,4 @@ func (p Pairing) who() string {
 		name = "Somebody without a name"
 	}
 	return fmt.Sprintf("%s (`%s:%s`)", name, p.At.Channel, p.Sender)
-}
-
-func list(open []Pairing) string {
-	if len(open) == 0 {
-		return "Nobody is asking to be let in."
-	}
-	var b strings.Builder
-	b.WriteString("These people ask to be let in:\n\n")
-	for _, p := range open {
-		fmt.Fprintf(&b, "- %s, %v ago: `/pair %s`\n", p.who(), time.Since(p.Time).Truncate(time.Minute), p.Code)
-	}
-	return b.String()
 }

@@ -44,7 +44,8 @@ type Hub struct {
 // NewHub returns a Hub without channels, which lets nobody in.
 func NewHub(c Config) *Hub {
 	h := &Hub{store: c.Store, log: c.Log, lines: map[string]*line{}}
-	h.commands = append(append(h.commands, c.Commands...), commands...)
+	h.commands = append(h.commands, c.Commands...)
+	h.commands = append(h.commands, Command{"pair", "let somebody talk to me"}, Command{"unpair", "let them no more"})
 	h.pairing.bucket = c.Store.Bucket("pairing")
 	h.SetAccess(Access{})
 	return h

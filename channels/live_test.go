@@ -13,7 +13,10 @@ import (
 	"parley/chat"
 )
 
-const everything = channeltest.Splits | channeltest.Edits | channeltest.Types
+const (
+	edits      = channeltest.Splits | channeltest.Edits
+	everything = edits | channeltest.Types
+)
 
 // stream shows text word by word, each a while after the one before.
 func stream(live chat.Live, text string, each time.Duration) {
@@ -176,6 +179,54 @@ func TestP9LiveDoesNotRepeatUnclearSend(t *testing.T) {
 	})
 }
 
+// An edit whose answer was lost leaves open what the message says: the final
+// text is edited in, even if the journal thinks it is there.
+func TestP9LiveUnclearEdit(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Reply.Text == "one, no" {
+				return channeltest.ErrLost
+			}
+			return nil
+		})
+		h := m.start(everything)
+		live := h.Live(t.Context(), reply("a", ""))
+		live.Show("one")
+		time.Sleep(time.Second)
+		if !keys(m.store.Bucket("delivery"))["a"] {
+			t.Error("the receipt is not journalled at once")
+		}
+		live.Show("one, no")
+		time.Sleep(time.Second)
+		live.Close()
+		m.shows("one, no")
+		send(t, h, reply("a", "one"))
+		h.drain()
+		m.shows("one")
+	})
+}
+
+// Records of replies that were never sent go after a month, others stay.
+func TestOldRecordsArePruned(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(edits)
+		for _, id := range []string{"old", "young"} {
+			live := h.Live(t.Context(), reply(id, ""))
+			live.Show("never finished")
+			time.Sleep(20 * 24 * time.Hour)
+			live.Close()
+			time.Sleep(11 * 24 * time.Hour)
+		}
+		h.stop()
+		h = m.start(edits)
+		synctest.Wait()
+		if left := keys(m.store.Bucket("delivery")); left["old"] || !left["young"] {
+			t.Errorf("left: %v", left)
+		}
+		h.stop()
+	})
+}
+
 // A message that its reader deleted is sent anew by the final reply, once.
 func TestLiveDeletedMessageIsSentAnew(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
@@ -290,7 +341,7 @@ func TestLiveStreamer(t *testing.T) {
 func TestP14LiveNeverBlocks(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		release := make(chan struct{})
-		h := m.start(hangs)
+		h := m.start(edits)
 		m.on(func(op channeltest.Op) error { <-release; return nil })
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("one")
@@ -310,5 +361,3 @@ func TestP14LiveNeverBlocks(t *testing.T) {
 		h.stop()
 	})
 }
-
-const hangs = channeltest.Splits | channeltest.Edits

@@ -97,6 +97,21 @@ func (h *Hub) grant(ctx context.Context, code string) (Pairing, error) {
 	return req, h.Send(ctx, chat.Reply{ID: "paired:" + req.Code, To: req.At, Text: "You can talk to me now."})
 }
 
+// Unpair undoes Approve, for all our accounts on channel.
+func (h *Hub) Unpair(ctx context.Context, channel, sender string) error {
+	b := h.store.Bucket("paired")
+	for key, err := range b.Keys(ctx, channel+"\x00") {
+		if err == nil && strings.HasSuffix(key, "\x00"+sender) {
+			err = b.Delete(ctx, key)
+		}
+		if err != nil {
+			return fmt.Errorf("unpair: %w", err)
+		}
+	}
+	h.log.Info("unpaired", "channel", channel, "sender", sender)
+	return nil
+}
+
 // person is the key of a paired sender (R-S8).
 func person(channel, account, sender string) string {
 	return strings.Join([]string{channel, account, sender}, "\x00")

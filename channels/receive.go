@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
-	"time"
 
 	"parley/chat"
 	"parley/store"
@@ -47,8 +45,8 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	if role == chat.Stranger {
 		return l.stranger(ctx, m)
 	}
-	if reply, args, ok := l.hub.own(m); ok {
-		return reply(ctx, m, args)
+	if own, err := l.hub.command(ctx, m); own {
+		return err
 	}
 	return deliver(ctx, m)
 }
@@ -90,55 +88,3 @@ func (l *line) offer(ctx context.Context, c Commander) {
 		}
 	}
 }
-
-// A pace is how one thing is tried again and again (P10).
-type pace struct {
-	tries int
-	since time.Time // of the first failure
-}
-
-const (
-	firstWait = time.Second
-	longWait  = 5 * time.Minute
-	giveUp    = 24 * time.Hour
-)
-
-// wait returns how long to wait after err.
-func (p *pace) wait(err error) time.Duration {
-	if p.tries == 0 {
-		p.since = time.Now()
-	}
-	d := min(firstWait<<min(p.tries, 20), longWait)
-	p.tries++
-	var e *Error
-	if errors.As(err, &e) && e.After > 0 {
-		return e.After
-	}
-	return jitter(d)
-}
-
-// over says that err has come for so long that it will not pass.
-func (p *pace) over() bool { return p.tries > 0 && time.Since(p.since) >= giveUp }
-
-func permanent(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Permanent
-}
-
-// safely calls f and makes its panic an error.
-func safely(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{v, debug.Stack()}
-		}
-	}()
-	return f()
-}
-
-// A panicError is a bug in a channel.
-type panicError struct {
-	val   any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.val) }

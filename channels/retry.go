@@ -1,0 +1,100 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+)
+
+// A pace is how one thing is tried again and again (P10).
+type pace struct {
+	tries int
+	since time.Time // of the first failure
+}
+
+const (
+	firstWait = time.Second
+	longWait  = 5 * time.Minute
+	storeWait = 15 * time.Second // the longest for our own disk
+	giveUp    = 24 * time.Hour
+
+	attemptTime = 2 * time.Minute
+	grace       = 3 * time.Second
+)
+
+// wait returns how long to wait after err.
+func (p *pace) wait(err error) time.Duration {
+	if p.tries == 0 {
+		p.since = time.Now()
+	}
+	d := min(firstWait<<min(p.tries, 20), longWait)
+	p.tries++
+	var e *Error
+	if errors.As(err, &e) && e.After > 0 {
+		return e.After
+	}
+	return d - rand.N(d/4)
+}
+
+// over says that err has come for so long that it will not pass.
+func (p *pace) over() bool { return p.tries > 0 && time.Since(p.since) >= giveUp }
+
+func permanent(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Permanent
+}
+
+// safely calls f and makes its panic an error.
+func safely(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{v, debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// A panicError is a bug in a channel.
+type panicError struct {
+	val   any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.val) }
+
+// stack is the place of a panic, for the log.
+func stack(err error) slog.Attr {
+	var crash *panicError
+	if errors.As(err, &crash) {
+		return slog.String("stack", string(crash.stack))
+	}
+	return slog.Attr{}
+}
+
+// attempt does f with a limit of time. When ctx ends, f still gets a moment:
+// what is on its way must not be in doubt because of an orderly end.
+func attempt(ctx context.Context, f func(context.Context) error) error {
+	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
+	return safely(func() error { return f(lingering) })
+}
+
+// sleep waits for d and says whether ctx is still on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
