@@ -78,7 +78,24 @@ type content struct{ text, thoughts string }
 type part struct {
 	Text     string  `json:"text"`
 	Summary  string  `json:"summary"`
-	Thinking content `json:"thinking"`
+	Thinking thought `json:"thinking"`
+}
+
+// thought is a string or a list of texts.
+type thought string
+
+func (t *thought) UnmarshalJSON(b []byte) error {
+	if b[0] == '"' {
+		return json.Unmarshal(b, (*string)(t))
+	}
+	var texts []struct {
+		Text string `json:"text"`
+	}
+	err := json.Unmarshal(b, &texts)
+	for _, x := range texts {
+		*t += thought(x.Text)
+	}
+	return err
 }
 
 func (c *content) UnmarshalJSON(b []byte) error {
@@ -92,7 +109,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		}
 		for _, p := range parts {
 			c.text += p.Text
-			c.thoughts += p.Thinking.text
+			c.thoughts += string(p.Thinking)
 		}
 	}
 	return nil
@@ -153,7 +170,7 @@ func (a *answer) add(raw []byte) error {
 		}
 		a.take(choice.Delta)
 		a.take(choice.Message)
-		if choice.Finish != "" {
+		if choice.Finish != "" && choice.Finish != "null" {
 			a.finish = choice.Finish
 		}
 	}
@@ -233,15 +250,21 @@ func (c *call) before(t toolCall) bool {
 	case t.ID != "" && c.id != "" && t.ID != c.id, t.Function.Name != c.name:
 		return true
 	}
-	return t.Function.Arguments != "" && json.Valid([]byte(c.args.String()))
+	args := c.args.String()
+	return t.Function.Arguments != "" && strings.HasSuffix(args, "}") && json.Valid([]byte(args))
 }
 
 // message is the whole answer to what was said. done tells that the provider
 // closed it in good order.
 func (a *answer) message(done bool, said []llm.Message) (llm.Message, error) {
 	a.say(a.think.rest())
-	if a.finish == "" && !done {
-		return llm.Message{}, cut(errors.New("the connection ended before the answer did"))
+	switch strings.ToLower(a.finish) {
+	case "":
+		if !done {
+			return llm.Message{}, cut(errors.New("the connection ended before the answer did"))
+		}
+	case "abort", "insufficient_system_resource", "malformed_function_call":
+		return llm.Message{}, cut(fmt.Errorf("the provider gave up: %s", a.finish))
 	}
 	m := llm.Message{Role: llm.Assistant, Text: a.text.String(), Reasoning: a.reasoning.String(), Usage: a.usage}
 	for _, c := range a.calls {

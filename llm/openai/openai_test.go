@@ -327,18 +327,19 @@ func TestMidStreamErrors(t *testing.T) {
 func TestBrokenOff(t *testing.T) {
 	call := []llm.ToolCall{{ID: "a", Name: "write_file", Args: `{"path":"notes.txt","content":"long"}`}}
 	for name, r := range map[string]llmtest.Reply{
-		"ends":            {Text: "half an answer", Chunks: 2, End: true},
-		"breaks":          {Text: "half an answer", Chunks: 2, Abort: true},
-		"breaks at once":  {Text: "half an answer", Abort: true},
-		"call ends":       {Calls: call, Chunks: 3, End: true},
-		"call is done":    {Calls: call, Chunks: 3, Raw: "data: [DONE]\n\n", End: true},
-		"nothing":         {Status: 200, Body: " "},
-		"only done":       {Status: 200, Body: "data: [DONE]\n\n"},
-		"not JSON":        {Text: "half an answer", Chunks: 2, Raw: "data: {\"choices\n\n"},
-		"JSON of a kind":  {Status: 200, Body: "{\"choices\":", Header: map[string]string{"Content-Type": "application/json"}},
-		"nameless call":   {Calls: []llm.ToolCall{{ID: "a", Args: "{}"}}},
-		"chunk too large": {Raw: "data: " + strings.Repeat("x", 9<<20), End: true},
-		"too large":       {Text: strings.Repeat("x", 4<<20+1), Piece: 1 << 20},
+		"ends":           {Text: "half an answer", Chunks: 2, End: true},
+		"breaks":         {Text: "half an answer", Chunks: 2, Abort: true},
+		"breaks at once": {Text: "half an answer", Abort: true},
+		"call ends":      {Calls: call, Chunks: 3, End: true},
+		"call is done":   {Calls: call, Chunks: 3, Raw: "data: [DONE]\n\n", End: true},
+		"nothing":        {Status: 200, Body: " "},
+		"only done":      {Status: 200, Body: "data: [DONE]\n\n"},
+		"not JSON":       {Text: "half an answer", Chunks: 2, Raw: "data: {\"choices\n\n"},
+		"JSON of a kind": {Status: 200, Body: "{\"choices\":", Header: map[string]string{"Content-Type": "application/json"}},
+		"nameless call":  {Calls: []llm.ToolCall{{ID: "a", Args: "{}"}}},
+		"line too large": {Raw: "data: " + strings.Repeat("x", 9<<20), End: true},
+		"too large":      {Raw: strings.Repeat(`data: {"choices":[{"delta":{"content":"`+strings.Repeat("x", 1<<20)+`"}}]}`+"\n\n", 5)},
+		"gives up":       {Text: "half an answer", Finish: "insufficient_system_resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := model(t, serve(t, r).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
@@ -464,6 +465,7 @@ func TestReasoning(t *testing.T) {
 		{"openrouter", `{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]};{"content":"Yes."}`, "Yes.", "hm"},
 		{"details only", `{"reasoning_details":[{"type":"reasoning.summary","summary":"hm"}]};{"content":"Yes."}`, "Yes.", "hm"},
 		{"mistral", `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]};{"content":"Yes."}`, "Yes.", "hm"},
+		{"anthropic", `{"content":[{"type":"thinking","thinking":"hm"}]};{"content":"Yes."}`, "Yes.", "hm"},
 		{"think", `{"content":"<think>hm"};{"content":" yes</think>\n\nYes."}`, "Yes.", "hm yes"},
 		{"think in bits", `{"content":"\n<th"};{"content":"ink"};{"content":">h"};{"content":"m</"};{"content":"thin"};{"content":"k"};{"content":">"};{"content":"\n"};{"content":"\nYes."}`, "Yes.", "hm"},
 		{"think without end", `{"content":"<think>hm </thin"}`, "", "hm </thin"},
