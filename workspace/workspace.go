@@ -3,7 +3,9 @@
 // Every file the agent touches is reached through one os.Root, so that no
 // path, symbolic link or race leads out of the folder (R-S18). Paths are taken
 // as a model or a person writes them: relative to the workspace, beginning
-// with "~" for it, or absolute within it.
+// with "~" for it, or absolute within it. They are judged by their letters
+// first ("a/../b" is "b"), then with their links resolved; whatever the answer,
+// the os.Root is what keeps them in.
 package workspace
 
 import (
@@ -109,7 +111,8 @@ var (
 
 // Path returns path relative to the workspace, cleaned, with symbolic links
 // resolved: "." is the workspace itself. What path names need not exist. The
-// error is an OutsideError, or of a path that no file can have.
+// error is an OutsideError, or of a path that no file can have. The result is
+// a name for Root, not another path: a file may be called "~".
 func (w *Workspace) Path(path string) (string, error) {
 	name, err := w.local(path)
 	if err != nil {

@@ -313,3 +313,38 @@ func TestOpen(t *testing.T) {
 		}
 	}
 }
+
+// R-S18: no path at all leads to a file outside, nor makes one there.
+func FuzzPath(f *testing.F) {
+	base := f.TempDir()
+	w, err := Open(filepath.Join(base, "work"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { w.Close() })
+	for path, text := range map[string]string{base + "/secret": secret, w.Dir() + "-evil/secret": secret, w.Dir() + "/sub/in.txt": "inside"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"up": "..", "sub/up": "../..", "abs": base, "in": "sub"} {
+		if err := os.Symlink(target, filepath.Join(w.Dir(), name)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for _, seed := range []string{"../secret", "up/secret", "sub/up/secret", "abs/secret", "in/../../secret", base + "/secret", w.Dir() + "-evil/secret", "~/../secret", "in/in.txt", "sub//./in.txt"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		if data, err := w.ReadFile(path); err == nil && string(data) != "inside" {
+			t.Errorf("ReadFile(%q) = %q", path, data)
+		}
+		name, err := w.Path(path)
+		if err == nil && !filepath.IsLocal(name) {
+			t.Errorf("Path(%q) = %q", path, name)
+		}
+		if again, err2 := w.Path(name); err == nil && (again != name || err2 != nil) && !strings.HasPrefix(name, "~") {
+			t.Errorf("Path(%q) = %q, and Path of that %q, %v", path, name, again, err2)
+		}
+	})
+}

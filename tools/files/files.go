@@ -17,7 +17,7 @@ func New() []tools.Tool { return []tools.Tool{read(), write(), list()} }
 // devices never end or hang their reader (D-053).
 var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
 
-// locate returns path as the workspace knows it, or a refusal.
+// locate returns path as the workspace's os.Root knows it, or a refusal.
 func locate(c tools.Call, path string) (name string, refusal *tools.Result) {
 	if devices.MatchString(path) {
 		return "", fail("Reading %s is blocked (device path that could hang or produce infinite output).", path)

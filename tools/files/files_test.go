@@ -268,8 +268,11 @@ func TestKeptResults(t *testing.T) {
 	if err := os.Symlink(path, filepath.Join(d.w.Dir(), "link")); err != nil {
 		t.Fatal(err)
 	}
+	if r := d.call("telegram:2", "read_file", fmt.Sprintf(`{"path":"./~/%s"}`, path)); !strings.HasPrefix(r.Text, "Error: File not found") {
+		t.Errorf("through a folder called ~: %.100q", r.Text)
+	}
 	for _, c := range []struct{ name, args string }{
-		{"read_file", args}, {"read_file", `{"path":"link"}`}, {"read_file", fmt.Sprintf(`{"path":%q}`, d.w.Dir()+"/"+path)},
+		{"read_file", args}, {"read_file", fmt.Sprintf(`{"path":"~/%s"}`, path)}, {"read_file", `{"path":"link"}`}, {"read_file", fmt.Sprintf(`{"path":%q}`, d.w.Dir()+"/"+path)},
 		{"write_file", fmt.Sprintf(`{"path":%q,"content":""}`, path)},
 		{"list_dir", fmt.Sprintf(`{"path":%q}`, filepath.Dir(path))}, {"list_dir", `{"path":".parley/tool-results"}`},
 	} {

@@ -35,11 +35,10 @@ func read() tools.Tool {
 }
 
 func readFile(ctx context.Context, c tools.Call, in readArgs) (tools.Result, error) {
-	name, refusal := locate(c, in.Path)
-	if refusal != nil {
+	if _, refusal := locate(c, in.Path); refusal != nil {
 		return *refusal, nil
 	}
-	f, err := c.Workspace.Open(name)
+	f, err := c.Workspace.Open(in.Path)
 	if err != nil {
 		return *explain(in.Path, err), nil
 	}

@@ -21,11 +21,10 @@ func write() tools.Tool {
 }
 
 func writeFile(_ context.Context, c tools.Call, in writeArgs) (tools.Result, error) {
-	name, refusal := locate(c, in.Path)
-	if refusal != nil {
+	if _, refusal := locate(c, in.Path); refusal != nil {
 		return *refusal, nil
 	}
-	if err := c.Workspace.WriteFile(name, []byte(in.Content)); err != nil {
+	if err := c.Workspace.WriteFile(in.Path, []byte(in.Content)); err != nil {
 		return *explain(in.Path, err), nil
 	}
 	return tools.Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path)}, nil

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"parley/chat"
@@ -112,5 +114,37 @@ func TestNotSent(t *testing.T) {
 	full := func(context.Context, chat.Reply) error { return errors.New("disk full") }
 	if r := speak(t, scope, `{"text":"hi"}`, full); r.Text != "Error: send to web:1: disk full"+hint || !r.Failed {
 		t.Errorf("got %q", r.Text)
+	}
+}
+
+// D-090: a hundred sessions speak at once with one kit, each in its own chat.
+func TestNoCrosstalk(t *testing.T) {
+	var mu sync.Mutex
+	heard := map[string]string{}
+	send := func(_ context.Context, r chat.Reply) error {
+		mu.Lock()
+		defer mu.Unlock()
+		heard[r.To.Chat] += r.Text
+		return nil
+	}
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{New(send, nil)}}, tools.Standard(tools.StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			chatID := fmt.Sprint(i)
+			scope := tools.Scope{At: chat.Address{Channel: "web", Chat: chatID}, Turn: chatID}
+			for n := range 3 {
+				kit.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: fmt.Sprint(n), Name: "message", Args: fmt.Sprintf(`{"text":"%d."}`, i)}, Scope: scope})
+			}
+		})
+	}
+	all.Wait()
+	for i := range 100 {
+		if got, want := heard[fmt.Sprint(i)], strings.Repeat(fmt.Sprintf("%d.", i), 3); got != want {
+			t.Errorf("chat %d heard %q, want %q", i, got, want)
+		}
 	}
 }
