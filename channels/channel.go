@@ -42,7 +42,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // A Splitter is a Channel whose messages have a limit.
 type Splitter interface {
 	// Split returns the messages that r has to be sent as, each Native, none
-	// over the limit. The same r gives the same parts.
+	// over the limit. The same r gives the same parts. The Hub gives each an ID
+	// of its own and lets only the first quote. A part with files cannot take
+	// the place of a message that was streamed: text goes before.
 	Split(r chat.Reply) []chat.Reply
 }
 

@@ -227,6 +227,36 @@ func TestOldRecordsArePruned(t *testing.T) {
 	})
 }
 
+// P10: the first message waits as the network asks, and comes once. P9: nothing
+// is shown before the outbox has been looked into.
+func TestP10LiveFirstMessageBacksOff(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if len(m.fake.Ops()) == 1 {
+				return &channels.Error{After: 10 * time.Second, Err: errors.New("429")}
+			}
+			return nil
+		})
+		idle := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
+		idle.Add("net", m.fake.As(edits))
+		h := m.start(edits)
+		defer h.stop()
+		for _, hub := range []*channels.Hub{idle, h.Hub} {
+			live := hub.Live(t.Context(), reply("a", ""))
+			live.Show("one")
+			time.Sleep(15 * time.Second)
+			live.Close()
+			if hub == idle {
+				m.shows()
+			}
+		}
+		m.shows("one")
+		if n := len(m.fake.Ops()); n != 2 {
+			t.Errorf("%d operations, want one refused and one taken", n)
+		}
+	})
+}
+
 // A message that its reader deleted is sent anew by the final reply, once.
 func TestLiveDeletedMessageIsSentAnew(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {

@@ -101,7 +101,7 @@ func (l *line) try(ctx context.Context, chat string, item store.Item, d *deliver
 			return fmt.Errorf("tried for %v: %w", giveUp, err)
 		}
 		level := slog.LevelDebug
-		if p.tries == 1 {
+		if p.tries == 1 && !asked(err) {
 			level = slog.LevelWarn
 		}
 		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", item.ID, "again", wait, "err", err, stack(err))
@@ -111,6 +111,12 @@ func (l *line) try(ctx context.Context, chat string, item store.Item, d *deliver
 		}
 		l.traffic.rest(chat, 0)
 	}
+}
+
+// asked says that err asks for patience: nothing is wrong.
+func asked(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.After > 0
 }
 
 // persist does f, which writes to the store, until it succeeds or ctx ends. A

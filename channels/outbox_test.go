@@ -38,6 +38,25 @@ func TestP9OrderAndOnce(t *testing.T) {
 	})
 }
 
+// The parts of a reply have ids of their own, for networks that drop what they
+// saw before, and the first alone quotes.
+func TestP9Parts(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Limit = 5
+		h := m.start(channeltest.Splits)
+		r := reply("a", "aaaa bbbb cccc")
+		r.Quote, r.Group = "7", true
+		send(t, h, r)
+		h.drain()
+		for i, want := range []chat.Reply{{ID: "a", Quote: "7", Text: "aaaa"}, {ID: "a#2", Text: "bbbb"}, {ID: "a#3", Text: "cccc"}} {
+			got := m.fake.Ops()[i].Reply
+			if got.ID != want.ID || got.Quote != want.Quote || got.Text != want.Text || !got.Group || !got.Native || got.To != room {
+				t.Errorf("part %d: %+v, want %+v", i, got, want)
+			}
+		}
+	})
+}
+
 // P9: whatever operation on disk or network the process dies at, nothing is
 // lost, order is kept, and one part at most is repeated.
 func TestP9CrashAnywhere(t *testing.T) {

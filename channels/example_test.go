@@ -1,0 +1,42 @@
+package channels_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"parley/channels"
+	"parley/chat"
+)
+
+// Lines is a whole channel: a chat of one line a message.
+type Lines struct{ In io.Reader }
+
+func (l Lines) Run(ctx context.Context, deliver chat.Deliver) error {
+	in := bufio.NewScanner(l.In)
+	for n := 1; in.Scan() && ctx.Err() == nil; n++ {
+		err := deliver(ctx, chat.Message{ID: fmt.Sprint(n), At: chat.Address{Chat: "tty"}, From: chat.Sender{ID: "you"}, Text: in.Text()})
+		if err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+func (l Lines) Send(_ context.Context, r chat.Reply) (channels.Receipt, error) {
+	_, err := fmt.Println(r.Text)
+	return "", err
+}
+
+func ExampleChannel() {
+	var c channels.Channel = Lines{strings.NewReader("hello\n")}
+	c.Run(context.Background(), func(ctx context.Context, m chat.Message) error {
+		r := m.Reply()
+		r.Text = "You said " + m.Text
+		_, err := c.Send(ctx, r)
+		return err
+	})
+	// Output: You said hello
+}
