@@ -133,7 +133,7 @@ func TestFallbackLetsModelsRest(t *testing.T) {
 		ask("b")
 		time.Sleep(119 * time.Second)
 		ask("b")
-		b.Add(fail(llm.Overloaded, 0))
+		b.Add(fail(llm.Auth, 0))
 		ask("a") // all the others failed: one that rests is asked all the same
 		ask("a") // and rests no longer
 	})

@@ -120,6 +120,22 @@ func TestServerAsksForTheKey(t *testing.T) {
 	}
 }
 
+// A crash test kills the program at a chunk of its choice.
+func TestServerTellsOfEachChunk(t *testing.T) {
+	var chunks []int
+	s := llmtest.NewServer(func(context.Context, llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Text: "abcdef", Piece: 2, After: func(n int) { chunks = append(chunks, n) }}
+	})
+	status, body := post(t, s, `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"x"}]}`)
+	s.Close()
+	if status != 200 || strings.Count(body, "data: ") != 7 || !strings.Contains(body, `"choices":[]`) || !strings.HasSuffix(body, "data: [DONE]\n\n") {
+		t.Fatalf("got %d %s", status, body)
+	}
+	if len(chunks) != 6 || chunks[5] != 6 {
+		t.Fatalf("told of %v", chunks)
+	}
+}
+
 func TestScript(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

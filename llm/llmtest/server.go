@@ -84,6 +84,7 @@ type Server struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	ended   chan struct{}
+	running sync.WaitGroup
 	mu      sync.Mutex
 	seen    []Request
 }
@@ -107,11 +108,12 @@ func NewServer(h Handler) *Server {
 // URL is the base URL to configure.
 func (s *Server) URL() string { return s.url }
 
-// Close ends all answers and the Server.
+// Close ends all answers and the Server, and returns when every Handler has.
 func (s *Server) Close() {
 	s.cancel()
 	s.http.Close()
 	<-s.ended
+	s.running.Wait()
 }
 
 // Requests returns all requests so far, the refused ones too.
@@ -148,6 +150,8 @@ func (s *Server) Wait(ctx context.Context, n int) error {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.running.Add(1)
+	defer s.running.Done()
 	req, stream, refused := s.read(r)
 	if refused != nil {
 		req.Refused = refused.Message
