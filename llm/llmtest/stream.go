@@ -161,7 +161,8 @@ func cutUp(s string, size int) []string {
 	return out
 }
 
-// Errors in mid-stream as vendors spell them, each for Reply.Raw with End.
+// MidStreamErrors are errors as vendors spell them in the middle of a stream,
+// each for Reply.Raw with End.
 func MidStreamErrors(message string) map[string]string {
 	q := func(format string) string {
 		return strings.ReplaceAll(format, "MSG", fmt.Sprintf("%q", message)) + "\n\n"

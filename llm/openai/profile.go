@@ -41,10 +41,8 @@ var (
 // in "openai/gpt-5-mini". What only the Responses API serves is refused for
 // plain names: a router may well serve it here.
 func profileOf(model string) profile {
-	router, name, routed := cutLast(strings.ToLower(model), "/")
-	if !routed {
-		name = router
-	}
+	slash := strings.LastIndex(model, "/")
+	name, routed := strings.ToLower(model[slash+1:]), slash >= 0
 	var p profile
 	if reasoner.MatchString(name) {
 		p.completion, p.noTemperature = true, true
@@ -61,13 +59,6 @@ func profileOf(model string) profile {
 	}
 	p.thoughts = strings.Contains(name, "deepseek") || strings.Contains(name, "kimi")
 	return p
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // check refuses what the chat completions endpoint would not answer.
