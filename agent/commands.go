@@ -51,7 +51,7 @@ func command(text string) string {
 
 func (p *Pool) cmdStop(_ context.Context, m chat.Message) string {
 	if p.stop(m) {
-		return wordsHalted
+		return "" // the turn says so itself, in its last words
 	}
 	return wordsNoStop
 }

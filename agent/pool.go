@@ -89,8 +89,11 @@ type running struct {
 	asked time.Time               // when the person wrote /stop
 }
 
-// errStopped is the cause of a turn that a person ended.
-var errStopped = errors.New("stopped by the person")
+// Why a turn was ended before its time.
+var (
+	errStopped = errors.New("stopped by the person")
+	errClosing = errors.New("Parley was shut down")
+)
 
 // New returns a Pool that takes messages at once and answers them once Run is called.
 func New(c Config, s Settings) *Pool {
@@ -131,8 +134,11 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	return nil
 }
 
-// answer sends text as the reply to m.
+// answer sends text, unless it is empty, as the reply to m.
 func (p *Pool) answer(ctx context.Context, m chat.Message, text string) error {
+	if text == "" {
+		return nil
+	}
 	r := m.Reply()
 	r.Text = text
 	return p.Send(ctx, r)
@@ -141,9 +147,10 @@ func (p *Pool) answer(ctx context.Context, m chat.Message, text string) error {
 // Run answers messages until ctx ends. Turns under way then have Grace to
 // finish; what they leave is taken up again by the next Run.
 func (p *Pool) Run(ctx context.Context) error {
-	hard, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, cancel) })()
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	end := func() { cancel(errClosing) }
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, end) })()
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
 		l := lane{Pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
 		l.serve()

@@ -269,10 +269,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	}
 	text := joined(t.history.open.text(), t.part)
 	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
-	if text != "" {
-		text = joined(text, wordsStopped)
-	}
-	return t.end(ctx, stopped, text)
+	return t.end(ctx, stopped, joined(text, wordsStopped))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
@@ -281,7 +278,7 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 	e := ended{Outcome: how}
 	if text != "" {
 		r := t.history.open.first.Reply()
-		r.Text = text
+		r.Text, r.Also = text, t.others(r.Quote)
 		e.Reply = &r
 	}
 	t.keep(record{Ended: &e})
@@ -292,6 +289,16 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 		t.live.Close()
 	}
 	return t.finish(ctx)
+}
+
+// others returns the IDs of the jobs but for the one that the reply quotes.
+func (t *turn) others(quoted string) (ids []string) {
+	for _, j := range t.jobs {
+		if j.ID != quoted {
+			ids = append(ids, j.ID)
+		}
+	}
+	return ids
 }
 
 // finish does what is left to do once the end of the turn is on disk.

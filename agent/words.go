@@ -11,7 +11,6 @@ const (
 	wordsNoRetry  = "There is nothing to answer again yet."
 	wordsStopped  = "(Stopped.)"
 	wordsNoStop   = "There is nothing to stop."
-	wordsHalted   = "Stopped."
 	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
 	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."
 	wordsDone     = "Done."

@@ -90,13 +90,14 @@ const (
 
 // A Reply is something the agent says.
 type Reply struct {
-	ID     string  `json:"id"` // a reply whose ID was sent in the last 48 hours is dropped
-	To     Address `json:"to"`
-	Quote  string  `json:"quote,omitempty"`  // ID of the message answered, if any
-	Group  bool    `json:"group,omitempty"`  // others read along: the answer quotes what it answers
-	Text   string  `json:"text"`             // Markdown
-	Native bool    `json:"native,omitempty"` // Text is in the channel's own markup, as its Split made it
-	Files  []File  `json:"files,omitempty"`
+	ID     string   `json:"id"` // a reply whose ID was sent in the last 48 hours is dropped
+	To     Address  `json:"to"`
+	Quote  string   `json:"quote,omitempty"`  // ID of the message answered, if any
+	Also   []string `json:"also,omitempty"`   // IDs of other messages that it answers, too
+	Group  bool     `json:"group,omitempty"`  // others read along: the answer quotes what it answers
+	Text   string   `json:"text"`             // Markdown
+	Native bool     `json:"native,omitempty"` // Text is in the channel's own markup, as its Split made it
+	Files  []File   `json:"files,omitempty"`
 }
 
 // A File travels with a Message or a Reply. Its bytes stay in the workspace.

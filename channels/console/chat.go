@@ -9,14 +9,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	maxLine   = 256 << 10        // bytes of one line in a pipe
-	patience  = time.Minute      // of a pipe, with a gateway that went away
-	quietTime = 15 * time.Second // without a typing sign: the agent has done its work
+	maxLine  = 256 << 10   // bytes of one line in a pipe
+	patience = time.Minute // of a pipe, with a gateway that went away
 )
 
 // A Terminal is where a person sits, or the pipe that stands in for one.
@@ -100,17 +100,12 @@ func read(ctx context.Context, in io.Reader, lines chan<- string) error {
 	return nil
 }
 
-// answer says the lines one by one, each when the one before is answered. A
-// line can go without an answer of its own: the agent's work for somebody else
-// took it in, or it has sent its answer as a message. The agent is then seen at
-// work, and no more for quietTime.
+// answer says the lines one by one, each when the one before is answered.
 func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) error {
 	l := &link{dial: dial, as: asPipe, patience: patience, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
 	asked := ""
-	quiet := time.NewTimer(quietTime)
-	quiet.Stop()
 	for lines != nil || asked != "" {
 		next := lines
 		if asked != "" {
@@ -124,14 +119,9 @@ func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) e
 				lines = nil
 			}
 		case f := <-l.frames:
-			if asked != "" && (f.Kind == typing || f.Kind == reply) {
-				quiet.Reset(quietTime)
-			}
 			if err := show(l, f, asked, t); err != nil {
 				return err
 			}
-		case <-quiet.C:
-			l.settle(asked)
 		case err := <-gone:
 			return cmp.Or(err, ctx.Err())
 		case <-ctx.Done():
@@ -139,7 +129,6 @@ func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) e
 		}
 		if asked != "" && l.unsettled() == 0 {
 			asked = ""
-			quiet.Stop()
 		}
 	}
 	return nil
@@ -151,7 +140,7 @@ func show(l *link, f frame, asked string, t Terminal) error {
 		return nil
 	}
 	out := t.Notes
-	if asked != "" && f.Quote == asked {
+	if asked != "" && slices.Contains(f.To, asked) {
 		out = t.Out
 	}
 	if out != nil {
@@ -160,6 +149,8 @@ func show(l *link, f frame, asked string, t Terminal) error {
 		}
 	}
 	l.got(f.ID)
-	l.settle(f.Quote)
+	for _, id := range f.To {
+		l.settle(id)
+	}
 	return nil
 }

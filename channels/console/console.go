@@ -110,11 +110,11 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if r.To.Chat != Local {
 		return "", &channels.Error{Permanent: true, Err: errors.New("send to console: no chat " + r.To.Chat)}
 	}
-	f := frame{Kind: reply, ID: r.ID, Quote: r.Quote, Text: r.Text}
+	f := frame{Kind: reply, ID: r.ID, To: append(r.Also, r.Quote), Text: r.Text}
 	for _, file := range r.Files {
 		f.Files = append(f.Files, file.Path)
 	}
-	readers := c.readers(r.Quote)
+	readers := c.readers(f.To)
 	seen := make(chan bool, len(readers))
 	for _, k := range readers {
 		go func() { seen <- k.show(ctx, f) }()
@@ -153,15 +153,15 @@ func (c *Channel) tell(at chat.Address, f frame) {
 	}
 }
 
-// readers returns the clients that a reply to the message quote concerns: the
-// terminals and the pipe that asked. When there are none, any pipe may have
+// readers returns the clients that a reply to messages concerns: the
+// terminals and the pipes that asked. When there are none, any pipe may have
 // it: else a reply that waits for a reader would hold up the answers behind it.
-func (c *Channel) readers(quote string) []*client {
+func (c *Channel) readers(messages []string) []*client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var rs []*client
 	for _, k := range c.clients {
-		if !k.pipe || k.said[quote] {
+		if !k.pipe || slices.ContainsFunc(messages, func(id string) bool { return k.said[id] }) {
 			rs = append(rs, k)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 const (
 	stop      = "/stop"
-	twiceTime = 2 * time.Second // between two Ctrl-C that mean leave
+	twiceTime = 2 * time.Second  // between two Ctrl-C that mean leave
+	quietTime = 15 * time.Second // without a typing sign: the agent has done its work
 )
 
 // sit is a person's chat, until they leave or ctx ends.

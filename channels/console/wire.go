@@ -14,7 +14,7 @@ import (
 type frame struct {
 	Kind  string   `json:"kind"`
 	ID    string   `json:"id,omitempty"`
-	Quote string   `json:"quote,omitempty"`
+	To    []string `json:"to,omitempty"` // of a reply: the messages it answers
 	Text  string   `json:"text,omitempty"`
 	Files []string `json:"files,omitempty"`
 }
