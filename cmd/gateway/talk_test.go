@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels/telegram/telegramtest"
+	"parley/llm"
+	"parley/llm/llmtest"
+)
+
+// TestConversation is the main job: a person asks on Telegram, the answer is
+// streamed into the chat, a tool is used, and the answer is given.
+func TestConversation(t *testing.T) {
+	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		switch rs := results(r); {
+		case len(rs) > 0:
+			return llmtest.Reply{Text: "I wrote it down: " + rs[0], Piece: 2, Pause: 40 * time.Millisecond}
+		case strings.Contains(r.Last(), "Remember"):
+			return llmtest.Reply{Text: "One moment, please.", Pause: 20 * time.Millisecond, Calls: []llm.ToolCall{
+				{ID: "a", Name: "write_file", Args: `{"file_path": "notes.md", "content": "milk\n"}`},
+			}}
+		}
+		return llmtest.Reply{Text: "You said: **" + strings.Join(spoken(r), " ") + "**"}
+	})
+	w.start()
+	w.tg.Say(person, "Hello!")
+	w.says(person, "You said: Hello!")
+	w.tg.Say(person, "Remember: milk")
+	texts := w.told(person, "the note", func(texts []string) bool {
+		return strings.HasSuffix(texts[len(texts)-1], "notes.md") || strings.Contains(texts[len(texts)-1], "bytes")
+	})
+	if !strings.HasPrefix(texts[len(texts)-1], "One moment, please.\n\nI wrote it down: ") {
+		t.Errorf("the bot said %q", texts)
+	}
+	b, err := os.ReadFile(filepath.Join(w.dir, "workspace", "notes.md"))
+	if err != nil || string(b) != "milk\n" {
+		t.Errorf("the file: %q, %v", b, err)
+	}
+	ms := w.tg.Chat(person)
+	if last := ms[len(ms)-1]; len(last.Edits) == 0 {
+		t.Error("the answer was not streamed")
+	}
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if why := w.llm.Refused(); len(why) > 0 {
+		t.Errorf("the provider refused: %q", why)
+	}
+}
+
+// TestGroupsAndTopics: in a group the bot answers who addresses it, in the
+// topic where it was asked, and each topic is a conversation of its own.
+func TestGroupsAndTopics(t *testing.T) {
+	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Text: "heard " + strings.Join(spoken(r), ", ") + " of " + r.Messages[1].Content[strings.Index(r.Messages[1].Content, "\n")+1:]}
+	})
+	w.start()
+	const group = -1001
+	w.tg.Say(group, "talking among ourselves")
+	w.tg.Say(group, "@parleybot one")
+	w.says(group, "heard one of one")
+	w.tg.Say(group, "@parleybot two", telegramtest.InTopic(5))
+	w.says(group, "heard two of two")
+	ms := w.tg.Chat(group)
+	if last := ms[len(ms)-1]; last.Thread != 5 || last.ReplyTo != 4 {
+		t.Errorf("the answer is in topic %d, in reply to %d", last.Thread, last.ReplyTo)
+	}
+}
+
+// TestCommandsEverywhere: the commands work on Telegram and in the terminal.
+func TestCommandsEverywhere(t *testing.T) {
+	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Text: "hi", Usage: &llm.Usage{In: 12, Out: 3}}
+	})
+	w.start()
+	w.tg.Say(person, "hello")
+	w.says(person, "hi")
+	w.tg.Say(person, "/usage")
+	w.says(person, "Tokens used in this conversation:\nmain: 12 in (0 from cache), 3 out")
+	w.tg.Say(person, "/new@parleybot")
+	w.says(person, "A new conversation. What is on your mind?")
+	out, code := w.run("", "chat", "-m", "/help")
+	if code != 0 || !strings.Contains(out, "/retry") {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := w.tg.Wait(ctx, func(v telegramtest.View) bool { return v.Count("setMyCommands") > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"new", "stop", "status", "help", "model", "retry", "usage"} {
+		if !strings.Contains(w.tg.Commands(), `"`+name+`"`) {
+			t.Errorf("the menu lacks /%s: %s", name, w.tg.Commands())
+		}
+	}
+}
+
+// TestStranger is R-S10 end to end: a stranger is not heard, an owner lets
+// them in by code from the command line, and then they are.
+func TestStranger(t *testing.T) {
+	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "welcome"} })
+	w.more = map[string]any{"channels": map[string]any{
+		"console":  map[string]any{},
+		"telegram": map[string]any{"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL},
+	}}
+	w.start()
+	const stranger = 8001
+	w.tg.Say(stranger, "let me in, canary-of-a-stranger")
+	texts := w.told(stranger, "a code", func(texts []string) bool { return len(texts) == 1 })
+	_, rest, _ := strings.Cut(texts[0], "/pair ")
+	code, _, _ := strings.Cut(rest, " ")
+	code = strings.Trim(code, "`.\n")
+	out, exit := w.run("", "pair", code)
+	if exit != 0 {
+		t.Fatalf("pair %q: exit code %d: %s", code, exit, out)
+	}
+	w.told(stranger, "a welcome", func(texts []string) bool { return len(texts) == 2 })
+	w.tg.Say(stranger, "hello?")
+	w.says(stranger, "welcome")
+	w.stop()
+	for _, r := range w.llm.Requests() {
+		if strings.Contains(string(r.Body), "canary-of-a-stranger") {
+			t.Error("a stranger's words reached the model")
+		}
+	}
+	w.grep("canary-of-a-stranger")
+}
+
+// grep fails the test if what must not be kept or shown is in the log or in a file.
+func (w *town) grep(secret string) {
+	w.t.Helper()
+	if strings.Contains(w.log.String(), secret) {
+		w.t.Errorf("%q is in the log", secret)
+	}
+	err := filepath.WalkDir(w.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if strings.Contains(string(b), secret) {
+			w.t.Errorf("%q is in %s", secret, path)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestNoSecretLeaks is R-S17 and R-S26: with everything around it failing and
+// a model that asks for them, neither token nor key is seen anywhere.
+func TestNoSecretLeaks(t *testing.T) {
+	n := 0
+	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		switch n++; {
+		case len(results(r)) > 0:
+			return llmtest.Reply{Text: strings.Join(results(r), "\n")}
+		case n == 1:
+			return llmtest.Reply{Status: 401, Body: `{"error":{"message":"Incorrect API key provided: ` + canaryKey + `."}}`}
+		}
+		return llmtest.Reply{Calls: []llm.ToolCall{
+			{ID: "1", Name: "read_file", Args: `{"path": "/proc/self/environ"}`},
+			{ID: "2", Name: "read_file", Args: `{"path": "../config.json"}`},
+			{ID: "3", Name: "read_file", Args: `{"path": "../parley.db"}`},
+			{ID: "4", Name: "list_dir", Args: `{"path": ".."}`},
+		}}
+	})
+	w.start()
+	w.tg.Fail("getUpdates", telegramtest.Fault{DropBefore: true})
+	w.tg.Fail("sendMessage", telegramtest.Fault{DropBefore: true})
+	w.tg.Say(person, "hi")
+	w.told(person, "an apology", func(texts []string) bool { return len(texts) == 1 })
+	w.tg.Say(person, "what do you see?")
+	w.told(person, "a report", func(texts []string) bool { return len(texts) == 2 })
+	environ, err := os.ReadFile("/proc/" + itoa(w.proc.cmd.Process.Pid) + "/environ")
+	if err == nil && strings.Contains(string(environ), canaryKey) && os.Getuid() != 0 {
+		t.Error("the key is in the environment that other processes can read")
+	}
+	w.stop()
+	_, secret, _ := strings.Cut(w.tg.Token(), ":")
+	for _, s := range []string{canaryKey, secret} {
+		w.grep(s)
+		for _, text := range botTexts(w.tg.Chat(person)) {
+			if strings.Contains(text, s) {
+				t.Errorf("the person was shown %q in %q", s, text)
+			}
+		}
+		for _, r := range w.llm.Requests() {
+			if strings.Contains(string(r.Body), s) {
+				t.Errorf("the model was shown %q", s)
+			}
+		}
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

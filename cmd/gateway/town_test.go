@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/channels/telegram/telegramtest"
+	"parley/llm/llmtest"
+)
+
+// A town is the program in a process of its own, and the world around it: a
+// Telegram and a model provider on loopback, as strict as the real ones.
+type town struct {
+	t     testing.TB
+	dir   string
+	tg    *telegramtest.Server
+	llm   *llmtest.Server
+	more  map[string]any // further keys of config.json
+	agent map[string]any
+
+	log  lockedBuffer
+	proc *process
+}
+
+// A process is one run of the program.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+const (
+	canaryKey = "sk-canary-1234567890" // of the model
+	person    = 7001                   // may talk
+)
+
+// newTown founds a town whose model answers with h.
+func newTown(t testing.TB, h llmtest.Handler) *town {
+	w := &town{t: t, dir: t.TempDir(), tg: telegramtest.NewServer(telegramtest.Config{}), llm: llmtest.NewServer(h)}
+	w.llm.Key = canaryKey
+	t.Cleanup(func() {
+		w.kill()
+		w.tg.Close()
+		w.llm.Close()
+		if t.Failed() {
+			t.Logf("the log:\n%s", w.log.String())
+		}
+	})
+	return w
+}
+
+// config writes config.json.
+func (w *town) config() {
+	w.t.Helper()
+	c := map[string]any{
+		"owners":   []string{"console", fmt.Sprintf("telegram:%d", person)},
+		"timezone": "UTC",
+		"models": map[string]any{"main": map[string]any{
+			"type": "openai", "baseUrl": w.llm.URL(), "apiKey": "${TOWN_MODEL_KEY}", "model": "gpt-test", "contextWindow": 32000,
+		}},
+		"channels": map[string]any{
+			"console": map[string]any{},
+			"telegram": map[string]any{
+				"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL, "allow": []string{"*"}, "rate": -1,
+			},
+		},
+	}
+	for k, v := range w.more {
+		c[k] = v
+	}
+	b, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(w.dir, "config.json"), b, 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// command prepares a run of the program with args.
+func (w *town) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(context.WithoutCancel(w.t.Context()), "parley", append([]string{"--data", w.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+w.dir, "TOWN_MODEL_KEY="+canaryKey, "TOWN_BOT_TOKEN="+w.tg.Token())
+	cmd.Stderr = &w.log
+	return cmd
+}
+
+// start runs the gateway.
+func (w *town) start() {
+	w.t.Helper()
+	if w.proc == nil {
+		w.config()
+	}
+	w.kill()
+	p := &process{cmd: w.command(), ended: make(chan struct{})}
+	if err := p.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.proc = p
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // the tests look at ProcessState
+	}()
+}
+
+// kill ends the gateway without a warning.
+func (w *town) kill() {
+	if p := w.proc; p != nil {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.ended
+	}
+}
+
+// stop ends the gateway as a service manager does, and returns its exit code.
+func (w *town) stop() int {
+	w.t.Helper()
+	if err := w.proc.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		w.t.Fatal(err)
+	}
+	<-w.proc.ended
+	return w.proc.cmd.ProcessState.ExitCode()
+}
+
+// told waits until the chat shows messages of the bot for which ok is true.
+func (w *town) told(chat int64, what string, ok func(texts []string) bool) []string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	var texts []string
+	err := w.tg.WaitChat(ctx, chat, func(ms []telegramtest.Message) bool {
+		texts = botTexts(ms)
+		return ok(texts)
+	})
+	if err != nil {
+		w.t.Fatalf("chat %d: waiting for %s: %v; the bot said %q", chat, what, err, texts)
+	}
+	return texts
+}
+
+// says waits until the last message of the bot is text.
+func (w *town) says(chat int64, text string) {
+	w.t.Helper()
+	w.told(chat, fmt.Sprintf("%q", text), func(texts []string) bool {
+		return len(texts) > 0 && texts[len(texts)-1] == text
+	})
+}
+
+func botTexts(ms []telegramtest.Message) (texts []string) {
+	for _, m := range ms {
+		if m.FromBot() {
+			texts = append(texts, m.Text)
+		}
+	}
+	return texts
+}
+
+// spoken returns what people said in r since the last answer in words: the
+// texts without the gateway's first line.
+func spoken(r llmtest.Request) (said []string) {
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "assistant" && len(m.ToolCalls) == 0 {
+			break
+		}
+		if m.Role == "user" {
+			_, text, _ := strings.Cut(m.Content, "\n")
+			said = append(said, text)
+		}
+	}
+	slices.Reverse(said)
+	return said
+}
+
+// results returns the results of tools in r since the last thing a person said.
+func results(r llmtest.Request) (texts []string) {
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "user" {
+			break
+		}
+		if m.Role == "tool" {
+			texts = append(texts, m.Content)
+		}
+	}
+	slices.Reverse(texts)
+	return texts
+}
+
+// chatWith runs a command line of the program to its end, with in as its input.
+func (w *town) run(in string, args ...string) (out string, code int) {
+	w.t.Helper()
+	cmd := w.command(args...)
+	cmd.Stdin = strings.NewReader(in)
+	b, err := cmd.Output()
+	if cmd.ProcessState == nil {
+		w.t.Fatal(err)
+	}
+	return string(b), cmd.ProcessState.ExitCode()
+}
