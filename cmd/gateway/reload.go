@@ -113,7 +113,11 @@ func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 		}
 		now = next
 	}
-	w.Log.Info("config reloaded", "changed", strings.Join(changed, ", "))
+	if len(changed)+len(restart) == 0 {
+		w.Log.Info("config reloaded: nothing has changed")
+	} else {
+		w.Log.Info("config reloaded", "changed", strings.Join(changed, ", "))
+	}
 	for _, key := range restart {
 		w.Log.Warn("restart needed: " + key)
 	}
