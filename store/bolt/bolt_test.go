@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"os"
 	"testing"
 
 	"parley/store"
@@ -16,6 +17,18 @@ func open(t *testing.T, dir string) *bolt.Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// tempDir is a directory in memory where there is such a thing: these tests
+// end processes, not power, and need no slow disk for that.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "parley")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func TestStore(t *testing.T) {

@@ -1,0 +1,157 @@
+package bolt_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/store"
+	"parley/store/bolt"
+)
+
+func bench(b *testing.B) *bolt.Store {
+	s, err := bolt.Open(b.Context(), bolt.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+func BenchmarkPutAlone(b *testing.B) {
+	s, val := bench(b), make([]byte, 200)
+	for b.Loop() {
+		if _, err := s.Bucket("b").Put(b.Context(), "k", val, store.Any); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Each of many sessions appends to its own log and waits for the disk.
+func BenchmarkAppendTogether(b *testing.B) {
+	for _, sessions := range []int{1, 8, 64, 256} {
+		b.Run(strconv.Itoa(sessions), func(b *testing.B) {
+			s, rec := bench(b), make([]byte, 500)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var all sync.WaitGroup
+			b.ResetTimer()
+			for w := range sessions {
+				all.Go(func() {
+					for l := s.Log(fmt.Sprint("session/", w)); left.Add(-1) >= 0; {
+						if _, err := l.Append(b.Context(), rec); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+func BenchmarkPushPullDone(b *testing.B) {
+	s, body, n := bench(b), make([]byte, 500), 0
+	for b.Loop() {
+		n++
+		if err := s.Queue("q").Push(b.Context(), fmt.Sprint(n), body); err != nil {
+			b.Fatal(err)
+		}
+		item, err := s.Queue("q").Pull(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := item.Done(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A log of 100,000 records: adding to it, reading its end, reading it all.
+func BenchmarkLongLog(b *testing.B) {
+	s := bench(b)
+	l, recs := s.Log("l"), make([][]byte, 1000)
+	for i := range recs {
+		recs[i] = make([]byte, 300)
+	}
+	var last uint64
+	for range 100 {
+		last, _ = l.Append(b.Context(), recs...)
+	}
+	read := func(b *testing.B, from uint64, want int) {
+		for b.Loop() {
+			n := 0
+			for range l.Since(b.Context(), from) {
+				n++
+			}
+			if n != want {
+				b.Fatalf("%d records, want %d", n, want)
+			}
+		}
+	}
+	b.Run("read all", func(b *testing.B) { read(b, 0, 100_000) })
+	b.Run("read the last 100", func(b *testing.B) { read(b, last-100, 100) })
+	b.Run("append", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := l.Append(b.Context(), recs[0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// Opening and closing a Store of 10,000 logs with 4 records each.
+func BenchmarkOpen(b *testing.B) {
+	for _, logs := range []int{0, 100, 10_000} {
+		b.Run(strconv.Itoa(logs), func(b *testing.B) {
+			dir := b.TempDir()
+			s, err := bolt.Open(b.Context(), bolt.Config{Dir: dir})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var all sync.WaitGroup
+			for i := range logs {
+				all.Go(func() {
+					rec := make([]byte, 300)
+					s.Log(fmt.Sprint("session/", i)).Append(b.Context(), rec, rec, rec, rec)
+				})
+			}
+			all.Wait()
+			size := s.Used()
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			for _, mark := range []string{"clean", "unclean"} {
+				b.Run(mark, func(b *testing.B) {
+					for b.Loop() {
+						if mark == "unclean" {
+							os.Truncate(file(dir)+".mark", 0)
+						}
+						start, before := time.Now(), resident()
+						s, err := bolt.Open(b.Context(), bolt.Config{Dir: dir})
+						if err != nil {
+							b.Fatal(err)
+						}
+						b.ReportMetric(float64(time.Since(start).Microseconds()), "µs/open")
+						b.ReportMetric(float64(resident()-before), "kB-resident")
+						b.ReportMetric(float64(size), "B-file")
+						s.Close()
+					}
+				})
+			}
+		})
+	}
+}
+
+// resident is what this process holds in memory, in kB.
+func resident() (kB int) {
+	status, _ := os.ReadFile("/proc/self/status")
+	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	fmt.Sscan(after, &kB)
+	return kB
+}

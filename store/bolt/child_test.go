@@ -1,0 +1,52 @@
+package bolt_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"parley/store/bolt"
+)
+
+// children are what this program does instead of testing when the environment
+// names one; os.Args are its arguments.
+var children = map[string]func(args []string) error{
+	"probe": func(args []string) error { return bolt.Probe(args[0]) },
+	"open": func(args []string) error {
+		_, err := bolt.Open(context.Background(), bolt.Config{Dir: args[0]})
+		return err
+	},
+	"write": writeForEver,
+	"flip":  flipBits,
+	"fill":  fillToLimit,
+}
+
+const childEnv = "PARLEY_BOLT_CHILD"
+
+func TestMain(m *testing.M) {
+	child, ok := children[os.Getenv(childEnv)]
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := child(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// child is a command that runs one of children in a process of its own.
+func child(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childEnv+"="+name)
+	return cmd
+}
+
+// probeInChild is a Config.Probe as the program has it.
+func probeInChild(ctx context.Context, path string) error {
+	if out, err := child(ctx, "probe", path).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %.200s", err, out)
+	}
+	return nil
+}

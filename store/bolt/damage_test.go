@@ -1,0 +1,352 @@
+package bolt_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/store"
+	"parley/store/bolt"
+)
+
+func file(dir string) string { return filepath.Join(dir, "parley.db") }
+
+// fill puts some of everything in a new Store in dir and closes it.
+func fill(dir string) error {
+	ctx := context.Background()
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for i := range 40 {
+		recs := make([][]byte, 20)
+		for j := range recs {
+			recs[j] = []byte(bodyOf(j, i))
+		}
+		if _, err := s.Log(fmt.Sprint("log", i)).Append(ctx, recs...); err != nil {
+			return err
+		}
+		if _, err := s.Bucket("b").Put(ctx, fmt.Sprint("key", i), []byte(bodyOf(i, i)), 0); err != nil {
+			return err
+		}
+		if err := s.Queue("q").Push(ctx, fmt.Sprint("id", i), []byte(bodyOf(i, 0))); err != nil {
+			return err
+		}
+	}
+	return s.Close()
+}
+
+// contents reads everything that can be read, by name, and counts what is damaged.
+func contents(s store.Store) (all map[string]string, damaged int, err error) {
+	ctx := context.Background()
+	all = map[string]string{}
+	note := func(name string, val []byte, e error) {
+		switch {
+		case e == nil:
+			all[name] = string(val)
+		case errors.Is(e, store.ErrDamaged), errors.Is(e, store.ErrNotFound):
+			damaged++
+		default:
+			err = e
+		}
+	}
+	for i := range 40 {
+		log := fmt.Sprint("log", i)
+		for r, err := range s.Log(log).Since(ctx, 0) {
+			note(fmt.Sprint(log, " ", r.Seq), r.Body, err)
+		}
+		key := fmt.Sprint("key", i)
+		val, _, err := s.Bucket("b").Get(ctx, key)
+		note(key, val, err)
+	}
+	q := s.Queue("q")
+	if e := q.Push(ctx, "the last", nil); e != nil {
+		return all, damaged + 1, err
+	}
+	for {
+		item, e := q.Pull(ctx)
+		if item.ID == "the last" {
+			e = errors.Join(e, item.Done(ctx))
+			delete(all, "the last")
+			return all, damaged, errors.Join(err, e)
+		}
+		note(item.ID, item.Body, e)
+		if e != nil {
+			break
+		}
+	}
+	return all, damaged, err
+}
+
+func TestNeverEmptyStart(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(path string) error
+		want   string
+	}{
+		{"missing", os.Remove, "missing"},
+		{"0 bytes", func(p string) error { return os.Truncate(p, 0) }, "empty"},
+		{"0 bytes, no mark", func(p string) error { return errors.Join(os.Truncate(p, 0), os.Remove(p+".mark")) }, "empty"},
+		{"1 byte", func(p string) error { return os.Truncate(p, 1) }, ""},
+		{"1 page", func(p string) error { return os.Truncate(p, 4096) }, ""},
+		{"2 pages", func(p string) error { return os.Truncate(p, 8192) }, "cut off"},
+		{"3 pages", func(p string) error { return os.Truncate(p, 3*4096) }, "cut off"},
+		{"10 pages", func(p string) error { return os.Truncate(p, 10*4096+100) }, "cut off"},
+		{"no head", func(p string) error { return overwrite(p, 0, make([]byte, 8192)) }, ""},
+		{"zeros in the middle", func(p string) error { return overwrite(p, 4*4096, make([]byte, 8*4096)) }, ""},
+		{"noise in the middle", func(p string) error { return overwrite(p, 4*4096, noise(8*4096)) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := tempDir(t)
+			if err := errors.Join(fill(dir), c.damage(file(dir))); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.ReadFile(file(dir))
+			for range 2 {
+				s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Probe: probeInChild})
+				var d *bolt.DamagedError
+				if !errors.As(err, &d) || d.File != file(dir) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "backup") {
+					t.Fatalf("Open = %v, %v; want a DamagedError about %s that says what to do", s, err, c.want)
+				}
+			}
+			if after, _ := os.ReadFile(file(dir)); !bytes.Equal(before, after) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+// The probe in this process must not end it for the damage that is likeliest.
+func TestProbeInProcess(t *testing.T) {
+	for _, size := range []int64{0, 1, 4096, 8192, 3 * 4096, 40000} {
+		dir := tempDir(t)
+		if err := errors.Join(fill(dir), os.Truncate(file(dir), size)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir}); err == nil {
+			t.Errorf("Open of %d bytes = %v, want an error", size, s)
+		}
+	}
+}
+
+func overwrite(path string, at int64, with []byte) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(with, at)
+	return errors.Join(err, f.Close())
+}
+
+func noise(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
+}
+
+// spoil flips a bit of the only place where the file says text.
+func spoil(t *testing.T, dir, text string) {
+	t.Helper()
+	data, err := os.ReadFile(file(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := 0; ; n++ {
+		at := bytes.Index(data[i:], []byte(text))
+		if at < 0 {
+			break
+		}
+		i += at + 1
+		data[i] ^= 1
+	}
+	if n == 0 {
+		t.Fatalf("%q is not in the file", text)
+	}
+	if err := os.WriteFile(file(dir), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// P21: a damaged value, record or piece of work affects only itself.
+func TestDamagedValue(t *testing.T) {
+	dir, ctx := tempDir(t), t.Context()
+	s := open(t, dir)
+	for _, name := range []string{"before", "the victim", "after"} {
+		if _, err := s.Bucket("b").Put(ctx, name, []byte("value of "+name), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Log("l").Append(ctx, []byte("record of "+name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Queue("q").Push(ctx, name, []byte("work of "+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	for _, kind := range []string{"value", "record", "work"} {
+		spoil(t, dir, kind+" of the victim")
+	}
+
+	var logged bytes.Buffer
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Probe: probeInChild, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if n := strings.Count(logged.String(), "damaged value in the store"); n != 3 {
+		t.Errorf("%d damaged values logged, want 3:\n%s", n, &logged)
+	}
+	if _, _, err := s.Bucket("b").Get(ctx, "the victim"); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Get = %v, want ErrDamaged", err)
+	}
+	if _, err := s.Bucket("b").Put(ctx, "the victim", nil, 1); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Put at a revision = %v, want ErrDamaged", err)
+	}
+	if _, err := s.Bucket("b").Put(ctx, "the victim", []byte("new"), store.Any); err != nil {
+		t.Errorf("Put over it = %v", err)
+	}
+	if val, _, err := s.Bucket("b").Get(ctx, "after"); string(val) != "value of after" {
+		t.Errorf("Get of the next = %q, %v", val, err)
+	}
+	var got []string
+	for r, err := range s.Log("l").Since(ctx, 0) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(r.Seq, string(r.Body), err != nil))
+	}
+	if want := "[1record of beforefalse 2true 3record of afterfalse]"; fmt.Sprint(got) != want {
+		t.Errorf("Since = %v, want %s", got, want)
+	}
+	for _, want := range []string{"before", "after"} {
+		if item, err := s.Queue("q").Pull(ctx); err != nil || item.ID != want {
+			t.Errorf("Pull = %q, %v; want %q", item.ID, err, want)
+		}
+	}
+	if n, err := s.Queue("q").Len(ctx); n != 2 || err != nil {
+		t.Errorf("Len = %d, %v; want the damaged work set aside", n, err)
+	}
+	if n := strings.Count(logged.String(), "set aside"); n != 1 {
+		t.Errorf("logged %d times, want once:\n%s", n, &logged)
+	}
+	s.Close()
+	if data, _ := os.ReadFile(file(dir)); !bytes.Contains(data, []byte("rk of the victim")) {
+		t.Error("the damaged work was not kept for the operator")
+	}
+}
+
+// flipBits is a child: it flips single bits of the Store in its first argument
+// and opens the result, from the given number on. It tells each number first,
+// so that its parent can go on when a probe ends the process, and what came of it.
+func flipBits(args []string) error {
+	whole, err := os.ReadFile(file(args[0]))
+	if err != nil {
+		return err
+	}
+	s, err := bolt.Open(context.Background(), bolt.Config{Dir: args[0]})
+	if err != nil {
+		return err
+	}
+	whole = bytes.TrimRight(whole, "\x00") // what the file may grow into
+	whole = append(whole, make([]byte, 4096-len(whole)%4096)...)
+	want, _, err := contents(s)
+	s.Close()
+	if err != nil {
+		return err
+	}
+	from, _ := strconv.Atoi(args[1])
+	for n := from; n < flips; n++ {
+		say("flip %d", n)
+		say("%s", flip(filepath.Join(args[0], fmt.Sprint("flip", n)), bytes.Clone(whole), want, n))
+	}
+	return nil
+}
+
+func flip(dir string, data []byte, want map[string]string, n int) string {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	bit := r.IntN(len(data) * 8)
+	data[bit/8] ^= 1 << (bit % 8)
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(file(dir), data, 0o600)); err != nil {
+		return err.Error()
+	}
+	s, err := bolt.Open(context.Background(), bolt.Config{Dir: dir})
+	if err != nil {
+		return "refused"
+	}
+	defer s.Close()
+	say("opened")
+	got, damaged, err := contents(s)
+	if err != nil {
+		return err.Error()
+	}
+	for name, val := range got {
+		if want[name] != val {
+			return fmt.Sprintf("bit %d: %s = %.40q, want %.40q", bit, name, val, want[name])
+		}
+	}
+	_, err = s.Log("log1").Append(context.Background(), []byte("more"))
+	switch {
+	case err != nil && !errors.Is(err, store.ErrDamaged):
+		return err.Error()
+	case maps.Equal(got, want):
+		return "same"
+	case damaged > 0:
+		return "damage seen"
+	}
+	return "something missing"
+}
+
+const flips = 300
+
+// A flipped bit is found, or costs what it hit, or does nothing. It never gives other data.
+func TestFlippedBits(t *testing.T) {
+	dir := tempDir(t)
+	if err := fill(dir); err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]int{}
+	for n := 0; n < flips; {
+		cmd := child(t.Context(), "flip", dir, fmt.Sprint(n))
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for said := bufio.NewScanner(out); said.Scan(); {
+			last = said.Text()
+			if _, err := fmt.Sscanf(last, "flip %d", &n); err != nil && last != "opened" {
+				outcomes[last]++
+			}
+		}
+		n++ // it would only end the process again
+		if cmd.Wait() != nil {
+			outcomes["ended the process, "+strings.Fields(last)[0]]++
+		}
+	}
+	t.Log(outcomes)
+	for what := range outcomes {
+		switch what {
+		case "same", "refused", "damage seen", "something missing", "ended the process, flip":
+		default:
+			t.Errorf("%s: %d times", what, outcomes[what])
+		}
+	}
+}

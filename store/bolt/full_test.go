@@ -1,0 +1,126 @@
+package bolt_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"parley/store"
+	"parley/store/bolt"
+)
+
+// fullDisk checks P19 on a Store in dir whose disk has little space: writing
+// fails cleanly, reading goes on, and after free everything works again.
+func fullDisk(dir string, free func() error) error {
+	ctx := context.Background()
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	l, q := s.Log("l"), s.Queue("q")
+	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<12)
+	if err := q.Push(ctx, "early", body); err != nil {
+		return err
+	}
+	n := uint64(0)
+	for {
+		seq, err := l.Append(ctx, body, body)
+		if errors.Is(err, store.ErrFull) {
+			break
+		}
+		if err != nil || seq != n+2 || n > 2000 {
+			return fmt.Errorf("append after %d: %d, %v", n, seq, err)
+		}
+		n = seq
+	}
+	for range 3 {
+		if _, err := l.Append(ctx, body, body); !errors.Is(err, store.ErrFull) {
+			return fmt.Errorf("append on a full disk: %v, want ErrFull", err)
+		}
+		if err := q.Push(ctx, "late", bytes.Repeat(body, 32)); !errors.Is(err, store.ErrFull) {
+			return fmt.Errorf("push on a full disk: %v, want ErrFull", err)
+		}
+	}
+	if err := holds(s, n, 1); err != nil {
+		return fmt.Errorf("full: %w", err)
+	}
+	if err := free(); err != nil {
+		return err
+	}
+	if err := q.Push(ctx, "late", body); err != nil {
+		return fmt.Errorf("push when there is space again: %w", err)
+	}
+	if seq, err := l.Append(ctx, body, body); err != nil || seq != n+2 {
+		return fmt.Errorf("append when there is space again: %d, %v", seq, err)
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	if s, err = bolt.Open(ctx, bolt.Config{Dir: dir}); err != nil {
+		return err
+	}
+	defer s.Close()
+	return holds(s, n+2, 2)
+}
+
+func holds(s store.Store, records uint64, work int) error {
+	n := uint64(0)
+	for r, err := range s.Log("l").Since(context.Background(), 0) {
+		if n++; err != nil || r.Seq != n {
+			return fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+	}
+	if n != records {
+		return fmt.Errorf("%d records, want %d", n, records)
+	}
+	if n, err := s.Queue("q").Len(context.Background()); n != work || err != nil {
+		return fmt.Errorf("len %d, %v, want %d", n, err, work)
+	}
+	return nil
+}
+
+// fillToLimit is a child: no file of its may grow beyond 20 MiB.
+func fillToLimit(args []string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	roomy := limit
+	limit.Cur = 20 << 20
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	return fullDisk(args[0], func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &roomy) })
+}
+
+func TestFullLimit(t *testing.T) {
+	if out, err := child(t.Context(), "fill", tempDir(t)).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
+		if os.Getenv("PARLEY_REQUIRE") == "all" {
+			t.Fatal(err)
+		}
+		t.Skipf("mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := fullDisk(filepath.Join(dir, "data"), func() error { return os.Remove(ballast) }); err != nil {
+		t.Error(err)
+	}
+}
