@@ -337,3 +337,34 @@ func (h *house) noToken(t *testing.T, errs ...error) {
 		t.Errorf("R-S26: the token is in the log:\n%s", h.logs)
 	}
 }
+
+// P2: an update that was kept but not confirmed, as after a crash, comes again
+// under the same key, so that the inbox drops it.
+func TestP2RedeliveryHasTheSameKey(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		said := h.Say(7, "hello")
+		h.Edit(7, said, "hello!")
+		for range 2 {
+			ctx, crash := context.WithCancel(t.Context())
+			n := 0
+			h.fail = func(chat.Message) error {
+				if n++; n == 2 {
+					crash()
+				}
+				return nil
+			}
+			if err := h.ch.Run(ctx, h.deliver); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.want(t, "hello", "hello!", "hello", "hello!")
+		if h.confirmed() != 0 {
+			t.Fatal("confirmed: nothing came again")
+		}
+		for i, want := range []string{"telegram/4242/7/1", "telegram/4242/7/1e946684800"} {
+			if a, b := h.heard[i].Key(), h.heard[i+2].Key(); a != want || b != want {
+				t.Errorf("keys %s and %s, want %s", a, b, want)
+			}
+		}
+	})
+}

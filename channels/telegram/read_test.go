@@ -187,8 +187,10 @@ func TestMessage(t *testing.T) {
 		h.Say(7, "and?", telegramtest.ReplyTo(first))
 		h.Say(group, "in a topic", telegramtest.As(8, "Ada"), telegramtest.InTopic(3))
 		h.Say(group, "a reply is no topic", telegramtest.As(8, "Ada"), with(fields{"message_thread_id": 99}))
-		h.Say(7, "part", with(fields{
-			"reply_to_message": fields{"message_id": 1, "from": h.Bot(), "chat": fields{"id": 7}, "text": "the whole"}, "quote": fields{"text": "the part"}}))
+		if _, err := h.ch.Send(t.Context(), to("7", "the part and the rest")); err != nil {
+			t.Fatal(err)
+		}
+		h.Say(7, "part", telegramtest.Quoting(3, "the part"))
 		h.Say(7, "elsewhere", with(fields{"external_reply": fields{"origin": fields{"type": "channel", "chat": fields{"id": -1009, "title": "News"}}, "message_id": 5, "photo": []fields{{}}}}))
 		h.run(t)
 		synctest.Wait()
@@ -209,12 +211,12 @@ func TestMessage(t *testing.T) {
 			"a reply is no topic": func() chat.Message { m := public; m.ID = "2"; return m },
 			"part": func() chat.Message {
 				m := private
-				m.ID, m.Quote = "3", &chat.Quote{ID: "1", From: "you", Text: "the part"}
+				m.ID, m.Quote = "4", &chat.Quote{ID: "3", From: "you", Text: "the part"}
 				return m
 			},
 			"elsewhere": func() chat.Message {
 				m := private
-				m.ID, m.Quote = "4", &chat.Quote{From: "News", Text: "[photo]"}
+				m.ID, m.Quote = "5", &chat.Quote{From: "News", Text: "[photo]"}
 				return m
 			},
 			"hello!": func() chat.Message {

@@ -118,6 +118,14 @@ func InTopic(thread int) Option { return func(m *said) { m.thread = thread } }
 // ReplyTo makes it a reply.
 func ReplyTo(message int) Option { return func(m *said) { m.replyTo = message } }
 
+// Quoting makes it a reply to a part of a message.
+func Quoting(message int, part string) Option {
+	return func(m *said) {
+		ReplyTo(message)(m)
+		With(map[string]any{"quote": map[string]any{"text": part, "position": 0}})(m)
+	}
+}
+
 // With adds or replaces fields of Telegram's message. A nil value removes one.
 func With(fields map[string]any) Option {
 	return func(m *said) {
