@@ -32,5 +32,8 @@ func tempDir(t testing.TB) string {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, storetest.Driver{Durable: true, Open: func(t *testing.T, dir string) store.Store { return open(t, dir) }})
+	storetest.Run(t, true, func(t *testing.T) func() store.Store {
+		dir := tempDir(t)
+		return func() store.Store { return open(t, dir) }
+	})
 }

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // child is a command that runs one of children in a process of its own.
 func child(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), childEnv+"="+name)
+	cmd.Env = append(os.Environ(), childEnv+"="+name, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 

@@ -311,7 +311,7 @@ func flip(dir string, data []byte, want map[string]string, n int) string {
 	return "something missing"
 }
 
-const flips = 300
+const flips = 200
 
 // A flipped bit is found, or costs what it hit, or does nothing. It never gives other data.
 func TestFlippedBits(t *testing.T) {

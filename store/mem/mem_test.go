@@ -9,5 +9,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, storetest.Driver{Open: func(*testing.T, string) store.Store { return mem.New() }})
+	storetest.Run(t, false, func(*testing.T) func() store.Store {
+		return func() store.Store { return mem.New() }
+	})
 }

@@ -235,12 +235,3 @@ var timed = []check{
 		unlock2()
 	}},
 }
-
-func inBubble(t *testing.T, d Driver, run func(*testing.T, store.Store)) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		s := d.Open(t, dir)
-		defer s.Close()
-		run(t, s)
-	})
-}

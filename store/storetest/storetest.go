@@ -9,37 +9,37 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"parley/store"
 )
 
-// A Driver is a kind of Store to be checked.
-type Driver struct {
-	// Open opens the Store in dir, which is empty at first. A driver that is
-	// not Durable gives an empty Store each time.
-	Open    func(t *testing.T, dir string) store.Store
-	Durable bool
-}
-
-// Run checks a driver.
-func Run(t *testing.T, d Driver) {
+// Run checks a driver. Called with the test of a case, start returns open,
+// which opens its Store. It is empty at first; after Close, and a new open, a
+// durable driver still has what was put in.
+func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.Store)) {
 	for _, set := range [][]check{buckets, logs, queues, stores} {
 		for _, c := range set {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				c.run(t, d.Open(t, t.TempDir()))
+				c.run(t, start(t)())
 			})
 		}
 	}
 	for _, c := range timed {
-		t.Run(c.name, func(t *testing.T) { inBubble(t, d, c.run) })
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := start(t)()
+				defer s.Close()
+				c.run(t, s)
+			})
+		})
 	}
-	if d.Durable {
+	if durable {
 		for _, c := range reopened {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				dir := t.TempDir()
-				c.run(t, func() store.Store { return d.Open(t, dir) })
+				c.run(t, start(t))
 			})
 		}
 	}
