@@ -52,6 +52,7 @@ type Store struct {
 	dir   *os.File // holds the lock of the directory
 	locks *store.Locks
 	now   func() time.Time
+	close func() error // shut, once
 
 	ops    chan *op
 	ended  chan struct{} // the writer has returned
@@ -88,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		dir.Close()
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s.dir = dir
+	s.dir, s.close = dir, sync.OnceValue(s.shut)
 	go s.run()
 	return s, nil
 }
@@ -173,14 +174,11 @@ func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
 	return s.locks.Lock(ctx, name)
 }
 
-// Close implements [store.Store].
-func (s *Store) Close() error {
+// Close implements [store.Store]. Every call returns when all is closed.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		<-s.ended
-		return nil
-	}
 	s.closed = true
 	for _, q := range s.queues {
 		q.pending.Close()
