@@ -255,6 +255,50 @@ func TestParked(t *testing.T) {
 	})
 }
 
+// TestAnsweredIsNotParked: when the process dies a third time after the answer
+// was given, and before that was noted, the answer stands.
+func TestAnsweredIsNotParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := t.TempDir(), map[string]string{}
+		for run := range 4 {
+			m := newMortal(t, dir, 1<<40)
+			h := &house{t: t, store: m, said: said}
+			h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+				if run < 2 {
+					m.left.Store(0)
+					runtime.Goexit()
+				}
+				return words("fine"), nil
+			}
+			h.conf = func(c *agent.Config) {
+				send := c.Send
+				c.Send = func(ctx context.Context, r chat.Reply) error {
+					err := send(ctx, r)
+					if run == 2 {
+						m.left.Store(0)
+						runtime.Goexit()
+					}
+					return err
+				}
+			}
+			h.start()
+			if run == 0 {
+				go h.pool.Deliver(t.Context(), message("1", "hi")) //nolint:errcheck // the process dies over it
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			h.stop()
+			if n, _ := m.Queue("inbox").Len(t.Context()); n != 0 && run == 3 {
+				t.Errorf("%d messages left in the inbox", n)
+			}
+			m.Close()
+		}
+		if got := said["re:test//1/1"]; got != "fine" {
+			t.Errorf("the person was told %q", got)
+		}
+	})
+}
+
 // TestShutdown is P16: a turn under way may finish; a tool that takes too long
 // is cut off, and the person gets an answer after the next start without asking again.
 func TestShutdown(t *testing.T) {

@@ -79,7 +79,7 @@ func (h *history) apply(seq uint64, r record) {
 // begin opens a turn that answers m, unless one is open.
 func (h *history) begin(m chat.Message) {
 	if h.open == nil {
-		h.open = &open{first: m, keys: map[string]bool{}, used: map[string]bool{}}
+		h.open = &open{first: m, keys: map[string]bool{}}
 	}
 }
 
@@ -90,9 +90,6 @@ func (h *history) say(seq uint64, m llm.Message) {
 	}
 	h.open.said = append(h.open.said, m)
 	h.open.calls, h.open.started, h.open.done = m.Calls, map[string]bool{}, map[string]bool{}
-	for _, c := range m.Calls {
-		h.open.used[c.ID] = true
-	}
 }
 
 func (h *history) add(seq uint64, e entry, m llm.Message) {

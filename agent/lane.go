@@ -218,24 +218,27 @@ func (l *lane) uncount(jobs []job, tries int, failed error) {
 
 // park puts j aside and says so (P8).
 func (l *lane) park(j job) error {
-	l.Log.Error("message parked: the process crashed with it again and again", "message", j.Key(), "session", l.id)
 	s, err := l.open(l.hard, l.id)
 	if err != nil {
 		return err
 	}
-	err = l.insist(l.hard, "park message", func(ctx context.Context) error {
-		_, err := l.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	t := turn{session: s, lane: l, jobs: []job{j}}
-	if s.history.open == nil {
-		s.history.begin(j.Message)
-	}
-	if err := t.end(l.hard, parked, wordsParked); err != nil {
+	if err := t.resend(l.hard); err != nil {
 		return err
+	}
+	if len(t.jobs) > 0 { // it had no answer yet
+		l.Log.Error("message parked: the process crashed with it again and again", "message", j.Key(), "session", l.id)
+		err = l.insist(l.hard, "park message", func(ctx context.Context) error {
+			_, err := l.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.history.begin(j.Message)
+		if err := t.end(l.hard, parked, wordsParked); err != nil {
+			return err
+		}
 	}
 	return l.tries.Delete(l.hard, j.Key())
 }

@@ -163,13 +163,7 @@ func (t *turn) say(m llm.Message, last bool) (end bool) {
 	if cut || last {
 		m.Calls = nil // the arguments of a cut call are not whole (P11)
 	}
-	for i := range m.Calls {
-		c := &m.Calls[i]
-		for n := 0; c.ID == "" || o.used[c.ID]; n++ {
-			c.ID = fmt.Sprintf("call_%d_%d", len(o.used), i+n)
-		}
-		o.used[c.ID] = true
-	}
+	llm.Identify(m.Calls, o.said) // a call is named by its turn and its ID
 	if len(m.Calls) == 0 {
 		m.Reasoning = ""
 	}

@@ -37,12 +37,6 @@ func Chat(ctx context.Context, socket string, t Terminal) error {
 	return converse(ctx, dialTo(socket), t)
 }
 
-// Ask says text to the gateway at socket and returns when the answer is
-// written to out. What else is said meanwhile goes to notes.
-func Ask(ctx context.Context, socket, text string, out, notes io.Writer) error {
-	return Chat(ctx, socket, Terminal{Text: text, Out: out, Notes: notes})
-}
-
 // A dialer connects to the gateway.
 type dialer func(context.Context) (net.Conn, error)
 

@@ -282,7 +282,7 @@ func TestAsk(t *testing.T) {
 	h := open(t, Config{})
 	var out, notes sink
 	done := make(chan error, 1)
-	go func() { done <- Ask(t.Context(), h.socket, "two\nlines", &out, &notes) }()
+	go func() { done <- Chat(t.Context(), h.socket, Terminal{Text: "two\nlines", Out: &out, Notes: &notes}) }()
 	m := h.hear("two\nlines")
 	h.say(chat.Reply{ID: "old", Text: "yesterday's news"}) // it must not hold up the answer behind it
 	h.answer(m, "**answer** \x1b]0;evil\a")
@@ -296,7 +296,7 @@ func TestAsk(t *testing.T) {
 
 func TestAskWithoutGateway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.sock")
-	err := Ask(t.Context(), path, "hi", io.Discard, nil)
+	err := Chat(t.Context(), path, Terminal{Text: "hi", Out: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("Ask: %v, want an error naming %s", err, path)
 	}

@@ -284,7 +284,7 @@ func TestTerminalOfTheGateway(t *testing.T) {
 	p.typeIn("ho\r")
 	p.expect("echo: ho\n\nyou> ")
 	var out sink
-	if err := Ask(t.Context(), socket, "from afar", &out, nil); err != nil || out.String() != "echo: from afar\n" {
+	if err := Chat(t.Context(), socket, Terminal{Text: "from afar", Out: &out}); err != nil || out.String() != "echo: from afar\n" {
 		t.Errorf("Ask: %q, %v", out.String(), err)
 	}
 	p.expect("echo: from afar\n\nyou> ") // all see what is said in the chat

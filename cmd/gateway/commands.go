@@ -107,16 +107,14 @@ func (p *program) chat(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	socket := socketOf(c)
-	if !console.Running(ctx, socket) {
-		return p.serve(ctx, options{Chat: true, Ask: text})
+	t := p.terminal(c)
+	t.Text = text
+	if !console.Running(ctx, socketOf(c)) {
+		return p.serve(ctx, options{Chat: true, Terminal: t})
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if text != "" {
-		return console.Ask(ctx, socket, text, p.stdout, p.stderr)
-	}
-	return console.Chat(ctx, socket, p.terminal(c))
+	return console.Chat(ctx, socketOf(c), t)
 }
 
 // terminal returns the terminal of this process.
@@ -135,15 +133,42 @@ func (p *program) serve(ctx context.Context, o options) error {
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o.Config, o.Terminal, o.Redact = c, p.terminal(c), &p.redact
-	o.Stdout, o.Stderr = p.stdout, p.stderr
-	o.Log = newLog(p.stderr, &p.level, &p.redact, p.watched())
+	if o.Config = c; !o.Chat {
+		o.Terminal = p.terminal(c)
+	}
+	out, err := p.logTo(c, o.Terminal)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact, p.watched())
 	o.Watch = func(ctx context.Context, apply func(*Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := seal(); err != nil {
 		o.Log.Debug("process not sealed", "err", err)
 	}
 	return serve(ctx, o)
 }
+
+// logTo returns where the log goes: to a file while a person chats at the
+// terminal, and else to standard error.
+func (p *program) logTo(c *Config, t console.Terminal) (io.WriteCloser, error) {
+	if !t.Interactive() {
+		return struct {
+			io.Writer
+			io.Closer
+		}{p.stderr, io.NopCloser(nil)}, nil
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data folder: %w", err)
+	}
+	f, err := os.OpenFile(logFile(c), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	return f, nil
+}
+
+func logFile(c *Config) string { return filepath.Join(c.DataDir, "parley.log") }
 
 // watch calls apply with each new config until ctx ends.
 func (p *program) watch(ctx context.Context, c *Config, log *slog.Logger, apply func(*Config) error) {

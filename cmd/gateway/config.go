@@ -146,7 +146,7 @@ func load(s source) (*Config, error) {
 func parse(s source, src []byte) (*Config, error) {
 	c := &Config{
 		Owners:   []string{"console"},
-		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 64, MessageTTL: 24 * time.Hour},
+		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: Channels{Console: &Console{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
 		Store:    Store{Type: "bolt"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 
 	"parley/channels"
 	"parley/channels/console"
@@ -32,7 +31,11 @@ var (
 	storeTypes = map[string]func(context.Context, *Config, *slog.Logger) (store.Store, error){
 		"mem": func(context.Context, *Config, *slog.Logger) (store.Store, error) { return mem.New(), nil },
 		"bolt": func(ctx context.Context, c *Config, log *slog.Logger) (store.Store, error) {
-			return bolt.Open(ctx, bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild})
+			s, err := bolt.Open(ctx, bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild})
+			if err != nil {
+				return nil, err // not a nil *bolt.Store, which is no nil store.Store
+			}
+			return s, nil
 		},
 	}
 )
@@ -66,11 +69,11 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	return handlers, nil
 }
 
-// console is the terminal: of this process if a person sits at it, and of
-// "parley chat" by the socket.
+// console is the terminal: of this process if a person or a pipe is at it, and
+// of "parley chat" by the socket.
 func (h *house) console(leave func(error)) channels.Channel {
 	cfg := console.Config{Name: "console", Socket: socketOf(h.Config), Leave: leave, Log: h.Log.With("channel", "console")}
-	if h.Ask == "" && (h.Chat || h.Terminal.Interactive()) {
+	if h.Chat || h.Terminal.Interactive() {
 		cfg.Local = &h.Terminal
 	}
 	return console.New(cfg)
@@ -83,12 +86,4 @@ func telegramConfig(name string, t *Telegram) telegram.Config {
 		c.Webhook = &telegram.Webhook{URL: w.URL, Secret: string(w.Secret)}
 	}
 	return c
-}
-
-// storeFiles are the files of the store, which no tool may touch.
-func storeFiles(c *Config) (paths []string) {
-	for _, name := range []string{"parley.db", "lock", "parley.sock", "history"} {
-		paths = append(paths, filepath.Join(c.DataDir, name))
-	}
-	return append(paths, c.file)
 }

@@ -22,13 +22,11 @@ import (
 
 // options is what a house is built of.
 type options struct {
-	Config         *Config
-	Chat           bool   // the terminal is the only channel that receives
-	Ask            string // say this, print the answer to Stdout and end
-	Terminal       console.Terminal
-	Stdout, Stderr io.Writer
-	Log            *slog.Logger
-	Redact         *redactor
+	Config   *Config
+	Chat     bool // the terminal is the only channel that receives
+	Terminal console.Terminal
+	Stderr   io.Writer
+	Log      *slog.Logger
 	// Watch calls apply with each new config until ctx ends.
 	Watch func(ctx context.Context, apply func(*Config) error)
 }
@@ -70,7 +68,7 @@ func serve(ctx context.Context, o options) error {
 
 // welcome tells whoever started Parley what it runs with.
 func (h *house) welcome() {
-	if h.Chat && (h.Ask != "" || !h.Terminal.Interactive()) {
+	if h.Chat && !h.Terminal.Interactive() {
 		return
 	}
 	for _, line := range banner(h.Config) {
@@ -87,7 +85,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if h.files, err = workspace.Open(c.Workspace); err != nil {
 		return err
 	}
-	h.files.Protect(storeFiles(c)...)
+	h.files.Protect(c.DataDir, c.file)
 	if _, err := h.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}
@@ -159,9 +157,6 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	doors.Go(func() { h.Watch(ctx, h.apply) })
 	for i, s := range h.served {
 		run(&doors, func() error { return closed(s.Serve(h.doors[i])) })
-	}
-	if h.Ask != "" {
-		doors.Go(func() { leave(errors.Join(errLeft, console.Ask(ctx, socketOf(h.Config), h.Ask, h.Stdout, h.Stderr))) })
 	}
 	<-ctx.Done()
 	h.Log.Debug("closing", "why", context.Cause(ctx))

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	_ "time/tzdata" // the zone of the config must be known on any machine
 )
 
 // What the process ends with.

@@ -216,7 +216,7 @@ func TestRenew(t *testing.T) {
 	}
 	next, err := parseText(`{
 		"dataDir": "/elsewhere", "workspace": "/work", "timezone": "UTC", "owners": [], "store": {"type": "mem"}, "log": {"level": "debug"},
-		"models": {"b": {"type": "demo"}}, "tools": {"timeout": "2s"},
+		"models": {"b": {"type": "demo"}}, "tools": {"timeout": "2s"}, "agent": {"maxConcurrentTurns": 5},
 		"channels": {"telegram": {"token": "3:a", "allow": ["2"], "apiUrl": "http://h", "groups": "all", "rate": 1,
 			"webhook": {"url": "https://h", "secret": "0123456789012345678901"}}, "telegram:new": {"token": "4:a"}},
 	}`)
@@ -224,10 +224,10 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, changed, restart := renew(old, next)
-	if d := cmp.Diff([]string{"timezone", "owners", "models", "agent", "tools", "log", "channels.telegram.allow"}, changed); d != "" {
+	if d := cmp.Diff([]string{"owners", "models", "agent", "tools", "log", "channels.telegram.allow"}, changed); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"dataDir", "workspace", "store", "channels.console",
+	if d := cmp.Diff([]string{"dataDir", "workspace", "store", "timezone", "agent.maxConcurrentTurns", "channels.console",
 		"channels.telegram.token", "channels.telegram.groups", "channels.telegram.rate", "channels.telegram.apiUrl", "channels.telegram.webhook",
 		"channels.telegram:new (added)", "channels.telegram:old (removed)"}, restart); d != "" {
 		t.Error(d)
