@@ -642,3 +642,101 @@ func TestSettingsChange(t *testing.T) {
 		h.want("from the new one")
 	})
 }
+
+// TestPanic: a fault of ours costs one answer, not the process.
+func TestPanic(t *testing.T) {
+	h := &house{model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if spoken(r, 1) == "user burst" {
+			panic("oh")
+		}
+		return words(spoken(r, 9)), nil
+	}}
+	play(t, h, func(h *house) {
+		h.say("1", "burst")
+		h.want("Something went wrong inside me. The error is in my log. Please try again.")
+		h.say("2", "hi")
+		h.want("user burst | user hi")
+	})
+}
+
+// TestDamagedSession is P21 and P25: whatever a session's log holds, it is answered in, and so are others.
+func TestDamagedSession(t *testing.T) {
+	for name, recs := range map[string][]string{
+		"no JSON":         {"{", "\x00\xff", `{"heard":7}`},
+		"nothing":         {"{}", "null"},
+		"orphan started":  {`{"heard":{"id":"0","at":{"channel":"test","chat":"1"},"from":{"id":"7"},"time":"2026-01-01T00:00:00Z"}}`, `{"started":["a"]}`, `{"finished":{"role":"tool","call":"a","text":"x"}}`},
+		"orphan finished": {`{"finished":{"role":"tool","call":"a","text":"x"}}`, `{"ended":{"outcome":"answered"}}`},
+		"open, no job":    {`{"heard":{"id":"0","text":"lost","at":{"channel":"test","chat":"1"},"from":{"id":"7"},"time":"2026-01-01T00:00:00Z"}}`, `{"said":{"role":"assistant","calls":[{"id":"a","name":"x","args":"{"}]}}`},
+		"retried":         {`{"retried":{"id":"0","at":{"channel":"test","chat":"1"},"from":{"id":"7"},"time":"2026-01-01T00:00:00Z"}}`},
+		"words only":      {`{"said":{"role":"assistant","text":"I began"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &house{store: mem.New()}
+			h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+				if r.Messages[0].Role != llm.User {
+					return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Err: errors.New("400")}
+				}
+				return words("well"), nil
+			}
+			play(t, h, func(h *house) {
+				for _, r := range recs {
+					if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := h.store.Bucket("sessions").Put(t.Context(), "test:2", []byte("no JSON"), 0); err != nil {
+					t.Fatal(err)
+				}
+				h.say("1", "hi")
+				h.want("well")
+				m := message("2", "hi")
+				m.At.Chat = "2"
+				h.deliver(m)
+				h.want("well")
+			})
+		})
+	}
+}
+
+// TestOldStop: a /stop or /new that a network brings again does not end the turn of what was said after it.
+func TestOldStop(t *testing.T) {
+	h := &house{model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+		time.Sleep(time.Minute)
+		return words("done"), nil
+	}}
+	play(t, h, func(h *house) {
+		stop, renew := message("1", "/stop"), message("2", "/new")
+		h.deliver(renew)
+		time.Sleep(time.Second)
+		h.want("A new conversation. What is on your mind?")
+		h.say("3", "work")
+		time.Sleep(time.Second)
+		h.deliver(stop)
+		h.deliver(renew)
+		time.Sleep(time.Minute)
+		h.want("There is nothing to stop.", "done")
+	})
+}
+
+// TestLeastRights: in a turn that an owner began, what others say in it does not run with the owner's rights.
+func TestLeastRights(t *testing.T) {
+	var roles []chat.Role
+	who := tool("who", nil)
+	who.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		roles = append(roles, c.From.Role)
+		time.Sleep(5 * time.Second)
+		return tools.Result{Text: "ok"}, nil
+	}
+	play(t, &house{tools: []tools.Tool{who}, model: script(calls(call("1", "who")), calls(call("2", "who")), words("done"))}, func(h *house) {
+		h.say("1", "do it")
+		time.Sleep(time.Second)
+		m := message("2", "and this")
+		m.From = chat.Sender{ID: "8", Role: chat.User}
+		h.deliver(m)
+		time.Sleep(time.Minute)
+		h.want("done")
+		if fmt.Sprint(roles) != "[owner user]" {
+			t.Errorf("roles %v", roles)
+		}
+	})
+}

@@ -30,12 +30,12 @@ type entry struct {
 // open is a turn that has not ended.
 type open struct {
 	first   chat.Message    // what the reply answers
+	from    chat.Sender     // of those heard, the one who may do least: nobody acts with another's rights
 	keys    map[string]bool // of the messages heard
 	calls   []llm.ToolCall  // of the last answer
 	started map[string]bool // IDs of calls
 	done    map[string]bool // IDs of calls
 	said    []llm.Message   // the model's answers
-	used    map[string]bool // IDs of all calls so far
 }
 
 // last is the turn that ended last.
@@ -51,6 +51,9 @@ func (h *history) apply(seq uint64, r record) {
 		h.begin(*r.Heard)
 		e := entry{heard: cmp.Or(r.Heard.Edits, r.Heard.ID), said: r.Heard.Text, first: len(h.open.keys) == 0}
 		h.open.keys[r.Heard.Key()] = true
+		if r.Heard.From.Role != chat.Owner {
+			h.open.from = r.Heard.From
+		}
 		h.add(seq, e, llm.Message{Role: llm.User, Text: render(*r.Heard, h.zone)})
 	case r.Said != nil:
 		h.say(seq, *r.Said)
@@ -79,7 +82,8 @@ func (h *history) apply(seq uint64, r record) {
 // begin opens a turn that answers m, unless one is open.
 func (h *history) begin(m chat.Message) {
 	if h.open == nil {
-		h.open = &open{first: m, keys: map[string]bool{}}
+		h.open = &open{first: m, from: m.From, keys: map[string]bool{}}
+		h.open.ask(nil)
 	}
 }
 
@@ -89,7 +93,12 @@ func (h *history) say(seq uint64, m llm.Message) {
 		return
 	}
 	h.open.said = append(h.open.said, m)
-	h.open.calls, h.open.started, h.open.done = m.Calls, map[string]bool{}, map[string]bool{}
+	h.open.ask(m.Calls)
+}
+
+// ask notes the calls of an answer, of which none was started.
+func (o *open) ask(calls []llm.ToolCall) {
+	o.calls, o.started, o.done = calls, map[string]bool{}, map[string]bool{}
 }
 
 func (h *history) add(seq uint64, e entry, m llm.Message) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -262,7 +261,6 @@ func (l *lane) renew(j job) error {
 func (l *lane) turn(jobs []job) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = fmt.Errorf("turn of session %s: panic: %v", l.id, x)
 			l.Log.Error("panic in a turn", "session", l.id, "panic", x, "stack", string(debug.Stack()))
 			err = l.apologise(jobs)
 		}
@@ -273,7 +271,7 @@ func (l *lane) turn(jobs []job) (err error) {
 	if err != nil {
 		return err
 	}
-	t := turn{session: s, lane: l, jobs: jobs, run: &running{since: time.Now(), stop: stop}}
+	t := turn{session: s, lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}}
 	l.enter(t.run)
 	defer l.leave()
 	if err := t.do(ctx); err != nil {
@@ -283,14 +281,17 @@ func (l *lane) turn(jobs []job) (err error) {
 	return nil
 }
 
-// apologise ends the turn of jobs after a panic.
+// apologise ends the turn of jobs after a panic. It does not read the session:
+// that may be what caused it.
 func (l *lane) apologise(jobs []job) error {
-	s, err := l.open(l.hard, l.id)
+	st, _, err := l.lookup(l.hard, l.id)
 	if err != nil {
 		return err
 	}
-	t := turn{session: s, lane: l, jobs: jobs}
+	s := &session{state: st, id: l.id, log: l.logOf(l.id, st.Epoch), history: history{zone: l.Zone}}
 	s.history.begin(jobs[0].Message)
+	t := turn{session: s, lane: l, jobs: jobs}
+	t.hear(jobs)
 	return t.end(l.hard, failed, wordsPanic)
 }
 

@@ -84,6 +84,7 @@ type Pool struct {
 // running is what others may know of a turn under way.
 type running struct {
 	since time.Time
+	said  time.Time               // when the first of its messages was
 	doing string                  // for /status
 	stop  context.CancelCauseFunc // ends the turn
 	asked time.Time               // when the person wrote /stop
@@ -166,12 +167,13 @@ func sessionOf(item store.Item) string {
 	return string(m.At.Session())
 }
 
-// stop ends the turn under way in m's session, if there is one.
+// stop ends the turn under way in m's session, if there is one. A turn about
+// what was said after m goes on: m was delivered again.
 func (p *Pool) stop(m chat.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.running[m.At.Session()]
-	if r == nil {
+	if r == nil || r.said.After(m.Time) {
 		return false
 	}
 	r.asked = m.Time

@@ -97,7 +97,7 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	}
 	t.model = t.Models[t.name]
 	t.scope = tools.Scope{
-		Session: t.session.id, At: first.At, From: first.From, Group: first.Group,
+		Session: t.session.id, At: first.At, Group: first.Group,
 		Workspace: t.Workspace, Model: t.name, Turn: first.Key(),
 	}
 	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
@@ -198,7 +198,9 @@ func (t *turn) use(ctx context.Context) error {
 			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
 			continue
 		}
-		todo = append(todo, tools.Call{ToolCall: c, Scope: t.scope})
+		scope := t.scope
+		scope.From = o.from
+		todo = append(todo, tools.Call{ToolCall: c, Scope: scope})
 	}
 	if len(todo) == 0 {
 		return nil
