@@ -93,7 +93,7 @@ type running struct {
 // Why a turn was ended before its time.
 var (
 	errStopped = errors.New("stopped by the person")
-	errClosing = errors.New("Parley was shut down")
+	errClosing = errors.New("the house was shut down")
 )
 
 // New returns a Pool that takes messages at once and answers them once Run is called.

@@ -2,6 +2,7 @@ package channels_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -269,11 +270,11 @@ func TestRS8Pairing(t *testing.T) {
 		if _, err := h.Approve(t.Context(), told(m, "8")); err != nil {
 			t.Error(err)
 		}
-		if _, err := h.Approve(t.Context(), told(m, "8")); err != channels.ErrNoPairing {
+		if _, err := h.Approve(t.Context(), told(m, "8")); !errors.Is(err, channels.ErrNoPairing) {
 			t.Errorf("approved twice: %v", err)
 		}
 		time.Sleep(time.Hour)
-		if _, err := h.Approve(t.Context(), told(m, "7")); err != channels.ErrNoPairing {
+		if _, err := h.Approve(t.Context(), told(m, "7")); !errors.Is(err, channels.ErrNoPairing) {
 			t.Errorf("approved after an hour: %v", err)
 		}
 

@@ -32,7 +32,7 @@ func (l Lines) Send(_ context.Context, r chat.Reply) (channels.Receipt, error) {
 
 func ExampleChannel() {
 	var c channels.Channel = Lines{strings.NewReader("hello\n")}
-	c.Run(context.Background(), func(ctx context.Context, m chat.Message) error {
+	_ = c.Run(context.Background(), func(ctx context.Context, m chat.Message) error {
 		r := m.Reply()
 		r.Text = "You said " + m.Text
 		_, err := c.Send(ctx, r)

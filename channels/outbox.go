@@ -50,7 +50,7 @@ func (l *line) work(ctx context.Context) error {
 	l.traffic.begin(n)
 	key := func(item store.Item) string {
 		var r chat.Reply
-		json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
+		_ = json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
 		l.traffic.pulled(lane(r.To), item.ID)
 		return lane(r.To)
 	}

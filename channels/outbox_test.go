@@ -348,7 +348,7 @@ func TestP19DiskFull(t *testing.T) {
 // The outbox goes on when one entry cannot be read (P21).
 func TestP21DamagedEntry(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		m.disk().Queue("outbox/net").Push(t.Context(), "bad", []byte("{"))
+		_ = m.disk().Queue("outbox/net").Push(t.Context(), "bad", []byte("{"))
 		h := m.start(0)
 		send(t, h, reply("a", "one"))
 		h.drain()

@@ -66,7 +66,10 @@ func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 // thin forgets the oldest parked replies when there are too many.
 func (h *Hub) thin(ctx context.Context, b store.Bucket) error {
 	n := 0
-	for range b.Keys(ctx, "") {
+	for _, err := range b.Keys(ctx, "") {
+		if err != nil {
+			return fmt.Errorf("count parked replies: %w", err)
+		}
 		n++
 	}
 	if n <= maxParked {

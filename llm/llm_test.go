@@ -174,7 +174,7 @@ func TestLimit(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := m.Generate(ctx, llm.Request{}, nil); err != context.DeadlineExceeded {
+		if _, err := m.Generate(ctx, llm.Request{}, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got %v, want the caller's own deadline", err)
 		}
 	})

@@ -53,7 +53,7 @@ type Bucket interface {
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
 
-// Any, as a revision, matches whatever is there.
+// Any is the revision that matches whatever is there.
 const Any = ^uint64(0)
 
 // A Log is an append-only list of records, numbered from 1.

@@ -74,7 +74,7 @@ func TestWorkOrder(t *testing.T) {
 				mu.Lock()
 				got[k] = append(got[k], i.ID)
 				mu.Unlock()
-				i.Done(ctx)
+				_ = i.Done(ctx)
 			}
 			mu.Lock()
 			inside[k] = false
@@ -115,7 +115,7 @@ func TestWorkLeavesWhenIdle(t *testing.T) {
 			time.Sleep(time.Minute)
 			in = take()
 			for _, i := range in {
-				i.Done(ctx)
+				_ = i.Done(ctx)
 			}
 			if take() != nil {
 				t.Error("take gives the same twice")
@@ -155,7 +155,7 @@ func TestWorkJoins(t *testing.T) {
 			var ids []string
 			for _, i := range take() {
 				ids = append(ids, i.ID)
-				i.Done(ctx)
+				_ = i.Done(ctx)
 			}
 			batches = append(batches, ids)
 			time.Sleep(time.Minute)
@@ -181,7 +181,7 @@ func TestWorkEnds(t *testing.T) {
 			<-ctx.Done()
 			time.Sleep(time.Minute)
 			for _, i := range items {
-				i.Done(context.WithoutCancel(ctx))
+				_ = i.Done(context.WithoutCancel(ctx))
 			}
 			ended++
 		})

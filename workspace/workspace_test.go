@@ -112,7 +112,7 @@ func TestNoLeaks(t *testing.T) {
 	must(t, os.Link(base+"/secret", at("hard")))
 	must(t, os.Symlink("hard", at("soft-to-hard")))
 	must(t, syscall.Mkfifo(at("pipe"), 0o600))
-	l, err := net.Listen("unix", at("socket"))
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", at("socket"))
 	must(t, err)
 	defer l.Close()
 	w.Protect(base + "/secret")

@@ -299,7 +299,7 @@ type streamer struct{ f *Fake }
 
 // Stream implements [channels.Streamer].
 func (s streamer) Stream(r chat.Reply) {
-	s.f.do(context.Background(), Op{Kind: Stream, Reply: r}, func() error { return nil })
+	_ = s.f.do(context.Background(), Op{Kind: Stream, Reply: r}, func() error { return nil })
 }
 
 type commander struct{ f *Fake }

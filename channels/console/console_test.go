@@ -322,7 +322,7 @@ func TestPipe(t *testing.T) {
 			h, done = open(t, Config{}), make(chan error, 1)
 			go func() { done <- Chat(t.Context(), h.socket, terminal) }()
 		}
-		io.WriteString(w, "one\n\ntwö")
+		_, _ = io.WriteString(w, "one\n\ntwö")
 		w.Close()
 		m := h.hear("one")
 		if len(h.heard) > 0 {
@@ -356,7 +356,7 @@ func TestRunEndsWhileStdinBlocks(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	h := open(t, Config{Local: &Terminal{In: r, Out: io.Discard}, Leave: func(error) { t.Error("the terminal left before Run's end") }})
-	io.WriteString(w, "hi\n")
+	_, _ = io.WriteString(w, "hi\n")
 	h.hear("hi")
 	start := time.Now()
 	h.stop()
@@ -372,7 +372,7 @@ func TestPipeLineTooLong(t *testing.T) {
 	}
 	defer r.Close()
 	go func() {
-		io.WriteString(w, strings.Repeat("x", maxLine+1)+"\n")
+		_, _ = io.WriteString(w, strings.Repeat("x", maxLine+1)+"\n")
 		w.Close()
 	}()
 	h := open(t, Config{})
@@ -428,13 +428,13 @@ func TestSocket(t *testing.T) {
 // A peer that speaks another language is hung up on, and no harm done.
 func TestForeignPeer(t *testing.T) {
 	h := open(t, Config{})
-	conn, err := net.Dial("unix", h.socket)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", h.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")
-	conn.SetReadDeadline(time.Now().Add(soon))
+	_, _ = io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")
+	_ = conn.SetReadDeadline(time.Now().Add(soon))
 	if _, err := io.ReadAll(conn); err != nil {
 		t.Errorf("not hung up: %v", err)
 	}

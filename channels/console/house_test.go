@@ -40,12 +40,11 @@ func child(socket string) {
 	if !gateway {
 		err = Chat(ctx, path, t)
 	} else {
-		var c *Channel
-		c = New(Config{Name: "console", Socket: path, Local: &t, Leave: func(e error) { err = e; stop() }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		c := New(Config{Name: "console", Socket: path, Local: &t, Leave: func(e error) { err = e; stop() }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 		e := c.Run(ctx, func(_ context.Context, m chat.Message) error {
 			r := m.Reply()
 			r.Text = "echo: " + m.Text
-			go c.Send(context.Background(), r)
+			go func() { _, _ = c.Send(context.Background(), r) }()
 			return nil
 		})
 		err = errors.Join(err, e)

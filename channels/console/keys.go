@@ -80,7 +80,7 @@ func openKeys(history string) (*keys, error) {
 	k.editor.SetCtrlCAborts(true)
 	k.editor.SetBeep(false)
 	if f, err := os.Open(history); err == nil {
-		k.editor.ReadHistory(f) // as far as it can be read
+		_, _ = k.editor.ReadHistory(f) // as far as it can be read
 		f.Close()
 	}
 	k.live.Go(k.edit)

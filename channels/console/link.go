@@ -169,7 +169,7 @@ func (l *link) start(ctx context.Context) (gone <-chan error, hangUp func()) {
 		for {
 			select {
 			case <-l.frames: // nobody else reads them now
-			case <-end:
+			case _, _ = <-end:
 				cancel()
 				return
 			}

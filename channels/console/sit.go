@@ -26,7 +26,7 @@ func sit(ctx context.Context, dial dialer, t Terminal) (err error) {
 		if e := k.close(t.History); err == nil {
 			err = e
 		}
-		io.WriteString(t.Out, eraseRow)
+		_, _ = io.WriteString(t.Out, eraseRow)
 	}()
 	l := &link{dial: dial, as: asTerminal, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
@@ -129,8 +129,8 @@ func (s *screen) print(text string) {
 		erase += eraseRowAbove
 		s.sign = false
 	}
-	io.WriteString(s.out, erase+text)
-	syscall.Kill(os.Getpid(), syscall.SIGWINCH) // liner draws its row anew, as when the window's size has changed
+	_, _ = io.WriteString(s.out, erase+text)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGWINCH) // liner draws its row anew, as when the window's size has changed
 }
 
 // typing shows that the agent is busy.

@@ -41,7 +41,7 @@ func sitDown(t *testing.T, socket, history string) *pty {
 		t.Skip("no terminal:", err)
 	}
 	p.mode = p.termios()
-	p.cmd = exec.Command(os.Args[0])
+	p.cmd = exec.CommandContext(t.Context(), os.Args[0])
 	p.cmd.Env = append(os.Environ(), "PARLEY_CONSOLE_CHILD="+socket, "PARLEY_CONSOLE_HISTORY="+history, "TERM=xterm", "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = p.slave, p.slave, p.slave
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -51,11 +51,11 @@ func sitDown(t *testing.T, socket, history string) *pty {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		io.Copy(&p.out, p.master)
+		_, _ = io.Copy(&p.out, p.master)
 	}()
 	go func() { p.ended <- p.cmd.Wait() }()
 	t.Cleanup(func() {
-		p.cmd.Process.Kill()
+		_ = p.cmd.Process.Kill()
 		p.slave.Close()
 		p.master.Close()
 		<-copied
@@ -89,7 +89,7 @@ func (p *pty) termios() unix.Termios {
 	return *m
 }
 
-func (p *pty) typeIn(keys string) { io.WriteString(p.master, keys) }
+func (p *pty) typeIn(keys string) { _, _ = io.WriteString(p.master, keys) }
 
 // expect waits until the screen ends in want.
 func (p *pty) expect(want string) {
@@ -158,7 +158,7 @@ type bufReader struct{ *bytes.Reader }
 
 // sequence reads the rest of an escape sequence with one number.
 func (r bufReader) sequence() (n int, cmd rune) {
-	r.ReadRune() // [
+	_, _, _ = r.ReadRune() // [
 	for digits := ""; ; digits += string(cmd) {
 		c, _, err := r.ReadRune()
 		if err != nil || c < '0' || c > '9' {
@@ -205,7 +205,7 @@ func TestTerminalChat(t *testing.T) {
 	p := sitDown(t, h.socket, history)
 	p.typeIn("grüß gott\r")
 	m := h.hear("grüß gott")
-	h.Typing(t.Context(), here)
+	_ = h.Typing(t.Context(), here)
 	p.expect("you> grüß gott\n…\nyou> ")
 
 	r := m.Reply()
@@ -270,7 +270,7 @@ func TestTerminalEndsWithProcess(t *testing.T) {
 		p := sitDown(t, socket, "")
 		p.typeIn("half")
 		p.expect("you> half")
-		p.cmd.Process.Signal(syscall.SIGTERM)
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		p.leave()
 	}
 }

@@ -114,10 +114,10 @@ func (w *wire) write() {
 		w.mu.Unlock()
 		var lines bytes.Buffer
 		for enc := json.NewEncoder(&lines); len(frames) > 0; frames = frames[1:] {
-			enc.Encode(frames[0]) // strings into memory: cannot go wrong
+			_ = enc.Encode(frames[0]) // strings into memory: cannot go wrong
 		}
 		if lines.Len() > 0 {
-			w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+			_ = w.conn.SetWriteDeadline(time.Now().Add(writeTime))
 			if _, err := w.conn.Write(lines.Bytes()); err != nil {
 				return
 			}

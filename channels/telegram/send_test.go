@@ -379,7 +379,7 @@ func TestMigration(t *testing.T) {
 
 // R-S26: the token, part of every address, is in no error and no log.
 func TestRS26TokenStaysSecret(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestRS9Webhook(t *testing.T) {
 				h.fail = func(chat.Message) error { return tt.fail }
 				h.run(t)
 				h.texts()
-				r := httptest.NewRequest(tt.method, "/hook", strings.NewReader(tt.body))
+				r := httptest.NewRequestWithContext(t.Context(), tt.method, "/hook", strings.NewReader(tt.body))
 				r.Header.Set("X-Telegram-Bot-Api-Secret-Token", tt.secret)
 				w := httptest.NewRecorder()
 				h.ch.Handler().ServeHTTP(w, r)
@@ -70,7 +70,7 @@ func TestRS9Webhook(t *testing.T) {
 func TestRS9BodyUnread(t *testing.T) {
 	h := build(t, telegramtest.Config{}, hooked)
 	body := strings.NewReader("x")
-	h.ch.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", body))
+	h.ch.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/", body))
 	if body.Len() != 1 {
 		t.Error("the body was read")
 	}
@@ -79,7 +79,7 @@ func TestRS9BodyUnread(t *testing.T) {
 func TestHandlerOutsideRun(t *testing.T) {
 	for name, change := range map[string]func(*telegram.Config){"polling": nil, "not running": hooked} {
 		h := build(t, telegramtest.Config{}, change)
-		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader("{}"))
 		r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
 		w := httptest.NewRecorder()
 		h.ch.Handler().ServeHTTP(w, r)
@@ -97,7 +97,7 @@ func TestP16WebhookRunEnds(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- h.ch.Run(ctx, h.deliver) }()
 		h.texts()
-		r := httptest.NewRequest("POST", "/", strings.NewReader(`{"update_id":1,"message":{"message_id":1,"chat":{"id":-7,"type":"group"},"from":{"id":7},"text":"hello"}}`))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(`{"update_id":1,"message":{"message_id":1,"chat":{"id":-7,"type":"group"},"from":{"id":7},"text":"hello"}}`))
 		r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
 		w := httptest.NewRecorder()
 		answered := make(chan struct{})

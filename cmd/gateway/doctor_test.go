@@ -82,14 +82,14 @@ func TestDoctorAsksForReal(t *testing.T) {
 		case refuse:
 			http.Error(w, `{"ok": false, "error_code": 401, "description": "Unauthorized", "error": {"message": "wrong key"}}`, http.StatusUnauthorized)
 		case strings.HasSuffix(r.URL.Path, "/getMe"):
-			w.Write([]byte(`{"ok": true, "result": {"id": 123, "is_bot": true, "first_name": "P", "username": "parleybot"}}`))
+			_, _ = w.Write([]byte(`{"ok": true, "result": {"id": 123, "is_bot": true, "first_name": "P", "username": "parleybot"}}`))
 		default:
 			w.Header().Set("Content-Type", "text/event-stream")
-			w.Write([]byte("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"OK\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+			_, _ = w.Write([]byte("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"OK\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
 		}
 	}))
 	defer srv.Close()
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	busy, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // TestSeal does in a process of its own what serve does before the house is built (R-S17).
 func TestSeal(t *testing.T) {
 	if os.Getenv("PARLEY_TEST_SEAL") == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestSeal$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSeal$")
 		cmd.Env = append(os.Environ(), "PARLEY_TEST_SEAL=1", "OPENAI_API_KEY=canary-key", "OTHER=canary-other")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -27,7 +27,7 @@ func post(t *testing.T, s *llmtest.Server, body string) (int, string) {
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
 	var e struct{ Error struct{ Message string } }
-	json.Unmarshal(b, &e)
+	_ = json.Unmarshal(b, &e)
 	if e.Error.Message != "" {
 		return resp.StatusCode, e.Error.Message
 	}
@@ -53,8 +53,8 @@ func TestServerIsStrict(t *testing.T) {
 		{"no content", "", `{"role":"user"}`, "Missing required parameter: 'messages[0].content'."},
 		{"tool without content", "", user + "," + calls + "," + a + `,{"role":"tool","tool_call_id":"b"}`, "Missing required parameter: 'messages[3].content'."},
 		{"assistant without anything", "", `{"role":"assistant"}`, "expected a string, got null"},
-		{"orphan result", "", user + "," + a, "must be a response to a preceeding message"},
-		{"late result", "", user + "," + calls + "," + a + "," + b + "," + user + "," + a, "must be a response to a preceeding message"},
+		{"orphan result", "", user + "," + a, "must be a response to a preceding message"},
+		{"late result", "", user + "," + calls + "," + a + "," + b + "," + user + "," + a, "must be a response to a preceding message"},
 		{"no results", "", user + "," + calls + "," + user, "must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: a, b"},
 		{"one result missing at the end", "", user + "," + calls + "," + b, "did not have response messages: a"},
 		{"result twice", "", user + "," + calls + "," + a + "," + a, "Duplicate value for 'tool_call_id' of 'a'"},

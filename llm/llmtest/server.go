@@ -91,7 +91,7 @@ type Server struct {
 
 // NewServer starts a Server. Close it when done.
 func NewServer(h Handler) *Server {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(fmt.Sprintf("llmtest: %v", err))
 	}
@@ -100,7 +100,7 @@ func NewServer(h Handler) *Server {
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.ended)
-		s.http.Serve(l)
+		_ = s.http.Serve(l) // until it is closed
 	}()
 	return s
 }
@@ -174,12 +174,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case reply.Status >= 300 || reply.Body != "":
 		w.WriteHeader(max(reply.Status, 200))
-		io.WriteString(w, reply.Body)
+		_, _ = io.WriteString(w, reply.Body)
 	case stream.on:
 		(&writer{w: w, ctx: ctx, Reply: reply, model: req.Model, usage: stream.usage}).stream()
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(whole(req.Model, reply))
+		_ = json.NewEncoder(w).Encode(whole(req.Model, reply))
 	}
 }
 

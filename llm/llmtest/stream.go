@@ -82,7 +82,7 @@ func (w *writer) chunk(fields map[string]any) {
 }
 
 func (w *writer) flush(s string) {
-	io.WriteString(w.w, s)
+	_, _ = io.WriteString(w.w, s)
 	w.w.(http.Flusher).Flush()
 }
 

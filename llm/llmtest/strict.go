@@ -25,7 +25,7 @@ type refusal struct {
 func (r *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(r.Status)
-	json.NewEncoder(w).Encode(map[string]any{"error": r})
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": r})
 }
 
 func refuse(param, code, format string, args ...any) *refusal {
@@ -311,7 +311,7 @@ func unanswered(i int, open []string) *refusal {
 func answered(i int, id string, asked, open []string) ([]string, *refusal) {
 	param := fmt.Sprintf("messages.[%d]", i)
 	if len(asked) == 0 {
-		return open, refuse(param+".role", "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+		return open, refuse(param+".role", "", "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
 	}
 	if id == "" {
 		return open, missing(fmt.Sprintf("messages[%d].tool_call_id", i))
@@ -343,10 +343,10 @@ func readMessage(i int, m message) (Message, *refusal) {
 	case len(given) == 0:
 		return out, missing(content)
 	case given[0] == '"':
-		json.Unmarshal(given, &out.Content)
+		_ = json.Unmarshal(given, &out.Content)
 	case given[0] == '[':
 		var parts []struct{ Type, Text string }
-		json.Unmarshal(given, &parts)
+		_ = json.Unmarshal(given, &parts)
 		for _, p := range parts {
 			out.Content += p.Text
 		}

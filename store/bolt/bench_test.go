@@ -86,7 +86,10 @@ func BenchmarkLongLog(b *testing.B) {
 	read := func(b *testing.B, from uint64, want int) {
 		for b.Loop() {
 			n := 0
-			for range l.Since(b.Context(), from) {
+			for _, err := range l.Since(b.Context(), from) {
+				if err != nil {
+					b.Fatal(err)
+				}
 				n++
 			}
 			if n != want {
@@ -118,7 +121,7 @@ func BenchmarkOpen(b *testing.B) {
 			for i := range logs {
 				all.Go(func() {
 					rec := make([]byte, 300)
-					s.Log(fmt.Sprint("session/", i)).Append(b.Context(), rec, rec, rec, rec)
+					_, _ = s.Log(fmt.Sprint("session/", i)).Append(b.Context(), rec, rec, rec, rec)
 				})
 			}
 			all.Wait()
@@ -130,7 +133,7 @@ func BenchmarkOpen(b *testing.B) {
 				b.Run(mark, func(b *testing.B) {
 					for b.Loop() {
 						if mark == "unclean" {
-							os.Truncate(file(dir)+".mark", 0)
+							_ = os.Truncate(file(dir)+".mark", 0)
 						}
 						start, before := time.Now(), resident()
 						s, err := bolt.Open(b.Context(), bolt.Config{Dir: dir})
@@ -152,6 +155,6 @@ func BenchmarkOpen(b *testing.B) {
 func resident() (kB int) {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), "VmRSS:")
-	fmt.Sscan(after, &kB)
+	_, _ = fmt.Sscan(after, &kB)
 	return kB
 }

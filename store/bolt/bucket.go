@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -112,7 +113,7 @@ func match(b *bbolt.Bucket, k []byte, rev uint64) error {
 	}
 	is, _, err := lookup(b, k)
 	switch {
-	case err != nil && err != store.ErrNotFound:
+	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
 	case is != rev:
 		return store.ErrConflict

@@ -47,7 +47,7 @@ func write(s store.Store, w int) error {
 	count, rev := 0, uint64(0)
 	val, rev, err := b.Get(ctx, keyOf(w))
 	if err == nil {
-		fmt.Sscan(string(val), &count)
+		_, _ = fmt.Sscan(string(val), &count)
 	}
 	for {
 		count++
@@ -100,8 +100,8 @@ type told struct {
 func (a *told) hear(line string) {
 	var op, what string
 	var w, n int
-	fmt.Sscan(line, &op, &what, &n)
-	fmt.Sscan(what, &w)
+	_, _ = fmt.Sscan(line, &op, &what, &n)
+	_, _ = fmt.Sscan(what, &w)
 	switch op {
 	case "put":
 		a.put[w] = n
@@ -156,14 +156,14 @@ func crash(t *testing.T, dir string, lines int, a *told) {
 	said := bufio.NewScanner(out)
 	for n := 0; ; n++ {
 		if n == lines {
-			cmd.Process.Kill()
+			_ = cmd.Process.Kill()
 		}
 		if !said.Scan() {
 			break
 		}
 		a.hear(said.Text())
 	}
-	cmd.Wait()
+	_ = cmd.Wait()
 	if cmd.ProcessState.Exited() {
 		t.Fatalf("child ended by itself: %v", cmd.ProcessState)
 	}
@@ -181,7 +181,7 @@ func checkLog(t *testing.T, s store.Store, w int, a *told) {
 			t.Errorf("log %d: number %d after %d, trimmed to %d", w, r.Seq, last, a.trimmed[w])
 		}
 		before := i
-		fmt.Sscanf(string(r.Body), "%d of %d", &i, &m)
+		_, _ = fmt.Sscanf(string(r.Body), "%d of %d", &i, &m)
 		if string(r.Body) != bodyOf(i, m) || !first && i != before+1 && i != 1 {
 			t.Errorf("log %d: record %d is %.40q after part %d", w, r.Seq, r.Body, before)
 		}
@@ -199,7 +199,7 @@ func checkKey(t *testing.T, s store.Store, w int, a *told) {
 		return
 	}
 	var n int
-	fmt.Sscan(string(val), &n)
+	_, _ = fmt.Sscan(string(val), &n)
 	if err != nil || n < a.put[w] || string(val) != bodyOf(n, 0) {
 		t.Errorf("key %d = %.40q, %v; acknowledged %d", w, val, err, a.put[w])
 	}
@@ -221,7 +221,7 @@ func checkQueue(t *testing.T, s store.Store, a *told) {
 			t.Fatal(err)
 		}
 		var w, n int
-		fmt.Sscanf(item.ID, "%d-%d", &w, &n)
+		_, _ = fmt.Sscanf(item.ID, "%d-%d", &w, &n)
 		if n <= newest[w] || string(item.Body) != bodyOf(n, w) || !item.Again || a.done[item.ID] {
 			t.Errorf("work %s after %d, done: %v, again: %v, body %.40q", item.ID, newest[w], a.done[item.ID], item.Again, item.Body)
 		}

@@ -36,16 +36,16 @@ func fullDisk(dir string, free func() error) error {
 			break
 		}
 		if err != nil || seq != n+2 || n > 2000 {
-			return fmt.Errorf("append after %d: %d, %v", n, seq, err)
+			return fmt.Errorf("append after %d: %d, %w", n, seq, err)
 		}
 		n = seq
 	}
 	for range 3 {
 		if _, err := l.Append(ctx, body, body); !errors.Is(err, store.ErrFull) {
-			return fmt.Errorf("append on a full disk: %v, want ErrFull", err)
+			return fmt.Errorf("append on a full disk: %w, want ErrFull", err)
 		}
 		if err := q.Push(ctx, "late", bytes.Repeat(body, 32)); !errors.Is(err, store.ErrFull) {
-			return fmt.Errorf("push on a full disk: %v, want ErrFull", err)
+			return fmt.Errorf("push on a full disk: %w, want ErrFull", err)
 		}
 	}
 	if err := holds(s, n, 1); err != nil {
@@ -58,7 +58,7 @@ func fullDisk(dir string, free func() error) error {
 		return fmt.Errorf("push when there is space again: %w", err)
 	}
 	if seq, err := l.Append(ctx, body, body); err != nil || seq != n+2 {
-		return fmt.Errorf("append when there is space again: %d, %v", seq, err)
+		return fmt.Errorf("append when there is space again: %d, %w", seq, err)
 	}
 	if err := s.Close(); err != nil {
 		return err
@@ -81,7 +81,7 @@ func holds(s store.Store, records uint64, work int) error {
 		return fmt.Errorf("%d records, want %d", n, records)
 	}
 	if n, err := s.Queue("q").Len(context.Background()); n != work || err != nil {
-		return fmt.Errorf("len %d, %v, want %d", n, err, work)
+		return fmt.Errorf("len %d, %w, want %d", n, err, work)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		t.Skipf("mount a small disk: %v", err)
 	}
-	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
 	ballast := filepath.Join(dir, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o600); err != nil {
 		t.Fatal(err)

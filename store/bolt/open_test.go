@@ -37,7 +37,7 @@ func TestLocked(t *testing.T) {
 func TestFilesArePrivate(t *testing.T) {
 	dir := filepath.Join(tempDir(t), "a", "data")
 	open(t, dir)
-	filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+	_ = filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
@@ -57,7 +57,7 @@ func TestProbeWhenNeeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Bucket("b").Put(t.Context(), "k", nil, store.Any)
+		_, _ = s.Bucket("b").Put(t.Context(), "k", nil, store.Any)
 		if err := s.Close(); err != nil || probes != want {
 			t.Errorf("%s: %d probes, want %d; Close = %v", what, probes, want, err)
 		}

@@ -68,7 +68,7 @@ func (s *Store) commit(batch []*op) {
 			errs[i] = err
 		case errs[i] == nil && o.then != nil:
 			o.then()
-		case errs[i] == errSame:
+		case errors.Is(errs[i], errSame):
 			errs[i] = nil
 		}
 		o.done <- errs[i]
@@ -87,7 +87,7 @@ func (s *Store) try(batch []*op, errs []error) (err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			tx.Rollback()
+			_ = tx.Rollback()
 			err = s.stop(fmt.Errorf("%w: %v", store.ErrDamaged, r))
 		}
 	}()

@@ -96,7 +96,7 @@ var logs = []check{
 			ok(t, err)
 			var w, i int
 			var which string
-			fmt.Sscan(string(r.Body), &w, &i, &which)
+			_, _ = fmt.Sscan(string(r.Body), &w, &i, &which)
 			want(t, "order of one writer", i, next[w])
 			if which == "second" {
 				next[w]++

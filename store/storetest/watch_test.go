@@ -13,18 +13,18 @@ func TestWatch(t *testing.T) {
 	note := func(when string) func(string) { return func(op string) { ops = append(ops, when+op) } }
 	s := storetest.Watch(mem.New(), note("before "), note("after "))
 	ctx := t.Context()
-	s.Bucket("b").Put(ctx, "k", nil, 0)
-	s.Bucket("b").Delete(ctx, "k")
-	s.Bucket("b").Get(ctx, "k")
-	s.Log("session/a").Append(ctx, nil)
-	s.Log("session/a").Trim(ctx, 1)
-	s.Queue("inbox").Push(ctx, "id", nil)
+	_, _ = s.Bucket("b").Put(ctx, "k", nil, 0)
+	_ = s.Bucket("b").Delete(ctx, "k")
+	_, _, _ = s.Bucket("b").Get(ctx, "k")
+	_, _ = s.Log("session/a").Append(ctx, nil)
+	_ = s.Log("session/a").Trim(ctx, 1)
+	_ = s.Queue("inbox").Push(ctx, "id", nil)
 	item, err := s.Queue("inbox").Pull(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	item.Later(0)
-	item.Done(ctx)
+	_ = item.Done(ctx)
 	var want []string
 	for _, op := range []string{"bucket b Put", "bucket b Delete", "log session/a Append", "log session/a Trim",
 		"queue inbox Push", "queue inbox Later", "queue inbox Done"} {

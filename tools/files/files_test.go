@@ -115,7 +115,7 @@ func TestRead(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(d.w.Dir(), "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", filepath.Join(d.w.Dir(), "sock"))
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(d.w.Dir(), "sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ const description = "Say something in the chat now, before your work is done, or
 
 // What the model reads (D-087).
 var (
-	errNoTarget = errors.New("No target channel/chat specified")
-	errNoSend   = errors.New("Message sending not configured")
+	errNoTarget = errors.New("No target channel/chat specified") //nolint:staticcheck // a sentence
+	errNoSend   = errors.New("Message sending not configured")   //nolint:staticcheck // a sentence
 )
 
 // New returns the tool. may says whether somebody may have the agent speak
