@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -39,7 +40,7 @@ func FuzzStream(f *testing.F) {
 			t.Fatalf("took %v", took)
 		}
 		if err != nil {
-			if _, ok := err.(*llm.Error); !ok || !utf8.ValidString(err.Error()) {
+			if _, ok := errors.AsType[*llm.Error](err); !ok || !utf8.ValidString(err.Error()) {
 				t.Fatalf("got a %T: %q", err, err)
 			}
 			return

@@ -181,7 +181,7 @@ func TestParameters(t *testing.T) {
 
 func fields(body []byte, names ...string) string {
 	var all map[string]any
-	json.Unmarshal(body, &all)
+	_ = json.Unmarshal(body, &all)
 	var out []string
 	for _, n := range names {
 		if v, ok := all[n]; ok {
@@ -280,7 +280,7 @@ func TestFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, llmtest.Reply{Status: c.status, Body: c.body})
 			_, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
-			e, ok := err.(*llm.Error)
+			e, ok := errors.AsType[*llm.Error](err)
 			if !ok || e.Kind != c.kind || e.Status != c.status || !strings.Contains(e.Error(), c.text) {
 				t.Fatalf("got %#v: %v\nwant %s with %q", e, err, c.kind, c.text)
 			}
@@ -309,7 +309,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		s := serve(t, llmtest.Reply{Status: 429, Body: "{}", Header: map[string]string{c.header: c.value}})
 		_, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
-		if e, _ := err.(*llm.Error); e == nil || e.After < c.min || e.After > c.max {
+		if e, _ := errors.AsType[*llm.Error](err); e == nil || e.After < c.min || e.After > c.max {
 			t.Errorf("%s: %s: got %+v", c.header, c.value, e)
 		}
 	}
@@ -323,7 +323,7 @@ func TestMidStreamErrors(t *testing.T) {
 				s := serve(t, llmtest.Reply{Text: "half an answer", Chunks: 2, Raw: raw, End: !more, Hang: more})
 				var l listen
 				m, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), l.hear)
-				e, ok := err.(*llm.Error)
+				e, ok := errors.AsType[*llm.Error](err)
 				if !ok || !e.Temporary() || m.Text != "" || l.text.String() == "" {
 					t.Fatalf("got %+v, %v", m, err)
 				}
@@ -334,7 +334,7 @@ func TestMidStreamErrors(t *testing.T) {
 		}
 	}
 	s := serve(t, llmtest.Reply{Raw: "data: {\"error\":{\"code\":429,\"message\":\"slow\"}}\n\n", End: true})
-	if _, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), nil); err.(*llm.Error).Kind != llm.RateLimited {
+	if _, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), nil); kind(err) != llm.RateLimited {
 		t.Errorf("got %v", err)
 	}
 }
@@ -359,7 +359,7 @@ func TestBrokenOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := model(t, serve(t, r).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
-			if e, ok := err.(*llm.Error); !ok || e.Kind != llm.Cut && !(name == "breaks at once" && e.Kind == llm.Unreachable) {
+			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != llm.Cut && !(name == "breaks at once" && e.Kind == llm.Unreachable) {
 				t.Fatalf("got %+v, %v", m, err)
 			}
 		})
@@ -547,7 +547,7 @@ func TestWrongAddress(t *testing.T) {
 		"not a URL": {"http://127.0.0.1:" + key + "/", llm.BadRequest},
 	} {
 		_, err := model(t, c.url).Generate(t.Context(), llmtest.Say("hi"), nil)
-		if e, ok := err.(*llm.Error); !ok || e.Kind != c.kind || strings.Contains(err.Error(), key) {
+		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != c.kind || strings.Contains(err.Error(), key) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -559,10 +559,10 @@ func TestStopsWithTheContext(t *testing.T) {
 		s := serve(t, hang)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			s.Wait(t.Context(), 1)
+			_ = s.Wait(t.Context(), 1)
 			cancel()
 		}()
-		if _, err := model(t, s.URL()).Generate(ctx, llmtest.Say("hi"), nil); err != context.Canceled {
+		if _, err := model(t, s.URL()).Generate(ctx, llmtest.Say("hi"), nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -14,7 +14,7 @@ func (p profile) request(c Config, req llm.Request) openai.ChatCompletionRequest
 	if p.completion {
 		r.MaxCompletionTokens = c.MaxTokens
 	} else {
-		r.MaxTokens = c.MaxTokens
+		r.MaxTokens = c.MaxTokens //nolint:staticcheck // the only name that most vendors know
 	}
 	if !p.noUsage {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}

@@ -33,7 +33,7 @@ func (l line) RoundTrip(req *http.Request) (*http.Response, error) {
 			if wait(req.Context(), l.every) != nil {
 				break
 			}
-			io.WriteString(w, s)
+			_, _ = io.WriteString(w, s)
 		}
 		<-req.Context().Done()
 		w.CloseWithError(req.Context().Err())
