@@ -50,8 +50,6 @@ func newMortal(t *testing.T, dir string, life int) *mortal {
 	return m
 }
 
-func (m *mortal) dead() bool { return m.left.Load() < 0 }
-
 // A life is the conversation that the crash tests play, over as many deaths as there are.
 type life struct {
 	t     *testing.T

@@ -119,15 +119,15 @@ func (m *machine) reboot(ctx context.Context) {
 	m.store, m.crash, m.crashed = mem.New(), 0, make(chan struct{})
 	for _, name := range []string{"delivery", "pairing", "paired", "parked"} {
 		from, to := old.Bucket(name), m.store.Bucket(name)
-		for k := range from.Keys(ctx, "") {
+		for k := range keys(from) {
 			v, _, _ := from.Get(ctx, k)
-			to.Put(ctx, k, v, store.Any)
+			_, _ = to.Put(ctx, k, v, store.Any)
 		}
 	}
 	for name, ps := range m.pushes {
 		for _, p := range ps {
 			if !p.done {
-				m.store.Queue(name).Push(ctx, p.id, p.body)
+				_ = m.store.Queue(name).Push(ctx, p.id, p.body)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func (m *machine) start(powers channeltest.Power) *house {
 	work, stopWork := context.WithCancel(m.t.Context())
 	h.stopIntake, h.stopWork = stopIntake, stopWork
 	h.wg.Go(func() {
-		h.Receive(intake, func(_ context.Context, msg chat.Message) error {
+		_ = h.Receive(intake, func(_ context.Context, msg chat.Message) error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.heard = append(h.heard, msg)
@@ -281,8 +281,8 @@ func (m *machine) clean() {
 
 func keys(b store.Bucket) map[string]bool {
 	all := map[string]bool{}
-	for k := range b.Keys(context.Background(), "") {
-		all[k] = true
+	for k, err := range b.Keys(context.Background(), "") {
+		all[k] = err == nil
 	}
 	return all
 }

@@ -33,7 +33,7 @@ type Fake struct {
 	once  sync.Once
 }
 
-// ErrLost, from a Hook, loses the answer of the network but not the request.
+// ErrLost is what a Hook returns to lose the answer of the network but not the request.
 var ErrLost = errors.New("connection lost")
 
 // An Op is something that was asked of the network.

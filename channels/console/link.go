@@ -10,25 +10,24 @@ import (
 )
 
 // A link is a client's way to the gateway. It mends lost connections, and says
-// again on the next one what was not settled on the last (P3).
+// again on the next one what was not settled on the last (P3). Who leaves when
+// all is settled has lost nothing, and is not shown a reply again.
 type link struct {
 	dial     dialer
-	as       string        // asTerminal: a message is settled when it is taken; asPipe: when it is answered
+	as       string        // asTerminal, or asPipe: then it is the answer that settles a message
 	patience time.Duration // until run gives up on a gateway that went away; 0: never
 	frames   chan frame    // what the gateway says, and lost
 
 	mu    sync.Mutex
 	wire  *wire    // nil without a connection
-	ended bool     // nothing is said any more
-	open  []frame  // said and not settled
+	open  []frame  // messages and acknowledgements that are not settled
 	shown []string // IDs of the latest replies that were shown
 }
 
 const (
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	leaveTime  = 2 * time.Second // for what was said last to be taken
-	remembered = 256             // replies shown
+	remembered = 256 // replies shown
 )
 
 // run keeps the link up until ctx ends. It returns an error when the first
@@ -44,11 +43,7 @@ func (l *link) run(ctx context.Context) error {
 			}
 			return nil
 		case err == nil:
-			useful, ended := l.talk(ctx, conn)
-			if ended {
-				return nil
-			}
-			if useful {
+			if l.talk(ctx, conn) {
 				wait = minBackoff
 			}
 			down = time.Now()
@@ -61,8 +56,8 @@ func (l *link) run(ctx context.Context) error {
 	}
 }
 
-// talk uses conn until it breaks or finish was called (ended), and says whether it was of any use.
-func (l *link) talk(ctx context.Context, conn net.Conn) (useful, ended bool) {
+// talk uses conn until it breaks, and says whether it was of any use.
+func (l *link) talk(ctx context.Context, conn net.Conn) (useful bool) {
 	w := newWire(conn)
 	w.send(frame{Kind: hello, ID: l.as})
 	l.mu.Lock()
@@ -74,7 +69,7 @@ func (l *link) talk(ctx context.Context, conn net.Conn) (useful, ended bool) {
 	w.run(ctx, func(f frame) {
 		useful = true
 		switch {
-		case f.Kind == taken && l.as == asTerminal:
+		case f.Kind == taken:
 			l.settle(f.ID)
 		case (f.Kind == reply || f.Kind == live) && l.wasShown(f.ID):
 			if f.Kind == reply {
@@ -87,7 +82,7 @@ func (l *link) talk(ctx context.Context, conn net.Conn) (useful, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wire = nil
-	return useful, l.ended
+	return useful
 }
 
 func (l *link) pass(ctx context.Context, f frame) {
@@ -99,17 +94,32 @@ func (l *link) pass(ctx context.Context, f frame) {
 
 // say sends text now, or when there is a connection, and returns its ID.
 func (l *link) say(text string) string {
-	f := frame{Kind: say, ID: rand.Text(), Text: text}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	f := frame{Kind: say, ID: rand.Text(), Text: text}
+	l.post(f)
+	return f.ID
+}
+
+// got acknowledges the reply id, which was shown.
+func (l *link) got(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shown = append(l.shown, id); len(l.shown) > remembered {
+		l.shown = l.shown[1:]
+	}
+	l.post(frame{Kind: got, ID: id})
+}
+
+// post sends f on every connection until it is settled.
+func (l *link) post(f frame) {
 	l.open = append(l.open, f)
 	if l.wire != nil {
 		l.wire.send(f)
 	}
-	return f.ID
 }
 
-// settle ends the care for the message id.
+// settle ends the care for the message or the acknowledgement id.
 func (l *link) settle(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,33 +132,10 @@ func (l *link) unsettled() int {
 	return len(l.open)
 }
 
-// got acknowledges the reply id, which was shown.
-func (l *link) got(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.shown = append(l.shown, id); len(l.shown) > remembered {
-		l.shown = l.shown[1:]
-	}
-	if l.wire != nil {
-		l.wire.send(frame{Kind: got, ID: id})
-	}
-}
-
 func (l *link) wasShown(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(l.shown, id)
-}
-
-// finish lets what was sent last go out and hangs up. It says whether there is anything to wait for.
-func (l *link) finish() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	if l.wire != nil {
-		l.wire.finish()
-	}
-	return l.wire != nil
 }
 
 // start runs l. The channel it returns gets the error that ended l, and is then
@@ -161,18 +148,8 @@ func (l *link) start(ctx context.Context) (gone <-chan error, hangUp func()) {
 		end <- l.run(ctx)
 	}()
 	return end, func() {
-		late := time.AfterFunc(leaveTime, cancel)
-		defer late.Stop()
-		if !l.finish() {
-			cancel()
-		}
-		for {
-			select {
-			case <-l.frames: // nobody else reads them now
-			case _, _ = <-end:
-				cancel()
-				return
-			}
+		cancel()
+		for range end {
 		}
 	}
 }

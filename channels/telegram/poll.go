@@ -139,6 +139,7 @@ func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int) ([]js
 		}
 		return nil, err
 	}
+	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, err

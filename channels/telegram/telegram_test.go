@@ -37,7 +37,6 @@ type house struct {
 	mu    sync.Mutex
 	heard []chat.Message
 	fail  func(chat.Message) error
-	news  chan struct{}
 }
 
 type logs struct {

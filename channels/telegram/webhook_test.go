@@ -52,8 +52,10 @@ func TestRS9Webhook(t *testing.T) {
 				w := httptest.NewRecorder()
 				h.ch.Handler().ServeHTTP(w, r)
 				dead := 0
-				for range h.dead.Keys(t.Context(), "") {
-					dead++
+				for _, err := range h.dead.Keys(t.Context(), "") {
+					if dead++; err != nil {
+						t.Error(err)
+					}
 				}
 				if w.Code != tt.code || len(h.texts()) != tt.heard || dead != tt.dead {
 					t.Errorf("%d, %d heard, %d dead; want %d, %d, %d", w.Code, len(h.heard), dead, tt.code, tt.heard, tt.dead)

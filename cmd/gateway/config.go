@@ -133,7 +133,7 @@ const maxConfig = 128 << 10 // bytes
 func load(s source) (*Config, error) {
 	src, err := os.ReadFile(s.File)
 	if errors.Is(err, fs.ErrNotExist) && !s.Must {
-		src, err = nil, nil
+		src = nil
 	} else if err != nil {
 		return nil, fmt.Errorf("read config: %w", err)
 	} else if len(src) > maxConfig {

@@ -53,7 +53,8 @@ func (w watcher) Run(ctx context.Context, now *Config, apply func(*Config) error
 			if w.concerns(ev) {
 				settled.Reset(w.Settle)
 			}
-		case <-errs: // events were lost
+		case err := <-errs:
+			w.Log.Debug("events of the config file were lost", "err", err)
 			settled.Reset(w.Settle)
 		case <-w.Hup:
 			seen = [sha256.Size]byte{}

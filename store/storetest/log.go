@@ -55,7 +55,8 @@ var logs = []check{
 			}
 		}
 		want(t, "records", n, 700)
-		for range l.Since(ctx, 0) {
+		for _, err := range l.Since(ctx, 0) {
+			ok(t, err)
 			break
 		}
 	}},

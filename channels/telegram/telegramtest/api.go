@@ -3,6 +3,7 @@ package telegramtest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -136,7 +137,7 @@ func read(r *http.Request) (params, error) {
 func readForm(p params, form *multipart.Reader) error {
 	for {
 		part, err := form.NextPart()
-		if err == io.EOF || err != nil && len(p) == 0 { // a form without fields has no end mark
+		if errors.Is(err, io.EOF) || err != nil && len(p) == 0 { // a form without fields has no end mark
 			return nil
 		}
 		if err != nil {
