@@ -79,6 +79,11 @@ func (p *program) commands() *cobra.Command {
 		Short: "Check config, store, tokens, models and ports, and say what to do",
 		RunE:  func(c *cobra.Command, _ []string) error { return p.doctor(c.Context()) },
 	}
+	health := &cobra.Command{
+		Use:   "health",
+		Short: "Succeed if the gateway runs: for service managers and containers",
+		RunE:  func(c *cobra.Command, _ []string) error { return p.health(c.Context()) },
+	}
 	vers := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
@@ -94,10 +99,10 @@ func (p *program) commands() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE:   func(_ *cobra.Command, args []string) error { return bolt.Probe(args[0]) },
 	}
-	for _, c := range []*cobra.Command{run, chat, onboard, doctor, vers} {
+	for _, c := range []*cobra.Command{run, chat, onboard, doctor, health, vers} {
 		c.Args = cobra.NoArgs
 	}
-	root.AddCommand(run, chat, pair, onboard, doctor, vers, probe)
+	root.AddCommand(run, chat, pair, onboard, doctor, health, vers, probe)
 	return root
 }
 
@@ -115,6 +120,15 @@ func (p *program) chat(ctx context.Context, text string) error {
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return console.Chat(ctx, socketOf(c), t)
+}
+
+// health fails unless a gateway answers on the socket. It asks nothing of model or network.
+func (p *program) health(ctx context.Context) error {
+	c, err := p.load()
+	if err == nil && !console.Running(ctx, socketOf(c)) {
+		err = errors.New("no gateway runs with the data in " + c.DataDir)
+	}
+	return err
 }
 
 // terminal returns the terminal of this process.
