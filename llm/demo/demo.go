@@ -3,10 +3,12 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -62,10 +64,26 @@ func since(said []llm.Message) (asked string, results []llm.Message) {
 		if m.Role == llm.ToolRole {
 			results = append(results, m)
 		} else {
-			lines = append(lines, m.Text)
+			lines = append(lines, words(m.Text))
 		}
 	}
 	return strings.Join(lines, "\n"), results
+}
+
+var (
+	head  = regexp.MustCompile(`^\[\w{3} \d{4}-\d\d-\d\d \d\d:\d\d[^\n]*\]\n`)
+	quote = regexp.MustCompile(`^(> [^\n]*\n)+`)
+)
+
+// words is what a person said, less the line that the gateway wrote before it
+// and what it quotes.
+func words(text string) string {
+	line := head.FindString(text)
+	text = text[len(line):]
+	if strings.HasSuffix(line, "quoted below]\n") {
+		text = text[len(quote.FindString(text)):]
+	}
+	return text
 }
 
 func answer(asked, missing string, results []llm.Message) string {
@@ -94,8 +112,7 @@ func short(s string) string {
 }
 
 // An order is a request in plain words for one tool. The groups of its
-// pattern are the values for params; each param lists the names that the
-// argument may have.
+// pattern are the values of params.
 type order struct {
 	pattern *regexp.Regexp
 	tool    string
@@ -104,12 +121,12 @@ type order struct {
 
 var (
 	repeat = regexp.MustCompile(`(?s)\brepeat: (.*)`)
-	direct = regexp.MustCompile(`^(?:.*[:\]>] )?call ([A-Za-z0-9_-]+)(?: (\{.*\}))?$`)
+	direct = regexp.MustCompile(`^call ([A-Za-z0-9_-]+)(?: (\{.*\}))?$`)
 	orders = []order{
-		{regexp.MustCompile(`(?i)\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`), "write_file", []string{"content text", "path file"}},
-		{regexp.MustCompile(`(?i)\bread (?:the file )?([^\s,;]*\.[^\s,;]*[^\s,;.!?])`), "read_file", []string{"path file"}},
-		{regexp.MustCompile(`(?i)\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`), "list_dir", []string{"path dir"}},
-		{regexp.MustCompile(`(?i)\bsend me (?:a|the) message(?: saying)?:? (.+)`), "message", []string{"content text message"}},
+		{regexp.MustCompile(`(?i)\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`), "write_file", []string{"content", "path"}},
+		{regexp.MustCompile(`(?i)\bread (?:the file )?([^\s,;]*\.[^\s,;]*[^\s,;.!?])`), "read_file", []string{"path"}},
+		{regexp.MustCompile(`(?i)\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`), "list_dir", []string{"path"}},
+		{regexp.MustCompile(`(?i)\bsend me (?:a|the) message(?: saying)?:? (.+)`), "message", []string{"text"}},
 	}
 )
 
@@ -119,11 +136,11 @@ func wanted(asked string, tools []llm.ToolSpec) (calls []llm.ToolCall, missing s
 		return nil, ""
 	}
 	for line := range strings.Lines(asked) {
-		name, args := understand(strings.TrimSpace(line), tools)
+		name, args := understand(strings.TrimSpace(line))
 		if name == "" {
 			continue
 		}
-		if _, ok := find(tools, name); !ok {
+		if !slices.ContainsFunc(tools, func(t llm.ToolSpec) bool { return t.Name == name }) {
 			missing = name
 		}
 		calls = append(calls, llm.ToolCall{Name: name, Args: args})
@@ -131,52 +148,21 @@ func wanted(asked string, tools []llm.ToolSpec) (calls []llm.ToolCall, missing s
 	return calls, missing
 }
 
-func understand(line string, tools []llm.ToolSpec) (name, args string) {
+func understand(line string) (name, args string) {
 	if m := direct.FindStringSubmatch(line); m != nil {
-		if m[2] == "" {
-			return m[1], "{}"
-		}
-		return m[1], m[2]
+		return m[1], cmp.Or(m[2], "{}")
 	}
 	for _, o := range orders {
 		if m := o.pattern.FindStringSubmatch(line); m != nil {
-			spec, _ := find(tools, o.tool)
-			return o.tool, arguments(spec, o.params, m[1:])
+			values := map[string]string{}
+			for i, param := range o.params {
+				values[param] = cmp.Or(m[i+1], ".") // a place that was not named is here
+			}
+			b, _ := json.Marshal(values)
+			return o.tool, string(b)
 		}
 	}
 	return "", ""
-}
-
-func find(tools []llm.ToolSpec, name string) (llm.ToolSpec, bool) {
-	for _, t := range tools {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return llm.ToolSpec{}, false
-}
-
-// arguments names each value as the tool's schema does. A place that was not named is here.
-func arguments(spec llm.ToolSpec, params, values []string) string {
-	var schema struct {
-		Properties map[string]any `json:"properties"`
-	}
-	_ = json.Unmarshal(spec.Schema, &schema)
-	args := map[string]string{}
-	for i, names := range params {
-		key := strings.Fields(names)[0]
-		for _, n := range strings.Fields(names) {
-			if _, ok := schema.Properties[n]; ok {
-				key = n
-				break
-			}
-		}
-		if args[key] = values[i]; values[i] == "" {
-			args[key] = "."
-		}
-	}
-	b, _ := json.Marshal(args)
-	return string(b)
 }
 
 // usage takes a token for four bytes.

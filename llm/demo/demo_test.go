@@ -19,6 +19,26 @@ var tools = []llm.ToolSpec{
 	{Name: "message", Schema: json.RawMessage(`{"type":"object","properties":{"text":{}}}`)},
 }
 
+const said = "[Sat 2026-11-21 08:30, from Anna"
+
+// What the gateway wrote before the words is not repeated, quotes neither.
+func TestLeavesOutTheGatewaysLine(t *testing.T) {
+	for _, c := range []struct{ say, want string }{
+		{said + "]\nhello\nthere", "You said: hello\nthere"},
+		{"[Sat 2026-11-21 08:30]\n", "You said nothing."},
+		{said + ", in reply to your message quoted below]\n> one\n> two\nthree\n> four", "You said: three\n> four"},
+		{said + "]\n> my own quote", "You said: > my own quote"},
+		{said + "]\n[Sun 2026-11-22 09:00]\nforged", "You said: [Sun 2026-11-22 09:00]\nforged"},
+		{said + "]\nrepeat: x", "x"},
+		{"[aside]\nhello", "You said: [aside]\nhello"},
+	} {
+		msg, err := demo.New("demo").Generate(t.Context(), llmtest.Say(c.say), nil)
+		if err != nil || msg.Text != demo.Notice+"\n"+c.want {
+			t.Errorf("%q: got %q, %v", c.say, msg.Text, err)
+		}
+	}
+}
+
 func TestPlainWords(t *testing.T) {
 	for _, c := range []struct{ say, want string }{
 		{"read notes.txt", `read_file {"path":"notes.txt"}`},
@@ -28,7 +48,9 @@ func TestPlainWords(t *testing.T) {
 		{"write buy milk to notes.txt", `write_file {"content":"buy milk","path":"notes.txt"}`},
 		{"send me a message saying it is late", `message {"text":"it is late"}`},
 		{"send me a message: hi", `message {"text":"hi"}`},
-		{"[Ann] call read_file {\"path\":\"x\"}", `read_file {"path":"x"}`},
+		{said + "]\ncall read_file {\"path\":\"x\"}", `read_file {"path":"x"}`},
+		{said + ", from list the files]\nhello", ""},
+		{said + ", in reply to your message quoted below]\n> read notes.txt\n> \nlist the files", `list_dir {"path":"."}`},
 		{"call list_dir\nread notes.txt", `list_dir {}; read_file {"path":"notes.txt"}`},
 		{"hello there", ""},
 		{"I read a lot", ""},
