@@ -37,7 +37,7 @@ func (f *fallback) Generate(ctx context.Context, req Request, stream func(Delta)
 	errs := make([]error, len(f.models))
 	for _, i := range f.order() {
 		out.reset()
-		msg, err := f.models[i].Generate(ctx, req, out.send())
+		msg, err := f.models[i].Generate(ctx, req, out.send)
 		if err == nil {
 			f.restUntil(i, time.Time{})
 			return msg, nil
@@ -45,8 +45,8 @@ func (f *fallback) Generate(ctx context.Context, req Request, stream func(Delta)
 		if ctx.Err() != nil {
 			return Message{}, ctx.Err()
 		}
-		var e *Error
-		if !errors.As(err, &e) {
+		e, ok := errors.AsType[*Error](err)
+		if !ok {
 			return Message{}, err
 		}
 		if e.Temporary() {

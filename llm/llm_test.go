@@ -65,6 +65,22 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// P11: a model that takes minutes to fail leaves the fallback time within the total.
+func TestRetryLeavesTime(t *testing.T) {
+	for took, tries := range map[time.Duration]int{time.Minute: 4, 2 * time.Minute: 3, 5 * time.Minute: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer {
+				a := fail(llm.TimedOut, 0)
+				a.Delay = took
+				return a
+			}}
+			if _, err := llm.Retry(llm.RetryConfig{})(s).Generate(t.Context(), llm.Request{}, nil); err == nil || len(s.Seen()) != tries {
+				t.Errorf("each takes %v: got %v after %d tries, want %d", took, err, len(s.Seen()), tries)
+			}
+		})
+	}
+}
+
 // P11: what a broken try had shown is taken back, once.
 func TestRetryResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

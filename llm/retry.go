@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -12,20 +13,16 @@ type RetryConfig struct {
 	Tries    int           // in all; 4
 	Base     time.Duration // pause after the first try, doubled after each further one; 1 s
 	MaxAfter time.Duration // a provider that asks for a longer pause is given up at once; 60 s
+	Within   time.Duration // no try begins later than this after the first, so that a fallback has time left; 5 min
 }
 
 // Retry asks again while the error is temporary, and waits at least as long
 // as the provider asks for (P11).
 func Retry(c RetryConfig) func(Model) Model {
-	if c.Tries == 0 {
-		c.Tries = 4
-	}
-	if c.Base == 0 {
-		c.Base = time.Second
-	}
-	if c.MaxAfter == 0 {
-		c.MaxAfter = time.Minute
-	}
+	c.Tries = cmp.Or(c.Tries, 4)
+	c.Base = cmp.Or(c.Base, time.Second)
+	c.MaxAfter = cmp.Or(c.MaxAfter, time.Minute)
+	c.Within = cmp.Or(c.Within, 5*time.Minute)
 	return func(m Model) Model {
 		return ModelFunc(func(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
 			return c.generate(ctx, m, req, stream)
@@ -35,19 +32,27 @@ func Retry(c RetryConfig) func(Model) Model {
 
 func (c RetryConfig) generate(ctx context.Context, m Model, req Request, stream func(Delta)) (Message, error) {
 	out := pieces{stream: stream}
+	start := time.Now()
 	for try := 1; ; try++ {
-		msg, err := m.Generate(ctx, req, out.send())
-		var e *Error
-		switch {
-		case err == nil:
+		msg, err := m.Generate(ctx, req, out.send)
+		if err == nil {
 			return msg, nil
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return Message{}, ctx.Err()
-		case !errors.As(err, &e), !e.Temporary(), try >= c.Tries, e.After > c.MaxAfter:
+		}
+		e, ok := errors.AsType[*Error](err)
+		if !ok || !e.Temporary() || try >= c.Tries || e.After > c.MaxAfter {
 			return Message{}, err
 		}
-		if err := sleep(ctx, c.pause(try, e.After)); err != nil {
+		pause := c.pause(try, e.After)
+		if time.Since(start)+pause > c.Within {
 			return Message{}, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return Message{}, ctx.Err()
 		}
 		out.reset()
 	}
@@ -61,30 +66,15 @@ func (c RetryConfig) pause(try int, after time.Duration) time.Duration {
 	return max(d, after)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // pieces hands on what is streamed and remembers whether there is something to take back.
 type pieces struct {
-	stream func(Delta)
+	stream func(Delta) // may be nil
 	shown  bool
 }
 
-// send is the stream to pass on: nil when nobody listens.
-func (p *pieces) send() func(Delta) {
-	if p.stream == nil {
-		return nil
-	}
-	return func(d Delta) {
-		p.shown = !d.Reset || d.Text != "" || d.Reasoning != ""
+func (p *pieces) send(d Delta) {
+	p.shown = !d.Reset || d.Text != "" || d.Reasoning != ""
+	if p.stream != nil {
 		p.stream(d)
 	}
 }
@@ -92,7 +82,6 @@ func (p *pieces) send() func(Delta) {
 // reset takes back what was shown, if anything.
 func (p *pieces) reset() {
 	if p.shown {
-		p.stream(Delta{Reset: true})
-		p.shown = false
+		p.send(Delta{Reset: true})
 	}
 }

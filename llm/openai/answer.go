@@ -1,118 +1,69 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/llm"
 )
 
-// A chunk is a piece of an answer, or the whole of it in place of a stream.
-// go-openai's own type knows less than vendors send.
+// A chunk is a piece of an answer. go-openai's own type knows less than
+// vendors send.
 type chunk struct {
 	Choices []struct {
-		Index   int    `json:"index"`
-		Delta   piece  `json:"delta"`
-		Message piece  `json:"message"`
-		Finish  string `json:"finish_reason"`
+		Index  int    `json:"index"`
+		Delta  piece  `json:"delta"`
+		Finish string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *usage `json:"usage"`
-	Groq  struct {
-		Usage *usage `json:"usage"`
-	} `json:"x_groq"`
 }
 
+// A piece says things in fields that hold a string or a list of parts.
 type piece struct {
-	Content          content    `json:"content"`
+	Content          any        `json:"content"`
 	Refusal          string     `json:"refusal"`
-	ReasoningContent string     `json:"reasoning_content"`
-	Reasoning        content    `json:"reasoning"`
-	ReasoningDetails []part     `json:"reasoning_details"`
+	ReasoningContent any        `json:"reasoning_content"`
+	Reasoning        any        `json:"reasoning"`
+	ReasoningDetails any        `json:"reasoning_details"`
 	ToolCalls        []toolCall `json:"tool_calls"`
-	FunctionCall     *function  `json:"function_call"`
 }
 
 // thoughts is the reasoning in p. Vendors that use several fields say the same in each.
 func (p piece) thoughts() string {
-	for _, s := range []string{p.ReasoningContent, p.Reasoning.text, p.Content.thoughts} {
-		if s != "" {
-			return s
-		}
+	said := cmp.Or(textIn(p.ReasoningContent, "text"), textIn(p.Reasoning, "text"), textIn(p.ReasoningDetails, "text", "summary"))
+	if _, parts := p.Content.([]any); parts && said == "" {
+		return textIn(p.Content, "thinking")
+	}
+	return said
+}
+
+// textIn is what v says: a string, or parts that say it under one of the keys.
+func textIn(v any, keys ...string) string {
+	if s, ok := v.(string); ok {
+		return s
 	}
 	var b strings.Builder
-	for _, d := range p.ReasoningDetails {
-		b.WriteString(d.Text + d.Summary)
+	parts, _ := v.([]any)
+	for _, p := range parts {
+		part, _ := p.(map[string]any)
+		for _, key := range keys {
+			b.WriteString(textIn(part[key], "text"))
+		}
 	}
 	return b.String()
 }
 
 type toolCall struct {
-	Index    *int     `json:"index"`
-	ID       string   `json:"id"`
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name      string    `json:"name"`
-	Arguments arguments `json:"arguments"`
-}
-
-// arguments are a JSON object in a string; some vendors leave out the string.
-type arguments string
-
-func (a *arguments) UnmarshalJSON(b []byte) error {
-	if b[0] == '"' {
-		return json.Unmarshal(b, (*string)(a))
-	}
-	if string(b) != "null" {
-		*a = arguments(b)
-	}
-	return nil
-}
-
-// content is a string or a list of parts.
-type content struct{ text, thoughts string }
-
-type part struct {
-	Text     string  `json:"text"`
-	Summary  string  `json:"summary"`
-	Thinking thought `json:"thinking"`
-}
-
-// thought is a string or a list of texts.
-type thought string
-
-func (t *thought) UnmarshalJSON(b []byte) error {
-	if b[0] == '"' {
-		return json.Unmarshal(b, (*string)(t))
-	}
-	var texts []struct {
-		Text string `json:"text"`
-	}
-	err := json.Unmarshal(b, &texts)
-	for _, x := range texts {
-		*t += thought(x.Text)
-	}
-	return err
-}
-
-func (c *content) UnmarshalJSON(b []byte) error {
-	switch b[0] {
-	case '"':
-		return json.Unmarshal(b, &c.text)
-	case '[':
-		var parts []part
-		if err := json.Unmarshal(b, &parts); err != nil {
-			return err
-		}
-		for _, p := range parts {
-			c.text += p.Text
-			c.thoughts += string(p.Thinking)
-		}
-	}
-	return nil
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
 }
 
 type usage struct {
@@ -159,35 +110,29 @@ func (a *answer) add(raw []byte) error {
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return cut(fmt.Errorf("read a piece of the answer: %w", err))
 	}
-	for _, u := range []*usage{c.Groq.Usage, c.Usage} {
-		if u != nil && *u != (usage{}) {
-			a.usage = u.tokens()
-		}
+	if c.Usage != nil && *c.Usage != (usage{}) {
+		a.usage = c.Usage.tokens()
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
 			continue
 		}
 		a.take(choice.Delta)
-		a.take(choice.Message)
 		if choice.Finish != "" && choice.Finish != "null" {
 			a.finish = choice.Finish
 		}
 	}
 	if a.size > maxAnswer {
-		return cut(errTooLarge)
+		return cut(fmt.Errorf("the answer is larger than %d MB", maxAnswer>>20))
 	}
 	return nil
 }
 
 func (a *answer) take(p piece) {
-	text, thoughts := a.think.split(p.Content.text)
+	text, thoughts := a.think.split(textIn(p.Content, "text"), false)
 	a.say(text+p.Refusal, p.thoughts()+thoughts)
 	for _, t := range p.ToolCalls {
 		a.call(t)
-	}
-	if p.FunctionCall != nil {
-		a.call(toolCall{Function: *p.FunctionCall})
 	}
 }
 
@@ -216,25 +161,19 @@ func (a *answer) call(t toolCall) {
 	if c.name == "" {
 		c.name = t.Function.Name
 	}
-	c.args.WriteString(string(t.Function.Arguments))
+	c.args.WriteString(t.Function.Arguments)
 	a.size += len(t.Function.Arguments) + len(t.Function.Name) + len(t.ID) + 64
 }
 
-// callOf finds the call that t continues. The index says which, but some
-// vendors send none, or the same for all; then a new ID begins a new call.
+// callOf finds the call that t continues: the latest with the same index,
+// where there is one.
 func (a *answer) callOf(t toolCall) *call {
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		c := a.calls[i]
-		switch {
-		case t.Index != nil && c.index != nil:
-			if *t.Index != *c.index {
-				continue
-			}
-		case t.ID != "" && c.id != "" && t.ID != c.id:
+	for _, c := range slices.Backward(a.calls) {
+		if t.Index != nil && c.index != nil && *t.Index != *c.index {
 			continue
 		}
 		if c.before(t) {
-			return nil
+			break
 		}
 		return c
 	}
@@ -257,7 +196,7 @@ func (c *call) before(t toolCall) bool {
 // message is the whole answer to what was said. done tells that the provider
 // closed it in good order.
 func (a *answer) message(done bool, said []llm.Message) (llm.Message, error) {
-	a.say(a.think.rest())
+	a.say(a.think.split("", true))
 	switch strings.ToLower(a.finish) {
 	case "":
 		if !done {

@@ -3,11 +3,9 @@ package openai
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"parley/llm"
@@ -16,38 +14,34 @@ import (
 const maxLine = 2 * maxAnswer // bytes: an answer in JSON takes more room than by itself
 
 // events is the body of an answer, cleaned for go-openai: one "data:" line for
-// each piece and nothing else. Comments are dropped, an error in any spelling
-// becomes the error of Read, and a whole answer in place of a stream becomes a
-// stream of one piece.
+// each piece and nothing else. Comments are dropped, and an error in any
+// spelling becomes the error of Read.
 type events struct {
-	body    io.ReadCloser
-	watch   *watch
-	lines   *bufio.Reader
-	json    bool // by its Content-Type
-	begun   bool
+	body    watched
+	lines   *bufio.Scanner
 	done    bool // the provider said that this was all
 	event   string
 	pending []byte
 	err     error
 }
 
-func newEvents(resp *http.Response, w *watch) *events {
-	e := &events{body: resp.Body, watch: w, json: strings.Contains(resp.Header.Get("Content-Type"), "json")}
-	e.lines = bufio.NewReader(readerFunc(e.watched))
+func newEvents(body io.ReadCloser, w *watch) *events {
+	e := &events{body: watched{body, w}}
+	e.lines = bufio.NewScanner(e.body)
+	e.lines.Buffer(nil, maxLine)
 	return e
 }
 
-type readerFunc func([]byte) (int, error)
+// watched is a body whose watch knows of every byte.
+type watched struct {
+	io.ReadCloser
+	watch *watch
+}
 
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-func (e *events) watched(p []byte) (int, error) {
-	n, err := e.body.Read(p)
+func (b watched) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		e.watch.alive()
-	}
-	if err != nil && err != io.EOF {
-		err = cut(fmt.Errorf("read the answer: %w", err))
+		b.watch.alive()
 	}
 	return n, err
 }
@@ -71,29 +65,24 @@ func (e *events) Read(p []byte) (int, error) {
 // the body, for the connection to be used again.
 func (e *events) Close() error {
 	if e.done {
-		e.watch.hurry(afterDone)
-		io.CopyN(io.Discard, e.lines, 4<<10)
+		e.body.watch.hurry(afterDone)
+		for e.lines.Scan() {
+		}
 	}
 	return e.body.Close()
 }
 
-// next takes in the next line, or the whole of a body that has no lines.
+// next takes in the next line.
 func (e *events) next() {
-	if !e.begun {
-		e.begun = true
-		first, _ := e.lines.Peek(1)
-		switch {
-		case e.json, string(first) == "{":
-			e.whole()
-			return
-		case string(first) == "<":
-			e.err = &llm.Error{Kind: llm.Unreachable, Err: errors.New("a web page answered in the model's place: is baseUrl right?")}
-			return
+	if !e.lines.Scan() {
+		e.err = io.EOF
+		if err := e.lines.Err(); err != nil {
+			e.err = cut(fmt.Errorf("read the answer: %w", err))
 		}
+		return
 	}
-	line, err := e.line()
-	e.err = err
-	name, value, _ := strings.Cut(strings.TrimPrefix(line, "\ufeff"), ":")
+	line := strings.TrimPrefix(e.lines.Text(), "\ufeff")
+	name, value, _ := strings.Cut(line, ":")
 	switch {
 	case line == "":
 		e.event = ""
@@ -103,11 +92,13 @@ func (e *events) next() {
 		e.data(strings.TrimSpace(value))
 	case line[0] == '{': // an error, written by a proxy that did not care that this is a stream
 		e.fault([]byte(line))
+	case line[0] == '<':
+		e.err = &llm.Error{Kind: llm.Unreachable, Err: errors.New("a web page answered in the model's place: is baseUrl right?")}
 	}
 }
 
 func (e *events) data(payload string) {
-	e.watch.answered()
+	e.body.watch.answered()
 	switch {
 	case payload == "":
 		return
@@ -132,40 +123,4 @@ func (e *events) fault(payload []byte) bool {
 		return true
 	}
 	return false
-}
-
-// whole takes a body that is one JSON object.
-func (e *events) whole() {
-	body, err := io.ReadAll(io.LimitReader(e.lines, maxLine+1))
-	var compact bytes.Buffer
-	switch {
-	case err != nil:
-		e.err = err
-	case len(body) > maxLine:
-		e.err = cut(errTooLarge)
-	case json.Compact(&compact, body) != nil:
-		e.err = cut(errors.New("the answer is not JSON"))
-	default:
-		e.err = io.EOF
-		e.data(compact.String())
-		e.done = true
-	}
-}
-
-var errTooLarge = fmt.Errorf("the answer is larger than %d MB", maxAnswer>>20)
-
-// line returns the next line less its end. With the last one comes the error.
-func (e *events) line() (string, error) {
-	var long []byte
-	for {
-		part, err := e.lines.ReadSlice('\n')
-		if err == bufio.ErrBufferFull && len(long) <= maxLine {
-			long = append(long, part...)
-			continue
-		}
-		if err == bufio.ErrBufferFull {
-			return "", cut(errTooLarge)
-		}
-		return strings.TrimRight(string(append(long, part...)), "\r\n"), err
-	}
 }

@@ -3,11 +3,10 @@ package openai
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,16 +33,14 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.Unreachable, Err: err}
 	}
-	x.watch.alive()
 	if resp.StatusCode < 300 {
-		x.body = newEvents(resp, x.watch)
+		x.body = newEvents(resp.Body, x.watch)
 		resp.Body = x.body
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 400 {
-		return nil, &llm.Error{Kind: llm.BadRequest, Status: resp.StatusCode,
-			Err: fmt.Errorf("baseUrl leads elsewhere, to %s", place(resp.Header.Get("Location")))}
+		return nil, &llm.Error{Kind: llm.BadRequest, Status: resp.StatusCode, Err: errors.New("baseUrl leads elsewhere: set the address it leads to")}
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxComplaint))
 	e := complaintIn(body).failure(resp.StatusCode)
@@ -67,36 +64,18 @@ func (x *exchange) patch(req *http.Request) error {
 	return err
 }
 
-// place is a URL less what may be secret in it.
-func place(location string) string {
-	u, err := url.Parse(location)
-	if err != nil {
-		return "an address that cannot be read"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
-
-// retryAfter is how long the provider asks to wait: in milliseconds, in
-// seconds, or until a date. Rounded up, so that we are never early.
+// retryAfter is how long the provider asks to wait, in seconds or until a date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return seconds(ms / 1000)
-	}
 	v := strings.TrimSpace(h.Get("Retry-After"))
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		return seconds(s)
+	d, err := time.ParseDuration(v + "s")
+	if err != nil {
+		t, err := http.ParseTime(v)
+		if err != nil {
+			return 0
+		}
+		d = t.Sub(now)
 	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
-}
-
-func seconds(s float64) time.Duration {
-	if !(s > 0) {
-		return 0
-	}
-	return time.Duration(min(s, 7*24*3600) * float64(time.Second))
+	return max(0, d)
 }
 
 const (
@@ -104,30 +83,32 @@ const (
 	afterDone   = 20 * time.Millisecond // for the end of the body, so that the connection can be used again
 )
 
-// A watch ends an exchange in which nothing happens.
+// A watch ends an exchange in which nothing happens. The first byte of an
+// answer may take as long as the first piece of it: a model without a graphics
+// card reads for minutes before it says anything.
 type watch struct {
-	cancel context.CancelCauseFunc
 	ctx    context.Context
+	cancel context.CancelCauseFunc
 	idle   time.Duration
-	bytes  *time.Timer // since the last byte
-	data   *time.Timer // since the last piece of an answer
+	due    time.Time // when the next piece of the answer must have come
+	timer  *time.Timer
 }
 
-func newWatch(ctx context.Context, idle time.Duration) (context.Context, *watch) {
+func newWatch(ctx context.Context, idle time.Duration) *watch {
 	w := &watch{idle: idle}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	w.bytes = time.AfterFunc(idle, func() { w.end("sent nothing for %v", idle) })
-	w.data = time.AfterFunc(max(maxSilent, idle), func() { w.end("kept the line open for %v without an answer", max(maxSilent, idle)) })
-	return w.ctx, w
+	w.timer = time.AfterFunc(maxSilent, func() {
+		w.cancel(&llm.Error{Kind: llm.TimedOut, Err: errors.New("the provider fell silent")})
+	})
+	w.answered()
+	return w
 }
 
-func (w *watch) end(format string, d time.Duration) {
-	w.cancel(&llm.Error{Kind: llm.TimedOut, Err: fmt.Errorf(format, d)})
-}
+// alive tells that something came, a comment maybe.
+func (w *watch) alive() { w.timer.Reset(min(w.idle, time.Until(w.due))) }
 
-func (w *watch) alive() { w.bytes.Reset(w.idle) }
-
-func (w *watch) answered() { w.data.Reset(max(maxSilent, w.idle)) }
+// answered tells that a piece of the answer came.
+func (w *watch) answered() { w.due = time.Now().Add(maxSilent) }
 
 // hurry leaves less time from now on.
 func (w *watch) hurry(idle time.Duration) {
@@ -136,8 +117,7 @@ func (w *watch) hurry(idle time.Duration) {
 }
 
 func (w *watch) stop() {
-	w.bytes.Stop()
-	w.data.Stop()
+	w.timer.Stop()
 	w.cancel(nil)
 }
 

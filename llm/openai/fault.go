@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,16 +82,8 @@ func words(v any) string {
 	return string(b)
 }
 
-var (
-	title  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	markup = regexp.MustCompile(`(?i)^\s*<(!doctype|html|head|body|\?xml)`)
-)
-
 func plain(body string) string {
-	if t := title.FindStringSubmatch(body); t != nil {
-		return "a web page: " + t[1]
-	}
-	if markup.MatchString(body) {
+	if strings.HasPrefix(strings.TrimSpace(body), "<") {
 		return "a web page"
 	}
 	return body
@@ -124,12 +116,7 @@ var (
 
 func kindOf(status int, said string) llm.Kind {
 	has := func(words []string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(said, w) })
 	}
 	begun := status == 0 // then there are only words to go by
 	switch {

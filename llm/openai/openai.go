@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -27,13 +26,13 @@ type Config struct {
 	Model       string            // as the provider names it
 	MaxTokens   int               // of one answer; 0 leaves it to the provider
 	Temperature *float64          // nil leaves it to the provider
-	Idle        time.Duration     // how long the provider may send nothing at all; 0 means 60 s
+	Idle        time.Duration     // how long an answer that has begun may pause; 0 means 60 s (P11)
 	Transport   http.RoundTripper // nil means one of our own
 }
 
 const (
 	maxAnswer = 4 << 20         // bytes of one answer
-	maxSilent = 5 * time.Minute // how long keep-alive comments may stand in for an answer
+	maxSilent = 5 * time.Minute // how long the provider may think, keep-alive comments or none, before each piece of an answer
 	maxAdapts = 3               // parameters dropped at the provider's wish before giving up
 )
 
@@ -47,29 +46,25 @@ func New(c Config) llm.Model {
 		c.Idle = time.Minute
 	}
 	if c.Transport == nil {
-		c.Transport = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-			TLSHandshakeTimeout: 10 * time.Second,
-			IdleConnTimeout:     90 * time.Second,
-			MaxIdleConnsPerHost: 64,
-			ForceAttemptHTTP2:   true,
-		}
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = 64
+		c.Transport = t
 	}
-	return &model{Config: c, profile: profileOf(c.Model)}
+	m := &model{Config: c}
+	m.profile.Store(profileOf(c.Model))
+	return m
 }
 
 type model struct {
 	Config
-	mu      sync.Mutex
-	profile profile // of the parameters that the provider takes, as far as we have learnt
+	profile atomic.Pointer[profile] // the parameters that the provider takes, as far as we have learnt
 }
 
 // Generate implements llm.Model. Where the provider refuses a parameter by
 // name it is left out from then on.
 func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 	for n := 0; ; n++ {
-		p := m.learnt()
+		p := m.profile.Load()
 		msg, err := m.ask(ctx, p, req, stream)
 		if err == nil {
 			return msg, nil
@@ -78,35 +73,23 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 			return llm.Message{}, ctx.Err()
 		}
 		e := m.failure(err)
-		next, ok := p.without(e)
-		if !ok || n == maxAdapts {
+		next := p.without(e)
+		if next == nil || n == maxAdapts {
 			return llm.Message{}, e
 		}
-		m.learn(next)
+		m.profile.Store(next)
 	}
-}
-
-func (m *model) learnt() profile {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.profile
-}
-
-func (m *model) learn(p profile) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.profile = p
 }
 
 // ask sends req once and reads the whole answer.
-func (m *model) ask(ctx context.Context, p profile, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 	if err := p.check(m.Model, len(req.Tools) > 0); err != nil {
 		return llm.Message{}, err
 	}
-	watched, w := newWatch(ctx, m.Idle)
+	w := newWatch(ctx, m.Idle)
 	defer w.stop()
 	x := &exchange{transport: m.Transport, watch: w, fields: p.fields(m.Config)}
-	s, err := m.client(x).CreateChatCompletionStream(watched, p.request(m.Config, req))
+	s, err := m.client(x).CreateChatCompletionStream(w.ctx, p.request(m.Config, req))
 	if err != nil {
 		return llm.Message{}, w.blame(err)
 	}

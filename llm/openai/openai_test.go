@@ -270,7 +270,7 @@ func TestFailures(t *testing.T) {
 		{"timeout", 408, ``, llm.Overloaded, "no reason given"},
 		{"conflict", 409, `{}`, llm.Overloaded, "{}"},
 		{"server", 500, `{"error":{"message":"The server had an error"}}`, llm.Overloaded, "had an error"},
-		{"page", 502, page, llm.Overloaded, "a web page: 502 Bad Gateway"},
+		{"page", 502, page, llm.Overloaded, "a web page"},
 		{"plain", 503, "upstream connect error", llm.Overloaded, "upstream connect error"},
 		{"anthropic", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.Overloaded, "Overloaded"},
 		{"openrouter", 429, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"slow down, please","provider_name":"X"}}}`, llm.RateLimited, "slow down"},

@@ -19,17 +19,9 @@ type profile struct {
 	effort        string // reasoning_effort that a request with tools needs
 	noUsage       bool   // stream_options are refused
 	thoughts      bool   // wants its reasoning back along with the calls that came of it
-	responses     use    // what is served by the Responses API only
+	noTools       bool   // served with tools by the Responses API only
+	noChat        bool   // served by the Responses API only
 }
-
-// use is what something applies to.
-type use int
-
-const (
-	never use = iota
-	withTools
-	always
-)
 
 var (
 	reasoner  = regexp.MustCompile(`^(o[134]|gpt-[56])(\W|$)`)
@@ -40,58 +32,57 @@ var (
 // profileOf knows the model by its name, whatever a router puts before it, as
 // in "openai/gpt-5-mini". What only the Responses API serves is refused for
 // plain names: a router may well serve it here.
-func profileOf(model string) profile {
+func profileOf(model string) *profile {
 	slash := strings.LastIndex(model, "/")
 	name, routed := strings.ToLower(model[slash+1:]), slash >= 0
-	var p profile
+	p := &profile{thoughts: strings.Contains(name, "deepseek") || strings.Contains(name, "kimi")}
 	if reasoner.MatchString(name) {
 		p.completion, p.noTemperature = true, true
 	}
 	switch {
-	case elsewhere.MatchString(name) && !routed:
-		p.responses = always
+	case elsewhere.MatchString(name):
+		p.noChat = !routed
 	case name == openai.GPT6Dot1Sol, strings.HasPrefix(name, openai.GPT6Astra):
-		if !routed {
-			p.responses = withTools
-		}
+		p.noTools = !routed
 	case chatOnly.MatchString(name):
 		p.effort = openai.ReasoningEffortNone
 	}
-	p.thoughts = strings.Contains(name, "deepseek") || strings.Contains(name, "kimi")
 	return p
 }
 
 // check refuses what the chat completions endpoint would not answer.
-func (p profile) check(model string, tools bool) error {
-	if p.responses == always || p.responses == withTools && tools {
-		what := ""
-		if p.responses == withTools {
-			what = " with tools"
-		}
-		return &llm.Error{Kind: llm.BadRequest, Err: fmt.Errorf(
-			"%s can be used%s through the Responses API only, which is not supported: choose another model", model, what)}
+func (p *profile) check(model string, tools bool) error {
+	what := "is"
+	switch {
+	case p.noTools && tools:
+		what = "with tools is"
+	case !p.noChat:
+		return nil
 	}
-	return nil
+	return &llm.Error{Kind: llm.BadRequest, Err: fmt.Errorf("%s %s served by the Responses API only: choose another model", model, what)}
 }
 
-// without is p less the parameter that e refuses by name, if it is one we can do without.
-func (p profile) without(e *llm.Error) (profile, bool) {
-	if e.Kind != llm.BadRequest || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
-		return p, false
+// without is p less the parameter that e refuses by name, or nil if there is none we can do without.
+func (p *profile) without(e *llm.Error) *profile {
+	if e.Kind != llm.BadRequest || e.Status == http.StatusNotFound {
+		return nil
 	}
-	said, old := strings.ToLower(e.Err.Error()), p
+	said, next := strings.ToLower(e.Err.Error()), *p
 	switch {
 	case strings.Contains(said, "stream_options") || strings.Contains(said, "include_usage"):
-		p.noUsage = true
+		next.noUsage = true
 	case !refusal.MatchString(said):
 	case strings.Contains(said, "max_completion_tokens"):
-		p.completion = strings.Contains(said, "max_tokens")
+		next.completion = strings.Contains(said, "max_tokens")
 	case strings.Contains(said, "reasoning_effort") && p.effort == "":
-		p.effort = openai.ReasoningEffortNone
+		next.effort = openai.ReasoningEffortNone
 	case strings.Contains(said, "temperature"):
-		p.noTemperature = true
+		next.noTemperature = true
 	}
-	return p, p != old
+	if next == *p {
+		return nil
+	}
+	return &next
 }
 
 // refusal tells a parameter that is not taken from one whose value is wrong.
@@ -99,7 +90,7 @@ var refusal = regexp.MustCompile(`unsupported|not support|unknown|unrecognized|n
 
 // fields are what go-openai cannot say: a temperature of 0. They go before
 // the rest of the request's body.
-func (p profile) fields(c Config) string {
+func (p *profile) fields(c Config) string {
 	if c.Temperature == nil || p.noTemperature {
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // request puts req into OpenAI's words.
-func (p profile) request(c Config, req llm.Request) openai.ChatCompletionRequest {
+func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{Model: c.Model, Messages: make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1)}
 	if p.completion {
 		r.MaxCompletionTokens = c.MaxTokens
@@ -36,7 +36,7 @@ func (p profile) request(c Config, req llm.Request) openai.ChatCompletionRequest
 
 // message never leaves out the content where providers insist on it: go-openai
 // omits an empty one.
-func (p profile) message(c Config, m llm.Message) openai.ChatCompletionMessage {
+func (p *profile) message(c Config, m llm.Message) openai.ChatCompletionMessage {
 	switch m.Role {
 	case llm.ToolRole:
 		return openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: m.Call, Content: orElse(m.Text, "(no output)")}

@@ -5,55 +5,42 @@ import "strings"
 const (
 	thinkOpen  = "<think>"
 	thinkClose = "</think>"
-	maxHeld    = 1 << 10 // bytes of space before the first tag
+	blank      = " \r\n\t"
 )
 
 // think moves what an open model writes between <think> and </think> at the
-// very start of its text over to the reasoning.
+// very start of its text over to the reasoning, and drops the space before the
+// first word.
 type think struct {
-	state thinking
-	held  string // text that may be part of a tag
+	within bool   // between the tags
+	past   bool   // in the text
+	held   string // text that may be part of a tag
 }
 
-type thinking int
-
-const (
-	maybe   thinking = iota // nothing but space so far, or the beginning of the tag
-	within                  // between the tags
-	between                 // after the second tag, before the first word
-	past                    // in the text
-)
-
-// split divides the next piece of text.
-func (t *think) split(s string) (text, thoughts string) {
-	if s == "" || t.state == past {
-		return s, ""
-	}
+// split divides the next piece of text. With the last one nothing is held back.
+func (t *think) split(s string, last bool) (text, thoughts string) {
 	t.held += s
-	if t.state == maybe {
-		start := strings.TrimLeft(t.held, " \r\n\t")
-		switch {
-		case strings.HasPrefix(start, thinkOpen):
-			t.state, t.held = within, start[len(thinkOpen):]
-		case strings.HasPrefix(thinkOpen, start) && len(t.held) < maxHeld:
+	if !t.within && !t.past {
+		t.held = strings.TrimLeft(t.held, blank)
+		if rest, ok := strings.CutPrefix(t.held, thinkOpen); ok {
+			t.within, t.held = true, rest
+		} else if !last && strings.HasPrefix(thinkOpen, t.held) {
 			return "", ""
-		default:
-			t.state = past
-			return t.rest()
 		}
+		t.past = !t.within
 	}
-	if t.state == within {
+	if t.within {
 		before, after, closed := strings.Cut(t.held, thinkClose)
 		if !closed {
-			n := len(t.held) - tail(t.held, thinkClose)
+			n := len(t.held)
+			if !last {
+				n -= tail(t.held, thinkClose)
+			}
 			thoughts, t.held = t.held[:n], t.held[n:]
 			return "", thoughts
 		}
-		thoughts = before
-		t.state, t.held = between, after
-	}
-	if t.held = strings.TrimLeft(t.held, " \r\n\t"); t.held != "" {
-		t.state = past
+		t.within, thoughts, t.held = false, before, strings.TrimLeft(after, blank)
+		t.past = t.held != "" // or else a second pair of tags may follow
 	}
 	text, t.held = t.held, ""
 	return text, thoughts
@@ -67,14 +54,4 @@ func tail(s, tag string) int {
 		}
 	}
 	return 0
-}
-
-// rest gives back what is held when no more text comes.
-func (t *think) rest() (text, thoughts string) {
-	held := t.held
-	t.held = ""
-	if t.state == within {
-		return "", held
-	}
-	return held, ""
 }

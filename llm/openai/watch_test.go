@@ -55,7 +55,8 @@ const (
 	stop = `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 )
 
-// P11: idle for 60 s, or 5 minutes of comments, is a failure; slow is not.
+// P11: idle for 60 s once something came is a failure, and so are 5 minutes
+// without a piece of an answer; slow is not, nor is a model that reads for minutes.
 func TestWatch(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -63,8 +64,11 @@ func TestWatch(t *testing.T) {
 		took time.Duration
 		kind llm.Kind
 	}{
-		{"never begins", line{header: time.Hour}, time.Minute, llm.TimedOut},
-		{"begins and says nothing", line{header: 59 * time.Second}, 119 * time.Second, llm.TimedOut},
+		{"never begins", line{header: time.Hour}, 5 * time.Minute, llm.TimedOut},
+		{"begins and says nothing", line{header: 59 * time.Second}, 5 * time.Minute, llm.TimedOut},
+		{"begins late", line{header: 299 * time.Second, texts: []string{word, stop + "data: [DONE]\n\n"}}, 299 * time.Second, ""},
+		{"begins at once and reads for long", line{every: 290 * time.Second, texts: []string{word + stop + "data: [DONE]\n\n"}}, 290 * time.Second, ""},
+		{"comments, then silence", line{every: time.Second, texts: []string{": alive\n\n"}}, 61 * time.Second, llm.TimedOut},
 		{"falls silent", line{every: time.Second, texts: []string{word, word}}, 62 * time.Second, llm.TimedOut},
 		{"slow", line{every: 59 * time.Second, texts: []string{word, ": alive\n", word, "\n", word, stop + "data: [DONE]\n\n"}}, 6 * 59 * time.Second, ""},
 		{"comments only", line{every: 10 * time.Second, texts: repeated(": alive\n\n", 1000)}, 5 * time.Minute, llm.TimedOut},
@@ -93,21 +97,26 @@ func repeated(s string, n int) []string {
 	return out
 }
 
-// P11: the whole chain: the first model falls silent, is tried 4 times, and the spare answers.
+// P11: the whole chain: the first model falls silent, in mid-answer or from
+// the start, and the spare answers within the total.
 func TestSilentModelIsReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dead := openai.New(openai.Config{Name: "main", Model: "x", Transport: line{every: time.Second, texts: []string{word}}})
-		spare := &llmtest.Script{Name: "spare", Answers: []llmtest.Answer{llmtest.Text("here I am")}}
-		m := llm.Limit(10 * time.Minute)(llm.Fallback(llm.Retry(llm.RetryConfig{})(dead), spare))
-		var text strings.Builder
-		got, err := m.Generate(t.Context(), llmtest.Say("hi"), func(d llm.Delta) {
-			if d.Reset {
-				text.Reset()
-			}
-			text.WriteString(d.Text)
+	for name, silent := range map[string]line{"in mid-answer": {every: time.Second, texts: []string{word}}, "from the start": {header: time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dead := openai.New(openai.Config{Name: "main", Model: "x", Transport: silent})
+				spare := &llmtest.Script{Name: "spare", Answers: []llmtest.Answer{llmtest.Text("here I am")}}
+				m := llm.Limit(10 * time.Minute)(llm.Fallback(llm.Retry(llm.RetryConfig{})(dead), spare))
+				var text strings.Builder
+				got, err := m.Generate(t.Context(), llmtest.Say("hi"), func(d llm.Delta) {
+					if d.Reset {
+						text.Reset()
+					}
+					text.WriteString(d.Text)
+				})
+				if err != nil || got.Model != "spare" || text.String() != "here I am" {
+					t.Fatalf("got %+v, %v, heard %q", got, err, text.String())
+				}
+			})
 		})
-		if err != nil || got.Model != "spare" || text.String() != "here I am" {
-			t.Fatalf("got %+v, %v, heard %q", got, err, text.String())
-		}
-	})
+	}
 }
