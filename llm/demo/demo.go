@@ -166,13 +166,8 @@ func understand(line string) (name, args string) {
 }
 
 // usage takes a token for four bytes.
-func usage(req llm.Request, msg llm.Message) llm.Usage {
-	in, out := len(req.System), len(msg.Text)
-	for _, m := range req.Messages {
-		in += len(m.Text)
-	}
-	for _, c := range msg.Calls {
-		out += len(c.Name) + len(c.Args)
-	}
-	return llm.Usage{In: in/4 + 1, Out: out/4 + 1}
+func usage(req llm.Request, answer llm.Message) llm.Usage {
+	said, _ := json.Marshal(req.Messages)
+	out, _ := json.Marshal(answer)
+	return llm.Usage{In: (len(req.System) + len(said)) / 4, Out: len(out) / 4}
 }

@@ -202,7 +202,7 @@ func (a *answer) message(done bool, said []llm.Message) (llm.Message, error) {
 		if !done {
 			return llm.Message{}, cut(errors.New("the connection ended before the answer did"))
 		}
-	case "abort", "insufficient_system_resource", "malformed_function_call":
+	case "error", "abort", "insufficient_system_resource", "malformed_function_call":
 		return llm.Message{}, cut(fmt.Errorf("the provider gave up: %s", a.finish))
 	}
 	m := llm.Message{Role: llm.Assistant, Text: a.text.String(), Reasoning: a.reasoning.String(), Usage: a.usage}

@@ -118,9 +118,9 @@ func (e *events) fault(payload []byte) bool {
 	if e.event != "error" && !bytes.Contains(payload, []byte(`"error"`)) {
 		return false
 	}
-	if c := complaintIn(payload); c.serious || e.event == "error" {
-		e.err = c.failure(0)
-		return true
+	fault, serious := complaintIn(payload, 0)
+	if serious || e.event == "error" {
+		e.err = fault
 	}
-	return false
+	return e.err != nil
 }

@@ -43,7 +43,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return nil, &llm.Error{Kind: llm.BadRequest, Status: resp.StatusCode, Err: errors.New("baseUrl leads elsewhere: set the address it leads to")}
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxComplaint))
-	e := complaintIn(body).failure(resp.StatusCode)
+	e, _ := complaintIn(body, resp.StatusCode)
 	e.After = retryAfter(resp.Header, time.Now())
 	return nil, e
 }

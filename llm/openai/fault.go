@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,90 +17,51 @@ const (
 	maxSaid      = 300      // characters kept of it
 )
 
-// A complaint is what a provider says of a request that it does not answer.
-type complaint struct {
-	text    string
-	codes   string // code, type and the like: words for programs
-	status  int    // where a code is an HTTP status
-	serious bool   // it is surely an error, and no part of an answer
-}
-
 // complaintIn understands {"error":{"message":…}}, {"error":"…"},
-// {"message":…}, {"detail":…}, those in a list, a last piece of an answer with
-// finish_reason "error", web pages and plain text.
-func complaintIn(body []byte) complaint {
+// {"message":…}, {"detail":…}, those in a list, web pages and plain text.
+// status 0 stands for a stream that had begun; serious says that this is
+// surely an error, and no part of an answer.
+func complaintIn(body []byte, status int) (e *llm.Error, serious bool) {
 	var v any
-	if json.Unmarshal(body, &v) != nil {
-		return complaint{text: plain(string(body))}
-	}
+	_ = json.Unmarshal(body, &v) // then it is text
 	if list, ok := v.([]any); ok && len(list) > 0 {
 		v = list[0]
 	}
 	m, _ := v.(map[string]any)
-	c := complaint{serious: m["object"] == "error"}
-	if finishedWithError(m) {
-		c.serious, c.text = true, "the provider ended the answer with an error"
-	}
+	serious = m["object"] == "error"
+	text := ""
 	switch e := m["error"].(type) {
 	case map[string]any:
-		c.serious = c.serious || len(e) > 0
-		c.text, m = "", e
+		serious = serious || len(e) > 0
+		m = e
 	case string:
-		c.serious = c.serious || e != ""
-		c.text = e
+		serious = serious || e != ""
+		text = e
 	}
 	for _, key := range []string{"message", "detail", "msg"} {
-		if c.text == "" && m[key] != nil {
-			c.text = words(m[key])
-		}
+		text = cmp.Or(text, words(m[key]))
 	}
-	if meta, ok := m["metadata"].(map[string]any); ok && meta["raw"] != nil { // a router quotes the provider
-		c.text += ": " + words(meta["raw"])
+	if meta, ok := m["metadata"].(map[string]any); ok { // a router quotes the provider
+		text += " " + words(meta["raw"])
 	}
-	c.codes = fmt.Sprint(m["code"], " ", m["type"], " ", m["status"])
-	c.status, _ = strconv.Atoi(fmt.Sprint(m["code"]))
-	if c.text == "" {
-		c.text = plain(string(body))
+	if text == "" && strings.HasPrefix(strings.TrimSpace(string(body)), "<") {
+		text = "a web page"
 	}
-	return c
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(cmp.Or(text, string(body)), "?")), " ")
+	if code, err := strconv.Atoi(fmt.Sprint(m["code"])); err == nil && status == 0 && code >= 400 && code < 600 {
+		status = code
+	}
+	kind := kindOf(status, strings.ToLower(fmt.Sprint(m["code"], " ", m["type"], " ", m["status"], " ", text)))
+	return &llm.Error{Kind: kind, Status: status, Err: errors.New(cmp.Or(text, "no reason given"))}, serious
 }
 
-func finishedWithError(m map[string]any) bool {
-	choices, _ := m["choices"].([]any)
-	for _, c := range choices {
-		if choice, ok := c.(map[string]any); ok && choice["finish_reason"] == "error" {
-			return true
-		}
-	}
-	return false
-}
-
+// words is v as text, "" for nil.
 func words(v any) string {
-	if s, ok := v.(string); ok {
+	if s, ok := v.(string); ok || v == nil {
 		return s
 	}
 	b, _ := json.Marshal(v)
 	return string(b)
-}
-
-func plain(body string) string {
-	if strings.HasPrefix(strings.TrimSpace(body), "<") {
-		return "a web page"
-	}
-	return body
-}
-
-// failure is c as an error. status 0 stands for a stream that had begun.
-func (c complaint) failure(status int) *llm.Error {
-	if status == 0 && c.status >= 400 && c.status < 600 {
-		status = c.status
-	}
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(c.text, "?")), " ")
-	if text == "" {
-		text = "no reason given"
-	}
-	kind := kindOf(status, strings.ToLower(c.codes+" "+text))
-	return &llm.Error{Kind: kind, Status: status, Err: errors.New(text)}
 }
 
 // Words by which providers tell errors apart that share a status.

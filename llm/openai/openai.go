@@ -89,7 +89,9 @@ func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream fun
 	w := newWatch(ctx, m.Idle)
 	defer w.stop()
 	x := &exchange{transport: m.Transport, watch: w, fields: p.fields(m.Config)}
-	s, err := m.client(x).CreateChatCompletionStream(w.ctx, p.request(m.Config, req))
+	c := openai.DefaultConfig(m.APIKey)
+	c.BaseURL, c.HTTPClient = m.BaseURL, x
+	s, err := openai.NewClientWithConfig(c).CreateChatCompletionStream(w.ctx, p.request(m.Config, req))
 	if err != nil {
 		return llm.Message{}, w.blame(err)
 	}
@@ -101,13 +103,6 @@ func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream fun
 	msg, err := a.message(x.body.done, req.Messages)
 	msg.Model = m.Name
 	return msg, err
-}
-
-func (m *model) client(x *exchange) *openai.Client {
-	c := openai.DefaultConfig(m.APIKey)
-	c.BaseURL = m.BaseURL
-	c.HTTPClient = x
-	return openai.NewClientWithConfig(c)
 }
 
 // failure makes err an *llm.Error that names the model and holds no secret.

@@ -361,6 +361,7 @@ func TestBrokenOff(t *testing.T) {
 		"nameless call":  {Calls: []llm.ToolCall{{ID: "a", Args: "{}"}}},
 		"line too large": {Raw: "data: " + strings.Repeat("x", 9<<20), End: true},
 		"too large":      {Raw: strings.Repeat(`data: {"choices":[{"delta":{"content":"`+strings.Repeat("x", 1<<20)+`"}}]}`+"\n\n", 5)},
+		"says error":     {Text: "half an answer", Finish: "error"},
 		"gives up":       {Text: "half an answer", Finish: "insufficient_system_resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
