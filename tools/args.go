@@ -40,7 +40,7 @@ func unwrap(in map[string]any, s *shape) map[string]any {
 	if !ok || len(in) != 1 {
 		return in
 	}
-	if js := s.get(); js != nil && js.Properties["arguments"] != nil {
+	if s != nil && s.schema != nil && s.schema.Properties["arguments"] != nil {
 		return in
 	}
 	if text, ok := inner.(string); ok {

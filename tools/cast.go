@@ -18,7 +18,7 @@ import (
 // cannot mend it leaves for Validate to report (D-012).
 func Cast() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-		if s := t.shape.get(); s != nil && s.Type == "object" { // D-013
+		if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
 			c.Input = castArgs(s, t.Aliases, c.Input)
 		}
 		return t.Run(ctx, c)

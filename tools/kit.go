@@ -118,7 +118,7 @@ func (k *Kit) Call(ctx context.Context, c Call) Result {
 func (k *Kit) refuse(ctx context.Context, c Call, r Result) Result {
 	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}, Hints: Hints{ReadOnly: true}}
 	t.Run = func(context.Context, Call) (Result, error) { return r, nil }
-	r, err := Chain(t, k.mw...).Run(ctx, c)
+	r, err := Chain(t.shaped(), k.mw...).Run(ctx, c)
 	return finish(ctx, r, err)
 }
 

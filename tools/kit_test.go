@@ -130,7 +130,7 @@ func TestNames(t *testing.T) {
 	}
 	const available = "Available: read_file, write_file, mcp_x_y_z, mcp_x_yz"
 	for _, c := range []struct{ asked, want string }{
-		{"red_file", "Error: Tool 'red_file' not found. " + available + ". Did you mean 'read_file'? Tool names must match exactly." + hint},
+		{"red_file", "Error: Tool 'red_file' not found. " + available + hint},
 		{"fly", "Error: Tool 'fly' not found. " + available + hint},
 		{"", "Error: Tool '' not found. " + available + hint},
 	} {
@@ -184,6 +184,7 @@ func TestFailures(t *testing.T) {
 		{tool(Result{Failed: true}, nil), Result{Text: "Error: a failed and did not say why" + hint, Failed: true, Code: CodeError}},
 		{tool(Result{Text: "Error: not at all"}, nil), Result{Text: "Error: not at all"}},
 		{tool(Result{}, nil), Result{Text: "(a completed with no output)"}}, // D-044
+		{tool(Result{Text: "caf\xe9"}, nil), Result{Text: "caf\ufffd"}},
 	} {
 		if got := kitOf(t, c.tool).Call(t.Context(), callTo("a", "")); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("got  %+v\nwant %+v", got, c.want)

@@ -43,43 +43,5 @@ func (k *Kit) unknown(name string) string {
 	for i, s := range k.specs {
 		names[i] = s.Name
 	}
-	text := fmt.Sprintf("Tool '%s' not found. Available: %s", name, strings.Join(names, ", "))
-	if near := nearest(name, names); near != "" {
-		text += fmt.Sprintf(". Did you mean '%s'? Tool names must match exactly.", near)
-	}
-	return text
-}
-
-// nearest returns the name that is fewest edits away from what was asked for,
-// or "" when none is near.
-func nearest(asked string, names []string) string {
-	best, least := "", 0
-	for _, n := range names {
-		a, b := letters(asked), letters(n)
-		if d := edits(a, b); 3*d <= max(len(a), len(b)) && (best == "" || d < least) {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// edits counts the letters to insert, delete or change to make b of a.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Sprintf("Tool '%s' not found. Available: %s", name, strings.Join(names, ", "))
 }

@@ -1,11 +1,12 @@
 package tools
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"parley/chat"
-	"parley/workspace"
 )
 
 // Long results are files of the workspace, in one folder per session (D-042).
@@ -38,32 +38,28 @@ func keep(c Call, text string) (string, error) {
 	if c.Workspace == nil {
 		return "", errors.New("no workspace")
 	}
-	dir := path.Join(resultsDir, slug(string(c.Session)))
-	name := path.Join(dir, slug(c.Key())+".txt")
+	name := path.Join(resultsDir, slug(string(c.Session)), slug(c.Key())+".txt")
 	if err := c.Workspace.WriteFile(name, []byte(text)); err != nil {
 		return "", err
 	}
-	prune(c.Workspace, path.Base(dir))
+	prune(c.Workspace.Root())
 	return name, nil
 }
 
-// prune removes the results of sessions other than current that kept none for
-// a week, and of those beyond the latest 32. What it cannot remove the next
-// one may.
-func prune(w *workspace.Workspace, current string) {
-	entries, _ := fs.ReadDir(w.Root().FS(), resultsDir)
-	var old []fs.FileInfo
+// prune removes the results of sessions that kept none for a week, and of
+// those beyond the latest 32. What it cannot remove the next one may.
+func prune(root *os.Root) {
+	entries, _ := fs.ReadDir(root.FS(), resultsDir)
+	kept := map[string]time.Time{}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && e.Name() != current {
-			old = append(old, info)
+		if info, err := e.Info(); err == nil {
+			kept[e.Name()] = info.ModTime()
 		}
 	}
-	slices.SortFunc(old, func(a, b fs.FileInfo) int {
-		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
-	})
-	for i, info := range old {
-		if i >= maxSessions-1 || time.Since(info.ModTime()) > resultsKept {
-			_ = w.Root().RemoveAll(path.Join(resultsDir, info.Name()))
+	latest := slices.SortedFunc(maps.Keys(kept), func(a, b string) int { return kept[b].Compare(kept[a]) })
+	for i, name := range latest {
+		if i >= maxSessions || time.Since(kept[name]) > resultsKept {
+			_ = root.RemoveAll(path.Join(resultsDir, name))
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -81,31 +80,12 @@ func plain(s *jsonschema.Schema) {
 
 // limit adds to s what the limit tags of t's fields say.
 func limit(s *jsonschema.Schema, t reflect.Type) error {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
-		switch t.Kind() {
-		case reflect.Slice, reflect.Array:
-			s = s.Items
-		case reflect.Map:
-			s = s.AdditionalProperties
-		}
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		p := s.Properties[name]
-		if p == nil {
-			continue
-		}
 		for _, word := range strings.Fields(f.Tag.Get("limit")) {
-			if err := limitBy(p, word); err != nil {
+			if err := limitBy(s.Properties[name], word); err != nil {
 				return fmt.Errorf("%s: limit %s: %w", name, word, err)
 			}
-		}
-		if err := limit(p, f.Type); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -150,34 +130,23 @@ func limitBy(s *jsonschema.Schema, word string) error {
 	return nil
 }
 
-// A shape is a schema, parsed when it is first needed.
+// A shape is a schema, parsed.
 type shape struct {
 	source json.RawMessage
-	once   sync.Once
-	schema *jsonschema.Schema
+	schema *jsonschema.Schema   // nil when source is broken
 	rest   *jsonschema.Resolved // nil when it cannot be resolved
 }
 
 // shaped returns t with the shape of its schema.
 func (t Tool) shaped() Tool {
-	if t.shape == nil || !bytes.Equal(t.shape.source, t.Schema) {
-		t.shape = &shape{source: t.Schema}
+	if t.shape != nil && bytes.Equal(t.shape.source, t.Schema) {
+		return t
+	}
+	t.shape = &shape{source: t.Schema}
+	var js jsonschema.Schema
+	if json.Unmarshal(t.Schema, &js) == nil {
+		t.shape.schema = &js
+		t.shape.rest, _ = js.CloneSchemas().Resolve(nil)
 	}
 	return t
-}
-
-// get returns the parsed schema, or nil when there is none or it is broken.
-func (s *shape) get() *jsonschema.Schema {
-	if s == nil {
-		return nil
-	}
-	s.once.Do(func() {
-		var js jsonschema.Schema
-		if json.Unmarshal(s.source, &js) != nil {
-			return
-		}
-		s.schema = &js
-		s.rest, _ = js.CloneSchemas().Resolve(nil)
-	})
-	return s.schema
 }

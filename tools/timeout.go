@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 )
@@ -41,11 +40,9 @@ func Timeout(s *Strays) Middleware {
 	})
 }
 
-// Strays are calls whose work goes on although they were given up on. The zero value is ready.
-type Strays struct {
-	mu   sync.Mutex
-	left []<-chan struct{} // each is closed when the work ends
-}
+// Strays knows the calls at work, of which those that were given up on may
+// outlive their turn. The zero value is ready.
+type Strays struct{ running sync.WaitGroup }
 
 type answer struct {
 	r   Result
@@ -55,65 +52,36 @@ type answer struct {
 // run runs t until it returns, or for a moment longer than ctx lasts: then
 // the call is a stray.
 func (s *Strays) run(ctx context.Context, t Tool, c Call) (a answer, answered bool) {
-	done := make(chan struct{})
-	var got answer
-	go func() {
-		defer close(done)
-		got.r, got.err = t.Run(ctx, c)
-	}()
+	done := make(chan answer, 1)
+	s.running.Go(func() {
+		r, err := t.Run(ctx, c)
+		done <- answer{r, err}
+	})
 	select {
-	case <-done:
-		return got, true
+	case a = <-done:
+		return a, true
 	case <-ctx.Done():
 	}
-	last := time.NewTimer(grace)
-	defer last.Stop()
 	select {
-	case <-done:
-		return got, true
-	case <-last.C:
-		s.add(done)
+	case a = <-done:
+		return a, true
+	case <-time.After(grace):
 		return answer{}, false
 	}
 }
 
-func (s *Strays) add(done <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left = append(s.still(), done)
-}
-
-// Count says how many there are.
-func (s *Strays) Count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left = s.still()
-	return len(s.left)
-}
-
-func (s *Strays) still() []<-chan struct{} {
-	return slices.DeleteFunc(s.left, func(done <-chan struct{}) bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
-		}
-	})
-}
-
-// Wait returns when there are none left, or with ctx's error: a shutdown
-// waits for them no longer than it can afford to.
+// Wait returns when none is at work, or with ctx's error: a shutdown waits no
+// longer than it can afford to. Nothing may be called any more by then.
 func (s *Strays) Wait(ctx context.Context) error {
-	for s.Count() > 0 {
-		s.mu.Lock()
-		done := s.left[0]
-		s.mu.Unlock()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %d tool calls: %w", s.Count(), ctx.Err())
-		}
+	none := make(chan struct{})
+	go func() {
+		defer close(none)
+		s.running.Wait()
+	}()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for tools: %w", ctx.Err())
 	}
-	return nil
 }

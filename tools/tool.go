@@ -18,7 +18,7 @@ type Tool struct {
 	Run     func(context.Context, Call) (Result, error)
 	Aliases map[string]string // argument names that models get wrong -> the right one
 
-	shape *shape // Schema, parsed when first needed
+	shape *shape // Schema, parsed
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the careful one.

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -10,10 +11,12 @@ const preview = 1200 // characters of a long result that the model sees at once
 
 // Truncate keeps a result within its tool's MaxText. A longer one goes to a
 // file that the text names (D-042), or is cut when there is nowhere to keep it
-// (D-043). It also makes sure that there is something to read (D-044).
+// (D-043). It also makes sure that there is something to read (D-044), and
+// that it is text.
 func Truncate() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
+		r.Text = strings.ToValidUTF8(r.Text, "\ufffd")
 		limit := t.MaxText
 		if limit == 0 {
 			limit = DefaultMaxText

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +27,7 @@ func Validate() Middleware {
 // check returns what is wrong with in: the usual in words a model
 // understands, the rest, such as oneOf, in the library's.
 func (s *shape) check(in map[string]any) []string {
-	js := s.get()
+	js := s.schema
 	if js == nil {
 		return nil
 	}
@@ -68,6 +67,7 @@ func check(s *jsonschema.Schema, v any, path string) []string {
 	case int64:
 		checkNumber(s, float64(v), say)
 	case float64:
+		say(math.IsInf(v, 0) || math.IsNaN(v), "must be finite")
 		checkNumber(s, v, say)
 	case string:
 		n := utf8.RuneCountInString(v)
@@ -86,16 +86,8 @@ func check(s *jsonschema.Schema, v any, path string) []string {
 }
 
 func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, format string, args ...any)) {
-	say(math.IsInf(v, 0) || math.IsNaN(v), "must be finite")
-	bound := func(limit *float64, sign string, broken func(limit float64) bool) {
-		if limit != nil {
-			say(broken(*limit), "must be %s %s", sign, strconv.FormatFloat(*limit, 'f', -1, 64))
-		}
-	}
-	bound(s.Minimum, ">=", func(l float64) bool { return v < l })
-	bound(s.Maximum, "<=", func(l float64) bool { return v > l })
-	bound(s.ExclusiveMinimum, ">", func(l float64) bool { return v <= l })
-	bound(s.ExclusiveMaximum, "<", func(l float64) bool { return v >= l })
+	say(s.Minimum != nil && v < deref(s.Minimum), "must be >= %s", text(s.Minimum))
+	say(s.Maximum != nil && v > deref(s.Maximum), "must be <= %s", text(s.Maximum))
 }
 
 func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
@@ -134,9 +126,9 @@ func text(v any) string {
 	return string(js)
 }
 
-func deref(n *int) int {
-	if n == nil {
-		return 0
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *n
+	return v
 }
