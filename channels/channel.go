@@ -9,7 +9,9 @@ import (
 	"parley/chat"
 )
 
-// A Channel carries messages between one chat network and the house.
+// A Channel carries messages between one chat network and the house. One that
+// keeps people connected after Run has returned, to tell them what is still to
+// be said, is an io.Closer, and Close ends that.
 type Channel interface {
 	// Run receives until ctx ends, and returns only when everything it
 	// started has ended. It acknowledges a message to the network only after

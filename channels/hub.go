@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -115,7 +116,7 @@ func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 }
 
 // Work sends what is in the outboxes until ctx ends. What is on its way then
-// has a moment to get there.
+// has a moment to get there. The channels that are io.Closers are closed then.
 func (h *Hub) Work(ctx context.Context) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, len(h.lines))
@@ -128,6 +129,11 @@ func (h *Hub) Work(ctx context.Context) error {
 	var all []error
 	for err := range errs {
 		all = append(all, err)
+	}
+	for _, l := range h.lines {
+		if c, ok := l.Channel.(io.Closer); ok {
+			all = append(all, c.Close())
+		}
 	}
 	return errors.Join(all...)
 }

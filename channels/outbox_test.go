@@ -398,3 +398,41 @@ func TestStatus(t *testing.T) {
 type broken struct{ channels.Channel }
 
 func (broken) Run(context.Context, chat.Deliver) error { return errors.New("wrong token") }
+
+// P16: a channel whose readers stay after Run is closed when the last reply is sent.
+func TestP16ClosesChannels(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(channeltest.Op) error { time.Sleep(time.Second); return nil })
+		c := &closer{Channel: m.fake.As(0), open: true}
+		hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
+		hub.Add("net", c)
+		if err := hub.Send(t.Context(), reply("a", "one")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := hub.Work(ctx); err != nil {
+			t.Error(err)
+		}
+		if c.open || c.late {
+			t.Errorf("%+v", c)
+		}
+		m.shows("one")
+	})
+}
+
+type closer struct {
+	channels.Channel
+	open, late bool
+}
+
+func (c *closer) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
+	rc, err := c.Channel.Send(ctx, r)
+	c.late = !c.open
+	return rc, err
+}
+
+func (c *closer) Close() error {
+	c.open = false
+	return nil
+}

@@ -100,9 +100,9 @@ func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) e
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
 	asked := ""
-	for lines != nil || asked != "" {
+	for lines != nil || l.unsettled() > 0 {
 		next := lines
-		if asked != "" {
+		if l.unsettled() > 0 {
 			next = nil
 		}
 		select {
@@ -118,11 +118,6 @@ func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) e
 			}
 		case err := <-gone:
 			return cmp.Or(err, ctx.Err())
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if asked != "" && l.unsettled() == 0 {
-			asked = ""
 		}
 	}
 	return nil
@@ -134,7 +129,7 @@ func show(l *link, f frame, asked string, t Terminal) error {
 		return nil
 	}
 	out := t.Notes
-	if asked != "" && slices.Contains(f.To, asked) {
+	if slices.Contains(f.To, asked) {
 		out = t.Out
 	}
 	if out != nil {

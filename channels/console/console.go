@@ -27,7 +27,7 @@ const Local = "local"
 const Owner = "owner"
 
 const (
-	showTime  = 10 * time.Second // for a client to show a reply; then it is dropped
+	showTime  = 10 * time.Second // for anybody to show a reply; then all who were sent it are dropped
 	againTime = 5 * time.Second  // until a reply that nobody was there to read is tried again
 )
 
@@ -41,11 +41,22 @@ type Config struct {
 }
 
 // A Channel is the gateway's end of the socket. It is a channels.Channel, a
-// channels.Streamer and a channels.Typer.
+// channels.Streamer, a channels.Typer and an io.Closer.
 type Channel struct {
 	cfg     Config
+	open    context.Context // until Close
+	close   context.CancelFunc
+	live    sync.WaitGroup // of those connected
 	mu      sync.Mutex
 	clients []*client
+	waiting map[string]*showing // by reply ID
+	seen    []string            // IDs of the latest replies that were shown
+}
+
+// A showing is a reply on its way to whoever is to see it.
+type showing struct {
+	readers []*client     // those still connected
+	over    chan struct{} // closed when one has shown it, or the last has gone
 }
 
 // New returns the Channel of cfg. The socket is there while Run runs.
@@ -53,25 +64,24 @@ func New(cfg Config) *Channel {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	return &Channel{cfg: cfg}
+	c := &Channel{cfg: cfg, waiting: map[string]*showing{}}
+	c.open, c.close = context.WithCancel(context.Background())
+	return c
 }
 
 // Run serves the socket, and Local if there is one. It returns an error when
-// another process serves the socket, or it cannot be made. When Run returns,
-// the terminal's mode is as it was before.
+// another process serves the socket, or it cannot be made. Whoever is connected
+// when Run returns is heard no more, but still told what there is to tell,
+// until Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	l, err := listen(c.cfg.Socket)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var live sync.WaitGroup
-	defer live.Wait()
-	defer cancel()
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	if c.cfg.Local != nil {
-		live.Go(func() { c.sit(ctx, deliver) })
+		c.live.Go(func() { c.sit(ctx, deliver) })
 	}
 	for {
 		conn, err := l.Accept()
@@ -85,15 +95,23 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 			c.cfg.Log.Warn("accept console client", "err", err)
 			pause(ctx, time.Second)
 		default:
-			live.Go(func() { c.serve(ctx, conn, deliver) })
+			c.live.Go(func() { c.serve(ctx, conn, deliver) })
 		}
 	}
+}
+
+// Close hangs up on everybody. The mode of Local is then as it was before Run,
+// which must have returned.
+func (c *Channel) Close() error {
+	c.close()
+	c.live.Wait()
+	return nil
 }
 
 // sit runs the terminal of this process as a client in memory.
 func (c *Channel) sit(ctx context.Context, deliver chat.Deliver) {
 	var served sync.WaitGroup
-	err := converse(ctx, func(context.Context) (net.Conn, error) {
+	err := converse(c.open, func(context.Context) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		served.Go(func() { c.serve(ctx, theirs, deliver) })
 		return ours, nil
@@ -104,29 +122,81 @@ func (c *Channel) sit(ctx context.Context, deliver chat.Deliver) {
 	}
 }
 
-// Send shows r to every client and returns nil once one has acknowledged it.
-// When there is none, r is to be tried again: whoever comes later sees it.
+// Send shows r to those it concerns and returns nil once one has acknowledged
+// it. When nobody is there, r is to be tried again: whoever comes later sees it.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	if r.To.Chat != Local {
 		return "", &channels.Error{Permanent: true, Err: errors.New("send to console: no chat " + r.To.Chat)}
 	}
-	f := frame{Kind: reply, ID: r.ID, To: append(r.Also, r.Quote), Text: r.Text}
+	f := frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text}
+	if r.Quote != "" {
+		f.To = append(f.To, r.Quote)
+	}
 	for _, file := range r.Files {
 		f.Files = append(f.Files, file.Path)
 	}
-	readers := c.readers(f.To)
-	seen := make(chan bool, len(readers))
-	for _, k := range readers {
-		go func() { seen <- k.show(ctx, f) }()
+	w := c.show(f)
+	late := time.NewTimer(showTime)
+	defer late.Stop()
+	select {
+	case <-w.over:
+	case <-late.C:
+		c.drop(w)
+	case <-ctx.Done():
 	}
-	shown := false
-	for range readers {
-		shown = <-seen || shown
-	}
-	if !shown {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, r.ID)
+	if !slices.Contains(c.seen, r.ID) {
 		return "", &channels.Error{After: againTime, Err: errors.New("send to console: nobody is there to read")}
 	}
 	return channels.Receipt(r.ID), nil
+}
+
+// show sends the reply f to its readers, unless somebody has seen it before.
+// Those are the terminals and the pipe that asked. When there are none, any
+// pipe may have it: else a reply that waits for a reader would hold up the
+// answers behind it.
+func (c *Channel) show(f frame) *showing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &showing{over: make(chan struct{})}
+	if !slices.Contains(c.seen, f.ID) {
+		w.readers = slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool { return k.pipe && !slices.Contains(f.To, k.asked) })
+		if len(w.readers) == 0 {
+			w.readers = slices.Clone(c.clients)
+		}
+	}
+	if len(w.readers) == 0 {
+		close(w.over)
+		return w
+	}
+	c.waiting[f.ID] = w
+	for _, k := range w.readers {
+		k.send(f)
+	}
+	return w
+}
+
+// drop hangs up on those who did not show a reply in time.
+func (c *Channel) drop(w *showing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range w.readers {
+		k.conn.Close()
+	}
+}
+
+// acknowledge notes that k has shown the reply id.
+func (c *Channel) acknowledge(k *client, id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = remember(c.seen, id)
+	if w := c.waiting[id]; w != nil {
+		close(w.over)
+		delete(c.waiting, id)
+	}
+	k.send(frame{Kind: taken, ID: id})
 }
 
 // Stream shows r on the terminals, not in pipes.
@@ -153,41 +223,29 @@ func (c *Channel) tell(at chat.Address, f frame) {
 	}
 }
 
-// readers returns the clients that a reply to messages concerns: the
-// terminals and the pipes that asked. When there are none, any pipe may have
-// it: else a reply that waits for a reader would hold up the answers behind it.
-func (c *Channel) readers(messages []string) []*client {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var rs []*client
-	for _, k := range c.clients {
-		if !k.pipe || slices.ContainsFunc(messages, func(id string) bool { return k.said[id] }) {
-			rs = append(rs, k)
-		}
-	}
-	if len(rs) == 0 {
-		rs = slices.Clone(c.clients)
-	}
-	return rs
-}
-
-// serve speaks with one client until it leaves.
+// serve speaks with one client until it leaves, and hears it until ctx ends.
 func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver) {
-	k := &client{wire: newWire(conn), said: map[string]bool{}, shown: map[string]chan struct{}{}, gone: make(chan struct{})}
-	k.run(ctx, func(f frame) {
+	k := &client{wire: newWire(conn)}
+	k.run(c.open, func(f frame) {
 		switch f.Kind {
 		case hello:
 			c.join(k, f.ID == asPipe)
 		case say:
 			c.hear(ctx, k, f, deliver)
 		case got:
-			k.acknowledge(f.ID)
+			c.acknowledge(k, f.ID)
 		}
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clients = slices.DeleteFunc(c.clients, func(o *client) bool { return o == k })
-	close(k.gone)
+	same := func(o *client) bool { return o == k }
+	c.clients = slices.DeleteFunc(c.clients, same)
+	for id, w := range c.waiting {
+		if w.readers = slices.DeleteFunc(w.readers, same); len(w.readers) == 0 {
+			close(w.over)
+			delete(c.waiting, id)
+		}
+	}
 }
 
 func (c *Channel) join(k *client, pipe bool) {
@@ -199,82 +257,44 @@ func (c *Channel) join(k *client, pipe bool) {
 	}
 }
 
-// hear delivers what a client said and acknowledges it. A message that the
-// house cannot take ends the connection: the client says it again, and what
-// follows it, in order, on the next (P3).
+// hear delivers what a client said. A message that the house cannot take ends
+// the connection: the client says it again, and what follows it, in order, on
+// the next (P3).
 func (c *Channel) hear(ctx context.Context, k *client, f frame, deliver chat.Deliver) {
 	if f.ID == "" || k.refused {
 		return
 	}
 	c.mu.Lock()
-	k.said[f.ID] = true
+	k.asked = f.ID
 	c.mu.Unlock()
-	err := deliver(ctx, chat.Message{
-		ID:   f.ID,
-		At:   chat.Address{Channel: c.cfg.Name, Chat: Local},
-		From: chat.Sender{ID: Owner, Name: Owner},
-		Text: f.Text,
-		Time: time.Now(),
-	})
-	if err != nil {
-		c.cfg.Log.Warn("message from console not taken", "id", f.ID, "err", err)
-		k.refused = true
-		k.finish()
-		return
+	err := ctx.Err()
+	if err == nil {
+		err = deliver(ctx, chat.Message{
+			ID:   f.ID,
+			At:   chat.Address{Channel: c.cfg.Name, Chat: Local},
+			From: chat.Sender{ID: Owner, Name: Owner},
+			Text: f.Text,
+			Time: time.Now(),
+		})
 	}
-	k.send(frame{Kind: taken, ID: f.ID})
+	switch {
+	case err == nil && !k.pipe:
+		k.send(frame{Kind: taken, ID: f.ID})
+	case err != nil:
+		k.refused = true
+		if ctx.Err() == nil { // else it stays for what is still to be told
+			c.cfg.Log.Warn("message from console not taken", "id", f.ID, "err", err)
+			k.conn.Close()
+		}
+	}
 }
 
 // A client is the gateway's view of one connection.
 type client struct {
 	*wire
-	pipe    bool            // shows no reply in the making; guarded by Channel.mu
-	said    map[string]bool // message IDs; guarded by Channel.mu
-	refused bool            // a message was not taken; of the reading goroutine
-	gone    chan struct{}
-
-	ackMu sync.Mutex
-	shown map[string]chan struct{} // by reply ID: closed when the client has shown it
-}
-
-// show sends f and says whether the client acknowledged it. One that does not in time is dropped.
-func (k *client) show(ctx context.Context, f frame) bool {
-	done := make(chan struct{})
-	k.ackMu.Lock()
-	k.shown[f.ID] = done
-	k.ackMu.Unlock()
-	defer k.forget(f.ID)
-	k.send(f)
-	late := time.NewTimer(showTime)
-	defer late.Stop()
-	select {
-	case <-done:
-	case <-late.C:
-		k.conn.Close()
-	case <-k.gone:
-	case <-ctx.Done():
-	}
-	select {
-	case <-done: // also when it was the last thing the client did
-		return true
-	default:
-		return false
-	}
-}
-
-func (k *client) acknowledge(id string) {
-	k.ackMu.Lock()
-	defer k.ackMu.Unlock()
-	if shown := k.shown[id]; shown != nil {
-		close(shown)
-		delete(k.shown, id)
-	}
-}
-
-func (k *client) forget(id string) {
-	k.ackMu.Lock()
-	defer k.ackMu.Unlock()
-	delete(k.shown, id)
+	pipe    bool   // shows no reply in the making; guarded by Channel.mu
+	asked   string // ID of its latest message; guarded by Channel.mu
+	refused bool   // a message was not taken; of the reading goroutine
 }
 
 // pause waits for d or for ctx to end.
@@ -285,4 +305,12 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+const remembered = 256
+
+// remember adds id to the latest ids.
+func remember(ids []string, id string) []string {
+	ids = append(ids, id)
+	return ids[max(0, len(ids)-remembered):]
 }

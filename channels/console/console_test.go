@@ -68,44 +68,42 @@ func bubble(t *testing.T, f func(t *testing.T, ctx context.Context, h *house)) {
 		h := &house{Channel: New(Config{Name: "console", Log: quiet}), t: t, heard: make(chan chat.Message, 10)}
 		f(t, ctx, h)
 		cancel()
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
 		synctest.Wait()
 	})
 }
 
 var here = chat.Address{Channel: "console", Chat: Local}
 
-// P14: one who does not read is dropped and holds nobody up for long.
+// P14: one who does not read holds nobody up, and is dropped where it is alone.
 func TestTwoClientsOneDead(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
 		a, dead := h.guest(ctx, asTerminal), h.guest(ctx, asTerminal)
-		aGone, aHangUp := a.start(ctx)
+		_, leave := a.start(ctx)
 		_, hangUp := dead.start(ctx)
-		defer aHangUp()
 		defer hangUp()
 		synctest.Wait()
+		read := make(chan frame)
 		go func() {
-			for f := range a.frames {
-				a.got(f.ID)
-				return
-			}
+			a.got((<-a.frames).ID)
+			read <- <-a.frames
 		}()
 		start := time.Now()
-		if _, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "hi"}); err != nil {
-			t.Errorf("Send: %v", err)
+		if _, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "hi"}); err != nil || time.Since(start) > 0 {
+			t.Errorf("Send took %v: %v", time.Since(start), err)
 		}
-		if d := time.Since(start); d > showTime {
-			t.Errorf("Send took %v", d)
+		<-read
+		leave()
+		synctest.Wait()
+		if _, err := h.Send(ctx, chat.Reply{ID: "2", To: here, Text: "hi"}); retryable(err) != againTime || time.Since(start) != showTime {
+			t.Errorf("Send took %v: %v", time.Since(start), err)
 		}
-		if f := <-dead.frames; f.Kind != reply {
-			t.Errorf("the slow one got %+v", f)
-		}
-		if f := <-dead.frames; f.Kind != lost {
-			t.Errorf("the slow one got %+v, want it dropped", f)
-		}
-		select {
-		case err := <-aGone:
-			t.Errorf("the other one was dropped: %v", err)
-		default:
+		for _, want := range []string{reply, lost} {
+			if f := <-dead.frames; f.Kind != want {
+				t.Errorf("the dead one got %+v, want %s", f, want)
+			}
 		}
 	})
 }
@@ -135,6 +133,9 @@ func TestTwoClients(t *testing.T) {
 				t.Errorf("got %+v", f)
 			}
 			g.got("1")
+			if f := <-g.frames; f.Kind != taken {
+				t.Errorf("got %+v", f)
+			}
 		}
 		if err := <-seen; err != nil {
 			t.Error(err)
@@ -347,8 +348,8 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// P16: Run ends at once although nothing comes from stdin and a line waits for its answer.
-func TestRunEndsWhileStdinBlocks(t *testing.T) {
+// P16: Run and Close end at once although nothing comes from stdin and a line waits for its answer.
+func TestEndsWhileStdinBlocks(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -361,8 +362,77 @@ func TestRunEndsWhileStdinBlocks(t *testing.T) {
 	start := time.Now()
 	h.stop()
 	if d := time.Since(start); d > leaveTime {
-		t.Errorf("Run took %v to end", d)
+		t.Errorf("the end took %v", d)
 	}
+}
+
+// P16: those connected when Run ends are not heard any more, but told what they
+// wait for, here and from afar.
+func TestP16AnswersAfterRun(t *testing.T) {
+	here, far := sink{}, sink{}
+	h := open(t, Config{Local: &Terminal{Text: "here", Out: &here}, Leave: func(error) { t.Error("left before Run's end") }})
+	m := h.hear("here")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	done := make(chan error, 1)
+	go func() { done <- Chat(t.Context(), h.socket, Terminal{In: r, Out: &far}) }()
+	io.WriteString(w, "far\nnot now\n")
+	w.Close()
+	m2 := h.hear("far")
+	h.rest()
+	h.answer(m, "1")
+	h.answer(m2, "2")
+	if here.String() != "1\n" || far.String() != "2\n" {
+		t.Errorf("here %q, far %q", here.String(), far.String())
+	}
+	if Running(t.Context(), h.socket) {
+		t.Error("the socket is still served")
+	}
+	h.stop()
+	again := open(t, Config{Socket: h.socket}) // the next gateway is told what this one did not take
+	again.answer(again.hear("not now"), "3")
+	if err := wait(t, done); err != nil || far.String() != "2\n3\n" {
+		t.Errorf("far %q, %v", far.String(), err)
+	}
+}
+
+// P9: a client that leaves with its answer is sure that the gateway knows: the
+// next one is not shown it again, however fast the first was gone.
+func TestP9LeavesWhenTheGatewayKnows(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		g := h.guest(ctx, asPipe)
+		inner, conns := g.dial, 0
+		g.dial = func(ctx context.Context) (net.Conn, error) {
+			conn, err := inner(ctx)
+			if conns++; conns == 1 {
+				conn = deaf{conn}
+			}
+			return conn, err
+		}
+		lines := make(chan string, 1)
+		lines <- "hi"
+		close(lines)
+		var out bytes.Buffer
+		done := make(chan error, 1)
+		go func() { done <- answer(ctx, g.dial, lines, Terminal{Out: &out}) }()
+		h.answer(<-h.heard, "ho")
+		if err := <-done; err != nil || out.String() != "ho\n" || conns != 2 {
+			t.Errorf("answer %q, %v, %d connections", &out, err, conns)
+		}
+	})
+}
+
+// A deaf connection breaks instead of carrying an acknowledgement.
+type deaf struct{ net.Conn }
+
+func (d deaf) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(got)) {
+		return 0, errors.Join(errors.New("broken"), d.Close())
+	}
+	return d.Conn.Write(p)
 }
 
 func TestPipeLineTooLong(t *testing.T) {

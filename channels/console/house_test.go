@@ -47,7 +47,7 @@ func child(socket string) {
 			go func() { _, _ = c.Send(context.Background(), r) }()
 			return nil
 		})
-		err = errors.Join(err, e)
+		err = errors.Join(err, e, c.Close())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -60,6 +60,7 @@ var (
 	_ channels.Channel  = (*Channel)(nil)
 	_ channels.Streamer = (*Channel)(nil)
 	_ channels.Typer    = (*Channel)(nil)
+	_ io.Closer         = (*Channel)(nil)
 )
 
 const soon = 20 * time.Second // longer than anything here takes on a busy machine
@@ -70,7 +71,8 @@ type house struct {
 	t      *testing.T
 	socket string
 	heard  chan chat.Message
-	stop   func()
+	rest   func() // ends Run
+	stop   func() // and closes
 }
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -91,7 +93,7 @@ func open(t *testing.T, c Config) *house {
 			return nil
 		})
 	}()
-	h.stop = sync.OnceFunc(func() {
+	h.rest = sync.OnceFunc(func() {
 		cancel()
 		select {
 		case err := <-ended:
@@ -100,6 +102,12 @@ func open(t *testing.T, c Config) *house {
 			}
 		case <-time.After(soon):
 			t.Error("Run did not end")
+		}
+	})
+	h.stop = sync.OnceFunc(func() {
+		h.rest()
+		if err := h.Close(); err != nil {
+			t.Errorf("Close: %v", err)
 		}
 	})
 	t.Cleanup(h.stop)

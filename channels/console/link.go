@@ -27,33 +27,28 @@ type link struct {
 const (
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	remembered = 256 // replies shown
 )
 
 // run keeps the link up until ctx ends. It returns an error when the first
 // connection cannot be made, or no later one within patience.
 func (l *link) run(ctx context.Context) error {
 	var down time.Time // since when; zero before the first connection
-	for wait := minBackoff; ; {
+	for wait := minBackoff; ctx.Err() == nil; wait = min(2*wait, maxBackoff) {
 		conn, err := l.dial(ctx)
 		switch {
-		case ctx.Err() != nil:
-			if err == nil {
-				conn.Close()
-			}
-			return nil
 		case err == nil:
 			if l.talk(ctx, conn) {
 				wait = minBackoff
 			}
 			down = time.Now()
 			l.pass(ctx, frame{Kind: lost})
+		case ctx.Err() != nil:
 		case down.IsZero(), l.patience > 0 && time.Since(down) > l.patience:
 			return err
 		}
 		pause(ctx, wait)
-		wait = min(2*wait, maxBackoff)
 	}
+	return nil
 }
 
 // talk uses conn until it breaks, and says whether it was of any use.
@@ -105,9 +100,7 @@ func (l *link) say(text string) string {
 func (l *link) got(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shown = append(l.shown, id); len(l.shown) > remembered {
-		l.shown = l.shown[1:]
-	}
+	l.shown = remember(l.shown, id)
 	l.post(frame{Kind: got, ID: id})
 }
 

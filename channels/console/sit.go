@@ -2,7 +2,7 @@ package console
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -12,6 +12,7 @@ import (
 
 const (
 	stop      = "/stop"
+	leaveTime = 2 * time.Second  // for what was said last to be taken
 	twiceTime = 2 * time.Second  // between two Ctrl-C that mean leave
 	quietTime = 15 * time.Second // without a typing sign: the agent has done its work
 )
@@ -47,7 +48,20 @@ func sit(ctx context.Context, dial dialer, t Terminal) (err error) {
 			return nil
 		}
 	}
-	return s.settle()
+	return leave(l)
+}
+
+// leave waits until l is settled, but not for long.
+func leave(l *link) error {
+	late := time.After(leaveTime)
+	for l.unsettled() > 0 {
+		select {
+		case <-l.frames:
+		case <-late:
+			return errors.New("leave: the gateway did not take what was said last")
+		}
+	}
+	return nil
 }
 
 // A seat is a person's place at the terminal.
@@ -93,19 +107,6 @@ func (s *seat) see(f frame) {
 	case lost:
 		s.screen.print("[connection to the gateway lost; trying again]\n")
 	}
-}
-
-// settle waits until what was said last is taken, but not for long.
-func (s *seat) settle() error {
-	late := time.After(leaveTime)
-	for s.link.unsettled() > 0 {
-		select {
-		case <-s.link.frames:
-		case <-late:
-			return fmt.Errorf("leave: %d messages were not taken by the gateway", s.link.unsettled())
-		}
-	}
-	return nil
 }
 
 const (

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net"
@@ -23,7 +22,7 @@ type frame struct {
 const (
 	hello  = "hello"  // client, once, first: ID is asTerminal or asPipe
 	say    = "say"    // client: a message
-	taken  = "taken"  // gateway: message ID cannot be lost any more
+	taken  = "taken"  // gateway: it has a terminal's message ID, which cannot be lost any more, or the acknowledgement of reply ID
 	reply  = "reply"  // gateway: a reply, to be acknowledged
 	got    = "got"    // client: reply ID was shown
 	live   = "live"   // gateway: the text so far of reply ID
@@ -45,11 +44,10 @@ const (
 // A wire is one end of a connection. Sending never blocks.
 type wire struct {
 	conn net.Conn
-	wake chan struct{} // something in queue or ended changed
+	wake chan struct{} // there is something in queue
 
 	mu    sync.Mutex
 	queue []frame
-	ended bool
 }
 
 func newWire(conn net.Conn) *wire {
@@ -60,7 +58,8 @@ func newWire(conn net.Conn) *wire {
 func (w *wire) run(ctx context.Context, handle func(frame)) {
 	defer context.AfterFunc(ctx, func() { w.conn.Close() })()
 	var writer sync.WaitGroup
-	writer.Go(w.write)
+	ended := make(chan struct{})
+	writer.Go(func() { w.write(ended) })
 	for in := json.NewDecoder(w.conn); ; {
 		var f frame
 		if in.Decode(&f) != nil {
@@ -69,7 +68,7 @@ func (w *wire) run(ctx context.Context, handle func(frame)) {
 		handle(f)
 	}
 	w.conn.Close()
-	w.finish()
+	close(ended)
 	writer.Wait()
 }
 
@@ -77,53 +76,40 @@ func (w *wire) run(ctx context.Context, handle func(frame)) {
 func (w *wire) send(f frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	same := func(q frame) bool { return q.Kind == live && q.ID == f.ID }
-	switch i := slices.IndexFunc(w.queue, same); {
-	case w.ended:
-	case f.Kind == live && i >= 0:
+	same := func(q frame) bool { return f.Kind == live && q.Kind == live && q.ID == f.ID }
+	if i := slices.IndexFunc(w.queue, same); i >= 0 {
 		w.queue[i] = f
-	case len(w.queue) == maxQueue:
-		w.conn.Close()
-	default:
-		w.queue = append(w.queue, f)
-		w.signal()
+		return
 	}
-}
-
-// finish ends the connection once all that was sent is written.
-func (w *wire) finish() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = true
-	w.signal()
-}
-
-func (w *wire) signal() {
+	if len(w.queue) == maxQueue {
+		w.conn.Close()
+		return
+	}
+	w.queue = append(w.queue, f)
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (w *wire) write() {
-	defer w.conn.Close()
-	for range w.wake {
+func (w *wire) write(ended <-chan struct{}) {
+	for {
+		select {
+		case <-w.wake:
+		case <-ended:
+			return
+		}
 		w.mu.Lock()
-		frames, ended := w.queue, w.ended
+		frames := w.queue
 		w.queue = nil
 		w.mu.Unlock()
-		var lines bytes.Buffer
-		for enc := json.NewEncoder(&lines); len(frames) > 0; frames = frames[1:] {
-			_ = enc.Encode(frames[0]) // strings into memory: cannot go wrong
-		}
-		if lines.Len() > 0 {
-			_ = w.conn.SetWriteDeadline(time.Now().Add(writeTime))
-			if _, err := w.conn.Write(lines.Bytes()); err != nil {
+		w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+		for _, f := range frames {
+			line, _ := json.Marshal(f) // of strings: cannot go wrong
+			if _, err := w.conn.Write(append(line, '\n')); err != nil {
+				w.conn.Close()
 				return
 			}
-		}
-		if ended {
-			return
 		}
 	}
 }
