@@ -21,31 +21,29 @@ const (
 // Open opens a plain file for reading. It refuses what is outside, protected,
 // bigger than MaxOpen, or no plain file: devices, pipes and sockets can hang
 // their reader or never end.
-func (w *Workspace) Open(path string) (*os.File, error) {
+func (w *Workspace) Open(path string) (*os.File, error) { return w.open(path, MaxOpen) }
+
+func (w *Workspace) open(path string, most int64) (*os.File, error) {
 	name, err := w.Path(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := w.root.Stat(name)
+	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENXIO) { // a socket
+		err = ErrNotFile
+	}
+	if err != nil {
+		return nil, w.explain(path, err)
+	}
+	info, err := f.Stat()
 	if err == nil {
 		err = w.plain(info)
 	}
-	if err != nil {
-		return nil, w.explain(path, err)
-	}
-	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, w.explain(path, err)
-	}
-	// It may be another file by now.
-	if info, err = f.Stat(); err == nil {
-		err = w.plain(info)
-	}
-	if err == nil && info.Size() > MaxOpen {
+	if err == nil && info.Size() > most {
 		err = ErrTooBig
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, w.explain(path, err)
 	}
 	return f, nil
@@ -77,24 +75,17 @@ func (w *Workspace) explain(path string, err error) error {
 // ReadFile returns the contents of a plain file. It fails as Open does, and
 // with ErrTooBig above MaxRead.
 func (w *Workspace) ReadFile(path string) ([]byte, error) {
-	f, err := w.Open(path)
+	f, err := w.open(path, MaxRead)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, w.explain(path, err)
-	}
-	if info.Size() > MaxRead {
-		return nil, w.explain(path, ErrTooBig)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxRead+1))
+	if err == nil && len(data) > MaxRead { // it grew
+		err = ErrTooBig
+	}
 	if err != nil {
 		return nil, w.explain(path, err)
-	}
-	if len(data) > MaxRead { // it grew
-		return nil, w.explain(path, ErrTooBig)
 	}
 	return data, nil
 }

@@ -30,8 +30,7 @@ func locate(c tools.Call, path string) (name string, refusal *tools.Result) {
 		return "", explain(path, err)
 	}
 	if tools.Private(c.Session, name) {
-		r := tools.Failf(tools.CodeDenied, "%s belongs to another conversation", path)
-		return "", &r
+		return "", deny("%s belongs to another conversation", path)
 	}
 	return name, nil
 }
@@ -41,16 +40,19 @@ func fail(format string, args ...any) *tools.Result {
 	return &r
 }
 
+func deny(format string, args ...any) *tools.Result {
+	r := tools.Failf(tools.CodeDenied, format, args...)
+	return &r
+}
+
 // explain tells the model why path could not be read or written (D-055).
 func explain(path string, err error) *tools.Result {
 	var outside *workspace.OutsideError
 	switch {
 	case errors.As(err, &outside):
-		r := tools.Failf(tools.CodeDenied, "%v", outside)
-		return &r
+		return deny("%v", outside)
 	case errors.Is(err, workspace.ErrProtected):
-		r := tools.Failf(tools.CodeDenied, "%s is protected", path)
-		return &r
+		return deny("%s is protected", path)
 	case errors.Is(err, fs.ErrNotExist):
 		return fail("File not found: %s", path)
 	case errors.Is(err, workspace.ErrNotFile):

@@ -1,15 +1,16 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"parley/chat"
 	"parley/tools"
@@ -35,28 +36,18 @@ func list() tools.Tool {
 }
 
 func listDir(ctx context.Context, c tools.Call, in listArgs) (tools.Result, error) {
-	if in.Path == "" {
-		in.Path = "."
-	}
-	if in.MaxEntries < 1 {
-		in.MaxEntries = 200
-	}
+	in.Path, in.MaxEntries = cmp.Or(in.Path, "."), cmp.Or(in.MaxEntries, 200)
 	name, refusal := locate(c, in.Path)
 	if refusal != nil {
 		return *refusal, nil
 	}
 	l := listing{args: in, session: c.Session}
-	tree := c.Workspace.Root().FS()
-	info, err := fs.Stat(tree, filepath.ToSlash(name))
-	switch {
+	switch err := l.walk(ctx, c.Workspace.Root().FS(), name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return *fail("Directory not found: %s", in.Path), nil
-	case err == nil && !info.IsDir(), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, syscall.ENOTDIR):
 		return *fail("Not a directory: %s", in.Path), nil
-	case err == nil:
-		err = l.walk(ctx, tree, filepath.ToSlash(name))
-	}
-	if err != nil {
+	case err != nil:
 		return *explain(in.Path, err), nil
 	}
 	return tools.Result{Text: l.text()}, nil
@@ -75,13 +66,15 @@ func (l *listing) walk(ctx context.Context, tree fs.FS, dir string) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case name == dir && err == nil && !d.IsDir():
+			return syscall.ENOTDIR
 		case name == dir:
 			return err
-		case slices.Contains(ignored, d.Name()), tools.Private(l.session, name):
-			return skip(d)
 		case l.total == maxWalk:
 			return fs.SkipAll
 		case err != nil: // a directory that cannot be read was listed before
+			return fs.SkipDir
+		case slices.Contains(ignored, d.Name()), tools.Private(l.session, name):
 			return skip(d)
 		}
 		l.add(strings.TrimPrefix(name, dir+"/"), d.IsDir())
@@ -102,16 +95,20 @@ func skip(d fs.DirEntry) error {
 
 func (l *listing) add(name string, dir bool) {
 	l.total++
-	switch {
-	case len(l.lines) == l.args.MaxEntries:
+	if len(l.lines) == l.args.MaxEntries {
 		return
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) { // it is not to look like two entries
+		name = strconv.Quote(name)
+	}
+	switch {
 	case l.args.Recursive && dir:
 		name += "/"
 	case l.args.Recursive:
 	case dir:
-		name = "📁 " + path.Base(name)
+		name = "📁 " + name
 	default:
-		name = "📄 " + path.Base(name)
+		name = "📄 " + name
 	}
 	l.lines = append(l.lines, name)
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func readFile(ctx context.Context, c tools.Call, in readArgs) (tools.Result, err
 		return *explain(in.Path, err), nil
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, sniffBytes)
+	r := bufio.NewReaderSize(f, 64<<10)
 	head, err := r.Peek(sniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return tools.Result{}, err
@@ -51,10 +52,7 @@ func readFile(ctx context.Context, c tools.Call, in readArgs) (tools.Result, err
 	if answer := notText(in.Path, head); answer != nil {
 		return *answer, nil
 	}
-	p := page{first: max(in.Offset, 1), limit: in.Limit}
-	if p.limit < 1 {
-		p.limit = 2000
-	}
+	p := page{first: cmp.Or(in.Offset, 1), limit: cmp.Or(in.Limit, 2000)}
 	if err := p.fill(ctx, r); err != nil {
 		return tools.Result{}, err
 	}
@@ -110,10 +108,10 @@ func (p *page) fill(ctx context.Context, r *bufio.Reader) error {
 		}
 		p.total++
 		if p.total == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			line = strings.TrimPrefix(line, "\ufeff")
 		}
 		if p.total >= p.first && p.total < p.first+p.limit && !p.full {
-			p.add(string(line))
+			p.add(line)
 		}
 	}
 	return ctx.Err()
@@ -150,20 +148,15 @@ func (p *page) result(path string) tools.Result {
 	return tools.Result{Text: p.text.String()}
 }
 
-// readLine returns the next line without its end, cut to maxLine bytes. The
-// slice is valid until the next read of r.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		line = bytes.Clone(line)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			var more []byte
-			more, err = r.ReadSlice('\n')
-			line = append(line, more[:min(len(more), maxLine-min(len(line), maxLine))]...)
+// readLine returns the next line without its end, cut to about maxLine bytes.
+func readLine(r *bufio.Reader) (string, error) {
+	part, more, err := r.ReadLine()
+	line := string(part)
+	for more && err == nil {
+		part, more, err = r.ReadLine()
+		if len(line) < maxLine {
+			line += string(part)
 		}
 	}
-	if errors.Is(err, io.EOF) && len(line) > 0 {
-		err = nil
-	}
-	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
+	return line, err
 }
