@@ -30,7 +30,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console"},
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000}},
-		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 64, MessageTTL: 24 * time.Hour},
+		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: Channels{Console: &Console{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
 		Store:    Store{Type: "bolt"}, Log: Log{Level: "info"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -8,6 +9,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "12"); err != nil { // the tests wait for other processes most of the time
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"parley": main})
 }
 
@@ -17,6 +21,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "TELEGRAM_BOT_TOKEN"} {
 				e.Setenv(name, "")
 			}

@@ -39,15 +39,31 @@ type process struct {
 	ended chan struct{}
 }
 
+// A lockedBuffer keeps what is written and tells who waits for more.
 type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu   sync.Mutex
+	b    bytes.Buffer
+	more chan struct{} // closed at the next write; nil if nobody waits
 }
 
 func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.more != nil {
+		close(l.more)
+		l.more = nil
+	}
 	return l.b.Write(p)
+}
+
+// next returns what was written so far, and what is closed when there is more.
+func (l *lockedBuffer) next() (string, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.more == nil {
+		l.more = make(chan struct{})
+	}
+	return l.b.String(), l.more
 }
 
 func (l *lockedBuffer) String() string {
@@ -107,7 +123,7 @@ func (w *town) config() {
 // command prepares a run of the program with args.
 func (w *town) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(w.t.Context()), "parley", append([]string{"--data", w.dir}, args...)...)
-	cmd.Env = append(os.Environ(), "HOME="+w.dir, "TOWN_MODEL_KEY="+canaryKey, "TOWN_BOT_TOKEN="+w.tg.Token())
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "HOME="+w.dir, "TOWN_MODEL_KEY="+canaryKey, "TOWN_BOT_TOKEN="+w.tg.Token())
 	cmd.Stderr = &w.log
 	return cmd
 }
@@ -146,6 +162,34 @@ func (w *town) stop() int {
 	}
 	<-w.proc.ended
 	return w.proc.cmd.ProcessState.ExitCode()
+}
+
+// logs waits until the log says text n times.
+func (w *town) logs(text string, n int) {
+	w.t.Helper()
+	for late := time.After(30 * time.Second); ; {
+		log, more := w.log.next()
+		if strings.Count(log, text) >= n {
+			return
+		}
+		select {
+		case <-more:
+		case <-w.proc.ended:
+			w.t.Fatalf("the program ended, and its log does not say %q", text)
+		case <-late:
+			w.t.Fatalf("the log does not say %q", text)
+		}
+	}
+}
+
+// sees waits until Telegram is as ok says.
+func (w *town) sees(what string, ok func(telegramtest.View) bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := w.tg.Wait(ctx, ok); err != nil {
+		w.t.Fatalf("waiting for %s: %v", what, err)
+	}
 }
 
 // told waits until the chat shows messages of the bot for which ok is true.
@@ -211,7 +255,7 @@ func results(r llmtest.Request) (texts []string) {
 	return texts
 }
 
-// chatWith runs a command line of the program to its end, with in as its input.
+// run runs a command line of the program to its end, with in as its input.
 func (w *town) run(in string, args ...string) (out string, code int) {
 	w.t.Helper()
 	cmd := w.command(args...)
