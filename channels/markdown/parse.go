@@ -1,12 +1,11 @@
 package markdown
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 
-	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
-	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -23,23 +22,23 @@ const (
 
 // Parse reads Markdown as models write it and people in chats expect it: a line
 // stays a line, HTML is only text, and a fence without an end, as in an answer
-// that is still being written, goes on to the last line. Where src shows
-// anything, so does the result.
-func Parse(src string) Text {
+// that is still being written, goes on to the last line. An address that opens
+// does not take is written out. Where src shows anything, so does the result.
+func Parse(src string, opens func(url string) bool) Text {
 	src = strings.Map(clean, src)
-	if excessive(src) {
-		return Text{Plain: strings.TrimSpace(strings.ReplaceAll(src, "\t", " "))}
+	if !excessive(src) {
+		source := []byte(src)
+		w := writer{src: source, opens: opens}
+		w.blocks(grammar().Parse(text.NewReader(source)))
+		t := Text{Plain: string(w.out), Spans: w.spans}
+		if t = t.slice(len(t.Plain)-len(strings.TrimLeft(t.Plain, "\n")), len(t.Plain)); visible(t.Plain) {
+			return t
+		}
 	}
-	source := []byte(src)
-	w := writer{src: source}
-	w.blocks(grammar().Parse(text.NewReader(source)))
-	if t := w.text(); visible(t.Plain) {
-		return t
+	if !visible(src) {
+		return Text{}
 	}
-	if visible(src) {
-		return Text{Plain: strings.TrimSpace(strings.ReplaceAll(src, "\t", " "))}
-	}
-	return Text{}
+	return Text{Plain: strings.TrimSpace(strings.ReplaceAll(src, "\t", " "))}
 }
 
 // grammar is CommonMark with tables, task lists and strikethrough; without
@@ -70,6 +69,9 @@ var grammar = sync.OnceValue(func() parser.Parser {
 	)
 })
 
+// nestForm matches the mark of a quote or of a list's item.
+var nestForm = regexp.MustCompile(`>|[-+*.)][ \t]`)
+
 // excessive reports whether src is more than we let goldmark read.
 func excessive(src string) bool {
 	if len(src) > maxSource || strings.Count(src, "](") > maxLinks {
@@ -79,86 +81,10 @@ func excessive(src string) bool {
 	for line := range strings.Lines(src) {
 		lines++
 		columns = max(columns, strings.Count(line, "|"))
-		if nesting(line) > maxNest {
+		start := line[:len(line)-len(strings.TrimLeft(line, ">-+*.)0123456789 \t"))]
+		if len(nestForm.FindAllString(start, -1)) > maxNest {
 			return true
 		}
 	}
 	return lines*columns > maxCells
-}
-
-// nesting counts the marks of quotes and lists at the beginning of line.
-func nesting(line string) int {
-	n := 0
-	for i := range len(line) {
-		switch c := line[i]; c {
-		case '>':
-			n++
-		case ' ', '\t':
-			if i > 0 && strings.IndexByte("-+*.)", line[i-1]) >= 0 {
-				n++
-			}
-		default:
-			if strings.IndexByte("-+*.)0123456789", c) < 0 {
-				return n
-			}
-		}
-	}
-	return n
-}
-
-// A writer writes the nodes of a document as a Text.
-type writer struct {
-	src    []byte
-	out    []byte
-	spans  []Span
-	open   [kinds]bool
-	indent string // what the lines of the current block begin with
-}
-
-// begin opens a span and returns what end needs to close it.
-func (w *writer) begin(k Kind, arg string) int {
-	if w.open[k] || w.open[Code] {
-		return -1
-	}
-	w.open[k] = true
-	w.spans = append(w.spans, Span{Start: len(w.out), Kind: k, Arg: arg})
-	return len(w.spans) - 1
-}
-
-func (w *writer) end(i int) {
-	if i >= 0 {
-		w.spans[i].End = len(w.out)
-		w.open[w.spans[i].Kind] = false
-	}
-}
-
-// text returns what was written, without the space around it.
-func (w *writer) text() Text {
-	plain := strings.TrimRight(string(w.out), " \n")
-	body := strings.TrimLeft(plain, "\n")
-	return Text{Plain: plain, Spans: w.spans}.slice(len(plain)-len(body), len(plain))
-}
-
-// blocks writes the blocks in parent, each on lines of its own.
-func (w *writer) blocks(parent ast.Node) {
-	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		if n != parent.FirstChild() {
-			w.gap(n)
-		}
-		w.block(n)
-	}
-}
-
-// gap ends the block before n. There is a blank line where the source has one,
-// and before headings and tables.
-func (w *writer) gap(n ast.Node) {
-	if n.HasBlankPreviousLines() || n.Kind() == ast.KindHeading || n.Kind() == extast.KindTable {
-		w.out = append(w.out, '\n')
-	}
-	w.newline()
-}
-
-func (w *writer) newline() {
-	w.out = append(w.out, '\n')
-	w.out = append(w.out, w.indent...)
 }

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,18 +54,9 @@ const (
 // cut returns where to end a part that begins at and may go on until end, which
 // is not the end of t.
 func (t Text) cut(at, end int) int {
-	var code []Span
-	for _, s := range t.Spans {
-		if s.Kind == Pre && s.Start < end && s.End > at {
-			code = append(code, s)
-		}
-	}
 	best, where := nowhere, 0
-	for i := end; i > at; i-- {
-		if i < at+(end-at)/2 && best > nowhere || best == afterParagraph {
-			break
-		}
-		if p := t.place(i, within(code, i)); p > best {
+	for i := end; i > at && best < afterParagraph && (best == nowhere || i >= at+(end-at)/2); i-- {
+		if p := t.place(i); p > best {
 			best, where = p, i
 		}
 	}
@@ -75,17 +67,17 @@ func (t Text) cut(at, end int) int {
 }
 
 // place says what ends before the byte at i.
-func (t Text) place(i int, code bool) int {
+func (t Text) place(i int) int {
 	next, _ := utf8.DecodeRuneInString(t.Plain[i:])
 	last, _ := utf8.DecodeLastRuneInString(t.Plain[:i])
 	switch {
-	case next == '\n' && code:
+	case next == '\n' && t.inCode(i):
 		return afterCode
 	case strings.HasPrefix(t.Plain[i:], "\n\n"):
 		return afterParagraph
 	case next == '\n':
 		return afterLine
-	case unicode.IsSpace(next) && strings.ContainsRune(".!?…", last) && !code, strings.ContainsRune("。！？", last):
+	case unicode.IsSpace(next) && strings.ContainsRune(".!?…", last) && !t.inCode(i), strings.ContainsRune("。！？", last):
 		return afterSentence
 	case unicode.IsSpace(next):
 		return afterWord
@@ -93,14 +85,10 @@ func (t Text) place(i int, code bool) int {
 	return nowhere
 }
 
-// within reports whether i is inside one of spans.
-func within(spans []Span, i int) bool {
-	for _, s := range spans {
-		if s.Start < i && i < s.End {
-			return true
-		}
-	}
-	return false
+// inCode reports whether i is within lines of code.
+func (t Text) inCode(i int) bool {
+	n := sort.Search(len(t.Spans), func(n int) bool { return t.Spans[n].Start >= i })
+	return n > 0 && t.Spans[n-1].Kind == Pre && i < t.Spans[n-1].End
 }
 
 // space returns the length of the space at i, where a part ended. Within code
@@ -108,40 +96,25 @@ func within(spans []Span, i int) bool {
 func (t Text) space(i int) int {
 	rest := t.Plain[i:]
 	n := len(rest) - len(strings.TrimLeftFunc(rest, unicode.IsSpace))
-	for _, s := range t.Spans {
-		if s.Kind == Pre && s.Start < i && i < s.End {
-			return strings.LastIndexByte(rest[:n], '\n') + 1
-		}
+	if t.inCode(i) {
+		return strings.LastIndexByte(rest[:n], '\n') + 1
 	}
 	return n
 }
 
-// whole returns n, or a little less, so that s is not cut within what a reader
-// sees as one character.
+// whole returns n, or a little less, so that s is not cut between a character
+// and its accents or its skin, or within a family.
 func whole(s string, n int) int {
+	const joiner = '\u200d'
 	for i := n; i > 0 && n-i < 64; {
 		next, _ := utf8.DecodeRuneInString(s[i:])
 		last, size := utf8.DecodeLastRuneInString(s[:i])
-		if !joined(last, next) && !(flag(last) && flag(next) && flags(s[:i])%2 == 1) {
+		if last != joiner && next != joiner && !unicode.In(next, unicode.M) && (next < 0x1f3fb || next > 0x1f3ff) {
 			return i
 		}
 		i -= size
 	}
 	return n
-}
-
-// joined reports whether a and b are seen as one: accents, skin tones, families.
-func joined(a, b rune) bool {
-	const joiner = '\u200d'
-	return a == joiner || b == joiner || unicode.In(b, unicode.M) || 0x1f3fb <= b && b <= 0x1f3ff || 0xe0020 <= b && b <= 0xe007f
-}
-
-// flag reports whether r is half of a flag.
-func flag(r rune) bool { return 0x1f1e6 <= r && r <= 0x1f1ff }
-
-// flags counts the halves of flags that s ends with.
-func flags(s string) int {
-	return (len(s) - len(strings.TrimRightFunc(s, flag))) / 4
 }
 
 // slice returns t from a to b, without the space at its end.

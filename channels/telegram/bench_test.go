@@ -16,7 +16,7 @@ import (
 func start(tb testing.TB, s *telegramtest.Server, deliver func(*telegram.Channel, chat.Message) error) (stop func()) {
 	m := mem.New()
 	ch, err := telegram.New(telegram.Config{
-		Name: "telegram", Token: s.Token(), APIURL: s.URL, Rate: -1, Dead: m.Bucket("dead"), Alias: m.Bucket("alias"),
+		Name: "telegram", Token: s.Token(), APIURL: s.URL, Rate: -1, Dead: m.Log("dead"), Alias: m.Bucket("alias"),
 	})
 	if err != nil {
 		tb.Fatal(err)

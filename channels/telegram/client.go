@@ -17,20 +17,22 @@ import (
 )
 
 const (
-	sendTimeout = 30 * time.Second // P9
+	sendTimeout = 30 * time.Second // of one request (P9)
+	watchdog    = 90 * time.Second // of one poll: one that takes longer is dead (P24)
 	maxAnswer   = 32 << 20         // bytes of one answer of the API
+	maxTold     = 500              // bytes of an error, which may quote an answer
 )
+
+// errSilent ends a request that takes too long.
+var errSilent = errors.New("no answer in time")
 
 // A client does HTTP requests to the API. Its errors never hold the token,
 // which is part of every address (R-S26).
-type client struct {
-	*http.Client
-	token string
-}
+type client struct{ *http.Client }
 
 // newClient returns a client that speaks HTTP/1.1, so that giving up a request
 // gives up its connection too: a dead HTTP/2 connection would be used again (P24).
-func newClient(h *http.Client, token string) client {
+func newClient(h *http.Client) client {
 	c := http.Client{}
 	if h != nil {
 		c = *h
@@ -43,51 +45,55 @@ func newClient(h *http.Client, token string) client {
 		c.Transport = t
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client{&c, token}
+	return client{&c}
 }
 
-// Do reads the whole answer. An answer that is not the API's, such as the
-// error page of a proxy, is an error with its status.
+// Do is how the library does a request.
 func (c client) Do(req *http.Request) (*http.Response, error) {
-	resp, err := c.Client.Do(req)
+	body, err := c.answer(req, sendTimeout)
 	if err != nil {
-		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err
-		}
 		return nil, err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return nil, fmt.Errorf("the server answered %s", resp.Status)
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body))}, nil
 }
 
-// hide takes the token out of text.
-func (c client) hide(text string) string {
-	_, secret, _ := strings.Cut(c.token, ":")
-	for _, s := range []string{c.token, url.QueryEscape(c.token), secret} {
-		if len(s) >= 8 {
-			text = strings.ReplaceAll(text, s, "***")
-		}
+// answer does req and returns the whole answer. One that is not the API's, such
+// as the page of a proxy, is an error.
+func (c client) answer(req *http.Request, patience time.Duration) (body []byte, err error) {
+	ctx, cancel := context.WithTimeoutCause(req.Context(), patience, errSilent)
+	defer cancel()
+	resp, err := c.Client.Do(req.WithContext(ctx))
+	if err == nil {
+		defer resp.Body.Close()
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	}
-	return text
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return nil, cause
+	}
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		return nil, ue.Err
+	}
+	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		err = fmt.Errorf("the server answered %s, and not as the Bot API does", resp.Status)
+	}
+	return body, err
 }
 
 // plainly returns err without the token. Of its causes only the end of a context is kept.
 func (c *Channel) plainly(doing string, err error) error {
-	text := doing + ": " + c.http.hide(err.Error())
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, end) {
-			return fmt.Errorf("%s: %w", strings.TrimSuffix(text, ": "+end.Error()), end)
+			return fmt.Errorf("%s: %w", doing, end)
 		}
 	}
-	return errors.New(text)
+	text := err.Error()
+	_, secret, _ := strings.Cut(c.cfg.Token, ":")
+	for _, s := range []string{c.cfg.Token, url.QueryEscape(c.cfg.Token), secret} {
+		if len(s) >= 8 {
+			text = strings.ReplaceAll(text, s, "***")
+		}
+	}
+	return errors.New(doing + ": " + strings.ToValidUTF8(text[:min(len(text), maxTold)], ""))
 }
 
 // refused turns an error of the API into one of a channel.
@@ -96,6 +102,9 @@ func (c *Channel) refused(doing string, err error) error {
 		return nil
 	}
 	said := c.plainly(doing, err)
+	if held, ok := errors.AsType[*channels.Error](err); ok {
+		return &channels.Error{Permanent: held.Permanent, After: held.After, Err: said}
+	}
 	if busy, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
 		return &channels.Error{After: time.Duration(busy.RetryAfter) * time.Second, Err: said}
 	}
@@ -133,8 +142,6 @@ func (b *backoff) next(err error) time.Duration {
 	}
 	return b.d
 }
-
-func (b *backoff) reset() { b.d = 0 }
 
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)

@@ -24,7 +24,7 @@ func FuzzUpdate(f *testing.F) {
 	}
 	s := mem.New()
 	c, err := New(Config{
-		Name: "telegram", Token: "1:AAtoken", Groups: "mention", Dead: s.Bucket("dead"), Alias: s.Bucket("alias"),
+		Name: "telegram", Token: "1:AAtoken", Groups: "mention", Dead: s.Log("dead"), Alias: s.Bucket("alias"),
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Client: &http.Client{},
 	})
 	if err != nil {

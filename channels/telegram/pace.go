@@ -2,11 +2,14 @@ package telegram
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"parley/channels"
 )
 
 // A pace keeps to what Telegram allows: so much per second in all, one message
@@ -16,7 +19,6 @@ type pace struct {
 
 	mu    sync.Mutex
 	lanes map[int64]*lane
-	sweep int // drop idle lanes when there are this many
 }
 
 type lane struct {
@@ -33,11 +35,12 @@ func newPace(perSecond float64) *pace {
 		perSecond = 30
 	}
 	atOnce := max(1, perSecond/10) // and the rest within the second
-	return &pace{all: rate.NewLimiter(rate.Limit(perSecond*0.9), int(atOnce)), lanes: map[int64]*lane{}, sweep: 1024}
+	return &pace{all: rate.NewLimiter(rate.Limit(perSecond*0.9), int(atOnce)), lanes: map[int64]*lane{}}
 }
 
-// wait returns when a message may be sent to chat. A few at once may, so that
-// short answers are not held up.
+// wait returns when a message may be sent to chat, which is soon: where
+// Telegram wants to be left alone it returns an error at once. A few at once
+// may be sent, so that short answers are not held up.
 func (p *pace) wait(ctx context.Context, chat int64) error {
 	if p == nil {
 		return nil
@@ -47,7 +50,7 @@ func (p *pace) wait(ctx context.Context, chat int64) error {
 	closed := time.Until(l.closed)
 	p.mu.Unlock()
 	if closed > 0 {
-		sleep(ctx, closed)
+		return &channels.Error{After: closed, Err: errors.New("telegram wants this chat left alone")}
 	}
 	for _, limit := range []*rate.Limiter{l.Limiter, p.all} {
 		if err := limit.Wait(ctx); err != nil {
@@ -72,16 +75,16 @@ func (p *pace) spare() bool { return p == nil || p.all.Tokens() >= 1 }
 
 // lane returns the lane of chat. p.mu is held.
 func (p *pace) lane(chat int64) *lane {
+	const many = 1024
 	if l := p.lanes[chat]; l != nil {
 		return l
 	}
-	if len(p.lanes) >= p.sweep {
+	if len(p.lanes) >= many {
 		for id, l := range p.lanes {
 			if l.Tokens() >= float64(l.Burst()) && time.Now().After(l.closed) {
 				delete(p.lanes, id)
 			}
 		}
-		p.sweep = max(1024, 2*len(p.lanes))
 	}
 	l := &lane{Limiter: rate.NewLimiter(1, 3)}
 	if chat < 0 { // 4 at once and 15 more within the minute

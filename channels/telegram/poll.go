@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,48 +16,46 @@ import (
 )
 
 const (
-	pollFor  = 50 * time.Second // how long Telegram may wait for something to tell
-	watchdog = 90 * time.Second // a poll that takes longer is dead (P24)
-	crowded  = 30 * time.Second // wait while another process polls this bot
-	batch    = 100              // updates in one answer, the most there can be
+	pollFor = 50 * time.Second // how long Telegram may wait for something to tell
+	crowded = 30 * time.Second // wait while another process polls this bot
+	batch   = 100              // updates in one answer, the most there can be
 )
 
 // wanted names the kinds of updates that are heard.
 var wanted = []string{"message", "edited_message"}
 
-// errSilent ends a poll that takes too long.
-var errSilent = fmt.Errorf("no answer in %v", watchdog)
+// errMalformed says that an answer is no JSON.
+var errMalformed = errors.New("the answer is malformed")
 
 // poll asks for updates and delivers them. The offset that confirms them is
-// sent only after each one is delivered or in Dead (P1).
+// sent only after each one is delivered or in Dead (P1). After a quiet week
+// Telegram may number updates from below: the last one counts, not the highest.
 func (c *Channel) poll(ctx context.Context, deliver chat.Deliver) error {
 	var wait backoff
 	offset, limit := int64(0), batch
 	for ctx.Err() == nil {
 		raws, err := c.getUpdates(ctx, offset, limit)
-		if bad, ok := errors.AsType[*malformed](err); ok {
-			if limit == 1 && bad.id != 0 {
-				raws, err = []json.RawMessage{bad.body}, nil
-			}
+		limit = batch
+		if errors.Is(err, errMalformed) {
 			limit = 1 // the next answer is about one update only
-		} else if err == nil {
-			limit = batch
+		}
+		if fatal(err) {
+			return c.advice(err)
+		}
+		last := c.takeAll(ctx, raws, deliver)
+		if err == nil && len(raws) > 0 && last == 0 {
+			err = errors.New("the updates have no ids")
+		}
+		if ctx.Err() != nil {
+			break // takeAll may not have ended
 		}
 		if err != nil {
-			if fatal(err) {
-				return c.advice(err)
-			}
 			c.mend(ctx, err, &wait)
 			continue
 		}
-		last := c.takeAll(ctx, raws, deliver)
-		if len(raws) > 0 && last < offset { // nothing in it has an id
-			sleep(ctx, wait.next(nil))
-			continue
-		}
-		wait.reset()
-		if ctx.Err() == nil {
-			offset = max(offset, last+1)
+		wait = backoff{}
+		if last != 0 {
+			offset = last + 1
 		}
 	}
 	return nil
@@ -68,9 +63,6 @@ func (c *Channel) poll(ctx context.Context, deliver chat.Deliver) error {
 
 // mend does what can be done about a failed poll, and waits.
 func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
-	if ctx.Err() != nil {
-		return
-	}
 	switch {
 	case errors.Is(err, bot.ErrorConflict) && strings.Contains(err.Error(), "webhook"):
 		c.log.Warn("telegram still brings the updates to a webhook: removing it")
@@ -91,36 +83,9 @@ func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
 	}
 }
 
-// malformed is an answer that is no JSON.
-type malformed struct {
-	id   int64 // of the first update in it; 0 if none can be seen
-	body []byte
-}
-
-func (*malformed) Error() string { return "the answer is malformed" }
-
-var updateID = regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})`)
-
-// idIn finds the id of the update that raw holds or is a ruin of, 0 if there is none.
-func idIn(raw []byte) int64 {
-	var u struct {
-		ID int64 `json:"update_id"`
-	}
-	if json.Unmarshal(raw, &u) == nil && u.ID != 0 {
-		return u.ID
-	}
-	if m := updateID.FindSubmatch(raw); m != nil {
-		id, _ := strconv.ParseInt(string(m[1]), 10, 64)
-		return id
-	}
-	return 0
-}
-
 // getUpdates waits for updates from offset on, which confirms all before it.
 // The library cannot do it without confirming too early.
 func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int) ([]json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, watchdog, errSilent)
-	defer cancel()
 	ask, err := json.Marshal(map[string]any{
 		"offset": offset, "limit": limit, "timeout": pollFor / time.Second, "allowed_updates": wanted,
 	})
@@ -132,22 +97,18 @@ func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int) ([]js
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := c.http.Do(req)
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := c.http.answer(req, watchdog)
 	if err != nil {
 		return nil, err
 	}
-	return updatesIn(body)
+	raws, err := updatesIn(body)
+	if errors.Is(err, errMalformed) && limit == 1 && updateID.Match(body) {
+		return []json.RawMessage{body}, nil
+	}
+	return raws, err
 }
 
-// updatesIn reads an answer to getUpdates. Errors are those of the library.
+// updatesIn reads an answer to getUpdates. Errors are errMalformed and those of the library.
 func updatesIn(body []byte) ([]json.RawMessage, error) {
 	var a struct {
 		OK          bool              `json:"ok"`
@@ -158,8 +119,8 @@ func updatesIn(body []byte) ([]json.RawMessage, error) {
 			RetryAfter int `json:"retry_after"`
 		} `json:"parameters"`
 	}
-	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, &malformed{id: idIn(body), body: body}
+	if json.Unmarshal(body, &a) != nil {
+		return nil, errMalformed
 	}
 	if a.OK {
 		return a.Result, nil

@@ -3,10 +3,13 @@ package telegram
 import (
 	"html"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
 	"parley/channels/markdown"
+	"parley/chat"
 )
 
 // What one message may hold.
@@ -14,12 +17,22 @@ const (
 	maxText     = 4096     // UTF-16 units of text, once the markup is read
 	maxHTML     = 16 << 10 // bytes with markup
 	maxEntities = 100      // Telegram drops what is beyond
+	maxLink     = 1024     // bytes of an address
 )
 
 // split returns the messages that md has to be sent as, in Telegram's HTML. The
 // same md gives the same messages; there are none if md shows nothing.
 func split(md string) []string {
-	return render(nil, unlink(markdown.Parse(md)), maxText)
+	return render(nil, markdown.Parse(md, opens), maxText)
+}
+
+// fileNames is the message that tells of files.
+func fileNames(files []chat.File) string {
+	var lines []string
+	for _, f := range files {
+		lines = append(lines, "📎 "+html.EscapeString(path.Base(f.Path)))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // plain returns the text of a message that split made, for when Telegram does not take its markup.
@@ -62,44 +75,11 @@ func render(messages []string, t markdown.Text, limit int) []string {
 	return messages
 }
 
-// unlink puts the address of a link behind its words where Telegram would show
-// the words alone.
-func unlink(t markdown.Text) markdown.Text {
-	for i := 0; i < len(t.Spans); i++ {
-		link := t.Spans[i]
-		if link.Kind != markdown.Link || opens(link.Arg) {
-			continue
-		}
-		_, address, _ := strings.Cut(link.Arg, ":")
-		if strings.HasPrefix(address, "//") {
-			address = link.Arg
-		}
-		t = insert(t, link.End, " ("+address+")")
-		t.Spans = append(t.Spans[:i], t.Spans[i+1:]...)
-		i--
-	}
-	return t
-}
-
-// insert puts words into t.
-func insert(t markdown.Text, at int, words string) markdown.Text {
-	t.Plain = t.Plain[:at] + words + t.Plain[at:]
-	for i := range t.Spans {
-		s := &t.Spans[i]
-		if s.Start >= at {
-			s.Start += len(words)
-		}
-		if s.End > at {
-			s.End += len(words)
-		}
-	}
-	return t
-}
-
-// opens reports whether Telegram takes link.
+// opens reports whether Telegram takes link: of others it would show the words
+// alone.
 func opens(link string) bool {
 	u, err := url.Parse(link)
-	if err != nil || u.User != nil {
+	if err != nil || u.User != nil || len(link) > maxLink || strings.ContainsAny(link, " \n\t") {
 		return false
 	}
 	switch u.Scheme {
@@ -114,99 +94,54 @@ func opens(link string) bool {
 // mark writes t as HTML, and counts its entities.
 func mark(t markdown.Text) (message string, entities int) {
 	var out strings.Builder
-	var open []markdown.Span
-	all := runs(t)
-	for i, r := range all {
-		tags := r.tags
-		if !strings.ContainsFunc(r.text, markdown.Visible) { // Telegram drops entities of mere space
-			var next []markdown.Span
-			if i+1 < len(all) {
-				next = all[i+1].tags
-			}
-			tags = common(open, next)
+	var written, around []markdown.Span // the tags that are open, and the spans
+	tagged := func(tags []markdown.Span) {
+		same := 0
+		for same < min(len(written), len(tags)) && written[same] == tags[same] {
+			same++
 		}
-		same := len(common(open, tags))
-		for j := len(open) - 1; j >= same; j-- {
-			out.WriteString(closing(open[j]))
+		for _, s := range slices.Backward(written[same:]) {
+			out.WriteString(closing(s))
 		}
 		for _, s := range tags[same:] {
 			out.WriteString(opening(s))
 			entities++
 		}
-		open = tags
-		out.WriteString(html.EscapeString(r.text))
+		written = tags
 	}
-	for j := len(open) - 1; j >= 0; j-- {
-		out.WriteString(closing(open[j]))
-	}
-	return out.String(), entities
-}
-
-// A run is a stretch of text that is shown in one way.
-type run struct {
-	text string
-	tags []markdown.Span // outermost first
-}
-
-// runs cuts t wherever a span begins or ends.
-func runs(t markdown.Text) []run {
-	var all []run
-	var open []markdown.Span
-	at, spans := 0, t.Spans
-	for at < len(t.Plain) {
-		for len(open) > 0 && open[len(open)-1].End <= at {
-			open = open[:len(open)-1]
-		}
+	for at, spans := 0, t.Spans; at < len(t.Plain); {
+		around = slices.DeleteFunc(around, func(s markdown.Span) bool { return s.End <= at })
 		for len(spans) > 0 && spans[0].Start <= at {
-			open, spans = append(open, spans[0]), spans[1:]
+			around, spans = append(around, spans[0]), spans[1:]
 		}
 		end := len(t.Plain)
-		if len(open) > 0 {
-			end = open[len(open)-1].End
+		if len(around) > 0 {
+			end = around[len(around)-1].End
 		}
 		if len(spans) > 0 {
 			end = min(end, spans[0].Start)
 		}
-		all = append(all, run{t.Plain[at:end], nestable(open)})
+		tagged(nestable(around))
+		out.WriteString(html.EscapeString(t.Plain[at:end]))
 		at = end
 	}
-	return all
+	tagged(nil)
+	return out.String(), entities
 }
 
 // nestable returns the spans that Telegram lets be open together: code is only
 // code, though it may be quoted, and a link stays a link.
-func nestable(open []markdown.Span) []markdown.Span {
-	var tags []markdown.Span
-	linked := false
-	for _, s := range open {
-		linked = linked || s.Kind == markdown.Link
-	}
-	for _, s := range open {
-		switch {
-		case s.Kind == markdown.Code && linked:
-			continue
-		case s.Kind == markdown.Code, s.Kind == markdown.Pre:
-			tags = quotes(tags)
+func nestable(around []markdown.Span) (tags []markdown.Span) {
+	for _, s := range around {
+		if s.Kind == markdown.Code || s.Kind == markdown.Pre {
+			if slices.ContainsFunc(tags, func(t markdown.Span) bool { return t.Kind == markdown.Link }) {
+				continue
+			}
+			tags = slices.DeleteFunc(tags, func(t markdown.Span) bool { return t.Kind != markdown.Quote })
 		}
 		tags = append(tags, s)
 	}
 	return tags
-}
-
-func quotes(tags []markdown.Span) []markdown.Span {
-	if len(tags) > 0 && tags[0].Kind == markdown.Quote {
-		return tags[:1]
-	}
-	return nil
-}
-
-// common returns what a and b begin with alike.
-func common(a, b []markdown.Span) []markdown.Span {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return a[:n]
 }
 
 func opening(s markdown.Span) string {
@@ -227,19 +162,8 @@ func closing(s markdown.Span) string {
 }
 
 func tag(k markdown.Kind) string {
-	switch k {
-	case markdown.Bold:
-		return "b"
-	case markdown.Italic:
-		return "i"
-	case markdown.Strike:
-		return "s"
-	case markdown.Code:
-		return "code"
-	case markdown.Pre:
-		return "pre"
-	case markdown.Quote:
-		return "blockquote"
-	}
-	return "a"
+	return [...]string{
+		markdown.Bold: "b", markdown.Italic: "i", markdown.Strike: "s", markdown.Code: "code",
+		markdown.Pre: "pre", markdown.Link: "a", markdown.Quote: "blockquote",
+	}[k]
 }

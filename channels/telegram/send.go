@@ -15,18 +15,19 @@ import (
 	"parley/chat"
 )
 
-// Split returns r as messages that Telegram takes: HTML of at most 4096 UTF-16 units.
-func (c *Channel) Split(r chat.Reply) []chat.Reply {
+// Split returns r as messages that Telegram takes: HTML of at most 4096 UTF-16
+// units. Of files it tells the names.
+func (c *Channel) Split(r chat.Reply) (parts []chat.Reply) {
 	if r.Native {
 		return []chat.Reply{r}
 	}
-	var parts []chat.Reply
-	for i, html := range split(r.Text) {
-		part := r
-		part.Text, part.Native = html, true
-		if i > 0 {
-			part.ID, part.Quote, part.Files = fmt.Sprintf("%s/%d", r.ID, i), "", nil
-		}
+	part := r
+	part.Native, part.Files = true, nil
+	for _, part.Text = range split(r.Text) {
+		parts = append(parts, part)
+	}
+	if len(r.Files) > 0 {
+		part.Text, part.Files = fileNames(r.Files), r.Files
 		parts = append(parts, part)
 	}
 	return parts
@@ -34,8 +35,8 @@ func (c *Channel) Split(r chat.Reply) []chat.Reply {
 
 // Send says r, which Split made. Of another r it says all parts, and says them
 // all again if one of them failed and it is called again.
-func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
-	chat, thread, err := place(r.To)
+func (c *Channel) Send(ctx context.Context, r chat.Reply) (first channels.Receipt, err error) {
+	to, thread, err := place(r.To)
 	if err != nil {
 		return "", err
 	}
@@ -43,13 +44,12 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if len(parts) == 0 {
 		return "", forGood("send: there is nothing to say")
 	}
-	var first channels.Receipt
-	for _, part := range parts {
-		rc, err := c.say(ctx, chat, thread, part)
+	for i, part := range parts {
+		rc, err := c.say(ctx, to, thread, part)
 		if err != nil {
 			return first, err
 		}
-		if first == "" {
+		if i == 0 {
 			first = rc
 		}
 	}
@@ -63,26 +63,26 @@ func (c *Channel) say(ctx context.Context, chat int64, thread int, r chat.Reply)
 		if err != nil {
 			return "", err
 		}
-		p := &bot.SendMessageParams{ChatID: to, MessageThreadID: thread, Text: r.Text, LinkPreviewOptions: noPreview()}
-		if id, ok := messageID(r.Quote, moved); ok && r.Group {
+		p := &bot.SendMessageParams{ChatID: to, MessageThreadID: thread, LinkPreviewOptions: noPreview()}
+		if id, ok := messageNumber(r.Quote, moved); ok && r.Group {
 			p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 		}
 		var sent *models.Message
-		err = c.write(ctx, to, r.Text, func(ctx context.Context, text string, mode models.ParseMode) (err error) {
+		err = c.write(ctx, to, r.Text, func(text string, mode models.ParseMode) (err error) {
 			p.Text, p.ParseMode = text, mode
 			sent, err = c.api.SendMessage(ctx, p)
 			return err
 		})
-		if gone, ok := errors.AsType[*bot.MigrateError](err); ok && !again {
-			if err := c.moved(ctx, chat, int64(gone.MigrateToChatID)); err != nil {
-				return "", err
-			}
-			continue
+		if err == nil {
+			return channels.Receipt(fmt.Sprintf("%d/%d", to, sent.ID)), nil // the chat, too, since it may move
 		}
-		if err != nil {
+		gone, ok := errors.AsType[*bot.MigrateError](err)
+		if !ok || again {
 			return "", c.refused("send", err)
 		}
-		return receipt(to, sent.ID), nil
+		if err := c.moved(ctx, chat, int64(gone.MigrateToChatID)); err != nil {
+			return "", err
+		}
 	}
 }
 
@@ -97,7 +97,7 @@ func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) e
 		return forGood("edit: there is nothing to say")
 	}
 	p := &bot.EditMessageTextParams{ChatID: chat, MessageID: id, LinkPreviewOptions: noPreview()}
-	err = c.write(ctx, chat, parts[0].Text, func(ctx context.Context, text string, mode models.ParseMode) error {
+	err = c.write(ctx, chat, parts[0].Text, func(text string, mode models.ParseMode) error {
 		p.Text, p.ParseMode = text, mode
 		_, err := c.api.EditMessageText(ctx, p)
 		return err
@@ -108,18 +108,29 @@ func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) e
 	return c.refused("edit", err)
 }
 
+// Delete takes the message of rc back. Telegram lets a bot do that for 48 hours.
+func (c *Channel) Delete(ctx context.Context, _ chat.Address, rc channels.Receipt) error {
+	chat, id, err := sentAs(rc)
+	if err != nil {
+		return err
+	}
+	_, err = c.api.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: chat, MessageID: id})
+	if saidBad(err, "message to delete not found") {
+		return nil
+	}
+	return c.refused("delete", err)
+}
+
 // write waits for chat's turn and does one request. Text that Telegram cannot
 // parse goes once more as plain text (P10).
-func (c *Channel) write(ctx context.Context, chat int64, html string, do func(context.Context, string, models.ParseMode) error) error {
+func (c *Channel) write(ctx context.Context, chat int64, html string, do func(string, models.ParseMode) error) error {
 	if err := c.pace.wait(ctx, chat); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	err := do(ctx, html, models.ParseModeHTML)
+	err := do(html, models.ParseModeHTML)
 	if saidBad(err, "can't parse entities") {
-		c.log.Warn("telegram cannot parse a message, which goes as plain text", "chat", chat, "err", err)
-		err = do(ctx, plain(html), "")
+		c.log.Warn("telegram cannot parse a message, which goes as plain text", "chat", chat, "err", c.plainly("send", err))
+		err = do(plain(html), "")
 	}
 	if busy, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
 		c.pace.hold(chat, time.Duration(busy.RetryAfter)*time.Second)
@@ -136,8 +147,6 @@ func (c *Channel) Typing(ctx context.Context, at chat.Address) error {
 	if chat, _, err = c.today(ctx, chat); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
 	_, err = c.api.SendChatAction(ctx, &bot.SendChatActionParams{ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping})
 	return c.refused("show typing", err)
 }
@@ -159,30 +168,13 @@ func noPreview() *models.LinkPreviewOptions { // R-S13
 // of the General topic, 1, must not be named.
 func place(a chat.Address) (chat int64, thread int, err error) {
 	chat, err = strconv.ParseInt(a.Chat, 10, 64)
-	if err == nil && a.Thread != "" {
+	if err == nil && a.Thread != "" && a.Thread != "1" {
 		thread, err = strconv.Atoi(a.Thread)
 	}
 	if err != nil {
 		return 0, 0, forGood(fmt.Sprintf("%q is no chat of telegram", a.Session()))
 	}
-	if thread == 1 {
-		thread = 0
-	}
 	return chat, thread, nil
-}
-
-// messageID returns Telegram's number of the message id, which is of a chat
-// that has moved or not. It is not ok for one from before the move.
-func messageID(id string, moved bool) (n int, ok bool) {
-	id, after := strings.CutPrefix(id, movedPrefix)
-	id, _, _ = strings.Cut(id, "e") // the id of an edit goes on with its time
-	n, err := strconv.Atoi(id)
-	return n, err == nil && after == moved
-}
-
-// receipt names a message by its chat, too, since a group may move.
-func receipt(chat int64, id int) channels.Receipt {
-	return channels.Receipt(fmt.Sprintf("%d/%d", chat, id))
 }
 
 func sentAs(rc channels.Receipt) (chat int64, id int, err error) {

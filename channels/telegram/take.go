@@ -1,70 +1,80 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"sync"
 
 	"parley/chat"
-	"parley/store"
 )
+
+// maxDead is how many updates are kept in Dead.
+const maxDead = 1000
+
+// A parcel is an update as it came, and what is in it.
+type parcel struct {
+	raw    json.RawMessage
+	update update
+	err    error // it cannot be understood
+}
+
+var updateID = regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})\b`)
+
+// open reads raw, or of what is no JSON at least the id.
+func open(raw json.RawMessage) parcel {
+	p := parcel{raw: raw}
+	p.err = json.Unmarshal(raw, &p.update)
+	if id := updateID.FindSubmatch(raw); p.err != nil && p.update.ID == 0 && id != nil {
+		p.update.ID, _ = strconv.ParseInt(string(id[1]), 10, 64)
+	}
+	return p
+}
 
 // takeAll takes each of raws, in order within a chat and at the same time
 // otherwise, and tries again for what could not be kept until all is, or ctx
-// ends. It returns the highest update id.
+// ends. It returns the id of the last update, 0 if none has one.
 func (c *Channel) takeAll(ctx context.Context, raws []json.RawMessage, deliver chat.Deliver) (last int64) {
-	var order []int64
-	lanes := map[int64][]parcel{}
+	var parcels []parcel
+	moves := false
 	for _, raw := range raws {
 		p := open(raw)
-		last = max(last, p.id)
-		if lanes[p.chat] == nil {
-			order = append(order, p.chat)
+		parcels = append(parcels, p)
+		last = cmp.Or(p.update.ID, last)
+		m := p.update.any()
+		moves = moves || m != nil && m.MovedFrom != 0
+	}
+	lanes := map[int64][]parcel{}
+	for _, p := range parcels {
+		lane := int64(0)
+		if m := p.update.any(); m != nil && !moves { // one chat may have two ids before and after
+			lane = m.Chat.ID
 		}
-		lanes[p.chat] = append(lanes[p.chat], p)
+		lanes[lane] = append(lanes[lane], p)
 	}
 	var all sync.WaitGroup
-	for _, id := range order {
-		all.Go(func() {
-			var wait backoff
-			for lane := lanes[id]; len(lane) > 0 && ctx.Err() == nil; {
-				err := c.take(ctx, lane[0], deliver)
-				if err == nil {
-					lane = lane[1:]
-					wait.reset()
-				} else if ctx.Err() == nil {
-					d := wait.next(err)
-					c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].id, "err", err, "again in", d)
-					sleep(ctx, d)
-				}
-			}
-		})
+	for _, lane := range lanes {
+		all.Go(func() { c.takeLane(ctx, lane, deliver) })
 	}
 	all.Wait()
 	return last
 }
 
-// A parcel is an update as it came, and what is in it.
-type parcel struct {
-	id, chat int64
-	raw      json.RawMessage
-	update   update
-	err      error // it cannot be understood
-}
-
-func open(raw json.RawMessage) parcel {
-	p := parcel{raw: raw}
-	if p.err = json.Unmarshal(raw, &p.update); p.err != nil {
-		p.id = idIn(raw)
-		return p
+func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deliver) {
+	var wait backoff
+	for len(lane) > 0 && ctx.Err() == nil {
+		err := c.take(ctx, lane[0], deliver)
+		if err == nil {
+			lane, wait = lane[1:], backoff{}
+		} else if ctx.Err() == nil {
+			d := wait.next(err)
+			c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].update.ID, "err", err, "again in", d)
+			sleep(ctx, d)
+		}
 	}
-	p.id = p.update.ID
-	if m := p.update.any(); m != nil {
-		p.chat = m.Chat.ID
-	}
-	return p
 }
 
 // take delivers p, or keeps it in Dead if it cannot be understood (P4). An
@@ -77,16 +87,24 @@ func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) erro
 		p.err = guard(func() { m, said, err = c.read(ctx, p.update) })
 	}
 	if p.err != nil {
-		c.log.Error("update not understood, kept for inspection", "update", p.id, "err", p.err)
-		if _, err := c.cfg.Dead.Put(ctx, strconv.FormatInt(p.id, 10), p.raw, store.Any); err != nil {
-			return fmt.Errorf("keep dead update: %w", err)
-		}
-		return nil
+		return c.bury(ctx, p)
 	}
 	if err != nil || !said {
 		return err
 	}
 	return deliver(ctx, m)
+}
+
+func (c *Channel) bury(ctx context.Context, p parcel) error {
+	c.log.Error("update not understood, kept for inspection", "update", p.update.ID, "err", p.err)
+	seq, err := c.cfg.Dead.Append(ctx, p.raw)
+	if err == nil && seq > maxDead {
+		err = c.cfg.Dead.Trim(ctx, seq-maxDead)
+	}
+	if err != nil {
+		return fmt.Errorf("keep dead update: %w", err)
+	}
+	return nil
 }
 
 // guard makes a panic of f an error.

@@ -34,7 +34,7 @@ type Config struct {
 	Groups  string       // what to hear in groups: "mention" (also when empty), "all" or "none"
 	Webhook *Webhook     // nil to poll
 	Rate    float64      // most messages per second in all: 30 when 0; below 0 no limit is kept at all
-	Dead    store.Bucket // gets the updates that cannot be understood, as they came (P4)
+	Dead    store.Log    // gets the updates that cannot be understood, as they came (P4); the last 1000 are kept
 	Alias   store.Bucket // remembers the groups that became supergroups
 	Client  *http.Client // nil for one of its own
 	Log     *slog.Logger // nil for slog.Default
@@ -47,7 +47,7 @@ type Webhook struct {
 }
 
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
-// Typer and Commander.
+// Deleter, Typer and Commander.
 type Channel struct {
 	cfg  Config
 	id   string // the bot's
@@ -86,7 +86,7 @@ func New(cfg Config) (*Channel, error) {
 		return nil, err
 	}
 	c := &Channel{
-		cfg: cfg, http: newClient(cfg.Client, cfg.Token), pace: newPace(cfg.Rate),
+		cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate),
 		log: cfg.Log.With("channel", cfg.Name), named: make(chan struct{}),
 	}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
@@ -123,7 +123,7 @@ func (cfg Config) check() error {
 // Run hears until ctx ends. An error says that Telegram refuses the token.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	if c.cfg.Dead == nil || c.cfg.Alias == nil {
-		return errors.New("telegram needs the buckets Dead and Alias")
+		return errors.New("telegram needs Dead and Alias")
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var learning sync.WaitGroup
@@ -156,25 +156,19 @@ func (c *Channel) learn(ctx context.Context) {
 			}
 			return
 		}
-		if fatal(err) {
-			return // the poller says it
-		}
 		sleep(ctx, wait.next(err))
 	}
 }
 
 func (c *Channel) getMe(ctx context.Context) (*models.User, error) {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
 	me, err := c.api.GetMe(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.nameOnce.Do(func() {
+			c.username = me.Username
+			close(c.named)
+		})
 	}
-	c.nameOnce.Do(func() {
-		c.username = me.Username
-		close(c.named)
-	})
-	return me, nil
+	return me, err
 }
 
 // name returns the bot's user name, waiting for it if need be.
@@ -190,8 +184,6 @@ func (c *Channel) name(ctx context.Context) (string, error) {
 // SetCommands sets the menu of commands, unless it is so already: Telegram
 // locks out bots that set it at every start.
 func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
 	var menu []models.BotCommand
 	for _, cmd := range cs {
 		menu = append(menu, models.BotCommand{Command: cmd.Name, Description: cmd.Help})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +25,7 @@ var (
 	_ channels.Channel   = (*telegram.Channel)(nil)
 	_ channels.Splitter  = (*telegram.Channel)(nil)
 	_ channels.Editor    = (*telegram.Channel)(nil)
+	_ channels.Deleter   = (*telegram.Channel)(nil)
 	_ channels.Typer     = (*telegram.Channel)(nil)
 	_ channels.Commander = (*telegram.Channel)(nil)
 )
@@ -31,7 +34,7 @@ var (
 type house struct {
 	*telegramtest.Server
 	ch   *telegram.Channel
-	dead store.Bucket
+	dead store.Log
 	logs *logs
 
 	mu    sync.Mutex
@@ -60,7 +63,7 @@ func (l *logs) String() string {
 func build(t *testing.T, of telegramtest.Config, change func(*telegram.Config)) *house {
 	t.Helper()
 	s := mem.New()
-	h := &house{Server: telegramtest.NewInMemory(of), dead: s.Bucket("dead"), logs: &logs{}}
+	h := &house{Server: telegramtest.NewInMemory(of), dead: s.Log("dead"), logs: &logs{}}
 	t.Cleanup(h.Close)
 	cfg := telegram.Config{
 		Name: "telegram", Token: h.Token(), APIURL: h.URL, Client: h.Client(),
@@ -118,6 +121,28 @@ func (h *house) want(t *testing.T, texts ...string) {
 	if got := h.texts(); !slices.Equal(got, texts) {
 		t.Errorf("delivered %q, want %q", got, texts)
 	}
+}
+
+// deadOnes returns what was kept because it could not be understood.
+func (h *house) deadOnes(t *testing.T) (raws []string) {
+	t.Helper()
+	for rec, err := range h.dead.Since(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		raws = append(raws, string(rec.Body))
+	}
+	return raws
+}
+
+// bring brings an update to the webhook and returns the status of the answer.
+func (h *house) bring(t *testing.T, body string) int {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hook", strings.NewReader(body))
+	r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
+	w := httptest.NewRecorder()
+	h.ch.Handler().ServeHTTP(w, r)
+	return w.Code
 }
 
 func (h *house) confirmed() int { return len(h.Confirmed()) }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,40 +17,33 @@ type update struct {
 }
 
 // any returns the message in u, nil if it is none of the kinds that are heard.
-func (u update) any() *message {
-	if u.Message != nil {
-		return u.Message
-	}
-	return u.Edited
-}
+func (u update) any() *message { return cmp.Or(u.Message, u.Edited) }
 
 type message struct {
-	ID        int          `json:"message_id"`
-	Thread    int          `json:"message_thread_id"`
-	InTopic   bool         `json:"is_topic_message"`
-	From      *models.User `json:"from"`
-	OnBehalf  *models.Chat `json:"sender_chat"`
-	Chat      models.Chat  `json:"chat"`
-	Date      int64        `json:"date"`
-	EditDate  int64        `json:"edit_date"`
-	Forward   *origin      `json:"forward_origin"`
-	ReplyTo   *message     `json:"reply_to_message"`
-	External  *external    `json:"external_reply"`
-	Quote     *words       `json:"quote"`
-	MovedTo   int64        `json:"migrate_to_chat_id"`
-	MovedFrom int64        `json:"migrate_from_chat_id"`
-	Text      string       `json:"text"`
-	Caption   string       `json:"caption"`
+	ID       int          `json:"message_id"`
+	Thread   int          `json:"message_thread_id"`
+	InTopic  bool         `json:"is_topic_message"`
+	From     *models.User `json:"from"`
+	OnBehalf *models.Chat `json:"sender_chat"`
+	Chat     models.Chat  `json:"chat"`
+	Date     int64        `json:"date"`
+	EditDate int64        `json:"edit_date"`
+	Forward  *origin      `json:"forward_origin"`
+	ReplyTo  *message     `json:"reply_to_message"`
+	External *external    `json:"external_reply"`
+	Quote    struct {
+		Text string `json:"text"`
+	} `json:"quote"`
+	MovedTo   int64  `json:"migrate_to_chat_id"`
+	MovedFrom int64  `json:"migrate_from_chat_id"`
+	Text      string `json:"text"`
+	Caption   string `json:"caption"`
 	content
 }
 
 type external struct {
 	Origin origin `json:"origin"`
 	content
-}
-
-type words struct {
-	Text string `json:"text"`
 }
 
 // An origin says who wrote a forwarded message first.
@@ -61,126 +55,102 @@ type origin struct {
 }
 
 func (o origin) name() string {
-	switch {
-	case o.User != nil:
-		return userName(o.User)
-	case o.Sender != nil:
-		return chatName(o.Sender)
-	case o.Chat != nil:
-		return chatName(o.Chat)
-	case o.Hidden != "":
-		return o.Hidden
-	}
-	return "someone"
+	return cmp.Or(userName(o.User), chatName(cmp.Or(o.Sender, o.Chat)), o.Hidden, "someone")
 }
 
 func userName(u *models.User) string {
-	if name := strings.TrimSpace(u.FirstName + " " + u.LastName); name != "" {
-		return name
+	if u == nil {
+		return ""
 	}
-	return u.Username
+	return cmp.Or(strings.TrimSpace(u.FirstName+" "+u.LastName), u.Username)
 }
 
 func chatName(c *models.Chat) string {
-	if c.Title != "" {
-		return c.Title
+	if c == nil {
+		return ""
 	}
-	return strings.TrimSpace(c.FirstName + " " + c.LastName)
+	return cmp.Or(c.Title, strings.TrimSpace(c.FirstName+" "+c.LastName))
 }
 
 // A content is what a message shows besides its text.
 type content struct {
-	Animation *media           `json:"animation"`
-	Audio     *media           `json:"audio"`
-	Document  *media           `json:"document"`
-	Photo     []media          `json:"photo"`
-	PaidMedia *media           `json:"paid_media"`
-	Sticker   *media           `json:"sticker"`
-	Story     *media           `json:"story"`
-	Video     *media           `json:"video"`
-	VideoNote *media           `json:"video_note"`
-	Voice     *media           `json:"voice"`
-	Game      *media           `json:"game"`
-	Invoice   *media           `json:"invoice"`
-	Checklist *media           `json:"checklist"`
-	Giveaway  *media           `json:"giveaway"`
-	Contact   *models.Contact  `json:"contact"`
-	Dice      *models.Dice     `json:"dice"`
-	Poll      *poll            `json:"poll"`
-	Venue     *models.Venue    `json:"venue"`
-	Location  *models.Location `json:"location"`
-}
-
-type media struct {
-	Seconds   int    `json:"duration"`
-	FileName  string `json:"file_name"`
-	Title     string `json:"title"`
-	Performer string `json:"performer"`
-	Emoji     string `json:"emoji"`
-}
-
-type poll struct {
-	Question string  `json:"question"`
-	Options  []words `json:"options"`
+	Animation *thing  `json:"animation"`
+	Audio     *thing  `json:"audio"`
+	Checklist *thing  `json:"checklist"`
+	Contact   *thing  `json:"contact"`
+	Dice      *thing  `json:"dice"`
+	Document  *thing  `json:"document"`
+	Game      *thing  `json:"game"`
+	Giveaway  *thing  `json:"giveaway"`
+	Invoice   *thing  `json:"invoice"`
+	Location  *thing  `json:"location"`
+	PaidMedia *thing  `json:"paid_media"`
+	Photo     []thing `json:"photo"`
+	Poll      *thing  `json:"poll"`
+	Sticker   *thing  `json:"sticker"`
+	Story     *thing  `json:"story"`
+	Venue     *thing  `json:"venue"`
+	Video     *thing  `json:"video"`
+	VideoNote *thing  `json:"video_note"`
+	Voice     *thing  `json:"voice"`
 }
 
 // String describes c in words, such as "[voice message, 12 s]". It is empty
 // when there is nothing but text.
 func (c content) String() string {
-	switch {
-	case c.Venue != nil: // has a location too
-		return fmt.Sprintf("[place: %s, %s (%s)]", c.Venue.Title, c.Venue.Address, spot(c.Venue.Location))
-	case c.Location != nil:
-		return "[location: " + spot(*c.Location) + "]"
-	case c.Contact != nil:
-		name := strings.TrimSpace(c.Contact.FirstName + " " + c.Contact.LastName)
-		return fmt.Sprintf("[contact: %s, %s]", name, c.Contact.PhoneNumber)
-	case c.Dice != nil:
-		return fmt.Sprintf("[dice %s: %d]", c.Dice.Emoji, c.Dice.Value)
-	case c.Poll != nil:
-		return c.Poll.String()
-	case c.Photo != nil:
+	if c.Photo != nil {
 		return "[photo]"
 	}
 	for _, k := range []struct {
-		name string
-		m    *media
+		name  string
+		thing *thing
 	}{
-		{"animation", c.Animation}, // has a document too
+		{"animation", c.Animation}, {"place", c.Venue}, // have a document and a location, too
 		{"voice message", c.Voice}, {"video message", c.VideoNote}, {"video", c.Video}, {"audio", c.Audio},
-		{"file", c.Document}, {"sticker", c.Sticker}, {"story", c.Story}, {"paid media", c.PaidMedia},
-		{"game", c.Game}, {"invoice", c.Invoice}, {"checklist", c.Checklist}, {"giveaway", c.Giveaway},
+		{"file", c.Document}, {"sticker", c.Sticker}, {"location", c.Location}, {"contact", c.Contact},
+		{"poll", c.Poll}, {"dice", c.Dice}, {"story", c.Story}, {"paid media", c.PaidMedia}, {"game", c.Game},
+		{"invoice", c.Invoice}, {"checklist", c.Checklist}, {"giveaway", c.Giveaway},
 	} {
-		if k.m != nil {
-			return "[" + k.name + k.m.String() + "]"
+		if k.thing != nil {
+			return "[" + k.name + k.thing.String() + "]"
 		}
 	}
 	return ""
 }
 
-// String returns what is known of m, to follow the name of its kind.
-func (m media) String() string {
+// A thing is any of the kinds of content, by what can be said about it.
+type thing struct {
+	Emoji     string  `json:"emoji"`
+	FileName  string  `json:"file_name"`
+	Title     string  `json:"title"`
+	Performer string  `json:"performer"`
+	Address   string  `json:"address"`
+	FirstName string  `json:"first_name"`
+	LastName  string  `json:"last_name"`
+	Phone     string  `json:"phone_number"`
+	Question  string  `json:"question"`
+	Value     int     `json:"value"`
+	Seconds   int     `json:"duration"`
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+}
+
+// String returns what is known of t, to follow the name of its kind.
+func (t thing) String() string {
 	var s string
-	for _, part := range []string{m.Emoji, m.FileName, m.Title} {
+	for _, part := range []string{t.Emoji, t.FileName, t.Title, t.Performer, t.Address, t.FirstName, t.LastName, t.Phone, t.Question} {
 		if part != "" {
 			s += " " + part
 		}
 	}
-	if m.Performer != "" {
-		s += " by " + m.Performer
+	if t.Value != 0 {
+		s += fmt.Sprint(" ", t.Value)
 	}
-	if m.Seconds > 0 {
-		s += fmt.Sprintf(", %d s", m.Seconds)
+	if t.Latitude != 0 || t.Longitude != 0 {
+		s += fmt.Sprintf(" %.5f %.5f", t.Latitude, t.Longitude)
+	}
+	if t.Seconds > 0 {
+		s += fmt.Sprintf(", %d s", t.Seconds)
 	}
 	return s
 }
-
-func (p poll) String() string {
-	options := make([]string, len(p.Options))
-	for i, o := range p.Options {
-		options[i] = o.Text
-	}
-	return "[poll: " + p.Question + " " + strings.Join(options, " / ") + "]"
-}
-
-func spot(l models.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitude, l.Longitude) }

@@ -53,7 +53,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	for name, t := range h.Config.Channels.Telegram {
 		cfg := telegramConfig(name, t)
 		cfg.Log = h.Log.With("channel", name)
-		cfg.Dead, cfg.Alias = h.store.Bucket("dead/"+name), h.store.Bucket("alias/"+name)
+		cfg.Dead, cfg.Alias = h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
 		c, err := telegram.New(cfg)
 		if err != nil {
 			return nil, err

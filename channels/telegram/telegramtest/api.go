@@ -46,6 +46,7 @@ var methods = map[string]func(*Server, params) (any, *refusal){
 	"getMe":           (*Server).getMe,
 	"sendMessage":     (*Server).sendMessage,
 	"editMessageText": (*Server).editMessageText,
+	"deleteMessage":   (*Server).deleteMessage,
 	"sendChatAction":  (*Server).sendChatAction,
 	"setMyCommands":   (*Server).setMyCommands,
 	"getMyCommands":   func(s *Server, _ params) (any, *refusal) { return s.commands, nil },
@@ -237,8 +238,12 @@ func (s *Server) getUpdates(r *http.Request, p params) (any, *refusal) {
 	return verbatim("[" + string(bytes.Join(raws, []byte(","))) + "]"), nil
 }
 
-// confirm forgets the updates before offset. s.mu is held.
+// confirm forgets the updates before offset, unless that is from before the ids
+// of updates began anew. s.mu is held.
 func (s *Server) confirm(offset int64) {
+	if offset > s.nextID {
+		return
+	}
 	i := slices.IndexFunc(s.pending, func(u Update) bool { return u.ID >= offset })
 	if i < 0 {
 		i = len(s.pending)
@@ -357,6 +362,23 @@ func (s *Server) editMessageText(p params) (any, *refusal) {
 	r.tell()
 	s.tell()
 	return s.json(r, *m), nil
+}
+
+func (s *Server) deleteMessage(p params) (any, *refusal) {
+	r, no := s.open(p)
+	if no != nil {
+		return nil, no
+	}
+	id := int(p.int("message_id"))
+	switch m := r.find(id); {
+	case m == nil:
+		return nil, bad("message to delete not found")
+	case m.From.ID != s.bot.ID:
+		return nil, bad("message can't be deleted")
+	}
+	r.delete(id)
+	s.tell()
+	return true, nil
 }
 
 func (s *Server) sendChatAction(p params) (any, *refusal) {

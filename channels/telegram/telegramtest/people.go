@@ -183,6 +183,14 @@ func (s *Server) Push(fields string) int64 {
 	return s.push(Update{Raw: fmt.Appendf(nil, `{"update_id":%d,%s}`, s.nextID, fields)})
 }
 
+// Renumber makes id that of the next update, as Telegram does at random when
+// there was none for a week.
+func (s *Server) Renumber(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nextID = id
+}
+
 // Block makes a person block the bot, or a group throw it out.
 func (s *Server) Block(chat int64) {
 	s.mu.Lock()
@@ -205,10 +213,13 @@ func (s *Server) CloseTopic(chat int64, thread int) {
 func (s *Server) Delete(chat int64, message int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.room(chat)
-	r.messages = slices.DeleteFunc(r.messages, func(m Message) bool { return m.ID == message })
-	r.tell()
+	s.room(chat).delete(message)
 	s.tell()
+}
+
+func (r *room) delete(id int) {
+	r.messages = slices.DeleteFunc(r.messages, func(m Message) bool { return m.ID == id })
+	r.tell()
 }
 
 // Migrate turns the group from into the supergroup to, whose messages are

@@ -133,6 +133,21 @@ func TestSecondPollEndsFirst(t *testing.T) {
 	})
 }
 
+// An offset from before the ids began anew confirms nothing.
+func TestRenumber(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, func(t *testing.T, s *telegramtest.Server, call func(string, ...string) reply) {
+		s.Say(7, "x")
+		s.Renumber(3)
+		call("getUpdates", "offset", "1001", "timeout", "0")
+		s.Say(7, "y")
+		for range 2 {
+			if got := ids(t, call("getUpdates", "offset", "1001")); len(got) != 2 {
+				t.Errorf("told %v", got)
+			}
+		}
+	})
+}
+
 func TestAllowedUpdates(t *testing.T) {
 	inBubble(t, telegramtest.Config{}, func(t *testing.T, s *telegramtest.Server, call func(string, ...string) reply) {
 		call("getUpdates", "allowed_updates", `["message"]`)
@@ -178,6 +193,9 @@ func TestRefusals(t *testing.T) {
 			{"Bad Request: message can't be edited", "editMessageText", []string{"chat_id", "7", "message_id", "1", "text", "x"}},
 			{"Bad Request: message is not modified", "editMessageText", []string{"chat_id", "7", "message_id", "2", "text", "mine"}},
 			{"", "editMessageText", []string{"chat_id", "7", "message_id", "2", "text", "<b>mine</b>", "parse_mode", "HTML"}},
+			{"Bad Request: message can't be deleted", "deleteMessage", []string{"chat_id", "7", "message_id", "1"}},
+			{"", "deleteMessage", []string{"chat_id", "7", "message_id", "2"}},
+			{"Bad Request: message to delete not found", "deleteMessage", []string{"chat_id", "7", "message_id", "2"}},
 			{"Bad Request: BOT_COMMAND_INVALID", "setMyCommands", []string{"commands", `[{"command":"New","description":"x"}]`}},
 			{"Not Found", "sendPigeon", nil},
 		} {

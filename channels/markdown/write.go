@@ -1,0 +1,242 @@
+package markdown
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// A writer writes the nodes of a document as a Text.
+type writer struct {
+	src    []byte
+	opens  func(url string) bool
+	out    []byte
+	spans  []Span
+	open   [kinds]bool
+	indent string // what the lines of the current block begin with
+	fresh  bool   // the indent of this line is not written yet
+}
+
+func (w *writer) write(s string) {
+	if w.fresh {
+		w.out = append(w.out, w.indent...)
+		w.fresh = false
+	}
+	w.out = append(w.out, s...)
+}
+
+func (w *writer) newline() {
+	w.out = append(w.out, '\n')
+	w.fresh = true
+}
+
+// begin opens a span and returns what end needs to close it.
+func (w *writer) begin(k Kind, arg string) int {
+	if w.open[k] || w.open[Code] {
+		return -1
+	}
+	w.write("")
+	w.open[k] = true
+	w.spans = append(w.spans, Span{Start: len(w.out), Kind: k, Arg: arg})
+	return len(w.spans) - 1
+}
+
+func (w *writer) end(i int) {
+	if i >= 0 {
+		w.spans[i].End = len(w.out)
+		w.open[w.spans[i].Kind] = false
+	}
+}
+
+// within writes what is in n as a span of kind k.
+func (w *writer) within(k Kind, n ast.Node, write func(ast.Node)) {
+	i := w.begin(k, "")
+	write(n)
+	w.end(i)
+}
+
+// margin goes to the left margin, to a new line unless this one is empty.
+func (w *writer) margin() {
+	if !w.fresh && len(w.out) > 0 && w.out[len(w.out)-1] != '\n' {
+		w.newline()
+	}
+	w.fresh = false
+}
+
+// blocks writes the blocks in parent, each on lines of its own.
+func (w *writer) blocks(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		w.gap(n)
+		w.block(n)
+	}
+}
+
+// gap ends the block before n. There is a blank line where the source has one,
+// and before headings and tables.
+func (w *writer) gap(n ast.Node) {
+	if n.PreviousSibling() == nil {
+		return
+	}
+	if n.HasBlankPreviousLines() || n.Kind() == ast.KindHeading || n.Kind() == extast.KindTable {
+		w.newline()
+	}
+	w.newline()
+}
+
+func (w *writer) block(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Heading:
+		w.within(Bold, n, w.inlines)
+	case *ast.ThematicBreak:
+		w.write("———")
+	case *ast.FencedCodeBlock:
+		w.code(n.Lines(), language(string(n.Language(w.src))))
+	case *ast.CodeBlock:
+		w.code(n.Lines(), "")
+	case *ast.Blockquote:
+		w.quote(n)
+	case *ast.List:
+		w.list(n)
+	case *extast.Table:
+		w.table(n)
+	default:
+		w.inlines(n)
+	}
+}
+
+// quote writes a quote, at the left margin; one within another, which chats do not have, keeps its mark.
+func (w *writer) quote(n ast.Node) {
+	if w.open[Quote] {
+		w.indented("> ", "> ", n)
+		return
+	}
+	w.margin()
+	outer := w.indent
+	w.indent = ""
+	w.within(Quote, n, w.blocks)
+	w.indent = outer
+}
+
+func (w *writer) list(l *ast.List) {
+	number := l.Start
+	for n := l.FirstChild(); n != nil; n = n.NextSibling() {
+		w.gap(n)
+		mark := "• "
+		if l.IsOrdered() {
+			mark = strconv.Itoa(number) + string(l.Marker) + " "
+			number++
+		} else if first := n.FirstChild(); first != nil && first.FirstChild() != nil && first.FirstChild().Kind() == extast.KindTaskCheckBox {
+			mark = "" // its box is mark enough
+		}
+		w.indented(mark, strings.Repeat(" ", max(2, utf8.RuneCountInString(mark))), n)
+	}
+}
+
+// indented writes the blocks in n, with mark before the first line and indent
+// before the others, as long as that leaves room for words on a phone.
+func (w *writer) indented(mark, indent string, n ast.Node) {
+	const most = 16 // bytes
+	w.write(mark)
+	outer := w.indent
+	if len(w.indent+indent) <= most {
+		w.indent += indent
+	}
+	w.blocks(n)
+	w.indent = outer
+}
+
+// code writes lines of code as they are, at the left margin, whence they can be copied.
+func (w *writer) code(lines *text.Segments, lang string) {
+	w.margin()
+	i := w.begin(Pre, lang)
+	w.write(strings.TrimSuffix(strings.ReplaceAll(string(lines.Value(w.src)), "\t", "    "), "\n"))
+	w.end(i)
+}
+
+// language returns the language of a fence if it looks like one.
+func language(info string) string {
+	if len(info) > 32 || strings.Trim(strings.ToLower(info), "abcdefghijklmnopqrstuvwxyz0123456789+-_.#") != "" {
+		return ""
+	}
+	return info
+}
+
+func (w *writer) inlines(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		w.inline(n)
+	}
+}
+
+func (w *writer) inline(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Text:
+		w.write(unescape(n.Segment.Value(w.src)))
+		if n.SoftLineBreak() || n.HardLineBreak() {
+			w.newline()
+		}
+	case *ast.CodeSpan:
+		w.within(Code, n, w.codeSpan)
+	case *ast.Emphasis:
+		k := Italic
+		if n.Level > 1 {
+			k = Bold
+		}
+		w.within(k, n, w.inlines)
+	case *extast.Strikethrough:
+		w.within(Strike, n, w.inlines)
+	case *ast.Link:
+		w.link(n, unescape(n.Destination))
+	case *ast.Image:
+		w.link(n, unescape(n.Destination))
+	case *ast.AutoLink:
+		w.write(string(n.Label(w.src)))
+	case *extast.TaskCheckBox:
+		w.write(map[bool]string{true: "☑ ", false: "☐ "}[n.IsChecked])
+	default:
+		w.inlines(n)
+	}
+}
+
+func (w *writer) codeSpan(n ast.Node) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			w.write(strings.NewReplacer("\t", " ", "\n", " ").Replace(string(t.Segment.Value(w.src))))
+		}
+	}
+}
+
+// link writes a link or an image. An address that cannot be opened, or whose
+// words are the address, is written out.
+func (w *writer) link(n ast.Node, url string) {
+	address := strings.TrimPrefix(strings.TrimPrefix(url, "mailto:"), "tel:")
+	i := -1
+	if w.opens(url) {
+		i = w.begin(Link, url)
+	}
+	start := len(w.out)
+	w.inlines(n)
+	label := strings.TrimSpace(string(w.out[start:]))
+	switch {
+	case !visible(label):
+		w.write(address)
+		label = address
+	case w.open[Link], address == "", label == address, strings.HasPrefix(url, "data:"):
+	default:
+		w.write(" (" + address + ")")
+	}
+	w.end(i)
+	if i >= 0 && label == address {
+		w.spans[i].End = w.spans[i].Start // chats link it themselves
+	}
+}
+
+// unescape resolves the backslashes and entities of Markdown.
+func unescape(b []byte) string {
+	s := util.UnescapePunctuations(util.ResolveEntityNames(util.ResolveNumericReferences(b)))
+	return strings.ReplaceAll(strings.Map(clean, string(s)), "\t", " ")
+}

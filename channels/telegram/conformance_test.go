@@ -1,0 +1,29 @@
+package telegram_test
+
+import (
+	"testing"
+
+	"parley/channels/channeltest"
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+)
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, func(t *testing.T) channeltest.Rig {
+		h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1 })
+		h.Chat(7) // begins to exist
+		return channeltest.Rig{
+			Channel: h.ch, At: chat.Address{Channel: "telegram", Chat: "7"}, Keeps: true,
+			Say: func(text string) { h.Say(7, text) },
+			Shown: func() (texts []string) {
+				for _, m := range h.Chat(7) {
+					if m.FromBot() {
+						texts = append(texts, m.Text)
+					}
+				}
+				return texts
+			},
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+	"parley/store"
+)
+
+// After a week without updates Telegram numbers them anew, maybe from below.
+func TestP1UpdatesNumberedAnew(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "before")
+		h.run(t)
+		h.texts()
+		h.Renumber(5)
+		h.Say(7, "after")
+		h.texts()
+		h.Say(7, "and on")
+		h.want(t, "before", "after", "and on")
+		if h.confirmed() != 3 {
+			t.Errorf("%d of 3 confirmed", h.confirmed())
+		}
+	})
+}
+
+// P24: no request waits for ever for an answer, so that nothing stops the polls.
+func TestP24NoRequestHangs(t *testing.T) {
+	t.Run("deleteWebhook", func(t *testing.T) {
+		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			h.Fail("getUpdates", telegramtest.Fault{Code: http.StatusConflict, Text: "Conflict: can't use getUpdates method while webhook is active"})
+			h.Fail("deleteWebhook", telegramtest.Fault{Hang: true})
+			h.Say(7, "hello")
+			h.run(t)
+			time.Sleep(time.Minute)
+			h.want(t, "hello")
+		})
+	})
+	t.Run("setWebhook", func(t *testing.T) {
+		inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+			h.Fail("setWebhook", telegramtest.Fault{Hang: true})
+			h.run(t)
+			time.Sleep(time.Minute)
+			h.Look(func(v telegramtest.View) {
+				if v.Webhook() == "" {
+					t.Error("the webhook is not set")
+				}
+			})
+		})
+	})
+}
+
+// The bot's name is asked for until it is known: one odd answer is not the end.
+func TestNameIsLearnedAfterRefusal(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Fail("getMe", telegramtest.Fault{Code: 401, Text: "Unauthorized"})
+		h.Say(group, "@parleybot hello")
+		h.run(t)
+		time.Sleep(2 * time.Second)
+		h.want(t, "hello")
+	})
+}
+
+// P10: while Telegram wants a chat left alone, Send says how long and does not wait.
+func TestP10HoldIsTold(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		h.Fail("sendMessage", telegramtest.Fault{Code: 429, Text: "Too Many Requests", RetryAfter: 3600})
+		h.Say(8, "hello")
+		_, _ = h.ch.Send(t.Context(), to("7", "x"))
+		time.Sleep(time.Minute)
+		began := time.Now()
+		if _, err := h.ch.Send(t.Context(), to("8", "x")); err != nil {
+			t.Errorf("another chat: %v", err)
+		}
+		_, errSend := h.ch.Send(t.Context(), to("7", "x"))
+		errEdit := h.ch.Edit(t.Context(), "7/2", to("7", "x"))
+		for _, err := range []error{errSend, errEdit} {
+			if e, ok := errors.AsType[*channels.Error](err); !ok || e.Permanent || e.After != 59*time.Minute {
+				t.Errorf("the error is %#v", err)
+			}
+		}
+		if time.Since(began) > 0 || h.Count("sendMessage") != 2 {
+			t.Errorf("asked %d times, waited %v", h.Count("sendMessage"), time.Since(began))
+		}
+		time.Sleep(time.Hour)
+		if _, err := h.ch.Send(t.Context(), to("7", "x")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// P5: what was said before a group became a supergroup comes before what was said after.
+func TestP5OrderOverMigration(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		fails := 3
+		h.fail = func(m chat.Message) error {
+			if m.Text == "/first" && fails > 0 {
+				fails--
+				return errFull
+			}
+			return nil
+		}
+		h.Say(-5, "/first")
+		h.Migrate(-5, group, false)
+		h.Say(group, "/second")
+		h.run(t)
+		time.Sleep(time.Minute)
+		h.want(t, "/first", "/second")
+	})
+}
+
+// P21: a damaged note of a group's move stops neither that group nor others.
+func TestP21DamagedAlias(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) {
+		c.Alias = damaged{c.Alias}
+		_, err := c.Alias.Put(t.Context(), "to/-5", []byte("odd"), store.Any)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}, func(t *testing.T, h *house) {
+		h.run(t)
+		h.Say(group, "/one")
+		h.Say(7, "two")
+		h.Say(-5, "three")
+		if _, err := h.ch.Send(t.Context(), to("-5", "x")); err != nil {
+			t.Error(err)
+		}
+		h.texts()
+		if len(h.heard) != 2 {
+			t.Errorf("heard %v", h.heard)
+		}
+		h.wantLog(t, "damaged")
+	})
+}
+
+// damaged has a damaged record of group.
+type damaged struct{ store.Bucket }
+
+func (d damaged) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if key == fmt.Sprint("from/", group) {
+		return nil, 0, store.ErrDamaged
+	}
+	return d.Bucket.Get(ctx, key)
+}
+
+// P2: two edits within one second are two messages.
+func TestP2EditsInOneSecond(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		id := h.Say(7, "a")
+		h.Edit(7, id, "b")
+		h.Edit(7, id, "c")
+		h.run(t)
+		h.want(t, "a", "b", "c")
+		if h.heard[1].Key() == h.heard[2].Key() {
+			t.Errorf("both have the key %s", h.heard[1].Key())
+		}
+	})
+}
+
+// What nobody expected is told in a line, not at any length.
+func TestErrorsAreShort(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		long := strings.Repeat("page ", 100_000)
+		h.Fail("sendMessage", telegramtest.Fault{Page: long})
+		h.Fail("sendMessage", telegramtest.Fault{Page: `{"` + long})
+		h.Fail("sendMessage", telegramtest.Fault{Code: 500, Text: long})
+		for range 3 {
+			if _, err := h.ch.Send(t.Context(), to("7", "x")); err == nil || len(err.Error()) > 1000 {
+				t.Errorf("%.1000v", err)
+			}
+		}
+	})
+}
+
+// P4: what cannot be understood is all kept, but not for ever.
+func TestP4DeadIsBounded(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+		h.run(t)
+		synctest.Wait()
+		for i := range 1100 {
+			if code := h.bring(t, fmt.Sprintf(`{"message":%d}`, i)); code != http.StatusOK {
+				t.Fatal(code)
+			}
+		}
+		if kept := h.deadOnes(t); len(kept) != 1000 || kept[999] != `{"message":1099}` {
+			t.Errorf("%d are kept", len(kept))
+		}
+	})
+}
