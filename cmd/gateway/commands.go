@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,12 +110,13 @@ func (p *program) commands() *cobra.Command {
 // chat talks to the gateway that runs, or else to one of its own.
 func (p *program) chat(ctx context.Context, text string) error {
 	c, err := p.load()
-	if err != nil {
+	running := c != nil && console.Running(ctx, socketOf(c))
+	if err != nil && !running {
 		return err
 	}
 	t := p.terminal(c)
 	t.Text = text
-	if !console.Running(ctx, socketOf(c)) {
+	if !running {
 		return p.serve(ctx, options{Chat: true, Terminal: t})
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
@@ -125,10 +127,13 @@ func (p *program) chat(ctx context.Context, text string) error {
 // health fails unless a gateway answers on the socket. It asks nothing of model or network.
 func (p *program) health(ctx context.Context) error {
 	c, err := p.load()
-	if err == nil && !console.Running(ctx, socketOf(c)) {
-		err = errors.New("no gateway runs with the data in " + c.DataDir)
+	switch {
+	case c == nil:
+		return err
+	case !console.Running(ctx, socketOf(c)):
+		return errors.New("no gateway runs with the data in " + c.DataDir)
 	}
-	return err
+	return nil
 }
 
 // terminal returns the terminal of this process.
@@ -208,7 +213,9 @@ func (p *program) watch(ctx context.Context, c *Config, log *slog.Logger, apply 
 	})
 }
 
-// load reads the config. From then on its secrets are neither shown nor in the environment.
+// load reads the config. From then on its secrets are neither shown nor in the
+// environment. With an error there may still be a Config: it says where the
+// gateway is, which whoever talks to that needs to know and no secret else.
 func (p *program) load() (*Config, error) {
 	s, err := p.source()
 	if err != nil {
@@ -216,10 +223,13 @@ func (p *program) load() (*Config, error) {
 	}
 	c, err := load(s)
 	if err != nil {
-		return nil, exit{exitUsage, fmt.Errorf("the config cannot be used; nothing was started or changed\n%w", err)}
+		err = exit{exitUsage, fmt.Errorf("the config cannot be used; nothing was started or changed\n%w", err)}
 	}
-	p.level.Set(c.Log.level())
-	return c, p.keep(c)
+	if c != nil {
+		p.level.Set(c.Log.level())
+		err = cmp.Or(err, p.keep(c))
+	}
+	return c, err
 }
 
 // keep keeps the secrets of c from being shown, and from children (R-S17, R-S26).
