@@ -72,6 +72,9 @@ func (w *Workspace) explain(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
+// Stat describes the file called name in the workspace.
+func (w *Workspace) Stat(name string) (fs.FileInfo, error) { return w.root.Stat(name) }
+
 // ReadFile returns the contents of a plain file. It fails as Open does, and
 // with ErrTooBig above MaxRead.
 func (w *Workspace) ReadFile(path string) ([]byte, error) {

@@ -1,0 +1,140 @@
+package memory
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"parley/workspace"
+)
+
+// A folder is a Reader of what it holds.
+type folder map[string]any // text, or the error of reading it
+
+func (f folder) ReadFile(name string) ([]byte, error) {
+	switch v := f[name].(type) {
+	case string:
+		return []byte(v), nil
+	case error:
+		return nil, v
+	}
+	return nil, fs.ErrNotExist
+}
+
+// system returns the instructions made of f, less the facts.
+func system(t *testing.T, f Reader) (files, facts string) {
+	t.Helper()
+	s, err := Prompt{Files: f, Zone: time.UTC}.System(t.Context(), "telegram:42")
+	if err != nil || !utf8.ValidString(s) || strings.Contains(s, "%!") {
+		t.Fatalf("got %q, %v", s, err)
+	}
+	i := strings.Index(s, "# Where you are\n")
+	if i < 0 {
+		t.Fatalf("no facts in %q", s)
+	}
+	return s[:i], s[i:]
+}
+
+func TestFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		files folder
+		want  string
+	}{
+		"none":       {folder{}, ""},
+		"order":      {folder{"TOOLS.md": "4", "USER.md": "3", "SOUL.md": "2", "AGENTS.md": "1", "OTHER.md": "5"}, "1\n\n2\n\n3\n\n4\n\n"},
+		"space":      {folder{"AGENTS.md": "\n\n one \n\n", "SOUL.md": " \n"}, "one\n\n"},
+		"unreadable": {folder{"AGENTS.md": errors.New("secret path"), "SOUL.md": "two"}, "(AGENTS.md is there, but cannot be read as text.)\n\ntwo\n\n"},
+		"binary":     {folder{"AGENTS.md": "\x7fELF\x00\x01"}, "(AGENTS.md is there, but cannot be read as text.)\n\n"},
+		"latin-1":    {folder{"AGENTS.md": "caf\xe9"}, "caf\ufffd\n\n"},
+		"verbs":      {folder{"AGENTS.md": "100 %s"}, "100 %s\n\n"},
+		"full":       {folder{"AGENTS.md": strings.Repeat("x", maxFile)}, strings.Repeat("x", maxFile) + "\n\n"},
+		"too long": {folder{"AGENTS.md": "x" + strings.Repeat("ä", maxFile/2), "SOUL.md": "two"},
+			"x" + strings.Repeat("ä", maxFile/2-1) + "\ufffd\n(The rest of AGENTS.md is left out: it is too long.)\n\ntwo\n\n"},
+	} {
+		if got, _ := system(t, c.files); got != c.want {
+			t.Errorf("%s: got %.200q, want %.200q", name, got, c.want)
+		}
+	}
+}
+
+// Whatever lies in the place of a file, the conversation goes on.
+func TestOddFiles(t *testing.T) {
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	at := func(name string) string { return filepath.Join(w.Dir(), name) }
+	err = errors.Join(
+		os.Mkdir(at("AGENTS.md"), 0o700),
+		os.Symlink("/etc/passwd", at("SOUL.md")),
+		os.WriteFile(at("USER.md"), nil, 0o600), os.Truncate(at("USER.md"), 1<<40),
+		os.WriteFile(at("TOOLS.md"), []byte("use them"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "(AGENTS.md is there, but cannot be read as text.)\n\n(SOUL.md is there, but cannot be read as text.)\n\n(USER.md is there, but cannot be read as text.)\n\nuse them\n\n"
+	if got, _ := system(t, w); got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The prefix stays the same, byte for byte, while time passes, and follows an edit at once.
+func TestStable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := folder{"AGENTS.md": "one", "SOUL.md": "two"}
+		files, facts := system(t, f)
+		time.Sleep(100 * time.Hour)
+		if files2, facts2 := system(t, f); files2 != files || facts2 != facts {
+			t.Errorf("got %q, later %q", files+facts, files2+facts2)
+		}
+		f["SOUL.md"] = "three"
+		if files, _ = system(t, f); files != "one\n\nthree\n\n" {
+			t.Errorf("after an edit: %q", files)
+		}
+	})
+}
+
+func TestFacts(t *testing.T) {
+	_, facts := system(t, folder{})
+	for _, want := range []string{`channel "telegram"`, "time zone UTC", "AGENTS.md, SOUL.md, USER.md, TOOLS.md", "in brackets"} {
+		if !strings.Contains(facts, want) {
+			t.Errorf("no %q in %s", want, facts)
+		}
+	}
+	if strings.Contains(facts, "42") {
+		t.Errorf("the chat's id is in %s", facts)
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip("no time zones here:", err)
+	}
+	for zone, want := range map[*time.Location]string{berlin: "Europe/Berlin", time.Local: time.Now().Format("UTC-07:00")} {
+		if got, _ := (Prompt{Files: folder{}, Zone: zone}).System(t.Context(), "x:1"); !strings.Contains(got, "time zone "+want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+}
+
+// The first files and the facts cost every request: they stay within a budget
+// of bytes, about four to a token.
+func TestFirstFilesAreShort(t *testing.T) {
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	files, facts := system(t, w)
+	if len(files) > 2600 || len(facts) > 1400 {
+		t.Errorf("the files take %d bytes, the facts %d", len(files), len(facts))
+	}
+}
