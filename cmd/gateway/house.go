@@ -106,7 +106,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	zone := c.zone()
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Log: h.Log, Zone: zone,
-		Memory: memory.Prompt{Files: h.files, Zone: zone}, Workspace: h.files,
+		Memory: memory.Prompt{Files: memory.Keep(h.files), Zone: zone}, Workspace: h.files,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime,
 	}, settings)
 	access, err := c.access()
