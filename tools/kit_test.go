@@ -275,6 +275,11 @@ func TestTruncate(t *testing.T) {
 	if data, err := w.ReadFile(path); string(data) != long || err != nil || !strings.HasPrefix(path, ".parley/tool-results/telegram_42-") {
 		t.Errorf("%s holds %d bytes, %v", path, len(data), err)
 	}
+	u.Run = func(context.Context, Call) (Result, error) { return Result{}, errors.New(long) }
+	if r := kitOf(t, u).Call(t.Context(), c); len(r.Text) > 5000 || !r.Failed || !strings.Contains(r.Text, "Original size: 50000 chars") {
+		t.Errorf("a long error: %d bytes", len(r.Text))
+	}
+	u.Run = func(context.Context, Call) (Result, error) { return Result{Text: long}, nil }
 	for _, limit := range []int{50_000, -1} {
 		u.MaxText = limit
 		if r := kitOf(t, u).Call(t.Context(), c); r.Text != long {

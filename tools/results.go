@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -27,21 +28,18 @@ const preview = 1200 // characters of a long result that the model sees at once
 func Truncate() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
+		r = outcome(ctx, r, err)
 		r.Text = strings.ToValidUTF8(r.Text, "\ufffd")
-		limit := t.MaxText
-		if limit == 0 {
-			limit = DefaultMaxText
-		}
+		limit := cmp.Or(t.MaxText, DefaultMaxText)
 		switch n := utf8.RuneCountInString(r.Text); {
-		case err != nil || n > 0 && (n <= limit || limit < 0):
 		case n == 0 && r.Failed:
 			r.Text = fmt.Sprintf("%s failed and did not say why", t.Name)
 		case n == 0:
 			r.Text = fmt.Sprintf("(%s completed with no output)", t.Name)
-		default:
+		case n > limit && limit > 0:
 			r.Text = shorten(c, r.Text, n, limit)
 		}
-		return r, err
+		return r, nil
 	})
 }
 

@@ -232,6 +232,8 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	d.put("a/void/two\n📄 lines", "")
+	d.put("a/void/latin\xe9", "")
 	if err := os.Symlink("/", filepath.Join(d.w.Dir(), "slash")); err != nil {
 		t.Fatal(err)
 	}
@@ -239,8 +241,9 @@ func TestList(t *testing.T) {
 		{"D-068", `{"path":"."}`, "📁 a\n📄 b.txt\n📁 bare\n📄 c.txt\n📄 slash"},
 		{"D-068", ``, "📁 a\n📄 b.txt\n📁 bare\n📄 c.txt\n📄 slash"},
 		{"D-068", `{"path":"~/a/"}`, "📁 deep\n📁 void\n📄 y"},
-		{"D-068", `{"path":".","recursive":true}`, "a/\na/deep/\na/deep/x\na/void/\na/y\nb.txt\nbare/\nc.txt\nslash"},
-		{"D-068", `{"path":"a","recursive":"true"}`, "deep/\ndeep/x\nvoid/\ny"},
+		{"D-068", `{"path":".","recursive":true}`, "a/\na/deep/\na/deep/x\na/void/\na/void/latin\ufffd\n\"a/void/two\\n📄 lines\"\na/y\nb.txt\nbare/\nc.txt\nslash"},
+		{"D-068", `{"path":"a","recursive":"true"}`, "deep/\ndeep/x\nvoid/\nvoid/latin\ufffd\n\"void/two\\n📄 lines\"\ny"},
+		{"R-S11", `{"path":"a/void"}`, "📄 latin\ufffd\n📄 \"two\\n📄 lines\""},
 		{"D-068", `{"path":"bare"}`, "Directory bare is empty"},
 		{"D-068", `{"max_entries":2}`, "📁 a\n📄 b.txt\n\n(truncated, showing first 2 of 5 entries)"},
 		{"alias", `{"directory":"a","limit":1}`, "📁 deep\n\n(truncated, showing first 1 of 3 entries)"},

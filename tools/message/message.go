@@ -2,6 +2,7 @@
 package message
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,25 +69,17 @@ func OwnersOnly(from chat.Sender, to chat.Address) error {
 // target returns where to speak: here, or as in says. A chat may be written
 // as a session is: "telegram:42", "telegram:-100/7".
 func target(here chat.Address, in args) (chat.Address, error) {
-	if in.Chat == "" && (in.Channel == "" || in.Channel == here.Channel) {
-		if here.Channel == "" || here.Chat == "" {
-			return here, errNoTarget
-		}
-		return here, nil
+	channel, id := in.Channel, in.Chat
+	if i := strings.LastIndexByte(id, ':'); i >= 0 && (channel == "" || channel == id[:i]) {
+		channel, id = id[:i], id[i+1:]
 	}
-	to := chat.Address{Channel: in.Channel, Chat: in.Chat}
-	if i := strings.LastIndexByte(in.Chat, ':'); i >= 0 && (in.Channel == "" || in.Channel == in.Chat[:i]) {
-		to.Channel, to.Chat = in.Chat[:i], in.Chat[i+1:]
+	to := chat.Address{Channel: cmp.Or(channel, here.Channel)}
+	to.Chat, to.Thread, _ = strings.Cut(id, "/")
+	if to.Channel == here.Channel && (in.Chat == "" || to.Chat == here.Chat && to.Thread == "") {
+		to = here
 	}
-	if to.Channel == "" {
-		to.Channel = here.Channel
-	}
-	to.Chat, to.Thread, _ = strings.Cut(to.Chat, "/")
 	if to.Channel == "" || to.Chat == "" {
 		return to, errNoTarget
-	}
-	if to.Channel == here.Channel && to.Chat == here.Chat && to.Thread == "" {
-		return here, nil
 	}
 	return to, nil
 }
