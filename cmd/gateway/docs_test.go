@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/llm/llmtest"
+)
+
+// pages are the documents that people read, by their paths from the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[strings.TrimPrefix(name, "../../")] = string(b)
+		}
+	}
+	return all
+}
+
+var snippet = regexp.MustCompile("(?s)```jsonc\n(.*?)```")
+
+// TestDocumentedConfigs: what people copy from the documents is taken as it is.
+func TestDocumentedConfigs(t *testing.T) {
+	n := 0
+	for name, text := range pages(t) {
+		for _, m := range snippet.FindAllStringSubmatch(text, -1) {
+			n++
+			_, err := parseText(m[1], "OPENAI_API_KEY=sk-1", "OPENROUTER_API_KEY=sk-2",
+				"TELEGRAM_BOT_TOKEN=1:a", "FAMILY_BOT_TOKEN=2:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef")
+			if err != nil {
+				t.Errorf("%s:\n%s%v", name, m[1], err)
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d configs found", n)
+	}
+}
+
+// TestDocumentedKeys: docs/config.md tells of every key, and of no other.
+func TestDocumentedKeys(t *testing.T) {
+	var told []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(pages(t)["docs/config.md"], -1) {
+		told = append(told, m[1])
+	}
+	keys := keysOf(reflect.TypeFor[Config](), "")
+	for _, key := range keys {
+		if !slices.Contains(told, key) {
+			t.Errorf("docs/config.md lacks %s", key)
+		}
+	}
+	for _, key := range told {
+		if !slices.Contains(keys, key) {
+			t.Errorf("docs/config.md has %s, which the config does not know", key)
+		}
+	}
+}
+
+// keysOf lists the keys that a value of type typ at path is made of.
+func keysOf(typ reflect.Type, path string) (keys []string) {
+	switch {
+	case typ == reflect.TypeFor[Channels]():
+		keys = append(keysOf(reflect.TypeFor[Console](), path+".console"), keysOf(reflect.TypeFor[Telegram](), path+".telegram")...)
+	case typ.Kind() == reflect.Pointer:
+		return keysOf(typ.Elem(), path)
+	case typ.Kind() == reflect.Map:
+		return keysOf(typ.Elem(), path+".NAME")
+	case typ.Kind() == reflect.Struct:
+		for f := range typ.Fields() {
+			if name := f.Tag.Get("json"); name != "" {
+				keys = append(keys, keysOf(f.Type, strings.TrimPrefix(path+"."+name, "."))...)
+			}
+		}
+	}
+	if keys == nil {
+		return []string{path}
+	}
+	return keys
+}
+
+// TestDocumentedTests: a test that a document names as a proof is there.
+func TestDocumentedTests(t *testing.T) {
+	var tests strings.Builder
+	err := filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		tests.Write(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, text := range pages(t) {
+		for _, name := range regexp.MustCompile("`(Test[A-Z]\\w*)`").FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(tests.String(), "\nfunc "+name[1]+"(") {
+				t.Errorf("%s names %s, which is no test", page, name[1])
+			}
+		}
+	}
+}
+
+// TestDocumentedLinks: links between the documents lead somewhere.
+func TestDocumentedLinks(t *testing.T) {
+	for page, text := range pages(t) {
+		for _, m := range regexp.MustCompile(`\]\(([^):#]+)\)`).FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+}
+
+// TestWithoutSecrets: whoever talks to a gateway that runs needs none of the
+// secrets that its config names, as from another shell or a health check.
+func TestWithoutSecrets(t *testing.T) {
+	w := newTown(t, func(_ context.Context, _ llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "hi"} })
+	w.start()
+	w.tg.Say(person, "hello")
+	w.says(person, "hi")
+	for _, args := range [][]string{{"health"}, {"chat", "-m", "hello"}, {"pair", "ABCDEFGH"}} {
+		cmd := w.command(args...)
+		cmd.Env = []string{"HOME=" + w.dir, "PATH=" + os.Getenv("PATH")}
+		if out, err := cmd.Output(); err != nil {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if out, code := w.run("", "health"); code != exitFailure {
+		t.Errorf("health without a gateway: exit code %d: %s", code, out)
+	}
+}
