@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -66,16 +65,16 @@ func cut(text string, n int) string {
 
 // Long results are files of the workspace, in one folder per session (D-042).
 const (
-	resultsDir  = ".parley/tool-results"
+	ownDir      = ".parley"
+	resultsDir  = ownDir + "/tool-results"
 	resultsKept = 7 * 24 * time.Hour
 	maxSessions = 32
 )
 
-// Private says whether the file called name, as Workspace.Path returned it,
-// holds results of another session than s, which may not see them.
+// Private says whether the file called name, as Workspace.Path returned it, is
+// the house's own: all of .parley but the results that session s was given.
 func Private(s chat.SessionID, name string) bool {
-	name = filepath.ToSlash(name)
-	return within(resultsDir, name) && !within(path.Join(resultsDir, slug(string(s))), name)
+	return within(ownDir, name) && !within(path.Join(resultsDir, slug(string(s))), name)
 }
 
 func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }

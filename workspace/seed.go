@@ -2,9 +2,7 @@ package workspace
 
 import (
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 )
 
 // first holds the files that a new workspace begins with.
@@ -21,18 +19,14 @@ func (w *Workspace) Seed() ([]string, error) {
 	}
 	var written []string
 	for _, e := range entries {
-		_, err := w.root.Lstat(e.Name())
-		if err == nil {
+		if _, err := w.root.Lstat(e.Name()); err == nil {
 			continue
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return written, fmt.Errorf("seed workspace: %w", err)
-		}
 		data, err := first.ReadFile("first/" + e.Name())
-		if err != nil {
-			return written, err
+		if err == nil {
+			err = w.WriteFile(e.Name(), data)
 		}
-		if err := w.WriteFile(e.Name(), data); err != nil {
+		if err != nil {
 			return written, fmt.Errorf("seed workspace: %w", err)
 		}
 		written = append(written, e.Name())

@@ -30,7 +30,7 @@ func locate(c tools.Call, path string) (name string, refusal *tools.Result) {
 		return "", explain(path, err)
 	}
 	if tools.Private(c.Session, name) {
-		return "", deny("%s belongs to another conversation", path)
+		return "", deny("%s is not for this conversation", path)
 	}
 	return name, nil
 }

@@ -277,13 +277,13 @@ func TestKeptResults(t *testing.T) {
 	for _, c := range []struct{ name, args string }{
 		{"read_file", args}, {"read_file", fmt.Sprintf(`{"path":"~/%s"}`, path)}, {"read_file", `{"path":"link"}`}, {"read_file", fmt.Sprintf(`{"path":%q}`, d.w.Dir()+"/"+path)},
 		{"write_file", fmt.Sprintf(`{"path":%q,"content":""}`, path)},
-		{"list_dir", fmt.Sprintf(`{"path":%q}`, filepath.Dir(path))}, {"list_dir", `{"path":".parley/tool-results"}`},
+		{"list_dir", fmt.Sprintf(`{"path":%q}`, filepath.Dir(path))}, {"list_dir", `{"path":".parley/tool-results"}`}, {"list_dir", `{"path":".parley","recursive":true}`},
 	} {
 		if r := d.call("telegram:2", c.name, c.args); r.Code != tools.CodeDenied {
 			t.Errorf("%s(%s) in another session = %.100q, want a refusal", c.name, c.args, r.Text)
 		}
 	}
-	if r := d.call("telegram:2", "list_dir", `{"path":".parley","recursive":true}`); r.Text != "Directory .parley is empty" {
-		t.Errorf("another session sees %q", r.Text)
+	if r := d.call("telegram:1", "list_dir", fmt.Sprintf(`{"path":%q}`, filepath.Dir(path))); r.Text != "📄 "+filepath.Base(path) {
+		t.Errorf("its own session sees %q", r.Text)
 	}
 }

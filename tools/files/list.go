@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"unicode"
 
-	"parley/chat"
 	"parley/tools"
 )
 
@@ -41,7 +40,7 @@ func listDir(ctx context.Context, c tools.Call, in listArgs) (tools.Result, erro
 	if refusal != nil {
 		return *refusal, nil
 	}
-	l := listing{args: in, session: c.Session}
+	l := listing{args: in}
 	switch err := l.walk(ctx, c.Workspace.Root().FS(), name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return *fail("Directory not found: %s", in.Path), nil
@@ -55,10 +54,9 @@ func listDir(ctx context.Context, c tools.Call, in listArgs) (tools.Result, erro
 
 // A listing gathers the entries of a directory.
 type listing struct {
-	args    listArgs
-	session chat.SessionID
-	lines   []string
-	total   int
+	args  listArgs
+	lines []string
+	total int
 }
 
 func (l *listing) walk(ctx context.Context, tree fs.FS, dir string) error {
@@ -74,7 +72,7 @@ func (l *listing) walk(ctx context.Context, tree fs.FS, dir string) error {
 			return fs.SkipAll
 		case err != nil: // a directory that cannot be read was listed before
 			return fs.SkipDir
-		case slices.Contains(ignored, d.Name()), tools.Private(l.session, name):
+		case slices.Contains(ignored, d.Name()):
 			return skip(d)
 		}
 		l.add(strings.TrimPrefix(name, dir+"/"), d.IsDir())
