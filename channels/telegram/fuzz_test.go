@@ -31,7 +31,6 @@ func FuzzUpdate(f *testing.F) {
 		f.Fatal(err)
 	}
 	c.username = "parleybot"
-	close(c.named)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		p := open(raw)
 		if p.err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"parley/store"
 )
@@ -28,15 +29,15 @@ func (c *Channel) moved(ctx context.Context, from, to int64) error {
 
 // today returns the id by which Telegram knows chat now.
 func (c *Channel) today(ctx context.Context, chat int64) (id int64, moved bool, err error) {
-	return c.aliasOf(ctx, "to/", chat)
+	return c.alias(ctx, "to/", chat)
 }
 
 // origin returns the id that chat had first.
 func (c *Channel) origin(ctx context.Context, chat int64) (id int64, moved bool, err error) {
-	return c.aliasOf(ctx, "from/", chat)
+	return c.alias(ctx, "from/", chat)
 }
 
-func (c *Channel) aliasOf(ctx context.Context, way string, chat int64) (int64, bool, error) {
+func (c *Channel) alias(ctx context.Context, way string, chat int64) (int64, bool, error) {
 	if chat >= 0 {
 		return chat, false, nil
 	}
@@ -54,4 +55,21 @@ func (c *Channel) aliasOf(ctx context.Context, way string, chat int64) (int64, b
 		return 0, false, fmt.Errorf("look up group %d: %w", chat, err)
 	}
 	return id, true, nil
+}
+
+// messageID names message n of a chat that has moved or not.
+func messageID(n int, moved bool) string {
+	if moved {
+		return movedPrefix + strconv.Itoa(n)
+	}
+	return strconv.Itoa(n)
+}
+
+// messageNumber returns what Telegram calls the message id now. It is not ok
+// for one from before the chat moved.
+func messageNumber(id string, moved bool) (n int, ok bool) {
+	id, after := strings.CutPrefix(id, movedPrefix)
+	id, _, _ = strings.Cut(id, "e") // the id of an edit goes on with that of its update
+	n, err := strconv.Atoi(id)
+	return n, err == nil && after == moved
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +14,10 @@ import (
 )
 
 // A pace keeps to what Telegram allows: so much per second in all, one message
-// per second in a chat, 20 per minute in a group. A nil pace allows everything.
+// per second in a chat, 20 per minute in a group.
 type pace struct {
-	all *rate.Limiter
+	all  *rate.Limiter
+	free bool // nothing is kept
 
 	mu    sync.Mutex
 	lanes map[int64]*lane
@@ -26,23 +28,19 @@ type lane struct {
 	closed time.Time // until then Telegram wants nothing for this chat
 }
 
-// newPace returns a pace of perSecond messages in all.
+// newPace returns a pace of perSecond messages in all; below 0 it allows everything.
 func newPace(perSecond float64) *pace {
-	if perSecond < 0 {
-		return nil
-	}
-	if perSecond == 0 {
-		perSecond = 30
-	}
+	perSecond = cmp.Or(perSecond, 30)
 	atOnce := max(1, perSecond/10) // and the rest within the second
-	return &pace{all: rate.NewLimiter(rate.Limit(perSecond*0.9), int(atOnce)), lanes: map[int64]*lane{}}
+	all := rate.NewLimiter(rate.Limit(perSecond*0.9), int(atOnce))
+	return &pace{all: all, free: perSecond < 0, lanes: map[int64]*lane{}}
 }
 
 // wait returns when a message may be sent to chat, which is soon: where
 // Telegram wants to be left alone it returns an error at once. A few at once
 // may be sent, so that short answers are not held up.
 func (p *pace) wait(ctx context.Context, chat int64) error {
-	if p == nil {
+	if p.free {
 		return nil
 	}
 	p.mu.Lock()
@@ -62,16 +60,13 @@ func (p *pace) wait(ctx context.Context, chat int64) error {
 
 // hold lets nothing go to chat for d.
 func (p *pace) hold(chat int64, d time.Duration) {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lane(chat).closed = time.Now().Add(d)
 }
 
 // spare reports whether there is room for what need not be sent.
-func (p *pace) spare() bool { return p == nil || p.all.Tokens() >= 1 }
+func (p *pace) spare() bool { return p.free || p.all.Tokens() >= 1 }
 
 // lane returns the lane of chat. p.mu is held.
 func (p *pace) lane(chat int64) *lane {

@@ -125,15 +125,12 @@ func updatesIn(body []byte) ([]json.RawMessage, error) {
 	if a.OK {
 		return a.Result, nil
 	}
-	switch a.Code {
-	case http.StatusUnauthorized:
-		return nil, bot.ErrorUnauthorized
-	case http.StatusNotFound:
-		return nil, bot.ErrorNotFound
-	case http.StatusConflict:
-		return nil, fmt.Errorf("%w: %s", bot.ErrorConflict, a.Description)
-	case http.StatusTooManyRequests:
+	if a.Parameters.RetryAfter > 0 {
 		return nil, &bot.TooManyRequestsError{Message: a.Description, RetryAfter: a.Parameters.RetryAfter}
+	}
+	known := map[int]error{401: bot.ErrorUnauthorized, 404: bot.ErrorNotFound, 409: bot.ErrorConflict}
+	if err := known[a.Code]; err != nil {
+		return nil, fmt.Errorf("%w: %s", err, a.Description)
 	}
 	return nil, fmt.Errorf("%d %s", a.Code, a.Description)
 }

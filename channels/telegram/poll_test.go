@@ -304,9 +304,13 @@ func TestNameIsLearnedMeanwhile(t *testing.T) {
 
 func TestWarnsOfPrivacyMode(t *testing.T) {
 	inBubble(t, telegramtest.Config{Privacy: true}, func(c *telegram.Config) { c.Groups = "all" }, func(t *testing.T, h *house) {
+		h.Say(group, "hello")
+		h.Say(group, "hello")
 		h.run(t)
-		synctest.Wait()
-		h.wantLog(t, "/setprivacy")
+		h.want(t, "hello", "hello")
+		if n := strings.Count(h.logs.String(), "/setprivacy"); n != 1 {
+			t.Errorf("warned %d times", n)
+		}
 	})
 }
 

@@ -147,20 +147,3 @@ func (c *Channel) quoted(w *message, moved bool) *chat.Quote {
 func (c *Channel) isUs(u *models.User) bool {
 	return u != nil && strconv.FormatInt(u.ID, 10) == c.id
 }
-
-// messageID names message n of a chat that has moved or not.
-func messageID(n int, moved bool) string {
-	if moved {
-		return movedPrefix + strconv.Itoa(n)
-	}
-	return strconv.Itoa(n)
-}
-
-// messageNumber returns what Telegram calls the message id now. It is not ok
-// for one from before the chat moved.
-func messageNumber(id string, moved bool) (n int, ok bool) {
-	id, after := strings.CutPrefix(id, movedPrefix)
-	id, _, _ = strings.Cut(id, "e") // the id of an edit goes on with that of its update
-	n, err := strconv.Atoi(id)
-	return n, err == nil && after == moved
-}

@@ -95,19 +95,21 @@ func opens(link string) bool {
 func mark(t markdown.Text) (message string, entities int) {
 	var out strings.Builder
 	var written, around []markdown.Span // the tags that are open, and the spans
-	tagged := func(tags []markdown.Span) {
+	within := func(spans []markdown.Span) {
 		same := 0
-		for same < min(len(written), len(tags)) && written[same] == tags[same] {
+		for same < min(len(written), len(spans)) && written[same] == spans[same] {
 			same++
 		}
 		for _, s := range slices.Backward(written[same:]) {
-			out.WriteString(closing(s))
+			_, end := tags(s)
+			out.WriteString(end)
 		}
-		for _, s := range tags[same:] {
-			out.WriteString(opening(s))
+		for _, s := range spans[same:] {
+			begin, _ := tags(s)
+			out.WriteString(begin)
 			entities++
 		}
-		written = tags
+		written = spans
 	}
 	for at, spans := 0, t.Spans; at < len(t.Plain); {
 		around = slices.DeleteFunc(around, func(s markdown.Span) bool { return s.End <= at })
@@ -121,49 +123,41 @@ func mark(t markdown.Text) (message string, entities int) {
 		if len(spans) > 0 {
 			end = min(end, spans[0].Start)
 		}
-		tagged(nestable(around))
+		within(nestable(around))
 		out.WriteString(html.EscapeString(t.Plain[at:end]))
 		at = end
 	}
-	tagged(nil)
+	within(nil)
 	return out.String(), entities
 }
 
 // nestable returns the spans that Telegram lets be open together: code is only
 // code, though it may be quoted, and a link stays a link.
-func nestable(around []markdown.Span) (tags []markdown.Span) {
+func nestable(around []markdown.Span) (open []markdown.Span) {
 	for _, s := range around {
 		if s.Kind == markdown.Code || s.Kind == markdown.Pre {
-			if slices.ContainsFunc(tags, func(t markdown.Span) bool { return t.Kind == markdown.Link }) {
+			if slices.ContainsFunc(open, func(t markdown.Span) bool { return t.Kind == markdown.Link }) {
 				continue
 			}
-			tags = slices.DeleteFunc(tags, func(t markdown.Span) bool { return t.Kind != markdown.Quote })
+			open = slices.DeleteFunc(open, func(t markdown.Span) bool { return t.Kind != markdown.Quote })
 		}
-		tags = append(tags, s)
+		open = append(open, s)
 	}
-	return tags
+	return open
 }
 
-func opening(s markdown.Span) string {
-	switch {
-	case s.Kind == markdown.Link:
-		return `<a href="` + html.EscapeString(s.Arg) + `">`
-	case s.Kind == markdown.Pre && s.Arg != "":
-		return `<pre><code class="language-` + html.EscapeString(s.Arg) + `">`
-	}
-	return "<" + tag(s.Kind) + ">"
-}
-
-func closing(s markdown.Span) string {
-	if s.Kind == markdown.Pre && s.Arg != "" {
-		return "</code></pre>"
-	}
-	return "</" + tag(s.Kind) + ">"
-}
-
-func tag(k markdown.Kind) string {
-	return [...]string{
+// tags returns what begins and what ends s.
+func tags(s markdown.Span) (begin, end string) {
+	name := [...]string{
 		markdown.Bold: "b", markdown.Italic: "i", markdown.Strike: "s", markdown.Code: "code",
 		markdown.Pre: "pre", markdown.Link: "a", markdown.Quote: "blockquote",
-	}[k]
+	}[s.Kind]
+	arg := html.EscapeString(s.Arg)
+	switch {
+	case s.Kind == markdown.Link:
+		return `<a href="` + arg + `">`, "</a>"
+	case s.Kind == markdown.Pre && arg != "":
+		return `<pre><code class="language-` + arg + `">`, "</code></pre>"
+	}
+	return "<" + name + ">", "</" + name + ">"
 }

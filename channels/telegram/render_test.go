@@ -97,7 +97,7 @@ func checkMessages(t *testing.T, md string) {
 			t.Fatalf("split(%.300q): a message of %d entities", md, len(entities))
 		case strings.ContainsRune(text, utf8.RuneError) && utf8.ValidString(md) && !strings.ContainsRune(md, utf8.RuneError) && !strings.Contains(md, "&#"):
 			t.Fatalf("split(%.300q): half a character in %.2000q", md, m)
-		case tags(m) != len(entities):
+		case elements(m) != len(entities):
 			t.Fatalf("split(%.300q): of %.2000q Telegram keeps %d entities: %+v", md, m, len(entities), entities)
 		}
 		shown.WriteString(text)
@@ -110,8 +110,8 @@ func checkMessages(t *testing.T, md string) {
 	}
 }
 
-// tags counts the elements in message that show something.
-func tags(message string) (n int) {
+// elements counts the elements in message that show something.
+func elements(message string) (n int) {
 	var inside []bool // of each open element, whether it shows anything
 	for i, piece := range strings.Split(strings.NewReplacer("<pre><code", "<pre", "</code></pre>", "</pre>").Replace(message), "<") {
 		tag, text := "", piece

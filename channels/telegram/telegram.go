@@ -8,10 +8,8 @@ package telegram
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,9 +54,8 @@ type Channel struct {
 	pace *pace
 	log  *slog.Logger
 
-	named    chan struct{} // closed once username is set
-	nameOnce sync.Once
-	username string
+	naming   sync.Mutex // held while username is asked for
+	username string     // empty until it is needed
 
 	door    sync.RWMutex    // held for reading by webhook requests under way
 	deliver chat.Deliver    // nil unless Run is taking webhook requests
@@ -76,19 +73,16 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.APIURL == "" {
 		cfg.APIURL = "https://api.telegram.org"
 	}
-	if cfg.Groups == "" {
-		cfg.Groups = "mention"
-	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	if err := cfg.check(); err != nil {
-		return nil, err
+	if !tokenForm.MatchString(cfg.Token) { // which is not told, nor is the secret (R-S26)
+		return nil, errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
 	}
-	c := &Channel{
-		cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate),
-		log: cfg.Log.With("channel", cfg.Name), named: make(chan struct{}),
+	if w := cfg.Webhook; w != nil && !secretForm.MatchString(w.Secret) { // R-S9
+		return nil, errors.New("webhook.secret: must be 1 to 256 of A-Z a-z 0-9 _ -, such as openssl rand -hex 32 prints")
 	}
+	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cfg.Log.With("channel", cfg.Name)}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
 	var err error
 	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
@@ -96,41 +90,12 @@ func New(cfg Config) (*Channel, error) {
 	return c, err
 }
 
-// check finds what is wrong with cfg. It never quotes the token or the secret.
-func (cfg Config) check() error {
-	if !tokenForm.MatchString(cfg.Token) {
-		return errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
-	}
-	if u, err := url.Parse(cfg.APIURL); err != nil || u.Host == "" {
-		return errors.New("apiUrl: not an address such as https://api.telegram.org")
-	}
-	switch cfg.Groups {
-	case "mention", "all", "none":
-	default:
-		return fmt.Errorf("groups: %q is none of mention, all, none", cfg.Groups)
-	}
-	if w := cfg.Webhook; w != nil {
-		if u, err := url.Parse(w.URL); err != nil || u.Host == "" {
-			return errors.New("webhook.url: not an address that Telegram can reach, such as https://example.com/telegram")
-		}
-		if !secretForm.MatchString(w.Secret) {
-			return errors.New("webhook.secret: must be 1 to 256 of A-Z a-z 0-9 _ -, such as openssl rand -hex 32 prints")
-		}
-	}
-	return nil
-}
-
 // Run hears until ctx ends. An error says that Telegram refuses the token.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	if c.cfg.Dead == nil || c.cfg.Alias == nil {
+	switch {
+	case c.cfg.Dead == nil || c.cfg.Alias == nil:
 		return errors.New("telegram needs Dead and Alias")
-	}
-	ctx, stop := context.WithCancel(ctx)
-	var learning sync.WaitGroup
-	defer learning.Wait()
-	defer stop()
-	learning.Go(func() { c.learn(ctx) })
-	if c.cfg.Webhook != nil {
+	case c.cfg.Webhook != nil:
 		return c.listen(ctx, deliver)
 	}
 	return c.poll(ctx, deliver)
@@ -138,47 +103,29 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 
 // Check asks Telegram who the bot is and returns its user name, such as "@parleybot".
 func (c *Channel) Check(ctx context.Context) (string, error) {
-	me, err := c.getMe(ctx)
+	me, err := c.api.GetMe(ctx)
 	if err != nil {
 		return "", c.advice(err)
 	}
 	return "@" + me.Username, nil
 }
 
-// learn finds out the bot's user name, which is needed in groups only, so that
-// the first poll need not wait for it.
-func (c *Channel) learn(ctx context.Context) {
-	for wait := (backoff{}); ctx.Err() == nil; {
-		me, err := c.getMe(ctx)
-		if err == nil {
-			if c.cfg.Groups == "all" && !me.CanReadAllGroupMessages {
-				c.log.Warn("telegram shows the bot only some messages of groups: to have all, send /setprivacy to @BotFather and add the bot to the group anew")
-			}
-			return
-		}
-		sleep(ctx, wait.next(err))
-	}
-}
-
-func (c *Channel) getMe(ctx context.Context) (*models.User, error) {
-	me, err := c.api.GetMe(ctx)
-	if err == nil {
-		c.nameOnce.Do(func() {
-			c.username = me.Username
-			close(c.named)
-		})
-	}
-	return me, err
-}
-
-// name returns the bot's user name, waiting for it if need be.
+// name returns the bot's user name, which is needed in groups only: the first
+// poll and private chats do not wait for it.
 func (c *Channel) name(ctx context.Context) (string, error) {
-	select {
-	case <-c.named:
+	c.naming.Lock()
+	defer c.naming.Unlock()
+	if c.username != "" {
 		return c.username, nil
-	case <-ctx.Done():
-		return "", fmt.Errorf("wait for the bot's name: %w", ctx.Err())
 	}
+	me, err := c.api.GetMe(ctx)
+	if err != nil {
+		return "", c.plainly("ask for the bot's name", err)
+	}
+	if c.username = me.Username; c.cfg.Groups == "all" && !me.CanReadAllGroupMessages {
+		c.log.Warn("telegram shows the bot only some messages of groups: to have all, send /setprivacy to @BotFather and add the bot to the group anew")
+	}
+	return c.username, nil
 }
 
 // SetCommands sets the menu of commands, unless it is so already: Telegram
