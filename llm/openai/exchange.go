@@ -123,7 +123,7 @@ func (w *watch) stop() {
 
 // blame returns the reason for which the watch ended the exchange, or else err.
 func (w *watch) blame(err error) error {
-	if e, ok := context.Cause(w.ctx).(*llm.Error); ok {
+	if e, ok := errors.AsType[*llm.Error](context.Cause(w.ctx)); ok {
 		return e
 	}
 	return err

@@ -133,7 +133,7 @@ func (a *answer) read(s *openai.ChatCompletionStream, w *watch) error {
 			err = a.add(raw)
 		}
 		switch {
-		case err == io.EOF || err != nil && a.finish != "":
+		case errors.Is(err, io.EOF) || err != nil && a.finish != "":
 			return nil
 		case err != nil:
 			return err

@@ -339,13 +339,6 @@ func TestMidStreamErrors(t *testing.T) {
 	}
 }
 
-func kind(err error) llm.Kind {
-	if e, ok := errors.AsType[*llm.Error](err); ok {
-		return e.Kind
-	}
-	return ""
-}
-
 // P11: an answer that is not whole is none.
 func TestBrokenOff(t *testing.T) {
 	call := []llm.ToolCall{{ID: "a", Name: "write_file", Args: `{"path":"notes.txt","content":"long"}`}}
