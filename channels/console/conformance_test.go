@@ -49,8 +49,10 @@ func follow(t *testing.T, dial dialer) *follower {
 			select {
 			case said := <-f.frames:
 				f.show(said)
-			case <-gone:
-				return
+			case _, open := <-gone:
+				if !open {
+					return
+				}
 			}
 		}
 	})

@@ -379,7 +379,7 @@ func TestP16AnswersAfterRun(t *testing.T) {
 	defer r.Close()
 	done := make(chan error, 1)
 	go func() { done <- Chat(t.Context(), h.socket, Terminal{In: r, Out: &far}) }()
-	io.WriteString(w, "far\nnot now\n")
+	_, _ = io.WriteString(w, "far\nnot now\n")
 	w.Close()
 	m2 := h.hear("far")
 	h.rest()

@@ -103,7 +103,7 @@ func (w *wire) write(ended <-chan struct{}) {
 		frames := w.queue
 		w.queue = nil
 		w.mu.Unlock()
-		w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+		_ = w.conn.SetWriteDeadline(time.Now().Add(writeTime))
 		for _, f := range frames {
 			line, _ := json.Marshal(f) // of strings: cannot go wrong
 			if _, err := w.conn.Write(append(line, '\n')); err != nil {

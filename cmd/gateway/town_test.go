@@ -22,12 +22,11 @@ import (
 // A town is the program in a process of its own, and the world around it: a
 // Telegram and a model provider on loopback, as strict as the real ones.
 type town struct {
-	t     testing.TB
-	dir   string
-	tg    *telegramtest.Server
-	llm   *llmtest.Server
-	more  map[string]any // further keys of config.json
-	agent map[string]any
+	t    testing.TB
+	dir  string
+	tg   *telegramtest.Server
+	llm  *llmtest.Server
+	more map[string]any // further keys of config.json
 
 	log  lockedBuffer
 	proc *process
