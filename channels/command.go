@@ -18,33 +18,29 @@ func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error)
 	if name != "/pair" && name != "/unpair" {
 		return false, nil
 	}
-	r, arg, done := m.Reply(), strings.TrimSpace(arg), ""
+	r, arg := m.Reply(), strings.TrimSpace(arg)
 	switch {
 	case m.From.Role != chat.Owner:
 		r.Text = "Only my owner can say who talks to me."
 	case name == "/unpair":
 		r.Text, err = h.unpair(ctx, arg)
 	case arg == "":
-		r.Text, err = h.asking(ctx)
+		r.Text, err = h.whoAsks(ctx)
 	default:
-		r.Text, done, err = h.pair(ctx, arg)
+		r.Text, err = h.pair(ctx, arg)
 	}
-	if err == nil {
-		err = h.Send(ctx, r)
+	if err != nil {
+		return true, err
 	}
-	if err == nil && done != "" {
-		err = h.pairing.close(ctx, done)
-	}
-	return true, err
+	return true, h.Send(ctx, r)
 }
 
-// pair approves code, and returns it once there is no more use for it.
-func (h *Hub) pair(ctx context.Context, code string) (text, done string, err error) {
-	p, err := h.grant(ctx, code)
+func (h *Hub) pair(ctx context.Context, code string) (string, error) {
+	p, err := h.Approve(ctx, code)
 	if errors.Is(err, ErrNoPairing) {
-		return "Nobody has that code, or it is older than an hour. Send /pair to see who is asking.", "", nil
+		return "Nobody has that code, or it is older than an hour. Send /pair to see who is asking.", nil
 	}
-	return fmt.Sprintf("%s may talk to me now. To take that back, send `/unpair %s:%s`.", p.who(), p.At.Channel, p.Sender), p.Code, err
+	return fmt.Sprintf("%s may talk to me now. To take that back, send `/unpair %s:%s`.", p.who(), p.At.Channel, p.Sender), err
 }
 
 func (h *Hub) unpair(ctx context.Context, who string) (string, error) {
@@ -55,8 +51,8 @@ func (h *Hub) unpair(ctx context.Context, who string) (string, error) {
 	return fmt.Sprintf("`%s` is let in by no code any more.", who), h.Unpair(ctx, who[:i], who[i+1:])
 }
 
-// asking lists who asks to be let in.
-func (h *Hub) asking(ctx context.Context) (string, error) {
+// whoAsks lists who asks to be let in.
+func (h *Hub) whoAsks(ctx context.Context) (string, error) {
 	open, err := h.Pairings(ctx)
 	if err != nil || len(open) == 0 {
 		return "Nobody is asking to be let in.", err

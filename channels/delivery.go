@@ -2,11 +2,11 @@ package channels
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"strconv"
 	"strings"
 	"time"
 
@@ -155,11 +155,8 @@ func (d *delivery) load(ctx context.Context) error {
 	if d.loaded {
 		return nil
 	}
-	val, _, err := d.line.delivery.Get(ctx, d.id)
 	var r record
-	if err == nil && json.Unmarshal(val, &r) != nil {
-		err = store.ErrDamaged
-	}
+	err := read(ctx, d.line.delivery, d.id, &r)
 	switch {
 	case err == nil:
 		d.sent, d.stored = r.Sent, true
@@ -187,13 +184,7 @@ func (d *delivery) keep(ctx context.Context) error {
 		}
 		r.Sent = append(r.Sent, s)
 	}
-	val, err := json.Marshal(r)
-	if err == nil {
-		err = attempt(ctx, func(ctx context.Context) error {
-			_, err := d.line.delivery.Put(ctx, d.id, val, store.Any)
-			return err
-		})
-	}
+	err := attempt(ctx, func(ctx context.Context) error { return write(ctx, d.line.delivery, d.id, r) })
 	if err != nil {
 		return fmt.Errorf("journal delivery: %w", err)
 	}
@@ -233,29 +224,41 @@ func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
 
 // digest tells what r says from what others say.
 func digest(r chat.Reply) string {
-	h := fnv.New64a()
-	h.Write([]byte(r.Text))
-	for _, f := range r.Files {
-		h.Write([]byte("\x00" + f.Path))
-	}
-	return strconv.FormatUint(h.Sum64(), 36)
+	sum := sha256.Sum256(fmt.Append(nil, r.Text, r.Files))
+	return hex.EncodeToString(sum[:8])
 }
 
 // prune forgets the records of replies that were begun and never sent.
 func (h *Hub) prune(ctx context.Context) {
 	b := h.store.Bucket("delivery")
 	for id, err := range b.Keys(ctx, "") {
-		if err != nil {
-			h.log.Warn("old delivery records not pruned", "err", err)
-			return
-		}
 		var r record
-		val, _, err := b.Get(ctx, id)
-		if err != nil || json.Unmarshal(val, &r) != nil || time.Since(r.Time) < keepRecords {
-			continue
+		if err == nil {
+			err = read(ctx, b, id, &r)
 		}
-		if err := b.Delete(ctx, id); err != nil {
+		if errors.Is(err, store.ErrDamaged) || err == nil && time.Since(r.Time) >= keepRecords {
+			err = b.Delete(ctx, id)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
 			h.log.Warn("old delivery record not pruned", "id", id, "err", err)
 		}
 	}
+}
+
+// read reads the value of key into v. It returns ErrDamaged for one that makes no sense.
+func read(ctx context.Context, b store.Bucket, key string, v any) error {
+	val, _, err := b.Get(ctx, key)
+	if err == nil && json.Unmarshal(val, v) != nil {
+		err = store.ErrDamaged
+	}
+	return err
+}
+
+// write sets key to v, whatever it was.
+func write(ctx context.Context, b store.Bucket, key string, v any) error {
+	val, err := json.Marshal(v)
+	if err == nil {
+		_, err = b.Put(ctx, key, val, store.Any)
+	}
+	return err
 }

@@ -39,7 +39,7 @@ type Hub struct {
 	commands []Command
 	lines    map[string]*line
 	access   atomic.Pointer[Access]
-	pairing  pairing
+	asking   sync.Mutex // one stranger at a time
 }
 
 // NewHub returns a Hub without channels, which lets nobody in.
@@ -47,7 +47,6 @@ func NewHub(c Config) *Hub {
 	h := &Hub{store: c.Store, log: c.Log, lines: map[string]*line{}}
 	h.commands = append(h.commands, c.Commands...)
 	h.commands = append(h.commands, Command{"pair", "let somebody talk to me"}, Command{"unpair", "let them no more"})
-	h.pairing.bucket = c.Store.Bucket("pairing")
 	h.SetAccess(Access{})
 	return h
 }
@@ -57,7 +56,7 @@ func (h *Hub) Add(name string, c Channel) {
 	h.lines[name] = &line{
 		Channel: c, name: name, hub: h, log: h.log.With("channel", name),
 		queue: h.store.Queue("outbox/" + name), delivery: h.store.Bucket("delivery"),
-		traffic: traffic{due: map[string]map[string]time.Time{}, resting: map[string]time.Time{}},
+		traffic: traffic{lanes: map[string]*load{}},
 	}
 }
 
@@ -108,7 +107,6 @@ func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 	if err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 	}
-	l.traffic.pushed(lane(r.To), r.ID)
 	if err := l.queue.Push(ctx, r.ID, body); err != nil {
 		return fmt.Errorf("send to %s: outbox: %w", r.To.Session(), err)
 	}
@@ -120,7 +118,7 @@ func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 func (h *Hub) Work(ctx context.Context) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, len(h.lines))
-	h.prune(ctx)
+	wg.Go(func() { h.prune(ctx) })
 	for _, l := range h.lines {
 		wg.Go(func() { errs <- l.work(ctx) })
 	}

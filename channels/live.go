@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -23,24 +24,23 @@ const (
 // early; whatever goes wrong is left to the delivery of the reply.
 type view struct {
 	line *line
-	r    chat.Reply
+	r    chat.Reply // its Text is what was looked at last; of the goroutine that shows it
 	stop context.CancelFunc
 	live sync.WaitGroup
 
 	mu   sync.Mutex
-	text string
-	news chan struct{} // holds one when text has changed
+	news chan string // holds the newest text, if that was not looked at yet
 }
 
 // Live opens the view of r, which has no text yet: its ID, To, Quote and Group
 // are those of the reply that will be sent. That is sent after Close.
 func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
-	l, ok := h.lines[r.To.Channel]
-	if !ok {
-		return dark{}
-	}
 	ctx, stop := context.WithCancel(ctx)
-	v := &view{line: l, r: r, stop: stop, news: make(chan struct{}, 1)}
+	l := h.lines[r.To.Channel]
+	v := &view{line: l, r: r, stop: stop, news: make(chan string, 1)}
+	if l == nil {
+		return v
+	}
 	if c, ok := l.Channel.(Typer); ok {
 		v.live.Go(func() { v.typing(ctx, c) })
 	}
@@ -53,20 +53,15 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 	return v
 }
 
-// dark is the view of a reply that nobody sees in the making.
-type dark struct{}
-
-func (dark) Show(string) {}
-func (dark) Close()      {}
-
 // Show implements [chat.Live].
 func (v *view) Show(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if text != v.text {
-		v.text = text
-		v.again()
+	select {
+	case <-v.news:
+	default:
 	}
+	v.news <- text
 }
 
 // Close implements [chat.Live].
@@ -75,18 +70,10 @@ func (v *view) Close() {
 	v.live.Wait()
 }
 
-// again has the text shown once more.
-func (v *view) again() {
-	select {
-	case v.news <- struct{}{}:
-	default:
-	}
-}
-
 // changed waits until there is something to show.
 func (v *view) changed(ctx context.Context) bool {
 	select {
-	case <-v.news:
+	case v.r.Text = <-v.news:
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
@@ -95,15 +82,11 @@ func (v *view) changed(ctx context.Context) bool {
 
 // latest returns the reply with the text so far.
 func (v *view) latest() chat.Reply {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	select {
-	case <-v.news:
+	case v.r.Text = <-v.news:
 	default:
 	}
-	r := v.r
-	r.Text = v.text
-	return r
+	return v.r
 }
 
 func (v *view) typing(ctx context.Context, c Typer) {
@@ -138,21 +121,18 @@ func (v *view) edit(ctx context.Context, c Editor) {
 	d := &delivery{line: v.line, id: v.r.ID, reply: v.r, live: true}
 	defer v.leave(ctx, d)
 	for wait := showAfter; v.changed(ctx); {
-		if !sleep(ctx, wait) {
-			return
-		}
-		err := v.paint(ctx, d)
-		wait = c.EditEvery(v.r.To)
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return
-		case hopeless(err):
-			v.line.log.Debug("live view ended", "chat", v.r.To.Session(), "err", err)
-			return
-		default:
-			wait = max(wait, v.slower(err, slowEdits))
-			v.again()
+		for again := true; again; {
+			if !sleep(ctx, wait) {
+				return
+			}
+			err := v.paint(ctx, d)
+			again, wait = err != nil, c.EditEvery(v.r.To)
+			if err != nil {
+				wait = max(wait, v.slower(err, slowEdits))
+			}
+			if err != nil && (ctx.Err() != nil || hopeless(err)) {
+				return
+			}
 		}
 	}
 }
@@ -191,19 +171,15 @@ func (v *view) leave(ctx context.Context, d *delivery) {
 	}
 }
 
+// slower says how long to wait after err: d unless err says so itself.
 func (v *view) slower(err error, d time.Duration) time.Duration {
 	v.line.log.Debug("live view", "chat", v.r.To.Session(), "err", err)
-	var e *Error
-	if errors.As(err, &e) && e.After > 0 {
-		return e.After
-	}
-	return d
+	return cmp.Or(asked(err), d)
 }
 
 // hopeless says that a live view must not try again after err. A message may have
 // been sent although sending it failed, unless the network asked for patience.
 func hopeless(err error) bool {
 	var u unclear
-	var e *Error
-	return permanent(err) || errors.As(err, &u) && !(errors.As(err, &e) && e.After > 0)
+	return permanent(err) || errors.As(err, &u) && asked(err) == 0
 }

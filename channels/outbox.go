@@ -3,10 +3,8 @@ package channels
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"parley/chat"
@@ -22,22 +20,15 @@ type line struct {
 	queue    store.Queue
 	delivery store.Bucket // reply id -> how far it has come
 	traffic  traffic
-	dropped  atomic.Int64 // messages of strangers
-
-	mu  sync.Mutex
-	err error // why it does not receive
-}
-
-func (l *line) fail(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.err = err
+	dropped  atomic.Int64          // messages of strangers
+	err      atomic.Pointer[error] // why it does not receive, if it does not
 }
 
 func (l *line) health() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+	if err := l.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // lane names the chat of a. Replies to one lane go out in order (P9), and no
@@ -46,20 +37,18 @@ func lane(a chat.Address) string { return a.Chat + "\x00" + a.Thread }
 
 // work sends what is in the outbox until ctx ends.
 func (l *line) work(ctx context.Context) error {
-	n, _ := l.queue.Len(ctx) // when it cannot be known, live views start at once
-	l.traffic.begin(n)
 	key := func(item store.Item) string {
 		var r chat.Reply
 		_ = json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
-		l.traffic.pulled(lane(r.To), item.ID)
+		l.traffic.pulled(lane(r.To))
 		return lane(r.To)
 	}
-	err := store.Work(ctx, patient{l.queue, l.log}, key, func(ctx context.Context, chat string, take func() []store.Item) {
+	err := store.Work(ctx, l.queue, key, func(ctx context.Context, lane string, take func() []store.Item) {
 		for _, item := range take() {
-			if !l.deliver(ctx, chat, item) {
+			if !l.deliver(ctx, lane, item) {
 				return
 			}
-			l.traffic.gone(chat, item.ID)
+			l.traffic.gone(lane)
 		}
 	})
 	if err != nil {
@@ -70,9 +59,9 @@ func (l *line) work(ctx context.Context) error {
 
 // deliver sends item, or parks it, however long it takes. It returns false when
 // ctx ended before; the item is then still in the queue.
-func (l *line) deliver(ctx context.Context, chat string, item store.Item) bool {
+func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 	d := delivery{line: l, id: item.ID}
-	if reason := l.try(ctx, chat, item, &d); reason != nil {
+	if reason := l.try(ctx, lane, item, &d); reason != nil {
 		if ctx.Err() != nil {
 			return false
 		}
@@ -85,7 +74,7 @@ func (l *line) deliver(ctx context.Context, chat string, item store.Item) bool {
 }
 
 // try sends item until it is sent, and returns nil, or until that is hopeless.
-func (l *line) try(ctx context.Context, chat string, item store.Item, d *delivery) error {
+func (l *line) try(ctx context.Context, lane string, item store.Item, d *delivery) error {
 	if err := json.Unmarshal(item.Body, &d.reply); err != nil {
 		d.reply.ID, d.reply.To.Channel = item.ID, l.name
 		return fmt.Errorf("read outbox: %w", err)
@@ -101,22 +90,15 @@ func (l *line) try(ctx context.Context, chat string, item store.Item, d *deliver
 			return fmt.Errorf("tried for %v: %w", giveUp, err)
 		}
 		level := slog.LevelDebug
-		if p.tries == 1 && !asked(err) {
+		if p.tries == 1 && asked(err) == 0 { // else nothing is wrong
 			level = slog.LevelWarn
 		}
 		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", item.ID, "again", wait, "err", err, stack(err))
-		l.traffic.rest(chat, wait)
+		l.traffic.rest(lane, wait)
 		if !sleep(ctx, wait) {
 			return ctx.Err()
 		}
-		l.traffic.rest(chat, 0)
 	}
-}
-
-// asked says that err asks for patience: nothing is wrong.
-func asked(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.After > 0
 }
 
 // persist does f, which writes to the store, until it succeeds or ctx ends. A
@@ -133,26 +115,6 @@ func (l *line) persist(ctx context.Context, what string, f func(context.Context)
 		}
 		if !sleep(ctx, min(p.wait(err), storeWait)) {
 			return false
-		}
-	}
-}
-
-// A patient queue is pulled from until that works.
-type patient struct {
-	store.Queue
-	log *slog.Logger
-}
-
-func (q patient) Pull(ctx context.Context) (store.Item, error) {
-	var p pace
-	for {
-		item, err := q.Queue.Pull(ctx)
-		if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
-			return item, err
-		}
-		q.log.Error("outbox not read", "err", err)
-		if !sleep(ctx, min(p.wait(err), storeWait)) {
-			return item, err
 		}
 	}
 }

@@ -90,7 +90,7 @@ func crashAt(t *testing.T, m *machine, powers channeltest.Power, crash int, late
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			over = talk(t, h, long)
+			over = talk(t, m, h, long)
 		}()
 		select {
 		case <-ended:
@@ -119,18 +119,21 @@ func crashAt(t *testing.T, m *machine, powers channeltest.Power, crash int, late
 	return false
 }
 
-// talk is what an agent does: a short reply, one streamed, one long, another short.
-func talk(t *testing.T, h *house, long string) bool {
+// talk is what an agent does: a short reply, one streamed unless its turn had
+// ended before (P7), one long, another short.
+func talk(t *testing.T, m *machine, h *house, long string) bool {
 	ctx := t.Context()
 	if h.Send(ctx, reply("r1", "hello")) != nil {
 		return false
 	}
-	live := h.Live(ctx, reply("r2", ""))
-	for i := 1; i <= len(long); i += 5 {
-		live.Show(long[:i])
-		time.Sleep(200 * time.Millisecond)
+	if !m.pushed("r2") {
+		live := h.Live(ctx, reply("r2", ""))
+		for i := 1; i <= len(long); i += 5 {
+			live.Show(long[:i])
+			time.Sleep(200 * time.Millisecond)
+		}
+		live.Close()
 	}
-	live.Close()
 	return h.Send(ctx, reply("r2", long)) == nil && h.Send(ctx, reply("r3", long)) == nil && h.Send(ctx, reply("r4", "bye")) == nil
 }
 
@@ -266,21 +269,38 @@ func TestP10AfterAndPermanent(t *testing.T) {
 	}
 }
 
+// P14: no lane spins, whatever the channel says.
+func TestP14NoLaneSpins(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(channeltest.Op) error { return &channels.Error{After: 1, Err: errors.New("soon")} })
+		h := m.start(everything)
+		live := h.Live(t.Context(), chat.Reply{ID: "b", To: chat.Address{Channel: "net", Chat: "2"}})
+		live.Show("hi")
+		send(t, h, reply("a", "one"))
+		time.Sleep(10 * time.Second)
+		for _, kind := range []channeltest.Kind{channeltest.Send, channeltest.Typing} {
+			if n := len(m.fake.Ops(kind)); n < 10 || n > 200 {
+				t.Errorf("%d times %s in 10 s", n, kind)
+			}
+		}
+		live.Close()
+		h.stop()
+	})
+}
+
 // P10: parked replies are bounded, and one for a channel that is gone is parked.
 func TestP10ParkedIsBounded(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
-		for i := range 1003 {
+		for i := range 1203 {
 			r := chat.Reply{ID: fmt.Sprint(i), To: chat.Address{Channel: "gone", Chat: "1"}, Text: "hi"}
-			for range 2 {
-				if err := h.Send(t.Context(), r); err != nil {
-					t.Fatal(err)
-				}
+			if err := h.Send(t.Context(), r); err != nil {
+				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
 		}
 		parked, err := h.Parked(t.Context())
-		if err != nil || len(parked) > 1000 || len(parked) < 900 || parked[len(parked)-1].Reply.ID != "1002" {
+		if err != nil || len(parked) > 1099 || len(parked) < 1000 || parked[len(parked)-1].Reply.ID != "1202" {
 			t.Errorf("%d parked, %v", len(parked), err)
 		}
 		if !strings.Contains(parked[0].Reason, `"gone"`) {
@@ -353,8 +373,8 @@ func TestP21DamagedEntry(t *testing.T) {
 		send(t, h, reply("a", "one"))
 		h.drain()
 		m.shows("one")
-		if parked := keys(m.store.Bucket("parked")); !parked["bad"] {
-			t.Errorf("parked: %v", parked)
+		if parked, err := h.Parked(t.Context()); err != nil || len(parked) != 1 || parked[0].Reply.ID != "bad" {
+			t.Errorf("parked: %+v, %v", parked, err)
 		}
 	})
 }

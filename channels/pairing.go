@@ -1,16 +1,12 @@
 package channels
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -28,6 +24,7 @@ type Pairing struct {
 	At      chat.Address `json:"at"`
 	Message string       `json:"message"` // key of the message that asked
 	Time    time.Time    `json:"time"`
+	Granted bool         `json:"granted,omitempty"`
 }
 
 const (
@@ -42,59 +39,33 @@ const (
 // ErrNoPairing is returned for a code that nobody holds, or no longer.
 var ErrNoPairing = errors.New("no open pairing has this code")
 
-// Pairing is the open requests. They are also the account of what strangers
-// were told, so that a restart does not begin it anew.
-type pairing struct {
-	bucket store.Bucket // code -> Pairing
-
-	mu   sync.Mutex
-	open map[string]Pairing // nil until read
-}
-
 // Pairings returns the open requests, oldest first.
 func (h *Hub) Pairings(ctx context.Context) ([]Pairing, error) {
-	p := &h.pairing
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.refresh(ctx); err != nil {
-		return nil, err
-	}
-	return slices.SortedFunc(maps.Values(p.open), func(a, b Pairing) int {
-		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Code, b.Code))
-	}), nil
+	all, err := h.requests(ctx)
+	return slices.DeleteFunc(all, func(p Pairing) bool { return p.Granted }), err
 }
 
 // Approve lets the stranger with that code talk from now on, and tells them.
-// It returns ErrNoPairing for a code that is not open. It may be repeated.
+// It returns ErrNoPairing for a code that nobody holds. It may be repeated.
 func (h *Hub) Approve(ctx context.Context, code string) (Pairing, error) {
-	req, err := h.grant(ctx, code)
-	if err != nil {
-		return req, err
-	}
-	return req, h.pairing.close(ctx, req.Code)
-}
-
-// grant approves code and leaves it open, for whoever has still to be told.
-func (h *Hub) grant(ctx context.Context, code string) (Pairing, error) {
-	open, err := h.Pairings(ctx)
+	all, err := h.requests(ctx)
 	if err != nil {
 		return Pairing{}, err
 	}
-	i := slices.IndexFunc(open, func(p Pairing) bool { return p.Code == strings.ToUpper(code) })
+	i := slices.IndexFunc(all, func(p Pairing) bool { return p.Code == strings.ToUpper(code) })
 	if i < 0 {
 		return Pairing{}, ErrNoPairing
 	}
-	req := open[i]
-	val, err := json.Marshal(req)
-	if err != nil {
-		return req, fmt.Errorf("pair: %w", err)
+	p := all[i]
+	p.Granted = true
+	if err := write(ctx, h.store.Bucket("paired"), person(p.At.Channel, p.Account, p.Sender), p); err != nil {
+		return p, fmt.Errorf("pair: %w", err)
 	}
-	key := person(req.At.Channel, req.Account, req.Sender)
-	if _, err := h.store.Bucket("paired").Put(ctx, key, val, store.Any); err != nil {
-		return req, fmt.Errorf("pair: %w", err)
+	if err := write(ctx, h.store.Bucket("pairing"), p.Code, p); err != nil {
+		return p, fmt.Errorf("pair: %w", err)
 	}
-	h.log.Info("paired", "channel", req.At.Channel, "account", req.Account, "sender", req.Sender)
-	return req, h.Send(ctx, chat.Reply{ID: "paired:" + req.Code, To: req.At, Text: "You can talk to me now."})
+	h.log.Info("paired", "channel", p.At.Channel, "account", p.Account, "sender", p.Sender)
+	return p, h.Send(ctx, chat.Reply{ID: "paired:" + p.Code, To: p.At, Text: "You can talk to me now."})
 }
 
 // Unpair undoes Approve, for all our accounts on channel.
@@ -124,7 +95,7 @@ func (l *line) stranger(ctx context.Context, m chat.Message) error {
 	if m.Group || m.From.ID == "" {
 		return nil
 	}
-	req, err := l.hub.pairing.ask(ctx, m)
+	req, err := l.hub.ask(ctx, m)
 	if err != nil {
 		return fmt.Errorf("pairing: %w", err)
 	}
@@ -140,76 +111,58 @@ func (l *line) stranger(ctx context.Context, m chat.Message) error {
 
 // ask returns the request that the sender of m is to be told, or none. The same
 // message has the same request.
-func (p *pairing) ask(ctx context.Context, m chat.Message) (Pairing, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.refresh(ctx); err != nil {
-		return Pairing{}, err
-	}
-	recent := 0
-	for _, req := range p.open {
-		if req.Message == m.Key() {
-			return req, nil
-		}
-		if req.At.Channel == m.At.Channel && req.Account == m.Account && req.Sender == m.From.ID {
-			return Pairing{}, nil
-		}
-		if time.Since(req.Time) < time.Minute {
-			recent++
-		}
-	}
-	if recent >= maxMinute || len(p.open) >= maxOpen {
-		return Pairing{}, nil
-	}
-	req := Pairing{Code: newCode(), Name: oneLine(m.From.Name), Sender: m.From.ID, Account: m.Account,
-		At: m.At, Message: m.Key(), Time: time.Now()}
-	val, err := json.Marshal(req)
+func (h *Hub) ask(ctx context.Context, m chat.Message) (Pairing, error) {
+	h.asking.Lock()
+	defer h.asking.Unlock()
+	all, err := h.requests(ctx)
 	if err != nil {
 		return Pairing{}, err
 	}
-	if _, err := p.bucket.Put(ctx, req.Code, val, store.Any); err != nil {
-		return Pairing{}, err
+	recent := 0
+	for _, p := range all {
+		if p.Message == m.Key() {
+			return p, nil
+		}
+		if p.At.Channel == m.At.Channel && p.Account == m.Account && p.Sender == m.From.ID {
+			return Pairing{}, nil
+		}
+		if time.Since(p.Time) < time.Minute {
+			recent++
+		}
 	}
-	p.open[req.Code] = req
-	return req, nil
+	if recent >= maxMinute || len(all) >= maxOpen {
+		return Pairing{}, nil
+	}
+	p := Pairing{Code: newCode(), Name: oneLine(m.From.Name), Sender: m.From.ID, Account: m.Account,
+		At: m.At, Message: m.Key(), Time: time.Now()}
+	return p, write(ctx, h.store.Bucket("pairing"), p.Code, p)
 }
 
-// refresh reads the requests the first time, and removes those that are too old.
-func (p *pairing) refresh(ctx context.Context) error {
-	if p.open == nil {
-		open := map[string]Pairing{}
-		for code, err := range p.bucket.Keys(ctx, "") {
-			if err != nil {
-				return fmt.Errorf("read pairings: %w", err)
-			}
-			var req Pairing
-			if val, _, err := p.bucket.Get(ctx, code); err != nil || json.Unmarshal(val, &req) != nil {
-				req = Pairing{} // unreadable: as good as too old
-			}
-			open[code] = req
+// requests returns the requests of the last hour, oldest first, and removes
+// older ones. They are also the account of what strangers were told, so that a
+// restart does not begin it anew.
+func (h *Hub) requests(ctx context.Context) (all []Pairing, err error) {
+	b := h.store.Bucket("pairing")
+	for code, err := range b.Keys(ctx, "") {
+		var p Pairing
+		if err == nil {
+			err = read(ctx, b, code, &p)
 		}
-		p.open = open
-	}
-	for code, req := range p.open {
-		if age := time.Since(req.Time); age < codeTime && age > -codeTime {
+		switch age := time.Since(p.Time); {
+		case err == nil && age < codeTime && age > -codeTime:
+			all = append(all, p)
+			continue
+		case err == nil, errors.Is(err, store.ErrDamaged):
+			err = b.Delete(ctx, code)
+		case errors.Is(err, store.ErrNotFound): // removed meanwhile
 			continue
 		}
-		if err := p.bucket.Delete(ctx, code); err != nil {
-			return fmt.Errorf("forget pairing: %w", err)
+		if err != nil {
+			return nil, fmt.Errorf("read pairings: %w", err)
 		}
-		delete(p.open, code)
 	}
-	return nil
-}
-
-func (p *pairing) close(ctx context.Context, code string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.bucket.Delete(ctx, code); err != nil {
-		return fmt.Errorf("forget pairing: %w", err)
-	}
-	delete(p.open, code)
-	return nil
+	slices.SortFunc(all, func(a, b Pairing) int { return a.Time.Compare(b.Time) })
+	return all, nil
 }
 
 func newCode() string {

@@ -24,12 +24,12 @@ func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 			err = fmt.Errorf("channel %s: %w", l.name, err)
 			l.log.Error("channel does not receive", "err", err, stack(err))
 		}
-		l.fail(err)
+		l.err.Store(&err)
 		var crash *panicError
 		if !errors.As(err, &crash) || !sleep(ctx, p.wait(err)) {
 			return
 		}
-		l.fail(nil)
+		l.err.Store(nil)
 	}
 }
 
@@ -75,15 +75,10 @@ func (l *line) offer(ctx context.Context, c Commander) {
 	var p pace
 	for {
 		err := safely(func() error { return c.SetCommands(ctx, l.hub.commands) })
-		if err == nil || ctx.Err() != nil {
-			return
-		}
 		if permanent(err) {
 			l.log.Warn("command menu not set", "err", err)
-			return
 		}
-		l.log.Debug("command menu not set yet", "err", err)
-		if !sleep(ctx, p.wait(err)) {
+		if err == nil || permanent(err) || !sleep(ctx, p.wait(err)) {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ type pace struct {
 }
 
 const (
+	leastWait = 100 * time.Millisecond // whatever a channel says, no lane spins
 	firstWait = time.Second
 	longWait  = 5 * time.Minute
 	storeWait = 15 * time.Second // the longest for our own disk
@@ -33,15 +35,20 @@ func (p *pace) wait(err error) time.Duration {
 	}
 	d := min(firstWait<<min(p.tries, 20), longWait)
 	p.tries++
-	var e *Error
-	if errors.As(err, &e) && e.After > 0 {
-		return e.After
-	}
-	return d - rand.N(d/4)
+	return cmp.Or(asked(err), d-rand.N(d/4))
 }
 
 // over says that err has come for so long that it will not pass.
 func (p *pace) over() bool { return p.tries > 0 && time.Since(p.since) >= giveUp }
+
+// asked returns how long err asks to wait, 0 when it does not say.
+func asked(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) && e.After > 0 {
+		return max(e.After, leastWait)
+	}
+	return 0
+}
 
 func permanent(err error) bool {
 	var e *Error

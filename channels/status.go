@@ -42,46 +42,22 @@ type Parked struct {
 	Time   time.Time  `json:"time"`
 }
 
-const (
-	maxParked = 1000
-	fewer     = 100 // are forgotten, the oldest, when there are more
-)
+const maxParked = 1000
 
-// park keeps r to be looked at. Its ID makes that harmless the second time.
+// park keeps r to be looked at. A crash may keep it twice.
 func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
-	val, err := json.Marshal(Parked{r, reason, time.Now()})
+	rec, err := json.Marshal(Parked{r, reason, time.Now()})
 	if err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}
-	b := h.store.Bucket("parked")
-	if _, err := b.Put(ctx, r.ID, val, 0); errors.Is(err, store.ErrConflict) {
-		return nil
-	} else if err != nil {
+	seq, err := h.store.Log("parked").Append(ctx, rec)
+	if err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}
 	h.log.Error("reply parked", "chat", r.To.Session(), "id", r.ID, "reason", reason)
-	return h.thin(ctx, b)
-}
-
-// thin forgets the oldest parked replies when there are too many.
-func (h *Hub) thin(ctx context.Context, b store.Bucket) error {
-	n := 0
-	for _, err := range b.Keys(ctx, "") {
-		if err != nil {
-			return fmt.Errorf("count parked replies: %w", err)
-		}
-		n++
-	}
-	if n <= maxParked {
-		return nil
-	}
-	all, err := h.Parked(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range all[:min(fewer, len(all))] {
-		if err := b.Delete(ctx, p.Reply.ID); err != nil {
-			return fmt.Errorf("forget parked reply: %w", err)
+	if seq > maxParked && seq%100 == 0 { // not each time: this is a commit, too
+		if err := h.store.Log("parked").Trim(ctx, seq-maxParked); err != nil {
+			h.log.Error("old parked replies not forgotten", "err", err)
 		}
 	}
 	return nil
@@ -90,16 +66,14 @@ func (h *Hub) thin(ctx context.Context, b store.Bucket) error {
 // Parked returns the parked replies, oldest first. Those damaged on disk are left out.
 func (h *Hub) Parked(ctx context.Context) ([]Parked, error) {
 	var all []Parked
-	b := h.store.Bucket("parked")
-	for id, err := range b.Keys(ctx, "") {
-		if err != nil {
+	for rec, err := range h.store.Log("parked").Since(ctx, 0) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return nil, fmt.Errorf("list parked replies: %w", err)
 		}
 		var p Parked
-		if val, _, err := b.Get(ctx, id); err == nil && json.Unmarshal(val, &p) == nil {
+		if err == nil && json.Unmarshal(rec.Body, &p) == nil {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b Parked) int { return a.Time.Compare(b.Time) })
 	return all, nil
 }

@@ -5,98 +5,63 @@ import (
 	"time"
 )
 
-// A traffic is which chats have replies on their way.
+// A traffic is which lanes have replies on their way. A lane is present while
+// it has some.
 type traffic struct {
-	mu      sync.Mutex
-	due     map[string]map[string]time.Time // lane, reply id: zero, or when a push that came to nothing is forgotten
-	resting map[string]time.Time            // lane: when it tries again
-	behind  int                             // replies of before the start not pulled yet
-	started time.Time
+	mu    sync.Mutex
+	lanes map[string]*load
 }
 
-const (
-	pushTime = 2 * time.Second // the most that a reply takes from push to pull
-	loadTime = 5 * time.Second // and those of before the start together
-	soon     = 3 * time.Second // a retry that Drain waits for
-)
-
-func (t *traffic) begin(behind int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.behind, t.started = behind, time.Now()
+// A load is the replies of one lane.
+type load struct {
+	replies int
+	next    time.Time // when the network takes the first of them, if that is known
 }
 
-func (t *traffic) pushed(chat, id string) {
+const soon = 3 * time.Second // a retry that Drain waits for
+
+func (t *traffic) pulled(lane string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.due[chat][id]; !known {
-		t.set(chat, id, time.Now().Add(pushTime))
+	if t.lanes[lane] == nil {
+		t.lanes[lane] = &load{}
+	}
+	t.lanes[lane].replies++
+}
+
+func (t *traffic) gone(lane string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l := t.lanes[lane]; l.replies > 1 {
+		l.replies--
+		l.next = time.Time{}
+	} else {
+		delete(t.lanes, lane)
 	}
 }
 
-func (t *traffic) pulled(chat, id string) {
+// rest notes that lane, which has replies, tries again after d.
+func (t *traffic) rest(lane string, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.behind--
-	t.set(chat, id, time.Time{})
+	t.lanes[lane].next = time.Now().Add(d)
 }
 
-func (t *traffic) set(chat, id string, until time.Time) {
-	if t.due[chat] == nil {
-		t.due[chat] = map[string]time.Time{}
-	}
-	t.due[chat][id] = until
-}
-
-func (t *traffic) gone(chat, id string) {
+// busy says whether lane has replies on their way. One that is in the outbox
+// is, long before a view that was opened after it shows anything (showAfter).
+func (t *traffic) busy(lane string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(chat, id)
+	return t.lanes[lane] != nil
 }
 
-func (t *traffic) drop(chat, id string) {
-	delete(t.due[chat], id)
-	if len(t.due[chat]) == 0 {
-		delete(t.due, chat)
-	}
-}
-
-// rest notes that chat tries again after d; 0 is now.
-func (t *traffic) rest(chat string, d time.Duration) {
+// stalled counts the replies that wait for a network which does not take them.
+func (t *traffic) stalled() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.resting, chat)
-	if d > soon {
-		t.resting[chat] = time.Now().Add(d)
-	}
-}
-
-// busy says whether a reply to chat is on its way.
-func (t *traffic) busy(chat string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for id, until := range t.due[chat] {
-		if !until.IsZero() && time.Now().After(until) {
-			t.drop(chat, id) // it had been sent before
-		}
-	}
-	loading := t.started.IsZero() || t.behind > 0 && time.Since(t.started) < loadTime
-	return loading || len(t.due[chat]) > 0
-}
-
-// stalled counts the replies that wait for a chat which does not take them.
-func (t *traffic) stalled() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := 0
-	for chat, until := range t.resting {
-		if time.Until(until) < soon {
-			continue
-		}
-		for _, pushed := range t.due[chat] {
-			if pushed.IsZero() {
-				n++
-			}
+	for _, l := range t.lanes {
+		if time.Until(l.next) >= soon {
+			n += l.replies
 		}
 	}
 	return n

@@ -117,7 +117,7 @@ func (m *machine) reboot(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.store, m.crash, m.crashed = mem.New(), 0, make(chan struct{})
-	for _, name := range []string{"delivery", "pairing", "paired", "parked"} {
+	for _, name := range []string{"delivery", "pairing", "paired"} {
 		from, to := old.Bucket(name), m.store.Bucket(name)
 		for k := range keys(from) {
 			v, _, _ := from.Get(ctx, k)
@@ -131,6 +131,13 @@ func (m *machine) reboot(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// pushed says whether the outbox was ever given the reply id.
+func (m *machine) pushed(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.pushes["outbox/net"], func(p push) bool { return p.id == id })
 }
 
 func (m *machine) disk() store.Store { return disk{m.store, m} }
