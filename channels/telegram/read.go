@@ -28,7 +28,7 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	}
 	text := cmp.Or(w.Text, w.Caption)
 	from, name := sender(w)
-	if edited := u.Message == nil; from == 0 || text == "" && (edited || w.content.String() == "") {
+	if edited := u.Message == nil; from == 0 || text == "" && (edited || w.content == "") {
 		return m, false, nil // an edit without words is a live location that moves
 	}
 	if text, said, err = c.addressed(ctx, w, text); err != nil || !said {
@@ -113,7 +113,7 @@ func mention(text, name string) (found bool, rest string) {
 
 // tell returns the words of w with what goes with them.
 func (w *message) tell(text string) string {
-	text = strings.Trim(text+"\n"+w.content.String(), "\n")
+	text = strings.Trim(text+"\n"+w.content, "\n")
 	if w.Forward != nil {
 		text = "[forwarded from " + w.Forward.name() + "]\n" + text
 	}
@@ -136,7 +136,7 @@ func (c *Channel) quoted(w *message, moved bool) *chat.Quote {
 			q.From = "you"
 		}
 	case w.External != nil:
-		q.From, q.Text = w.External.Origin.name(), w.External.content.String()
+		q.From, q.Text = w.External.Origin.name(), w.External.content
 	default:
 		return nil
 	}

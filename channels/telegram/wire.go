@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -20,30 +21,72 @@ type update struct {
 func (u update) any() *message { return cmp.Or(u.Message, u.Edited) }
 
 type message struct {
-	ID       int          `json:"message_id"`
-	Thread   int          `json:"message_thread_id"`
-	InTopic  bool         `json:"is_topic_message"`
-	From     *models.User `json:"from"`
-	OnBehalf *models.Chat `json:"sender_chat"`
-	Chat     models.Chat  `json:"chat"`
-	Date     int64        `json:"date"`
-	EditDate int64        `json:"edit_date"`
-	Forward  *origin      `json:"forward_origin"`
-	ReplyTo  *message     `json:"reply_to_message"`
-	External *external    `json:"external_reply"`
-	Quote    struct {
-		Text string `json:"text"`
-	} `json:"quote"`
-	MovedTo   int64  `json:"migrate_to_chat_id"`
-	MovedFrom int64  `json:"migrate_from_chat_id"`
-	Text      string `json:"text"`
-	Caption   string `json:"caption"`
-	content
+	ID        int          `json:"message_id"`
+	Thread    int          `json:"message_thread_id"`
+	InTopic   bool         `json:"is_topic_message"`
+	From      *models.User `json:"from"`
+	OnBehalf  *models.Chat `json:"sender_chat"`
+	Chat      models.Chat  `json:"chat"`
+	Date      int64        `json:"date"`
+	EditDate  int64        `json:"edit_date"`
+	Forward   *origin      `json:"forward_origin"`
+	ReplyTo   *message     `json:"reply_to_message"`
+	External  *message     `json:"external_reply"` // its Origin and content only
+	Origin    origin       `json:"origin"`
+	Quote     words        `json:"quote"`
+	MovedTo   int64        `json:"migrate_to_chat_id"`
+	MovedFrom int64        `json:"migrate_from_chat_id"`
+	Text      string       `json:"text"`
+	Caption   string       `json:"caption"`
+
+	content string // what it shows besides its text, such as "[voice 12 s]"
 }
 
-type external struct {
-	Origin origin `json:"origin"`
-	content
+type words struct {
+	Text string `json:"text"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *message) UnmarshalJSON(raw []byte) error {
+	type fields message
+	if err := json.Unmarshal(raw, (*fields)(m)); err != nil {
+		return err
+	}
+	var all map[string]any
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if thing := all[kind]; thing != nil {
+			m.content = describe(kind, thing)
+			break
+		}
+	}
+	return nil
+}
+
+var (
+	// kinds are what a message may show besides its text. An animation has a
+	// document, too, and a venue a location.
+	kinds = strings.Fields("photo animation venue voice video_note video audio document sticker location " +
+		"contact poll dice story paid_media game invoice checklist giveaway")
+	// details are what tells people something about these.
+	details = strings.Fields("emoji file_name title performer address first_name last_name phone_number question value latitude longitude duration")
+)
+
+// describe says what is known of a thing, such as "[document report.pdf]".
+func describe(kind string, thing any) string {
+	text := strings.ReplaceAll(kind, "_", " ")
+	of, _ := thing.(map[string]any) // a photo is a list
+	for _, key := range details {
+		if of[key] != nil {
+			text += fmt.Sprint(" ", of[key])
+		}
+	}
+	if of["duration"] != nil {
+		text += " s"
+	}
+	return "[" + text + "]"
 }
 
 // An origin says who wrote a forwarded message first.
@@ -70,87 +113,4 @@ func chatName(c *models.Chat) string {
 		return ""
 	}
 	return cmp.Or(c.Title, strings.TrimSpace(c.FirstName+" "+c.LastName))
-}
-
-// A content is what a message shows besides its text.
-type content struct {
-	Animation *thing  `json:"animation"`
-	Audio     *thing  `json:"audio"`
-	Checklist *thing  `json:"checklist"`
-	Contact   *thing  `json:"contact"`
-	Dice      *thing  `json:"dice"`
-	Document  *thing  `json:"document"`
-	Game      *thing  `json:"game"`
-	Giveaway  *thing  `json:"giveaway"`
-	Invoice   *thing  `json:"invoice"`
-	Location  *thing  `json:"location"`
-	PaidMedia *thing  `json:"paid_media"`
-	Photo     []thing `json:"photo"`
-	Poll      *thing  `json:"poll"`
-	Sticker   *thing  `json:"sticker"`
-	Story     *thing  `json:"story"`
-	Venue     *thing  `json:"venue"`
-	Video     *thing  `json:"video"`
-	VideoNote *thing  `json:"video_note"`
-	Voice     *thing  `json:"voice"`
-}
-
-// String describes c in words, such as "[voice message, 12 s]". It is empty
-// when there is nothing but text.
-func (c content) String() string {
-	if c.Photo != nil {
-		return "[photo]"
-	}
-	for _, k := range []struct {
-		name  string
-		thing *thing
-	}{
-		{"animation", c.Animation}, {"place", c.Venue}, // have a document and a location, too
-		{"voice message", c.Voice}, {"video message", c.VideoNote}, {"video", c.Video}, {"audio", c.Audio},
-		{"file", c.Document}, {"sticker", c.Sticker}, {"location", c.Location}, {"contact", c.Contact},
-		{"poll", c.Poll}, {"dice", c.Dice}, {"story", c.Story}, {"paid media", c.PaidMedia}, {"game", c.Game},
-		{"invoice", c.Invoice}, {"checklist", c.Checklist}, {"giveaway", c.Giveaway},
-	} {
-		if k.thing != nil {
-			return "[" + k.name + k.thing.String() + "]"
-		}
-	}
-	return ""
-}
-
-// A thing is any of the kinds of content, by what can be said about it.
-type thing struct {
-	Emoji     string  `json:"emoji"`
-	FileName  string  `json:"file_name"`
-	Title     string  `json:"title"`
-	Performer string  `json:"performer"`
-	Address   string  `json:"address"`
-	FirstName string  `json:"first_name"`
-	LastName  string  `json:"last_name"`
-	Phone     string  `json:"phone_number"`
-	Question  string  `json:"question"`
-	Value     int     `json:"value"`
-	Seconds   int     `json:"duration"`
-	Latitude  float64 `json:"latitude"`
-	Longitude float64 `json:"longitude"`
-}
-
-// String returns what is known of t, to follow the name of its kind.
-func (t thing) String() string {
-	var s string
-	for _, part := range []string{t.Emoji, t.FileName, t.Title, t.Performer, t.Address, t.FirstName, t.LastName, t.Phone, t.Question} {
-		if part != "" {
-			s += " " + part
-		}
-	}
-	if t.Value != 0 {
-		s += fmt.Sprint(" ", t.Value)
-	}
-	if t.Latitude != 0 || t.Longitude != 0 {
-		s += fmt.Sprintf(" %.5f %.5f", t.Latitude, t.Longitude)
-	}
-	if t.Seconds > 0 {
-		s += fmt.Sprintf(", %d s", t.Seconds)
-	}
-	return s
 }
