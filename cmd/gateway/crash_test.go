@@ -237,7 +237,8 @@ func sometime(rnd *rand.Rand) func(string) bool {
 	}
 }
 
-// TestKillAtEachPoint kills the real program at each point that matters.
+// TestKillAtEachPoint kills the real program at each point that matters (the
+// pains "messages lost on restart or crash" and "duplicate replies").
 func TestKillAtEachPoint(t *testing.T) {
 	for _, tc := range []struct {
 		name, kind string

@@ -17,6 +17,7 @@ import (
 // TestConversation is the main job: a person asks on Telegram, the answer is
 // streamed into the chat, a tool is used, and the answer is given.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		switch rs := results(r); {
 		case len(rs) > 0:
@@ -57,6 +58,7 @@ func TestConversation(t *testing.T) {
 // TestGroupsAndTopics: in a group the bot answers who addresses it, in the
 // topic where it was asked, and each topic is a conversation of its own.
 func TestGroupsAndTopics(t *testing.T) {
+	t.Parallel()
 	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: "heard " + strings.Join(spoken(r), ", ") + " of " + r.Messages[1].Content[strings.Index(r.Messages[1].Content, "\n")+1:]}
 	})
@@ -75,6 +77,7 @@ func TestGroupsAndTopics(t *testing.T) {
 
 // TestCommandsEverywhere: the commands work on Telegram and in the terminal.
 func TestCommandsEverywhere(t *testing.T) {
+	t.Parallel()
 	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: "hi", Usage: &llm.Usage{In: 12, Out: 3}}
 	})
@@ -104,6 +107,7 @@ func TestCommandsEverywhere(t *testing.T) {
 // TestStranger is R-S10 end to end: a stranger is not heard, an owner lets
 // them in by code from the command line, and then they are.
 func TestStranger(t *testing.T) {
+	t.Parallel()
 	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "welcome"} })
 	w.more = map[string]any{"channels": map[string]any{
 		"console":  map[string]any{},
@@ -156,6 +160,7 @@ func (w *town) grep(secret string) {
 // TestNoSecretLeaks is R-S17 and R-S26: with everything around it failing and
 // a model that asks for them, neither token nor key is seen anywhere.
 func TestNoSecretLeaks(t *testing.T) {
+	t.Parallel()
 	n := 0
 	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		switch n++; {

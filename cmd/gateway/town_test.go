@@ -77,8 +77,11 @@ const (
 )
 
 // newTown founds a town whose model answers with h.
-func newTown(t testing.TB, h llmtest.Handler) *town {
-	w := &town{t: t, dir: t.TempDir(), tg: telegramtest.NewServer(telegramtest.Config{}), llm: llmtest.NewServer(h)}
+func newTown(t testing.TB, h llmtest.Handler) *town { return newTownAt(t, telegramtest.Config{}, h) }
+
+// newTownAt founds one with a Telegram of its own kind.
+func newTownAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *town {
+	w := &town{t: t, dir: t.TempDir(), tg: telegramtest.NewServer(tg), llm: llmtest.NewServer(h)}
 	w.llm.Key = canaryKey
 	t.Cleanup(func() {
 		w.kill()
