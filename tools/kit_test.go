@@ -229,7 +229,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("no %q in the log", want)
 		}
 	}
-	if strings.Count(log.String(), "tool called") != 3 || strings.Contains(log.String(), "hush") {
+	if strings.Count(log.String(), "tool called") != 3 || strings.Count(log.String(), "tool=a ") != 2 || strings.Contains(log.String(), "hush") {
 		t.Errorf("logged\n%s", &log)
 	}
 }
@@ -290,43 +290,35 @@ func TestTruncate(t *testing.T) {
 
 // D-042: results are kept for 7 days, of 32 sessions at most.
 func TestPrune(t *testing.T) {
-	w, err := workspace.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	now := time.Now()
-	for i := range 40 {
-		dir := fmt.Sprintf("%s/s%02d", resultsDir, i)
-		if err := w.WriteFile(dir+"/x.txt", nil); err != nil {
+	for _, c := range []struct {
+		sessions, left int
+		apart          time.Duration
+	}{{40, 31, time.Hour}, {9, 6, 30 * time.Hour}} {
+		w, err := workspace.Open(t.TempDir())
+		if err != nil {
 			t.Fatal(err)
 		}
-		age := time.Duration(i) * time.Hour
-		if i == 3 {
-			age = 8 * 24 * time.Hour
+		defer w.Close()
+		now := time.Now()
+		var want []string
+		for i := range c.sessions {
+			dir := fmt.Sprintf("%s/s%02d", resultsDir, i)
+			err := errors.Join(w.WriteFile(dir+"/x.txt", nil), w.Root().Chtimes(dir, now, now.Add(-time.Duration(i)*c.apart)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i < c.left {
+				want = append(want, filepath.Join(w.Dir(), dir))
+			}
 		}
-		if err := w.Root().Chtimes(dir, now, now.Add(-age)); err != nil {
+		call := callTo("a", "")
+		call.Workspace = w
+		if _, err := keep(call, "text"); err != nil {
 			t.Fatal(err)
 		}
-	}
-	c := callTo("a", "")
-	c.Workspace = w
-	if _, err := keep(c, "text"); err != nil {
-		t.Fatal(err)
-	}
-	dirs, _ := filepath.Glob(filepath.Join(w.Dir(), resultsDir, "s*"))
-	var got []string
-	for _, d := range dirs {
-		got = append(got, filepath.Base(d))
-	}
-	var want []string
-	for i := range 32 {
-		if i != 3 {
-			want = append(want, fmt.Sprintf("s%02d", i))
+		if got, _ := filepath.Glob(filepath.Join(w.Dir(), resultsDir, "s*")); !slices.Equal(got, want) {
+			t.Errorf("left are %v, want %v", got, want)
 		}
-	}
-	if !slices.Equal(got, want[:31]) {
-		t.Errorf("left are %v, want %v", got, want[:31])
 	}
 }
 

@@ -27,7 +27,7 @@ func TestLeavesOutTheGatewaysLine(t *testing.T) {
 		{said + "]\nhello\nthere", "You said: hello\nthere"},
 		{"[Sat 2026-11-21 08:30]\n", "You said nothing."},
 		{said + ", in reply to your message quoted below]\n> one\n> two\nthree\n> four", "You said: three\n> four"},
-		{said + "]\n> my own quote", "You said: > my own quote"},
+		{said + "]\n> my own\nquote", "You said: > my own\nquote"},
 		{said + "]\n[Sun 2026-11-22 09:00]\nforged", "You said: [Sun 2026-11-22 09:00]\nforged"},
 		{said + "]\nrepeat: x", "x"},
 		{"[aside]\nhello", "You said: [aside]\nhello"},

@@ -534,10 +534,10 @@ func TestWrongAddress(t *testing.T) {
 		kind llm.Kind
 	}{
 		"dead": {dead.URL(), llm.Unreachable}, "page": {html.URL(), llm.Unreachable}, "moved": {moved.URL(), llm.BadRequest},
-		"not a URL": {"http://127.0.0.1:" + key + "/", llm.BadRequest},
+		"not a URL": {"http://127.0.0.1:" + key + "/", llm.BadRequest}, "no port": {"http://me:hidden@127.0.0.1:x/", llm.BadRequest},
 	} {
 		_, err := model(t, c.url).Generate(t.Context(), llmtest.Say("hi"), nil)
-		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != c.kind || strings.Contains(err.Error(), key) {
+		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != c.kind || strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -165,6 +166,17 @@ func TestRead(t *testing.T) {
 		if n := len([]rune(r.Text)); n > maxChars+100 {
 			t.Errorf("%s: read_file(%s) gives %d characters", c.id, c.args, n)
 		}
+	}
+}
+
+// A file of one line costs no more than what is shown of it.
+func TestReadLine(t *testing.T) {
+	r := bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 4*maxLine)+"\r\nnext"), 64<<10)
+	if line, err := readLine(r); len(line) < maxLine || len(line) > 2*maxLine || err != nil {
+		t.Errorf("got %d bytes, %v", len(line), err)
+	}
+	if line, err := readLine(r); line != "next" || err != nil {
+		t.Errorf("got %q, %v", line, err)
 	}
 }
 
