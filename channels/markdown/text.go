@@ -55,7 +55,7 @@ func clean(r rune) rune {
 		return r
 	case r == '\u2028', r == '\u2029':
 		return '\n'
-	case unicode.IsControl(r), '\u202a' <= r && r <= '\u202e':
+	case unicode.IsControl(r), '\u202a' <= r && r <= '\u202e', '\u2066' <= r && r <= '\u2069':
 		return -1
 	}
 	return r

@@ -19,7 +19,7 @@ const movedPrefix = "s"
 // moved remembers that the group from is now the supergroup to.
 func (c *Channel) moved(ctx context.Context, from, to int64) error {
 	c.log.Info("group became a supergroup", "from", from, "to", to)
-	for key, id := range map[string]int64{fmt.Sprint("to/", from): to, fmt.Sprint("from/", to): from} {
+	for key, id := range map[string]int64{fmt.Sprint(today, from): to, fmt.Sprint(first, to): from} {
 		if _, err := c.cfg.Alias.Put(ctx, key, strconv.AppendInt(nil, id, 10), store.Any); err != nil {
 			return fmt.Errorf("remember that group %d is now %d: %w", from, to, err)
 		}
@@ -27,17 +27,14 @@ func (c *Channel) moved(ctx context.Context, from, to int64) error {
 	return nil
 }
 
-// today returns the id by which Telegram knows chat now.
-func (c *Channel) today(ctx context.Context, chat int64) (id int64, moved bool, err error) {
-	return c.alias(ctx, "to/", chat)
-}
+// The ways of alias.
+const (
+	today = "to/"   // from the id that a chat had first to the one that Telegram knows now
+	first = "from/" // and back
+)
 
-// origin returns the id that chat had first.
-func (c *Channel) origin(ctx context.Context, chat int64) (id int64, moved bool, err error) {
-	return c.alias(ctx, "from/", chat)
-}
-
-func (c *Channel) alias(ctx context.Context, way string, chat int64) (int64, bool, error) {
+// alias returns the other id of chat, or chat if it has not moved.
+func (c *Channel) alias(ctx context.Context, way string, chat int64) (id int64, moved bool, err error) {
 	if chat >= 0 {
 		return chat, false, nil
 	}

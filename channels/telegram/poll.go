@@ -77,9 +77,8 @@ func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
 		c.http.CloseIdleConnections()
 		c.log.Warn("telegram fell silent: connecting anew", "after", watchdog)
 	default:
-		d := wait.next(err)
-		c.log.Warn("poll failed", "err", c.plainly("get updates", err), "again in", d)
-		sleep(ctx, d)
+		c.log.Warn("poll failed", "err", c.plainly("get updates", err))
+		sleep(ctx, wait.next(err))
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	if text, said, err = c.addressed(ctx, w, text); err != nil || !said {
 		return m, false, err
 	}
-	id, moved, err := c.origin(ctx, w.Chat.ID)
+	id, moved, err := c.alias(ctx, first, w.Chat.ID)
 	if err != nil {
 		return m, false, err
 	}

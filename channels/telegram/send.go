@@ -59,7 +59,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (first channels.Receip
 // say sends one message, following the group if it has moved.
 func (c *Channel) say(ctx context.Context, chat int64, thread int, r chat.Reply) (channels.Receipt, error) {
 	for again := false; ; again = true {
-		to, moved, err := c.today(ctx, chat)
+		to, moved, err := c.alias(ctx, today, chat)
 		if err != nil {
 			return "", err
 		}
@@ -144,7 +144,7 @@ func (c *Channel) Typing(ctx context.Context, at chat.Address) error {
 	if err != nil || !c.pace.spare() {
 		return err
 	}
-	if chat, _, err = c.today(ctx, chat); err != nil {
+	if chat, _, err = c.alias(ctx, today, chat); err != nil {
 		return err
 	}
 	_, err = c.api.SendChatAction(ctx, &bot.SendChatActionParams{ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping})

@@ -38,20 +38,16 @@ func open(raw json.RawMessage) parcel {
 // otherwise, and tries again for what could not be kept until all is, or ctx
 // ends. It returns the id of the last update, 0 if none has one.
 func (c *Channel) takeAll(ctx context.Context, raws []json.RawMessage, deliver chat.Deliver) (last int64) {
-	var parcels []parcel
-	moves := false
+	lanes, before := map[int64][]parcel{}, map[int64]int64{}
 	for _, raw := range raws {
 		p := open(raw)
-		parcels = append(parcels, p)
 		last = cmp.Or(p.update.ID, last)
-		m := p.update.any()
-		moves = moves || m != nil && m.MovedFrom != 0
-	}
-	lanes := map[int64][]parcel{}
-	for _, p := range parcels {
-		lane := int64(0)
-		if m := p.update.any(); m != nil && !moves { // one chat may have two ids before and after
-			lane = m.Chat.ID
+		var lane int64
+		if m := p.update.any(); m != nil {
+			if m.MovedFrom != 0 { // what was said before and what is said now is one chat's
+				before[m.Chat.ID] = m.MovedFrom
+			}
+			lane = cmp.Or(before[m.Chat.ID], m.Chat.ID)
 		}
 		lanes[lane] = append(lanes[lane], p)
 	}
@@ -70,9 +66,8 @@ func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deli
 		if err == nil {
 			lane, wait = lane[1:], backoff{}
 		} else if ctx.Err() == nil {
-			d := wait.next(err)
-			c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].update.ID, "err", err, "again in", d)
-			sleep(ctx, d)
+			c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].update.ID, "err", err)
+			sleep(ctx, wait.next(err))
 		}
 	}
 }

@@ -29,9 +29,8 @@ func (c *Channel) listen(ctx context.Context, deliver chat.Deliver) error {
 		if fatal(err) {
 			return c.advice(err)
 		}
-		d := wait.next(err)
-		c.log.Warn("webhook not set", "err", c.plainly("set webhook", err), "again in", d)
-		sleep(ctx, d)
+		c.log.Warn("webhook not set", "err", c.plainly("set webhook", err))
+		sleep(ctx, wait.next(err))
 	}
 	return nil
 }
