@@ -382,6 +382,8 @@ func TestWholeAllTheSame(t *testing.T) {
 		"null error":      {Status: 200, Body: strings.Replace(whole, `{"choices"`, `{"error":null,"choices"`, 1)},
 		"null fields":     {Status: 200, Body: `data: {"choices":null,"usage":null}` + "\n\n" + `data: {"choices":[{"delta":{"content":null,"tool_calls":null,"reasoning":null},"finish_reason":null}]}` + "\n\n" + whole},
 		"parts":           {Status: 200, Body: strings.Replace(whole, `"all of it"`, `[{"type":"text","text":"all "},{"type":"text","text":"of it"}]`, 1)},
+		"another choice":  {Status: 200, Body: `data: {"choices":[{"index":1,"delta":{"content":"or not"}}]}` + "\n\n" + whole},
+		"a long line":     {Status: 200, Body: ": " + strings.Repeat("x", 1<<20) + "\n" + whole},
 		"eos":             {Text: "all of it", Finish: "eos"},
 	} {
 		t.Run(name, func(t *testing.T) {
