@@ -54,22 +54,18 @@ func converse(ctx context.Context, dial dialer, t Terminal) error {
 	case t.Interactive():
 		return sit(ctx, dial, t)
 	}
-	in, interrupt := interruptible(t.In)
 	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	bad := make(chan error, 1)
-	go func() {
+	go func() { // a read that blocks may last until the process ends
 		defer close(lines)
-		bad <- read(ctx, in, lines)
+		bad <- read(ctx, t.In, lines)
 	}()
 	err := answer(ctx, dial, lines, t)
-	cancel()
-	if interrupt() {
-		return errors.Join(err, <-bad)
-	}
 	select {
 	case e := <-bad:
 		return errors.Join(err, e)
-	default: // left to the end of the process
+	default:
 		return err
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -78,6 +79,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	if err != nil {
 		return err
 	}
+	defer os.Remove(c.cfg.Socket)
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	if c.cfg.Local != nil {

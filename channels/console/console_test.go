@@ -453,10 +453,6 @@ func TestPipeLineTooLong(t *testing.T) {
 
 func TestSocket(t *testing.T) {
 	dir := t.TempDir()
-	deep := filepath.Join(dir, strings.Repeat("d", 120))
-	if err := os.Mkdir(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
@@ -464,13 +460,16 @@ func TestSocket(t *testing.T) {
 	if _, err := listen(file); err == nil {
 		t.Error("a file was replaced by a socket")
 	}
-	for _, path := range []string{filepath.Join(dir, "s"), filepath.Join(deep, "s")} {
+	if _, err := listen(filepath.Join(dir, strings.Repeat("d", 100), "s")); err == nil || !strings.Contains(err.Error(), "shorter") {
+		t.Errorf("a path too long: %v", err)
+	}
+	for _, path := range []string{filepath.Join(dir, "s")} {
 		// What a process that was killed leaves behind.
 		dead, err := listen(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dead.(*listener).UnixListener.Close()
+		dead.Close()
 		if Running(t.Context(), path) {
 			t.Fatalf("%s: a dead socket is served", path)
 		}

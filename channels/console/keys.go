@@ -1,14 +1,13 @@
 package console
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/peterh/liner"
 	"golang.org/x/sys/unix"
@@ -44,12 +43,10 @@ type keys struct {
 	done  chan struct{}
 	live  sync.WaitGroup
 
-	editor    *liner.State
-	mode      *term.State // of the terminal, before
-	in        *os.File    // the terminal
-	interrupt func() bool // of a read from in
-	r, w      *os.File    // the pipe
-	some      atomic.Bool // something was typed since the last Enter or Ctrl-C
+	editor *liner.State
+	mode   *term.State // of the terminal, before
+	r, w   *os.File    // the pipe
+	some   atomic.Bool // something was typed since the last Enter or Ctrl-C
 }
 
 // A line is what a person typed.
@@ -73,7 +70,6 @@ func openKeys(history string) (*keys, error) {
 		return nil, errors.Join(fmt.Errorf("terminal: %w", err), k.r.Close(), k.w.Close())
 	}
 	stdin := os.Stdin
-	k.in, k.interrupt = interruptible(stdin)
 	os.Stdin = k.r // liner has no other way to be told
 	k.editor = liner.NewLiner()
 	os.Stdin = stdin
@@ -84,17 +80,7 @@ func openKeys(history string) (*keys, error) {
 		f.Close()
 	}
 	k.live.Go(k.edit)
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		k.copy()
-	}()
-	k.live.Go(func() {
-		<-k.done
-		if k.interrupt() { // else it is left to the end of the process
-			<-copied
-		}
-	})
+	go k.copy(stdin) // a read from a terminal cannot be interrupted: it may last until the process ends
 	return k, nil
 }
 
@@ -117,23 +103,12 @@ func (k *keys) close(history string) error {
 	k.editor.Close()
 	err := term.Restore(unix.Stdin, k.mode)
 	if history != "" {
-		err = errors.Join(err, k.keep(history))
-	}
-	return err
-}
-
-// keep writes the history, for its owner's eyes.
-func (k *keys) keep(file string) error {
-	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep history: %w", err)
-	}
-	_, err = k.editor.WriteHistory(f)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(file+".new", file)
+		var b bytes.Buffer
+		k.editor.WriteHistory(&b) // into memory: cannot go wrong
+		err = errors.Join(err, os.WriteFile(history, b.Bytes(), 0o600))
 	}
 	if err != nil {
-		return fmt.Errorf("keep history: %w", err)
+		return fmt.Errorf("terminal: %w", err)
 	}
 	return nil
 }
@@ -159,15 +134,13 @@ func (k *keys) edit() {
 }
 
 // copy copies what is typed until the terminal or the pipe is closed.
-func (k *keys) copy() {
+func (k *keys) copy(terminal *os.File) {
 	defer k.w.Close()
 	buf := make([]byte, 1024)
 	for {
-		n, err := k.in.Read(buf)
-		for _, b := range buf[:n] {
-			if b != ctrlC && b != '\r' && b != '\n' {
-				k.some.Store(true)
-			}
+		n, err := terminal.Read(buf)
+		if len(bytes.Trim(buf[:n], ctrlC+"\r\n")) > 0 {
+			k.some.Store(true)
 		}
 		if _, broken := k.w.Write(buf[:n]); broken != nil || err != nil {
 			return
@@ -175,24 +148,4 @@ func (k *keys) copy() {
 	}
 }
 
-const ctrlC = 3
-
-// interruptible returns a way to read f, and a func that ends a Read of it, or
-// says that this cannot be done. A terminal or a pipe that the process was
-// started with can only be interrupted when it is opened anew, as Linux can.
-func interruptible(f *os.File) (in *os.File, interrupt func() bool) {
-	if f.SetReadDeadline(time.Time{}) == nil {
-		return f, func() bool { return f.SetReadDeadline(time.Unix(1, 0)) == nil }
-	}
-	info, err := f.Stat()
-	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0 {
-		anew, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-		if err == nil && anew.SetReadDeadline(time.Time{}) == nil {
-			return anew, func() bool { return anew.Close() == nil }
-		}
-		if err == nil {
-			anew.Close()
-		}
-	}
-	return f, func() bool { return false }
-}
+const ctrlC = "\x03"

@@ -198,12 +198,7 @@ func rows(text string, width int) (n int, out string) {
 // fit returns how many bytes at the start of s fit in width columns, at least one rune.
 func fit(s string, width int) int {
 	for i, r := range s {
-		switch {
-		case r == '\t':
-			width -= 8
-		case r >= 0x1100: // may be wide
-			width -= 2
-		default:
+		if width--; r >= 0x1100 { // may be wide
 			width--
 		}
 		if width < 0 && i > 0 {

@@ -169,36 +169,6 @@ func (r bufReader) sequence() (n int, cmd rune) {
 	}
 }
 
-// What the process was started with can be read and left, so that nobody waits for a key.
-func TestInterruptible(t *testing.T) {
-	master, terminal, err := openPTY()
-	if err != nil {
-		t.Skip("no terminal:", err)
-	}
-	defer master.Close()
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil { // blocking, as a shell makes them
-		t.Fatal(err)
-	}
-	pipe, w := os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe")
-	defer w.Close()
-	for _, f := range []*os.File{terminal, pipe} {
-		defer f.Close()
-		in, interrupt := interruptible(f)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := in.Read(make([]byte, 1))
-			ended <- err
-		}()
-		if !interrupt() {
-			t.Fatalf("%s: not interruptible", f.Name())
-		}
-		if wait(t, ended) == nil {
-			t.Errorf("%s: read something", f.Name())
-		}
-	}
-}
-
 func TestTerminalChat(t *testing.T) {
 	h := open(t, Config{})
 	history := filepath.Join(t.TempDir(), "history")

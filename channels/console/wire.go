@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-	"slices"
 	"sync"
 	"time"
 )
@@ -37,21 +36,19 @@ const (
 )
 
 const (
-	writeTime = 10 * time.Second // for the other end to take a batch of frames
+	writeTime = 10 * time.Second // for the other end to take a frame
 	maxQueue  = 1024             // frames that wait for a slow reader; more, and it is dropped
 )
 
-// A wire is one end of a connection. Sending never blocks.
+// A wire is one end of a connection.
 type wire struct {
-	conn net.Conn
-	wake chan struct{} // there is something in queue
-
-	mu    sync.Mutex
-	queue []frame
+	conn  net.Conn
+	out   chan frame
+	stage chan frame // the newest reply in the making, if it was not written yet
 }
 
 func newWire(conn net.Conn) *wire {
-	return &wire{conn: conn, wake: make(chan struct{}, 1)}
+	return &wire{conn: conn, out: make(chan frame, maxQueue), stage: make(chan frame, 1)}
 }
 
 // run calls handle for each frame that comes in, until the connection or ctx ends.
@@ -72,44 +69,39 @@ func (w *wire) run(ctx context.Context, handle func(frame)) {
 	writer.Wait()
 }
 
-// send queues f. The text of a reply in the making replaces an earlier one.
+// send queues f and never blocks. A reply, in the making or not, takes the place
+// of what was to be shown of it.
 func (w *wire) send(f frame) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	same := func(q frame) bool { return f.Kind == live && q.Kind == live && q.ID == f.ID }
-	if i := slices.IndexFunc(w.queue, same); i >= 0 {
-		w.queue[i] = f
-		return
+	out := w.out
+	if f.Kind == live || f.Kind == reply {
+		select {
+		case <-w.stage:
+		default:
+		}
 	}
-	if len(w.queue) == maxQueue {
-		w.conn.Close()
-		return
+	if f.Kind == live {
+		out = w.stage
 	}
-	w.queue = append(w.queue, f)
 	select {
-	case w.wake <- struct{}{}:
+	case out <- f:
 	default:
+		w.conn.Close()
 	}
 }
 
 func (w *wire) write(ended <-chan struct{}) {
-	for {
+	defer w.conn.Close()
+	for enc := json.NewEncoder(w.conn); ; {
+		var f frame
 		select {
-		case <-w.wake:
+		case f = <-w.out:
+		case f = <-w.stage:
 		case <-ended:
 			return
 		}
-		w.mu.Lock()
-		frames := w.queue
-		w.queue = nil
-		w.mu.Unlock()
 		_ = w.conn.SetWriteDeadline(time.Now().Add(writeTime))
-		for _, f := range frames {
-			line, _ := json.Marshal(f) // of strings: cannot go wrong
-			if _, err := w.conn.Write(append(line, '\n')); err != nil {
-				w.conn.Close()
-				return
-			}
+		if enc.Encode(f) != nil {
+			return
 		}
 	}
 }
