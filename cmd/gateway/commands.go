@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
@@ -98,7 +99,13 @@ func (p *program) commands() *cobra.Command {
 		Short:  "Read a whole store file; a damaged one may crash this process",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE:   func(_ *cobra.Command, args []string) error { return bolt.Probe(args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			damaged, err := bolt.Probe(args[0])
+			for _, where := range damaged {
+				fmt.Fprintln(p.stdout, where)
+			}
+			return err
+		},
 	}
 	for _, c := range []*cobra.Command{run, chat, onboard, doctor, health, vers} {
 		c.Args = cobra.NoArgs
@@ -191,8 +198,9 @@ func logFile(c *Config) string { return filepath.Join(c.DataDir, "parley.log") }
 
 // watch calls apply with each new config until ctx ends.
 func (p *program) watch(ctx context.Context, c *Config, log *slog.Logger, apply func(*Config) error) {
-	hup, stop := hangups()
-	defer stop()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
 	w := watcher{File: c.file, Hup: hup, Settle: 200 * time.Millisecond, Log: log, Parse: func(src []byte) (*Config, error) {
 		s, err := p.source()
 		if err != nil {

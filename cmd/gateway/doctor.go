@@ -40,7 +40,7 @@ const (
 // instruments reach outside: a test puts its own in their place.
 type instruments struct {
 	Holder   func(ctx context.Context, dataDir string) (pid int) // of the gateway that runs; 0: none, -1: not known
-	Probe    func(ctx context.Context, file string) error
+	Probe    func(ctx context.Context, file string) (damaged []string, err error)
 	Model    func(name string, m *Model) llm.Model
 	Telegram func(ctx context.Context, name string, t *Telegram) (bot string, err error)
 }
@@ -185,7 +185,7 @@ func lookAtHolder(pid int) finding {
 	return finding{fine, "does not run", ""}
 }
 
-func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.Context, string) error) finding {
+func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.Context, string) ([]string, error)) finding {
 	file := filepath.Join(c.DataDir, "parley.db")
 	switch _, err := os.Stat(file); {
 	case c.Store.Type == "mem":
@@ -195,8 +195,12 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 	case errors.Is(err, fs.ErrNotExist):
 		return finding{fine, file + " is not there yet: parley makes it", ""}
 	}
-	if err := probe(ctx, file); err != nil {
+	damaged, err := probe(ctx, file)
+	if err != nil {
 		return finding{bad, err.Error(), "keep a copy of " + file + " and put the latest backup in its place"}
+	}
+	if n := len(damaged); n > 0 {
+		return finding{bad, fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]), "the rest works; put the latest backup in its place to have them again"}
 	}
 	return finding{fine, file + " is whole", ""}
 }
@@ -221,23 +225,18 @@ func lookAtModel(ctx context.Context, name string, m *Model, open func(string, *
 
 // advice says what to do about a model that does not answer.
 func advice(kind llm.Kind, name string) string {
-	switch kind {
-	case llm.Auth:
-		return fmt.Sprintf("put a valid key in models.%s.apiKey, or in OPENAI_API_KEY", name)
-	case llm.Quota:
-		return "add credit at the provider, or name another model in agent.fallback"
-	case llm.BadRequest:
-		return fmt.Sprintf("check models.%[1]s.model and models.%[1]s.baseUrl: the provider may not have that model", name)
-	case llm.TooLong:
-		return fmt.Sprintf("lower models.%[1]s.maxTokens and models.%[1]s.contextWindow", name)
-	case llm.RateLimited, llm.Overloaded:
-		return "wait a little, or name another model in agent.fallback"
-	case llm.Unreachable:
-		return fmt.Sprintf("check models.%s.baseUrl, the network and HTTPS_PROXY", name)
-	case llm.Cut:
-		return "try again; if it stays so, ask the provider or a proxy in between"
-	}
-	return "try again; a local model may need time to load"
+	help := map[llm.Kind]string{
+		llm.Auth:        "put a valid key in models.NAME.apiKey, or in OPENAI_API_KEY",
+		llm.Quota:       "add credit at the provider, or name another model in agent.fallback",
+		llm.BadRequest:  "check models.NAME.model and models.NAME.baseUrl: the provider may not have that model",
+		llm.TooLong:     "lower models.NAME.maxTokens and models.NAME.contextWindow",
+		llm.RateLimited: "wait a little, or name another model in agent.fallback",
+		llm.Overloaded:  "wait a little, or name another model in agent.fallback",
+		llm.Unreachable: "check models.NAME.baseUrl, the network and HTTPS_PROXY",
+		llm.Cut:         "try again; if it stays so, ask the provider or a proxy in between",
+		llm.TimedOut:    "try again; a local model may need time to load",
+	}[kind]
+	return strings.ReplaceAll(help, "NAME", name)
 }
 
 func lookAtBot(ctx context.Context, name string, t *Telegram, ask func(context.Context, string, *Telegram) (string, error)) finding {

@@ -134,7 +134,8 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	sick := errors.New("it is cut off")
-	probe := func(context.Context, string) error { return sick }
+	probe := func(context.Context, string) ([]string, error) { return nil, sick }
+	spotted := func(context.Context, string) ([]string, error) { return []string{"a log"}, nil }
 	if err := os.WriteFile(filepath.Join(dir, "parley.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +151,7 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 		text  string
 	}{
 		{lookAtStore(t.Context(), c, 0, probe), bad, "cut off"},
+		{lookAtStore(t.Context(), c, 0, spotted), bad, "damaged values in"},
 		{lookAtStore(t.Context(), c, 7, probe), fine, "in use by the gateway"},
 		{lookAtStore(t.Context(), &mem, 0, probe), odd, "forgotten"},
 		{lookAtHolder(7), fine, "process id 7"},

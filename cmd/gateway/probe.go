@@ -17,27 +17,31 @@ import (
 )
 
 // probeInChild has a child process read the whole store file: a damaged one
-// can end the process that reads it (P18). Its error says what is wrong.
-func probeInChild(ctx context.Context, file string) error {
+// can end the process that reads it (P18). It returns where single values are
+// damaged; its error says what is wrong with the file itself.
+func probeInChild(ctx context.Context, file string) (damaged []string, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("probe store: %w", err)
+		return nil, fmt.Errorf("probe store: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self, "probe", file)
 	cmd.Env = []string{} // not ours (R-S17)
-	var out bytes.Buffer
-	cmd.Stderr = &out
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err = cmd.Run()
-	said, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "parley: "), "\n")
+	said, _, _ := strings.Cut(strings.TrimPrefix(stderr.String(), "parley: "), "\n")
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("probe store: %w", ctx.Err())
+		return nil, fmt.Errorf("probe store: %w", ctx.Err())
 	case err == nil:
-		return nil
+		for line := range strings.Lines(out.String()) {
+			damaged = append(damaged, strings.TrimSuffix(line, "\n"))
+		}
+		return damaged, nil
 	case cmd.ProcessState == nil || !cmd.ProcessState.Exited() || cmd.ProcessState.ExitCode() != exitFailure || said == "":
-		return fmt.Errorf("reading it ended the process that did: %w", err)
+		return nil, fmt.Errorf("reading it ended the process that did: %w", err)
 	}
-	return errors.New(said)
+	return nil, errors.New(said)
 }
 
 // instruments returns the real ones.

@@ -1,14 +1,14 @@
 // Package bolt is a Store in one bbolt file, for one process at a time.
 //
 // In the file, names and keys are prefixed with a byte, so that they may be
-// empty, and every value is sealed with a checksum over itself and its key:
+// empty, and every value is sealed with a checksum over where it is and itself:
 //
-//	buckets / name / key             revision, value
-//	logs    / name / number          record
-//	queues  / name / items / number  id, body: the work that is not done
-//	                 seen  / id      number and time of the last push
-//	                 times / number  time and id, to forget what seen no longer needs
-//	damaged / queue and number       work whose checksum was wrong, as it was found
+//	bucket  / name / key     revision, value
+//	log     / name / number  record
+//	queue   / name / number  id, body: the work that is not done
+//	seen    / name / id      number and time of the last push to that queue
+//	times   / name / number  time and id, to forget what seen no longer needs
+//	damaged / name / number  work whose checksum was wrong, as it was found
 //
 // bbolt keeps a sequence per bucket: it gives revisions and numbers, and never
 // one twice. No transaction is open while a caller's code runs (P20).
@@ -32,18 +32,12 @@ import (
 
 // Config says where the data lives.
 type Config struct {
-	Dir   string                                       // made when absent; the Store is the file parley.db in it
-	Log   *slog.Logger                                 // nil: log nothing
-	Probe func(ctx context.Context, path string) error // is called after an unclean end; nil: [Probe] in this process
+	Dir string       // made when absent; the Store is the file parley.db in it
+	Log *slog.Logger // nil: log nothing
+	// Probe is called after an unclean end. It returns what [Probe] does,
+	// which it had better call in another process; nil: in this one.
+	Probe func(ctx context.Context, path string) (damaged []string, err error)
 }
-
-// The names of the top buckets of the file.
-var (
-	buckets = []byte("buckets")
-	logs    = []byte("logs")
-	queues  = []byte("queues")
-	damaged = []byte("damaged")
-)
 
 // Store is a [store.Store]. Make one with [Open].
 type Store struct {
@@ -75,7 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Probe == nil {
-		cfg.Probe = func(_ context.Context, path string) error { return Probe(path) }
+		cfg.Probe = func(_ context.Context, path string) ([]string, error) { return Probe(path) }
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -86,7 +80,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s, err := open(ctx, cfg)
 	if err != nil {
-		dir.Close()
+		unlockDir(dir)
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s.dir, s.close = dir, sync.OnceValue(s.shut)
@@ -101,11 +95,15 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	if !clean {
-		if err := cfg.Probe(ctx, path); err != nil {
+		damaged, err := cfg.Probe(ctx, path)
+		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			return nil, &DamagedError{File: path, Cause: err}
+		}
+		for _, where := range damaged {
+			cfg.Log.Error("damaged value in the store", "where", where)
 		}
 	}
 	if err := markOpen(path); err != nil {
@@ -115,23 +113,23 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
+	return &Store{
 		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now,
 		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
 		queues: map[string]*queue{},
-	}
-	if !clean {
-		s.report()
-	}
-	return s, nil
+	}, nil
 }
+
+// lockTimeout is how long bbolt tries to lock the file: another process has it
+// open when it is not free by then.
+const lockTimeout = 300 * time.Millisecond
 
 // options are the ones that were measured to keep small commits small while
 // somebody reads, and a growing file from stopping everybody. The large map is
 // address space only.
 func options() *bbolt.Options {
 	o := &bbolt.Options{
-		Timeout:        300 * time.Millisecond,
+		Timeout:        lockTimeout,
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
 		NoStatistics:   true,
@@ -155,20 +153,6 @@ func openFile(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
-// report logs the damaged values, once for each unclean end (P21).
-func (s *Store) report() {
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		return walk(tx, func(where string, k, v []byte) {
-			if _, ok := unseal(k, v); !ok {
-				s.log.Error("damaged value in the store", "where", where, "key", string(k))
-			}
-		})
-	})
-	if err != nil {
-		s.log.Error("store not checked", "err", err)
-	}
-}
-
 // Lock implements [store.Store].
 func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
 	return s.locks.Lock(ctx, name)
@@ -188,7 +172,7 @@ func (s *Store) shut() error {
 	s.calls.Wait()
 	close(s.ops)
 	<-s.ended
-	return errors.Join(s.closeFile(), s.dir.Close())
+	return errors.Join(s.closeFile(), unlockDir(s.dir))
 }
 
 func (s *Store) closeFile() error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"parley/store/bolt"
@@ -13,7 +14,13 @@ import (
 // children are what this program does instead of testing when the environment
 // names one; os.Args are its arguments.
 var children = map[string]func(args []string) error{
-	"probe": func(args []string) error { return bolt.Probe(args[0]) },
+	"probe": func(args []string) error {
+		damaged, err := bolt.Probe(args[0])
+		for _, where := range damaged {
+			say("%s", where)
+		}
+		return err
+	},
 	"open": func(args []string) error {
 		_, err := bolt.Open(context.Background(), bolt.Config{Dir: args[0]})
 		return err
@@ -44,9 +51,13 @@ func child(ctx context.Context, name string, args ...string) *exec.Cmd {
 }
 
 // probeInChild is a Config.Probe as the program has it.
-func probeInChild(ctx context.Context, path string) error {
-	if out, err := child(ctx, "probe", path).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %.200s", err, out)
+func probeInChild(ctx context.Context, path string) (damaged []string, err error) {
+	var said strings.Builder
+	cmd := child(ctx, "probe", path)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %.200s", err, said.String())
 	}
-	return nil
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }

@@ -41,7 +41,7 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Cause }
 
-// lockDir locks dir for this process, until the file that it returns is closed.
+// lockDir locks dir for this process, until unlockDir of what it returns.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -57,6 +57,12 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	writePID(f)
 	return f, nil
+}
+
+// unlockDir lets go of the lock also when a process that is just being started
+// has inherited the file.
+func unlockDir(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
 // writePID does what it can: on a full disk the lock holds without a number.

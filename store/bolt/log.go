@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"iter"
 
@@ -13,27 +12,21 @@ import (
 )
 
 // Log implements [store.Store].
-func (s *Store) Log(name string) store.Log { return &log{s, name} }
+func (s *Store) Log(name string) store.Log { return log{s.part("log", name)} }
 
-type log struct {
-	store *Store
-	name  string
-}
+type log struct{ part }
 
-func (l *log) wrap(err error) error { return wrap("log", l.name, err) }
-
-func (l *log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
+func (l log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
 	err = l.store.write(ctx, func(tx *bbolt.Tx) error {
-		in, err := ensure(tx, logs, l.name)
+		in, err := l.make(tx)
 		if err != nil {
 			return err
 		}
 		in.FillPercent = 0.9 // records only ever come at the end
-		seq = in.Sequence()
+		seq = last(in)
 		for _, r := range recs {
 			seq++
-			k := number(seq)
-			if err := in.Put(k, seal(k, r)); err != nil {
+			if err := l.put(tx, number(seq), r); err != nil {
 				return err
 			}
 		}
@@ -45,101 +38,97 @@ func (l *log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error
 	return seq, nil
 }
 
-func (l *log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
+// last returns the number given last in b. It trusts the numbers that are there
+// more than the sequence, of which there is no checksum.
+func last(b *bbolt.Bucket) uint64 {
+	n := b.Sequence()
+	if k, _ := b.Cursor().Last(); len(k) == 8 {
+		is, _ := split(k)
+		n = max(n, is)
+	}
+	return n
+}
+
+func (l log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		last := ^uint64(0) // then the end as it was at the beginning: whoever appends meanwhile would never see one
-		for seq < last {
-			recs, end, err := l.page(ctx, seq, last)
+		for end := ^uint64(0); seq < end; {
+			var recs []store.Record
+			err := l.store.view(ctx, func(tx *bbolt.Tx) error {
+				recs, end = l.page(tx, seq, end)
+				return nil
+			})
 			if err != nil {
 				yield(store.Record{}, l.wrap(err))
 				return
 			}
-			last = end
 			for _, r := range recs {
 				if !yield(r, l.check(r)) {
 					return
 				}
+				seq = r.Seq
 			}
 			if len(recs) == 0 {
 				return
 			}
-			seq = recs[len(recs)-1].Seq
 		}
 	}
 }
 
 // check returns ErrDamaged for a record that page could not read.
-func (l *log) check(r store.Record) error {
+func (l log) check(r store.Record) error {
 	if r.Body == nil {
-		return l.wrap(fmt.Errorf("record %d: %w", r.Seq, store.ErrDamaged))
+		return l.wrap(fmt.Errorf("record %d: %w", r.Seq, errChecksum))
 	}
 	return nil
 }
 
-// page returns some records after seq and up to last, and the number of the
-// last one there is. A damaged record has no Body.
-func (l *log) page(ctx context.Context, seq, last uint64) (recs []store.Record, end uint64, err error) {
-	err = l.store.view(ctx, func(tx *bbolt.Tx) error {
-		in := child(tx, logs, l.name)
-		if in == nil {
-			return nil
+// page returns some records after seq and up to end, and the number of the
+// last one up to end. A damaged record has no Body.
+func (l log) page(tx *bbolt.Tx, seq, end uint64) ([]store.Record, uint64) {
+	in := l.in(tx)
+	if in == nil {
+		return nil, end
+	}
+	end = min(end, last(in))
+	var recs []store.Record
+	l.scan(tx, number(seq+1), func(k, v []byte) bool {
+		n, _ := split(k)
+		if n > end {
+			return false
 		}
-		end = min(last, in.Sequence())
-		size := 0
-		c := in.Cursor()
-		for k, v := c.Seek(number(seq + 1)); k != nil && len(recs) < pageLen && size < pageSize; k, v = c.Next() {
-			r := store.Record{Seq: binary.BigEndian.Uint64(k)}
-			if r.Seq > end {
-				break
-			}
-			if body, ok := unseal(k, v); ok {
-				r.Body = append(make([]byte, 0, len(body)), body...)
-			}
-			recs = append(recs, r)
-			size += len(v)
+		r := store.Record{Seq: n}
+		if body, ok := unseal(l.place, k, v); ok {
+			r.Body = append(make([]byte, 0, len(body)), body...)
 		}
-		return nil
+		recs = append(recs, r)
+		return true
 	})
-	return recs, end, err
+	return recs, end
 }
 
 // Trim works in several commits, the oldest records first.
-func (l *log) Trim(ctx context.Context, seq uint64) error {
-	for more := true; more; {
+func (l log) Trim(ctx context.Context, seq uint64) error {
+	for next := number(0); next != nil; {
 		err := l.store.write(ctx, func(tx *bbolt.Tx) error {
-			in := child(tx, logs, l.name)
-			if in == nil {
-				more = false
-				return errSame
-			}
 			var old [][]byte
-			old, more = upTo(in, number(seq))
-			if len(old) == 0 {
-				return errSame
-			}
+			next = l.scan(tx, number(0), func(k, _ []byte) bool {
+				if bytes.Compare(k, number(seq)) > 0 {
+					return false
+				}
+				old = append(old, bytes.Clone(k))
+				return true
+			})
+			err := errSame
 			for _, k := range old {
-				if err := in.Delete(k); err != nil {
+				if err = l.delete(tx, k); err != nil {
 					return err
 				}
 			}
-			return nil
+			return err
 		}, nil)
 		if err != nil {
 			return l.wrap(err)
 		}
 	}
 	return nil
-}
-
-// upTo returns some of the first keys of b that are not after last, and
-// whether there are more.
-func upTo(b *bbolt.Bucket, last []byte) (keys [][]byte, more bool) {
-	c := b.Cursor()
-	for k, _ := c.First(); k != nil && bytes.Compare(k, last) <= 0; k, _ = c.Next() {
-		if len(keys) == pageLen {
-			return keys, true
-		}
-		keys = append(keys, bytes.Clone(k))
-	}
-	return keys, false
 }

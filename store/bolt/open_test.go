@@ -50,7 +50,7 @@ func TestProbeWhenNeeded(t *testing.T) {
 	dir, probes := tempDir(t), 0
 	reopen := func(what string, want int) {
 		t.Helper()
-		s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Probe: func(_ context.Context, path string) error {
+		s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Probe: func(_ context.Context, path string) ([]string, error) {
 			probes++
 			return bolt.Probe(path)
 		}})
