@@ -67,10 +67,8 @@ func (k checker) oneOf(key, value string, allowed ...string) {
 	case slices.Contains(allowed, value):
 	case value == "":
 		k.fail(key, "is missing; allowed: %s", list)
-	case k.d.private[key]:
-		k.fail(key, "the value is not known; allowed: %s", list)
 	default:
-		k.fail(key, "%+q is not known%s; allowed: %s", value, hint(value, allowed), list)
+		k.fail(key, "%s is not known; allowed: %s", k.show(key, value), list)
 	}
 }
 

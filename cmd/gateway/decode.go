@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ type decoder struct {
 	secrets  map[string]struct{} // what must never be shown
 	vars     map[string]struct{} // environment variables that hold secrets
 	problems []problem
+	broken   string // where and why the source is no JSON
 }
 
 func newDecoder(src []byte, lookup func(string) (string, bool)) *decoder {
@@ -131,7 +131,7 @@ func (d *decoder) channels(v hujson.Value, out *Channels, path string) {
 		case name == "console":
 			d.value(val.Value, reflect.ValueOf(&out.Console).Elem(), key, false)
 		default:
-			d.fail(val.at, key, "no channel of this type"+hint(name, []string{"console", "telegram"})+"; allowed: console, telegram, telegram:LABEL")
+			d.fail(val.at, key, "no channel of this type; allowed: console, telegram, telegram:LABEL")
 		}
 	}
 }
@@ -194,27 +194,16 @@ func (d *decoder) hide(name, val string) {
 	d.vars[name] = struct{}{}
 }
 
+var wanted = map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Float64: "a number"}
+
 func (d *decoder) scalar(v hujson.Value, out reflect.Value, path string) {
-	lit, _ := v.Value.(hujson.Literal)
-	switch {
-	case out.Type() == reflect.TypeFor[time.Duration]():
+	if out.Type() == reflect.TypeFor[time.Duration]() {
 		d.duration(v, out, path)
-	case out.Kind() == reflect.Bool:
-		if err := json.Unmarshal(lit, out.Addr().Interface()); err != nil || v.Value.Kind() == 'n' {
-			d.wrong(v, path, "true or false")
-		}
-	case out.Kind() == reflect.Int:
-		if n, err := strconv.Atoi(string(lit)); err != nil {
-			d.wrong(v, path, "a whole number")
-		} else {
-			out.SetInt(int64(n))
-		}
-	case out.Kind() == reflect.Float64:
-		if f, err := strconv.ParseFloat(string(lit), 64); err != nil || v.Value.Kind() != '0' {
-			d.wrong(v, path, "a number")
-		} else {
-			out.SetFloat(f)
-		}
+		return
+	}
+	lit, _ := v.Value.(hujson.Literal)
+	if err := json.Unmarshal(lit, out.Addr().Interface()); err != nil || v.Value.Kind() == 'n' {
+		d.wrong(v, path, wanted[out.Kind()])
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,19 +22,13 @@ type problem struct {
 
 var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 
-// syntax notes that the source is no JSON. The parser quotes what it stumbled
+// syntax says that the source is no JSON. The parser quotes what it stumbled
 // over, which may be half a secret: that is left out.
 func (d *decoder) syntax(err error) {
-	text, at := err.Error(), 0
-	if m := hujsonPlace.FindStringSubmatch(text); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		col, _ := strconv.Atoi(m[2])
-		at, text = d.offset(line, col), text[len(m[0]):]
+	d.broken = hujsonPlace.ReplaceAllString(err.Error(), "$1:$2: ")
+	if place, _, ok := strings.Cut(d.broken, "invalid literal"); ok {
+		d.broken = place[:strings.Index(place, ": ")+2] + `not a value: text stands in "quotes", and \ and line ends in it are written \\ and \n`
 	}
-	if strings.Contains(text, "invalid literal") {
-		text = `not a value: text stands in "quotes", and \ and line ends in it are written \\ and \n`
-	}
-	d.problems = append(d.problems, problem{at, "", text})
 }
 
 var kinds = map[hujson.Kind]string{
@@ -53,7 +46,7 @@ func (d *decoder) unknown(at int, path, name string, fields map[string]reflect.S
 		allowed = append(allowed, n)
 	}
 	slices.Sort(allowed)
-	d.fail(at, join(path, name), "unknown key"+hint(name, allowed)+"; allowed: "+orNone(allowed))
+	d.fail(at, join(path, name), "unknown key; allowed: "+orNone(allowed))
 }
 
 func (d *decoder) fail(at int, key, text string) {
@@ -70,6 +63,9 @@ func (d *decoder) failed(key string) bool {
 
 // err returns all the problems, in the order of the file, or nil.
 func (d *decoder) err(file string) error {
+	if d.broken != "" {
+		return errors.New(file + ":" + d.broken)
+	}
 	slices.SortStableFunc(d.problems, func(a, b problem) int { return cmp.Compare(a.at, b.at) })
 	var errs []error
 	for _, p := range d.problems {
@@ -95,15 +91,6 @@ func (d *decoder) place(at int) (line, col int) {
 	return line, col
 }
 
-// offset is place backwards, with the column in bytes.
-func (d *decoder) offset(line, col int) int {
-	at := 0
-	for ; line > 1; line-- {
-		at += strings.IndexByte(string(d.src[at:]), '\n') + 1
-	}
-	return min(at+col-1, len(d.src))
-}
-
 var simple = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 var named = regexp.MustCompile(`^[A-Za-z0-9_:.-]+$`)
 
@@ -123,39 +110,4 @@ func orNone(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-// hint asks whether name was meant to be one of names.
-func hint(name string, names []string) string {
-	best, least := "", 1+max(1, (len(name)+1)/3)
-	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d < least {
-			best, least = n, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-// distance counts the bytes to insert, delete or change to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
