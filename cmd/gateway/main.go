@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 	_ "time/tzdata" // the zone of the config must be known on any machine
 )
@@ -92,11 +91,4 @@ func untilTold(ctx context.Context, signals ...os.Signal) (told context.Context,
 		listener.Wait()
 		cancel()
 	})
-}
-
-// hangups returns the signals that ask to read the config again.
-func hangups() (heard chan os.Signal, stop func()) {
-	heard = make(chan os.Signal, 1)
-	signal.Notify(heard, syscall.SIGHUP)
-	return heard, func() { signal.Stop(heard) }
 }
