@@ -52,49 +52,28 @@ func (p *program) commands() *cobra.Command {
 	root.PersistentFlags().StringVar(&p.file, "config", "", "the config `file` (default config.json in the --data folder)")
 	root.PersistentFlags().StringVar(&p.data, "data", "", "the `folder` of config.json, the store and the workspace (default ~/.parley)")
 
-	run := &cobra.Command{Use: "run", Short: "Run the gateway", RunE: root.RunE}
-	var text string
-	chat := &cobra.Command{
-		Use:   "chat",
-		Short: "Chat in the terminal, through the running gateway if there is one",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("message") && text == "" {
-				return exit{exitUsage, errors.New("-m needs something to say")}
-			}
-			return p.chat(c.Context(), text)
-		},
+	add := func(use, short string, do func(context.Context) error) *cobra.Command {
+		c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
+		c.RunE = func(c *cobra.Command, _ []string) error { return do(c.Context()) }
+		root.AddCommand(c)
+		return c
 	}
+	add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, options{}) })
+	var chat *cobra.Command
+	var text string
+	chat = add("chat", "Chat in the terminal, through the running gateway if there is one", func(ctx context.Context) error {
+		if chat.Flags().Changed("message") && text == "" {
+			return exit{exitUsage, errors.New("-m needs something to say")}
+		}
+		return p.chat(ctx, text)
+	})
 	chat.Flags().StringVarP(&text, "message", "m", "", "say this `text`, print the answer and leave")
-	pair := &cobra.Command{
+	root.AddCommand(&cobra.Command{
 		Use:   "pair CODE",
 		Short: "Let in the person who was given this pairing code",
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(c *cobra.Command, args []string) error { return p.chat(c.Context(), "/pair "+args[0]) },
-	}
-	onboard := &cobra.Command{
-		Use:   "onboard",
-		Short: "Write a config.json and the agent's first files; existing files stay",
-		RunE:  func(*cobra.Command, []string) error { return p.onboard() },
-	}
-	doctor := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check config, store, tokens, models and ports, and say what to do",
-		RunE:  func(c *cobra.Command, _ []string) error { return p.doctor(c.Context()) },
-	}
-	health := &cobra.Command{
-		Use:   "health",
-		Short: "Succeed if the gateway runs: for service managers and containers",
-		RunE:  func(c *cobra.Command, _ []string) error { return p.health(c.Context()) },
-	}
-	vers := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(p.stdout, "parley", version())
-			return err
-		},
-	}
-	probe := &cobra.Command{
+	}, &cobra.Command{
 		Use:    "probe FILE",
 		Short:  "Read a whole store file; a damaged one may crash this process",
 		Hidden: true,
@@ -106,11 +85,14 @@ func (p *program) commands() *cobra.Command {
 			}
 			return err
 		},
-	}
-	for _, c := range []*cobra.Command{run, chat, onboard, doctor, health, vers} {
-		c.Args = cobra.NoArgs
-	}
-	root.AddCommand(run, chat, pair, onboard, doctor, health, vers, probe)
+	})
+	add("onboard", "Write a config.json and the agent's first files; existing files stay", p.onboard)
+	add("doctor", "Check config, store, tokens, models and ports, and say what to do", p.doctor)
+	add("health", "Succeed if the gateway runs: for service managers and containers", p.health)
+	add("version", "Print the version", func(context.Context) error {
+		_, err := fmt.Fprintln(p.stdout, "parley", version())
+		return err
+	})
 	return root
 }
 

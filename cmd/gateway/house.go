@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func serve(ctx context.Context, o options) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	h := &house{options: o}
-	if err := h.build(ctx, func(err error) { leave(errors.Join(errLeft, err)) }); err != nil {
+	if err := h.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); err != nil {
 		return errors.Join(err, h.close())
 	}
 	h.welcome()
@@ -182,18 +183,10 @@ func (h *house) receive(ctx context.Context) error {
 
 // why returns the error that ended ctx, nil if it was meant to end.
 func why(ctx context.Context) error {
-	switch err := context.Cause(ctx); {
-	case errors.Is(err, errLeft):
-		var both interface{ Unwrap() []error }
-		if errors.As(err, &both) && len(both.Unwrap()) > 1 {
-			return both.Unwrap()[1]
-		}
-		return nil
-	case errors.Is(err, context.Canceled):
-		return nil
-	default:
+	if err := context.Cause(ctx); !errors.Is(err, errLeft) && !errors.Is(err, context.Canceled) {
 		return err
 	}
+	return nil
 }
 
 // closed returns err unless it says that a server was closed on purpose.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 var firstConfig []byte
 
 // onboard writes what a new installation begins with. It never changes a file that is there.
-func (p *program) onboard() error {
+func (p *program) onboard(context.Context) error {
 	s, err := p.source()
 	if err != nil {
 		return exit{exitUsage, err}
