@@ -2,7 +2,9 @@ package channels_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -382,6 +384,37 @@ func TestP14LiveNeverBlocks(t *testing.T) {
 		}
 		synctest.Wait()
 		h.Live(t.Context(), chat.Reply{ID: "x", To: chat.Address{Channel: "gone"}}).Close()
+		h.stop()
+	})
+}
+
+// P15: a thousand turns at once take two goroutines each, and leave none.
+func TestP15ThousandViews(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Every = time.Second
+		h := m.start(everything)
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		var views []chat.Live
+		for i := range 1000 {
+			at := chat.Address{Channel: "net", Chat: strconv.Itoa(i)}
+			views = append(views, h.Live(t.Context(), chat.Reply{ID: at.Chat, To: at}))
+			views[i].Show("hello")
+		}
+		time.Sleep(3 * time.Second)
+		if n := runtime.NumGoroutine() - before; n > 2000 {
+			t.Errorf("%d goroutines", n)
+		}
+		for _, v := range views {
+			v.Close()
+		}
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n > 50 {
+			t.Errorf("%d goroutines are left", n)
+		}
+		if n := len(m.fake.Ops(channeltest.Send)); n != 1000 {
+			t.Errorf("%d messages", n)
+		}
 		h.stop()
 	})
 }
