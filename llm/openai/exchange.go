@@ -94,8 +94,8 @@ type watch struct {
 	timer  *time.Timer
 }
 
-func newWatch(ctx context.Context, idle time.Duration) *watch {
-	w := &watch{idle: idle}
+func newWatch(ctx context.Context) *watch {
+	w := &watch{idle: maxIdle}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.timer = time.AfterFunc(maxSilent, func() {
 		w.cancel(&llm.Error{Kind: llm.TimedOut, Err: errors.New("the provider fell silent")})

@@ -26,12 +26,12 @@ type Config struct {
 	Model       string            // as the provider names it
 	MaxTokens   int               // of one answer; 0 leaves it to the provider
 	Temperature *float64          // nil leaves it to the provider
-	Idle        time.Duration     // how long an answer that has begun may pause; 0 means 60 s (P11)
 	Transport   http.RoundTripper // nil means one of our own
 }
 
 const (
 	maxAnswer = 4 << 20         // bytes of one answer
+	maxIdle   = time.Minute     // how long an answer that has begun may pause (P11)
 	maxSilent = 5 * time.Minute // how long the provider may think, keep-alive comments or none, before each piece of an answer
 	maxAdapts = 3               // parameters dropped at the provider's wish before giving up
 )
@@ -41,9 +41,6 @@ func New(c Config) llm.Model {
 	c.APIKey = strings.TrimSpace(c.APIKey)
 	if c.BaseURL == "" {
 		c.BaseURL = "https://api.openai.com/v1"
-	}
-	if c.Idle == 0 {
-		c.Idle = time.Minute
 	}
 	if c.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
@@ -86,7 +83,7 @@ func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream fun
 	if err := p.check(m.Model, len(req.Tools) > 0); err != nil {
 		return llm.Message{}, err
 	}
-	w := newWatch(ctx, m.Idle)
+	w := newWatch(ctx)
 	defer w.stop()
 	x := &exchange{transport: m.Transport, watch: w, fields: p.fields(m.Config)}
 	c := openai.DefaultConfig(m.APIKey)
