@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -385,4 +386,20 @@ func TestStreamingRate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestP24WrongToken: a token that Telegram refuses is told of in plain words,
+// without the token, and the terminal works on.
+func TestP24WrongToken(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.tg.Fail("getUpdates", telegramtest.Fault{Times: -1, Code: http.StatusUnauthorized, Text: "Unauthorized"})
+	w.start()
+	w.logs("@BotFather", 1)
+	out, code := w.run("", "chat", "-m", "are you there?")
+	if code != 0 || !strings.Contains(out, "heard are you there?") {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+	_, secret, _ := strings.Cut(w.tg.Token(), ":")
+	w.grep(secret)
 }
