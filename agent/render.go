@@ -33,7 +33,7 @@ func render(m chat.Message, zone *time.Location) string {
 	}
 	b.WriteString(m.Text)
 	for _, f := range m.Files {
-		b.WriteString("\n[attached file: " + tame(f.Path, 200) + "]")
+		head = append(head, "with the file "+tame(f.Path, 200))
 	}
 	return "[" + strings.Join(head, ", ") + "]\n" + b.String()
 }
