@@ -1,8 +1,8 @@
 package store
 
 import (
-	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,21 +15,13 @@ type Pending struct {
 	end  chan struct{}
 
 	mu   sync.Mutex
-	work map[uint64]holder
-	free numbers // may still name work that was dropped
+	work map[uint64]bool // all that was not dropped
+	free []uint64        // in order; may still name work that was dropped
 }
-
-type holder int
-
-const (
-	nobody holder = iota
-	someone
-	resting // given back, its time has not come
-)
 
 // NewPending returns a Pending without work.
 func NewPending() *Pending {
-	return &Pending{wake: make(chan struct{}, 1), end: make(chan struct{}), work: map[uint64]holder{}}
+	return &Pending{wake: make(chan struct{}, 1), end: make(chan struct{}), work: map[uint64]bool{}}
 }
 
 // Add makes work known, free to be pulled.
@@ -37,6 +29,7 @@ func (p *Pending) Add(ns ...uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range ns {
+		p.work[n] = true
 		p.release(n)
 	}
 }
@@ -65,17 +58,17 @@ func (p *Pending) Pull(ctx context.Context) (uint64, error) {
 	}
 }
 
-// Return gives held work back after d. It does nothing for work that is not held.
+// Return gives work that the caller holds back after d, unless it is dropped
+// by then.
 func (p *Pending) Return(n uint64, d time.Duration) {
+	if d > 0 {
+		time.AfterFunc(d, func() { p.Return(n, 0) })
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.work[n] != someone:
-	case d <= 0:
+	if p.work[n] {
 		p.release(n)
-	default:
-		p.work[n] = resting
-		time.AfterFunc(d, func() { p.rested(n) })
 	}
 }
 
@@ -84,14 +77,6 @@ func (p *Pending) Return(n uint64, d time.Duration) {
 func (p *Pending) Later(n uint64) func(time.Duration) {
 	var once sync.Once
 	return func(d time.Duration) { once.Do(func() { p.Return(n, d) }) }
-}
-
-func (p *Pending) rested(n uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.work[n] == resting {
-		p.release(n)
-	}
 }
 
 // Drop forgets work, whoever holds it.
@@ -112,8 +97,8 @@ func (p *Pending) Len() int {
 func (p *Pending) Close() { close(p.end) }
 
 func (p *Pending) release(n uint64) {
-	p.work[n] = nobody
-	heap.Push(&p.free, n)
+	at, _ := slices.BinarySearch(p.free, n)
+	p.free = slices.Insert(p.free, at, n)
 	p.signal()
 }
 
@@ -121,11 +106,11 @@ func (p *Pending) take() (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.free) > 0 {
-		n := heap.Pop(&p.free).(uint64)
-		if h, ok := p.work[n]; !ok || h != nobody {
+		n := p.free[0]
+		p.free = p.free[1:]
+		if !p.work[n] {
 			continue
 		}
-		p.work[n] = someone
 		if len(p.free) > 0 {
 			p.signal()
 		}
@@ -141,82 +126,49 @@ func (p *Pending) signal() {
 	}
 }
 
-// numbers is a heap, the lowest first.
-type numbers []uint64
-
-func (s numbers) Len() int           { return len(s) }
-func (s numbers) Less(i, j int) bool { return s[i] < s[j] }
-func (s numbers) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-func (s *numbers) Push(n any)        { *s = append(*s, n.(uint64)) }
-func (s *numbers) Pop() any {
-	last := len(*s) - 1
-	n := (*s)[last]
-	*s = (*s)[:last]
-	return n
-}
-
-// Locks are the named locks of a Store that belongs to one process.
+// Locks are the named locks of a Store that belongs to one process. A name,
+// once locked, is remembered.
 type Locks struct {
 	end chan struct{}
 
 	mu    sync.Mutex
-	named map[string]*lock
-}
-
-type lock struct {
-	held  chan struct{}
-	users int // holder and waiters; the lock is forgotten with the last
+	named map[string]chan struct{} // holds a token while the lock is held
 }
 
 // NewLocks returns Locks that nobody holds.
 func NewLocks() *Locks {
-	return &Locks{end: make(chan struct{}), named: map[string]*lock{}}
+	return &Locks{end: make(chan struct{}), named: map[string]chan struct{}{}}
 }
 
 // Lock is [Store.Lock].
 func (l *Locks) Lock(ctx context.Context, name string) (unlock func(), err error) {
-	k := l.join(name)
 	select {
 	case <-l.end:
-		err = ErrClosed
-	case <-ctx.Done():
-		err = ctx.Err()
+		return nil, ErrClosed
 	default:
-		select {
-		case k.held <- struct{}{}:
-			return sync.OnceFunc(func() {
-				<-k.held
-				l.leave(name, k)
-			}), nil
-		case <-l.end:
-			err = ErrClosed
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
 	}
-	l.leave(name, k)
-	return nil, err
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	held := l.lock(name)
+	select {
+	case held <- struct{}{}:
+		return sync.OnceFunc(func() { <-held }), nil
+	case <-l.end:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Close makes whoever waits for a lock return ErrClosed. It must be called once.
 func (l *Locks) Close() { close(l.end) }
 
-func (l *Locks) join(name string) *lock {
+func (l *Locks) lock(name string) chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k, ok := l.named[name]
-	if !ok {
-		k = &lock{held: make(chan struct{}, 1)}
-		l.named[name] = k
+	if l.named[name] == nil {
+		l.named[name] = make(chan struct{}, 1)
 	}
-	k.users++
-	return k
-}
-
-func (l *Locks) leave(name string, k *lock) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k.users--; k.users == 0 {
-		delete(l.named, name)
-	}
+	return l.named[name]
 }

@@ -60,9 +60,10 @@ const Any = ^uint64(0)
 type Log interface {
 	// Append adds recs, all or none, and returns the number of the last.
 	Append(ctx context.Context, recs ...[]byte) (seq uint64, err error)
-	// Since yields the records after seq, oldest first, and then ends. A
-	// damaged record is yielded with its number and ErrDamaged, and the next
-	// ones follow. The caller may write to the Store meanwhile.
+	// Since yields the records after seq, oldest first, up to the end as it is
+	// when reading begins. A damaged record is yielded with its number and
+	// ErrDamaged, and the next ones follow. The caller may write to the Store
+	// meanwhile, and what it appends is not yielded.
 	Since(ctx context.Context, seq uint64) iter.Seq2[Record, error]
 	// Trim forgets the records up to and including seq. Numbers are not used again.
 	Trim(ctx context.Context, seq uint64) error
@@ -95,6 +96,7 @@ type Item struct {
 	// Done removes the work. It is safe to call twice.
 	Done func(context.Context) error
 	// Later gives the work back, to be pulled again after d, or after a
-	// restart, whichever is first. Other work is not held up.
+	// restart, whichever is first. Other work is not held up. It works once
+	// for each Item.
 	Later func(d time.Duration)
 }

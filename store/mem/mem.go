@@ -3,7 +3,12 @@
 package mem
 
 import (
+	"bytes"
 	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"parley/store"
@@ -76,15 +81,128 @@ func named[V any](s *Store, all map[string]V, name string, make func() V) V {
 	return v
 }
 
-// enter locks the Store for a call, unless the call is in vain.
-func (s *Store) enter(ctx context.Context) (leave func(), err error) {
+// do calls fn with the Store locked, unless the call is in vain.
+func (s *Store) do(ctx context.Context, fn func() error) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
-		return nil, store.ErrClosed
+		return store.ErrClosed
 	}
-	return s.mu.Unlock, nil
+	return fn()
+}
+
+type bucket struct {
+	store   *Store
+	entries map[string]entry
+	last    uint64 // revision given last
+}
+
+type entry struct {
+	val []byte
+	rev uint64
+}
+
+func (b *bucket) Get(ctx context.Context, key string) (val []byte, rev uint64, err error) {
+	err = b.store.do(ctx, func() error {
+		e, ok := b.entries[key]
+		if !ok {
+			return store.ErrNotFound
+		}
+		val, rev = bytes.Clone(e.val), e.rev
+		return nil
+	})
+	return val, rev, err
+}
+
+func (b *bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (given uint64, err error) {
+	err = b.store.do(ctx, func() error {
+		if rev != store.Any && rev != b.entries[key].rev {
+			return store.ErrConflict
+		}
+		b.last++
+		given = b.last
+		b.entries[key] = entry{bytes.Clone(val), given}
+		return nil
+	})
+	return given, err
+}
+
+func (b *bucket) Delete(ctx context.Context, key string) error {
+	return b.store.do(ctx, func() error {
+		delete(b.entries, key)
+		return nil
+	})
+}
+
+func (b *bucket) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var keys []string
+		err := b.store.do(ctx, func() error {
+			keys = slices.Sorted(maps.Keys(b.entries))
+			return nil
+		})
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, k := range keys {
+			if strings.HasPrefix(k, prefix) && !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
+type log struct {
+	store *Store
+	gone  uint64 // records forgotten: the number of recs[0], less one
+	recs  [][]byte
+}
+
+func (l *log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
+	err = l.store.do(ctx, func() error {
+		for _, r := range recs {
+			l.recs = append(l.recs, bytes.Clone(r))
+		}
+		seq = l.gone + uint64(len(l.recs))
+		return nil
+	})
+	return seq, err
+}
+
+func (l *log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		var recs [][]byte // never change: trimming and appending leave this slice as it is
+		first := uint64(1)
+		err := l.store.do(ctx, func() error {
+			skip := l.upTo(seq)
+			recs, first = l.recs[skip:], l.gone+skip+1
+			return nil
+		})
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		for i, body := range recs {
+			if !yield(store.Record{Seq: first + uint64(i), Body: bytes.Clone(body)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *log) Trim(ctx context.Context, seq uint64) error {
+	return l.store.do(ctx, func() error {
+		n := l.upTo(seq)
+		l.gone, l.recs = l.gone+n, l.recs[n:]
+		return nil
+	})
+}
+
+// upTo counts the records that are there up to and including seq.
+func (l *log) upTo(seq uint64) uint64 {
+	return min(max(seq, l.gone)-l.gone, uint64(len(l.recs)))
 }

@@ -15,14 +15,9 @@ type queue struct {
 	store   *Store
 	pending *store.Pending
 	last    uint64
-	bodies  map[uint64]work
+	work    map[uint64]store.Item // ID and Body of what is not done
 	seen    map[string]bool
 	pushes  []push // what seen holds, oldest first
-}
-
-type work struct {
-	id   string
-	body []byte
 }
 
 type push struct {
@@ -31,7 +26,7 @@ type push struct {
 }
 
 func newQueue(s *Store) *queue {
-	q := &queue{store: s, pending: store.NewPending(), bodies: map[uint64]work{}, seen: map[string]bool{}}
+	q := &queue{store: s, pending: store.NewPending(), work: map[uint64]store.Item{}, seen: map[string]bool{}}
 	if s.closed {
 		q.pending.Close()
 	}
@@ -39,30 +34,22 @@ func newQueue(s *Store) *queue {
 }
 
 func (q *queue) Push(ctx context.Context, id string, body []byte) error {
-	leave, err := q.store.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	now := time.Now()
-	q.forget(now)
-	if q.seen[id] {
+	return q.store.do(ctx, func() error {
+		now := time.Now()
+		for len(q.pushes) > 0 && now.Sub(q.pushes[0].at) >= memory {
+			delete(q.seen, q.pushes[0].id)
+			q.pushes = q.pushes[1:]
+		}
+		if q.seen[id] {
+			return nil
+		}
+		q.last++
+		q.seen[id] = true
+		q.pushes = append(q.pushes, push{id, now})
+		q.work[q.last] = store.Item{ID: id, Body: bytes.Clone(body)}
+		q.pending.Add(q.last)
 		return nil
-	}
-	q.last++
-	q.seen[id] = true
-	q.pushes = append(q.pushes, push{id, now})
-	q.bodies[q.last] = work{id, bytes.Clone(body)}
-	q.pending.Add(q.last)
-	return nil
-}
-
-// forget lets go of the ids whose time is over.
-func (q *queue) forget(now time.Time) {
-	for len(q.pushes) > 0 && now.Sub(q.pushes[0].at) >= memory {
-		delete(q.seen, q.pushes[0].id)
-		q.pushes = q.pushes[1:]
-	}
+	})
 }
 
 func (q *queue) Pull(ctx context.Context) (store.Item, error) {
@@ -72,36 +59,30 @@ func (q *queue) Pull(ctx context.Context) (store.Item, error) {
 			return store.Item{}, err
 		}
 		q.store.mu.Lock()
-		w, ok := q.bodies[n]
+		item, ok := q.work[n]
 		q.store.mu.Unlock()
 		if !ok {
-			continue
+			continue // done by whoever had it before
 		}
-		return store.Item{
-			ID:    w.id,
-			Body:  bytes.Clone(w.body),
-			Done:  func(ctx context.Context) error { return q.done(ctx, n) },
-			Later: q.pending.Later(n),
-		}, nil
+		item.Body = bytes.Clone(item.Body)
+		item.Done = func(ctx context.Context) error { return q.done(ctx, n) }
+		item.Later = q.pending.Later(n)
+		return item, nil
 	}
 }
 
 func (q *queue) done(ctx context.Context, n uint64) error {
-	leave, err := q.store.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	delete(q.bodies, n)
-	q.pending.Drop(n)
-	return nil
+	return q.store.do(ctx, func() error {
+		delete(q.work, n)
+		q.pending.Drop(n)
+		return nil
+	})
 }
 
-func (q *queue) Len(ctx context.Context) (int, error) {
-	leave, err := q.store.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	return q.pending.Len(), nil
+func (q *queue) Len(ctx context.Context) (n int, err error) {
+	err = q.store.do(ctx, func() error {
+		n = q.pending.Len()
+		return nil
+	})
+	return n, err
 }
