@@ -6,8 +6,7 @@
 //	bucket  / name / key     revision, value
 //	log     / name / number  record
 //	queue   / name / number  id, body: the work that is not done
-//	seen    / name / id      number and time of the last push to that queue
-//	times   / name / number  time and id, to forget what seen no longer needs
+//	seen    / name / id      time of the last push to that queue
 //	damaged / name / number  work whose checksum was wrong, as it was found
 //
 // bbolt keeps a sequence per bucket: it gives revisions and numbers, and never

@@ -61,25 +61,20 @@ func (l log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, erro
 				yield(store.Record{}, l.wrap(err))
 				return
 			}
-			for _, r := range recs {
-				if !yield(r, l.check(r)) {
-					return
-				}
-				seq = r.Seq
-			}
 			if len(recs) == 0 {
 				return
 			}
+			for _, r := range recs {
+				seq, err = r.Seq, nil
+				if r.Body == nil {
+					err = l.wrap(fmt.Errorf("record %d: %w", seq, errChecksum))
+				}
+				if !yield(r, err) {
+					return
+				}
+			}
 		}
 	}
-}
-
-// check returns ErrDamaged for a record that page could not read.
-func (l log) check(r store.Record) error {
-	if r.Body == nil {
-		return l.wrap(fmt.Errorf("record %d: %w", r.Seq, errChecksum))
-	}
-	return nil
 }
 
 // page returns some records after seq and up to end, and the number of the

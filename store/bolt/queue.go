@@ -15,9 +15,9 @@ import (
 const (
 	// memory is how long a pushed id is remembered (P2).
 	memory = 48 * time.Hour
-	// forgets is how many ids a push forgets at most whose time is over: more
-	// than it adds, so that they become fewer, and few, so that no push is slow.
-	forgets = 3
+	// sweep is how many ids a push looks at, to forget those whose time is over:
+	// more than it adds, so that they become fewer, and few, so that no push is slow.
+	sweep = 8
 )
 
 // Queue implements [store.Store].
@@ -27,8 +27,7 @@ func (s *Store) Queue(name string) store.Queue {
 	q, ok := s.queues[name]
 	if !ok {
 		q = &queue{
-			part: s.part("queue", name), seen: s.part("seen", name), times: s.part("times", name),
-			pending: store.NewPending(),
+			part: s.part("queue", name), seen: s.part("seen", name), pending: store.NewPending(),
 		}
 		if s.closed {
 			q.pending.Close()
@@ -39,9 +38,9 @@ func (s *Store) Queue(name string) store.Queue {
 }
 
 type queue struct {
-	part    // the work that is not done
-	seen    part
-	times   part
+	part                   // the work that is not done
+	seen    part           // the ids that were pushed, and when
+	swept   []byte         // the writer's: up to where it has looked for old ones
 	pending *store.Pending // complete once loaded
 
 	mu     sync.Mutex // guards what follows
@@ -90,23 +89,19 @@ func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 }
 
 func (q *queue) insert(tx *bbolt.Tx, id string, body []byte) (uint64, error) {
-	now, k := q.store.now(), label(id)
-	if v, err := q.seen.get(tx, k); err == nil && now.Sub(pushed(v[8:])) < memory {
+	now := q.store.now()
+	if v, err := q.seen.get(tx, label(id)); err == nil && !isOver(v, now) {
 		return 0, errSame
+	}
+	if err := q.seen.put(tx, label(id), number(uint64(now.UnixNano()))); err != nil { // fails for an id too long, before anything changed
+		return 0, err
 	}
 	work, err := q.make(tx)
 	if err != nil {
 		return 0, err
 	}
 	n := last(work) + 1
-	key, when := number(n), number(uint64(now.UnixNano()))
-	if err := q.seen.put(tx, k, key, when); err != nil { // fails for an id too long, before anything changed
-		return 0, err
-	}
-	if err := q.times.put(tx, key, when, k); err != nil {
-		return 0, err
-	}
-	if err := q.put(tx, key, number(uint64(len(id))), []byte(id), body); err != nil {
+	if err := q.put(tx, number(n), number(uint64(len(id))), []byte(id), body); err != nil {
 		return 0, err
 	}
 	if err := work.SetSequence(n); err != nil {
@@ -115,34 +110,26 @@ func (q *queue) insert(tx *bbolt.Tx, id string, body []byte) (uint64, error) {
 	return n, q.forget(tx, now)
 }
 
-// pushed is the time at the head of v.
-func pushed(v []byte) time.Time {
+// isOver says whether v, the time of a push, is to be remembered no more.
+func isOver(v []byte, now time.Time) bool {
 	ns, _ := split(v)
-	return time.Unix(0, int64(ns))
+	return now.Sub(time.Unix(0, int64(ns))) >= memory
 }
 
-// forget lets go of some ids whose time is over. They stand in the order of
-// pushing: when the clock was set back, some stay longer.
+// forget looks at the next ids and lets go of those whose time is over.
 func (q *queue) forget(tx *bbolt.Tx, now time.Time) error {
-	for range forgets {
-		key, _ := q.times.in(tx).Cursor().First()
-		if key == nil {
-			return nil
+	var old [][]byte
+	c := q.seen.in(tx).Cursor()
+	k, sealed := c.Seek(q.swept)
+	for n := 0; n < sweep && k != nil; n++ {
+		if v, ok := unseal(q.seen.place, k, sealed); ok && isOver(v, now) {
+			old = append(old, bytes.Clone(k))
 		}
-		key = bytes.Clone(key)
-		v, err := q.times.get(tx, key)
-		if err == nil && now.Sub(pushed(v)) < memory {
-			return nil
-		}
-		if err == nil {
-			k := bytes.Clone(v[8:])
-			if s, err := q.seen.get(tx, k); err == nil && bytes.HasPrefix(s, key) { // not pushed again since
-				if err := q.seen.delete(tx, k); err != nil {
-					return err
-				}
-			}
-		}
-		if err := q.times.delete(tx, key); err != nil {
+		k, sealed = c.Next()
+	}
+	q.swept = bytes.Clone(k)
+	for _, k := range old {
+		if err := q.seen.delete(tx, k); err != nil {
 			return err
 		}
 	}
