@@ -113,13 +113,6 @@ func (k checker) owners() {
 
 func (k checker) model(key string, m *Model) {
 	k.oneOf(key+".type", m.Type, "openai", "demo")
-	if m.Type == "demo" {
-		for _, name := range []string{"baseUrl", "apiKey", "model", "maxTokens", "temperature"} {
-			if _, ok := k.d.at[key+"."+name]; ok {
-				k.fail(key+"."+name, "means nothing to a demo model; remove it")
-			}
-		}
-	}
 	if m.Type == "openai" {
 		where := key + ".baseUrl"
 		if k.byEnv != "" {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"parley/channels/console"
 	"parley/store/bolt"
@@ -149,7 +148,7 @@ func (p *program) serve(ctx context.Context, o options) error {
 		return err
 	}
 	defer out.Close()
-	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact, p.watched())
+	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact)
 	o.Watch = func(ctx context.Context, apply func(*Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := seal(); err != nil {
 		o.Log.Debug("process not sealed", "err", err)
@@ -247,12 +246,6 @@ func (p *program) source() (source, error) {
 	}
 	s.File, err = filepath.Abs(s.File)
 	return s, err
-}
-
-// watched says whether a person reads the log.
-func (p *program) watched() bool {
-	f, ok := p.stderr.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // version says which build this is.

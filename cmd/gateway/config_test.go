@@ -153,7 +153,7 @@ func TestFaults(t *testing.T) {
 		{`{"models": {"a": {"type": "openai", "model": "m", "maxTokens": 128000}}}`, `models.a.maxTokens: is 128000, must be from 0 to 127999`},
 		{`{"models": {"a": {"type": "openai", "model": "m", "temperature": 2.1}}}`, `models.a.temperature: must be from 0 to 2`},
 		{`{"models": {"a": {"type": "openai", "model": "m", "price": {}}}}`, `models.a.price: unknown key; allowed: apiKey, baseUrl,`},
-		{`{"models": {"a b": {"type": "demo", "temperature": 1}}}`, `models["a b"].temperature: means nothing to a demo model`},
+		{`{"models": {"a b": {"type": "demo", "temperature": 3}}}`, `models["a b"].temperature: must be from 0 to 2`},
 		{`{"channels": {"discord": {}}}`, `channels.discord: no channel of this type; allowed: console, telegram, telegram:LABEL`},
 		{`{"channels": {"telegram:": {}}}`, `the label after ":" is made of`},
 		{`{"channels": {"console:b": {}}}`, `channels.console:b: no channel of this type`},

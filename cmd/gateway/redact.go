@@ -120,17 +120,7 @@ func base64Of(enc *base64.Encoding, s string) (forms []string) {
 	return forms
 }
 
-// newLog returns a log that writes to w, without secrets. Short leaves out
-// the date, for people who look on.
-func newLog(w io.Writer, level slog.Leveler, r *redactor, short bool) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level}
-	if short {
-		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey && len(groups) == 0 {
-				a.Value = slog.StringValue(a.Value.Time().Format("15:04:05"))
-			}
-			return a
-		}
-	}
-	return slog.New(slog.NewTextHandler(r.Writer(w), o))
+// newLog returns a log that writes to w, without secrets.
+func newLog(w io.Writer, level slog.Leveler, r *redactor) *slog.Logger {
+	return slog.New(slog.NewTextHandler(r.Writer(w), &slog.HandlerOptions{Level: level}))
 }
