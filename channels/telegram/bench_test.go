@@ -3,6 +3,7 @@ package telegram_test
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,13 +42,15 @@ func BenchmarkEcho(b *testing.B) {
 			s := telegramtest.NewServer(telegramtest.Config{})
 			b.Cleanup(s.Close)
 			work := make(chan func(), 100000)
+			var workers sync.WaitGroup
 			for range 64 {
-				go func() {
+				workers.Go(func() {
 					for f := range work {
 						f()
 					}
-				}()
+				})
 			}
+			defer workers.Wait() // the last sends get their answers
 			stop := start(b, s, func(ch *telegram.Channel, m chat.Message) error {
 				work <- func() {
 					r := m.Reply()

@@ -49,7 +49,7 @@ type words struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *message) UnmarshalJSON(raw []byte) error {
 	type fields message
-	if err := json.Unmarshal(raw, (*fields)(m)); err != nil {
+	if err := json.Unmarshal(raw, (*fields)(m)); err != nil || m.Text != "" { // text comes alone: beside anything else there is a caption
 		return err
 	}
 	var all map[string]any
