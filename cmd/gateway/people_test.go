@@ -246,9 +246,9 @@ func TestRS9Webhook(t *testing.T) {
 
 // TestTelegramLimits: an eager gateway keeps to Telegram's limits, waits as
 // long as it is told to, and sets its menu once, not at every start (the pain
-// "Telegram 429 and rate limits").
+// "Telegram 429 and rate limits"). Nothing runs beside it: where the machine
+// stalls, what was spread over a second arrives at once.
 func TestTelegramLimits(t *testing.T) {
-	t.Parallel()
 	w := newTownAt(t, telegramtest.Config{Limits: true}, echo)
 	w.more = map[string]any{"channels": map[string]any{
 		"telegram": map[string]any{"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL, "allow": []string{"*"}},
@@ -257,10 +257,10 @@ func TestTelegramLimits(t *testing.T) {
 	w.start()
 	began := time.Now()
 	w.tg.Say(person, "patience")
-	for i := range 60 {
+	for i := range 40 {
 		w.tg.Say(int64(9000+i), "hello")
 	}
-	for i := range 60 {
+	for i := range 40 {
 		w.says(int64(9000+i), "heard hello")
 	}
 	w.says(person, "heard patience")
@@ -268,8 +268,8 @@ func TestTelegramLimits(t *testing.T) {
 		t.Errorf("it waited for %s", d)
 	}
 	w.sees("the menu", func(v telegramtest.View) bool { return v.Count("setMyCommands") == 1 })
-	if n := w.tg.Count("sendMessage"); n > 61+10 {
-		t.Errorf("%d calls to send 61 messages", n)
+	if n := w.tg.Count("sendMessage"); n > 41+5 {
+		t.Errorf("%d calls to send 41 messages", n)
 	}
 	asked := w.tg.Count("getMyCommands")
 	w.start()
