@@ -3,6 +3,7 @@ package bolt_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,13 +136,13 @@ func BenchmarkOpen(b *testing.B) {
 						if mark == "unclean" {
 							_ = os.Truncate(file(dir)+".mark", 0)
 						}
-						start, before := time.Now(), resident()
+						start, before := time.Now(), resident("VmRSS:")
 						s, err := bolt.Open(b.Context(), bolt.Config{Dir: dir})
 						if err != nil {
 							b.Fatal(err)
 						}
 						b.ReportMetric(float64(time.Since(start).Microseconds()), "µs/open")
-						b.ReportMetric(float64(resident()-before), "kB-resident")
+						b.ReportMetric(float64(resident("VmRSS:")-before), "kB-resident")
 						b.ReportMetric(float64(size), "B-file")
 						s.Close()
 					}
@@ -151,10 +152,39 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// resident is what this process holds in memory, in kB.
-func resident() (kB int) {
+// After an end that was not clean it is the probe's process that reads the whole file.
+func TestOpenReadsLittle(t *testing.T) {
+	dir, ctx := tempDir(t), t.Context()
+	s := open(t, dir)
+	recs := slices.Repeat([][]byte{make([]byte, 3000)}, 100)
+	for range 50 {
+		if _, err := s.Log("l").Append(ctx, recs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(file(dir)) // as a kill would leave it
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = tempDir(t)
+	if err := os.WriteFile(file(dir), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := resident("RssFile:") + resident("RssShmem:")
+	s, err = bolt.Open(ctx, bolt.Config{Dir: dir, Probe: probeInChild})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if more := resident("RssFile:") + resident("RssShmem:") - before; more > 2000 {
+		t.Errorf("%d kB more in memory for a file of %d kB", more, s.Used()>>10)
+	}
+}
+
+// resident is what this process holds in memory, in kB, by its name in /proc.
+func resident(name string) (kB int) {
 	status, _ := os.ReadFile("/proc/self/status")
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	_, after, _ := strings.Cut(string(status), name)
 	_, _ = fmt.Sscan(after, &kB)
 	return kB
 }

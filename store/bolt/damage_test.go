@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -106,6 +107,7 @@ func TestNeverEmptyStart(t *testing.T) {
 		{"no head", func(p string) error { return overwrite(p, 0, make([]byte, 8192)) }, ""},
 		{"zeros in the middle", func(p string) error { return overwrite(p, 4*4096, make([]byte, 8*4096)) }, ""},
 		{"noise in the middle", func(p string) error { return overwrite(p, 4*4096, noise(8*4096)) }, ""},
+		{"a size beyond all memory", hugePages, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -148,6 +150,20 @@ func overwrite(path string, at int64, with []byte) error {
 	}
 	_, err = f.WriteAt(with, at)
 	return errors.Join(err, f.Close())
+}
+
+// hugePages has each page that holds values claim to be 4 TiB long.
+func hugePages(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for page := range slices.Chunk(data, 4096) {
+		if page[8] == 2 {
+			page[15] |= 0x40
+		}
+	}
+	return os.WriteFile(path, data, 0o600)
 }
 
 func noise(n int) []byte {

@@ -39,12 +39,13 @@ func (l log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error)
 }
 
 // last returns the number given last in b. It trusts the numbers that are there
-// more than the sequence, of which there is no checksum.
+// more than the sequence, of which there is no checksum. (Cursor.Last would never
+// return in a transaction that has emptied all of several pages.)
 func last(b *bbolt.Bucket) uint64 {
 	n := b.Sequence()
-	if k, _ := b.Cursor().Last(); len(k) == 8 {
-		is, _ := split(k)
-		n = max(n, is)
+	c := b.Cursor()
+	for k, _ := c.Seek(number(n + 1)); len(k) == 8; k, _ = c.Next() {
+		n, _ = split(k)
 	}
 	return n
 }
