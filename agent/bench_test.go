@@ -71,8 +71,11 @@ func (o *office) open() {
 		Kit: func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) { return tools.NewKit(ctx, scope, nil) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- o.pool.Run(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = o.pool.Run(ctx) // nil: ctx ends it
+	}()
 	o.close = func() { cancel(); <-ended }
 }
 

@@ -221,7 +221,7 @@ func TestOldRecordsArePruned(t *testing.T) {
 			time.Sleep(11 * 24 * time.Hour)
 		}
 		h.stop()
-		m.store.Bucket("delivery").Put(t.Context(), "bad", []byte("{"), 0)
+		_, _ = m.store.Bucket("delivery").Put(t.Context(), "bad", []byte("{"), 0)
 		h = m.start(edits)
 		synctest.Wait()
 		if left := keys(m.store.Bucket("delivery")); left["old"] || left["bad"] || !left["young"] {

@@ -104,7 +104,7 @@ func (k *keys) close(history string) error {
 	err := term.Restore(unix.Stdin, k.mode)
 	if history != "" {
 		var b bytes.Buffer
-		k.editor.WriteHistory(&b) // into memory: cannot go wrong
+		_, _ = k.editor.WriteHistory(&b) // into memory: cannot go wrong
 		err = errors.Join(err, os.WriteFile(history, b.Bytes(), 0o600))
 	}
 	if err != nil {

@@ -47,9 +47,9 @@ type words struct {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *message) UnmarshalJSON(raw []byte) error {
+func (w *message) UnmarshalJSON(raw []byte) error {
 	type fields message
-	if err := json.Unmarshal(raw, (*fields)(m)); err != nil || m.Text != "" { // text comes alone: beside anything else there is a caption
+	if err := json.Unmarshal(raw, (*fields)(w)); err != nil || w.Text != "" { // text comes alone: beside anything else there is a caption
 		return err
 	}
 	var all map[string]any
@@ -58,7 +58,7 @@ func (m *message) UnmarshalJSON(raw []byte) error {
 	}
 	for _, kind := range kinds {
 		if thing := all[kind]; thing != nil {
-			m.content = describe(kind, thing)
+			w.content = describe(kind, thing)
 			break
 		}
 	}

@@ -195,7 +195,7 @@ func TestRS11Forgery(t *testing.T) {
 // the gateway was down is not lost.
 func TestRS9Webhook(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

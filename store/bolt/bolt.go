@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"parley/store"
 )
@@ -79,8 +80,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s, err := open(ctx, cfg)
 	if err != nil {
-		unlockDir(dir)
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, fmt.Errorf("open store: %w", errors.Join(err, unlockDir(dir)))
 	}
 	s.dir, s.close = dir, sync.OnceValue(s.shut)
 	go s.run()
@@ -143,7 +143,7 @@ func options() *bbolt.Options {
 func openFile(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	defer catch(&err)()
 	db, err = bbolt.Open(path, 0o600, o)
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, berrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: another program has it open", path)
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"parley/store"
 )
@@ -42,7 +43,7 @@ func (p part) in(tx *bbolt.Tx) *bbolt.Bucket {
 
 func (p part) make(tx *bbolt.Tx) (*bbolt.Bucket, error) {
 	if len(p.name) >= bbolt.MaxKeySize {
-		return nil, bbolt.ErrKeyTooLarge
+		return nil, berrors.ErrKeyTooLarge
 	}
 	t, err := tx.CreateBucketIfNotExists([]byte(p.top))
 	if err != nil {

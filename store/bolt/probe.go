@@ -30,7 +30,7 @@ func Probe(path string) (damaged []string, err error) {
 	}
 	// This keeps the free list in the file. On a full disk the next Open walks.
 	if db, err = openFile(path, &bbolt.Options{Timeout: lockTimeout}); err == nil {
-		err = db.Close()
+		_ = db.Close()
 	}
 	return damaged, nil
 }
@@ -66,7 +66,7 @@ func limitMemory(path string) (unlimit func()) {
 	var data uint64 // kB
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), "VmData:")
-	fmt.Sscan(after, &data)
+	_, _ = fmt.Sscan(after, &data)
 	var before syscall.Rlimit
 	info, err := os.Stat(path)
 	if err != nil || data == 0 || syscall.Getrlimit(syscall.RLIMIT_DATA, &before) != nil {
@@ -74,8 +74,8 @@ func limitMemory(path string) (unlimit func()) {
 	}
 	limit := before
 	limit.Cur = min(limit.Cur, data<<10+uint64(info.Size())+128<<20)
-	syscall.Setrlimit(syscall.RLIMIT_DATA, &limit)
-	return func() { syscall.Setrlimit(syscall.RLIMIT_DATA, &before) }
+	_ = syscall.Setrlimit(syscall.RLIMIT_DATA, &limit) // it is a precaution
+	return func() { _ = syscall.Setrlimit(syscall.RLIMIT_DATA, &before) }
 }
 
 // walk reads everything and returns where a checksum is wrong.
