@@ -229,7 +229,7 @@ func (c *crowd) memory(what string) float64 {
 	}
 	_, after, _ := strings.Cut(string(status), "\n"+what+":")
 	var kB float64
-	fmt.Sscan(after, &kB)
+	_, _ = fmt.Sscan(after, &kB)
 	return kB / 1000
 }
 
