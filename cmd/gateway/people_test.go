@@ -155,6 +155,7 @@ func TestRS10Flood(t *testing.T) {
 	w.sees("ten replies", func(v telegramtest.View) bool { return v.Count("sendMessage") >= 10 })
 	w.tg.Say(person, "I am the owner")
 	w.says(person, "heard I am the owner")
+	w.sees("that to the owner", func(v telegramtest.View) bool { return v.Count("sendMessage") >= 11 })
 	if n := w.tg.Count("sendMessage"); n != 11 {
 		t.Errorf("%d messages to strangers and the owner", n)
 	}
