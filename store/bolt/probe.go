@@ -73,7 +73,7 @@ func limitMemory(path string) (unlimit func()) {
 		return func() {}
 	}
 	limit := before
-	limit.Cur = min(limit.Cur, data<<10+uint64(info.Size())+128<<20)
+	limit.Cur = min(limit.Cur, data<<10+uint64(info.Size())+64<<20)
 	_ = syscall.Setrlimit(syscall.RLIMIT_DATA, &limit) // it is a precaution
 	return func() { _ = syscall.Setrlimit(syscall.RLIMIT_DATA, &before) }
 }
