@@ -32,7 +32,7 @@ type lane struct {
 func newPace(perSecond float64) *pace {
 	perSecond = cmp.Or(perSecond, 30)
 	atOnce := max(1, perSecond/10) // and the rest within the second
-	all := rate.NewLimiter(rate.Limit(perSecond*0.9), int(atOnce))
+	all := rate.NewLimiter(rate.Limit(perSecond*0.8), int(atOnce))
 	return &pace{all: all, free: perSecond < 0, lanes: map[int64]*lane{}}
 }
 
