@@ -42,6 +42,9 @@ func BenchmarkCrowd(b *testing.B) {
 	each(b, func(b *testing.B, c *crowd) {
 		for _, people := range []int{1, 64, 256, 1000} {
 			b.Run(fmt.Sprint(people), func(b *testing.B) {
+				if c.proc != nil {
+					c.stop() // nothing is left over for the next
+				}
 				c.run()
 				c.talk(people, 2*people, among(10*people)) // the connections are open
 				commits, cpu := c.commits(), c.cpu()

@@ -39,6 +39,7 @@ type crowd struct {
 
 // A wait is that for one answer.
 type wait struct {
+	chat  int64
 	since time.Time
 	model time.Duration // of it
 	over  chan time.Duration
@@ -148,7 +149,7 @@ func (c *crowd) run() time.Duration {
 
 // say has somebody write in chat, and returns what it takes to be answered.
 func (c *crowd) say(chat int64) *wait {
-	w := &wait{over: make(chan time.Duration, 1)}
+	w := &wait{chat: chat, over: make(chan time.Duration, 1)}
 	c.mu.Lock()
 	if c.open[chat] != nil {
 		c.mu.Unlock()
@@ -167,7 +168,7 @@ func (c *crowd) hear(w *wait) time.Duration {
 	case d := <-w.over:
 		return d
 	case <-time.After(time.Minute):
-		panic("a message is not answered in a minute; the log:\n" + c.log.String())
+		panic(fmt.Sprintf("a message is not answered in a minute; chat %d shows %+v; the log:\n%s", w.chat, c.tg.Chat(w.chat), &c.log))
 	}
 }
 
