@@ -77,8 +77,36 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return "My store does not answer; the log says why."
 	}
-	return fmt.Sprintf("I am %s.\nModel: %s\nUp for %s. At work on %d of %d messages in all conversations.",
-		doing, p.modelOf(ctx, id), span(time.Since(p.began)), busy, waiting)
+	lines := []string{
+		fmt.Sprintf("I am %s.", doing),
+		"Model: " + p.modelOf(ctx, id),
+		fmt.Sprintf("Up for %s. At work on %d of %d messages in all conversations.", span(time.Since(p.began)), busy, waiting),
+	}
+	if m.From.Role == chat.Owner {
+		lines = append(lines, p.aside(ctx)...)
+		if p.Report != nil {
+			lines = append(lines, p.Report(ctx)...)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// aside tells which messages were put aside (P8).
+func (p *Pool) aside(ctx context.Context) (lines []string) {
+	const most = 5
+	n := 0
+	for key, err := range p.parked.Keys(ctx, "") {
+		if err != nil {
+			return append(lines, "The messages put aside cannot be listed; the log says why.")
+		}
+		if n++; n <= most {
+			lines = append(lines, "Put aside, because I crashed over it: "+key)
+		}
+	}
+	if n > most {
+		lines = append(lines, fmt.Sprintf("… and %d more.", n-most))
+	}
+	return lines
 }
 
 // modelOf returns the name of the model that answers in the session id.

@@ -239,13 +239,20 @@ func TestParked(t *testing.T) {
 		if began != 3 {
 			t.Errorf("the message was begun %d times, want 3", began)
 		}
+		h, m := start()
+		h.say("9", "/status")
+		if got := said["re:test//1/9"]; !strings.HasSuffix(got, "Put aside, because I crashed over it: test//1/1") {
+			t.Errorf("the owner is told %q", got)
+		}
+		h.stop()
+		m.Close()
 		if got := said["re:test//1/1"]; !strings.Contains(got, "crashed three times") {
 			t.Errorf("the person was told %q", got)
 		}
 		if got := said["re:test//2/2"]; got != "fine" {
 			t.Errorf("the other one was told %q", got)
 		}
-		m := newMortal(t, dir, 1<<40)
+		m = newMortal(t, dir, 1<<40)
 		defer m.Close()
 		if _, _, err := m.Bucket("parked messages").Get(t.Context(), "test//1/1"); err != nil {
 			t.Errorf("the parked message: %v", err)

@@ -41,10 +41,11 @@ type Config struct {
 	Live      func(context.Context, chat.Reply) chat.Live // nil: nothing is shown before a reply is whole
 	Memory    Memory
 	Log       *slog.Logger
-	Workspace *workspace.Workspace // where tools work
-	Zone      *time.Location       // in which the model is told the time; nil means UTC
-	Turns     int                  // at work at once; 0 means 1024
-	Grace     time.Duration        // how long turns may go on after Run's context ended (P16)
+	Workspace *workspace.Workspace           // where tools work
+	Zone      *time.Location                 // in which the model is told the time; nil means UTC
+	Turns     int                            // at work at once; 0 means 1024
+	Grace     time.Duration                  // how long turns may go on after Run's context ended (P16)
+	Report    func(context.Context) []string // what owners are told by /status besides; nil: nothing
 }
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.

@@ -140,7 +140,7 @@ func (p *program) serve(ctx context.Context, o options) error {
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if o.Config = c; !o.Chat {
+	if o.Config = c; !o.Chat && c.Channels.Console != nil {
 		o.Terminal = p.terminal(c)
 	}
 	out, err := p.logTo(c, o.Terminal)

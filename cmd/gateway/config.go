@@ -67,7 +67,7 @@ type Channels struct {
 	Telegram map[string]*Telegram
 }
 
-// Console is the terminal. It has nothing to set.
+// Console is the terminal of "parley run". It has nothing to set.
 type Console struct{}
 
 // Telegram is one bot.

@@ -46,9 +46,7 @@ func newModel(name string, m *Model) llm.Model { return modelTypes[m.Type](name,
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
-	if h.Config.Channels.Console != nil || h.Chat {
-		h.hub.Add("console", h.console(leave))
-	}
+	h.hub.Add("console", h.console(leave))
 	handlers := map[string]*http.ServeMux{}
 	for name, t := range h.Config.Channels.Telegram {
 		cfg := telegramConfig(name, t)

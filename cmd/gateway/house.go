@@ -108,11 +108,33 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Log: h.Log, Zone: zone,
 		Memory: memory.Prompt{Files: memory.Keep(h.files), Zone: zone}, Workspace: h.files,
-		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime,
+		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report,
 	}, settings)
 	access, err := c.access()
 	h.hub.SetAccess(access)
 	return err
+}
+
+// report tells an owner how the channels do.
+func (h *house) report(ctx context.Context) (lines []string) {
+	all, err := h.hub.Status(ctx)
+	parked, err2 := h.hub.Parked(ctx)
+	if err := errors.Join(err, err2); err != nil {
+		h.Log.Error("status", "err", err)
+		return []string{"The channels cannot be looked at; the log says why."}
+	}
+	for _, s := range all {
+		state := "works"
+		if s.Err != nil {
+			state = "does not receive; the log says why"
+		}
+		lines = append(lines, fmt.Sprintf("Channel %s %s. Replies waiting: %d. Messages of strangers dropped: %d.", s.Channel, state, s.Pending, s.Dropped))
+	}
+	if n := len(parked); n > 0 {
+		last := parked[n-1]
+		lines = append(lines, fmt.Sprintf("Replies put aside because they could not be sent: %d, the last of them to %s: %s", n, last.Reply.To.Session(), last.Reason))
+	}
+	return lines
 }
 
 // commands are the agent's, as the channels show them in their menus.

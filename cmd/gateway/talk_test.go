@@ -104,6 +104,28 @@ func TestCommandsEverywhere(t *testing.T) {
 	}
 }
 
+// TestStatus: an owner sees how the channels do, also when the config names no
+// console.
+func TestStatus(t *testing.T) {
+	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "hi"} })
+	w.more = map[string]any{"channels": map[string]any{
+		"telegram": map[string]any{"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL},
+	}}
+	w.start()
+	w.tg.Say(person, "hello")
+	w.says(person, "hi")
+	w.tg.Block(person)
+	w.tg.Say(person, "hello?")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for out := ""; !strings.Contains(out, "Replies put aside because they could not be sent: 1, the last of them to telegram:7001: "); {
+		if ctx.Err() != nil {
+			t.Fatalf("/status says %q", out)
+		}
+		out, _ = w.run("", "chat", "-m", "/status")
+	}
+}
+
 // TestStranger is R-S10 end to end: a stranger is not heard, an owner lets
 // them in by code from the command line, and then they are.
 func TestStranger(t *testing.T) {
