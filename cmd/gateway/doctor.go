@@ -187,17 +187,23 @@ func lookAtHolder(pid int) finding {
 
 func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.Context, string) ([]string, error)) finding {
 	file := filepath.Join(c.DataDir, "parley.db")
-	switch _, err := os.Stat(file); {
+	restore := "keep a copy of " + c.DataDir + " and put parley.db of the latest backup in place"
+	_, unmarked := os.Stat(file + ".mark") // the mark says that there was a store
+	switch info, err := os.Stat(file); {
 	case c.Store.Type == "mem":
 		return finding{odd, "in memory: everything is forgotten at the end", `write "store": { "type": "bolt" }`}
 	case holder != 0:
 		return finding{fine, "in use by the gateway, which checked it when it started", ""}
+	case errors.Is(err, fs.ErrNotExist) && unmarked == nil:
+		return finding{bad, file + " is missing", restore}
 	case errors.Is(err, fs.ErrNotExist):
 		return finding{fine, file + " is not there yet: parley makes it", ""}
+	case err == nil && info.Size() == 0:
+		return finding{bad, file + " is empty", restore}
 	}
 	damaged, err := probe(ctx, file)
 	if err != nil {
-		return finding{bad, err.Error(), "keep a copy of " + file + " and put the latest backup in its place"}
+		return finding{bad, err.Error(), restore}
 	}
 	if n := len(damaged); n > 0 {
 		return finding{bad, fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]), "the rest works; put the latest backup in its place to have them again"}

@@ -136,15 +136,21 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 	sick := errors.New("it is cut off")
 	probe := func(context.Context, string) ([]string, error) { return nil, sick }
 	spotted := func(context.Context, string) ([]string, error) { return []string{"a log"}, nil }
-	if err := os.WriteFile(filepath.Join(dir, "parley.db"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "parley.db"), []byte("a store"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "file")
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	mem := *c
+	mem, empty, gone := *c, *c, *c
 	mem.Store.Type = "mem"
+	empty.DataDir, gone.DataDir = t.TempDir(), t.TempDir()
+	for _, f := range []string{filepath.Join(empty.DataDir, "parley.db"), filepath.Join(gone.DataDir, "parley.db.mark")} {
+		if err := os.WriteFile(f, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tt := range []struct {
 		got   finding
 		state state
@@ -154,6 +160,8 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 		{lookAtStore(t.Context(), c, 0, spotted), bad, "damaged values in"},
 		{lookAtStore(t.Context(), c, 7, probe), fine, "in use by the gateway"},
 		{lookAtStore(t.Context(), &mem, 0, probe), odd, "forgotten"},
+		{lookAtStore(t.Context(), &empty, 0, probe), bad, "is empty"},
+		{lookAtStore(t.Context(), &gone, 0, probe), bad, "is missing"},
 		{lookAtHolder(7), fine, "process id 7"},
 		{lookAtFolder(dir, true), odd, "others"},
 		{lookAtFolder(dir, false), fine, dir},
