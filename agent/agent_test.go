@@ -580,12 +580,27 @@ func TestStatus(t *testing.T) {
 	}}
 	play(t, h, func(h *house) {
 		h.say("1", "/status")
-		h.want("I am idle.\nModel: main\nUp for a moment. At work on 0 of 0 messages in all conversations.")
+		h.want("I am idle.\nModel: main\nUp for a moment. Answers under way, in all conversations: 0; messages not answered yet: 0.")
 		h.say("2", "hi")
 		time.Sleep(3 * time.Second)
 		h.say("3", "/status")
-		h.want("I am thinking, for 3 seconds now.\nModel: main\nUp for 3 seconds. At work on 1 of 1 messages in all conversations.")
+		h.want("I am thinking, for 3 seconds now.\nModel: main\nUp for 3 seconds. Answers under way, in all conversations: 1; messages not answered yet: 1.")
 		h.say("4", "/stop")
+	})
+}
+
+// TestHelp: owners are told how to let somebody in, and others are not.
+func TestHelp(t *testing.T) {
+	play(t, &house{}, func(h *house) {
+		for _, role := range []chat.Role{chat.Owner, chat.User} {
+			m := message(string(role), "/help")
+			m.From.Role = role
+			h.deliver(m)
+			synctest.Wait()
+			if text := h.sent[len(h.sent)-1]; !strings.Contains(text, "/retry") || strings.Contains(text, "/pair") != (role == chat.Owner) {
+				t.Errorf("the role %s is told %q", role, text)
+			}
+		}
 	})
 }
 

@@ -56,11 +56,14 @@ func (p *Pool) cmdStop(_ context.Context, m chat.Message) string {
 	return wordsNoStop
 }
 
-func (p *Pool) cmdHelp(context.Context, chat.Message) string {
+func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
 	var b strings.Builder
 	b.WriteString("Write to me as you would to a person. I can use tools, and I answer what you ask.\n")
 	for _, c := range Commands() {
 		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
+	}
+	if m.From.Role == chat.Owner {
+		b.WriteString("\n/pair, /unpair – who else may talk to me")
 	}
 	return b.String()
 }
@@ -80,7 +83,7 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	lines := []string{
 		fmt.Sprintf("I am %s.", doing),
 		"Model: " + p.modelOf(ctx, id),
-		fmt.Sprintf("Up for %s. At work on %d of %d messages in all conversations.", span(time.Since(p.began)), busy, waiting),
+		fmt.Sprintf("Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.", span(time.Since(p.began)), busy, waiting),
 	}
 	if m.From.Role == chat.Owner {
 		lines = append(lines, p.aside(ctx)...)
