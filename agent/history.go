@@ -25,6 +25,7 @@ type entry struct {
 	first bool   // begins a turn
 	heard string // of something heard: its ID in the chat, that of the original for a correction
 	said  string // of something heard: the words alone
+	from  chat.Sender
 }
 
 // open is a turn that has not ended.
@@ -49,11 +50,9 @@ func (h *history) apply(seq uint64, r record) {
 	switch {
 	case r.Heard != nil:
 		h.begin(*r.Heard)
-		e := entry{heard: cmp.Or(r.Heard.Edits, r.Heard.ID), said: r.Heard.Text, first: len(h.open.keys) == 0}
+		e := entry{heard: cmp.Or(r.Heard.Edits, r.Heard.ID), said: r.Heard.Text, from: r.Heard.From, first: len(h.open.keys) == 0}
 		h.open.keys[r.Heard.Key()] = true
-		if r.Heard.From.Role != chat.Owner {
-			h.open.from = r.Heard.From
-		}
+		h.open.heed(e.from)
 		h.add(seq, e, llm.Message{Role: llm.User, Text: render(*r.Heard, h.zone)})
 	case r.Said != nil:
 		h.say(seq, *r.Said)
@@ -70,12 +69,11 @@ func (h *history) apply(seq uint64, r record) {
 		h.unsay()
 		h.begin(*r.Retried)
 		h.open.keys[r.Retried.Key()] = true
-	case r.Ended != nil:
-		h.last = last{reply: r.Ended.Reply}
-		if h.open != nil {
-			h.last.keys = h.open.keys
+		for _, e := range h.entries[h.lastTurn():] {
+			h.open.heed(e.from)
 		}
-		h.open = nil
+	case r.Ended != nil:
+		h.end(*r.Ended)
 	}
 }
 
@@ -85,6 +83,29 @@ func (h *history) begin(m chat.Message) {
 		h.open = &open{first: m, from: m.From, keys: map[string]bool{}}
 		h.open.ask(nil)
 	}
+}
+
+// heed notes that the turn does what from said.
+func (o *open) heed(from chat.Sender) {
+	if from.Role != chat.Owner {
+		o.from = from
+	}
+}
+
+// end closes the turn under way. Of one that was parked only that is known: the
+// process may have crashed over anything heard in it, and what joined it is
+// still to be answered (P8).
+func (h *history) end(e ended) {
+	h.last = last{reply: e.Reply}
+	if o := h.open; o != nil && e.Outcome == parked {
+		h.last.keys = map[string]bool{o.first.Key(): true}
+		if len(o.keys) > 0 {
+			h.entries = h.entries[:h.lastTurn()]
+		}
+	} else if o != nil {
+		h.last.keys = o.keys
+	}
+	h.open = nil
 }
 
 func (h *history) say(seq uint64, m llm.Message) {

@@ -29,7 +29,8 @@ type lane struct {
 	solo    bool  // nothing joins the turn under way
 }
 
-// serve answers what has come in.
+// serve answers what has come in. What it cannot do yet it tries again, so that
+// the order is kept; at the end of the house it leaves that in the inbox.
 func (l *lane) serve() {
 	l.waiting = l.take()
 	l.gather()
@@ -39,18 +40,42 @@ func (l *lane) serve() {
 			err = l.next()
 			l.turns.Release(1)
 		}
-		if err != nil {
-			l.giveBack(err)
+		if err != nil && !l.patient(err) {
+			for _, j := range l.waiting {
+				j.item.Later(0)
+			}
 			return
 		}
 		l.waiting = append(l.waiting, l.take()...)
 	}
 }
 
-// next takes care of the first of those that wait, and of what can be answered with it.
+// patient waits before what failed with err is tried again. It returns false at
+// the end of the house.
+func (l *lane) patient(err error) bool {
+	if l.soft.Err() == nil {
+		l.Log.Error("turn broken off, trying again", "session", l.id, "err", err, "in", again)
+	}
+	select {
+	case <-l.soft.Done():
+		return false
+	case <-time.After(again):
+		return true
+	}
+}
+
+// next takes care of the first of those that wait, and of what can be answered
+// with it: of nothing else, if the process may have crashed over it.
 func (l *lane) next() error {
 	jobs := l.batch()
-	err := l.handle(jobs)
+	tries, err := l.begun(jobs[0])
+	if l.solo = tries > 0; l.solo {
+		l.waiting = append(jobs[1:], l.waiting...)
+		jobs = jobs[:1:1]
+	}
+	if err == nil {
+		err = l.handle(jobs, tries)
+	}
 	if err != nil {
 		l.waiting = append(jobs, l.waiting...)
 	}
@@ -81,19 +106,6 @@ func (l *lane) joining() []job {
 	return l.batch()
 }
 
-// giveBack returns what waits to the inbox, to be done in a while or after a restart.
-func (l *lane) giveBack(err error) {
-	wait := time.Duration(0)
-	if l.soft.Err() == nil {
-		l.Log.Error("turn broken off, trying again later", "session", l.id, "err", err)
-		wait = 5 * time.Second
-	}
-	for _, j := range l.waiting {
-		j.item.Later(wait)
-	}
-	l.waiting = nil
-}
-
 // take returns the messages that came in since the last take. One that cannot
 // be read is put aside (P4).
 func (l *lane) take() (jobs []job) {
@@ -115,6 +127,7 @@ func (l *lane) take() (jobs []job) {
 }
 
 const (
+	again  = 5 * time.Second        // until what failed is tried again
 	fresh  = 10 * time.Second       // a message older than this has waited for us
 	settle = 300 * time.Millisecond // and is seldom the only one
 )
@@ -136,18 +149,13 @@ func (l *lane) gather() {
 	}
 }
 
-// handle answers jobs: one command, or messages.
-func (l *lane) handle(jobs []job) error {
+// handle answers jobs, one command or messages, the first of which was taken up
+// after so many crashes.
+func (l *lane) handle(jobs []job, tries int) error {
 	if command(jobs[0].Text) == "new" {
 		return l.renew(jobs[0])
 	}
-	tries, err := l.begun(jobs[0])
-	if err != nil {
-		return err
-	}
-	if l.solo = tries > 0; l.solo {
-		l.waiting = append(jobs[1:], l.waiting...)
-		jobs = jobs[:1]
+	if l.solo {
 		l.alone.Lock()
 		defer l.alone.Unlock()
 	}
@@ -157,7 +165,7 @@ func (l *lane) handle(jobs []job) error {
 	if err := l.count(jobs, tries); err != nil {
 		return err
 	}
-	err = l.turn(jobs)
+	err := l.turn(jobs)
 	l.uncount(jobs, tries, err)
 	return err
 }
@@ -179,25 +187,25 @@ func (l *lane) renew(j job) error {
 // turn answers jobs in one turn. A panic on the way is a failed turn, not the
 // end of the house.
 func (l *lane) turn(jobs []job) (err error) {
+	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time}}
 	defer func() {
 		if x := recover(); x != nil {
 			l.Log.Error("panic in a turn", "session", l.id, "panic", x, "stack", string(debug.Stack()))
-			err = l.apologise(jobs)
+			err = l.apologise(t.jobs)
 		}
 	}()
 	ctx, stop := context.WithCancelCause(l.hard)
 	defer stop(nil)
-	s, err := l.open(l.hard, l.id)
-	if err != nil {
+	if t.session, err = l.open(l.hard, l.id); err != nil {
 		return err
 	}
-	t := turn{session: s, lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}}
+	t.run.stop = stop
 	l.enter(t.run)
 	defer l.leave()
 	if err := t.do(ctx); err != nil {
 		return err
 	}
-	l.idle.put(s)
+	l.idle.put(t.session)
 	return nil
 }
 

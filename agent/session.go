@@ -24,15 +24,15 @@ type state struct {
 func (p *Pool) lookup(ctx context.Context, id chat.SessionID) (state, uint64, error) {
 	var s state
 	b, rev, err := p.states.Get(ctx, string(id))
-	if err == nil {
-		err = json.Unmarshal(b, &s)
+	if err == nil && json.Unmarshal(b, &s) != nil {
+		err = store.ErrDamaged
 	}
 	switch {
 	case err == nil:
 		return s, rev, nil
 	case errors.Is(err, store.ErrNotFound):
 		return state{}, 0, nil
-	case ctx.Err() != nil || errors.Is(err, store.ErrClosed):
+	case !errors.Is(err, store.ErrDamaged):
 		return state{}, 0, fmt.Errorf("look up session %s: %w", id, err)
 	}
 	p.Log.Error("the record of a session is damaged; it begins anew", "session", id, "err", err)

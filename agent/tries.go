@@ -67,7 +67,7 @@ func (l *lane) park(j job) error {
 		return err
 	}
 	t := turn{session: s, lane: l, jobs: []job{j}}
-	if err := t.resend(l.hard); err != nil {
+	if err := t.catchUp(l.hard); err != nil {
 		return err
 	}
 	if len(t.jobs) > 0 { // it had no answer yet

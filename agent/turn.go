@@ -30,7 +30,7 @@ type turn struct {
 // do answers the jobs. An error means that the turn did not end and is to be
 // taken up again; the person waits for its answer.
 func (t *turn) do(ctx context.Context) error {
-	if err := t.resend(t.hard); err != nil || len(t.jobs) == 0 {
+	if err := t.catchUp(t.hard); err != nil || len(t.jobs) == 0 {
 		return err
 	}
 	t.hear(t.jobs)
@@ -44,19 +44,26 @@ func (t *turn) do(ctx context.Context) error {
 	return t.broken(ctx, t.rounds(ctx))
 }
 
-// resend finishes those of the jobs that the last turn answered, whose reply a
-// crash may have kept from the outbox.
-func (t *turn) resend(ctx context.Context) error {
+// catchUp finishes those of the jobs that the last turn answered, whose reply a
+// crash may have kept from the outbox. If a turn is open and the jobs are not
+// its own, the record of its end is damaged: it is closed, because an answer
+// with the ID of the one it gave would be dropped.
+func (t *turn) catchUp(ctx context.Context) error {
 	n := 0
 	for n < len(t.jobs) && t.history.last.keys[t.jobs[n].Key()] {
 		n++
 	}
-	if n == 0 {
-		return nil
+	if n > 0 {
+		old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n]}
+		if err := old.finish(ctx); err != nil {
+			return err
+		}
+		t.jobs = t.jobs[n:]
 	}
-	old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n]}
-	t.jobs = t.jobs[n:]
-	return old.finish(ctx)
+	if o := t.history.open; o != nil && len(t.jobs) > 0 && !o.keys[t.jobs[0].Key()] {
+		t.keep(record{Ended: &ended{Outcome: failed}})
+	}
+	return nil
 }
 
 // hear takes in what jobs say, unless it was heard before. It leaves no turn

@@ -1,0 +1,181 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/store/mem"
+	"parley/tools"
+)
+
+// slow is a tool during which others can speak.
+func slow() tools.Tool {
+	return tool("slow", func(context.Context) (string, error) { time.Sleep(5 * time.Second); return "done", nil })
+}
+
+// TestPanicAfterJoin: what joined a turn that panics does not wait for the next start.
+func TestPanicAfterJoin(t *testing.T) {
+	h := &house{tools: []tools.Tool{slow()}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		switch {
+		case len(r.Messages) == 1:
+			return calls(call("1", "slow")), nil
+		case spoken(r, 1) == "user burst":
+			panic("oh")
+		}
+		return words("well"), nil
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "begin")
+		time.Sleep(time.Second)
+		h.say("2", "burst")
+		time.Sleep(time.Minute)
+		h.want("Something went wrong inside me. The error is in my log. Please try again.")
+		if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
+			t.Errorf("%d messages left in the inbox", n)
+		}
+	})
+}
+
+// TestParkedAlone is P8: what joined the turn of a message that is put aside is
+// answered, and without the words that the process may have crashed over.
+func TestParkedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := t.TempDir(), map[string]string{}
+		for run := range 4 {
+			m := newMortal(t, dir, 1<<40)
+			h := &house{t: t, store: m, said: said, tools: []tools.Tool{slow()}}
+			h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+				switch {
+				case len(r.Messages) == 1 && spoken(r, 1) == "user poison":
+					return calls(call("1", "slow")), nil
+				case strings.Contains(spoken(r, 3), "poison") && run == 0: // notes what has joined
+					return calls(call("2", "slow")), nil
+				case strings.Contains(spoken(r, 9), "poison"):
+					m.left.Store(0)
+					runtime.Goexit()
+				}
+				return words(spoken(r, 9)), nil
+			}
+			h.start()
+			if run == 0 {
+				h.say("1", "poison")
+				time.Sleep(time.Second)
+				h.say("2", "hello")
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			h.stop()
+			m.Close()
+		}
+		if got := said["re:test//1/1"]; !strings.Contains(got, "crashed three times") {
+			t.Errorf("the first was told %q", got)
+		}
+		if got := said["re:test//1/2"]; got != "user hello" {
+			t.Errorf("the second was told %q", got)
+		}
+	})
+}
+
+// TestEndLost is P21: when the record of a turn's end is damaged, the next
+// message gets an answer of its own, not one with an ID that was sent already.
+func TestEndLost(t *testing.T) {
+	s := mem.New()
+	for _, r := range []string{
+		`{"heard":{"id":"0","text":"hi","at":{"channel":"test","chat":"1"},"from":{"id":"7"},"time":"2026-01-01T00:00:00Z"}}`,
+		`{"said":{"role":"assistant","text":"hello"}}`, "damaged",
+	} {
+		if _, err := s.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &house{store: s, said: map[string]string{"re:test//1/0": "hello"}, model: script(words("well"))}
+	play(t, h, func(h *house) {
+		h.say("1", "and now?")
+		h.want("well")
+		if got, want := spoken(h.asks[0], 9), "user hi | assistant hello | user and now?"; got != want {
+			t.Errorf("asked %s\nwant  %s", got, want)
+		}
+	})
+}
+
+// TestRetryHasNoMoreRights: an owner who has a user's words answered again does not lend them the owner's rights.
+func TestRetryHasNoMoreRights(t *testing.T) {
+	var roles []chat.Role
+	who := tool("who", nil)
+	who.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		roles = append(roles, c.From.Role)
+		return tools.Result{Text: "ok"}, nil
+	}
+	play(t, &house{tools: []tools.Tool{who}, model: script(words("no"), calls(call("1", "who")), words("done"))}, func(h *house) {
+		m := message("1", "do it")
+		m.From = chat.Sender{ID: "8", Role: chat.User}
+		h.deliver(m)
+		h.want("no")
+		h.say("2", "/retry")
+		h.want("done")
+		if fmt.Sprint(roles) != "[user]" {
+			t.Errorf("roles %v", roles)
+		}
+	})
+}
+
+var errBusy = errors.New("the disk is busy")
+
+// A moody store fails to tell of sessions for a while.
+type moody struct {
+	store.Store
+	until time.Time
+}
+
+func (m moody) Bucket(name string) store.Bucket {
+	if name == "sessions" {
+		return moodyBucket{m.Store.Bucket(name), m.until}
+	}
+	return m.Store.Bucket(name)
+}
+
+type moodyBucket struct {
+	store.Bucket
+	until time.Time
+}
+
+func (b moodyBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if time.Now().Before(b.until) {
+		return nil, 0, errBusy
+	}
+	return b.Bucket.Get(ctx, key)
+}
+
+// TestOrderAfterFailure is P5: when the store cannot be read for a while, messages
+// are answered in the order they came, and the session is what it was.
+func TestOrderAfterFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{t: t, store: moody{mem.New(), time.Now().Add(2 * time.Second)}}
+		h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+			return words(spoken(r, 9)), nil
+		}
+		if _, err := h.store.Bucket("sessions").Put(t.Context(), "test:1", []byte(`{"model":"other"}`), store.Any); err != nil {
+			t.Fatal(err)
+		}
+		h.start()
+		h.say("1", "one")
+		time.Sleep(3 * time.Second)
+		h.say("2", "two")
+		time.Sleep(time.Minute)
+		h.want("user one | user two")
+		if b, _, _ := h.store.Bucket("sessions").Get(t.Context(), "test:1"); string(b) != `{"model":"other"}` {
+			t.Errorf("the session is now %s", b)
+		}
+		h.stop()
+	})
+}
