@@ -226,7 +226,7 @@ func lookAtModel(ctx context.Context, name string, m *Model, open func(string, *
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		kind = e.Kind
 	}
-	return finding{bad, fmt.Sprintf("%s %s: %v", m.Model, kind, err), advice(kind, name)}
+	return finding{bad, fmt.Sprintf("%s: %v", m.Model, err), advice(kind, name)}
 }
 
 // advice says what to do about a model that does not answer.

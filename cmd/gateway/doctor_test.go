@@ -111,7 +111,7 @@ func TestDoctorAsksForReal(t *testing.T) {
 	if code != exitFailure {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
-	want(t, out, "FAIL  model main", "refused the key")
+	want(t, out, "FAIL  model main", "m1: model refused the key")
 	want(t, out, "FAIL  telegram ")
 	want(t, out, "FAIL  telegram port", "address already in use")
 	for _, todo := range []string{"models.main.apiKey", "channels.telegram.token", "webhook.listen"} {

@@ -50,7 +50,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	handlers := map[string]*http.ServeMux{}
 	for name, t := range h.Config.Channels.Telegram {
 		cfg := telegramConfig(name, t)
-		cfg.Log = h.Log.With("channel", name)
+		cfg.Log = h.Log
 		cfg.Dead, cfg.Alias = h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
 		c, err := telegram.New(cfg)
 		if err != nil {

@@ -83,7 +83,7 @@ func (p *program) nextSteps(c *Config) error {
 Next:
  1. Name a model: export OPENAI_API_KEY=…, or write "models" in %[1]s.
  2. Connect Telegram: get a token from @BotFather, export TELEGRAM_BOT_TOKEN=…,
-    and remove the // before "telegram" in the same file.
+    and remove the // before each line of "telegram" in the same file.
  3. Run: parley doctor%[2]s, then: parley%[2]s
 `, c.file, with)
 	return err

@@ -393,9 +393,14 @@ func TestStreamingRate(t *testing.T) {
 func TestP24WrongToken(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, echo)
+	w.tg.Fail("getUpdates", telegramtest.Fault{Page: "<html>", Code: http.StatusBadGateway})
 	w.tg.Fail("getUpdates", telegramtest.Fault{Times: -1, Code: http.StatusUnauthorized, Text: "Unauthorized"})
 	w.start()
+	w.logs("poll failed", 1)
 	w.logs("@BotFather", 1)
+	if log := w.log.String(); strings.Contains(log, "channel=telegram channel=telegram") {
+		t.Errorf("a line names its channel twice:\n%s", log)
+	}
 	out, code := w.run("", "chat", "-m", "are you there?")
 	if code != 0 || !strings.Contains(out, "heard are you there?") {
 		t.Errorf("exit code %d, output %q", code, out)

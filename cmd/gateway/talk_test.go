@@ -142,6 +142,9 @@ func TestStranger(t *testing.T) {
 	_, rest, _ := strings.Cut(texts[0], "/pair ")
 	code, _, _ := strings.Cut(rest, " ")
 	code = strings.Trim(code, "`.\n")
+	if _, exit := w.run("", "pair"); exit != exitUsage {
+		t.Errorf("pair without a code: exit code %d", exit)
+	}
 	out, exit := w.run("", "pair", code)
 	if exit != 0 {
 		t.Fatalf("pair %q: exit code %d: %s", code, exit, out)
