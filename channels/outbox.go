@@ -20,6 +20,7 @@ type line struct {
 	queue    store.Queue
 	delivery store.Bucket // reply id -> how far it has come
 	traffic  traffic
+	notices  notices
 	dropped  atomic.Int64          // messages of strangers
 	err      atomic.Pointer[error] // why it does not receive, if it does not
 }

@@ -12,6 +12,7 @@ import (
 // receive runs the channel until ctx ends or it cannot go on. A channel that
 // panics is run again.
 func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
+	defer l.notices.going.Wait()
 	var p pace
 	for {
 		err := safely(func() error {
@@ -45,10 +46,12 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	if role == chat.Stranger {
 		return l.stranger(ctx, m)
 	}
-	if own, err := l.hub.command(ctx, m); own {
-		return err
+	own, err := l.hub.command(ctx, m)
+	if !own {
+		err = deliver(ctx, m)
 	}
-	return deliver(ctx, m)
+	l.notice(ctx, m, err)
+	return err
 }
 
 // authorise says what the sender of m may do, whatever kind of message it is.
