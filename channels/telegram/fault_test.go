@@ -199,3 +199,23 @@ func TestP4DeadIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// P4: a message over which the house breaks down is kept as dead; those after it are heard.
+func TestP4DeliverPanics(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.fail = func(m chat.Message) error {
+			if m.Text == "burst" {
+				panic("oh")
+			}
+			return nil
+		}
+		h.Say(7, "burst")
+		h.Say(7, "after")
+		h.run(t)
+		time.Sleep(time.Minute)
+		h.want(t, "after")
+		if kept := h.deadOnes(t); h.confirmed() != 2 || len(kept) != 1 || !strings.Contains(kept[0], "burst") {
+			t.Errorf("%d of 2 confirmed, kept %q", h.confirmed(), kept)
+		}
+	})
+}

@@ -72,8 +72,9 @@ func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deli
 	}
 }
 
-// take delivers p, or keeps it in Dead if it cannot be understood (P4). An
-// error means that p is not kept anywhere.
+// take delivers p, or keeps it in Dead if it cannot be understood (P4), or the
+// house breaks down over it: it would again, at each start. An error means that
+// p is not kept anywhere.
 func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) error {
 	var m chat.Message
 	var said bool
@@ -87,7 +88,10 @@ func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) erro
 	if err != nil || !said {
 		return err
 	}
-	return deliver(ctx, m)
+	if p.err = guard(func() { err = deliver(ctx, m) }); p.err != nil {
+		return c.bury(ctx, p)
+	}
+	return err
 }
 
 func (c *Channel) bury(ctx context.Context, p parcel) error {
