@@ -20,13 +20,18 @@ func (c *Config) access() (channels.Access, error) {
 }
 
 // banner tells whoever starts Parley what it runs with and how to change it.
-func banner(c *Config) []string {
+// In a chat without a gateway the terminal is alone.
+func banner(c *Config, alone bool) []string {
 	lines := []string{"Parley " + version()}
 	say := func(what, format string, args ...any) {
 		lines = append(lines, fmt.Sprintf("%-9s ", what)+fmt.Sprintf(format, args...))
 	}
 	say("model", "%s", modelLine(c))
 	for _, name := range slices.Sorted(maps.Keys(c.Channels.Telegram)) {
+		if alone {
+			say(name, "waits for a gateway: parley chat alone does not receive")
+			continue
+		}
 		say(name, "%s", telegramLine(c.Channels.Telegram[name]))
 	}
 	if len(c.Channels.Telegram) == 0 {

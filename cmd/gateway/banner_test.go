@@ -33,7 +33,7 @@ func TestBanner(t *testing.T) {
 		if err != nil {
 			t.Fatal(tt.name, err)
 		}
-		lines := banner(c)
+		lines := banner(c, false)
 		for _, w := range tt.want {
 			if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, w) }) {
 				t.Errorf("%s: no %q in\n%s", tt.name, w, strings.Join(lines, "\n"))
@@ -43,11 +43,18 @@ func TestBanner(t *testing.T) {
 			t.Errorf("%s: %q in\n%s", tt.name, tt.not, all)
 		}
 	}
-	c, err := parse(source{File: "/x/config.json", Data: "/x", Environ: environ{}}, nil)
+	c, err := parseText(`{"channels": {"telegram": {"token": "1:a", "allow": ["*"]}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(banner(c), "\n"); !strings.Contains(all, "config    defaults, because there is no /x/config.json (parley onboard writes one)") {
+	if all := strings.Join(banner(c, true), "\n"); !strings.Contains(all, "telegram  waits for a gateway: parley chat alone does not receive") {
+		t.Error(all)
+	}
+	c, err = parse(source{File: "/x/config.json", Data: "/x", Environ: environ{}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(banner(c, false), "\n"); !strings.Contains(all, "config    defaults, because there is no /x/config.json (parley onboard writes one)") {
 		t.Error(all)
 	}
 }

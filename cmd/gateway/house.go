@@ -72,7 +72,7 @@ func (h *house) welcome() {
 	if h.Chat && !h.Terminal.Interactive() {
 		return
 	}
-	for _, line := range banner(h.Config) {
+	for _, line := range banner(h.Config, h.Chat) {
 		fmt.Fprintln(h.Stderr, line)
 	}
 }
@@ -125,7 +125,10 @@ func (h *house) report(ctx context.Context) (lines []string) {
 	}
 	for _, s := range all {
 		state := "works"
-		if s.Err != nil {
+		switch {
+		case h.Chat && s.Channel != "console":
+			state = "waits for a gateway"
+		case s.Err != nil:
 			state = "does not receive; the log says why"
 		}
 		lines = append(lines, fmt.Sprintf("Channel %s %s. Replies waiting: %d. Messages of strangers dropped: %d.", s.Channel, state, s.Pending, s.Dropped))

@@ -126,6 +126,17 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestChatAlone: a chat without a gateway does not claim that Telegram is heard.
+func TestChatAlone(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.config()
+	out, code := w.run("", "chat", "-m", "/status")
+	if code != 0 || !strings.Contains(out, "Channel console works.") || !strings.Contains(out, "Channel telegram waits for a gateway.") {
+		t.Errorf("exit code %d, /status says %q", code, out)
+	}
+}
+
 // TestStranger is R-S10 end to end: a stranger is not heard, an owner lets
 // them in by code from the command line, and then they are.
 func TestStranger(t *testing.T) {
