@@ -84,6 +84,9 @@ func read(ctx context.Context, in io.Reader, lines chan<- string) error {
 			return nil
 		}
 	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("read a line: it is longer than %d KiB", maxLine>>10)
+	}
 	if err := s.Err(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("read a line: %w", err)
 	}

@@ -446,8 +446,8 @@ func TestPipeLineTooLong(t *testing.T) {
 		w.Close()
 	}()
 	h := open(t, Config{})
-	if err := Chat(t.Context(), h.socket, Terminal{In: r, Out: io.Discard}); err == nil {
-		t.Error("no error for a line too long")
+	if err := Chat(t.Context(), h.socket, Terminal{In: r, Out: io.Discard}); err == nil || err.Error() != "read a line: it is longer than 256 KiB" {
+		t.Errorf("a line too long: %v", err)
 	}
 }
 

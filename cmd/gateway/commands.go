@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -61,7 +62,7 @@ func (p *program) commands() *cobra.Command {
 	var chat *cobra.Command
 	var text string
 	chat = add("chat", "Chat in the terminal, through the running gateway if there is one", func(ctx context.Context) error {
-		if chat.Flags().Changed("message") && text == "" {
+		if chat.Flags().Changed("message") && strings.TrimSpace(text) == "" {
 			return exit{exitUsage, errors.New("-m needs something to say")}
 		}
 		return p.chat(ctx, text)

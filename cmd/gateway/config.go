@@ -157,7 +157,8 @@ func parse(s source, src []byte) (*Config, error) {
 	}
 	d := newDecoder(src, s.Environ.lookup)
 	if src != nil && !d.decode(c) {
-		return nil, d.err(s.File)
+		c.DataDir = s.path("", s.Data) // as far as can be known: a gateway may be there
+		return c, d.err(s.File)
 	}
 	c.fill(s, d)
 	check(c, d)

@@ -252,6 +252,11 @@ func TestP22ConfigOfARunningGateway(t *testing.T) {
 	w.says(8001, "gpt-other here")
 	w.rewrite(open[:len(open)/2])
 	w.logs("config has faults: the running one stays", 1)
+	for _, args := range [][]string{{"health"}, {"chat", "-m", "hello"}} { // else a service manager would end it
+		if out, code := w.run("", args...); code != 0 {
+			t.Errorf("%v with a broken file: exit code %d, %q", args, code, out)
+		}
+	}
 	w.tg.Say(8001, "hello?")
 	w.told(8001, "a second answer", func(texts []string) bool { return slices.Equal(texts, []string{"gpt-other here", "gpt-other here"}) })
 	w.rewrite(string(closed))

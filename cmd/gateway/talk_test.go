@@ -88,6 +88,9 @@ func TestCommandsEverywhere(t *testing.T) {
 	w.says(person, "Tokens used in this conversation:\nmain: 12 in (0 from cache), 3 out")
 	w.tg.Say(person, "/new@parleybot")
 	w.says(person, "A new conversation. What is on your mind?")
+	if out, code := w.run("", "chat", "-m", " \n"); code != exitUsage {
+		t.Errorf("nothing to say: exit code %d, output %q", code, out)
+	}
 	out, code := w.run("", "chat", "-m", "/help")
 	if code != 0 || !strings.Contains(out, "/retry") {
 		t.Errorf("exit code %d, output %q", code, out)
