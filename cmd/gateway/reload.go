@@ -114,10 +114,11 @@ func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 		}
 		now = next
 	}
-	if len(changed)+len(restart) == 0 {
-		w.Log.Info("config reloaded: nothing has changed")
-	} else {
+	switch {
+	case len(changed) > 0:
 		w.Log.Info("config reloaded", "changed", strings.Join(changed, ", "))
+	case len(restart) == 0:
+		w.Log.Info("config reloaded: nothing has changed")
 	}
 	for _, key := range restart {
 		w.Log.Warn("restart needed: " + key)
