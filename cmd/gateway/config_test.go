@@ -183,7 +183,7 @@ func TestFaults(t *testing.T) {
 		{`{"workspace": "/home/ann"}`, `workspace: must not hold dataDir`},
 		{`{"workspace": "/etc"}`, `workspace: must not hold the config file`},
 		{`{"log": {}, "log": {}}`, `1:13: log: is there twice`},
-		{`{"log": {`, `1:10: parsing value: unexpected EOF`},
+		{`{"log": {`, `1:10: the file ends too early: something is missing, such as a } or ]`},
 		{`{"a": tru}`, `1:7: not a value`},
 	} {
 		_, err := parseText(tt.src, "ZONE=canary", "EMPTY=")

@@ -26,8 +26,13 @@ var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 // over, which may be half a secret: that is left out.
 func (d *decoder) syntax(err error) {
 	d.broken = hujsonPlace.ReplaceAllString(err.Error(), "$1:$2: ")
-	if place, _, ok := strings.Cut(d.broken, "invalid literal"); ok {
-		d.broken = place[:strings.Index(place, ": ")+2] + `not a value: text stands in "quotes", and \ and line ends in it are written \\ and \n`
+	for what, plain := range map[string]string{
+		"invalid literal": `not a value: text stands in "quotes", and \ and line ends in it are written \\ and \n`,
+		"unexpected EOF":  "the file ends too early: something is missing, such as a } or ]",
+	} {
+		if place, _, ok := strings.Cut(d.broken, what); ok {
+			d.broken = place[:strings.Index(place, ": ")+2] + plain
+		}
 	}
 }
 
