@@ -17,7 +17,7 @@ const lost = "[Tool result unavailable — call was interrupted or lost]"
 // begins. A result is made up where one is missing, and dropped where no call
 // asked for it (P25). What needs no healing is returned as it is.
 func heal(ms []llm.Message) []llm.Message {
-	h := healer{seen: map[string]bool{}}
+	h := healer{out: make([]llm.Message, 0, len(ms)+1), seen: map[string]bool{}}
 	for i := 0; i < len(ms); i++ {
 		m := ms[i]
 		switch {
@@ -56,9 +56,9 @@ func (h *healer) round(answer llm.Message, after []llm.Message) {
 	if len(h.out) == 0 {
 		h.out = append(h.out, llm.Message{Role: llm.User, Text: "(earlier messages are left out)"})
 	}
-	results := make([]llm.Message, 0, len(answer.Calls))
-	calls := make([]llm.ToolCall, 0, len(answer.Calls))
-	used := make([]bool, len(after))
+	var results []llm.Message
+	var calls []llm.ToolCall
+	used := make([]bool, min(len(after), len(after)*len(answer.Calls)))
 	for _, c := range answer.Calls {
 		r := llm.Message{Role: llm.ToolRole, Text: lost}
 		for i, m := range after {
