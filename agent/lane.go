@@ -35,12 +35,7 @@ func (l *lane) serve() {
 	l.waiting = l.take()
 	l.gather()
 	for len(l.waiting) > 0 {
-		err := l.turns.Acquire(l.soft, 1)
-		if err == nil {
-			err = l.next()
-			l.turns.Release(1)
-		}
-		if err != nil && !l.patient(err) {
+		if err := l.next(); err != nil && !l.patient(err) {
 			for _, j := range l.waiting {
 				j.item.Later(0)
 			}
@@ -54,7 +49,7 @@ func (l *lane) serve() {
 // the end of the house.
 func (l *lane) patient(err error) bool {
 	if l.soft.Err() == nil {
-		l.Log.Error("turn broken off, trying again", "session", l.id, "err", err, "in", again)
+		l.Log.Error("turn broken off, trying again later", "session", l.id, "err", err, "in", again)
 	}
 	select {
 	case <-l.soft.Done():
@@ -156,12 +151,18 @@ func (l *lane) handle(jobs []job, tries int) error {
 		return l.renew(jobs[0])
 	}
 	if l.solo {
-		l.alone.Lock()
-		defer l.alone.Unlock()
+		if err := l.alone.Acquire(l.soft, 1); err != nil {
+			return err
+		}
+		defer l.alone.Release(1)
 	}
 	if tries >= crashes {
 		return l.park(jobs[0])
 	}
+	if err := l.turns.Acquire(l.soft, 1); err != nil {
+		return err
+	}
+	defer l.turns.Release(1)
 	if err := l.count(jobs, tries); err != nil {
 		return err
 	}

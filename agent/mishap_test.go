@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"parley/agent"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -179,3 +181,74 @@ func TestOrderAfterFailure(t *testing.T) {
 		h.stop()
 	})
 }
+
+// TestSuspectsRunAlone is P8: messages that may have crashed the process are
+// answered one at a time, so that none is blamed for another.
+func TestSuspectsRunAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := t.TempDir(), map[string]string{}
+		var busy atomic.Int32
+		for run := range 3 {
+			m := newMortal(t, dir, 1<<40)
+			h := &house{t: t, store: m, said: said}
+			h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+				if busy.Add(1) > 1 && run == 2 {
+					t.Error("two at once")
+				}
+				time.Sleep(time.Second)
+				if busy.Add(-1); run < 2 {
+					m.left.Store(0)
+					runtime.Goexit()
+				}
+				return words("fine"), nil
+			}
+			h.start()
+			for i := range 3 {
+				if m := message("1", "hi"); run == 0 {
+					m.At.Chat = fmt.Sprint(i)
+					h.deliver(m)
+				}
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			h.stop()
+			m.Close()
+		}
+		if len(said) != 3 {
+			t.Errorf("told %q", said)
+		}
+	})
+}
+
+// TestReplyNamesAll: the reply names every message it answers, and is sent when
+// the live view is closed.
+func TestReplyNamesAll(t *testing.T) {
+	var v closing
+	var sent []chat.Reply
+	h := &house{tools: []tools.Tool{slow()}, model: script(calls(call("1", "slow")), words("both"))}
+	h.conf = func(c *agent.Config) {
+		c.Live = func(context.Context, chat.Reply) chat.Live { return &v }
+		c.Send = func(_ context.Context, r chat.Reply) error {
+			sent = append(sent, r)
+			if !v.closed {
+				t.Error("sent while the live view was open")
+			}
+			return nil
+		}
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "do it")
+		time.Sleep(time.Second)
+		h.say("2", "and hurry")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(sent) != 1 || sent[0].Quote != "1" || fmt.Sprint(sent[0].Also) != "[2]" {
+			t.Errorf("sent %+v", sent)
+		}
+	})
+}
+
+type closing struct{ closed bool }
+
+func (c *closing) Show(string) {}
+func (c *closing) Close()      { c.closed = true }

@@ -73,7 +73,7 @@ type Pool struct {
 	tries    store.Bucket // how often a message was begun after a crash (P8)
 	parked   store.Bucket // messages put aside
 	turns    *semaphore.Weighted
-	alone    sync.Mutex // held by the turn of a message that may have crashed the process
+	alone    *semaphore.Weighted // held by the turn of a message that may have crashed the process
 	ratios   ratios
 	idle     cache
 	began    time.Time
@@ -108,7 +108,7 @@ func New(c Config, s Settings) *Pool {
 	p := &Pool{
 		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"),
-		turns: semaphore.NewWeighted(int64(c.Turns)), began: time.Now(), running: map[chat.SessionID]*running{},
+		turns: semaphore.NewWeighted(int64(c.Turns)), alone: semaphore.NewWeighted(1), began: time.Now(), running: map[chat.SessionID]*running{},
 	}
 	p.Set(s)
 	return p
