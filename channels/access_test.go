@@ -292,7 +292,15 @@ func TestRS8Pairing(t *testing.T) {
 		if h.heard[0].From.Role != chat.User {
 			t.Errorf("role %q", h.heard[0].From.Role)
 		}
-		say(t, m, from("1", "/unpair net:9"))
+		for command, want := range map[string]string{
+			"/Unpair net:9": "`net:9` is let in by no code any more.",
+			"/unpair net:6": "`net:6` is not among those let in by a code. Allow lists are changed in the config.",
+		} {
+			say(t, m, from("1", command))
+			if got := answer("1"); got != want {
+				t.Errorf("%s: the owner was told %q", command, got)
+			}
+		}
 		say(t, m, from("9", "and out again"))
 		say(t, m, from("8", "still in"))
 		if got := h.texts(); !slices.Equal(got, []string{"paired", "paired too", "still in"}) {

@@ -14,7 +14,7 @@ import (
 // of a reply to m, so a message that comes again is answered once.
 func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error) {
 	name, arg, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-	name, _, _ = strings.Cut(name, "@") // as in "/pair@parley_bot"
+	name, _, _ = strings.Cut(strings.ToLower(name), "@") // as in "/pair@parley_bot"
 	if name != "/pair" && name != "/unpair" {
 		return false, nil
 	}
@@ -48,7 +48,11 @@ func (h *Hub) unpair(ctx context.Context, who string) (string, error) {
 	if i < 0 {
 		return "Who is it? Write `/unpair channel:id`.", nil
 	}
-	return fmt.Sprintf("`%s` is let in by no code any more.", who), h.Unpair(ctx, who[:i], who[i+1:])
+	found, err := h.Unpair(ctx, who[:i], who[i+1:])
+	if !found {
+		return fmt.Sprintf("`%s` is not among those let in by a code. Allow lists are changed in the config.", who), err
+	}
+	return fmt.Sprintf("`%s` is let in by no code any more.", who), err
 }
 
 // whoAsks lists who asks to be let in.

@@ -68,19 +68,22 @@ func (h *Hub) Approve(ctx context.Context, code string) (Pairing, error) {
 	return p, h.Send(ctx, chat.Reply{ID: "paired:" + p.Code, To: p.At, Text: "You can talk to me now."})
 }
 
-// Unpair undoes Approve, for all our accounts on channel.
-func (h *Hub) Unpair(ctx context.Context, channel, sender string) error {
+// Unpair undoes Approve, for all our accounts on channel. It says whether there
+// was anything to undo.
+func (h *Hub) Unpair(ctx context.Context, channel, sender string) (found bool, err error) {
 	b := h.store.Bucket("paired")
 	for key, err := range b.Keys(ctx, channel+"\x00") {
 		if err == nil && strings.HasSuffix(key, "\x00"+sender) {
-			err = b.Delete(ctx, key)
+			found, err = true, b.Delete(ctx, key)
 		}
 		if err != nil {
-			return fmt.Errorf("unpair: %w", err)
+			return found, fmt.Errorf("unpair: %w", err)
 		}
 	}
-	h.log.Info("unpaired", "channel", channel, "sender", sender)
-	return nil
+	if found {
+		h.log.Info("unpaired", "channel", channel, "sender", sender)
+	}
+	return found, nil
 }
 
 // person is the key of a paired sender (R-S8).
