@@ -223,7 +223,7 @@ func TestNoSecretLeaks(t *testing.T) {
 	w.tg.Say(person, "what do you see?")
 	w.told(person, "a report", func(texts []string) bool { return len(texts) == 2 })
 	environ, err := os.ReadFile("/proc/" + itoa(w.proc.cmd.Process.Pid) + "/environ")
-	if err == nil && strings.Contains(string(environ), canaryKey) && os.Getuid() != 0 {
+	if err == nil && strings.Contains(string(environ), canaryKey) {
 		t.Error("the key is in the environment that other processes can read")
 	}
 	w.stop()
