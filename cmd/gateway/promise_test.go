@@ -121,7 +121,7 @@ func TestP16SigtermFinishesTheTurn(t *testing.T) {
 }
 
 // TestP16LongTurnIsResumed: a turn that outlasts the time to shut down is cut
-// off in time, and taken up again by the next process.
+// off in time, also while Telegram hangs, and taken up again by the next process.
 func TestP16LongTurnIsResumed(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
@@ -133,6 +133,9 @@ func TestP16LongTurnIsResumed(t *testing.T) {
 	w.start()
 	w.tg.Say(person, "take your time")
 	w.askedFor(1)
+	w.tg.Fail("sendMessage", telegramtest.Fault{Hang: true, Chat: person + 1})
+	w.tg.Say(person+1, "hi")
+	w.askedFor(2)
 	w.signal(syscall.SIGTERM)
 	if code := w.ends(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d", code)
