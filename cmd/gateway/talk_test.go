@@ -213,6 +213,7 @@ func TestNoSecretLeaks(t *testing.T) {
 			{ID: "2", Name: "read_file", Args: `{"path": "../config.json"}`},
 			{ID: "3", Name: "read_file", Args: `{"path": "../parley.db"}`},
 			{ID: "4", Name: "list_dir", Args: `{"path": ".."}`},
+			{ID: "5", Name: "read_file", Args: `{"path": "innocent.txt"}`},
 		}}
 	})
 	w.start()
@@ -220,8 +221,14 @@ func TestNoSecretLeaks(t *testing.T) {
 	w.tg.Fail("sendMessage", telegramtest.Fault{DropBefore: true})
 	w.tg.Say(person, "hi")
 	w.told(person, "an apology", func(texts []string) bool { return len(texts) == 1 })
+	if err := os.Link(filepath.Join(w.dir, "config.json"), filepath.Join(w.dir, "workspace", "innocent.txt")); err != nil {
+		t.Fatal(err)
+	}
 	w.tg.Say(person, "what do you see?")
-	w.told(person, "a report", func(texts []string) bool { return len(texts) == 2 })
+	texts := w.told(person, "a report", func(texts []string) bool { return len(texts) == 2 })
+	if strings.Contains(texts[1], "TOWN_BOT_TOKEN") {
+		t.Errorf("the config was read through a link: %q", texts[1])
+	}
 	environ, err := os.ReadFile("/proc/" + itoa(w.proc.cmd.Process.Pid) + "/environ")
 	if err == nil && strings.Contains(string(environ), canaryKey) {
 		t.Error("the key is in the environment that other processes can read")
