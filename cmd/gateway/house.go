@@ -187,6 +187,7 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	}
 	<-ctx.Done()
 	h.Log.Debug("closing", "why", context.Cause(ctx))
+	defer time.AfterFunc(time.Second, h.excuse).Stop()
 	for _, s := range h.served {
 		_ = s.Close() // a call that is cut off comes again
 	}
@@ -197,6 +198,11 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	rest()
 	outbox.Wait()
 	return why(ctx)
+}
+
+// excuse tells whoever waits for the end why it takes time.
+func (h *house) excuse() {
+	fmt.Fprintln(h.Stderr, "finishing what is under way, for 20 seconds at most; Ctrl-C twice ends it at once and loses nothing")
 }
 
 // receive lets people in. At a chat of this process the other networks wait.

@@ -137,6 +137,7 @@ func TestP16LongTurnIsResumed(t *testing.T) {
 	w.tg.Say(person+1, "hi")
 	w.askedFor(2)
 	w.signal(syscall.SIGTERM)
+	w.logs("finishing what is under way", 1)
 	if code := w.ends(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
