@@ -24,10 +24,17 @@ func render(m chat.Message, zone *time.Location) string {
 	if m.Edits != "" {
 		head = append(head, "corrects an earlier message")
 	}
+	if m.Media != "" {
+		head = append(head, "with a "+tame(m.Media, 200))
+	}
 	var b strings.Builder
 	if q := m.Quote; q != nil {
-		head = append(head, "in reply to "+whose(q.From)+" message quoted below")
-		for line := range strings.Lines(clip(q.Text, 1000)) {
+		how, most := "in reply to ", 1000
+		if q.Forwarded {
+			how, most = "passing on ", 50_000
+		}
+		head = append(head, how+whose(q.From)+" message quoted below")
+		for line := range strings.Lines(clip(q.Text, most)) {
 			b.WriteString("> " + strings.TrimRight(line, "\n") + "\n")
 		}
 	}

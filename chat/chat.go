@@ -35,6 +35,7 @@ type Message struct {
 	From    Sender    `json:"from"`
 	Group   bool      `json:"group,omitempty"` // others read along
 	Text    string    `json:"text,omitempty"`
+	Media   string    `json:"media,omitempty"` // what it shows besides Text, in words: "photo", "voice 12 s"
 	Quote   *Quote    `json:"quote,omitempty"`
 	Edits   string    `json:"edits,omitempty"` // ID of the earlier message that this one corrects
 	Files   []File    `json:"files,omitempty"`
@@ -76,6 +77,8 @@ type Quote struct {
 	ID   string `json:"id"`
 	From string `json:"from,omitempty"` // display name; "you" for the agent
 	Text string `json:"text,omitempty"`
+
+	Forwarded bool `json:"forwarded,omitempty"` // it is passed on, with its text as the message
 }
 
 // An Origin says what woke the agent.

@@ -41,7 +41,11 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	m = chat.Message{
 		ID: messageID(w.ID, moved), Account: c.id, At: chat.Address{Channel: c.cfg.Name, Chat: strconv.FormatInt(id, 10)},
 		From: chat.Sender{ID: strconv.FormatInt(from, 10), Name: name}, Group: inGroup(w),
-		Text: w.tell(text), Quote: c.quoted(w, moved), Time: time.Unix(w.Date, 0),
+		Text: text, Media: w.content, Quote: c.quoted(w, moved), Time: time.Unix(w.Date, 0),
+	}
+	if w.Forward != nil { // the words of somebody else: nothing in them is a command
+		m.Text, m.Media = "", ""
+		m.Quote = &chat.Quote{From: w.Forward.name(), Text: w.tell(text), Forwarded: true}
 	}
 	if w.InTopic && w.Thread != 0 { // other threads are mere replies
 		m.At.Thread = strconv.Itoa(w.Thread)
@@ -111,13 +115,12 @@ func mention(text, name string) (found bool, rest string) {
 	return true, rest
 }
 
-// tell returns the words of w with what goes with them.
+// tell returns text with what else w shows.
 func (w *message) tell(text string) string {
-	text = strings.Trim(text+"\n"+w.content, "\n")
-	if w.Forward != nil {
-		text = "[forwarded from " + w.Forward.name() + "]\n" + text
+	if w.content == "" {
+		return text
 	}
-	return text
+	return strings.TrimLeft(text+"\n["+w.content+"]", "\n")
 }
 
 // replied reports whether w answers a message. In a topic every message
@@ -136,7 +139,7 @@ func (c *Channel) quoted(w *message, moved bool) *chat.Quote {
 			q.From = "you"
 		}
 	case w.External != nil:
-		q.From, q.Text = w.External.Origin.name(), w.External.content
+		q.From, q.Text = w.External.Origin.name(), w.External.tell("")
 	default:
 		return nil
 	}

@@ -111,9 +111,21 @@ func (h *house) texts() []string {
 	defer h.mu.Unlock()
 	var texts []string
 	for _, m := range h.heard {
-		texts = append(texts, m.Text)
+		texts = append(texts, told(m))
 	}
 	return texts
+}
+
+// told returns m in one text.
+func told(m chat.Message) string {
+	text := m.Text
+	if m.Media != "" {
+		text = strings.TrimLeft(text+"\n["+m.Media+"]", "\n")
+	}
+	if q := m.Quote; q != nil && q.Forwarded {
+		text = "[forwarded from " + q.From + "]\n" + q.Text + text
+	}
+	return text
 }
 
 func (h *house) want(t *testing.T, texts ...string) {

@@ -39,7 +39,7 @@ type message struct {
 	Text      string       `json:"text"`
 	Caption   string       `json:"caption"`
 
-	content string // what it shows besides its text, such as "[voice 12 s]"
+	content string // what it shows besides its text, such as "voice 12 s"
 }
 
 type words struct {
@@ -74,7 +74,7 @@ var (
 	details = strings.Fields("emoji file_name title performer address first_name last_name phone_number question value latitude longitude duration")
 )
 
-// describe says what is known of a thing, such as "[document report.pdf]".
+// describe says what is known of a thing, such as "document report.pdf".
 func describe(kind string, thing any) string {
 	text := strings.ReplaceAll(kind, "_", " ")
 	of, _ := thing.(map[string]any) // a photo is a list
@@ -86,7 +86,7 @@ func describe(kind string, thing any) string {
 	if of["duration"] != nil {
 		text += " s"
 	}
-	return "[" + text + "]"
+	return text
 }
 
 // An origin says who wrote a forwarded message first.

@@ -28,10 +28,10 @@ var (
 			})
 		},
 	}
-	storeTypes = map[string]func(context.Context, *Config, *slog.Logger) (store.Store, error){
-		"mem": func(context.Context, *Config, *slog.Logger) (store.Store, error) { return mem.New(), nil },
-		"bolt": func(ctx context.Context, c *Config, log *slog.Logger) (store.Store, error) {
-			s, err := bolt.Open(ctx, bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild})
+	storeTypes = map[string]func(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (store.Store, error){
+		"mem": func(context.Context, *Config, *slog.Logger, func(error)) (store.Store, error) { return mem.New(), nil },
+		"bolt": func(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (store.Store, error) {
+			s, err := bolt.Open(ctx, bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild, Stopped: stopped})
 			if err != nil {
 				return nil, err // not a nil *bolt.Store, which is no nil store.Store
 			}

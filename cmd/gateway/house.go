@@ -81,7 +81,7 @@ func (h *house) welcome() {
 // build makes everything and starts nothing.
 func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	c := h.Config
-	if h.store, err = storeTypes[c.Store.Type](ctx, c, h.Log); err != nil {
+	if h.store, err = storeTypes[c.Store.Type](ctx, c, h.Log, leave); err != nil {
 		return err
 	}
 	if h.files, err = workspace.Open(c.Workspace); err != nil {

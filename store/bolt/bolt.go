@@ -37,16 +37,20 @@ type Config struct {
 	// Probe is called after an unclean end. It returns what [Probe] does,
 	// which it had better call in another process; nil: in this one.
 	Probe func(ctx context.Context, path string) (damaged []string, err error)
+	// Stopped is called once, and must not block, if the Store can write no
+	// more until it is opened again; nil: nobody is told.
+	Stopped func(error)
 }
 
 // Store is a [store.Store]. Make one with [Open].
 type Store struct {
-	db    *bbolt.DB
-	log   *slog.Logger
-	dir   *os.File // holds the lock of the directory
-	locks *store.Locks
-	now   func() time.Time
-	close func() error // shut, once
+	db      *bbolt.DB
+	log     *slog.Logger
+	dir     *os.File // holds the lock of the directory
+	locks   *store.Locks
+	now     func() time.Time
+	stopped func(error)
+	close   func() error // shut, once
 
 	ops    chan *op
 	ended  chan struct{} // the writer has returned
@@ -113,7 +117,7 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now,
+		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped,
 		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
 		queues: map[string]*queue{},
 	}, nil

@@ -119,6 +119,9 @@ func (s *Store) failed(err error, id int) error {
 
 func (s *Store) stop(err error) error {
 	s.broken = fmt.Errorf("store stopped writing, restart to go on: %w", err)
+	if s.stopped != nil {
+		s.stopped(s.broken)
+	}
 	return s.broken
 }
 

@@ -1,0 +1,37 @@
+package bolt
+
+import (
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"parley/store"
+)
+
+// A Store that cannot know what the disk holds says so once, reads on, and writes no more.
+func TestStopsWriting(t *testing.T) {
+	var told []error
+	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Stopped: func(err error) { told = append(told, err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b := s.Bucket("b")
+	if _, err := b.Put(t.Context(), "k", []byte("v"), 0); err != nil {
+		t.Fatal(err)
+	}
+	err = s.write(t.Context(), func(*bbolt.Tx) error { panic("a fault in the mapped file") }, nil)
+	if err == nil {
+		t.Fatal("a fault is no error")
+	}
+	if _, err := b.Put(t.Context(), "k", []byte("w"), store.Any); err == nil || !strings.Contains(err.Error(), "stopped writing") {
+		t.Errorf("put: %v", err)
+	}
+	if v, _, err := b.Get(t.Context(), "k"); err != nil || string(v) != "v" {
+		t.Errorf("get: %q, %v", v, err)
+	}
+	if len(told) != 1 {
+		t.Errorf("told %v", told)
+	}
+}
