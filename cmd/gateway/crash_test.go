@@ -199,7 +199,7 @@ func (s *siege) check() {
 			repeated += times - 1
 		}
 		if repeated > s.kills {
-			s.t.Errorf("chat %d: %d messages repeated over %d kills", chat, repeated, s.kills)
+			s.t.Errorf("chat %d: %d messages repeated over %d kills: %q", chat, repeated, s.kills, botTexts(s.tg.Chat(chat)))
 		}
 	}
 	for _, why := range s.llm.Refused() {
