@@ -57,12 +57,12 @@ func (s *siege) answer(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		switch {
 		case strings.HasPrefix(m, "slow"):
 			pause, times = s.slow, 20
-		case strings.HasPrefix(m, "tool") && len(results(r)) == 0:
+		case strings.HasPrefix(m, "tool") && !used(r):
 			reply.Calls = append(reply.Calls, llm.ToolCall{
 				ID: fmt.Sprint("c", len(r.Messages), len(reply.Calls)), Name: "write_file",
 				Args: fmt.Sprintf(`{"path": "log/%s.txt", "content": "done"}`, strings.ReplaceAll(m, " ", "-")),
 			})
-		case strings.HasPrefix(m, "tell") && len(results(r)) == 0:
+		case strings.HasPrefix(m, "tell") && !used(r):
 			reply.Calls = append(reply.Calls, llm.ToolCall{
 				ID: fmt.Sprint("c", len(r.Messages), len(reply.Calls)), Name: "message",
 				Args: fmt.Sprintf(`{"text": "meanwhile of %s"}`, m),
@@ -82,6 +82,19 @@ func (s *siege) answer(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		}
 	}
 	return reply
+}
+
+// used says whether tools were used since the model spoke last.
+func used(r llmtest.Request) bool {
+	for _, m := range slices.Backward(r.Messages) {
+		switch {
+		case m.Role == "tool":
+			return true
+		case m.Role == "assistant" && len(m.ToolCalls) == 0:
+			return false
+		}
+	}
+	return false
 }
 
 // reach kills the gateway if this is the moment.
