@@ -111,7 +111,7 @@ func (b *tracked) Close() error {
 	return nil
 }
 
-// libraries.md d: content and arguments that go-openai would leave out, and arguments that are broken (P25).
+// Content and arguments that go-openai would leave out, and arguments that are broken (P25).
 func TestEmptyParts(t *testing.T) {
 	s := serve(t, llmtest.Reply{Text: "ok"})
 	req := llm.Request{Messages: []llm.Message{
@@ -137,7 +137,7 @@ func TestEmptyParts(t *testing.T) {
 	}
 }
 
-// libraries.md d: a temperature of 0 is sent; families take what they take, also behind a router.
+// A temperature of 0 is sent; families take what they take, also behind a router.
 func TestParameters(t *testing.T) {
 	zero, some := 0.0, 0.2
 	for _, c := range []struct {
@@ -242,7 +242,7 @@ func TestLearnsParameters(t *testing.T) {
 	}
 }
 
-// P11, libraries.md d: each way to fail has its kind, and nobody's secrets in it (R-S26).
+// P11: each way to fail has its kind, and nobody's secrets in it (R-S26).
 func TestFailures(t *testing.T) {
 	page := "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>" + strings.Repeat("x", 5000)
 	for _, c := range []struct {
@@ -314,7 +314,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// libraries.md d: an error in mid-stream is an error in every vendor's spelling.
+// An error in mid-stream is an error in every vendor's spelling.
 func TestMidStreamErrors(t *testing.T) {
 	for name, raw := range llmtest.MidStreamErrors("it fell over: " + key) {
 		for _, more := range []bool{false, true} { // some vendors end the stream after it, some do not
@@ -415,7 +415,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// libraries.md d: tool calls as vendors stream them.
+// Tool calls as vendors stream them.
 func TestToolCalls(t *testing.T) {
 	for _, c := range []struct {
 		name   string
