@@ -234,7 +234,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// design.md §6: the pipeline's order.
+// The pipeline's order.
 func TestChain(t *testing.T) {
 	var order []string
 	note := func(name string) Middleware {
