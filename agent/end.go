@@ -11,9 +11,9 @@ import (
 )
 
 // broken ends a turn that err, of ctx or of the model, broke off. Only the end
-// of the house leaves it open.
+// of the house or of the store leaves it open.
 func (t *turn) broken(ctx context.Context, err error) error {
-	if err == nil || t.hard.Err() != nil {
+	if err == nil || t.hard.Err() != nil || t.history.open == nil { // ended, and only its reply is not out yet
 		return err
 	}
 	if errors.Is(context.Cause(ctx), errStopped) {

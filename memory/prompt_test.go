@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	_ "time/tzdata" // the machine may have none
 	"unicode/utf8"
 
 	"parley/workspace"
@@ -113,7 +114,7 @@ func TestFacts(t *testing.T) {
 	}
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
-		t.Skip("no time zones here:", err)
+		t.Fatal(err)
 	}
 	for zone, want := range map[*time.Location]string{berlin: "Europe/Berlin", time.Local: time.Now().Format("UTC-07:00")} {
 		if got, _ := (Prompt{Files: folder{}, Zone: zone}).System(t.Context(), "x:1"); !strings.Contains(got, "time zone "+want) {

@@ -186,44 +186,6 @@ func TestP17SecondProcess(t *testing.T) {
 	w.says(person, "heard two")
 }
 
-// TestP19FullDisk: while there is no space, what people say stays at Telegram;
-// when there is again, it is answered without a restart.
-func TestP19FullDisk(t *testing.T) {
-	t.Parallel()
-	w := newTown(t, echo)
-	if err := syscall.Mount("tmpfs", w.dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("mount a small disk: %v", err)
-	}
-	t.Cleanup(func() {
-		w.kill()
-		_ = syscall.Unmount(w.dir, syscall.MNT_DETACH)
-	})
-	w.start()
-	w.tg.Say(person, "before")
-	w.says(person, "heard before")
-	ballast := filepath.Join(w.dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 64<<20), 0o600); err == nil {
-		t.Fatal("the disk is not full")
-	}
-	long := strings.Repeat("x", 4000)
-	const people = 60
-	for i := range people {
-		w.tg.Say(int64(9000+i), long)
-	}
-	w.logs("update not kept", 1)
-	w.tg.Look(func(v telegramtest.View) {
-		if v.Pending() == 0 {
-			t.Error("the update was confirmed")
-		}
-	})
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
-	for i := range people {
-		w.says(int64(9000+i), "heard "+long)
-	}
-}
-
 // rewrite writes config.json anew while the gateway runs.
 func (w *town) rewrite(text string) {
 	w.t.Helper()

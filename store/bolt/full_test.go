@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -100,20 +98,5 @@ func fillToLimit(args []string) error {
 func TestFullLimit(t *testing.T) {
 	if out, err := child(t.Context(), "fill", tempDir(t)).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
-	}
-}
-
-func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
-		t.Skipf("mount a small disk: %v", err) // a container may not, whatever is installed; TestFullLimit needs no rights
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
-	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := fullDisk(filepath.Join(dir, "data"), func() error { return os.Remove(ballast) }); err != nil {
-		t.Error(err)
 	}
 }
