@@ -17,7 +17,7 @@ func Example() {
 		}
 		return llm.Message{Role: llm.Assistant, Text: text, Finish: llm.Stopped}, nil
 	})
-	m := llm.Retry(llm.RetryConfig{})(shout)
+	m := llm.Retry(shout)
 	answer, err := m.Generate(context.Background(), llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}, nil)
 	fmt.Println(answer.Text, err)
 	// Output: HELLO <nil>

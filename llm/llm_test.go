@@ -46,7 +46,7 @@ func TestRetry(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return fail(c.kind, c.after) }}
 				start := time.Now()
-				_, err := llm.Retry(llm.RetryConfig{})(s).Generate(t.Context(), llm.Request{}, nil)
+				_, err := llm.Retry(s).Generate(t.Context(), llm.Request{}, nil)
 				var e *llm.Error
 				if !errors.As(err, &e) || e.Kind != c.kind || len(s.Seen()) != c.tries {
 					t.Fatalf("got %v after %d tries, want %d", err, len(s.Seen()), c.tries)
@@ -74,7 +74,7 @@ func TestRetryLeavesTime(t *testing.T) {
 				a.Delay = took
 				return a
 			}}
-			if _, err := llm.Retry(llm.RetryConfig{})(s).Generate(t.Context(), llm.Request{}, nil); err == nil || len(s.Seen()) != tries {
+			if _, err := llm.Retry(s).Generate(t.Context(), llm.Request{}, nil); err == nil || len(s.Seen()) != tries {
 				t.Errorf("each takes %v: got %v after %d tries, want %d", took, err, len(s.Seen()), tries)
 			}
 		})
@@ -91,7 +91,7 @@ func TestRetryResets(t *testing.T) {
 			llmtest.Text("a whole answer"),
 		}}
 		var h heard
-		m, err := llm.Retry(llm.RetryConfig{})(s).Generate(t.Context(), llm.Request{}, h.hear)
+		m, err := llm.Retry(s).Generate(t.Context(), llm.Request{}, h.hear)
 		if err != nil || m.Text != "a whole answer" || h.text != m.Text || h.resets != 1 {
 			t.Fatalf("got %+v, %v, heard %+v", m, err, h)
 		}
@@ -104,7 +104,7 @@ func TestRetryStopsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		_, err := llm.Retry(llm.RetryConfig{})(s).Generate(ctx, llm.Request{}, nil)
+		_, err := llm.Retry(s).Generate(ctx, llm.Request{}, nil)
 		if !errors.Is(err, context.Canceled) || time.Since(start) != time.Second || len(s.Seen()) != 1 {
 			t.Fatalf("got %v after %v", err, time.Since(start))
 		}
@@ -182,7 +182,7 @@ func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return llmtest.Answer{Delay: time.Hour} }}
 		start := time.Now()
-		m := llm.Limit(10 * time.Minute)(llm.Retry(llm.RetryConfig{})(s))
+		m := llm.Limit(10 * time.Minute)(llm.Retry(s))
 		_, err := m.Generate(t.Context(), llm.Request{}, nil)
 		var e *llm.Error
 		if !errors.As(err, &e) || e.Kind != llm.TimedOut || time.Since(start) != 10*time.Minute {

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,29 +24,22 @@ func Limit(total time.Duration) func(Model) Model {
 	}
 }
 
-// RetryConfig bounds Retry. A zero field means its default.
-type RetryConfig struct {
-	Tries    int           // in all; 4
-	Base     time.Duration // pause after the first try, doubled after each further one; 1 s
-	MaxAfter time.Duration // a provider that asks for a longer pause is given up at once; 60 s
-	Within   time.Duration // no try begins later than this after the first, so that a fallback has time left; 5 min
+const (
+	maxTries   = 4
+	firstPause = time.Second     // after the first try, doubled after each further one
+	longPause  = time.Minute     // a provider that asks for more is given up at once
+	lastTry    = 5 * time.Minute // no try begins later than this after the first, so that a fallback has time left
+)
+
+// Retry asks m again while the error is temporary, 4 times in all, and waits
+// at least as long as the provider asks for (P11).
+func Retry(m Model) Model {
+	return ModelFunc(func(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
+		return persist(ctx, m, req, stream)
+	})
 }
 
-// Retry asks again while the error is temporary, and waits at least as long
-// as the provider asks for (P11).
-func Retry(c RetryConfig) func(Model) Model {
-	c.Tries = cmp.Or(c.Tries, 4)
-	c.Base = cmp.Or(c.Base, time.Second)
-	c.MaxAfter = cmp.Or(c.MaxAfter, time.Minute)
-	c.Within = cmp.Or(c.Within, 5*time.Minute)
-	return func(m Model) Model {
-		return ModelFunc(func(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
-			return c.generate(ctx, m, req, stream)
-		})
-	}
-}
-
-func (c RetryConfig) generate(ctx context.Context, m Model, req Request, stream func(Delta)) (Message, error) {
+func persist(ctx context.Context, m Model, req Request, stream func(Delta)) (Message, error) {
 	out := pieces{stream: stream}
 	start := time.Now()
 	for try := 1; ; try++ {
@@ -59,15 +51,15 @@ func (c RetryConfig) generate(ctx context.Context, m Model, req Request, stream 
 			return Message{}, ctx.Err()
 		}
 		e, ok := errors.AsType[*Error](err)
-		if !ok || !e.Temporary() || try >= c.Tries || e.After > c.MaxAfter {
+		if !ok || !e.Temporary() || try >= maxTries || e.After > longPause {
 			return Message{}, err
 		}
-		pause := c.pause(try, e.After)
-		if time.Since(start)+pause > c.Within {
+		wait := pause(try, e.After)
+		if time.Since(start)+wait > lastTry {
 			return Message{}, err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return Message{}, ctx.Err()
 		}
@@ -77,8 +69,8 @@ func (c RetryConfig) generate(ctx context.Context, m Model, req Request, stream 
 
 // pause is how long to wait after the given try: the back-off spread by a
 // quarter either way, and never less than after.
-func (c RetryConfig) pause(try int, after time.Duration) time.Duration {
-	d := c.Base << (try - 1)
+func pause(try int, after time.Duration) time.Duration {
+	d := firstPause << (try - 1)
 	d += time.Duration((rand.Float64() - 0.5) * 0.5 * float64(d))
 	return max(d, after)
 }

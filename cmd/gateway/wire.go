@@ -32,7 +32,7 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 
 // tools are the built-in ones.
 func (h *house) tools(c *Config) tools.Fixed {
-	all := append(files.New(), message.New(h.hub.Send, nil))
+	all := append(files.New(), message.New(h.hub.Send))
 	for i := range all {
 		if all[i].Timeout == 0 {
 			all[i].Timeout = c.Tools.Timeout
@@ -46,7 +46,7 @@ func (h *house) tools(c *Config) tools.Fixed {
 func models(c *Config) map[string]agent.Model {
 	patient := map[string]llm.Model{}
 	for name, m := range c.Models {
-		patient[name] = llm.Retry(llm.RetryConfig{})(newModel(name, m))
+		patient[name] = llm.Retry(newModel(name, m))
 	}
 	all := map[string]agent.Model{}
 	for name, m := range c.Models {

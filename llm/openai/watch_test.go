@@ -105,7 +105,7 @@ func TestSilentModelIsReplaced(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dead := openai.New(openai.Config{Name: "main", Model: "x", Transport: silent})
 				spare := &llmtest.Script{Name: "spare", Answers: []llmtest.Answer{llmtest.Text("here I am")}}
-				m := llm.Limit(10 * time.Minute)(llm.Fallback(llm.Retry(llm.RetryConfig{})(dead), spare))
+				m := llm.Limit(10 * time.Minute)(llm.Fallback(llm.Retry(dead), spare))
 				var text strings.Builder
 				got, err := m.Generate(t.Context(), llmtest.Say("hi"), func(d llm.Delta) {
 					if d.Reset {

@@ -27,20 +27,17 @@ var (
 	errNoSend   = errors.New("Message sending not configured")   //nolint:staticcheck // a sentence
 )
 
-// New returns the tool. may says whether somebody may have the agent speak
-// elsewhere than where they are; nil means OwnersOnly. send may be nil: then
-// the tool says that it is not configured.
-func New(send chat.Send, may func(from chat.Sender, to chat.Address) error) tools.Tool {
-	if may == nil {
-		may = OwnersOnly
-	}
+// New returns the tool. Owners may have the agent speak anywhere, others only
+// where they are (R-S23). send may be nil: then the tool says that it is not
+// configured.
+func New(send chat.Send) tools.Tool {
 	t := tools.New("message", description, func(ctx context.Context, c tools.Call, in args) (tools.Result, error) {
 		to, err := target(c.At, in)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		if to != c.At {
-			if err := may(c.From, to); err != nil {
+			if err := ownersOnly(c.From, to); err != nil {
 				return tools.Failf(tools.CodeDenied, "%v", err), nil
 			}
 		}
@@ -58,8 +55,7 @@ func New(send chat.Send, may func(from chat.Sender, to chat.Address) error) tool
 	return t
 }
 
-// OwnersOnly lets owners speak anywhere, and others only where they are (R-S23).
-func OwnersOnly(from chat.Sender, to chat.Address) error {
+func ownersOnly(from chat.Sender, to chat.Address) error {
 	if from.Role == chat.Owner {
 		return nil
 	}

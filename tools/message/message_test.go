@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 const hint = "\n\n[Analyze the error above and try a different approach.]"
 
 func TestSchema(t *testing.T) {
-	tool, path := New(nil, nil), "testdata/message.json"
+	tool, path := New(nil), "testdata/message.json"
 	got := fmt.Sprintf("%s\n%s\n", tool.Description, tool.Schema)
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -38,7 +38,7 @@ func TestSchema(t *testing.T) {
 // speak runs one call of the message tool.
 func speak(t *testing.T, scope tools.Scope, args string, send chat.Send) tools.Result {
 	t.Helper()
-	kit, err := tools.NewKit(t.Context(), scope, []tools.Source{tools.Fixed{New(send, nil)}}, tools.Standard(tools.StandardConfig{})...)
+	kit, err := tools.NewKit(t.Context(), scope, []tools.Source{tools.Fixed{New(send)}}, tools.Standard(tools.StandardConfig{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestNoCrosstalk(t *testing.T) {
 		heard[r.To.Chat] += r.Text
 		return nil
 	}
-	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{New(send, nil)}}, tools.Standard(tools.StandardConfig{})...)
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{New(send)}}, tools.Standard(tools.StandardConfig{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
