@@ -40,6 +40,10 @@ var homes = map[string]string{
 	"github.com/spf13/cobra":            "cmd/gateway",
 	"github.com/tailscale/hujson":       "cmd/gateway",
 	"github.com/fsnotify/fsnotify":      "cmd/gateway",
+
+	"github.com/bwmarrin/discordgo":       "channels/discord",
+	"github.com/prometheus/client_golang": "web/observe",
+	"go.opentelemetry.io/otel":            "web/observe",
 }
 
 // anywhere lists the small helpers that need no home.

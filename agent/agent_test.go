@@ -85,8 +85,9 @@ func (p prompt) System(context.Context, chat.SessionID) (string, error) { return
 
 type view func(string)
 
-func (v view) Show(s string) { v(s) }
-func (v view) Close()        {}
+func (v view) Show(s string)  { v(s) }
+func (v view) Step(chat.Step) {}
+func (v view) Close()         {}
 
 func (h *house) generate(ctx context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 	h.mu.Lock()

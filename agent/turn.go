@@ -117,8 +117,9 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 // quiet is the live view of channels that have none.
 type quiet struct{}
 
-func (quiet) Show(string) {}
-func (quiet) Close()      {}
+func (quiet) Show(string)    {}
+func (quiet) Step(chat.Step) {}
+func (quiet) Close()         {}
 
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {

@@ -4,6 +4,7 @@ package channels
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"parley/chat"
@@ -83,4 +84,48 @@ type Command struct{ Name, Help string }
 type Streamer interface {
 	// Stream shows r, the whole text so far. It must not block for long.
 	Stream(r chat.Reply)
+}
+
+// A Stepper is a Streamer that shows what the agent does besides speaking.
+type Stepper interface {
+	// Step shows s, which is on the way to r. It must not block for long.
+	Step(r chat.Reply, s chat.Step)
+}
+
+// A Fetcher is a Channel whose messages come with files that stay at the network.
+type Fetcher interface {
+	// Fetch returns the bytes of f, which came with m. The caller closes them.
+	// An *Error that is Permanent says that they cannot be had.
+	Fetch(ctx context.Context, m chat.Message, f chat.File) (io.ReadCloser, error)
+}
+
+// An Asker is a Channel that shows the choices of a question as buttons. Send
+// shows those of r.Ask; Edit with an r that asks nothing takes them away. The
+// press of one is a Message with an Answer. For other channels the Hub numbers
+// the choices in the text, and takes a number for the answer.
+type Asker interface {
+	// MaxChoices is how many choices can be buttons. Those of a question that has more are numbered.
+	MaxChoices() int
+}
+
+// A Reactor is a Channel that can mark the messages of people.
+type Reactor interface {
+	// React marks the message with the ID at at with m, instead of what marked it before.
+	React(ctx context.Context, at chat.Address, message string, m Mark) error
+}
+
+// A Mark says how far the house is with a message.
+type Mark string
+
+// The marks.
+const (
+	Seen    Mark = "seen"
+	Working Mark = "working"
+	Done    Mark = "done"
+)
+
+// A Director is a Channel where a person can be spoken to first.
+type Director interface {
+	// Direct returns the private chat with the person of that ID.
+	Direct(id string) chat.Address
 }

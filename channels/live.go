@@ -64,6 +64,21 @@ func (v *view) Show(text string) {
 	v.news <- text
 }
 
+// Step implements [chat.Live].
+func (v *view) Step(s chat.Step) {
+	if v.line == nil {
+		return
+	}
+	c, ok := v.line.Channel.(Stepper)
+	if !ok {
+		return
+	}
+	r := chat.Reply{ID: v.r.ID, To: v.r.To, Quote: v.r.Quote, Group: v.r.Group} // not its Text, which another goroutine writes
+	if err := safely(func() error { c.Step(r, s); return nil }); err != nil {
+		v.line.log.Warn("step not shown", "err", err, stack(err))
+	}
+}
+
 // Close implements [chat.Live].
 func (v *view) Close() {
 	v.stop()

@@ -39,7 +39,9 @@ type Message struct {
 	Quote   *Quote    `json:"quote,omitempty"`
 	Edits   string    `json:"edits,omitempty"` // ID of the earlier message that this one corrects
 	Files   []File    `json:"files,omitempty"`
-	Time    time.Time `json:"time"` // when it was said
+	Notice  string    `json:"notice,omitempty"` // what of it could not be taken in, in words for the person
+	Answer  *Answer   `json:"answer,omitempty"` // the press of a button, and nothing else
+	Time    time.Time `json:"time"`             // when it was said
 	Origin  Origin    `json:"origin,omitempty"`
 }
 
@@ -101,12 +103,34 @@ type Reply struct {
 	Text   string   `json:"text"`             // Markdown
 	Native bool     `json:"native,omitempty"` // Text is in the channel's own markup, as its Split made it
 	Files  []File   `json:"files,omitempty"`
+
+	Ask *Question `json:"ask,omitempty"` // what the person is to choose
 }
 
-// A File travels with a Message or a Reply. Its bytes stay in the workspace.
+// A File travels with a Message or a Reply. Its bytes are in the workspace, or
+// still at the network: a message is taken before its files are fetched.
 type File struct {
-	Path string `json:"path"`           // within the workspace
-	Type string `json:"type,omitempty"` // MIME type
+	Path  string `json:"path,omitempty"`  // within the workspace; empty until it is fetched
+	Type  string `json:"type,omitempty"`  // MIME type, as its sender says or its name tells
+	Name  string `json:"name,omitempty"`  // what its sender calls it: for show only
+	Size  int64  `json:"size,omitempty"`  // bytes; 0 if the network does not say
+	Voice bool   `json:"voice,omitempty"` // somebody speaks in it instead of writing
+	Ref   string `json:"ref,omitempty"`   // names it at the network, for as long as its message is there
+}
+
+// A Question is asked with a Reply and answered by a choice.
+type Question struct {
+	ID      string   `json:"id"` // 1 to 32 letters and digits, of one question only
+	Choices []string `json:"choices"`
+	Whom    string   `json:"whom,omitempty"` // ID of the Sender who may answer; owners always may
+	Free    bool     `json:"free,omitempty"` // words of their own are an answer, too
+}
+
+// An Answer is the choice of a person who was shown a Question.
+type Answer struct {
+	Question string `json:"question"`          // its ID
+	Choice   int    `json:"choice"`            // index in its Choices
+	Receipt  string `json:"receipt,omitempty"` // the network's name of the message that asked
 }
 
 // Deliver hands a message to the house. It returns nil once the message cannot be lost.
@@ -115,12 +139,33 @@ type Deliver func(context.Context, Message) error
 // Send hands a reply to the channel it is addressed to. It returns nil once the reply cannot be lost.
 type Send func(context.Context, Reply) error
 
-// A Live is the view of a reply that is still being made: a typing sign, and
-// the text so far where the channel can show it. It is best effort.
+// A Live is the view of a reply that is still being made: a typing sign, the
+// text so far and the steps on the way, where the channel can show them. It is
+// best effort.
 type Live interface {
 	// Show replaces the text shown. It never blocks.
 	Show(text string)
+	// Step shows what the agent does besides speaking. It never blocks.
+	Step(s Step)
 	// Close ends the view and returns when nothing more is on its way to the
 	// channel. What was shown stays, for the final reply to take its place.
 	Close()
 }
+
+// A Step is one use of a tool. Each news of it replaces the one before.
+type Step struct {
+	Call  string    // names it within its reply
+	Tool  string    // the tool's name
+	State StepState // how far it is
+	Tip   string    // a few words on what it does or what came of it; plain text, maybe ""
+}
+
+// A StepState says how far a Step is.
+type StepState string
+
+// The states of a Step.
+const (
+	Running StepState = "running"
+	Done    StepState = "done"
+	Failed  StepState = "failed"
+)

@@ -48,6 +48,13 @@ type Message struct {
 	Finish    Finish     `json:"finish,omitempty"`    // of an assistant
 	Model     string     `json:"model,omitempty"`     // of an assistant: the name in config.json of who answered
 	Usage     Usage      `json:"usage,omitzero"`      // of an assistant
+	Images    []Image    `json:"-"`                   // of a user: what is shown beside Text; never part of a record
+}
+
+// An Image is a picture that a model with eyes is shown.
+type Image struct {
+	Type string // image/png, image/jpeg, image/gif or image/webp
+	Data []byte
 }
 
 // A Role says whose Message it is.
@@ -94,4 +101,13 @@ type Usage struct {
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{In: u.In + v.In, Out: u.Out + v.Out, Cached: u.Cached + v.Cached}
+}
+
+// Spent is what one person's turns of one day took from one model.
+type Spent struct {
+	Day   string `json:"day"` // 2006-01-02
+	Who   string `json:"who"` // channel:id of the person
+	Model string `json:"model"`
+	Turns int    `json:"turns"`
+	Usage Usage  `json:"usage"`
 }
