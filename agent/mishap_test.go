@@ -250,5 +250,6 @@ func TestReplyNamesAll(t *testing.T) {
 
 type closing struct{ closed bool }
 
-func (c *closing) Show(string) {}
-func (c *closing) Close()      { c.closed = true }
+func (c *closing) Show(string)    {}
+func (c *closing) Step(chat.Step) {}
+func (c *closing) Close()         { c.closed = true }
