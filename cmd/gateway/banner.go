@@ -10,13 +10,31 @@ import (
 	"parley/channels"
 )
 
-// access says who may talk, by the config.
+// access says who may talk, by the config. Whoever comes through the web face
+// has signed in or shown a key.
 func (c *Config) access() (channels.Access, error) {
+	allow := c.allow()
+	allow["web"], allow["api"] = []string{"*"}, []string{"*"}
+	owners := slices.Clone(c.Owners)
+	if i := slices.Index(owners, "web"); i >= 0 {
+		owners = slices.Replace(owners, i, i+1, "web:"+webOwner, "api:"+webOwner)
+	}
+	return channels.NewAccess(owners, allow)
+}
+
+// webOwner is whom the admin token signs in; others have the names they were invited by.
+const webOwner = "owner"
+
+// allow returns the allow lists, by channel.
+func (c *Config) allow() map[string][]string {
 	allow := map[string][]string{}
 	for name, t := range c.Channels.Telegram {
 		allow[name] = t.Allow
 	}
-	return channels.NewAccess(c.Owners, allow)
+	for name, b := range c.Channels.Discord {
+		allow[name] = b.Allow
+	}
+	return allow
 }
 
 // banner tells whoever starts Parley what it runs with and how to change it.
@@ -27,12 +45,13 @@ func banner(c *Config, alone bool) []string {
 		lines = append(lines, fmt.Sprintf("%-9s ", what)+fmt.Sprintf(format, args...))
 	}
 	say("model", "%s", modelLine(c))
-	for _, name := range slices.Sorted(maps.Keys(c.Channels.Telegram)) {
+	allow := c.allow()
+	for _, name := range slices.Sorted(maps.Keys(allow)) {
 		if alone {
 			say(name, "waits for a gateway: parley chat alone does not receive")
 			continue
 		}
-		say(name, "%s", telegramLine(c.Channels.Telegram[name]))
+		say(name, "%s", guests(allow[name]))
 	}
 	if len(c.Channels.Telegram) == 0 {
 		say("telegram", "not connected: get a token from @BotFather and write it in the config (parley onboard shows where)")
@@ -54,14 +73,15 @@ func banner(c *Config, alone bool) []string {
 
 // warnings says where the door stands open (R-S7), and which owner can never come.
 func (c *Config) warnings() []string {
-	a, err := c.access()
+	allow := c.allow()
+	a, err := channels.NewAccess(c.Owners, allow)
 	if err != nil { // check lets no such config pass
 		return []string{err.Error()}
 	}
 	ws := a.Warnings()
 	for _, o := range c.Owners {
 		channel := o[:max(strings.LastIndex(o, ":"), 0)]
-		if _, ok := c.Channels.Telegram[channel]; channel != "" && !ok {
+		if _, ok := allow[channel]; channel != "" && !ok {
 			ws = append(ws, fmt.Sprintf("owners has %s, but there is no channel %s", o, channel))
 		}
 	}
@@ -87,12 +107,13 @@ func modelLine(c *Config) string {
 	return fmt.Sprintf("%s (models.%s; agent.model changes it)", line, c.Agent.Model)
 }
 
-func telegramLine(t *Telegram) string {
-	if len(t.Allow) == 0 {
+// guests tells who may talk to a bot.
+func guests(allow []string) string {
+	if len(allow) == 0 {
 		return "nobody is on its allow list: write to the bot, then approve the code with parley pair CODE"
 	}
-	if slices.Contains(t.Allow, "*") {
+	if slices.Contains(allow, "*") {
 		return "everybody may talk"
 	}
-	return fmt.Sprintf("%d may talk, and whom an owner let in", len(t.Allow))
+	return fmt.Sprintf("%d may talk, and whom an owner let in", len(allow))
 }

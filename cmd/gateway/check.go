@@ -30,6 +30,11 @@ func check(c *Config, d *decoder) {
 	}
 	k.agent()
 	k.telegrams()
+	k.discords()
+	k.http()
+	if t := k.Transcription; t != nil {
+		k.url("transcription.baseUrl", t.BaseURL, "https", "http")
+	}
 	k.oneOf("store.type", c.Store.Type, "bolt", "mem")
 	k.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	if c.Tools.Timeout < time.Second || c.Tools.Timeout > 10*time.Minute {
@@ -104,9 +109,9 @@ func (k checker) owners() {
 		key := fmt.Sprintf("owners[%d]", i)
 		at := strings.LastIndex(o, ":")
 		switch {
-		case o == "console":
-		case at < 0 || !strings.HasPrefix(o, "telegram:") || !senderID.MatchString(o[at+1:]):
-			k.fail(key, `is no owner; allowed: "console", or a channel's name and a person's numeric id, such as "telegram:123456"`)
+		case o == "console", o == "web":
+		case at < 0 || !strings.HasPrefix(o, "telegram:") && !strings.HasPrefix(o, "discord:") || !senderID.MatchString(o[at+1:]):
+			k.fail(key, `is no owner; allowed: "console", "web", or a channel's name and a person's numeric id, such as "telegram:123456"`)
 		}
 	}
 }
@@ -125,6 +130,9 @@ func (k checker) model(key string, m *Model) {
 	}
 	k.inRange(key+".contextWindow", m.ContextWindow, 1000, 100_000_000)
 	k.inRange(key+".maxTokens", m.MaxTokens, 0, max(m.ContextWindow-1, 0))
+	if p := m.Price; p != nil && !(p.Input >= 0 && p.Output >= 0) {
+		k.fail(key+".price", "must be what a million tokens cost, 0 or more")
+	}
 	if t := m.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
 		k.fail(key+".temperature", "must be from 0 to 2")
 	}
@@ -174,6 +182,57 @@ func (k checker) telegrams() {
 	}
 }
 
+func (k checker) discords() {
+	tokens := map[secret]string{}
+	for _, name := range slices.Sorted(maps.Keys(k.Channels.Discord)) {
+		b, key := k.Channels.Discord[name], join("channels", name)
+		switch other, twice := tokens[b.Token]; {
+		case strings.TrimSpace(string(b.Token)) == "" || strings.ContainsAny(string(b.Token), " \t\n"):
+			k.fail(key+".token", "is no bot token; https://discord.com/developers/applications gives one, under Bot")
+		case twice:
+			k.fail(key+".token", "is the token of %s too; one bot can have one reader", other)
+		}
+		tokens[b.Token] = name
+		k.allow(key+".allow", b.Allow)
+		k.oneOf(key+".groups", b.Groups, GroupsMention, GroupsAll, GroupsNone)
+		k.url(key+".apiUrl", b.APIURL, "https", "http")
+		if b.GatewayURL != "" {
+			k.url(key+".gatewayUrl", b.GatewayURL, "wss", "ws")
+		}
+	}
+}
+
+// http refuses a door to the world without a lock of 128 bits (R-S4).
+func (k checker) http() {
+	h := k.HTTP
+	if h.Listen != "" {
+		k.listen("http.listen", h.Listen)
+	} else if k.Channels.Web != nil && k.d.at["channels.web"] != 0 {
+		k.fail("channels.web", "needs http.listen")
+	}
+	if h.PublicURL != "" {
+		k.url("http.publicUrl", h.PublicURL, "https", "http")
+		if u, err := url.Parse(h.PublicURL); err == nil && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
+			k.fail("http.publicUrl", "must be an address without a path, such as https://parley.example.com")
+		}
+	}
+	switch host, _, _ := net.SplitHostPort(h.Listen); {
+	case h.AdminToken != "" && len(h.AdminToken) < 22:
+		k.fail("http.adminToken", "must have 22 characters or more; make one with: openssl rand -hex 16")
+	case h.Listen == "" || h.AdminToken != "" || host == "localhost" || net.ParseIP(host).IsLoopback():
+	default:
+		k.fail("http.adminToken", "is missing, and http.listen lets other machines in; make one with: openssl rand -hex 16")
+	}
+}
+
+// listen takes an address of this machine.
+func (k checker) listen(key, addr string) {
+	_, port, err := net.SplitHostPort(addr)
+	if n, e := strconv.Atoi(port); err != nil || e != nil || n < 0 || n > 65535 {
+		k.fail(key, `must be an address and a port such as "127.0.0.1:8081"`)
+	}
+}
+
 // allow takes ids that never change hands, and nothing else (R-S7).
 func (k checker) allow(key string, ids []string) {
 	for i, id := range ids {
@@ -193,10 +252,7 @@ func (k checker) webhook(key string, w Webhook) {
 	} else if !webhookSecret.MatchString(string(w.Secret)) {
 		k.fail(key+".secret", "must be 22 to 256 letters, digits, - and _; make one with: openssl rand -hex 16")
 	}
-	_, port, err := net.SplitHostPort(w.Listen)
-	if n, e := strconv.Atoi(port); err != nil || e != nil || n < 0 || n > 65535 {
-		k.fail(key+".listen", `must be an address and a port such as "127.0.0.1:8081"`)
-	}
+	k.listen(key+".listen", w.Listen)
 }
 
 // url checks an address. It is not shown, because it may hold a password.

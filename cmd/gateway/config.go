@@ -24,8 +24,11 @@ type Config struct {
 	Agent     Agent             `json:"agent"`
 	Channels  Channels          `json:"channels"`
 	Tools     Tools             `json:"tools"`
+	HTTP      HTTP              `json:"http"`
 	Store     Store             `json:"store"`
 	Log       Log               `json:"log"`
+
+	Transcription *Transcription `json:"transcription"` // nil: nobody listens to voice messages
 
 	file    string // where it was read, or would have been
 	found   bool   // there was such a file
@@ -50,6 +53,14 @@ type Model struct {
 	ContextWindow int      `json:"contextWindow"` // tokens
 	MaxTokens     int      `json:"maxTokens"`     // of one answer; 0 leaves it to the provider
 	Temperature   *float64 `json:"temperature"`   // nil leaves it to the provider
+	Vision        *bool    `json:"vision"`        // it can be shown pictures; nil: as its name tells
+	Price         *Price   `json:"price"`         // nil: not known
+}
+
+// A Price is what a million tokens cost, in whatever currency the owner thinks in.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
 }
 
 // Agent says how turns are made.
@@ -64,11 +75,16 @@ type Agent struct {
 // Channels are the entries of channels, by their whole name: "telegram", "telegram:work".
 type Channels struct {
 	Console  *Console // nil: no chat in the terminal of "parley run"
+	Web      *Web     // nil: no chat in the browser
 	Telegram map[string]*Telegram
+	Discord  map[string]*Discord
 }
 
 // Console is the terminal of "parley run". It has nothing to set.
 type Console struct{}
+
+// Web is the chat in the browser. It has nothing to set: see HTTP.
+type Web struct{}
 
 // Telegram is one bot.
 type Telegram struct {
@@ -78,6 +94,18 @@ type Telegram struct {
 	Rate    float64  `json:"rate"` // messages per second in all; -1 is no limit
 	APIURL  string   `json:"apiUrl"`
 	Webhook *Webhook `json:"webhook"` // nil: Parley asks Telegram for updates
+
+	Reactions bool `json:"reactions"` // marks on messages say how far the agent is with them
+}
+
+// Discord is one bot.
+type Discord struct {
+	Token      secret   `json:"token"`
+	Allow      []string `json:"allow"` // numeric user ids, or "*"; empty is nobody (R-S7)
+	Groups     string   `json:"groups"`
+	APIURL     string   `json:"apiUrl"`
+	GatewayURL string   `json:"gatewayUrl"` // "": as the API says
+	Reactions  bool     `json:"reactions"`
 }
 
 // The ways a bot takes part in groups.
@@ -98,6 +126,21 @@ type Webhook struct {
 type Tools struct {
 	Timeout             time.Duration `json:"timeout"` // of a tool that has none of its own
 	RestrictToWorkspace bool          `json:"restrictToWorkspace"`
+}
+
+// HTTP is the web face: pages, health, metrics and the API.
+type HTTP struct {
+	Listen     string `json:"listen"`     // address and port; "": no web face
+	PublicURL  string `json:"publicUrl"`  // where browsers reach it, if not at Listen
+	AdminToken secret `json:"adminToken"` // signs the owner in; "": one-time links only
+}
+
+// Transcription names the model that turns voice messages into text.
+type Transcription struct {
+	BaseURL  string `json:"baseUrl"`
+	APIKey   secret `json:"apiKey"`
+	Model    string `json:"model" plain:"yes"`
+	Language string `json:"language" plain:"yes"` // ISO 639-1 code of what is spoken; "": it finds out
 }
 
 // Store says where state is kept.
@@ -145,10 +188,11 @@ func load(s source) (*Config, error) {
 // parse makes a Config of src, the text of s.File; nil means that there is none.
 func parse(s source, src []byte) (*Config, error) {
 	c := &Config{
-		Owners:   []string{"console"},
+		Owners:   []string{"console", "web"},
 		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels: Channels{Console: &Console{}},
+		Channels: Channels{Console: &Console{}, Web: &Web{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
+		HTTP:     HTTP{Listen: "127.0.0.1:18790"},
 		Store:    Store{Type: "bolt"},
 		Log:      Log{Level: "info"},
 		file:     s.File,
@@ -185,6 +229,14 @@ func (c *Config) fill(s source, d *decoder) {
 	}
 	if c.Agent.Model == "" {
 		c.Agent.Model = soleModel(c.Models)
+	}
+	for _, b := range c.Channels.Discord {
+		set(&b.Groups, GroupsMention)
+		set(&b.APIURL, "https://discord.com/api/v9")
+	}
+	if t := c.Transcription; t != nil {
+		set(&t.BaseURL, "https://api.openai.com/v1")
+		set(&t.Model, "whisper-1")
 	}
 	for _, t := range c.Channels.Telegram {
 		set(&t.Groups, GroupsMention)

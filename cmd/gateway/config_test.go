@@ -234,7 +234,8 @@ func TestFirstConfig(t *testing.T) {
 	whole := example.ReplaceAllString(string(firstConfig), "$1$2")
 	whole = strings.Replace(whole, `null,      // or {`, `{`, 1)
 	whole = strings.Replace(whole, `null,          // or {`, `{`, 1)
-	c, err = parseText(whole, "OPENAI_API_KEY=sk-1", "TELEGRAM_BOT_TOKEN=1:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef")
+	c, err = parseText(whole, "OPENAI_API_KEY=sk-1", "TELEGRAM_BOT_TOKEN=1:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef",
+		"DISCORD_BOT_TOKEN=a.b.c", "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,4 +272,30 @@ func FuzzConfig(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOpenDoor: R-S4. Other machines are let in only with a credential of 128 bits.
+func TestOpenDoor(t *testing.T) {
+	const strong = "0123456789abcdef0123456789abcdef"
+	for _, c := range []struct{ listen, token, key string }{
+		{"127.0.0.1:18790", "", ""},
+		{"[::1]:18790", "", ""},
+		{"localhost:0", "", ""},
+		{"", "", ""},
+		{"0.0.0.0:18790", strong, ""},
+		{":18790", strong, ""},
+		{"0.0.0.0:18790", "", "http.adminToken"},
+		{":18790", "", "http.adminToken"},
+		{"192.168.1.7:18790", "", "http.adminToken"},
+		{"[::]:18790", "", "http.adminToken"},
+		{"parley.example.com:80", "", "http.adminToken"},
+		{"127.0.0.1:18790", "short", "http.adminToken"},
+		{"127.0.0.1", "", "http.listen"},
+		{"127.0.0.1:99999", "", "http.listen"},
+	} {
+		_, err := parseText(fmt.Sprintf(`{ "http": { "listen": %q, "adminToken": %q } }`, c.listen, c.token))
+		if (err != nil) != (c.key != "") || err != nil && !strings.Contains(err.Error(), c.key+": ") {
+			t.Errorf("listen %q, token %q: %v; want a fault of %q", c.listen, c.token, err, c.key)
+		}
+	}
 }

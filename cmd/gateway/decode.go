@@ -117,7 +117,7 @@ func (d *decoder) list(v hujson.Value, out reflect.Value, path string) {
 
 // channels reads an object whose keys are "type" or "type:label".
 func (d *decoder) channels(v hujson.Value, out *Channels, path string) {
-	*out = Channels{Telegram: map[string]*Telegram{}}
+	*out = Channels{Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}}
 	for name, val := range d.members(v, path) {
 		key := join(path, name)
 		kind, label, labelled := strings.Cut(name, ":")
@@ -125,13 +125,19 @@ func (d *decoder) channels(v hujson.Value, out *Channels, path string) {
 		case labelled && (label == "" || !simple.MatchString(label)):
 			d.fail(val.at, key, `the label after ":" is made of letters, digits, - and _`)
 		case kind == "telegram":
-			t := &Telegram{}
+			t := &Telegram{Reactions: true}
 			d.value(val.Value, reflect.ValueOf(t).Elem(), key, false)
 			out.Telegram[name] = t
+		case kind == "discord":
+			b := &Discord{Reactions: true}
+			d.value(val.Value, reflect.ValueOf(b).Elem(), key, false)
+			out.Discord[name] = b
 		case name == "console":
 			d.value(val.Value, reflect.ValueOf(&out.Console).Elem(), key, false)
+		case name == "web":
+			d.value(val.Value, reflect.ValueOf(&out.Web).Elem(), key, false)
 		default:
-			d.fail(val.at, key, "no channel of this type; allowed: console, telegram, telegram:LABEL")
+			d.fail(val.at, key, "no channel of this type; allowed: console, web, telegram, discord, and telegram:LABEL or discord:LABEL")
 		}
 	}
 }

@@ -42,7 +42,8 @@ func TestDocumentedConfigs(t *testing.T) {
 		for _, m := range snippet.FindAllStringSubmatch(text, -1) {
 			n++
 			_, err := parseText(m[1], "OPENAI_API_KEY=sk-1", "OPENROUTER_API_KEY=sk-2",
-				"TELEGRAM_BOT_TOKEN=1:a", "FAMILY_BOT_TOKEN=2:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef")
+				"TELEGRAM_BOT_TOKEN=1:a", "FAMILY_BOT_TOKEN=2:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef",
+				"DISCORD_BOT_TOKEN=a.b.c", "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef")
 			if err != nil {
 				t.Errorf("%s:\n%s%v", name, m[1], err)
 			}
@@ -76,7 +77,9 @@ func TestDocumentedKeys(t *testing.T) {
 func keysOf(typ reflect.Type, path string) (keys []string) {
 	switch {
 	case typ == reflect.TypeFor[Channels]():
-		keys = append(keysOf(reflect.TypeFor[Console](), path+".console"), keysOf(reflect.TypeFor[Telegram](), path+".telegram")...)
+		keys = append(keysOf(reflect.TypeFor[Console](), path+".console"), keysOf(reflect.TypeFor[Web](), path+".web")...)
+		keys = append(keys, keysOf(reflect.TypeFor[Telegram](), path+".telegram")...)
+		keys = append(keys, keysOf(reflect.TypeFor[Discord](), path+".discord")...)
 	case typ.Kind() == reflect.Pointer:
 		return keysOf(typ.Elem(), path)
 	case typ.Kind() == reflect.Map:

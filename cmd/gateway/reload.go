@@ -142,31 +142,55 @@ func renew(old, next *Config) (now *Config, changed, restart []string) {
 	compare(&changed, "log", &old.Log, &c.Log, false)
 	compare(&restart, "channels.console", &old.Channels.Console, &c.Channels.Console, true)
 
-	c.Channels.Telegram = maps.Clone(next.Channels.Telegram)
-	names := maps.Clone(old.Channels.Telegram)
-	maps.Copy(names, c.Channels.Telegram)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, is := old.Channels.Telegram[name], c.Channels.Telegram[name]
+	compare(&restart, "channels.web", &old.Channels.Web, &c.Channels.Web, true)
+	compare(&restart, "http", &old.HTTP, &c.HTTP, true)
+	compare(&restart, "transcription", &old.Transcription, &c.Transcription, true)
+	c.Channels.Telegram = renewBots(old.Channels.Telegram, next.Channels.Telegram, &changed, &restart)
+	c.Channels.Discord = renewBots(old.Channels.Discord, next.Channels.Discord, &changed, &restart)
+	return &c, changed, restart
+}
+
+// renewBots is renew for the channels of one type: of these, who is allowed may
+// change at run time.
+func renewBots[Bot any](old, next map[string]*Bot, changed, restart *[]string) map[string]*Bot {
+	bots := maps.Clone(next)
+	for _, name := range slices.Sorted(maps.Keys(union(old, next))) {
+		was, is := old[name], next[name]
 		switch {
 		case was == nil:
-			delete(c.Channels.Telegram, name)
-			restart = append(restart, join("channels", name)+" (added)")
+			delete(bots, name)
+			*restart = append(*restart, join("channels", name)+" (added)")
 		case is == nil:
-			c.Channels.Telegram[name] = was
-			restart = append(restart, join("channels", name)+" (removed)")
+			bots[name] = was
+			*restart = append(*restart, join("channels", name)+" (removed)")
 		default:
 			bot := *is
-			c.Channels.Telegram[name] = &bot
-			key := join("channels", name)
-			compare(&changed, key+".allow", &was.Allow, &bot.Allow, false)
-			compare(&restart, key+".token", &was.Token, &bot.Token, true)
-			compare(&restart, key+".groups", &was.Groups, &bot.Groups, true)
-			compare(&restart, key+".rate", &was.Rate, &bot.Rate, true)
-			compare(&restart, key+".apiUrl", &was.APIURL, &bot.APIURL, true)
-			compare(&restart, key+".webhook", &was.Webhook, &bot.Webhook, true)
+			bots[name] = &bot
+			from, to := reflect.ValueOf(was).Elem(), reflect.ValueOf(&bot).Elem()
+			for f := range from.Type().Fields() {
+				a, b, key := from.FieldByIndex(f.Index), to.FieldByIndex(f.Index), f.Tag.Get("json")
+				if reflect.DeepEqual(a.Interface(), b.Interface()) {
+					continue
+				}
+				if key = join("channels", name) + "." + key; f.Name == "Allow" {
+					*changed = append(*changed, key)
+					continue
+				}
+				*restart = append(*restart, key)
+				b.Set(a)
+			}
 		}
 	}
-	return &c, changed, restart
+	return bots
+}
+
+func union[K comparable, V any](a, b map[K]V) map[K]V {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[K]V{}
+	}
+	maps.Copy(all, b)
+	return all
 }
 
 // compare adds key to keys if was and is differ, and puts back what was if it is to be kept.

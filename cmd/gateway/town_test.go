@@ -100,11 +100,12 @@ func (w *town) config() {
 	c := map[string]any{
 		"owners":   []string{"console", fmt.Sprintf("telegram:%d", person)},
 		"timezone": "UTC",
+		"http":     map[string]any{"listen": "127.0.0.1:0"},
 		"models": map[string]any{"main": map[string]any{
 			"type": "openai", "baseUrl": w.llm.URL(), "apiKey": "${TOWN_MODEL_KEY}", "model": "gpt-test", "contextWindow": 32000,
 		}},
 		"channels": map[string]any{
-			"console": map[string]any{},
+			"console": map[string]any{}, "web": map[string]any{},
 			"telegram": map[string]any{
 				"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL, "allow": []string{"*"}, "rate": -1,
 			},
