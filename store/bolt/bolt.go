@@ -50,6 +50,7 @@ type Store struct {
 	locks   *store.Locks
 	now     func() time.Time
 	stopped func(error)
+	probe   func(ctx context.Context, path string) ([]string, error)
 	close   func() error // shut, once
 
 	ops    chan *op
@@ -117,7 +118,7 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped,
+		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, probe: cfg.Probe,
 		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
 		queues: map[string]*queue{},
 	}, nil
