@@ -30,6 +30,7 @@ type program struct {
 	redact         redactor
 	level          slog.LevelVar
 	begun          bool // the command line was understood
+	service        bool // see --service
 }
 
 func (p *program) commands() *cobra.Command {
@@ -58,7 +59,8 @@ func (p *program) commands() *cobra.Command {
 		root.AddCommand(c)
 		return c
 	}
-	add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, options{}) })
+	run := add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, options{}) })
+	run.Flags().BoolVar(&p.service, "service", false, "go on with the last config that worked if the file has faults: for service managers")
 	var chat *cobra.Command
 	var text string
 	chat = add("chat", "Chat in the terminal, through the running gateway if there is one", func(ctx context.Context) error {
@@ -93,6 +95,7 @@ func (p *program) commands() *cobra.Command {
 	})
 	add("onboard", "Write a config.json and the agent's first files; existing files stay", p.onboard)
 	add("doctor", "Check config, store, tokens, models and ports, and say what to do", p.doctor)
+	add("install-service", "Have systemd run the gateway for this user", p.installService)
 	add("health", "Succeed if the gateway runs: for service managers and containers", p.health)
 	add("version", "Print the version", func(context.Context) error {
 		_, err := fmt.Fprintln(p.stdout, "parley", version())
@@ -155,6 +158,13 @@ func (p *program) serve(ctx context.Context, o options) error {
 	}
 	defer out.Close()
 	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact)
+	if p.service {
+		o.Good = func(c *Config) {
+			if err := c.keepGood(); err != nil {
+				o.Log.Warn("config not kept as the last good one", "err", err)
+			}
+		}
+	}
 	o.Watch = func(ctx context.Context, apply func(*Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := seal(); err != nil {
 		o.Log.Debug("process not sealed", "err", err)
@@ -217,6 +227,11 @@ func (p *program) load() (*Config, error) {
 		return nil, exit{exitUsage, err}
 	}
 	c, err := load(s)
+	if err != nil && p.service {
+		if good := fallBack(s, err); good != nil {
+			c, err = good, nil
+		}
+	}
 	if err != nil {
 		err = exit{exitUsage, fmt.Errorf("the config cannot be used; nothing was started or changed\n%w", err)}
 	}

@@ -33,9 +33,12 @@ type Config struct {
 	file    string // where it was read, or would have been
 	found   bool   // there was such a file
 	byEnv   string // the variable that Models was made of, when the file has none
+	src     []byte // its text
 	sum     [sha256.Size]byte
 	secrets []string // what must never be seen: keys, tokens and what came from the environment
 	vars    []string // the environment variables that held secrets
+
+	fellBack error // this is the last config that worked, because of the fault of the file
 }
 
 // String shows nothing that must not be seen.
@@ -197,6 +200,7 @@ func parse(s source, src []byte) (*Config, error) {
 		Log:      Log{Level: "info"},
 		file:     s.File,
 		found:    src != nil,
+		src:      src,
 		sum:      sha256.Sum256(src),
 	}
 	d := newDecoder(src, s.Environ.lookup)

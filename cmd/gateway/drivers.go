@@ -12,7 +12,6 @@ import (
 	"parley/llm/demo"
 	"parley/llm/openai"
 	"parley/store"
-	"parley/store/bolt"
 	"parley/store/mem"
 )
 
@@ -28,15 +27,11 @@ var (
 			})
 		},
 	}
-	storeTypes = map[string]func(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (store.Store, error){
-		"mem": func(context.Context, *Config, *slog.Logger, func(error)) (store.Store, error) { return mem.New(), nil },
-		"bolt": func(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (store.Store, error) {
-			s, err := bolt.Open(ctx, bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild, Stopped: stopped})
-			if err != nil {
-				return nil, err // not a nil *bolt.Store, which is no nil store.Store
-			}
-			return s, nil
+	storeTypes = map[string]func(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (s store.Store, notes []string, err error){
+		"mem": func(context.Context, *Config, *slog.Logger, func(error)) (store.Store, []string, error) {
+			return mem.New(), nil, nil
 		},
+		"bolt": openBolt,
 	}
 )
 

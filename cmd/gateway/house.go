@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type options struct {
 	Terminal console.Terminal
 	Stderr   io.Writer
 	Log      *slog.Logger
+	Good     func(*Config) // is told of each config that works; nil: nobody is
 	// Watch calls apply with each new config until ctx ends.
 	Watch func(ctx context.Context, apply func(*Config) error)
 }
@@ -35,7 +37,9 @@ type options struct {
 // A house is all of Parley, built from the ground floor up.
 type house struct {
 	options
-	store  store.Store
+	base   store.Store // as its driver made it
+	store  store.Store // base, observed
+	notes  []string    // what the owners are told after the start
 	files  *workspace.Workspace
 	hub    *channels.Hub
 	pool   *agent.Pool
@@ -64,8 +68,16 @@ func serve(ctx context.Context, o options) error {
 		return errors.Join(err, h.close())
 	}
 	h.welcome()
+	h.good(h.Config)
 	err := h.live(ctx, leave)
 	return errors.Join(err, h.close())
+}
+
+// good passes on that c works.
+func (h *house) good(c *Config) {
+	if h.Good != nil {
+		h.Good(c)
+	}
 }
 
 // welcome tells whoever started Parley what it runs with.
@@ -81,8 +93,13 @@ func (h *house) welcome() {
 // build makes everything and starts nothing.
 func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	c := h.Config
-	if h.store, err = storeTypes[c.Store.Type](ctx, c, h.Log, leave); err != nil {
+	if h.base, h.notes, err = storeTypes[c.Store.Type](ctx, c, h.Log, leave); err != nil {
 		return err
+	}
+	h.store = h.base
+	if c.fellBack != nil {
+		fault, _, _ := strings.Cut(c.fellBack.Error(), "\n")
+		h.notes = append(h.notes, "My config.json has faults, so I started with the last one that worked. The first fault: "+fault)
 	}
 	if h.files, err = workspace.Open(c.Workspace); err != nil {
 		return err
@@ -124,6 +141,7 @@ func (h *house) report(ctx context.Context) (lines []string) {
 		h.Log.Error("status", "err", err)
 		return []string{"The channels cannot be looked at; the log says why."}
 	}
+	lines = append(lines, h.notes...)
 	for _, s := range all {
 		state := "works"
 		switch {
@@ -182,6 +200,7 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	run(&doors, func() error { return h.pool.Run(ctx) })
 	run(&doors, func() error { return h.receive(ctx) })
 	doors.Go(func() { h.Watch(ctx, h.apply) })
+	doors.Go(func() { h.safekeep(ctx) })
 	for i, s := range h.served {
 		run(&doors, func() error { return closed(s.Serve(h.doors[i])) })
 	}
@@ -244,6 +263,7 @@ func (h *house) apply(c *Config) error {
 	for _, w := range c.warnings() {
 		h.Log.Warn(w)
 	}
+	h.good(c)
 	return nil
 }
 
@@ -263,8 +283,8 @@ func (h *house) close() error {
 	if h.files != nil {
 		errs = append(errs, h.files.Close())
 	}
-	if h.store != nil {
-		errs = append(errs, h.store.Close())
+	if h.base != nil {
+		errs = append(errs, h.base.Close())
 	}
 	return errors.Join(errs...)
 }

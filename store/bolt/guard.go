@@ -41,6 +41,16 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Cause }
 
+// Lock keeps everybody from opening a Store in dir until unlock is called. It
+// returns a [*LockedError] when another process has one open.
+func Lock(dir string) (unlock func() error, err error) {
+	f, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return unlockDir(f) }, nil
+}
+
 // lockDir locks dir for this process, until unlockDir of what it returns.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)

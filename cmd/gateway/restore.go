@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/agent"
+	"parley/channels"
+	"parley/store"
+	"parley/store/bolt"
+)
+
+// restore puts what is in the backup file in the place of c's data, or says why
+// not and changes nothing. Data that is there is moved aside with force, and
+// else a reason not to. It returns what to tell the person.
+func restore(ctx context.Context, c *Config, file string, force bool, log *slog.Logger) (told []string, err error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, err
+	}
+	unlock, err := bolt.Lock(c.DataDir) // no gateway may run meanwhile
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	there := inTheWay(c)
+	if len(there) > 0 && !force {
+		return nil, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])
+	}
+	draft, err := os.MkdirTemp(c.DataDir, ".restore-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(draft)
+	made, err := unpackFrom(ctx, file, draft)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	told = append(told, "backup of "+made.Format(time.DateTime))
+	shelved, err := settle(ctx, c, draft, log)
+	if err != nil {
+		return nil, err
+	}
+	aside := filepath.Join(c.DataDir, "before-restore-"+time.Now().Format("20060102-150405"))
+	for _, path := range there {
+		told = append(told, "moved "+path+" to "+aside)
+	}
+	if err := moveAside(aside, there); err != nil {
+		return nil, err
+	}
+	return append(told, shelved...), c.takeIn(draft)
+}
+
+// inTheWay returns what of c's data exists.
+func inTheWay(c *Config) (paths []string) {
+	for _, path := range []string{filepath.Join(c.DataDir, storeFile), filepath.Join(c.DataDir, storeFile+".mark"), c.Workspace} {
+		if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
+			continue // an empty folder
+		}
+		if _, err := os.Lstat(path); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// unpackFrom unpacks file into the folder dir and returns when the backup was made.
+func unpackFrom(ctx context.Context, file, dir string) (time.Time, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer f.Close()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer root.Close()
+	m, err := unpack(ctx, f, root)
+	return m.Made, err
+}
+
+// settle makes a copied store fit to go on with: what waited in it when it was
+// copied has been answered and sent since, and is put aside to be looked at (P20).
+func settle(ctx context.Context, c *Config, dir string, log *slog.Logger) (told []string, err error) {
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Log: log, Probe: probeInChild})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	queues, err := s.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name := range c.Channels.Discord { // what was said since has been answered, too: nothing is asked for again
+		if err := empty(ctx, s.Bucket("seen/"+name)); err != nil {
+			return nil, err
+		}
+	}
+	heard, err := agent.Shelve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	said, err := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)}).Shelve(ctx, queues, "it waited when the backup was made")
+	if err == nil && heard+said > 0 {
+		told = append(told, fmt.Sprintf("put aside what waited when the backup was made: messages %d, replies %d", heard, said))
+	}
+	return told, err
+}
+
+func empty(ctx context.Context, b store.Bucket) error {
+	for key, err := range b.Keys(ctx, "") {
+		if err == nil {
+			err = b.Delete(ctx, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func moveAside(dir string, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := os.Rename(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeIn moves what was unpacked in the folder draft to where c has it. The
+// config stays where there is one.
+func (c *Config) takeIn(draft string) error {
+	if err := os.MkdirAll(filepath.Dir(c.Workspace), 0o700); err != nil {
+		return err
+	}
+	moves := []struct{ from, to string }{
+		{filesFolder, c.Workspace},
+		{storeFile, filepath.Join(c.DataDir, storeFile)}, // the store comes last but for its mark, which says that there is one
+		{storeFile + ".mark", filepath.Join(c.DataDir, storeFile+".mark")},
+	}
+	if !c.found {
+		moves = append(moves, struct{ from, to string }{configFile, c.file})
+	}
+	if entries, err := os.ReadDir(c.Workspace); err == nil && len(entries) == 0 {
+		if err := os.Remove(c.Workspace); err != nil {
+			return err
+		}
+	}
+	for _, m := range moves {
+		if err := os.Rename(filepath.Join(draft, m.from), m.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file to a new one that only its owner can read.
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}

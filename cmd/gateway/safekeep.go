@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"parley/store"
+	"parley/store/bolt"
+)
+
+// The store is copied to the folder backups of the data folder once a day, for
+// the day it is found damaged (P18). These copies do not save from the loss of
+// the disk: "parley backup" does.
+const (
+	safeEvery = 24 * time.Hour
+	safeKept  = 3
+	safeLook  = 10 * time.Minute // between two looks at the clock
+)
+
+func safeFolder(c *Config) string { return filepath.Join(c.DataDir, "backups") }
+
+// safeCopies returns the paths of the copies, latest first.
+func safeCopies(c *Config) []string {
+	paths, _ := filepath.Glob(filepath.Join(safeFolder(c), "parley-*.db")) // the pattern is a good one
+	slices.Sort(paths)
+	slices.Reverse(paths)
+	return paths
+}
+
+// safekeep copies the store when it is time to, until ctx ends.
+func (h *house) safekeep(ctx context.Context) {
+	s, ok := h.base.(interface {
+		Backup(ctx context.Context, path string) error
+	})
+	for ok {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(safeLook):
+		}
+		if copies := safeCopies(h.Config); len(copies) > 0 {
+			if info, err := os.Stat(copies[0]); err == nil && time.Since(info.ModTime()) < safeEvery {
+				continue
+			}
+		}
+		if err := safeCopy(ctx, h.Config, s.Backup); err != nil && ctx.Err() == nil {
+			h.Log.Warn("the daily copy of the store was not made", "err", err)
+		}
+	}
+}
+
+// safeCopy makes a copy and forgets the oldest ones.
+func safeCopy(ctx context.Context, c *Config, backup func(context.Context, string) error) error {
+	if err := os.MkdirAll(safeFolder(c), 0o700); err != nil {
+		return err
+	}
+	name := "parley-" + time.Now().UTC().Format("20060102-150405") + ".db"
+	if err := backup(ctx, filepath.Join(safeFolder(c), name)); err != nil {
+		return err
+	}
+	for i, old := range safeCopies(c) {
+		if i >= safeKept {
+			if err := os.Remove(old); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// openBolt opens the store. One that is damaged is moved aside, and the latest
+// copy that is whole takes its place; notes say so (P18).
+func openBolt(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (s store.Store, notes []string, err error) {
+	cfg := bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild, Stopped: stopped}
+	opened, err := bolt.Open(ctx, cfg)
+	var damage *bolt.DamagedError
+	if errors.As(err, &damage) {
+		copies := safeCopies(c)
+		for _, path := range copies {
+			note, e := replace(ctx, c, path, log)
+			if e != nil {
+				log.Error("copy of the store cannot be used", "file", path, "err", e)
+				continue
+			}
+			log.Error("the store is damaged, a copy takes its place", "err", damage.Cause, "copy", path)
+			notes = append(notes, note)
+			opened, err = bolt.Open(ctx, cfg)
+			break
+		}
+	}
+	if err != nil {
+		return nil, nil, err // not a nil *bolt.Store, which is no nil store.Store
+	}
+	return opened, notes, nil
+}
+
+// replace puts the copy of the store in the place of the damaged one.
+func replace(ctx context.Context, c *Config, path string, log *slog.Logger) (note string, err error) {
+	unlock, err := bolt.Lock(c.DataDir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	draft, err := os.MkdirTemp(c.DataDir, ".restore-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(draft)
+	info, err := os.Stat(path)
+	if err == nil {
+		err = copyFile(filepath.Join(draft, storeFile), path)
+	}
+	if err != nil {
+		return "", err
+	}
+	shelved, err := settle(ctx, c, draft, log)
+	if err != nil {
+		return "", err
+	}
+	var there []string
+	for _, name := range []string{storeFile, storeFile + ".mark"} {
+		if _, err := os.Lstat(filepath.Join(c.DataDir, name)); err == nil {
+			there = append(there, filepath.Join(c.DataDir, name))
+		}
+	}
+	aside := filepath.Join(c.DataDir, "damaged-"+time.Now().Format("20060102-150405"))
+	if err := moveAside(aside, there); err != nil {
+		return "", err
+	}
+	note = fmt.Sprintf("My store was damaged. I go on with the copy of %s; what came after that is lost to me. The damaged file is in %s.",
+		info.ModTime().Format(time.DateTime), aside)
+	for _, line := range shelved {
+		note += " I have " + line + "."
+	}
+	return note, c.takeIn(draft)
+}
