@@ -41,7 +41,7 @@ func Chat(ctx context.Context, socket string, t Terminal) error {
 type dialer func(context.Context) (net.Conn, error)
 
 func dialTo(socket string) dialer {
-	return func(ctx context.Context) (net.Conn, error) { return dial(ctx, socket) }
+	return func(ctx context.Context) (net.Conn, error) { return Dial(ctx, socket) }
 }
 
 func converse(ctx context.Context, dial dialer, t Terminal) error {

@@ -75,7 +75,7 @@ func New(cfg Config) *Channel {
 // when Run returns is heard no more, but still told what there is to tell,
 // until Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	l, err := listen(c.cfg.Socket)
+	l, err := Listen(c.cfg.Socket)
 	if err != nil {
 		return err
 	}

@@ -457,15 +457,15 @@ func TestSocket(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := listen(file); err == nil {
+	if _, err := Listen(file); err == nil {
 		t.Error("a file was replaced by a socket")
 	}
-	if _, err := listen(filepath.Join(dir, strings.Repeat("d", 100), "s")); err == nil || !strings.Contains(err.Error(), "shorter") {
+	if _, err := Listen(filepath.Join(dir, strings.Repeat("d", 100), "s")); err == nil || !strings.Contains(err.Error(), "shorter") {
 		t.Errorf("a path too long: %v", err)
 	}
 	for _, path := range []string{filepath.Join(dir, "s")} {
 		// What a process that was killed leaves behind.
-		dead, err := listen(path)
+		dead, err := Listen(path)
 		if err != nil {
 			t.Fatal(err)
 		}

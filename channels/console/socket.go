@@ -14,7 +14,7 @@ import (
 
 // Running says whether a gateway serves socket.
 func Running(ctx context.Context, socket string) bool {
-	conn, err := dial(ctx, socket)
+	conn, err := Dial(ctx, socket)
 	if err != nil {
 		return false
 	}
@@ -22,7 +22,8 @@ func Running(ctx context.Context, socket string) bool {
 	return true
 }
 
-func dial(ctx context.Context, path string) (net.Conn, error) {
+// Dial connects to the socket at path, within five seconds.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -36,38 +37,38 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 // limit is 104 or a few more.
 const longest = 95
 
-// listen makes the socket at path. One that a dead process left is replaced,
+// Listen makes the socket at path. One that a dead process left is replaced,
 // one that is served is not. Only the owner may ever open it: it is made in a
 // directory of its own and moved to path when its mode is right.
-func listen(path string) (*net.UnixListener, error) {
+func Listen(path string) (*net.UnixListener, error) {
 	if len(path) > longest {
-		return nil, fmt.Errorf("console socket: %s is too long for the path of a socket: use a data folder with a shorter name", path)
+		return nil, fmt.Errorf("socket: %s is too long for the path of a socket: use a data folder with a shorter name", path)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
-		return nil, fmt.Errorf("console socket: %s is in the way: it is no socket", path)
+		return nil, fmt.Errorf("socket: %s is in the way: it is no socket", path)
 	}
-	conn, err := dial(context.Background(), path)
+	conn, err := Dial(context.Background(), path)
 	switch {
 	case err == nil:
 		conn.Close()
-		return nil, fmt.Errorf("console socket: another gateway serves %s", path)
+		return nil, fmt.Errorf("socket: another gateway serves %s", path)
 	case !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist): // it may be alive
-		return nil, fmt.Errorf("console socket: %w", err)
+		return nil, fmt.Errorf("socket: %w", err)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".s")
 	if err != nil {
-		return nil, fmt.Errorf("console socket: %w", err)
+		return nil, fmt.Errorf("socket: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	private := filepath.Join(dir, "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: private, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("console socket: %w", err)
+		return nil, fmt.Errorf("socket: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	if err := errors.Join(os.Chmod(private, 0o600), os.Rename(private, path)); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("console socket: %w", err)
+		return nil, fmt.Errorf("socket: %w", err)
 	}
 	return l, nil
 }
