@@ -41,6 +41,7 @@ func (r Request) Last() string {
 type Message struct {
 	Role       string
 	Content    string
+	Images     []llm.Image
 	Reasoning  string
 	ToolCalls  []llm.ToolCall
 	ToolCallID string
@@ -76,7 +77,8 @@ type Reply struct {
 // A Server speaks OpenAI's chat completions on a loopback port, and refuses
 // what OpenAI refuses, in the same words.
 type Server struct {
-	Key string // the only valid key; "" takes any
+	Key  string                              // the only valid key; "" takes any
+	Hear func(context.Context, Speech) Reply // transcribes: Text is what was said; nil refuses speech
 
 	handler Handler
 	http    *http.Server
@@ -87,6 +89,7 @@ type Server struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	seen    []Request
+	heard   []Speech
 }
 
 // NewServer starts a Server. Close it when done.
@@ -152,6 +155,10 @@ func (s *Server) Wait(ctx context.Context, n int) error {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.Add(1)
 	defer s.running.Done()
+	if r.URL.Path == speechPath {
+		s.listen(w, r)
+		return
+	}
 	req, stream, refused := s.read(r)
 	if refused != nil {
 		req.Refused = refused.Message
@@ -189,7 +196,7 @@ func Rehearse(m llm.Model) Handler {
 		req := llm.Request{Tools: r.Tools}
 		names := map[string]string{}
 		for _, in := range r.Messages {
-			out := llm.Message{Role: llm.Role(in.Role), Text: in.Content, Calls: in.ToolCalls, Call: in.ToolCallID, Name: names[in.ToolCallID]}
+			out := llm.Message{Role: llm.Role(in.Role), Text: in.Content, Images: in.Images, Calls: in.ToolCalls, Call: in.ToolCallID, Name: names[in.ToolCallID]}
 			for _, c := range in.ToolCalls {
 				names[c.ID] = c.Name
 			}

@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -99,7 +100,7 @@ type message struct {
 func (s *Server) read(r *http.Request) (Request, streaming, *refusal) {
 	req := Request{Header: r.Header.Clone()}
 	req.Body, _ = io.ReadAll(r.Body)
-	if ref := s.authorise(r); ref != nil {
+	if ref := s.authorise(r, "/v1/chat/completions", "application/json"); ref != nil {
 		return req, streaming{}, ref
 	}
 	var b body
@@ -122,8 +123,8 @@ func (s *Server) read(r *http.Request) (Request, streaming, *refusal) {
 	return req, streaming{b.Stream, b.StreamOptions != nil && b.StreamOptions.IncludeUsage}, ref
 }
 
-func (s *Server) authorise(r *http.Request) *refusal {
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" {
+func (s *Server) authorise(r *http.Request, path, content string) *refusal {
+	if r.Method != http.MethodPost || r.URL.Path != path {
 		ref := refuse("", "unknown_url", "Unknown request URL: %s %s. Please check the URL for typos, or see the docs at https://platform.openai.com/docs/api-reference/.", r.Method, r.URL.Path)
 		ref.Status = 404
 		return ref
@@ -139,8 +140,8 @@ func (s *Server) authorise(r *http.Request) *refusal {
 		ref.Status = 401
 		return ref
 	}
-	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-		return refuse("", "", "Unsupported content type: '%s'. This API method only accepts 'application/json' requests.", r.Header.Get("Content-Type"))
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), content) {
+		return refuse("", "", "Unsupported content type: '%s'. This API method only accepts '%s' requests.", r.Header.Get("Content-Type"), content)
 	}
 	return nil
 }
@@ -345,10 +346,8 @@ func readMessage(i int, m message) (Message, *refusal) {
 	case given[0] == '"':
 		_ = json.Unmarshal(given, &out.Content)
 	case given[0] == '[':
-		var parts []struct{ Type, Text string }
-		_ = json.Unmarshal(given, &parts)
-		for _, p := range parts {
-			out.Content += p.Text
+		if ref := readParts(content, m.Role, given, &out); ref != nil {
+			return out, ref
 		}
 	default:
 		return out, refuse(content, "invalid_type", "Invalid value for 'content': expected a string, got %s.", given)
@@ -360,6 +359,57 @@ func readMessage(i int, m message) (Message, *refusal) {
 		return out, refuse(fmt.Sprintf("messages[%d].tool_calls", i), "", "'tool_calls' is only allowed for messages with role 'assistant'.")
 	}
 	return readCalls(i, m, out)
+}
+
+// readParts reads content that is a list: text, and what a user shows.
+func readParts(at, role string, given json.RawMessage, out *Message) *refusal {
+	var parts []struct {
+		Type     string  `json:"type"`
+		Text     *string `json:"text"`
+		ImageURL *struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	if err := json.Unmarshal(given, &parts); err != nil {
+		return refuse(at, "invalid_type", "Invalid type for '%s': %v.", at, err)
+	}
+	if len(parts) == 0 {
+		return emptyArray(at)
+	}
+	for i, p := range parts {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		switch {
+		case p.Type == "text" && p.Text != nil && *p.Text != "":
+			out.Content += *p.Text
+		case p.Type == "text":
+			return missing(at + ".text")
+		case p.Type != "image_url" || role != "user":
+			return refuse(at+".type", "invalid_value", "Invalid value: '%s'. Supported values are: 'text' and, for users, 'image_url'.", p.Type)
+		case p.ImageURL == nil:
+			return missing(at + ".image_url")
+		default:
+			image, why := readImage(p.ImageURL.URL)
+			if why != "" {
+				return refuse(at+".image_url", "invalid_image_url", "%s", why)
+			}
+			out.Images = append(out.Images, image)
+		}
+	}
+	return nil
+}
+
+// readImage reads a data URL. Others are refused: the house is to send none.
+func readImage(url string) (llm.Image, string) {
+	head, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if !strings.HasPrefix(url, "data:") || !ok || err != nil {
+		return llm.Image{}, "Invalid base64 image_url."
+	}
+	image, err := llm.NewImage(raw)
+	if err != nil || image.Type != head {
+		return image, fmt.Sprintf("You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp']. (%s: %v)", head, err)
+	}
+	return image, ""
 }
 
 func readCalls(i int, m message, out Message) (Message, *refusal) {

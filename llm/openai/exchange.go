@@ -33,19 +33,27 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.Unreachable, Err: err}
 	}
+	if err := refused(resp); err != nil {
+		return nil, err
+	}
+	x.body = newEvents(resp.Body, x.watch)
+	resp.Body = x.body
+	return resp, nil
+}
+
+// refused returns why resp is no answer, and closes it then.
+func refused(resp *http.Response) error {
 	if resp.StatusCode < 300 {
-		x.body = newEvents(resp.Body, x.watch)
-		resp.Body = x.body
-		return resp, nil
+		return nil
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 400 {
-		return nil, &llm.Error{Kind: llm.BadRequest, Status: resp.StatusCode, Err: errors.New("baseUrl leads elsewhere: set the address it leads to")}
+		return &llm.Error{Kind: llm.BadRequest, Status: resp.StatusCode, Err: errors.New("baseUrl leads elsewhere: set the address it leads to")}
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxComplaint))
 	e, _ := complaintIn(body, resp.StatusCode)
 	e.After = retryAfter(resp.Header, time.Now())
-	return nil, e
+	return e
 }
 
 // patch puts x.fields into the body of req.

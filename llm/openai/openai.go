@@ -26,6 +26,7 @@ type Config struct {
 	Model       string            // as the provider names it
 	MaxTokens   int               // of one answer; 0 leaves it to the provider
 	Temperature *float64          // nil leaves it to the provider
+	Blind       bool              // it is shown no pictures, only what is said about them
 	Transport   http.RoundTripper // nil means one of our own
 }
 
@@ -38,6 +39,13 @@ const (
 
 // New returns the model that c describes. It does no I/O.
 func New(c Config) llm.Model {
+	m := &model{Config: c.whole()}
+	m.profile.Store(profileOf(c.Model))
+	return m
+}
+
+// whole is c with what it leaves to us.
+func (c Config) whole() Config {
 	c.APIKey = strings.TrimSpace(c.APIKey)
 	if c.BaseURL == "" {
 		c.BaseURL = "https://api.openai.com/v1"
@@ -47,9 +55,7 @@ func New(c Config) llm.Model {
 		t.MaxIdleConnsPerHost = 64
 		c.Transport = t
 	}
-	m := &model{Config: c}
-	m.profile.Store(profileOf(c.Model))
-	return m
+	return c
 }
 
 type model struct {
@@ -102,8 +108,8 @@ func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream fun
 	return msg, err
 }
 
-// failure makes err an *llm.Error that names the model and holds no secret.
-func (m *model) failure(err error) *llm.Error {
+// failure makes err an *llm.Error that names the model and holds no secret (R-S26).
+func (c Config) failure(err error) *llm.Error {
 	e := &llm.Error{Kind: llm.BadRequest, Err: err}
 	if found, ok := errors.AsType[*llm.Error](err); ok {
 		clone := *found
@@ -112,11 +118,11 @@ func (m *model) failure(err error) *llm.Error {
 	if bad, ok := errors.AsType[*url.Error](e.Err); ok { // its text holds the whole URL
 		e.Err = fmt.Errorf("baseUrl: %w", bad.Err)
 	}
-	if said := e.Err.Error(); masked(said, m.APIKey) != said {
-		e.Err = errors.New(masked(said, m.APIKey))
+	if said := e.Err.Error(); masked(said, c.APIKey) != said {
+		e.Err = errors.New(masked(said, c.APIKey))
 	}
-	if m.Name != "" {
-		e.Err = fmt.Errorf("%s: %w", m.Name, e.Err)
+	if c.Name != "" {
+		e.Err = fmt.Errorf("%s: %w", c.Name, e.Err)
 	}
 	return e
 }

@@ -50,6 +50,18 @@ func profileOf(model string) *profile {
 	return p
 }
 
+var (
+	eyes  = regexp.MustCompile(`vision|-vl|\dv\b|^gpt-(4o|4\.[1-9]|4-turbo|[5-9])|^chatgpt-4o|^o[134](\W|$)|^claude-([3-9]|opus|sonnet|haiku|fable)|gemini|gemma-?[34]|llava|pixtral|llama-?4|mistral-(small-3|medium-3|large-3)|internvl|minicpm-v|moondream|qvq|-omni|grok-[4-9]|kimi-k2\.5`)
+	blind = regexp.MustCompile(`^o1-(mini|preview)|^o3-mini|embed|whisper|-audio|-realtime|-transcribe|-tts|gemma-?3[:-](1b|270m)`)
+)
+
+// Sees guesses from a model's name, whatever a router puts before it, whether
+// the model can be shown pictures.
+func Sees(model string) bool {
+	name := strings.ToLower(model[strings.LastIndex(model, "/")+1:])
+	return eyes.MatchString(name) && !blind.MatchString(name)
+}
+
 // check refuses what the chat completions endpoint would not answer.
 func (p *profile) check(model string, tools bool) error {
 	what := "is"

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"encoding/json"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -53,7 +54,21 @@ func (p *profile) message(c Config, m llm.Message) openai.ChatCompletionMessage 
 		}
 		return out
 	}
-	return openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: orElse(m.Text, "(empty message)")}
+	out := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: orElse(m.Text, "(empty message)")}
+	if len(m.Images) > 0 && !c.Blind {
+		out.MultiContent, out.Content = parts(out.Content, m.Images), "" // go-openai takes one of the two
+	}
+	return out
+}
+
+// parts are text and what is shown beside it.
+func parts(text string, images []llm.Image) []openai.ChatMessagePart {
+	ps := []openai.ChatMessagePart{{Type: openai.ChatMessagePartTypeText, Text: text}}
+	for _, i := range images {
+		url := "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+		ps = append(ps, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeImageURL, ImageURL: &openai.ChatMessageImageURL{URL: url}})
+	}
+	return ps
 }
 
 func orElse(s, otherwise string) string {
