@@ -18,6 +18,7 @@ const (
 	maxNest   = 32       // marks of quotes and lists that begin one line
 	maxCells  = 100_000  // of a table as wide as the widest line and as long as the source
 	maxLinks  = 1000
+	maxMarks  = 4000 // of emphasis between two blank lines
 )
 
 // Parse reads Markdown as models write it and people in chats expect it: a line
@@ -44,7 +45,9 @@ func Parse(src string, opens func(url string) bool) Text {
 // grammar is CommonMark with tables, task lists and strikethrough; without
 // HTML, underlined headings (a line and --- below it is a line and a rule) and
 // references (they would hide what they define).
-var grammar = sync.OnceValue(func() parser.Parser {
+var grammar = sync.OnceValue(newGrammar)
+
+func newGrammar() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(
 			util.Prioritized(parser.NewThematicBreakParser(), 200),
@@ -67,7 +70,7 @@ var grammar = sync.OnceValue(func() parser.Parser {
 		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)
-})
+}
 
 // nestForm matches the mark of a quote or of a list's item.
 var nestForm = regexp.MustCompile(`>|[-+*.)][ \t]`)
@@ -77,9 +80,15 @@ func excessive(src string) bool {
 	if len(src) > maxSource || strings.Count(src, "](") > maxLinks {
 		return true
 	}
-	lines, columns := 0, 0
+	lines, columns, marks := 0, 0, 0
 	for line := range strings.Lines(src) {
 		lines++
+		if marks += strings.Count(line, "*") + strings.Count(line, "_") + strings.Count(line, "~"); marks > maxMarks {
+			return true
+		}
+		if !visible(line) {
+			marks = 0
+		}
 		columns = max(columns, strings.Count(line, "|"))
 		start := line[:len(line)-len(strings.TrimLeft(line, ">-+*.)0123456789 \t"))]
 		if len(nestForm.FindAllString(start, -1)) > maxNest {
