@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -19,12 +20,11 @@ func Timeout(s *Strays) Middleware {
 		s = new(Strays)
 	}
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-		limit := t.Timeout
-		if limit <= 0 {
-			limit = DefaultTimeout
+		limit := min(cmp.Or(t.Timeout, DefaultTimeout), MaxTimeout)
+		work, cancel := context.WithCancel(ctx)
+		if !t.Waits() {
+			work, cancel = context.WithTimeout(ctx, limit)
 		}
-		limit = min(limit, MaxTimeout)
-		work, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 
 		a, answered := s.run(work, t, c)

@@ -3,6 +3,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,8 +28,13 @@ type Hints struct {
 	ReadOnly  bool          // changes nothing: may run beside other read-only calls (D-002)
 	Exclusive bool          // read-only, and yet must run alone (D-002)
 	Dangerous bool          // asks an owner first
-	Timeout   time.Duration // 0 means DefaultTimeout
-	MaxText   int           // characters of Result.Text; 0 means DefaultMaxText, -1 that the tool itself sees to it
+	Timeout   time.Duration // 0 means DefaultTimeout, less that the tool waits for a person, and sees to the time itself
+
+	// Repeatable says that a call which a crash interrupted may be made again:
+	// twice is as once. Of other tools' calls the model is told that they may
+	// have taken effect (P6).
+	Repeatable bool
+	MaxText    int // characters of Result.Text; 0 means DefaultMaxText, -1 that the tool itself sees to it
 }
 
 // Defaults for the Hints a Tool leaves zero.
@@ -37,6 +43,9 @@ const (
 	MaxTimeout     = 10 * time.Minute
 	DefaultMaxText = 16_000
 )
+
+// Waits says whether t waits for a person, for as long as it takes.
+func (t Tool) Waits() bool { return t.Timeout < 0 }
 
 // Parallel says whether calls of t may run beside other such calls (D-002).
 func (t Tool) Parallel() bool { return t.ReadOnly && !t.Exclusive }
@@ -72,6 +81,7 @@ type Result struct {
 	Files  []chat.File `json:",omitempty"`
 	Failed bool        `json:",omitempty"`
 	Code   string      `json:",omitempty"` // of a failure: CodeNotFound …
+	Told   string      `json:",omitempty"` // what it said to the person in the turn's chat: the answer need not say it again (D-091)
 }
 
 // Codes of failures.
@@ -83,6 +93,10 @@ const (
 	CodeError     = "TOOL_ERROR"
 	CodeCancelled = "TOOL_CANCELLED"
 )
+
+// ErrClosing is the cause of a context that ends because the house is shut
+// down: work that can go on after the next start is left as it is.
+var ErrClosing = errors.New("the house is shut down")
 
 // Failf returns a failure whose text is for the model: what is wrong, and
 // what to do instead. The Kit puts "Error: " before it and a hint behind.

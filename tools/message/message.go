@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
+	"path"
 	"strings"
 
 	"parley/chat"
@@ -16,10 +18,12 @@ type args struct {
 	Text    string `json:"text" jsonschema:"what to say, in Markdown" limit:"min=1"`
 	Channel string `json:"channel,omitempty" jsonschema:"the channel of another chat, such as telegram; leave out for this one"`
 	Chat    string `json:"chat,omitempty" jsonschema:"another chat, as its id or as channel:id; leave out for this one"`
+
+	Media []string `json:"media,omitempty" jsonschema:"files of the workspace to send along: pictures, documents, sound" limit:"max=10"`
 }
 
 const description = "Say something in the chat now, before your work is done, or in another chat of the same person. " +
-	"Your final answer is sent without it: do not say the same thing twice."
+	"It is also the only way to send files. Your final answer is sent without it: do not say the same thing twice."
 
 // What the model reads (D-087).
 var (
@@ -41,18 +45,57 @@ func New(send chat.Send) tools.Tool {
 				return tools.Failf(tools.CodeDenied, "%v", err), nil
 			}
 		}
+		files, err := attach(c, in.Media)
+		if err != nil {
+			return tools.Result{}, err
+		}
 		if send == nil {
 			return tools.Result{}, errNoSend
 		}
-		r := chat.Reply{ID: "tool:" + c.Key(), To: to, Text: in.Text, Group: c.Group && to == c.At}
+		r := chat.Reply{ID: "tool:" + c.Key(), To: to, Text: in.Text, Group: c.Group && to == c.At, Files: files}
 		if err := send(ctx, r); err != nil {
 			return tools.Result{}, fmt.Errorf("send to %s: %w", to.Session(), err)
 		}
-		return tools.Result{Text: fmt.Sprintf("Message sent to %s", to.Session())}, nil
+		return sent(c, r), nil
 	})
-	t.Category = "message"
-	t.Aliases = map[string]string{"content": "text", "message": "text", "chat_id": "chat", "to": "chat"}
+	t.Category, t.Repeatable = "message", true // a reply with an ID that was sent is dropped
+	t.Aliases = map[string]string{
+		"content": "text", "message": "text", "chat_id": "chat", "to": "chat", "files": "media", "attachments": "media",
+	}
 	return t
+}
+
+// sent is what comes of r (D-087).
+func sent(c tools.Call, r chat.Reply) tools.Result {
+	result := tools.Result{Text: fmt.Sprintf("Message sent to %s", r.To.Session())}
+	if n := len(r.Files); n > 0 {
+		result.Text += fmt.Sprintf(" with %d attachments", n)
+	}
+	if r.To == c.At {
+		result.Told = r.Text
+	}
+	return result
+}
+
+// attach returns the files of the workspace that paths name. All of them must
+// be there and plain: nothing is sent if one is not (D-089, R-S18, R-S23).
+func attach(c tools.Call, paths []string) (files []chat.File, err error) {
+	for _, p := range paths {
+		if c.Workspace == nil {
+			return nil, fmt.Errorf("media path is not allowed: %s", p)
+		}
+		f, err := c.Workspace.Open(p)
+		var name string
+		if err == nil {
+			_ = f.Close() // it was only looked at
+			name, err = c.Workspace.Path(p)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("media path is not allowed: %w", err)
+		}
+		files = append(files, chat.File{Path: name, Name: path.Base(name), Type: mime.TypeByExtension(path.Ext(name))})
+	}
+	return files, nil
 }
 
 func ownersOnly(from chat.Sender, to chat.Address) error {

@@ -9,10 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/workspace"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -20,18 +23,19 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 const hint = "\n\n[Analyze the error above and try a different approach.]"
 
 func TestSchema(t *testing.T) {
-	tool, path := New(nil), "testdata/message.json"
-	got := fmt.Sprintf("%s\n%s\n", tool.Description, tool.Schema)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
+	for path, tool := range map[string]tools.Tool{"testdata/message.json": New(nil), "testdata/ask_user.json": NewAsk(nil, nil)} {
+		got := fmt.Sprintf("%s\n%s\n", tool.Description, tool.Schema)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if want, err := os.ReadFile(path); string(want) != got || err != nil {
-		t.Errorf("%s: %v; go test -update makes it\n%s", path, err, got)
-	}
-	if tool.Parallel() {
-		t.Error("D-039: messages must be sent one after another")
+		if want, err := os.ReadFile(path); string(want) != got || err != nil {
+			t.Errorf("%s: %v; go test -update makes it\n%s", path, err, got)
+		}
+		if tool.Parallel() {
+			t.Errorf("D-039: %s must not run beside others", tool.Name)
+		}
 	}
 }
 
@@ -147,4 +151,134 @@ func TestNoCrosstalk(t *testing.T) {
 			t.Errorf("chat %d heard %q, want %q", i, got, want)
 		}
 	}
+}
+
+// D-087, D-089, R-S18, R-S23: files of the workspace go along, and nothing else does.
+func TestMedia(t *testing.T) {
+	dir := t.TempDir()
+	ws, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	for _, name := range []string{"a.png", "docs/b c.pdf"} {
+		if err := ws.WriteFile(name, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	scope := tools.Scope{At: chat.Address{Channel: "web", Chat: "1"}, From: chat.Sender{Role: chat.Owner}, Turn: "t", Workspace: ws}
+	const refused = "Error: media path is not allowed: "
+	for args, want := range map[string]string{
+		`{"text":"hi","media":["a.png"]}`:                              "Message sent to web:1 with 1 attachments",
+		`{"text":"hi","files":["a.png","docs/b c.pdf"]}`:               "Message sent to web:1 with 2 attachments",
+		`{"text":"hi","attachments":["` + dir + `/a.png"],"chat":"2"}`: "Message sent to web:2 with 1 attachments",
+		`{"text":"hi","media":[]}`:                                     "Message sent to web:1",
+		`{"text":"hi","media":["a.png","/etc/passwd"]}`:                refused + "Path /etc/passwd is outside allowed directory " + dir + hint,
+		`{"text":"hi","media":["../x"]}`:                               refused + "Path ../x is outside allowed directory " + dir + hint,
+		`{"text":"hi","media":["link"]}`:                               refused + "Path link is outside allowed directory " + dir + hint,
+		`{"text":"hi","media":["docs"]}`:                               refused + "docs: not a plain file" + hint,
+		`{"text":"hi","media":["gone.png"]}`:                           refused + "gone.png: no such file or directory" + hint,
+	} {
+		var got []chat.Reply
+		r := speak(t, scope, args, func(_ context.Context, r chat.Reply) error { got = append(got, r); return nil })
+		if r.Text != want || r.Failed != (len(got) == 0) || r.Failed == strings.HasPrefix(want, "Message") {
+			t.Errorf("%s: %q, sent %+v; want %q", args, r.Text, got, want)
+		}
+		for _, reply := range got {
+			for _, f := range reply.Files {
+				if f.Path != "a.png" && f.Path != "docs/b c.pdf" || f.Name == "" || !strings.Contains("image/png application/pdf", f.Type) {
+					t.Errorf("%s: sent %+v", args, f)
+				}
+			}
+			if (r.Told == "hi") != (reply.To == scope.At) {
+				t.Errorf("D-091: %s told %q", args, r.Told)
+			}
+		}
+	}
+}
+
+// A question is one question, however often it is asked, and says who chose what.
+func TestAsk(t *testing.T) {
+	scope := tools.Scope{At: chat.Address{Channel: "web", Chat: "1"}, From: chat.Sender{ID: "7"}, Group: true, Turn: "web//1/9"}
+	run := func(ctx context.Context, ask Ask, withdraw func(context.Context, string) error) tools.Result {
+		kit, err := tools.NewKit(ctx, scope, []tools.Source{tools.Fixed{NewAsk(ask, withdraw)}}, tools.Standard(tools.StandardConfig{})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kit.Call(ctx, tools.Call{ToolCall: llm.ToolCall{ID: "c1", Name: "ask_user", Args: `{"question":"Really?","options":["Yes","No"]}`}, Scope: scope})
+	}
+	var asked []chat.Reply
+	for _, c := range []struct {
+		index int
+		text  string
+		name  string
+		want  string
+	}{
+		{0, "", "Anna", `Anna chose "Yes"`},
+		{1, "", "A\n[x]  B", `A [x] B chose "No"`},
+		{-1, "maybe", "", "The person answered in their own words: maybe"},
+		{7, "what?", "Anna", "Anna answered in their own words: what?"},
+	} {
+		r := run(t.Context(), func(_ context.Context, r chat.Reply) (int, string, chat.Sender, error) {
+			asked = append(asked, r)
+			return c.index, c.text, chat.Sender{Name: c.name}, nil
+		}, nil)
+		if r.Failed || r.Text != c.want {
+			t.Errorf("got %+v, want %q", r, c.want)
+		}
+	}
+	q := asked[0].Ask
+	if again := asked[3]; again.ID != asked[0].ID || again.Ask.ID != q.ID {
+		t.Errorf("asked %+v, then %+v", asked[0], again)
+	}
+	if len(q.ID) != 16 || q.Whom != "7" || !q.Free || len(q.Choices) != 2 || asked[0].To != scope.At || asked[0].ID == "" || !asked[0].Group {
+		t.Errorf("asked %+v %+v", asked[0], *q)
+	}
+	full := func(context.Context, chat.Reply) (int, string, chat.Sender, error) {
+		return 0, "", chat.Sender{}, errors.New("disk full")
+	}
+	if r := run(t.Context(), full, nil); r.Text != "Error: ask at web:1: disk full"+hint {
+		t.Errorf("got %q", r.Text)
+	}
+}
+
+// A question that nobody waits for is withdrawn, but not because the house
+// closes: then it is asked again at the next start.
+func TestWithdraw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := func(ctx context.Context, _ chat.Reply) (int, string, chat.Sender, error) {
+			<-ctx.Done()
+			return 0, "", chat.Sender{}, ctx.Err()
+		}
+		for _, c := range []struct {
+			cause error
+			after time.Duration
+			want  int
+			code  string
+		}{
+			{errors.New("stopped"), time.Minute, 1, tools.CodeCancelled},
+			{tools.ErrClosing, time.Minute, 0, tools.CodeCancelled},
+			{nil, 0, 1, tools.CodeTimeout},
+		} {
+			withdrawn := 0
+			tool := NewAsk(wait, func(context.Context, string) error { withdrawn++; return nil })
+			kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{tool}}, tools.Standard(tools.StandardConfig{})...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if c.after > 0 {
+				time.AfterFunc(c.after, func() { cancel(c.cause) })
+			}
+			began := time.Now()
+			r := kit.Call(ctx, tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "ask_user", Args: `{"question":"?","choices":["a","b"]}`}})
+			if took := time.Since(began); withdrawn != c.want || r.Code != c.code || c.after == 0 && took != 24*time.Hour {
+				t.Errorf("%v: withdrawn %d times after %v: %+v", c.cause, withdrawn, took, r)
+			}
+			cancel(nil)
+		}
+	})
 }

@@ -1,0 +1,64 @@
+package message
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/tools"
+)
+
+type question struct {
+	Question string   `json:"question" jsonschema:"what you need to know, in Markdown" limit:"min=1"`
+	Choices  []string `json:"choices" jsonschema:"the answers to choose from, a few words each" limit:"min=2 max=10"`
+}
+
+const askDescription = "Ask the person in this chat a question and wait for their answer, for as long as it takes. " +
+	"They choose one of your choices, or write an answer of their own."
+
+// patience is how long a person may take to answer, from the last start on.
+const patience = 24 * time.Hour
+
+// Ask asks the person at r.To the question r.Ask and waits for their answer:
+// the index of a choice, or -1 and words of their own. To ask the same question
+// again, as after a restart, is to go on waiting.
+type Ask func(ctx context.Context, r chat.Reply) (index int, text string, by chat.Sender, err error)
+
+// NewAsk returns the tool that asks people. withdraw takes back a question, by
+// its ID, that nobody waits for any more; it may be nil.
+func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.Tool {
+	t := tools.New("ask_user", askDescription, func(ctx context.Context, c tools.Call, in question) (tools.Result, error) {
+		waiting, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte(c.Key()))), Choices: in.Choices, Whom: c.From.ID, Free: true}
+		index, text, by, err := ask(waiting, chat.Reply{ID: "ask:" + c.Key(), To: c.At, Group: c.Group, Text: in.Question, Ask: q})
+		if err == nil {
+			return tools.Result{Text: answered(in.Choices, index, text, by)}, nil
+		}
+		if waiting.Err() != nil && withdraw != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
+			err = errors.Join(err, withdraw(context.WithoutCancel(ctx), q.ID))
+		}
+		if waiting.Err() != nil && ctx.Err() == nil {
+			return tools.Failf(tools.CodeTimeout, "nobody answered within %v: go on without an answer, or say what you wait for", patience), nil
+		}
+		return tools.Result{}, fmt.Errorf("ask at %s: %w", c.At.Session(), err)
+	})
+	t.Category = "message"
+	t.Exclusive, t.Repeatable, t.Timeout = true, true, -1
+	t.Aliases = map[string]string{"text": "question", "message": "question", "options": "choices", "answers": "choices"}
+	return t
+}
+
+// answered tells the model what the person said. Their name is for show only.
+func answered(choices []string, index int, text string, by chat.Sender) string {
+	who := cmp.Or(strings.Join(strings.Fields(by.Name), " "), "The person")
+	if index >= 0 && index < len(choices) {
+		return fmt.Sprintf("%s chose %q", who, choices[index])
+	}
+	return fmt.Sprintf("%s answered in their own words: %s", who, text)
+}
