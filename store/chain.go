@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ErrBroken is what Verify finds: the records are not those that were appended.
+var ErrBroken = errors.New("chain is broken")
+
+// An Event is something worth remembering for good (R-S27).
+type Event struct {
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"`
+	Who  string    `json:"who,omitempty"`
+	What string    `json:"what,omitempty"`
+}
+
+// A Chain is a log of events, each holding the digest of the one before, so
+// that none can be changed, removed, added or moved unnoticed, short of writing
+// all that follow anew. The digest of the last is in a bucket, which says
+// before an append what is coming and afterwards that it came: so an append
+// that a crash broke off is told from a record that somebody removed or added.
+//
+// There may be one Chain to a log at a time. What is broken stays so and keeps
+// nobody from appending. All methods may be called by many goroutines.
+type Chain struct {
+	log  Log
+	head Bucket
+	mu   sync.Mutex // one at a time
+}
+
+// A link is a record, in encoding/json's form: the fields in this order, UTC.
+type link struct {
+	N    int    `json:"n"` // from 1
+	Prev string `json:"prev"`
+	Event
+}
+
+// An end is what the bucket says of the last record.
+type end struct {
+	N    int    `json:"n"` // 0: there is none
+	Sum  string `json:"sum"`
+	Seq  uint64 `json:"seq"`            // of the record in the log
+	Next *end   `json:"next,omitempty"` // what an append under way makes of it
+}
+
+const lost = "lost" // stands for the digest of an end that the bucket does not have
+
+// OpenChain returns the Chain of log, whose end is kept in head. An append
+// that a crash broke off is made whole or forgotten.
+func OpenChain(ctx context.Context, log Log, head Bucket) (*Chain, error) {
+	c := &Chain{log: log, head: head}
+	_, err := c.end(ctx)
+	return c, err
+}
+
+// Append adds e. Once it returned nil, e is on disk; after an error it may be.
+func (c *Chain) Append(ctx context.Context, e Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, err := c.end(ctx)
+	if err != nil {
+		return err
+	}
+	e.Time = e.Time.UTC()
+	body, err := json.Marshal(link{at.N + 1, at.Sum, e})
+	next := end{N: at.N + 1, Sum: digest(body)}
+	at.Next = &next
+	if err == nil {
+		err = c.mark(ctx, at)
+	}
+	if err == nil {
+		next.Seq, err = c.log.Append(ctx, body)
+	}
+	if err == nil {
+		err = c.mark(ctx, next)
+	}
+	if err != nil {
+		return fmt.Errorf("append to chain: %w", err)
+	}
+	return nil
+}
+
+func (c *Chain) mark(ctx context.Context, e end) error {
+	val, err := json.Marshal(e)
+	if err == nil {
+		_, err = c.head.Put(ctx, "head", val, Any)
+	}
+	return err
+}
+
+// end returns where the chain ends. An append that was broken off is settled
+// first: if its record came, it is the end. Behind a lost end, no record has
+// the predecessor that it names.
+func (c *Chain) end(ctx context.Context) (at end, err error) {
+	val, _, err := c.head.Get(ctx, "head")
+	known := err == nil && json.Unmarshal(val, &at) == nil
+	switch {
+	case known && at.Next == nil:
+		return at, nil
+	case !known && err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged):
+		return end{}, fmt.Errorf("read chain: %w", err)
+	case !known:
+		at = end{}
+	}
+	come := end{N: at.N, Sum: at.Sum, Seq: at.Seq}
+	for rec, err := range c.log.Since(ctx, at.Seq) {
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return end{}, fmt.Errorf("read chain: %w", err)
+		}
+		come = end{N: come.N + 1, Sum: digest(rec.Body), Seq: rec.Seq}
+	}
+	switch next := at.Next; {
+	case !known && errors.Is(err, ErrNotFound) && come.N == 0:
+		return come, nil
+	case !known:
+		come.Sum = lost
+		return come, nil
+	case come.N != next.N || come.Sum != next.Sum:
+		come = end{N: at.N, Sum: at.Sum, Seq: at.Seq}
+	}
+	return come, c.mark(ctx, come)
+}
+
+// Tail returns the last events, at most so many, oldest first. Those damaged
+// on disk are left out.
+func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) {
+	c.mu.Lock()
+	at, err := c.end(ctx)
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	for rec, err := range c.log.Since(ctx, max(at.Seq, uint64(most))-uint64(most)) {
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return nil, fmt.Errorf("read chain: %w", err)
+		}
+		var l link
+		if err == nil && json.Unmarshal(rec.Body, &l) == nil {
+			events = append(events, l.Event)
+		}
+	}
+	return events[max(0, len(events)-most):], nil
+}
+
+// Verify reads all records and returns how many are certain. Otherwise the
+// error is ErrBroken and says which is the first that is not, and why.
+// Appends wait meanwhile.
+func (c *Chain) Verify(ctx context.Context) (n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, err := c.end(ctx)
+	if err != nil {
+		return 0, err
+	}
+	sum := ""
+	for rec, err := range c.log.Since(ctx, 0) {
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return n, fmt.Errorf("verify chain: %w", err)
+		}
+		var l link
+		switch {
+		case err != nil, json.Unmarshal(rec.Body, &l) != nil:
+			return n, fmt.Errorf("record %d is damaged: %w", n+1, ErrBroken)
+		case l.N != n+1:
+			return n, fmt.Errorf("record %d is in the place of %d; some were removed, added or moved: %w", l.N, n+1, ErrBroken)
+		case l.Prev != sum:
+			return max(n-1, 0), fmt.Errorf("record %d was changed, or what %d says of it: %w", n, n+1, ErrBroken)
+		case n == at.N:
+			return n, fmt.Errorf("record %d was added behind the end: %w", n+1, ErrBroken)
+		}
+		n, sum = n+1, digest(rec.Body)
+	}
+	switch {
+	case at.Sum == lost:
+		return n, fmt.Errorf("the record of the end, after %d, is lost: %w", n, ErrBroken)
+	case at.N > n:
+		return n, fmt.Errorf("records %d to %d are missing at the end: %w", n+1, at.N, ErrBroken)
+	case at.Sum != sum:
+		return max(n-1, 0), fmt.Errorf("record %d was changed: %w", n, ErrBroken)
+	}
+	return n, nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
