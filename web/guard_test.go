@@ -1,0 +1,420 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+const public = "https://chat.example.com"
+
+func publicly(c *Config) { c.PublicURL = public }
+
+// R-S1: an Origin is ours exactly, or the request is refused; also where an
+// address names it, on upgrades, and whatever the cookie.
+func TestOrigin(t *testing.T) {
+	f := newFace(t, publicly)
+	boss := f.owner(t)
+	for _, c := range []struct {
+		origin []string
+		ok     bool
+	}{
+		{[]string{home}, true},
+		{[]string{public}, true},
+		{nil, true}, // with our own header
+		{[]string{""}, false},
+		{[]string{"null"}, false},
+		{[]string{"https://chat.example.com.evil.org"}, false}, // prefix
+		{[]string{"https://evil-chat.example.com"}, false},     // suffix
+		{[]string{"https://evilchat.example.com"}, false},
+		{[]string{"https://example.com"}, false},
+		{[]string{"https://chat.example.com@evil.org"}, false}, // userinfo
+		{[]string{"https://x@chat.example.com"}, false},
+		{[]string{"https://chat.example.com:443"}, false}, // no browser says the usual port
+		{[]string{"https://chat.example.com:8443"}, false},
+		{[]string{"http://chat.example.com"}, false},
+		{[]string{"HTTPS://CHAT.EXAMPLE.COM"}, false},
+		{[]string{"https://chat.example.com/"}, false},
+		{[]string{"https://chat.example.com."}, false},
+		{[]string{"http://127.0.0.1"}, false},
+		{[]string{"http://127.0.0.1:3000"}, false}, // another program here
+		{[]string{"https://127.0.0.1:18790"}, false},
+		{[]string{"http://localhost:18790"}, false}, // ours, but not where this came to
+		{[]string{"%zz://"}, false},
+		{[]string{"file://"}, false},
+		{[]string{home, home}, false},
+		{[]string{home, "https://evil.org"}, false},
+		{[]string{home + ", https://evil.org"}, false},
+	} {
+		for _, a := range []asking{
+			{method: "POST", path: "/send"},
+			{method: "DELETE", path: "/api/keys/x"},
+			{method: "POST", path: "/signin", body: `{"token":"` + token + `"}`},
+			{method: "GET", path: "/events", header: http.Header{"Accept": {"text/event-stream"}}},
+			{method: "GET", path: "/events", header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, ownHeader: {"1"}}},
+			{method: "POST", path: "/v1/chat/completions"},
+		} {
+			if a.header == nil {
+				a.header = http.Header{}
+			}
+			a.by, a.header["Origin"] = boss, c.origin
+			if r := f.ask(a); (r.StatusCode != 403) != c.ok {
+				t.Errorf("%s %s from %q: %d, want ok to be %v", a.method, a.path, c.origin, r.StatusCode, c.ok)
+			}
+		}
+	}
+}
+
+// R-S5: a write says that it is from a page of ours, or comes with a token.
+func TestForgery(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	for name, c := range map[string]struct {
+		header http.Header
+		want   int
+	}{
+		"as our page":              {nil, 200},
+		"no origin, our header":    {http.Header{"Origin": nil}, 200},
+		"origin, not our header":   {http.Header{ownHeader: nil}, 403},
+		"neither":                  {http.Header{"Origin": nil, ownHeader: nil}, 403},
+		"token":                    {http.Header{"Origin": nil, ownHeader: nil, "Authorization": {"Bearer " + token}, "Cookie": nil}, 200},
+		"wrong token, with cookie": {http.Header{"Authorization": {"Bearer wrong"}}, 401},
+		"fetch of another site":    {http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403},
+		"another program here":     {http.Header{"Sec-Fetch-Site": {"same-site"}}, 403},
+		"same origin":              {http.Header{"Sec-Fetch-Site": {"same-origin"}}, 200},
+	} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+			if r := f.ask(asking{method: method, path: "/x", by: boss, header: c.header}); r.StatusCode != c.want {
+				t.Errorf("%s %s: %d, want %d", name, method, r.StatusCode, c.want)
+			}
+		}
+	}
+	f.want(t, 403, asking{path: "/x", by: boss, header: http.Header{"Upgrade": {"websocket"}}})
+	f.want(t, 403, asking{path: "/x", by: boss, header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"no-cors"}}})
+	f.want(t, 200, asking{path: "/x", by: boss, header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}}})
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""} {
+		f.want(t, 415, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"anna"}`, header: http.Header{"Content-Type": {kind}}})
+	}
+	f.want(t, 413, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"` + strings.Repeat("x", 1<<20) + `"}`})
+	for _, body := range []string{"", "{", "[]", `{"name":"anna","role":"owner"}`, `{"name":1}`} {
+		f.want(t, 400, asking{method: "POST", path: "/api/people", by: boss, body: body, header: http.Header{"Content-Type": {"application/json"}}})
+	}
+	if all, err := f.people.everybody(t.Context()); err != nil || len(all) > 0 {
+		t.Errorf("somebody was let in: %v %v", all, err)
+	}
+}
+
+// R-S5: GET never writes.
+func TestReadingWritesNothing(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	before := f.dump(t)
+	f.did = nil
+	f.walk(func(rt route, a asking) {
+		a.method, a.by = "GET", boss
+		f.ask(a)
+	})
+	if after := f.dump(t); before != after || len(f.did) > 0 {
+		t.Errorf("reading did %q and changed\n%s\nto\n%s", f.did, before, after)
+	}
+}
+
+// dump is all that a Server keeps.
+func (f *face) dump(t testing.TB) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range []string{"web/people", "web/sessions", "web/links", "web/keys"} {
+		for key, err := range f.store.Bucket(name).Keys(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			val, _, err := f.store.Bucket(name).Get(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(&b, name, key, string(val))
+		}
+	}
+	return b.String()
+}
+
+// R-S2: a name that is not ours gets nothing, also where nothing is secret.
+func TestHost(t *testing.T) {
+	for _, c := range []struct {
+		listen, public, host string
+		ok                   bool
+	}{
+		{"127.0.0.1:18790", "", "127.0.0.1:18790", true},
+		{"127.0.0.1:18790", "", "localhost:18790", true},
+		{"127.0.0.1:18790", "", "LocalHost:18790", true},
+		{"127.0.0.1:18790", "", "[::1]:18790", true},
+		{"127.0.0.1:18790", "", "127.0.0.1", false},
+		{"127.0.0.1:18790", "", "127.0.0.1:80", false},
+		{"127.0.0.1:18790", "", "127.0.0.2:18790", false},
+		{"127.0.0.1:18790", "", "0.0.0.0:18790", false},
+		{"127.0.0.1:18790", "", "rebound.evil.org:18790", false},
+		{"127.0.0.1:18790", "", "localhost.evil.org:18790", false},
+		{"127.0.0.1:18790", "", "127.0.0.1.evil.org:18790", false},
+		{"127.0.0.1:18790", "", "localhost:18790.", false},
+		{"127.0.0.1:18790", "", "evil@localhost:18790", false},
+		{"127.0.0.1:18790", "", "", false},
+		{"127.0.0.1:80", "", "localhost", true},
+		{"127.0.0.1:18790", public, "chat.example.com", true},
+		{"127.0.0.1:18790", public + ":443", "chat.example.com", true},
+		{"127.0.0.1:18790", public, "evil.chat.example.com", false},
+		{"127.0.0.1:18790", public, "chat.example.com:8443", false},
+		{"0.0.0.0:18790", "", "0.0.0.0:18790", false},
+		{":18790", "", "192.168.1.5:18790", false},
+		{":18790", "http://192.168.1.5:18790", "192.168.1.5:18790", true},
+		{"192.168.1.5:18790", "", "192.168.1.5:18790", true},
+	} {
+		f := newFace(t, func(cfg *Config) { cfg.Listen, cfg.PublicURL = c.listen, c.public })
+		for _, at := range []string{"/healthz", "/signin", "/assets/owner.css", "/", "/v1/models", "/nothing"} {
+			r := httptest.NewRequest("GET", "http://x"+at, nil)
+			r.Host = c.host
+			w := httptest.NewRecorder()
+			f.h.ServeHTTP(w, r)
+			if (w.Code != 403) != c.ok {
+				t.Errorf("at %s, public %q, host %q, %s: %d, want ok to be %v", c.listen, c.public, c.host, at, w.Code, c.ok)
+			}
+		}
+	}
+	for _, wrong := range []string{"chat.example.com", "ftp://x", "https://", "https://a/b", "https://u@a", "https://a?b", "https://a#b", "://"} {
+		if _, err := New(Config{Listen: "127.0.0.1:1", PublicURL: wrong, Store: newFace(t).store}); err == nil || !strings.Contains(err.Error(), "http.publicUrl") {
+			t.Errorf("publicUrl %q: %v", wrong, err)
+		}
+	}
+}
+
+// R-S5: every answer says what browsers may do with it, refusals too.
+func TestHeaders(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	check := func(what string, h http.Header) {
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if h.Get(name) != want {
+				t.Errorf("%s: %s is %q", what, name, h.Get(name))
+			}
+		}
+		csp := h.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+			if !strings.Contains(csp, want) {
+				t.Errorf("%s: no %s in %q", what, want, csp)
+			}
+		}
+		if cache := h.Get("Cache-Control"); cache != "no-store" && !strings.HasPrefix(what, "GET /assets/") {
+			t.Errorf("%s: may be kept: %q", what, cache)
+		}
+		if h.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: open to other sites", what)
+		}
+	}
+	f.walk(func(rt route, a asking) {
+		check(rt.pattern, f.ask(a).Header)
+		if a.by = boss; a.method == "GET" {
+			check(rt.pattern, f.ask(a).Header)
+		}
+	})
+	check("host", f.ask(asking{path: "/", host: "evil.org"}).Header)
+	check("origin", f.ask(asking{method: "POST", path: "/", header: http.Header{"Origin": {"null"}}}).Header)
+}
+
+// R-S4: who listens where others come needs a credential that cannot be guessed.
+func TestPosture(t *testing.T) {
+	const good = "0f9c1b6de83a475296d1c07f4be8a235"
+	for _, c := range []struct {
+		listen, token string
+		ok            bool
+	}{
+		{"127.0.0.1:18790", "", true},
+		{"127.9.9.9:18790", "", true},
+		{"[::1]:18790", "", true},
+		{"[::ffff:127.0.0.1]:18790", "", true},
+		{"localhost:18790", "", true},
+		{"0.0.0.0:18790", "", false},
+		{":18790", "", false},
+		{"[::]:18790", "", false},
+		{"192.168.1.5:18790", "", false},
+		{"example.com:18790", "", false},
+		{"localhost.example.com:18790", "", false},
+		{"0.0.0.0:18790", "hunter2", false},
+		{"0.0.0.0:18790", strings.Repeat("a", 64), false},
+		{"0.0.0.0:18790", "12345678901234567890", false},
+		{"0.0.0.0:18790", good[:31], false},
+		{"0.0.0.0:18790", good, true},
+		{"0.0.0.0:18790", "kJ8x-Zq2_Lm5Rt9WvB3nYc", true},
+		{"18790", good, false},
+	} {
+		err := Posture(c.listen, c.token)
+		if (err == nil) != c.ok {
+			t.Errorf("Posture(%q, %q) = %v", c.listen, c.token, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "http.") || c.token != "" && strings.Contains(err.Error(), c.token)) {
+			t.Errorf("Posture(%q, …) does not name the key, or tells the token: %v", c.listen, err)
+		}
+	}
+}
+
+// A panic is one request's failure; what it has sent so far does not look whole.
+func TestPanic(t *testing.T) {
+	f := newFace(t, func(c *Config) {
+		c.Chat = func(w http.ResponseWriter, r *http.Request, _ chat.Sender) {
+			if r.URL.Path == "/late" {
+				fmt.Fprint(w, "half an ans")
+			}
+			panic("the secret is 42")
+		}
+	})
+	boss := f.owner(t)
+	if got := read(t, f.want(t, 500, asking{path: "/", by: boss})); strings.Contains(got, "42") {
+		t.Errorf("a panic is told: %s", got)
+	}
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("late panic: %v", p)
+		}
+	}()
+	f.ask(asking{path: "/late", by: boss})
+}
+
+// What is said to a person when the store is in trouble (P19).
+func TestStoreTrouble(t *testing.T) {
+	f := newFace(t, func(c *Config) {
+		c.House.Forget = func(context.Context, chat.SessionID) error { return fmt.Errorf("forget: %w", store.ErrFull) }
+		c.House.Parked = func(context.Context) ([]Held, error) { return nil, io.ErrUnexpectedEOF }
+	})
+	boss := f.owner(t)
+	if got := read(t, f.want(t, 507, asking{method: "DELETE", path: "/api/sessions/x", by: boss})); !strings.Contains(got, "disk is full") {
+		t.Errorf("full disk: %s", got)
+	}
+	if got := read(t, f.want(t, 500, asking{path: "/api/parked", by: boss})); strings.Contains(got, "EOF") {
+		t.Errorf("trouble is told with its cause: %s", got)
+	}
+	f.store.Close()
+	f.want(t, 500, asking{path: "/", by: boss})
+	f.want(t, 200, asking{path: "/healthz"})
+}
+
+// Over real sockets: a stream goes on until whoever reads it is put out.
+func TestServer(t *testing.T) {
+	streaming := make(chan struct{})
+	f := newFace(t, func(c *Config) {
+		c.Chat = func(w http.ResponseWriter, r *http.Request, _ chat.Sender) {
+			w.WriteHeader(200)
+			w.(http.Flusher).Flush()
+			close(streaming)
+			<-r.Context().Done()
+		}
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.names.hosts = append(f.names.hosts, l.Addr().String())
+	srv := f.HTTP(f.h)
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	defer func() {
+		srv.Close()
+		<-served
+	}()
+	anna := f.invited(t, "anna")
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+"/events", nil)
+	r.AddCookie(&http.Cookie{Name: cookieName, Value: anna})
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	<-streaming
+	f.want(t, 204, asking{method: "DELETE", path: "/api/people/anna", by: f.owner(t)})
+	if _, err := io.ReadAll(got.Body); err != nil { // it would wait for ever
+		t.Error(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// R-S3: a thousand wrong guesses from one place, or from a thousand, take more
+// than 15 minutes, this machine included, whatever the headers say.
+func TestGuesses(t *testing.T) {
+	for name, c := range map[string]struct {
+		remote func(int) string
+		guess  func(int) asking
+	}{
+		"token from here": {
+			func(int) string { return "127.0.0.1:4711" },
+			func(i int) asking {
+				return asking{method: "POST", path: "/signin", body: fmt.Sprintf(`{"token":"%d"}`, i)}
+			},
+		},
+		"token, many ports and headers": {
+			func(i int) string { return fmt.Sprintf("[::1]:%d", 1000+i) },
+			func(i int) asking {
+				return asking{method: "POST", path: "/signin", body: fmt.Sprintf(`{"token":"%d"}`, i), header: http.Header{
+					"X-Forwarded-For": {fmt.Sprintf("10.0.0.%d", i)}, "X-Real-Ip": {fmt.Sprint(i)}, "Forwarded": {"for=1.2.3.4"}}}
+			},
+		},
+		"codes, many addresses": {
+			func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i/256%256, i%256) },
+			func(i int) asking {
+				return asking{method: "POST", path: "/signin", body: fmt.Sprintf(`{"code":"%d"}`, i)}
+			},
+		},
+		"bearer, one household": {
+			func(i int) string { return fmt.Sprintf("[2001:db8::%x]:1", i%65536) },
+			func(i int) asking {
+				return asking{path: "/metrics", header: http.Header{"Authorization": {fmt.Sprintf("Bearer %d", i)}}}
+			},
+		},
+		"keys": {
+			func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i/256%256, i%256) },
+			func(i int) asking {
+				return asking{path: "/v1/models", header: http.Header{"Authorization": {fmt.Sprintf("Bearer %s%d", keyMark, i)}}}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFace(t)
+				start, wrong := time.Now(), 0
+				for i := 0; wrong < 1000; i++ {
+					a := c.guess(i)
+					a.remote = c.remote(i)
+					switch r := f.ask(a); r.StatusCode {
+					case 401:
+						wrong++
+					case 429:
+						if r.Header.Get("Retry-After") == "" {
+							t.Fatal("it does not say when to try again")
+						}
+						time.Sleep(100 * time.Millisecond)
+					default:
+						t.Fatalf("guess %d: %d", i, r.StatusCode)
+					}
+				}
+				if took := time.Since(start); took <= 15*time.Minute {
+					t.Errorf("took %v", took)
+				}
+				if len(f.audited) != 1000 || !strings.HasPrefix(f.audited[0], "refused ") {
+					t.Errorf("%d told, the first %q", len(f.audited), f.audited[0])
+				}
+				if n := len(f.guesses.one) + len(f.keys.one); n > manyOnes+burstAll {
+					t.Errorf("%d addresses are remembered", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,32 @@
+// Signs in by the token typed here, or by the one-time code after the # of the
+// address. A code is never sent but in the body of this one request.
+const said = document.getElementById("said");
+const form = document.getElementById("signin");
+
+async function signIn(by) {
+  said.textContent = "One moment…";
+  try {
+    const answer = await fetch("/signin", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Parley": "1" },
+      body: JSON.stringify(by),
+    });
+    if (answer.ok) return location.replace("/");
+    said.textContent = (await answer.json()).error.message + ".";
+  } catch {
+    said.textContent = "There is no connection. Try again.";
+  }
+}
+
+const code = location.hash.slice(1);
+history.replaceState(null, "", location.pathname);
+if (code) {
+  signIn({ code });
+} else if ((await fetch("/api/me")).ok) {
+  location.replace("/"); // a link from elsewhere comes without the cookie
+}
+
+form?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  signIn({ token: form.token.value });
+});

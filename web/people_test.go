@@ -1,0 +1,243 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/store"
+)
+
+// R-S5: the cookie is for this site and for the server only.
+func TestCookie(t *testing.T) {
+	for _, https := range []bool{false, true} {
+		f := newFace(t, func(c *Config) {
+			if https {
+				c.PublicURL = public
+			}
+		})
+		r := f.want(t, 200, asking{method: "POST", path: "/signin", body: `{"token":"` + token + `"}`})
+		c := r.Cookies()[0]
+		if c.Name != "parley" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.Secure != https || len(c.Value) < 43 {
+			t.Errorf("cookie = %+v", c)
+		}
+		if strings.Contains(f.dump(t), c.Value) || strings.Contains(read(t, r), c.Value) {
+			t.Error("the cookie is kept or told in clear")
+		}
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	f := newFace(t)
+	for _, body := range []string{`{}`, `{"token":""}`, `{"token":"wrong"}`, `{"code":"wrong"}`, `{"code":"","token":"` + token + `x"}`} {
+		r := f.want(t, 401, asking{method: "POST", path: "/signin", body: body})
+		if len(r.Cookies()) > 0 {
+			t.Errorf("%s gets a cookie", body)
+		}
+	}
+	f.want(t, 400, asking{method: "POST", path: "/signin", body: `{"token":"` + token + `","person":"anna"}`})
+	f.want(t, 401, asking{path: "/?token=" + token}) // no credential in an address
+	boss := f.owner(t)
+	if n := len(f.audited); n != 6 || !strings.HasPrefix(f.audited[n-1], "sign-in owner") {
+		t.Errorf("told %q", f.audited)
+	}
+	f.want(t, 204, asking{method: "POST", path: "/signout", by: boss})
+	f.want(t, 401, asking{path: "/", by: boss})
+
+	none := newFace(t, func(c *Config) { c.Token = "" })
+	none.want(t, 401, asking{method: "POST", path: "/signin", body: `{"token":""}`})
+	none.want(t, 401, asking{path: "/metrics", header: http.Header{"Authorization": {"Bearer "}}})
+	if page := read(t, none.want(t, 200, asking{path: "/signin"})); strings.Contains(page, "<form") {
+		t.Error("a token is asked for where there is none")
+	}
+}
+
+// A right credential is not counted among the wrong ones.
+func TestRightIsFree(t *testing.T) {
+	f := newFace(t)
+	for range 3 * burstAll {
+		f.want(t, 200, asking{path: "/metrics", header: http.Header{"Authorization": {"Bearer " + token}}})
+	}
+	plain, _, err := f.people.key(t.Context(), ownerName, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * burstAll {
+		f.ask(asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + keyMark + "wrong"}}})
+	}
+	f.want(t, 200, asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + plain}}}) // nobody can shut others out
+	f.owner(t)
+}
+
+// A login holds for 30 days after it was used.
+func TestLoginLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFace(t)
+		boss := f.owner(t)
+		for range 10 {
+			time.Sleep(20 * 24 * time.Hour)
+			if r := f.want(t, 200, asking{path: "/", by: boss}); len(r.Cookies()) != 1 || r.Cookies()[0].Value != boss {
+				t.Error("the browser is not told that it holds for longer")
+			}
+			if r := f.want(t, 200, asking{path: "/", by: boss}); len(r.Cookies()) != 0 {
+				t.Error("renewed twice in a day")
+			}
+		}
+		time.Sleep(31 * 24 * time.Hour)
+		f.want(t, 401, asking{path: "/", by: boss})
+		f.owner(t)
+		if n := strings.Count(f.dump(t), "web/sessions"); n != 1 {
+			t.Errorf("%d logins are kept, want 1", n)
+		}
+	})
+}
+
+// A link works once, and not for ever.
+func TestLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFace(t)
+		boss := f.owner(t)
+		start, err := f.Link(t.Context(), "owner")
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := decoded[struct{ Link string }](t, f.want(t, 201, asking{method: "POST", path: "/api/links", by: boss, body: `{}`})).Link
+		anna := decoded[struct{ Link string }](t, f.want(t, 201, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"anna"}`})).Link
+		page, _, _ := strings.Cut(anna, "#")
+		for range 3 { // a preview of the link
+			f.want(t, 200, asking{path: strings.TrimPrefix(page, home)})
+		}
+		time.Sleep(11 * time.Minute)
+		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, asked)})
+		time.Sleep(23 * time.Hour)
+		f.signed(t, codeOf(t, anna))
+		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, anna)})
+		f.signed(t, codeOf(t, start))
+		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, start)})
+
+		late, err := f.Link(t.Context(), "anna")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(25 * time.Hour)
+		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, late)})
+
+		start, _ = f.Link(t.Context(), "owner")
+		again := newFace(t, func(c *Config) { c.Store = f.store })
+		again.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, start)})
+		if _, err := f.Link(t.Context(), "nobody"); err == nil {
+			t.Error("a link for nobody")
+		}
+	})
+}
+
+// Of many who use a link at once, one gets in.
+func TestLinkRace(t *testing.T) {
+	f := newFace(t)
+	link, err := f.Link(t.Context(), "owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(link, "#")
+	var in atomic.Int32
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if name, err := f.people.use(t.Context(), code); err == nil && name == ownerName {
+				in.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if in.Load() != 1 {
+		t.Errorf("%d got in", in.Load())
+	}
+}
+
+// Somebody removed is out at once, with all that was theirs, and their name is
+// nobody else's.
+func TestRemove(t *testing.T) {
+	f := newFace(t)
+	boss, anna := f.owner(t), f.invited(t, "anna")
+	made := decoded[struct{ ID, Secret, Last, Prefix string }](t,
+		f.want(t, 201, asking{method: "POST", path: "/api/keys", by: boss, body: `{"person":"anna","prefix":"phone"}`}))
+	by := http.Header{"Authorization": {"Bearer " + made.Secret}}
+	if got := read(t, f.want(t, 200, asking{path: "/v1/models", header: by})); got != "api for anna in phone" {
+		t.Errorf("api got %q", got)
+	}
+	link, err := f.Link(t.Context(), "anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.want(t, 204, asking{method: "DELETE", path: "/api/people/anna", by: boss})
+	f.want(t, 401, asking{path: "/", by: anna})
+	f.want(t, 401, asking{path: "/v1/models", header: by})
+	f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, link)})
+	if left := f.dump(t); strings.Count(left, "anna") != 2 { // the key and the name of who was removed
+		t.Errorf("left:\n%s", left)
+	}
+	f.want(t, 409, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"anna"}`})
+	f.want(t, 404, asking{method: "POST", path: "/api/links", by: boss, body: `{"person":"anna"}`})
+	f.want(t, 404, asking{method: "POST", path: "/api/keys", by: boss, body: `{"person":"anna"}`})
+	f.want(t, 404, asking{method: "DELETE", path: "/api/people/nobody", by: boss})
+	f.want(t, 404, asking{method: "DELETE", path: "/api/people/owner", by: boss})
+	for _, name := range []string{"", "owner", "Anna", "a/b", "a:b", "-a", "änna", "a b", evil, strings.Repeat("a", 33), "a\n"} {
+		if err := f.people.add(t.Context(), name); err == nil {
+			t.Errorf("%q was invited", name)
+		}
+	}
+}
+
+// R-S6: a key is shown once; afterwards only its end is known.
+func TestKeys(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	made := decoded[struct{ ID, Secret, Last, Prefix string }](t, f.want(t, 201, asking{method: "POST", path: "/api/keys", by: boss, body: `{}`}))
+	if made.Prefix != "owner" || !strings.HasSuffix(made.Secret, made.Last) || len(made.Last) != 4 {
+		t.Errorf("made %+v", made)
+	}
+	for what, text := range map[string]string{
+		"list": read(t, f.want(t, 200, asking{path: "/api/keys", by: boss})), "page": read(t, f.want(t, 200, asking{path: "/owner/people", by: boss})),
+		"store": f.dump(t), "audit": strings.Join(f.audited, "\n"),
+	} {
+		if strings.Contains(text, made.Secret) || !strings.Contains(text, made.Last) {
+			t.Errorf("%s tells too much or too little: %s", what, text)
+		}
+	}
+	for _, prefix := range []string{"a/b", "a:b", "A", "-a", strings.Repeat("a", 33)} {
+		f.want(t, 400, asking{method: "POST", path: "/api/keys", by: boss, body: `{"prefix":"` + prefix + `"}`})
+	}
+	by := http.Header{"Authorization": {"Bearer " + made.Secret}}
+	f.want(t, 200, asking{method: "POST", path: "/v1/chat/completions", header: by})
+	for _, id := range []string{"", "x", made.ID[:8], made.Secret} {
+		if r := f.ask(asking{method: "DELETE", path: "/api/keys/" + id, by: boss}); r.StatusCode < 400 && id != "" {
+			t.Errorf("revoked by %q", id)
+		}
+	}
+	f.want(t, 204, asking{method: "DELETE", path: "/api/keys/" + made.ID, by: boss})
+	f.want(t, 401, asking{path: "/v1/models", header: by})
+}
+
+// What is damaged opens nothing, and takes nobody else along (P21).
+func TestDamaged(t *testing.T) {
+	f := newFace(t)
+	boss, anna := f.owner(t), f.invited(t, "anna")
+	f.invited(t, "bert")
+	for _, name := range []string{"web/people", "web/sessions", "web/keys", "web/links"} {
+		if _, err := f.store.Bucket(name).Put(t.Context(), "zz", []byte("{"), store.Any); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.store.Bucket("web/people").Put(t.Context(), "anna", []byte("{"), store.Any); err != nil {
+		t.Fatal(err)
+	}
+	f.want(t, 401, asking{path: "/", by: anna})
+	if got := decoded[[]Person](t, f.want(t, 200, asking{path: "/api/people", by: boss})); len(got) != 1 || got[0].Name != "bert" {
+		t.Errorf("people = %v", got)
+	}
+	f.want(t, 201, asking{method: "POST", path: "/api/links", by: boss, body: `{"person":"bert"}`})
+}

@@ -1,0 +1,508 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/store/mem"
+)
+
+const (
+	token = "0123456789abcdef0123456789abcdef"
+	home  = "http://127.0.0.1:18790"
+	evil  = `<img src=x onerror="alert(1)">`
+)
+
+// A face is a Server, and what it did.
+type face struct {
+	*Server
+	h     http.Handler
+	store store.Store
+
+	mu      sync.Mutex
+	audited []string
+	did     []string
+}
+
+func (f *face) note(list *[]string, words ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*list = append(*list, strings.TrimSpace(fmt.Sprintln(words...)))
+}
+
+func newFace(t testing.TB, change ...func(*Config)) *face {
+	t.Helper()
+	f := &face{store: mem.New()}
+	c := Config{
+		Listen: "127.0.0.1:18790", Token: token, Version: "1.2.3", Store: f.store, Log: slog.New(slog.DiscardHandler), House: f.house(),
+		Chat: func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
+			fmt.Fprintf(w, "chat %s for %s %s", r.URL.Path, who.ID, who.Role)
+		},
+		API: func(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) {
+			fmt.Fprintf(w, "api for %s in %s", who.ID, prefix)
+		},
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "metrics") }),
+		Ready:   func(context.Context) []string { return nil },
+		Audit:   func(kind, who, what string) { f.note(&f.audited, kind, who, what) },
+	}
+	for _, ch := range change {
+		ch(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Server, f.h = s, s.Handler()
+	return f
+}
+
+// house is a house where everything that people, models and networks name is evil.
+func (f *face) house() House {
+	did := func(what string) func(context.Context, string) error {
+		return func(_ context.Context, key string) error {
+			if key == "absent" {
+				return store.ErrNotFound
+			}
+			f.note(&f.did, what, key)
+			return nil
+		}
+	}
+	at := time.Now().Add(-time.Hour)
+	held := func(context.Context) ([]Held, error) {
+		return []Held{{Key: "telegram//42/7", Session: evil, Text: evil, Why: evil, Time: at}}, nil
+	}
+	entries := []chat.Entry{
+		{Kind: chat.Heard, Who: evil, Text: evil, Time: at, Files: []chat.File{{Name: evil}}},
+		{Kind: chat.Called, Who: evil, Text: evil, Call: "1", Time: at},
+		{Kind: chat.Gave, Who: evil, Text: "```\n" + evil, Call: "1", Time: at},
+		{Kind: chat.Said, Who: evil, Text: evil, Time: at},
+	}
+	return House{
+		Talks: Talks{
+			List: func(_ context.Context, prefix string) ([]chat.Talk, error) {
+				return []chat.Talk{{Session: "telegram:-100/7", Title: evil, Began: at, Last: at}}, nil
+			},
+			Transcript: func(_ context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
+				return func(yield func(chat.Entry, error) bool) {
+					for _, e := range entries {
+						if id == "telegram:-100/7" && !yield(e, nil) {
+							return
+						}
+					}
+				}
+			},
+			Search: func(_ context.Context, in func(chat.SessionID) bool, words string, most int) ([]chat.Find, error) {
+				return []chat.Find{{Session: evil, Entry: entries[0]}}, nil
+			},
+			Forget: func(ctx context.Context, id chat.SessionID) error { return did("forget")(ctx, string(id)) },
+		},
+		Post: Post{
+			Parked: held, Resend: did("resend"), Drop: did("drop"),
+			Aside: held, Again: did("again"), Dismiss: did("dismiss"),
+		},
+		Model:    func() string { return evil },
+		Warnings: func() []string { return []string{evil} },
+		Channels: func(context.Context) ([]Channel, error) {
+			return []Channel{{Name: evil, Trouble: evil, Pending: 3, Oldest: time.Hour}}, nil
+		},
+		Pairings: func(context.Context) ([]channels.Pairing, error) {
+			return []channels.Pairing{{Code: "ABCD2345", Name: evil, Sender: evil, Time: at}}, nil
+		},
+		Approve: func(_ context.Context, code string) (channels.Pairing, error) {
+			if code != "ABCD2345" {
+				return channels.Pairing{}, channels.ErrNoPairing
+			}
+			f.note(&f.did, "approve", code)
+			return channels.Pairing{}, nil
+		},
+		Usage: func(context.Context) ([]llm.Spent, error) {
+			return []llm.Spent{
+				{Day: "2026-01-01", Who: evil, Model: evil, Turns: 2, Usage: llm.Usage{In: 1000, Out: 10}},
+				{Day: "2026-01-02", Who: "anna", Model: "m", Turns: 1, Usage: llm.Usage{In: 500, Out: 5}},
+			}, nil
+		},
+		Price: func(model string, u llm.Usage) (float64, bool) {
+			return float64(u.In) / 100, model == "m"
+		},
+		Errors:      func() []Line { return []Line{{Time: at, Level: "ERROR", Text: evil}} },
+		AuditTail:   func(context.Context, int) ([]Entry, error) { return []Entry{{at, "tool", evil, evil}}, nil },
+		AuditVerify: func(context.Context) error { return errors.New(evil) },
+		Backup:      func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "backup"); return err },
+	}
+}
+
+// An asking is a request as one of our pages makes it, and what is changed in it.
+type asking struct {
+	method, path, body string
+	by                 string // the cookie
+	header             http.Header
+	host, remote       string
+}
+
+func (f *face) ask(a asking) *http.Response {
+	if a.method == "" {
+		a.method = "GET"
+	}
+	r := httptest.NewRequest(a.method, home+a.path, strings.NewReader(a.body))
+	if a.host != "" {
+		r.Host = a.host
+	}
+	if a.remote != "" {
+		r.RemoteAddr = a.remote
+	}
+	if a.by != "" {
+		r.AddCookie(&http.Cookie{Name: cookieName, Value: a.by})
+	}
+	if a.method != "GET" && a.method != "HEAD" {
+		r.Header.Set("Origin", home)
+		r.Header.Set(ownHeader, "1")
+	}
+	if a.body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for k, vs := range a.header {
+		r.Header[k] = vs
+		if vs == nil {
+			delete(r.Header, k)
+		}
+	}
+	w := httptest.NewRecorder()
+	f.h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func read(t testing.TB, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (f *face) want(t testing.TB, status int, a asking) *http.Response {
+	t.Helper()
+	r := f.ask(a)
+	if r.StatusCode != status {
+		t.Errorf("%s %s by %.4q: %d %s, want %d", a.method, a.path, a.by, r.StatusCode, read(t, r), status)
+	}
+	return r
+}
+
+// signed returns the cookie of somebody who signs in with body.
+func (f *face) signed(t testing.TB, body string) string {
+	t.Helper()
+	r := f.want(t, 200, asking{method: "POST", path: "/signin", body: body})
+	for _, c := range r.Cookies() {
+		if c.Name == cookieName {
+			return c.Value
+		}
+	}
+	t.Fatal("no cookie")
+	return ""
+}
+
+func (f *face) owner(t testing.TB) string { return f.signed(t, `{"token":"`+token+`"}`) }
+
+// invited returns the cookie of somebody whom the owner invited.
+func (f *face) invited(t testing.TB, name string) string {
+	t.Helper()
+	if err := f.people.add(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	link, err := f.Link(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.signed(t, codeOf(t, link))
+}
+
+// codeOf is what the sign-in page makes of link.
+func codeOf(t testing.TB, link string) string {
+	t.Helper()
+	page, code, _ := strings.Cut(link, "#")
+	if page != home+"/signin" || len(code) < 43 {
+		t.Fatalf("link is %q", link)
+	}
+	return `{"code":"` + code + `"}`
+}
+
+// decoded reads an answer.
+func decoded[T any](t testing.TB, r *http.Response) (v T) {
+	t.Helper()
+	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// walk calls f with a request for every route there is.
+func (f *face) walk(each func(rt route, a asking)) {
+	fill := strings.NewReplacer("{id}", url.PathEscape("telegram:-100/7"), "{key}", url.PathEscape("telegram//42/7"), "{code}", "ABCD2345", "{name}", "bert")
+	for _, rt := range f.routes() {
+		method, at, ok := strings.Cut(rt.pattern, " ")
+		if !ok {
+			method, at = "GET", rt.pattern
+		}
+		a := asking{method: method, path: fill.Replace(at)}
+		if at == "/owner/talk" {
+			a.path += "?id=" + url.QueryEscape("telegram:-100/7")
+		}
+		if at == "/owner/talks" {
+			a.path += "?q=words"
+		}
+		each(rt, a)
+	}
+}
+
+// R-S3: a stranger gets nothing but health, readiness and the sign-in page, from
+// any address, and does not learn what else there is.
+func TestStranger(t *testing.T) {
+	f := newFace(t, func(c *Config) { c.Ready = func(context.Context) []string { return []string{"the disk is full"} } })
+	open := []string{"GET /healthz", "GET /readyz", "GET /signin", "POST /signin", "GET /assets/signin.js", "GET /assets/owner.css"}
+	seen := 0
+	f.walk(func(rt route, a asking) {
+		seen++
+		for _, remote := range []string{"127.0.0.1:4711", "[::1]:4711", "203.0.113.9:4711"} {
+			a.remote = remote
+			for _, accept := range []string{"*/*", "text/html"} {
+				a.header = http.Header{"Accept": {accept}}
+				r := f.ask(a)
+				body := read(t, r)
+				switch {
+				case strings.Contains(body, "disk is full"):
+					t.Errorf("%s tells a stranger why", rt.pattern)
+				case slices.Contains(open, rt.pattern):
+				case accept == "text/html" && a.method == "GET" && r.StatusCode == 303 && r.Header.Get("Location") == "/signin":
+				case r.StatusCode != 401 || !strings.Contains(body, "sign in first"):
+					t.Errorf("%s answers a stranger %d %q", rt.pattern, r.StatusCode, body)
+				}
+			}
+		}
+	})
+	if seen < 30 {
+		t.Errorf("only %d routes", seen)
+	}
+	for _, at := range []string{"/nothing", "/owner/", "//owner", "/assets/owner.js", "/assets/app.css", "/signin/", "/healthz/x", "/v1/models"} {
+		f.want(t, 401, asking{path: at})
+	}
+	for _, by := range []string{"wrong", strings.Repeat("x", 43)} {
+		f.want(t, 401, asking{path: "/", by: by})
+	}
+}
+
+// Somebody invited has the chat, and the owner's pages do not exist for them; nor
+// has a key anything but the API.
+func TestRights(t *testing.T) {
+	f := newFace(t)
+	boss, anna := f.owner(t), f.invited(t, "anna")
+	f.want(t, 201, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"bert"}`})
+	key := decoded[struct{ Secret string }](t, f.want(t, 201, asking{method: "POST", path: "/api/keys", by: boss, body: `{}`})).Secret
+	f.walk(func(rt route, a asking) {
+		wantAnna, wantKey := 404, 404
+		switch {
+		case rt.may == anyone:
+			return
+		case rt.may == person:
+			wantAnna = 200
+		case rt.may == keyed:
+			wantAnna, wantKey = 401, 200
+		}
+		if rt.pattern == "POST /signout" {
+			return
+		}
+		if a.by = anna; rt.may != person || rt.pattern != "/" {
+			f.want(t, wantAnna, a)
+		}
+		a.by, a.header = "", http.Header{"Authorization": {"Bearer " + key}}
+		f.want(t, wantKey, a)
+	})
+	if len(f.did) > 0 {
+		t.Errorf("they did %q", f.did)
+	}
+	for by, want := range map[string]string{anna: "chat /x for anna user", boss: "chat /x for owner owner"} {
+		if got := read(t, f.want(t, 200, asking{path: "/x", by: by})); got != want {
+			t.Errorf("chat got %q, want %q", got, want)
+		}
+	}
+	if got := read(t, f.want(t, 200, asking{path: "/metrics", header: http.Header{"Authorization": {"Bearer " + token}}})); got != "metrics" {
+		t.Errorf("metrics for the administrator: %q", got)
+	}
+}
+
+// The owner's actions do what they say, once, and are told to the audit log (R-S27).
+func TestActions(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	f.audited = nil
+	for _, c := range []struct{ method, path, did, audited string }{
+		{"DELETE", "/api/sessions/telegram:-100%2F7", "forget telegram:-100/7", "session owner deleted: telegram:-100/7"},
+		{"POST", "/api/parked/telegram%2F%2F42%2F7/resend", "resend telegram//42/7", "session owner reply sent again: telegram//42/7"},
+		{"POST", "/api/parked/telegram%2F%2F42%2F7/drop", "drop telegram//42/7", "session owner reply dropped: telegram//42/7"},
+		{"POST", "/api/aside/k/again", "again k", "session owner message answered again: k"},
+		{"POST", "/api/aside/k/drop", "dismiss k", "session owner message dropped: k"},
+		{"POST", "/api/pairings/ABCD2345/approve", "approve ABCD2345", "access owner paired: ABCD2345"},
+	} {
+		f.did, f.audited = nil, nil
+		f.want(t, 204, asking{method: c.method, path: c.path, by: boss})
+		if !slices.Equal(f.did, []string{c.did}) || !slices.Equal(f.audited, []string{c.audited}) {
+			t.Errorf("%s %s did %q and told %q", c.method, c.path, f.did, f.audited)
+		}
+	}
+	f.audited = nil
+	for _, at := range []string{"/api/parked/absent/resend", "/api/pairings/WRONG/approve", "/api/aside/absent/drop"} {
+		f.want(t, 404, asking{method: "POST", path: at, by: boss})
+	}
+	if len(f.audited) > 0 {
+		t.Errorf("what was not done is told: %q", f.audited)
+	}
+}
+
+// A Server without a house behind it has pages all the same.
+func TestEmptyHouse(t *testing.T) {
+	f := newFace(t, func(c *Config) {
+		c.House, c.Chat, c.API, c.Metrics, c.Ready, c.Audit = House{}, nil, nil, nil, nil, nil
+	})
+	boss := f.owner(t)
+	f.walk(func(rt route, a asking) {
+		if a.by = boss; a.method == "GET" {
+			want := 200
+			if strings.Contains(rt.pattern, "{id}") || strings.HasSuffix(rt.pattern, "/talk") || strings.HasSuffix(rt.pattern, "backup") {
+				want = 404
+			}
+			f.want(t, want, a)
+		} else if rt.may == owner {
+			a.body = `{}`
+			if r := f.ask(a); r.StatusCode >= 500 {
+				t.Errorf("%s: %d", rt.pattern, r.StatusCode)
+			}
+		}
+	})
+}
+
+// The socket of the OS user needs no credential (T0).
+func TestLocal(t *testing.T) {
+	f := newFace(t)
+	r := httptest.NewRequest("POST", "http://parley/api/links", strings.NewReader(`{}`))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	f.Local().ServeHTTP(w, r)
+	link := decoded[struct{ Link string }](t, w.Result()).Link
+	f.signed(t, codeOf(t, link))
+	w = httptest.NewRecorder()
+	f.Local().ServeHTTP(w, httptest.NewRequest("GET", "http://parley/api/status", nil))
+	if got := decoded[overview](t, w.Result()); got.Version != "1.2.3" || len(got.Channels) != 1 || got.Parked != 1 {
+		t.Errorf("status = %+v", got)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	f := newFace(t, func(c *Config) { c.Ready = func(context.Context) []string { return []string{"the disk is full"} } })
+	if got := strings.TrimSpace(read(t, f.want(t, 200, asking{path: "/healthz"}))); got != `{"status":"ok"}` {
+		t.Errorf("healthz: %s", got)
+	}
+	f.want(t, 200, asking{method: "HEAD", path: "/healthz"})
+	f.want(t, 503, asking{path: "/readyz"})
+	if got := read(t, f.want(t, 503, asking{path: "/readyz", by: f.owner(t)})); !strings.Contains(got, "the disk is full") {
+		t.Errorf("the owner does not learn why: %s", got)
+	}
+	newFace(t).want(t, 200, asking{path: "/readyz"})
+}
+
+// R-S5: what people, models and networks wrote is text on every page.
+func TestNothingIsMarkup(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	pages := 0
+	f.walk(func(rt route, a asking) {
+		if !strings.HasPrefix(rt.pattern, "GET /owner") {
+			return
+		}
+		a.by = boss
+		body := read(t, f.want(t, 200, a))
+		if low := strings.ToLower(body); strings.Contains(low, "<img") || strings.Contains(low, "javascript:") || strings.Contains(low, "style=") || strings.Contains(low, " onclick") {
+			t.Errorf("%s: markup from outside, or not allowed by the policy:\n%s", rt.pattern, body)
+		}
+		if strings.Contains(body, "&lt;img") {
+			pages++
+		}
+		if !strings.Contains(body, "<h1>") || !strings.Contains(body, `<html lang="en">`) || !strings.Contains(body, "</html>") {
+			t.Errorf("%s is no whole page", rt.pattern)
+		}
+	})
+	if pages != 7 {
+		t.Errorf("%d pages show what was said, want 7", pages)
+	}
+	refused := read(t, f.ask(asking{path: "/api/sessions/" + url.PathEscape(evil), by: boss, header: http.Header{"Accept": {"text/html"}}}))
+	if strings.Contains(refused, "<img") {
+		t.Error("a refusal has markup from the address")
+	}
+	talk := read(t, f.ask(asking{path: "/owner/talk?id=telegram:-100/7", by: boss}))
+	if !strings.Contains(talk, `href="/api/sessions/telegram:-100%2F7/export?format=md"`) {
+		t.Errorf("the way to the export is not there:\n%s", talk)
+	}
+	waiting := read(t, f.ask(asking{path: "/owner/waiting", by: boss}))
+	if !strings.Contains(waiting, `data-post="/api/parked/telegram%2F%2F42%2F7/resend"`) {
+		t.Errorf("the button does not say what it does:\n%s", waiting)
+	}
+}
+
+func TestExport(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	const at = "/api/sessions/telegram:-100%2F7"
+	if got := decoded[[]chat.Entry](t, f.want(t, 200, asking{path: at, by: boss})); len(got) != 4 || got[3].Kind != chat.Said {
+		t.Errorf("transcript = %+v", got)
+	}
+	r := f.want(t, 200, asking{path: at + "/export?format=json", by: boss})
+	if got := decoded[struct {
+		Session, Note string
+		Entries       []chat.Entry
+	}](t, r); got.Session != "telegram:-100/7" || len(got.Entries) != 4 || !strings.Contains(got.Note, "secrets") {
+		t.Errorf("export = %+v", got)
+	}
+	r = f.want(t, 200, asking{path: at + "/export", by: boss})
+	if got, want := r.Header.Get("Content-Disposition"), `attachment; filename="telegram--100-7.md"`; got != want {
+		t.Errorf("disposition = %s, want %s", got, want)
+	}
+	if md := read(t, r); !strings.Contains(md, "````\n```\n<img") || !strings.Contains(md, "secrets") || !strings.Contains(md, `**heard** \<img`) {
+		t.Errorf("markdown:\n%s", md)
+	}
+	f.want(t, 400, asking{path: at + "/export?format=exe", by: boss})
+	f.want(t, 404, asking{path: "/api/sessions/nobody/export", by: boss})
+	r = f.want(t, 200, asking{path: "/api/backup", by: boss})
+	if got := r.Header.Get("Content-Disposition"); !strings.Contains(got, "holds-secrets") || read(t, r) != "backup" {
+		t.Errorf("backup is called %s", got)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	f := newFace(t)
+	tables, err := f.usage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if days := tables[0].Rows; days[0].Name != "2026-01-02" || days[1].Share != 100 || days[0].Share != 50 || days[0].Cost != 5 || !days[1].Part {
+		t.Errorf("days = %+v", days)
+	}
+	if who := tables[1].Rows; who[0].Usage.In != 1000 || who[1].Name != "anna" {
+		t.Errorf("people = %+v", who)
+	}
+}
