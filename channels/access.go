@@ -64,10 +64,13 @@ func (a Access) Role(channel, id string) chat.Role {
 	return chat.Stranger
 }
 
+// Owners lists the owners: "channel:id", or a channel whose everybody is one.
+func (a Access) Owners() []string { return slices.Sorted(maps.Keys(a.owners)) }
+
 // Warnings says, for the log of every start, where the door stands open.
 func (a Access) Warnings() []string {
 	var ws []string
-	for _, o := range slices.Sorted(maps.Keys(a.owners)) {
+	for _, o := range a.Owners() {
 		// Whoever is at these two has the machine or its admin token already.
 		if !strings.Contains(o, ":") && o != "console" && o != "web" {
 			ws = append(ws, fmt.Sprintf(`owners has %q: everybody on %s is an owner`, o, o))

@@ -379,7 +379,7 @@ func TestMenus(t *testing.T) {
 		h := m.start(channeltest.Menus)
 		time.Sleep(5 * time.Hour)
 		ops := m.fake.Ops()
-		if len(ops) != 3 || ops[2].Reply.Text != "new pair unpair" {
+		if len(ops) != 3 || ops[2].Reply.Text != "new pair unpair parked" {
 			t.Errorf("%+v", ops)
 		}
 		h.stop()

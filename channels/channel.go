@@ -94,7 +94,8 @@ type Stepper interface {
 
 // A Fetcher is a Channel whose messages come with files that stay at the network.
 type Fetcher interface {
-	// Fetch returns the bytes of f, which came with m. The caller closes them.
+	// Fetch returns the bytes of f, which came with m. The caller closes them,
+	// maybe while another goroutine reads, whose Read then returns.
 	// An *Error that is Permanent says that they cannot be had.
 	Fetch(ctx context.Context, m chat.Message, f chat.File) (io.ReadCloser, error)
 }
@@ -126,6 +127,13 @@ const (
 
 // A Director is a Channel where a person can be spoken to first.
 type Director interface {
-	// Direct returns the private chat with the person of that ID.
+	// Direct returns the private chat with the person of that ID, or without a
+	// Chat if there is none. "" is whoever owns a channel of owners only.
 	Direct(id string) chat.Address
+}
+
+// A Patient is a Channel that knows what ails it while it runs.
+type Patient interface {
+	// Health returns why nothing comes in at present, nil when it does.
+	Health() error
 }

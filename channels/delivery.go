@@ -130,6 +130,9 @@ func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
 	}
 	d.sent = append(d.sent[:i], append([]sent{{rc, digest(part)}}, d.sent[min(i+1, len(d.sent)):]...)...)
 	d.dirty = true
+	if part.Ask != nil {
+		d.line.hub.shown(part.Ask.ID, rc)
+	}
 	return nil
 }
 
@@ -202,6 +205,7 @@ func (d *delivery) forget(ctx context.Context) error {
 
 // parts returns the messages that r has to be sent as.
 func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
+	r = l.worded(r)
 	if strings.TrimSpace(r.Text) == "" && len(r.Files) == 0 {
 		return nil, nil
 	}
@@ -214,17 +218,24 @@ func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
 		return nil
 	})
 	for i := range parts {
-		parts[i].ID, parts[i].To, parts[i].Group = r.ID, r.To, r.Group
+		parts[i].ID, parts[i].To, parts[i].Group, parts[i].Ask = r.ID, r.To, r.Group, nil
 		if i > 0 {
 			parts[i].ID, parts[i].Quote = fmt.Sprintf("%s#%d", r.ID, i+1), ""
 		}
+	}
+	if len(parts) > 0 {
+		parts[asking(parts)].Ask = r.Ask
 	}
 	return parts, err
 }
 
 // digest tells what r says from what others say.
 func digest(r chat.Reply) string {
-	sum := sha256.Sum256(fmt.Append(nil, r.Text, r.Files))
+	says := fmt.Append(nil, r.Text, r.Files)
+	if r.Ask != nil {
+		says = fmt.Append(says, r.Ask.ID)
+	}
+	sum := sha256.Sum256(says)
 	return hex.EncodeToString(sum[:8])
 }
 

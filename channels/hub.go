@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,12 +9,14 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley/chat"
 	"parley/store"
+	"parley/workspace"
 )
 
 // A Config is what a Hub works with.
@@ -21,6 +24,19 @@ type Config struct {
 	Store    store.Store
 	Log      *slog.Logger
 	Commands []Command // for the menus of the channels; the Hub adds its own
+
+	// For Fetch. Without Files no file is taken in.
+	Files   *workspace.Workspace
+	MaxFile int64 // bytes; 0 for 20 MiB
+	// Transcribe returns what is said in audio, whose name ends as its format
+	// asks; nil if that is not configured.
+	Transcribe func(ctx context.Context, name string, audio io.Reader) (string, error)
+
+	// Sent is told of each reply that left the outbox of a channel: how long it
+	// was there, how often it was tried, and why it was parked, if it was.
+	Sent func(channel string, r chat.Reply, waited time.Duration, tries int, err error)
+	// Audit is told of what owners decide, and of what others are refused.
+	Audit func(kind, who, what string)
 }
 
 // A Hub is all the channels. What people say comes in by Receive, what is said
@@ -40,13 +56,21 @@ type Hub struct {
 	lines    map[string]*line
 	access   atomic.Pointer[Access]
 	asking   sync.Mutex // one stranger at a time
+	polls    polls
+
+	files      *workspace.Workspace
+	maxFile    int64
+	transcribe func(context.Context, string, io.Reader) (string, error)
+	sent       func(string, chat.Reply, time.Duration, int, error)
+	audited    func(kind, who, what string)
 }
 
 // NewHub returns a Hub without channels, which lets nobody in.
 func NewHub(c Config) *Hub {
-	h := &Hub{store: c.Store, log: c.Log, lines: map[string]*line{}}
-	h.commands = append(h.commands, c.Commands...)
-	h.commands = append(h.commands, Command{"pair", "let somebody talk to me"}, Command{"unpair", "let them no more"})
+	h := &Hub{
+		store: c.Store, log: c.Log, lines: map[string]*line{}, commands: slices.Concat(c.Commands, own()),
+		files: c.Files, maxFile: cmp.Or(c.MaxFile, maxFile), transcribe: c.Transcribe, sent: c.Sent, audited: c.Audit,
+	}
 	h.SetAccess(Access{})
 	return h
 }
@@ -56,7 +80,7 @@ func (h *Hub) Add(name string, c Channel) {
 	h.lines[name] = &line{
 		Channel: c, name: name, hub: h, log: h.log.With("channel", name),
 		queue: h.store.Queue("outbox/" + name), delivery: h.store.Bucket("delivery"),
-		traffic: traffic{lanes: map[string]*load{}},
+		traffic: traffic{lanes: map[string]*load{}}, marks: newMarks(c), errands: make(chan errand, maxErrands),
 	}
 }
 
@@ -87,7 +111,7 @@ func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string)
 	}
 	var errs []error
 	for _, l := range h.lines {
-		errs = append(errs, l.health())
+		errs = append(errs, l.fault())
 	}
 	return errors.Join(errs...)
 }
@@ -103,7 +127,7 @@ func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 	if !ok {
 		return h.park(ctx, r, fmt.Sprintf("there is no channel named %q", r.To.Channel))
 	}
-	body, err := json.Marshal(r)
+	body, err := json.Marshal(letter{r, time.Now()})
 	if err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 	}
@@ -121,6 +145,10 @@ func (h *Hub) Work(ctx context.Context) error {
 	wg.Go(func() { h.prune(ctx) })
 	for _, l := range h.lines {
 		wg.Go(func() { errs <- l.work(ctx) })
+		wg.Go(func() { l.run(ctx) })
+		if c, ok := l.Channel.(Reactor); ok {
+			wg.Go(func() { l.react(ctx, c) })
+		}
 	}
 	wg.Wait()
 	close(errs)
@@ -150,3 +178,41 @@ func (h *Hub) Drain(ctx context.Context) {
 }
 
 const drainEvery = 10 * time.Millisecond
+
+// audit notes what somebody did or was refused.
+func (h *Hub) audit(kind, who, what string) {
+	if h.audited != nil {
+		h.audited(kind, who, what)
+	}
+}
+
+// TellOwners says text once, in private, to every owner who can be spoken to
+// first. Another text needs another id.
+func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
+	var errs []error
+	told := false
+	for _, owner := range h.access.Load().Owners() {
+		channel, person := owner, ""
+		if i := strings.LastIndex(owner, ":"); i >= 0 {
+			channel, person = owner[:i], owner[i+1:]
+		}
+		l := h.lines[channel]
+		if l == nil {
+			continue
+		}
+		d, ok := l.Channel.(Director)
+		if !ok {
+			continue
+		}
+		to := d.Direct(person)
+		if to.Chat == "" {
+			continue
+		}
+		to.Channel, told = channel, true
+		errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
+	}
+	if !told {
+		h.log.Warn("no owner can be told", "text", text)
+	}
+	return errors.Join(errs...)
+}

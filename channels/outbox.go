@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"parley/chat"
 	"parley/store"
@@ -21,15 +22,16 @@ type line struct {
 	delivery store.Bucket // reply id -> how far it has come
 	traffic  traffic
 	notices  notices
+	marks    *marks
+	errands  chan errand
 	dropped  atomic.Int64          // messages of strangers
 	err      atomic.Pointer[error] // why it does not receive, if it does not
 }
 
-func (l *line) health() error {
-	if err := l.err.Load(); err != nil {
-		return *err
-	}
-	return nil
+// A letter is a reply in the outbox.
+type letter struct {
+	chat.Reply
+	Pushed time.Time `json:"pushed,omitzero"`
 }
 
 // lane names the chat of a. Replies to one lane go out in order (P9), and no
@@ -39,9 +41,9 @@ func lane(a chat.Address) string { return a.Chat + "\x00" + a.Thread }
 // work sends what is in the outbox until ctx ends.
 func (l *line) work(ctx context.Context) error {
 	key := func(item store.Item) string {
-		var r chat.Reply
+		var r letter
 		_ = json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
-		l.traffic.pulled(lane(r.To))
+		l.traffic.pulled(lane(r.To), r.Pushed)
 		return lane(r.To)
 	}
 	err := store.Work(ctx, l.queue, key, func(ctx context.Context, lane string, take func() []store.Item) {
@@ -61,8 +63,16 @@ func (l *line) work(ctx context.Context) error {
 // deliver sends item, or parks it, however long it takes. It returns false when
 // ctx ended before; the item is then still in the queue.
 func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
+	var r letter
 	d := delivery{line: l, id: item.ID}
-	if reason := l.try(ctx, lane, item, &d); reason != nil {
+	reason, tries := json.Unmarshal(item.Body, &r), 0
+	if d.reply = r.Reply; reason != nil {
+		d.reply.ID, d.reply.To.Channel = item.ID, l.name
+		reason = fmt.Errorf("read outbox: %w", reason)
+	} else {
+		tries, reason = l.try(ctx, lane, &d)
+	}
+	if reason != nil {
 		if ctx.Err() != nil {
 			return false
 		}
@@ -71,33 +81,51 @@ func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 			return false
 		}
 	}
-	return l.persist(ctx, "end delivery", item.Done) && l.persist(ctx, "end delivery", d.forget)
+	if !l.persist(ctx, "end delivery", item.Done) {
+		return false
+	}
+	l.left(r, tries, reason)
+	return l.persist(ctx, "end delivery", d.forget)
 }
 
-// try sends item until it is sent, and returns nil, or until that is hopeless.
-func (l *line) try(ctx context.Context, lane string, item store.Item, d *delivery) error {
-	if err := json.Unmarshal(item.Body, &d.reply); err != nil {
-		d.reply.ID, d.reply.To.Channel = item.ID, l.name
-		return fmt.Errorf("read outbox: %w", err)
+// left tells that r is no longer in the outbox: it was sent, or parked for a reason.
+func (l *line) left(r letter, tries int, reason error) {
+	if reason == nil {
+		for _, id := range append([]string{r.Quote}, r.Also...) {
+			l.marks.set(r.To, id, Done)
+		}
 	}
+	if l.hub.sent == nil {
+		return
+	}
+	var waited time.Duration
+	if !r.Pushed.IsZero() {
+		waited = time.Since(r.Pushed)
+	}
+	l.hub.sent(l.name, r.Reply, waited, tries, reason)
+}
+
+// try sends d until it is sent, or until that is hopeless and the error says
+// why. It returns how often it tried.
+func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
 	var p pace
 	for {
 		err := d.finish(ctx)
 		if err == nil || ctx.Err() != nil || permanent(err) {
-			return err
+			return p.tries + 1, err
 		}
 		wait := p.wait(err)
 		if p.over() {
-			return fmt.Errorf("tried for %v: %w", giveUp, err)
+			return p.tries, fmt.Errorf("tried for %v: %w", giveUp, err)
 		}
 		level := slog.LevelDebug
 		if p.tries == 1 && asked(err) == 0 { // else nothing is wrong
 			level = slog.LevelWarn
 		}
-		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", item.ID, "again", wait, "err", err, stack(err))
+		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, stack(err))
 		l.traffic.rest(lane, wait)
 		if !sleep(ctx, wait) {
-			return ctx.Err()
+			return p.tries, ctx.Err()
 		}
 	}
 }

@@ -300,7 +300,7 @@ func TestP10ParkedIsBounded(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		parked, err := h.Parked(t.Context())
-		if err != nil || len(parked) > 1099 || len(parked) < 1000 || parked[len(parked)-1].Reply.ID != "1202" {
+		if err != nil || len(parked) != 1000 || parked[len(parked)-1].Reply.ID != "1202" {
 			t.Errorf("%d parked, %v", len(parked), err)
 		}
 		if !strings.Contains(parked[0].Reason, `"gone"`) {

@@ -43,15 +43,34 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 		return err
 	}
 	m.From.Role = role
-	if role == chat.Stranger {
+	switch {
+	case m.Answer != nil:
+		return l.press(ctx, m)
+	case role == chat.Stranger:
 		return l.stranger(ctx, m)
 	}
 	own, err := l.hub.command(ctx, m)
 	if !own {
-		err = deliver(ctx, m)
+		own, err = l.typed(ctx, m)
+	}
+	if !own && err == nil {
+		err = l.pass(ctx, m, deliver)
 	}
 	l.notice(ctx, m, err)
 	return err
+}
+
+// pass delivers m and marks it. The mark is announced before, because the
+// answer may be there before deliver has returned.
+func (l *line) pass(ctx context.Context, m chat.Message, deliver chat.Deliver) error {
+	l.marks.set(m.At, m.ID, coming)
+	err := deliver(ctx, m)
+	if err != nil {
+		l.marks.drop(m.At, m.ID)
+		return err
+	}
+	l.marks.set(m.At, m.ID, Seen)
+	return nil
 }
 
 // authorise says what the sender of m may do, whatever kind of message it is.

@@ -14,26 +14,27 @@ type traffic struct {
 
 // A load is the replies of one lane.
 type load struct {
-	replies int
-	next    time.Time // when the network takes the first of them, if that is known
+	pushed []time.Time // when each of them was handed over
+	next   time.Time   // when the network takes the first of them, if that is known
 }
 
 const soon = 3 * time.Second // a retry that Drain waits for
 
-func (t *traffic) pulled(lane string) {
+func (t *traffic) pulled(lane string, pushed time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lanes[lane] == nil {
 		t.lanes[lane] = &load{}
 	}
-	t.lanes[lane].replies++
+	l := t.lanes[lane]
+	l.pushed = append(l.pushed, pushed)
 }
 
 func (t *traffic) gone(lane string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.lanes[lane]; l.replies > 1 {
-		l.replies--
+	if l := t.lanes[lane]; len(l.pushed) > 1 {
+		l.pushed = l.pushed[1:]
 		l.next = time.Time{}
 	} else {
 		delete(t.lanes, lane)
@@ -61,8 +62,20 @@ func (t *traffic) stalled() (n int) {
 	defer t.mu.Unlock()
 	for _, l := range t.lanes {
 		if time.Until(l.next) >= soon {
-			n += l.replies
+			n += len(l.pushed)
 		}
 	}
 	return n
+}
+
+// oldest returns how long the first of all replies has been on its way.
+func (t *traffic) oldest() (age time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.lanes {
+		if first := l.pushed[0]; !first.IsZero() {
+			age = max(age, time.Since(first))
+		}
+	}
+	return age
 }

@@ -11,7 +11,7 @@ func TestP15Traffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := traffic{lanes: map[string]*load{}}
 		for _, lane := range []string{"a", "a", "b"} {
-			tr.pulled(lane)
+			tr.pulled(lane, time.Now())
 		}
 		tr.rest("a", time.Minute)
 		if n := tr.stalled(); n != 2 || !tr.busy("a") || !tr.busy("b") || tr.busy("c") {

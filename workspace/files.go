@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -97,51 +98,66 @@ func (w *Workspace) ReadFile(path string) ([]byte, error) {
 // Whatever happens, the file holds either what it held before or all of data,
 // and once WriteFile returned nil it survives a power cut.
 func (w *Workspace) WriteFile(path string, data []byte) error {
-	name, err := w.Path(path)
-	if err != nil {
-		return err
-	}
-	if err := w.replace(name, data); err != nil {
-		return w.explain(path, err)
-	}
-	return nil
+	_, err := w.Save(path, bytes.NewReader(data), int64(len(data)))
+	return err
 }
 
-func (w *Workspace) replace(name string, data []byte) error {
+// Save is WriteFile of all that r yields, which is never held in memory. It
+// returns how many bytes that is, and ErrTooBig for more than most.
+func (w *Workspace) Save(path string, r io.Reader, most int64) (int64, error) {
+	name, err := w.Path(path)
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.replace(name, r, most)
+	if err != nil {
+		return 0, w.explain(path, err)
+	}
+	return n, nil
+}
+
+func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error) {
 	mode := fs.FileMode(0o644)
 	switch info, err := w.root.Stat(name); {
 	case err == nil:
 		if err := w.plain(info); err != nil {
-			return err
+			return 0, err
 		}
 		if mode = info.Mode().Perm(); mode&0o200 == 0 {
-			return fs.ErrPermission
+			return 0, fs.ErrPermission
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		return err
+		return 0, err
 	}
 	dir := filepath.Dir(name)
 	if err := w.root.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return 0, err
 	}
 	temp := filepath.Join(dir, ".new-"+rand.Text())
-	if err := w.create(temp, mode, data); err != nil {
-		return errors.Join(err, w.root.Remove(temp))
+	n, err := w.create(temp, mode, r, most)
+	if err == nil {
+		err = w.root.Rename(temp, name)
 	}
-	if err := w.root.Rename(temp, name); err != nil {
-		return errors.Join(err, w.root.Remove(temp))
+	if err != nil {
+		return 0, errors.Join(err, w.root.Remove(temp))
 	}
-	return w.sync(dir)
+	return n, w.sync(dir)
 }
 
 // create writes a new file and syncs it.
-func (w *Workspace) create(name string, mode fs.FileMode, data []byte) error {
+func (w *Workspace) create(name string, mode fs.FileMode, r io.Reader, most int64) (int64, error) {
 	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	n, err := io.Copy(f, io.LimitReader(r, most+1))
+	if err == nil && n > most {
+		err = ErrTooBig
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return n, errors.Join(err, f.Close())
 }
 
 // sync makes the names in a folder last.

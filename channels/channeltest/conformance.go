@@ -1,9 +1,11 @@
 package channeltest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,6 +24,12 @@ type Rig struct {
 	Say     func(text string) // has them say text there; it may return before text is received
 	Shown   func() []string   // what they see of us there, a message each, oldest first; nil when the network cannot tell
 	Keeps   bool              // the network sends again what was not acknowledged (P1)
+
+	// Upload has them send a file there; nil skips what needs it.
+	Upload func(name string, data []byte)
+	// Press has them press the button of that choice there and says whether
+	// there is one; nil skips what needs it.
+	Press func(question string, choice int) bool
 }
 
 // patience is how long a channel on loopback may take for anything.
@@ -44,6 +52,11 @@ func Run(t *testing.T, open func(t *testing.T) Rig) {
 		{"a sent message can be edited, twice the same", edits},
 		{"a sent message can be deleted, twice", deletes},
 		{"shows that the agent is busy", types},
+		{"brings the files of a message whole, also again", fetches},
+		{"says of a file that is gone that it cannot be had", missing},
+		{"a question has buttons until it is edited; a press says which", asks},
+		{"marks a message, twice the same", reacts},
+		{"speaks to a person first", directs},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
@@ -294,4 +307,111 @@ func types(t *testing.T, r Rig) {
 	if err := ty.Typing(t.Context(), r.At); err != nil {
 		t.Error(err)
 	}
+}
+
+func fetches(t *testing.T, r Rig) {
+	f, ok := r.Channel.(channels.Fetcher)
+	if !ok || r.Upload == nil {
+		t.Skip("the channel has no files to fetch")
+	}
+	data := bytes.Repeat([]byte("0123456789abcde\n"), 20_000)
+	got := receive(t, r, 0)
+	r.Upload("notes.txt", data)
+	m := next(t, got)
+	if len(m.Files) != 1 || m.Files[0].Ref == "" || m.Files[0].Path != "" {
+		t.Fatalf("one file with a Ref and no Path should have come: %+v", m.Files)
+	}
+	for range 2 {
+		body, err := f.Fetch(t.Context(), m, m.Files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := io.ReadAll(body)
+		if err := errors.Join(err, body.Close()); err != nil || !bytes.Equal(all, data) {
+			t.Errorf("%d bytes, want %d: %v", len(all), len(data), err)
+		}
+	}
+}
+
+func missing(t *testing.T, r Rig) {
+	f, ok := r.Channel.(channels.Fetcher)
+	if !ok || r.Upload == nil {
+		t.Skip("the channel has no files to fetch")
+	}
+	got := receive(t, r, 0)
+	r.Upload("notes.txt", []byte("hello"))
+	m := next(t, got)
+	body, err := f.Fetch(t.Context(), m, chat.File{Name: "other.txt", Ref: "gone"})
+	if err == nil {
+		_, err = io.ReadAll(body)
+		_ = body.Close()
+	}
+	var e *channels.Error
+	if !errors.As(err, &e) || !e.Permanent {
+		t.Errorf("a file that is gone: %v, want a permanent error", err)
+	}
+}
+
+func asks(t *testing.T, r Rig) {
+	a, ok := r.Channel.(channels.Asker)
+	if !ok || r.Press == nil {
+		t.Skip("the channel has no buttons")
+	}
+	if a.MaxChoices() < 2 {
+		t.Errorf("%d buttons are no choice", a.MaxChoices())
+	}
+	got := receive(t, r, 0)
+	question := r.reply("q1", "Shall I?")
+	question.Ask = &chat.Question{ID: "abc123", Choices: []string{"Yes", "No <&> [maybe](later)"}}
+	rc, err := r.Channel.Send(t.Context(), question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Press("abc123", 1) {
+		t.Fatal("there is no second button")
+	}
+	m := next(t, got)
+	if m.Answer == nil || m.ID == "" || m.From.ID == "" || m.At.Chat != r.At.Chat ||
+		*m.Answer != (chat.Answer{Question: "abc123", Choice: 1, Receipt: string(rc)}) {
+		t.Errorf("a press came as %+v, %+v; want choice 1 of abc123 with receipt %q", m, m.Answer, rc)
+	}
+	e, ok := r.Channel.(channels.Editor)
+	if !ok {
+		return
+	}
+	if err := e.Edit(t.Context(), rc, r.reply("q1", "Shall I? No.")); err != nil {
+		t.Fatal(err)
+	}
+	if r.Press("abc123", 0) {
+		t.Error("the buttons are still there after an edit that asks nothing")
+	}
+}
+
+func reacts(t *testing.T, r Rig) {
+	c, ok := r.Channel.(channels.Reactor)
+	if !ok {
+		t.Skip("the channel has no marks")
+	}
+	got := receive(t, r, 0)
+	r.Say("mark me")
+	m := next(t, got)
+	for _, mark := range []channels.Mark{channels.Seen, channels.Working, channels.Working, channels.Done} {
+		if err := c.React(t.Context(), m.At, m.ID, mark); err != nil {
+			t.Errorf("%s: %v", mark, err)
+		}
+	}
+}
+
+func directs(t *testing.T, r Rig) {
+	d, ok := r.Channel.(channels.Director)
+	if !ok {
+		t.Skip("the channel does not speak first")
+	}
+	got := receive(t, r, 0)
+	r.Say("who am I?")
+	hello := chat.Reply{ID: "d1", To: d.Direct(next(t, got).From.ID), Text: "you have a letter"}
+	if _, err := r.Channel.Send(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	r.shows(t, "you have a letter")
 }

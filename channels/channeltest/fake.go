@@ -2,9 +2,12 @@
 package channeltest
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -21,12 +24,16 @@ type Fake struct {
 	Limit int           // runes in one message, for Splits
 	Every time.Duration // least time between edits, for Edits
 
+	Files   map[string][]byte // by Ref, for Fetches; others are gone
+	Choices int               // most buttons of a question, for Asks; 0 for 8
+
 	// Hook, if any, is called before each operation, by many goroutines. The
 	// operation fails with its error: ErrLost after it took effect, others before.
 	Hook func(Op) error
 
 	mu    sync.Mutex
 	chats map[chat.Address][]message
+	marks map[string]channels.Mark // message ID -> what it is marked with
 	ops   []Op
 	last  int
 	heard chan said
@@ -40,7 +47,10 @@ var ErrLost = errors.New("connection lost")
 type Op struct {
 	Kind    Kind
 	Receipt channels.Receipt // for Edit and Delete
-	Reply   chat.Reply       // for Typing and Delete, To only
+	Reply   chat.Reply       // for Typing, Delete and React, To only
+	Message string           // for React and Fetch: its ID
+	Mark    channels.Mark    // for React
+	Step    chat.Step        // for Step
 	Time    time.Time
 }
 
@@ -55,11 +65,15 @@ const (
 	Typing Kind = "typing"
 	Stream Kind = "stream"
 	Menu   Kind = "menu"
+	Fetch  Kind = "fetch"
+	React  Kind = "react"
+	Step   Kind = "step"
 )
 
 type message struct {
 	receipt channels.Receipt
 	text    string
+	ask     *chat.Question // with its buttons
 }
 
 type said struct {
@@ -93,6 +107,37 @@ func (f *Fake) Shown(at chat.Address) []string {
 		texts = append(texts, m.text)
 	}
 	return texts
+}
+
+// Mark returns what the message with that ID is marked with.
+func (f *Fake) Mark(id string) channels.Mark {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.marks[id]
+}
+
+// Press has from press a button of the question at that address, as the message
+// with that ID, and returns what deliver returned, or false if no message there
+// has that button.
+func (f *Fake) Press(ctx context.Context, at chat.Address, id, question string, choice int, from chat.Sender) (bool, error) {
+	rc, ok := f.button(at, question, choice)
+	if !ok {
+		return false, nil
+	}
+	return true, f.Say(ctx, chat.Message{ID: id, At: at, From: from, Time: time.Now(),
+		Answer: &chat.Answer{Question: question, Choice: choice, Receipt: string(rc)}})
+}
+
+// button finds the message with that button.
+func (f *Fake) button(at chat.Address, question string, choice int) (channels.Receipt, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.chats[at] {
+		if m.ask != nil && m.ask.ID == question && choice >= 0 && choice < len(m.ask.Choices) {
+			return m.receipt, true
+		}
+	}
+	return "", false
 }
 
 // Forget deletes message i at that address, as a person may.
@@ -152,13 +197,20 @@ func (f *Fake) find(at chat.Address, rc channels.Receipt) (*message, error) {
 // A Power is an optional power of a channel.
 type Power int
 
-// The powers. Streams and Menus go with no other.
+// The powers. Menus goes with no other, Streams with Steps only.
 const (
 	Splits Power = 1 << iota
 	Edits
 	Types
 	Streams
 	Menus
+	Fetches
+	Asks
+	Reacts
+	Steps
+	Directs
+
+	All = Splits | Edits | Types | Fetches | Asks | Reacts | Directs
 )
 
 // As returns f as a channel with those powers. Edits can delete, too.
@@ -204,6 +256,45 @@ func (f *Fake) As(powers Power) channels.Channel {
 			plain
 			commander
 		}{plain{f}, commander{f}}
+	case Streams | Steps:
+		return struct {
+			plain
+			streamer
+			stepper
+		}{plain{f}, streamer{f}, stepper{f}}
+	case Fetches:
+		return struct {
+			plain
+			fetcher
+		}{plain{f}, fetcher{f}}
+	case Splits | Edits | Asks:
+		return struct {
+			plain
+			splitter
+			editor
+			asker
+		}{plain{f}, splitter{f}, editor{f}, asker{f}}
+	case Reacts:
+		return struct {
+			plain
+			reactor
+		}{plain{f}, reactor{f}}
+	case Directs:
+		return struct {
+			plain
+			director
+		}{plain{f}, director{f}}
+	case All:
+		return struct {
+			plain
+			splitter
+			editor
+			typer
+			fetcher
+			asker
+			reactor
+			director
+		}{plain{f}, splitter{f}, editor{f}, typer{f}, fetcher{f}, asker{f}, reactor{f}, director{f}}
 	}
 	panic(fmt.Sprintf("channeltest: no fake with the powers %b", powers))
 }
@@ -229,7 +320,7 @@ func (p plain) Send(ctx context.Context, r chat.Reply) (rc channels.Receipt, err
 	err = p.f.do(ctx, Op{Kind: Send, Reply: r}, func() error {
 		p.f.last++
 		rc = channels.Receipt(fmt.Sprint("m", p.f.last))
-		p.f.chats[r.To] = append(p.f.chats[r.To], message{rc, r.Text})
+		p.f.chats[r.To] = append(p.f.chats[r.To], message{rc, r.Text, r.Ask})
 		return nil
 	})
 	if err != nil {
@@ -271,7 +362,7 @@ func (e editor) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) err
 	return e.f.do(ctx, Op{Kind: Edit, Receipt: rc, Reply: r}, func() error {
 		m, err := e.f.find(r.To, rc)
 		if err == nil {
-			m.text = r.Text
+			m.text, m.ask = r.Text, r.Ask
 		}
 		return err
 	})
@@ -313,3 +404,51 @@ func (c commander) SetCommands(ctx context.Context, cs []channels.Command) error
 	r := chat.Reply{Text: strings.Join(names, " ")}
 	return c.f.do(ctx, Op{Kind: Menu, Reply: r}, func() error { return nil })
 }
+
+type stepper struct{ f *Fake }
+
+// Step implements [channels.Stepper].
+func (s stepper) Step(r chat.Reply, step chat.Step) {
+	_ = s.f.do(context.Background(), Op{Kind: Step, Reply: r, Step: step}, func() error { return nil })
+}
+
+type fetcher struct{ f *Fake }
+
+// Fetch implements [channels.Fetcher].
+func (f fetcher) Fetch(ctx context.Context, m chat.Message, file chat.File) (body io.ReadCloser, err error) {
+	err = f.f.do(ctx, Op{Kind: Fetch, Reply: chat.Reply{To: m.At}, Message: m.ID}, func() error {
+		data, ok := f.f.Files[file.Ref]
+		if !ok {
+			return &channels.Error{Permanent: true, Err: errors.New("file not found")}
+		}
+		body = io.NopCloser(bytes.NewReader(data))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+type asker struct{ f *Fake }
+
+// MaxChoices implements [channels.Asker].
+func (a asker) MaxChoices() int { return cmp.Or(a.f.Choices, 8) }
+
+type reactor struct{ f *Fake }
+
+// React implements [channels.Reactor].
+func (r reactor) React(ctx context.Context, at chat.Address, id string, m channels.Mark) error {
+	return r.f.do(ctx, Op{Kind: React, Reply: chat.Reply{To: at}, Message: id, Mark: m}, func() error {
+		if r.f.marks == nil {
+			r.f.marks = map[string]channels.Mark{}
+		}
+		r.f.marks[id] = m
+		return nil
+	})
+}
+
+type director struct{ f *Fake }
+
+// Direct implements [channels.Director]: a person's chat has their ID.
+func (d director) Direct(id string) chat.Address { return chat.Address{Chat: id} }
