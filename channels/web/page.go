@@ -1,11 +1,195 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html"
 	"html/template"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"parley/channels/markdown"
 	"parley/chat"
 )
+
+//go:embed page
+var embedded embed.FS
+
+// assets are the files of the page. They are named after their content, all
+// together, so that a browser asks for them once and modules find each other.
+type assets struct {
+	digest string
+	files  map[string]assetFile
+}
+
+type assetFile struct{ plain, zipped []byte }
+
+// pages returns the template of the page and what it is made with.
+func pages() (assets, *template.Template, error) {
+	a, sum := assets{files: map[string]assetFile{}}, sha256.New()
+	dir, err := embedded.ReadDir("page")
+	if err != nil {
+		return a, nil, err
+	}
+	for _, e := range dir {
+		body, err := fs.ReadFile(embedded, path.Join("page", e.Name()))
+		if err != nil {
+			return a, nil, err
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", e.Name(), len(body), body)
+		a.files[e.Name()] = assetFile{body, zipped(body)}
+	}
+	a.digest = hex.EncodeToString(sum.Sum(nil)[:8])
+	t, err := template.New("page.html").Funcs(template.FuncMap{"size": size, "stamp": stamp}).Parse(string(a.files["page.html"].plain))
+	delete(a.files, "page.html")
+	return a, t, err
+}
+
+func zipped(body []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(body) // to memory
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// size writes n bytes for people.
+func size(n int64) string {
+	const unit = 1 << 10
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " bytes"
+	}
+	if n < unit*unit {
+		return strconv.FormatInt((n+unit-1)/unit, 10) + " KB"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/unit/unit, 'f', 1, 64), ".0") + " MB"
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// write sends body, zipped for those who take that.
+func (k call) write(kind string, body, zipped []byte) {
+	h := k.w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Vary", "Accept-Encoding")
+	if zipped != nil && strings.Contains(k.r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = zipped
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = k.w.Write(body) // an error is theirs: they left
+}
+
+// asset sends a file of the page.
+func (c *Channel) asset(k call) error {
+	f, ok := c.assets.files[k.r.PathValue("file")]
+	if !ok {
+		return problem{http.StatusNotFound, "There is no such file."}
+	}
+	h, tag := k.w.Header(), `"`+c.assets.digest+`"`
+	h.Set("ETag", tag)
+	h.Set("Cache-Control", "private, no-cache")
+	if k.r.PathValue("v") == c.assets.digest {
+		h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
+	if k.r.Header.Get("If-None-Match") == tag {
+		k.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	k.write(mime.TypeByExtension(path.Ext(k.r.PathValue("file"))), f.plain, f.zipped)
+	return nil
+}
+
+// home leads to the newest conversation.
+func (c *Channel) home(k call) error {
+	all, err := c.list(k.r.Context(), k.who.ID)
+	if err != nil {
+		return err
+	}
+	id := first
+	if len(all) > 0 {
+		id = all[0].ID
+	}
+	http.Redirect(k.w, k.r, "/c/"+id, http.StatusSeeOther)
+	return nil
+}
+
+// show sends the page.
+func (c *Channel) show(k call) error {
+	rm, leave := c.use(c.address(k.who.ID, k.id))
+	defer leave()
+	p := page{Who: k.who, ID: k.id, Assets: "/assets/" + c.assets.digest, MaxFile: c.cfg.MaxFile}
+	h, _, err := c.held(k.r.Context(), k.who.ID, k.id)
+	if err == nil {
+		p.Last, err = rm.end(k.r.Context())
+	}
+	if err == nil {
+		p.Entries, p.More, err = rm.before(k.r.Context(), p.Last+1)
+	}
+	if err == nil {
+		p.Talks, err = c.list(k.r.Context(), k.who.ID)
+	}
+	if err != nil {
+		return err
+	}
+	p.Title = called(k.id, h)
+	if i := slices.IndexFunc(p.Talks, func(t talk) bool { return t.ID == k.id }); i >= 0 {
+		p.Talks[i].Current = true
+	} else {
+		p.Talks = append([]talk{{ID: k.id, Title: p.Title, Current: true}}, p.Talks...)
+	}
+	if len(p.Entries) > 0 {
+		p.First = p.Entries[0].Seq
+	}
+	var b bytes.Buffer
+	if err := c.page.Execute(&b, p); err != nil {
+		return err
+	}
+	k.w.Header().Set("Cache-Control", "no-store")
+	k.write("text/html; charset=utf-8", b.Bytes(), zipped(b.Bytes()))
+	return nil
+}
+
+// older sends what was said before.
+func (c *Channel) older(k call) error {
+	seq, err := strconv.ParseUint(k.r.FormValue("seq"), 10, 64)
+	if err != nil || seq == 0 {
+		return problem{http.StatusBadRequest, "That is no number of an event."}
+	}
+	rm, leave := c.use(c.address(k.who.ID, k.id))
+	defer leave()
+	es, more, err := rm.before(k.r.Context(), seq)
+	if err != nil {
+		return err
+	}
+	return k.answer(http.StatusOK, map[string]any{"entries": append([]entry{}, es...), "more": more})
+}
+
+// entry makes an entry of record seq.
+func (c *Channel) entry(seq uint64, s said) entry {
+	e := entry{Seq: seq, ID: s.ID, Who: s.Who, Text: s.Text, Time: s.Time, Edits: s.Edits, Replies: s.Replies}
+	e.HTML = template.HTML(html.EscapeString(s.Text))
+	if s.Who == parley {
+		e.HTML = template.HTML(markdown.HTML(s.Text))
+	}
+	for _, f := range s.Files {
+		e.Files = append(e.Files, f.view())
+	}
+	if s.Ask != nil {
+		e.Ask = &ask{s.Ask.ID, s.Ask.Choices}
+	}
+	return e
+}
 
 // A page is what page.html shows. Without scripts it is a transcript to read;
 // scripts take it from there, from Last on.

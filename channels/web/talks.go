@@ -1,0 +1,172 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// The conversations that everybody has without making them, so that looking at
+// the page writes nothing (R-S5).
+const (
+	first   = "first"   // the one to begin with
+	notices = "notices" // where somebody finds what nobody asked for
+)
+
+// A held is what the list knows of a conversation.
+type held struct {
+	Title string    `json:"title,omitempty"`
+	Last  time.Time `json:"last"`           // when somebody spoke last, to within a minute, or it was made
+	Seq   uint64    `json:"seq,omitempty"`  // number of a record near the end of its log, and not after it
+	Used  bool      `json:"used,omitempty"` // something was said in it
+}
+
+var errGone = errors.New("there is no such conversation")
+
+func key(person, id string) string { return person + "\x00" + id }
+
+// held returns what the list knows of a conversation, or errGone.
+func (c *Channel) held(ctx context.Context, person, id string) (h held, rev uint64, err error) {
+	val, rev, err := c.talks.Get(ctx, key(person, id))
+	switch {
+	case err == nil && json.Unmarshal(val, &h) == nil:
+		return h, rev, nil
+	case err == nil, errors.Is(err, store.ErrDamaged): // what was said is still there
+		return held{Used: true}, store.Any, nil
+	case errors.Is(err, store.ErrNotFound) && (id == first || id == notices):
+		return held{}, 0, nil
+	case errors.Is(err, store.ErrNotFound):
+		return held{}, 0, errGone
+	}
+	return held{}, 0, err
+}
+
+// change lets f change what the list knows of a conversation, unless it returns false.
+func (c *Channel) change(ctx context.Context, person, id string, f func(*held) bool) error {
+	for {
+		h, rev, err := c.held(ctx, person, id)
+		if err != nil || !f(&h) {
+			return err
+		}
+		if err = c.hold(ctx, person, id, h, rev); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+}
+
+func (c *Channel) hold(ctx context.Context, person, id string, h held, rev uint64) error {
+	val, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if _, err = c.talks.Put(ctx, key(person, id), val, rev); err == nil {
+		c.tell(person)
+	}
+	return err
+}
+
+// touch notes that s is about to be said in rm, whose writing the caller holds.
+func (c *Channel) touch(ctx context.Context, rm *room, s said) error {
+	return c.change(ctx, rm.person, rm.id, func(h *held) bool {
+		title := h.Title
+		if title == "" && s.Who == you {
+			title = plain(s.Text, 60)
+		}
+		if h.Used && title == h.Title && s.Time.Sub(h.Last) < time.Minute {
+			return false
+		}
+		*h = held{Title: title, Last: s.Time, Seq: rm.last, Used: true}
+		return true
+	})
+}
+
+// list returns the conversations of person, the latest first.
+func (c *Channel) list(ctx context.Context, person string) ([]talk, error) {
+	all := []talk{}
+	for k, err := range c.talks.Keys(ctx, key(person, "")) {
+		if err != nil {
+			return nil, err
+		}
+		id := k[len(key(person, "")):]
+		h, _, err := c.held(ctx, person, id)
+		if errors.Is(err, errGone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, talk{ID: id, Title: called(id, h), Last: h.Last})
+	}
+	slices.SortStableFunc(all, func(a, b talk) int { return b.Last.Compare(a.Last) })
+	return all, nil
+}
+
+// called returns the title of a conversation as it is shown.
+func called(id string, h held) string {
+	if id == notices {
+		return cmp.Or(h.Title, "Notices")
+	}
+	return cmp.Or(h.Title, "New conversation")
+}
+
+// begin returns a conversation in which nothing was said yet.
+func (c *Channel) begin(ctx context.Context, person string) (string, error) {
+	all, err := c.list(ctx, person)
+	if err != nil {
+		return "", err
+	}
+	if len(all) == 0 {
+		return first, nil
+	}
+	if h, _, err := c.held(ctx, person, all[0].ID); err == nil && !h.Used && h.Title == "" {
+		return all[0].ID, nil
+	}
+	id := name()
+	return id, c.hold(ctx, person, id, held{Last: time.Now()}, 0)
+}
+
+const maxFinds = 50
+
+// search returns the conversations of person that have words in their title,
+// then the places where the words were said.
+func (c *Channel) search(ctx context.Context, person, words string) ([]talk, error) {
+	all, err := c.list(ctx, person)
+	if err != nil {
+		return nil, err
+	}
+	found, theirs := []talk{}, map[string]talk{}
+	for _, t := range all {
+		theirs[t.ID] = t
+		if strings.Contains(strings.ToLower(t.Title), strings.ToLower(words)) {
+			t.Time = t.Last
+			found = append(found, t)
+		}
+	}
+	if c.cfg.Search == nil {
+		return found, nil
+	}
+	finds, err := c.cfg.Search(ctx, person, words)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range finds[:min(len(finds), maxFinds)] {
+		id, mine := strings.CutPrefix(string(f.Session), string(c.address(person, "").Session())+"/")
+		if t, ok := theirs[id]; ok && mine {
+			t.Snippet, t.Time = f.Entry.Text, f.Entry.Time
+			found = append(found, t)
+		}
+	}
+	return found, nil
+}
+
+// message makes what a person says, or presses, a message.
+func (c *Channel) message(id string, at chat.Address, who chat.Sender) chat.Message {
+	return chat.Message{ID: id, At: at, From: chat.Sender{ID: who.ID, Name: who.Name}, Time: time.Now()}
+}

@@ -1,0 +1,262 @@
+// Package web is the chat in the browser: the page, and the network behind it.
+//
+// What other networks keep on their servers is kept here, in the store: each
+// conversation is a log of what was said, and its numbers are what a browser
+// that was away goes on from. A message is taken once it is in that log and in
+// the house (P3). Signing in, and the guards of every request, are not here.
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/store"
+)
+
+// A Config is what a Channel works with.
+type Config struct {
+	Name    string // of the channel in config.json
+	Store   store.Store
+	Open    func(path string) (*os.File, error)                                  // opens a file of the workspace (R-S18)
+	Save    func(name string, r io.Reader) (chat.File, error)                    // puts an upload into the workspace's inbox
+	MaxFile int64                                                                // bytes of an upload; 0: 20 MiB
+	Forget  func(context.Context, chat.SessionID) error                          // ends a session and forgets it; nil: there is nothing to forget
+	Search  func(ctx context.Context, person, words string) ([]chat.Find, error) // finds what was said with person; nil: titles only
+	Log     *slog.Logger                                                         // nil: slog.Default()
+}
+
+// A Channel is the chat in the browser. A person is a chat, and each of their
+// conversations a thread of it. It is also a channels.Editor, Streamer,
+// Stepper, Typer, Asker and Director, and an io.Closer.
+type Channel struct {
+	cfg    Config
+	talks  store.Bucket // person, conversation -> held
+	files  store.Bucket // person, file -> stored
+	assets assets
+	page   *template.Template
+	mux    *http.ServeMux
+	open   context.Context // until Close
+	close  context.CancelFunc
+	live   sync.WaitGroup // of those who read along
+
+	mu     sync.Mutex
+	intake *intake                     // nil: nobody hears
+	people map[string]map[string]*room // person, conversation
+	idle   []*room                     // that were left, the one left longest ago first
+}
+
+// New returns the Channel of cfg. The error is of its own page.
+func New(cfg Config) (*Channel, error) {
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	cfg.MaxFile = cmp.Or(cfg.MaxFile, 20<<20)
+	c := &Channel{
+		cfg: cfg, talks: cfg.Store.Bucket(cfg.Name + "/talks"), files: cfg.Store.Bucket(cfg.Name + "/files"),
+		people: map[string]map[string]*room{},
+	}
+	var err error
+	if c.assets, c.page, err = pages(); err != nil {
+		return nil, fmt.Errorf("page of the browser chat: %w", err)
+	}
+	c.mux = c.routes()
+	c.open, c.close = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// An intake is the way into the house while Run runs.
+type intake struct {
+	ctx     context.Context
+	deliver chat.Deliver
+	live    sync.WaitGroup
+}
+
+// Run lets browsers speak to the house until ctx ends. They can read before and
+// after, until Close.
+func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
+	in := &intake{ctx: ctx, deliver: deliver}
+	c.hearBy(in)
+	<-ctx.Done()
+	c.hearBy(nil)
+	in.live.Wait()
+	return nil
+}
+
+func (c *Channel) hearBy(in *intake) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.intake = in
+}
+
+var errDeaf = errors.New("the house is not open")
+
+// deliver hands m to the house.
+func (c *Channel) deliver(ctx context.Context, m chat.Message) error {
+	c.mu.Lock()
+	in := c.intake
+	if in == nil {
+		c.mu.Unlock()
+		return errDeaf
+	}
+	in.live.Add(1)
+	c.mu.Unlock()
+	defer in.live.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(in.ctx, cancel)()
+	return in.deliver(ctx, m)
+}
+
+// Close hangs up on everybody who reads along.
+func (c *Channel) Close() error {
+	c.mu.Lock()
+	c.close()
+	c.mu.Unlock()
+	c.live.Wait()
+	return nil
+}
+
+// enter counts somebody who reads along, unless the Channel is closed.
+func (c *Channel) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open.Err() != nil {
+		return false
+	}
+	c.live.Add(1)
+	return true
+}
+
+func (c *Channel) address(person, id string) chat.Address {
+	return chat.Address{Channel: c.cfg.Name, Chat: person, Thread: id}
+}
+
+// Direct returns the conversation where somebody finds what nobody asked for.
+func (c *Channel) Direct(person string) chat.Address { return c.address(person, notices) }
+
+// Send appends r to its conversation. An r whose ID is there already is not
+// said again (P9). A conversation that was deleted is a permanent error.
+func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
+	rm, leave := c.use(r.To)
+	defer leave()
+	files, gone, err := c.attach(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	s := said{ID: r.ID, Who: parley, Text: r.Text + gone, Time: time.Now(), Files: files, Ask: r.Ask, Replies: r.Quote, Also: r.Also}
+	seq, _, err := rm.append(ctx, s)
+	if err != nil {
+		return "", c.unsent(err)
+	}
+	return channels.Receipt(strconv.FormatUint(seq, 10)), nil
+}
+
+func (c *Channel) unsent(err error) error {
+	err = fmt.Errorf("send to %s: %w", c.cfg.Name, err)
+	if errors.Is(err, errGone) {
+		return &channels.Error{Permanent: true, Err: err}
+	}
+	return err
+}
+
+// Edit implements [channels.Editor]: r takes the place of what rc names.
+func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
+	seq, err := strconv.ParseUint(string(rc), 10, 64)
+	if err != nil {
+		return c.unsent(errGone)
+	}
+	rm, leave := c.use(r.To)
+	defer leave()
+	if err := rm.edit(ctx, seq, r); err != nil {
+		return c.unsent(err)
+	}
+	return nil
+}
+
+// EditEvery implements [channels.Editor]. Replies do not stream by it.
+func (c *Channel) EditEvery(chat.Address) time.Duration { return time.Second }
+
+// Stream implements [channels.Streamer].
+func (c *Channel) Stream(r chat.Reply) {
+	rm, leave := c.use(r.To)
+	defer leave()
+	rm.stream(r)
+}
+
+// Step implements [channels.Stepper].
+func (c *Channel) Step(r chat.Reply, s chat.Step) {
+	rm, leave := c.use(r.To)
+	defer leave()
+	rm.step(r, s)
+}
+
+// Typing implements [channels.Typer].
+func (c *Channel) Typing(_ context.Context, at chat.Address) error {
+	rm, leave := c.use(at)
+	defer leave()
+	rm.busy()
+	return nil
+}
+
+// MaxChoices implements [channels.Asker].
+func (c *Channel) MaxChoices() int { return 32 }
+
+const maxIdle = 128 // conversations that are remembered although nobody uses them
+
+// use returns the room of a conversation, for as long as it is used.
+func (c *Channel) use(at chat.Address) (rm *room, leave func()) {
+	at.Thread = cmp.Or(at.Thread, notices)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rooms := c.people[at.Chat]
+	if rooms == nil {
+		rooms = map[string]*room{}
+		c.people[at.Chat] = rooms
+	}
+	rm = rooms[at.Thread]
+	if rm == nil {
+		rm = newRoom(c, at.Chat, at.Thread)
+		rooms[at.Thread] = rm
+	}
+	rm.users++
+	return rm, func() { c.leave(rm) }
+}
+
+func (c *Channel) leave(rm *room) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rm.users--; rm.users > 0 {
+		return
+	}
+	rm.idle++
+	if c.idle = append(c.idle, rm); len(c.idle) <= maxIdle {
+		return
+	}
+	old := c.idle[0]
+	c.idle = c.idle[1:]
+	if old.idle--; old.idle > 0 || old.users > 0 {
+		return
+	}
+	if delete(c.people[old.person], old.id); len(c.people[old.person]) == 0 {
+		delete(c.people, old.person)
+	}
+}
+
+// tell tells person, wherever they read along, that their list has changed.
+func (c *Channel) tell(person string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rm := range c.people[person] {
+		rm.push(event("talks", 0, struct{}{}))
+	}
+}

@@ -1,0 +1,320 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/store"
+	"parley/store/mem"
+	"parley/workspace"
+)
+
+const patience = 20 * time.Second
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// A house is a Channel behind a real HTTP server. Who comes is in the header Who.
+type house struct {
+	*testing.T
+	*Channel
+	url  string
+	work *workspace.Workspace
+}
+
+func open(t *testing.T, s store.Store, change ...func(*Config)) *house {
+	t.Helper()
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	n := 0
+	cfg := Config{Name: "web", Store: s, Open: w.Open, Log: quiet, Save: func(name string, r io.Reader) (chat.File, error) {
+		n++
+		path := fmt.Sprintf("inbox/%d-upload", n)
+		body, err := io.ReadAll(r)
+		if err == nil {
+			err = w.WriteFile(path, body)
+		}
+		return chat.File{Path: path, Size: int64(len(body))}, err
+	}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := chat.Sender{ID: r.Header.Get("Who"), Name: r.Header.Get("Who"), Role: chat.User}
+		c.Serve(w, r, who)
+	}))
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		srv.Close()
+	})
+	return &house{t, c, srv.URL, w}
+}
+
+// hear runs the channel and keeps what it delivers. refuse, if any, says what to refuse.
+func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Message, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var mu sync.Mutex
+	var all []chat.Message
+	ended := make(chan error, 1)
+	go func() {
+		ended <- h.Channel.Run(ctx, func(_ context.Context, m chat.Message) error {
+			if refuse != nil {
+				if err := refuse(m); err != nil {
+					return err
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, m)
+			return nil
+		})
+	}()
+	until(h.T, "the channel runs", func() bool {
+		h.Channel.mu.Lock()
+		defer h.Channel.mu.Unlock()
+		return h.intake != nil
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			h.Errorf("Run = %v", err)
+		}
+	})
+	h.Cleanup(stop)
+	return func() []chat.Message {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}, stop
+}
+
+// do sends a request as who and returns the answer with its body.
+func (h *house) do(who, method, path string, body any, headers ...string) (*http.Response, string) {
+	h.Helper()
+	var b io.Reader
+	kind := "application/json"
+	switch body := body.(type) {
+	case nil:
+	case io.Reader:
+		b, kind = body, "application/octet-stream"
+	default:
+		enc, err := json.Marshal(body)
+		if err != nil {
+			h.Fatal(err)
+		}
+		b = bytes.NewReader(enc)
+	}
+	req, err := http.NewRequestWithContext(h.Context(), method, h.url+path, b)
+	if err != nil {
+		h.Fatal(err)
+	}
+	req.Header.Set("Who", who)
+	if b != nil {
+		req.Header.Set("Content-Type", kind)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := (&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return res, string(got)
+}
+
+// must is do, whose status must be that.
+func (h *house) must(status int, who, method, path string, body any, headers ...string) string {
+	h.Helper()
+	res, got := h.do(who, method, path, body, headers...)
+	if res.StatusCode != status {
+		h.Fatalf("%s %s = %d %s, want %d", method, path, res.StatusCode, got, status)
+	}
+	return got
+}
+
+type words = map[string]any
+
+// say says text in the conversation id of who.
+func (h *house) say(who, id, message, text string) {
+	h.Helper()
+	h.must(http.StatusAccepted, who, "POST", "/c/"+id+"/messages", words{"id": message, "text": text})
+}
+
+func (h *house) reply(who, id, reply, text string) channels.Receipt {
+	h.Helper()
+	rc, err := h.Send(h.Context(), chat.Reply{ID: reply, To: h.address(who, id), Text: text})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return rc
+}
+
+// A got is an event as it came.
+type got struct{ name, id, data string }
+
+// A tab is a browser that reads along.
+type tab struct {
+	mu     sync.Mutex
+	events []got
+	over   chan struct{}
+	leave  context.CancelFunc
+}
+
+// watch reads the events of a conversation from a number on.
+func (h *house) watch(who, id, after string) *tab {
+	h.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, "GET", h.url+"/c/"+id+"/events", nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	req.Header.Set("Who", who)
+	if after != "" {
+		req.Header.Set("Last-Event-ID", after)
+	}
+	res, err := (&http.Transport{}).RoundTrip(req)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		h.Fatalf("events: %s", res.Status)
+	}
+	b := &tab{over: make(chan struct{}), leave: cancel}
+	go func() {
+		defer close(b.over)
+		defer res.Body.Close()
+		b.read(res.Body)
+	}()
+	h.Cleanup(func() {
+		cancel()
+		<-b.over
+	})
+	return b
+}
+
+func (b *tab) read(r io.Reader) {
+	var e got
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 4<<20)
+	for s.Scan() {
+		field, value, _ := strings.Cut(s.Text(), ": ")
+		switch field {
+		case "event":
+			e.name = value
+		case "id":
+			e.id = value
+		case "data":
+			e.data = value
+		case "":
+			if e.name != "" {
+				b.mu.Lock()
+				b.events = append(b.events, e)
+				b.mu.Unlock()
+			}
+			e = got{}
+		}
+	}
+}
+
+// all returns the events of that name so far.
+func (b *tab) all(name string) (es []got) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.events {
+		if e.name == name {
+			es = append(es, e)
+		}
+	}
+	return es
+}
+
+// entries returns what the messages say, edits in their places.
+func (b *tab) entries() []entry {
+	var es []entry
+	for _, e := range b.all("message") {
+		var n entry
+		if err := json.Unmarshal([]byte(e.data), &n); err != nil {
+			panic(err)
+		}
+		if i := slices.IndexFunc(es, func(o entry) bool { return o.Seq == n.Edits }); n.Edits > 0 && i >= 0 {
+			es[i] = n
+			es[i].Seq = n.Edits
+		} else if n.Edits == 0 {
+			es = append(es, n)
+		}
+	}
+	return es
+}
+
+func (b *tab) texts() []string {
+	var ts []string
+	for _, e := range b.entries() {
+		ts = append(ts, e.Text)
+	}
+	return ts
+}
+
+// until waits until what is the case.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); {
+		if time.Now().After(end) {
+			t.Fatalf("never came true: %s", what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// shows waits until the tab shows exactly texts.
+func (b *tab) shows(t *testing.T, texts ...string) {
+	t.Helper()
+	for end := time.Now().Add(patience); !slices.Equal(b.texts(), texts); {
+		if time.Now().After(end) {
+			t.Fatalf("shown: %q, want %q", b.texts(), texts)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+func newHouse(t *testing.T, change ...func(*Config)) *house { return open(t, mem.New(), change...) }
+
+// write puts a file into the workspace.
+func (h *house) write(path, body string) {
+	h.Helper()
+	dir := filepath.Join(h.work.Dir(), filepath.Dir(path))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.work.Dir(), path), []byte(body), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
