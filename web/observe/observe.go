@@ -1,0 +1,156 @@
+// Package observe measures the house from outside: it wraps models, tools, the
+// store and the doors, counts for Prometheus what passes, and tells a tracer.
+//
+// What people say never becomes a label or an attribute. Every label has a
+// bounded set of values: those that the config or the code names, and "other".
+package observe
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"parley/chat"
+)
+
+// Config is what an Observer needs. All of it is optional.
+type Config struct {
+	Tracer trace.TracerProvider // nil: nothing is traced
+	Build  string               // the version of this program
+}
+
+// An Observer measures. Its methods may be called by many goroutines.
+type Observer struct {
+	registry *prometheus.Registry
+	tracer   trace.Tracer
+
+	turns       *prometheus.CounterVec
+	turnTime    prometheus.Histogram
+	running     prometheus.Gauge
+	messages    *prometheus.CounterVec
+	delivery    *prometheus.HistogramVec
+	redelivered *prometheus.CounterVec
+	parked      *prometheus.CounterVec
+	commits     *prometheus.HistogramVec
+	tools       toolMetrics
+	models      modelMetrics
+
+	mu    sync.Mutex
+	reads []func(context.Context) []Gauge
+	known map[string]bool // names of tools that are labels
+}
+
+// Buckets of the histograms, in seconds.
+var (
+	quick = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3, 10}
+	slow  = []float64{.1, .3, 1, 3, 10, 30, 60, 120, 300, 600}
+)
+
+// New returns an Observer with a registry of its own.
+func New(c Config) *Observer {
+	if c.Tracer == nil {
+		c.Tracer = noop.NewTracerProvider()
+	}
+	o := &Observer{registry: prometheus.NewRegistry(), tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}}
+	m := maker{o.registry}
+	o.turns = m.counter("turns_total", "Turns that ended, by how.", "outcome")
+	o.turnTime = m.histogram("turn_seconds", "Time from the beginning of a turn to its end.", slow).WithLabelValues().(prometheus.Histogram)
+	o.running = prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_turns_running", Help: "Turns under way."})
+	o.messages = m.counter("messages_total", "Messages that came in, those that came again included.", "channel", "outcome")
+	o.delivery = m.histogram("delivery_seconds", "Time from the outbox to the network.", slow, "channel")
+	o.redelivered = m.counter("delivery_retries_total", "Tries to send a reply after the first.", "channel")
+	o.parked = m.counter("deliveries_parked_total", "Replies that could not be sent and were put aside.", "channel")
+	o.commits = m.histogram("store_commit_seconds", "Time until a change was on disk.", quick, "op")
+	o.tools = m.tools()
+	o.models = m.models()
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_build_info", Help: "Always 1; the labels tell the build.",
+		ConstLabels: prometheus.Labels{"version": c.Build, "go": runtime.Version()}})
+	build.Set(1)
+	o.registry.MustRegister(o.running, build, pulled{o},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return o
+}
+
+// Handler serves the metrics. Who may read them is up to the caller.
+func (o *Observer) Handler() http.Handler {
+	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
+}
+
+// A maker makes metrics and registers them.
+type maker struct{ r *prometheus.Registry }
+
+func (m maker) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "parley_" + name, Help: help}, labels)
+	m.r.MustRegister(v)
+	return v
+}
+
+func (m maker) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "parley_" + name, Help: help, Buckets: buckets}, labels)
+	m.r.MustRegister(v)
+	return v
+}
+
+// Begun notes that a turn which answers m began in session s. The turn is to
+// run under the context that is returned, and to call end once, with one of
+// the outcomes "answered", "stopped", "failed", "parked" and "too old".
+func (o *Observer) Begun(ctx context.Context, s chat.SessionID, m chat.Message) (_ context.Context, end func(outcome string)) {
+	began := time.Now()
+	o.running.Inc()
+	ctx, span := o.tracer.Start(ctx, "turn", trace.WithAttributes(
+		attribute.String("gen_ai.conversation.id", string(s)), attribute.String("parley.channel", m.At.Channel)))
+	return ctx, func(outcome string) {
+		o.running.Dec()
+		o.turnTime.Observe(time.Since(began).Seconds())
+		if !slices.Contains([]string{"answered", "stopped", "failed", "parked", "too old"}, outcome) {
+			outcome = "other"
+		}
+		o.turns.WithLabelValues(outcome).Inc()
+		finish(span, outcome, outcome == "failed" || outcome == "parked")
+	}
+}
+
+// Deliver counts what d takes, and what it does not.
+func (o *Observer) Deliver(d chat.Deliver) chat.Deliver {
+	return func(ctx context.Context, m chat.Message) error {
+		err := d(ctx, m)
+		outcome := "taken"
+		if err != nil {
+			outcome = "refused"
+		}
+		o.messages.WithLabelValues(m.At.Channel, outcome).Inc()
+		return err
+	}
+}
+
+// Sent notes that a reply left the outbox of channel after it waited there, at
+// that try. With err it was parked.
+func (o *Observer) Sent(channel string, _ chat.Reply, waited time.Duration, tries int, err error) {
+	o.redelivered.WithLabelValues(channel).Add(float64(max(tries-1, 0)))
+	if err != nil {
+		o.parked.WithLabelValues(channel).Inc()
+		return
+	}
+	o.delivery.WithLabelValues(channel).Observe(waited.Seconds())
+}
+
+// finish ends span. The error's text may hold what somebody said, so only its
+// kind is told.
+func finish(span trace.Span, kind string, failed bool) {
+	if failed {
+		span.SetAttributes(attribute.String("error.type", kind))
+		span.SetStatus(codes.Error, kind)
+	}
+	span.End()
+}
