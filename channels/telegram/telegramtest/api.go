@@ -9,6 +9,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,17 +49,33 @@ var methods = map[string]func(*Server, params) (any, *refusal){
 	"editMessageText": (*Server).editMessageText,
 	"deleteMessage":   (*Server).deleteMessage,
 	"sendChatAction":  (*Server).sendChatAction,
-	"setMyCommands":   (*Server).setMyCommands,
-	"getMyCommands":   func(s *Server, _ params) (any, *refusal) { return s.commands, nil },
-	"setWebhook":      (*Server).setWebhook,
-	"deleteWebhook":   (*Server).deleteWebhook,
+	"getFile":         (*Server).getFile,
+	"sendPhoto":       sendFile("photo"),
+	"sendDocument":    sendFile("document"),
+	"sendAudio":       sendFile("audio"),
+	"sendVideo":       sendFile("video"),
+	"sendVoice":       sendFile("voice"),
+	"sendMediaGroup":  (*Server).sendMediaGroup,
+
+	"answerCallbackQuery": (*Server).answerCallbackQuery,
+	"setMessageReaction":  (*Server).setMessageReaction,
+
+	"setMyCommands": (*Server).setMyCommands,
+	"getMyCommands": func(s *Server, _ params) (any, *refusal) { return s.commands, nil },
+	"setWebhook":    (*Server).setWebhook,
+	"deleteWebhook": (*Server).deleteWebhook,
 }
 
 // ServeHTTP is the Bot API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	token, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
+	path, file := strings.CutPrefix(r.URL.Path, "/file")
+	token, method, _ := strings.Cut(strings.TrimPrefix(path, "/bot"), "/")
 	if token != s.cfg.Token {
 		answer(w, nil, &refusal{Code: http.StatusUnauthorized, Text: "Unauthorized"})
+		return
+	}
+	if file {
+		s.download(w, r, method)
 		return
 	}
 	do := methods[method]
@@ -66,7 +83,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, nil, &refusal{Code: http.StatusNotFound, Text: "Not Found"})
 		return
 	}
-	p, err := read(r)
+	p, ups, err := read(r)
 	if err != nil {
 		answer(w, nil, bad("can't parse request: %v", err))
 		return
@@ -84,7 +101,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		result, no = s.getUpdates(r, p)
 	} else {
 		s.mu.Lock()
+		for name, up := range ups { // the argument names it
+			p[name] = fmt.Sprint("upload", s.nextID, " ", name)
+			s.uploads[p[name]] = up
+		}
 		result, no = do(s, p)
+		clear(s.uploads)
 		s.mu.Unlock()
 	}
 	event.Done, event.OK = true, no == nil
@@ -102,20 +124,22 @@ func (s *Server) count(method string) {
 	s.tell()
 }
 
-// read returns the arguments of r, in any of the ways the API takes them.
-func read(r *http.Request) (params, error) {
-	p := params{}
+// read returns the arguments of r, in any of the ways the API takes them, and
+// the files in it by the name of their field.
+func read(r *http.Request) (p params, ups map[string]uploaded, err error) {
+	p = params{}
 	for k, v := range r.URL.Query() {
 		p[k] = v[0]
 	}
 	kind, opts, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
 	case "multipart/form-data":
-		return p, readForm(p, multipart.NewReader(r.Body, opts["boundary"]))
+		ups, err = readForm(p, multipart.NewReader(r.Body, opts["boundary"]))
+		return p, ups, err
 	case "application/json":
 		var body map[string]json.RawMessage
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for k, raw := range body {
 			var text string
@@ -126,29 +150,39 @@ func read(r *http.Request) (params, error) {
 		}
 	default:
 		if err := r.ParseForm(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for k, v := range r.PostForm {
 			p[k] = v[0]
 		}
 	}
-	return p, nil
+	return p, nil, nil
 }
 
-func readForm(p params, form *multipart.Reader) error {
+func readForm(p params, form *multipart.Reader) (map[string]uploaded, error) {
+	ups := map[string]uploaded{}
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) || err != nil && len(p) == 0 { // a form without fields has no end mark
-			return nil
+			return ups, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		val, err := io.ReadAll(part)
-		if err != nil {
-			return err
+		name := part.FormName()
+		_, twice := p[name]
+		_, again := ups[name]
+		switch {
+		case err != nil:
+			return nil, err
+		case name == "" || twice || again:
+			return nil, fmt.Errorf("field %q has no name or comes twice", name)
+		case part.FileName() != "":
+			ups[name] = uploaded{part.FileName(), val}
+		default:
+			p[name] = string(val)
 		}
-		p[part.FormName()] = string(val)
 	}
 }
 
@@ -279,18 +313,26 @@ func (s *Server) open(p params) (*room, *refusal) {
 	return r, nil
 }
 
-// text returns what is shown of p's text, within Telegram's limits.
-func text(p params) (string, []Entity, *refusal) {
-	shown, entities := p["text"], []Entity(nil)
-	switch p["parse_mode"] {
+// marked returns what is shown of text.
+func marked(text, mode string) (shown string, entities []Entity, no *refusal) {
+	switch mode {
 	case "":
+		return text, nil, nil
 	case "HTML":
-		var err error
-		if shown, entities, err = ParseHTML(shown); err != nil {
+		shown, entities, err := ParseHTML(text)
+		if err != nil {
 			return "", nil, bad("can't parse entities: %v", err)
 		}
-	default:
-		return "", nil, bad("unsupported parse_mode")
+		return shown, entities, nil
+	}
+	return "", nil, bad("unsupported parse_mode")
+}
+
+// text returns what is shown of p's text, within Telegram's limits.
+func text(p params) (string, []Entity, *refusal) {
+	shown, entities, no := marked(p["text"], p["parse_mode"])
+	if no != nil {
+		return "", nil, no
 	}
 	if strings.TrimSpace(shown) == "" {
 		return "", nil, bad("message text is empty")
@@ -318,21 +360,39 @@ func (s *Server) sendMessage(p params) (any, *refusal) {
 	if no != nil {
 		return nil, no
 	}
-	m := Message{Thread: int(p.int("message_thread_id")), From: s.bot, Text: shown, Entities: entities, Raw: p["text"], Preview: preview(p)}
+	m, no := s.compose(r, p)
+	if no != nil {
+		return nil, no
+	}
+	m.Text, m.Entities, m.Raw, m.Preview = shown, entities, p["text"], preview(p)
+	return s.json(r, s.show(r, m)), nil
+}
+
+// compose begins a message of the bot's.
+func (s *Server) compose(r *room, p params) (m Message, no *refusal) {
+	m = Message{Thread: int(p.int("message_thread_id")), From: s.bot}
+	if m.Buttons, no = buttons(p); no != nil {
+		return m, no
+	}
 	if to := p.object("reply_parameters"); to != nil {
 		id, _ := to["message_id"].(float64)
 		if r.find(int(id)) != nil {
 			m.ReplyTo = int(id)
 		} else if anyway, _ := to["allow_sending_without_reply"].(bool); !anyway {
-			return nil, bad("message to be replied not found")
+			return m, bad("message to be replied not found")
 		}
 	}
+	return m, nil
+}
+
+// show adds m to the chat.
+func (s *Server) show(r *room, m Message) Message {
 	r.last++
 	m.ID = r.last
 	r.messages = append(r.messages, m)
 	r.tell()
 	s.tell()
-	return s.json(r, m), nil
+	return m
 }
 
 func (s *Server) editMessageText(p params) (any, *refusal) {
@@ -349,16 +409,22 @@ func (s *Server) editMessageText(p params) (any, *refusal) {
 		return nil, bad("message to edit not found")
 	case m.From.ID != s.bot.ID:
 		return nil, bad("message can't be edited")
+	case len(m.Files) > 0:
+		return nil, bad("there is no text in the message to edit")
 	}
 	shown, entities, no := text(p)
 	if no != nil {
 		return nil, no
 	}
-	if shown == m.Text && slices.Equal(entities, m.Entities) {
+	below, no := buttons(p)
+	if no != nil {
+		return nil, no
+	}
+	if shown == m.Text && slices.Equal(entities, m.Entities) && reflect.DeepEqual(below, m.Buttons) {
 		return nil, bad("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
 	}
 	m.Edits = append(m.Edits, m.Text)
-	m.Text, m.Entities, m.Raw, m.Preview = shown, entities, p["text"], preview(p)
+	m.Text, m.Entities, m.Raw, m.Preview, m.Buttons = shown, entities, p["text"], preview(p), below
 	r.tell()
 	s.tell()
 	return s.json(r, *m), nil

@@ -29,6 +29,11 @@ type Message struct {
 	ReplyTo  int
 	Edits    []string // the texts it had before, oldest first
 	Preview  bool     // links may be unfurled
+
+	Files     []File // one at most; Text is its caption then
+	Album     string // the same of all that are shown together
+	Buttons   [][]Button
+	Reactions []string // that the bot set on it, "" for none, oldest first
 }
 
 // FromBot reports whether the bot under test sent m.
@@ -45,6 +50,8 @@ type room struct {
 	title    string
 	typing   int
 	changed  chan struct{}
+
+	noReactions bool
 }
 
 // room returns the chat, which begins to exist. s.mu is held.
@@ -102,6 +109,8 @@ type said struct {
 	thread  int
 	replyTo int
 	more    map[string]any
+	file    *File
+	caption string
 }
 
 // As makes the writer the user id. It is the chat's own id in private chats and 77 elsewhere otherwise.
@@ -139,9 +148,31 @@ func With(fields map[string]any) Option {
 // Say lets a person write text and returns the id of the message. Chats above
 // 0 are private, those that begin with -100 are supergroups, others groups.
 // The chat begins to exist.
-func (s *Server) Say(chat int64, text string, opts ...Option) int {
+func (s *Server) Say(chat int64, text string, opts ...Option) int { return s.post(chat, text, opts) }
+
+func (s *Server) post(chat int64, text string, opts []Option) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	m := saidBy(chat, opts)
+	r := s.room(chat)
+	if m.thread != 0 {
+		r.topics[m.thread] = true
+	}
+	said := Message{Thread: m.thread, From: m.from, Text: text, ReplyTo: m.replyTo}
+	if m.file != nil {
+		s.keep(m.file)
+		said.Text, said.Files = m.caption, []File{*m.file}
+	}
+	said.Album, _ = m.more["media_group_id"].(string)
+	r.last++
+	said.ID = r.last
+	r.messages = append(r.messages, said)
+	s.announce("message", r, said, m.more)
+	r.tell()
+	return r.last
+}
+
+func saidBy(chat int64, opts []Option) said {
 	m := said{from: User{ID: chat, FirstName: "Person " + strconv.FormatInt(chat, 10)}}
 	if chat < 0 {
 		m.from = User{ID: 77, FirstName: "Person 77"}
@@ -149,15 +180,7 @@ func (s *Server) Say(chat int64, text string, opts ...Option) int {
 	for _, o := range opts {
 		o(&m)
 	}
-	r := s.room(chat)
-	r.last++
-	if m.thread != 0 {
-		r.topics[m.thread] = true
-	}
-	r.messages = append(r.messages, Message{ID: r.last, Thread: m.thread, From: m.from, Text: text, ReplyTo: m.replyTo})
-	s.announce("message", r, r.messages[len(r.messages)-1], m.more)
-	r.tell()
-	return r.last
+	return m
 }
 
 // Edit lets the writer of a message change it.
@@ -250,12 +273,17 @@ func (s *Server) announce(kind string, r *room, m Message, more map[string]any) 
 			delete(msg, k)
 		}
 	}
-	raw, err := json.Marshal(map[string]any{"update_id": s.nextID, kind: msg})
+	s.tellBot(kind, r.id, m.ID, msg)
+}
+
+// tellBot makes an update of that kind. s.mu is held.
+func (s *Server) tellBot(kind string, chat int64, message int, fields map[string]any) {
+	raw, err := json.Marshal(map[string]any{"update_id": s.nextID, kind: fields})
 	if err != nil {
 		panic(err)
 	}
 	if allowed := s.allowed; allowed == nil || slices.Contains(allowed, kind) {
-		s.push(Update{Chat: r.id, Message: m.ID, Raw: raw})
+		s.push(Update{Chat: chat, Message: message, Raw: raw})
 	}
 }
 
@@ -264,7 +292,15 @@ func (s *Server) json(r *room, m Message) map[string]any {
 	msg := map[string]any{
 		"message_id": m.ID, "from": m.From, "chat": r.json(), "date": time.Now().Unix(),
 	}
-	if m.Text != "" {
+	for _, f := range m.Files {
+		msg[f.Kind] = f.fields()
+	}
+	if m.Album != "" {
+		msg["media_group_id"] = m.Album
+	}
+	if m.Text != "" && len(m.Files) > 0 {
+		msg["caption"] = m.Text
+	} else if m.Text != "" {
 		msg["text"] = m.Text
 	}
 	if m.Thread != 0 {

@@ -23,6 +23,7 @@ type Config struct {
 	Username string // "parleybot" when empty
 	Limits   bool   // answer 429 to bots that send more than Telegram allows
 	Privacy  bool   // what getMe says about it: the bot does not see all messages of groups
+	Local    string // a folder, to be a server that puts files there and names their paths
 }
 
 // A Server is a Telegram with one bot. Its methods may be called by many goroutines.
@@ -46,6 +47,9 @@ type Server struct {
 	polling  chan struct{} // closed to end the poll under way; nil if there is none
 	hook     webhook
 	chats    map[int64]*room
+	files    []File
+	uploads  map[string]uploaded  // of the requests under way, by token
+	presses  map[string]time.Time // of buttons, by id; zero when answered
 	commands json.RawMessage
 	faults   map[string][]*Fault
 	counts   map[string]int
@@ -79,7 +83,7 @@ func NewInMemory(cfg Config) *Server {
 	}
 	s := &Server{
 		URL: "http://telegram.test", cfg: cfg, changed: make(chan struct{}), nextID: 1000,
-		chats: map[int64]*room{}, faults: map[string][]*Fault{}, counts: map[string]int{},
+		chats: map[int64]*room{}, uploads: map[string]uploaded{}, presses: map[string]time.Time{}, faults: map[string][]*Fault{}, counts: map[string]int{},
 		commands: json.RawMessage("[]"), limits: limits{sent: map[int64][]time.Time{}},
 	}
 	s.bot = User{ID: botID(cfg.Token), IsBot: true, FirstName: "Parley", Username: cfg.Username}

@@ -1,0 +1,258 @@
+package telegramtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	_ "image/jpeg" // sizes of photos
+	_ "image/png"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// What Telegram takes and gives, in bytes.
+const (
+	MaxPhoto    = 10 << 20
+	MaxUpload   = 50 << 20
+	MaxDownload = 20 << 20
+)
+
+// A File is what a message shows besides its text.
+type File struct {
+	Kind string // "photo", "document", "voice", "audio", "video", "video_note", "animation" or "sticker"
+	Name string
+	Type string // MIME type, as the client says
+	Data []byte
+	Size int64 // if it is not len(Data)
+
+	id string
+}
+
+// an upload is a file within a request.
+type uploaded struct {
+	name string
+	data []byte
+}
+
+// Post lets a person send f with a caption, which may be empty, and returns the
+// id of the message.
+func (s *Server) Post(chat int64, f File, caption string, opts ...Option) int {
+	return s.post(chat, "", append([]Option{func(m *said) { m.file, m.caption = &f, caption }}, opts...))
+}
+
+// InAlbum makes it one of several that are shown together.
+func InAlbum(id string) Option { return With(map[string]any{"media_group_id": id}) }
+
+// keep gives f its id. s.mu is held.
+func (s *Server) keep(f *File) {
+	f.id = fmt.Sprintf("%s-%d", strings.ToUpper(f.Kind), len(s.files))
+	s.files = append(s.files, *f)
+}
+
+// fields are f as the API shows it.
+func (f File) fields() any {
+	size := f.Size
+	if size == 0 {
+		size = int64(len(f.Data))
+	}
+	one := map[string]any{"file_id": f.id, "file_unique_id": "u" + f.id, "file_size": size}
+	if f.Kind == "photo" {
+		small := map[string]any{"file_id": "thumb", "file_unique_id": "thumb", "width": 90, "height": 90, "file_size": 900}
+		one["width"], one["height"] = 1280, 1280
+		return []any{small, one}
+	}
+	if f.Name != "" {
+		one["file_name"] = f.Name
+	}
+	if f.Type != "" {
+		one["mime_type"] = f.Type
+	}
+	switch f.Kind {
+	case "voice", "audio", "video", "video_note", "animation":
+		one["duration"] = 3
+	}
+	return one
+}
+
+// path is where the API says that f is. The name within is not the sender's.
+func (s *Server) path(f File) string {
+	name := filepath.Join(f.Kind+"s", "file_"+f.id)
+	if s.cfg.Local != "" {
+		return filepath.Join(s.cfg.Local, s.cfg.Token, name)
+	}
+	return name
+}
+
+func (s *Server) getFile(p params) (any, *refusal) {
+	i := slices.IndexFunc(s.files, func(f File) bool { return f.id == p["file_id"] })
+	if i < 0 {
+		return nil, bad("wrong file_id or the file is temporarily unavailable")
+	}
+	f := s.files[i]
+	if s.cfg.Local == "" && max(f.Size, int64(len(f.Data))) > MaxDownload {
+		return nil, bad("file is too big")
+	}
+	if s.cfg.Local != "" {
+		if err := os.MkdirAll(filepath.Dir(s.path(f)), 0o700); err != nil {
+			panic(err)
+		}
+		if err := os.WriteFile(s.path(f), f.Data, 0o600); err != nil {
+			panic(err)
+		}
+	}
+	return map[string]any{"file_id": f.id, "file_unique_id": "u" + f.id, "file_size": len(f.Data), "file_path": s.path(f)}, nil
+}
+
+// download answers with the bytes of a file.
+func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
+	defer s.count("download")
+	if s.fault("download", 0).before(s, w, r) {
+		return
+	}
+	s.mu.Lock()
+	i := slices.IndexFunc(s.files, func(f File) bool { return s.cfg.Local == "" && s.path(f) == path })
+	var data []byte
+	if i >= 0 {
+		data = s.files[i].Data
+	}
+	s.mu.Unlock()
+	if i < 0 {
+		answer(w, nil, &refusal{Code: http.StatusNotFound, Text: "Not Found"})
+		return
+	}
+	_, _ = w.Write(data) // the client is gone
+}
+
+// sendFile is the method that sends one file of that kind.
+func sendFile(kind string) func(*Server, params) (any, *refusal) {
+	return func(s *Server, p params) (any, *refusal) {
+		r, no := s.open(p)
+		if no == nil {
+			no = s.limit(r.id)
+		}
+		if no != nil {
+			return nil, no
+		}
+		f, no := s.file(kind, p[kind])
+		if no != nil {
+			return nil, no
+		}
+		m, no := s.compose(r, p)
+		if no != nil {
+			return nil, no
+		}
+		if m.Text, m.Entities, no = caption(p["caption"], p["parse_mode"]); no != nil {
+			return nil, no
+		}
+		m.Files = []File{f}
+		return s.json(r, s.show(r, m)), nil
+	}
+}
+
+func (s *Server) sendMediaGroup(p params) (any, *refusal) {
+	r, no := s.open(p)
+	if no != nil {
+		return nil, no
+	}
+	var media []struct {
+		Type    string `json:"type"`
+		Media   string `json:"media"`
+		Caption string `json:"caption"`
+		Mode    string `json:"parse_mode"`
+	}
+	if err := json.Unmarshal([]byte(p["media"]), &media); err != nil {
+		return nil, bad("can't parse media: %v", err)
+	}
+	if len(media) < 2 || len(media) > 10 {
+		return nil, bad("wrong number of messages in the album")
+	}
+	var all []Message
+	for _, one := range media {
+		for _, alone := range []string{"document", "audio"} {
+			if (one.Type == alone) != (media[0].Type == alone) {
+				return nil, bad("%s can't be mixed with other media types", alone)
+			}
+		}
+		if !slices.Contains([]string{"photo", "video", "document", "audio"}, one.Type) {
+			return nil, bad("type must be one of photo, video, document, audio")
+		}
+		name, ok := strings.CutPrefix(one.Media, "attach://")
+		if !ok {
+			return nil, bad("wrong remote file identifier specified")
+		}
+		f, no := s.file(one.Type, p[name])
+		if no != nil {
+			return nil, no
+		}
+		m, no := s.compose(r, p)
+		if no != nil {
+			return nil, no
+		}
+		if m.Text, m.Entities, no = caption(one.Caption, one.Mode); no != nil {
+			return nil, no
+		}
+		m.Files = []File{f}
+		all = append(all, m)
+	}
+	for range all {
+		if no := s.limit(r.id); no != nil {
+			return nil, no
+		}
+	}
+	var shown []any
+	album := strconv.Itoa(len(s.files))
+	for _, m := range all {
+		m.Album = album
+		shown = append(shown, s.json(r, s.show(r, m)))
+	}
+	return shown, nil
+}
+
+// file returns what was uploaded, as the kind of file that it is to be.
+func (s *Server) file(kind, token string) (File, *refusal) {
+	up, ok := s.uploads[token]
+	switch {
+	case !ok:
+		return File{}, bad("there is no %s in the request", kind)
+	case len(up.data) == 0:
+		return File{}, bad("file must be non-empty")
+	case len(up.data) > MaxUpload:
+		return File{}, &refusal{Code: http.StatusRequestEntityTooLarge, Text: "Request Entity Too Large"}
+	case kind == "photo":
+		if no := shows(up.data); no != nil {
+			return File{}, no
+		}
+	}
+	f := File{Kind: kind, Name: up.name, Data: up.data}
+	s.keep(&f)
+	return f, nil
+}
+
+// shows refuses what Telegram shows as no photo.
+func shows(data []byte) *refusal {
+	size, kind, err := image.DecodeConfig(bytes.NewReader(data))
+	switch {
+	case len(data) > MaxPhoto:
+		return bad("PHOTO_SAVE_FILE_INVALID")
+	case err != nil || kind == "gif":
+		return bad("IMAGE_PROCESS_FAILED")
+	case size.Width+size.Height > 10_000, size.Width > 20*size.Height, size.Height > 20*size.Width:
+		return bad("PHOTO_INVALID_DIMENSIONS")
+	}
+	return nil
+}
+
+// caption returns what is shown of text, which may be empty.
+func caption(text, mode string) (shown string, entities []Entity, no *refusal) {
+	shown, entities, no = marked(text, mode)
+	if no == nil && len(utf16.Encode([]rune(shown))) > 1024 {
+		no = bad("message caption is too long")
+	}
+	return shown, entities, no
+}
