@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	sendTimeout = 30 * time.Second // of one request (P9)
-	watchdog    = 90 * time.Second // of one poll: one that takes longer is dead (P24)
-	maxAnswer   = 32 << 20         // bytes of one answer of the API
-	maxTold     = 500              // bytes of an error, which may quote an answer
+	sendTimeout   = 30 * time.Second // of one request (P9)
+	uploadTimeout = 5 * time.Minute  // of one that carries files, unless its context ends before
+	watchdog      = 90 * time.Second // of one poll: one that takes longer is dead (P24)
+	maxAnswer     = 32 << 20         // bytes of one answer of the API
+	maxTold       = 500              // bytes of an error, which may quote an answer
 )
 
 // errSilent ends a request that takes too long.
@@ -28,7 +29,10 @@ var errSilent = errors.New("no answer in time")
 
 // A client does HTTP requests to the API. Its errors never hold the token,
 // which is part of every address (R-S26).
-type client struct{ *http.Client }
+type client struct {
+	*http.Client
+	patience time.Duration // with one request of the library
+}
 
 // newClient returns a client that speaks HTTP/1.1, so that giving up a request
 // gives up its connection too: a dead HTTP/2 connection would be used again (P24).
@@ -45,12 +49,12 @@ func newClient(h *http.Client) client {
 		c.Transport = t
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client{&c}
+	return client{Client: &c}
 }
 
 // Do is how the library does a request.
 func (c client) Do(req *http.Request) (*http.Response, error) {
-	body, err := c.answer(req, sendTimeout)
+	body, err := c.answer(req, c.patience)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +113,8 @@ func (c *Channel) refused(doing string, err error) error {
 		return &channels.Error{After: time.Duration(busy.RetryAfter) * time.Second, Err: said}
 	}
 	_, moved := errors.AsType[*bot.MigrateError](err)
-	if moved || errors.Is(err, bot.ErrorBadRequest) || errors.Is(err, bot.ErrorForbidden) {
+	tooLarge := strings.Contains(said.Error(), " 413 ") // the library has no name for it
+	if moved || tooLarge || errors.Is(err, bot.ErrorBadRequest) || errors.Is(err, bot.ErrorForbidden) {
 		return &channels.Error{Permanent: true, Err: said}
 	}
 	return said
@@ -127,6 +132,8 @@ func (c *Channel) advice(err error) error {
 		return fmt.Errorf("telegram refuses the token of channels.%s: it was revoked or mistyped: copy it anew from @BotFather", c.cfg.Name)
 	case errors.Is(err, bot.ErrorNotFound):
 		return fmt.Errorf("no bot with the token of channels.%s at %s: check token and apiUrl", c.cfg.Name, c.cfg.APIURL)
+	case errors.Is(err, bot.ErrorConflict):
+		return errors.New("another process polls this bot: stop it, or give it a bot of its own")
 	}
 	return c.plainly("call telegram", err)
 }

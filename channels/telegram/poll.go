@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,13 +17,14 @@ import (
 )
 
 const (
-	pollFor = 50 * time.Second // how long Telegram may wait for something to tell
-	crowded = 30 * time.Second // wait while another process polls this bot
-	batch   = 100              // updates in one answer, the most there can be
+	pollFor = 50 * time.Second       // how long Telegram may wait for something to tell
+	crowded = 30 * time.Second       // wait while another process polls this bot
+	gather  = 500 * time.Millisecond // for the rest of an album
+	batch   = 100                    // updates in one answer, the most there can be
 )
 
 // wanted names the kinds of updates that are heard.
-var wanted = []string{"message", "edited_message"}
+var wanted = []string{"message", "edited_message", "callback_query"}
 
 // errMalformed says that an answer is no JSON.
 var errMalformed = errors.New("the answer is malformed")
@@ -34,7 +36,13 @@ func (c *Channel) poll(ctx context.Context, deliver chat.Deliver) error {
 	var wait backoff
 	offset, limit := int64(0), batch
 	for ctx.Err() == nil {
-		raws, err := c.getUpdates(ctx, offset, limit)
+		raws, err := c.getUpdates(ctx, offset, limit, pollFor)
+		if err == nil && slices.ContainsFunc(raws, ofAlbum) {
+			sleep(ctx, gather) // so that the agent sees its pictures together
+			if more, err := c.getUpdates(ctx, offset, batch, 0); err == nil {
+				raws = more
+			}
+		}
 		limit = batch
 		if errors.Is(err, errMalformed) {
 			limit = 1 // the next answer is about one update only
@@ -54,6 +62,7 @@ func (c *Channel) poll(ctx context.Context, deliver chat.Deliver) error {
 			continue
 		}
 		wait = backoff{}
+		c.feel(nil)
 		if last != 0 {
 			offset = last + 1
 		}
@@ -63,30 +72,39 @@ func (c *Channel) poll(ctx context.Context, deliver chat.Deliver) error {
 
 // mend does what can be done about a failed poll, and waits.
 func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
+	said, pause := c.advice(err), wait.next(err)
+	conflict := errors.Is(err, bot.ErrorConflict)
+	hooked := conflict && strings.Contains(err.Error(), "webhook")
 	switch {
-	case errors.Is(err, bot.ErrorConflict) && strings.Contains(err.Error(), "webhook"):
-		c.log.Warn("telegram still brings the updates to a webhook: removing it")
+	case hooked:
+		said = errors.New("telegram still brings the updates to a webhook, which I remove")
+	case conflict:
+		pause = crowded
+	case errors.Is(err, errSilent):
+		c.http.CloseIdleConnections()
+		said, pause = fmt.Errorf("telegram fell silent for %v", watchdog), 0
+	}
+	c.feel(said)
+	c.log.Warn("poll failed", "err", said, "again in", pause)
+	if hooked {
 		if _, err := c.api.DeleteWebhook(ctx, &bot.DeleteWebhookParams{}); err != nil {
 			c.log.Warn("webhook not removed", "err", c.plainly("delete webhook", err))
 		}
-		sleep(ctx, wait.next(err))
-	case errors.Is(err, bot.ErrorConflict):
-		c.log.Error("another process polls this bot: stop it, or give it a bot of its own", "again in", crowded)
-		sleep(ctx, crowded)
-	case errors.Is(err, errSilent):
-		c.http.CloseIdleConnections()
-		c.log.Warn("telegram fell silent: connecting anew", "after", watchdog)
-	default:
-		c.log.Warn("poll failed", "err", c.plainly("get updates", err))
-		sleep(ctx, wait.next(err))
 	}
+	sleep(ctx, pause)
+}
+
+// ofAlbum reports whether raw is a message of an album.
+func ofAlbum(raw json.RawMessage) bool {
+	m := open(raw).update.any()
+	return m != nil && m.Album != ""
 }
 
 // getUpdates waits for updates from offset on, which confirms all before it.
 // The library cannot do it without confirming too early.
-func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int) ([]json.RawMessage, error) {
+func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int, wait time.Duration) ([]json.RawMessage, error) {
 	ask, err := json.Marshal(map[string]any{
-		"offset": offset, "limit": limit, "timeout": pollFor / time.Second, "allowed_updates": wanted,
+		"offset": offset, "limit": limit, "timeout": wait / time.Second, "allowed_updates": wanted,
 	})
 	if err != nil {
 		return nil, err

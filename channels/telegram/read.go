@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	switch {
 	case w == nil:
 		return m, false, nil
+	case u.Press != nil:
+		return c.pressed(ctx, u.Press)
 	case w.MovedTo != 0:
 		return m, false, c.moved(ctx, w.Chat.ID, w.MovedTo)
 	case w.MovedFrom != 0:
@@ -34,27 +37,40 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	if text, said, err = c.addressed(ctx, w, text); err != nil || !said {
 		return m, false, err
 	}
-	id, moved, err := c.alias(ctx, first, w.Chat.ID)
+	at, moved, err := c.at(ctx, w)
 	if err != nil {
 		return m, false, err
 	}
 	m = chat.Message{
-		ID: messageID(w.ID, moved), Account: c.id, At: chat.Address{Channel: c.cfg.Name, Chat: strconv.FormatInt(id, 10)},
+		ID: messageID(w.ID, moved), Account: c.id, At: at,
 		From: chat.Sender{ID: strconv.FormatInt(from, 10), Name: name}, Group: inGroup(w),
-		Text: text, Media: w.content, Quote: c.quoted(w, moved), Time: time.Unix(w.Date, 0),
+		Text: text, Files: w.files, Quote: c.quoted(w, moved), Time: time.Unix(w.Date, 0),
+	}
+	if len(w.files) == 0 || strings.HasPrefix(w.content, "sticker") { // whose emoji says what it means
+		m.Media = w.content
+	}
+	if m.Group && w.replied() && !c.isUs(w.ReplyTo.From) { // "what is this?", said to a photo that was not said to us
+		m.Files = slices.Concat(m.Files, w.ReplyTo.files)
 	}
 	if w.Forward != nil { // the words of somebody else: nothing in them is a command
 		m.Text, m.Media = "", ""
 		m.Quote = &chat.Quote{From: w.Forward.name(), Text: w.tell(text), Forwarded: true}
-	}
-	if w.InTopic && w.Thread != 0 { // other threads are mere replies
-		m.At.Thread = strconv.Itoa(w.Thread)
 	}
 	if u.Message == nil {
 		m.Edits, m.ID = m.ID, fmt.Sprintf("%se%d", m.ID, u.ID)
 		m.Time = time.Unix(w.EditDate, 0)
 	}
 	return m, true, nil
+}
+
+// at returns where w was said, and whether that chat has moved.
+func (c *Channel) at(ctx context.Context, w *message) (at chat.Address, moved bool, err error) {
+	id, moved, err := c.alias(ctx, first, w.Chat.ID)
+	at = chat.Address{Channel: c.cfg.Name, Chat: strconv.FormatInt(id, 10)}
+	if w.InTopic && w.Thread != 0 { // other threads are mere replies
+		at.Thread = strconv.Itoa(w.Thread)
+	}
+	return at, moved, err
 }
 
 // sender returns who said w: a person, or the group or channel on whose behalf
@@ -97,7 +113,14 @@ func (c *Channel) addressed(ctx context.Context, w *message, text string) (strin
 		return text, ours || !group, nil
 	}
 	mentioned, rest := mention(text, name)
-	return rest, mentioned || w.replied() && c.isUs(w.ReplyTo.From) || c.cfg.Groups == "all", nil
+	ours := mentioned || w.replied() && c.isUs(w.ReplyTo.From) || c.cfg.Groups == "all"
+	if w.Album != "" && ours { // one of its messages has the words for all
+		c.albums.Store(w.Chat.ID, w.Album)
+	} else if w.Album != "" {
+		last, _ := c.albums.Load(w.Chat.ID)
+		ours = last == w.Album
+	}
+	return rest, ours, nil
 }
 
 // mention reports whether text mentions @name, and returns text without a mention

@@ -68,26 +68,26 @@ func TestRS8Senders(t *testing.T) {
 func TestContents(t *testing.T) {
 	place := fields{"latitude": 52.52, "longitude": 13.4}
 	for want, f := range map[string]fields{
-		"[photo]":                           {"photo": []fields{{"file_id": "x"}}},
-		"[voice 12 s]":                      {"voice": fields{"duration": 12}},
-		"[video note 3 s]":                  {"video_note": fields{"duration": 3}},
-		"[video clip.mp4 4 s]":              {"video": fields{"duration": 4, "file_name": "clip.mp4"}},
-		"[audio Song Band 200 s]":           {"audio": fields{"duration": 200, "title": "Song", "performer": "Band"}},
-		"[document report.pdf]":             {"document": fields{"file_name": "report.pdf"}},
-		"[animation a.gif]":                 {"animation": fields{"file_name": "a.gif"}, "document": fields{"file_name": "a.gif"}},
-		"[sticker 😀]":                       {"sticker": fields{"emoji": "😀"}},
-		"[dice 🎲 4]":                        {"dice": fields{"emoji": "🎲", "value": 4}},
-		"[location 52.52 13.4]":             {"location": place},
-		"[venue Bar Road 1]":                {"location": place, "venue": fields{"location": place, "title": "Bar", "address": "Road 1"}},
-		"[contact Ada Byron +44123]":        {"contact": fields{"first_name": "Ada", "last_name": "Byron", "phone_number": "+44123"}},
-		"[poll Tea?]":                       {"poll": fields{"question": "Tea?", "options": []fields{{"text": "yes"}, {"text": "no"}}}},
-		"[story]":                           {"story": fields{"id": 1}},
-		"[game Chess]":                      {"game": fields{"title": "Chess"}},
-		"look\n[photo]":                     {"photo": []fields{{"file_id": "x"}}, "caption": "look"},
-		"[forwarded from Ada Byron]\nhello": {"text": "hello", "forward_origin": fields{"type": "user", "sender_user": fields{"id": 5, "first_name": "Ada", "last_name": "Byron"}}},
-		"[forwarded from Hidden]\nhello":    {"text": "hello", "forward_origin": fields{"type": "hidden_user", "sender_user_name": "Hidden"}},
-		"[forwarded from News]\n/new":       {"text": "/new", "forward_origin": fields{"type": "channel", "chat": fields{"id": -1009, "title": "News"}}},
-		"[forwarded from A group]\n[photo]": {"photo": []fields{{"file_id": "x"}}, "forward_origin": fields{"type": "chat", "sender_chat": fields{"id": -1009, "title": "A group"}}},
+		"[image/jpeg]":                                  {"photo": []fields{{"file_id": "x"}}},
+		"[voice 12 s]":                                  {"voice": fields{"duration": 12}},
+		"[video note 3 s]":                              {"video_note": fields{"duration": 3}},
+		"[video clip.mp4 4 s]":                          {"video": fields{"duration": 4, "file_name": "clip.mp4"}},
+		"[audio Song Band 200 s]":                       {"audio": fields{"duration": 200, "title": "Song", "performer": "Band"}},
+		"[document report.pdf]":                         {"document": fields{"file_name": "report.pdf"}},
+		"[animation a.gif]":                             {"animation": fields{"file_name": "a.gif"}, "document": fields{"file_name": "a.gif"}},
+		"[sticker 😀]":                                   {"sticker": fields{"emoji": "😀"}},
+		"[dice 🎲 4]":                                    {"dice": fields{"emoji": "🎲", "value": 4}},
+		"[location 52.52 13.4]":                         {"location": place},
+		"[venue Bar Road 1]":                            {"location": place, "venue": fields{"location": place, "title": "Bar", "address": "Road 1"}},
+		"[contact Ada Byron +44123]":                    {"contact": fields{"first_name": "Ada", "last_name": "Byron", "phone_number": "+44123"}},
+		"[poll Tea?]":                                   {"poll": fields{"question": "Tea?", "options": []fields{{"text": "yes"}, {"text": "no"}}}},
+		"[story]":                                       {"story": fields{"id": 1}},
+		"[game Chess]":                                  {"game": fields{"title": "Chess"}},
+		"look\n[image/jpeg]":                            {"photo": []fields{{"file_id": "x"}}, "caption": "look"},
+		"[forwarded from Ada Byron]\nhello":             {"text": "hello", "forward_origin": fields{"type": "user", "sender_user": fields{"id": 5, "first_name": "Ada", "last_name": "Byron"}}},
+		"[forwarded from Hidden]\nhello":                {"text": "hello", "forward_origin": fields{"type": "hidden_user", "sender_user_name": "Hidden"}},
+		"[forwarded from News]\n/new":                   {"text": "/new", "forward_origin": fields{"type": "channel", "chat": fields{"id": -1009, "title": "News"}}},
+		"[forwarded from A group]\n[photo][image/jpeg]": {"photo": []fields{{"file_id": "x"}}, "forward_origin": fields{"type": "chat", "sender_chat": fields{"id": -1009, "title": "A group"}}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
@@ -149,8 +149,8 @@ func TestGroups(t *testing.T) {
 		{"why?", toUs, "why?", "why?"},
 		{"why?", toOther, nothing, "why?"},
 		{"in the topic we opened", opened, nothing, "in the topic we opened"},
-		{"", fields{"photo": []fields{{"file_id": "x"}}}, nothing, "[photo]"},
-		{"", fields{"photo": []fields{{"file_id": "x"}}, "caption": "@parleybot what is it?"}, "what is it?\n[photo]", "what is it?\n[photo]"},
+		{"", fields{"photo": []fields{{"file_id": "x"}}}, nothing, "[image/jpeg]"},
+		{"", fields{"photo": []fields{{"file_id": "x"}}, "caption": "@parleybot what is it?"}, "what is it?\n[image/jpeg]", "what is it?\n[image/jpeg]"},
 	} {
 		for mode, want := range map[string]string{"mention": tt.mention, "all": tt.all, "none": nothing} {
 			t.Run(mode+" "+tt.text, func(t *testing.T) {

@@ -3,13 +3,11 @@ package telegram
 import (
 	"html"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf16"
 
 	"parley/channels/markdown"
-	"parley/chat"
 )
 
 // What one message may hold.
@@ -24,15 +22,6 @@ const (
 // same md gives the same messages; there are none if md shows nothing.
 func split(md string) []string {
 	return render(nil, markdown.Parse(md, opens), maxText)
-}
-
-// fileNames is the message that tells of files.
-func fileNames(files []chat.File) string {
-	var lines []string
-	for _, f := range files {
-		lines = append(lines, "📎 "+html.EscapeString(path.Base(f.Path)))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // plain returns the text of a message that split made, for when Telegram does not take its markup.

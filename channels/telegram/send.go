@@ -16,18 +16,22 @@ import (
 )
 
 // Split returns r as messages that Telegram takes: HTML of at most 4096 UTF-16
-// units. Of files it tells the names.
+// units, of which the last has the buttons, and after the text a message for
+// each file or album.
 func (c *Channel) Split(r chat.Reply) (parts []chat.Reply) {
 	if r.Native {
 		return []chat.Reply{r}
 	}
 	part := r
-	part.Native, part.Files = true, nil
+	part.Native, part.Files, part.Ask = true, nil, nil
 	for _, part.Text = range split(r.Text) {
 		parts = append(parts, part)
 	}
-	if len(r.Files) > 0 {
-		part.Text, part.Files = fileNames(r.Files), r.Files
+	if len(parts) > 0 {
+		parts[len(parts)-1].Ask = r.Ask
+	}
+	part.Text = ""
+	for _, part.Files = range albums(r.Files) {
 		parts = append(parts, part)
 	}
 	return parts
@@ -56,25 +60,32 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (first channels.Receip
 	return first, nil
 }
 
+// A target is where a message goes.
+type target struct {
+	chat   int64
+	thread int
+	quote  *models.ReplyParameters // the message it answers; nil for none
+}
+
 // say sends one message, following the group if it has moved.
 func (c *Channel) say(ctx context.Context, chat int64, thread int, r chat.Reply) (channels.Receipt, error) {
 	for again := false; ; again = true {
-		to, moved, err := c.alias(ctx, today, chat)
+		now, moved, err := c.alias(ctx, today, chat)
 		if err != nil {
 			return "", err
 		}
-		p := &bot.SendMessageParams{ChatID: to, MessageThreadID: thread, LinkPreviewOptions: noPreview()}
+		to := target{chat: now, thread: thread}
 		if id, ok := messageNumber(r.Quote, moved); ok && r.Group {
-			p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
+			to.quote = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 		}
-		var sent *models.Message
-		err = c.write(ctx, to, r.Text, func(text string, mode models.ParseMode) (err error) {
-			p.Text, p.ParseMode = text, mode
-			sent, err = c.api.SendMessage(ctx, p)
-			return err
-		})
+		var id int
+		if len(r.Files) > 0 {
+			id, err = c.sendFiles(ctx, to, r.Files, unknown)
+		} else {
+			id, err = c.sendText(ctx, to, r.Text, r.Ask)
+		}
 		if err == nil {
-			return channels.Receipt(fmt.Sprintf("%d/%d", to, sent.ID)), nil // the chat, too, since it may move
+			return receipt(now, id), nil
 		}
 		gone, ok := errors.AsType[*bot.MigrateError](err)
 		if !ok || again {
@@ -86,7 +97,22 @@ func (c *Channel) say(ctx context.Context, chat int64, thread int, r chat.Reply)
 	}
 }
 
-// Edit makes the message of rc say r, or the first part of it.
+func (c *Channel) sendText(ctx context.Context, to target, text string, ask *chat.Question) (id int, err error) {
+	p := &bot.SendMessageParams{
+		ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote,
+		LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(ask),
+	}
+	err = c.write(ctx, to.chat, text, func(text string, mode models.ParseMode) error {
+		p.Text, p.ParseMode = text, mode
+		sent, err := c.api.SendMessage(ctx, p)
+		id = sent.ID
+		return err
+	})
+	return id, err
+}
+
+// Edit makes the message of rc say r, or the first part of it. Its buttons go
+// unless r asks.
 func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
 	chat, id, err := sentAs(rc)
 	if err != nil {
@@ -96,7 +122,7 @@ func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) e
 	if len(parts) == 0 {
 		return forGood("edit: there is nothing to say")
 	}
-	p := &bot.EditMessageTextParams{ChatID: chat, MessageID: id, LinkPreviewOptions: noPreview()}
+	p := &bot.EditMessageTextParams{ChatID: chat, MessageID: id, LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(parts[0].Ask)}
 	err = c.write(ctx, chat, parts[0].Text, func(text string, mode models.ParseMode) error {
 		p.Text, p.ParseMode = text, mode
 		_, err := c.api.EditMessageText(ctx, p)
@@ -121,17 +147,25 @@ func (c *Channel) Delete(ctx context.Context, _ chat.Address, rc channels.Receip
 	return c.refused("delete", err)
 }
 
-// write waits for chat's turn and does one request. Text that Telegram cannot
-// parse goes once more as plain text (P10).
+// write does one request with text. Text that Telegram cannot parse goes once
+// more as plain text (P10).
 func (c *Channel) write(ctx context.Context, chat int64, html string, do func(string, models.ParseMode) error) error {
+	return c.inTurn(ctx, chat, func() error {
+		err := do(html, models.ParseModeHTML)
+		if saidBad(err, "can't parse entities") {
+			c.log.Warn("telegram cannot parse a message, which goes as plain text", "chat", chat, "err", c.plainly("send", err))
+			err = do(plain(html), "")
+		}
+		return err
+	})
+}
+
+// inTurn waits for chat's turn and does one request.
+func (c *Channel) inTurn(ctx context.Context, chat int64, do func() error) error {
 	if err := c.pace.wait(ctx, chat); err != nil {
 		return err
 	}
-	err := do(html, models.ParseModeHTML)
-	if saidBad(err, "can't parse entities") {
-		c.log.Warn("telegram cannot parse a message, which goes as plain text", "chat", chat, "err", c.plainly("send", err))
-		err = do(plain(html), "")
-	}
+	err := do()
 	if busy, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
 		c.pace.hold(chat, time.Duration(busy.RetryAfter)*time.Second)
 	}
@@ -175,6 +209,11 @@ func place(a chat.Address) (chat int64, thread int, err error) {
 		return 0, 0, forGood(fmt.Sprintf("%q is no chat of telegram", a.Session()))
 	}
 	return chat, thread, nil
+}
+
+// receipt names a message that was sent: its chat, too, since that may move.
+func receipt(chat int64, id int) channels.Receipt {
+	return channels.Receipt(fmt.Sprintf("%d/%d", chat, id))
 }
 
 func sentAs(rc channels.Receipt) (chat int64, id int, err error) {

@@ -66,6 +66,7 @@ func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deli
 		if err == nil {
 			lane, wait = lane[1:], backoff{}
 		} else if ctx.Err() == nil {
+			c.feel(err)
 			c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].update.ID, "err", err)
 			sleep(ctx, wait.next(err))
 		}
@@ -85,11 +86,14 @@ func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) erro
 	if p.err != nil {
 		return c.bury(ctx, p)
 	}
-	if err != nil || !said {
-		return err
+	if err == nil && said {
+		p.err = guard(func() { err = deliver(ctx, m) })
 	}
-	if p.err = guard(func() { err = deliver(ctx, m) }); p.err != nil {
+	switch {
+	case p.err != nil:
 		return c.bury(ctx, p)
+	case err == nil && p.update.Press != nil:
+		c.release(ctx, p.update.Press.ID)
 	}
 	return err
 }

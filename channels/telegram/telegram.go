@@ -10,10 +10,12 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-telegram/bot"
@@ -36,6 +38,9 @@ type Config struct {
 	Alias   store.Bucket // remembers the groups that became supergroups
 	Client  *http.Client // nil for one of its own
 	Log     *slog.Logger // nil for slog.Default
+
+	Reactions bool                                // show by them how far the house is with a message
+	Open      func(path string) (*os.File, error) // opens the files of replies; nil: none can be
 }
 
 // A Webhook is where Telegram is to bring the updates.
@@ -45,17 +50,21 @@ type Webhook struct {
 }
 
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
-// Deleter, Typer and Commander.
+// Deleter, Typer, Commander, Fetcher, Asker, Reactor and Director.
 type Channel struct {
 	cfg  Config
-	id   string // the bot's
-	api  *bot.Bot
+	id   string   // the bot's
+	api  *bot.Bot // for requests that are answered soon
+	bulk *bot.Bot // for uploads
 	http client
 	pace *pace
 	log  *slog.Logger
 
 	naming   sync.Mutex // held while username is asked for
 	username string     // empty until it is needed
+
+	albums  sync.Map              // id of a group -> the album that was said to us there last
+	trouble atomic.Pointer[error] // why nothing comes in; nil when all is well
 
 	door    sync.RWMutex    // held for reading by webhook requests under way
 	deliver chat.Deliver    // nil unless Run is taking webhook requests
@@ -76,6 +85,9 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if cfg.Open == nil {
+		cfg.Open = func(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+	}
 	if !tokenForm.MatchString(cfg.Token) { // which is not told, nor is the secret (R-S26)
 		return nil, errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
 	}
@@ -84,10 +96,18 @@ func New(cfg Config) (*Channel, error) {
 	}
 	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cfg.Log.With("channel", cfg.Name)}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
-	var err error
-	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
-		bot.WithHTTPClient(sendTimeout, c.http), bot.WithErrorsHandler(func(error) {}))
-	return c, err
+	var errs [2]error
+	c.api, errs[0] = c.library(sendTimeout)
+	c.bulk, errs[1] = c.library(uploadTimeout)
+	return c, errors.Join(errs[:]...)
+}
+
+// library returns the library, with patience for one request.
+func (c *Channel) library(patience time.Duration) (*bot.Bot, error) {
+	h := c.http
+	h.patience = patience
+	return bot.New(c.cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(c.cfg.APIURL),
+		bot.WithHTTPClient(patience, h), bot.WithErrorsHandler(func(error) {}))
 }
 
 // Run hears until ctx ends. An error says that Telegram refuses the token.
@@ -100,6 +120,17 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	}
 	return c.poll(ctx, deliver)
 }
+
+// Health says why nothing comes in at present, nil when all is well.
+func (c *Channel) Health() error {
+	if err := c.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// feel notes why nothing comes in, or that something does.
+func (c *Channel) feel(err error) { c.trouble.Store(&err) }
 
 // Check asks Telegram who the bot is and returns its user name, such as "@parleybot".
 func (c *Channel) Check(ctx context.Context) (string, error) {
@@ -142,6 +173,9 @@ func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error 
 	_, err = c.api.SetMyCommands(ctx, &bot.SetMyCommandsParams{Commands: menu})
 	return c.refused("set commands", err)
 }
+
+// Direct returns the private chat with the person of that ID, who has begun it.
+func (c *Channel) Direct(id string) chat.Address { return chat.Address{Channel: c.cfg.Name, Chat: id} }
 
 // EditEvery is one second, and three where Telegram allows 20 messages a minute.
 func (c *Channel) EditEvery(to chat.Address) time.Duration {

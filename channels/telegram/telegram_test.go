@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,6 +29,10 @@ var (
 	_ channels.Deleter   = (*telegram.Channel)(nil)
 	_ channels.Typer     = (*telegram.Channel)(nil)
 	_ channels.Commander = (*telegram.Channel)(nil)
+	_ channels.Fetcher   = (*telegram.Channel)(nil)
+	_ channels.Asker     = (*telegram.Channel)(nil)
+	_ channels.Reactor   = (*telegram.Channel)(nil)
+	_ channels.Director  = (*telegram.Channel)(nil)
 )
 
 // A house is a channel that runs against a fake Telegram, and what it delivered.
@@ -121,6 +126,9 @@ func told(m chat.Message) string {
 	text := m.Text
 	if m.Media != "" {
 		text = strings.TrimLeft(text+"\n["+m.Media+"]", "\n")
+	}
+	for _, f := range m.Files {
+		text = strings.TrimLeft(text+"\n["+cmp.Or(f.Name, f.Type)+"]", "\n")
 	}
 	if q := m.Quote; q != nil && q.Forwarded {
 		text = "[forwarded from " + q.From + "]\n" + q.Text + text
@@ -238,4 +246,8 @@ func TestEditEvery(t *testing.T) {
 	if h.ch.EditEvery(chat.Address{Chat: "7"}) != time.Second || h.ch.EditEvery(chat.Address{Chat: "-7"}) != 3*time.Second {
 		t.Error("edits come at the wrong pace")
 	}
+}
+
+func reacting(on bool) func(*telegram.Config) {
+	return func(c *telegram.Config) { c.Reactions = on }
 }

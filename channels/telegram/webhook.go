@@ -23,13 +23,16 @@ func (c *Channel) listen(ctx context.Context, deliver chat.Deliver) error {
 			URL: c.cfg.Webhook.URL, SecretToken: c.cfg.Webhook.Secret, AllowedUpdates: wanted,
 		})
 		if err == nil {
+			c.feel(nil)
 			<-ctx.Done()
 			break
 		}
 		if fatal(err) {
 			return c.advice(err)
 		}
-		c.log.Warn("webhook not set", "err", c.plainly("set webhook", err))
+		said := c.plainly("set webhook", err)
+		c.feel(said)
+		c.log.Warn("webhook not set", "err", said)
 		sleep(ctx, wait.next(err))
 	}
 	return nil
@@ -78,7 +81,9 @@ func (c *Channel) receive(w http.ResponseWriter, r *http.Request) int {
 	defer cancel()
 	defer context.AfterFunc(c.running, cancel)()
 	p := open(raw)
-	if err := c.take(ctx, p, c.deliver); err != nil {
+	err = c.take(ctx, p, c.deliver)
+	c.feel(err)
+	if err != nil {
 		c.log.Error("update not kept, telegram brings it again", "update", p.update.ID, "err", err)
 		return http.StatusInternalServerError
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-telegram/bot/models"
+
+	"parley/chat"
 )
 
 // An update and a message are what we read of Telegram's own: the fewer
@@ -15,10 +17,24 @@ type update struct {
 	ID      int64    `json:"update_id"`
 	Message *message `json:"message"`
 	Edited  *message `json:"edited_message"`
+	Press   *press   `json:"callback_query"`
 }
 
-// any returns the message in u, nil if it is none of the kinds that are heard.
-func (u update) any() *message { return cmp.Or(u.Message, u.Edited) }
+// any returns the message that u is about, nil if it is none of the kinds that are heard.
+func (u update) any() *message {
+	if u.Press != nil {
+		return u.Press.Message
+	}
+	return cmp.Or(u.Message, u.Edited)
+}
+
+// A press is that of a button.
+type press struct {
+	ID      string      `json:"id"`
+	From    models.User `json:"from"`
+	Message *message    `json:"message"` // which has the button; of an old one only its id and chat
+	Data    string      `json:"data"`
+}
 
 type message struct {
 	ID        int          `json:"message_id"`
@@ -38,8 +54,10 @@ type message struct {
 	MovedFrom int64        `json:"migrate_from_chat_id"`
 	Text      string       `json:"text"`
 	Caption   string       `json:"caption"`
+	Album     string       `json:"media_group_id"` // the same of all its messages
 
-	content string // what it shows besides its text, such as "voice 12 s"
+	content string      // what it shows besides its text, such as "voice 12 s"
+	files   []chat.File // and what of that is a file
 }
 
 type words struct {
@@ -58,7 +76,7 @@ func (w *message) UnmarshalJSON(raw []byte) error {
 	}
 	for _, kind := range kinds {
 		if thing := all[kind]; thing != nil {
-			w.content = describe(kind, thing)
+			w.content, w.files = describe(kind, thing), filesIn(kind, thing)
 			break
 		}
 	}

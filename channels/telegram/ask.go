@@ -1,0 +1,118 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+
+	"parley/channels"
+	"parley/chat"
+)
+
+const (
+	maxChoices  = 10
+	maxLabel    = 60              // runes of a button; a phone shows fewer
+	maxRow      = 5               // buttons side by side
+	oneRow      = 24              // runes of these in all
+	releaseTime = 5 * time.Second // for a button to look pressed no more
+)
+
+// MaxChoices implements [channels.Asker].
+func (c *Channel) MaxChoices() int { return maxChoices }
+
+// keyboard returns the buttons of q, nil for none: side by side if they are
+// short. Each carries the question and its place among the choices.
+func keyboard(q *chat.Question) models.ReplyMarkup {
+	if q == nil || len(q.Choices) == 0 || len(q.Choices) > maxChoices {
+		return nil
+	}
+	short := len(q.Choices) <= maxRow && utf8.RuneCountInString(strings.Join(q.Choices, "")) <= oneRow
+	var rows [][]models.InlineKeyboardButton
+	for i, choice := range q.Choices {
+		label := cmp.Or(clip(strings.Join(strings.Fields(choice), " "), maxLabel), strconv.Itoa(i+1))
+		if i == 0 || !short {
+			rows = append(rows, nil)
+		}
+		last := &rows[len(rows)-1]
+		*last = append(*last, models.InlineKeyboardButton{Text: label, CallbackData: fmt.Sprintf("q:%s:%d", q.ID, i)})
+	}
+	return models.InlineKeyboardMarkup{InlineKeyboard: rows}
+}
+
+// pressForm matches what a button carries: 1 is its question, 2 its choice.
+// Whoever sees a button can send anything as a press of it.
+var pressForm = regexp.MustCompile(`^q:([A-Za-z0-9]{1,32}):([0-9]{1,2})$`)
+
+// pressed turns the press of a button into a message. said is false for one that
+// is none of ours.
+func (c *Channel) pressed(ctx context.Context, p *press) (m chat.Message, said bool, err error) {
+	form := pressForm.FindStringSubmatch(p.Data)
+	if form == nil || p.ID == "" || p.From.ID == 0 || p.From.IsBot {
+		return m, false, nil
+	}
+	at, _, err := c.at(ctx, p.Message)
+	if err != nil {
+		return m, false, err
+	}
+	choice, _ := strconv.Atoi(form[2]) // two digits
+	return chat.Message{
+		ID: "cb" + p.ID, Account: c.id, At: at, Group: inGroup(p.Message), Time: time.Now(),
+		From:   chat.Sender{ID: strconv.FormatInt(p.From.ID, 10), Name: userName(&p.From)},
+		Answer: &chat.Answer{Question: form[1], Choice: choice, Receipt: string(receipt(p.Message.Chat.ID, p.Message.ID))},
+	}, true, nil
+}
+
+// release lets a button look pressed no more. It is best effort: a press that
+// comes again after a restart may have been released before.
+func (c *Channel) release(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, releaseTime)
+	defer cancel()
+	if _, err := c.api.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: id}); err != nil {
+		c.log.Debug("button not released", "err", c.plainly("answer callback query", err))
+	}
+}
+
+// marks are the reactions that show them. What is done needs none: there is an answer.
+var marks = map[channels.Mark]string{channels.Seen: "👀", channels.Working: "✍"}
+
+// React implements [channels.Reactor]. A mark is not set when messages need the
+// room, but one that was is always taken away.
+func (c *Channel) React(ctx context.Context, at chat.Address, message string, m channels.Mark) error {
+	if !c.cfg.Reactions || m != channels.Done && !c.pace.spare() {
+		return nil
+	}
+	chat, _, err := place(at)
+	if err != nil {
+		return err
+	}
+	now, moved, err := c.alias(ctx, today, chat)
+	if err != nil {
+		return err
+	}
+	id, ok := messageNumber(message, moved)
+	if !ok { // the press of a button, or from before the group moved
+		return nil
+	}
+	p := &bot.SetMessageReactionParams{ChatID: now, MessageID: id}
+	if emoji := marks[m]; emoji != "" {
+		p.Reaction = []models.ReactionType{{Type: models.ReactionTypeTypeEmoji, ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji}}}
+	}
+	_, err = c.api.SetMessageReaction(ctx, p)
+	return c.refused("react", err)
+}
+
+// clip returns s with at most n runes.
+func clip(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return s
+}

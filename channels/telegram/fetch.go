@@ -1,0 +1,90 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-telegram/bot"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/workspace"
+)
+
+// fileKinds are the kinds of content that are files, with the types of those
+// that come without.
+var fileKinds = map[string]string{
+	"photo": "image/jpeg", "animation": "video/mp4", "voice": "audio/ogg", "video_note": "video/mp4",
+	"video": "video/mp4", "audio": "audio/mpeg", "document": "", "sticker": "image/webp",
+}
+
+// filesIn returns the file that a thing is, if it is one. Stickers that move are none.
+func filesIn(kind string, thing any) []chat.File {
+	if sizes, ok := thing.([]any); ok && len(sizes) > 0 { // of a photo: the largest comes last
+		thing = sizes[len(sizes)-1]
+	}
+	of, _ := thing.(map[string]any)
+	text := func(key string) string { s, _ := of[key].(string); return s }
+	usual, ok := fileKinds[kind]
+	if !ok || text("file_id") == "" || of["is_animated"] == true || of["is_video"] == true {
+		return nil
+	}
+	size, _ := of["file_size"].(float64)
+	return []chat.File{{
+		Ref: text("file_id"), Name: text("file_name"), Type: cmp.Or(text("mime_type"), usual),
+		Size: int64(size), Voice: kind == "voice",
+	}}
+}
+
+// Fetch implements [channels.Fetcher]. The link that Telegram gives for a file
+// holds the token and ends after an hour, so it is asked for each time.
+func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.ReadCloser, error) {
+	got, err := c.api.GetFile(ctx, &bot.GetFileParams{FileID: f.Ref})
+	switch {
+	case saidBad(err, "file is too big"):
+		err := fmt.Errorf("telegram hands no file over 20 MB to a bot: %w", workspace.ErrTooBig)
+		return nil, &channels.Error{Permanent: true, Err: err}
+	case saidBad(err, "temporarily unavailable"):
+		return nil, c.plainly("get file", err)
+	case err != nil:
+		return nil, c.refused("get file", err)
+	case filepath.IsAbs(got.FilePath):
+		return c.openLocal(got.FilePath)
+	}
+	link := c.cfg.APIURL + "/file/bot" + c.cfg.Token + "/" + (&url.URL{Path: got.FilePath}).EscapedPath()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
+	if err != nil {
+		return nil, c.plainly("download", err)
+	}
+	resp, err := c.http.Client.Do(req)
+	if err != nil {
+		return nil, c.plainly("download", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, &channels.Error{
+			Permanent: resp.StatusCode == http.StatusNotFound,
+			Err:       fmt.Errorf("download: the server answered %d", resp.StatusCode),
+		}
+	}
+	return resp.Body, nil
+}
+
+// openLocal opens a file that a Bot API server of our own has put on this
+// machine: in the folder that it names after the token, and nowhere else.
+func (c *Channel) openLocal(path string) (io.ReadCloser, error) {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().IsRegular() && path == filepath.Clean(path) && strings.Contains(path, "/"+c.cfg.Token+"/") {
+		if f, err := os.Open(path); err == nil {
+			return f, nil
+		}
+	}
+	return nil, forGood("the Bot API server keeps its files where I cannot read them")
+}

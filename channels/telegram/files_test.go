@@ -1,0 +1,516 @@
+package telegram_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+	"parley/workspace"
+)
+
+// What people send as a file comes over as one, with what is known of it.
+func TestFilesIn(t *testing.T) {
+	data := []byte("0123456789")
+	for _, tt := range []struct {
+		file  telegramtest.File
+		want  chat.File
+		media string
+	}{
+		{telegramtest.File{Kind: "photo"}, chat.File{Type: "image/jpeg"}, ""},
+		{telegramtest.File{Kind: "document", Name: "a.pdf", Type: "application/pdf"}, chat.File{Name: "a.pdf", Type: "application/pdf"}, ""},
+		{telegramtest.File{Kind: "document"}, chat.File{}, ""},
+		{telegramtest.File{Kind: "voice", Type: "audio/ogg"}, chat.File{Type: "audio/ogg", Voice: true}, ""},
+		{telegramtest.File{Kind: "audio", Name: "song.mp3"}, chat.File{Name: "song.mp3", Type: "audio/mpeg"}, ""},
+		{telegramtest.File{Kind: "video", Name: "clip.mov", Type: "video/quicktime"}, chat.File{Name: "clip.mov", Type: "video/quicktime"}, ""},
+		{telegramtest.File{Kind: "video_note"}, chat.File{Type: "video/mp4"}, ""},
+		{telegramtest.File{Kind: "animation", Name: "a.gif.mp4"}, chat.File{Name: "a.gif.mp4", Type: "video/mp4"}, ""},
+		{telegramtest.File{Kind: "sticker"}, chat.File{Type: "image/webp"}, "sticker"},
+	} {
+		t.Run(tt.file.Kind+tt.file.Name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+				tt.file.Data = data
+				h.Post(7, tt.file, "look")
+				h.run(t)
+				h.texts()
+				if len(h.heard) != 1 || len(h.heard[0].Files) != 1 {
+					t.Fatalf("heard %+v", h.heard)
+				}
+				m := h.heard[0]
+				got := m.Files[0]
+				if m.Text != "look" || m.Media != tt.media || got.Ref == "" || got.Ref == "thumb" {
+					t.Errorf("heard %+v", m)
+				}
+				if got := h.fetch(t, got); got != string(data) {
+					t.Errorf("fetched %q", got)
+				}
+				tt.want.Size, got.Ref = int64(len(data)), ""
+				if got != tt.want {
+					t.Errorf("got %+v, want %+v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func (h *house) fetch(t *testing.T, f chat.File) string {
+	t.Helper()
+	body, err := h.ch.Fetch(t.Context(), chat.Message{}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A sticker that moves is no picture: it stays words.
+func TestMovingStickerIsNoFile(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.Say(7, "", with(fields{"sticker": fields{"file_id": "x", "emoji": "😀", "is_animated": true}}))
+		h.Say(7, "", with(fields{"sticker": fields{"file_id": "x", "emoji": "😀", "is_video": true}}))
+		h.run(t)
+		h.want(t, "[sticker 😀]", "[sticker 😀]")
+	})
+}
+
+// Names are the sender's choice: they are taken as they are, for show.
+func TestOddNamesAreTaken(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		names := []string{"../../etc/passwd", "a\x00b.txt", "\u202egpj.exe", strings.Repeat("x", 5000) + ".txt", "<b>&.pdf", "\r\nX: y"}
+		for _, name := range names {
+			h.Post(7, telegramtest.File{Kind: "document", Name: name, Data: []byte("x")}, "")
+		}
+		h.run(t)
+		h.texts()
+		for i, m := range h.heard {
+			if m.Files[0].Name != names[i] || m.Files[0].Path != "" {
+				t.Errorf("heard %+v", m.Files)
+			}
+		}
+		if len(h.heard) != len(names) {
+			t.Errorf("heard %d of %d", len(h.heard), len(names))
+		}
+	})
+}
+
+// Whatever goes wrong with a download is an error that says whether to try
+// again, without the token (R-S26).
+func TestFetchErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name, method string
+		fault        telegramtest.Fault
+		permanent    bool
+	}{
+		{"the server is down", "getFile", telegramtest.Fault{DropBefore: true}, false},
+		{"a page of a proxy", "getFile", telegramtest.Fault{Code: 502, Page: "<html>"}, false},
+		{"temporarily", "getFile", telegramtest.Fault{Code: 400, Text: "Bad Request: wrong file_id or the file is temporarily unavailable"}, false},
+		{"a bad id", "getFile", telegramtest.Fault{Code: 400, Text: "Bad Request: invalid file_id"}, true},
+		{"no download", "download", telegramtest.Fault{DropBefore: true}, false},
+		{"no download now", "download", telegramtest.Fault{Code: 502, Page: "bad gateway"}, false},
+		{"gone", "download", telegramtest.Fault{Code: 404, Page: "not found"}, true},
+		{"a redirect", "download", telegramtest.Fault{Code: 302, Page: "moved"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+				h.Post(7, telegramtest.File{Kind: "photo", Data: []byte("x")}, "")
+				h.run(t)
+				h.texts()
+				h.Fail(tt.method, tt.fault)
+				_, err := h.ch.Fetch(t.Context(), h.heard[0], h.heard[0].Files[0])
+				if err == nil || permanent(err) != tt.permanent {
+					t.Errorf("the error is %v", err)
+				}
+				h.noToken(t, err)
+				if got := h.fetch(t, h.heard[0].Files[0]); got != "x" {
+					t.Errorf("then %q", got)
+				}
+			})
+		})
+	}
+	t.Run("over 20 MB", func(t *testing.T) {
+		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			h.Post(7, telegramtest.File{Kind: "video", Size: 21 << 20}, "")
+			h.run(t)
+			h.texts()
+			_, err := h.ch.Fetch(t.Context(), h.heard[0], h.heard[0].Files[0])
+			if !permanent(err) || !errors.Is(err, workspace.ErrTooBig) || !strings.Contains(err.Error(), "20 MB") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	})
+}
+
+func permanent(err error) bool {
+	e, ok := errors.AsType[*channels.Error](err)
+	return ok && e.Permanent
+}
+
+// A Bot API server of one's own puts files on this machine. Only what is in its
+// folder is read.
+func TestFetchFromOwnServer(t *testing.T) {
+	dir := t.TempDir()
+	inBubble(t, telegramtest.Config{Local: dir}, nil, func(t *testing.T, h *house) {
+		h.Post(7, telegramtest.File{Kind: "document", Name: "a.txt", Data: []byte("mine")}, "")
+		h.run(t)
+		h.texts()
+		f := h.heard[0].Files[0]
+		if got := h.fetch(t, f); got != "mine" {
+			t.Errorf("fetched %q", got)
+		}
+		secret := filepath.Join(dir, "secret")
+		link := filepath.Join(dir, h.Token(), "link")
+		if err := errors.Join(os.WriteFile(secret, []byte("x"), 0o600), os.Symlink(secret, link)); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{secret, dir + "/" + h.Token() + "/../secret", link, dir + "/" + h.Token(), "/etc/passwd"} {
+			h.Fail("getFile", telegramtest.Fault{Page: fmt.Sprintf(`{"ok":true,"result":{"file_id":"x","file_path":%q}}`, path)})
+			_, err := h.ch.Fetch(t.Context(), h.heard[0], f)
+			if !permanent(err) {
+				t.Errorf("%s: %v", path, err)
+			}
+			h.noToken(t, err)
+		}
+	})
+}
+
+// The pictures of an album come one after the other without a pause, so that
+// they can be answered together, though Telegram tells of the first alone.
+func TestAlbumComesTogether(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		var times []time.Time
+		h.fail = func(chat.Message) error { times = append(times, time.Now()); return nil }
+		h.run(t)
+		synctest.Wait()
+		for i := range 4 {
+			h.Post(7, telegramtest.File{Kind: "photo", Data: []byte{'0' + byte(i)}}, map[int]string{0: "compare"}[i], telegramtest.InAlbum("A"))
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		h.want(t, "compare\n[image/jpeg]", "[image/jpeg]", "[image/jpeg]", "[image/jpeg]")
+		if gap := times[len(times)-1].Sub(times[0]); gap > 10*time.Millisecond {
+			t.Errorf("they came within %v", gap)
+		}
+		if h.confirmed() != 4 {
+			t.Errorf("%d of 4 confirmed", h.confirmed())
+		}
+	})
+}
+
+// In a group the caption of one picture speaks for the whole album; other
+// albums are not heard. P1: also over two polls.
+func TestAlbumInGroup(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		h.run(t)
+		synctest.Wait()
+		post := func(album, caption string) {
+			h.Post(group, telegramtest.File{Kind: "photo", Data: []byte("x")}, caption, telegramtest.InAlbum(album))
+		}
+		post("A", "@parleybot compare")
+		post("A", "")
+		time.Sleep(5 * time.Second)
+		post("A", "")
+		post("B", "")
+		post("B", "for somebody else")
+		time.Sleep(5 * time.Second)
+		h.want(t, "compare\n[image/jpeg]", "[image/jpeg]", "[image/jpeg]")
+	})
+}
+
+// In a group a question about a picture of somebody else brings the picture along.
+func TestQuotedPictureComesAlong(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		id := h.Post(group, telegramtest.File{Kind: "photo", Data: []byte("x")}, "")
+		h.Say(group, "@parleybot what is this?", telegramtest.ReplyTo(id))
+		own := h.Post(8, telegramtest.File{Kind: "photo", Data: []byte("x")}, "")
+		h.Say(8, "what is this?", telegramtest.ReplyTo(own)) // which was heard before
+		h.run(t)
+		h.texts()
+		for _, m := range h.heard {
+			want := 1
+			if m.At.Chat == "8" && m.Text != "" {
+				want = 0
+			}
+			if len(m.Files) != want || m.Text != "" && m.Quote.Text != "[photo]" {
+				t.Errorf("heard %+v", m)
+			}
+		}
+	})
+}
+
+// picture is a PNG of that size.
+func picture(width, height int) []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// desk is a folder with files to send.
+func desk(t *testing.T, files map[string][]byte) func(string) (*os.File, error) {
+	dir := t.TempDir()
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(path string) (*os.File, error) { return os.Open(filepath.Join(dir, path)) }
+}
+
+// shown is what the bot has sent to chat: kind and name of files, the texts,
+// messages of an album in one line.
+func (h *house) shown(chat int64) (lines []string) {
+	album := ""
+	for _, m := range h.Chat(chat) {
+		if !m.FromBot() {
+			continue
+		}
+		line := m.Text
+		for _, f := range m.Files {
+			line = strings.TrimRight(f.Kind+" "+f.Name+" "+m.Text, " ")
+		}
+		if m.Album != "" && m.Album == album {
+			lines[len(lines)-1] += ", " + line
+		} else {
+			lines = append(lines, line)
+		}
+		album = m.Album
+	}
+	return lines
+}
+
+// D-089: files of replies arrive, each as what people expect, together where
+// Telegram has albums. What cannot be sent is told.
+func TestFilesOut(t *testing.T) {
+	small, text := picture(10, 10), []byte("text")
+	open := desk(t, map[string][]byte{
+		"a.png": small, "b.png": small, "c.jpg": small, "clip.mp4": text, "song.mp3": text, "song2.m4a": text, "voice.ogg": text,
+		"report.pdf": text, "notes.txt": text, "anim.gif": text, "noend": small, "empty.txt": nil,
+		"wide.png": picture(500, 10), "broken.png": text, "x\u202e\"y\\.txt": text, "<b>&.txt": text,
+		"huge.zip": make([]byte, telegramtest.MaxUpload+1), "big.png": append(picture(10, 10), make([]byte, telegramtest.MaxPhoto)...),
+	})
+	for _, tt := range []struct {
+		name  string
+		files string
+		want  []string
+	}{
+		{"a photo", "a.png", []string{"photo a.png"}},
+		{"a document", "report.pdf", []string{"document report.pdf"}},
+		{"music", "song.mp3", []string{"audio song.mp3"}},
+		{"a video", "clip.mp4", []string{"video clip.mp4"}},
+		{"a voice", "voice.ogg", []string{"voice voice.ogg"}},
+		{"something that moves", "anim.gif", []string{"document anim.gif"}},
+		{"photos and a video", "a.png b.png clip.mp4", []string{"photo a.png, photo b.png, video clip.mp4"}},
+		{"documents", "report.pdf notes.txt", []string{"document report.pdf, document notes.txt"}},
+		{"music twice", "song.mp3 song2.m4a", []string{"audio song.mp3, audio song2.m4a"}},
+		{"voices are alone", "voice.ogg voice.ogg", []string{"voice voice.ogg", "voice voice.ogg"}},
+		{"all kinds", "a.png report.pdf b.png c.jpg", []string{"photo a.png", "document report.pdf", "photo b.png, photo c.jpg"}},
+		{"the same name twice", "notes.txt notes.txt", []string{"document notes.txt, document 2-notes.txt"}},
+		{"a photo Telegram shows as none", "wide.png", []string{"document wide.png"}},
+		{"a photo that is broken", "broken.png", []string{"document broken.png"}},
+		{"an album with one of these", "a.png wide.png", []string{"document a.png, document wide.png"}},
+		{"a photo over 10 MB", "big.png", []string{"document big.png"}},
+		{"a photo over 10 MB in an album", "a.png big.png", []string{"document a.png, document big.png"}},
+		{"gone", "gone.pdf", []string{"📎 gone.pdf cannot be opened any more"}},
+		{"all gone", "gone.pdf gone.txt", []string{"📎 gone.pdf cannot be opened any more\n📎 gone.txt cannot be opened any more"}},
+		{"one gone", "report.pdf gone.txt", []string{"document report.pdf 📎 gone.txt cannot be opened any more"}},
+		{"one of many gone", "report.pdf gone.txt notes.txt", []string{"document report.pdf 📎 gone.txt cannot be opened any more, document notes.txt"}},
+		{"empty", "empty.txt", []string{"📎 empty.txt is empty"}},
+		{"over 50 MB", "huge.zip", []string{"📎 huge.zip is larger than the 50 MB that I may send here"}},
+		{"an odd name", "x\u202e\"y\\.txt", []string{"document xy.txt"}},
+		{"odd names in an album", "x\u202e\"y\\.txt <b>&.txt", []string{"document xy.txt, document <b>&.txt"}},
+		{"HTML in the name of what is gone", "<b>gone&lt;", []string{"📎 <b>gone&lt; cannot be opened any more"}},
+		{"elsewhere", "../../etc/passwd", []string{"📎 passwd cannot be opened any more"}},
+		{"a name of nothing", "\u202e", []string{"📎 file cannot be opened any more"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open, c.Rate = open, -1 }, func(t *testing.T, h *house) {
+				h.Say(7, "hello")
+				r := to("7", "**here**")
+				for _, f := range strings.Fields(tt.files) {
+					r.Files = append(r.Files, chat.File{Path: f})
+				}
+				for _, part := range h.ch.Split(r) {
+					rc, err := h.ch.Send(t.Context(), part)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(part.Files) > 0 && rc != channels.Receipt(fmt.Sprintf("7/%d", h.firstOfAlbum(7))) {
+						t.Errorf("the receipt is %s", rc)
+					}
+				}
+				if got, want := h.shown(7), append([]string{"here"}, tt.want...); !slices.Equal(got, want) {
+					t.Errorf("shown %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// firstOfAlbum is the id of the newest message, or of the first of its album.
+func (h *house) firstOfAlbum(chat int64) (id int) {
+	ms := h.Chat(chat)
+	last := ms[len(ms)-1]
+	for _, m := range slices.Backward(ms) {
+		if m.ID == last.ID || last.Album != "" && m.Album == last.Album {
+			id = m.ID
+		}
+	}
+	return id
+}
+
+// The type says what a file without an ending is. An album has ten at most.
+func TestSplitFiles(t *testing.T) {
+	h := build(t, telegramtest.Config{}, nil)
+	r := to("7", "")
+	for i := range 23 {
+		r.Files = append(r.Files, chat.File{Path: fmt.Sprint(i), Type: "image/png"})
+	}
+	r.Ask = &chat.Question{ID: "q", Choices: []string{"yes"}}
+	parts := h.ch.Split(r)
+	if len(parts) != 3 || len(parts[0].Files) != 10 || len(parts[2].Files) != 3 {
+		t.Errorf("parts: %+v", parts)
+	}
+	r.Text = strings.Repeat("word ", 2000)
+	parts = h.ch.Split(r)
+	for i, p := range parts {
+		if (p.Ask != nil) != (i == 2) || !p.Native || len(p.Files) > 0 != (i > 2) {
+			t.Errorf("part %d: %+v", i, p)
+		}
+		if again := h.ch.Split(p); len(again) != 1 || !reflect.DeepEqual(again[0], p) {
+			t.Errorf("part %d was split again", i)
+		}
+	}
+}
+
+// P9, P10: an upload that failed is begun anew, from the first byte.
+func TestP9UploadAgain(t *testing.T) {
+	for name, f := range map[string]telegramtest.Fault{
+		"lost": {DropBefore: true}, "refused for now": {Code: 429, Text: "Too Many Requests", RetryAfter: 3}, "down": {Code: 502, Page: "<html>"},
+	} {
+		for _, files := range [][]string{{"a.png"}, {"a.png", "b.png"}} {
+			t.Run(fmt.Sprint(name, files), func(t *testing.T) {
+				open := desk(t, map[string][]byte{"a.png": picture(300, 300), "b.png": picture(300, 300)})
+				inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+					h.Say(7, "hello")
+					r := to("7", "")
+					r.Group, r.Quote = true, "1"
+					for _, name := range files {
+						r.Files = append(r.Files, chat.File{Path: name})
+					}
+					h.Fail("sendPhoto", f)
+					h.Fail("sendMediaGroup", f)
+					_, err := h.ch.Send(t.Context(), r)
+					if err == nil || permanent(err) {
+						t.Errorf("the error is %v", err)
+					}
+					h.noToken(t, err)
+					time.Sleep(5 * time.Second)
+					if _, err := h.ch.Send(t.Context(), r); err != nil {
+						t.Fatal(err)
+					}
+					m := h.last(7)
+					if len(m.Files) != 1 || !bytes.Equal(m.Files[0].Data, picture(300, 300)) || m.ReplyTo != 1 {
+						t.Errorf("sent %d files to %d", len(m.Files), m.ReplyTo)
+					}
+				})
+			})
+		}
+	}
+}
+
+// P10: what no form of sending helps is permanent, and nothing is sent in another.
+func TestP10UploadRefused(t *testing.T) {
+	open := desk(t, map[string][]byte{"a.png": picture(10, 10)})
+	for _, tt := range []struct {
+		fault    telegramtest.Fault
+		attempts int
+	}{
+		{telegramtest.Fault{Times: -1, Code: 403, Text: "Forbidden: bot was blocked by the user"}, 1},
+		{telegramtest.Fault{Times: -1, Code: 413, Text: "Request Entity Too Large"}, 1},
+		{telegramtest.Fault{Times: -1, Code: 400, Text: "Bad Request: not enough rights to send photos to the chat"}, 2},
+	} {
+		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+			h.Say(7, "hello")
+			h.Fail("sendPhoto", tt.fault)
+			h.Fail("sendDocument", tt.fault)
+			r := to("7", "")
+			r.Files = []chat.File{{Path: "a.png"}}
+			_, err := h.ch.Send(t.Context(), r)
+			if n := h.Count("sendPhoto") + h.Count("sendDocument"); !permanent(err) || n != tt.attempts {
+				t.Errorf("%v after %d attempts", err, n)
+			}
+		})
+	}
+}
+
+// An upload goes where the group went.
+func TestUploadFollowsMigration(t *testing.T) {
+	open := desk(t, map[string][]byte{"a.png": picture(10, 10)})
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+		h.Say(-5, "hello")
+		h.Migrate(-5, group, true)
+		r := to("-5", "")
+		r.Files = []chat.File{{Path: "a.png"}}
+		if _, err := h.ch.Send(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.shown(group); !slices.Equal(got, []string{"photo a.png"}) {
+			t.Errorf("shown %q", got)
+		}
+	})
+}
+
+// P9: a text is given up after 30 s, a slow upload is not.
+func TestP9UploadsMayBeSlow(t *testing.T) {
+	open := desk(t, map[string][]byte{"a.png": picture(10, 10)})
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		h.Fail("sendPhoto", telegramtest.Fault{Delay: 100 * time.Second})
+		r := to("7", "")
+		r.Files = []chat.File{{Path: "a.png"}}
+		if _, err := h.ch.Send(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Over a real socket the file is streamed, and what comes is what was there.
+func TestUploadOverSocket(t *testing.T) {
+	data := append(picture(2000, 2000), make([]byte, 5<<20)...)
+	open := desk(t, map[string][]byte{"a.bin": data, "b.bin": data[1:]})
+	s := telegramtest.NewServer(telegramtest.Config{})
+	defer s.Close()
+	h := build(t, telegramtest.Config{}, func(c *telegram.Config) {
+		c.Open, c.APIURL, c.Client, c.Rate = open, s.URL, &http.Client{}, -1
+	})
+	s.Say(7, "hello")
+	r := to("7", "")
+	r.Files = []chat.File{{Path: "a.bin"}, {Path: "b.bin"}}
+	if _, err := h.ch.Send(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	ms := s.Chat(7)
+	if len(ms) != 3 || !bytes.Equal(ms[1].Files[0].Data, data) || !bytes.Equal(ms[2].Files[0].Data, data[1:]) {
+		t.Errorf("%d messages, or other bytes", len(ms))
+	}
+}

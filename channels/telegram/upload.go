@@ -1,0 +1,195 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+
+	"parley/chat"
+)
+
+// What Telegram takes from bots.
+const (
+	maxUpload  = 50 << 20 // bytes of a file
+	maxPhoto   = 10 << 20 // bytes of what is shown as a photo
+	maxAlbum   = 10       // files in one
+	maxCaption = 500      // runes, which are at most 1000 UTF-16 units of 1024
+)
+
+// A form is how Telegram shows a file.
+type form int
+
+const (
+	unknown form = iota
+	document
+	photo
+	video
+	audio
+	voice
+)
+
+// forms tells the form by the ending of a name or by its type.
+var forms = map[string]form{
+	".jpg": photo, ".jpeg": photo, ".png": photo, ".webp": photo, "image/jpeg": photo, "image/png": photo, "image/webp": photo,
+	".mp4": video, "video/mp4": video, ".mp3": audio, ".m4a": audio, "audio/mpeg": audio, "audio/mp4": audio,
+	".ogg": voice, ".oga": voice, ".opus": voice, "audio/ogg": voice, "audio/opus": voice,
+}
+
+func formOf(f chat.File) form {
+	return cmp.Or(forms[strings.ToLower(path.Ext(f.Path))], forms[f.Type], document)
+}
+
+// shelves says what can be in one album: photos with videos, documents, music.
+var shelves = map[form]form{photo: photo, video: photo, document: document, audio: audio}
+
+// albums puts together what follows each other and can be in one album.
+func albums(files []chat.File) (all [][]chat.File) {
+	for _, f := range files {
+		last, shelf := len(all)-1, shelves[formOf(f)]
+		if last >= 0 && len(all[last]) < maxAlbum && shelf != unknown && shelf == shelves[formOf(all[last][0])] {
+			all[last] = append(all[last], f)
+		} else {
+			all = append(all, []chat.File{f})
+		}
+	}
+	return all
+}
+
+// An upload is a file on its way.
+type upload struct {
+	*os.File
+	name string
+	form form
+	size int64
+}
+
+// sendFiles sends files in one message or one album and returns the id of the
+// first message. Of those that cannot be sent it tells. Each try opens them
+// anew, since what was streamed is gone. What Telegram does not take as a photo,
+// say, goes once more as a document.
+func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as form) (id int, err error) {
+	ups, lost := c.openAll(files)
+	defer func() {
+		for _, u := range ups {
+			u.Close()
+		}
+	}()
+	told := strings.Join(lost, "\n")
+	if len(ups) == 0 {
+		return c.sendText(ctx, to, html.EscapeString(told), nil)
+	}
+	if as == document || slices.ContainsFunc(ups, func(u upload) bool { return u.form == photo && u.size > maxPhoto }) {
+		as = document
+		for i := range ups {
+			ups[i].form = document
+		}
+	}
+	err = c.inTurn(ctx, to.chat, func() (err error) {
+		id, err = c.post(ctx, to, ups, clip(told, maxCaption))
+		return err
+	})
+	if as != document && ups[0].form != document && errors.Is(err, bot.ErrorBadRequest) {
+		c.log.Warn("telegram does not take a file as what it is, which goes as a document", "chat", to.chat, "err", c.plainly("send", err))
+		return c.sendFiles(ctx, to, files, document)
+	}
+	return id, err
+}
+
+// openAll opens files, and says of those that cannot be sent why.
+func (c *Channel) openAll(files []chat.File) (ups []upload, lost []string) {
+	for i, f := range files {
+		u := upload{name: fileName(f), form: formOf(f)}
+		if slices.ContainsFunc(files[:i], func(g chat.File) bool { return fileName(g) == u.name }) {
+			u.name = fmt.Sprintf("%d-%s", i+1, u.name) // an album tells its files apart by name
+		}
+		why := "cannot be opened any more"
+		var err error
+		if u.File, err = c.cfg.Open(f.Path); err != nil {
+			c.log.Warn("file not sent", "path", f.Path, "err", err)
+		} else if info, err := u.Stat(); err == nil && info.Size() == 0 {
+			why = "is empty"
+		} else if err == nil && info.Size() > maxUpload {
+			why = "is larger than the 50 MB that I may send here"
+		} else if err == nil {
+			u.size, why = info.Size(), ""
+		}
+		if why == "" {
+			ups = append(ups, u)
+		} else {
+			lost = append(lost, "📎 "+u.name+" "+why)
+			u.Close() // of nil does nothing
+		}
+	}
+	return ups, lost
+}
+
+// fileName returns the name that people see, without what cannot be seen or
+// could break out of its place in a request.
+func fileName(f chat.File) string {
+	return cmp.Or(strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) || r == utf8.RuneError || strings.ContainsRune(`"\`, r) {
+			return -1
+		}
+		return r
+	}, path.Base(f.Path)), "file")
+}
+
+// post sends ups, with a caption, in one request.
+func (c *Channel) post(ctx context.Context, to target, ups []upload, caption string) (int, error) {
+	if len(ups) > 1 {
+		return c.postAlbum(ctx, to, ups, caption)
+	}
+	var sent *models.Message
+	var err error
+	file := &models.InputFileUpload{Filename: ups[0].name, Data: ups[0].File}
+	switch ups[0].form {
+	case photo:
+		sent, err = c.bulk.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Photo: file})
+	case video:
+		sent, err = c.bulk.SendVideo(ctx, &bot.SendVideoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Video: file})
+	case audio:
+		sent, err = c.bulk.SendAudio(ctx, &bot.SendAudioParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Audio: file})
+	case voice:
+		sent, err = c.bulk.SendVoice(ctx, &bot.SendVoiceParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Voice: file})
+	default:
+		sent, err = c.bulk.SendDocument(ctx, &bot.SendDocumentParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Document: file})
+	}
+	return sent.ID, err
+}
+
+func (c *Channel) postAlbum(ctx context.Context, to target, ups []upload, caption string) (int, error) {
+	p := &bot.SendMediaGroupParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote}
+	for _, u := range ups {
+		var m models.InputMedia
+		switch at := "attach://" + u.name; u.form {
+		case photo:
+			m = &models.InputMediaPhoto{Media: at, MediaAttachment: u.File, Caption: caption}
+		case video:
+			m = &models.InputMediaVideo{Media: at, MediaAttachment: u.File, Caption: caption}
+		case audio:
+			m = &models.InputMediaAudio{Media: at, MediaAttachment: u.File, Caption: caption}
+		default:
+			m = &models.InputMediaDocument{Media: at, MediaAttachment: u.File, Caption: caption}
+		}
+		p.Media, caption = append(p.Media, m), ""
+	}
+	sent, err := c.bulk.SendMediaGroup(ctx, p)
+	if err == nil && len(sent) == 0 {
+		err = errors.New("telegram does not say which messages the album became")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return sent[0].ID, nil
+}
