@@ -1,0 +1,168 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/chat"
+)
+
+// browser returns a context of a real browser, which this machine may lack.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("PARLEY_REQUIRE") == "all" {
+			t.Fatal(err)
+		}
+		t.Skip("no chromium here")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
+	ctx, end := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewExecAllocator(ctx, opts...)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	return ctx
+}
+
+// served serves a face on a real socket.
+func served(t *testing.T, change ...func(*Config)) (at string, f *face) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = newFace(t, append(change, func(c *Config) { c.Listen = l.Addr().String() })...)
+	srv, done := f.HTTP(f.h), make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
+		srv.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String(), f
+}
+
+// In a real browser, under the real policy: the link signs in once and leaves no
+// trace, the owner's buttons work, and nothing that others wrote runs.
+func TestBrowser(t *testing.T) {
+	ctx := browser(t)
+	at, f := served(t, func(c *Config) {
+		c.Chat = func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
+			_ = show(w, http.StatusOK, "refused", frame{Title: "The chat of " + who.ID})
+		}
+	})
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	goTo := func(url string) {
+		t.Helper()
+		_, err := chromedp.Run(ctx, chromedp.Navigate(url))
+		must(err)
+	}
+	js := func(script string) string {
+		t.Helper()
+		got, err := chromedp.Run(ctx, chromedp.Evaluate[string](script))
+		must(err)
+		return got
+	}
+	// until waits until script, which runs in the page, says yes.
+	until := func(script string) {
+		t.Helper()
+		var ok bool
+		var err error
+		for range 200 {
+			if ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool](script)); ok && err == nil {
+				return
+			}
+			_, _ = chromedp.Run(ctx, chromedp.Sleep(50*time.Millisecond))
+		}
+		t.Fatalf("never came true: %s (%v)\n%s", script, err, js(`document.documentElement.outerHTML`))
+	}
+	const chatShown = `document.querySelector("h1")?.textContent === "The chat of owner"`
+
+	goTo(at + "/signin#wrong")
+	until(`document.getElementById("said").textContent.includes("not right")`)
+	if hash := js(`location.href`); hash != at+"/signin" {
+		t.Errorf("the code stays in the address: %s", hash)
+	}
+	link, err := f.Link(t.Context(), ownerName)
+	must(err)
+	goTo("about:blank")
+	goTo(link)
+	until(chatShown)
+	goTo(at + "/signin")
+	until(chatShown) // signed in already
+	for _, page := range []string{"/owner", "/owner/waiting", "/owner/talks", "/owner/talk?id=telegram:-100/7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/people"} {
+		goTo(at + page)
+		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {
+			t.Errorf("%s: %s things that others wrote are markup", page, n)
+		}
+		// Whatever can be used has a name that a screen reader says.
+		if bare := js(`[...document.querySelectorAll("a,button,input,select,table")].filter(e => !(e.ariaLabel || e.getAttribute("aria-labelledby") || e.labels?.length || e.textContent.trim())).map(e => e.outerHTML).join()`); bare != "" {
+			t.Errorf("%s: without a name: %s", page, bare)
+		}
+		if wide := js(`String(document.documentElement.scrollWidth > innerWidth)`); wide != "false" {
+			t.Errorf("%s is wider than the window", page)
+		}
+		shoot(t, ctx, page)
+	}
+	js(`document.getElementById("name").value = "anna"; document.querySelector("form[data-post='/api/people'] button").click(); ""`)
+	until(`document.querySelector("output")?.textContent.includes("/signin#")`)
+	js(`document.querySelector("form[data-post='/api/keys'] [name=prefix]").value = "phone"; document.querySelector("form[data-post='/api/keys'] button").click(); ""`)
+	until(`document.querySelector("output")?.textContent.startsWith("parley_")`)
+	goTo(at + "/owner/waiting")
+	js(`document.querySelector("[data-post$=resend]").click(); ""`)
+	until(`performance.getEntriesByType("navigation")[0].type === "navigate" && document.readyState === "complete"`)
+	goTo(at + "/owner/people")
+	js(`document.querySelector("[data-post='/signout']").click(); ""`)
+	until(`location.pathname === "/signin"`)
+	js(`document.getElementById("token").value = "` + token + `"; document.querySelector("form button").click(); ""`)
+	until(chatShown)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if strings.Join(f.did, ",") != "resend telegram//42/7" {
+		t.Errorf("did %q", f.did)
+	}
+}
+
+// shoot keeps a picture of the page where PARLEY_SHOTS says.
+func shoot(t *testing.T, ctx context.Context, page string) {
+	t.Helper()
+	dir := os.Getenv("PARLEY_SHOTS")
+	if dir == "" {
+		return
+	}
+	for size, width := range map[string]int64{"wide": 1100, "phone": 390} {
+		if _, err := chromedp.Run(ctx, chromedp.EmulateViewport(width, 800)); err != nil {
+			t.Fatal(err)
+		}
+		png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.NewReplacer("/", "-", "?", "-", ":", "-").Replace(strings.Trim(page, "/"))
+		if err := os.WriteFile(filepath.Join(dir, name+"-"+size+".png"), png, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := chromedp.Run(ctx, chromedp.EmulateViewport(1100, 800)); err != nil {
+		t.Fatal(err)
+	}
+}
