@@ -2,12 +2,11 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"parley/llm"
-	"parley/store"
 )
 
 // squeezes is how often a request that was too long is made shorter.
@@ -27,19 +26,27 @@ func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
 	}
 	fixed, ratio := fixedSize(req), t.ratios.of(t.name)
 	limit := int(float64(t.model.Window-t.model.MaxTokens)*0.95/ratio) - fixed
+	t.history.look(t.model.Vision)
+	refused := false // the pictures, it seems
 	for try := 0; ; try++ {
 		t.history.fit(max(limit, 256), t.light)
-		req.Messages = t.history.request()
+		req.Messages = t.history.request(t.album(refused))
 		if last && len(t.history.open.said) > 0 {
 			req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: wordsLastRound})
 		}
 		answer, err := t.model.Generate(ctx, req, t.stream())
 		var e *llm.Error
-		if errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes {
+		switch {
+		case errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes:
 			limit = min(limit, t.history.size()) * 3 / 4
 			continue
-		}
-		if err == nil {
+		case e != nil && e.Kind == llm.BadRequest && !refused && slices.ContainsFunc(req.Messages, illustrated):
+			refused = true
+			continue
+		case err == nil:
+			if refused {
+				t.keep(record{Dimmed: true})
+			}
 			t.ratios.learn(t.name, fixed+t.history.size(), answer.Usage.In)
 			t.part = ""
 			answer.Role = llm.Assistant
@@ -47,6 +54,8 @@ func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
 		return answer, err
 	}
 }
+
+func illustrated(m llm.Message) bool { return len(m.Images) > 0 }
 
 // fixedSize returns the estimated tokens of what no fitting makes shorter.
 func fixedSize(req llm.Request) int {
@@ -70,9 +79,9 @@ func (t *turn) light(tool string) bool {
 // stream returns a function that shows an answer while it comes in.
 func (t *turn) stream() func(llm.Delta) {
 	t.part = ""
-	said := t.history.open.said
-	before := t.history.open.text()
-	if before != "" && said[len(said)-1].Finish != llm.Length {
+	o := t.history.open
+	before := joined(o.notice(), o.text())
+	if n := len(o.said); before != "" && (n == 0 || o.said[n-1].Finish != llm.Length) {
 		before += "\n\n"
 	}
 	var b strings.Builder
@@ -86,20 +95,4 @@ func (t *turn) stream() func(llm.Delta) {
 		t.part = b.String()
 		t.live.Show(before + t.part)
 	}
-}
-
-// spent returns the tokens that the answers in log took, by model.
-func spent(ctx context.Context, log store.Log) (map[string]llm.Usage, error) {
-	by := map[string]llm.Usage{}
-	for rec, err := range log.Since(ctx, 0) {
-		var r record
-		switch {
-		case errors.Is(err, store.ErrDamaged):
-		case err != nil:
-			return nil, err
-		case json.Unmarshal(rec.Body, &r) == nil && r.Said != nil && r.Said.Role == llm.Assistant:
-			by[r.Said.Model] = by[r.Said.Model].Add(r.Said.Usage)
-		}
-	}
-	return by, nil
 }

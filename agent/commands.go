@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"parley/chat"
-	"parley/llm"
 )
 
 // A Command is something the Pool does itself, without a model.
@@ -24,13 +23,14 @@ func Commands() []Command {
 		{"status", "what I am doing"},
 		{"model", "show or choose the model"},
 		{"usage", "tokens used in this conversation"},
+		{"search", "find what was said here before"},
 		{"help", "what you can do here"},
 	}
 }
 
-// durable are the commands that pass through the inbox like any message:
-// they change the conversation, in the order they were given.
-var durable = map[string]string{"new": "new", "retry": "retry"}
+// durable are the commands that pass through the inbox like any message: they
+// change the conversation, in the order they were given, or take their time.
+var durable = map[string]string{"new": "new", "retry": "retry", "search": "search"}
 
 // atOnce returns the commands that are carried out as they come in, also
 // beside a turn under way. To do one twice does no harm.
@@ -68,22 +68,53 @@ func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
 	return b.String()
 }
 
-func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
-	id := m.At.Session()
-	p.mu.Lock()
-	doing, busy := "idle", len(p.running)
-	if r := p.running[id]; r != nil {
-		doing = fmt.Sprintf("%s, for %s now", r.doing, span(time.Since(r.since)))
-	}
-	p.mu.Unlock()
+// A Status is how a Pool does.
+type Status struct {
+	Running int           // turns under way
+	Waiting int           // messages not answered yet, those of the turns under way included
+	Oldest  time.Duration // since the oldest of the messages was said whose turns are under way; 0 if none is
+	Up      time.Duration
+}
+
+// Status says how p does.
+func (p *Pool) Status(ctx context.Context) (Status, error) {
 	waiting, err := p.inbox.Len(ctx)
 	if err != nil {
+		return Status{}, fmt.Errorf("count messages not answered: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{Running: len(p.running), Waiting: waiting, Up: time.Since(p.began)}
+	for _, r := range p.running {
+		if !r.said.IsZero() {
+			s.Oldest = max(s.Oldest, time.Since(r.said))
+		}
+	}
+	return s, nil
+}
+
+// activity says what is done in the session id.
+func (p *Pool) activity(id chat.SessionID) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.running[id]
+	if r == nil {
+		return "idle"
+	}
+	return fmt.Sprintf("%s, for %s now", r.doing, span(time.Since(r.since)))
+}
+
+func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
+	id := m.At.Session()
+	s, err := p.Status(ctx)
+	if err != nil {
+		p.Log.Error("status", "err", err)
 		return "My store does not answer; the log says why."
 	}
 	lines := []string{
-		fmt.Sprintf("I am %s.", doing),
+		fmt.Sprintf("I am %s.", p.activity(id)),
 		"Model: " + p.modelOf(ctx, id),
-		fmt.Sprintf("Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.", span(time.Since(p.began)), busy, waiting),
+		fmt.Sprintf("Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.", span(s.Up), s.Running, s.Waiting),
 	}
 	if m.From.Role == chat.Owner {
 		lines = append(lines, p.aside(ctx)...)
@@ -141,11 +172,7 @@ func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 
 func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 	id := m.At.Session()
-	st, _, err := p.lookup(ctx, id)
-	var by map[string]llm.Usage
-	if err == nil {
-		by, err = spent(ctx, p.logOf(id, st.Epoch))
-	}
+	by, err := p.usage(ctx, id)
 	if err != nil {
 		p.Log.Error("usage not counted", "session", id, "err", err)
 		return "I could not count that; the log says why."

@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"parley/llm"
 	"parley/tools"
@@ -13,14 +16,18 @@ import (
 // broken ends a turn that err, of ctx or of the model, broke off. Only the end
 // of the house or of the store leaves it open.
 func (t *turn) broken(ctx context.Context, err error) error {
-	if err == nil || t.hard.Err() != nil || t.history.open == nil { // ended, and only its reply is not out yet
+	o := t.history.open
+	if err == nil || t.hard.Err() != nil || o == nil || errors.Is(err, tools.ErrClosing) { // o == nil: it ended, and only its reply is not out yet
 		return err
 	}
-	if errors.Is(context.Cause(ctx), errStopped) {
+	switch context.Cause(ctx) {
+	case errStopped:
 		return t.stopped(t.hard)
+	case errForgotten:
+		return t.done(t.hard)
 	}
 	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)
-	return t.end(t.hard, failed, joined(t.history.open.text(), llm.Kindly(err)))
+	return t.end(t.hard, failed, joined(o.notice(), o.text(), llm.Kindly(err)))
 }
 
 // stopped ends the turn as the person asked, and keeps what was done. What
@@ -42,7 +49,7 @@ func (t *turn) stopped(ctx context.Context) error {
 		t.hear(jobs)
 		t.jobs = append(t.jobs, jobs...)
 	}
-	text := joined(t.history.open.text(), t.part)
+	text := joined(t.history.open.notice(), t.history.open.text(), t.part)
 	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
 	return t.end(ctx, stopped, joined(text, wordsStopped))
 }
@@ -50,13 +57,10 @@ func (t *turn) stopped(ctx context.Context) error {
 // end closes the turn: the last records and the reply in one Append, then the
 // reply into the outbox, then the messages out of the inbox (P7).
 func (t *turn) end(ctx context.Context, how outcome, text string) error {
-	e := ended{Outcome: how}
-	if text != "" {
-		r := t.history.open.first.Reply()
-		r.Text, r.Also = text, t.others(r.Quote)
-		e.Reply = &r
-	}
-	t.keep(record{Ended: &e})
+	r := t.history.open.first.Reply()
+	r.Text, r.Also = text, t.others(r.Quote)
+	t.outcome = how
+	t.keep(record{Ended: &ended{Outcome: how, Reply: &r}})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
@@ -83,11 +87,8 @@ func (t *turn) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.done(ctx); err != nil {
-		return err
-	}
 	t.remember(ctx)
-	return nil
+	return t.done(ctx)
 }
 
 // done removes the jobs from the inbox.
@@ -100,36 +101,54 @@ func (t *turn) done(ctx context.Context) error {
 	return nil
 }
 
-// remember notes, now and then, from where the log is worth reading.
+// lastEvery is how often the time of the last turn is noted.
+const lastEvery = 10 * time.Minute
+
+// remember notes, now and then, what is to be known of the session without
+// reading its log, and from where the log is worth reading.
 func (t *turn) remember(ctx context.Context) {
-	if len(t.history.entries) == 0 {
+	from, title, now := t.From, cmp.Or(t.Title, t.history.title()), time.Now()
+	if es := t.history.entries; len(es) > 0 && es[0].seq >= from+256 {
+		from = es[0].seq
+	}
+	if from == t.From && title == t.Title && !t.Began.IsZero() && now.Sub(t.Last).Abs() < lastEvery {
 		return
 	}
-	from := t.history.entries[0].seq
-	if from < t.From+256 {
-		return
-	}
-	if err := t.update(ctx, t.session.id, func(s *state) { s.From = from }); err != nil {
-		t.Log.Warn("beginning of a session not noted", "session", t.session.id, "err", err)
+	err := t.update(ctx, t.session.id, func(s *state) {
+		if s.From, s.Title, s.Last = from, title, now; s.Began.IsZero() {
+			s.Began = t.jobs[0].Time
+		}
+	})
+	if err != nil {
+		t.Log.Warn("state of a session not noted", "session", t.session.id, "err", err)
 	}
 }
 
-// text is what the person is told at the end.
+// text is what the person is told at the end: what the model said, without what
+// a tool has told them already (D-091).
 func (t *turn) text() string {
 	o := t.history.open
-	text := o.text()
-	last := o.said[len(o.said)-1]
+	text, last := o.text(), o.said[len(o.said)-1]
+	told := slices.ContainsFunc(o.told, func(s string) bool { return s != "" })
 	switch {
+	case told && (last.Text == "" || slices.ContainsFunc(o.told, func(s string) bool { return alike(s, last.Text) })):
+		text = flow(o.said[:len(o.said)-1])
 	case text != "" && last.Finish == llm.Length:
-		return joined(text, wordsTooLong)
+		text = joined(text, wordsTooLong)
 	case text != "":
-		return text
 	case last.Finish == llm.Filtered:
-		return wordsFiltered
+		text = wordsFiltered
 	case len(o.said) >= t.Rounds:
-		return fmt.Sprintf(wordsRounds, t.Rounds)
+		text = fmt.Sprintf(wordsRounds, t.Rounds)
+	default:
+		text = wordsDone
 	}
-	return wordsDone
+	return joined(o.notice(), text)
+}
+
+// alike says whether a and b are the same words.
+func alike(a, b string) bool {
+	return strings.EqualFold(strings.Join(strings.Fields(a), " "), strings.Join(strings.Fields(b), " "))
 }
 
 // joined returns the texts that are not empty, a blank line between them.

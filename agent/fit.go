@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"sync"
 
 	"parley/llm"
@@ -40,6 +41,9 @@ func (h *history) fit(limit int, light func(tool string) bool) {
 	}
 	target := limit * 7 / 10
 	h.shorten(target, keepResults, light)
+	if h.size() > limit {
+		h.dim(1)
+	}
 	if h.size() > limit {
 		h.forget(target)
 		h.shorten(limit, 1, func(string) bool { return true })
@@ -116,6 +120,9 @@ func (h *history) skipRounds(limit int) {
 
 // squeeze leaves out the middle of the longest messages until h is no larger than limit.
 func (h *history) squeeze(limit int) {
+	if h.size() > limit {
+		h.dim(0)
+	}
 	for most := limit; h.size() > limit && most > 16; most /= 2 {
 		for i := range h.entries {
 			if e := &h.entries[i]; e.size > most {
@@ -126,11 +133,16 @@ func (h *history) squeeze(limit int) {
 	}
 }
 
-// request returns h as a model is shown it, healed (P25).
-func (h *history) request() []llm.Message {
+// request returns h as a model is shown it, healed (P25). show loads pictures,
+// the latest first; without it there are none to be seen.
+func (h *history) request(show func(paths []string) []llm.Image) []llm.Message {
 	ms := make([]llm.Message, len(h.entries))
-	for i, e := range h.entries {
+	for i, e := range slices.Backward(h.entries) {
 		ms[i] = e.Message
+		if show != nil && len(e.pictures) > 0 {
+			ms[i].Images = show(e.pictures)
+		}
+		ms[i].Text = unseen(e.Text, len(e.pictures)+e.dimmed-len(ms[i].Images))
 	}
 	return heal(ms)
 }

@@ -45,7 +45,7 @@ func (h *healer) heard(m llm.Message) {
 	if strings.TrimSpace(m.Text) == "" {
 		m.Text = "(no text)"
 	}
-	h.out = append(h.out, llm.Message{Role: llm.User, Text: valid(m.Text)})
+	h.out = append(h.out, llm.Message{Role: llm.User, Text: valid(m.Text), Images: m.Images})
 }
 
 // round adds answer and its results, which are among after, and then what else was said there.

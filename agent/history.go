@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // A history is what a session remembers: the records of its log, applied in order.
 type history struct {
 	zone    *time.Location
+	eyes    bool // the model is shown pictures
 	entries []entry
 	open    *open // the turn under way, nil between turns
 	last    last
@@ -26,6 +28,9 @@ type entry struct {
 	heard string // of something heard: its ID in the chat, that of the original for a correction
 	said  string // of something heard: the words alone
 	from  chat.Sender
+
+	pictures []string // paths of those that came along and are to be shown
+	dimmed   int      // how many came along and are shown no more
 }
 
 // open is a turn that has not ended.
@@ -37,6 +42,9 @@ type open struct {
 	started map[string]bool // IDs of calls
 	done    map[string]bool // IDs of calls
 	said    []llm.Message   // the model's answers
+	told    []string        // what tools said to the person meanwhile
+	notices []string        // what could not be taken in
+	asks    bool            // something heard is to be answered
 }
 
 // last is the turn that ended last.
@@ -49,11 +57,7 @@ type last struct {
 func (h *history) apply(seq uint64, r record) {
 	switch {
 	case r.Heard != nil:
-		h.begin(*r.Heard)
-		e := entry{heard: cmp.Or(r.Heard.Edits, r.Heard.ID), said: r.Heard.Text, from: r.Heard.From, first: len(h.open.keys) == 0}
-		h.open.keys[r.Heard.Key()] = true
-		h.open.heed(e.from)
-		h.add(seq, e, llm.Message{Role: llm.User, Text: render(*r.Heard, h.zone)})
+		h.hear(seq, *r.Heard)
 	case r.Said != nil:
 		h.say(seq, *r.Said)
 	case r.Started != nil && h.open != nil:
@@ -64,11 +68,14 @@ func (h *history) apply(seq uint64, r record) {
 		h.add(seq, entry{}, *r.Finished)
 		if h.open != nil {
 			h.open.done[r.Finished.Call] = true
+			h.open.told = append(h.open.told, r.Told)
 		}
+	case r.Dimmed:
+		h.dim(0)
 	case r.Retried != nil:
 		h.unsay()
 		h.begin(*r.Retried)
-		h.open.keys[r.Retried.Key()] = true
+		h.open.keys[r.Retried.Key()], h.open.asks = true, true
 		for _, e := range h.entries[h.lastTurn():] {
 			h.open.heed(e.from)
 		}
@@ -76,6 +83,45 @@ func (h *history) apply(seq uint64, r record) {
 		h.end(*r.Ended)
 	}
 }
+
+// hear takes in something said.
+func (h *history) hear(seq uint64, m chat.Message) {
+	h.begin(m)
+	o := h.open
+	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, first: len(o.keys) == 0}
+	e.pictures, e.dimmed = pictures(m.Files)
+	o.keys[m.Key()] = true
+	o.heed(e.from)
+	o.asks = o.asks || asks(m)
+	if m.Notice != "" && !slices.Contains(o.notices, m.Notice) {
+		o.notices = append(o.notices, m.Notice)
+	}
+	h.add(seq, e, llm.Message{Role: llm.User, Text: render(m, h.zone)})
+	if h.showing() > maxPictures {
+		h.dim(fewPictures)
+	}
+}
+
+// asks says whether m holds anything to answer, besides what could not be taken in.
+func asks(m chat.Message) bool {
+	usable := func(f chat.File) bool { return f.Path != "" && !f.Voice }
+	return m.Notice == "" || strings.TrimSpace(m.Text) != "" || m.Quote != nil && m.Quote.Forwarded && m.Quote.Text != "" ||
+		slices.ContainsFunc(m.Files, usable)
+}
+
+// title returns the first words of the conversation.
+func (h *history) title() string {
+	for _, e := range h.entries {
+		if title := []rune(tame(e.said, 400)); len(title) > maxTitle {
+			return strings.TrimSpace(string(title[:maxTitle-1])) + "…"
+		} else if len(title) > 0 {
+			return string(title)
+		}
+	}
+	return ""
+}
+
+const maxTitle = 60 // characters
 
 // begin opens a turn that answers m, unless one is open.
 func (h *history) begin(m chat.Message) {
@@ -124,6 +170,9 @@ func (o *open) ask(calls []llm.ToolCall) {
 
 func (h *history) add(seq uint64, e entry, m llm.Message) {
 	e.Message, e.seq, e.size = m, seq, estimate(m)
+	if h.eyes {
+		e.size += len(e.pictures) * pictureSize
+	}
 	h.entries = append(h.entries, e)
 }
 
@@ -158,16 +207,27 @@ func (o *open) unanswered() (calls []llm.ToolCall) {
 	return calls
 }
 
+// notice tells the person what could not be taken in.
+func (o *open) notice() string { return strings.Join(o.notices, "\n\n") }
+
 // text returns what the model said in this turn: all of it, as a person read it while it came.
-func (o *open) text() string {
+func (o *open) text() string { return flow(o.said) }
+
+// flow returns the texts of answers that followed each other.
+func flow(said []llm.Message) string {
 	var b strings.Builder
-	for i, m := range o.said {
-		if i > 0 && o.said[i-1].Finish != llm.Length && b.Len() > 0 && m.Text != "" {
+	for i, m := range said {
+		if i > 0 && said[i-1].Finish != llm.Length && b.Len() > 0 && m.Text != "" {
 			b.WriteString("\n\n")
 		}
 		b.WriteString(m.Text)
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// knows says whether m was heard before, or is an edit that changed nothing.
+func (h *history) knows(m chat.Message) bool {
+	return h.open != nil && h.open.keys[m.Key()] || h.last.keys[m.Key()] || h.unchanged(m)
 }
 
 // unchanged says whether m is an edit that changed no word, such as when a

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"parley/chat"
 	"parley/store"
 )
@@ -26,7 +28,10 @@ type lane struct {
 	pull func() []store.Item
 
 	waiting []job // in the order they came
-	solo    bool  // nothing joins the turn under way
+	joined  []job // what joined the turn under way
+	solo    bool  // nothing joins it
+	crashed int   // how often its first message was taken up after a crash
+	held    []*semaphore.Weighted
 }
 
 // serve answers what has come in. What it cannot do yet it tries again, so that
@@ -63,18 +68,37 @@ func (l *lane) patient(err error) bool {
 // with it: of nothing else, if the process may have crashed over it.
 func (l *lane) next() error {
 	jobs := l.batch()
-	tries, err := l.begun(jobs[0])
-	if l.solo = tries > 0; l.solo {
+	var err error
+	l.crashed, err = l.begun(jobs[0])
+	if l.solo = l.crashed > 0; l.solo {
 		l.waiting = append(jobs[1:], l.waiting...)
 		jobs = jobs[:1:1]
 	}
+	l.joined = nil
 	if err == nil {
-		err = l.handle(jobs, tries)
+		err = l.handle(jobs)
 	}
 	if err != nil {
-		l.waiting = append(jobs, l.waiting...)
+		l.waiting = append(append(jobs, l.joined...), l.waiting...)
 	}
 	return err
+}
+
+// hold waits for a place of s, which is the lane's until it rests.
+func (l *lane) hold(ctx context.Context, s *semaphore.Weighted) error {
+	err := s.Acquire(ctx, 1)
+	if err == nil {
+		l.held = append(l.held, s)
+	}
+	return err
+}
+
+// rest leaves the lane's places to others.
+func (l *lane) rest() {
+	for _, s := range l.held {
+		s.Release(1)
+	}
+	l.held = nil
 }
 
 // batch removes from those that wait what one turn can answer: messages up to the next command.
@@ -98,7 +122,9 @@ func (l *lane) joining() []job {
 	if l.solo || len(l.waiting) == 0 || durable[command(l.waiting[0].Text)] != "" {
 		return nil
 	}
-	return l.batch()
+	jobs := l.batch()
+	l.joined = append(l.joined, jobs...)
+	return jobs
 }
 
 // take returns the messages that came in since the last take. One that cannot
@@ -144,30 +170,31 @@ func (l *lane) gather() {
 	}
 }
 
-// handle answers jobs, one command or messages, the first of which was taken up
-// after so many crashes.
-func (l *lane) handle(jobs []job, tries int) error {
-	if command(jobs[0].Text) == "new" {
+// handle answers jobs, one command or messages.
+func (l *lane) handle(jobs []job) error {
+	switch command(jobs[0].Text) {
+	case "new":
 		return l.renew(jobs[0])
+	case "search":
+		return l.reply(jobs[0], l.found(l.hard, jobs[0].Message))
 	}
+	defer l.rest()
 	if l.solo {
-		if err := l.alone.Acquire(l.soft, 1); err != nil {
+		if err := l.hold(l.soft, l.alone); err != nil {
 			return err
 		}
-		defer l.alone.Release(1)
 	}
-	if tries >= crashes {
+	if l.crashed >= crashes {
 		return l.park(jobs[0])
 	}
-	if err := l.turns.Acquire(l.soft, 1); err != nil {
+	if err := l.hold(l.soft, l.turns); err != nil {
 		return err
 	}
-	defer l.turns.Release(1)
-	if err := l.count(jobs, tries); err != nil {
+	if err := l.count(jobs, l.crashed); err != nil {
 		return err
 	}
 	err := l.turn(jobs)
-	l.uncount(jobs, tries, err)
+	l.uncount(jobs, l.crashed, err)
 	return err
 }
 
@@ -177,8 +204,14 @@ func (l *lane) renew(j job) error {
 		return l.update(ctx, l.id, func(s *state) { s.Epoch, s.From = s.Epoch+1, 0 })
 	})
 	if err == nil {
-		err = l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, wordsNew) })
+		err = l.reply(j, wordsNew)
 	}
+	return err
+}
+
+// reply answers a command and ends it.
+func (l *lane) reply(j job, text string) error {
+	err := l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, text) })
 	if err == nil {
 		err = l.insist(l.hard, "end "+j.Key(), j.item.Done)
 	}
@@ -188,21 +221,27 @@ func (l *lane) renew(j job) error {
 // turn answers jobs in one turn. A panic on the way is a failed turn, not the
 // end of the house.
 func (l *lane) turn(jobs []job) (err error) {
-	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time}}
+	ctx, stop := context.WithCancelCause(l.hard)
+	defer stop(nil)
+	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}, live: quiet{}}
+	if err := l.enter(l.hard, l.id, t.run, nil); err != nil {
+		return err
+	}
+	defer l.leave(l.id)
+	ended := func(string) {}
+	if l.Begun != nil {
+		ctx, ended = l.Begun(ctx, l.id, jobs[0].Message)
+	}
 	defer func() {
 		if x := recover(); x != nil {
 			l.Log.Error("panic in a turn", "session", l.id, "panic", x, "stack", string(debug.Stack()))
-			err = l.apologise(t.jobs)
+			t.outcome, err = failed, l.apologise(t.jobs)
 		}
+		ended(string(t.outcome))
 	}()
-	ctx, stop := context.WithCancelCause(l.hard)
-	defer stop(nil)
 	if t.session, err = l.open(l.hard, l.id); err != nil {
 		return err
 	}
-	t.run.stop = stop
-	l.enter(t.run)
-	defer l.leave()
 	if err := t.do(ctx); err != nil {
 		return err
 	}
@@ -224,14 +263,33 @@ func (l *lane) apologise(jobs []job) error {
 	return t.end(l.hard, failed, wordsPanic)
 }
 
-func (l *lane) enter(r *running) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running[l.id] = r
+// enter makes r what is at work in the session id, once nothing else is. With
+// why, what is there is ended for that reason.
+func (p *Pool) enter(ctx context.Context, id chat.SessionID, r *running, why error) error {
+	r.left = make(chan struct{})
+	for {
+		p.mu.Lock()
+		other := p.running[id]
+		if other == nil {
+			p.running[id] = r
+		} else if why != nil {
+			other.stop(why)
+		}
+		p.mu.Unlock()
+		if other == nil {
+			return nil
+		}
+		select {
+		case <-other.left:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
-func (l *lane) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.running, l.id)
+func (p *Pool) leave(id chat.SessionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.running[id].left)
+	delete(p.running, id)
 }

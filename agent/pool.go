@@ -38,7 +38,8 @@ type Memory interface {
 type Config struct {
 	Store     store.Store
 	Send      chat.Send
-	Live      func(context.Context, chat.Reply) chat.Live // nil: nothing is shown before a reply is whole
+	Live      func(context.Context, chat.Reply) chat.Live      // nil: nothing is shown before a reply is whole
+	Fetch     func(context.Context, chat.Message) chat.Message // brings a message's files into the workspace; nil: they stay where they are
 	Memory    Memory
 	Log       *slog.Logger
 	Workspace *workspace.Workspace           // where tools work
@@ -46,6 +47,12 @@ type Config struct {
 	Turns     int                            // at work at once; 0 means 1024
 	Grace     time.Duration                  // how long turns may go on after Run's context ended (P16)
 	Report    func(context.Context) []string // what owners are told by /status besides; nil: nothing
+
+	// Begun is told of each turn as it begins, with the message that it answers,
+	// and what it returns of how the turn ended: "answered", "stopped", "failed",
+	// "parked", "too old", or "" if it is to go on later. The turn's models and
+	// tools get the context. nil: nobody is told.
+	Begun func(context.Context, chat.SessionID, chat.Message) (context.Context, func(outcome string))
 }
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.
@@ -60,8 +67,9 @@ type Settings struct {
 // A Model is an llm.Model and what there is to know of it.
 type Model struct {
 	llm.Model
-	Window    int // tokens that request and answer may have together
-	MaxTokens int // of an answer
+	Window    int  // tokens that request and answer may have together
+	MaxTokens int  // of an answer
+	Vision    bool // it can be shown pictures
 }
 
 // A Pool is the sessions at work.
@@ -76,6 +84,7 @@ type Pool struct {
 	alone    *semaphore.Weighted // held by the turn of a message that may have crashed the process
 	ratios   ratios
 	idle     cache
+	books    books
 	began    time.Time
 
 	mu      sync.Mutex
@@ -89,12 +98,13 @@ type running struct {
 	doing string                  // for /status
 	stop  context.CancelCauseFunc // ends the turn
 	asked time.Time               // when the person wrote /stop
+	left  chan struct{}           // closed when it is over
 }
 
 // Why a turn was ended before its time.
 var (
-	errStopped = errors.New("stopped by the person")
-	errClosing = errors.New("the house was shut down")
+	errStopped   = errors.New("stopped by the person")
+	errForgotten = errors.New("the conversation is to be forgotten")
 )
 
 // New returns a Pool that takes messages at once and answers them once Run is called.
@@ -151,7 +161,7 @@ func (p *Pool) answer(ctx context.Context, m chat.Message, text string) error {
 func (p *Pool) Run(ctx context.Context) error {
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	end := func() { cancel(errClosing) }
+	end := func() { cancel(tools.ErrClosing) }
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, end) })()
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
 		l := lane{Pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}

@@ -13,6 +13,8 @@ type record struct {
 	Said     *llm.Message  `json:"said,omitempty"`     // the model answered, or was told to go on
 	Started  []string      `json:"started,omitempty"`  // IDs of the calls about to run (P6)
 	Finished *llm.Message  `json:"finished,omitempty"` // what a call gave
+	Told     string        `json:"told,omitempty"`     // with Finished: what the call said to the person
+	Dimmed   bool          `json:"dimmed,omitempty"`   // a provider refused the pictures so far: they are shown no more (P25)
 	Retried  *chat.Message `json:"retried,omitempty"`  // the last turn is to be answered anew
 	Ended    *ended        `json:"ended,omitempty"`    // the turn is over
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -40,7 +41,11 @@ func render(m chat.Message, zone *time.Location) string {
 	}
 	b.WriteString(m.Text)
 	for _, f := range m.Files {
-		head = append(head, "with the file "+tame(f.Path, 200))
+		if f.Path != "" {
+			head = append(head, "with the file "+tame(f.Path, 300))
+		} else {
+			head = append(head, "with a file that is not here: "+cmp.Or(tame(f.Name, 64), "without a name"))
+		}
 	}
 	return "[" + strings.Join(head, ", ") + "]\n" + b.String()
 }

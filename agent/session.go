@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -17,6 +18,29 @@ type state struct {
 	Epoch int64  `json:"epoch,omitempty"` // counts /new
 	Model string `json:"model,omitempty"` // chosen with /model
 	From  uint64 `json:"from,omitempty"`  // the log is read from here on: what is older never fits
+	Base  int64  `json:"base,omitempty"`  // the first Epoch since this record was damaged
+
+	Began time.Time `json:"began,omitzero"`
+	Last  time.Time `json:"last,omitzero"` // somebody spoke, to within lastEvery
+	Title string    `json:"title,omitempty"`
+}
+
+// epochs returns all there were. How many there were before a record was
+// damaged is not known: many numbers are worth a look.
+func (s state) epochs() (all []int64) {
+	first := s.Base
+	if first == 0 && s.Epoch > 1e9 { // damaged before Base was noted
+		first = s.Epoch
+	}
+	if first > 0 {
+		for e := range int64(1000) {
+			all = append(all, e)
+		}
+	}
+	for e := first; e <= s.Epoch; e++ {
+		all = append(all, e)
+	}
+	return all
 }
 
 // lookup returns the state of the session id and its revision. A damaged one
@@ -36,7 +60,8 @@ func (p *Pool) lookup(ctx context.Context, id chat.SessionID) (state, uint64, er
 		return state{}, 0, fmt.Errorf("look up session %s: %w", id, err)
 	}
 	p.Log.Error("the record of a session is damaged; it begins anew", "session", id, "err", err)
-	s = state{Epoch: time.Now().Unix()}
+	now := time.Now().Unix()
+	s = state{Epoch: now, Base: now}
 	b, _ = json.Marshal(s)
 	rev, err = p.states.Put(ctx, string(id), b, store.Any)
 	return s, rev, err
@@ -88,20 +113,43 @@ func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
 		return s, nil
 	}
 	s := &session{state: st, id: id, log: p.logOf(id, st.Epoch), history: history{zone: p.Zone}}
-	for rec, err := range s.log.Since(ctx, max(st.From, 1)-1) {
-		var r record
-		if err == nil {
-			err = json.Unmarshal(rec.Body, &r)
-		} else if !errors.Is(err, store.ErrDamaged) {
-			return nil, fmt.Errorf("read session %s: %w", id, err)
+	for r, err := range p.records(ctx, id, st.Epoch, max(st.From, 1)-1) {
+		if err != nil {
+			return nil, err
 		}
-		if s.seq = max(s.seq, rec.Seq); err != nil {
-			p.Log.Error("a record of a session is damaged and left out", "session", id, "record", rec.Seq, "err", err)
-			continue
-		}
-		s.history.apply(rec.Seq, r)
+		s.seq = max(s.seq, r.seq)
+		s.history.apply(r.seq, r.record)
 	}
 	return s, nil
+}
+
+// numbered is a record as it stands in its log.
+type numbered struct {
+	seq uint64
+	record
+}
+
+// records yields those of a session's log after since. One that is damaged is
+// yielded as a record of nothing (P21).
+func (p *Pool) records(ctx context.Context, id chat.SessionID, epoch int64, since uint64) iter.Seq2[numbered, error] {
+	return func(yield func(numbered, error) bool) {
+		for rec, err := range p.logOf(id, epoch).Since(ctx, since) {
+			n := numbered{seq: rec.Seq}
+			if err == nil {
+				err = json.Unmarshal(rec.Body, &n.record)
+			} else if !errors.Is(err, store.ErrDamaged) {
+				yield(n, fmt.Errorf("read session %s: %w", id, err))
+				return
+			}
+			if err != nil {
+				p.Log.Error("a record of a session is damaged and left out", "session", id, "record", rec.Seq, "err", err)
+				n.record = record{}
+			}
+			if !yield(n, nil) {
+				return
+			}
+		}
+	}
 }
 
 // keep takes in r. It is on disk after the next save.

@@ -25,6 +25,8 @@ type turn struct {
 	scope tools.Scope
 	live  chat.Live
 	part  string // of the answer that is coming in
+
+	outcome outcome // "" until it has ended
 }
 
 // do answers the jobs. An error means that the turn did not end and is to be
@@ -33,14 +35,16 @@ func (t *turn) do(ctx context.Context) error {
 	if err := t.catchUp(t.hard); err != nil || len(t.jobs) == 0 {
 		return err
 	}
-	t.hear(t.jobs)
+	defer func() { t.live.Close() }()
+	if err := t.listen(ctx, t.jobs); err != nil {
+		return err
+	}
 	if t.history.open == nil {
 		return t.dismiss(t.hard)
 	}
 	if err := t.prepare(ctx); err != nil {
 		return t.broken(ctx, err)
 	}
-	defer t.live.Close()
 	return t.broken(ctx, t.rounds(ctx))
 }
 
@@ -70,12 +74,11 @@ func (t *turn) catchUp(ctx context.Context) error {
 // open if nothing is to be answered.
 func (t *turn) hear(jobs []job) {
 	for _, j := range jobs {
-		h := &t.history
 		switch m := j.Message; {
-		case h.open != nil && h.open.keys[m.Key()], h.last.keys[m.Key()], h.unchanged(m):
+		case t.history.knows(m):
 		case command(m.Text) != "retry":
 			t.keep(record{Heard: &m})
-		case len(h.entries) > 0:
+		case len(t.history.entries) > 0:
 			t.keep(record{Retried: &m})
 		}
 	}
@@ -96,7 +99,7 @@ func (t *turn) dismiss(ctx context.Context) error {
 func (t *turn) prepare(ctx context.Context) (err error) {
 	t.Settings = *t.settings.Load()
 	first := t.history.open.first
-	t.live = quiet{}
+	t.show(ctx, first)
 	if t.name = t.state.Model; t.Models[t.name].Model == nil {
 		t.name = t.Settings.Model
 	}
@@ -108,10 +111,14 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)
 	}
-	if t.Live != nil {
-		t.live = t.Live(ctx, first.Reply())
-	}
 	return nil
+}
+
+// show opens the live view of the reply to m, unless it is open.
+func (t *turn) show(ctx context.Context, m chat.Message) {
+	if t.Live != nil && t.live == (quiet{}) {
+		t.live = t.Live(ctx, m.Reply())
+	}
 }
 
 // quiet is the live view of channels that have none.
@@ -130,7 +137,12 @@ func (t *turn) rounds(ctx context.Context) error {
 		if err := t.use(ctx); err != nil {
 			return err
 		}
-		t.join()
+		if err := t.join(ctx); err != nil {
+			return err
+		}
+		if o := t.history.open; !o.asks && len(o.notices) > 0 {
+			return t.end(t.hard, answered, o.notice())
+		}
 		last := len(t.history.open.said) >= t.Rounds-1
 		answer, err := t.ask(ctx, last)
 		if err != nil {
@@ -153,10 +165,13 @@ func (t *turn) stale() bool {
 }
 
 // join takes in what was said while the turn was busy.
-func (t *turn) join() {
+func (t *turn) join(ctx context.Context) error {
 	jobs := t.joining()
-	t.hear(jobs)
+	if err := t.listen(ctx, jobs); err != nil {
+		return err
+	}
 	t.jobs = append(t.jobs, jobs...)
+	return nil
 }
 
 // continuations is how often a model whose answer was cut may go on.
@@ -192,46 +207,6 @@ func (t *turn) cuts() (n int) {
 		}
 	}
 	return n
-}
-
-// use runs the calls of the last answer that have no result. One that was
-// started before a crash is not run again: it may have taken effect (P6).
-func (t *turn) use(ctx context.Context) error {
-	o := t.history.open
-	var todo []tools.Call
-	for _, c := range o.unanswered() {
-		if o.started[c.ID] {
-			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
-			continue
-		}
-		scope := t.scope
-		scope.From = o.from
-		todo = append(todo, tools.Call{ToolCall: c, Scope: scope})
-	}
-	if len(todo) == 0 {
-		return nil
-	}
-	started := func(calls []tools.Call) error {
-		ids := make([]string, len(calls))
-		for i, c := range calls {
-			ids[i] = c.ID
-		}
-		t.doing("using " + calls[0].Name)
-		t.keep(record{Started: ids})
-		return t.flush(ctx)
-	}
-	finished := func(calls []tools.Call, results []tools.Result) error {
-		for i, c := range calls {
-			t.finished(c.ToolCall, results[i])
-		}
-		return t.flush(t.hard)
-	}
-	_, err := t.kit.Round(ctx, todo, started, finished)
-	return err
-}
-
-func (t *turn) finished(c llm.ToolCall, r tools.Result) {
-	t.keep(record{Finished: &llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}})
 }
 
 // flush saves what was kept, and does not give up while ctx lasts.

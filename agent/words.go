@@ -10,6 +10,7 @@ const (
 	wordsNew      = "A new conversation. What is on your mind?"
 	wordsNoRetry  = "There is nothing to answer again yet."
 	wordsStopped  = "(Stopped.)"
+	wordsNoSearch = "Write /search and the words that you look for."
 	wordsNoStop   = "There is nothing to stop."
 	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
 	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/chat"
+)
+
+// listen hears jobs, with their files in the workspace.
+func (t *turn) listen(ctx context.Context, jobs []job) error {
+	fetched := t.fetch(ctx, jobs)
+	if err := t.hard.Err(); fetched && err != nil {
+		return err
+	}
+	t.hear(jobs)
+	if fetched {
+		return t.flush(t.hard) // not to be fetched again
+	}
+	return nil
+}
+
+// fetch brings the files of jobs into the workspace, side by side, and says
+// whether there were any. When ctx ends they stay where they are.
+func (t *turn) fetch(ctx context.Context, jobs []job) bool {
+	var g errgroup.Group
+	g.SetLimit(4)
+	n := 0
+	for i := range jobs {
+		m := &jobs[i].Message
+		if t.Fetch == nil || t.history.knows(*m) || !slices.ContainsFunc(m.Files, away) {
+			continue
+		}
+		if n++; n == 1 {
+			t.doing("fetching files")
+			t.show(ctx, t.answering(jobs))
+		}
+		g.Go(func() error {
+			*m = t.Fetch(ctx, *m)
+			return nil
+		})
+	}
+	_ = g.Wait() // none of them returns one
+	return n > 0
+}
+
+// away says whether f is still at the network, or was not listened to.
+func away(f chat.File) bool { return f.Path == "" && f.Ref != "" || f.Voice }
+
+// answering returns the message that the reply to jobs will answer.
+func (t *turn) answering(jobs []job) chat.Message {
+	if o := t.history.open; o != nil {
+		return o.first
+	}
+	for _, j := range jobs {
+		if !t.history.knows(j.Message) && (command(j.Text) != "retry" || len(t.history.entries) > 0) {
+			return j.Message
+		}
+	}
+	return jobs[0].Message
+}

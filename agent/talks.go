@@ -1,0 +1,153 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// Talks returns the conversations whose sessions begin with prefix, the one
+// that was spoken in last first.
+func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err error) {
+	for id, err := range p.states.Keys(ctx, prefix) {
+		if err != nil {
+			return nil, fmt.Errorf("list conversations: %w", err)
+		}
+		b, _, err := p.states.Get(ctx, id)
+		var s state
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil {
+			err = json.Unmarshal(b, &s)
+		}
+		if err != nil { // damaged, or just forgotten: it is shown all the same (P21)
+			s = state{}
+		}
+		talks = append(talks, chat.Talk{Session: chat.SessionID(id), Title: s.Title, Began: s.Began, Last: s.Last})
+	}
+	slices.SortStableFunc(talks, func(a, b chat.Talk) int { return b.Last.Compare(a.Last) })
+	return talks, nil
+}
+
+// Transcript yields what was said in the session id, oldest first, all of its
+// conversations. What is damaged is left out (P21).
+func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
+	return func(yield func(chat.Entry, error) bool) {
+		st, _, err := p.lookup(ctx, id)
+		if err != nil {
+			yield(chat.Entry{}, err)
+			return
+		}
+		var s scribe
+		for _, epoch := range st.epochs() {
+			s.anew = !s.at.IsZero()
+			for r, err := range p.records(ctx, id, epoch, 0) {
+				if err != nil {
+					yield(chat.Entry{}, err)
+					return
+				}
+				for _, e := range s.entries(r.record) {
+					if !yield(e, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// A scribe writes records down as people read them.
+type scribe struct {
+	at   time.Time // of what was heard last
+	anew bool      // a conversation is about to begin, and not the first
+}
+
+func (s *scribe) entries(r record) (es []chat.Entry) {
+	add := func(e chat.Entry) {
+		e.Time = s.at
+		es = append(es, e)
+	}
+	switch {
+	case r.Heard != nil:
+		es = s.heard(*r.Heard)
+	case r.Retried != nil:
+		es = s.heard(*r.Retried)
+	case r.Said != nil && r.Said.Role == llm.Assistant:
+		if r.Said.Text != "" {
+			add(chat.Entry{Kind: chat.Said, Who: r.Said.Model, Text: r.Said.Text})
+		}
+		for _, c := range r.Said.Calls {
+			add(chat.Entry{Kind: chat.Called, Who: c.Name, Text: c.Args, Call: c.ID})
+		}
+	case r.Finished != nil:
+		add(chat.Entry{Kind: chat.Gave, Who: r.Finished.Name, Text: r.Finished.Text, Call: r.Finished.Call})
+	case r.Ended != nil && r.Ended.Outcome != answered:
+		how := string(r.Ended.Outcome)
+		if r.Ended.Reply != nil && r.Ended.Reply.Text != "" {
+			how += ": " + r.Ended.Reply.Text
+		}
+		add(chat.Entry{Kind: chat.Ended, Text: how})
+	}
+	return es
+}
+
+// heard writes down m, and what the person was told of it.
+func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
+	s.at = m.Time
+	if s.anew {
+		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: s.at}), false
+	}
+	who, text := m.From.Name, m.Text
+	if who == "" {
+		who = m.From.ID
+	}
+	if strings.TrimSpace(text) == "" && m.Media != "" {
+		text = "(" + m.Media + ")"
+	}
+	es = append(es, chat.Entry{Kind: chat.Heard, Time: s.at, Who: who, Text: text, Files: m.Files})
+	if m.Notice != "" {
+		es = append(es, chat.Entry{Kind: chat.Said, Time: s.at, Text: m.Notice})
+	}
+	return es
+}
+
+// Forget removes the session id and all that was ever said in it. A turn under
+// way is broken off without an answer; a message that comes later begins anew.
+func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
+	r := &running{since: time.Now(), doing: "forgetting", stop: func(error) {}}
+	err := p.enter(ctx, id, r, errForgotten)
+	if err == nil {
+		defer p.leave(id)
+		err = p.forget(ctx, id)
+	}
+	if err != nil {
+		return fmt.Errorf("forget session %s: %w", id, err)
+	}
+	return nil
+}
+
+// forget removes the session id while nobody is at work in it, its state last:
+// that tells which logs there are.
+func (p *Pool) forget(ctx context.Context, id chat.SessionID) error {
+	st, _, err := p.lookup(ctx, id)
+	if err != nil {
+		return err
+	}
+	p.idle.take(id)
+	defer p.books.forget(id)
+	for _, epoch := range st.epochs() {
+		if err := p.logOf(id, epoch).Trim(ctx, math.MaxUint64); err != nil {
+			return err
+		}
+	}
+	return p.states.Delete(ctx, string(id))
+}

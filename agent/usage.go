@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// books are kept of the tokens that answers took. They are read from the logs,
+// each record once while the process lives.
+type books struct {
+	mu       sync.Mutex
+	sessions map[chat.SessionID]*tally
+	spent    map[llm.Spent]llm.Spent // by Day, Who and Model
+}
+
+// A tally is how far the logs of a session are read.
+type tally struct {
+	mu    sync.Mutex
+	epoch int64
+	seq   uint64
+	turn  llm.Spent            // Day, Who and Model of the turn under way
+	here  map[string]llm.Usage // of epoch, by model
+}
+
+// Usage returns what the models were paid with, by day, person and model, the
+// latest day first. What was forgotten since the start is part of it.
+func (p *Pool) Usage(ctx context.Context) ([]llm.Spent, error) {
+	for id, err := range p.states.Keys(ctx, "") {
+		if err == nil {
+			_, err = p.usage(ctx, chat.SessionID(id))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	p.books.mu.Lock()
+	defer p.books.mu.Unlock()
+	return slices.SortedFunc(maps.Values(p.books.spent), func(a, b llm.Spent) int {
+		return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(a.Who, b.Who), cmp.Compare(a.Model, b.Model))
+	}), nil
+}
+
+// usage brings the books of the session id up to date, and returns what the
+// conversation under way took, by model.
+func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usage, error) {
+	st, _, err := p.lookup(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t := p.books.of(id)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, epoch := range st.epochs() {
+		if epoch < t.epoch {
+			continue
+		}
+		if epoch > t.epoch {
+			t.epoch, t.seq, t.turn, t.here = epoch, 0, llm.Spent{}, nil
+		}
+		for r, err := range p.records(ctx, id, epoch, t.seq) {
+			if err != nil {
+				return nil, err
+			}
+			t.seq = r.seq
+			t.read(&p.books, r.record, p.Zone)
+		}
+	}
+	return maps.Clone(t.here), nil
+}
+
+func (b *books) of(id chat.SessionID) *tally {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sessions == nil {
+		b.sessions, b.spent = map[chat.SessionID]*tally{}, map[llm.Spent]llm.Spent{}
+	}
+	if b.sessions[id] == nil {
+		b.sessions[id] = &tally{}
+	}
+	return b.sessions[id]
+}
+
+// forget lets the session id be read from its beginning.
+func (b *books) forget(id chat.SessionID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.sessions, id)
+}
+
+// read takes in r. A turn is that of whom it answers, and counts for the model
+// that answered last.
+func (t *tally) read(b *books, r record, zone *time.Location) {
+	switch m := cmp.Or(r.Heard, r.Retried); {
+	case m != nil && t.turn.Who == "":
+		t.turn = llm.Spent{Day: m.Time.In(zone).Format(time.DateOnly), Who: m.At.Channel + ":" + m.From.ID}
+	case r.Said != nil && r.Said.Role == llm.Assistant && r.Said.Model != "":
+		if t.here == nil {
+			t.here = map[string]llm.Usage{}
+		}
+		t.turn.Model = r.Said.Model
+		t.here[t.turn.Model] = t.here[t.turn.Model].Add(r.Said.Usage)
+		b.add(t.turn, 0, r.Said.Usage)
+	case r.Ended != nil:
+		if t.turn.Model != "" {
+			b.add(t.turn, 1, llm.Usage{})
+		}
+		t.turn = llm.Spent{}
+	}
+}
+
+func (b *books) add(key llm.Spent, turns int, u llm.Usage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.spent[key]
+	if !ok {
+		s = key
+	}
+	s.Turns += turns
+	s.Usage = s.Usage.Add(u)
+	b.spent[key] = s
+}
