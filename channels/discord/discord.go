@@ -1,0 +1,150 @@
+// Package discord is the channel to Discord: a bot that people write to in
+// private, in the channels of servers and in their threads.
+//
+// Discord tells of events by a connection, the gateway, and has no
+// acknowledgement. So the house notes how far each chat was read, once Deliver
+// took what was said, and asks for the rest after every gap (P3). What is sent
+// carries a nonce, so that what is sent again is not said twice (P9).
+package discord
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A Config says which bot to be, and how.
+type Config struct {
+	Name       string                              // of the channel in config.json, such as "discord:work"
+	Token      string                              // from https://discord.com/developers/applications, under Bot
+	APIURL     string                              // https://discord.com/api/v9 when empty
+	GatewayURL string                              // where events come from; as the API says when empty
+	Groups     string                              // what to hear in servers: "mention" (also when empty), "all" or "none"
+	Reactions  bool                                // marks on messages say how far the house is with them
+	Seen       store.Bucket                        // remembers how far each chat was read
+	Open       func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
+	Log        *slog.Logger                        // nil for slog.Default
+}
+
+// A Channel is one Discord bot. It is a channels.Channel, Splitter, Editor,
+// Deleter, Typer, Commander, Fetcher, Asker, Reactor and Director.
+type Channel struct {
+	cfg  Config
+	http *http.Client
+	pace *pace
+	log  *slog.Logger
+	me   user // set by Run before anything is heard
+
+	patience time.Duration // with a connection, until it is ready
+	calm     time.Duration // before a session that replaces one which Discord forgot
+
+	mu     sync.Mutex
+	places map[string]place  // by channel or thread
+	roles  map[string]string // by server: our own
+	direct map[string]string // by person: the private chat
+}
+
+// New returns the bot that cfg describes. It does not call Discord.
+func New(cfg Config) (*Channel, error) {
+	if cfg.APIURL = strings.TrimRight(cfg.APIURL, "/"); cfg.APIURL == "" {
+		cfg.APIURL = "https://discord.com/api/v9"
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if cfg.Token = strings.TrimPrefix(cfg.Token, "Bot "); cfg.Token == "" || strings.ContainsAny(cfg.Token, " \t\r\n") { // which is not told (R-S26)
+		return nil, errors.New("token: not a bot token: copy it from https://discord.com/developers/applications, under Bot")
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true) // a dead HTTP/2 connection would be used again (P24)
+	t.ForceAttemptHTTP2, t.MaxIdleConnsPerHost = false, 64
+	return &Channel{
+		cfg: cfg, pace: newPace(), log: cfg.Log.With("channel", cfg.Name),
+		http:     &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		patience: 30 * time.Second, calm: 2500 * time.Millisecond,
+		places: map[string]place{}, roles: map[string]string{}, direct: map[string]string{},
+	}, nil
+}
+
+// Run hears until ctx ends. An error says that Discord refuses the bot for good.
+func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
+	if c.cfg.Seen == nil {
+		return errors.New("discord needs Seen")
+	}
+	if err := c.introduce(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	in, err := c.newIntake(ctx, deliver)
+	if err == nil {
+		defer in.end()
+	}
+	defer cancel()
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	return c.stay(ctx, in.hear)
+}
+
+// introduce asks who we are, as often as it takes.
+func (c *Channel) introduce(ctx context.Context) error {
+	var wait backoff
+	for ctx.Err() == nil {
+		err := c.call(ctx, "GET", "/users/@me", nil, &c.me)
+		if err == nil && !snowflake.MatchString(c.me.ID) {
+			err = errors.New("the server does not say who we are")
+		}
+		if err == nil {
+			return nil
+		}
+		if c.fatal(err) {
+			return c.advice(err)
+		}
+		if ctx.Err() == nil {
+			d := wait.next(err)
+			c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", c.plainly(err))
+			sleep(ctx, d)
+		}
+	}
+	return nil
+}
+
+// Check asks Discord who the bot is, and whether it may read what people write.
+func (c *Channel) Check(ctx context.Context) (string, error) {
+	var me user
+	var app struct {
+		Flags int `json:"flags"`
+	}
+	err := c.call(ctx, "GET", "/users/@me", nil, &me)
+	if err == nil {
+		err = c.call(ctx, "GET", "/applications/@me", nil, &app)
+	}
+	if err != nil {
+		return "", c.advice(err)
+	}
+	const mayRead = 1<<18 | 1<<19 // of big bots and of small ones
+	if app.Flags&mayRead == 0 {
+		return "", c.closedEyes()
+	}
+	return "@" + me.Name, nil
+}
+
+// Direct returns the private chat with that person.
+func (c *Channel) Direct(id string) chat.Address {
+	return chat.Address{Channel: c.cfg.Name, Chat: "@" + id}
+}
+
+// EditEvery keeps to what Discord allows: five edits in five seconds.
+func (c *Channel) EditEvery(chat.Address) time.Duration { return 1200 * time.Millisecond }

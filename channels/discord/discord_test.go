@@ -1,0 +1,173 @@
+package discord_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/channels/discord"
+	"parley/channels/discord/discordtest"
+	"parley/chat"
+	"parley/store"
+	"parley/store/mem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 20 * time.Second
+
+// A house is a bot with a Discord of its own.
+type house struct {
+	*discordtest.Server
+	t     *testing.T
+	ch    *discord.Channel
+	seen  store.Bucket
+	logs  *syncBuffer
+	heard chan chat.Message
+	setup func(*discord.Config)
+
+	mu   sync.Mutex
+	fail func(chat.Message) error // what deliver returns
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func build(t *testing.T, cfg discordtest.Config, setup func(*discord.Config)) *house {
+	t.Helper()
+	h := &house{Server: discordtest.NewServer(cfg), t: t, logs: &syncBuffer{}, heard: make(chan chat.Message, 1000), setup: setup}
+	h.seen = mem.New().Bucket("seen")
+	t.Cleanup(h.Close)
+	t.Cleanup(func() {
+		if strings.Contains(h.logs.String(), h.Token()) {
+			t.Errorf("R-S26: the token is in the log: %s", h.logs.String())
+		}
+		if t.Failed() {
+			t.Log(h.logs.String())
+		}
+	})
+	h.anew()
+	return h
+}
+
+// anew makes the bot anew, as a restart does.
+func (h *house) anew() {
+	c := discord.Config{Name: "discord", Token: h.Token(), APIURL: h.URL, Reactions: true, Seen: h.seen,
+		Log: slog.New(slog.NewTextHandler(h.logs, nil))}
+	if h.setup != nil {
+		h.setup(&c)
+	}
+	var err error
+	if h.ch, err = discord.New(c); err != nil {
+		h.t.Fatal(err)
+	}
+	h.ch.Hasten(time.Second, time.Millisecond)
+}
+
+// run runs the bot until stop is called, or the test ends, and waits until it is online.
+func (h *house) run() (stop func()) {
+	h.t.Helper()
+	stop = h.start()
+	h.wait(discordtest.View.Online)
+	return stop
+}
+
+func (h *house) start() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.ch.Run(ctx, h.deliver) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				h.t.Errorf("Run ended with %v", err)
+			}
+		case <-time.After(patience):
+			h.t.Error("Run does not end")
+		}
+	})
+	h.t.Cleanup(stop)
+	return stop
+}
+
+func (h *house) deliver(_ context.Context, m chat.Message) error {
+	h.mu.Lock()
+	fail := h.fail
+	h.mu.Unlock()
+	if fail != nil {
+		if err := fail(m); err != nil {
+			return err
+		}
+	}
+	h.heard <- m
+	return nil
+}
+
+func (h *house) failing(f func(chat.Message) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fail = f
+}
+
+func (h *house) wait(ok func(discordtest.View) bool) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := h.Wait(ctx, ok); err != nil {
+		h.t.Fatal("it does not happen")
+	}
+}
+
+func (h *house) next() chat.Message {
+	h.t.Helper()
+	select {
+	case m := <-h.heard:
+		return m
+	case <-time.After(patience):
+		h.t.Fatal("nothing was delivered")
+		return chat.Message{}
+	}
+}
+
+// hears waits for messages with those texts.
+func (h *house) hears(texts ...string) {
+	h.t.Helper()
+	for _, want := range texts {
+		if got := h.next(); got.Text != want {
+			h.t.Fatalf("heard %q, want %q", got.Text, want)
+		}
+	}
+}
+
+// hearsOnly also checks that nothing else was delivered, by a last word in the same chat.
+func (h *house) hearsOnly(channel string, texts ...string) {
+	h.t.Helper()
+	h.Say(channel, "7", "Ann", "<@101> that is all")
+	h.hears(append(texts, "that is all")...)
+}
+
+func dm(user string) chat.Address { return chat.Address{Channel: "discord", Chat: "@" + user} }
+
+var errFull = errors.New("the disk is full")

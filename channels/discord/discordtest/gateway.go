@@ -1,0 +1,394 @@
+package discordtest
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// A session is one bot's events, numbered, over one connection or several.
+type session struct {
+	id      string
+	intents int
+	ready   bool
+	seq     int64
+	sent    []packet // all of them: they can be told again
+	conn    *conn    // nil while the bot is away
+}
+
+type packet struct {
+	Op   int    `json:"op"`
+	Data any    `json:"d"`
+	Seq  *int64 `json:"s,omitempty"`
+	Type string `json:"t,omitempty"`
+}
+
+// A conn is a connection to the gateway.
+type conn struct {
+	*websocket.Conn
+	gate Gate
+	mu   sync.Mutex // held while it is written to
+	zlib bool
+}
+
+// A Gate makes one connection to the gateway go wrong. Its zero value does not.
+type Gate struct {
+	Refuse     bool   // no websocket: HTTP 503
+	NoHello    bool   // silence
+	ReadyFirst bool   // READY comes without a HELLO
+	Second     string // this comes as the second packet, before READY, and nothing after it
+	First      string // this comes instead of HELLO
+	Close      int    // this close code answers IDENTIFY and RESUME
+	NoAck      bool   // heartbeats are not answered
+	Invalid    bool   // RESUME is answered with op 9
+}
+
+// Gates sets what goes wrong with the next connections, one for each.
+func (s *Server) Gates(gs ...Gate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gates = append(s.gates, gs...)
+}
+
+// Drop ends the connection with a close code; with 0 it breaks without one.
+func (s *Server) Drop(code int) {
+	s.each(func(ses *session, c *conn) {
+		if code != 0 {
+			c.bye(code, "")
+			return
+		}
+		c.Close()
+	})
+}
+
+// HalfFrame sends the beginning of a frame and breaks the connection.
+func (s *Server) HalfFrame() {
+	s.each(func(_ *session, c *conn) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, _ = c.NetConn().Write([]byte{0x81, 126, 1, 0, '{', '"', 'o'})
+		_ = c.NetConn().Close()
+	})
+}
+
+// Raw sends a message of the gateway that is no packet, or one of its own making.
+func (s *Server) Raw(binary bool, body string) {
+	s.each(func(_ *session, c *conn) {
+		kind := websocket.TextMessage
+		if binary {
+			kind = websocket.BinaryMessage
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_ = c.WriteMessage(kind, []byte(body))
+	})
+}
+
+// Reconnect asks the bot to connect anew (op 7).
+func (s *Server) Reconnect() { s.Raw(false, `{"op":7,"d":null}`) }
+
+// Forget ends all sessions: they cannot be resumed.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, ses := range s.sessions {
+		if ses.conn != nil {
+			_ = ses.conn.Close()
+		}
+		delete(s.sessions, id)
+	}
+}
+
+// Lose loses the bot's connection on Discord's side only: what happens is
+// still noted in the session, and the bot does not hear of it.
+func (s *Server) each(f func(*session, *conn)) {
+	s.mu.Lock()
+	var all []*session
+	for _, ses := range s.sessions {
+		all = append(all, ses)
+	}
+	s.mu.Unlock()
+	for _, ses := range all {
+		s.mu.Lock()
+		c := ses.conn
+		s.mu.Unlock()
+		if c != nil {
+			f(ses, c)
+		}
+	}
+}
+
+func (c *conn) bye(code int, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
+	_ = c.Close()
+}
+
+// write sends p, compressed if the bot asked for that.
+func (c *conn) write(p packet) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind := websocket.TextMessage
+	if c.zlib {
+		var b bytes.Buffer
+		z := zlib.NewWriter(&b)
+		_, _ = z.Write(raw)
+		_ = z.Close()
+		kind, raw = websocket.BinaryMessage, b.Bytes()
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	_ = c.WriteMessage(kind, raw)
+}
+
+// dispatch tells the sessions that may hear it. s.mu is held.
+func (s *Server) dispatch(r *room, kind string, data any) {
+	need := 1 << 9
+	if r.kind == 1 {
+		need = 1 << 12
+	}
+	for _, ses := range s.sessions {
+		if kind == "INTERACTION_CREATE" || ses.intents&need != 0 {
+			s.send(ses, kind, data)
+		}
+	}
+}
+
+// send tells the session an event, now or when it is resumed. s.mu is held.
+func (s *Server) send(ses *session, kind string, data any) {
+	ses.seq++
+	seq := ses.seq
+	p := packet{Op: 0, Type: kind, Seq: &seq, Data: data}
+	ses.sent = append(ses.sent, p)
+	if ses.conn != nil {
+		ses.conn.write(p)
+	}
+}
+
+var upgrader = websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+
+// gateway is one connection.
+func (s *Server) gateway(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	var g Gate
+	if len(s.gates) > 0 {
+		g, s.gates = s.gates[0], s.gates[1:]
+	}
+	closed := s.closed.Err() != nil
+	if !closed {
+		s.live.Add(1)
+	}
+	s.mu.Unlock()
+	if closed {
+		return
+	}
+	defer s.live.Done()
+	if q := r.URL.Query(); g.Refuse || q.Get("v") != "9" || q.Get("encoding") != "json" {
+		http.Error(w, "no gateway", http.StatusServiceUnavailable)
+		return
+	}
+	ws, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	c := &conn{Conn: ws, gate: g}
+	stop := make(chan struct{})
+	defer close(stop)
+	s.live.Go(func() {
+		select {
+		case <-s.closed.Done():
+			_ = ws.NetConn().Close()
+		case <-stop:
+		}
+	})
+	defer ws.Close()
+	s.talk(c)
+}
+
+// talk is the conversation with one bot.
+func (s *Server) talk(c *conn) {
+	hello := fmt.Sprintf(`{"op":10,"d":{"heartbeat_interval":%d}}`, s.cfg.Heartbeat.Milliseconds())
+	switch {
+	case c.gate.ReadyFirst:
+		hello = `{"op":0,"t":"READY","s":1,"d":{"v":9,"session_id":"x","user":{"id":"101"},"guilds":[]}}`
+	case c.gate.First != "":
+		hello = c.gate.First
+	}
+	if !c.gate.NoHello {
+		_ = c.WriteMessage(websocket.TextMessage, []byte(hello))
+	}
+	var ses *session
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if ses != nil && ses.conn == c {
+			ses.conn = nil
+			s.tell()
+		}
+	}()
+	for {
+		_ = c.SetReadDeadline(time.Now().Add(max(3*s.cfg.Heartbeat, 2*time.Second)))
+		_, raw, err := c.ReadMessage()
+		if err != nil {
+			if websocket.IsCloseError(err, 1000, 1001) && ses != nil {
+				s.end(ses) // the bot says good-bye
+			}
+			if e, ok := err.(net.Error); ok && e.Timeout() {
+				c.bye(4009, "Session timed out.")
+			}
+			return
+		}
+		var p struct {
+			Op   int             `json:"op"`
+			Data json.RawMessage `json:"d"`
+		}
+		if json.Unmarshal(raw, &p) != nil {
+			c.bye(4002, "Error while decoding payload.")
+			return
+		}
+		switch p.Op {
+		case 1:
+			if !c.gate.NoAck {
+				c.write(packet{Op: 11})
+			}
+		case 2, 6:
+			if ses != nil {
+				c.bye(4005, "Already authenticated.")
+				return
+			}
+			if c.gate.Close != 0 {
+				c.bye(c.gate.Close, "")
+				return
+			}
+			if c.gate.Second != "" {
+				_ = c.WriteMessage(websocket.TextMessage, []byte(c.gate.Second))
+				continue
+			}
+			var ok bool
+			if p.Op == 2 {
+				ses, ok = s.identify(c, p.Data)
+			} else {
+				ses, ok = s.resume(c, p.Data)
+			}
+			if !ok {
+				return
+			}
+		case 3, 4, 8:
+		default:
+			c.bye(4001, "Unknown opcode.")
+			return
+		}
+	}
+}
+
+func (s *Server) end(ses *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, ses.id)
+	s.tell()
+}
+
+// identify begins a session.
+func (s *Server) identify(c *conn, raw json.RawMessage) (*session, bool) {
+	var d struct {
+		Token    string `json:"token"`
+		Intents  int    `json:"intents"`
+		Compress bool   `json:"compress"`
+	}
+	_ = json.Unmarshal(raw, &d)
+	switch {
+	case d.Token != "Bot "+s.cfg.Token && d.Token != s.cfg.Token:
+		c.bye(4004, "Authentication failed.")
+		return nil, false
+	case d.Intents >= 1<<26 || d.Intents < 0:
+		c.bye(4013, "Invalid intent(s).")
+		return nil, false
+	case s.cfg.Blind && d.Intents&(1<<15) != 0:
+		c.bye(4014, "Disallowed intent(s).")
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.sessions { // one that is away goes on: it may be resumed
+		if other.conn != nil {
+			_ = other.conn.Close()
+		}
+	}
+	s.starts++
+	ses := &session{id: "session" + strconv.Itoa(s.starts), intents: d.Intents, ready: true, conn: c}
+	c.zlib = d.Compress
+	s.sessions[ses.id] = ses
+	s.send(ses, "READY", map[string]any{
+		"v": 9, "session_id": ses.id, "resume_gateway_url": s.GatewayURL + "/resume", "user": s.bot,
+		"guilds": []any{map[string]any{"id": "900", "unavailable": true}}, "application": map[string]any{"id": "100", "flags": 0},
+		"private_channels": []any{},
+	})
+	s.send(ses, "GUILD_CREATE", map[string]any{"id": "900", "name": "A server", "channels": []any{}, "members": []any{}})
+	s.tell()
+	return ses, true
+}
+
+// resume goes on with a session.
+func (s *Server) resume(c *conn, raw json.RawMessage) (*session, bool) {
+	var d struct {
+		Token   string `json:"token"`
+		Session string `json:"session_id"`
+		Seq     int64  `json:"seq"`
+	}
+	_ = json.Unmarshal(raw, &d)
+	if d.Token != "Bot "+s.cfg.Token && d.Token != s.cfg.Token {
+		c.bye(4004, "Authentication failed.")
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ses := s.sessions[d.Session]
+	if ses == nil || c.gate.Invalid {
+		c.write(packet{Op: 9, Data: false})
+		return nil, true
+	}
+	if d.Seq > ses.seq {
+		c.bye(4007, "Invalid seq.")
+		return nil, false
+	}
+	if ses.conn != nil {
+		_ = ses.conn.Close()
+	}
+	ses.conn, c.zlib = c, true
+	for _, p := range ses.sent {
+		if *p.Seq > d.Seq {
+			c.write(p)
+		}
+	}
+	s.resumes++
+	s.send(ses, "RESUMED", map[string]any{})
+	ses.sent = ses.sent[:len(ses.sent)-1]
+	s.tell()
+	return ses, true
+}
+
+// madeAt is the time of a snowflake as the API shows it.
+func madeAt(id string) string {
+	n, _ := strconv.ParseInt(id, 10, 64)
+	return time.UnixMilli(n>>22 + 1420070400000).UTC().Format(time.RFC3339Nano)
+}
+
+// Resumable returns the ids of the sessions there are.
+func (v View) Resumable() string {
+	return strings.Join(slices.Sorted(maps.Keys(v.s.sessions)), " ")
+}

@@ -1,0 +1,12 @@
+package discord
+
+import "time"
+
+// Hasten shortens what a test would wait for.
+func (c *Channel) Hasten(patience, calm time.Duration) { c.patience, c.calm = patience, calm }
+
+var (
+	Read     = (*Channel).read
+	NewWire  = newWire
+	Interval = interactTime
+)

@@ -1,0 +1,363 @@
+package discord
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/channels"
+	"parley/chat"
+)
+
+const (
+	maxUpload = 10 << 20 // bytes of one file; more where people pay
+	noPreview = 1 << 2   // a flag: links are not unfurled (R-S13)
+)
+
+// What Discord calls its refusals.
+const (
+	noSuchMessage = 10008
+	tooLarge      = 40005
+)
+
+// nobody lets a message ping nobody.
+func nobody() map[string]any { return map[string]any{"parse": []string{}, "replied_user": true} }
+
+func forGood(format string, args ...any) error {
+	return &channels.Error{Permanent: true, Err: fmt.Errorf(format, args...)}
+}
+
+func receipt(at, id string) channels.Receipt { return channels.Receipt(at + "/" + id) }
+
+func sentAs(rc channels.Receipt) (at, id string, err error) {
+	at, id, _ = strings.Cut(string(rc), "/")
+	if !snowflake.MatchString(at) || !snowflake.MatchString(id) {
+		err = forGood("%q is no receipt of discord", rc)
+	}
+	return at, id, err
+}
+
+// Send says r, which Split made. Of another r it says all parts; those that
+// were said before are not said again.
+func (c *Channel) Send(ctx context.Context, r chat.Reply) (first channels.Receipt, err error) {
+	to, err := c.target(ctx, r.To)
+	if err != nil {
+		return "", c.refused("find the chat", err)
+	}
+	parts := c.Split(r)
+	if len(parts) == 0 {
+		return "", forGood("send: there is nothing to say")
+	}
+	for i, part := range parts {
+		if i > 0 {
+			part.ID, part.Quote = fmt.Sprintf("%s#%d", r.ID, i+1), ""
+		}
+		rc, err := c.say(ctx, to, part)
+		if err != nil {
+			return first, c.refused("send", err)
+		}
+		first = cmp.Or(first, rc)
+	}
+	return first, nil
+}
+
+// say sends one message.
+func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Receipt, error) {
+	m := map[string]any{
+		"content": r.Text, "flags": noPreview, "allowed_mentions": nobody(),
+		"nonce": nonce(r.ID), "enforce_nonce": true,
+	}
+	if id := original(r.Quote); id != "" && r.Group {
+		m["message_reference"] = map[string]any{"message_id": id, "fail_if_not_exists": false}
+	}
+	if r.Ask != nil {
+		m["components"] = keys(r.Ask)
+	}
+	var sent struct {
+		ID   string `json:"id"`
+		Text string `json:"content"`
+	}
+	in := any(m)
+	if len(r.Files) > 0 {
+		b, end, err := c.upload(m, r)
+		if err != nil {
+			return "", err
+		}
+		defer end()
+		in = b
+	}
+	err := c.call(ctx, "POST", "/channels/"+to+"/messages", in, &sent)
+	if len(r.Files) > 0 && said(err, tooLarge, http.StatusRequestEntityTooLarge) {
+		r.Text, r.Files = told(r.Files, "too large for Discord"), nil
+		return c.say(ctx, to, r)
+	}
+	if err != nil {
+		return "", err
+	}
+	rc := receipt(to, sent.ID)
+	if len(r.Files) == 0 && strings.TrimSpace(sent.Text) != strings.TrimSpace(r.Text) { // an earlier attempt, whose answer was lost, said less
+		return rc, c.edit(ctx, rc, r)
+	}
+	return rc, nil
+}
+
+// nonce is what Discord knows a message by that it is sent again. It is good
+// for a few minutes.
+func nonce(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:12])
+}
+
+// original returns the id that Discord knows of a message, which may be the correction of another.
+func original(id string) string {
+	id, _, _ = strings.Cut(id, "e")
+	if !snowflake.MatchString(id) {
+		return ""
+	}
+	return id
+}
+
+// target returns the channel to write to, which for a person is opened first.
+func (c *Channel) target(ctx context.Context, a chat.Address) (string, error) {
+	id := cmp.Or(a.Thread, a.Chat)
+	person, direct := strings.CutPrefix(id, "@")
+	if !snowflake.MatchString(person) {
+		return "", forGood("%q is no chat of discord", a.Session())
+	}
+	if !direct {
+		return id, nil
+	}
+	c.mu.Lock()
+	id = c.direct[person]
+	c.mu.Unlock()
+	if id != "" {
+		return id, nil
+	}
+	var opened struct {
+		ID string `json:"id"`
+	}
+	if err := c.call(ctx, "POST", "/users/@me/channels", map[string]string{"recipient_id": person}, &opened); err != nil {
+		return "", err
+	}
+	if !snowflake.MatchString(opened.ID) {
+		return "", errors.New("the server names no chat")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.direct[person] = opened.ID
+	return opened.ID, nil
+}
+
+// upload returns the body of a message with files, which end closes. Files that
+// cannot go are told of in its text.
+func (c *Channel) upload(m map[string]any, r chat.Reply) (b *body, end func(), err error) {
+	var open []io.Closer
+	end = func() {
+		for _, f := range open {
+			f.Close()
+		}
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	text := []string{r.Text}
+	var parts []io.Reader
+	var head bytes.Buffer // what stands before the next file
+	b = &body{}
+	form := multipart.NewWriter(&head)
+	add := func(r io.Reader, size int64) {
+		parts = append(parts, bytes.NewReader(bytes.Clone(head.Bytes())), io.LimitReader(r, size))
+		b.size += int64(head.Len()) + size
+		head.Reset()
+	}
+	for i, f := range r.Files {
+		file, size, why := c.open(f)
+		if why != "" {
+			text = append(text, told([]chat.File{f}, why))
+			continue
+		}
+		open = append(open, file)
+		_, err := form.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {mime.FormatMediaType("form-data", map[string]string{"name": fmt.Sprintf("files[%d]", i), "filename": fileName(f)})},
+			"Content-Type":        {cmp.Or(f.Type, mime.TypeByExtension(filepath.Ext(f.Path)), "application/octet-stream")},
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		add(file, size)
+	}
+	m["content"] = strings.TrimSpace(strings.Join(text, "\n"))
+	raw, err := jsonBody(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(parts) == 0 {
+		return raw, end, nil
+	}
+	payload := textproto.MIMEHeader{"Content-Disposition": {`form-data; name="payload_json"`}, "Content-Type": {raw.kind}}
+	if _, err := form.CreatePart(payload); err != nil {
+		return nil, nil, err
+	}
+	add(raw, raw.size)
+	if err := form.Close(); err != nil {
+		return nil, nil, err
+	}
+	add(http.NoBody, 0)
+	b.Reader, b.kind = io.MultiReader(parts...), form.FormDataContentType()
+	return b, end, nil
+}
+
+// open opens f to be sent, or says why it cannot be.
+func (c *Channel) open(f chat.File) (file io.ReadCloser, size int64, why string) {
+	if c.cfg.Open == nil {
+		return nil, 0, "cannot be sent here"
+	}
+	opened, err := c.cfg.Open(f.Path)
+	if err != nil {
+		c.log.Warn("file not sent", "path", f.Path, "err", err)
+		return nil, 0, "is gone"
+	}
+	info, err := opened.Stat()
+	if err != nil || info.Size() > maxUpload {
+		opened.Close()
+		return nil, 0, "is too large for Discord"
+	}
+	return opened, info.Size(), ""
+}
+
+// told tells of files that are not sent.
+func told(files []chat.File, why string) string {
+	var lines []string
+	for _, f := range files {
+		lines = append(lines, fmt.Sprintf("📎 `%s` %s", strings.ReplaceAll(fileName(f), "`", "'"), why))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func fileName(f chat.File) string {
+	name := clean(strings.ReplaceAll(path.Base(cmp.Or(f.Name, f.Path)), "\n", " "))
+	return string([]rune(name)[:min(len([]rune(name)), 200)])
+}
+
+// Edit makes the message of rc say r, or the first part of it.
+func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
+	parts := c.Split(r)
+	if len(parts) == 0 {
+		return forGood("edit: there is nothing to say")
+	}
+	return c.refused("edit", c.edit(ctx, rc, parts[0]))
+}
+
+func (c *Channel) edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
+	at, id, err := sentAs(rc)
+	if err != nil {
+		return err
+	}
+	m := map[string]any{"content": r.Text, "flags": noPreview, "allowed_mentions": nobody(), "components": keys(r.Ask)}
+	return c.call(ctx, "PATCH", "/channels/"+at+"/messages/"+id, m, nil)
+}
+
+// Delete takes the message of rc back.
+func (c *Channel) Delete(ctx context.Context, _ chat.Address, rc channels.Receipt) error {
+	at, id, err := sentAs(rc)
+	if err != nil {
+		return err
+	}
+	err = c.call(ctx, "DELETE", "/channels/"+at+"/messages/"+id, nil, nil)
+	if said(err, noSuchMessage) {
+		return nil
+	}
+	return c.refused("delete", err)
+}
+
+// Typing shows "typing" for ten seconds.
+func (c *Channel) Typing(ctx context.Context, at chat.Address) error {
+	to, err := c.target(ctx, at)
+	if err == nil {
+		err = c.call(ctx, "POST", "/channels/"+to+"/typing", nil, nil)
+	}
+	return c.refused("show typing", err)
+}
+
+// React implements channels.Reactor.
+func (c *Channel) React(ctx context.Context, at chat.Address, message string, m channels.Mark) error {
+	marks := []channels.Mark{channels.Seen, channels.Working, channels.Done}
+	signs := []string{"👀", "⚙️", "✅"}
+	id, n := original(message), slices.Index(marks, m)
+	if !c.cfg.Reactions || id == "" || n < 0 {
+		return nil
+	}
+	to, err := c.target(ctx, at)
+	if err != nil {
+		return c.refused("react", err)
+	}
+	of := func(n int) string {
+		return "/channels/" + to + "/messages/" + id + "/reactions/" + url.PathEscape(signs[n]) + "/@me"
+	}
+	if err := c.call(ctx, "PUT", of(n), nil, nil); err != nil {
+		return c.refused("react", err)
+	}
+	for n--; n >= 0; n-- {
+		if err := c.call(ctx, "DELETE", of(n), nil, nil); err != nil && !said(err, 400, 404) { // was not there
+			return c.refused("react", err)
+		}
+	}
+	return nil
+}
+
+// Fetch implements channels.Fetcher. The message is asked for anew: the
+// addresses of its files are good for a day.
+func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.ReadCloser, error) {
+	ref := strings.Split(f.Ref, "/")
+	if len(ref) != 3 || slices.ContainsFunc(ref, func(id string) bool { return !snowflake.MatchString(id) }) {
+		return nil, forGood("%q names no file of discord", f.Ref)
+	}
+	w, err := c.lookUp(ctx, ref[0], ref[1])
+	if err != nil {
+		return nil, c.refused("find the file", err)
+	}
+	all := w.Files
+	for _, p := range w.Passed {
+		all = append(all, p.Message.Files...)
+	}
+	i := slices.IndexFunc(all, func(a file) bool { return a.ID == ref[2] })
+	if i < 0 {
+		return nil, forGood("the file is no longer in its message")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, all[i].URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("fetch the file: %w", bare(err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		no := &refusal{status: resp.StatusCode, Text: "the file"}
+		return nil, c.refused("fetch the file", no)
+	}
+	return resp.Body, nil
+}
+
+// lookUp reads one message.
+func (c *Channel) lookUp(ctx context.Context, at, id string) (w message, err error) {
+	err = c.call(ctx, "GET", "/channels/"+at+"/messages/"+id, nil, &w)
+	return w, err
+}

@@ -1,0 +1,111 @@
+package discord
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"parley/channels/markdown"
+	"parley/chat"
+)
+
+const (
+	maxText  = 2000 // code points of one message
+	maxFiles = 10   // of one message
+)
+
+// Split returns r as messages that Discord takes. What models write is what
+// Discord reads, but for tables, which become code; code that is cut goes on as code.
+func (c *Channel) Split(r chat.Reply) (parts []chat.Reply) {
+	if r.Native {
+		return []chat.Reply{r}
+	}
+	part := r
+	part.Native, part.Files, part.Ask = true, nil, nil
+	for _, part.Text = range render(nil, fenced(r.Text), maxText) {
+		parts = append(parts, part)
+	}
+	if r.Ask != nil && len(parts) > 0 {
+		parts[len(parts)-1].Ask = r.Ask
+	}
+	for files := r.Files; len(files) > 0; files = files[min(len(files), maxFiles):] {
+		part.Text, part.Files = "", files[:min(len(files), maxFiles)]
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+var (
+	fenceForm = regexp.MustCompile("^[ \t>]*(```+|~~~+)[ \t]*([A-Za-z0-9_+#.-]*)[^`]*$")
+	tableForm = regexp.MustCompile(`^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)+\|?\s*$`)
+)
+
+// fenced returns md with its lines of code as spans, so that it can be cut
+// where code begins anew.
+func fenced(md string) (t markdown.Text) {
+	var out strings.Builder
+	pre := func(lang, code string) {
+		code = strings.ReplaceAll(strings.TrimRight(code, "\n"), "```", "`\u200b``") // Discord knows no longer fences
+		if strings.TrimSpace(code) == "" {
+			return
+		}
+		t.Spans = append(t.Spans, markdown.Span{Start: out.Len(), End: out.Len() + len(code), Kind: markdown.Pre, Arg: lang})
+		out.WriteString(code + "\n")
+	}
+	lines := strings.Split(clean(md), "\n")
+	for i := 0; i < len(lines); i++ {
+		from := i + 1
+		if open := fenceForm.FindStringSubmatch(lines[i]); open != nil {
+			for i++; i < len(lines) && !strings.HasPrefix(strings.TrimLeft(lines[i], " \t>"), open[1]); i++ {
+			}
+			pre(open[2], strings.Join(lines[from:min(i, len(lines))], "\n"))
+			continue
+		}
+		if i+1 < len(lines) && strings.Contains(lines[i], "|") && tableForm.MatchString(lines[i+1]) {
+			for i++; i+1 < len(lines) && strings.Contains(lines[i+1], "|"); i++ {
+			}
+			table := markdown.Parse(strings.Join(lines[from-1:i+1], "\n"), func(string) bool { return false })
+			pre("", table.Plain)
+			continue
+		}
+		out.WriteString(lines[i] + "\n")
+	}
+	t.Plain = out.String()
+	return t
+}
+
+// clean removes what could not be shown or turns the direction of text around.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// render appends t to messages, cut to limit. A message that its fences make
+// too long is cut again.
+func render(messages []string, t markdown.Text, limit int) []string {
+	for _, part := range t.Split(limit, utf8.RuneCountInString) {
+		message := unfenced(part)
+		if utf8.RuneCountInString(message) > maxText && limit > 100 {
+			messages = render(messages, part, limit-100)
+			continue
+		}
+		messages = append(messages, message)
+	}
+	return messages
+}
+
+// unfenced writes t with its fences.
+func unfenced(t markdown.Text) string {
+	var out strings.Builder
+	at := 0
+	for _, s := range t.Spans {
+		out.WriteString(t.Plain[at:s.Start] + "```" + s.Arg + "\n" + t.Plain[s.Start:s.End] + "\n```")
+		at = s.End
+	}
+	out.WriteString(t.Plain[at:])
+	return out.String()
+}
