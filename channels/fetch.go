@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -236,10 +235,11 @@ func contents(claim string, head []byte) string {
 	case "application/ogg", "video/mp4", "video/webm":
 		may = "audio video"
 	}
-	if err == nil && slices.Contains(strings.Fields(may), family) && len(bytes.TrimSpace(head)) > 0 {
-		return claim
+	seen := []string{"application/pdf", "application/zip", "application/gzip"} // these would have been
+	if err != nil || !slices.Contains(strings.Fields(may), family) || slices.Contains(seen, claim) || len(head) == 0 {
+		return is
 	}
-	return is
+	return claim
 }
 
 // extension is what names of that type end in, for those that have no name.

@@ -26,6 +26,7 @@ var errDead = errors.New("the process is dead")
 type machine struct {
 	t    *testing.T
 	fake channeltest.Fake
+	cfg  channels.Config // beside what every house has
 
 	mu      sync.Mutex
 	hook    func(channeltest.Op) error // of the test
@@ -213,8 +214,9 @@ type house struct {
 }
 
 func (m *machine) start(powers channeltest.Power) *house {
-	h := &house{Hub: channels.NewHub(channels.Config{Store: m.disk(), Log: discard,
-		Commands: []channels.Command{{Name: "new"}}})}
+	cfg := m.cfg
+	cfg.Store, cfg.Log, cfg.Commands = m.disk(), discard, []channels.Command{{Name: "new"}}
+	h := &house{Hub: channels.NewHub(cfg)}
 	h.Add("net", m.fake.As(powers))
 	intake, stopIntake := context.WithCancel(m.t.Context())
 	work, stopWork := context.WithCancel(m.t.Context())
