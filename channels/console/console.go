@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -29,20 +30,21 @@ const Owner = "owner"
 
 const (
 	showTime  = 10 * time.Second // for anybody to show a reply; then all who were sent it are dropped
-	againTime = 5 * time.Second  // until a reply that nobody was there to read is tried again
+	againTime = 5 * time.Second  // until a reply that nobody has shown is tried again
 )
 
 // Config is what a Channel needs.
 type Config struct {
 	Name   string       // of the channel in config.json
 	Socket string       // path of the socket
+	Files  string       // the folder that files of replies are in
 	Local  *Terminal    // of this process, if it takes part
 	Leave  func(error)  // called once when Local has ended before Run's ctx: the person left, or a pipe was answered (nil)
 	Log    *slog.Logger // nil: slog.Default()
 }
 
-// A Channel is the gateway's end of the socket. It is a channels.Channel, a
-// channels.Streamer, a channels.Typer and an io.Closer.
+// A Channel is the gateway's end of the socket. It is a channels.Channel,
+// Streamer, Typer and Director, and an io.Closer.
 type Channel struct {
 	cfg     Config
 	open    context.Context // until Close
@@ -52,12 +54,15 @@ type Channel struct {
 	clients []*client
 	waiting map[string]*showing // by reply ID
 	seen    []string            // IDs of the latest replies that were shown
+	ended   bool                // Run has, and nobody will come
 }
 
 // A showing is a reply on its way to whoever is to see it.
 type showing struct {
+	frame
 	readers []*client     // those still connected
-	over    chan struct{} // closed when one has shown it, or the last has gone
+	late    *time.Timer   // hangs up on them
+	over    chan struct{} // closed when one has shown it, or nobody will
 }
 
 // New returns the Channel of cfg. The socket is there while Run runs.
@@ -79,6 +84,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	if err != nil {
 		return err
 	}
+	defer c.rest()
 	defer os.Remove(c.cfg.Socket)
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
@@ -124,60 +130,71 @@ func (c *Channel) sit(ctx context.Context, deliver chat.Deliver) {
 	}
 }
 
+// Direct implements [channels.Director]: there is one person, in one chat.
+func (c *Channel) Direct(id string) chat.Address {
+	if id != "" && id != Owner {
+		return chat.Address{}
+	}
+	return chat.Address{Channel: c.cfg.Name, Chat: Local}
+}
+
 // Send shows r to those it concerns and returns nil once one has acknowledged
-// it. When nobody is there, r is to be tried again: whoever comes later sees it.
+// it. When nobody is there it waits for somebody, while Run runs.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	if r.To.Chat != Local {
 		return "", &channels.Error{Permanent: true, Err: errors.New("send to console: no chat " + r.To.Chat)}
 	}
-	f := frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text}
+	w := &showing{over: make(chan struct{}), frame: frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text}}
 	if r.Quote != "" {
-		f.To = append(f.To, r.Quote)
+		w.To = append(w.To, r.Quote)
 	}
 	for _, file := range r.Files {
-		f.Files = append(f.Files, file.Path)
-	}
-	w := c.show(f)
-	late := time.NewTimer(showTime)
-	defer late.Stop()
-	select {
-	case <-w.over:
-	case <-late.C:
-		c.drop(w)
-	case <-ctx.Done():
+		w.Files = append(w.Files, filepath.Join(c.cfg.Files, file.Path))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, r.ID)
+	if !slices.Contains(c.seen, r.ID) {
+		w.late = time.AfterFunc(showTime, func() { c.drop(w) })
+		c.waiting[r.ID] = w
+		c.offer(w)
+		c.mu.Unlock()
+		select {
+		case <-w.over:
+		case <-ctx.Done():
+		}
+		c.mu.Lock()
+		c.end(w)
+	}
 	if !slices.Contains(c.seen, r.ID) {
 		return "", &channels.Error{After: againTime, Err: errors.New("send to console: nobody is there to read")}
 	}
 	return channels.Receipt(r.ID), nil
 }
 
-// show sends the reply f to its readers, unless somebody has seen it before.
-// Those are the terminals and the pipe that asked. When there are none, any
-// pipe may have it: else a reply that waits for a reader would hold up the
-// answers behind it.
-func (c *Channel) show(f frame) *showing {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := &showing{over: make(chan struct{})}
-	if !slices.Contains(c.seen, f.ID) {
-		w.readers = slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool { return k.pipe && !slices.Contains(f.To, k.asked) })
+// offer sends w to its readers: the terminals and the pipe that asked. When
+// there are none, any pipe may have it: else a reply that waits for a reader
+// would hold up the answers behind it. c.mu is held.
+func (c *Channel) offer(w *showing) {
+	w.readers = slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool { return k.pipe && !slices.Contains(w.To, k.asked) })
+	if len(w.readers) == 0 {
+		w.readers = slices.Clone(c.clients)
+	}
+	for _, k := range w.readers {
+		k.send(w.frame)
+	}
+	w.late.Reset(showTime)
+	if len(w.readers) == 0 && c.ended {
+		c.end(w)
+	}
+}
+
+// offerAgain offers what has no readers. c.mu is held.
+func (c *Channel) offerAgain() {
+	for _, w := range c.waiting {
 		if len(w.readers) == 0 {
-			w.readers = slices.Clone(c.clients)
+			c.offer(w)
 		}
 	}
-	if len(w.readers) == 0 {
-		close(w.over)
-		return w
-	}
-	c.waiting[f.ID] = w
-	for _, k := range w.readers {
-		k.send(f)
-	}
-	return w
 }
 
 // drop hangs up on those who did not show a reply in time.
@@ -186,7 +203,26 @@ func (c *Channel) drop(w *showing) {
 	defer c.mu.Unlock()
 	for _, k := range w.readers {
 		k.conn.Close()
+		c.end(w)
 	}
+}
+
+// end ends the showing of w, if it has not ended. c.mu is held.
+func (c *Channel) end(w *showing) {
+	if c.waiting[w.ID] != w {
+		return
+	}
+	delete(c.waiting, w.ID)
+	close(w.over)
+	w.late.Stop()
+}
+
+// rest notes that Run has ended.
+func (c *Channel) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.offerAgain()
 }
 
 // acknowledge notes that k has shown the reply id.
@@ -195,8 +231,7 @@ func (c *Channel) acknowledge(k *client, id string) {
 	defer c.mu.Unlock()
 	c.seen = remember(c.seen, id)
 	if w := c.waiting[id]; w != nil {
-		close(w.over)
-		delete(c.waiting, id)
+		c.end(w)
 	}
 	k.send(frame{Kind: taken, ID: id})
 }
@@ -242,12 +277,10 @@ func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver
 	defer c.mu.Unlock()
 	same := func(o *client) bool { return o == k }
 	c.clients = slices.DeleteFunc(c.clients, same)
-	for id, w := range c.waiting {
-		if w.readers = slices.DeleteFunc(w.readers, same); len(w.readers) == 0 {
-			close(w.over)
-			delete(c.waiting, id)
-		}
+	for _, w := range c.waiting {
+		w.readers = slices.DeleteFunc(w.readers, same)
 	}
+	c.offerAgain()
 }
 
 func (c *Channel) join(k *client, pipe bool) {
@@ -256,6 +289,7 @@ func (c *Channel) join(k *client, pipe bool) {
 	if !slices.Contains(c.clients, k) {
 		k.pipe = pipe
 		c.clients = append(c.clients, k)
+		c.offerAgain()
 	}
 }
 

@@ -19,24 +19,86 @@ import (
 	"parley/chat"
 )
 
-// P9: what nobody is there to read waits, and is seen by whoever comes.
+// P9: what nobody is there to read waits, and is seen at once by whoever comes.
+// D-089: files are shown by their path.
 func TestNobodyThereThenSomebody(t *testing.T) {
-	h := open(t, Config{})
-	r := chat.Reply{ID: "job/1", To: chat.Address{Channel: "console", Chat: Local}, Text: "good morning", Files: []chat.File{{Path: "a.txt"}}}
-	if _, err := h.Send(t.Context(), r); retryable(err) != againTime {
-		t.Fatalf("Send with nobody there: %v, want one to try again in %v", err, againTime)
+	for _, as := range []string{asTerminal, asPipe} {
+		bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+			h.cfg.Files = "/home/parley"
+			began, sent := time.Now(), make(chan error)
+			go func() {
+				_, err := h.Send(ctx, chat.Reply{ID: "job/1", To: here, Text: "good morning", Files: []chat.File{{Path: "out/a.txt"}}})
+				sent <- err
+			}()
+			time.Sleep(time.Minute)
+			g := h.guest(ctx, as)
+			_, hangUp := g.start(ctx)
+			defer hangUp()
+			f := <-g.frames
+			if got := plain(f); got != "good morning\n[file: /home/parley/out/a.txt]" {
+				t.Errorf("saw %q", got)
+			}
+			time.Sleep(showTime - time.Second) // all of that is given to who came late
+			g.got(f.ID)
+			<-g.frames
+			if err := <-sent; err != nil || time.Since(began) > time.Minute+showTime {
+				t.Errorf("sent after %v: %v", time.Since(began), err)
+			}
+		})
 	}
-	l := &link{dial: dialTo(h.socket), as: asTerminal, frames: make(chan frame)}
-	_, hangUp := l.start(t.Context())
-	defer hangUp()
-	go func() {
-		f := <-l.frames
-		if f.Text != r.Text || f.Files[0] != "a.txt" {
-			t.Errorf("saw %+v", f)
+}
+
+// P9: who leaves without having shown a reply leaves it to the next.
+func TestP9ReplyIsHandedOn(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		first, second := h.guest(ctx, asTerminal), h.guest(ctx, asTerminal)
+		_, leave := first.start(ctx)
+		sent := make(chan error)
+		go func() {
+			_, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "hi"})
+			sent <- err
+		}()
+		<-first.frames
+		leave()
+		time.Sleep(time.Hour)
+		_, hangUp := second.start(ctx)
+		defer hangUp()
+		second.got((<-second.frames).ID)
+		<-second.frames
+		if err := <-sent; err != nil {
+			t.Error(err)
 		}
-		l.got(f.ID)
+	})
+}
+
+// P16: when Run has ended nobody comes, and what waits is to be tried again.
+func TestP16NobodyWaitsAfterRun(t *testing.T) {
+	h := open(t, Config{})
+	r := chat.Reply{ID: "1", To: here, Text: "hi"}
+	sent := make(chan error)
+	go func() {
+		_, err := h.Send(t.Context(), r)
+		sent <- err
 	}()
-	h.say(r)
+	until(t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.waiting) > 0
+	})
+	h.rest()
+	_, again := h.Send(t.Context(), r)
+	for _, err := range []error{<-sent, again} {
+		if retryable(err) != againTime {
+			t.Errorf("Send: %v, want one to try again in %v", err, againTime)
+		}
+	}
+}
+
+func TestDirect(t *testing.T) {
+	c := New(Config{Name: "console"})
+	if c.Direct("") != here || c.Direct(Owner) != here || c.Direct("somebody").Chat != "" {
+		t.Error("the owner is not where they should be, or somebody else is")
+	}
 }
 
 func TestUnknownChatIsPermanent(t *testing.T) {

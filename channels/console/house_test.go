@@ -60,6 +60,7 @@ var (
 	_ channels.Channel  = (*Channel)(nil)
 	_ channels.Streamer = (*Channel)(nil)
 	_ channels.Typer    = (*Channel)(nil)
+	_ channels.Director = (*Channel)(nil)
 	_ io.Closer         = (*Channel)(nil)
 )
 
