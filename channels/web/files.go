@@ -154,7 +154,7 @@ func kind(f chat.File) string {
 
 // label makes of the name of a file, which anybody may have chosen, one to show.
 func label(name string) string {
-	name = plain(name[strings.LastIndexAny(name, `/\`)+1:], 5000)
+	name = plain(name[strings.LastIndexAny(name, `/\`)+1:], len(name))
 	if name = strings.Trim(name, ". "); name == "" {
 		return "file"
 	}

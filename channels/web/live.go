@@ -126,7 +126,7 @@ func (rd *reader) push(f frame) {
 	}
 	rd.frames, rd.size = append(rd.frames, f), rd.size+len(f.body)
 	if len(rd.frames) > maxFrames || rd.size > maxBytes {
-		rd.frames, rd.lost = nil, true
+		rd.frames, rd.size, rd.lost = nil, 0, true
 	}
 	rd.rouse()
 }

@@ -1,0 +1,456 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/chat"
+	"parley/store/bolt"
+	"parley/store/mem"
+)
+
+// Last-Event-ID: a browser goes on where it was, also after a restart.
+func TestGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	for life := range 3 {
+		s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := open(t, s)
+		after := ""
+		var want []string
+		for i := range 10 * life {
+			if i >= 5 {
+				want = append(want, fmt.Sprint("number ", i))
+			}
+			after = "5"
+		}
+		b := h.watch("anna", first, after)
+		for i := 10 * life; i < 10*life+10; i++ {
+			h.reply("anna", first, fmt.Sprint("r", i), fmt.Sprint("number ", i))
+			want = append(want, fmt.Sprint("number ", i))
+		}
+		b.shows(t, want...)
+		for i, e := range b.all("message") {
+			if want := fmt.Sprint(10*(life+1) - len(want) + i + 1); e.id != want {
+				t.Errorf("event %d has the id %s, want %s", i, e.id, want)
+			}
+		}
+		h.must(http.StatusBadRequest, "anna", "GET", "/c/first/events?after=x", nil)
+		h.Close()
+		<-b.over // P16: Close ends those who read along
+		h.must(http.StatusServiceUnavailable, "anna", "GET", "/c/first/events", nil)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whoever comes while others write misses nothing and sees nothing twice.
+func TestComesMeanwhile(t *testing.T) {
+	h := newHouse(t)
+	const n = 300
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range n {
+			h.reply("anna", first, fmt.Sprint("r", i), fmt.Sprint("number ", i))
+		}
+	})
+	var tabs []*tab
+	for range 10 {
+		tabs = append(tabs, h.watch("anna", first, ""))
+	}
+	wg.Wait()
+	for _, b := range tabs {
+		until(t, "all are shown, or the tab is told to begin again", func() bool { return len(b.all("message")) >= n || len(b.all("resync")) > 0 })
+		for i, e := range b.entries() {
+			if e.Seq != uint64(i+1) || e.Text != fmt.Sprint("number ", i) {
+				t.Fatalf("entry %d is %d %q", i, e.Seq, e.Text)
+			}
+		}
+	}
+}
+
+// The making of a reply is shown: also to those who come late, and not once it is over.
+func TestMaking(t *testing.T) {
+	h := newHouse(t)
+	r := chat.Reply{ID: "r1", To: h.address("anna", first)}
+	one := h.watch("anna", first, "")
+	if err := h.Typing(t.Context(), r.To); err != nil {
+		t.Fatal(err)
+	}
+	h.Step(r, chat.Step{Call: "c1", Tool: "read_file", State: chat.Running})
+	h.Step(r, chat.Step{Call: "c1", Tool: "read_file", State: chat.Done, Tip: "3 lines"})
+	for _, r.Text = range []string{"**so", "**so far**"} {
+		h.Stream(r)
+	}
+	late := h.watch("anna", first, "")
+	for _, b := range []*tab{one, late} {
+		until(t, "the last draft is shown", func() bool {
+			ds := b.all("draft")
+			return len(ds) > 0 && ds[len(ds)-1].data == `{"reply":"r1","html":"<p><strong>so far</strong></p>\n"}`
+		})
+		if ss := b.all("step"); ss[len(ss)-1].data != `{"reply":"r1","call":"c1","tool":"read_file","state":"done","tip":"3 lines"}` {
+			t.Errorf("steps %v", ss)
+		}
+		if bs := b.all("busy"); len(bs) != 1 || bs[0].data != `{"on":true}` {
+			t.Errorf("busy %v", bs)
+		}
+	}
+	h.reply("anna", first, "r1", "so far, so good")
+	after := h.watch("anna", first, "")
+	for _, b := range []*tab{one, late, after} {
+		b.shows(t, "so far, so good")
+	}
+	until(t, "the sign is off", func() bool { return len(one.all("busy")) == 2 })
+	if n := len(after.all("draft")) + len(after.all("step")) + len(after.all("busy")); n > 0 {
+		t.Errorf("%d signs of what is over", n)
+	}
+}
+
+// What was given up is not shown to those who come after.
+func TestGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := c.address("anna", first)
+		rm, leave := c.use(at)
+		defer leave()
+		come := func() int {
+			rd := rm.join()
+			defer rm.part(rd)
+			rm.catchUp(rd, 0)
+			frames, _, _ := rm.take(rd)
+			return len(frames)
+		}
+		c.Stream(chat.Reply{ID: "r1", To: at, Text: "so far"})
+		if n := come(); n != 2 {
+			t.Errorf("%d frames, want busy and draft", n)
+		}
+		time.Sleep(fresh + time.Second)
+		if n := come(); n != 0 {
+			t.Errorf("%d frames of what was given up", n)
+		}
+		_ = c.Typing(t.Context(), at)
+		if n := come(); n != 1 {
+			t.Errorf("%d frames, want busy", n)
+		}
+	})
+}
+
+// A draft is sent whole, so not for every word, and the latest always is.
+func TestDraftsArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &writer{header: http.Header{}}
+		ctx, leave := context.WithCancel(t.Context())
+		var live sync.WaitGroup
+		live.Go(func() { c.Serve(w, events(ctx), chat.Sender{ID: "anna"}) })
+		synctest.Wait()
+		at := c.address("anna", first)
+		for i := range 100 {
+			c.Stream(chat.Reply{ID: "r1", To: at, Text: strings.Repeat("word ", 100*i) + "end"})
+			time.Sleep(30 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if n := w.count("event: draft"); n < 10 || n > 31 {
+			t.Errorf("%d drafts in three seconds", n)
+		}
+		if got := w.String(); !strings.HasSuffix(got, strings.Repeat("word ", 9900)+"end</p>\\n\"}\n\n") {
+			t.Error("the latest draft is not shown")
+		}
+		before := w.count(":\n\n")
+		time.Sleep(time.Minute)
+		if n := w.count(":\n\n"); n-before < 3 || n-before > 4 {
+			t.Errorf("%d heartbeats in a minute", n-before)
+		}
+		leave()
+		live.Wait()
+	})
+}
+
+func events(ctx context.Context) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, "GET", "/c/first/events", nil)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// A writer is a browser that takes events when it is let.
+type writer struct {
+	header http.Header
+	hold   chan struct{} // closed, or nil: it takes them at once
+	mu     sync.Mutex
+	body   strings.Builder
+}
+
+func (w *writer) Header() http.Header              { return w.header }
+func (w *writer) WriteHeader(int)                  {}
+func (w *writer) Flush()                           {}
+func (w *writer) SetWriteDeadline(time.Time) error { return nil }
+func (w *writer) SetReadDeadline(time.Time) error  { return nil }
+
+func (w *writer) Write(p []byte) (int, error) {
+	if w.hold != nil {
+		<-w.hold
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.body.Write(p)
+}
+
+func (w *writer) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.body.String()
+}
+
+func (w *writer) count(s string) int { return strings.Count(w.String(), s) }
+
+// P15: a slow reader gets a bounded buffer and then a marker; others are not delayed.
+func TestP15SlowReader(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		n    int
+		text string
+	}{{"many", maxFrames + 10, "number"}, {"big", 10, strings.Repeat("long ", maxBytes/50)}} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouse(t)
+			quick := h.watch("anna", first, "")
+			slow := &writer{header: http.Header{}, hold: make(chan struct{})}
+			var live sync.WaitGroup
+			live.Go(func() { h.Serve(slow, events(t.Context()), chat.Sender{ID: "anna"}) })
+			rm, leave := h.use(h.address("anna", first))
+			defer leave()
+			until(t, "both read along", func() bool {
+				rm.mu.Lock()
+				defer rm.mu.Unlock()
+				return len(rm.readers) == 2
+			})
+			for i := range c.n {
+				h.reply("anna", first, fmt.Sprint("r", i), c.text)
+				until(t, "the quick one sees it", func() bool { return len(quick.all("message")) == i+1 })
+			}
+			rm.mu.Lock()
+			for rd := range rm.readers {
+				if len(rd.frames) > maxFrames || rd.size > maxBytes {
+					t.Errorf("%d frames of %d bytes wait", len(rd.frames), rd.size)
+				}
+			}
+			rm.mu.Unlock()
+			close(slow.hold)
+			live.Wait() // it is sent away
+			if got := slow.String(); !strings.HasSuffix(got, "event: resync\ndata: {}\n\n") {
+				t.Errorf("the slow one is told %q", got[max(0, len(got)-100):])
+			}
+			last := strings.Count(slow.String(), "event: message")
+			again := h.watch("anna", first, fmt.Sprint(last))
+			until(t, "it gets the rest", func() bool { return len(again.all("message")) == c.n-last })
+		})
+	}
+}
+
+// A browser whose connection takes nothing at all is given up after a while.
+func TestStuckReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs := net.Pipe()
+		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.Serve(w, r, chat.Sender{ID: "anna"}) })}
+		l := &pipes{conns: make(chan net.Conn, 1), end: make(chan struct{})}
+		l.conns <- ours
+		var live sync.WaitGroup
+		live.Go(func() { _ = srv.Serve(l) })
+		if _, err := theirs.Write([]byte("GET /c/first/events HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(writeTime + time.Second) // and never reads
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if rooms := len(c.people); rooms != 1 { // only the idle one
+			t.Errorf("%d people", rooms)
+		}
+		rm, leave := c.use(c.address("anna", first))
+		if len(rm.readers) != 0 {
+			t.Error("it still reads along")
+		}
+		leave()
+		_ = srv.Close()
+		theirs.Close()
+		live.Wait()
+	})
+}
+
+// pipes is a listener for connections in memory.
+type pipes struct {
+	conns chan net.Conn
+	end   chan struct{}
+	once  sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.end:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.end) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// P15: ten thousand idle readers cost one goroutine and little memory each, and
+// nothing once they are gone.
+func TestP15IdleReaders(t *testing.T) {
+	const n, most = 10_000, 16 << 10 // bytes of each, of which the stack is most
+	c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begun atomic.Int64
+	goroutines, bytes := usage()
+	ctx, leave := context.WithCancel(t.Context())
+	var live sync.WaitGroup
+	for i := range n {
+		w := &writer{header: http.Header{}}
+		live.Go(func() {
+			begun.Add(1)
+			c.Serve(w, events(ctx), chat.Sender{ID: fmt.Sprint("person", i)})
+		})
+	}
+	until(t, "all read along", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		count := 0
+		for _, rooms := range c.people {
+			rooms[first].mu.Lock()
+			count += len(rooms[first].readers)
+			rooms[first].mu.Unlock()
+		}
+		return count == n
+	})
+	many, big := usage()
+	t.Logf("%d goroutines and %d bytes for each", (many-goroutines)/n, (big-bytes)/n)
+	if many-goroutines > n+10 || big-bytes > n*most {
+		t.Errorf("%d readers take %d goroutines and %d bytes", n, many-goroutines, big-bytes)
+	}
+	leave()
+	live.Wait()
+	if left, _ := usage(); left > goroutines+10 {
+		t.Errorf("%d goroutines are left", left-goroutines)
+	}
+	if rooms := len(c.people); rooms > maxIdle {
+		t.Errorf("%d conversations are left in memory", rooms)
+	}
+}
+
+// usage returns how many goroutines there are and what is in use of heap and stacks.
+func usage() (goroutines, bytes int) {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return runtime.NumGoroutine(), int(m.HeapInuse + m.StackInuse)
+}
+
+// One stream to a thousand readers: a draft of growing length every 30 ms, and then the reply.
+func BenchmarkReaders1000(b *testing.B) {
+	const n = 1000
+	c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(b.Context())
+	var live sync.WaitGroup
+	var sent atomic.Int64
+	for range n {
+		live.Go(func() { c.Serve(counter{http.Header{}, &sent}, events(ctx), chat.Sender{ID: "anna"}) })
+	}
+	at := c.address("anna", first)
+	rm, done := c.use(at)
+	defer done()
+	for count := 0; count < n; runtime.Gosched() {
+		rm.mu.Lock()
+		count = len(rm.readers)
+		rm.mu.Unlock()
+	}
+	i := 0
+	for b.Loop() {
+		i++
+		id, before := fmt.Sprint("r", i), sent.Load()
+		if _, err := c.Send(ctx, chat.Reply{ID: id, To: at, Text: "Here is **an answer** of some length, with `code` and a [link](https://example.org)."}); err != nil {
+			b.Fatal(err)
+		}
+		for sent.Load() < before+n {
+			runtime.Gosched()
+		}
+	}
+	leave()
+	live.Wait()
+}
+
+// A counter counts the messages that were sent.
+type counter struct {
+	header http.Header
+	n      *atomic.Int64
+}
+
+func (c counter) Header() http.Header { return c.header }
+func (c counter) WriteHeader(int)     {}
+func (c counter) Flush()              {}
+
+func (c counter) Write(p []byte) (int, error) {
+	if strings.HasPrefix(string(p[:min(len(p), 20)]), "event: message") {
+		c.n.Add(1)
+	}
+	return len(p), nil
+}
+
+// A press is delivered with what it answers, again as often as it is sent.
+func TestPress(t *testing.T) {
+	h := newHouse(t)
+	heard, _ := h.hear(nil)
+	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "Shall I?", Ask: &chat.Question{ID: "q1", Choices: []string{"yes", "no"}}}
+	rc, err := h.Send(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []words{
+		{"id": "press-001", "question": "q2", "choice": 0}, {"id": "press-001", "question": "q1", "choice": 2},
+		{"id": "press-001", "question": "q1", "choice": -1},
+	} {
+		h.must(http.StatusNotFound, "anna", "POST", "/c/first/answer", bad)
+	}
+	h.must(http.StatusBadRequest, "anna", "POST", "/c/first/answer", words{"id": "x", "question": "q1", "choice": 1})
+	h.must(http.StatusAccepted, "anna", "POST", "/c/first/answer", words{"id": "press-001", "question": "q1", "choice": 1})
+	want, _ := json.Marshal(chat.Answer{Question: "q1", Choice: 1, Receipt: string(rc)})
+	got, _ := json.Marshal(heard()[0].Answer)
+	if len(heard()) != 1 || string(got) != string(want) || heard()[0].ID != "press-001" {
+		t.Errorf("heard %+v", heard())
+	}
+	h.watch("anna", first, "").shows(t, "Shall I?")
+}

@@ -1,0 +1,172 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"parley/chat"
+)
+
+const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+
+// upload puts a file and returns it.
+func (h *house) upload(t *testing.T, who, name, body string) (f file) {
+	t.Helper()
+	got := h.must(http.StatusCreated, who, "PUT", "/files?name="+name, strings.NewReader(body))
+	if err := json.Unmarshal([]byte(got), &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A file goes up, along with a message, and comes down again.
+func TestFiles(t *testing.T) {
+	h := newHouse(t)
+	heard, _ := h.hear(nil)
+	f := h.upload(t, "anna", "cat.png", png)
+	if f.Name != "cat.png" || f.Type != "image/png" || f.Size != int64(len(png)) {
+		t.Errorf("upload: %+v", f)
+	}
+	h.must(http.StatusAccepted, "anna", "POST", "/c/first/messages", words{"id": "message-1", "files": []string{f.ID}})
+	if m := heard()[0]; len(m.Files) != 1 || m.Files[0] != (chat.File{Path: "inbox/1-upload", Name: "cat.png", Type: "image/png", Size: f.Size}) {
+		t.Errorf("heard %+v", m)
+	}
+	h.write("out/report.pdf", "%PDF-1.4")
+	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "here", Files: []chat.File{{Path: "out/report.pdf"}, {Path: "out/gone.txt"}}}
+	for range 2 {
+		if _, err := h.Send(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := h.watch("anna", first, "")
+	b.shows(t, "", "here\n\n(There was a file `gone.txt`, but it is not there any more.)")
+	es := b.entries()
+	for i, want := range []struct{ name, kind, way, body string }{
+		{"cat.png", "image/png", "inline", png}, {"report.pdf", "application/octet-stream", "attachment", "%PDF-1.4"},
+	} {
+		res, body := h.do("anna", "GET", es[i].Files[0].URL, nil)
+		if res.StatusCode != http.StatusOK || body != want.body || res.Header.Get("Content-Type") != want.kind ||
+			res.Header.Get("Content-Disposition") != want.way+"; filename="+want.name {
+			t.Errorf("GET %s = %s %v %q", es[i].Files[0].URL, res.Status, res.Header, body)
+		}
+	}
+	if err := os.Remove(h.work.Dir() + "/out/report.pdf"); err != nil {
+		t.Fatal(err)
+	}
+	h.must(http.StatusNotFound, "anna", "GET", es[1].Files[0].URL, nil)
+}
+
+// R-S5 R-S18: nothing in a file acts as a page of ours, whatever it is called.
+func TestRS5FilesAreInert(t *testing.T) {
+	h := newHouse(t)
+	for name, body := range map[string]string{
+		"x.html": "<script>alert(1)</script>", "x.png": "<html><script>alert(1)</script>", "x.svg": "<svg onload='alert(1)'/>",
+		"x.pdf": "%PDF-1.4", "x.xml": "<?xml version='1.0'?>", "empty": "", "x.js": "alert(1)",
+	} {
+		res, _ := h.do("anna", "GET", h.upload(t, "anna", name, body).URL, nil)
+		if d := res.Header.Get("Content-Disposition"); res.StatusCode != http.StatusOK || !strings.HasPrefix(d, "attachment") ||
+			res.Header.Get("Content-Type") != "application/octet-stream" || res.Header.Get("X-Content-Type-Options") != "nosniff" ||
+			res.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
+			t.Errorf("%s: %s %v", name, res.Status, res.Header)
+		}
+	}
+}
+
+// File names are shown as what they are, and lead nowhere.
+func TestFileNames(t *testing.T) {
+	h := newHouse(t)
+	for _, c := range []struct{ name, want string }{
+		{"..%2F..%2Fetc%2Fpasswd", "passwd"}, {"..%5C..%5Cboot.ini", "boot.ini"}, {"..", "file"}, {"", "file"},
+		{"a%00b.txt", "ab.txt"}, {"%E2%80%AEgpj.exe", "gpj.exe"}, {"a%0D%0AX-Evil:+1.txt", "a X-Evil: 1.txt"},
+		{strings.Repeat("x", 5000) + ".txt", strings.Repeat("x", 96) + ".txt"}, {"%FF%FE.txt", "txt"},
+		{"%3Cscript%3E.txt", "<script>.txt"}, {"gr%C3%BCn.txt", "grün.txt"},
+	} {
+		f := h.upload(t, "anna", c.name, "x")
+		if f.Name != c.want {
+			t.Errorf("%.40s is called %.120q, want %q", c.name, f.Name, c.want)
+		}
+		res, body := h.do("anna", "GET", f.URL, nil)
+		if res.StatusCode != http.StatusOK || body != "x" || res.Header.Get("X-Evil") != "" {
+			t.Errorf("%s: %s", f.URL, res.Status)
+		}
+	}
+}
+
+// A zeros has no end, and counts what is read of it.
+type zeros struct{ n atomic.Int64 }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	clear(p)
+	z.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// 100 MB are refused before they are read, by their size or at the limit.
+func TestUploadTooBig(t *testing.T) {
+	saved := int64(0)
+	h := newHouse(t, func(c *Config) {
+		c.MaxFile = 1 << 20
+		c.Save = func(_ string, r io.Reader) (chat.File, error) {
+			n, err := io.Copy(io.Discard, r)
+			saved = max(saved, n)
+			return chat.File{Path: "x", Size: n}, err
+		}
+	})
+	for _, length := range []int64{100 << 20, -1} {
+		z := &zeros{}
+		req, err := http.NewRequestWithContext(t.Context(), "PUT", h.url+"/files?name=x", io.LimitReader(z, 100<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = length
+		req.Header.Set("Who", "anna")
+		req.Header.Set("Content-Type", "application/octet-stream")
+		res, err := (&http.Transport{}).RoundTrip(req)
+		if err != nil {
+			t.Logf("length %d: %v", length, err) // the connection may break before the answer is read
+			continue
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "1 MB is the most") {
+			t.Errorf("length %d: %s %s", length, res.Status, body)
+		}
+		if n := z.n.Load(); n > 20<<20 {
+			t.Errorf("%d bytes were read", n)
+		}
+	}
+	if saved > 1<<20 {
+		t.Errorf("%d bytes were saved", saved)
+	}
+}
+
+// Assets are asked for once, and zipped.
+func TestAssets(t *testing.T) {
+	h := newHouse(t)
+	for name := range h.assets.files {
+		path := "/assets/" + h.assets.digest + "/" + name
+		res, plain := h.do("anna", "GET", path, nil)
+		if !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || plain != string(h.assets.files[name].plain) {
+			t.Errorf("%s: %v", path, res.Header)
+		}
+		res, small := h.do("anna", "GET", path, nil, "Accept-Encoding", "gzip")
+		if res.Header.Get("Content-Encoding") != "gzip" || len(small) >= len(plain) {
+			t.Errorf("%s zipped: %v, %d of %d bytes", path, res.Header, len(small), len(plain))
+		}
+		if res, _ := h.do("anna", "GET", path, nil, "If-None-Match", res.Header.Get("Etag")); res.StatusCode != http.StatusNotModified {
+			t.Errorf("%s again: %s", path, res.Status)
+		}
+		if res, _ := h.do("anna", "GET", "/assets/0/"+name, nil); strings.Contains(res.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("an old %s is kept for ever", name)
+		}
+	}
+	for _, bad := range []string{"page.html", "..%2fpage.go", "x"} {
+		h.must(http.StatusNotFound, "anna", "GET", fmt.Sprintf("/assets/%s/%s", h.assets.digest, bad), nil)
+	}
+}
