@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"parley/chat"
 	"parley/store"
@@ -27,7 +26,10 @@ type Choice struct {
 // ErrWithdrawn is returned by Ask for a question that nobody can answer any more.
 var ErrWithdrawn = errors.New("the question was withdrawn")
 
-const keepAnswered = 48 * time.Hour // an open question is kept as long as a delivery
+const (
+	keepAnswered = 48 * time.Hour // an open question is kept as long as a delivery
+	maxForget    = 10
+)
 
 // A question is one that was asked, as the store has it.
 type question struct {
@@ -119,11 +121,7 @@ func (h *Hub) open(ctx context.Context, r chat.Reply) (*poll, error) {
 	if err := h.recall(ctx); err != nil {
 		return nil, err
 	}
-	for id, p := range h.polls.all {
-		if p.old() && h.store.Bucket("questions").Delete(ctx, id) == nil {
-			delete(h.polls.all, id)
-		}
-	}
+	h.forget(ctx)
 	if p := h.polls.all[r.Ask.ID]; p != nil {
 		return p, nil
 	}
@@ -133,6 +131,17 @@ func (h *Hub) open(ctx context.Context, r chat.Reply) (*poll, error) {
 	}
 	h.polls.all[r.Ask.ID] = p
 	return p, nil
+}
+
+// forget forgets some of the old questions. The lock is held, so not for long.
+func (h *Hub) forget(ctx context.Context) {
+	n := 0
+	for id, p := range h.polls.all {
+		if p.old() && n < maxForget && h.store.Bucket("questions").Delete(ctx, id) == nil {
+			delete(h.polls.all, id)
+			n++
+		}
+	}
 }
 
 // recall reads the questions of earlier lives, once. The lock is held.
@@ -292,7 +301,7 @@ func (p *poll) choose(i int, text string, m chat.Message) {
 
 // approved tells of the answer of p.
 func (h *Hub) approved(p poll) {
-	h.audit("approval", p.Reply.To.Channel+":"+p.Choice.By.ID, fmt.Sprintf("question %s: %s", p.Reply.Ask.ID, p.Choice.Text))
+	h.audit("approval", p.Reply.To.Channel+":"+p.Choice.By.ID, fmt.Sprintf("question %s: %s", p.Reply.Ask.ID, plainly(p.Choice.Text, maxName)))
 }
 
 // shown notes which message asks question id.
@@ -322,77 +331,4 @@ func (h *Hub) unbutton(p poll, rc Receipt) {
 		}
 		return e.Edit(ctx, rc, r)
 	})
-}
-
-// closing returns the last message of q's reply as it is when q is over.
-func (l *line) closing(q question) (chat.Reply, error) {
-	r := q.Reply
-	r.Ask = nil
-	old, err := l.parts(r)
-	if err != nil || len(old) == 0 {
-		return r, err
-	}
-	if c := q.Choice; c != nil && !r.Native {
-		r.Text += fmt.Sprintf("\n\n✓ **%s**", plainly(c.Text, maxName))
-		if by := oneLine(c.By.Name); by != "" {
-			r.Text += " — " + by
-		}
-		parts, err := l.parts(r)
-		if err == nil && len(parts) == len(old) {
-			old = parts
-		}
-	}
-	return old[asking(old)], nil
-}
-
-// plainly makes the words of a person fit to stand in a line of Markdown.
-func plainly(text string, most int) string {
-	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("*_`[]<>\\~|", r) || !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)), " ")
-	if rs := []rune(text); len(rs) > most {
-		return string(rs[:most]) + "…"
-	}
-	return text
-}
-
-// asking is which of the parts of a reply asks its question: the last with text.
-func asking(parts []chat.Reply) int {
-	for i := len(parts) - 1; i > 0; i-- {
-		if parts[i].Text != "" {
-			return i
-		}
-	}
-	return 0
-}
-
-// buttons says whether the channel shows the choices of q as buttons.
-func (l *line) buttons(q *chat.Question) bool {
-	a, ok := l.Channel.(Asker)
-	return ok && len(q.Choices) <= a.MaxChoices()
-}
-
-// worded is r with its choices in its text, for a channel that has no buttons for them.
-func (l *line) worded(r chat.Reply) chat.Reply {
-	if r.Ask == nil || l.buttons(r.Ask) {
-		return r
-	}
-	q := r.Ask
-	r.Ask = nil
-	if len(q.Choices) == 0 {
-		return r
-	}
-	r.Text += "\n\n"
-	for i, c := range q.Choices {
-		r.Text += fmt.Sprintf("%d. %s\n", i+1, c)
-	}
-	r.Text += "\nAnswer with a number"
-	if q.Free {
-		r.Text += " or in your own words"
-	}
-	r.Text += "."
-	return r
 }

@@ -12,8 +12,6 @@ import (
 // notices tell each chat once that its messages cannot be taken because the
 // disk is full (P19).
 type notices struct {
-	going sync.WaitGroup
-
 	mu   sync.Mutex
 	told map[chat.Address]bool // until a message of the chat is taken
 }
@@ -37,16 +35,14 @@ func (n *notices) due(at chat.Address, err error) bool {
 
 // notice tells the chat of m that m waits, if err says so. It goes past the
 // outbox, which is on the same disk, and is tried once.
-func (l *line) notice(ctx context.Context, m chat.Message, err error) {
+func (l *line) notice(m chat.Message, err error) {
 	if !l.notices.due(m.At, err) {
 		return
 	}
 	r := chat.Reply{ID: "full:" + m.Key(), To: m.At, Quote: m.ID, Group: m.Group,
 		Text: "My disk is full, so your message has to wait. I take it as soon as there is space again."}
-	l.notices.going.Go(func() {
-		err := attempt(ctx, func(ctx context.Context) error { _, err := l.Send(ctx, r); return err })
-		if err != nil {
-			l.log.Warn("the chat was not told that the disk is full", "chat", m.At.Session(), "err", err)
-		}
+	l.errand("tell the chat that the disk is full", func(ctx context.Context) error {
+		_, err := l.Send(ctx, r)
+		return err
 	})
 }

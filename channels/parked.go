@@ -86,6 +86,7 @@ func (h *Hub) Resend(ctx context.Context, key string) error {
 		return fmt.Errorf("send parked reply: %w", err)
 	}
 	p.Reply.ID = "again:" + key // the old one may have been seen by the outbox or the network
+	p.Reply.Ask = nil           // nobody waits for the answer any more
 	if err := h.Send(ctx, p.Reply); err != nil {
 		return err
 	}

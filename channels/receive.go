@@ -12,7 +12,6 @@ import (
 // receive runs the channel until ctx ends or it cannot go on. A channel that
 // panics is run again.
 func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
-	defer l.notices.going.Wait()
 	var p pace
 	for {
 		err := safely(func() error {
@@ -56,7 +55,7 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	if !own && err == nil {
 		err = l.pass(ctx, m, deliver)
 	}
-	l.notice(ctx, m, err)
+	l.notice(m, err)
 	return err
 }
 

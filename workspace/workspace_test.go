@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/iotest"
 )
 
 const secret = "the secret"
@@ -245,6 +246,34 @@ func TestWriteFile(t *testing.T) {
 	must(t, w.WriteFile("link", []byte("four")))
 	if data, _ := w.ReadFile("a/b/d.txt"); string(data) != "four" {
 		t.Errorf("through the link was written %q, want four", data)
+	}
+	noTemps(t, w)
+}
+
+// Save takes what a stream yields, whole or not at all.
+func TestSave(t *testing.T) {
+	w, _ := home(t)
+	broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	for _, c := range []struct {
+		name string
+		r    io.Reader
+		most int64
+		want error
+	}{
+		{"fits", iotest.OneByteReader(strings.NewReader("12345")), 5, nil},
+		{"nothing", strings.NewReader(""), 0, nil},
+		{"a byte too many", strings.NewReader("123456"), 5, ErrTooBig},
+		{"breaks", broken, 5, io.ErrUnexpectedEOF},
+	} {
+		must(t, w.WriteFile("new/file", []byte("before")))
+		n, err := w.Save("new/file", c.r, c.most)
+		data, _ := w.ReadFile("new/file")
+		if !errors.Is(err, c.want) || err == nil && int64(len(data)) != n || err != nil && (n != 0 || string(data) != "before") {
+			t.Errorf("%s: Save = %d, %v; the file holds %q", c.name, n, err, data)
+		}
+	}
+	if _, err := w.Save("../out", strings.NewReader("x"), 5); !errors.As(err, new(*OutsideError)) {
+		t.Errorf("saved outside: %v", err)
 	}
 	noTemps(t, w)
 }

@@ -1,0 +1,82 @@
+package channels
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"parley/chat"
+)
+
+// asking is which of the parts of a reply asks its question: the last with text.
+func asking(parts []chat.Reply) int {
+	for i := len(parts) - 1; i > 0; i-- {
+		if parts[i].Text != "" {
+			return i
+		}
+	}
+	return 0
+}
+
+// buttons says whether the channel shows the choices of q as buttons.
+func (l *line) buttons(q *chat.Question) bool {
+	a, ok := l.Channel.(Asker)
+	return ok && len(q.Choices) <= a.MaxChoices()
+}
+
+// worded is r with its choices in its text, for a channel that has no buttons for them.
+func (l *line) worded(r chat.Reply) chat.Reply {
+	if r.Ask == nil || l.buttons(r.Ask) {
+		return r
+	}
+	q := r.Ask
+	r.Ask = nil
+	if len(q.Choices) == 0 {
+		return r
+	}
+	r.Text += "\n\n"
+	for i, c := range q.Choices {
+		r.Text += fmt.Sprintf("%d. %s\n", i+1, c)
+	}
+	r.Text += "\nAnswer with a number"
+	if q.Free {
+		r.Text += " or in your own words"
+	}
+	r.Text += "."
+	return r
+}
+
+// closing returns the last message of q's reply as it is when q is over.
+func (l *line) closing(q question) (chat.Reply, error) {
+	r := q.Reply
+	r.Ask = nil
+	old, err := l.parts(r)
+	if err != nil || len(old) == 0 {
+		return r, err
+	}
+	if c := q.Choice; c != nil && !r.Native {
+		r.Text += fmt.Sprintf("\n\n✓ **%s**", plainly(c.Text, maxName))
+		if by := oneLine(c.By.Name); by != "" {
+			r.Text += " — " + by
+		}
+		parts, err := l.parts(r)
+		if err == nil && len(parts) == len(old) {
+			old = parts
+		}
+	}
+	return old[asking(old)], nil
+}
+
+// plainly makes the words of a person fit to stand in a line of Markdown.
+func plainly(text string, most int) string {
+	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*_`[]<>\\~|", r) || !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)), " ")
+	if rs := []rune(text); len(rs) > most {
+		return string(rs[:most]) + "…"
+	}
+	return text
+}
