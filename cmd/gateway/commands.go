@@ -37,7 +37,7 @@ func (p *program) commands() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "parley",
 		Short: "A chat gateway with a built-in agent",
-		Long: "Parley answers on Telegram and in the terminal, with an agent that uses tools.\n" +
+		Long: "Parley answers on Telegram, Discord, a web page and in the terminal, with an agent that uses tools.\n" +
 			"Without a command it runs the gateway: parley is parley run.",
 		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
@@ -93,6 +93,8 @@ func (p *program) commands() *cobra.Command {
 			return err
 		},
 	})
+	root.AddCommand(p.restoreCommand())
+	root.AddCommand(p.asking()...)
 	add("onboard", "Write a config.json and the agent's first files; existing files stay", p.onboard)
 	add("doctor", "Check config, store, tokens, models and ports, and say what to do", p.doctor)
 	add("install-service", "Have systemd run the gateway for this user", p.installService)
@@ -157,7 +159,8 @@ func (p *program) serve(ctx context.Context, o options) error {
 		return err
 	}
 	defer out.Close()
-	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact)
+	o.Recent, o.Redact = &recent{}, &p.redact
+	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact, o.Recent)
 	if p.service {
 		o.Good = func(c *Config) {
 			if err := c.keepGood(); err != nil {

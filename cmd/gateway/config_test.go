@@ -28,11 +28,12 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console"},
+		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console", "web"},
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000}},
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels: Channels{Console: &Console{}},
+		Channels: Channels{Console: &Console{}, Web: &Web{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
+		HTTP:     HTTP{Listen: "127.0.0.1:18790"},
 		Store:    Store{Type: "bolt"}, Log: Log{Level: "info"},
 	}
 	hidden := cmp.FilterPath(func(p cmp.Path) bool {
@@ -152,9 +153,16 @@ func TestFaults(t *testing.T) {
 		{`{"models": {"a": {"type": "openai", "model": "m", "contextWindow": 999}}}`, `models.a.contextWindow: is 999, must be from 1000`},
 		{`{"models": {"a": {"type": "openai", "model": "m", "maxTokens": 128000}}}`, `models.a.maxTokens: is 128000, must be from 0 to 127999`},
 		{`{"models": {"a": {"type": "openai", "model": "m", "temperature": 2.1}}}`, `models.a.temperature: must be from 0 to 2`},
-		{`{"models": {"a": {"type": "openai", "model": "m", "price": {}}}}`, `models.a.price: unknown key; allowed: apiKey, baseUrl,`},
+		{`{"models": {"a": {"type": "openai", "model": "m", "prize": {}}}}`, `models.a.prize: unknown key; allowed: apiKey, baseUrl,`},
+		{`{"models": {"a": {"type": "openai", "model": "m", "price": { "input": -1 }}}}`, `models.a.price: must be what a million tokens cost`},
 		{`{"models": {"a b": {"type": "demo", "temperature": 3}}}`, `models["a b"].temperature: must be from 0 to 2`},
-		{`{"channels": {"discord": {}}}`, `channels.discord: no channel of this type; allowed: console, telegram, telegram:LABEL`},
+		{`{"channels": {"matrix": {}}}`, `channels.matrix: no channel of this type; allowed: console, web, telegram, discord, and telegram:LABEL or discord:LABEL`},
+		{`{"channels": {"discord": {}}}`, `channels.discord.token: is no bot token`},
+		{`{"channels": {"discord": {"token": "a.b", "gatewayUrl": "http://x"}}}`, `channels.discord.gatewayUrl: must be an address such as wss://`},
+		{`{"channels": {"discord": {"token": "a.b"}, "discord:2": {"token": "a.b"}}}`, `channels.discord:2.token: is the token of discord too`},
+		{`{"channels": {"web": {}}, "http": {"listen": ""}}`, `channels.web: needs http.listen`},
+		{`{"http": {"publicUrl": "https://x.org/chat"}}`, `http.publicUrl: must be an address without a path`},
+		{`{"transcription": {"baseUrl": "ftp://x"}}`, `transcription.baseUrl: must be an address`},
 		{`{"channels": {"telegram:": {}}}`, `the label after ":" is made of`},
 		{`{"channels": {"console:b": {}}}`, `channels.console:b: no channel of this type`},
 		{`{"channels": {"console": {"x": 1}}}`, `channels.console.x: unknown key; allowed: none`},

@@ -43,6 +43,7 @@ type instruments struct {
 	Probe    func(ctx context.Context, file string) (damaged []string, err error)
 	Model    func(name string, m *Model) llm.Model
 	Telegram func(ctx context.Context, name string, t *Telegram) (bot string, err error)
+	Discord  func(ctx context.Context, name string, b *Discord) (bot string, err error)
 }
 
 const patience = 10 * time.Second // with each examination
@@ -116,13 +117,24 @@ func examine(ctx context.Context, c *Config, by instruments) []examination {
 	for _, name := range slices.Sorted(maps.Keys(c.Channels.Telegram)) {
 		t := c.Channels.Telegram[name]
 		exams = append(exams, examination{name, func(ctx context.Context) finding {
-			return lookAtBot(ctx, name, t, by.Telegram)
+			bot, err := by.Telegram(ctx, name, t)
+			return lookAtBot(name, "@BotFather shows it", t.Allow, bot, err)
 		}})
 		if t.Webhook != nil {
 			exams = append(exams, examination{name + " port", func(ctx context.Context) finding {
 				return lookAtPort(ctx, t.Webhook.Listen, pid)
 			}})
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Channels.Discord)) {
+		b := c.Channels.Discord[name]
+		exams = append(exams, examination{name, func(ctx context.Context) finding {
+			bot, err := by.Discord(ctx, name, b)
+			return lookAtBot(name, "the Developer Portal shows it under Bot", b.Allow, bot, err)
+		}})
+	}
+	if c.HTTP.Listen != "" {
+		exams = append(exams, examination{"web port", func(ctx context.Context) finding { return lookAtPort(ctx, c.HTTP.Listen, pid) }})
 	}
 	return exams
 }
@@ -245,13 +257,13 @@ func advice(kind llm.Kind, name string) string {
 	return strings.ReplaceAll(help, "NAME", name)
 }
 
-func lookAtBot(ctx context.Context, name string, t *Telegram, ask func(context.Context, string, *Telegram) (string, error)) finding {
-	bot, err := ask(ctx, name, t)
+// lookAtBot says what came of asking a network who the bot is.
+func lookAtBot(name, where string, allow []string, bot string, err error) finding {
 	if err != nil {
-		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (@BotFather shows it), channels.%[1]s.apiUrl and the network", name)}
+		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (%[2]s), channels.%[1]s.apiUrl and the network", name, where)}
 	}
-	if len(t.Allow) == 0 {
-		return finding{fine, bot + "; nobody is on its allow list, so people need a code (parley pair CODE)", ""}
+	if len(allow) == 0 {
+		bot += "; nobody is on its allow list, so people need a code (parley pair CODE)"
 	}
 	return finding{fine, bot, ""}
 }
@@ -262,7 +274,7 @@ func lookAtPort(ctx context.Context, addr string, holder int) finding {
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return finding{bad, err.Error(), "end the program that uses the port, or name another in webhook.listen"}
+		return finding{bad, err.Error(), "end the program that uses the port, or name another in the config"}
 	}
 	_ = l.Close()
 	return finding{fine, addr + " is free", ""}

@@ -114,7 +114,7 @@ func TestDoctorAsksForReal(t *testing.T) {
 	want(t, out, "FAIL  model main", "m1: model refused the key")
 	want(t, out, "FAIL  telegram ")
 	want(t, out, "FAIL  telegram port", "address already in use")
-	for _, todo := range []string{"models.main.apiKey", "channels.telegram.token", "webhook.listen"} {
+	for _, todo := range []string{"models.main.apiKey", "channels.telegram.token", "another in the config"} {
 		if !strings.Contains(out, "-> ") || !strings.Contains(out, todo) {
 			t.Errorf("does not say what to do about %s:\n%s", todo, out)
 		}

@@ -6,8 +6,12 @@ import (
 	"net/http"
 
 	"parley/channels"
+	"parley/channels/api"
 	"parley/channels/console"
+	"parley/channels/discord"
 	"parley/channels/telegram"
+	webchat "parley/channels/web"
+	"parley/chat"
 	"parley/llm"
 	"parley/llm/demo"
 	"parley/llm/openai"
@@ -38,14 +42,49 @@ var (
 // newModel makes the model that an entry of models describes.
 func newModel(name string, m *Model) llm.Model { return modelTypes[m.Type](name, m) }
 
+// sees says whether m can be shown pictures.
+func (m *Model) sees() bool {
+	if m.Vision != nil {
+		return *m.Vision
+	}
+	return m.Type == "openai" && openai.Sees(m.Model)
+}
+
+// newTranscriber makes what transcription describes.
+func newTranscriber(t *Transcription) *openai.Transcriber {
+	return openai.NewTranscriber(openai.TranscriberConfig{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Language: t.Language})
+}
+
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
 	h.hub.Add("console", h.console(leave))
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Log: h.Log})
+	h.hub.Add("api", h.api)
+	if h.Config.Channels.Web != nil {
+		browser, err := webchat.New(webchat.Config{
+			Name: "web", Store: h.store, Open: h.files.Open, Save: h.hub.Save, Log: h.Log, Search: h.heard,
+			Forget: func(ctx context.Context, id chat.SessionID) error { return h.pool.Forget(ctx, id) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		h.browser = browser
+		h.hub.Add("web", browser)
+	}
+	for name, b := range h.Config.Channels.Discord {
+		cfg := discordConfig(name, b)
+		cfg.Log, cfg.Open, cfg.Seen = h.Log, h.files.Open, h.store.Bucket("seen/"+name)
+		c, err := discord.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		h.hub.Add(name, c)
+	}
 	handlers := map[string]*http.ServeMux{}
 	for name, t := range h.Config.Channels.Telegram {
 		cfg := telegramConfig(name, t)
-		cfg.Log = h.Log
+		cfg.Log, cfg.Open = h.Log, h.files.Open
 		cfg.Dead, cfg.Alias = h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
 		c, err := telegram.New(cfg)
 		if err != nil {
@@ -74,9 +113,14 @@ func (h *house) console(leave func(error)) channels.Channel {
 
 // telegramConfig says which bot an entry of channels is.
 func telegramConfig(name string, t *Telegram) telegram.Config {
-	c := telegram.Config{Name: name, Token: string(t.Token), APIURL: t.APIURL, Groups: t.Groups, Rate: t.Rate}
+	c := telegram.Config{Name: name, Token: string(t.Token), APIURL: t.APIURL, Groups: t.Groups, Rate: t.Rate, Reactions: t.Reactions}
 	if w := t.Webhook; w != nil {
 		c.Webhook = &telegram.Webhook{URL: w.URL, Secret: string(w.Secret)}
 	}
 	return c
+}
+
+// discordConfig says which bot an entry of channels is.
+func discordConfig(name string, b *Discord) discord.Config {
+	return discord.Config{Name: name, Token: string(b.Token), APIURL: b.APIURL, GatewayURL: b.GatewayURL, Groups: b.Groups, Reactions: b.Reactions}
 }

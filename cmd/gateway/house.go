@@ -11,14 +11,19 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/agent"
 	"parley/channels"
+	"parley/channels/api"
 	"parley/channels/console"
+	webchat "parley/channels/web"
 	"parley/memory"
 	"parley/store"
 	"parley/tools"
+	"parley/web"
+	"parley/web/observe"
 	"parley/workspace"
 )
 
@@ -29,6 +34,8 @@ type options struct {
 	Terminal console.Terminal
 	Stderr   io.Writer
 	Log      *slog.Logger
+	Recent   *recent       // what went wrong lately, by Log
+	Redact   *redactor     // as Log uses it
 	Good     func(*Config) // is told of each config that works; nil: nobody is
 	// Watch calls apply with each new config until ctx ends.
 	Watch func(ctx context.Context, apply func(*Config) error)
@@ -37,16 +44,26 @@ type options struct {
 // A house is all of Parley, built from the ground floor up.
 type house struct {
 	options
-	base   store.Store // as its driver made it
-	store  store.Store // base, observed
-	notes  []string    // what the owners are told after the start
-	files  *workspace.Workspace
-	hub    *channels.Hub
-	pool   *agent.Pool
-	doors  []net.Listener
-	served []*http.Server
-	strays tools.Strays
+	now      atomic.Pointer[Config] // as it was reloaded last
+	began    time.Time
+	base     store.Store // as its driver made it
+	store    store.Store // base, observed
+	notes    []string    // what the owners are told after the start
+	files    *workspace.Workspace
+	observer *observe.Observer
+	auditor  auditor
+	hub      *channels.Hub
+	pool     *agent.Pool
+	browser  *webchat.Channel // nil: there is none
+	api      *api.Channel
+	web      *web.Server
+	doors    []net.Listener
+	served   []*http.Server // of each of doors
+	strays   tools.Strays
 }
+
+// redact returns text without secrets.
+func (h *house) redact(text string) string { return h.Redact.String(text) }
 
 // The time that shutting down may take. With the three seconds that a channel
 // has for what is on its way it is less than 20 from the signal to the end (P16).
@@ -63,11 +80,13 @@ var errLeft = errors.New("the person left")
 func serve(ctx context.Context, o options) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	h := &house{options: o}
+	h := &house{options: o, began: time.Now()}
 	if err := h.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); err != nil {
 		return errors.Join(err, h.close())
 	}
 	h.welcome()
+	h.greet(ctx)
+	h.tell(ctx)
 	h.good(h.Config)
 	err := h.live(ctx, leave)
 	return errors.Join(err, h.close())
@@ -93,13 +112,9 @@ func (h *house) welcome() {
 // build makes everything and starts nothing.
 func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	c := h.Config
-	if h.base, h.notes, err = storeTypes[c.Store.Type](ctx, c, h.Log, leave); err != nil {
+	h.now.Store(c)
+	if err := h.openStore(ctx, leave); err != nil {
 		return err
-	}
-	h.store = h.base
-	if c.fellBack != nil {
-		fault, _, _ := strings.Cut(c.fellBack.Error(), "\n")
-		h.notes = append(h.notes, "My config.json has faults, so I started with the last one that worked. The first fault: "+fault)
 	}
 	if h.files, err = workspace.Open(c.Workspace); err != nil {
 		return err
@@ -108,7 +123,10 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if _, err := h.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}
-	h.hub = channels.NewHub(channels.Config{Store: h.store, Log: h.Log, Commands: commands()})
+	h.hub = channels.NewHub(channels.Config{
+		Store: h.store, Log: h.Log, Commands: commands(), Files: h.files, Transcribe: h.transcribe(),
+		Sent: h.observer.Sent, Audit: h.audit,
+	})
 	handlers, err := h.addChannels(leave)
 	if err != nil {
 		return err
@@ -124,13 +142,32 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	}
 	zone := c.zone()
 	h.pool = agent.New(agent.Config{
-		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Log: h.Log, Zone: zone,
+		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: zone,
 		Memory: memory.Prompt{Files: memory.Keep(h.files), Zone: zone}, Workspace: h.files,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report,
 	}, settings)
+	h.observer.Collect(h.gauges)
 	access, err := c.access()
+	if err != nil {
+		return err
+	}
 	h.hub.SetAccess(access)
-	return err
+	return h.openFace(ctx)
+}
+
+// openStore opens what everything else is kept in.
+func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
+	c := h.Config
+	if h.base, h.notes, err = storeTypes[c.Store.Type](ctx, c, h.Log, leave); err != nil {
+		return err
+	}
+	if c.fellBack != nil {
+		fault, _, _ := strings.Cut(c.fellBack.Error(), "\n")
+		h.notes = append(h.notes, "My config.json has faults, so I started with the last one that worked. The first fault: "+fault)
+	}
+	h.observer = observe.New(observe.Config{Build: version()})
+	h.store = h.observer.Store(h.base)
+	return h.openAudit(ctx)
 }
 
 // report tells an owner how the channels do.
@@ -174,8 +211,7 @@ func (h *house) listen(ctx context.Context, handlers map[string]*http.ServeMux) 
 		if err != nil {
 			return fmt.Errorf("webhook: %w", err)
 		}
-		h.doors = append(h.doors, l)
-		h.served = append(h.served, &http.Server{
+		h.door(l, &http.Server{
 			Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 			ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelWarn),
 		})
@@ -197,6 +233,7 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 		})
 	}
 	run(&outbox, func() error { return h.hub.Work(work) })
+	outbox.Go(func() { h.keepAudit(work) })
 	run(&doors, func() error { return h.pool.Run(ctx) })
 	run(&doors, func() error { return h.receive(ctx) })
 	doors.Go(func() { h.Watch(ctx, h.apply) })
@@ -227,9 +264,9 @@ func (h *house) excuse() {
 // receive lets people in. At a chat of this process the other networks wait.
 func (h *house) receive(ctx context.Context) error {
 	if h.Chat {
-		return h.hub.Receive(ctx, h.pool.Deliver, "console")
+		return h.hub.Receive(ctx, h.observer.Deliver(h.pool.Deliver), "console")
 	}
-	return h.hub.Receive(ctx, h.pool.Deliver)
+	return h.hub.Receive(ctx, h.observer.Deliver(h.pool.Deliver))
 }
 
 // why returns the error that ended ctx, nil if it was meant to end.
@@ -260,6 +297,8 @@ func (h *house) apply(c *Config) error {
 	}
 	h.hub.SetAccess(access)
 	h.pool.Set(settings)
+	h.now.Store(c)
+	h.audit("config", "config.json", "reloaded")
 	for _, w := range c.warnings() {
 		h.Log.Warn(w)
 	}
@@ -279,6 +318,9 @@ func (h *house) close() error {
 		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
+	}
+	if h.auditor.chain != nil {
+		h.endAudit()
 	}
 	if h.files != nil {
 		errs = append(errs, h.files.Close())

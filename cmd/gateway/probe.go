@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"parley/channels/console"
+	"parley/channels/discord"
 	"parley/channels/telegram"
 )
 
@@ -54,6 +55,15 @@ func (p *program) instruments() instruments {
 			cfg := telegramConfig(name, t)
 			cfg.Log = slog.New(slog.DiscardHandler)
 			c, err := telegram.New(cfg)
+			if err != nil {
+				return "", err
+			}
+			return c.Check(ctx)
+		},
+		Discord: func(ctx context.Context, name string, b *Discord) (string, error) {
+			cfg := discordConfig(name, b)
+			cfg.Log = slog.New(slog.DiscardHandler)
+			c, err := discord.New(cfg)
 			if err != nil {
 				return "", err
 			}

@@ -120,7 +120,11 @@ func base64Of(enc *base64.Encoding, s string) (forms []string) {
 	return forms
 }
 
-// newLog returns a log that writes to w, without secrets.
-func newLog(w io.Writer, level slog.Leveler, r *redactor) *slog.Logger {
-	return slog.New(slog.NewTextHandler(r.Writer(w), &slog.HandlerOptions{Level: level}))
+// newLog returns a log that writes to w, without secrets, and remembers in last
+// what went wrong.
+func newLog(w io.Writer, level slog.Leveler, r *redactor, last *recent) *slog.Logger {
+	return slog.New(slog.NewMultiHandler(
+		slog.NewTextHandler(r.Writer(w), &slog.HandlerOptions{Level: level}),
+		slog.NewTextHandler(r.Writer(last), recentOptions()),
+	))
 }

@@ -34,7 +34,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 		var r redactor
 		r.Add("another-secret", s)
 		var out bytes.Buffer
-		log := newLog(&out, slog.LevelDebug, &r)
+		log := newLog(&out, slog.LevelDebug, &r, new(recent))
 		urlErr := get(t, "http://127.0.0.1:1/bot"+url.PathEscape(s)+"/getMe?k="+url.QueryEscape(s))
 		js, err := json.Marshal(map[string]string{"k": s})
 		if err != nil || urlErr == nil {
@@ -135,7 +135,7 @@ func TestRedactProperty(t *testing.T) {
 func TestAddWhileLogging(t *testing.T) {
 	var r redactor
 	var out bytes.Buffer
-	log := newLog(&out, slog.LevelInfo, &r)
+	log := newLog(&out, slog.LevelInfo, &r, new(recent))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {

@@ -27,6 +27,7 @@ type town struct {
 	tg   *telegramtest.Server
 	llm  *llmtest.Server
 	more map[string]any // further keys of config.json
+	args []string       // of the gateway's command line
 
 	log  lockedBuffer
 	proc *process
@@ -138,7 +139,7 @@ func (w *town) start() {
 		w.config()
 	}
 	w.kill()
-	p := &process{cmd: w.command(), ended: make(chan struct{})}
+	p := &process{cmd: w.command(w.args...), ended: make(chan struct{})}
 	if err := p.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"parley/channels/console"
+)
+
+// adminSocket is where the gateway serves whoever has its data folder, as the
+// owner and without a password.
+func adminSocket(c *Config) string { return filepath.Join(c.DataDir, "admin.sock") }
+
+// An admin asks the house over its admin socket.
+type admin struct {
+	http.Client
+	close func() error
+}
+
+// admin reaches the gateway that runs, or opens a house without doors for as
+// long as there is something to ask.
+func (p *program) admin(ctx context.Context) (*admin, *Config, error) {
+	c, err := p.load()
+	running := c != nil && console.Running(ctx, adminSocket(c))
+	if err != nil && !running {
+		return nil, nil, err
+	}
+	a := &admin{close: func() error { return nil }}
+	a.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return console.Dial(ctx, adminSocket(c))
+	}}
+	if !running {
+		a.close, err = p.openHouse(ctx, c)
+	}
+	return a, c, err
+}
+
+// openHouse serves the admin socket of a house in which nothing is at work.
+func (p *program) openHouse(ctx context.Context, c *Config) (end func() error, err error) {
+	var last recent
+	h := &house{began: time.Now(), options: options{Config: c, Chat: true, Stderr: io.Discard, Recent: &last, Redact: &p.redact, Log: newLog(p.stderr, &p.level, &p.redact, &last)}}
+	if err := h.build(ctx, func(error) {}); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	l, err := console.Listen(adminSocket(c))
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	server, ended := h.web.HTTP(h.web.Local()), make(chan error, 1)
+	go func() { ended <- closed(server.Serve(l)) }()
+	return func() error {
+		err := server.Close()
+		return errors.Join(err, <-ended, h.close())
+	}, nil
+}
+
+// ask sends what is asked, as JSON if there is something to say, and reads the
+// answer into v, unless it is nil.
+func (a *admin) ask(ctx context.Context, method, path string, say, v any) error {
+	r, err := a.open(ctx, method, path, say)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if v == nil {
+		return nil
+	}
+	return json.NewDecoder(r).Decode(v)
+}
+
+// open is ask for an answer that the caller reads and closes.
+func (a *admin) open(ctx context.Context, method, path string, say any) (io.ReadCloser, error) {
+	var body bytes.Buffer
+	if say != nil {
+		if err := json.NewEncoder(&body).Encode(say); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, &body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 300 {
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	var refusal struct{ Error struct{ Message string } }
+	if json.NewDecoder(resp.Body).Decode(&refusal) != nil || refusal.Error.Message == "" {
+		return nil, fmt.Errorf("the gateway says %s", resp.Status)
+	}
+	return nil, errors.New(refusal.Error.Message)
+}

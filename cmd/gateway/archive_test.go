@@ -1,0 +1,123 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A backup holds what it should, and nothing that a link leads to.
+func TestArchive(t *testing.T) {
+	packed, _ := packedFolder(t)
+	out := t.TempDir()
+	root, err := os.OpenRoot(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	m, err := unpack(t.Context(), bytes.NewReader(packed), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Secrets || m.Made.IsZero() || m.Parley == "" || len(m.Files) != 4 {
+		t.Errorf("manifest: %+v", m)
+	}
+	for name, want := range map[string]string{
+		"parley.db": "store", "config.json": "{}", "workspace/a.txt": "a", "workspace/notes/b.txt": strings.Repeat("b", 100_000),
+	} {
+		if got, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %.20q, %v", name, got, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(out, "workspace/link")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a link came along")
+	}
+	info, err := os.Stat(filepath.Join(out, "parley.db"))
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("others may read the store: %v, %v", info.Mode(), err)
+	}
+}
+
+func packedFolder(t *testing.T) (packed []byte, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	files := filepath.Join(dir, "files")
+	for name, text := range map[string]string{
+		"parley.db": "store", "config.json": "{}", "files/a.txt": "a", "files/notes/b.txt": strings.Repeat("b", 100_000),
+	} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(files, "link")); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	var b bytes.Buffer
+	if err := pack(t.Context(), &b, filepath.Join(dir, "parley.db"), filepath.Join(dir, "config.json"), root); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), dir
+}
+
+// What is not whole, or not ours, is no backup.
+func TestArchiveDamaged(t *testing.T) {
+	packed, _ := packedFolder(t)
+	flipped := bytes.Clone(packed)
+	flipped[len(flipped)/2] ^= 1
+	for name, b := range map[string][]byte{
+		"empty":           nil,
+		"no archive":      []byte("hello"),
+		"cut off":         packed[:len(packed)*3/4],
+		"without its end": packed[:len(packed)-20],
+		"a flipped bit":   flipped,
+		"no manifest":     tarOf(t, "parley.db", "x"),
+		"another file":    tarOf(t, "parley.db", "x", "manifest.json", `{"files":{}}`),
+		"a file changed":  tarOf(t, "parley.db", "x", "manifest.json", `{"files":{"parley.db":"00"}}`),
+		"leads out":       tarOf(t, "../evil", "x", "manifest.json", `{"files":{}}`),
+		"leads to root":   tarOf(t, "/etc/evil", "x", "manifest.json", `{"files":{}}`),
+	} {
+		dir := t.TempDir()
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unpack(t.Context(), bytes.NewReader(b), root); err == nil {
+			t.Errorf("%s: taken for a backup", name)
+		}
+		root.Close()
+	}
+}
+
+// tarOf packs names and texts as they are.
+func tarOf(t *testing.T, namesAndTexts ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	w := tar.NewWriter(zip)
+	for i := 0; i < len(namesAndTexts); i += 2 {
+		name, text := namesAndTexts[i], namesAndTexts[i+1]
+		err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o600})
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/web"
+)
+
+// asking are the commands that ask the house, whether it runs or not.
+func (p *program) asking() []*cobra.Command {
+	with := func(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, a *admin, args []string) error) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) (err error) {
+			ctx, stop := untilTold(c.Context(), os.Interrupt)
+			defer stop()
+			a, _, err := p.admin(ctx)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, a.close()) }()
+			return do(ctx, a, args)
+		}}
+	}
+	sessions := &cobra.Command{Use: "sessions", Short: "List, read, search, export and delete past conversations"}
+	var format string
+	export := with("export SESSION", "Print a conversation as a file: --format md or json", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
+		return p.copyOut(a.open(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0])+"/export?format="+url.QueryEscape(format), nil))
+	})
+	export.Flags().StringVar(&format, "format", "md", "md or json")
+	sessions.AddCommand(
+		with("list", "List conversations, the latest first", cobra.NoArgs, p.listSessions),
+		with("show SESSION", "Print a conversation with its tool calls", cobra.ExactArgs(1), p.showSession),
+		with("search WORDS…", "Search all conversations", cobra.MinimumNArgs(1), p.searchSessions),
+		export,
+		with("delete SESSION", "Delete a conversation for good", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
+			return a.ask(ctx, "DELETE", "/api/sessions/"+url.PathEscape(args[0]), nil, nil)
+		}),
+	)
+	audit := with("audit", "Print what was noted of sign-ins, changes and tools, and whether it was edited", cobra.NoArgs, p.printAudit)
+	return []*cobra.Command{
+		sessions, audit,
+		with("status", "Print how the house does", cobra.NoArgs, p.printStatus),
+		with("backup FILE", "Write all there is to a new file", cobra.ExactArgs(1), p.backup),
+		with("link [NAME]", "Print a link that signs in once: the owner, or somebody who was invited or is now", cobra.MaximumNArgs(1), p.link),
+		with("key NAME [PREFIX]", "Make an API key for a person, whose sessions begin with PREFIX", cobra.RangeArgs(1, 2), p.key),
+	}
+}
+
+// copyOut prints all of r.
+func (p *program) copyOut(r io.ReadCloser, err error) error {
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(p.stdout, r)
+	return err
+}
+
+// table prints rows below each other.
+func (p *program) table(rows func(line func(cells ...any))) error {
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	rows(func(cells ...any) {
+		for i, c := range cells {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, c)
+		}
+		fmt.Fprintln(w)
+	})
+	return w.Flush()
+}
+
+// moment is a time in a list.
+func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// oneLine is text that others wrote, fit for a terminal and a list.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(strings.Map(visible, text)), " ")
+}
+
+// visible drops what could command a terminal.
+func visible(r rune) rune {
+	if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+		return ' '
+	}
+	return r
+}
+
+func (p *program) listSessions(ctx context.Context, a *admin, _ []string) error {
+	var talks []chat.Talk
+	if err := a.ask(ctx, "GET", "/api/sessions", nil, &talks); err != nil {
+		return err
+	}
+	return p.table(func(line func(...any)) {
+		for _, t := range talks {
+			line(t.Session, moment(t.Last), oneLine(t.Title))
+		}
+	})
+}
+
+func (p *program) showSession(ctx context.Context, a *admin, args []string) error {
+	var entries []chat.Entry
+	if err := a.ask(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0]), nil, &entries); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text := strings.Map(visible, e.Text)
+		if _, err := fmt.Fprintf(p.stdout, "%s  %s %s\n", moment(e.Time), e.Kind, oneLine(e.Who)); err != nil {
+			return err
+		}
+		for line := range strings.Lines(text) {
+			fmt.Fprintln(p.stdout, "    "+strings.TrimRight(line, "\n"))
+		}
+	}
+	return nil
+}
+
+func (p *program) searchSessions(ctx context.Context, a *admin, args []string) error {
+	var found []chat.Find
+	if err := a.ask(ctx, "GET", "/api/sessions?q="+url.QueryEscape(strings.Join(args, " ")), nil, &found); err != nil {
+		return err
+	}
+	return p.table(func(line func(...any)) {
+		for _, f := range found {
+			line(f.Session, moment(f.Entry.Time), oneLine(f.Entry.Text))
+		}
+	})
+}
+
+// An overview is what /api/status tells.
+type overview struct {
+	Version           string
+	Began             time.Time
+	Model             string
+	Reasons, Warnings []string
+	Channels          []web.Channel
+	Pairings          []channels.Pairing
+	Parked, Aside     int
+}
+
+func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
+	var r overview
+	if err := a.ask(ctx, "GET", "/api/status", nil, &r); err != nil {
+		return err
+	}
+	return p.table(func(line func(...any)) {
+		line("version", r.Version)
+		line("up since", moment(r.Began))
+		line("model", r.Model)
+		for _, c := range r.Channels {
+			line(c.Name, cmp.Or(c.Trouble, "works"), fmt.Sprintf("waiting: %d", c.Pending), fmt.Sprintf("strangers: %d", c.Dropped))
+		}
+		line("parked", fmt.Sprintf("%d replies, %d messages", r.Parked, r.Aside))
+		for _, q := range r.Pairings {
+			line("asks in", oneLine(q.Name), q.At.Channel, "parley pair "+q.Code)
+		}
+		for _, w := range append(r.Reasons, r.Warnings...) {
+			line("warning", oneLine(w))
+		}
+	})
+}
+
+func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
+	var entries []web.Entry
+	var verdict struct {
+		Whole bool
+		Why   string
+	}
+	if err := a.ask(ctx, "GET", "/api/audit", nil, &entries); err != nil {
+		return err
+	}
+	if err := a.ask(ctx, "GET", "/api/audit/verify", nil, &verdict); err != nil {
+		return err
+	}
+	err := p.table(func(line func(...any)) {
+		for _, e := range entries {
+			line(e.Time.Local().Format(time.DateTime), e.Kind, oneLine(e.Who), oneLine(e.What))
+		}
+	})
+	if err == nil && !verdict.Whole {
+		err = errors.New("the audit log is not as it was written: " + verdict.Why)
+	}
+	return err
+}
+
+// backup writes the backup to a new file: all of it, or none.
+func (p *program) backup(ctx context.Context, a *admin, args []string) (err error) {
+	file := args[0]
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s is there already", file)
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".backup-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	r, err := a.open(ctx, "GET", "/api/backup", nil)
+	if err == nil {
+		_, err = io.Copy(f, r)
+		err = errors.Join(err, r.Close())
+	}
+	if err := errors.Join(err, f.Sync()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if _, err = f.Seek(0, io.SeekStart); err == nil {
+		_, err = unpack(ctx, f, nil)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), file); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "wrote %s. It holds all that was said, and may hold secrets of the config: keep it as you keep the data folder.\n", file)
+	return err
+}
+
+func (p *program) link(ctx context.Context, a *admin, args []string) error {
+	path, say := "/api/links", map[string]string{}
+	if len(args) > 0 && args[0] != webOwner {
+		path, say = "/api/people", map[string]string{"Name": args[0]}
+	}
+	var made struct {
+		Link    string
+		Expires time.Time
+	}
+	if err := a.ask(ctx, "POST", path, say, &made); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s\nIt works once, until %s.\n", made.Link, moment(made.Expires))
+	return err
+}
+
+func (p *program) key(ctx context.Context, a *admin, args []string) error {
+	say := map[string]string{"Person": args[0]}
+	if len(args) > 1 {
+		say["Prefix"] = args[1]
+	}
+	var made struct{ Secret string }
+	if err := a.ask(ctx, "POST", "/api/keys", say, &made); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s\nIt is shown this once; the owner's page revokes it.\n", made.Secret)
+	return err
+}
+
+// restoreCommand puts a backup in the place of the data.
+func (p *program) restoreCommand() *cobra.Command {
+	var force bool
+	c := &cobra.Command{Use: "restore FILE", Short: "Put a backup in the place of the data, while no gateway runs", Args: cobra.ExactArgs(1)}
+	c.Flags().BoolVar(&force, "force", false, "move data that is there aside")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, err := p.load()
+		if err != nil {
+			return err
+		}
+		told, err := restore(c.Context(), cfg, args[0], force, newLog(p.stderr, &p.level, &p.redact, new(recent)))
+		for _, line := range told {
+			fmt.Fprintln(p.stdout, line)
+		}
+		return err
+	}
+	return c
+}

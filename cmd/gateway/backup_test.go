@@ -1,0 +1,242 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/channels/telegram/telegramtest"
+	"parley/store/bolt"
+)
+
+// quiet wants nothing to change in the chats of w while the house starts, ends
+// its start and has had the time of some polls.
+func (w *town) quiet(chats []int64, what func()) {
+	w.t.Helper()
+	before := map[int64]int{}
+	for _, c := range chats {
+		before[c] = len(botTexts(w.tg.Chat(c)))
+	}
+	what()
+	for _, c := range chats {
+		if texts := botTexts(w.tg.Chat(c)); len(texts) != before[c] {
+			w.t.Errorf("chat %d was told again: %q", c, texts[before[c]:])
+		}
+	}
+}
+
+// exported returns a conversation as "parley sessions export" prints it.
+func (w *town) exported(session string) string {
+	w.t.Helper()
+	out, code := w.run("", "sessions", "export", session, "--format", "json")
+	if code != 0 {
+		w.t.Fatalf("export %s: exit code %d: %s", session, code, out)
+	}
+	return out
+}
+
+// TestBackupUnderLoad: P20. A backup made while people talk restores to the
+// same conversations, and the house that is restored says and answers nothing
+// again.
+func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	for i := range 3 {
+		w.tg.Say(person, fmt.Sprint("before ", i))
+		w.says(person, fmt.Sprint("heard before ", i))
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, "workspace", "notes.txt"), []byte("remember"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	talking := make(chan struct{})
+	var people sync.WaitGroup
+	for p := range int64(5) {
+		people.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-talking:
+					return
+				default:
+				}
+				w.tg.Say(person+1+p, fmt.Sprint("loud ", i))
+				w.says(person+1+p, fmt.Sprint("heard loud ", i))
+			}
+		})
+	}
+	file := filepath.Join(t.TempDir(), "parley.backup")
+	out, code := w.run("", "backup", file)
+	close(talking)
+	people.Wait()
+	if info, err := os.Stat(file); code != 0 || err != nil || info.Mode().Perm() != 0o600 || !strings.Contains(out, "secrets") {
+		t.Fatalf("backup: exit code %d, %v: %s", code, err, out)
+	}
+	session := fmt.Sprintf("telegram:%d", person)
+	want := w.exported(session)
+	if out, code := w.run("", "restore", file); code == 0 {
+		t.Errorf("restored under a running gateway: %s", out)
+	}
+	if w.stop() != 0 {
+		t.Error("the gateway did not end well")
+	}
+	if out, code := w.run("", "restore", file); code == 0 {
+		t.Errorf("restored over data without --force: %s", out)
+	}
+	if out, code := w.run("", "restore", "--force", file); code != 0 || !strings.Contains(out, "before-restore") {
+		t.Fatalf("restore: exit code %d: %s", code, out)
+	}
+	if got := w.exported(session); got != want {
+		t.Errorf("the conversation is another one:\n%s\nwant\n%s", got, want)
+	}
+	if b, err := os.ReadFile(filepath.Join(w.dir, "workspace", "notes.txt")); string(b) != "remember" {
+		t.Errorf("the workspace was not restored: %q, %v", b, err)
+	}
+	everybody := []int64{person, person + 1, person + 2, person + 3, person + 4, person + 5}
+	w.quiet(everybody[1:], func() {
+		w.start()
+		w.tg.Say(person, "after")
+		w.says(person, "heard after")
+	})
+}
+
+// TestRestoredStoreIsSettled: P20. What waited when the backup was made was
+// sent and answered since: it is put aside, and told of.
+func TestRestoredStoreIsSettled(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Fail("sendMessage", telegramtest.Fault{Times: -1, Code: 500, Chat: person + 1})
+	w.tg.Say(person+1, "slow")
+	w.askedFor(1)
+	w.logs("reply not sent yet", 1)
+	file := filepath.Join(t.TempDir(), "b")
+	if out, code := w.run("", "backup", file); code != 0 {
+		t.Fatalf("backup: %d: %s", code, out)
+	}
+	w.tg.Heal()
+	w.says(person+1, "heard slow")
+	w.stop()
+	out, code := w.run("", "restore", "--force", file)
+	if code != 0 || !strings.Contains(out, "replies 1") {
+		t.Fatalf("restore: %d: %s", code, out)
+	}
+	w.quiet([]int64{person + 1}, func() {
+		w.start()
+		w.tg.Say(person, "/status")
+		w.told(person, "what was put aside", func(texts []string) bool {
+			return len(texts) > 0 && strings.Contains(texts[len(texts)-1], "it waited when the backup was made")
+		})
+	})
+}
+
+// TestDamagedStoreIsReplaced: P18. A damaged store is moved aside, the latest
+// copy that is whole takes its place, and the owner is told.
+func TestDamagedStoreIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	w.stop()
+	c := &Config{DataDir: w.dir}
+	s, err := bolt.Open(t.Context(), bolt.Config{Dir: w.dir})
+	if err == nil {
+		err = safeCopy(t.Context(), c, s.Backup)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	newest := filepath.Join(safeFolder(c), "parley-99990101-000000.db") // a copy that is no use
+	if err := os.WriteFile(newest, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, storeFile), []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.told(person, "that the store was damaged", func(texts []string) bool {
+		return len(texts) > 0 && strings.Contains(texts[len(texts)-1], "My store was damaged")
+	})
+	w.tg.Say(person, "two")
+	w.says(person, "heard two")
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "damaged-*", storeFile)); len(found) != 1 {
+		t.Errorf("the damaged file is not aside: %q", found)
+	}
+	if out := w.exported(fmt.Sprintf("telegram:%d", person)); !strings.Contains(out, "heard one") || !strings.Contains(out, "heard two") {
+		t.Errorf("the conversation did not go on: %s", out)
+	}
+}
+
+// TestSafeCopies: only the latest copies are kept.
+func TestSafeCopies(t *testing.T) {
+	c := &Config{DataDir: t.TempDir()}
+	s, err := bolt.Open(t.Context(), bolt.Config{Dir: c.DataDir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.MkdirAll(safeFolder(c), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		name := "parley-2001010" + fmt.Sprint(i) + "-000000.db"
+		if err := os.WriteFile(filepath.Join(safeFolder(c), name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := safeCopy(t.Context(), c, s.Backup); err != nil {
+		t.Fatal(err)
+	}
+	copies := safeCopies(c)
+	if len(copies) != safeKept || !strings.Contains(copies[0], time.Now().UTC().Format("2006")) || !strings.HasSuffix(copies[2], "parley-20010103-000000.db") {
+		t.Errorf("copies kept: %q", copies)
+	}
+}
+
+// TestServiceFallsBack: a service whose config went bad goes on with the last
+// one that worked, tells the owner, and takes the mended one.
+func TestServiceFallsBack(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.args = []string{"run", "--service"}
+	w.start()
+	w.tg.Say(person, "hello")
+	w.says(person, "heard hello")
+	w.stop()
+	file := filepath.Join(w.dir, "config.json")
+	good, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(`{ "chanels": {} }`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, code := w.run("", "run"); code != exitUsage {
+		t.Errorf("run with a bad config: exit code %d: %s", code, out)
+	}
+	w.start()
+	w.told(person, "what is wrong", func(texts []string) bool {
+		return len(texts) > 0 && strings.Contains(texts[len(texts)-1], "chanels: unknown key")
+	})
+	w.tg.Say(person, "still there?")
+	w.says(person, "heard still there?")
+	mended := strings.Replace(string(good), `"timezone":"UTC"`, `"timezone":"UTC","log":{"level":"debug"}`, 1)
+	if err := os.WriteFile(file, []byte(mended), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.logs("config reloaded", 1)
+	if w.stop() != 0 {
+		t.Error("it did not end well")
+	}
+	if b, _ := os.ReadFile(goodFile(file)); string(b) != mended {
+		t.Errorf("the last good config is %s", b)
+	}
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels/console"
+	"parley/chat"
+	"parley/llm"
+	"parley/web"
+	"parley/web/observe"
+)
+
+// openFace makes the web face: its socket for whoever has the data folder, and
+// its address for everybody else, unless there is none or this is a chat.
+func (h *house) openFace(ctx context.Context) error {
+	c, addr := h.Config, "localhost:0"
+	var front net.Listener
+	if c.HTTP.Listen != "" && !h.Chat {
+		var err error
+		if front, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP.Listen); err != nil {
+			return fmt.Errorf("http.listen: %w", err)
+		}
+		addr = boundAs(c.HTTP.Listen, front.Addr())
+	}
+	cfg := web.Config{
+		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(),
+		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Ready: h.reasons, Audit: h.audit,
+		API: h.api.Serve,
+	}
+	if h.browser != nil {
+		cfg.Chat = h.browser.Serve
+	}
+	var err error
+	if h.web, err = web.New(cfg); err != nil {
+		return err
+	}
+	if front != nil {
+		h.door(front, h.web.HTTP(h.web.Handler()))
+	}
+	if h.Chat {
+		return nil
+	}
+	socket, err := console.Listen(adminSocket(c))
+	if err != nil {
+		return err
+	}
+	h.door(socket, h.web.HTTP(h.web.Local()))
+	return nil
+}
+
+// door has s serve whoever comes by l, once the house lives.
+func (h *house) door(l net.Listener, s *http.Server) {
+	h.doors, h.served = append(h.doors, l), append(h.served, s)
+}
+
+// boundAs is the address that listen has become, under the name it has in the config.
+func boundAs(listen string, bound net.Addr) string {
+	host, _, _ := net.SplitHostPort(listen)
+	_, port, _ := net.SplitHostPort(bound.String())
+	return net.JoinHostPort(host, port)
+}
+
+// windows are what the owner's page looks at.
+func (h *house) windows() web.House {
+	return web.House{
+		Talks: web.Talks{List: h.pool.Talks, Transcript: h.pool.Transcript, Search: h.pool.Search, Forget: h.pool.Forget},
+		Post: web.Post{
+			Parked: h.parked, Resend: h.hub.Resend, Drop: h.hub.Drop,
+			Aside: h.aside, Again: h.pool.Again, Dismiss: h.pool.Dismiss,
+		},
+		Model:    func() string { return h.now.Load().Agent.Model },
+		Warnings: func() []string { return slices.Concat(h.notes, h.now.Load().warnings()) },
+		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
+		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines,
+		AuditTail: h.auditTail, AuditVerify: h.auditVerify, Backup: h.backup,
+	}
+}
+
+func (h *house) channels(ctx context.Context) (all []web.Channel, err error) {
+	states, err := h.hub.Status(ctx)
+	for _, s := range states {
+		c := web.Channel{Name: s.Channel, Pending: s.Pending, Oldest: s.Oldest, Dropped: s.Dropped}
+		if s.Err != nil {
+			c.Trouble = h.redact(s.Err.Error())
+		}
+		all = append(all, c)
+	}
+	return all, err
+}
+
+func (h *house) parked(ctx context.Context) (all []web.Held, err error) {
+	parked, err := h.hub.Parked(ctx)
+	for _, p := range slices.Backward(parked) {
+		all = append(all, web.Held{Key: p.Key, Session: p.Reply.To.Session(), Text: p.Reply.Text, Why: h.redact(p.Reason), Time: p.Time})
+	}
+	return all, err
+}
+
+func (h *house) aside(ctx context.Context) (all []web.Held, err error) {
+	aside, err := h.pool.Aside(ctx)
+	for _, a := range aside {
+		m := a.Message
+		all = append(all, web.Held{Key: a.Key, Session: m.At.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
+	}
+	return all, err
+}
+
+// price returns what u cost, if the config has prices for model.
+func (h *house) price(model string, u llm.Usage) (cost float64, known bool) {
+	m := h.now.Load().Models[model]
+	if m == nil || m.Price == nil {
+		return 0, false
+	}
+	return (float64(u.In)*m.Price.Input + float64(u.Out)*m.Price.Output) / 1e6, true
+}
+
+// reasons say why the house does not do what it should.
+func (h *house) reasons(ctx context.Context) (why []string) {
+	states, err := h.hub.Status(ctx)
+	if err != nil {
+		return []string{"the store does not answer: " + h.redact(err.Error())}
+	}
+	for _, s := range states {
+		if s.Err != nil {
+			why = append(why, s.Channel+": "+h.redact(s.Err.Error()))
+		}
+	}
+	return why
+}
+
+// gauges are the levels of the queues, for the metrics.
+func (h *house) gauges(ctx context.Context) (all []observe.Gauge) {
+	set := func(queue string, depth int, oldest time.Duration) {
+		all = append(all, observe.Gauge{Level: observe.Depth, Of: queue, Value: float64(depth)},
+			observe.Gauge{Level: observe.Oldest, Of: queue, Value: oldest.Seconds()})
+	}
+	if s, err := h.pool.Status(ctx); err == nil {
+		set("inbox", s.Waiting, s.Oldest)
+	}
+	if states, err := h.hub.Status(ctx); err == nil {
+		for _, s := range states {
+			set("outbox/"+s.Channel, s.Pending, s.Oldest)
+		}
+	}
+	if parked, err := h.hub.Parked(ctx); err == nil {
+		set("parked", len(parked), 0)
+	}
+	return all
+}
+
+// backup writes a backup to w, once it is whole and was read back (P20).
+func (h *house) backup(ctx context.Context, w io.Writer) error {
+	s, ok := h.base.(interface {
+		Backup(ctx context.Context, path string) error
+	})
+	if !ok {
+		return errors.New("backup: the store is in memory: there is nothing to keep")
+	}
+	dir, err := os.MkdirTemp(h.Config.DataDir, ".backup-*")
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	db := filepath.Join(dir, storeFile)
+	if err := s.Backup(ctx, db); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, "backup"))
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer f.Close()
+	err = pack(ctx, f, db, h.Config.file, h.files.Root())
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		_, err = unpack(ctx, f, nil)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		_, err = io.Copy(w, f)
+	}
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	return nil
+}
+
+// transcribe returns what turns voices into text, nil if nothing does.
+func (h *house) transcribe() func(context.Context, string, io.Reader) (string, error) {
+	t := h.Config.Transcription
+	if t == nil {
+		return nil
+	}
+	return newTranscriber(t).Transcribe
+}
+
+// heard finds what was said with a person of the web page.
+func (h *house) heard(ctx context.Context, person, words string) ([]chat.Find, error) {
+	mine := string(chat.Address{Channel: "web", Chat: person}.Session()) + "/"
+	return h.pool.Search(ctx, func(id chat.SessionID) bool { return strings.HasPrefix(string(id), mine) }, words, 50)
+}
+
+// greet tells whoever started the house where the page is, and how to get in once.
+func (h *house) greet(ctx context.Context) {
+	if h.Chat || h.Config.HTTP.Listen == "" || h.browser == nil {
+		return
+	}
+	link, err := h.web.Link(ctx, webOwner)
+	if err != nil {
+		h.Log.Error("no link to the web page", "err", err)
+		return
+	}
+	fmt.Fprintf(h.Stderr, "%-9s %s (signs you in once; parley link makes another)\n", "web", link)
+}
+
+// tell has the owners know what went wrong at the start.
+func (h *house) tell(ctx context.Context) {
+	for _, note := range h.notes {
+		if err := h.hub.TellOwners(ctx, h.began.Format(time.RFC3339Nano), note); err != nil {
+			h.Log.Error("the owners were not told", "note", note, "err", err)
+		}
+	}
+}
