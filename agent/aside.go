@@ -60,3 +60,12 @@ func (p *Pool) Again(ctx context.Context, key string) error {
 	}
 	return nil
 }
+
+// Dismiss forgets the message put aside under key. store.ErrNotFound says that
+// there is none.
+func (p *Pool) Dismiss(ctx context.Context, key string) error {
+	if _, _, err := p.parked.Get(ctx, key); errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return p.parked.Delete(ctx, key)
+}

@@ -86,15 +86,7 @@ func (l *life) run(life int) string {
 	}
 	h.start()
 	for _, m := range []chat.Message{message("1", "hello"), message("2", "pay"), message("3", "/new"), message("4", "bye")} {
-		if l.acknowledged(m.ID) {
-			continue
-		}
-		go func() { // a network that delivers again what was not acknowledged
-			if err := h.pool.Deliver(l.t.Context(), m); err != nil && !errors.Is(err, store.ErrClosed) {
-				l.t.Error(err)
-			}
-			l.acknowledge(m.ID)
-		}()
+		l.say(h, m)
 		synctest.Wait()
 	}
 	time.Sleep(time.Minute)
@@ -105,6 +97,19 @@ func (l *life) run(life int) string {
 	}
 	where, _ := m.where.Load().(string)
 	return where
+}
+
+// say is a network that delivers again what was not acknowledged.
+func (l *life) say(h *house, m chat.Message) {
+	if l.acknowledged(m.ID) {
+		return
+	}
+	go func() {
+		if err := h.pool.Deliver(l.t.Context(), m); err != nil && !errors.Is(err, store.ErrClosed) {
+			l.t.Error(err)
+		}
+		l.acknowledge(m.ID)
+	}()
 }
 
 func (l *life) acknowledged(id string) bool {

@@ -9,17 +9,21 @@ import (
 	"parley/chat"
 )
 
-// listen hears jobs, with their files in the workspace.
+// listen hears jobs, with their files in the workspace. At the end of the house
+// it hears nothing: their files are fetched after the next start.
 func (t *turn) listen(ctx context.Context, jobs []job) error {
 	fetched := t.fetch(ctx, jobs)
 	if err := t.hard.Err(); fetched && err != nil {
 		return err
 	}
 	t.hear(jobs)
-	if fetched {
-		return t.flush(t.hard) // not to be fetched again
+	if !fetched {
+		return nil
 	}
-	return nil
+	if err := t.flush(t.hard); err != nil { // not to be fetched again
+		return err
+	}
+	return ctx.Err()
 }
 
 // fetch brings the files of jobs into the workspace, side by side, and says

@@ -36,16 +36,17 @@ func (t *turn) do(ctx context.Context) error {
 		return err
 	}
 	defer func() { t.live.Close() }()
-	if err := t.listen(ctx, t.jobs); err != nil {
-		return err
-	}
-	if t.history.open == nil {
+	err := t.listen(ctx, t.jobs)
+	if err == nil && t.history.open == nil {
 		return t.dismiss(t.hard)
 	}
-	if err := t.prepare(ctx); err != nil {
-		return t.broken(ctx, err)
+	if err == nil {
+		err = t.prepare(ctx)
 	}
-	return t.broken(ctx, t.rounds(ctx))
+	if err == nil {
+		err = t.rounds(ctx)
+	}
+	return t.broken(ctx, err)
 }
 
 // catchUp finishes those of the jobs that the last turn answered, whose reply a
@@ -167,11 +168,9 @@ func (t *turn) stale() bool {
 // join takes in what was said while the turn was busy.
 func (t *turn) join(ctx context.Context) error {
 	jobs := t.joining()
-	if err := t.listen(ctx, jobs); err != nil {
-		return err
-	}
+	err := t.listen(ctx, jobs)
 	t.jobs = append(t.jobs, jobs...)
-	return nil
+	return err
 }
 
 // continuations is how often a model whose answer was cut may go on.
