@@ -96,7 +96,8 @@ type Stepper interface {
 type Fetcher interface {
 	// Fetch returns the bytes of f, which came with m. The caller closes them,
 	// maybe while another goroutine reads, whose Read then returns.
-	// An *Error that is Permanent says that they cannot be had.
+	// An *Error that is Permanent says that they cannot be had, and one that is
+	// workspace.ErrTooBig, too, says why.
 	Fetch(ctx context.Context, m chat.Message, f chat.File) (io.ReadCloser, error)
 }
 

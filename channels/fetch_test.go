@@ -386,3 +386,22 @@ func TestP19Fetch(t *testing.T) {
 		}
 	})
 }
+
+// What is uploaded is named and looked at as what is fetched.
+func TestSave(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		p := m.post(t)
+		for range 2 {
+			f, err := p.Save("../bomb.png", strings.NewReader(zip))
+			if err != nil || f.Type != "application/zip" || f.Name != "../bomb.png" || f.Size != int64(len(zip)) || !strings.HasSuffix(f.Path, "-bomb.png") {
+				t.Errorf("%+v, %v", f, err)
+			}
+		}
+		if _, err := p.Save("", &flood{}); !errors.Is(err, workspace.ErrTooBig) {
+			t.Errorf("100 MB: %v", err)
+		}
+		if all := p.all(); len(all) != 2 || !strings.HasPrefix(all[0], "inbox/2000-01-01/") {
+			t.Errorf("in the workspace: %q", all)
+		}
+	})
+}

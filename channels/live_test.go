@@ -363,6 +363,24 @@ func TestLiveStreamer(t *testing.T) {
 	})
 }
 
+// Steps go to channels that show them, and nowhere else.
+func TestLiveSteps(t *testing.T) {
+	for _, powers := range []channeltest.Power{channeltest.Streams, channeltest.Streams | channeltest.Steps} {
+		in(t, func(t *testing.T, m *machine) {
+			h := m.start(powers)
+			live := h.Live(t.Context(), reply("a", ""))
+			step := chat.Step{Call: "1", Tool: "read_file", State: chat.Running}
+			live.Step(step)
+			live.Close()
+			ops := m.fake.Ops()
+			if want := int(powers / channeltest.Steps); len(ops) != want || want == 1 && (ops[0].Step != step || ops[0].Reply.ID != "a") {
+				t.Errorf("%+v", ops)
+			}
+			h.stop()
+		})
+	}
+}
+
 // P14: a network that hangs blocks neither Show nor, for long, Close.
 func TestP14LiveNeverBlocks(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {

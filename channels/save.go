@@ -2,7 +2,6 @@ package channels
 
 import (
 	"crypto/rand"
-	"errors"
 	"io"
 	"mime"
 	"path"
@@ -28,16 +27,8 @@ func (h *Hub) Save(name string, r io.Reader) (chat.File, error) {
 	if f.Size, err = h.files.Save(f.Path, r, h.maxFile); err != nil {
 		return chat.File{}, err
 	}
-	in, err := h.files.Open(f.Path)
-	if err != nil {
+	if f.Type, err = h.kind(f.Path, mime.TypeByExtension(path.Ext(name))); err != nil {
 		return chat.File{}, err
 	}
-	defer in.Close()
-	head := make([]byte, 512) // as http.DetectContentType looks at
-	n, err := io.ReadFull(in, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
-		return chat.File{}, err
-	}
-	f.Type = contents(mime.TypeByExtension(path.Ext(name)), head[:n])
 	return f, nil
 }
