@@ -29,8 +29,9 @@ type town struct {
 	more map[string]any // further keys of config.json
 	args []string       // of the gateway's command line
 
-	log  lockedBuffer
-	proc *process
+	log    lockedBuffer
+	proc   *process
+	starts int
 }
 
 // A process is one run of the program.
@@ -144,6 +145,7 @@ func (w *town) start() {
 		w.t.Fatal(err)
 	}
 	w.proc = p
+	w.starts++
 	go func() {
 		defer close(p.ended)
 		_ = p.cmd.Wait() // the tests look at ProcessState

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+
+	"parley/llm"
+	"parley/llm/llmtest"
+)
+
+const adminToken = "canary-admin-0123456789abcdef"
+
+// A visitor is a browser without a screen at the web face of a town.
+type visitor struct {
+	t    testing.TB
+	base string
+	http.Client
+}
+
+var startLink = regexp.MustCompile(`(http://127\.0\.0\.1:[0-9]+)/signin#(\S+)`)
+
+// face returns where the web face is, and the code of the link printed at the last start.
+func (w *town) face() (base, code string) {
+	w.t.Helper()
+	w.logs("/signin#", w.starts)
+	all := startLink.FindAllStringSubmatch(w.log.String(), -1)
+	last := all[len(all)-1]
+	return last[1], last[2]
+}
+
+// visit signs the owner in with the start link.
+func (w *town) visit() *visitor {
+	w.t.Helper()
+	base, code := w.face()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v := &visitor{t: w.t, base: base, Client: http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	if status, body := v.do("POST", "/signin", map[string]string{"code": code}); status >= 300 {
+		w.t.Fatalf("sign in: %d %s", status, body)
+	}
+	return v
+}
+
+// do sends say as JSON, as the page does, and returns what came back.
+func (v *visitor) do(method, path string, say any) (status int, body string) {
+	v.t.Helper()
+	var b bytes.Buffer
+	if say != nil {
+		if err := json.NewEncoder(&b).Encode(say); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, &b)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Parley", "1")
+	req.Header.Set("Origin", v.base)
+	resp, err := v.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(text)
+}
+
+// say says text in the conversation under an id of its own, until it is taken.
+func (v *visitor) say(conversation, id, text string) {
+	v.t.Helper()
+	for late := time.Now().Add(30 * time.Second); ; {
+		status, body := v.do("POST", "/c/"+conversation+"/messages", map[string]any{"id": id, "text": text})
+		if status == http.StatusAccepted {
+			return
+		}
+		if time.Now().After(late) {
+			v.t.Fatalf("say %q: %d %s", text, status, body)
+		}
+	}
+}
+
+// A line is a message of a conversation in the browser.
+type line struct {
+	Seq      uint64
+	Who, ID  string
+	Text     string
+	Edits    uint64
+	Finished bool
+}
+
+// reads returns what the conversation shows once ok is true of it.
+func (v *visitor) reads(conversation, what string, ok func(lines []line) bool) (lines []line) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.t.Context(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", v.base+"/c/"+conversation+"/events?after=0", nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	resp, err := v.Do(req)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var event string
+	for in := bufio.NewScanner(resp.Body); in.Scan(); {
+		if name, found := strings.CutPrefix(in.Text(), "event: "); found {
+			event = name
+		}
+		data, found := strings.CutPrefix(in.Text(), "data: ")
+		if !found || event != "message" {
+			continue
+		}
+		var l line
+		if err := json.Unmarshal([]byte(data), &l); err != nil {
+			v.t.Fatal(err)
+		}
+		if lines = append(lines, l); ok(lines) {
+			return lines
+		}
+	}
+	v.t.Fatalf("waiting for %s: %d, %+v", what, resp.StatusCode, lines)
+	return nil
+}
+
+// answered says that the last line is text of the agent's.
+func answered(text string) func([]line) bool {
+	return func(ls []line) bool {
+		last := ls[len(ls)-1]
+		return last.Who == "parley" && last.Text == text
+	}
+}
+
+func (v *visitor) conversation() string {
+	v.t.Helper()
+	status, body := v.do("POST", "/c", map[string]any{})
+	var made struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &made); status != http.StatusCreated || err != nil {
+		v.t.Fatalf("new conversation: %d %s", status, body)
+	}
+	return made.ID
+}
+
+// TestWebFace: the whole way of a person on the web page, and of strangers, who
+// see nothing (R-S2, R-S3).
+func TestWebFace(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		if strings.HasPrefix(spokenLast(r), "list") && !used(r) {
+			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "c1", Name: "list_dir", Args: `{"path": "."}`}}}
+		}
+		return echo(ctx, r)
+	})
+	w.more = map[string]any{"http": map[string]any{"listen": "127.0.0.1:0", "adminToken": adminToken}}
+	w.start()
+	base, _ := w.face()
+	stranger := &visitor{t: t, base: base}
+	for path, want := range map[string]int{
+		"/healthz": 200, "/readyz": 200, "/signin": 200,
+		"/": 401, "/c/1": 401, "/owner": 401, "/metrics": 401, "/api/status": 401, "/api/backup": 401, "/v1/models": 401, "/files/1/a": 401, "/nothing": 401,
+	} {
+		if status, body := stranger.do("GET", path, nil); status != want || strings.Contains(body, "channels") {
+			t.Errorf("stranger at %s: %d %s", path, status, body)
+		}
+	}
+	v := w.visit()
+	c := v.conversation()
+	v.say(c, "message-1", "list the files")
+	v.say(c, "message-1", "list the files") // again: nothing happens (P3)
+	v.reads(c, "the answer", func(ls []line) bool { return ls[len(ls)-1].Who == "parley" })
+	if n := len(w.llm.Requests()); n != 2 {
+		t.Errorf("%d requests of the model, want 2", n)
+	}
+	for path, want := range map[string]string{
+		"/owner": "telegram", "/api/status": `"channels"`, "/api/sessions": "web:owner/" + c, "/api/usage": `"web:owner"`,
+		"/api/audit": "list_dir", "/api/audit/verify": `"whole":true`, "/metrics": "parley_turns_total",
+		"/api/sessions/" + url.PathEscape("web:owner/"+c): "list_dir", "/api/sessions?q=files": c,
+	} {
+		if status, body := v.do("GET", path, nil); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, without %q: %.500s", path, status, want, body)
+		}
+	}
+	if out, code := w.run("", "sessions", "show", "web:owner/"+c); code != 0 || !strings.Contains(out, "list_dir") {
+		t.Errorf("sessions show: %d: %s", code, out)
+	}
+	if out, code := w.run("", "status"); code != 0 || !strings.Contains(out, "telegram") {
+		t.Errorf("status: %d: %s", code, out)
+	}
+	if status, _ := v.do("DELETE", "/c/"+c, nil); status >= 300 {
+		t.Errorf("delete: %d", status)
+	}
+	if out, _ := w.run("", "sessions", "list"); strings.Contains(out, c) {
+		t.Errorf("a deleted conversation is listed: %s", out)
+	}
+	if strings.Contains(w.log.String(), adminToken) {
+		t.Error("the log holds the admin token")
+	}
+	if w.stop() != 0 {
+		t.Error("it did not end well")
+	}
+	if out, code := w.run("", "status"); code != 0 || !strings.Contains(out, "telegram") {
+		t.Errorf("status without a gateway: %d: %s", code, out)
+	}
+}
+
+func spokenLast(r llmtest.Request) string {
+	if said := spoken(r); len(said) > 0 {
+		return said[len(said)-1]
+	}
+	return ""
+}
+
+// TestOpenAIClient: an ordinary client of OpenAI's talks to the agent, and its
+// key opens nothing else.
+func TestOpenAIClient(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	base, _ := w.face()
+	out, code := w.run("", "key", "owner", "laptop")
+	key, _, _ := strings.Cut(out, "\n")
+	if code != 0 || key == "" {
+		t.Fatalf("key: %d: %s", code, out)
+	}
+	cfg := openai.DefaultConfig(key)
+	cfg.BaseURL = base + "/v1"
+	client := openai.NewClientWithConfig(cfg)
+	said := []openai.ChatCompletionMessage{{Role: "user", Content: "one"}}
+	first, err := client.CreateChatCompletion(t.Context(), openai.ChatCompletionRequest{Model: "parley", Messages: said})
+	if err != nil || first.Choices[0].Message.Content != "heard one" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	said = append(said, first.Choices[0].Message, openai.ChatCompletionMessage{Role: "user", Content: "two"})
+	stream, err := client.CreateChatCompletionStream(t.Context(), openai.ChatCompletionRequest{Model: "parley", Messages: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var text strings.Builder
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chunk.Choices {
+			text.WriteString(c.Delta.Content)
+		}
+	}
+	if text.String() != "heard two" {
+		t.Errorf("streamed %q", text.String())
+	}
+	if out, _ := w.run("", "sessions", "list"); strings.Count(out, "api:owner/laptop") != 1 {
+		t.Errorf("the second request did not go on with the first: %s", out)
+	}
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", base+"/api/status", nil)
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode < 400 {
+		t.Errorf("an API key opens the admin API: %d", resp.StatusCode)
+	}
+	if b, _ := os.ReadFile(w.dir + "/parley.db"); bytes.Contains(b, []byte(key)) {
+		t.Error("the store holds the key (R-S6)")
+	}
+}
