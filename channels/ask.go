@@ -192,7 +192,7 @@ func (h *Hub) settle(ctx context.Context, id string, end func(*poll) bool) (poll
 	if err := write(ctx, h.store.Bucket("questions"), id, ended.question); err != nil {
 		return *p, false, fmt.Errorf("store answer: %w", err)
 	}
-	*p = ended
+	p.question, p.receipt = ended.question, ended.receipt // not done, which whoever asked reads without the lock
 	close(p.done)
 	return *p, true, nil
 }
@@ -250,9 +250,10 @@ func (h *Hub) asked(ctx context.Context, m chat.Message) ([]string, error) {
 		return nil, err
 	}
 	var found []*poll
+	key := m.Key()
 	for _, p := range h.polls.all {
 		switch {
-		case p.Message == m.Key():
+		case p.Message == key:
 			return []string{p.Reply.Ask.ID}, nil
 		case p.Reply.To == m.At && !p.over():
 			found = append(found, p)
