@@ -28,7 +28,7 @@ type stored struct {
 	File chat.File `json:"file"`
 }
 
-func name() string { return strings.ToLower(rand.Text()[:16]) }
+func newID() string { return strings.ToLower(rand.Text()[:16]) }
 
 var errNoFile = problem{http.StatusNotFound, "There is no such file, or not any more."}
 
@@ -94,7 +94,7 @@ func (c *Channel) upload(k call) error {
 	}
 	f.Name = label
 	f.Type = kind(f)
-	s := stored{name(), f}
+	s := stored{newID(), f}
 	if err := c.keep(k.r.Context(), k.who.ID, s); err != nil {
 		return err
 	}

@@ -126,8 +126,14 @@ func (rd *reader) push(f frame) {
 	}
 	rd.frames, rd.size = append(rd.frames, f), rd.size+len(f.body)
 	if len(rd.frames) > maxFrames || rd.size > maxBytes {
-		rd.frames, rd.size, rd.lost = nil, 0, true
+		rd.lose()
 	}
+	rd.rouse()
+}
+
+// lose has rd begin again where it is.
+func (rd *reader) lose() {
+	rd.frames, rd.size, rd.lost = nil, 0, true
 	rd.rouse()
 }
 

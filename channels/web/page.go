@@ -13,7 +13,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,20 +115,15 @@ func (c *Channel) home(k call) error {
 	if err != nil {
 		return err
 	}
-	id := first
-	if len(all) > 0 {
-		id = all[0].ID
-	}
-	http.Redirect(k.w, k.r, "/c/"+id, http.StatusSeeOther)
+	http.Redirect(k.w, k.r, "/c/"+all[0].ID, http.StatusSeeOther)
 	return nil
 }
 
 // show sends the page.
 func (c *Channel) show(k call) error {
-	rm, leave := c.use(c.address(k.who.ID, k.id))
-	defer leave()
-	p := page{Who: k.who, ID: k.id, Assets: "/assets/" + c.assets.digest, MaxFile: c.cfg.MaxFile}
-	h, _, err := c.held(k.r.Context(), k.who.ID, k.id)
+	rm, id := k.room, k.room.at.Thread
+	p := page{Who: k.who, ID: id, Assets: "/assets/" + c.assets.digest, MaxFile: c.cfg.MaxFile}
+	h, _, err := c.held(k.r.Context(), rm.at)
 	if err == nil {
 		p.Last, err = rm.end(k.r.Context())
 	}
@@ -142,11 +136,9 @@ func (c *Channel) show(k call) error {
 	if err != nil {
 		return err
 	}
-	p.Title = called(k.id, h)
-	if i := slices.IndexFunc(p.Talks, func(t talk) bool { return t.ID == k.id }); i >= 0 {
-		p.Talks[i].Current = true
-	} else {
-		p.Talks = append([]talk{{ID: k.id, Title: p.Title, Current: true}}, p.Talks...)
+	p.Title = called(id, h)
+	for i := range p.Talks {
+		p.Talks[i].Current = p.Talks[i].ID == id
 	}
 	if len(p.Entries) > 0 {
 		p.First = p.Entries[0].Seq
@@ -166,9 +158,7 @@ func (c *Channel) older(k call) error {
 	if err != nil || seq == 0 {
 		return problem{http.StatusBadRequest, "That is no number of an event."}
 	}
-	rm, leave := c.use(c.address(k.who.ID, k.id))
-	defer leave()
-	es, more, err := rm.before(k.r.Context(), seq)
+	es, more, err := k.room.before(k.r.Context(), seq)
 	if err != nil {
 		return err
 	}
@@ -210,7 +200,7 @@ type page struct {
 type talk struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`
-	Last    time.Time `json:"last"`              // when somebody spoke last, to within a minute; zero: nobody did
+	Last    time.Time `json:"last,omitzero"`     // when somebody spoke last, to within a minute; zero: nobody did
 	Current bool      `json:"-"`                 // it is the one on the page
 	Snippet string    `json:"snippet,omitempty"` // of what was searched
 	Time    time.Time `json:"time,omitzero"`     // of what was found

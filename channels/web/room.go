@@ -35,12 +35,11 @@ type said struct {
 // A room is a conversation in memory. What it knows of the log it reads when it
 // is first needed.
 type room struct {
-	c      *Channel
-	person string
-	id     string
-	log    store.Log
-	users  int // guarded by Channel.mu, as is
-	idle   int // how often it is in Channel.idle
+	c     *Channel
+	at    chat.Address
+	log   store.Log
+	users int // guarded by Channel.mu, as is
+	idle  int // how often it is in Channel.idle
 
 	posting sync.Mutex // held until the house has what is in the log: both have the same order
 
@@ -62,8 +61,8 @@ type asked struct {
 	choices int
 }
 
-func newRoom(c *Channel, person, id string) *room {
-	return &room{c: c, person: person, id: id, log: c.cfg.Store.Log(c.cfg.Name + "/" + person + "/" + id), readers: map[*reader]struct{}{}}
+func newRoom(c *Channel, at chat.Address) *room {
+	return &room{c: c, at: at, log: c.cfg.Store.Log(c.cfg.Name + "/" + at.Chat + "/" + at.Thread), readers: map[*reader]struct{}{}}
 }
 
 const memory = 500 // records, of which a room knows when it is loaded
@@ -73,7 +72,7 @@ func (rm *room) load(ctx context.Context) error {
 	if rm.loaded {
 		return nil
 	}
-	h, _, err := rm.c.held(ctx, rm.person, rm.id)
+	h, _, err := rm.c.held(ctx, rm.at)
 	if err != nil {
 		return err
 	}
@@ -240,15 +239,34 @@ func (rm *room) clear(ctx context.Context) error {
 	rm.posting.Lock()
 	defer rm.posting.Unlock()
 	if rm.c.cfg.Forget != nil {
-		if err := rm.c.cfg.Forget(ctx, rm.c.address(rm.person, rm.id).Session()); err != nil {
+		if err := rm.c.cfg.Forget(ctx, rm.at.Session()); err != nil {
 			return err
 		}
 	}
 	rm.writing.Lock()
 	defer rm.writing.Unlock()
 	rm.loaded = false
+	for rec, err := range rm.log.Since(ctx, 0) {
+		s, err := read(rec, err)
+		if err != nil {
+			return err
+		}
+		for _, f := range s.Files {
+			if err := rm.c.files.Delete(ctx, key(rm.at.Chat, f.ID)); err != nil {
+				return err
+			}
+		}
+	}
 	if err := rm.log.Trim(ctx, ^uint64(0)); err != nil {
 		return err
 	}
-	return rm.c.talks.Delete(ctx, key(rm.person, rm.id))
+	if err := rm.c.talks.Delete(ctx, key(rm.at.Chat, rm.at.Thread)); err != nil {
+		return err
+	}
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	for rd := range rm.readers {
+		rd.lose()
+	}
+	return nil
 }

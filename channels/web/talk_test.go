@@ -143,7 +143,7 @@ func TestRS5MethodAndType(t *testing.T) {
 	if ms := heard(); len(ms) > 0 {
 		t.Errorf("heard %+v", ms)
 	}
-	if got := h.must(http.StatusOK, "anna", "GET", "/talks", nil); got != "[]\n" {
+	if got := h.must(http.StatusOK, "anna", "GET", "/talks", nil); got != `[{"id":"first","title":"New conversation"}]`+"\n" {
 		t.Errorf("talks: %s", got)
 	}
 }
@@ -295,14 +295,17 @@ func TestDeleteFirst(t *testing.T) {
 	s := mem.New()
 	h := open(t, s)
 	h.hear(nil)
-	h.say("anna", first, "message-1", "secret")
+	b, f := h.watch("anna", first, ""), h.upload(t, "anna", "cat.png", png)
+	h.must(http.StatusAccepted, "anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "secret", "files": []string{f.ID}})
 	h.must(http.StatusNoContent, "anna", "DELETE", "/c/first", nil)
 	for rec := range s.Log("web/anna/first").Since(t.Context(), 0) {
 		t.Errorf("left: %s", rec.Body)
 	}
-	if got := h.talks(t, "anna", ""); len(got) != 0 {
+	if got := h.talks(t, "anna", ""); len(got) != 1 || got[0].Title != "New conversation" {
 		t.Errorf("talks %+v", got)
 	}
+	until(t, "whoever read along is sent to look again", func() bool { return len(b.all("resync")) == 1 })
+	h.must(http.StatusNotFound, "anna", "GET", f.URL, nil)
 	h.say("anna", first, "message-2", "again")
 	h.watch("anna", first, "").shows(t, "again")
 	if got := h.must(http.StatusOK, "anna", "GET", "/c/first", nil); !strings.Contains(got, "again") || strings.Contains(got, "secret") {
@@ -316,7 +319,7 @@ func TestNotices(t *testing.T) {
 	if _, err := h.Send(t.Context(), chat.Reply{ID: "n1", To: h.Direct("anna"), Text: "remember the milk"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.talks(t, "anna", ""); len(got) != 1 || got[0].ID != "notices" || got[0].Title != "Notices" {
+	if got := h.talks(t, "anna", ""); len(got) != 2 || got[0].ID != "notices" || got[0].Title != "Notices" {
 		t.Errorf("talks %+v", got)
 	}
 	h.watch("anna", notices, "").shows(t, "remember the milk")

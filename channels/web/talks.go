@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -33,14 +34,14 @@ var errGone = errors.New("there is no such conversation")
 func key(person, id string) string { return person + "\x00" + id }
 
 // held returns what the list knows of a conversation, or errGone.
-func (c *Channel) held(ctx context.Context, person, id string) (h held, rev uint64, err error) {
-	val, rev, err := c.talks.Get(ctx, key(person, id))
+func (c *Channel) held(ctx context.Context, at chat.Address) (h held, rev uint64, err error) {
+	val, rev, err := c.talks.Get(ctx, key(at.Chat, at.Thread))
 	switch {
 	case err == nil && json.Unmarshal(val, &h) == nil:
 		return h, rev, nil
 	case err == nil, errors.Is(err, store.ErrDamaged): // what was said is still there
 		return held{Used: true}, store.Any, nil
-	case errors.Is(err, store.ErrNotFound) && (id == first || id == notices):
+	case errors.Is(err, store.ErrNotFound) && (at.Thread == first || at.Thread == notices):
 		return held{}, 0, nil
 	case errors.Is(err, store.ErrNotFound):
 		return held{}, 0, errGone
@@ -49,32 +50,32 @@ func (c *Channel) held(ctx context.Context, person, id string) (h held, rev uint
 }
 
 // change lets f change what the list knows of a conversation, unless it returns false.
-func (c *Channel) change(ctx context.Context, person, id string, f func(*held) bool) error {
+func (c *Channel) change(ctx context.Context, at chat.Address, f func(*held) bool) error {
 	for {
-		h, rev, err := c.held(ctx, person, id)
+		h, rev, err := c.held(ctx, at)
 		if err != nil || !f(&h) {
 			return err
 		}
-		if err = c.hold(ctx, person, id, h, rev); !errors.Is(err, store.ErrConflict) {
+		if err = c.hold(ctx, at, h, rev); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
 }
 
-func (c *Channel) hold(ctx context.Context, person, id string, h held, rev uint64) error {
+func (c *Channel) hold(ctx context.Context, at chat.Address, h held, rev uint64) error {
 	val, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	if _, err = c.talks.Put(ctx, key(person, id), val, rev); err == nil {
-		c.tell(person)
+	if _, err = c.talks.Put(ctx, key(at.Chat, at.Thread), val, rev); err == nil {
+		c.tell(at.Chat)
 	}
 	return err
 }
 
 // touch notes that s is about to be said in rm, whose writing the caller holds.
 func (c *Channel) touch(ctx context.Context, rm *room, s said) error {
-	return c.change(ctx, rm.person, rm.id, func(h *held) bool {
+	return c.change(ctx, rm.at, func(h *held) bool {
 		title := h.Title
 		if title == "" && s.Who == you {
 			title = plain(s.Text, 60)
@@ -87,7 +88,7 @@ func (c *Channel) touch(ctx context.Context, rm *room, s said) error {
 	})
 }
 
-// list returns the conversations of person, the latest first.
+// list returns the conversations of person, the latest first. There is always one.
 func (c *Channel) list(ctx context.Context, person string) ([]talk, error) {
 	all := []talk{}
 	for k, err := range c.talks.Keys(ctx, key(person, "")) {
@@ -95,7 +96,7 @@ func (c *Channel) list(ctx context.Context, person string) ([]talk, error) {
 			return nil, err
 		}
 		id := k[len(key(person, "")):]
-		h, _, err := c.held(ctx, person, id)
+		h, _, err := c.held(ctx, c.address(person, id))
 		if errors.Is(err, errGone) {
 			continue
 		}
@@ -103,6 +104,9 @@ func (c *Channel) list(ctx context.Context, person string) ([]talk, error) {
 			return nil, err
 		}
 		all = append(all, talk{ID: id, Title: called(id, h), Last: h.Last})
+	}
+	if !slices.ContainsFunc(all, func(t talk) bool { return t.ID != notices }) {
+		all = append(all, talk{ID: first, Title: called(first, held{})})
 	}
 	slices.SortStableFunc(all, func(a, b talk) int { return b.Last.Compare(a.Last) })
 	return all, nil
@@ -122,14 +126,11 @@ func (c *Channel) begin(ctx context.Context, person string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(all) == 0 {
-		return first, nil
-	}
-	if h, _, err := c.held(ctx, person, all[0].ID); err == nil && !h.Used && h.Title == "" {
+	if h, _, err := c.held(ctx, c.address(person, all[0].ID)); err == nil && !h.Used && h.Title == "" {
 		return all[0].ID, nil
 	}
-	id := name()
-	return id, c.hold(ctx, person, id, held{Last: time.Now()}, 0)
+	id := newID()
+	return id, c.hold(ctx, c.address(person, id), held{Last: time.Now()}, 0)
 }
 
 const maxFinds = 50
@@ -166,7 +167,60 @@ func (c *Channel) search(ctx context.Context, person, words string) ([]talk, err
 	return found, nil
 }
 
-// message makes what a person says, or presses, a message.
-func (c *Channel) message(id string, at chat.Address, who chat.Sender) chat.Message {
-	return chat.Message{ID: id, At: at, From: chat.Sender{ID: who.ID, Name: who.Name}, Time: time.Now()}
+// make makes a conversation.
+func (c *Channel) make(k call) error {
+	var in struct{}
+	if err := k.read(&in); err != nil {
+		return err
+	}
+	id, err := c.begin(k.r.Context(), k.who.ID)
+	if err != nil {
+		return err
+	}
+	return k.answer(http.StatusCreated, map[string]string{"id": id})
+}
+
+func (c *Channel) rename(k call) error {
+	var in struct{ Title string }
+	if err := k.read(&in); err != nil {
+		return err
+	}
+	title := plain(in.Title, 200)
+	if title == "" {
+		return problem{http.StatusBadRequest, "A title has words in it."}
+	}
+	err := c.change(k.r.Context(), k.room.at, func(h *held) bool {
+		if h.Last.IsZero() {
+			h.Last = time.Now()
+		}
+		h.Title = title
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return k.answer(http.StatusOK, map[string]string{"id": k.room.at.Thread, "title": title})
+}
+
+func (c *Channel) remove(k call) error {
+	if err := k.room.clear(k.r.Context()); err != nil {
+		return err
+	}
+	c.tell(k.who.ID)
+	k.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// find lists the conversations, or those where q is found.
+func (c *Channel) find(k call) error {
+	all, err := []talk(nil), error(nil)
+	if q := strings.TrimSpace(k.r.FormValue("q")); q != "" {
+		all, err = c.search(k.r.Context(), k.who.ID, q)
+	} else {
+		all, err = c.list(k.r.Context(), k.who.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return k.answer(http.StatusOK, all)
 }

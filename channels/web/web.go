@@ -225,7 +225,7 @@ func (c *Channel) use(at chat.Address) (rm *room, leave func()) {
 	}
 	rm = rooms[at.Thread]
 	if rm == nil {
-		rm = newRoom(c, at.Chat, at.Thread)
+		rm = newRoom(c, at)
 		rooms[at.Thread] = rm
 	}
 	rm.users++
@@ -247,8 +247,8 @@ func (c *Channel) leave(rm *room) {
 	if old.idle--; old.idle > 0 || old.users > 0 {
 		return
 	}
-	if delete(c.people[old.person], old.id); len(c.people[old.person]) == 0 {
-		delete(c.people, old.person)
+	if delete(c.people[old.at.Chat], old.at.Thread); len(c.people[old.at.Chat]) == 0 {
+		delete(c.people, old.at.Chat)
 	}
 }
 

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/store/mem"
+)
+
+// The channel as the Hub uses it: a question in the middle of an answer in the
+// making, pressed by the person, settled on the page, and the answer once.
+func TestWithHub(t *testing.T) {
+	s := mem.New()
+	h := open(t, s)
+	hub := channels.NewHub(channels.Config{Store: s, Log: quiet})
+	hub.Add("web", h.Channel)
+	access, err := channels.NewAccess(nil, map[string][]string{"web": {"anna"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub.SetAccess(access)
+	ctx, stop := context.WithCancel(context.Background())
+	var live sync.WaitGroup
+	live.Go(func() { _ = hub.Work(ctx) })
+	live.Go(func() {
+		_ = hub.Receive(ctx, func(_ context.Context, m chat.Message) error {
+			live.Go(func() { turn(ctx, hub, m) })
+			return nil
+		})
+	})
+	defer live.Wait()
+	defer stop()
+	b := h.watch("anna", first, "")
+	until(t, "the message is taken", func() bool {
+		res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "delete it"})
+		return res.StatusCode == http.StatusAccepted
+	})
+	until(t, "the question is put, and the answer in the making", func() bool {
+		es := b.entries()
+		return len(es) == 2 && es[1].Ask != nil && len(b.all("draft")) > 0 && len(b.all("step")) > 0
+	})
+	ask := b.entries()[1].Ask
+	h.must(http.StatusAccepted, "anna", "POST", "/c/first/answer", words{"id": "press-001", "question": ask.ID, "choice": 1})
+	until(t, "all is said", func() bool { return len(b.entries()) == 3 })
+	until(t, "the question is settled", func() bool { return b.entries()[1].Ask == nil })
+	if e := b.entries()[2]; e.Text != "You said no." || e.Replies != "message-1" {
+		t.Errorf("the answer is %+v", e)
+	}
+}
+
+// turn answers m as an agent does.
+func turn(ctx context.Context, hub *channels.Hub, m chat.Message) {
+	r := m.Reply()
+	view := hub.Live(ctx, r)
+	view.Show("Let me see…")
+	view.Step(chat.Step{Call: "c1", Tool: "delete", State: chat.Running})
+	c, err := hub.Ask(ctx, chat.Reply{ID: "ask:" + m.Key(), To: m.At, Text: "Shall I?",
+		Ask: &chat.Question{ID: "q1", Choices: []string{"yes", "no"}, Whom: m.From.ID}})
+	view.Close()
+	if err != nil {
+		return
+	}
+	r.Text = fmt.Sprintf("You said %s.", c.Text)
+	_ = hub.Send(ctx, r)
+}

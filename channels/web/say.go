@@ -1,0 +1,108 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/chat"
+)
+
+const (
+	maxText = 64 << 10 // bytes of a message
+	maxSent = 20       // files of a message
+)
+
+var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
+
+// message begins a message of whoever calls, which the page calls id.
+func (k call) message(id string) (chat.Message, error) {
+	if !idForm.MatchString(id) {
+		return chat.Message{}, problem{http.StatusBadRequest, "An id has 8 to 64 letters and digits."}
+	}
+	return chat.Message{ID: id, At: k.room.at, From: chat.Sender{ID: k.who.ID, Name: k.who.Name}, Time: time.Now()}, nil
+}
+
+// say takes a message. It is answered once the message is in the log and in the
+// house (P3). The same again is answered the same, and not done again.
+func (c *Channel) say(k call) error {
+	var in struct {
+		ID, Text string
+		Files    []string
+		Quiet    bool // a command, which is not shown
+	}
+	if err := k.read(&in); err != nil {
+		return err
+	}
+	m, err := k.message(in.ID)
+	switch {
+	case err != nil:
+		return err
+	case len(in.Text) > maxText:
+		return problem{http.StatusRequestEntityTooLarge, "That message is too long: 64 KB is the most."}
+	case strings.TrimSpace(in.Text) == "" && len(in.Files) == 0, len(in.Files) > maxSent, in.Quiet && !strings.HasPrefix(in.Text, "/"):
+		return problem{http.StatusBadRequest, "That is not a message."}
+	}
+	m.Text = in.Text
+	s := said{ID: m.ID, Who: you, Text: m.Text, Time: m.Time}
+	for _, id := range in.Files {
+		f, err := c.stored(k.r.Context(), k.who.ID, id)
+		if err != nil {
+			return err
+		}
+		s.Files, m.Files = append(s.Files, f), append(m.Files, f.File)
+	}
+	k.room.posting.Lock()
+	defer k.room.posting.Unlock()
+	if in.Quiet {
+		return c.hand(k, m, 0)
+	}
+	seq, again, err := k.room.append(k.r.Context(), s)
+	if err != nil {
+		return err
+	}
+	if again && k.room.wasAnswered(m.ID) { // the house may have forgotten that it knows it
+		return k.answer(http.StatusAccepted, taken{seq})
+	}
+	return c.hand(k, m, seq)
+}
+
+type taken struct {
+	Seq uint64 `json:"seq"`
+}
+
+// hand hands m to the house and says so.
+func (c *Channel) hand(k call, m chat.Message, seq uint64) error {
+	if err := c.deliver(k.r.Context(), m); err != nil {
+		c.cfg.Log.Warn("message not taken", "chat", m.At.Session(), "id", m.ID, "err", err)
+		return problem{http.StatusServiceUnavailable, "I cannot take that in right now. Please try again."}
+	}
+	return k.answer(http.StatusAccepted, taken{seq})
+}
+
+// press takes the press of a button.
+func (c *Channel) press(k call) error {
+	var in struct {
+		ID, Question string
+		Choice       int
+	}
+	if err := k.read(&in); err != nil {
+		return err
+	}
+	m, err := k.message(in.ID)
+	if err != nil {
+		return err
+	}
+	q, err := k.room.question(k.r.Context(), in.Question)
+	if errors.Is(err, errGone) || err == nil && (in.Choice < 0 || in.Choice >= q.choices) {
+		return problem{http.StatusNotFound, "There is no such question, or not any more."}
+	}
+	if err != nil {
+		return err
+	}
+	m.Answer = &chat.Answer{Question: in.Question, Choice: in.Choice, Receipt: strconv.FormatUint(q.seq, 10)}
+	return c.hand(k, m, q.seq)
+}
