@@ -129,9 +129,9 @@ func (t *turn) remember(ctx context.Context) {
 func (t *turn) text() string {
 	o := t.history.open
 	text, last := o.text(), o.said[len(o.said)-1]
-	told := slices.ContainsFunc(o.told, func(s string) bool { return s != "" })
+	told := func(s string) bool { return last.Text == "" || alike(s, last.Text) }
 	switch {
-	case told && (last.Text == "" || slices.ContainsFunc(o.told, func(s string) bool { return alike(s, last.Text) })):
+	case slices.ContainsFunc(o.told, told):
 		text = flow(o.said[:len(o.said)-1])
 	case text != "" && last.Finish == llm.Length:
 		text = joined(text, wordsTooLong)

@@ -68,7 +68,9 @@ func (h *history) apply(seq uint64, r record) {
 		h.add(seq, entry{}, *r.Finished)
 		if h.open != nil {
 			h.open.done[r.Finished.Call] = true
-			h.open.told = append(h.open.told, r.Told)
+			if r.Told != "" {
+				h.open.told = append(h.open.told, r.Told)
+			}
 		}
 	case r.Dimmed:
 		h.dim(0)

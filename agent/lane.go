@@ -172,11 +172,8 @@ func (l *lane) gather() {
 
 // handle answers jobs, one command or messages.
 func (l *lane) handle(jobs []job) error {
-	switch command(jobs[0].Text) {
-	case "new":
+	if command(jobs[0].Text) == "new" {
 		return l.renew(jobs[0])
-	case "search":
-		return l.reply(jobs[0], l.found(l.hard, jobs[0].Message))
 	}
 	defer l.rest()
 	if l.solo {
@@ -189,6 +186,9 @@ func (l *lane) handle(jobs []job) error {
 	}
 	if err := l.hold(l.soft, l.turns); err != nil {
 		return err
+	}
+	if command(jobs[0].Text) == "search" {
+		return l.reply(jobs[0], l.found(l.hard, jobs[0].Message))
 	}
 	if err := l.count(jobs, l.crashed); err != nil {
 		return err

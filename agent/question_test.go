@@ -271,21 +271,23 @@ func (d *dialogue) check(t *testing.T, deaths int) {
 // it waits: one answer each, one question, and a file fetched again only if the
 // crash was before it was noted (P1, P6, P7).
 func TestCrashWithFilesAndQuestions(t *testing.T) {
-	for n, done := 0, false; !done; n++ {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := &dialogue{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}}
-				d.oracle.after = 3 * time.Minute // longer than one life
-				first := d.run(n)
-				done = first == ""
-				second := d.run(n / 2)
-				d.run(1 << 40)
-				d.run(1 << 40)
-				if d.check(t, 2); t.Failed() {
-					t.Logf("died %s and %s", first, second)
-				}
+	for _, after := range []time.Duration{10 * time.Second, 3 * time.Minute} { // a life is shorter than that
+		for n, done := 0, false; !done; n++ {
+			t.Run(fmt.Sprint(after, n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := &dialogue{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}}
+					d.oracle.after = after
+					first := d.run(n)
+					done = first == ""
+					second := d.run(n / 2)
+					d.run(1 << 40)
+					d.run(1 << 40)
+					if d.check(t, 2); t.Failed() {
+						t.Logf("died %s and %s", first, second)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
