@@ -450,6 +450,38 @@ func TestAskLong(t *testing.T) {
 	})
 }
 
+// P14: buttons that the network is slow to take away hold up no answer.
+func TestP14PressNeverWaits(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Kind == channeltest.Edit {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		h := m.start(buttons)
+		access(t, h)
+		start := time.Now()
+		for i := range 150 {
+			r := shall()
+			r.ID, r.Ask.ID = fmt.Sprint("ask:", i), fmt.Sprint("q", i)
+			a := ask(t, h, r)
+			say(t, m, press("2", r.Ask.ID, 0))
+			if !a.answered() {
+				t.Fatal("no answer")
+			}
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("150 answers took %v", took)
+		}
+		time.Sleep(time.Hour)
+		if n := len(m.fake.Ops(channeltest.Edit)); n < 100 || n > 102 {
+			t.Errorf("%d edits, want the first hundred", n)
+		}
+		h.stop()
+	})
+}
+
 // P19: with a full disk no answer is taken that could be lost.
 func TestP19Press(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {

@@ -11,6 +11,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/store"
 )
 
 // marked lists the marks that were made, as "message mark".
@@ -75,6 +76,10 @@ func TestMarksOnlyWhereTheyHelp(t *testing.T) {
 		say(t, m, by("9", "let me in"))
 		say(t, m, press("2", "q", 0))
 		h.Live(t.Context(), chat.Reply{ID: "x", To: room, Quote: "of the clock"}).Close()
+		m.refuse = store.ErrClosed
+		if m.fake.Say(t.Context(), by("2", "not now")) == nil {
+			t.Error("acknowledged")
+		}
 		time.Sleep(time.Minute)
 		if got := m.marked(); len(got) > 0 {
 			t.Errorf("%q", got)

@@ -36,7 +36,8 @@ type machine struct {
 	crash   int  // 0 for never
 	late    bool // the operation takes effect
 	crashed chan struct{}
-	full    bool // the disk
+	full    bool  // the disk
+	refuse  error // what the agent says of every message
 }
 
 type push struct {
@@ -225,6 +226,9 @@ func (m *machine) start(powers channeltest.Power) *house {
 		_ = h.Receive(intake, func(_ context.Context, msg chat.Message) error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
+			if m.refuse != nil {
+				return m.refuse
+			}
 			h.heard = append(h.heard, msg)
 			return nil
 		})
