@@ -44,6 +44,7 @@ type Channel struct {
 	me   user // set by Run before anything is heard
 
 	patience time.Duration // with a connection, until it is ready
+	haste    time.Duration // least wait before another attempt
 	calm     time.Duration // before a session that replaces one which Discord forgot
 
 	mu     sync.Mutex
@@ -70,7 +71,7 @@ func New(cfg Config) (*Channel, error) {
 	return &Channel{
 		cfg: cfg, pace: newPace(), log: cfg.Log.With("channel", cfg.Name),
 		http:     &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		patience: 30 * time.Second, calm: 2500 * time.Millisecond,
+		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond,
 		places: map[string]place{}, roles: map[string]string{}, direct: map[string]string{},
 	}, nil
 }
@@ -100,7 +101,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 
 // introduce asks who we are, as often as it takes.
 func (c *Channel) introduce(ctx context.Context) error {
-	var wait backoff
+	wait := backoff{least: c.haste}
 	for ctx.Err() == nil {
 		err := c.call(ctx, "GET", "/users/@me", nil, &c.me)
 		if err == nil && !snowflake.MatchString(c.me.ID) {

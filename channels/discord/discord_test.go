@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"strings"
 	"sync"
@@ -19,7 +20,12 @@ import (
 	"parley/store/mem"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The tests wait for seconds that the library sleeps, so all wait at the same time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "64")
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 20 * time.Second
 
@@ -82,7 +88,7 @@ func (h *house) anew() {
 	if h.ch, err = discord.New(c); err != nil {
 		h.t.Fatal(err)
 	}
-	h.ch.Hasten(time.Second, time.Millisecond)
+	h.ch.Hasten(500*time.Millisecond, 10*time.Millisecond)
 }
 
 // run runs the bot until stop is called, or the test ends, and waits until it is online.

@@ -3,7 +3,9 @@ package discord
 import "time"
 
 // Hasten shortens what a test would wait for.
-func (c *Channel) Hasten(patience, calm time.Duration) { c.patience, c.calm = patience, calm }
+func (c *Channel) Hasten(patience, calm time.Duration) {
+	c.patience, c.haste, c.calm = patience, calm, calm
+}
 
 var (
 	Read     = (*Channel).read

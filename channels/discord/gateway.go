@@ -50,12 +50,11 @@ type gateway struct {
 // called in the order of events and must return at once.
 func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.RawMessage)) error {
 	g := &gateway{c: c, ctx: ctx, hear: hear}
-	var wait backoff
+	wait := backoff{least: c.haste}
 	for ctx.Err() == nil {
 		if g.lib == nil {
 			g.renew()
 		}
-		since := time.Now()
 		err := g.connect()
 		if ctx.Err() != nil {
 			break
@@ -63,8 +62,8 @@ func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.Raw
 		if c.fatal(err) {
 			return c.advice(err)
 		}
-		if time.Since(since) > time.Minute || errors.Is(err, errMoved) && g.wire.ready {
-			wait = backoff{}
+		if g.wire != nil && g.wire.ready.Load() && !errors.Is(err, errInvalid) {
+			wait.d = 0
 		}
 		d := wait.next(err)
 		if end, ok := errors.AsType[*closed](err); errors.Is(err, errInvalid) || ok && (end.code == unknownSeq || end.code == timedOut) {
@@ -91,8 +90,14 @@ func (g *gateway) renew() {
 	dialer.NetDialTLSContext = func(_ context.Context, network, addr string) (net.Conn, error) { return g.dial(network, addr, true) }
 	s.Dialer = &dialer
 	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) { g.hear(e.Type, e.RawData) })
-	s.AddHandler(func(*discordgo.Session, *discordgo.Disconnect) { g.gone <- struct{}{} })
-	g.lib, g.fresh, g.resume, g.have = s, true, "", ""
+	gone := make(chan struct{}, 1)
+	s.AddHandler(func(*discordgo.Session, *discordgo.Disconnect) {
+		select {
+		case gone <- struct{}{}:
+		default: // it may close a connection twice
+		}
+	})
+	g.lib, g.gone, g.fresh, g.resume, g.have = s, gone, true, "", ""
 }
 
 // connect opens a connection and returns why it ended.
@@ -100,7 +105,7 @@ func (g *gateway) connect() error {
 	if err := g.locate(); err != nil {
 		return err
 	}
-	g.gone = make(chan struct{}, 2)
+	g.wire = nil
 	err := g.lib.Open()
 	if errors.Is(err, errElsewhere) { // the library has forgotten the old address now
 		err = g.lib.Open()
@@ -113,16 +118,17 @@ func (g *gateway) connect() error {
 		return err
 	}
 	g.fresh = false
-	select {
-	case <-g.gone:
-		if g.wire.next != "" {
-			g.resume = g.wire.next
+	for !g.wire.over.Load() {
+		select {
+		case <-g.gone: // or the one before, once more
+		case <-g.ctx.Done():
+			return g.lib.Close() // by a close frame, so that the bot is seen to leave
 		}
-		return g.wire.cause
-	case <-g.ctx.Done():
-		_ = g.lib.Close() // by a close frame, so that the bot is seen to leave
-		return nil
 	}
+	if g.wire.ready.Load() && g.wire.next != "" {
+		g.resume = g.wire.next
+	}
+	return g.wire.why()
 }
 
 // locate finds out where to connect.
@@ -216,19 +222,19 @@ func (c *Channel) closedEyes() error {
 	return fmt.Errorf("discord does not let the bot of channels.%s read messages: switch on Message Content Intent at https://discord.com/developers/applications, under Bot", c.cfg.Name)
 }
 
-// A backoff says how long to wait between attempts: about 1 s, doubling to 2 min.
-type backoff struct{ d time.Duration }
+// A backoff says how long to wait between attempts: about least, doubling to 2 min.
+type backoff struct{ least, d time.Duration }
 
 // next returns the next wait, which is the one err asks for if it does.
 func (b *backoff) next(err error) time.Duration {
-	b.d = min(max(2*b.d, time.Second), 2*time.Minute)
+	b.d = min(max(2*b.d, b.least), 2*time.Minute)
 	if busy, ok := errors.AsType[*channels.Error](err); ok && busy.After > 0 {
 		return busy.After
 	}
 	if no, ok := errors.AsType[*refusal](err); ok && no.after > 0 {
 		return no.after
 	}
-	return b.d - rand.N(b.d/2)
+	return b.d - rand.N(b.d/2+1)
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -148,7 +148,7 @@ func (in *intake) work(id string) {
 		}
 		in.lanes[id] = jobs[1:]
 		in.mu.Unlock()
-		var wait backoff
+		wait := backoff{least: in.c.haste}
 		for in.ctx.Err() == nil {
 			err := jobs[0](in.ctx)
 			if err == nil {

@@ -3,7 +3,6 @@ package discord
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/zlib"
 	"encoding/binary"
 	"encoding/json"
@@ -26,6 +25,7 @@ const (
 var (
 	errMoved    = errors.New("discord asks to connect anew")
 	errInvalid  = errors.New("discord has forgotten the session")
+	errGivenUp  = errors.New("the library gave the connection up")
 	errNonsense = errors.New("the gateway sends nonsense")
 )
 
@@ -63,11 +63,11 @@ type wire struct {
 	kind  byte   // its opcode
 	count int    // packets so far
 	beat  time.Duration
-	ready bool // the session is
-	next  string
-	cause error // why it ended; to be read once the library has noticed
+	next  string // where to resume, if anywhere special; to be read when ready
 
-	over atomic.Bool // nothing is written any more
+	ready atomic.Bool           // the session is
+	over  atomic.Bool           // it has ended: nothing is written any more
+	cause atomic.Pointer[error] // why
 }
 
 func newWire(conn net.Conn, patience time.Duration) *wire {
@@ -94,20 +94,27 @@ func (w *wire) Write(p []byte) (int, error) {
 }
 
 // cut ends the connection without a word.
-func (w *wire) cut() {
+func (w *wire) cut() { _ = w.Close() }
+
+// Close implements net.Conn.
+func (w *wire) Close() error {
 	w.over.Store(true)
-	_ = w.Conn.Close()
+	return w.Conn.Close()
+}
+
+// why returns what ended the connection.
+func (w *wire) why() error {
+	if err := w.cause.Load(); err != nil {
+		return *err
+	}
+	return errGivenUp
 }
 
 // Read implements net.Conn.
 func (w *wire) Read(p []byte) (int, error) {
 	for len(w.out) == 0 {
-		err := w.cause
-		if err == nil {
-			err = w.take()
-		}
-		if err != nil {
-			w.cause = cmp.Or(w.cause, err)
+		if err := w.take(); err != nil {
+			w.cause.CompareAndSwap(nil, &err)
 			w.cut()
 			return 0, err
 		}
@@ -259,7 +266,7 @@ func (w *wire) check(p *packet) error {
 
 // alive gives the next ACK two heartbeats.
 func (w *wire) alive() {
-	if w.ready {
+	if w.ready.Load() {
 		_ = w.Conn.SetReadDeadline(time.Now().Add(2 * w.beat))
 	}
 }
@@ -289,7 +296,7 @@ func (w *wire) event(p *packet) error {
 		p.Type = strings.ToLower(p.Type)
 		return nil
 	}
-	w.ready = true
+	w.ready.Store(true)
 	w.alive()
 	return nil
 }

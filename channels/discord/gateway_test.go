@@ -1,0 +1,256 @@
+package discord_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels/discord"
+	"parley/channels/discord/discordtest"
+	"parley/chat"
+)
+
+// Whatever happens to the connection, the bot comes back, and hears what was
+// said before, meanwhile and after, in order and once. Each case is a fault of
+// discordgo v0.29.0, or bad input: as it is, the library would hang for good in
+// the first six, crash the process in the next two, and lose events in most others.
+func TestP3Faults(t *testing.T) {
+	ready := `{"op":0,"t":"READY","s":1,"d":{"session_id":"s","user":{"id":"101"}}}`
+	for name, break_ := range map[string]func(h *house){
+		"no HELLO":              func(h *house) { h.Gates(discordtest.Gate{NoHello: true}); h.Drop(0) },
+		"READY without HELLO":   func(h *house) { h.Gates(discordtest.Gate{ReadyFirst: true}); h.Drop(0) },
+		"op 7 first":            func(h *house) { h.Gates(discordtest.Gate{First: `{"op":7}`}); h.Drop(0) },
+		"op 7 as second packet": func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":7,"d":null}`}); h.Drop(0) },
+		"ACK as second packet":  func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":11}`}); h.Drop(0) },
+		"silence after HELLO":   func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":1}`}); h.Drop(0) },
+		"null first":            func(h *house) { h.Gates(discordtest.Gate{First: `null`}); h.Drop(0) },
+		"null":                  func(h *house) { h.Raw(false, `null`) },
+		"a guild that is null":  func(h *house) { h.Push("GUILD_CREATE", `null`); h.Drop(0) },
+		"HELLO without beat":    func(h *house) { h.Gates(discordtest.Gate{First: `{"op":10,"d":{}}`}); h.Drop(0) },
+		"READY of nobody":       func(h *house) { h.Gates(discordtest.Gate{Second: strings.Replace(ready, `:"s"`, `:""`, 1)}); h.Drop(0) },
+		"op 7":                  func(h *house) { h.Reconnect() },
+		"op 9":                  func(h *house) { h.Raw(false, `{"op":9,"d":false}`) },
+		"op 9, resumable":       func(h *house) { h.Raw(false, `{"op":9,"d":true}`) },
+		"op 9 to RESUME":        func(h *house) { h.Gates(discordtest.Gate{Invalid: true}); h.Drop(4000) },
+		"session forgotten":     func(h *house) { h.Forget() },
+		"zlib garbage":          func(h *house) { h.Raw(true, "\x78\x9cgarbage") },
+		"no JSON":               func(h *house) { h.Raw(false, `{"op":0,"t":"MESSAGE_CREATE","s":9,"d":{`) },
+		"close in mid-frame":    func(h *house) { h.HalfFrame() },
+		"close 1000":            func(h *house) { h.Drop(1000) },
+		"close 4000":            func(h *house) { h.Drop(4000) },
+		"close 4009 to RESUME":  func(h *house) { h.Gates(discordtest.Gate{Close: 4009}); h.Drop(0) },
+		"close 4007 to RESUME":  func(h *house) { h.Gates(discordtest.Gate{Close: 4007}); h.Drop(0) },
+		"no websocket":          func(h *house) { h.Gates(discordtest.Gate{Refuse: true}); h.Drop(0) },
+		"500 to where":          func(h *house) { h.Fail("GET /gateway/bot", discordtest.Fault{Status: 500}); h.Forget() },
+		"429 to where": func(h *house) {
+			h.Fail("GET /gateway/bot", discordtest.Fault{Status: 429, RetryAfter: 0.3})
+			h.Forget()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t, discordtest.Config{}, nil)
+			h.run()
+			room := h.DM("7")
+			h.Say(room, "7", "Ann", "before")
+			h.hears("before")
+			break_(h)
+			h.Say(room, "7", "Ann", "meanwhile")
+			heard := h.next()
+			h.wait(discordtest.View.Online)
+			h.Say(room, "7", "Ann", "after")
+			var texts []string
+			seen := map[string]bool{heard.Key(): true} // the inbox drops what it knows
+			for texts = append(texts, heard.Text); texts[len(texts)-1] != "after"; {
+				if m := h.next(); !seen[m.Key()] {
+					seen[m.Key()] = true
+					texts = append(texts, m.Text)
+				}
+			}
+			if got := strings.Join(texts, " "); got != "meanwhile after" {
+				t.Errorf("heard %q", got)
+			}
+		})
+	}
+}
+
+// What was said while the bot was away is heard (P3): in private chats,
+// channels and threads that have a session, oldest first, however much it is.
+func TestP3BackFill(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{}, nil)
+	stop := h.run()
+	private, public := h.DM("7"), h.Channel("900")
+	thread, strange := h.Thread(public), h.Channel("900")
+	for _, room := range []string{private, public, thread} {
+		h.Say(room, "7", "Ann", "<@101> hello")
+		h.hears("hello")
+	}
+	stop()
+	for i := range 250 {
+		h.Say(private, "7", "Ann", fmt.Sprint("m", i))
+		h.Say(public, "8", "Bob", fmt.Sprint("not to you ", i))
+	}
+	h.Say(public, "8", "Bob", "<@101> p")
+	h.Say(thread, "8", "Bob", "<@!101>, t")
+	h.Say(strange, "8", "Bob", "<@101> nobody listens here yet")
+	h.anew()
+	h.run()
+	got := map[string][]string{}
+	for range 252 {
+		m := h.next()
+		got[m.At.Chat+"/"+m.At.Thread] = append(got[m.At.Chat+"/"+m.At.Thread], m.Text)
+		if m.Group != (m.At.Chat == public) || m.Account != "101" {
+			t.Errorf("heard %+v", m)
+		}
+	}
+	for i, text := range got["@7/"] {
+		if text != fmt.Sprint("m", i) {
+			t.Fatalf("message %d is %q", i, text)
+		}
+	}
+	if len(got["@7/"]) != 250 || fmt.Sprint(got[public+"/"], got[public+"/"+thread]) != "[p] [t]" {
+		t.Errorf("heard %d, %v", len(got["@7/"]), got)
+	}
+	h.hearsOnly(private)
+}
+
+// What the house does not take is not noted as read; other chats do not wait (P19).
+func TestP19Full(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{}, nil)
+	stop := h.run()
+	h.failing(func(m chat.Message) error {
+		if m.From.ID == "7" {
+			return errFull
+		}
+		return nil
+	})
+	a, b := h.DM("7"), h.DM("8")
+	h.Say(a, "7", "", "one")
+	h.Say(a, "7", "", "two")
+	h.Say(b, "8", "", "three")
+	h.hears("three")
+	h.failing(nil)
+	h.hears("one", "two")
+	h.failing(func(chat.Message) error { return errFull })
+	h.Say(a, "7", "", "four")
+	stop()
+	h.failing(nil)
+	h.anew()
+	h.run()
+	h.hears("four")
+}
+
+// A message over which the house breaks down is passed over (P4), nonsense too.
+func TestP4Nonsense(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{}, nil)
+	h.run()
+	h.failing(func(m chat.Message) error {
+		if m.Text == "bomb" {
+			panic("boom")
+		}
+		return nil
+	})
+	room := h.DM("7")
+	for _, d := range []string{`null`, `[]`, `{"id":"x"}`, `{"id":"1","channel_id":"../2"}`, `"` + strings.Repeat("x", 200000) + `"`, `{"id":1,"channel_id":[]}`} {
+		for _, kind := range []string{"MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "READY_", "VOICE_SERVER_UPDATE", "GUILD_UPDATE"} {
+			h.Push(kind, d)
+		}
+	}
+	h.Say(room, "7", "", "bomb")
+	h.hearsOnly(room)
+}
+
+// A connection whose heartbeats are not answered is dead, and the session is
+// resumed on another: nothing is lost (P24).
+func TestP24Zombie(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{Heartbeat: 50 * time.Millisecond}, nil)
+	h.Gates(discordtest.Gate{NoAck: true})
+	h.run()
+	h.wait(func(v discordtest.View) bool { begun, resumed := v.Sessions(); return begun == 1 && resumed == 1 })
+	h.Say(h.DM("7"), "7", "", "still there?")
+	h.hears("still there?")
+}
+
+// A session is resumed where Discord says (op 6), and its events come once.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{}, nil)
+	h.run()
+	for i := range 3 {
+		h.Drop(4000)
+		h.wait(func(v discordtest.View) bool { _, resumed := v.Sessions(); return resumed == i+1 && v.Online() })
+	}
+	h.Look(func(v discordtest.View) {
+		if begun, _ := v.Sessions(); begun != 1 || v.Count("GET /gateway/bot") != 1 {
+			t.Errorf("%d sessions, asked %d times where the gateway is", begun, v.Count("GET /gateway/bot"))
+		}
+	})
+}
+
+// What cannot be mended ends Run, with advice and without the token (R-S26).
+func TestFatal(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg   discordtest.Config
+		setup func(h *house, c *discord.Config)
+		says  string
+	}{
+		"token":  {setup: func(_ *house, c *discord.Config) { c.Token = "wrong.token.here" }, says: "refuses the token of channels.discord"},
+		"intent": {cfg: discordtest.Config{Blind: true}, says: "switch on Message Content Intent at https://discord.com/developers"},
+		"4004":   {setup: func(h *house, _ *discord.Config) { h.Gates(discordtest.Gate{Close: 4004}) }, says: "refuses the token"},
+		"4013":   {setup: func(h *house, _ *discord.Config) { h.Gates(discordtest.Gate{Close: 4013}) }, says: "4013"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t, c.cfg, nil)
+			if c.setup != nil {
+				h.setup = func(cfg *discord.Config) { c.setup(h, cfg) }
+				h.anew()
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			err := h.ch.Run(ctx, h.deliver)
+			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "wrong.token") {
+				t.Errorf("Run ended with %v", err)
+			}
+			if strings.HasPrefix(name, "4") {
+				return
+			}
+			if _, err := h.ch.Check(ctx); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Check says %v", err)
+			}
+		})
+	}
+	t.Run("none", func(t *testing.T) {
+		h := build(t, discordtest.Config{}, nil)
+		if name, err := h.ch.Check(t.Context()); name != "@parley" || err != nil {
+			t.Error(name, err)
+		}
+	})
+}
+
+// Run ends when its context does, whatever Open waits for (P16).
+func TestP16Hang(t *testing.T) {
+	for name, g := range map[string]discordtest.Gate{"no HELLO": {NoHello: true}, "no READY": {Second: `{"op":1}`}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t, discordtest.Config{}, nil)
+			h.ch.Hasten(time.Hour, time.Hour)
+			h.Gates(g)
+			stop := h.start()
+			h.wait(func(v discordtest.View) bool { return v.Count("GET /gateway/bot") == 1 })
+			stop()
+		})
+	}
+	t.Run("no answer of the API", func(t *testing.T) {
+		t.Parallel()
+		h := build(t, discordtest.Config{}, nil)
+		h.Fail("GET /users/@me", discordtest.Fault{Hang: true})
+		h.start()()
+	})
+}
