@@ -78,8 +78,11 @@ func (ms *marks) set(at chat.Address, id string, m Mark) {
 
 // room makes room for one message and says whether there is.
 func (ms *marks) room() bool {
+	if len(ms.all) < maxMarks {
+		return true
+	}
 	for s, e := range ms.all {
-		if len(ms.all) >= maxMarks && time.Since(e.due) > markTime {
+		if time.Since(e.due) > markTime {
 			delete(ms.all, s)
 		}
 	}
