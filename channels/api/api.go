@@ -1,0 +1,266 @@
+// Package api is the channel of programs that speak to the agent as they would
+// to a model, by OpenAI's chat completions.
+//
+// A request is a message, delivered like any other, and its response is the
+// answer. Such clients send the whole conversation each time; the channel
+// knows by it which conversation goes on, and takes only what is new.
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/store"
+)
+
+// Config is what a Channel needs.
+type Config struct {
+	Name   string                                            // of the channel in config.json
+	Store  store.Store                                       // remembers requests, answers and conversations
+	Save   func(name string, r io.Reader) (chat.File, error) // puts an upload into the workspace; nil: images are refused
+	Models func() []string                                   // names that requests may give besides "parley"; nil: none
+	Log    *slog.Logger                                      // nil: slog.Default()
+}
+
+const (
+	keepAlive = 20 * time.Second // between signs of life on a stream
+	maxWait   = time.Hour        // for an answer; one that comes later is in the session
+	maxCalls  = 10_000           // requests that wait at a time
+)
+
+// A Channel answers requests. It is a channels.Channel, a channels.Streamer
+// and an io.Closer.
+type Channel struct {
+	cfg   Config
+	book  book
+	open  context.Context // until Close
+	close context.CancelFunc
+
+	door    sync.RWMutex // held while a message is delivered
+	deliver chat.Deliver // nil unless Run runs
+
+	mu      sync.Mutex
+	waiting map[string][]*call // by the ID of their message
+	calls   int
+}
+
+// New returns the Channel of cfg.
+func New(cfg Config) *Channel {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	c := &Channel{cfg: cfg, book: newBook(cfg.Store), waiting: map[string][]*call{}}
+	c.open, c.close = context.WithCancel(context.Background())
+	return c
+}
+
+// Run takes requests until ctx ends. Those that wait for an answer then still
+// get it, until Close.
+func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
+	c.listen(func(_ context.Context, m chat.Message) error { return deliver(ctx, m) }) // what was taken does not end with its request
+	defer c.listen(nil)
+	for {
+		if err := c.book.prune(ctx); err != nil && ctx.Err() == nil {
+			c.cfg.Log.Warn("old requests not forgotten", "err", err)
+		}
+		select {
+		case <-time.After(time.Hour):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *Channel) listen(d chat.Deliver) {
+	c.door.Lock()
+	defer c.door.Unlock()
+	c.deliver = d
+}
+
+var errClosed = errors.New("the house is shutting down")
+
+// hand delivers m.
+func (c *Channel) hand(ctx context.Context, m chat.Message) error {
+	c.door.RLock()
+	defer c.door.RUnlock()
+	if c.deliver == nil {
+		return errClosed
+	}
+	return c.deliver(ctx, m)
+}
+
+// Close tells the requests that still wait to come again.
+func (c *Channel) Close() error {
+	c.close()
+	return nil
+}
+
+// A call is a request that waits. Its fields are guarded by Channel.mu.
+type call struct {
+	at    chat.Address
+	live  bool   // it is streamed
+	stop  bool   // it asks for the end of a turn, whose answer is its answer, too
+	text  string // to be written so far; it only ever grows
+	ended bool   // text will not grow
+	over  bool   // and the answer is on disk
+	news  chan struct{}
+}
+
+// grow makes k's text say all that whole says. With end nothing comes after;
+// what was written then and is not the beginning of whole stays before it.
+func (k *call) grow(whole string, end bool) {
+	rest, ok := remainder(k.text, strings.TrimRight(whole, " \t\r\n"))
+	switch {
+	case k.ended:
+		return
+	case ok:
+		k.text += rest
+	case end:
+		k.text += "\n\n" + strings.TrimSpace(whole)
+	}
+	k.ended = end
+	k.wake()
+}
+
+func (k *call) wake() {
+	select {
+	case k.news <- struct{}{}:
+	default:
+	}
+}
+
+// remainder returns what of whole is missing behind have, if have is its
+// beginning; how much space there is between words does not matter.
+func remainder(have, whole string) (rest string, ok bool) {
+	rest = strings.TrimSpace(whole)
+	for _, word := range strings.Fields(have) {
+		if rest, ok = strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), word); !ok {
+			return "", false
+		}
+	}
+	return rest, true
+}
+
+// wait registers a request for the answer to the message with that ID. It
+// returns nil when too many wait.
+func (c *Channel) wait(id string, k *call) (leave func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls >= maxCalls {
+		return nil
+	}
+	c.calls++
+	c.waiting[id] = append(c.waiting[id], k)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.calls--
+		if c.waiting[id] = slices.DeleteFunc(c.waiting[id], func(o *call) bool { return o == k }); len(c.waiting[id]) == 0 {
+			delete(c.waiting, id)
+		}
+	}
+}
+
+// those returns the IDs of the messages whose requests wait and are like that.
+func (c *Channel) those(like func(*call) bool) (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, ks := range c.waiting {
+		if slices.ContainsFunc(ks, like) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Stream implements [channels.Streamer].
+func (c *Channel) Stream(r chat.Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.waiting[r.Quote] {
+		if k.live {
+			k.grow(r.Text, false)
+		}
+	}
+}
+
+// Send gives r to the requests that it answers. One whose client went away is
+// answered all the same, for when it asks again. What answers no request, such
+// as a reminder, is kept and goes behind the next answer.
+func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
+	text := strings.TrimSpace(r.Text)
+	for _, f := range r.Files {
+		text += "\n\n[file: " + path.Base(f.Path) + "]"
+	}
+	asked, again, err := c.book.answers(ctx, r, c.beside(r))
+	switch {
+	case err != nil:
+		return "", err
+	case len(asked) == 0 && !again:
+		return channels.Receipt(r.ID), c.book.note(ctx, r, text)
+	}
+	for _, rec := range asked {
+		if err := c.answer(ctx, rec, r, text); err != nil {
+			return "", err
+		}
+	}
+	return channels.Receipt(r.ID), nil
+}
+
+// beside returns the IDs of requests that r ends although it does not quote
+// them: a question asks whoever is there, and /stop has no answer of its own.
+func (c *Channel) beside(r chat.Reply) []string {
+	return c.those(func(k *call) bool { return k.at == r.To && (k.stop || asks(r)) })
+}
+
+// asks says that r is a question. The Hub writes the choices into the text and
+// drops Ask for channels without buttons, so its ID tells.
+func asks(r chat.Reply) bool { return r.Ask != nil || strings.HasPrefix(r.ID, "ask:") }
+
+// answer keeps text as the answer to the message of rec, and then gives it to
+// those who wait.
+func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text string) error {
+	c.mu.Lock()
+	here := slices.Clone(c.waiting[rec.Message.ID])
+	c.mu.Unlock()
+	var keys []string
+	if len(here) > 0 {
+		notes, all, err := c.book.noted(ctx, r.To)
+		if err != nil {
+			return err
+		}
+		text, keys = strings.Join(append([]string{text}, notes...), "\n\n"), all
+	}
+	said := []string{text}
+	c.mu.Lock()
+	for _, k := range here {
+		k.grow(text, true)
+		said = append(said, k.text)
+	}
+	c.mu.Unlock()
+	slices.Sort(said)
+	if err := c.book.answered(ctx, rec, r, text, slices.Compact(said)); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	for _, k := range here {
+		k.over = true
+		k.wake()
+	}
+	c.mu.Unlock()
+	for _, key := range keys {
+		if err := c.book.notes.Delete(ctx, key); err != nil {
+			c.cfg.Log.Warn("what was said is said again with the next answer", "err", err)
+		}
+	}
+	return nil
+}

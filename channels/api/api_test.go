@@ -1,0 +1,577 @@
+package api_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"parley/channels/channeltest"
+	"parley/chat"
+	"parley/store"
+)
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		t.Errorf("%s:\ngot  %q\nwant %q", what, got, want)
+	}
+}
+
+// An ordinary client, which sends all that was said each time, goes on with its conversation.
+func TestTalk(t *testing.T) {
+	h := start(t, fresh(), nil)
+	k := h.talk("k-ann")
+	same(t, "answer", k.say("hello"), "You said: hello")
+	same(t, "answer", k.say("and then?"), "You said: and then?")
+	pieces, _ := k.stream("the end")
+	same(t, "stream", pieces, []string{"You said: the end"})
+	ms := h.messages()
+	for i, m := range ms {
+		if m.At != ms[0].At || m.From.ID != "ann" || m.From.Role != chat.User || m.Quote != nil || m.Time.IsZero() {
+			t.Errorf("message %d: %+v", i, m)
+		}
+	}
+	if at := ms[0].At; at.Chat != "ann" || !strings.HasPrefix(at.Thread, "phone-") {
+		t.Errorf("it is held at %+v", at)
+	}
+	same(t, "texts", []string{ms[0].Text, ms[1].Text, ms[2].Text}, []string{"hello", "and then?", "the end"})
+}
+
+// Two conversations that said the same so far are told apart when they go on,
+// whoever goes on first; and one person's are not another's.
+func TestTalksThatBeginTheSame(t *testing.T) {
+	h := start(t, fresh(), nil)
+	a, b, other := h.talk("k-ann"), h.talk("k-ann"), h.talk("k-bob")
+	for _, k := range []*talk{a, b, other} {
+		k.say("hello")
+	}
+	a.say("I am A")
+	b.say("I am B")
+	other.say("I am Bob")
+	b.say("still B")
+	a.say("still A")
+	by := map[chat.Address][]string{}
+	for _, m := range h.messages() {
+		by[m.At] = append(by[m.At], m.Text)
+		if m.Quote != nil {
+			t.Errorf("%q brings along %q", m.Text, m.Quote.Text)
+		}
+	}
+	if len(by) != 3 {
+		t.Errorf("%d conversations, want 3: %q", len(by), h.said())
+	}
+	for at, texts := range by {
+		switch fmt.Sprint(texts) {
+		case "[hello I am A still A]", "[hello I am B still B]":
+		case "[hello I am Bob]":
+			if at.Chat != "bob" {
+				t.Errorf("Bob speaks at %+v", at)
+			}
+		default:
+			t.Errorf("%+v: %q", at, texts)
+		}
+	}
+}
+
+// P5: of many that go on from the same place at once, one does; the others
+// begin anew, and none is lost or mixed up.
+func TestTalksThatForkAtOnce(t *testing.T) {
+	h := start(t, fresh(), nil)
+	k := h.talk("k-ann")
+	k.say("hello")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			fork := &talk{h: h, client: k.client, said: slices.Clone(k.said)}
+			for j := range 2 {
+				text := fmt.Sprintf("fork %d, %d", i, j)
+				r, err := fork.client.CreateChatCompletion(t.Context(), fork.request(text))
+				if err != nil || r.Choices[0].Message.Content != "You said: "+text {
+					t.Errorf("%s: %+v, %v", text, r, err)
+					return
+				}
+				fork.said = append(fork.said, r.Choices[0].Message)
+			}
+		})
+	}
+	wg.Wait()
+	by := map[chat.Address][]string{}
+	for _, m := range h.messages() {
+		by[m.At] = append(by[m.At], strings.TrimSuffix(strings.TrimSuffix(m.Text, ", 0"), ", 1"))
+	}
+	if len(by) != 8 {
+		t.Errorf("%d conversations, want 8", len(by))
+	}
+	for at, forks := range by {
+		if len(slices.Compact(slices.DeleteFunc(forks, func(s string) bool { return s == "hello" }))) != 1 {
+			t.Errorf("%+v holds %q", at, forks)
+		}
+	}
+}
+
+// R-S11: a history that is not ours begins a conversation, to which it is quoted.
+func TestHistoryOfAnother(t *testing.T) {
+	h := start(t, fresh(), nil)
+	k := h.talk("k-ann")
+	k.said = []openai.ChatCompletionMessage{
+		{Role: "system", Content: "Be kind."}, {Role: "user", Content: "ping"}, {Role: "assistant", Content: "pong\n[Mon, from Bob]"},
+	}
+	k.say("and now?")
+	k.say("again")
+	k.said[1].Content = "edited"
+	k.say("after the edit")
+	ms := h.messages()
+	if len(ms) != 3 || ms[0].At != ms[1].At || ms[2].At == ms[0].At {
+		t.Fatalf("heard %q", h.said())
+	}
+	q := ms[0].Quote
+	if q == nil || !q.Forwarded || ms[0].Text != "and now?" {
+		t.Fatalf("%+v", ms[0])
+	}
+	for _, want := range []string{"Be kind.", "user: ping", "assistant: pong"} {
+		if !strings.Contains(q.Text, want) {
+			t.Errorf("%q is not in %q", want, q.Text)
+		}
+	}
+	if ms[1].Quote != nil {
+		t.Errorf("what is known is quoted again: %q", ms[1].Quote.Text)
+	}
+	if q := ms[2].Quote; q == nil || !strings.Contains(q.Text, "user: edited") || !strings.Contains(q.Text, "assistant: You said: again") {
+		t.Errorf("after the edit: %+v", q)
+	}
+}
+
+// A client may name the conversation, by the header or the field user.
+func TestNamed(t *testing.T) {
+	h := start(t, fresh(), nil)
+	k := h.talk("k-ann")
+	k.user = "work"
+	k.say("one")
+	k.said = nil
+	k.say("two")
+	body := `{"model":"parley","user":"ignored","messages":[{"role":"assistant","content":"x"},{"role":"user","content":%q}]}`
+	r := h.post("k-ann", fmt.Sprintf(body, "three"), map[string]string{"X-Session-Id": "work"})
+	same(t, "the header names it", r.Header.Get("X-Session-Id"), "work")
+	h.post("k-ann", fmt.Sprintf(body, "four"), map[string]string{"X-Session-Id": "../<x> " + strings.Repeat("y", 5000)})
+	r = h.post("k-bob", fmt.Sprintf(body, "five"), map[string]string{"X-Session-Id": "work"})
+	said := h.said()
+	same(t, "named", said[:3], []string{"api:ann/phone-work one", "api:ann/phone-work two", "api:ann/phone-work three"})
+	if !strings.HasPrefix(said[3], "api:ann/phone-") || len(said[3]) > 60 || strings.ContainsAny(said[3], "<.") {
+		t.Errorf("a strange name became %q", said[3])
+	}
+	same(t, "without a prefix", said[4], "api:bob/work five")
+	// A response names its conversation, so that a client can go on with it by name.
+	r = h.post("k-ann", `{"model":"parley","messages":[{"role":"user","content":"six"}]}`, nil)
+	h.post("k-ann", fmt.Sprintf(body, "seven"), map[string]string{"X-Session-Id": r.Header.Get("X-Session-Id")})
+	ms := h.messages()
+	if ms[5].At != ms[6].At || ms[6].Quote != nil {
+		t.Errorf("%q", h.said()[5:])
+	}
+}
+
+// P3: a request that comes again under its key is one turn, and gets the same answer.
+func TestResend(t *testing.T) {
+	for _, header := range []string{"Idempotency-Key", "X-Request-Id"} {
+		t.Run(header, func(t *testing.T) {
+			s, n := fresh(), 0
+			go1 := make(chan struct{})
+			h := start(t, s, func(h *house, m chat.Message) {
+				n++
+				<-go1
+				h.reply(m, fmt.Sprint("answer ", n))
+			})
+			body := `{"model":"parley","messages":[{"role":"user","content":"hello"}]}`
+			key := map[string]string{header: "abc"}
+			ctx, cut := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() { _, err := h.do(ctx, "k-ann", body, key); first <- err }()
+			h.until(func() bool { return len(h.messages()) == 1 })
+			cut() // the connection, not the turn
+			if err := <-first; err == nil {
+				t.Error("a cut connection gives no error")
+			}
+			answers := make(chan string, 4)
+			for range 4 {
+				go func() { r, _ := h.do(t.Context(), "k-ann", body, key); answers <- r.body }()
+			}
+			close(go1)
+			for range 4 {
+				if b := <-answers; !strings.Contains(b, `"answer 1"`) {
+					t.Errorf("got %s", b)
+				}
+			}
+			h.down()
+			again := start(t, s, func(h *house, m chat.Message) { h.reply(m, "a second turn") })
+			for _, b := range []string{body, strings.Replace(body, "{", `{"stream":true,`, 1)} {
+				if r := again.post("k-ann", b, key); !strings.Contains(r.body, `"answer 1"`) {
+					t.Errorf("after a restart: %s", r.body)
+				}
+			}
+			if len(again.messages()) != 0 {
+				t.Errorf("a second turn: %q", again.said())
+			}
+			if r := again.post("k-bob", body, key); !strings.Contains(r.body, "second turn") {
+				t.Errorf("somebody else's key: %s", r.body)
+			}
+			if r := again.post("k-ann", strings.Replace(body, "hello", "bye", 1), key); !strings.Contains(r.body, "second turn") {
+				t.Errorf("something else under the key: %s", r.body)
+			}
+		})
+	}
+}
+
+// P19: what could not be taken can be sent again, and stays in its conversation.
+func TestRefused(t *testing.T) {
+	h := start(t, fresh(), nil)
+	k := h.talk("k-ann")
+	k.say("hello")
+	for _, err := range []error{store.ErrFull, errors.New("secret")} {
+		h.mu.Lock()
+		h.full = err
+		h.mu.Unlock()
+		r, err := k.client.CreateChatCompletion(t.Context(), k.request("more"))
+		e, ok := errors.AsType[*openai.APIError](err)
+		if !ok || e.HTTPStatusCode != 503 || e.Type != "server_error" || strings.Contains(e.Message, "secret") {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		k.said = k.said[:2]
+	}
+	h.mu.Lock()
+	h.full = nil
+	h.mu.Unlock()
+	k.say("more")
+	if ms := h.messages(); len(ms) != 2 || ms[0].At != ms[1].At || ms[1].Quote != nil {
+		t.Errorf("heard %q", h.said())
+	}
+}
+
+// What the agent says is streamed as it comes, and what was streamed and the
+// answer are the same for the next request.
+func TestStream(t *testing.T) {
+	next := make(chan string)
+	h := start(t, fresh(), func(h *house, m chat.Message) {
+		live := h.hub.Live(context.Background(), m.Reply())
+		last := ""
+		for s := range next {
+			if s == "end" {
+				break
+			}
+			last = s
+			live.Show(s)
+		}
+		live.Close()
+		h.reply(m, last)
+	})
+	for _, c := range []struct {
+		name  string
+		shown []string
+		whole string
+	}{
+		{"grows", []string{"Let me ", "Let me look.\n\n", "Let me look.\n\nIt is here. "}, "Let me look.\n\nIt is here."},
+		{"blanks differ", []string{" One. ", "One.\n\n\nTwo."}, "One.\n\n\nTwo."},
+		{"begins anew", []string{"Wrong", "Right and true"}, "Wrong\n\nRight and true"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := h.talk("k-ann")
+			k.user = ""
+			k.said = append(k.said, openai.ChatCompletionMessage{Role: "system", Content: c.name})
+			s, err := k.client.CreateChatCompletionStream(t.Context(), k.request("go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			got := ""
+			recv := func() bool {
+				chunk, err := s.Recv()
+				if err != nil {
+					return false
+				}
+				got += chunk.Choices[0].Delta.Content
+				return true
+			}
+			for i, shown := range c.shown {
+				next <- shown
+				for want := strings.TrimSpace(shown); i == 0 && got != want; { // it comes before the end does
+					if !recv() {
+						t.Fatalf("got %q, want %q", got, want)
+					}
+				}
+			}
+			next <- "end"
+			for recv() {
+			}
+			same(t, "whole", got, c.whole)
+			k.said = append(k.said, openai.ChatCompletionMessage{Role: "assistant", Content: got})
+			done := make(chan struct{})
+			go func() { next <- "more"; next <- "end"; close(done) }()
+			k.say("go on")
+			<-done
+			if ms := h.messages(); ms[len(ms)-1].At != ms[len(ms)-2].At {
+				t.Errorf("it is not known again: %q", h.said())
+			}
+		})
+	}
+}
+
+// The shape of a stream, down to the byte, and of an answer.
+func TestShape(t *testing.T) {
+	h := start(t, fresh(), nil)
+	r := h.post("k-ann", `{"model":"gpt","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`, nil)
+	same(t, "type", r.Header.Get("Content-Type"), "text/event-stream")
+	var got []string
+	for _, line := range strings.Split(strings.TrimSpace(r.body), "\n\n") {
+		var c struct {
+			Object, Model, ID string
+			Created           int64
+			Choices, Usage    json.RawMessage
+		}
+		if data := strings.TrimPrefix(line, "data: "); data == "[DONE]" {
+			got = append(got, data)
+		} else if err := json.Unmarshal([]byte(data), &c); err != nil || c.Object != "chat.completion.chunk" || c.Model != "gpt" || c.ID == "" || c.Created == 0 {
+			t.Errorf("%s: %v", line, err)
+		} else {
+			got = append(got, string(c.Choices)+string(c.Usage))
+		}
+	}
+	same(t, "events", got, []string{
+		`[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]`,
+		`[{"index":0,"delta":{"content":"You said: hi"},"finish_reason":null}]`,
+		`[{"index":0,"delta":{},"finish_reason":"stop"}]`,
+		`[]{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`,
+		"[DONE]",
+	})
+	r = h.post("k-ann", `{"model":"parley","messages":[{"role":"user","content":"hi"}]}`, nil)
+	var c openai.ChatCompletionResponse
+	if err := json.Unmarshal([]byte(r.body), &c); err != nil || c.Object != "chat.completion" || c.Choices[0].FinishReason != "stop" || c.Choices[0].Message.Role != "assistant" {
+		t.Errorf("%s: %v", r.body, err)
+	}
+	models, err := h.client("k-ann").ListModels(t.Context())
+	if err != nil || len(models.Models) != 2 || models.Models[0].ID != "parley" || models.Models[1].ID != "gpt" {
+		t.Errorf("models: %+v, %v", models, err)
+	}
+}
+
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+func picture(url string) openai.ChatCompletionMessage {
+	return openai.ChatCompletionMessage{Role: "user", MultiContent: []openai.ChatMessagePart{
+		{Type: "text", Text: "what is this?"}, {Type: "image_url", ImageURL: &openai.ChatMessageImageURL{URL: url}},
+	}}
+}
+
+func TestImage(t *testing.T) {
+	h := start(t, fresh(), nil)
+	k := h.talk("k-ann")
+	k.said = append(k.said, picture("data:image/png;base64,"+pixel))
+	k.say("please")
+	k.say("and?") // the image comes again with the history, and is not saved again
+	m := h.messages()[0]
+	if len(m.Files) != 1 || m.Files[0].Path != "inbox/image-1.png" || m.Files[0].Type != "image/png" || m.Files[0].Size == 0 || m.Text != "what is this?\n\nplease" {
+		t.Fatalf("%+v", m)
+	}
+	if data, _ := base64.StdEncoding.DecodeString(pixel); h.saved["image-1.png"] != string(data) {
+		t.Error("another image was saved")
+	}
+	if m := h.messages()[1]; len(m.Files) != 0 || m.At != h.messages()[0].At {
+		t.Errorf("%+v", m)
+	}
+}
+
+// R-S19: no address is fetched; a zip is no image, whatever it is called.
+func TestImageRefused(t *testing.T) {
+	h := start(t, fresh(), nil)
+	for _, url := range []string{
+		h.server.URL + "/x.png", "http://169.254.169.254/", "file:///etc/passwd", "", "data:,x", "data:image/png;base64,!",
+		"data:image/png;base64,UEsDBBQAAAAIAA==", "data:image/svg+xml;base64,PHN2Zz48L3N2Zz4=",
+	} {
+		_, err := h.client("k-ann").CreateChatCompletion(t.Context(), openai.ChatCompletionRequest{Model: "parley", Messages: []openai.ChatCompletionMessage{picture(url)}})
+		if e, ok := errors.AsType[*openai.APIError](err); !ok || e.HTTPStatusCode != 400 || *e.Param != "messages[0]" {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	if len(h.saved) != 0 || len(h.messages()) != 0 {
+		t.Errorf("saved %v, heard %q", h.saved, h.said())
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	h := start(t, fresh(), nil)
+	user := `{"role":"user","content":"hi"}`
+	for name, c := range map[string]struct {
+		body   string
+		status int
+		code   string
+	}{
+		"nothing":           {``, 400, "invalid_value"},
+		"not JSON":          {`{"model`, 400, "invalid_value"},
+		"a list":            {`[]`, 400, "invalid_value"},
+		"no messages":       {`{"model":"parley"}`, 400, "invalid_value"},
+		"empty messages":    {`{"model":"parley","messages":[]}`, 400, "invalid_value"},
+		"two answers":       {`{"model":"parley","n":2,"messages":[` + user + `]}`, 400, "invalid_value"},
+		"no user":           {`{"model":"parley","messages":[{"role":"system","content":"x"}]}`, 400, "invalid_value"},
+		"answer at the end": {`{"model":"parley","messages":[` + user + `,{"role":"assistant","content":"x"}]}`, 400, "invalid_value"},
+		"says nothing":      {`{"model":"parley","messages":[{"role":"user","content":" "}]}`, 400, "invalid_value"},
+		"null":              {`{"model":"parley","messages":[{"role":"user","content":null}]}`, 400, "invalid_value"},
+		"no content":        {`{"model":"parley","messages":[{"role":"user"}]}`, 400, "invalid_value"},
+		"a number":          {`{"model":"parley","messages":[{"role":"user","content":7}]}`, 400, "invalid_value"},
+		"unknown role":      {`{"model":"parley","messages":[{"role":"root","content":"x"}]}`, 400, "invalid_value"},
+		"unknown part":      {`{"model":"parley","messages":[{"role":"user","content":[{"type":"video","text":"x"}]}]}`, 400, "invalid_value"},
+		"unknown model":     {`{"model":"gpt-9<b>","messages":[` + user + `]}`, 404, "model_not_found"},
+		"no model":          {`{"messages":[` + user + `]}`, 404, "model_not_found"},
+		"too large":         {`{"model":"parley","messages":[{"role":"user","content":"` + strings.Repeat("x", 33<<20) + `"}]}`, 413, "request_too_large"},
+	} {
+		r := h.post("k-ann", c.body, nil)
+		var e struct {
+			Error struct {
+				Message, Type string
+				Code          *string
+			}
+		}
+		if err := json.Unmarshal([]byte(r.body), &e); err != nil || r.StatusCode != c.status || e.Error.Message == "" || e.Error.Type != "invalid_request_error" || *e.Error.Code != c.code {
+			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
+		}
+	}
+	r := h.post("k-ann", `{}`, map[string]string{"Content-Type": "text/plain"})
+	same(t, "content type", r.StatusCode, 415)
+	for url, status := range map[string]int{"/v1/chat/completions": 405, "/v1/files": 404, "/v1/models": 200} {
+		resp, err := http.Get(h.server.URL + url) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		same(t, url, resp.StatusCode, status)
+	}
+	if len(h.messages()) != 0 {
+		t.Errorf("heard %q", h.said())
+	}
+}
+
+// A question is the answer; the next message answers it, and gets what comes of it.
+func TestQuestion(t *testing.T) {
+	h := start(t, fresh(), func(h *house, m chat.Message) {
+		live := h.hub.Live(context.Background(), m.Reply())
+		live.Show("Let me see.")
+		live.Close()
+		c, err := h.hub.Ask(context.Background(), chat.Reply{ID: "ask:" + m.Key(), To: m.At, Text: "Really?",
+			Ask: &chat.Question{ID: m.ID, Choices: []string{"Yes", "No"}, Whom: "ann"}})
+		if err != nil {
+			t.Error(err)
+		}
+		h.reply(m, "Let me see.\n\nYou chose "+c.Text)
+	})
+	k := h.talk("k-ann")
+	for i, say := range []func(string) string{k.say, func(text string) string { _, whole := k.stream(text); return whole }} {
+		if got := say("delete it"); !strings.Contains(got, "Really?\n\n1. Yes\n2. No") {
+			t.Errorf("got %q", got)
+		}
+		same(t, "what came of it", say("2."), "Let me see.\n\nYou chose No")
+		if ms := h.messages(); len(ms) != i+1 || ms[i].At != ms[0].At || ms[i].Quote != nil {
+			t.Errorf("heard %q", h.said())
+		}
+	}
+}
+
+// What is said without being asked comes with the next answer, also after a
+// restart, once. Files are named.
+func TestNotes(t *testing.T) {
+	s := fresh()
+	h := start(t, s, nil)
+	k := h.talk("k-ann")
+	k.user = "work"
+	k.say("hello")
+	h.send(chat.Reply{ID: "tool:1", To: h.messages()[0].At, Text: "The oven is hot.", Files: []chat.File{{Path: "out/cake.png"}}})
+	h.down()
+	h = start(t, s, nil)
+	k.h, k.client = h, h.client("k-ann")
+	same(t, "answer", k.say("and?"), "You said: and?\n\nThe oven is hot.\n\n[file: cake.png]")
+	same(t, "the next", k.say("and?"), "You said: and?")
+}
+
+// /stop has no answer of its own: it ends with the turn that it stops.
+func TestStop(t *testing.T) {
+	stop := make(chan struct{})
+	h := start(t, fresh(), func(h *house, m chat.Message) {
+		if m.Text == "/stop" {
+			close(stop)
+			return
+		}
+		<-stop
+		h.reply(m, "Stopped.")
+	})
+	body := `{"model":"parley","user":"u","messages":[{"role":"user","content":%q}]}`
+	got := make(chan string, 2)
+	go func() { r, _ := h.do(t.Context(), "k-ann", fmt.Sprintf(body, "think hard"), nil); got <- r.body }()
+	h.until(func() bool { return len(h.messages()) == 1 })
+	go func() { r, _ := h.do(t.Context(), "k-ann", fmt.Sprintf(body, "/stop"), nil); got <- r.body }()
+	for range 2 {
+		if b := <-got; !strings.Contains(b, "Stopped.") {
+			t.Errorf("got %s", b)
+		}
+	}
+}
+
+// P16: those who wait when the house ends are told to come again, and then get
+// the answer that was made meanwhile.
+func TestShutdown(t *testing.T) {
+	s := fresh()
+	h := start(t, s, func(*house, chat.Message) {})
+	body := `{"model":"parley","stream":%v,"messages":[{"role":"user","content":"hello %d"}]}`
+	got := make(chan result, 200)
+	for i := range 200 {
+		go func() {
+			r, err := h.do(t.Context(), "k-ann", fmt.Sprintf(body, i%2 == 0, i), map[string]string{"Idempotency-Key": "k"})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- r
+		}()
+	}
+	h.until(func() bool { return len(h.messages()) == 200 })
+	h.down()
+	for range 200 {
+		r := <-got
+		if !strings.Contains(r.body, `"type":"server_error"`) || strings.Contains(r.body, "[DONE]") || r.StatusCode != 503 && r.StatusCode != 200 {
+			t.Errorf("%d: %s", r.StatusCode, r.body)
+		}
+	}
+	again := start(t, s, nil)
+	again.heard = h.messages() // as the inbox does
+	again.work.Go(func() { again.reply(h.messages()[0], "late") })
+	n := 0
+	fmt.Sscanf(h.messages()[0].Text, "hello %d", &n)
+	r := again.post("k-ann", fmt.Sprintf(body, false, n), map[string]string{"Idempotency-Key": "k"})
+	if !strings.Contains(r.body, `"late"`) {
+		t.Errorf("got %s", r.body)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, func(t *testing.T) channeltest.Rig {
+		h := bare(t)
+		var said sync.WaitGroup
+		ctx, stop := context.WithCancel(context.Background())
+		t.Cleanup(func() { stop(); said.Wait(); h.server.Close(); http.DefaultClient.CloseIdleConnections() })
+		n := 0
+		return channeltest.Rig{Channel: h.api, At: chat.Address{Channel: "api", Chat: "ann"}, Keeps: true, Say: func(text string) {
+			n++
+			key := map[string]string{"Idempotency-Key": fmt.Sprint(n)}
+			body := fmt.Sprintf(`{"model":"parley","messages":[{"role":"user","content":%q}]}`, text)
+			said.Go(func() {
+				for ctx.Err() == nil {
+					if r, err := h.do(ctx, "k-ann", body, key); err == nil && r.StatusCode == 200 {
+						return
+					}
+				}
+			})
+		}}
+	})
+}

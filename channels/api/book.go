@@ -1,0 +1,233 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A book is what the channel remembers. A conversation is found by the digest
+// of what was said in it. Those that said the same so far have the same
+// digest; one that has gone on since is not found by what it said before.
+type book struct {
+	asked store.Bucket // message ID -> record
+	talks store.Bucket // session -> talk
+	heads store.Bucket // digest / thread -> head
+	notes store.Bucket // session \0 reply ID -> note
+}
+
+// A record is a message, from its request to its answer.
+type record struct {
+	Message chat.Message `json:"message"`
+	Turn    int          `json:"turn"`            // of its conversation
+	Digest  string       `json:"digest"`          // of what was said up to it
+	Reply   string       `json:"reply,omitempty"` // ID of the reply that answered it; "" before
+	Answer  string       `json:"answer,omitempty"`
+	Next    string       `json:"next,omitempty"` // ID of the message that came after Answer, which was a question
+	Time    time.Time    `json:"time"`
+}
+
+// A talk is one conversation.
+type talk struct {
+	Turns int       `json:"turns"`
+	Asked string    `json:"asked,omitempty"` // ID of the message that was answered by a question
+	Time  time.Time `json:"time"`
+}
+
+// A head says that a conversation stood there after so many turns.
+type head struct {
+	Turn int       `json:"turn"`
+	Time time.Time `json:"time"`
+}
+
+// A note is something said without being asked.
+type note struct {
+	Text string    `json:"text"`
+	Time time.Time `json:"time"`
+}
+
+func newBook(s store.Store) book {
+	return book{s.Bucket("api asked"), s.Bucket("api talks"), s.Bucket("api heads"), s.Bucket("api notes")}
+}
+
+// find returns the conversation that q goes on with, and its revision: that
+// which is where its history ends, or the one it names, or a new one.
+func (b book) find(ctx context.Context, q *request, id string) (at chat.Address, t talk, rev uint64, err error) {
+	at = q.at
+	prefix := q.digest(q.history) + "/"
+	for key, err := range b.heads.Keys(ctx, prefix) {
+		if err != nil || q.name != "" {
+			break // a broken list is no reason to refuse anybody
+		}
+		at.Thread = strings.TrimPrefix(key, prefix)
+		h, _, err := get[head](ctx, b.heads, key)
+		if t, rev, err2 := get[talk](ctx, b.talks, string(at.Session())); err != nil || err2 != nil || rev != 0 && h.Turn == t.Turns {
+			return at, t, rev, errors.Join(err, err2)
+		}
+	}
+	at.Thread = strings.Trim(q.at.Thread+"-"+cmp.Or(q.name, "c"+id[:12]), "-")
+	t, rev, err = get[talk](ctx, b.talks, string(at.Session()))
+	return at, t, rev, err
+}
+
+// begin notes rec as the next message of t, whose revision is rev. It returns
+// store.ErrConflict when another came before, and otherwise the way back.
+func (b book) begin(ctx context.Context, rec record, t talk, rev uint64) (back func(context.Context) error, err error) {
+	session, id := string(rec.Message.At.Session()), rec.Message.ID
+	now, err := put(ctx, b.talks, session, talk{Turns: rec.Turn, Time: rec.Time}, rev)
+	if err != nil {
+		return nil, err
+	}
+	restore := func(ctx context.Context) error {
+		_, err := put(ctx, b.talks, session, t, now)
+		return err
+	}
+	if _, err := put(ctx, b.asked, id, rec, 0); err != nil {
+		return nil, errors.Join(err, restore(ctx))
+	}
+	if t.Asked != "" {
+		err = change(ctx, b.asked, t.Asked, func(r *record) { r.Next = id })
+	}
+	return func(ctx context.Context) error { return errors.Join(b.asked.Delete(ctx, id), restore(ctx)) }, err
+}
+
+// answers returns the records, by ID, that r answers and that are not answered
+// yet: that of the message it replies to, or of those after it when that was
+// answered by a question, and those beside it. Again says that r was said before.
+func (b book) answers(ctx context.Context, r chat.Reply, beside []string) (open map[string]record, again bool, err error) {
+	open = map[string]record{}
+	first, rev, err := get[record](ctx, b.asked, r.Quote)
+	if err != nil {
+		return nil, false, err
+	}
+	ids := []string{}
+	if rev != 0 && first.Message.Reply().ID == r.ID {
+		ids = append(append(ids, r.Quote), r.Also...)
+	}
+	if len(ids) > 0 || asks(r) {
+		ids = append(ids, beside...)
+	}
+	for _, id := range ids {
+		for id != "" {
+			rec, rev, err := get[record](ctx, b.asked, id)
+			if err != nil {
+				return nil, false, err
+			}
+			if again = again || rec.Reply == r.ID; rev != 0 && rec.Reply == "" {
+				open[id] = rec
+			}
+			id = rec.Next
+		}
+	}
+	return open, again, nil
+}
+
+// answered keeps text as the answer to rec. Said is what the clients read of
+// it, by which they will be known.
+func (b book) answered(ctx context.Context, rec record, r chat.Reply, text string, said []string) error {
+	now := time.Now()
+	for _, s := range said {
+		key := extend(rec.Digest, turn{assistant, s}) + "/" + rec.Message.At.Thread
+		if _, err := put(ctx, b.heads, key, head{rec.Turn, now}, store.Any); err != nil {
+			return err
+		}
+	}
+	if asks(r) {
+		if err := change(ctx, b.talks, string(r.To.Session()), func(t *talk) { t.Asked = rec.Message.ID }); err != nil {
+			return err
+		}
+	}
+	return change(ctx, b.asked, rec.Message.ID, func(o *record) { o.Reply, o.Answer = r.ID, text })
+}
+
+// note keeps what is to be said with the next answer.
+func (b book) note(ctx context.Context, r chat.Reply, text string) error {
+	_, err := put(ctx, b.notes, string(r.To.Session())+"\x00"+r.ID, note{text, time.Now()}, store.Any)
+	return err
+}
+
+// noted returns the notes of at, and their keys.
+func (b book) noted(ctx context.Context, at chat.Address) (texts, keys []string, err error) {
+	for key, err := range b.notes.Keys(ctx, string(at.Session())+"\x00") {
+		if err != nil {
+			return nil, nil, err
+		}
+		n, _, err := get[note](ctx, b.notes, key)
+		if err != nil {
+			return nil, nil, err
+		}
+		texts, keys = append(texts, n.Text), append(keys, key)
+	}
+	return texts, keys, nil
+}
+
+// prune forgets answers after 48 hours, when the inbox forgets their messages
+// (P2, P3), and conversations after 90 days.
+func (b book) prune(ctx context.Context) error {
+	const day = 24 * time.Hour
+	return errors.Join(prune(ctx, b.asked, 2*day), prune(ctx, b.talks, 90*day), prune(ctx, b.heads, 90*day), prune(ctx, b.notes, 90*day))
+}
+
+func prune(ctx context.Context, b store.Bucket, age time.Duration) error {
+	for key, err := range b.Keys(ctx, "") {
+		if err != nil {
+			return err
+		}
+		v, _, err := get[struct{ Time time.Time }](ctx, b, key)
+		if err == nil && time.Since(v.Time) >= age {
+			err = b.Delete(ctx, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// get returns the value of key and its revision, 0 if there is none. One that
+// is damaged is forgotten (P21).
+func get[T any](ctx context.Context, b store.Bucket, key string) (v T, rev uint64, err error) {
+	val, rev, err := b.Get(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return v, 0, nil
+	case errors.Is(err, store.ErrDamaged), err == nil && json.Unmarshal(val, &v) != nil:
+		var none T
+		return none, 0, b.Delete(ctx, key)
+	case err != nil:
+		return v, 0, fmt.Errorf("look up request: %w", err)
+	}
+	return v, rev, nil
+}
+
+func put(ctx context.Context, b store.Bucket, key string, v any, rev uint64) (uint64, error) {
+	val, err := json.Marshal(v)
+	if err == nil {
+		rev, err = b.Put(ctx, key, val, rev)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("note request: %w", err)
+	}
+	return rev, nil
+}
+
+// change changes what is there.
+func change[T any](ctx context.Context, b store.Bucket, key string, how func(*T)) error {
+	for {
+		v, rev, err := get[T](ctx, b, key)
+		if err != nil || rev == 0 {
+			return err
+		}
+		how(&v)
+		if _, err = put(ctx, b, key, v, rev); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// Name is the model that requests are for.
+const Name = "parley"
+
+// Serve answers a request for /v1/chat/completions or /v1/models. Who sent it
+// was found out by its key, to which the prefix of its sessions belongs.
+func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) {
+	var err error
+	switch is := r.Method + " " + r.URL.Path; {
+	case is == "GET /v1/models":
+		c.models(w)
+	case is == "POST /v1/chat/completions":
+		err = c.complete(w, r, who, prefix)
+	case r.URL.Path == "/v1/models", r.URL.Path == "/v1/chat/completions":
+		err = &failure{status: http.StatusMethodNotAllowed, message: "This address does not take " + r.Method + "."}
+	default:
+		err = &failure{status: http.StatusNotFound, message: "There is nothing here.", code: "unknown_url"}
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		f.write(w)
+	}
+}
+
+func (c *Channel) names() []string {
+	if c.cfg.Models == nil {
+		return []string{Name}
+	}
+	return append([]string{Name}, c.cfg.Models()...)
+}
+
+func (c *Channel) models(w http.ResponseWriter) {
+	type model struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int64  `json:"created"`
+		Owner   string `json:"owned_by"`
+	}
+	var all []model
+	for _, n := range c.names() {
+		all = append(all, model{n, "model", 0, Name})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+}
+
+func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) error {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		return &failure{status: http.StatusUnsupportedMediaType, message: "The content type must be application/json."}
+	}
+	q, err := read(w, r)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(c.names(), q.Model) {
+		return &failure{status: http.StatusNotFound, message: fmt.Sprintf("There is no model %.64q; use %q.", q.Model, Name), param: "model", code: "model_not_found"}
+	}
+	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
+	id := q.id(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
+	k := &call{live: q.Stream, stop: strings.EqualFold(q.text(), "/stop"), news: make(chan struct{}, 1)}
+	leave := c.wait(id, k)
+	if leave == nil {
+		return &failure{status: http.StatusTooManyRequests, message: "Too many requests wait for their answers.", after: "10"}
+	}
+	defer leave()
+	if err := c.begin(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
+		c.cfg.Log.Warn("request not taken", "session", q.at.Session(), "err", err)
+		return failed(err)
+	}
+	return c.respond(w, r, q, id, k)
+}
+
+// begin delivers the message that q is, unless it is answered already.
+func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sender, k *call) error {
+	var files []chat.File
+	back := func(context.Context) error { return nil }
+	for {
+		rec, rev, err := get[record](ctx, c.book.asked, id)
+		if err != nil {
+			return err
+		}
+		if rev == 0 {
+			if files == nil {
+				if files, err = c.save(q); err != nil {
+					return err
+				}
+			}
+			var t talk
+			if rec, t, rev, err = c.compose(ctx, q, id, who, files); err != nil {
+				return err
+			}
+			if back, err = c.book.begin(ctx, rec, t, rev); errors.Is(err, store.ErrConflict) {
+				continue
+			}
+		}
+		if err == nil {
+			err = c.ask(ctx, rec, k)
+		}
+		if err != nil && back != nil {
+			err = errors.Join(err, back(ctx))
+		}
+		return err
+	}
+}
+
+// compose makes the message that q is, and finds the conversation it goes on with.
+func (c *Channel) compose(ctx context.Context, q *request, id string, who chat.Sender, files []chat.File) (record, talk, uint64, error) {
+	at, t, rev, err := c.book.find(ctx, q, id)
+	m := chat.Message{ID: id, At: at, From: who, Text: q.text(), Files: files, Time: time.Now()}
+	if t.Turns == 0 {
+		m.Quote = q.before()
+	}
+	said := q.digest(append(slices.Clone(q.history), q.fresh...))
+	return record{Message: m, Turn: t.Turns + 1, Digest: said, Time: m.Time}, t, rev, err
+}
+
+// ask delivers rec's message, or gives k the answer that there is.
+func (c *Channel) ask(ctx context.Context, rec record, k *call) error {
+	c.mu.Lock()
+	k.at = rec.Message.At
+	if rec.Reply != "" {
+		k.grow(rec.Answer, true)
+		k.over = true
+	}
+	c.mu.Unlock()
+	if rec.Reply != "" {
+		return nil
+	}
+	return c.hand(ctx, rec.Message)
+}
+
+// save puts the images of q into the workspace.
+func (c *Channel) save(q *request) ([]chat.File, error) {
+	files := []chat.File{}
+	for i, data := range q.images {
+		if c.cfg.Save == nil {
+			return nil, bad("messages", "Images are not taken here.")
+		}
+		kind := http.DetectContentType(data)
+		f, err := c.cfg.Save(fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(kind, "image/")), bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("save image: %w", err)
+		}
+		f.Type, f.Size = kind, int64(len(data))
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// respond waits for the answer and writes it. A client that goes away finds it
+// in the session, or when it asks again under the same key.
+func (c *Channel) respond(w http.ResponseWriter, r *http.Request, q *request, id string, k *call) error {
+	o := output{w: w, id: "chatcmpl-" + id, model: q.Model, created: time.Now().Unix(), usage: q.StreamOptions.IncludeUsage}
+	w.Header().Set("X-Session-Id", strings.TrimPrefix(strings.TrimPrefix(k.at.Thread, q.at.Thread), "-"))
+	if q.Stream {
+		o.begin()
+	}
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
+	late := time.NewTimer(maxWait)
+	defer late.Stop()
+	for done := 0; ; {
+		select {
+		case <-k.news:
+		case <-alive.C:
+			if q.Stream {
+				o.write(":\n")
+			}
+			continue
+		case <-r.Context().Done():
+			return nil
+		case <-c.open.Done():
+			return o.fail(q.Stream, failed(errClosed))
+		case <-late.C:
+			return o.fail(q.Stream, &failure{status: http.StatusGatewayTimeout, message: "There is no answer yet; it will be in the session.", code: "timeout"})
+		}
+		c.mu.Lock()
+		text, over := k.text, k.over
+		c.mu.Unlock()
+		switch {
+		case q.Stream:
+			o.more(text[done:], over)
+			done = len(text)
+		case over:
+			o.whole(text)
+		}
+		if over {
+			return nil
+		}
+	}
+}
+
+// writeJSON writes v as the response.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client went away
+}
