@@ -89,19 +89,12 @@ func (c *Channel) React(ctx context.Context, at chat.Address, message string, m 
 	if !c.cfg.Reactions || m != channels.Done && !c.pace.spare() {
 		return nil
 	}
-	chat, _, err := place(at)
-	if err != nil {
-		return err
-	}
-	now, moved, err := c.alias(ctx, today, chat)
-	if err != nil {
-		return err
-	}
+	chat, _, moved, err := c.place(ctx, at)
 	id, ok := messageNumber(message, moved)
-	if !ok { // the press of a button, or from before the group moved
-		return nil
+	if err != nil || !ok { // not ok: the press of a button, or from before the group moved
+		return err
 	}
-	p := &bot.SetMessageReactionParams{ChatID: now, MessageID: id}
+	p := &bot.SetMessageReactionParams{ChatID: chat, MessageID: id}
 	if emoji := marks[m]; emoji != "" {
 		p.Reaction = []models.ReactionType{{Type: models.ReactionTypeTypeEmoji, ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji}}}
 	}

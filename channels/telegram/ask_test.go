@@ -224,6 +224,11 @@ func TestDirect(t *testing.T) {
 	if got := h.ch.Direct("42"); got != (chat.Address{Channel: "telegram", Chat: "42"}) {
 		t.Errorf("Direct: %+v", got)
 	}
+	for _, nobody := range []string{"", "-1005", "0", "me"} {
+		if got := h.ch.Direct(nobody); got.Chat != "" {
+			t.Errorf("Direct(%q): %+v", nobody, got)
+		}
+	}
 }
 
 // P19, P24: why nothing comes in can be asked, and passes with its cause.

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	sendTimeout   = 30 * time.Second // of one request (P9)
-	uploadTimeout = 5 * time.Minute  // of one that carries files, unless its context ends before
-	watchdog      = 90 * time.Second // of one poll: one that takes longer is dead (P24)
-	maxAnswer     = 32 << 20         // bytes of one answer of the API
-	maxTold       = 500              // bytes of an error, which may quote an answer
+	sendTimeout   = 30 * time.Second  // of one request (P9)
+	uploadTimeout = 100 * time.Second // of one that is large, without news
+	largeLoad     = 1 << 20           // bytes
+	watchdog      = 90 * time.Second  // of one poll: one that takes longer is dead (P24)
+	maxAnswer     = 32 << 20          // bytes of one answer of the API
+	maxTold       = 500               // bytes of an error, which may quote an answer
 )
 
 // errSilent ends a request that takes too long.
@@ -29,10 +30,7 @@ var errSilent = errors.New("no answer in time")
 
 // A client does HTTP requests to the API. Its errors never hold the token,
 // which is part of every address (R-S26).
-type client struct {
-	*http.Client
-	patience time.Duration // with one request of the library
-}
+type client struct{ *http.Client }
 
 // newClient returns a client that speaks HTTP/1.1, so that giving up a request
 // gives up its connection too: a dead HTTP/2 connection would be used again (P24).
@@ -49,12 +47,12 @@ func newClient(h *http.Client) client {
 		c.Transport = t
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client{Client: &c}
+	return client{&c}
 }
 
 // Do is how the library does a request.
 func (c client) Do(req *http.Request) (*http.Response, error) {
-	body, err := c.answer(req, c.patience)
+	body, err := c.answer(req, sendTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +62,13 @@ func (c client) Do(req *http.Request) (*http.Response, error) {
 // answer does req and returns the whole answer. One that is not the API's, such
 // as the page of a proxy, is an error.
 func (c client) answer(req *http.Request, patience time.Duration) (body []byte, err error) {
-	ctx, cancel := context.WithTimeoutCause(req.Context(), patience, errSilent)
-	defer cancel()
-	resp, err := c.Client.Do(req.WithContext(ctx))
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer cancel(nil)
+	silence := time.AfterFunc(patience, func() { cancel(errSilent) })
+	defer silence.Stop()
+	req = req.WithContext(ctx)
+	req.Body = &load{req.Body, 0, silence}
+	resp, err := c.Client.Do(req)
 	if err == nil {
 		defer resp.Body.Close()
 		body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -81,6 +83,22 @@ func (c client) answer(req *http.Request, patience time.Duration) (body []byte, 
 		err = fmt.Errorf("the server answered %s, and not as the Bot API does", resp.Status)
 	}
 	return body, err
+}
+
+// A load is the body of a request. What is large may take its time, and then
+// Telegram has to do with it, as long as it goes on.
+type load struct {
+	io.ReadCloser
+	size    int
+	silence *time.Timer
+}
+
+func (l *load) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if l.size += n; l.size > largeLoad {
+		l.silence.Reset(uploadTimeout)
+	}
+	return n, err
 }
 
 // plainly returns err without the token. Of its causes only the end of a context is kept.

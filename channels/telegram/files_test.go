@@ -480,18 +480,25 @@ func TestUploadFollowsMigration(t *testing.T) {
 	})
 }
 
-// P9: a text is given up after 30 s, a slow upload is not.
-func TestP9UploadsMayBeSlow(t *testing.T) {
-	open := desk(t, map[string][]byte{"a.png": picture(10, 10)})
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
-		h.Say(7, "hello")
-		h.Fail("sendPhoto", telegramtest.Fault{Delay: 100 * time.Second})
-		r := to("7", "")
-		r.Files = []chat.File{{Path: "a.png"}}
-		if _, err := h.ch.Send(t.Context(), r); err != nil {
-			t.Error(err)
-		}
-	})
+// P9: what is small is given up after 30 s. What is large has more time, but
+// not for ever.
+func TestP9LargeUploadsMayBeSlow(t *testing.T) {
+	open := desk(t, map[string][]byte{"small": []byte("x"), "large": make([]byte, 2<<20)})
+	for _, tt := range []struct {
+		name   string
+		delay  time.Duration
+		wanted bool
+	}{{"small", time.Minute, false}, {"large", time.Minute, true}, {"large", time.Hour, false}} {
+		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+			h.Say(7, "hello")
+			h.Fail("sendDocument", telegramtest.Fault{Delay: tt.delay})
+			r := to("7", "")
+			r.Files = []chat.File{{Path: tt.name}}
+			if _, err := h.ch.Send(t.Context(), r); (err == nil) != tt.wanted || permanent(err) {
+				t.Errorf("%s after %v: %v", tt.name, tt.delay, err)
+			}
+		})
+	}
 }
 
 // Over a real socket the file is streamed, and what comes is what was there.

@@ -74,10 +74,12 @@ func (c *Channel) poll(ctx context.Context, deliver chat.Deliver) error {
 func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
 	said, pause := c.advice(err), wait.next(err)
 	conflict := errors.Is(err, bot.ErrorConflict)
-	hooked := conflict && strings.Contains(err.Error(), "webhook")
 	switch {
-	case hooked:
-		said = errors.New("telegram still brings the updates to a webhook, which I remove")
+	case conflict && strings.Contains(err.Error(), "webhook"):
+		said = errors.New("telegram still brings the updates to a webhook, which is removed now")
+		if _, err := c.api.DeleteWebhook(ctx, &bot.DeleteWebhookParams{}); err != nil {
+			said = c.plainly("delete webhook", err)
+		}
 	case conflict:
 		pause = crowded
 	case errors.Is(err, errSilent):
@@ -86,11 +88,6 @@ func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
 	}
 	c.feel(said)
 	c.log.Warn("poll failed", "err", said, "again in", pause)
-	if hooked {
-		if _, err := c.api.DeleteWebhook(ctx, &bot.DeleteWebhookParams{}); err != nil {
-			c.log.Warn("webhook not removed", "err", c.plainly("delete webhook", err))
-		}
-	}
 	sleep(ctx, pause)
 }
 

@@ -40,16 +40,12 @@ func (c *Channel) Split(r chat.Reply) (parts []chat.Reply) {
 // Send says r, which Split made. Of another r it says all parts, and says them
 // all again if one of them failed and it is called again.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (first channels.Receipt, err error) {
-	to, thread, err := place(r.To)
-	if err != nil {
-		return "", err
-	}
 	parts := c.Split(r)
 	if len(parts) == 0 {
 		return "", forGood("send: there is nothing to say")
 	}
 	for i, part := range parts {
-		rc, err := c.say(ctx, to, thread, part)
+		rc, err := c.say(ctx, part)
 		if err != nil {
 			return first, err
 		}
@@ -68,13 +64,13 @@ type target struct {
 }
 
 // say sends one message, following the group if it has moved.
-func (c *Channel) say(ctx context.Context, chat int64, thread int, r chat.Reply) (channels.Receipt, error) {
+func (c *Channel) say(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	for again := false; ; again = true {
-		now, moved, err := c.alias(ctx, today, chat)
+		chat, thread, moved, err := c.place(ctx, r.To)
 		if err != nil {
 			return "", err
 		}
-		to := target{chat: now, thread: thread}
+		to := target{chat: chat, thread: thread}
 		if id, ok := messageNumber(r.Quote, moved); ok && r.Group {
 			to.quote = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 		}
@@ -85,7 +81,7 @@ func (c *Channel) say(ctx context.Context, chat int64, thread int, r chat.Reply)
 			id, err = c.sendText(ctx, to, r.Text, r.Ask)
 		}
 		if err == nil {
-			return receipt(now, id), nil
+			return receipt(chat, id), nil
 		}
 		gone, ok := errors.AsType[*bot.MigrateError](err)
 		if !ok || again {
@@ -174,11 +170,8 @@ func (c *Channel) inTurn(ctx context.Context, chat int64, do func() error) error
 
 // Typing shows "typing" for five seconds, unless messages need the room.
 func (c *Channel) Typing(ctx context.Context, at chat.Address) error {
-	chat, thread, err := place(at)
+	chat, thread, _, err := c.place(ctx, at)
 	if err != nil || !c.pace.spare() {
-		return err
-	}
-	if chat, _, err = c.alias(ctx, today, chat); err != nil {
 		return err
 	}
 	_, err = c.api.SendChatAction(ctx, &bot.SendChatActionParams{ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping})
@@ -198,17 +191,18 @@ func noPreview() *models.LinkPreviewOptions { // R-S13
 	return &models.LinkPreviewOptions{IsDisabled: bot.True()}
 }
 
-// place returns the chat and the thread to name when sending to a. The thread
-// of the General topic, 1, must not be named.
-func place(a chat.Address) (chat int64, thread int, err error) {
+// place returns the chat and the thread to name today when sending to a, and
+// whether that chat has moved. The thread of the General topic, 1, must not be named.
+func (c *Channel) place(ctx context.Context, a chat.Address) (chat int64, thread int, moved bool, err error) {
 	chat, err = strconv.ParseInt(a.Chat, 10, 64)
 	if err == nil && a.Thread != "" && a.Thread != "1" {
 		thread, err = strconv.Atoi(a.Thread)
 	}
 	if err != nil {
-		return 0, 0, forGood(fmt.Sprintf("%q is no chat of telegram", a.Session()))
+		return 0, 0, false, forGood(fmt.Sprintf("%q is no chat of telegram", a.Session()))
 	}
-	return chat, thread, nil
+	chat, moved, err = c.alias(ctx, today, chat)
+	return chat, thread, moved, err
 }
 
 // receipt names a message that was sent: its chat, too, since that may move.

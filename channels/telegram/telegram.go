@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,7 +41,7 @@ type Config struct {
 	Log     *slog.Logger // nil for slog.Default
 
 	Reactions bool                                // show by them how far the house is with a message
-	Open      func(path string) (*os.File, error) // opens the files of replies; nil: none can be
+	Open      func(path string) (*os.File, error) // opens the files of replies (R-S18)
 }
 
 // A Webhook is where Telegram is to bring the updates.
@@ -53,9 +54,8 @@ type Webhook struct {
 // Deleter, Typer, Commander, Fetcher, Asker, Reactor and Director.
 type Channel struct {
 	cfg  Config
-	id   string   // the bot's
-	api  *bot.Bot // for requests that are answered soon
-	bulk *bot.Bot // for uploads
+	id   string // the bot's
+	api  *bot.Bot
 	http client
 	pace *pace
 	log  *slog.Logger
@@ -85,9 +85,6 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	if cfg.Open == nil {
-		cfg.Open = func(string) (*os.File, error) { return nil, errors.ErrUnsupported }
-	}
 	if !tokenForm.MatchString(cfg.Token) { // which is not told, nor is the secret (R-S26)
 		return nil, errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
 	}
@@ -96,18 +93,10 @@ func New(cfg Config) (*Channel, error) {
 	}
 	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cfg.Log.With("channel", cfg.Name)}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
-	var errs [2]error
-	c.api, errs[0] = c.library(sendTimeout)
-	c.bulk, errs[1] = c.library(uploadTimeout)
-	return c, errors.Join(errs[:]...)
-}
-
-// library returns the library, with patience for one request.
-func (c *Channel) library(patience time.Duration) (*bot.Bot, error) {
-	h := c.http
-	h.patience = patience
-	return bot.New(c.cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(c.cfg.APIURL),
-		bot.WithHTTPClient(patience, h), bot.WithErrorsHandler(func(error) {}))
+	var err error
+	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
+		bot.WithHTTPClient(sendTimeout, c.http), bot.WithErrorsHandler(func(error) {}))
+	return c, err
 }
 
 // Run hears until ctx ends. An error says that Telegram refuses the token.
@@ -174,8 +163,14 @@ func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error 
 	return c.refused("set commands", err)
 }
 
-// Direct returns the private chat with the person of that ID, who has begun it.
-func (c *Channel) Direct(id string) chat.Address { return chat.Address{Channel: c.cfg.Name, Chat: id} }
+// Direct implements [channels.Director]. A person and the private chat with them
+// have the same id; groups and channels, whose ids are negative, are no persons.
+func (c *Channel) Direct(id string) chat.Address {
+	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 {
+		return chat.Address{}
+	}
+	return chat.Address{Channel: c.cfg.Name, Chat: id}
+}
 
 // EditEvery is one second, and three where Telegram allows 20 messages a minute.
 func (c *Channel) EditEvery(to chat.Address) time.Duration {

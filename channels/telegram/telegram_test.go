@@ -33,6 +33,7 @@ var (
 	_ channels.Asker     = (*telegram.Channel)(nil)
 	_ channels.Reactor   = (*telegram.Channel)(nil)
 	_ channels.Director  = (*telegram.Channel)(nil)
+	_ channels.Patient   = (*telegram.Channel)(nil)
 )
 
 // A house is a channel that runs against a fake Telegram, and what it delivered.

@@ -71,7 +71,6 @@ type upload struct {
 	*os.File
 	name string
 	form form
-	size int64
 }
 
 // sendFiles sends files in one message or one album and returns the id of the
@@ -79,7 +78,7 @@ type upload struct {
 // anew, since what was streamed is gone. What Telegram does not take as a photo,
 // say, goes once more as a document.
 func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as form) (id int, err error) {
-	ups, lost := c.openAll(files)
+	ups, lost := c.openAll(files, as)
 	defer func() {
 		for _, u := range ups {
 			u.Close()
@@ -89,17 +88,11 @@ func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, a
 	if len(ups) == 0 {
 		return c.sendText(ctx, to, html.EscapeString(told), nil)
 	}
-	if as == document || slices.ContainsFunc(ups, func(u upload) bool { return u.form == photo && u.size > maxPhoto }) {
-		as = document
-		for i := range ups {
-			ups[i].form = document
-		}
-	}
 	err = c.inTurn(ctx, to.chat, func() (err error) {
 		id, err = c.post(ctx, to, ups, clip(told, maxCaption))
 		return err
 	})
-	if as != document && ups[0].form != document && errors.Is(err, bot.ErrorBadRequest) {
+	if as != document && errors.Is(err, bot.ErrorBadRequest) {
 		c.log.Warn("telegram does not take a file as what it is, which goes as a document", "chat", to.chat, "err", c.plainly("send", err))
 		return c.sendFiles(ctx, to, files, document)
 	}
@@ -107,9 +100,9 @@ func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, a
 }
 
 // openAll opens files, and says of those that cannot be sent why.
-func (c *Channel) openAll(files []chat.File) (ups []upload, lost []string) {
+func (c *Channel) openAll(files []chat.File, as form) (ups []upload, lost []string) {
 	for i, f := range files {
-		u := upload{name: fileName(f), form: formOf(f)}
+		u := upload{name: fileName(f), form: cmp.Or(as, formOf(f))}
 		if slices.ContainsFunc(files[:i], func(g chat.File) bool { return fileName(g) == u.name }) {
 			u.name = fmt.Sprintf("%d-%s", i+1, u.name) // an album tells its files apart by name
 		}
@@ -122,11 +115,12 @@ func (c *Channel) openAll(files []chat.File) (ups []upload, lost []string) {
 		} else if err == nil && info.Size() > maxUpload {
 			why = "is larger than the 50 MB that I may send here"
 		} else if err == nil {
-			u.size, why = info.Size(), ""
+			if u.form == photo && info.Size() > maxPhoto {
+				u.form = document
+			}
+			ups, why = append(ups, u), ""
 		}
-		if why == "" {
-			ups = append(ups, u)
-		} else {
+		if why != "" {
 			lost = append(lost, "📎 "+u.name+" "+why)
 			u.Close() // of nil does nothing
 		}
@@ -155,15 +149,15 @@ func (c *Channel) post(ctx context.Context, to target, ups []upload, caption str
 	file := &models.InputFileUpload{Filename: ups[0].name, Data: ups[0].File}
 	switch ups[0].form {
 	case photo:
-		sent, err = c.bulk.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Photo: file})
+		sent, err = c.api.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Photo: file})
 	case video:
-		sent, err = c.bulk.SendVideo(ctx, &bot.SendVideoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Video: file})
+		sent, err = c.api.SendVideo(ctx, &bot.SendVideoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Video: file})
 	case audio:
-		sent, err = c.bulk.SendAudio(ctx, &bot.SendAudioParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Audio: file})
+		sent, err = c.api.SendAudio(ctx, &bot.SendAudioParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Audio: file})
 	case voice:
-		sent, err = c.bulk.SendVoice(ctx, &bot.SendVoiceParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Voice: file})
+		sent, err = c.api.SendVoice(ctx, &bot.SendVoiceParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Voice: file})
 	default:
-		sent, err = c.bulk.SendDocument(ctx, &bot.SendDocumentParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Document: file})
+		sent, err = c.api.SendDocument(ctx, &bot.SendDocumentParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Document: file})
 	}
 	return sent.ID, err
 }
@@ -184,11 +178,8 @@ func (c *Channel) postAlbum(ctx context.Context, to target, ups []upload, captio
 		}
 		p.Media, caption = append(p.Media, m), ""
 	}
-	sent, err := c.bulk.SendMediaGroup(ctx, p)
-	if err == nil && len(sent) == 0 {
-		err = errors.New("telegram does not say which messages the album became")
-	}
-	if err != nil {
+	sent, err := c.api.SendMediaGroup(ctx, p)
+	if err != nil || len(sent) == 0 {
 		return 0, err
 	}
 	return sent[0].ID, nil
