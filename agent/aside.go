@@ -3,38 +3,24 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"parley/chat"
-	"parley/store"
 )
 
-// An Aside is a message that was put aside because the process crashed over it
-// again and again (P8), or because it cannot be read (P4).
-type Aside struct {
-	Key     string
-	Message chat.Message // the zero Message if it cannot be read
-}
-
-// Aside returns the messages that were put aside.
-func (p *Pool) Aside(ctx context.Context) (all []Aside, err error) {
+// Aside returns the messages that were put aside, by their keys. Of one that
+// cannot be read (P4), which is why, the zero Message is returned.
+func (p *Pool) Aside(ctx context.Context) (map[string]chat.Message, error) {
+	all := map[string]chat.Message{}
 	for key, err := range p.parked.Keys(ctx, "") {
-		a := Aside{Key: key}
-		var b []byte
-		if err == nil {
-			b, _, err = p.parked.Get(ctx, key)
-		}
-		switch {
-		case err == nil:
-			_ = json.Unmarshal(b, &a.Message) // or it cannot be read
-		case errors.Is(err, store.ErrNotFound):
-			continue
-		case !errors.Is(err, store.ErrDamaged):
+		if err != nil {
 			return nil, fmt.Errorf("list messages put aside: %w", err)
 		}
-		all = append(all, a)
+		b, _, _ := p.parked.Get(ctx, key) // none if it is damaged
+		var m chat.Message
+		_ = json.Unmarshal(b, &m) // or it cannot be read
+		all[key] = m
 	}
 	return all, nil
 }
@@ -59,13 +45,4 @@ func (p *Pool) Again(ctx context.Context, key string) error {
 		return fmt.Errorf("try %s again: %w", key, err)
 	}
 	return nil
-}
-
-// Dismiss forgets the message put aside under key. store.ErrNotFound says that
-// there is none.
-func (p *Pool) Dismiss(ctx context.Context, key string) error {
-	if _, _, err := p.parked.Get(ctx, key); errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	return p.parked.Delete(ctx, key)
 }

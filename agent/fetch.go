@@ -39,7 +39,11 @@ func (t *turn) fetch(ctx context.Context, jobs []job) bool {
 		}
 		if n++; n == 1 {
 			t.doing("fetching files")
-			t.show(ctx, t.answering(jobs))
+			if o := t.history.open; o != nil {
+				t.show(ctx, o.first)
+			} else if i == 0 { // it is what the reply will answer
+				t.show(ctx, *m)
+			}
 		}
 		g.Go(func() error {
 			*m = t.Fetch(ctx, *m)
@@ -52,16 +56,3 @@ func (t *turn) fetch(ctx context.Context, jobs []job) bool {
 
 // away says whether f is still at the network, or was not listened to.
 func away(f chat.File) bool { return f.Path == "" && f.Ref != "" || f.Voice }
-
-// answering returns the message that the reply to jobs will answer.
-func (t *turn) answering(jobs []job) chat.Message {
-	if o := t.history.open; o != nil {
-		return o.first
-	}
-	for _, j := range jobs {
-		if !t.history.knows(j.Message) && (command(j.Text) != "retry" || len(t.history.entries) > 0) {
-			return j.Message
-		}
-	}
-	return jobs[0].Message
-}

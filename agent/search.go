@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"parley/chat"
 )
@@ -95,31 +94,24 @@ func (s *search) found() []chat.Find {
 
 // match says whether all the words are in text, and returns what is around the first one.
 func (s *search) match(text string) (around string, ok bool) {
-	var first []int
-	for i, w := range s.words {
-		at := w.FindStringIndex(text)
-		if at == nil {
+	for _, w := range s.words[1:] {
+		if !w.MatchString(text) {
 			return "", false
 		}
-		if i == 0 {
-			first = at
-		}
 	}
-	from, to := first[0]-before, first[1]+after
-	head, tail := "…", "…"
-	if from <= 0 {
-		from, head = 0, ""
+	at := s.words[0].FindStringIndex(text)
+	if at == nil {
+		return "", false
 	}
-	if to >= len(text) {
-		to, tail = len(text), ""
+	from, to := max(at[0]-before, 0), min(at[1]+after, len(text))
+	around = strings.ToValidUTF8(text[from:to], "")
+	if from > 0 {
+		around = "…" + around
 	}
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
+	if to < len(text) {
+		around += "…"
 	}
-	for to < len(text) && !utf8.RuneStart(text[to]) {
-		to++
-	}
-	return head + strings.Clone(text[from:to]) + tail, true
+	return around, true
 }
 
 // found answers /search: it shows what was said in this chat.
@@ -143,12 +135,7 @@ func (l *lane) found(ctx context.Context, m chat.Message) string {
 		if f.Entry.Kind == chat.Said {
 			who = "I"
 		}
-		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, plain(f.Entry.Text))
+		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, strings.NewReplacer("`", "'", "*", "", "_", " ", "<", "‹").Replace(tame(f.Entry.Text, 400)))
 	}
 	return b.String()
-}
-
-// plain returns s on one line, without what Markdown takes for its own.
-func plain(s string) string {
-	return strings.NewReplacer("`", "'", "*", "", "_", " ", "<", "‹", "~", "-", "|", " ").Replace(tame(s, 400))
 }

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -12,6 +14,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 )
 
 // Talks returns the conversations whose sessions begin with prefix, the one
@@ -21,16 +24,14 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
-		b, _, err := p.states.Get(ctx, id)
 		var s state
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err == nil {
-			err = json.Unmarshal(b, &s)
-		}
-		if err != nil { // damaged, or just forgotten: it is shown all the same (P21)
-			s = state{}
+		b, _, err := p.states.Get(ctx, id)
+		if err == nil && json.Unmarshal(b, &s) != nil || errors.Is(err, store.ErrDamaged) {
+			s = state{} // it is shown all the same (P21)
+		} else if errors.Is(err, store.ErrNotFound) {
+			continue // forgotten just now
+		} else if err != nil {
+			return nil, fmt.Errorf("list conversations: %w", err)
 		}
 		talks = append(talks, chat.Talk{Session: chat.SessionID(id), Title: s.Title, Began: s.Began, Last: s.Last})
 	}
@@ -106,10 +107,7 @@ func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 	if s.anew {
 		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: s.at}), false
 	}
-	who, text := m.From.Name, m.Text
-	if who == "" {
-		who = m.From.ID
-	}
+	who, text := cmp.Or(m.From.Name, m.From.ID), m.Text
 	if strings.TrimSpace(text) == "" && m.Media != "" {
 		text = "(" + m.Media + ")"
 	}
@@ -124,30 +122,23 @@ func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 // way is broken off without an answer; a message that comes later begins anew.
 func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 	r := &running{since: time.Now(), doing: "forgetting", stop: func(error) {}}
-	err := p.enter(ctx, id, r, errForgotten)
-	if err == nil {
-		defer p.leave(id)
-		err = p.forget(ctx, id)
+	if err := p.enter(ctx, id, r, errForgotten); err != nil {
+		return fmt.Errorf("forget session %s: %w", id, err)
+	}
+	defer p.leave(id)
+	st, _, err := p.lookup(ctx, id)
+	p.idle.take(id)
+	for _, epoch := range st.epochs() {
+		if err == nil {
+			err = p.logOf(id, epoch).Trim(ctx, math.MaxUint64)
+		}
+	}
+	p.books.forget(id)
+	if err == nil { // the last: it tells which logs there are
+		err = p.states.Delete(ctx, string(id))
 	}
 	if err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}
 	return nil
-}
-
-// forget removes the session id while nobody is at work in it, its state last:
-// that tells which logs there are.
-func (p *Pool) forget(ctx context.Context, id chat.SessionID) error {
-	st, _, err := p.lookup(ctx, id)
-	if err != nil {
-		return err
-	}
-	p.idle.take(id)
-	defer p.books.forget(id)
-	for _, epoch := range st.epochs() {
-		if err := p.logOf(id, epoch).Trim(ctx, math.MaxUint64); err != nil {
-			return err
-		}
-	}
-	return p.states.Delete(ctx, string(id))
 }

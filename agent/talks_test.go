@@ -346,7 +346,7 @@ func TestAside(t *testing.T) {
 		synctest.Wait()
 		h.sent = nil
 		all, err := h.pool.Aside(h.t.Context())
-		if err != nil || len(all) != 2 || all[0].Key != "damaged" || all[0].Message.ID != "" || all[1].Message.Text != "poison" {
+		if err != nil || len(all) != 2 || all["damaged"].ID != "" || all[m.Key()].Text != "poison" {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		if err := h.pool.Again(h.t.Context(), m.Key()); err != nil {

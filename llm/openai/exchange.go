@@ -20,6 +20,7 @@ type exchange struct {
 	transport http.RoundTripper
 	watch     *watch
 	fields    string // JSON fields to put into the request's body, each with a comma after it
+	whole     bool   // the answer is no stream
 	body      *events
 }
 
@@ -35,6 +36,10 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	if err := refused(resp); err != nil {
 		return nil, err
+	}
+	if x.whole {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+		return resp, nil
 	}
 	x.body = newEvents(resp.Body, x.watch)
 	resp.Body = x.body

@@ -46,7 +46,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, name string, audio io.Read
 	limited, cancel := context.WithTimeout(ctx, maxListen)
 	defer cancel()
 	c := openai.DefaultConfig(t.config.APIKey)
-	c.BaseURL, c.HTTPClient = t.config.BaseURL, plain{t.config.Transport}
+	c.BaseURL, c.HTTPClient = t.config.BaseURL, &exchange{transport: t.config.Transport, whole: true}
 	text, err := openai.NewClientWithConfig(c).CreateTranscription(limited, openai.AudioRequest{
 		Model: t.config.Model, Reader: audio, FilePath: "voice" + ending(name), Language: t.language, Format: openai.AudioResponseFormatJSON,
 	})
@@ -73,23 +73,4 @@ func ending(name string) string {
 		return ".m4a"
 	}
 	return ".ogg" // what messengers record, whatever they call it
-}
-
-// plain sends what is answered at once, and not in a stream.
-type plain struct{ transport http.RoundTripper }
-
-// Do implements openai.HTTPDoer. Redirects are not followed, as in an exchange.
-func (p plain) Do(req *http.Request) (*http.Response, error) {
-	resp, err := p.transport.RoundTrip(req)
-	if err != nil {
-		return nil, &llm.Error{Kind: llm.Unreachable, Err: err}
-	}
-	if err := refused(resp); err != nil {
-		return nil, err
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
-	return resp, nil
 }
