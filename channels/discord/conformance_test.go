@@ -1,6 +1,7 @@
 package discord_test
 
 import (
+	"fmt"
 	"testing"
 
 	"parley/channels/channeltest"
@@ -26,6 +27,23 @@ func TestConformance(t *testing.T) {
 					}
 				}
 				return texts
+			},
+			Upload: func(name string, data []byte) {
+				h.wait(discordtest.View.Online)
+				h.Say(room, "7", "Ann", "", discordtest.Attach(discordtest.File{Name: name, Type: "text/plain", Data: data}))
+			},
+			Press: func(question string, choice int) bool {
+				h.wait(discordtest.View.Online)
+				want := fmt.Sprintf("q:%s:%d", question, choice)
+				for _, m := range h.Messages(room) {
+					for _, b := range m.Buttons {
+						if b.ID == want {
+							h.Press(room, "7", m.ID, want)
+							return true
+						}
+					}
+				}
+				return false
 			},
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/chat"
@@ -41,7 +42,8 @@ type Channel struct {
 	http *http.Client
 	pace *pace
 	log  *slog.Logger
-	me   user // set by Run before anything is heard
+	me   user                  // set by Run before anything is heard
+	ill  atomic.Pointer[error] // why nothing comes in
 
 	patience time.Duration // with a connection, until it is ready
 	haste    time.Duration // least wait before another attempt
@@ -114,10 +116,24 @@ func (c *Channel) introduce(ctx context.Context) error {
 			return c.advice(err)
 		}
 		if ctx.Err() == nil {
-			d := wait.next(err)
-			c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", c.plainly(err))
-			sleep(ctx, d)
+			c.rest(ctx, err, wait.next(err))
 		}
+	}
+	return nil
+}
+
+// rest waits before another attempt to connect.
+func (c *Channel) rest(ctx context.Context, err error, d time.Duration) {
+	err = c.plainly(err)
+	c.ill.Store(&err)
+	c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", err)
+	sleep(ctx, d)
+}
+
+// Health returns why nothing comes in, nil when all is well.
+func (c *Channel) Health() error {
+	if err := c.ill.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
@@ -144,6 +160,9 @@ func (c *Channel) Check(ctx context.Context) (string, error) {
 
 // Direct returns the private chat with that person.
 func (c *Channel) Direct(id string) chat.Address {
+	if !snowflake.MatchString(id) {
+		return chat.Address{Channel: c.cfg.Name}
+	}
 	return chat.Address{Channel: c.cfg.Name, Chat: "@" + id}
 }
 

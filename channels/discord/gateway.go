@@ -70,8 +70,7 @@ func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.Raw
 			g.lib = nil
 			d = max(d, c.calm+rand.N(c.calm)) // as Discord asks, before the next IDENTIFY
 		}
-		c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", c.plainly(err))
-		sleep(ctx, d)
+		c.rest(ctx, err, d)
 	}
 	return nil
 }
@@ -89,7 +88,10 @@ func (g *gateway) renew() {
 	dialer.NetDialContext = func(_ context.Context, network, addr string) (net.Conn, error) { return g.dial(network, addr, false) }
 	dialer.NetDialTLSContext = func(_ context.Context, network, addr string) (net.Conn, error) { return g.dial(network, addr, true) }
 	s.Dialer = &dialer
-	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) { g.hear(e.Type, e.RawData) })
+	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
+		g.c.ill.Store(nil)
+		g.hear(e.Type, e.RawData)
+	})
 	gone := make(chan struct{}, 1)
 	s.AddHandler(func(*discordgo.Session, *discordgo.Disconnect) {
 		select {
