@@ -9,21 +9,29 @@ import (
 	"parley/chat"
 )
 
-// Aside returns the messages that were put aside, by their keys. Of one that
-// cannot be read (P4), which is why, the zero Message is returned.
-func (p *Pool) Aside(ctx context.Context) (map[string]chat.Message, error) {
-	all := map[string]chat.Message{}
+// An Aside is a message that was put aside: the process crashed over it again
+// and again (P8), it cannot be read (P4), or it comes from a backup (P20).
+type Aside struct {
+	Key     string
+	Message chat.Message // the zero Message if it cannot be read
+}
+
+// Aside returns the messages that were put aside, in the order of their keys.
+func (p *Pool) Aside(ctx context.Context) (all []Aside, err error) {
 	for key, err := range p.parked.Keys(ctx, "") {
 		if err != nil {
 			return nil, fmt.Errorf("list messages put aside: %w", err)
 		}
+		a := Aside{Key: key}
 		b, _, _ := p.parked.Get(ctx, key) // none if it is damaged
-		var m chat.Message
-		_ = json.Unmarshal(b, &m) // or it cannot be read
-		all[key] = m
+		_ = json.Unmarshal(b, &a.Message) // or it cannot be read
+		all = append(all, a)
 	}
 	return all, nil
 }
+
+// Dismiss lets go the message put aside under key, which may be gone already.
+func (p *Pool) Dismiss(ctx context.Context, key string) error { return p.parked.Delete(ctx, key) }
 
 // Again gives the message put aside under key another try. It is answered as
 // if it were said now, under a key of its own: the old one was answered.

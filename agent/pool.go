@@ -49,9 +49,9 @@ type Config struct {
 	Report    func(context.Context) []string // what owners are told by /status besides; nil: nothing
 
 	// Begun is told of each turn as it begins, with the message that it answers,
-	// and what it returns of how the turn ended: "answered", "stopped", "failed",
-	// "parked", "too old", or "" if it is to go on later. The turn's models and
-	// tools get the context. nil: nobody is told.
+	// and what it returns is told how the turn ended: "answered", "stopped",
+	// "failed", "too old", or "" if it goes on later or had nothing to answer.
+	// The turn's models and tools get the context. nil: nobody is told.
 	Begun func(context.Context, chat.SessionID, chat.Message) (context.Context, func(outcome string))
 }
 

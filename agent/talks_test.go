@@ -346,7 +346,7 @@ func TestAside(t *testing.T) {
 		synctest.Wait()
 		h.sent = nil
 		all, err := h.pool.Aside(h.t.Context())
-		if err != nil || len(all) != 2 || all["damaged"].ID != "" || all[m.Key()].Text != "poison" {
+		if err != nil || len(all) != 2 || all[0].Key != "damaged" || all[0].Message.ID != "" || all[1].Message.Text != "poison" {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		if err := h.pool.Again(h.t.Context(), m.Key()); err != nil {
@@ -358,6 +358,12 @@ func TestAside(t *testing.T) {
 		}
 		if err := h.pool.Again(h.t.Context(), "damaged"); err == nil || errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the damaged one: %v", err)
+		}
+		if err := h.pool.Dismiss(h.t.Context(), "damaged"); err != nil {
+			t.Error(err)
+		}
+		if all, err = h.pool.Aside(h.t.Context()); err != nil || len(all) != 0 {
+			t.Errorf("%+v, %v", all, err)
 		}
 	})
 }
