@@ -18,6 +18,10 @@ func FuzzUpdate(f *testing.F) {
 		`{"update_id":1,"message":{"chat":{"id":-5},"migrate_to_chat_id":-1005}}`,
 		`{"update_id":1,"message":{"message_id":2,"is_topic_message":true,"message_thread_id":4,"chat":{"id":-100},"sender_chat":{"id":-1},"text":"/a@parleybot","reply_to_message":{"message_id":9,"from":{"id":1}},"quote":{"text":"x"}}}`,
 		`{"update_id":1,"message":{"message_id":2,"chat":{"id":7,"type":"private"},"from":{"id":7},"forward_origin":{},"external_reply":{},"venue":{},"location":{},"poll":{"options":[null]},"contact":{},"dice":{}}}`,
+		`{"update_id":1,"callback_query":{"id":"5","from":{"id":7},"data":"q:a1:2","message":{"message_id":2,"date":0,"chat":{"id":-100,"type":"supergroup"}}}}`,
+		`{"update_id":1,"callback_query":{"id":"5","from":{"id":7},"data":"q:a1:2"}}`,
+		`{"update_id":1,"message":{"message_id":2,"media_group_id":"9","chat":{"id":7,"type":"private"},"from":{"id":7},"photo":[null,{"file_id":"x","file_size":1e300}]}}`,
+		`{"update_id":1,"message":{"message_id":2,"chat":{"id":7,"type":"private"},"from":{"id":7},"document":{"file_id":"x","file_name":"../\u0000\u202e","mime_type":7}}}`,
 		`{"message":null}`, `[]`, `{`, "\xff", `{"update_id":1e99}`,
 	} {
 		f.Add([]byte(s))
@@ -40,7 +44,7 @@ func FuzzUpdate(f *testing.F) {
 		if err != nil {
 			t.Error(err)
 		}
-		if said && (m.From.ID == "" || m.Text+m.Media == "" && m.Quote == nil || m.At.Chat == "" || m.ID == "" || m.Account != "1") {
+		if said && (m.From.ID == "" || m.Text+m.Media == "" && m.Quote == nil && m.Files == nil && m.Answer == nil || m.At.Chat == "" || m.ID == "" || m.Account != "1") {
 			t.Errorf("read %+v", m)
 		}
 		_, _ = updatesIn(raw)

@@ -371,6 +371,7 @@ func TestRS26TokenStaysSecret(t *testing.T) {
 	}
 	dead := "http://" + l.Addr().String()
 	l.Close()
+	open := desk(t, map[string][]byte{"a.png": picture(10, 10), "b.png": picture(10, 10)})
 	loop := telegramtest.NewServer(telegramtest.Config{})
 	defer loop.Close()
 	for name, change := range map[string]func(*telegram.Config){
@@ -382,8 +383,10 @@ func TestRS26TokenStaysSecret(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1; change(c) })
-			for _, method := range []string{"getMe", "getUpdates", "sendMessage", "editMessageText", "sendChatAction", "setMyCommands"} {
+			h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate, c.Reactions, c.Open = -1, true, open; change(c) })
+			h.PressData(7, 1, "q:a:0")
+			for _, method := range []string{"getMe", "getUpdates", "sendMessage", "editMessageText", "sendChatAction", "setMyCommands",
+				"getFile", "sendPhoto", "sendMediaGroup", "setMessageReaction", "answerCallbackQuery"} {
 				for _, f := range []telegramtest.Fault{
 					{Code: 404, Page: "no /bot" + h.Token() + "/ here"}, {Page: "{\"no /bot" + h.Token() + "/ here"},
 					{Code: 400, Text: "Bad Request: /bot" + h.Token() + "/" + method}, {Code: 500, Text: "/bot" + h.Token()},
@@ -397,6 +400,12 @@ func TestRS26TokenStaysSecret(t *testing.T) {
 			for range 4 {
 				_, err := h.ch.Send(t.Context(), to("7", "x"))
 				_, errCheck := h.ch.Check(t.Context())
+				_, errFetch := h.ch.Fetch(t.Context(), chat.Message{}, chat.File{Ref: "x"})
+				for _, files := range [][]chat.File{{{Path: "a.png"}}, {{Path: "a.png"}, {Path: "b.png"}}} {
+					_, err := h.ch.Send(t.Context(), chat.Reply{To: chat.Address{Chat: "7"}, Files: files})
+					errs = append(errs, err)
+				}
+				errs = append(errs, errFetch, h.ch.React(t.Context(), chat.Address{Chat: "7"}, "1", channels.Seen))
 				errs = append(errs, err, errCheck, h.ch.Edit(t.Context(), "7/1", to("7", "x")),
 					h.ch.Typing(t.Context(), chat.Address{Chat: "7"}), h.ch.SetCommands(t.Context(), []channels.Command{{Name: "a", Help: "b"}}))
 			}

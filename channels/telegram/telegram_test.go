@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -73,6 +74,7 @@ func build(t *testing.T, of telegramtest.Config, change func(*telegram.Config)) 
 	t.Cleanup(h.Close)
 	cfg := telegram.Config{
 		Name: "telegram", Token: h.Token(), APIURL: h.URL, Client: h.Client(),
+		Open: func(string) (*os.File, error) { return nil, os.ErrNotExist },
 		Dead: h.dead, Alias: s.Bucket("alias"), Log: slog.New(slog.NewTextHandler(h.logs, nil)),
 	}
 	if change != nil {
