@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -42,12 +43,20 @@ func render(m chat.Message, zone *time.Location) string {
 	b.WriteString(m.Text)
 	for _, f := range m.Files {
 		if f.Path != "" {
-			head = append(head, "with the file "+tame(f.Path, 300))
+			head = append(head, "with the file "+usable(f.Path))
 		} else {
 			head = append(head, "with a file that is not here: "+cmp.Or(tame(f.Name, 64), "without a name"))
 		}
 	}
 	return "[" + strings.Join(head, ", ") + "]\n" + b.String()
+}
+
+// usable returns path as a model can use it, in quotes unless it is plain.
+func usable(path string) string {
+	if strings.ContainsAny(path, " ,") || tame(path, 400) != path {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // whose says whose message was quoted.
