@@ -64,7 +64,8 @@ func (c *Channel) attach(ctx context.Context, r chat.Reply) (files []stored, gon
 			f.Size = info.Size()
 		}
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", r.ID, i, f.Path)) // the same when r is sent again
-		f.Name, f.Type = label, kind(f)
+		f.Name = label
+		f.Type = kind(f)
 		files = append(files, stored{hex.EncodeToString(sum[:8]), f})
 		if err := c.keep(ctx, r.To.Chat, files[len(files)-1]); err != nil {
 			return nil, "", fmt.Errorf("send to %s: %w", c.cfg.Name, err)
