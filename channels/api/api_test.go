@@ -6,17 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"parley/channels/api"
 	"parley/channels/channeltest"
 	"parley/chat"
 	"parley/store"
+	"parley/store/mem"
 )
 
 func same(t *testing.T, what string, got, want any) {
@@ -427,7 +433,6 @@ func TestBadInput(t *testing.T) {
 		"unknown part":      {`{"model":"parley","messages":[{"role":"user","content":[{"type":"video","text":"x"}]}]}`, 400, "invalid_value"},
 		"unknown model":     {`{"model":"gpt-9<b>","messages":[` + user + `]}`, 404, "model_not_found"},
 		"no model":          {`{"messages":[` + user + `]}`, 404, "model_not_found"},
-		"too large":         {`{"model":"parley","messages":[{"role":"user","content":"` + strings.Repeat("x", 33<<20) + `"}]}`, 413, "request_too_large"},
 	} {
 		r := h.post("k-ann", c.body, nil)
 		var e struct {
@@ -552,6 +557,175 @@ func TestShutdown(t *testing.T) {
 	if !strings.Contains(r.body, `"late"`) {
 		t.Errorf("got %s", r.body)
 	}
+}
+
+// A long answer: signs of life keep proxies from hanging up, and a wait has an end.
+func TestWait(t *testing.T) {
+	for _, stream := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := api.New(api.Config{Name: "api", Store: mem.New(), Log: quiet})
+			ctx, stop := context.WithCancel(t.Context())
+			defer synctest.Wait()
+			defer stop()
+			go c.Run(ctx, func(context.Context, chat.Message) error { return nil })
+			synctest.Wait()
+			body := fmt.Sprintf(`{"model":"parley","stream":%v,"messages":[{"role":"user","content":"hi"}]}`, stream)
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/chat/completions", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			w, began := httptest.NewRecorder(), time.Now()
+			c.Serve(w, r, chat.Sender{ID: "ann"}, "")
+			if took := time.Since(began); took != time.Hour || !strings.Contains(w.Body.String(), `"code":"timeout"`) {
+				t.Errorf("after %v: %d %s", took, w.Code, w.Body)
+			}
+			if n := strings.Count("\n"+strings.ReplaceAll(w.Body.String(), "\n", "\n\n"), "\n:\n"); stream && n < 170 {
+				t.Errorf("%d signs of life in an hour", n)
+			}
+			same(t, "status", w.Code, map[bool]int{true: 200, false: 504}[stream])
+		})
+	}
+}
+
+// P2, P3, P19: whatever is not written, a client that asks again under its key
+// gets its one answer, and goes on in the same conversation.
+func TestFaultAnywhere(t *testing.T) {
+	for at := 1; ; at++ {
+		f := &faulty{Store: mem.New(), left: at}
+		h := &house{t: t, store: f, saved: map[string]string{}}
+		h.open()
+		ctx, stop := context.WithCancel(t.Context())
+		var live sync.WaitGroup
+		turns := map[string]int{}
+		live.Go(func() {
+			_ = h.api.Run(ctx, func(_ context.Context, m chat.Message) error {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				h.heard = append(h.heard, m)
+				if turns[m.Key()]++; turns[m.Key()] > 1 {
+					return nil
+				}
+				live.Go(func() {
+					r := m.Reply()
+					r.Text = "You said: " + m.Text
+					for {
+						if _, err := h.api.Send(ctx, r); err == nil {
+							return
+						}
+					}
+				})
+				return nil
+			})
+		})
+		h.until(func() bool {
+			return h.post("k-ann", `{"model":"parley","messages":[{"role":"user","content":"/ping"}]}`, nil).StatusCode == 200
+		})
+		h.mu.Lock()
+		h.heard = nil
+		h.mu.Unlock()
+		f.arm()
+		said := `{"role":"user","content":"one"}`
+		for i, text := range []string{"one", "two"} {
+			h.until(func() bool {
+				r := h.post("k-ann", `{"model":"parley","messages":[`+said+`]}`, map[string]string{"Idempotency-Key": fmt.Sprint(i)})
+				return r.StatusCode == 200 && strings.Contains(r.body, `"You said: `+text+`"`)
+			})
+			said += `,{"role":"assistant","content":"You said: one"},{"role":"user","content":"two"}`
+		}
+		stop()
+		live.Wait()
+		h.server.Close()
+		http.DefaultClient.CloseIdleConnections()
+		h.mu.Lock()
+		for key, n := range turns {
+			if first := h.heard[0]; len(turns) != 3 || h.heard[len(h.heard)-1].At != first.At {
+				t.Errorf("fault %d: %s came %d times, of %d: %+v", at, key, n, len(turns), h.heard)
+			}
+		}
+		h.mu.Unlock()
+		if n := f.ops(); at > n { // no fault came: there are no more places for one
+			if n < 15 {
+				t.Errorf("only %d places for a fault", n)
+			}
+			return
+		}
+	}
+}
+
+// A faulty store does not write once, after so many times that it did.
+type faulty struct {
+	store.Store
+	mu    sync.Mutex
+	armed bool
+	left  int
+	n     int
+}
+
+func (f *faulty) arm() { f.mu.Lock(); f.armed = true; f.mu.Unlock() }
+func (f *faulty) ops() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
+}
+
+func (f *faulty) hit() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.armed {
+		return nil
+	}
+	f.n++
+	if f.left--; f.left == 0 {
+		return store.ErrFull
+	}
+	return nil
+}
+
+func (f *faulty) Bucket(name string) store.Bucket { return faultyBucket{f.Store.Bucket(name), f} }
+
+type faultyBucket struct {
+	store.Bucket
+	f *faulty
+}
+
+func (b faultyBucket) Put(ctx context.Context, key string, val []byte, rev uint64) (uint64, error) {
+	if err := b.f.hit(); err != nil {
+		return 0, err
+	}
+	return b.Bucket.Put(ctx, key, val, rev)
+}
+
+func (b faultyBucket) Delete(ctx context.Context, key string) error {
+	if err := b.f.hit(); err != nil {
+		return err
+	}
+	return b.Bucket.Delete(ctx, key)
+}
+
+func (b faultyBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if err := b.f.hit(); err != nil {
+		return nil, 0, err
+	}
+	return b.Bucket.Get(ctx, key)
+}
+
+// A body that never ends is cut off.
+func TestLarge(t *testing.T) {
+	c := api.New(api.Config{Name: "api", Store: mem.New(), Log: quiet})
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/chat/completions", io.MultiReader(strings.NewReader(`{"model":"`), endless{}))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	c.Serve(w, r, chat.Sender{ID: "ann"}, "")
+	if w.Code != 413 || !strings.Contains(w.Body.String(), "request_too_large") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }
 
 func TestConformance(t *testing.T) {

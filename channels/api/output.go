@@ -92,10 +92,14 @@ func (o output) event(v any) {
 const writeTime = 30 * time.Second // for a client to take what it is sent
 
 func (o output) write(s string) {
-	control := http.NewResponseController(o.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // where it can be set
-	_, _ = o.w.Write([]byte(s))                             // a client that went away ends the request's context
-	_ = control.Flush()
+	o.hurry(time.Now().Add(writeTime))
+	_, _ = o.w.Write([]byte(s)) // a client that went away ends the request's context
+	_ = http.NewResponseController(o.w).Flush()
+}
+
+// hurry sets when a client must have taken what it was sent.
+func (o output) hurry(by time.Time) {
+	_ = http.NewResponseController(o.w).SetWriteDeadline(by) // not every writer can
 }
 
 // fail ends a response: a stream, which has begun, by an event.

@@ -12,12 +12,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/chat"
 )
 
 const (
-	maxBody   = 32 << 20 // bytes of a request, images included
+	maxBody   = 20 << 20    // bytes of a request, images included
+	readTime  = time.Minute // for a request to come in
 	assistant = "assistant"
 )
 
@@ -71,9 +73,13 @@ func (c *content) UnmarshalJSON(b []byte) error {
 
 // read reads the request of r. Its error is a *failure.
 func read(w http.ResponseWriter, r *http.Request) (*request, error) {
-	q := &request{}
+	q, body := &request{}, http.MaxBytesReader(w, r.Body, maxBody)
 	var large *http.MaxBytesError
-	switch err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(q); {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readTime)) // not every writer can
+	err := json.NewDecoder(body).Decode(q)
+	_ = control.SetReadDeadline(time.Time{}) // it would end the request's context
+	switch {
 	case errors.As(err, &large):
 		return nil, &failure{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("The request is larger than %d MiB.", maxBody>>20), code: "request_too_large"}
 	case err != nil:

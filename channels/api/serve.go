@@ -87,30 +87,32 @@ func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who chat.Send
 	return c.respond(w, r, q, id, k)
 }
 
-// begin delivers the message that q is, unless it is answered already.
+// begin delivers the message that q is, unless it is answered already. What
+// fails leaves nothing behind, as far as the store can do that.
 func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sender, k *call) error {
 	var files []chat.File
-	back := func(context.Context) error { return nil }
 	for {
 		rec, rev, err := get[record](ctx, c.book.asked, id)
 		if err != nil {
 			return err
 		}
-		if rev == 0 {
-			if files == nil {
-				if files, err = c.save(q); err != nil {
-					return err
-				}
-			}
-			var t talk
-			if rec, t, rev, err = c.compose(ctx, q, id, who, files); err != nil {
+		if rev != 0 {
+			return c.ask(ctx, rec, k)
+		}
+		if files == nil {
+			if files, err = c.save(q); err != nil {
 				return err
 			}
-			if back, err = c.book.begin(ctx, rec, t, rev); errors.Is(err, store.ErrConflict) {
-				continue
-			}
 		}
-		if err == nil {
+		rec, t, rev, err := c.compose(ctx, q, id, who, files)
+		if err != nil {
+			return err
+		}
+		back, err := c.book.begin(ctx, rec, t, rev)
+		switch {
+		case errors.Is(err, store.ErrConflict): // another request was quicker
+			continue
+		case err == nil:
 			err = c.ask(ctx, rec, k)
 		}
 		if err != nil && back != nil {
@@ -172,6 +174,7 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, q *request, id
 	if q.Stream {
 		o.begin()
 	}
+	defer o.hurry(time.Time{})
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	late := time.NewTimer(maxWait)
