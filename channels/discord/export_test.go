@@ -6,9 +6,3 @@ import "time"
 func (c *Channel) Hasten(patience, calm time.Duration) {
 	c.patience, c.haste, c.calm = patience, calm, calm
 }
-
-var (
-	Read     = (*Channel).read
-	NewWire  = newWire
-	Interval = interactTime
-)

@@ -104,10 +104,10 @@ func (g *gateway) renew() {
 
 // connect opens a connection and returns why it ended.
 func (g *gateway) connect() error {
+	g.wire = nil
 	if err := g.locate(); err != nil {
 		return err
 	}
-	g.wire = nil
 	err := g.lib.Open()
 	if errors.Is(err, errElsewhere) { // the library has forgotten the old address now
 		err = g.lib.Open()
@@ -120,17 +120,20 @@ func (g *gateway) connect() error {
 		return err
 	}
 	g.fresh = false
-	for !g.wire.over.Load() {
+	for {
 		select {
-		case <-g.gone: // or the one before, once more
+		case <-g.gone:
+			if !g.wire.over.Load() {
+				continue // it was the one before, once more
+			}
+			if g.wire.ready.Load() && g.wire.next != "" {
+				g.resume = g.wire.next
+			}
+			return g.wire.why()
 		case <-g.ctx.Done():
 			return g.lib.Close() // by a close frame, so that the bot is seen to leave
 		}
 	}
-	if g.wire.ready.Load() && g.wire.next != "" {
-		g.resume = g.wire.next
-	}
-	return g.wire.why()
 }
 
 // locate finds out where to connect.

@@ -182,7 +182,7 @@ func TestResume(t *testing.T) {
 	t.Parallel()
 	h := build(t, discordtest.Config{}, nil)
 	h.run()
-	for i := range 3 {
+	for i := range 2 {
 		h.Drop(4000)
 		h.wait(func(v discordtest.View) bool { _, resumed := v.Sessions(); return resumed == i+1 && v.Online() })
 	}

@@ -328,8 +328,8 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 	if len(ref) != 3 || slices.ContainsFunc(ref, func(id string) bool { return !snowflake.MatchString(id) }) {
 		return nil, forGood("%q names no file of discord", f.Ref)
 	}
-	w, err := c.lookUp(ctx, ref[0], ref[1])
-	if err != nil {
+	var w message
+	if err := c.call(ctx, "GET", "/channels/"+ref[0]+"/messages/"+ref[1], nil, &w); err != nil {
 		return nil, c.refused("find the file", err)
 	}
 	all := w.Files
@@ -354,10 +354,4 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 		return nil, c.refused("fetch the file", no)
 	}
 	return resp.Body, nil
-}
-
-// lookUp reads one message.
-func (c *Channel) lookUp(ctx context.Context, at, id string) (w message, err error) {
-	err = c.call(ctx, "GET", "/channels/"+at+"/messages/"+id, nil, &w)
-	return w, err
 }

@@ -45,6 +45,7 @@ type call struct {
 	list  []any // the body, when it is one
 	files []File
 	room  *room // of the first id, for routes about channels
+	limit http.Header
 }
 
 func (c call) text(name string) string { t, _ := c.body[name].(string); return t }
@@ -152,6 +153,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	e.Done, e.OK = true, no == nil
 	s.happen(e)
+	maps.Copy(w.Header(), c.limit)
 	switch {
 	case f.DropAfter:
 		panic(http.ErrAbortHandler)
@@ -179,6 +181,9 @@ func (s *Server) enter(c *call, e Event, callback bool) *refusal {
 			if no := s.limit(e.Route+e.Channel, n, window, false); no != nil {
 				return no
 			}
+			sent := s.limits[e.Route+e.Channel]
+			c.limit = http.Header{"X-Ratelimit-Remaining": {strconv.Itoa(n - len(sent))},
+				"X-Ratelimit-Reset-After": {fmt.Sprintf("%.3f", (window - time.Since(sent[0])).Seconds())}}
 		}
 	}
 	if e.Channel == "" {

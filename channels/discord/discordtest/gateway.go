@@ -5,12 +5,9 @@ import (
 	"compress/zlib"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -110,8 +107,7 @@ func (s *Server) Forget() {
 	}
 }
 
-// Lose loses the bot's connection on Discord's side only: what happens is
-// still noted in the session, and the bot does not hear of it.
+// each calls f for every session that has a connection.
 func (s *Server) each(f func(*session, *conn)) {
 	s.mu.Lock()
 	var all []*session
@@ -386,9 +382,4 @@ func (s *Server) resume(c *conn, raw json.RawMessage) (*session, bool) {
 func madeAt(id string) string {
 	n, _ := strconv.ParseInt(id, 10, 64)
 	return time.UnixMilli(n>>22 + 1420070400000).UTC().Format(time.RFC3339Nano)
-}
-
-// Resumable returns the ids of the sessions there are.
-func (v View) Resumable() string {
-	return strings.Join(slices.Sorted(maps.Keys(v.s.sessions)), " ")
 }
