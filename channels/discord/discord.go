@@ -83,43 +83,15 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	if c.cfg.Seen == nil {
 		return errors.New("discord needs Seen")
 	}
-	if err := c.introduce(ctx); err != nil || ctx.Err() != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	in, err := c.newIntake(ctx, deliver)
-	if err == nil {
-		defer in.end()
-	}
 	defer cancel()
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	in, err := c.newIntake(ctx, deliver)
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
+	defer in.end()
+	defer cancel() // before the end is waited for
 	return c.stay(ctx, in.hear)
-}
-
-// introduce asks who we are, as often as it takes.
-func (c *Channel) introduce(ctx context.Context) error {
-	wait := backoff{least: c.haste}
-	for ctx.Err() == nil {
-		err := c.call(ctx, "GET", "/users/@me", nil, &c.me)
-		if err == nil && !snowflake.MatchString(c.me.ID) {
-			err = errors.New("the server does not say who we are")
-		}
-		if err == nil {
-			return nil
-		}
-		if c.fatal(err) {
-			return c.advice(err)
-		}
-		if ctx.Err() == nil {
-			c.rest(ctx, err, wait.next(err))
-		}
-	}
-	return nil
 }
 
 // rest waits before another attempt to connect.

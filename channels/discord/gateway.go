@@ -136,8 +136,17 @@ func (g *gateway) connect() error {
 	}
 }
 
-// locate finds out where to connect.
+// locate finds out who we are and where to connect.
 func (g *gateway) locate() error {
+	if g.c.me.ID == "" {
+		if err := g.c.call(g.ctx, "GET", "/users/@me", nil, &g.c.me); err != nil {
+			return err
+		}
+		if !snowflake.MatchString(g.c.me.ID) {
+			g.c.me.ID = ""
+			return errors.New("the server does not say who we are")
+		}
+	}
 	if g.resume != "" && g.c.cfg.GatewayURL == "" {
 		g.want = g.resume
 		return nil

@@ -53,7 +53,7 @@ func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake,
 	in := &intake{c: c, ctx: ctx, deliver: deliver, lanes: map[string][]job{}, seen: map[string]*seen{}, looking: make(chan struct{}, lookAtOne)}
 	for id, err := range c.cfg.Seen.Keys(ctx, "") {
 		if err != nil {
-			return nil, fmt.Errorf("read what was seen: %w", err)
+			return in, fmt.Errorf("read what was seen: %w", err)
 		}
 		val, _, err := c.cfg.Seen.Get(ctx, id)
 		var s seen
@@ -65,7 +65,7 @@ func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake,
 			err = c.cfg.Seen.Delete(ctx, id)
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("read what was seen: %w", err)
+			return in, fmt.Errorf("read what was seen: %w", err)
 		}
 	}
 	for _, id := range in.recent()[min(maxSeen, len(in.seen)):] {
