@@ -20,10 +20,10 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	if err == nil || t.hard.Err() != nil || o == nil || errors.Is(err, tools.ErrClosing) { // o == nil: it ended, and only its reply is not out yet
 		return err
 	}
-	switch context.Cause(ctx) {
-	case errStopped:
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errStopped):
 		return t.stopped(t.hard)
-	case errForgotten:
+	case errors.Is(cause, errForgotten):
 		return t.done(t.hard)
 	}
 	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)

@@ -24,7 +24,6 @@ type oracle struct {
 	asked     map[string]time.Time // by question
 	after     time.Duration        // until it answers
 	withdrawn []string
-	t         *testing.T
 }
 
 // ask is Hub.Ask.

@@ -217,14 +217,19 @@ func TestForget(t *testing.T) {
 			t.Errorf("there are %+v", talks)
 		}
 		for _, name := range []string{"session/test:1", "session/test:1#1"} {
-			for r := range h.store.Log(name).Since(h.t.Context(), 0) {
-				t.Errorf("%s still holds %s", name, r.Body)
+			for r, err := range h.store.Log(name).Since(h.t.Context(), 0) {
+				t.Errorf("%s still holds %s, %v", name, r.Body, err)
 			}
 		}
 		h.deliver(at("1", "later", "hi"))
 		h.want("user hi")
 		h.deliver(at("1", "later still", "and now?"))
 		h.want("user hi | assistant user hi | user and now?")
+		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil { // while it is idle
+			t.Error(err)
+		}
+		h.deliver(at("1", "at last", "fresh"))
+		h.want("user fresh")
 		if err := h.pool.Forget(h.t.Context(), "test:nobody"); err != nil {
 			t.Error(err)
 		}
