@@ -27,7 +27,7 @@ var (
 		"openai": func(name string, m *Model) llm.Model {
 			return openai.New(openai.Config{
 				Name: name, BaseURL: m.BaseURL, APIKey: string(m.APIKey), Model: m.Model,
-				MaxTokens: m.MaxTokens, Temperature: m.Temperature,
+				MaxTokens: m.MaxTokens, Temperature: m.Temperature, Blind: !m.sees(),
 			})
 		},
 	}
