@@ -103,7 +103,7 @@ export function mark() {
     if (item.question) settle(a.querySelector(".ask"), item.choice);
     a.classList.toggle("failed", Boolean(item.failed));
     a.querySelector("[data-mark]")?.remove();
-    const say = make("span", {}, item.failed ? `Not sent: ${item.failed}` : item.late ? "Waiting to be sent" : "Sending…");
+    const say = make("span", {}, item.failed ? `Not sent: ${item.failed}` : unsent.some((i) => i.late) ? "Waiting to be sent" : "Sending…");
     say.dataset.mark = item.id;
     if (item.failed) {
       say.className = "bad";
@@ -121,7 +121,7 @@ function place(item) {
   const old = named(item.id);
   if (old) return old;
   const a = article("you");
-  write(a, { ...item, who: "you", time: new Date(item.time) .toISOString() });
+  write(a, { ...item, who: "you", time: new Date(item.time).toISOString() });
   pending.append(a);
   follow();
   return a;
