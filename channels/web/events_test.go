@@ -454,3 +454,17 @@ func TestPress(t *testing.T) {
 	}
 	h.watch("anna", first, "").shows(t, "Shall I?")
 }
+
+// What was read of the log is not sent again from the buffer.
+func TestCatchUp(t *testing.T) {
+	h := newHouse(t)
+	rm, leave := h.use(h.address("anna", first))
+	defer leave()
+	rd := rm.join()
+	h.reply("anna", first, "r1", "read in the log")
+	h.reply("anna", first, "r2", "said since")
+	rm.catchUp(rd, 1)
+	if frames, _, _ := rm.take(rd); len(frames) == 0 || frames[0].seq != 2 {
+		t.Errorf("frames %+v, want those after 1", frames)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -501,4 +502,56 @@ func (l fullLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
 		return 0, store.ErrFull
 	}
 	return l.Log.Append(ctx, recs...)
+}
+
+// A record that was written although the store says it was not is said once (P3 P9).
+func TestAppendInDoubt(t *testing.T) {
+	d := &disk{Store: mem.New(), crash: 2, late: true, died: make(chan struct{})} // the second write is of the record
+	h := open(t, d)
+	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "once"}
+	if _, err := h.Send(t.Context(), r); !errors.Is(err, errDead) {
+		t.Fatalf("Send = %v", err)
+	}
+	d.crash = 0
+	if rc, err := h.Send(t.Context(), r); rc != "1" || err != nil {
+		t.Errorf("Send = %q, %v", rc, err)
+	}
+	h.watch("anna", first, "").shows(t, "once")
+}
+
+// P16: Run ends what it hands over, and returns only then.
+func TestP16RunWaits(t *testing.T) {
+	h := newHouse(t)
+	inside, ended := make(chan struct{}), atomic.Bool{}
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() {
+		over <- h.Channel.Run(ctx, func(ctx context.Context, _ chat.Message) error {
+			close(inside)
+			<-ctx.Done()
+			for range 100 {
+				runtime.Gosched()
+			}
+			ended.Store(true)
+			return ctx.Err()
+		})
+	}()
+	until(t, "the channel runs", func() bool {
+		h.Channel.mu.Lock()
+		defer h.Channel.mu.Unlock()
+		return h.intake != nil
+	})
+	said := make(chan int, 1)
+	go func() {
+		res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"})
+		said <- res.StatusCode
+	}()
+	<-inside
+	stop()
+	if err := <-over; err != nil || !ended.Load() {
+		t.Errorf("Run = %v while a message was handed over", err)
+	}
+	if code := <-said; code != http.StatusServiceUnavailable {
+		t.Errorf("said: %d", code)
+	}
 }
