@@ -63,7 +63,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 	if b := bearer(r); strings.HasPrefix(b, keyMark) {
 		return s.holder(r, b)
 	} else if b != "" {
-		if err := s.guess(r, "the administrator's token", func() (bool, error) { return s.isToken(b), nil }); err != nil {
+		if err := s.judge(s.guesses, r, "the administrator's token", func() (bool, error) { return s.isToken(b), nil }); err != nil {
 			return visitor{}, err
 		}
 		return visitor{Sender: sender(ownerName)}, nil
@@ -96,11 +96,7 @@ func (s *Server) holder(r *http.Request, plain string) (visitor, error) {
 	return visitor{}, s.judge(s.keys, r, "an API key", func() (bool, error) { return false, nil })
 }
 
-// guess lets r be right about a secret, and returns a problem if it is not.
-func (s *Server) guess(r *http.Request, what string, right func() (bool, error)) error {
-	return s.judge(s.guesses, r, what, right)
-}
-
+// judge lets r be right about a secret, and returns a problem if it is not.
 func (s *Server) judge(t tries, r *http.Request, what string, right func() (bool, error)) error {
 	ok, wait, err := t.attempt(r.RemoteAddr, right)
 	switch {

@@ -129,17 +129,17 @@ func (s *Server) safely(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := &watched{ResponseWriter: w}
 		defer func() {
-			switch p := recover(); {
-			case p == nil:
-			case p == http.ErrAbortHandler, seen.begun:
-				if p != http.ErrAbortHandler {
-					s.Log.Error("request panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				}
-				panic(http.ErrAbortHandler) // what was sent so far must not look whole
-			default:
-				s.Log.Error("request panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				refuse(w, r, http.StatusInternalServerError, "something broke here; it is in the log")
+			p := recover()
+			if p == nil {
+				return
 			}
+			if p != http.ErrAbortHandler {
+				s.Log.Error("request panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			}
+			if p == http.ErrAbortHandler || seen.begun {
+				panic(http.ErrAbortHandler) // what was sent so far must not look whole
+			}
+			refuse(w, r, http.StatusInternalServerError, "something broke here; it is in the log")
 		}()
 		next.ServeHTTP(seen, r)
 	})
@@ -194,22 +194,17 @@ func Posture(listen, token string) error {
 
 // bits is how many bits a token has if it was made at random.
 func bits(token string) float64 {
-	kinds, seen := map[string]bool{}, map[rune]bool{}
-	size := 0.0
+	letters, size := map[rune]bool{}, 1.0
 	for _, r := range token {
-		seen[r] = true
-		for _, k := range []struct {
-			letters string
-			size    float64
-		}{{"0123456789", 10}, {"abcdef", 6}, {"ABCDEF", 6}, {"ghijklmnopqrstuvwxyz", 20}, {"GHIJKLMNOPQRSTUVWXYZ", 20}, {"-_+/=.", 2}} {
-			if strings.ContainsRune(k.letters, r) && !kinds[k.letters] {
-				kinds[k.letters] = true
-				size += k.size
-			}
-		}
+		letters[r] = true
 	}
-	if len(seen) < 8 {
+	if len(letters) < 8 {
 		return 0 // nobody rolled that
 	}
-	return float64(len(token)) * math.Log2(max(size, 1))
+	for kind, n := range map[string]float64{"0123456789": 10, "abcdef": 6, "ABCDEF": 6, "ghijklmnopqrstuvwxyz": 20, "GHIJKLMNOPQRSTUVWXYZ": 20, "-_+/": 2} {
+		if strings.ContainsAny(token, kind) {
+			size += n
+		}
+	}
+	return float64(len(token)) * math.Log2(max(size-1, 1))
 }

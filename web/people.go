@@ -289,29 +289,32 @@ func save[T any](ctx context.Context, b store.Bucket, key string, v T, rev uint6
 
 // list returns what can be read of b, in the order of its keys.
 func list[T any](ctx context.Context, b store.Bucket) (all []T, err error) {
-	for key, err := range b.Keys(ctx, "") {
-		if err != nil {
-			return nil, err
-		}
-		v, _, err := load[T](ctx, b, key)
-		if err == nil {
-			all = append(all, v)
-		} else if !missing(err) {
-			return nil, err
-		}
-	}
-	return all, nil
+	err = each(ctx, b, func(_ string, v T) error {
+		all = append(all, v)
+		return nil
+	})
+	return all, err
 }
 
 // sweep deletes from b what is to go.
 func sweep[T any](ctx context.Context, b store.Bucket, goes func(T) bool) error {
+	return each(ctx, b, func(key string, v T) error {
+		if !goes(v) {
+			return nil
+		}
+		return b.Delete(ctx, key)
+	})
+}
+
+// each calls do with what can be read of b.
+func each[T any](ctx context.Context, b store.Bucket, do func(string, T) error) error {
 	for key, err := range b.Keys(ctx, "") {
 		if err != nil {
 			return err
 		}
 		v, _, err := load[T](ctx, b, key)
-		if err == nil && goes(v) {
-			err = b.Delete(ctx, key)
+		if err == nil {
+			err = do(key, v)
 		}
 		if err != nil && !missing(err) {
 			return err

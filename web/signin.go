@@ -30,7 +30,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error
 			return err == nil, err
 		}
 	}
-	if err := s.guess(r, what, right); err != nil {
+	if err := s.judge(s.guesses, r, what, right); err != nil {
 		return err
 	}
 	cookie, err := s.people.signIn(r.Context(), name, r.UserAgent())

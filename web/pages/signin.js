@@ -18,6 +18,11 @@ async function signIn(by) {
   }
 }
 
+form?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  signIn({ token: form.token.value });
+});
+
 const code = location.hash.slice(1);
 history.replaceState(null, "", location.pathname);
 if (code) {
@@ -25,8 +30,3 @@ if (code) {
 } else if ((await fetch("/api/me")).ok) {
   location.replace("/"); // a link from elsewhere comes without the cookie
 }
-
-form?.addEventListener("submit", (event) => {
-  event.preventDefault();
-  signIn({ token: form.token.value });
-});
