@@ -169,10 +169,10 @@ func TestP4Nonsense(t *testing.T) {
 // resumed on another: nothing is lost (P24).
 func TestP24Zombie(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{Heartbeat: 50 * time.Millisecond}, nil)
+	h := build(t, discordtest.Config{Heartbeat: 500 * time.Millisecond}, nil)
 	h.Gates(discordtest.Gate{NoAck: true})
 	h.run()
-	h.wait(func(v discordtest.View) bool { begun, resumed := v.Sessions(); return begun == 1 && resumed == 1 })
+	h.wait(func(v discordtest.View) bool { begun, resumed := v.Sessions(); return begun == 1 && resumed >= 1 })
 	h.Say(h.DM("7"), "7", "", "still there?")
 	h.hears("still there?")
 }
