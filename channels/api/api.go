@@ -170,18 +170,6 @@ func (c *Channel) wait(id string, k *call) (leave func()) {
 	}
 }
 
-// those returns the IDs of the messages whose requests wait and are like that.
-func (c *Channel) those(like func(*call) bool) (ids []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, ks := range c.waiting {
-		if slices.ContainsFunc(ks, like) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
 // Stream implements [channels.Streamer].
 func (c *Channel) Stream(r chat.Reply) {
 	c.mu.Lock()
@@ -216,10 +204,17 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	return channels.Receipt(r.ID), nil
 }
 
-// beside returns the IDs of requests that r ends although it does not quote
+// beside returns the IDs of messages that r answers although it does not quote
 // them: a question asks whoever is there, and /stop has no answer of its own.
-func (c *Channel) beside(r chat.Reply) []string {
-	return c.those(func(k *call) bool { return k.at == r.To && (k.stop || asks(r)) })
+func (c *Channel) beside(r chat.Reply) (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, ks := range c.waiting {
+		if slices.ContainsFunc(ks, func(k *call) bool { return k.at == r.To && (k.stop || asks(r)) }) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // asks says that r is a question. The Hub writes the choices into the text and
@@ -252,7 +247,8 @@ func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text str
 		return err
 	}
 	c.mu.Lock()
-	for _, k := range here {
+	for _, k := range c.waiting[rec.Message.ID] { // also those that came since and did not find the answer yet
+		k.grow(text, true)
 		k.over = true
 		k.wake()
 	}

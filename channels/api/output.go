@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"time"
-
-	"parley/store"
 )
 
 // An output writes a completion in OpenAI's shape.
@@ -122,18 +120,13 @@ func bad(param, message string) *failure {
 	return &failure{status: http.StatusBadRequest, message: message, param: param, code: "invalid_value"}
 }
 
-// failed is what a client is told of an err of ours: not its text (R-S26).
+// failed is what a client is told of err. What went wrong inside is not its
+// business (R-S26): it may try again.
 func failed(err error) *failure {
-	var f *failure
-	switch {
-	case errors.As(err, &f):
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
-	case errors.Is(err, errClosed), errors.Is(err, store.ErrClosed):
-		return &failure{status: http.StatusServiceUnavailable, message: "The house is shutting down; try again soon.", code: "unavailable", after: "5"}
-	case errors.Is(err, store.ErrFull):
-		return &failure{status: http.StatusServiceUnavailable, message: "The disk is full; try again later.", code: "unavailable", after: "60"}
 	}
-	return &failure{status: http.StatusServiceUnavailable, message: "The message could not be taken; try again.", code: "unavailable", after: "5"}
+	return &failure{status: http.StatusServiceUnavailable, message: "The message cannot be taken or answered at present; try again.", code: "unavailable", after: "5"}
 }
 
 // Error implements error.

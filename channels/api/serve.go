@@ -48,15 +48,9 @@ func (c *Channel) names() []string {
 }
 
 func (c *Channel) models(w http.ResponseWriter) {
-	type model struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int64  `json:"created"`
-		Owner   string `json:"owned_by"`
-	}
-	var all []model
+	var all []map[string]any
 	for _, n := range c.names() {
-		all = append(all, model{n, "model", 0, Name})
+		all = append(all, map[string]any{"id": n, "object": "model", "created": 0, "owned_by": Name})
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
 }
