@@ -400,7 +400,7 @@ func TestGuesses(t *testing.T) {
 						if r.Header.Get("Retry-After") == "" {
 							t.Fatal("it does not say when to try again")
 						}
-						time.Sleep(100 * time.Millisecond)
+						time.Sleep(300 * time.Millisecond)
 					default:
 						t.Fatalf("guess %d: %d", i, r.StatusCode)
 					}
