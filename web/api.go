@@ -167,7 +167,7 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request, v visitor) error
 		return err
 	}
 	s.audit("access", v.ID, "invited "+ask.Name)
-	return s.giveLink(w, r, ask.Name, inviteLife)
+	return s.giveLink(w, r, v, ask.Name, inviteLife)
 }
 
 func (s *Server) remove(w http.ResponseWriter, r *http.Request, v visitor) error {
@@ -190,13 +190,13 @@ func (s *Server) makeLink(w http.ResponseWriter, r *http.Request, v visitor) err
 	if name == ownerName {
 		life = ownerLife
 	}
-	s.audit("access", v.ID, "link for "+name)
-	return s.giveLink(w, r, name, life)
+	return s.giveLink(w, r, v, name, life)
 }
 
-func (s *Server) giveLink(w http.ResponseWriter, r *http.Request, name string, life time.Duration) error {
+func (s *Server) giveLink(w http.ResponseWriter, r *http.Request, v visitor, name string, life time.Duration) error {
 	link, err := s.link(r.Context(), name, life)
 	if err == nil {
+		s.audit("access", v.ID, "link for "+name)
 		writeJSON(w, http.StatusCreated, map[string]any{"person": name, "link": link, "expires": time.Now().Add(life).UTC()})
 	}
 	return err
