@@ -104,7 +104,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 // console is the terminal: of this process if a person or a pipe is at it, and
 // of "parley chat" by the socket.
 func (h *house) console(leave func(error)) channels.Channel {
-	cfg := console.Config{Name: "console", Socket: socketOf(h.Config), Leave: leave, Log: h.Log.With("channel", "console")}
+	cfg := console.Config{Name: "console", Socket: socketOf(h.Config), Files: h.Config.Workspace, Leave: leave, Log: h.Log.With("channel", "console")}
 	if h.Chat || h.Terminal.Interactive() {
 		cfg.Local = &h.Terminal
 	}
