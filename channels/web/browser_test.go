@@ -398,18 +398,20 @@ func stream(t *testing.T, browser context.Context) {
 	h.Stream(r)
 	b.until(`document.querySelector("#making .text strong")?.innerText === "twice"`)
 	eval[bool](b, `window.node = document.querySelector("#making article"), true`)
+	h.says(t, chat.Reply{ID: "aside", Text: "By the way: the kettle is on."})
+	b.until(`document.querySelector("#entries").innerText.includes("kettle") && document.querySelector("#making article") === window.node`)
 	r.Text = lesson
 	h.Stream(r)
 	b.until(`document.querySelector("#making table")`)
 	h.says(t, r)
-	b.until(`document.querySelector("#entries article.parley") === window.node && document.querySelector("#making").childNodes.length === 0`)
+	b.until(`document.querySelector("#entries").lastElementChild === window.node && document.querySelector("#making").childNodes.length === 0`)
 	b.until(`document.querySelector("#send").ariaLabel === "Send" && document.querySelector(".code .copy")`)
-	if got := b.texts(); len(got) != 2 || !strings.Contains(got[1], "twice") {
+	if got := b.texts(); len(got) != 3 || !strings.Contains(got[2], "twice") {
 		t.Errorf("the page shows %q", got)
 	}
 	b.shot("chat")
 	b.do(chromedp.Reload())
-	b.until(`document.querySelectorAll("#entries article").length === 2 && document.querySelector(".code .copy") && document.querySelector("#entries time").innerText`)
+	b.until(`document.querySelectorAll("#entries article").length === 3 && document.querySelector(".code .copy") && document.querySelector("#entries time").innerText`)
 	if cls := eval[float64](b, `new Promise((r) => new PerformanceObserver((l, o) => r(l.getEntries().reduce((n, e) => n + e.value, 0))).observe({type: "layout-shift", buffered: true}) ?? setTimeout(() => r(0), 300))`); cls > 0.02 {
 		t.Errorf("the layout shifts by %.3f when the page is loaded", cls)
 	}

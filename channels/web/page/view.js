@@ -192,7 +192,7 @@ export const hear = {
     a ??= article(e.who);
     write(a, e);
     entries.append(a);
-    if (e.who === "parley") end();
+    if (e.who === "parley" && !draft?.dataset.id) end(); // else it was said beside the reply in the making
     if (document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
     last();
     mark();
