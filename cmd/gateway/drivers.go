@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 
 	"parley/channels"
 	"parley/channels/api"
@@ -50,6 +52,9 @@ func (m *Model) sees() bool {
 	return m.Type == "openai" && openai.Sees(m.Model)
 }
 
+// modelNames are the names of the models in the config.
+func (h *house) modelNames() []string { return slices.Sorted(maps.Keys(h.now.Load().Models)) }
+
 // newTranscriber makes what transcription describes.
 func newTranscriber(t *Transcription) *openai.Transcriber {
 	return openai.NewTranscriber(openai.TranscriberConfig{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Language: t.Language})
@@ -59,7 +64,7 @@ func newTranscriber(t *Transcription) *openai.Transcriber {
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
 	h.hub.Add("console", h.console(leave))
-	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Log: h.Log})
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Models: h.modelNames, Log: h.Log})
 	h.hub.Add("api", h.api)
 	if h.Config.Channels.Web != nil {
 		browser, err := webchat.New(webchat.Config{

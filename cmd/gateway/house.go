@@ -244,8 +244,9 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	<-ctx.Done()
 	h.Log.Debug("closing", "why", context.Cause(ctx))
 	defer time.AfterFunc(time.Second, h.excuse).Stop()
+	var calls sync.WaitGroup // whoever waits for an answer still gets it
 	for _, s := range h.served {
-		_ = s.Close() // a call that is cut off comes again
+		calls.Go(func() { _ = s.Shutdown(work) }) // what is cut off comes again
 	}
 	doors.Wait()
 	draining, stop := context.WithTimeout(work, drainTime)
@@ -253,6 +254,10 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	stop()
 	rest()
 	outbox.Wait()
+	for _, s := range h.served {
+		_ = s.Close()
+	}
+	calls.Wait()
 	return why(ctx)
 }
 
