@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -301,7 +302,7 @@ func (b *tab) enter(modifiers int64) {
 	}
 }
 
-// says types text and sends it, and the house hears it.
+// tells types text and sends it, and the house hears it.
 func (b *tab) tells(t *testing.T, text string) chat.Message {
 	t.Helper()
 	b.typed("#text", text+enter)
@@ -317,6 +318,9 @@ func (b *tab) texts() []string {
 // shot keeps a picture for people to look at.
 func (b *tab) shot(name string) {
 	dir := os.Getenv("PARLEY_ARTIFACTS")
+	if f := flag.Lookup("test.artifacts"); dir == "" && f != nil && f.Value.String() == "true" {
+		dir = b.ArtifactDir()
+	}
 	if dir == "" {
 		return
 	}
