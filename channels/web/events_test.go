@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/store"
 	"parley/store/bolt"
 	"parley/store/mem"
 )
@@ -466,5 +467,45 @@ func TestCatchUp(t *testing.T) {
 	rm.catchUp(rd, 1)
 	if frames, _, _ := rm.take(rd); len(frames) == 0 || frames[0].seq != 2 {
 		t.Errorf("frames %+v, want those after 1", frames)
+	}
+}
+
+// A store whose logs call after between writing a record and saying so.
+type dawdler struct {
+	store.Store
+	after func()
+}
+
+func (d dawdler) Log(name string) store.Log { return dawdling{d.Store.Log(name), d.after} }
+
+type dawdling struct {
+	store.Log
+	after func()
+}
+
+func (l dawdling) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
+	defer l.after()
+	return l.Log.Append(ctx, recs...)
+}
+
+// Whoever finds a record in the log before all are shown it sees it once.
+func TestReadsAhead(t *testing.T) {
+	var h *house
+	var b *tab
+	h = open(t, dawdler{mem.New(), func() {
+		if b != nil {
+			return
+		}
+		b = h.watch("anna", first, "")
+		until(t, "the tab has read the log", func() bool {
+			_ = h.Typing(t.Context(), h.address("anna", first))
+			return len(b.all("message")) > 0 && len(b.all("busy")) > 0
+		})
+	}})
+	h.reply("anna", first, "r1", "one")
+	h.reply("anna", first, "r2", "two")
+	b.shows(t, "one", "two")
+	if n := len(b.all("message")); n != 2 {
+		t.Errorf("2 messages were sent as %d", n)
 	}
 }

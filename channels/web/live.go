@@ -14,6 +14,7 @@ import (
 // A reader is a browser that reads along. What it has not taken yet is bounded:
 // one that is too slow is told to begin again where it is (P15).
 type reader struct {
+	seen   uint64 // number of the last record that they read from the log
 	frames []frame
 	size   int           // bytes in frames
 	lost   bool          // there was more than frames may hold
@@ -88,6 +89,7 @@ func (rm *room) part(rd *reader) {
 func (rm *room) catchUp(rd *reader, seq uint64) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
+	rd.seen = seq // a record is in the log before it is shown
 	rd.frames = slices.DeleteFunc(rd.frames, func(f frame) bool { return f.seq <= seq })
 	rd.size = 0
 	for _, f := range rd.frames {
@@ -121,7 +123,7 @@ func (rm *room) pushing(f frame) {
 }
 
 func (rd *reader) push(f frame) {
-	if rd.lost {
+	if rd.lost || f.seq > 0 && f.seq <= rd.seen {
 		return
 	}
 	rd.frames, rd.size = append(rd.frames, f), rd.size+len(f.body)
