@@ -11,35 +11,37 @@ import (
 	"testing"
 	"time"
 
-	"parley/channels/telegram/telegramtest"
 	"parley/llm"
 	"parley/llm/llmtest"
 )
 
 // A siege is a town whose gateway is killed with SIGKILL at chosen moments
-// while people talk to it. The killer counts what the world sees of the
-// gateway: calls to Telegram, before and after they are processed, requests to
-// the model and the chunks of its answers.
+// while people talk to it at one venue. The killer counts what the world sees
+// of the gateway: what it does at the venue, requests to the model and the
+// chunks of its answers.
 type siege struct {
 	*town
+	venue
 	mu    sync.Mutex
 	kill  func(point string) bool // says whether to kill now
 	died  chan string             // gets the point
 	kills int
-	asked map[int64]int // by chat: messages so far
+	asked []int         // by chat: messages so far
 	slow  time.Duration // between two chunks of a slow answer
 }
 
-func newSiege(t *testing.T) *siege {
-	s := &siege{died: make(chan string, 1), asked: map[int64]int{}, slow: 100 * time.Millisecond}
+// newSiege starts a town where chats are known to the gateway, so that what is
+// said in them while it is dead is heard.
+func newSiege(t *testing.T, at string, chats int) *siege {
+	s := &siege{died: make(chan string, 1), slow: 100 * time.Millisecond, asked: make([]int, chats)}
 	s.town = newTown(t, s.answer)
-	s.tg.Watch(func(e telegramtest.Event) {
-		when := "before "
-		if e.Done {
-			when = "after "
-		}
-		s.reach(when + e.Method)
-	})
+	s.venue = venues[at](s.town, s.reach)
+	s.revive()
+	s.open(chats)
+	for chat := range chats {
+		s.tell(chat, "plain")
+	}
+	s.answered()
 	return s
 }
 
@@ -118,10 +120,10 @@ func (s *siege) revive() {
 	s.start()
 }
 
-// say has a person write, such as "tool 3", and returns what they wrote.
-func (s *siege) say(chat int64, kind string) {
+// tell has a person write, such as "tool 3".
+func (s *siege) tell(chat int, kind string) {
 	s.asked[chat]++
-	s.tg.Say(chat, fmt.Sprintf("%s %d", kind, s.asked[chat]))
+	s.say(chat, fmt.Sprintf("%s %d", kind, s.asked[chat]))
 }
 
 // killAt arms the killer and waits until it has struck.
@@ -134,8 +136,8 @@ func (s *siege) killAt(kill func(string) bool, provoke func()) string {
 	select {
 	case point := <-s.died:
 		return point
-	case <-time.After(30 * time.Second):
-		s.t.Fatalf("the moment to kill did not come; the bot said %q", botTexts(s.tg.Chat(person)))
+	case <-time.After(waitTime):
+		s.t.Fatalf("the moment to kill did not come; the agent said %q", s.texts(0))
 		return ""
 	}
 }
@@ -145,9 +147,9 @@ var numbered = regexp.MustCompile(`(?:plain|slow|tool|tell) (\d+)`)
 // answers returns, in the order of the chat, the numbers of the messages that
 // the bot's answers name, and the answers to each. In the order, an answer that
 // was begun or sent more than once counts once.
-func answers(ms []telegramtest.Message) (order []string, to map[string][]string) {
+func answers(texts []string) (order []string, to map[string][]string) {
 	to = map[string][]string{}
-	texts := slices.DeleteFunc(botTexts(ms), func(text string) bool { return !strings.HasPrefix(text, "answer to ") })
+	texts = slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return !strings.HasPrefix(text, "answer to ") })
 	for i, text := range texts {
 		again := i+1 < len(texts) && strings.HasPrefix(texts[i+1], text)
 		for _, m := range numbered.FindAllStringSubmatch(text, -1) {
@@ -163,11 +165,11 @@ func answers(ms []telegramtest.Message) (order []string, to map[string][]string)
 // answered waits until every message is answered in full, as final replies are.
 func (s *siege) answered() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTime)
 	defer cancel()
 	for chat, n := range s.asked {
-		err := s.tg.WaitChat(ctx, chat, func(ms []telegramtest.Message) bool {
-			_, to := answers(ms)
+		texts, err := s.wait(ctx, chat, func(texts []string) bool {
+			_, to := answers(texts)
 			for i := range n {
 				texts := to[fmt.Sprint(i+1)]
 				if len(texts) == 0 || !strings.HasSuffix(texts[len(texts)-1], "The end.") {
@@ -177,19 +179,29 @@ func (s *siege) answered() {
 			return true
 		})
 		if err != nil {
-			s.t.Fatalf("chat %d: %d messages, and after a while only %q", chat, n, botTexts(s.tg.Chat(chat)))
+			s.t.Fatalf("chat %d: %d messages, and after a while only %q", chat, n, texts)
 		}
 	}
 }
 
-// check looks at every chat when all is over: nothing lost, nothing answered
+// texts returns what the agent has said in a chat.
+func (s *siege) texts(chat int) []string {
+	texts, _ := s.wait(s.t.Context(), chat, func([]string) bool { return true })
+	return texts
+}
+
+// lift looks at every chat when all is over: nothing lost, nothing answered
 // in two ways, the order kept, and in no chat more repeated than there were
-// kills (P1, P2, P5, P7, P9).
-func (s *siege) check() {
+// kills, or nothing at all where the network can tell (P1, P2, P3, P5, P7, P9).
+func (s *siege) lift() {
 	s.t.Helper()
+	most := s.kills
+	if !s.repeats() {
+		most = 0
+	}
 	for chat, n := range s.asked {
-		repeated := 0
-		order, to := answers(s.tg.Chat(chat))
+		repeated, all := 0, s.texts(chat)
+		order, to := answers(all)
 		for i := range n {
 			texts := to[fmt.Sprint(i+1)]
 			for _, text := range texts { // what was streamed, and not journalled when the gateway died, stays as it was
@@ -203,7 +215,7 @@ func (s *siege) check() {
 			s.t.Errorf("chat %d: answered in the order %v", chat, order)
 		}
 		meanwhile := map[string]int{}
-		for _, text := range botTexts(s.tg.Chat(chat)) {
+		for _, text := range all {
 			if strings.HasPrefix(text, "meanwhile") {
 				meanwhile[text]++
 			}
@@ -211,10 +223,11 @@ func (s *siege) check() {
 		for _, times := range meanwhile {
 			repeated += times - 1
 		}
-		if repeated > s.kills {
-			s.t.Errorf("chat %d: %d messages repeated over %d kills: %q", chat, repeated, s.kills, botTexts(s.tg.Chat(chat)))
+		if repeated > most {
+			s.t.Errorf("chat %d: %d messages repeated over %d kills: %q", chat, repeated, s.kills, all)
 		}
 	}
+	s.check()
 	for _, why := range s.llm.Refused() {
 		if !strings.Contains(why, "could not parse the JSON body") { // a request that a kill cut short
 			s.t.Errorf("the provider refused: %q", why)
@@ -250,74 +263,99 @@ func sometime(rnd *rand.Rand) func(string) bool {
 	}
 }
 
+// A strike is a point at which to kill the gateway over a message of that kind.
+type strike struct {
+	name, kind string
+	kill       func(string) bool
+}
+
+// strikes are those that matter: everywhere, and at each venue.
+func strikes() (all []strike, at map[string][]strike) {
+	all = []strike{
+		{"before the model", "plain", nth(1, "model asked")},
+		{"in mid-stream", "plain", nth(1, "chunk 3")},
+		{"before a tool", "tool", nth(1, "chunk 1")},
+		{"after a tool", "tool", nth(2, "model asked")},
+		{"before the outbox", "plain", nth(1, "chunk 11")},
+	}
+	calls := func() []strike {
+		return []strike{
+			{"in mid-stream, part of it shown", "slow", nth(1, "after send")},
+			{"in mid-stream, showing more", "slow", nth(1, "before edit")},
+			{"in a tool", "tell", nth(1, "before send")},
+			{"after the outbox, before the send", "plain", nth(1, "before send")},
+			{"during the send", "plain", nth(1, "after send")},
+			{"during the last edit", "slow", nth(2, "after edit")},
+		}
+	}
+	return all, map[string][]strike{
+		"telegram": append(calls(),
+			strike{"updates handed out, not committed", "plain", nth(1, "after poll")},
+			strike{"committed, before the confirmation", "plain", nth(1, "before poll")}),
+		"discord": append(calls(), strike{"told of it", "plain", nth(1, "after say")}),
+		"web": {
+			{"before the post", "plain", nth(1, "before say")},
+			{"in the log, not confirmed", "plain", nth(1, "message you")},
+			{"confirmed", "plain", nth(1, "after say")},
+			{"part of it shown", "slow", nth(1, "draft")},
+			{"in a tool", "tell", nth(1, "step")},
+			{"shown", "plain", nth(1, "message parley")},
+		},
+	}
+}
+
 // TestKillAtEachPoint kills the real program at each point that matters (the
 // pains "messages lost on restart or crash" and "duplicate replies").
 func TestKillAtEachPoint(t *testing.T) {
-	for _, tc := range []struct {
-		name, kind string
-		kill       func(string) bool
-	}{
-		{"updates handed out, not committed", "plain", nth(1, "after getUpdates")},
-		{"committed, before the confirmation", "plain", nth(1, "before getUpdates")},
-		{"before the model", "plain", nth(1, "model asked")},
-		{"in mid-stream", "plain", nth(1, "chunk 3")},
-		{"in mid-stream, part of it shown", "slow", nth(1, "after sendMessage")},
-		{"in mid-stream, showing more", "slow", nth(1, "before editMessageText")},
-		{"before a tool", "tool", nth(1, "chunk 1")},
-		{"in a tool", "tell", nth(1, "before sendMessage")},
-		{"after a tool", "tool", nth(2, "model asked")},
-		{"before the outbox", "plain", nth(1, "chunk 11")},
-		{"after the outbox, before the send", "plain", nth(1, "before sendMessage")},
-		{"during the send", "plain", nth(1, "after sendMessage")},
-		{"during the last edit", "slow", nth(2, "after editMessageText")},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			s := newSiege(t)
-			s.revive()
-			s.say(person, "plain") // so that it is up, and has polled
-			s.answered()
-			s.killAt(tc.kill, func() { s.say(person, tc.kind); s.say(person+1, "plain") })
-			s.say(person, "plain")
-			s.revive()
-			s.answered()
-			s.check()
-		})
+	for at := range venues {
+		all, here := strikes()
+		for _, m := range append(all, here[at]...) {
+			t.Run(at+"/"+m.name, func(t *testing.T) {
+				t.Parallel()
+				s := newSiege(t, at, 2)
+				s.killAt(m.kill, func() { s.tell(0, m.kind); s.tell(1, "plain") })
+				s.tell(0, "plain")
+				s.revive()
+				s.answered()
+				s.lift()
+			})
+		}
 	}
 }
 
-// TestKillAtRandom kills it a hundred times at random moments, while three
-// people talk to it.
+// TestKillAtRandom kills it a hundred times and more at random moments, while
+// three people talk to it.
 func TestKillAtRandom(t *testing.T) {
-	towns, rounds := 5, 10 // of two kills each: a message over which the program dies three times would be put aside (P8)
+	rounds := 10 // of two kills each: a message over which the program dies three times would be put aside (P8)
 	if testing.Short() {
 		rounds = 1
 	}
-	for n := range towns {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			seed := uint64(time.Now().UnixNano())
-			t.Logf("seed %d", seed)
-			killAtRandom(t, rand.New(rand.NewPCG(seed, 0)), rounds)
-		})
+	for at, towns := range map[string]int{"telegram": 3, "discord": 2, "web": 2} {
+		for n := range towns {
+			t.Run(fmt.Sprint(at, "/", n), func(t *testing.T) {
+				t.Parallel()
+				seed := uint64(time.Now().UnixNano())
+				t.Logf("seed %d", seed)
+				killAtRandom(t, at, rand.New(rand.NewPCG(seed, 0)), rounds)
+			})
+		}
 	}
 }
 
-func killAtRandom(t *testing.T, rnd *rand.Rand, rounds int) {
-	s := newSiege(t)
+func killAtRandom(t *testing.T, at string, rnd *rand.Rand, rounds int) {
+	s := newSiege(t, at, 3)
 	s.slow = 50 * time.Millisecond
 	talk := func() {
 		for range 1 + rnd.IntN(3) {
-			s.say(int64(person+rnd.IntN(3)), []string{"plain", "plain", "plain", "plain", "tool", "tool", "tell", "tell", "slow"}[rnd.IntN(9)])
+			s.tell(rnd.IntN(3), []string{"plain", "plain", "plain", "plain", "tool", "tool", "tell", "tell", "slow"}[rnd.IntN(9)])
 		}
 	}
-	s.revive()
 	for range rounds {
 		s.killAt(sometime(rnd), talk)
 		s.killAt(sometime(rnd), func() { talk(); s.revive() })
 		s.revive()
 		s.answered()
 	}
-	s.check()
+	s.lift()
 	t.Logf("%d kills, %v messages", s.kills, s.asked)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
 )
@@ -22,12 +23,17 @@ import (
 // A town is the program in a process of its own, and the world around it: a
 // Telegram and a model provider on loopback, as strict as the real ones.
 type town struct {
-	t    testing.TB
-	dir  string
-	tg   *telegramtest.Server
-	llm  *llmtest.Server
-	more map[string]any // further keys of config.json
-	args []string       // of the gateway's command line
+	t   testing.TB
+	dir string
+	tg  *telegramtest.Server
+	dc  *discordtest.Server // nil: there is none
+	llm *llmtest.Server
+
+	owners   []string
+	channels map[string]any // of config.json
+	model    map[string]any // the main one, of config.json
+	more     map[string]any // further keys of config.json
+	args     []string       // of the gateway's command line
 
 	log    lockedBuffer
 	proc   *process
@@ -76,6 +82,8 @@ func (l *lockedBuffer) String() string {
 const (
 	canaryKey = "sk-canary-1234567890" // of the model
 	person    = 7001                   // may talk
+
+	waitTime = 30 * time.Second // with what must come
 )
 
 // newTown founds a town whose model answers with h.
@@ -85,6 +93,17 @@ func newTown(t testing.TB, h llmtest.Handler) *town { return newTownAt(t, telegr
 func newTownAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *town {
 	w := &town{t: t, dir: t.TempDir(), tg: telegramtest.NewServer(tg), llm: llmtest.NewServer(h)}
 	w.llm.Key = canaryKey
+	w.owners = []string{"console", fmt.Sprintf("telegram:%d", person)}
+	w.model = map[string]any{
+		"type": "openai", "baseUrl": w.llm.URL(), "apiKey": "${TOWN_MODEL_KEY}", "model": "gpt-test", "contextWindow": 32000,
+	}
+	w.channels = map[string]any{
+		"console": map[string]any{}, "web": map[string]any{},
+		"telegram": map[string]any{
+			"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL, "allow": []string{"*"}, "rate": -1,
+		},
+	}
+	w.more = map[string]any{}
 	t.Cleanup(func() {
 		w.kill()
 		w.tg.Close()
@@ -100,18 +119,11 @@ func newTownAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *town {
 func (w *town) config() {
 	w.t.Helper()
 	c := map[string]any{
-		"owners":   []string{"console", fmt.Sprintf("telegram:%d", person)},
+		"owners":   w.owners,
 		"timezone": "UTC",
 		"http":     map[string]any{"listen": "127.0.0.1:0"},
-		"models": map[string]any{"main": map[string]any{
-			"type": "openai", "baseUrl": w.llm.URL(), "apiKey": "${TOWN_MODEL_KEY}", "model": "gpt-test", "contextWindow": 32000,
-		}},
-		"channels": map[string]any{
-			"console": map[string]any{}, "web": map[string]any{},
-			"telegram": map[string]any{
-				"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL, "allow": []string{"*"}, "rate": -1,
-			},
-		},
+		"models":   map[string]any{"main": w.model},
+		"channels": w.channels,
 	}
 	for k, v := range w.more {
 		c[k] = v
@@ -173,7 +185,7 @@ func (w *town) stop() int {
 // logs waits until the log says text n times.
 func (w *town) logs(text string, n int) {
 	w.t.Helper()
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(waitTime); ; {
 		log, more := w.log.next()
 		if strings.Count(log, text) >= n {
 			return
@@ -191,7 +203,7 @@ func (w *town) logs(text string, n int) {
 // sees waits until Telegram is as ok says.
 func (w *town) sees(what string, ok func(telegramtest.View) bool) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
 	if err := w.tg.Wait(ctx, ok); err != nil {
 		w.t.Fatalf("waiting for %s: %v", what, err)
@@ -201,7 +213,7 @@ func (w *town) sees(what string, ok func(telegramtest.View) bool) {
 // told waits until the chat shows messages of the bot for which ok is true.
 func (w *town) told(chat int64, what string, ok func(texts []string) bool) []string {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
 	var texts []string
 	err := w.tg.WaitChat(ctx, chat, func(ms []telegramtest.Message) bool {
