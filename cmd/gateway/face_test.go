@@ -45,7 +45,22 @@ func (w *town) face() (base, code string) {
 // visit signs the owner in with the start link.
 func (w *town) visit() *visitor {
 	w.t.Helper()
-	base, code := w.face()
+	return w.signIn(w.face())
+}
+
+// invite lets a person in, and returns them signed in.
+func (w *town) invite(name string) *visitor {
+	w.t.Helper()
+	out, _ := w.run("", "link", name)
+	link := startLink.FindStringSubmatch(out)
+	if link == nil {
+		w.t.Fatalf("link: %s", out)
+	}
+	return w.signIn(link[1], link[2])
+}
+
+func (w *town) signIn(base, code string) *visitor {
+	w.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -106,6 +121,11 @@ type line struct {
 	Text     string
 	Edits    uint64
 	Finished bool
+	Ask      *struct {
+		ID      string
+		Choices []string
+	}
+	Files []struct{ Name, URL string }
 }
 
 // reads returns what the conversation shows once ok is true of it.
