@@ -27,20 +27,21 @@ type admin struct {
 
 // admin reaches the gateway that runs, or opens a house without doors for as
 // long as there is something to ask.
-func (p *program) admin(ctx context.Context) (*admin, *Config, error) {
+func (p *program) admin(ctx context.Context) (*admin, error) {
 	c, err := p.load()
 	running := c != nil && console.Running(ctx, adminSocket(c))
 	if err != nil && !running {
-		return nil, nil, err
+		return nil, err
 	}
 	a := &admin{close: func() error { return nil }}
 	a.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return console.Dial(ctx, adminSocket(c))
 	}}
-	if !running {
-		a.close, err = p.openHouse(ctx, c)
+	if running {
+		return a, nil
 	}
-	return a, c, err
+	a.close, err = p.openHouse(ctx, c)
+	return a, err
 }
 
 // openHouse serves the admin socket of a house in which nothing is at work.
@@ -101,5 +102,11 @@ func (a *admin) open(ctx context.Context, method, path string, say any) (io.Read
 	if json.NewDecoder(resp.Body).Decode(&refusal) != nil || refusal.Error.Message == "" {
 		return nil, fmt.Errorf("the gateway says %s", resp.Status)
 	}
+	if resp.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("%w: %s", errNone, refusal.Error.Message)
+	}
 	return nil, errors.New(refusal.Error.Message)
 }
+
+// errNone says that what was asked for is not there.
+var errNone = errors.New("not found")

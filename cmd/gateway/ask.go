@@ -26,7 +26,7 @@ func (p *program) asking() []*cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) (err error) {
 			ctx, stop := untilTold(c.Context(), os.Interrupt)
 			defer stop()
-			a, _, err := p.admin(ctx)
+			a, err := p.admin(ctx)
 			if err != nil {
 				return err
 			}
@@ -50,8 +50,15 @@ func (p *program) asking() []*cobra.Command {
 		}),
 	)
 	audit := with("audit", "Print what was noted of sign-ins, changes and tools, and whether it was edited", cobra.NoArgs, p.printAudit)
+	oneCode := func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return errors.New("pair needs one CODE: the one that the bot gave to whoever wants to be let in")
+		}
+		return nil
+	}
 	return []*cobra.Command{
 		sessions, audit,
+		with("pair CODE", "Let in the person who was given this pairing code", oneCode, p.pair),
 		with("status", "Print how the house does", cobra.NoArgs, p.printStatus),
 		with("backup FILE", "Write all there is to a new file", cobra.ExactArgs(1), p.backup),
 		with("link [NAME]", "Print a link that signs in once: the owner, or somebody who was invited or is now", cobra.MaximumNArgs(1), p.link),
@@ -193,6 +200,24 @@ func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
 	})
 	if err == nil && !verdict.Whole {
 		err = errors.New("the audit log is not as it was written: " + verdict.Why)
+	}
+	return err
+}
+
+// pair lets somebody in and says who that is.
+func (p *program) pair(ctx context.Context, a *admin, args []string) error {
+	var o overview
+	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
+		return err
+	}
+	err := a.ask(ctx, "POST", "/api/pairings/"+url.PathEscape(args[0])+"/approve", nil, nil)
+	if errors.Is(err, errNone) {
+		return errors.New("nobody has that code, or it is older than an hour: parley status shows who asks")
+	}
+	for _, q := range o.Pairings {
+		if err == nil && strings.EqualFold(q.Code, args[0]) {
+			_, err = fmt.Fprintf(p.stdout, "%s (%s:%s) may talk to me now.\n", cmp.Or(oneLine(q.Name), "Somebody without a name"), q.At.Channel, q.Sender)
+		}
 	}
 	return err
 }

@@ -71,16 +71,6 @@ func (p *program) commands() *cobra.Command {
 	})
 	chat.Flags().StringVarP(&text, "message", "m", "", "say this `text`, print the answer and leave")
 	root.AddCommand(&cobra.Command{
-		Use:   "pair CODE",
-		Short: "Let in the person who was given this pairing code",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("pair needs one CODE: the one that the bot gave to whoever wants to be let in")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return p.chat(c.Context(), "/pair "+args[0]) },
-	}, &cobra.Command{
 		Use:    "probe FILE",
 		Short:  "Read a whole store file; a damaged one may crash this process",
 		Hidden: true,

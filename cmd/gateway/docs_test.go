@@ -138,7 +138,7 @@ func TestWithoutSecrets(t *testing.T) {
 	w.start()
 	w.tg.Say(person, "hello")
 	w.says(person, "hi")
-	for _, args := range [][]string{{"health"}, {"chat", "-m", "hello"}, {"pair", "ABCDEFGH"}} {
+	for _, args := range [][]string{{"health"}, {"chat", "-m", "hello"}, {"status"}} {
 		cmd := w.command(args...)
 		cmd.Env = []string{"HOME=" + w.dir, "PATH=" + os.Getenv("PATH")}
 		if out, err := cmd.Output(); err != nil {

@@ -159,8 +159,11 @@ func TestStranger(t *testing.T) {
 	if _, exit := w.run("", "pair"); exit != exitUsage {
 		t.Errorf("pair without a code: exit code %d", exit)
 	}
+	if out, exit := w.run("", "pair", "AAAAAAAA"); exit != exitFailure {
+		t.Errorf("pair with a wrong code: exit code %d: %s", exit, out)
+	}
 	out, exit := w.run("", "pair", code)
-	if exit != 0 {
+	if exit != 0 || !strings.Contains(out, "telegram:8001") {
 		t.Fatalf("pair %q: exit code %d: %s", code, exit, out)
 	}
 	w.told(stranger, "a welcome", func(texts []string) bool { return len(texts) == 2 })
