@@ -30,12 +30,15 @@ type siege struct {
 	slow  time.Duration // between two chunks of a slow answer
 }
 
-// newSiege starts a town where chats are known to the gateway, so that what is
-// said in them while it is dead is heard.
-func newSiege(t *testing.T, at string, chats int) *siege {
+// newSiege starts a town, which change may change before, where chats are known
+// to the gateway, so that what is said in them while it is dead is heard.
+func newSiege(t *testing.T, at string, chats int, change ...func(*town)) *siege {
 	s := &siege{died: make(chan string, 1), slow: 100 * time.Millisecond, asked: make([]int, chats)}
 	s.town = newTown(t, s.answer)
 	s.venue = venues[at](s.town, s.reach)
+	for _, f := range change {
+		f(s.town)
+	}
 	s.revive()
 	s.open(chats)
 	for chat := range chats {
