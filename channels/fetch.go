@@ -38,7 +38,7 @@ func (h *Hub) Fetch(ctx context.Context, m chat.Message) chat.Message {
 	for i := range got.Files {
 		f := fetching{hub: h, m: m, File: &got.Files[i], at: i}
 		if err := f.take(limited); err != nil {
-			h.log.Warn("file not taken in", "chat", m.At.Session(), "name", safeName(f.Name), "err", err)
+			h.log.Warn("file not taken in", "chat", m.At.Session(), "name", SafeName(f.Name), "err", err)
 			f.Path = ""
 			got.Notice = join(got.Notice, " ", fmt.Sprintf("I could not take in %s%s.", f.called(), why(err)))
 			got.Media = join(got.Media, ", ", f.called()+" not taken in"+why(err))
@@ -82,7 +82,7 @@ type fetching struct {
 
 // called names the file for the person.
 func (f fetching) called() string {
-	if name := safeName(f.Name); name != "" {
+	if name := SafeName(f.Name); name != "" {
 		return name
 	}
 	return "a file"
@@ -177,10 +177,10 @@ func (s *source) Read(p []byte) (int, error) {
 
 // place is where in the workspace the file belongs.
 func (f fetching) place() string {
-	name := safeName(f.Name)
+	name := SafeName(f.Name)
 	if name == "" {
 		name, _, _ = strings.Cut(cmp.Or(f.Type, "file"), "/")
-		name = safeName(name)
+		name = SafeName(name)
 	}
 	if path.Ext(name) == "" {
 		name += extension(f.Type)

@@ -12,9 +12,9 @@ const (
 	maxExt      = 16 // bytes of it that must stay; what is longer is no extension
 )
 
-// safeName makes a file name that anybody chose one that leads nowhere, shows
+// SafeName makes a file name that anybody chose one that leads nowhere, shows
 // as what it is and fits any file system, or "" if nothing of it is left.
-func safeName(name string) string {
+func SafeName(name string) string {
 	name = strings.ToValidUTF8(name, "")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {

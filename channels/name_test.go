@@ -14,14 +14,14 @@ func FuzzSafeName(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		name := safeName(s)
+		name := SafeName(s)
 		bad := func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("/\\<>:\"|?*`$", r) }
 		if name != "" && (!filepath.IsLocal(name) || filepath.Base(name) != name) || strings.HasPrefix(name, ".") ||
 			len(name) > maxFileName || !utf8.ValidString(name) || strings.ContainsFunc(name, bad) {
-			t.Errorf("safeName(%q) = %q", s, name)
+			t.Errorf("SafeName(%q) = %q", s, name)
 		}
-		if again := safeName(name); again != name {
-			t.Errorf("safeName(%q) = %q, and of that %q", s, name, again)
+		if again := SafeName(name); again != name {
+			t.Errorf("SafeName(%q) = %q, and of that %q", s, name, again)
 		}
 	})
 }

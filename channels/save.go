@@ -19,7 +19,7 @@ func (h *Hub) Save(name string, r io.Reader) (chat.File, error) {
 		return chat.File{}, errNoFiles
 	}
 	f := chat.File{Name: name}
-	if name = safeName(name); name == "" {
+	if name = SafeName(name); name == "" {
 		name = "file"
 	}
 	f.Path = "inbox/" + time.Now().UTC().Format(time.DateOnly) + "/" + strings.ToLower(rand.Text()[:10]) + "-" + name
