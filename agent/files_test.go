@@ -63,9 +63,7 @@ func TestFetch(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		for i, name := range []string{"a.pdf", "b.pdf"} {
-			m := photo(fmt.Sprint(i), "see "+name, name)
-			m.Time = m.Time.Add(-time.Minute) // they wait together
-			h.deliver(m)
+			h.deliver(photo(fmt.Sprint(i), "see "+name, name))
 		}
 		time.Sleep(time.Second)
 		h.say("status", "/status")
@@ -87,6 +85,40 @@ func TestFetch(t *testing.T) {
 		if n.Load() != 3 {
 			t.Errorf("fetched %d times, want 3", n.Load())
 		}
+	})
+}
+
+// TestAlbum: the pictures of an album come one by one and get one answer,
+// whether the agent was idle or busy. A voice message does not wait for more.
+func TestAlbum(t *testing.T) {
+	h := &house{tools: []tools.Tool{slow()}, model: script(words("three"), calls(call("1", "slow")), words("done"), words("heard"))}
+	h.conf = func(c *agent.Config) {
+		c.Fetch = func(_ context.Context, m chat.Message) chat.Message { return fetched(m) }
+	}
+	album := func(ids ...string) {
+		for _, id := range ids {
+			h.deliver(photo(id, "", id+".png"))
+			time.Sleep(300 * time.Millisecond)
+		}
+	}
+	play(t, h, func(h *house) {
+		album("1", "2", "3")
+		time.Sleep(time.Second)
+		h.want("three")
+		h.say("4", "use the tool")
+		time.Sleep(4500 * time.Millisecond) // it ends in the middle of the album
+		album("5", "6", "7")
+		time.Sleep(time.Minute)
+		h.want("done")
+		for i, want := range map[int]int{0: 3, 2: 6} {
+			if got := strings.Count(fmt.Sprint(h.asks[i].Messages), ", with the file inbox/"); got != want {
+				t.Errorf("request %d tells of %d pictures, want %d", i, got, want)
+			}
+		}
+		m := photo("8", "", "v.ogg")
+		m.Files[0].Voice = true
+		h.deliver(m)
+		h.want("heard")
 	})
 }
 
@@ -208,6 +240,7 @@ func TestNotice(t *testing.T) {
 			t.Errorf("the model reads %q", got)
 		}
 		h.deliver(voice("3", "", chat.File{Name: "a.pdf", Ref: "r"}))
+		time.Sleep(time.Second) // for an album
 		h.want(notice + "\n\nb")
 		for _, id := range []string{"4", "5"} {
 			m := voice(id, "")

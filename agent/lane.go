@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -37,16 +38,13 @@ type lane struct {
 // serve answers what has come in. What it cannot do yet it tries again, so that
 // the order is kept; at the end of the house it leaves that in the inbox.
 func (l *lane) serve() {
-	l.waiting = l.take()
-	l.gather()
-	for len(l.waiting) > 0 {
+	for l.gather(); len(l.waiting) > 0; l.gather() {
 		if err := l.next(); err != nil && !l.patient(err) {
 			for _, j := range l.waiting {
 				j.item.Later(0)
 			}
 			return
 		}
-		l.waiting = append(l.waiting, l.take()...)
 	}
 }
 
@@ -118,7 +116,7 @@ func (l *lane) shift(n int) []job {
 
 // joining returns what was said while a turn was under way and can be answered with it.
 func (l *lane) joining() []job {
-	l.waiting = append(l.waiting, l.take()...)
+	l.gather()
 	if l.solo || len(l.waiting) == 0 || durable[command(l.waiting[0].Text)] != "" {
 		return nil
 	}
@@ -150,25 +148,30 @@ func (l *lane) take() (jobs []job) {
 const (
 	again  = 5 * time.Second        // until what failed is tried again
 	fresh  = 10 * time.Second       // a message older than this has waited for us
-	settle = 300 * time.Millisecond // and is seldom the only one
+	settle = 500 * time.Millisecond // and is seldom the only one
 )
 
-// gather waits for the rest when messages have waited while nobody listened,
-// so that all of them get one answer.
+// gather adds what has come in to what waits. When that is likely not all, it
+// waits for the rest, so that all of it gets one answer: after messages that
+// waited while nobody listened, and after a file, since those of an album come
+// one by one; but nobody speaks in an album.
 func (l *lane) gather() {
-	for len(l.waiting) > 0 && time.Since(l.waiting[0].Time) > fresh {
+	for {
+		more := l.take()
+		l.waiting = append(l.waiting, more...)
+		if len(more) == 0 || time.Since(l.waiting[0].Time) <= fresh && !slices.ContainsFunc(more[len(more)-1].Files, inAlbum) {
+			return
+		}
 		select {
 		case <-l.soft.Done():
 			return
 		case <-time.After(settle):
 		}
-		more := l.take()
-		if len(more) == 0 {
-			return
-		}
-		l.waiting = append(l.waiting, more...)
 	}
 }
+
+// inAlbum says whether f may be one of several: it is still at the network.
+func inAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
 
 // handle answers jobs, one command or messages.
 func (l *lane) handle(jobs []job) error {
