@@ -138,22 +138,18 @@ func (h *house) reasons(ctx context.Context) (why []string) {
 	return why
 }
 
-// gauges are the levels of the queues, for the metrics.
-func (h *house) gauges(ctx context.Context) (all []observe.Gauge) {
-	set := func(queue string, depth int, oldest time.Duration) {
-		all = append(all, observe.Gauge{Level: observe.Depth, Of: queue, Value: float64(depth)},
-			observe.Gauge{Level: observe.Oldest, Of: queue, Value: oldest.Seconds()})
-	}
+// queues are what waits, for the metrics.
+func (h *house) queues(ctx context.Context) (all []observe.Queue) {
 	if s, err := h.pool.Status(ctx); err == nil {
-		set("inbox", s.Waiting, s.Oldest)
+		all = append(all, observe.Queue{Name: "inbox", Depth: s.Waiting, Oldest: s.Oldest})
 	}
 	if states, err := h.hub.Status(ctx); err == nil {
 		for _, s := range states {
-			set("outbox/"+s.Channel, s.Pending, s.Oldest)
+			all = append(all, observe.Queue{Name: "outbox/" + s.Channel, Depth: s.Pending, Oldest: s.Oldest})
 		}
 	}
 	if parked, err := h.hub.Parked(ctx); err == nil {
-		set("parked", len(parked), 0)
+		all = append(all, observe.Queue{Name: "parked", Depth: len(parked)})
 	}
 	return all
 }

@@ -146,7 +146,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		Memory: memory.Prompt{Files: memory.Keep(h.files), Zone: zone}, Workspace: h.files,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report,
 	}, settings)
-	h.observer.Collect(h.gauges)
+	h.observer.Queues(h.queues)
 	access, err := c.access()
 	if err != nil {
 		return err

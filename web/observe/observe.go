@@ -16,18 +16,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"parley/chat"
 )
 
 // Config is what an Observer needs. All of it is optional.
 type Config struct {
-	Tracer trace.TracerProvider // nil: nothing is traced
-	Build  string               // the version of this program
+	// Tracer is told of the spans. nil is OpenTelemetry's global one: nobody, until
+	// an SDK is set there or its automatic instrumentation attaches to the process.
+	Tracer trace.TracerProvider
+	Build  string // the version of this program
 }
 
 // An Observer measures. Its methods may be called by many goroutines.
@@ -36,18 +38,17 @@ type Observer struct {
 	tracer   trace.Tracer
 
 	turns       *prometheus.CounterVec
-	turnTime    prometheus.Histogram
+	turnTime    prometheus.Observer
 	running     prometheus.Gauge
 	messages    *prometheus.CounterVec
 	delivery    *prometheus.HistogramVec
 	redelivered *prometheus.CounterVec
 	parked      *prometheus.CounterVec
-	commits     *prometheus.HistogramVec
+	commits     commits
 	tools       toolMetrics
 	models      modelMetrics
 
 	mu    sync.Mutex
-	reads []func(context.Context) []Gauge
 	known map[string]bool // names of tools that are labels
 }
 
@@ -60,26 +61,25 @@ var (
 // New returns an Observer with a registry of its own.
 func New(c Config) *Observer {
 	if c.Tracer == nil {
-		c.Tracer = noop.NewTracerProvider()
+		c.Tracer = otel.GetTracerProvider()
 	}
-	o := &Observer{registry: prometheus.NewRegistry(), tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}}
-	m := maker{o.registry}
-	o.turns = m.counter("turns_total", "Turns that ended, by how.", "outcome")
-	o.turnTime = m.histogram("turn_seconds", "Time from the beginning of a turn to its end.", slow).WithLabelValues().(prometheus.Histogram)
-	o.running = prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_turns_running", Help: "Turns under way."})
-	o.messages = m.counter("messages_total", "Messages that came in, those that came again included.", "channel", "outcome")
-	o.delivery = m.histogram("delivery_seconds", "Time from the outbox to the network.", slow, "channel")
-	o.redelivered = m.counter("delivery_retries_total", "Tries to send a reply after the first.", "channel")
-	o.parked = m.counter("deliveries_parked_total", "Replies that could not be sent and were put aside.", "channel")
-	o.commits = m.histogram("store_commit_seconds", "Time until a change was on disk.", quick, "op")
-	o.tools = m.tools()
-	o.models = m.models()
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_build_info", Help: "Always 1; the labels tell the build.",
-		ConstLabels: prometheus.Labels{"version": c.Build, "go": runtime.Version()}})
-	build.Set(1)
-	o.registry.MustRegister(o.running, build, pulled{o},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return o
+	m := maker{prometheus.NewRegistry()}
+	m.gauge("build_info", "Always 1; the labels tell the build.", prometheus.Labels{"version": c.Build, "go": runtime.Version()}).Set(1)
+	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &Observer{
+		registry: m.Registry, tracer: c.Tracer.Tracer("parley"), known: map[string]bool{},
+
+		turns:       m.counter("turns_total", "Turns that ended, by how.", "outcome"),
+		turnTime:    m.histogram("turn_seconds", "Time from the beginning of a turn to its end.", slow).WithLabelValues(),
+		running:     m.gauge("turns_running", "Turns under way.", nil),
+		messages:    m.counter("messages_total", "Messages that came in, those that came again included.", "channel", "outcome"),
+		delivery:    m.histogram("delivery_seconds", "Time from the outbox to the network.", slow, "channel"),
+		redelivered: m.counter("delivery_retries_total", "Tries to send a reply after the first.", "channel"),
+		parked:      m.counter("deliveries_parked_total", "Replies that could not be sent and were put aside.", "channel"),
+		commits:     m.commits(),
+		tools:       m.tools(),
+		models:      m.models(),
+	}
 }
 
 // Handler serves the metrics. Who may read them is up to the caller.
@@ -88,17 +88,23 @@ func (o *Observer) Handler() http.Handler {
 }
 
 // A maker makes metrics and registers them.
-type maker struct{ r *prometheus.Registry }
+type maker struct{ *prometheus.Registry }
 
 func (m maker) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "parley_" + name, Help: help}, labels)
-	m.r.MustRegister(v)
+	m.MustRegister(v)
 	return v
 }
 
 func (m maker) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "parley_" + name, Help: help, Buckets: buckets}, labels)
-	m.r.MustRegister(v)
+	m.MustRegister(v)
+	return v
+}
+
+func (m maker) gauge(name, help string, labels prometheus.Labels) prometheus.Gauge {
+	v := prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_" + name, Help: help, ConstLabels: labels})
+	m.MustRegister(v)
 	return v
 }
 

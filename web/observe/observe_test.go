@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -179,6 +180,18 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// Without a tracer of its own, spans go to whoever takes OpenTelemetry's, also from later on.
+func TestGlobalTracer(t *testing.T) {
+	o, tr := observe.New(observe.Config{}), &tracer{}
+	otel.SetTracerProvider(tr)
+	defer otel.SetTracerProvider(noop.NewTracerProvider())
+	_, end := o.Begun(t.Context(), "s", chat.Message{})
+	end("answered")
+	if len(tr.ended) != 1 || tr.ended[0].name != "turn" {
+		t.Errorf("ended: %v", tr.ended)
+	}
+}
+
 func TestModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &tracer{}
@@ -307,27 +320,18 @@ func TestTurnsAndDoors(t *testing.T) {
 	})
 }
 
-// Gauges are read at each look, by one deadline; two of one name do not spoil the page.
-func TestCollect(t *testing.T) {
+// Queues are looked at whenever somebody reads, with a deadline.
+func TestQueues(t *testing.T) {
 	o := observe.New(observe.Config{})
-	n := 0.0
-	o.Collect(func(ctx context.Context) []observe.Gauge {
+	n := 0
+	o.Queues(func(ctx context.Context) []observe.Queue {
 		if _, ok := ctx.Deadline(); !ok {
 			t.Error("no deadline")
 		}
 		n++
-		return []observe.Gauge{
-			{Level: observe.Depth, Of: "inbox", Value: n}, {Level: observe.Oldest, Of: "inbox", Value: 2.5},
-			{Level: observe.Readers, Of: "ignored", Value: 3}, {Level: "made up", Value: 1},
-		}
+		return []observe.Queue{{Name: "inbox", Depth: n, Oldest: 2500 * time.Millisecond}, {Name: "parked", Depth: 7}}
 	})
-	o.Collect(func(context.Context) []observe.Gauge {
-		return []observe.Gauge{{Level: observe.Depth, Of: "parked", Value: 1}}
-	})
-	o.Collect(func(context.Context) []observe.Gauge {
-		return []observe.Gauge{{Level: observe.Depth, Of: "parked", Value: 7}}
-	})
-	shows(t, o, `parley_queue_depth{queue="inbox"} 1`, `parley_queue_oldest_seconds{queue="inbox"} 2.5`, `parley_stream_readers 3`)
+	shows(t, o, `parley_queue_depth{queue="inbox"} 1`, `parley_queue_oldest_seconds{queue="inbox"} 2.5`)
 	shows(t, o, `parley_queue_depth{queue="inbox"} 2`, `parley_queue_depth{queue="parked"} 7`)
 }
 
@@ -345,12 +349,10 @@ func lint(t *testing.T) {
 	o.Sent("c", chat.Reply{}, time.Second, 2, nil)
 	o.Sent("c", chat.Reply{}, time.Second, 2, errors.New("gone"))
 	_ = o.Store(mem.New()).Bucket("b").Delete(t.Context(), "k")
-	o.Collect(func(context.Context) []observe.Gauge {
-		return []observe.Gauge{{Level: observe.Depth, Of: "q"}, {Level: observe.Oldest, Of: "q"}, {Level: observe.Readers}}
-	})
+	o.Queues(func(context.Context) []observe.Queue { return []observe.Queue{{Name: "q"}} })
 	text := page(t, o)
-	if n := strings.Count(text, "# TYPE parley_"); n != 19 {
-		t.Errorf("%d families, want all 19", n)
+	if n := strings.Count(text, "# TYPE parley_"); n != 18 {
+		t.Errorf("%d families, want all 18", n)
 	}
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil {

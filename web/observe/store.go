@@ -9,23 +9,25 @@ import (
 	"parley/store"
 )
 
-// Store measures how long s takes to commit.
-func (o *Observer) Store(s store.Store) store.Store {
-	return measured{s, &commits{
-		put: o.commits.WithLabelValues("put"), delete: o.commits.WithLabelValues("delete"),
-		append: o.commits.WithLabelValues("append"), trim: o.commits.WithLabelValues("trim"),
-		push: o.commits.WithLabelValues("push"), done: o.commits.WithLabelValues("done"),
-	}}
+// commits are the histograms of the operations.
+type commits map[string]prometheus.Observer
+
+func (m maker) commits() commits {
+	all, c := m.histogram("store_commit_seconds", "Time until a change was on disk.", quick, "op"), commits{}
+	for _, op := range []string{"put", "delete", "append", "trim", "push", "done"} {
+		c[op] = all.WithLabelValues(op)
+	}
+	return c
 }
 
-// commits are the histograms of the operations.
-type commits struct{ put, delete, append, trim, push, done prometheus.Observer }
+func (c commits) took(op string, began time.Time) { c[op].Observe(time.Since(began).Seconds()) }
 
-func since(began time.Time, in prometheus.Observer) { in.Observe(time.Since(began).Seconds()) }
+// Store measures how long s takes to commit.
+func (o *Observer) Store(s store.Store) store.Store { return measured{s, o.commits} }
 
 type measured struct {
 	store.Store
-	*commits
+	commits
 }
 
 func (m measured) Bucket(name string) store.Bucket { return bucket{m.Store.Bucket(name), m.commits} }
@@ -34,41 +36,41 @@ func (m measured) Queue(name string) store.Queue   { return queue{m.Store.Queue(
 
 type bucket struct {
 	store.Bucket
-	took *commits
+	commits
 }
 
 func (b bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (uint64, error) {
-	defer since(time.Now(), b.took.put)
+	defer b.took("put", time.Now())
 	return b.Bucket.Put(ctx, key, val, rev)
 }
 
 func (b bucket) Delete(ctx context.Context, key string) error {
-	defer since(time.Now(), b.took.delete)
+	defer b.took("delete", time.Now())
 	return b.Bucket.Delete(ctx, key)
 }
 
 type log struct {
 	store.Log
-	took *commits
+	commits
 }
 
 func (l log) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
-	defer since(time.Now(), l.took.append)
+	defer l.took("append", time.Now())
 	return l.Log.Append(ctx, recs...)
 }
 
 func (l log) Trim(ctx context.Context, seq uint64) error {
-	defer since(time.Now(), l.took.trim)
+	defer l.took("trim", time.Now())
 	return l.Log.Trim(ctx, seq)
 }
 
 type queue struct {
 	store.Queue
-	took *commits
+	commits
 }
 
 func (q queue) Push(ctx context.Context, id string, body []byte) error {
-	defer since(time.Now(), q.took.push)
+	defer q.took("push", time.Now())
 	return q.Queue.Push(ctx, id, body)
 }
 
@@ -79,7 +81,7 @@ func (q queue) Pull(ctx context.Context) (store.Item, error) {
 	}
 	done := item.Done
 	item.Done = func(ctx context.Context) error {
-		defer since(time.Now(), q.took.done)
+		defer q.took("done", time.Now())
 		return done(ctx)
 	}
 	return item, nil

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -74,8 +75,6 @@ func outcomeOf(ctx context.Context, r tools.Result, err error) string {
 		return "cancelled"
 	case r.Code == "":
 		return "error"
-	case outcomes[r.Code] == "":
-		return "other"
 	}
-	return outcomes[r.Code]
+	return cmp.Or(outcomes[r.Code], "other")
 }
