@@ -225,6 +225,13 @@ func (s *Server) Block(chat int64) {
 	}
 }
 
+// Unblock takes Block back.
+func (s *Server) Unblock(chat int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room(chat).refuses = ""
+}
+
 // CloseTopic makes a topic disappear.
 func (s *Server) CloseTopic(chat int64, thread int) {
 	s.mu.Lock()
