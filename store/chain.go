@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -53,13 +54,8 @@ type end struct {
 
 const lost = "lost" // stands for the digest of an end that the bucket does not have
 
-// OpenChain returns the Chain of log, whose end is kept in head. An append
-// that a crash broke off is made whole or forgotten.
-func OpenChain(ctx context.Context, log Log, head Bucket) (*Chain, error) {
-	c := &Chain{log: log, head: head}
-	_, err := c.end(ctx)
-	return c, err
-}
+// NewChain returns the Chain of log, whose end is kept in head.
+func NewChain(log Log, head Bucket) *Chain { return &Chain{log: log, head: head} }
 
 // Append adds e. Once it returned nil, e is on disk; after an error it may be.
 func (c *Chain) Append(ctx context.Context, e Event) error {
@@ -101,36 +97,38 @@ func (c *Chain) mark(ctx context.Context, e end) error {
 // the predecessor that it names.
 func (c *Chain) end(ctx context.Context) (at end, err error) {
 	val, _, err := c.head.Get(ctx, "head")
-	known := err == nil && json.Unmarshal(val, &at) == nil
-	switch {
-	case known && at.Next == nil:
-		return at, nil
-	case !known && err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged):
+	none := errors.Is(err, ErrNotFound)
+	if err != nil && !none && !errors.Is(err, ErrDamaged) {
 		return end{}, fmt.Errorf("read chain: %w", err)
-	case !known:
+	}
+	known := err == nil && json.Unmarshal(val, &at) == nil
+	next := at.Next
+	if known && next == nil {
+		return at, nil
+	}
+	if at.Next = nil; !known {
 		at = end{}
 	}
-	come := end{N: at.N, Sum: at.Sum, Seq: at.Seq}
+	come := at
 	for rec, err := range c.log.Since(ctx, at.Seq) {
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			return end{}, fmt.Errorf("read chain: %w", err)
 		}
 		come = end{N: come.N + 1, Sum: digest(rec.Body), Seq: rec.Seq}
 	}
-	switch next := at.Next; {
-	case !known && errors.Is(err, ErrNotFound) && come.N == 0:
-		return come, nil
-	case !known:
+	switch {
+	case known && come.N == next.N && come.Sum == next.Sum:
+		return come, c.mark(ctx, come)
+	case known:
+		return at, c.mark(ctx, at)
+	case !none || come.N > 0:
 		come.Sum = lost
-		return come, nil
-	case come.N != next.N || come.Sum != next.Sum:
-		come = end{N: at.N, Sum: at.Sum, Seq: at.Seq}
 	}
-	return come, c.mark(ctx, come)
+	return come, nil
 }
 
-// Tail returns the last events, at most so many, oldest first. Those damaged
-// on disk are left out.
+// Tail returns the last events, at most so many, the newest first. Those
+// damaged on disk are left out.
 func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) {
 	c.mu.Lock()
 	at, err := c.end(ctx)
@@ -147,46 +145,46 @@ func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) 
 			events = append(events, l.Event)
 		}
 	}
-	return events[max(0, len(events)-most):], nil
+	slices.Reverse(events)
+	return events[:min(most, len(events))], nil
 }
 
-// Verify reads all records and returns how many are certain. Otherwise the
-// error is ErrBroken and says which is the first that is not, and why.
-// Appends wait meanwhile.
-func (c *Chain) Verify(ctx context.Context) (n int, err error) {
+// Verify reads all records. When one is not certain, the error is ErrBroken and
+// says which is the first, and why. Appends wait meanwhile.
+func (c *Chain) Verify(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, err := c.end(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	sum := ""
+	n, sum := 0, ""
 	for rec, err := range c.log.Since(ctx, 0) {
 		if err != nil && !errors.Is(err, ErrDamaged) {
-			return n, fmt.Errorf("verify chain: %w", err)
+			return fmt.Errorf("verify chain: %w", err)
 		}
 		var l link
 		switch {
 		case err != nil, json.Unmarshal(rec.Body, &l) != nil:
-			return n, fmt.Errorf("record %d is damaged: %w", n+1, ErrBroken)
+			return fmt.Errorf("%w: record %d is damaged", ErrBroken, n+1)
 		case l.N != n+1:
-			return n, fmt.Errorf("record %d is in the place of %d; some were removed, added or moved: %w", l.N, n+1, ErrBroken)
+			return fmt.Errorf("%w: record %d is in the place of %d; some were removed, added or moved", ErrBroken, l.N, n+1)
 		case l.Prev != sum:
-			return max(n-1, 0), fmt.Errorf("record %d was changed, or what %d says of it: %w", n, n+1, ErrBroken)
+			return fmt.Errorf("%w: record %d was changed, or what %d says of it", ErrBroken, n, n+1)
 		case n == at.N:
-			return n, fmt.Errorf("record %d was added behind the end: %w", n+1, ErrBroken)
+			return fmt.Errorf("%w: record %d was added behind the end", ErrBroken, n+1)
 		}
 		n, sum = n+1, digest(rec.Body)
 	}
 	switch {
 	case at.Sum == lost:
-		return n, fmt.Errorf("the record of the end, after %d, is lost: %w", n, ErrBroken)
+		return fmt.Errorf("%w: the record of the end, after %d, is lost", ErrBroken, n)
 	case at.N > n:
-		return n, fmt.Errorf("records %d to %d are missing at the end: %w", n+1, at.N, ErrBroken)
+		return fmt.Errorf("%w: records %d to %d are missing at the end", ErrBroken, n+1, at.N)
 	case at.Sum != sum:
-		return max(n-1, 0), fmt.Errorf("record %d was changed: %w", n, ErrBroken)
+		return fmt.Errorf("%w: record %d was changed", ErrBroken, n)
 	}
-	return n, nil
+	return nil
 }
 
 func digest(b []byte) string {

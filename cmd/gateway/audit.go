@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"parley/store"
@@ -18,10 +17,9 @@ type auditor struct {
 	events chan store.Event
 }
 
-func (h *house) openAudit(ctx context.Context) (err error) {
+func (h *house) openAudit() {
 	h.auditor.events = make(chan store.Event, 1024)
-	h.auditor.chain, err = store.OpenChain(ctx, h.base.Log("audit"), h.base.Bucket("audit"))
-	return err
+	h.auditor.chain = store.NewChain(h.base.Log("audit"), h.base.Bucket("audit"))
 }
 
 // audit notes that who did what.
@@ -78,13 +76,12 @@ func (h *house) writeDown(e store.Event) {
 
 func (h *house) auditTail(ctx context.Context, most int) (entries []web.Entry, err error) {
 	events, err := h.auditor.chain.Tail(ctx, most)
-	for _, e := range slices.Backward(events) {
+	for _, e := range events {
 		entries = append(entries, web.Entry(e))
 	}
 	return entries, err
 }
 
 func (h *house) auditVerify(ctx context.Context) error {
-	_, err := h.auditor.chain.Verify(ctx)
-	return err
+	return h.auditor.chain.Verify(ctx)
 }
