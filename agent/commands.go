@@ -63,7 +63,7 @@ func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
 		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
 	}
 	if m.From.Role == chat.Owner {
-		b.WriteString("\n/pair, /unpair – who else may talk to me")
+		b.WriteString("\n/pair, /unpair – who else may talk to me\n/parked, /resend, /drop – replies that could not be sent")
 	}
 	return b.String()
 }

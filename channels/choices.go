@@ -30,8 +30,7 @@ func (l *line) worded(r chat.Reply) chat.Reply {
 		return r
 	}
 	q := r.Ask
-	r.Ask = nil
-	if len(q.Choices) == 0 {
+	if r.Ask = nil; len(q.Choices) == 0 {
 		return r
 	}
 	r.Text += "\n\n"
@@ -50,8 +49,8 @@ func (l *line) worded(r chat.Reply) chat.Reply {
 func (l *line) closing(q question) (chat.Reply, error) {
 	r := q.Reply
 	r.Ask = nil
-	old, err := l.parts(r)
-	if err != nil || len(old) == 0 {
+	parts, err := l.parts(r)
+	if err != nil || len(parts) == 0 {
 		return r, err
 	}
 	if c := q.Choice; c != nil && !r.Native {
@@ -59,12 +58,11 @@ func (l *line) closing(q question) (chat.Reply, error) {
 		if by := oneLine(c.By.Name); by != "" {
 			r.Text += " — " + by
 		}
-		parts, err := l.parts(r)
-		if err == nil && len(parts) == len(old) {
-			old = parts
+		if all, err := l.parts(r); err == nil && len(all) == len(parts) {
+			parts = all
 		}
 	}
-	return old[asking(old)], nil
+	return parts[asking(parts)], nil
 }
 
 // plainly makes the words of a person fit to stand in a line of Markdown.

@@ -10,12 +10,20 @@ import (
 	"parley/chat"
 )
 
-// own are the commands of the Hub that a menu shows.
-func own() []Command {
-	return []Command{
-		{"pair", "let somebody talk to me"},
-		{"unpair", "let them no more"},
-		{"parked", "replies that could not be sent"},
+// A deed is what an owner asks of the Hub by a command.
+type deed struct {
+	do      func(ctx context.Context, arg string) (answer string, err error)
+	private bool // not to be answered where others read along
+}
+
+// deeds are the Hub's own commands.
+func (h *Hub) deeds() map[string]deed {
+	return map[string]deed{
+		"/pair":   {h.pair, false},
+		"/unpair": {h.unpair, false},
+		"/parked": {h.parked, true},
+		"/resend": {h.each("Sent again", h.Resend), true},
+		"/drop":   {h.each("Dropped", h.Drop), true},
 	}
 }
 
@@ -24,27 +32,25 @@ func own() []Command {
 func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error) {
 	name, arg, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
 	name, _, _ = strings.Cut(strings.ToLower(name), "@") // as in "/pair@parley_bot"
-	do := map[string]func(context.Context, string) (string, error){
-		"/pair": h.pair, "/unpair": h.unpair, "/parked": h.parked, "/resend": h.resend, "/drop": h.drop,
-	}[name]
-	if do == nil {
+	deed, own := h.deeds()[name]
+	if !own {
 		return false, nil
 	}
 	r, who := m.Reply(), m.At.Channel+":"+m.From.ID
 	switch {
 	case m.From.Role != chat.Owner:
 		r.Text = "Only my owner can ask me that."
-		h.audit("refused", who, name)
-	case m.Group && name != "/pair" && name != "/unpair":
+		h.cfg.Audit("refused", who, name)
+	case m.Group && deed.private:
 		r.Text = "Please ask me that in a private chat."
 	default:
 		arg = strings.TrimSpace(arg)
-		if r.Text, err = do(ctx, arg); err == nil && arg != "" {
-			h.audit("access", who, name+" "+arg)
+		if r.Text, err = deed.do(ctx, arg); err != nil {
+			return true, err
 		}
-	}
-	if err != nil {
-		return true, err
+		if arg != "" {
+			h.cfg.Audit("access", who, name+" "+arg)
+		}
 	}
 	return true, h.Send(ctx, r)
 }
@@ -120,35 +126,26 @@ func (h *Hub) parked(ctx context.Context, _ string) (string, error) {
 // the same reply when the command comes again.
 func (p Parked) handle() string { return p.Key[max(0, len(p.Key)-8):] }
 
-func (h *Hub) resend(ctx context.Context, which string) (string, error) {
-	return h.each(ctx, which, "Sent again", h.Resend)
-}
-
-func (h *Hub) drop(ctx context.Context, which string) (string, error) {
-	return h.each(ctx, which, "Dropped", h.Drop)
-}
-
-// each does do with the parked replies that are meant by which.
-func (h *Hub) each(ctx context.Context, which, done string, do func(context.Context, string) error) (string, error) {
-	if which == "" {
-		return h.parked(ctx, "")
-	}
-	all, err := h.Parked(ctx)
-	if err != nil {
-		return "", err
-	}
-	n := 0
-	for _, p := range all {
-		if which != "all" && which != p.handle() {
-			continue
+// each returns what does do with the parked replies that are meant by its argument.
+func (h *Hub) each(done string, do func(context.Context, string) error) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, which string) (string, error) {
+		if which == "" {
+			return h.parked(ctx, "")
 		}
-		if err := do(ctx, p.Key); err != nil {
-			return "", err
+		all, err := h.Parked(ctx)
+		n := 0
+		for _, p := range all {
+			if which != "all" && which != p.handle() {
+				continue
+			}
+			if err := do(ctx, p.Key); err != nil {
+				return "", err
+			}
+			n++
 		}
-		n++
+		if n == 0 {
+			return "No parked reply has that name. Send /parked to see them.", err
+		}
+		return fmt.Sprintf("%s: %d.", done, n), err
 	}
-	if n == 0 {
-		return "No parked reply has that name. Send /parked to see them.", nil
-	}
-	return fmt.Sprintf("%s: %d.", done, n), nil
 }

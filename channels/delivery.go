@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -136,17 +135,13 @@ func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
 	return nil
 }
 
-// remove takes a message back, as far as the channel can.
+// remove takes a message back, if the channel can.
 func (d *delivery) remove(ctx context.Context, rc Receipt) error {
-	err := attempt(ctx, func(ctx context.Context) error {
-		switch c := d.line.Channel.(type) {
-		case Deleter:
-			return c.Delete(ctx, d.reply.To, rc)
-		case Editor:
-			return c.Edit(ctx, rc, chat.Reply{ID: d.id, To: d.reply.To, Text: "…"})
-		}
+	c, ok := d.line.Channel.(Deleter)
+	if !ok {
 		return nil
-	})
+	}
+	err := attempt(ctx, func(ctx context.Context) error { return c.Delete(ctx, d.reply.To, rc) })
 	if permanent(err) {
 		return nil
 	}
@@ -241,35 +236,8 @@ func digest(r chat.Reply) string {
 
 // prune forgets the records of replies that were begun and never sent.
 func (h *Hub) prune(ctx context.Context) {
-	b := h.store.Bucket("delivery")
-	for id, err := range b.Keys(ctx, "") {
-		var r record
-		if err == nil {
-			err = read(ctx, b, id, &r)
-		}
-		if errors.Is(err, store.ErrDamaged) || err == nil && time.Since(r.Time) >= keepRecords {
-			err = b.Delete(ctx, id)
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
-			h.log.Warn("old delivery record not pruned", "id", id, "err", err)
-		}
+	err := sift(ctx, h.bucket("delivery"), h.cfg.Log, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
+	if err != nil && ctx.Err() == nil {
+		h.cfg.Log.Warn("old delivery records not pruned", "err", err)
 	}
-}
-
-// read reads the value of key into v. It returns ErrDamaged for one that makes no sense.
-func read(ctx context.Context, b store.Bucket, key string, v any) error {
-	val, _, err := b.Get(ctx, key)
-	if err == nil && json.Unmarshal(val, v) != nil {
-		err = store.ErrDamaged
-	}
-	return err
-}
-
-// write sets key to v, whatever it was.
-func write(ctx context.Context, b store.Bucket, key string, v any) error {
-	val, err := json.Marshal(v)
-	if err == nil {
-		_, err = b.Put(ctx, key, val, store.Any)
-	}
-	return err
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"path"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 )
 
 const (
-	maxFile   = 20 << 20        // bytes, unless the Config says otherwise
+	maxFile   = 20 << 20        // bytes of one file
 	fetchTime = 2 * time.Minute // for all the files of a message
 )
 
@@ -36,14 +35,16 @@ func (h *Hub) Fetch(ctx context.Context, m chat.Message) chat.Message {
 	got := m
 	got.Files = slices.Clone(m.Files)
 	for i := range got.Files {
-		f := fetching{hub: h, m: m, File: &got.Files[i], at: i}
-		if err := f.take(limited); err != nil {
-			h.log.Warn("file not taken in", "chat", m.At.Session(), "name", SafeName(f.Name), "err", err)
+		f := &got.Files[i]
+		if err := h.take(limited, m, i, f); err != nil {
 			f.Path = ""
-			got.Notice = join(got.Notice, " ", fmt.Sprintf("I could not take in %s%s.", f.called(), why(err)))
-			got.Media = join(got.Media, ", ", f.called()+" not taken in"+why(err))
+			name := SafeName(f.Name)
+			h.cfg.Log.Warn("file not taken in", "chat", m.At.Session(), "name", name, "err", err)
+			name = cmp.Or(name, "a file")
+			got.Notice = join(got.Notice, " ", fmt.Sprintf("I could not take in %s%s.", name, why(err)))
+			got.Media = join(got.Media, ", ", name+" not taken in"+why(err))
 		} else if f.Voice {
-			h.listen(limited, &got, f)
+			h.listen(limited, &got, f.Path)
 		}
 	}
 	if ctx.Err() != nil {
@@ -52,17 +53,38 @@ func (h *Hub) Fetch(ctx context.Context, m chat.Message) chat.Message {
 	return got
 }
 
-// listen adds the words that are spoken in f to m.
-func (h *Hub) listen(ctx context.Context, m *chat.Message, f fetching) {
-	text, err := f.transcribe(ctx)
+// listen adds the words that are spoken in the file at path to m.
+func (h *Hub) listen(ctx context.Context, m *chat.Message, path string) {
+	m.Media = cmp.Or(m.Media, "voice")
+	text, err := h.transcribe(ctx, path)
 	if err != nil {
-		h.log.Warn("voice not transcribed", "chat", m.At.Session(), "err", err)
+		h.cfg.Log.Warn("voice not transcribed", "chat", m.At.Session(), "err", err)
 		m.Notice = join(m.Notice, " ", "I could not listen to your voice message. Please write to me instead.")
-		m.Media = join(cmp.Or(m.Media, "voice"), ", ", "not listened to")
+		m.Media += ", not listened to"
 		return
 	}
 	m.Text = join(m.Text, "\n\n", text)
-	m.Media = join(cmp.Or(m.Media, "voice"), ", ", "transcribed")
+	m.Media += ", transcribed"
+}
+
+// transcribe returns what is said in the file at name.
+func (h *Hub) transcribe(ctx context.Context, name string) (text string, err error) {
+	if h.cfg.Transcribe == nil {
+		return "", errors.New("no transcription is configured")
+	}
+	file, err := h.cfg.Files.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	err = safely(func() error {
+		text, err = h.cfg.Transcribe(ctx, path.Base(name), file)
+		return err
+	})
+	if text = strings.TrimSpace(text); err == nil && text == "" {
+		err = errors.New("no words in it")
+	}
+	return text, err
 }
 
 func join(a, between, b string) string {
@@ -71,28 +93,6 @@ func join(a, between, b string) string {
 	}
 	return a + between + b
 }
-
-// A fetching is one file of a message being taken in.
-type fetching struct {
-	*chat.File
-	hub *Hub
-	m   chat.Message
-	at  int // place among the files of m
-}
-
-// called names the file for the person.
-func (f fetching) called() string {
-	if name := SafeName(f.Name); name != "" {
-		return name
-	}
-	return "a file"
-}
-
-var (
-	errNoFiles  = errors.New("files are not taken in here")
-	errNoListen = errors.New("no transcription is configured")
-	errNoWords  = errors.New("no words in it")
-)
 
 // why says, for whom it concerns, why a file was not taken in, if that helps.
 func why(err error) string {
@@ -105,27 +105,28 @@ func why(err error) string {
 	return ""
 }
 
-// take brings the file into the workspace and finds out what it is.
-func (f fetching) take(ctx context.Context) error {
-	if f.hub.files == nil {
+var errNoFiles = errors.New("files are not taken in here")
+
+// take brings f, which is file i of m, into the workspace and finds out what it is.
+func (h *Hub) take(ctx context.Context, m chat.Message, i int, f *chat.File) error {
+	if h.cfg.Files == nil {
 		return errNoFiles
 	}
 	if f.Path == "" {
-		if f.Size > f.hub.maxFile {
+		if f.Size > maxFile {
 			return workspace.ErrTooBig
 		}
-		if err := f.download(ctx); err != nil {
+		f.Path = place(*f, m.Time, sha256.Sum256(fmt.Append(nil, m.Key(), "\x00", i)))
+		if err := h.download(ctx, m, f); err != nil {
 			return err
 		}
 	}
-	var err error
-	f.Type, err = f.hub.kind(f.Path, cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Name))))
-	return err
+	return h.recognise(f)
 }
 
-// download saves the file, however often that has to be begun anew while ctx lasts.
-func (f fetching) download(ctx context.Context) error {
-	l := f.hub.lines[f.m.At.Channel]
+// download saves f at its Path, however often that has to be begun anew while ctx lasts.
+func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error {
+	l := h.lines[m.At.Channel]
 	if l == nil {
 		return errNoFiles
 	}
@@ -135,76 +136,32 @@ func (f fetching) download(ctx context.Context) error {
 	}
 	for p := (pace{}); ; {
 		in := &source{}
-		err := safely(func() error { return f.save(ctx, c, in) })
+		err := safely(func() (err error) {
+			if in.ReadCloser, in.err = c.Fetch(ctx, m, *f); in.err != nil {
+				return in.err
+			}
+			defer in.Close()
+			defer context.AfterFunc(ctx, func() { _ = in.Close() })() // whoever reads it may hang
+			f.Size, err = h.cfg.Files.Save(f.Path, in, maxFile)
+			return err
+		})
 		if err == nil || permanent(err) || in.err == nil || !sleep(ctx, p.wait(err)) {
 			return err
 		}
 	}
 }
 
-// save makes one attempt. in knows whether the network is to blame for an error.
-func (f fetching) save(ctx context.Context, c Fetcher, in *source) error {
-	body, err := c.Fetch(ctx, f.m, *f.File)
-	if err != nil {
-		in.err = err
-		return err
-	}
-	defer body.Close()
-	defer context.AfterFunc(ctx, func() { _ = body.Close() })() // whoever reads it may hang
-	in.Reader = body
-	name := f.place()
-	n, err := f.hub.files.Save(name, in, f.hub.maxFile)
-	if err != nil {
-		return err
-	}
-	f.Path, f.Size = name, n
-	return nil
-}
-
-// A source notes that reading failed.
+// A source notes when the network is to blame for an error.
 type source struct {
-	io.Reader
+	io.ReadCloser
 	err error
 }
 
+// Read implements [io.Reader].
 func (s *source) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
+	n, err := s.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		s.err = err
 	}
 	return n, err
-}
-
-// place is where in the workspace the file belongs.
-func (f fetching) place() string {
-	name := SafeName(f.Name)
-	if name == "" {
-		name, _, _ = strings.Cut(cmp.Or(f.Type, "file"), "/")
-		name = SafeName(name)
-	}
-	if path.Ext(name) == "" {
-		name += extension(f.Type)
-	}
-	sum := sha256.Sum256(fmt.Append(nil, f.m.Key(), "\x00", f.at))
-	return fmt.Sprintf("inbox/%s/%x-%s", f.m.Time.UTC().Format(time.DateOnly), sum[:5], name)
-}
-
-// transcribe returns what is said in the file.
-func (f fetching) transcribe(ctx context.Context) (text string, err error) {
-	if f.hub.transcribe == nil {
-		return "", errNoListen
-	}
-	file, err := f.hub.files.Open(f.Path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	err = safely(func() error {
-		text, err = f.hub.transcribe(ctx, path.Base(f.Path), file)
-		return err
-	})
-	if text = strings.TrimSpace(text); err == nil && text == "" {
-		err = errNoWords
-	}
-	return text, err
 }

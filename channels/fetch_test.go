@@ -44,7 +44,7 @@ func (p brings) Fetch(ctx context.Context, m chat.Message, f chat.File) (io.Read
 	return p.m.fake.As(channeltest.Fetches).(channels.Fetcher).Fetch(ctx, m, f)
 }
 
-// post makes a post that takes files of up to 1000 bytes.
+// post makes a post.
 func (m *machine) post(t *testing.T) *post {
 	files, err := workspace.Open(filepath.Join(t.TempDir(), "work"))
 	if err != nil {
@@ -53,9 +53,6 @@ func (m *machine) post(t *testing.T) *post {
 	t.Cleanup(func() { files.Close() })
 	m.fake.Files = map[string][]byte{}
 	m.cfg.Store, m.cfg.Log, m.cfg.Files = m.disk(), discard, files
-	if m.cfg.MaxFile == 0 {
-		m.cfg.MaxFile = 1000
-	}
 	p := &post{Hub: channels.NewHub(m.cfg), t: t, m: m, files: files}
 	p.Add("net", brings{p})
 	return p
@@ -192,7 +189,7 @@ func TestFetchTrouble(t *testing.T) {
 		notice string
 		most   time.Duration
 	}{
-		{"declared too big", chat.File{Name: "a.zip", Size: 1001}, endless, "I could not take in a.zip because it is too big.", 0},
+		{"declared too big", chat.File{Name: "a.zip", Size: 20<<20 + 1}, endless, "I could not take in a.zip because it is too big.", 0},
 		{"100 MB undeclared", chat.File{Name: "a.zip"}, endless, "I could not take in a.zip because it is too big.", 0},
 		{"gone", chat.File{Name: "a.zip"}, func(string) (io.ReadCloser, error) {
 			return nil, &channels.Error{Permanent: true, Err: errors.New("404")}
@@ -279,7 +276,6 @@ func TestP10FetchAgain(t *testing.T) {
 // What is big does not pass through memory.
 func TestFetchStreams(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		m.cfg.MaxFile = 50 << 20
 		p := m.post(t)
 		p.body = func(string) (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(&flood{}, 20<<20)), nil }
 		msg := p.bring(chat.File{Name: "big.bin"}, "")

@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"parley/chat"
 	"parley/store"
 	"parley/workspace"
@@ -23,11 +24,9 @@ import (
 type Config struct {
 	Store    store.Store
 	Log      *slog.Logger
-	Commands []Command // for the menus of the channels; the Hub adds its own
+	Commands []Command // for the menus of the channels
 
-	// For Fetch. Without Files no file is taken in.
-	Files   *workspace.Workspace
-	MaxFile int64 // bytes; 0 for 20 MiB
+	Files *workspace.Workspace // for what people send; nil takes no file in
 	// Transcribe returns what is said in audio, whose name ends as its format
 	// asks; nil if that is not configured.
 	Transcribe func(ctx context.Context, name string, audio io.Reader) (string, error)
@@ -50,27 +49,22 @@ type Config struct {
 // Drain with the time that is left, end work and wait for Work. What was not
 // sent by then is sent after the next start.
 type Hub struct {
-	store    store.Store
-	log      *slog.Logger
-	commands []Command
-	lines    map[string]*line
-	access   atomic.Pointer[Access]
-	asking   sync.Mutex // one stranger at a time
-	polls    polls
-
-	files      *workspace.Workspace
-	maxFile    int64
-	transcribe func(context.Context, string, io.Reader) (string, error)
-	sent       func(string, chat.Reply, time.Duration, int, error)
-	audited    func(kind, who, what string)
+	cfg    Config
+	lines  map[string]*line
+	access atomic.Pointer[Access]
+	asking sync.Mutex // one stranger at a time
+	polls  polls
 }
 
 // NewHub returns a Hub without channels, which lets nobody in.
 func NewHub(c Config) *Hub {
-	h := &Hub{
-		store: c.Store, log: c.Log, lines: map[string]*line{}, commands: slices.Concat(c.Commands, own()),
-		files: c.Files, maxFile: cmp.Or(c.MaxFile, maxFile), transcribe: c.Transcribe, sent: c.Sent, audited: c.Audit,
+	if c.Sent == nil {
+		c.Sent = func(string, chat.Reply, time.Duration, int, error) {}
 	}
+	if c.Audit == nil {
+		c.Audit = func(string, string, string) {}
+	}
+	h := &Hub{cfg: c, lines: map[string]*line{}}
 	h.SetAccess(Access{})
 	return h
 }
@@ -78,11 +72,13 @@ func NewHub(c Config) *Hub {
 // Add adds c under its name in config.json, before Receive, Send and Work are called.
 func (h *Hub) Add(name string, c Channel) {
 	h.lines[name] = &line{
-		Channel: c, name: name, hub: h, log: h.log.With("channel", name),
-		queue: h.store.Queue("outbox/" + name), delivery: h.store.Bucket("delivery"),
+		Channel: c, name: name, hub: h, log: h.cfg.Log.With("channel", name),
+		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.bucket("delivery"),
 		traffic: traffic{lanes: map[string]*load{}}, marks: newMarks(c), errands: make(chan errand, maxErrands),
 	}
 }
+
+func (h *Hub) bucket(name string) store.Bucket { return h.cfg.Store.Bucket(name) }
 
 // SetAccess changes who may talk, from the next message on.
 func (h *Hub) SetAccess(a Access) { h.access.Store(&a) }
@@ -137,31 +133,29 @@ func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 	return nil
 }
 
-// Work sends what is in the outboxes until ctx ends. What is on its way then
-// has a moment to get there. The channels that are io.Closers are closed then.
+// Work sends what is in the outboxes until ctx ends, or the store fails. What
+// is on its way then has a moment to get there. The channels that are io.Closers
+// are closed then.
 func (h *Hub) Work(ctx context.Context) error {
-	var wg sync.WaitGroup
-	errs := make(chan error, len(h.lines))
-	wg.Go(func() { h.prune(ctx) })
+	g, ctx := errgroup.WithContext(ctx)
+	do := func(f func(context.Context)) {
+		g.Go(func() error { f(ctx); return nil })
+	}
+	do(h.prune)
 	for _, l := range h.lines {
-		wg.Go(func() { errs <- l.work(ctx) })
-		wg.Go(func() { l.run(ctx) })
+		g.Go(func() error { return l.work(ctx) })
+		do(l.run)
 		if c, ok := l.Channel.(Reactor); ok {
-			wg.Go(func() { l.react(ctx, c) })
+			do(func(ctx context.Context) { l.react(ctx, c) })
 		}
 	}
-	wg.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
-	}
+	err := g.Wait()
 	for _, l := range h.lines {
 		if c, ok := l.Channel.(io.Closer); ok {
-			all = append(all, c.Close())
+			err = errors.Join(err, c.Close())
 		}
 	}
-	return errors.Join(all...)
+	return err
 }
 
 // Drain waits until the outboxes are empty but for what a network does not take
@@ -179,18 +173,10 @@ func (h *Hub) Drain(ctx context.Context) {
 
 const drainEvery = 10 * time.Millisecond
 
-// audit notes what somebody did or was refused.
-func (h *Hub) audit(kind, who, what string) {
-	if h.audited != nil {
-		h.audited(kind, who, what)
-	}
-}
-
 // TellOwners says text once, in private, to every owner who can be spoken to
 // first. Another text needs another id.
 func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 	var errs []error
-	told := false
 	for _, owner := range h.access.Load().Owners() {
 		channel, person := owner, ""
 		if i := strings.LastIndex(owner, ":"); i >= 0 {
@@ -200,19 +186,14 @@ func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 		if l == nil {
 			continue
 		}
-		d, ok := l.Channel.(Director)
-		if !ok {
-			continue
+		if d, ok := l.Channel.(Director); ok && d.Direct(person).Chat != "" {
+			to := d.Direct(person)
+			to.Channel = channel
+			errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
 		}
-		to := d.Direct(person)
-		if to.Chat == "" {
-			continue
-		}
-		to.Channel, told = channel, true
-		errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
 	}
-	if !told {
-		h.log.Warn("no owner can be told", "text", text)
+	if errs == nil {
+		h.cfg.Log.Warn("no owner can be told", "text", text)
 	}
 	return errors.Join(errs...)
 }

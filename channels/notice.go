@@ -3,40 +3,22 @@ package channels
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"parley/chat"
 	"parley/store"
 )
 
-// notices tell each chat once that its messages cannot be taken because the
-// disk is full (P19).
-type notices struct {
-	mu   sync.Mutex
-	told map[chat.Address]bool // until a message of the chat is taken
-}
-
-// due takes in what became of a message from at and says whether the chat is to be told.
-func (n *notices) due(at chat.Address, err error) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case err == nil:
-		delete(n.told, at)
-	case errors.Is(err, store.ErrFull) && !n.told[at]:
-		if n.told == nil {
-			n.told = map[chat.Address]bool{}
-		}
-		n.told[at] = true
-		return true
-	}
-	return false
-}
-
-// notice tells the chat of m that m waits, if err says so. It goes past the
-// outbox, which is on the same disk, and is tried once.
+// notice tells the chat of m that m waits, if err says that the disk is full
+// (P19), once until a message of the chat is taken. It goes past the outbox,
+// which is on the same disk, and is tried once.
 func (l *line) notice(m chat.Message, err error) {
-	if !l.notices.due(m.At, err) {
+	if err == nil {
+		l.noticed.Delete(m.At)
+	}
+	if !errors.Is(err, store.ErrFull) {
+		return
+	}
+	if _, told := l.noticed.LoadOrStore(m.At, true); told {
 		return
 	}
 	r := chat.Reply{ID: "full:" + m.Key(), To: m.At, Quote: m.ID, Group: m.Group,

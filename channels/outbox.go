@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +22,7 @@ type line struct {
 	queue    store.Queue
 	delivery store.Bucket // reply id -> how far it has come
 	traffic  traffic
-	notices  notices
+	noticed  sync.Map // chat.Address -> true: was told that the disk is full
 	marks    *marks
 	errands  chan errand
 	dropped  atomic.Int64          // messages of strangers
@@ -92,17 +93,14 @@ func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 func (l *line) left(r letter, tries int, reason error) {
 	if reason == nil {
 		for _, id := range append([]string{r.Quote}, r.Also...) {
-			l.marks.set(r.To, id, Done)
+			l.marks.set(spot{r.To, id}, Done)
 		}
-	}
-	if l.hub.sent == nil {
-		return
 	}
 	var waited time.Duration
 	if !r.Pushed.IsZero() {
 		waited = time.Since(r.Pushed)
 	}
-	l.hub.sent(l.name, r.Reply, waited, tries, reason)
+	l.hub.cfg.Sent(l.name, r.Reply, waited, tries, reason)
 }
 
 // try sends d until it is sent, or until that is hopeless and the error says

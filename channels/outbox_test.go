@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/store"
 )
 
 func send(t *testing.T, h *house, rs ...chat.Reply) {
@@ -418,6 +419,29 @@ func TestStatus(t *testing.T) {
 type broken struct{ channels.Channel }
 
 func (broken) Run(context.Context, chat.Deliver) error { return errors.New("wrong token") }
+
+// A store that fails ends Work: nobody would notice an outbox that stands still.
+func TestWorkEndsWithItsStore(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		hub := channels.NewHub(channels.Config{Store: lost{m.disk()}, Log: discard})
+		hub.Add("net", m.fake.As(channeltest.All))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start := time.Now()
+		if err := hub.Work(ctx); !errors.Is(err, store.ErrClosed) || time.Since(start) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// lost is a store whose queues cannot be read.
+type lost struct{ store.Store }
+
+func (l lost) Queue(name string) store.Queue { return lostQueue{l.Store.Queue(name)} }
+
+type lostQueue struct{ store.Queue }
+
+func (lostQueue) Pull(context.Context) (store.Item, error) { return store.Item{}, store.ErrClosed }
 
 // P16: a channel whose readers stay after Run is closed when the last reply is sent.
 func TestP16ClosesChannels(t *testing.T) {

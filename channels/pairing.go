@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"parley/chat"
-	"parley/store"
 )
 
 // A Pairing is a stranger who asked to be let in, and is once an owner
@@ -58,20 +57,21 @@ func (h *Hub) Approve(ctx context.Context, code string) (Pairing, error) {
 	}
 	p := all[i]
 	p.Granted = true
-	if err := write(ctx, h.store.Bucket("paired"), person(p.At.Channel, p.Account, p.Sender), p); err != nil {
+	err = write(ctx, h.bucket("paired"), person(p.At.Channel, p.Account, p.Sender), p)
+	if err == nil {
+		err = write(ctx, h.bucket("pairing"), p.Code, p)
+	}
+	if err != nil {
 		return p, fmt.Errorf("pair: %w", err)
 	}
-	if err := write(ctx, h.store.Bucket("pairing"), p.Code, p); err != nil {
-		return p, fmt.Errorf("pair: %w", err)
-	}
-	h.log.Info("paired", "channel", p.At.Channel, "account", p.Account, "sender", p.Sender)
+	h.cfg.Log.Info("paired", "channel", p.At.Channel, "account", p.Account, "sender", p.Sender)
 	return p, h.Send(ctx, chat.Reply{ID: "paired:" + p.Code, To: p.At, Text: "You can talk to me now."})
 }
 
 // Unpair undoes Approve, for all our accounts on channel. It says whether there
 // was anything to undo.
 func (h *Hub) Unpair(ctx context.Context, channel, sender string) (found bool, err error) {
-	b := h.store.Bucket("paired")
+	b := h.bucket("paired")
 	for key, err := range b.Keys(ctx, channel+"\x00") {
 		if err == nil && strings.HasSuffix(key, "\x00"+sender) {
 			found, err = true, b.Delete(ctx, key)
@@ -81,7 +81,7 @@ func (h *Hub) Unpair(ctx context.Context, channel, sender string) (found bool, e
 		}
 	}
 	if found {
-		h.log.Info("unpaired", "channel", channel, "sender", sender)
+		h.cfg.Log.Info("unpaired", "channel", channel, "sender", sender)
 	}
 	return found, nil
 }
@@ -138,31 +138,23 @@ func (h *Hub) ask(ctx context.Context, m chat.Message) (Pairing, error) {
 	}
 	p := Pairing{Code: newCode(), Name: oneLine(m.From.Name), Sender: m.From.ID, Account: m.Account,
 		At: m.At, Message: m.Key(), Time: time.Now()}
-	return p, write(ctx, h.store.Bucket("pairing"), p.Code, p)
+	return p, write(ctx, h.bucket("pairing"), p.Code, p)
 }
 
 // requests returns the requests of the last hour, oldest first, and removes
 // older ones. They are also the account of what strangers were told, so that a
 // restart does not begin it anew.
 func (h *Hub) requests(ctx context.Context) (all []Pairing, err error) {
-	b := h.store.Bucket("pairing")
-	for code, err := range b.Keys(ctx, "") {
-		var p Pairing
-		if err == nil {
-			err = read(ctx, b, code, &p)
-		}
-		switch age := time.Since(p.Time); {
-		case err == nil && age < codeTime && age > -codeTime:
+	err = sift(ctx, h.bucket("pairing"), h.cfg.Log, func(_ string, p Pairing) bool {
+		age := time.Since(p.Time)
+		holds := age < codeTime && age > -codeTime
+		if holds {
 			all = append(all, p)
-			continue
-		case err == nil, errors.Is(err, store.ErrDamaged):
-			err = b.Delete(ctx, code)
-		case errors.Is(err, store.ErrNotFound): // removed meanwhile
-			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read pairings: %w", err)
-		}
+		return holds
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read pairings: %w", err)
 	}
 	slices.SortFunc(all, func(a, b Pairing) int { return a.Time.Compare(b.Time) })
 	return all, nil

@@ -59,17 +59,15 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	return err
 }
 
-// pass delivers m and marks it. The mark is announced before, because the
-// answer may be there before deliver has returned.
+// pass delivers m and marks it.
 func (l *line) pass(ctx context.Context, m chat.Message, deliver chat.Deliver) error {
-	l.marks.set(m.At, m.ID, coming)
+	s := spot{m.At, m.ID}
+	l.marks.expect(s) // before, because it may be answered before deliver has returned
 	err := deliver(ctx, m)
-	if err != nil {
-		l.marks.drop(m.At, m.ID)
-		return err
+	if err == nil {
+		l.marks.set(s, Seen)
 	}
-	l.marks.set(m.At, m.ID, Seen)
-	return nil
+	return err
 }
 
 // authorise says what the sender of m may do, whatever kind of message it is.
@@ -78,14 +76,14 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 	if role != chat.Stranger || m.From.ID == "" {
 		return role, nil
 	}
-	_, _, err := h.store.Bucket("paired").Get(ctx, person(m.At.Channel, m.Account, m.From.ID))
+	_, _, err := h.bucket("paired").Get(ctx, person(m.At.Channel, m.Account, m.From.ID))
 	switch {
 	case err == nil:
 		return chat.User, nil
 	case errors.Is(err, store.ErrNotFound):
 		return chat.Stranger, nil
 	case errors.Is(err, store.ErrDamaged):
-		h.log.Error("pairing is damaged, the person has to pair again", "channel", m.At.Channel, "sender", m.From.ID)
+		h.cfg.Log.Error("pairing is damaged, the person has to pair again", "channel", m.At.Channel, "sender", m.From.ID)
 		return chat.Stranger, nil
 	}
 	return chat.Stranger, fmt.Errorf("authorise: %w", err)
@@ -95,7 +93,7 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 func (l *line) offer(ctx context.Context, c Commander) {
 	var p pace
 	for {
-		err := safely(func() error { return c.SetCommands(ctx, l.hub.commands) })
+		err := safely(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })
 		if permanent(err) {
 			l.log.Warn("command menu not set", "err", err)
 		}

@@ -17,7 +17,7 @@ func (h *Hub) Shelve(ctx context.Context, queues []string, reason string) (n int
 		if !ok {
 			continue
 		}
-		for q := h.store.Queue(name); ; n++ {
+		for q := h.cfg.Store.Queue(name); ; n++ {
 			left, err := q.Len(ctx)
 			if err != nil {
 				return n, err

@@ -1,6 +1,9 @@
 package channels
 
 import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"mime"
@@ -8,21 +11,54 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
+
+	"parley/chat"
 )
 
-// kind returns the type of the file at path, which its sender claims to be of
-// type claim.
-func (h *Hub) kind(path, claim string) (string, error) {
-	file, err := h.files.Open(path)
+// Save puts a file that somebody uploads into the inbox of the workspace, as
+// Fetch does with those that stay at a network. Its type is what it is, not what
+// its name says. The error is workspace.ErrTooBig for one that is too big.
+func (h *Hub) Save(name string, r io.Reader) (chat.File, error) {
+	if h.cfg.Files == nil {
+		return chat.File{}, errNoFiles
+	}
+	f := chat.File{Name: name}
+	f.Path = place(f, time.Now(), sha256.Sum256([]byte(rand.Text())))
+	var err error
+	if f.Size, err = h.cfg.Files.Save(f.Path, r, maxFile); err == nil {
+		err = h.recognise(&f)
+	}
+	return f, err
+}
+
+// place is where in the workspace f belongs, which came then. The sum tells it
+// from others of its name.
+func place(f chat.File, then time.Time, sum [sha256.Size]byte) string {
+	name := SafeName(f.Name)
+	if name == "" {
+		name, _, _ = strings.Cut(cmp.Or(f.Type, "file"), "/")
+		name = SafeName(name)
+	}
+	if path.Ext(name) == "" {
+		name += extension(f.Type)
+	}
+	return fmt.Sprintf("inbox/%s/%x-%s", then.UTC().Format(time.DateOnly), sum[:5], name)
+}
+
+// recognise sets the Type of f, which is in the workspace, by what it holds.
+func (h *Hub) recognise(f *chat.File) error {
+	file, err := h.cfg.Files.Open(f.Path)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer file.Close()
 	head, err := io.ReadAll(io.LimitReader(file, 512)) // as much as is looked at
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
+		return fmt.Errorf("read %s: %w", f.Path, err)
 	}
-	return contents(claim, head), nil
+	f.Type = contents(cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Name))), head)
+	return nil
 }
 
 // contents returns the type of a file that begins with head. What its sender
