@@ -58,7 +58,7 @@ func TestP10ParkedReply(t *testing.T) {
 	}
 	owner("/resend all", "Sent again: 2")
 	w.logs("reply parked", 4) // it did not help yet
-	w.stop() // a crash may keep a reply twice
+	w.stop()                  // a crash may keep a reply twice
 	w.start()
 	w.tg.Unblock(friend)
 	dc.Refuse(dm, 0)
