@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,27 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/chat"
+	"parley/web/webtest"
 )
-
-// browser returns a context of a real browser, which this machine may lack.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skip("no chromium here")
-	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
-	ctx, end := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(end)
-	ctx, end = chromedp.NewExecAllocator(ctx, opts...)
-	t.Cleanup(end)
-	ctx, end = chromedp.NewContext(ctx)
-	t.Cleanup(end)
-	return ctx
-}
 
 // served serves a face on a real socket.
 func served(t *testing.T, change ...func(*Config)) (at string, f *face) {
@@ -59,7 +39,8 @@ func served(t *testing.T, change ...func(*Config)) (at string, f *face) {
 // In a real browser, under the real policy: the link signs in once and leaves no
 // trace, the owner's buttons work, and nothing that others wrote runs.
 func TestBrowser(t *testing.T) {
-	ctx := browser(t)
+	ctx, end := context.WithTimeout(webtest.Browser(t), time.Minute)
+	defer end()
 	at, f := served(t, func(c *Config) {
 		c.Chat = func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
 			_ = show(w, http.StatusOK, "refused", frame{Title: "The chat of " + who.ID})

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -30,35 +29,8 @@ import (
 	"parley/channels/web"
 	"parley/chat"
 	"parley/store/mem"
+	"parley/web/webtest"
 )
-
-// chromium starts a browser that all tests share; each has a window of its own.
-func chromium(t testing.TB) context.Context {
-	t.Helper()
-	var exe string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if exe, _ = exec.LookPath(name); exe != "" {
-			break
-		}
-	}
-	if exe == "" && os.Getenv("PARLEY_REQUIRE") == "all" {
-		t.Fatal("there is no chromium here")
-	}
-	if exe == "" {
-		t.Skip("there is no chromium here")
-	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("hide-scrollbars", true))
-	if os.Getuid() == 0 {
-		opts = append(opts, chromedp.NoSandbox)
-	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
-	ctx, end := chromedp.NewContext(ctx)
-	t.Cleanup(func() { end(); cancel() })
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
-		t.Fatal(err)
-	}
-	return ctx
-}
 
 // A home is the page's other side: a real Channel under the policy of the real
 // server, and a house that hears and says what the test wants.
@@ -364,7 +336,7 @@ func (b *tab) offline(is bool) {
 }
 
 func TestBrowser(t *testing.T) {
-	browser := chromium(t)
+	browser := webtest.Browser(t) // that all share; each has a window of its own
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "P3 refused for a while": refused,
 		"files": uploads, "question": question, "conversations": conversations, "R-S5 scripts are text": inert,
@@ -870,7 +842,7 @@ func keys(t *testing.T, browser context.Context) {
 }
 
 func BenchmarkFirstPaint(b *testing.B) {
-	browser := chromium(b)
+	browser := webtest.Browser(b)
 	h := newHome(b)
 	h.talkAbout(b)
 	w := h.tab(b, browser)
