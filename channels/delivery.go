@@ -208,7 +208,7 @@ func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
 	if !ok {
 		return []chat.Reply{r}, nil
 	}
-	err = safely(func() error {
+	err = Safely(func() error {
 		parts = s.Split(r)
 		return nil
 	})

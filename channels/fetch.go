@@ -77,7 +77,7 @@ func (h *Hub) transcribe(ctx context.Context, name string) (text string, err err
 		return "", err
 	}
 	defer file.Close()
-	err = safely(func() error {
+	err = Safely(func() error {
 		text, err = h.cfg.Transcribe(ctx, path.Base(name), file)
 		return err
 	})
@@ -136,7 +136,7 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 	}
 	for p := (pace{}); ; {
 		in := &source{}
-		err := safely(func() (err error) {
+		err := Safely(func() (err error) {
 			if in.ReadCloser, in.err = c.Fetch(ctx, m, *f); in.err != nil {
 				return in.err
 			}
@@ -145,7 +145,7 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 			f.Size, err = h.cfg.Files.Save(f.Path, in, maxFile)
 			return err
 		})
-		if err == nil || permanent(err) || in.err == nil || !sleep(ctx, p.wait(err)) {
+		if err == nil || permanent(err) || in.err == nil || !Sleep(ctx, p.wait(err)) {
 			return err
 		}
 	}

@@ -164,7 +164,7 @@ func (h *Hub) Drain(ctx context.Context) {
 	for _, l := range h.lines {
 		for {
 			n, err := l.queue.Len(ctx)
-			if err != nil || n <= l.traffic.stalled() || !sleep(ctx, drainEvery) {
+			if err != nil || n <= l.traffic.stalled() || !Sleep(ctx, drainEvery) {
 				break
 			}
 		}

@@ -75,7 +75,7 @@ func (v *view) Step(s chat.Step) {
 		return
 	}
 	r := chat.Reply{ID: v.r.ID, To: v.r.To, Quote: v.r.Quote, Group: v.r.Group} // not its Text, which another goroutine writes
-	if err := safely(func() error { c.Step(r, s); return nil }); err != nil {
+	if err := Safely(func() error { c.Step(r, s); return nil }); err != nil {
 		v.line.log.Warn("step not shown", "err", err, stack(err))
 	}
 }
@@ -106,9 +106,9 @@ func (v *view) latest() chat.Reply {
 }
 
 func (v *view) typing(ctx context.Context, c Typer) {
-	for wait := typingAfter; sleep(ctx, wait); {
+	for wait := typingAfter; Sleep(ctx, wait); {
 		wait = typingEvery
-		err := safely(func() error {
+		err := Safely(func() error {
 			ctx, cancel := context.WithTimeout(ctx, typingTime)
 			defer cancel()
 			return c.Typing(ctx, v.r.To)
@@ -121,12 +121,12 @@ func (v *view) typing(ctx context.Context, c Typer) {
 
 func (v *view) stream(ctx context.Context, c Streamer) {
 	for v.changed(ctx) {
-		err := safely(func() error { c.Stream(v.latest()); return nil })
+		err := Safely(func() error { c.Stream(v.latest()); return nil })
 		if err != nil {
 			v.line.log.Warn("live view ended", "err", err, stack(err))
 			return
 		}
-		if !sleep(ctx, streamEvery) {
+		if !Sleep(ctx, streamEvery) {
 			return
 		}
 	}
@@ -138,7 +138,7 @@ func (v *view) edit(ctx context.Context, c Editor) {
 	defer v.leave(ctx, d)
 	for wait := showAfter; v.changed(ctx); {
 		for again := true; again; {
-			if !sleep(ctx, wait) {
+			if !Sleep(ctx, wait) {
 				return
 			}
 			err := v.paint(ctx, d)
@@ -164,7 +164,7 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 			return err
 		}
 		if len(parts) > len(d.sent) && v.line.traffic.busy(lane(v.r.To)) {
-			if !sleep(ctx, holdEvery) {
+			if !Sleep(ctx, holdEvery) {
 				return ctx.Err()
 			}
 			continue

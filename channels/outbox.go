@@ -122,7 +122,7 @@ func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
 		}
 		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, stack(err))
 		l.traffic.rest(lane, wait)
-		if !sleep(ctx, wait) {
+		if !Sleep(ctx, wait) {
 			return p.tries, ctx.Err()
 		}
 	}
@@ -140,7 +140,7 @@ func (l *line) persist(ctx context.Context, what string, f func(context.Context)
 		if p.tries == 0 {
 			l.log.Error(what, "err", err)
 		}
-		if !sleep(ctx, min(p.wait(err), storeWait)) {
+		if !Sleep(ctx, min(p.wait(err), storeWait)) {
 			return false
 		}
 	}

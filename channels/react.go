@@ -116,7 +116,7 @@ func (l *line) react(ctx context.Context, c Reactor) {
 			return
 		}
 		m, wait := l.marks.take(s)
-		if wait > 0 && sleep(ctx, wait) { // those that come after have to wait, too
+		if wait > 0 && Sleep(ctx, wait) { // those that come after have to wait, too
 			m, _ = l.marks.take(s)
 		}
 		if m == "" {
@@ -129,6 +129,6 @@ func (l *line) react(ctx context.Context, c Reactor) {
 		if permanent(err) { // as in a chat that takes no marks
 			l.marks.forget(s)
 		}
-		sleep(ctx, max(asked(err), time.Second/reactions))
+		Sleep(ctx, max(asked(err), time.Second/reactions))
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 	var p pace
 	for {
-		err := safely(func() error {
+		err := Safely(func() error {
 			return l.Run(ctx, func(ctx context.Context, m chat.Message) error { return l.hear(ctx, m, deliver) })
 		})
 		if ctx.Err() != nil {
@@ -26,7 +26,7 @@ func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 		}
 		l.err.Store(&err)
 		var crash *panicError
-		if !errors.As(err, &crash) || !sleep(ctx, p.wait(err)) {
+		if !errors.As(err, &crash) || !Sleep(ctx, p.wait(err)) {
 			return
 		}
 		l.err.Store(nil)
@@ -93,11 +93,11 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 func (l *line) offer(ctx context.Context, c Commander) {
 	var p pace
 	for {
-		err := safely(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })
+		err := Safely(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })
 		if permanent(err) {
 			l.log.Warn("command menu not set", "err", err)
 		}
-		if err == nil || permanent(err) || !sleep(ctx, p.wait(err)) {
+		if err == nil || permanent(err) || !Sleep(ctx, p.wait(err)) {
 			return
 		}
 	}

@@ -55,8 +55,8 @@ func permanent(err error) bool {
 	return errors.As(err, &e) && e.Permanent
 }
 
-// safely calls f and makes its panic an error.
-func safely(f func() error) (err error) {
+// Safely calls f and makes its panic an error.
+func Safely(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &panicError{v, debug.Stack()}
@@ -88,20 +88,26 @@ func attempt(ctx context.Context, f func(context.Context) error) error {
 	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
-	return safely(func() error { return f(lingering) })
+	return Safely(func() error { return f(lingering) })
 }
 
-// sleep waits for d and says whether ctx is still on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
+// Sleep waits for d and says whether ctx is still on.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
-	case <-t.C:
-		return ctx.Err() == nil
+	case <-time.After(d):
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }
+
+// A Backoff is the wait of a driver between two attempts: Least, doubling to Most.
+type Backoff struct{ Least, Most, last time.Duration }
+
+// Next returns the wait after err, which is longer if err is an *Error that asks for it.
+func (b *Backoff) Next(err error) time.Duration {
+	b.last = min(max(2*b.last, b.Least), b.Most)
+	return max(b.last, asked(err))
+}
+
+// Reset is to be called after a success.
+func (b *Backoff) Reset() { b.last = 0 }

@@ -44,7 +44,7 @@ func (l *line) fault() error {
 func (l *line) health() error {
 	err := l.fault()
 	if p, ok := l.Channel.(Patient); ok && err == nil {
-		panicked := safely(func() error { err = p.Health(); return nil })
+		panicked := Safely(func() error { err = p.Health(); return nil })
 		err = cmp.Or(err, panicked)
 	}
 	return err
