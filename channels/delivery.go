@@ -119,8 +119,12 @@ func (u unclear) Unwrap() error { return u.error }
 
 // send sends part as message i.
 func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
+	limit := attemptTime
+	if len(part.Files) > 0 {
+		limit = uploadTime
+	}
 	var rc Receipt
-	err := attempt(ctx, func(ctx context.Context) (err error) {
+	err := within(ctx, limit, func(ctx context.Context) (err error) {
 		rc, err = d.line.Send(ctx, part)
 		return err
 	})

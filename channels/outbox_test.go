@@ -39,6 +39,23 @@ func TestP9OrderAndOnce(t *testing.T) {
 	})
 }
 
+// P9: a file that takes long to send is not cut off and sent anew.
+func TestP9SlowUpload(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(channeltest.Op) error { time.Sleep(10 * time.Minute); return nil })
+		h := m.start(0)
+		r := reply("a", "see")
+		r.Files = []chat.File{{Path: "film.mp4"}}
+		send(t, h, r)
+		time.Sleep(time.Hour)
+		h.drain()
+		if n := len(m.fake.Ops()); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+		m.clean()
+	})
+}
+
 // The parts of a reply have ids of their own, for networks that drop what they
 // saw before, and the first alone quotes.
 func TestP9Parts(t *testing.T) {

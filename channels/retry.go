@@ -25,6 +25,7 @@ const (
 	giveUp    = 24 * time.Hour
 
 	attemptTime = 2 * time.Minute
+	uploadTime  = 15 * time.Minute // of one with files: 50 MB on a slow line
 	grace       = 3 * time.Second
 )
 
@@ -82,10 +83,15 @@ func stack(err error) slog.Attr {
 	return slog.Attr{}
 }
 
-// attempt does f with a limit of time. When ctx ends, f still gets a moment:
-// what is on its way must not be in doubt because of an orderly end.
+// attempt does f within attemptTime.
 func attempt(ctx context.Context, f func(context.Context) error) error {
-	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	return within(ctx, attemptTime, f)
+}
+
+// within does f within limit. When ctx ends, f still gets a moment:
+// what is on its way must not be in doubt because of an orderly end.
+func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
 	return Safely(func() error { return f(lingering) })
