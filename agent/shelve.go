@@ -12,12 +12,7 @@ import (
 // at work on s.
 func Shelve(ctx context.Context, s store.Store) (n int, err error) {
 	inbox, aside := s.Queue("inbox"), s.Bucket("parked messages")
-	for {
-		left, err := inbox.Len(ctx)
-		if err != nil || left == 0 {
-			return n, err
-		}
-		item, err := inbox.Pull(ctx)
+	for item, err := range store.Waiting(ctx, inbox) {
 		if err != nil {
 			return n, err
 		}
@@ -29,4 +24,5 @@ func Shelve(ctx context.Context, s store.Store) (n int, err error) {
 		}
 		n++
 	}
+	return n, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/store"
 )
 
 // Shelve parks all that waits in the outboxes among queues, as when the store
@@ -17,15 +18,7 @@ func (h *Hub) Shelve(ctx context.Context, queues []string, reason string) (n int
 		if !ok {
 			continue
 		}
-		for q := h.cfg.Store.Queue(name); ; n++ {
-			left, err := q.Len(ctx)
-			if err != nil {
-				return n, err
-			}
-			if left == 0 {
-				break
-			}
-			item, err := q.Pull(ctx)
+		for item, err := range store.Waiting(ctx, h.cfg.Store.Queue(name)) {
 			if err != nil {
 				return n, err
 			}
@@ -39,6 +32,7 @@ func (h *Hub) Shelve(ctx context.Context, queues []string, reason string) (n int
 			if err := item.Done(ctx); err != nil {
 				return n, err
 			}
+			n++
 		}
 	}
 	return n, nil

@@ -1,9 +1,11 @@
 package channels_test
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"parley/channels"
 	"parley/chat"
@@ -46,6 +48,27 @@ func TestP20Shelve(t *testing.T) {
 			}) {
 				t.Errorf("parked: %+v, and not %+v", parked, want)
 			}
+		}
+	})
+}
+
+// P21: what is damaged counts and is never handed out; it is not waited for.
+func TestP21Shelve(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		q := m.disk().Queue("outbox/net")
+		for _, id := range []string{"damaged", "good"} {
+			if err := q.Push(t.Context(), id, []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := q.Pull(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if n, err := hub.Shelve(ctx, []string{"outbox/net"}, "it waited"); n != 1 || err != nil {
+			t.Errorf("%d shelved, %v", n, err)
 		}
 	})
 }
