@@ -138,7 +138,7 @@ func TestRS8OneDoor(t *testing.T) {
 	})
 }
 
-var codeIn = regexp.MustCompile("/pair ([2-9A-HJ-NP-Z]{8})`")
+var codeIn = regexp.MustCompile("/pair ([2-7A-Z]{8})`")
 
 // told returns the code that the stranger was told, or "".
 func told(m *machine, id string) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/chat"
@@ -24,12 +25,11 @@ const (
 // early; whatever goes wrong is left to the delivery of the reply.
 type view struct {
 	line *line
-	r    chat.Reply // its Text is what was looked at last; of the goroutine that shows it
+	r    chat.Reply // without text
+	text atomic.Pointer[string]
+	news chan struct{} // holds a token when text may not have been looked at
 	stop context.CancelFunc
 	live sync.WaitGroup
-
-	mu   sync.Mutex
-	news chan string // holds the newest text, if that was not looked at yet
 }
 
 // Live opens the view of r, which has no text yet: its ID, To, Quote and Group
@@ -37,7 +37,7 @@ type view struct {
 func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 	ctx, stop := context.WithCancel(ctx)
 	l := h.lines[r.To.Channel]
-	v := &view{line: l, r: r, stop: stop, news: make(chan string, 1)}
+	v := &view{line: l, r: r, stop: stop, news: make(chan struct{}, 1)}
 	if l == nil {
 		return v
 	}
@@ -56,13 +56,11 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 
 // Show implements [chat.Live].
 func (v *view) Show(text string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.text.Store(&text)
 	select {
-	case <-v.news:
+	case v.news <- struct{}{}:
 	default:
 	}
-	v.news <- text
 }
 
 // Step implements [chat.Live].
@@ -70,13 +68,10 @@ func (v *view) Step(s chat.Step) {
 	if v.line == nil {
 		return
 	}
-	c, ok := v.line.Channel.(Stepper)
-	if !ok {
-		return
-	}
-	r := chat.Reply{ID: v.r.ID, To: v.r.To, Quote: v.r.Quote, Group: v.r.Group} // not its Text, which another goroutine writes
-	if err := Safely(func() error { c.Step(r, s); return nil }); err != nil {
-		v.line.log.Warn("step not shown", "err", err, stack(err))
+	if c, ok := v.line.Channel.(Stepper); ok {
+		if err := Safely(func() error { c.Step(v.r, s); return nil }); err != nil {
+			v.line.log.Warn("step not shown", "err", err, stack(err))
+		}
 	}
 }
 
@@ -89,20 +84,17 @@ func (v *view) Close() {
 // changed waits until there is something to show.
 func (v *view) changed(ctx context.Context) bool {
 	select {
-	case v.r.Text = <-v.news:
-		return ctx.Err() == nil
+	case <-v.news:
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }
 
 // latest returns the reply with the text so far.
 func (v *view) latest() chat.Reply {
-	select {
-	case v.r.Text = <-v.news:
-	default:
-	}
-	return v.r
+	r := v.r
+	r.Text = *v.text.Load()
+	return r
 }
 
 func (v *view) typing(ctx context.Context, c Typer) {

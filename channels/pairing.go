@@ -27,12 +27,11 @@ type Pairing struct {
 }
 
 const (
-	codeTime    = time.Hour // a code holds this long, and its stranger hears no more meanwhile
-	codeLength  = 8
-	codeLetters = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ" // 32, none like another
-	maxOpen     = 100
-	maxMinute   = 10 // replies to strangers in a minute, on all channels
-	maxName     = 64 // runes
+	codeTime   = time.Hour // a code holds this long, and its stranger hears no more meanwhile
+	codeLength = 8         // of 32 capitals and digits, none like another
+	maxOpen    = 100
+	maxMinute  = 10 // replies to strangers in a minute, on all channels
+	maxName    = 64 // runes
 )
 
 // ErrNoPairing is returned for a code that nobody holds, or no longer.
@@ -136,7 +135,7 @@ func (h *Hub) ask(ctx context.Context, m chat.Message) (Pairing, error) {
 	if recent >= maxMinute || len(all) >= maxOpen {
 		return Pairing{}, nil
 	}
-	p := Pairing{Code: newCode(), Name: oneLine(m.From.Name), Sender: m.From.ID, Account: m.Account,
+	p := Pairing{Code: rand.Text()[:codeLength], Name: oneLine(m.From.Name), Sender: m.From.ID, Account: m.Account,
 		At: m.At, Message: m.Key(), Time: time.Now()}
 	return p, write(ctx, h.bucket("pairing"), p.Code, p)
 }
@@ -158,15 +157,6 @@ func (h *Hub) requests(ctx context.Context) (all []Pairing, err error) {
 	}
 	slices.SortFunc(all, func(a, b Pairing) int { return a.Time.Compare(b.Time) })
 	return all, nil
-}
-
-func newCode() string {
-	b := make([]byte, codeLength)
-	rand.Read(b) // never fails
-	for i := range b {
-		b[i] = codeLetters[b[i]%byte(len(codeLetters))]
-	}
-	return string(b)
 }
 
 // oneLine makes a name that a stranger chose safe to show (R-S11).
