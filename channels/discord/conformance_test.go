@@ -10,6 +10,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	channeltest.Run(t, func(t *testing.T) channeltest.Rig {
 		t.Parallel()
 		h := build(t, discordtest.Config{}, nil)

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"parley/chat"
 	"parley/store"
 )
@@ -31,6 +33,7 @@ type Config struct {
 	Groups     string                              // what to hear in servers: "mention" (also when empty), "all" or "none"
 	Reactions  bool                                // marks on messages say how far the house is with them
 	Seen       store.Bucket                        // remembers how far each chat was read
+	Dead       store.Log                           // gets the events that cannot be understood, as they came (P4); the last 1000 are kept
 	Open       func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
 	Log        *slog.Logger                        // nil for slog.Default
 }
@@ -40,7 +43,7 @@ type Config struct {
 type Channel struct {
 	cfg  Config
 	http *http.Client
-	pace *pace
+	pace *rate.Limiter // of requests to the API
 	log  *slog.Logger
 	me   user                  // set by Run before anything is heard
 	ill  atomic.Pointer[error] // why nothing comes in
@@ -49,10 +52,10 @@ type Channel struct {
 	haste    time.Duration // least wait before another attempt
 	calm     time.Duration // before a session that replaces one which Discord forgot
 
-	mu     sync.Mutex
-	places map[string]place  // by channel or thread
-	roles  map[string]string // by server: our own
-	direct map[string]string // by person: the private chat
+	mu      sync.Mutex
+	parents map[string]string // by channel or thread: of a thread, where it is
+	roles   map[string]string // by server: our own
+	direct  map[string]string // by person: the private chat
 }
 
 // New returns the bot that cfg describes. It does not call Discord.
@@ -71,17 +74,17 @@ func New(cfg Config) (*Channel, error) {
 	t.Protocols.SetHTTP1(true) // a dead HTTP/2 connection would be used again (P24)
 	t.ForceAttemptHTTP2, t.MaxIdleConnsPerHost = false, 64
 	return &Channel{
-		cfg: cfg, pace: newPace(), log: cfg.Log.With("channel", cfg.Name),
+		cfg: cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
 		http:     &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond,
-		places: map[string]place{}, roles: map[string]string{}, direct: map[string]string{},
+		parents: map[string]string{}, roles: map[string]string{}, direct: map[string]string{},
 	}, nil
 }
 
 // Run hears until ctx ends. An error says that Discord refuses the bot for good.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	if c.cfg.Seen == nil {
-		return errors.New("discord needs Seen")
+	if c.cfg.Seen == nil || c.cfg.Dead == nil {
+		return errors.New("discord needs Seen and Dead")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -136,6 +139,23 @@ func (c *Channel) Direct(id string) chat.Address {
 		return chat.Address{Channel: c.cfg.Name}
 	}
 	return chat.Address{Channel: c.cfg.Name, Chat: "@" + id}
+}
+
+// known returns the value of key in cache, which ask finds out.
+func (c *Channel) known(cache map[string]string, key string, ask func() (string, error)) (string, error) {
+	c.mu.Lock()
+	val, ok := cache[key]
+	c.mu.Unlock()
+	if ok {
+		return val, nil
+	}
+	val, err := ask()
+	if err == nil {
+		c.mu.Lock()
+		cache[key] = val
+		c.mu.Unlock()
+	}
+	return val, err
 }
 
 // EditEvery keeps to what Discord allows: five edits in five seconds.

@@ -32,12 +32,13 @@ const patience = 20 * time.Second
 // A house is a bot with a Discord of its own.
 type house struct {
 	*discordtest.Server
-	t     *testing.T
-	ch    *discord.Channel
-	seen  store.Bucket
-	logs  *syncBuffer
-	heard chan chat.Message
-	setup func(*discord.Config)
+	t      *testing.T
+	ch     *discord.Channel
+	seen   store.Bucket
+	graves chan string // what came into Dead
+	logs   *syncBuffer
+	heard  chan chat.Message
+	setup  func(*discord.Config)
 
 	mu   sync.Mutex
 	fail func(chat.Message) error // what deliver returns
@@ -63,7 +64,7 @@ func (s *syncBuffer) String() string {
 func build(t *testing.T, cfg discordtest.Config, setup func(*discord.Config)) *house {
 	t.Helper()
 	h := &house{Server: discordtest.NewServer(cfg), t: t, logs: &syncBuffer{}, heard: make(chan chat.Message, 1000), setup: setup}
-	h.seen = mem.New().Bucket("seen")
+	h.seen, h.graves = mem.New().Bucket("seen"), make(chan string, 100)
 	t.Cleanup(h.Close)
 	t.Cleanup(func() {
 		if strings.Contains(h.logs.String(), h.Token()) {
@@ -77,9 +78,22 @@ func build(t *testing.T, cfg discordtest.Config, setup func(*discord.Config)) *h
 	return h
 }
 
+// A grave is a log that tells what is kept in it.
+type grave struct {
+	store.Log
+	told chan string
+}
+
+func (g grave) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
+	for _, rec := range recs {
+		g.told <- string(rec)
+	}
+	return g.Log.Append(ctx, recs...)
+}
+
 // anew makes the bot anew, as a restart does.
 func (h *house) anew() {
-	c := discord.Config{Name: "discord", Token: h.Token(), APIURL: h.URL, Reactions: true, Seen: h.seen,
+	c := discord.Config{Name: "discord", Token: h.Token(), APIURL: h.URL, Reactions: true, Seen: h.seen, Dead: grave{mem.New().Log("dead"), h.graves},
 		Log: slog.New(slog.NewTextHandler(h.logs, nil))}
 	if h.setup != nil {
 		h.setup(&c)

@@ -23,7 +23,7 @@ func deaf(f interface{ Fatal(...any) }) *Channel {
 		f.Fatal(err)
 	}
 	c.me = user{ID: "101", Name: "parley"}
-	c.learn("5", "9", "4")
+	c.parents["5"] = "4"
 	c.roles["9"] = "555"
 	return c
 }

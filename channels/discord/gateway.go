@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/bwmarrin/discordgo"
-
-	"parley/channels"
 )
 
 // intents are what the gateway is to tell us of.
@@ -162,7 +160,7 @@ func (g *gateway) locate() error {
 		return err
 	}
 	if left := at.Starts.Remaining; g.fresh && left != nil && *left == 0 { // else Discord takes the token away
-		return &channels.Error{After: time.Duration(at.Starts.After) * time.Millisecond, Err: errors.New("discord lets the bot begin no more sessions today")}
+		return &refusal{status: http.StatusTooManyRequests, Text: "the bot may begin no more sessions today", after: time.Duration(at.Starts.After) * time.Millisecond}
 	}
 	if g.want = g.c.cfg.GatewayURL; g.want == "" {
 		g.want = at.URL
@@ -236,15 +234,12 @@ func (c *Channel) closedEyes() error {
 	return fmt.Errorf("discord does not let the bot of channels.%s read messages: switch on Message Content Intent at https://discord.com/developers/applications, under Bot", c.cfg.Name)
 }
 
-// A backoff says how long to wait between attempts: about least, doubling to 2 min.
+// A backoff says how long to wait between attempts: about least, doubling to 30 s.
 type backoff struct{ least, d time.Duration }
 
 // next returns the next wait, which is the one err asks for if it does.
 func (b *backoff) next(err error) time.Duration {
-	b.d = min(max(2*b.d, b.least), 2*time.Minute)
-	if busy, ok := errors.AsType[*channels.Error](err); ok && busy.After > 0 {
-		return busy.After
-	}
+	b.d = min(max(2*b.d, b.least), 30*time.Second)
 	if no, ok := errors.AsType[*refusal](err); ok && no.after > 0 {
 		return no.after
 	}
@@ -252,10 +247,7 @@ func (b *backoff) next(err error) time.Duration {
 }
 
 func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
 }

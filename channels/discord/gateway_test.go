@@ -17,6 +17,7 @@ import (
 // discordgo v0.29.0, or bad input: as it is, the library would hang for good in
 // the first six, crash the process in the next two, and lose events in most others.
 func TestP3Faults(t *testing.T) {
+	t.Parallel()
 	ready := `{"op":0,"t":"READY","s":1,"d":{"session_id":"s","user":{"id":"101"}}}`
 	for name, break_ := range map[string]func(h *house){
 		"no HELLO":              func(h *house) { h.Gates(discordtest.Gate{NoHello: true}); h.Drop(0) },
@@ -144,7 +145,35 @@ func TestP19Full(t *testing.T) {
 	h.hears("four")
 }
 
-// A message over which the house breaks down is passed over (P4), nonsense too.
+// What waits for hours does not fill the memory: Discord is asked for the rest
+// once the house takes what was said before, also of somebody new.
+func TestManyWait(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{}, nil)
+	h.run()
+	h.failing(func(m chat.Message) error {
+		if m.From.ID == "7" {
+			return errFull
+		}
+		return nil
+	})
+	const many = 350
+	room := h.DM("7")
+	for i := range many {
+		h.Say(room, "7", "", fmt.Sprint(i))
+	}
+	h.Say(h.DM("8"), "8", "", "all was told")
+	h.hears("all was told")
+	h.failing(nil)
+	for i := range many {
+		h.hears(fmt.Sprint(i))
+	}
+	if n := h.Count("GET /channels/{id}/messages"); n != 3 {
+		t.Errorf("discord was asked %d times", n)
+	}
+}
+
+// A message over which the house breaks down is kept for inspection (P4), nonsense too.
 func TestP4Nonsense(t *testing.T) {
 	t.Parallel()
 	h := build(t, discordtest.Config{}, nil)
@@ -163,6 +192,18 @@ func TestP4Nonsense(t *testing.T) {
 	}
 	h.Say(room, "7", "", "bomb")
 	h.hearsOnly(room)
+	kept := map[string]int{}
+	for range 16 {
+		select {
+		case raw := <-h.graves:
+			kept[raw]++
+		case <-time.After(patience):
+			t.Fatalf("kept only %v", kept)
+		}
+	}
+	if kept["[]"] != 3 || kept["null"] != 2 {
+		t.Errorf("kept %v", kept)
+	}
 }
 
 // A connection whose heartbeats are not answered is dead, and the session is
@@ -195,6 +236,7 @@ func TestResume(t *testing.T) {
 
 // What cannot be mended ends Run, with advice and without the token (R-S26).
 func TestFatal(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		cfg   discordtest.Config
 		setup func(h *house, c *discord.Config)
@@ -236,6 +278,7 @@ func TestFatal(t *testing.T) {
 
 // Run ends when its context does, whatever Open waits for (P16).
 func TestP16Hang(t *testing.T) {
+	t.Parallel()
 	for name, g := range map[string]discordtest.Gate{"no HELLO": {NoHello: true}, "no READY": {Second: `{"op":1}`}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

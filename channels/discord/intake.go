@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -15,15 +16,17 @@ import (
 )
 
 const (
-	pageSize  = 100  // messages in one answer, the most there can be
-	asideMax  = 50   // messages not said to us that are passed over again after a crash
-	maxSeen   = 1000 // chats that are looked into after a gap
-	lookAtOne = 4    // of them at a time
+	pageSize   = 100  // messages in one answer, the most there can be
+	asideMax   = 50   // messages not said to us that are passed over again after a crash
+	maxSeen    = 1000 // chats that are looked into after a gap
+	lookAtOne  = 4    // of them at a time
+	maxWaiting = 100  // jobs of one chat
+	maxDead    = 1000 // what is kept in Dead
 )
 
 // An intake takes what people say to deliver: in order within a chat, and side
 // by side otherwise. Discord has no acknowledgement: what deliver does not take
-// waits here, and is asked for again after a restart.
+// waits here, and is asked for again if it is too much, or after a restart.
 type intake struct {
 	c       *Channel
 	ctx     context.Context // Run's
@@ -41,14 +44,12 @@ type job func(context.Context) error
 
 // A seen says how far a chat was read, and where it is.
 type seen struct {
-	Last   string `json:"last"` // id of the last message that was delivered or not said to us
-	Guild  string `json:"guild,omitempty"`
-	Parent string `json:"parent,omitempty"` // of a thread
-	aside  int    // messages passed over since it was stored
+	Last  string `json:"last"` // id of the last message that was delivered or not said to us
+	Guild string `json:"guild,omitempty"`
+	aside int    // messages passed over since it was stored
 }
 
-// newIntake returns an intake that knows what was read before. Of very many
-// chats it forgets those that are silent for the longest.
+// newIntake returns an intake that knows what was read before.
 func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake, error) {
 	in := &intake{c: c, ctx: ctx, deliver: deliver, lanes: map[string][]job{}, seen: map[string]*seen{}, looking: make(chan struct{}, lookAtOne)}
 	for id, err := range c.cfg.Seen.Keys(ctx, "") {
@@ -68,24 +69,17 @@ func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake,
 			return in, fmt.Errorf("read what was seen: %w", err)
 		}
 	}
-	for _, id := range in.recent()[min(maxSeen, len(in.seen)):] {
-		in.forget(id)
-	}
 	return in, nil
-}
-
-// recent returns the chats that were read, those first where somebody spoke last.
-func (in *intake) recent() []string {
-	var ids []string
-	for id := range in.seen {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b string) int { return older(in.seen[b].Last, in.seen[a].Last) })
-	return ids
 }
 
 // older compares the ids of messages.
 func older(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// before returns the id that comes before the one of a message.
+func before(id string) string {
+	n, _ := strconv.ParseUint(id, 10, 64)
+	return strconv.FormatUint(max(n, 1)-1, 10)
+}
 
 // hear takes an event of the gateway. It returns at once.
 func (in *intake) hear(kind string, data json.RawMessage) {
@@ -94,16 +88,21 @@ func (in *intake) hear(kind string, data json.RawMessage) {
 		in.c.log.Info("connected to discord")
 		in.catchUp()
 	case "message_create", "message_update":
-		var w message
-		if err := json.Unmarshal(data, &w); err != nil || !snowflake.MatchString(w.Channel) || !snowflake.MatchString(w.ID) {
-			in.c.log.Error("message not understood", "err", err) // P4
-			return
+		w, err := messageIn(data)
+		edited := kind == "message_update"
+		again := func(ctx context.Context) error { return in.ask(ctx, w.Channel, w.Guild, before(w.ID)) }
+		switch {
+		case err != nil:
+			in.addDead(data, err)
+		case edited: // which cannot be asked for
+			in.add(w.Channel, func(ctx context.Context) error { return in.take(ctx, w, true) }, nil)
+		default:
+			in.add(w.Channel, func(ctx context.Context) error { return in.take(ctx, w, false) }, again)
 		}
-		in.add(w.Channel, func(ctx context.Context) error { return in.take(ctx, w, kind == "message_update") })
 	case "interaction_create":
 		var i interaction
 		if err := json.Unmarshal(data, &i); err != nil {
-			in.c.log.Error("interaction not understood", "err", err)
+			in.addDead(data, err)
 			return
 		}
 		since := time.Now()
@@ -122,14 +121,22 @@ func (in *intake) end() {
 	in.mu.Unlock()
 }
 
-// add puts j at the end of the chat's lane.
-func (in *intake) add(id string, j job) {
+// add puts j at the end of the chat's lane. In a lane that is full, again stands
+// for j and all that follow: it asks for them. Where it is nil, j is dropped.
+func (in *intake) add(id string, j, again job) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.ctx.Err() != nil {
+	jobs, running := in.lanes[id]
+	if len(jobs) >= maxWaiting {
+		j = again
+	}
+	switch {
+	case in.ctx.Err() != nil, len(jobs) > maxWaiting:
+		return
+	case j == nil:
+		in.c.log.Error("event dropped, there are too many that wait", "chat", id)
 		return
 	}
-	jobs, running := in.lanes[id]
 	in.lanes[id] = append(jobs, j)
 	if !running {
 		in.live.Go(func() { in.work(id) })
@@ -149,21 +156,15 @@ func (in *intake) work(id string) {
 		in.lanes[id] = jobs[1:]
 		in.mu.Unlock()
 		wait := backoff{least: in.c.haste}
-		for in.ctx.Err() == nil {
-			err := jobs[0](in.ctx)
-			if err == nil {
-				break
-			}
-			if in.ctx.Err() == nil {
-				in.c.log.Error("message not kept yet", "chat", id, "err", in.c.plainly(err))
-				sleep(in.ctx, min(wait.next(err), 30*time.Second))
-			}
+		for err := jobs[0](in.ctx); err != nil && in.ctx.Err() == nil; err = jobs[0](in.ctx) {
+			in.c.log.Error("message not kept yet", "chat", id, "err", in.c.plainly(err))
+			sleep(in.ctx, wait.next(err))
 		}
 	}
 }
 
 // take delivers w if it is said to us, and notes that the chat was read so far.
-// One over which the house breaks down is passed over: it would again (P4).
+// One over which the house breaks down goes to Dead: it would again (P4).
 func (in *intake) take(ctx context.Context, w message, edited bool) (err error) {
 	var said bool
 	crash := guard(func() {
@@ -173,12 +174,28 @@ func (in *intake) take(ctx context.Context, w message, edited bool) (err error) 
 		}
 	})
 	if crash != nil {
-		in.c.log.Error("message passed over", "chat", w.Channel, "message", w.ID, "err", crash)
-	} else if err != nil {
-		return err
+		err = in.bury(ctx, w.raw, crash)
 	}
-	if !edited {
+	if err == nil && !edited {
 		in.note(ctx, w, said)
+	}
+	return err
+}
+
+// addDead keeps an event that cannot be understood.
+func (in *intake) addDead(raw json.RawMessage, why error) {
+	in.add("", func(ctx context.Context) error { return in.bury(ctx, raw, why) }, nil)
+}
+
+// bury keeps raw for inspection (P4).
+func (in *intake) bury(ctx context.Context, raw json.RawMessage, why error) error {
+	in.c.log.Error("event not understood, kept for inspection", "err", why)
+	seq, err := in.c.cfg.Dead.Append(ctx, raw)
+	if err == nil && seq > maxDead {
+		err = in.c.cfg.Dead.Trim(ctx, seq-maxDead)
+	}
+	if err != nil {
+		return fmt.Errorf("keep dead event: %w", err)
 	}
 	return nil
 }
@@ -188,33 +205,27 @@ func (in *intake) note(ctx context.Context, w message, said bool) {
 	in.mu.Lock()
 	s := in.seen[w.Channel]
 	if s == nil && said {
-		s = &seen{Last: w.ID, Guild: w.Guild, Parent: in.c.parent(w.Channel)}
+		s = &seen{Last: w.ID, Guild: w.Guild}
 		in.seen[w.Channel] = s
 	}
-	if s == nil || !said && older(w.ID, s.Last) <= 0 {
+	if s == nil || older(w.ID, s.Last) < 0 {
 		in.mu.Unlock()
 		return
 	}
-	if older(w.ID, s.Last) > 0 {
-		s.Last = w.ID
-	}
+	s.Last = w.ID
 	s.aside++
-	store := said || s.aside >= asideMax
-	if store {
+	keep := said || s.aside >= asideMax
+	if keep {
 		s.aside = 0
 	}
 	val, err := json.Marshal(s)
 	in.mu.Unlock()
-	if store && err == nil {
-		if err = in.c.keep(ctx, w.Channel, val); err != nil { // it only would be delivered twice (P2)
-			in.c.log.Warn("how far a chat was read is not kept", "chat", w.Channel, "err", err)
-		}
+	if keep && err == nil {
+		_, err = in.c.cfg.Seen.Put(context.WithoutCancel(ctx), w.Channel, val, store.Any)
 	}
-}
-
-func (c *Channel) keep(ctx context.Context, id string, val []byte) error {
-	_, err := c.cfg.Seen.Put(context.WithoutCancel(ctx), id, val, store.Any)
-	return err
+	if err != nil { // it only would be delivered twice (P2)
+		in.c.log.Warn("how far a chat was read is not kept", "chat", w.Channel, "err", err)
+	}
 }
 
 // forget is for chats that are gone.
@@ -228,35 +239,40 @@ func (in *intake) forget(id string) {
 }
 
 // catchUp asks what was said in the chats that have a session since they were
-// last read (P3). What is said from now on waits behind it.
+// last read (P3), of very many only in those where somebody spoke last. What is
+// said from now on waits behind it.
 func (in *intake) catchUp() {
 	in.mu.Lock()
-	ids := in.recent()
+	var ids []string
+	for id := range in.seen {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b string) int { return older(in.seen[b].Last, in.seen[a].Last) })
 	in.mu.Unlock()
-	for _, id := range ids {
-		in.add(id, func(ctx context.Context) error { return in.lookInto(ctx, id) })
+	for _, id := range ids[:min(len(ids), maxSeen)] {
+		ask := func(ctx context.Context) error {
+			in.mu.Lock()
+			var at seen
+			if s := in.seen[id]; s != nil {
+				at = *s
+			}
+			in.mu.Unlock()
+			if at.Last == "" { // forgotten meanwhile
+				return nil
+			}
+			return in.ask(ctx, id, at.Guild, at.Last)
+		}
+		in.add(id, ask, ask)
 	}
 }
 
-func (in *intake) lookInto(ctx context.Context, id string) error {
-	select {
-	case in.looking <- struct{}{}:
-		defer func() { <-in.looking }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	for {
-		in.mu.Lock()
-		s := in.seen[id]
-		if s == nil {
-			in.mu.Unlock()
-			return nil
-		}
-		at := *s
-		in.mu.Unlock()
-		in.c.learn(id, at.Guild, at.Parent)
+// ask takes what was said in the chat after that message.
+func (in *intake) ask(ctx context.Context, id, guild, after string) error {
+	in.looking <- struct{}{}
+	defer func() { <-in.looking }()
+	for last := ""; after != last; {
 		var page []json.RawMessage
-		err := in.c.call(ctx, "GET", fmt.Sprintf("/channels/%s/messages?limit=%d&after=%s", id, pageSize, at.Last), nil, &page)
+		err := in.c.call(ctx, "GET", fmt.Sprintf("/channels/%s/messages?limit=%d&after=%s", id, pageSize, after), nil, &page)
 		switch {
 		case said(err, 404):
 			in.forget(id)
@@ -267,31 +283,32 @@ func (in *intake) lookInto(ctx context.Context, id string) error {
 		case err != nil:
 			return fmt.Errorf("ask what was said meanwhile: %w", err)
 		}
-		last := at.Last
-		for _, w := range in.c.inOrder(page) {
-			w.Channel, w.Guild, last = id, at.Guild, w.ID
-			if err := in.take(ctx, w, false); err != nil {
-				return err
+		last = after
+		ms, err := in.inOrder(ctx, page)
+		for _, w := range ms {
+			if w.Guild = guild; err == nil {
+				err, after = in.take(ctx, w, false), w.ID
 			}
 		}
-		if len(page) < pageSize || older(last, at.Last) <= 0 {
-			return nil
+		if err != nil || len(page) < pageSize {
+			return err
 		}
 	}
+	return nil
 }
 
-// inOrder reads the messages of page, oldest first. What is none is left out (P4).
-func (c *Channel) inOrder(page []json.RawMessage) (ms []message) {
+// inOrder reads the messages of page, oldest first. What is none is kept in Dead (P4).
+func (in *intake) inOrder(ctx context.Context, page []json.RawMessage) (ms []message, err error) {
 	for _, raw := range page {
-		var w message
-		if err := json.Unmarshal(raw, &w); err != nil || !snowflake.MatchString(w.ID) {
-			c.log.Error("message not understood", "err", err)
-			continue
+		w, bad := messageIn(raw)
+		if bad == nil {
+			ms = append(ms, w)
+		} else if err = in.bury(ctx, raw, bad); err != nil {
+			return nil, err
 		}
-		ms = append(ms, w)
 	}
 	slices.SortFunc(ms, func(a, b message) int { return older(a.ID, b.ID) })
-	return ms
+	return ms, nil
 }
 
 // guard makes a panic of f an error.

@@ -2,10 +2,8 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,19 +29,15 @@ const (
 
 // An interaction is the use of a command, or the press of a button.
 type interaction struct {
-	ID      string `json:"id"`
-	Token   string `json:"token"` // by which it is answered
-	Type    int    `json:"type"`
-	Channel string `json:"channel_id"`
-	Guild   string `json:"guild_id"`
-	Where   struct {
-		Type   int    `json:"type"`
-		Parent string `json:"parent_id"`
-	} `json:"channel"`
-	User   user    `json:"user"`
-	Member member  `json:"member"`
-	On     message `json:"message"` // the one with the button
-	Data   struct {
+	ID      string  `json:"id"`
+	Token   string  `json:"token"` // by which it is answered
+	Type    int     `json:"type"`
+	Channel string  `json:"channel_id"`
+	Guild   string  `json:"guild_id"`
+	User    user    `json:"user"`
+	Member  member  `json:"member"`
+	On      message `json:"message"` // the one with the button
+	Data    struct {
 		Name    string `json:"name"`
 		Options []struct {
 			Value any `json:"value"`
@@ -121,13 +115,6 @@ func (c *Channel) interacted(ctx context.Context, i interaction) (m chat.Message
 	default:
 		return m, false
 	}
-	if i.Guild != "" && i.Where.Type != 0 {
-		parent := ""
-		if i.Where.Type >= 10 && i.Where.Type <= 12 {
-			parent = i.Where.Parent
-		}
-		c.learn(i.Channel, i.Guild, parent)
-	}
 	var err error
 	m.At, err = c.at(ctx, i.Channel, i.Guild, who.ID)
 	return m, err == nil
@@ -162,49 +149,21 @@ const (
 // MaxChoices implements channels.Asker: five rows of five.
 func (c *Channel) MaxChoices() int { return maxChoices }
 
-// A command is an entry of Discord's menu.
-type command struct {
-	Name    string   `json:"name"`
-	Help    string   `json:"description"`
-	Type    int      `json:"type"`
-	Options []option `json:"options"`
-}
-
-type option struct {
-	Type     int    `json:"type"` // 3: text
-	Name     string `json:"name"`
-	Help     string `json:"description"`
-	Required bool   `json:"required,omitempty"`
-}
-
-// SetCommands sets the menu of commands, unless it is so already.
+// SetCommands sets the menu of commands.
 func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error {
-	var menu, now []command
+	const text = 3
+	menu := []any{}
 	for _, cmd := range cs {
 		help := []rune(cmd.Help)
-		menu = append(menu, command{Name: cmd.Name, Help: string(help[:min(len(help), 100)]), Type: 1,
-			Options: []option{{Type: 3, Name: "text", Help: "what else to say"}}})
+		menu = append(menu, map[string]any{"name": cmd.Name, "description": string(help[:min(len(help), 100)]),
+			"options": []any{map[string]any{"type": text, "name": "text", "description": "what else to say"}}})
 	}
 	var app struct {
 		ID string `json:"id"`
 	}
-	if err := c.call(ctx, "GET", "/applications/@me", nil, &app); err != nil {
-		return c.refused("set commands", err)
+	err := c.call(ctx, "GET", "/applications/@me", nil, &app)
+	if err == nil {
+		err = c.call(ctx, "PUT", "/applications/"+app.ID+"/commands", menu, nil)
 	}
-	path := "/applications/" + app.ID + "/commands"
-	err := c.call(ctx, "GET", path, nil, &now)
-	byName := func(a, b command) int { return strings.Compare(a.Name, b.Name) }
-	slices.SortFunc(menu, byName)
-	slices.SortFunc(now, byName)
-	if err == nil && same(now, menu) {
-		return nil
-	}
-	return c.refused("set commands", c.call(ctx, "PUT", path, menu, nil))
-}
-
-// same compares menus by what is stored of them.
-func same(a, b []command) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return string(x) == string(y)
+	return c.refused("set commands", err)
 }

@@ -3,6 +3,8 @@ package discord
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,6 +42,7 @@ type (
 		Passed  []struct {
 			Message message `json:"message"`
 		} `json:"message_snapshots"`
+		raw json.RawMessage // as it came
 	}
 	user struct {
 		ID   string `json:"id"`
@@ -52,12 +55,11 @@ type (
 		User *user  `json:"user"` // in interactions
 	}
 	file struct {
-		ID       string  `json:"id"`
-		Name     string  `json:"filename"`
-		Type     string  `json:"content_type"`
-		Size     int64   `json:"size"`
-		Duration float64 `json:"duration_secs"`
-		URL      string  `json:"url"`
+		ID   string `json:"id"`
+		Name string `json:"filename"`
+		Type string `json:"content_type"`
+		Size int64  `json:"size"`
+		URL  string `json:"url"`
 	}
 	named struct {
 		Name string `json:"name"`
@@ -69,8 +71,10 @@ type (
 	}
 )
 
-// The types of messages that people write, and the flag of spoken ones.
+// The types of messages that people write, the flag of spoken ones, and the types of threads.
 const (
+	firstThread  = 10
+	lastThread   = 12
 	plainMessage = 0
 	replyMessage = 19
 	voiceFlag    = 1 << 13
@@ -79,6 +83,16 @@ const (
 )
 
 var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
+
+// messageIn decodes raw.
+func messageIn(raw json.RawMessage) (w message, err error) {
+	err = json.Unmarshal(raw, &w)
+	if err == nil && (!snowflake.MatchString(w.ID) || !snowflake.MatchString(w.Channel)) {
+		err = errors.New("a message without an id")
+	}
+	w.raw = raw
+	return w, err
+}
 
 // read turns w into a message. said is false when w says nothing to us. An
 // error means to try again.
@@ -208,22 +222,6 @@ func legible(text string, mentions []user) string {
 	return text
 }
 
-// A place is a chat of Discord: one person's, a server's channel or a thread.
-type place struct{ guild, parent string }
-
-// learn notes where the chat is.
-func (c *Channel) learn(id, guild, parent string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.places[id] = place{guild, parent}
-}
-
-func (c *Channel) parent(id string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.places[id].parent
-}
-
 // at returns the address of the chat. A person's private chat is called by the
 // person, so that it is the same whoever speaks first.
 func (c *Channel) at(ctx context.Context, id, guild, author string) (chat.Address, error) {
@@ -233,59 +231,49 @@ func (c *Channel) at(ctx context.Context, id, guild, author string) (chat.Addres
 		c.direct[author] = id
 		return c.Direct(author), nil
 	}
-	c.mu.Lock()
-	p, known := c.places[id]
-	c.mu.Unlock()
-	if !known {
+	parent, err := c.known(c.parents, id, func() (string, error) {
 		var is struct {
 			Type   int    `json:"type"`
 			Parent string `json:"parent_id"`
 		}
 		err := c.call(ctx, "GET", "/channels/"+id, nil, &is)
-		if err != nil && !said(err, 403, 404) {
-			return chat.Address{}, fmt.Errorf("ask about channel %s: %w", id, err)
+		switch {
+		case err != nil && !said(err, 403, 404):
+			return "", fmt.Errorf("ask about channel %s: %w", id, err)
+		case is.Type < firstThread, is.Type > lastThread:
+			return "", nil
 		}
-		if is.Type >= 10 && is.Type <= 12 {
-			p.parent = is.Parent
-		}
-		c.learn(id, guild, p.parent)
+		return is.Parent, nil
+	})
+	if parent != "" {
+		return chat.Address{Channel: c.cfg.Name, Chat: parent, Thread: id}, err
 	}
-	if p.parent != "" {
-		return chat.Address{Channel: c.cfg.Name, Chat: p.parent, Thread: id}, nil
-	}
-	return chat.Address{Channel: c.cfg.Name, Chat: id}, nil
+	return chat.Address{Channel: c.cfg.Name, Chat: id}, err
 }
 
 // role returns our own role in the server, "" if there is none.
 func (c *Channel) role(ctx context.Context, guild string) (string, error) {
-	c.mu.Lock()
-	id, known := c.roles[guild]
-	c.mu.Unlock()
-	if known {
-		return id, nil
-	}
-	var roles []struct {
-		ID   string `json:"id"`
-		Tags struct {
-			Bot string `json:"bot_id"`
-		} `json:"tags"`
-	}
-	err := c.call(ctx, "GET", "/guilds/"+guild+"/roles", nil, &roles)
-	if err != nil && !said(err, 403, 404) {
-		return "", fmt.Errorf("ask for the roles of server %s: %w", guild, err)
-	}
-	for _, r := range roles {
-		if r.Tags.Bot == c.me.ID {
-			id = r.ID
+	return c.known(c.roles, guild, func() (string, error) {
+		var roles []struct {
+			ID   string `json:"id"`
+			Tags struct {
+				Bot string `json:"bot_id"`
+			} `json:"tags"`
 		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.roles[guild] = id
-	return id, nil
+		err := c.call(ctx, "GET", "/guilds/"+guild+"/roles", nil, &roles)
+		if err != nil && !said(err, 403, 404) {
+			return "", fmt.Errorf("ask for the roles of server %s: %w", guild, err)
+		}
+		for _, r := range roles {
+			if r.Tags.Bot == c.me.ID {
+				return r.ID, nil
+			}
+		}
+		return "", nil
+	})
 }
 
-// said of a snowflake: when it was made.
+// madeAt returns when a snowflake was made.
 func madeAt(id string) time.Time {
 	n, _ := strconv.ParseInt(id, 10, 64)
 	return time.UnixMilli(n>>22 + 1420070400000)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"net/textproto"
 	"net/url"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -93,12 +93,9 @@ func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Re
 	}
 	in := any(m)
 	if len(r.Files) > 0 {
-		b, end, err := c.upload(m, r)
-		if err != nil {
-			return "", err
-		}
+		var end func()
+		in, end = c.upload(m, r)
 		defer end()
-		in = b
 	}
 	err := c.call(ctx, "POST", "/channels/"+to+"/messages", in, &sent)
 	if len(r.Files) > 0 && said(err, tooLarge, http.StatusRequestEntityTooLarge) {
@@ -141,51 +138,32 @@ func (c *Channel) target(ctx context.Context, a chat.Address) (string, error) {
 	if !direct {
 		return id, nil
 	}
-	c.mu.Lock()
-	id = c.direct[person]
-	c.mu.Unlock()
-	if id != "" {
-		return id, nil
-	}
-	var opened struct {
-		ID string `json:"id"`
-	}
-	if err := c.call(ctx, "POST", "/users/@me/channels", map[string]string{"recipient_id": person}, &opened); err != nil {
-		return "", err
-	}
-	if !snowflake.MatchString(opened.ID) {
-		return "", errors.New("the server names no chat")
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.direct[person] = opened.ID
-	return opened.ID, nil
+	return c.known(c.direct, person, func() (string, error) {
+		var opened struct {
+			ID string `json:"id"`
+		}
+		err := c.call(ctx, "POST", "/users/@me/channels", map[string]string{"recipient_id": person}, &opened)
+		if err == nil && !snowflake.MatchString(opened.ID) {
+			err = errors.New("the server names no chat")
+		}
+		return opened.ID, err
+	})
 }
 
 // upload returns the body of a message with files, which end closes. Files that
 // cannot go are told of in its text.
-func (c *Channel) upload(m map[string]any, r chat.Reply) (b *body, end func(), err error) {
+func (c *Channel) upload(m map[string]any, r chat.Reply) (in any, end func()) {
 	var open []io.Closer
-	end = func() {
-		for _, f := range open {
-			f.Close()
-		}
-	}
-	defer func() {
-		if err != nil {
-			end()
-		}
-	}()
-	text := []string{r.Text}
 	var parts []io.Reader
-	var head bytes.Buffer // what stands before the next file
-	b = &body{}
-	form := multipart.NewWriter(&head)
-	add := func(r io.Reader, size int64) {
-		parts = append(parts, bytes.NewReader(bytes.Clone(head.Bytes())), io.LimitReader(r, size))
+	var head bytes.Buffer // what stands before the next part
+	form, b := multipart.NewWriter(&head), &body{}
+	add := func(about, kind string, r io.Reader, size int64) {
+		_, _ = form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {about}, "Content-Type": {kind}}) // into memory
+		parts = append(parts, strings.NewReader(head.String()), io.LimitReader(r, size))
 		b.size += int64(head.Len()) + size
 		head.Reset()
 	}
+	text := []string{r.Text}
 	for i, f := range r.Files {
 		file, size, why := c.open(f)
 		if why != "" {
@@ -193,34 +171,24 @@ func (c *Channel) upload(m map[string]any, r chat.Reply) (b *body, end func(), e
 			continue
 		}
 		open = append(open, file)
-		_, err := form.CreatePart(textproto.MIMEHeader{
-			"Content-Disposition": {mime.FormatMediaType("form-data", map[string]string{"name": fmt.Sprintf("files[%d]", i), "filename": fileName(f)})},
-			"Content-Type":        {cmp.Or(f.Type, mime.TypeByExtension(filepath.Ext(f.Path)), "application/octet-stream")},
-		})
-		if err != nil {
-			return nil, nil, err
+		add(multipart.FileContentDisposition(fmt.Sprintf("files[%d]", i), fileName(f)),
+			cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Path)), "application/octet-stream"), file, size)
+	}
+	end = func() {
+		for _, f := range open {
+			f.Close()
 		}
-		add(file, size)
 	}
 	m["content"] = strings.TrimSpace(strings.Join(text, "\n"))
-	raw, err := jsonBody(m)
-	if err != nil {
-		return nil, nil, err
+	if len(open) == 0 {
+		return m, end
 	}
-	if len(parts) == 0 {
-		return raw, end, nil
-	}
-	payload := textproto.MIMEHeader{"Content-Disposition": {`form-data; name="payload_json"`}, "Content-Type": {raw.kind}}
-	if _, err := form.CreatePart(payload); err != nil {
-		return nil, nil, err
-	}
-	add(raw, raw.size)
-	if err := form.Close(); err != nil {
-		return nil, nil, err
-	}
-	add(http.NoBody, 0)
-	b.Reader, b.kind = io.MultiReader(parts...), form.FormDataContentType()
-	return b, end, nil
+	raw, _ := json.Marshal(m) // of texts and numbers
+	add(`form-data; name="payload_json"`, "application/json", bytes.NewReader(raw), int64(len(raw)))
+	_ = form.Close()
+	b.kind, b.size = form.FormDataContentType(), b.size+int64(head.Len())
+	b.Reader = io.MultiReader(append(parts, &head)...)
+	return b, end
 }
 
 // open opens f to be sent, or says why it cannot be.
@@ -251,8 +219,7 @@ func told(files []chat.File, why string) string {
 }
 
 func fileName(f chat.File) string {
-	name := clean(strings.ReplaceAll(path.Base(cmp.Or(f.Name, f.Path)), "\n", " "))
-	return string([]rune(name)[:min(len([]rune(name)), 200)])
+	return strings.ReplaceAll(cleaned(path.Base(f.Path)), "\n", " ")
 }
 
 // Edit makes the message of rc say r, or the first part of it.

@@ -52,7 +52,7 @@ func fenced(md string) (t markdown.Text) {
 		t.Spans = append(t.Spans, markdown.Span{Start: out.Len(), End: out.Len() + len(code), Kind: markdown.Pre, Arg: lang})
 		out.WriteString(code + "\n")
 	}
-	lines := strings.Split(clean(md), "\n")
+	lines := strings.Split(cleaned(md), "\n")
 	for i := 0; i < len(lines); i++ {
 		from := i + 1
 		if open := fenceForm.FindStringSubmatch(lines[i]); open != nil {
@@ -74,15 +74,8 @@ func fenced(md string) (t markdown.Text) {
 	return t
 }
 
-// clean removes what could not be shown or turns the direction of text around.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-}
+// cleaned returns s without what could not be shown.
+func cleaned(s string) string { return strings.Map(markdown.Clean, strings.ToValidUTF8(s, "")) }
 
 // render appends t to messages, cut to limit. A message that its fences make
 // too long is cut again.

@@ -20,7 +20,7 @@ import (
 // whatever src says: tags are only text, a link goes to the web or to an
 // address of mail, and an image is a link, which loads nothing (R-S13).
 func HTML(src string) string {
-	src = strings.Map(clean, src)
+	src = strings.Map(Clean, src)
 	if !excessive(src) {
 		var out bytes.Buffer
 		source := []byte(src)

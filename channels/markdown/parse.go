@@ -26,7 +26,7 @@ const (
 // that is still being written, goes on to the last line. An address that opens
 // does not take is written out. Where src shows anything, so does the result.
 func Parse(src string, opens func(url string) bool) Text {
-	src = strings.Map(clean, src)
+	src = strings.Map(Clean, src)
 	if !excessive(src) {
 		source := []byte(src)
 		w := writer{src: source, opens: opens}

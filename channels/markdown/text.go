@@ -47,9 +47,9 @@ func Visible(r rune) bool {
 // visible reports whether anything of s is.
 func visible(s string) bool { return strings.ContainsFunc(s, Visible) }
 
-// clean says what to put in place of r; -1 is nothing. What could move the
+// Clean says what to put in place of r, for strings.Map. What could move the
 // cursor of a terminal or turn the direction of the text around goes.
-func clean(r rune) rune {
+func Clean(r rune) rune {
 	switch {
 	case r == '\n', r == '\t':
 		return r

@@ -238,5 +238,5 @@ func (w *writer) link(n ast.Node, url string) {
 // unescape resolves the backslashes and entities of Markdown.
 func unescape(b []byte) string {
 	s := util.UnescapePunctuations(util.ResolveEntityNames(util.ResolveNumericReferences(b)))
-	return strings.ReplaceAll(strings.Map(clean, string(s)), "\t", " ")
+	return strings.ReplaceAll(strings.Map(Clean, string(s)), "\t", " ")
 }

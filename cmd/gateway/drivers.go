@@ -57,7 +57,7 @@ func (h *house) modelNames() []string { return slices.Sorted(maps.Keys(h.now.Loa
 
 // newTranscriber makes what transcription describes.
 func newTranscriber(t *Transcription) *openai.Transcriber {
-	return openai.NewTranscriber(openai.TranscriberConfig{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Language: t.Language})
+	return openai.NewTranscriber(openai.Config{Name: "transcription", BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model}, t.Language)
 }
 
 // addChannels adds the channels of the config to the hub. It returns the
@@ -79,7 +79,8 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	}
 	for name, b := range h.Config.Channels.Discord {
 		cfg := discordConfig(name, b)
-		cfg.Log, cfg.Open, cfg.Seen = h.Log, h.files.Open, h.store.Bucket("seen/"+name)
+		cfg.Log, cfg.Open = h.Log, h.files.Open
+		cfg.Dead, cfg.Seen = h.store.Log("dead/"+name), h.store.Bucket("seen/"+name)
 		c, err := discord.New(cfg)
 		if err != nil {
 			return nil, err

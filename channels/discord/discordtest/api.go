@@ -265,6 +265,9 @@ func (c *call) form(parts *multipart.Reader) (payload []byte, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if strings.Contains(part.Header.Get("Content-Disposition"), "filename*") {
+			return nil, errors.New("names of files are UTF-8 as they are")
+		}
 		if part.FormName() == "payload_json" {
 			payload = data
 		} else {
