@@ -59,6 +59,31 @@ func BenchmarkCrowd(b *testing.B) {
 	})
 }
 
+// The same in 256 chats of Discord, which takes 50 messages a second of a bot:
+// when 15 come in a second, and when all write at once.
+func BenchmarkDiscordChats256(b *testing.B) {
+	c := newCrowd(b, parley)
+	c.onDiscord()
+	c.run()
+	c.online()
+	c.talk(256, 256, among(256)) // the connections are open
+	b.Run("steady", func(b *testing.B) {
+		var waits []time.Duration
+		for b.Loop() {
+			waits = append(waits, c.drip(15, 256, among(256))...)
+		}
+		report(b, waits)
+	})
+	b.Run("at once", func(b *testing.B) {
+		var waits []time.Duration
+		for b.Loop() {
+			waits = append(waits, c.talk(256, 256, among(256))...)
+		}
+		b.ReportMetric(float64(len(waits))/b.Elapsed().Seconds(), "msgs/s")
+		report(b, waits)
+	})
+}
+
 // What Parley adds to a message when 15 come in a second.
 func BenchmarkSteady(b *testing.B) {
 	each(b, func(b *testing.B, c *crowd) {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
 )
@@ -32,6 +33,7 @@ type crowd struct {
 	front   string        // the model's address, where its time is taken
 	think   time.Duration // the model's, before it answers
 	deaf    func(chat int64) bool
+	post    func(chat int64, text string) // has somebody write there
 
 	mu   sync.Mutex
 	open map[int64]*wait
@@ -66,8 +68,34 @@ func newCrowd(b testing.TB, program string) *crowd {
 		}},
 		"log": map[string]any{"level": "warn"},
 	}
-	c.tg.Watch(c.saw)
+	c.post = func(chat int64, text string) { c.tg.Say(chat, text) }
+	c.tg.Watch(func(e telegramtest.Event) {
+		if e.Method == "sendMessage" && !e.Done {
+			c.saw(e.Chat)
+		}
+	})
 	return c
+}
+
+// onDiscord has the crowd write there.
+func (c *crowd) onDiscord() {
+	dc, chats := c.discord(discordtest.Config{}), map[string]int64{}
+	c.post = func(chat int64, text string) {
+		who := strconv.FormatInt(chat, 10)
+		dm := dc.DM(who)
+		c.mu.Lock()
+		chats[dm] = chat
+		c.mu.Unlock()
+		dc.Say(dm, who, "", text)
+	}
+	dc.Watch(func(e discordtest.Event) {
+		if e.Route == "POST /channels/{id}/messages" && !e.Done {
+			c.mu.Lock()
+			chat := chats[e.Channel]
+			c.mu.Unlock()
+			c.saw(chat)
+		}
+	})
 }
 
 const (
@@ -98,16 +126,13 @@ func (c *crowd) thought(chat int64, d time.Duration) {
 	}
 }
 
-// saw stops the clock when an answer has come to Telegram.
-func (c *crowd) saw(e telegramtest.Event) {
-	if e.Method != "sendMessage" || e.Done {
-		return
-	}
+// saw stops the clock when an answer has come to a chat.
+func (c *crowd) saw(chat int64) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w := c.open[e.Chat]; w != nil {
-		delete(c.open, e.Chat)
+	if w := c.open[chat]; w != nil {
+		delete(c.open, chat)
 		w.over <- now.Sub(w.since) - w.model
 	}
 }
@@ -158,7 +183,7 @@ func (c *crowd) say(chat int64) *wait {
 	w.since = time.Now()
 	c.open[chat] = w
 	c.mu.Unlock()
-	c.tg.Say(chat, "Good day from chat "+strconv.FormatInt(chat, 10))
+	c.post(chat, "Good day from chat "+strconv.FormatInt(chat, 10))
 	return w
 }
 
