@@ -193,7 +193,7 @@ func checkTalk(t *testing.T, h *house, turns map[string]int) {
 	t.Helper()
 	rm, leave := h.use(h.address("anna", first))
 	defer leave()
-	es, _, err := rm.before(t.Context(), 60)
+	es, _, _, err := rm.before(t.Context(), 60)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"net/http"
 	"strconv"
@@ -20,72 +19,57 @@ func (c *Channel) events(k call) error {
 	if err != nil {
 		return problem{http.StatusBadRequest, "That is no number of an event."}
 	}
-	if !c.enter() {
+	c.reading.RLock()
+	defer c.reading.RUnlock()
+	if c.open.Err() != nil {
 		return problem{http.StatusServiceUnavailable, "I am closing. Please come back in a moment."}
 	}
-	defer c.live.Done()
-	rm := k.room
-	rd := rm.join()
-	defer rm.part(rd)
-	out := stream{k.w, http.NewResponseController(k.w)}
-	_ = out.SetReadDeadline(time.Time{})
 	k.w.Header().Set("Content-Type", "text/event-stream")
 	k.w.Header().Set("Cache-Control", "no-store")
 	k.w.Header().Set("X-Accel-Buffering", "no")
-	if err := out.send([]byte("retry: 1000\n\n")); err != nil {
-		return nil // they left
+	out := stream{k.w, http.NewResponseController(k.w)}
+	if err := c.follow(k, after, out); err != nil && k.r.Context().Err() == nil {
+		c.cfg.Log.Warn("browser chat: reader lost", "path", k.r.URL.Path, "err", err)
 	}
-	ctx := k.r.Context()
-	for rec, err := range rm.log.Since(ctx, after) {
-		s, err := read(rec, err)
-		if err != nil {
-			c.cfg.Log.Error("browser chat", "path", k.r.URL.Path, "err", err)
-			return nil
-		}
-		after = rec.Seq
-		if out.send(event("message", rec.Seq, c.entry(rec.Seq, s)).body) != nil {
-			return nil
-		}
-	}
-	rm.catchUp(rd, after)
-	c.follow(ctx, rm, rd, out)
 	return nil
 }
 
-// follow sends rd what it is to be sent until one of us leaves.
-func (c *Channel) follow(ctx context.Context, rm *room, rd *reader, out stream) {
-	timer := time.NewTimer(heartbeat)
-	defer timer.Stop()
-	for quiet := time.Now(); ; {
-		frames, due, lost := rm.take(rd)
+// follow sends what was said after record seq, and what is said then, until one
+// of us leaves.
+func (c *Channel) follow(k call, seq uint64, out stream) error {
+	ctx, rd := k.r.Context(), k.room.join(seq)
+	if err := out.send([]byte("retry: 1000\n\n")); err != nil {
+		return err
+	}
+	for s, err := range k.room.since(ctx, seq) {
+		if err == nil {
+			rd.seq = s.Seq
+			err = out.send(event("message", s.Seq, s.entry()).body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for {
+		bodies, news, wait, lost := k.room.take(rd)
 		if lost {
-			_ = out.send(event("resync", 0, struct{}{}).body)
-			return
+			bodies = [][]byte{event("resync", 0, struct{}{}).body}
 		}
-		var batch [][]byte
-		for _, f := range frames {
-			batch = append(batch, f.body)
+		if err := out.send(bodies...); err != nil || lost {
+			return err
 		}
-		if len(batch) == 0 && time.Since(quiet) >= heartbeat {
-			batch = [][]byte{[]byte(":\n\n")}
-		}
-		if len(batch) > 0 {
-			if out.send(batch...) != nil {
-				return
-			}
-			quiet = time.Now()
-		}
-		if due.IsZero() {
-			due = quiet.Add(heartbeat)
-		}
-		timer.Reset(time.Until(due))
 		select {
-		case <-rd.wake:
-		case <-timer.C:
+		case <-news:
+		case <-time.After(wait):
+			if wait == heartbeat {
+				if err := out.send([]byte(":\n\n")); err != nil {
+					return err
+				}
+			}
 		case <-ctx.Done():
-			return
+			return nil
 		case <-c.open.Done():
-			return
+			return nil
 		}
 	}
 }
@@ -98,6 +82,9 @@ type stream struct {
 
 // send sends parts, if that does not take too long.
 func (s stream) send(parts ...[]byte) error {
+	if len(parts) == 0 {
+		return nil
+	}
 	_ = s.SetWriteDeadline(time.Now().Add(writeTime)) // not every writer can
 	for _, p := range parts {
 		if _, err := s.Write(p); err != nil {

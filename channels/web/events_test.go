@@ -120,6 +120,26 @@ func TestMaking(t *testing.T) {
 	}
 }
 
+// A reply that says nothing is no entry, and ends what was in the making.
+func TestSaysNothing(t *testing.T) {
+	h := newHouse(t)
+	b := h.watch("anna", first, "")
+	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "so far"}
+	h.Stream(r)
+	until(t, "the draft is shown", func() bool { return len(b.all("draft")) > 0 })
+	r.Text = " \n"
+	if _, err := h.Send(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the sign is off", func() bool { bs := b.all("busy"); return len(bs) > 0 && bs[len(bs)-1].data == `{"on":false}` })
+	late := h.watch("anna", first, "")
+	h.reply("anna", first, "r2", "end")
+	late.shows(t, "end")
+	if n := len(late.all("draft")); n > 0 {
+		t.Errorf("%d drafts of what is over", n)
+	}
+}
+
 // What was given up is not shown to those who come after.
 func TestGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -131,11 +151,8 @@ func TestGivenUp(t *testing.T) {
 		rm, leave := c.use(at)
 		defer leave()
 		come := func() int {
-			rd := rm.join()
-			defer rm.part(rd)
-			rm.catchUp(rd, 0)
-			frames, _, _ := rm.take(rd)
-			return len(frames)
+			bodies, _, _, _ := rm.take(rm.join(0))
+			return len(bodies)
 		}
 		c.Stream(chat.Reply{ID: "r1", To: at, Text: "so far"})
 		if n := come(); n != 2 {
@@ -198,6 +215,7 @@ func events(ctx context.Context) *http.Request {
 type writer struct {
 	header http.Header
 	hold   chan struct{} // closed, or nil: it takes them at once
+	begun  atomic.Bool   // it was to take something
 	mu     sync.Mutex
 	body   strings.Builder
 }
@@ -209,6 +227,7 @@ func (w *writer) SetWriteDeadline(time.Time) error { return nil }
 func (w *writer) SetReadDeadline(time.Time) error  { return nil }
 
 func (w *writer) Write(p []byte) (int, error) {
+	w.begun.Store(true)
 	if w.hold != nil {
 		<-w.hold
 	}
@@ -238,22 +257,16 @@ func TestP15SlowReader(t *testing.T) {
 			slow := &writer{header: http.Header{}, hold: make(chan struct{})}
 			var live sync.WaitGroup
 			live.Go(func() { h.Serve(slow, events(t.Context()), chat.Sender{ID: "anna"}) })
+			until(t, "it reads along, too", slow.begun.Load)
 			rm, leave := h.use(h.address("anna", first))
 			defer leave()
-			until(t, "both read along", func() bool {
-				rm.mu.Lock()
-				defer rm.mu.Unlock()
-				return len(rm.readers) == 2
-			})
 			for i := range c.n {
 				h.reply("anna", first, fmt.Sprint("r", i), c.text)
 				until(t, "the quick one sees it", func() bool { return len(quick.all("message")) == i+1 })
 			}
 			rm.mu.Lock()
-			for rd := range rm.readers {
-				if len(rd.frames) > maxFrames || rd.size > maxBytes {
-					t.Errorf("%d frames of %d bytes wait", len(rd.frames), rd.size)
-				}
+			if len(rm.frames) > maxFrames || rm.size > maxBytes {
+				t.Errorf("%d frames of %d bytes wait", len(rm.frames), rm.size)
 			}
 			rm.mu.Unlock()
 			close(slow.hold)
@@ -288,14 +301,12 @@ func TestStuckReader(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if rooms := len(c.people); rooms != 1 { // only the idle one
-			t.Errorf("%d people", rooms)
-		}
-		rm, leave := c.use(c.address("anna", first))
-		if len(rm.readers) != 0 {
+		synctest.Wait()
+		c.mu.Lock()
+		if len(c.rooms) > 0 {
 			t.Error("it still reads along")
 		}
-		leave()
+		c.mu.Unlock()
 		_ = srv.Close()
 		theirs.Close()
 		live.Wait()
@@ -333,27 +344,18 @@ func TestP15IdleReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var begun atomic.Int64
+	var writers atomic.Int64
 	goroutines, bytes := usage()
 	ctx, leave := context.WithCancel(t.Context())
 	var live sync.WaitGroup
 	for i := range n {
-		w := &writer{header: http.Header{}}
+		w := counter{http.Header{}, "retry:", &writers}
 		live.Go(func() {
-			begun.Add(1)
 			c.Serve(w, events(ctx), chat.Sender{ID: fmt.Sprint("person", i)})
 		})
 	}
 	until(t, "all read along", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		count := 0
-		for _, rooms := range c.people {
-			rooms[first].mu.Lock()
-			count += len(rooms[first].readers)
-			rooms[first].mu.Unlock()
-		}
-		return count == n
+		return int(writers.Load()) == n
 	})
 	many, big := usage()
 	t.Logf("%d goroutines and %d bytes for each", (many-goroutines)/n, (big-bytes)/n)
@@ -365,8 +367,8 @@ func TestP15IdleReaders(t *testing.T) {
 	if left, _ := usage(); left > goroutines+10 {
 		t.Errorf("%d goroutines are left", left-goroutines)
 	}
-	if rooms := len(c.people); rooms > maxIdle {
-		t.Errorf("%d conversations are left in memory", rooms)
+	if len(c.rooms) > 0 {
+		t.Errorf("%d conversations are left in memory", len(c.rooms))
 	}
 }
 
@@ -389,15 +391,15 @@ func BenchmarkReaders1000(b *testing.B) {
 	var live sync.WaitGroup
 	var sent atomic.Int64
 	for range n {
-		live.Go(func() { c.Serve(counter{http.Header{}, &sent}, events(ctx), chat.Sender{ID: "anna"}) })
+		live.Go(func() { c.Serve(counter{http.Header{}, "event: message", &sent}, events(ctx), chat.Sender{ID: "anna"}) })
 	}
 	at := c.address("anna", first)
 	rm, done := c.use(at)
 	defer done()
-	for count := 0; count < n; runtime.Gosched() {
-		rm.mu.Lock()
-		count = len(rm.readers)
-		rm.mu.Unlock()
+	for users := 0; users <= n; runtime.Gosched() {
+		c.mu.Lock()
+		users = rm.users
+		c.mu.Unlock()
 	}
 	i := 0
 	for b.Loop() {
@@ -414,9 +416,10 @@ func BenchmarkReaders1000(b *testing.B) {
 	live.Wait()
 }
 
-// A counter counts the messages that were sent.
+// A counter counts what it was sent that begins with what.
 type counter struct {
 	header http.Header
+	what   string
 	n      *atomic.Int64
 }
 
@@ -425,7 +428,7 @@ func (c counter) WriteHeader(int)     {}
 func (c counter) Flush()              {}
 
 func (c counter) Write(p []byte) (int, error) {
-	if strings.HasPrefix(string(p[:min(len(p), 20)]), "event: message") {
+	if strings.HasPrefix(string(p[:min(len(p), 20)]), c.what) {
 		c.n.Add(1)
 	}
 	return len(p), nil
@@ -454,20 +457,6 @@ func TestPress(t *testing.T) {
 		t.Errorf("heard %+v", heard())
 	}
 	h.watch("anna", first, "").shows(t, "Shall I?")
-}
-
-// What was read of the log is not sent again from the buffer.
-func TestCatchUp(t *testing.T) {
-	h := newHouse(t)
-	rm, leave := h.use(h.address("anna", first))
-	defer leave()
-	rd := rm.join()
-	h.reply("anna", first, "r1", "read in the log")
-	h.reply("anna", first, "r2", "said since")
-	rm.catchUp(rd, 1)
-	if frames, _, _ := rm.take(rd); len(frames) == 0 || frames[0].seq != 2 {
-		t.Errorf("frames %+v, want those after 1", frames)
-	}
 }
 
 // A store whose logs call after between writing a record and saying so.

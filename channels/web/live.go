@@ -11,24 +11,13 @@ import (
 	"parley/chat"
 )
 
-// A reader is a browser that reads along. What it has not taken yet is bounded:
-// one that is too slow is told to begin again where it is (P15).
-type reader struct {
-	seen   uint64 // number of the last record that they read from the log
-	frames []frame
-	size   int           // bytes in frames
-	lost   bool          // there was more than frames may hold
-	news   bool          // the draft has changed
-	due    time.Time     // when it may have the draft again
-	wake   chan struct{} // holds one, if there is something to take
-}
-
 const (
 	maxFrames = 64
-	maxBytes  = 256 << 10
+	maxBytes  = 256 << 10 // of frames
 
-	fresh    = 10 * time.Second // how long a sign of life counts
-	maxSteps = 100
+	fresh      = 10 * time.Second // how long a sign of life counts
+	draftEvery = 100 * time.Millisecond
+	perByte    = 4 * time.Microsecond // a long draft is sent less often: it is sent whole
 )
 
 // A frame is an event, as it is sent. Those that are in the log have their number.
@@ -70,43 +59,68 @@ type step struct {
 	Tip   string         `json:"tip,omitempty"`
 }
 
-// join adds a reader, for whom frames are kept from now on.
-func (rm *room) join() *reader {
-	rd := &reader{wake: make(chan struct{}, 1)}
-	rm.mu.Lock()
-	defer rm.mu.Unlock()
-	rm.readers[rd] = struct{}{}
-	return rd
-}
-
-func (rm *room) part(rd *reader) {
-	rm.mu.Lock()
-	defer rm.mu.Unlock()
-	delete(rm.readers, rd)
-}
-
-// catchUp shows rd, who has read the log up to seq, what is in the making now.
-func (rm *room) catchUp(rd *reader, seq uint64) {
-	rm.mu.Lock()
-	defer rm.mu.Unlock()
-	rd.seen = seq // a record is in the log before it is shown
-	rd.frames = slices.DeleteFunc(rd.frames, func(f frame) bool { return f.seq <= seq })
-	rd.size = 0
-	for _, f := range rd.frames {
-		rd.size += len(f.body)
-	}
-	if time.Since(rm.making.at) > fresh {
-		return
-	}
-	rd.push(event("busy", 0, on{true}))
-	for _, s := range rm.making.steps {
-		rd.push(event("step", 0, s))
-	}
-	rd.news = rm.making.text != ""
+type draft struct {
+	Reply string `json:"reply"`
+	HTML  string `json:"html"`
 }
 
 type on struct {
 	On bool `json:"on"`
+}
+
+// A reader is a browser that reads along. The room keeps the latest frames for
+// all of them, and one that is too slow is told to begin again (P15).
+type reader struct {
+	at    uint64    // how many frames it has taken, or were there before it came
+	seq   uint64    // number of the last record that it read in the log
+	began bool      // it knows what is in the making
+	draft uint64    // how many drafts there were when it had one
+	due   time.Time // when it may have another
+}
+
+// join returns a reader, for whom frames are kept from now on.
+func (rm *room) join(seq uint64) *reader {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	return &reader{at: rm.end, seq: seq}
+}
+
+// take returns what rd is to be sent now, and what it then waits for and how
+// long. Lost says that some is not there any more.
+func (rm *room) take(rd *reader) (bodies [][]byte, news <-chan struct{}, wait time.Duration, lost bool) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	missing := rm.end - rd.at
+	if missing > uint64(len(rm.frames)) {
+		return nil, nil, 0, true
+	}
+	for _, f := range rm.frames[len(rm.frames)-int(missing):] {
+		if f.seq == 0 || f.seq > rd.seq {
+			bodies = append(bodies, f.body)
+		}
+	}
+	rd.at = rm.end
+	m, wait := &rm.making, heartbeat
+	if !rd.began && rm.alive() {
+		bodies = append(bodies, event("busy", 0, on{true}).body)
+		for _, s := range m.steps {
+			bodies = append(bodies, event("step", 0, s).body)
+		}
+	} else if !rd.began {
+		rd.draft = rm.drafts // it was given up
+	}
+	rd.began = true
+	if m.text == "" || rd.draft == rm.drafts {
+		return bodies, rm.news, wait, false
+	}
+	if wait = time.Until(rd.due); wait <= 0 {
+		if m.draft == nil {
+			m.draft = event("draft", 0, draft{m.reply, markdown.HTML(m.text)}).body
+		}
+		wait = draftEvery + time.Duration(len(m.draft))*perByte
+		bodies, rd.draft, rd.due = append(bodies, m.draft), rm.drafts, time.Now().Add(wait)
+	}
+	return bodies, rm.news, wait, false
 }
 
 // push shows everybody f.
@@ -117,50 +131,51 @@ func (rm *room) push(f frame) {
 }
 
 func (rm *room) pushing(f frame) {
-	for rd := range rm.readers {
-		rd.push(f)
+	rm.frames, rm.size, rm.end = append(rm.frames, f), rm.size+len(f.body), rm.end+1
+	for len(rm.frames) > maxFrames || rm.size > maxBytes {
+		rm.size -= len(rm.frames[0].body)
+		rm.frames = rm.frames[1:]
 	}
+	rm.rouse()
 }
 
-func (rd *reader) push(f frame) {
-	if rd.lost || f.seq > 0 && f.seq <= rd.seen {
-		return
-	}
-	rd.frames, rd.size = append(rd.frames, f), rd.size+len(f.body)
-	if len(rd.frames) > maxFrames || rd.size > maxBytes {
-		rd.lose()
-	}
-	rd.rouse()
+func (rm *room) rouse() {
+	close(rm.news)
+	rm.news = make(chan struct{})
 }
 
-// lose has rd begin again where it is.
-func (rd *reader) lose() {
-	rd.frames, rd.size, rd.lost = nil, 0, true
-	rd.rouse()
+// empty has everybody who reads along begin again: there is nothing any more.
+func (rm *room) empty() {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	rm.making, rm.frames, rm.size = making{}, nil, 0
+	rm.end++
+	rm.rouse()
 }
 
-func (rd *reader) rouse() {
-	select {
-	case rd.wake <- struct{}{}:
-	default:
-	}
-}
-
-// show shows everybody s, which is record seq. A reply takes the place of its draft.
-func (rm *room) show(seq uint64, s said) {
+// show shows everybody s. A reply takes the place of its draft.
+func (rm *room) show(s said) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
 	over := s.Who == parley && s.Edits == 0 && (rm.making.reply == s.ID || rm.making.reply == "")
+	rm.pushing(event("message", s.Seq, s.entry()))
 	if over {
-		rm.making = making{}
+		rm.over()
 	}
-	if len(rm.readers) == 0 {
-		return
-	}
-	rm.pushing(event("message", seq, rm.c.entry(seq, s)))
-	if over {
-		rm.pushing(event("busy", 0, on{false}))
-	}
+}
+
+func (rm *room) over() {
+	rm.making = making{}
+	rm.pushing(event("busy", 0, on{false}))
+}
+
+// alive says whether something is in the making. The caller holds mu.
+func (rm *room) alive() bool { return time.Since(rm.making.at) <= fresh }
+
+func (rm *room) isMaking() bool {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	return rm.alive()
 }
 
 // begin turns to the reply of that ID. The caller holds mu.
@@ -171,18 +186,21 @@ func (rm *room) begin(reply string) {
 	rm.making.at = time.Now()
 }
 
-// stream shows the text of r. Readers take it when they may.
+// stream shows the text of r, which is over if there is none. Readers take it
+// when they may.
 func (rm *room) stream(r chat.Reply) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
+	if r.Text == "" {
+		if rm.making.reply == r.ID || rm.making.reply == "" {
+			rm.over()
+		}
+		return
+	}
 	rm.begin(r.ID)
 	rm.making.text, rm.making.draft = r.Text, nil
-	for rd := range rm.readers {
-		if !rd.news {
-			rd.news = true
-			rd.rouse()
-		}
-	}
+	rm.drafts++
+	rm.rouse()
 }
 
 // step shows how far a tool is.
@@ -193,8 +211,8 @@ func (rm *room) step(r chat.Reply, s chat.Step) {
 	n := step{r.ID, s.Call, s.Tool, s.State, s.Tip}
 	if i := slices.IndexFunc(rm.making.steps, func(o step) bool { return o.Call == n.Call }); i >= 0 {
 		rm.making.steps[i] = n
-	} else if rm.making.steps = append(rm.making.steps, n); len(rm.making.steps) > maxSteps {
-		rm.making.steps = rm.making.steps[1:]
+	} else {
+		rm.making.steps = append(rm.making.steps, n)
 	}
 	rm.pushing(event("step", 0, n))
 }
@@ -203,42 +221,9 @@ func (rm *room) step(r chat.Reply, s chat.Step) {
 func (rm *room) busy() {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
-	if time.Since(rm.making.at) > fresh { // what was in the making was given up
+	if !rm.alive() { // what was in the making was given up
 		rm.making = making{}
 	}
 	rm.making.at = time.Now()
 	rm.pushing(event("busy", 0, on{true}))
-}
-
-const (
-	draftEvery = 100 * time.Millisecond
-	perByte    = 4 * time.Microsecond // a long draft is sent less often: it is sent whole
-)
-
-// take returns what rd is to be sent now, and when the draft is due if it has
-// to wait. The frames are rd's; lost says that some are not among them.
-func (rm *room) take(rd *reader) (frames []frame, due time.Time, lost bool) {
-	rm.mu.Lock()
-	defer rm.mu.Unlock()
-	frames, rd.frames, rd.size = rd.frames, nil, 0
-	if !rd.news {
-		return frames, time.Time{}, rd.lost
-	}
-	now := time.Now()
-	if now.Before(rd.due) {
-		return frames, rd.due, rd.lost
-	}
-	if rd.news = false; rm.making.text == "" {
-		return frames, time.Time{}, rd.lost
-	}
-	if rm.making.draft == nil {
-		rm.making.draft = event("draft", 0, draft{rm.making.reply, markdown.HTML(rm.making.text)}).body
-	}
-	rd.due = now.Add(draftEvery + time.Duration(len(rm.making.draft))*perByte)
-	return append(frames, frame{body: rm.making.draft}), time.Time{}, rd.lost
-}
-
-type draft struct {
-	Reply string `json:"reply"`
-	HTML  string `json:"html"`
 }

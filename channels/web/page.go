@@ -10,6 +10,7 @@ import (
 	"html"
 	"html/template"
 	"io/fs"
+	"math"
 	"mime"
 	"net/http"
 	"path"
@@ -36,17 +37,17 @@ type assetFile struct{ plain, zipped []byte }
 // pages returns the template of the page and what it is made with.
 func pages() (assets, *template.Template, error) {
 	a, sum := assets{files: map[string]assetFile{}}, sha256.New()
-	dir, err := embedded.ReadDir("page")
-	if err != nil {
-		return a, nil, err
-	}
-	for _, e := range dir {
-		body, err := fs.ReadFile(embedded, path.Join("page", e.Name()))
+	names, err := fs.Glob(embedded, "page/*")
+	for _, name := range names {
+		body, err := embedded.ReadFile(name)
 		if err != nil {
 			return a, nil, err
 		}
-		fmt.Fprintf(sum, "%s %d\n%s", e.Name(), len(body), body)
-		a.files[e.Name()] = assetFile{body, zipped(body)}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body)
+		a.files[path.Base(name)] = assetFile{body, zipped(body)}
+	}
+	if err != nil {
+		return a, nil, err
 	}
 	a.digest = hex.EncodeToString(sum.Sum(nil)[:8])
 	t, err := template.New("page.html").Funcs(template.FuncMap{"size": size, "stamp": stamp}).Parse(string(a.files["page.html"].plain))
@@ -64,14 +65,13 @@ func zipped(body []byte) []byte {
 
 // size writes n bytes for people.
 func size(n int64) string {
-	const unit = 1 << 10
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " bytes"
+	switch {
+	case n < 1<<10:
+		return fmt.Sprint(n, " bytes")
+	case n < 1<<20:
+		return fmt.Sprint((n+1<<10-1)>>10, " KB")
 	}
-	if n < unit*unit {
-		return strconv.FormatInt((n+unit-1)/unit, 10) + " KB"
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/unit/unit, 'f', 1, 64), ".0") + " MB"
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/(1<<20)), ".0") + " MB"
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -95,15 +95,9 @@ func (c *Channel) asset(k call) error {
 	if !ok {
 		return problem{http.StatusNotFound, "There is no such file."}
 	}
-	h, tag := k.w.Header(), `"`+c.assets.digest+`"`
-	h.Set("ETag", tag)
-	h.Set("Cache-Control", "private, no-cache")
+	k.w.Header().Set("Cache-Control", "private, no-cache")
 	if k.r.PathValue("v") == c.assets.digest {
-		h.Set("Cache-Control", "private, max-age=31536000, immutable")
-	}
-	if k.r.Header.Get("If-None-Match") == tag {
-		k.w.WriteHeader(http.StatusNotModified)
-		return nil
+		k.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	k.write(mime.TypeByExtension(path.Ext(k.r.PathValue("file"))), f.plain, f.zipped)
 	return nil
@@ -121,17 +115,14 @@ func (c *Channel) home(k call) error {
 
 // show sends the page.
 func (c *Channel) show(k call) error {
-	rm, id := k.room, k.room.at.Thread
+	ctx, id := k.r.Context(), k.room.at.Thread
 	p := page{Who: k.who, ID: id, Assets: "/assets/" + c.assets.digest, MaxFile: c.cfg.MaxFile}
-	h, _, err := c.held(k.r.Context(), rm.at)
+	h, err := c.held(ctx, k.room.at)
 	if err == nil {
-		p.Last, err = rm.end(k.r.Context())
+		p.Entries, p.More, p.Last, err = k.room.before(ctx, math.MaxUint64)
 	}
 	if err == nil {
-		p.Entries, p.More, err = rm.before(k.r.Context(), p.Last+1)
-	}
-	if err == nil {
-		p.Talks, err = c.list(k.r.Context(), k.who.ID)
+		p.Talks, err = c.list(ctx, k.who.ID)
 	}
 	if err != nil {
 		return err
@@ -158,27 +149,25 @@ func (c *Channel) older(k call) error {
 	if err != nil || seq == 0 {
 		return problem{http.StatusBadRequest, "That is no number of an event."}
 	}
-	es, more, err := k.room.before(k.r.Context(), seq)
+	es, more, _, err := k.room.before(k.r.Context(), seq)
 	if err != nil {
 		return err
 	}
 	return k.answer(http.StatusOK, map[string]any{"entries": append([]entry{}, es...), "more": more})
 }
 
-// entry makes an entry of record seq.
-func (c *Channel) entry(seq uint64, s said) entry {
-	e := entry{Seq: seq, ID: s.ID, Who: s.Who, Text: s.Text, Time: s.Time, Edits: s.Edits, Replies: s.Replies}
-	e.HTML = template.HTML(html.EscapeString(s.Text))
+// An entry is one thing said, as the page shows it. An entry that Edits another
+// takes its place, and is itself shown nowhere else.
+type entry struct {
+	said
+	HTML template.HTML `json:"html"` // safe; of the person it is escaped text whose lines are to be kept
+}
+
+func (s said) entry() entry {
 	if s.Who == parley {
-		e.HTML = template.HTML(markdown.HTML(s.Text))
+		return entry{s, template.HTML(markdown.HTML(s.Text))}
 	}
-	for _, f := range s.Files {
-		e.Files = append(e.Files, f.view())
-	}
-	if s.Ask != nil {
-		e.Ask = &ask{s.Ask.ID, s.Ask.Choices}
-	}
-	return e
+	return entry{s, template.HTML(html.EscapeString(s.Text))}
 }
 
 // A page is what page.html shows. Without scripts it is a transcript to read;
@@ -204,34 +193,5 @@ type talk struct {
 	Current bool      `json:"-"`                 // it is the one on the page
 	Snippet string    `json:"snippet,omitempty"` // of what was searched
 	Time    time.Time `json:"time,omitzero"`     // of what was found
-}
-
-// An entry is one thing said, as the page shows it. An entry that Edits another
-// takes its place, and is itself shown nowhere else.
-type entry struct {
-	Seq     uint64        `json:"seq"`
-	ID      string        `json:"id"`
-	Who     string        `json:"who"`  // "you", "parley" or "note"
-	HTML    template.HTML `json:"html"` // safe; of "you" it is escaped text whose lines are to be kept
-	Text    string        `json:"text"` // as it was written
-	Time    time.Time     `json:"time"`
-	Files   []file        `json:"files,omitempty"`
-	Ask     *ask          `json:"ask,omitempty"`     // what is to be chosen, and was not yet
-	Edits   uint64        `json:"edits,omitempty"`   // Seq of the entry whose place it takes
-	Replies string        `json:"replies,omitempty"` // ID of what it answers
-}
-
-// A file is one that can be downloaded.
-type file struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Type string `json:"type"`
-	Size int64  `json:"size"`
-	URL  string `json:"url"`
-}
-
-// An ask is a question with buttons.
-type ask struct {
-	ID      string   `json:"id"`
-	Choices []string `json:"choices"`
+	used    bool      // something was said in it, or it has a name
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,129 +23,110 @@ const (
 
 // A said is a record in the log of a conversation.
 type said struct {
-	ID      string         `json:"id"` // as the browser or the house named it
+	Seq     uint64         `json:"seq,omitempty"` // its number; the log itself has it elsewhere
+	ID      string         `json:"id"`            // as the browser or the house named it
 	Who     string         `json:"who"`
-	Text    string         `json:"text,omitempty"` // Markdown, unless it is the person's
+	Text    string         `json:"text"` // Markdown, unless it is the person's
 	Time    time.Time      `json:"time"`
-	Files   []stored       `json:"files,omitempty"`
-	Ask     *chat.Question `json:"ask,omitempty"`
+	Files   []file         `json:"files,omitempty"`
+	Ask     *chat.Question `json:"ask,omitempty"`     // what is to be chosen, and was not yet
 	Edits   uint64         `json:"edits,omitempty"`   // number of the record whose place it takes
 	Replies string         `json:"replies,omitempty"` // ID of what it answers
 	Also    []string       `json:"also,omitempty"`    // IDs of what it answers besides
 }
 
-// A room is a conversation in memory. What it knows of the log it reads when it
-// is first needed.
+// A name tells what was said from what else was said in its conversation.
+type name struct{ who, id string }
+
+// A room is a conversation in which somebody is.
 type room struct {
 	c     *Channel
 	at    chat.Address
 	log   store.Log
-	users int // guarded by Channel.mu, as is
-	idle  int // how often it is in Channel.idle
+	users int // guarded by Channel.mu
 
-	posting sync.Mutex // held until the house has what is in the log: both have the same order
+	// writing is held to write to the log, and until the house has what is in
+	// it: both have the same order. It guards known.
+	writing sync.Mutex
+	known   map[name]uint64 // the numbers of all that was said; nil until it is needed
 
-	writing  sync.Mutex // guards the end of the log, and what follows
-	loaded   bool
-	last     uint64            // number of the last record
-	known    map[string]uint64 // who and ID -> number, of the latest records
-	answered map[string]bool   // IDs of what was answered by the latest records
-	asked    map[string]asked  // by question
-
-	mu      sync.Mutex // guards what follows; taken after Channel.mu and writing
-	readers map[*reader]struct{}
-	making  making
-}
-
-// An asked is a question that was put.
-type asked struct {
-	seq     uint64
-	choices int
+	mu     sync.Mutex    // guards what follows; taken after the others
+	frames []frame       // the latest news for those who read along
+	size   int           // bytes of frames
+	end    uint64        // how many frames there have ever been
+	news   chan struct{} // closed when there is something to take
+	drafts uint64        // how many drafts there have ever been
+	making making
 }
 
 func newRoom(c *Channel, at chat.Address) *room {
-	return &room{c: c, at: at, log: c.cfg.Store.Log(c.cfg.Name + "/" + at.Chat + "/" + at.Thread), readers: map[*reader]struct{}{}}
+	return &room{c: c, at: at, log: c.cfg.Store.Log(c.cfg.Name + "/" + at.Chat + "/" + at.Thread), news: make(chan struct{})}
 }
 
-const memory = 500 // records, of which a room knows when it is loaded
-
-// load reads the end of the log. The caller holds writing.
-func (rm *room) load(ctx context.Context) error {
-	if rm.loaded {
-		return nil
-	}
-	h, _, err := rm.c.held(ctx, rm.at)
-	if err != nil {
-		return err
-	}
-	rm.last, rm.known, rm.answered, rm.asked = 0, map[string]uint64{}, map[string]bool{}, map[string]asked{}
-	for rec, err := range rm.log.Since(ctx, h.Seq-min(h.Seq, memory)) {
-		s, err := read(rec, err)
-		if err != nil {
-			return err
+// since yields what was said after record seq, until an error. A damaged record
+// says that it is (P21).
+func (rm *room) since(ctx context.Context, seq uint64) iter.Seq2[said, error] {
+	return func(yield func(said, error) bool) {
+		for rec, err := range rm.log.Since(ctx, seq) {
+			var s said
+			if err == nil && json.Unmarshal(rec.Body, &s) != nil {
+				err = store.ErrDamaged
+			}
+			if errors.Is(err, store.ErrDamaged) {
+				s, err = said{ID: fmt.Sprint("damaged-", rec.Seq), Who: note, Text: "What was said here is damaged on disk."}, nil
+			}
+			s.Seq = rec.Seq
+			if !yield(s, err) || err != nil {
+				return
+			}
 		}
-		rm.know(rec.Seq, s)
-	}
-	rm.loaded = true
-	return nil
-}
-
-// read returns what rec says. A damaged record says that it is.
-func read(rec store.Record, err error) (s said, _ error) {
-	if err == nil && json.Unmarshal(rec.Body, &s) != nil {
-		err = store.ErrDamaged
-	}
-	if errors.Is(err, store.ErrDamaged) {
-		return said{ID: fmt.Sprint("damaged-", rec.Seq), Who: note, Text: "What was said here is damaged on disk."}, nil
-	}
-	return s, err
-}
-
-// know notes that record seq says s.
-func (rm *room) know(seq uint64, s said) {
-	rm.last = seq
-	if s.Edits > 0 {
-		return
-	}
-	rm.known[s.Who+" "+s.ID] = seq
-	for _, id := range append(s.Also, s.Replies) {
-		rm.answered[id] = true
-	}
-	if s.Ask != nil {
-		rm.asked[s.Ask.ID] = asked{seq, len(s.Ask.Choices)}
 	}
 }
 
-// append appends s and shows it, unless it is there already: then again is true.
+// append appends s and shows it, unless it is there already: then again is
+// true. The caller holds writing.
 func (rm *room) append(ctx context.Context, s said) (seq uint64, again bool, err error) {
-	rm.writing.Lock()
-	defer rm.writing.Unlock()
-	if err := rm.load(ctx); err != nil {
+	h, err := rm.c.held(ctx, rm.at)
+	if err != nil {
 		return 0, false, err
 	}
-	if seq, ok := rm.known[s.Who+" "+s.ID]; ok {
+	if rm.known == nil {
+		known := map[name]uint64{}
+		for s, err := range rm.since(ctx, 0) {
+			if err != nil {
+				return 0, false, err
+			}
+			if s.Edits == 0 {
+				known[name{s.Who, s.ID}] = s.Seq
+			}
+		}
+		rm.known = known
+	}
+	if seq, again = rm.known[name{s.Who, s.ID}]; again {
 		return seq, true, nil
 	}
-	if err := rm.c.touch(ctx, rm, s); err != nil {
+	if err := rm.c.touch(ctx, rm.at, h, s); err != nil {
 		return 0, false, err
 	}
 	seq, err = rm.write(ctx, s)
 	return seq, false, err
 }
 
-// write appends s to the log. The caller holds writing.
-func (rm *room) write(ctx context.Context, s said) (uint64, error) {
+// write appends s to the log and shows it. The caller holds writing.
+func (rm *room) write(ctx context.Context, s said) (seq uint64, err error) {
 	body, err := json.Marshal(s)
+	if err == nil {
+		seq, err = rm.log.Append(ctx, body)
+	}
 	if err != nil {
+		rm.known = nil // it may be there, or not
 		return 0, err
 	}
-	seq, err := rm.log.Append(ctx, body)
-	if err != nil {
-		rm.loaded = false // it may be there, or not
-		return 0, err
+	if s.Edits == 0 && rm.known != nil {
+		rm.known[name{s.Who, s.ID}] = seq
 	}
-	rm.know(seq, s)
-	rm.show(seq, s)
+	s.Seq = seq
+	rm.show(s)
 	return seq, nil
 }
 
@@ -151,16 +134,12 @@ func (rm *room) write(ctx context.Context, s said) (uint64, error) {
 func (rm *room) edit(ctx context.Context, seq uint64, r chat.Reply) error {
 	rm.writing.Lock()
 	defer rm.writing.Unlock()
-	if err := rm.load(ctx); err != nil {
-		return err
-	}
 	var now said
-	for rec, err := range rm.log.Since(ctx, seq-1) {
-		s, err := read(rec, err)
+	for s, err := range rm.since(ctx, seq-1) {
 		if err != nil {
 			return err
 		}
-		if rec.Seq == seq && s.Who == parley || s.Edits == seq {
+		if s.Seq == seq && s.Who == parley || s.Edits == seq {
 			now = s
 		}
 	}
@@ -170,91 +149,76 @@ func (rm *room) edit(ctx context.Context, seq uint64, r chat.Reply) error {
 	if now.Text == r.Text && (now.Ask == nil) == (r.Ask == nil) {
 		return nil
 	}
-	now.Edits, now.Text, now.Ask = seq, r.Text, r.Ask
+	now.Seq, now.Edits, now.Text, now.Ask = 0, seq, r.Text, r.Ask
 	_, err := rm.write(ctx, now)
 	return err
 }
 
-// wasAnswered says whether there is an answer to what the person said as id.
-func (rm *room) wasAnswered(id string) bool {
-	rm.writing.Lock()
-	defer rm.writing.Unlock()
-	return rm.answered[id]
-}
-
-// question returns where a question was put.
-func (rm *room) question(ctx context.Context, id string) (asked, error) {
-	rm.writing.Lock()
-	defer rm.writing.Unlock()
-	if err := rm.load(ctx); err != nil {
-		return asked{}, err
+// wasAnswered says whether what the person said as id, in record seq, has an answer.
+func (rm *room) wasAnswered(ctx context.Context, id string, seq uint64) (bool, error) {
+	for s, err := range rm.since(ctx, seq) {
+		if err != nil || s.Replies == id || slices.Contains(s.Also, id) {
+			return err == nil, err
+		}
 	}
-	q, ok := rm.asked[id]
-	if !ok {
-		return asked{}, errGone
+	return false, nil
+}
+
+// question returns the record where a question was put, or errGone.
+func (rm *room) question(ctx context.Context, id string) (said, error) {
+	for s, err := range rm.since(ctx, 0) {
+		if err != nil || s.Ask != nil && s.Ask.ID == id {
+			return s, err
+		}
 	}
-	return q, nil
+	return said{}, errGone
 }
 
-// end returns the number of the last record.
-func (rm *room) end(ctx context.Context) (uint64, error) {
-	rm.writing.Lock()
-	defer rm.writing.Unlock()
-	err := rm.load(ctx)
-	return rm.last, err
-}
+const pageful = 100 // records
 
-const (
-	pageful = 100 // records
-	behind  = 200 // records among which changes of those before are looked for
-)
-
-// before returns a pageful of what was said before record seq, as it says now.
-func (rm *room) before(ctx context.Context, seq uint64) (es []entry, more bool, err error) {
-	from := seq - min(seq, pageful+1)
+// before returns a pageful of what was said before record seq, as it says now,
+// and the number of the last record of all.
+func (rm *room) before(ctx context.Context, seq uint64) (es []entry, more bool, last uint64, err error) {
+	var all []said
 	place := map[uint64]int{}
-	for rec, err := range rm.log.Since(ctx, from) {
-		s, err := read(rec, err)
+	for s, err := range rm.since(ctx, 0) {
 		if err != nil {
-			return nil, false, err
+			return nil, false, 0, err
 		}
-		if rec.Seq >= seq+behind {
-			break
-		}
-		e := rm.c.entry(rec.Seq, s)
+		last = s.Seq
 		if i, ok := place[s.Edits]; ok {
-			e.Seq, e.Edits = s.Edits, 0
-			es[i] = e
-		}
-		if s.Edits == 0 && rec.Seq < seq {
-			place[rec.Seq] = len(es)
-			es = append(es, e)
+			s.Seq, s.Edits = s.Edits, 0
+			all[i] = s
+		} else if s.Edits == 0 && s.Seq < seq {
+			place[s.Seq] = len(all)
+			all = append(all, s)
 		}
 	}
-	return es, from > 0 && len(es) > 0, nil
+	if more = len(all) > pageful; more {
+		all = all[len(all)-pageful:]
+	}
+	for _, s := range all {
+		es = append(es, s.entry())
+	}
+	return es, more, last, nil
 }
 
 // clear forgets everything that was said, and the conversation.
 func (rm *room) clear(ctx context.Context) error {
-	rm.posting.Lock()
-	defer rm.posting.Unlock()
+	rm.writing.Lock()
+	defer rm.writing.Unlock()
 	if rm.c.cfg.Forget != nil {
 		if err := rm.c.cfg.Forget(ctx, rm.at.Session()); err != nil {
 			return err
 		}
 	}
-	rm.writing.Lock()
-	defer rm.writing.Unlock()
-	rm.loaded = false
-	for rec, err := range rm.log.Since(ctx, 0) {
-		s, err := read(rec, err)
+	rm.known = nil
+	for s, err := range rm.since(ctx, 0) {
+		for _, f := range s.Files {
+			err = errors.Join(err, rm.c.files.Delete(ctx, key(rm.at.Chat, f.ID)))
+		}
 		if err != nil {
 			return err
-		}
-		for _, f := range s.Files {
-			if err := rm.c.files.Delete(ctx, key(rm.at.Chat, f.ID)); err != nil {
-				return err
-			}
 		}
 	}
 	if err := rm.log.Trim(ctx, ^uint64(0)); err != nil {
@@ -263,10 +227,6 @@ func (rm *room) clear(ctx context.Context) error {
 	if err := rm.c.talks.Delete(ctx, key(rm.at.Chat, rm.at.Thread)); err != nil {
 		return err
 	}
-	rm.mu.Lock()
-	defer rm.mu.Unlock()
-	for rd := range rm.readers {
-		rd.lose()
-	}
+	rm.empty()
 	return nil
 }

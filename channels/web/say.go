@@ -1,10 +1,10 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,18 +53,22 @@ func (c *Channel) say(k call) error {
 		if err != nil {
 			return err
 		}
-		s.Files, m.Files = append(s.Files, f), append(m.Files, f.File)
+		s.Files, m.Files = append(s.Files, view(id, f)), append(m.Files, f)
 	}
-	k.room.posting.Lock()
-	defer k.room.posting.Unlock()
+	k.room.writing.Lock()
+	defer k.room.writing.Unlock()
 	if in.Quiet {
 		return c.hand(k, m, 0)
 	}
-	seq, again, err := k.room.append(k.r.Context(), s)
+	ctx := context.WithoutCancel(k.r.Context()) // what is in the log should be in the house, whether they wait for it or not
+	seq, again, err := k.room.append(ctx, s)
+	if again { // the house may have forgotten that it knows it
+		again, err = k.room.wasAnswered(ctx, m.ID, seq)
+	}
 	if err != nil {
 		return err
 	}
-	if again && k.room.wasAnswered(m.ID) { // the house may have forgotten that it knows it
+	if again {
 		return k.answer(http.StatusAccepted, taken{seq})
 	}
 	return c.hand(k, m, seq)
@@ -76,7 +80,7 @@ type taken struct {
 
 // hand hands m to the house and says so.
 func (c *Channel) hand(k call, m chat.Message, seq uint64) error {
-	if err := c.deliver(k.r.Context(), m); err != nil {
+	if err := c.gate.Deliver(m); err != nil {
 		c.cfg.Log.Warn("message not taken", "chat", m.At.Session(), "id", m.ID, "err", err)
 		return problem{http.StatusServiceUnavailable, "I cannot take that in right now. Please try again."}
 	}
@@ -97,12 +101,12 @@ func (c *Channel) press(k call) error {
 		return err
 	}
 	q, err := k.room.question(k.r.Context(), in.Question)
-	if errors.Is(err, errGone) || err == nil && (in.Choice < 0 || in.Choice >= q.choices) {
+	if errors.Is(err, errGone) || err == nil && (in.Choice < 0 || in.Choice >= len(q.Ask.Choices)) {
 		return problem{http.StatusNotFound, "There is no such question, or not any more."}
 	}
 	if err != nil {
 		return err
 	}
-	m.Answer = &chat.Answer{Question: in.Question, Choice: in.Choice, Receipt: strconv.FormatUint(q.seq, 10)}
-	return c.hand(k, m, q.seq)
+	m.Answer = &chat.Answer{Question: in.Question, Choice: in.Choice, Receipt: string(receipt(q.Seq))}
+	return c.hand(k, m, q.Seq)
 }

@@ -57,7 +57,7 @@ func (c *Channel) routes() *http.ServeMux {
 				rm, leave := c.use(c.address(who.ID, id))
 				defer leave()
 				k.room = rm
-				_, _, err = c.held(r.Context(), rm.at)
+				_, err = c.held(r.Context(), rm.at)
 			}
 			if err == nil {
 				err = do(k)

@@ -180,7 +180,7 @@ func TestStrangers(t *testing.T) {
 	}
 	b := h.watch("anna", id, "")
 	b.shows(t, "another secret", "take it")
-	url := b.entries()[1].Files[0].URL
+	url := b.entries()[1].Files[0].URL()
 	h.must(http.StatusOK, "anna", "GET", url, nil)
 	before := len(heard())
 	for _, bad := range []string{id, "forged00", "..", "%2e%2e", "first%00", "anna%00first", "%00anna"} {
@@ -306,7 +306,7 @@ func TestDeleteFirst(t *testing.T) {
 		t.Errorf("talks %+v", got)
 	}
 	until(t, "whoever read along is sent to look again", func() bool { return len(b.all("resync")) == 1 })
-	h.must(http.StatusNotFound, "anna", "GET", f.URL, nil)
+	h.must(http.StatusNotFound, "anna", "GET", f.URL(), nil)
 	h.say("anna", first, "message-2", "again")
 	h.watch("anna", first, "").shows(t, "again")
 	if got := h.must(http.StatusOK, "anna", "GET", "/c/first", nil); !strings.Contains(got, "again") || strings.Contains(got, "secret") {
@@ -331,16 +331,20 @@ func TestP9RepliesOnce(t *testing.T) {
 	s := mem.New()
 	h := open(t, s)
 	one := h.reply("anna", first, "r1", "hello")
-	for i := range 700 { // more than a room remembers
+	_, leave := h.use(h.address("anna", first)) // as a tab does
+	for i := range 700 {
 		h.reply("anna", first, fmt.Sprint("x", i), "more")
 	}
+	leave()
 	last := h.reply("anna", first, "r2", "end")
 	if _, err := s.Log("web/anna/first").Append(t.Context(), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	h = open(t, s)
-	if rc := h.reply("anna", first, "r2", "end"); rc != last || rc == one {
-		t.Errorf("receipt %q, want %q", rc, last)
+	for id, want := range map[string]channels.Receipt{"r1": one, "r2": last} { // however long ago it was
+		if rc := h.reply("anna", first, id, "again"); rc != want {
+			t.Errorf("receipt %q, want %q", rc, want)
+		}
 	}
 	b := h.watch("anna", first, string(last))
 	b.shows(t, "What was said here is damaged on disk.")
@@ -384,15 +388,19 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// A page at a time, back to the beginning.
+// A page at a time, back to the beginning; what was changed long after says so.
 func TestBefore(t *testing.T) {
 	h := newHouse(t)
-	for i := range 230 {
-		h.reply("anna", first, fmt.Sprint("r", i), fmt.Sprint("number ", i))
+	rc := h.reply("anna", first, "r0", "not a number")
+	for i := range 229 {
+		h.reply("anna", first, fmt.Sprint("r", i+1), fmt.Sprint("number ", i+1))
 	}
 	page := h.must(http.StatusOK, "anna", "GET", "/c/first", nil)
 	if !strings.Contains(page, "number 229<") || !strings.Contains(page, "number 130<") || strings.Contains(page, "number 129<") {
 		t.Error("the page has not the last hundred")
+	}
+	if err := h.Edit(t.Context(), rc, chat.Reply{To: h.address("anna", first), Text: "number 0"}); err != nil {
+		t.Fatal(err)
 	}
 	seq, n := uint64(131), 229
 	for more := true; more; {
@@ -526,7 +534,10 @@ func TestP16RunWaits(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
-		over <- h.Channel.Run(ctx, func(ctx context.Context, _ chat.Message) error {
+		over <- h.Channel.Run(ctx, func(ctx context.Context, m chat.Message) error {
+			if m.ID == probe {
+				return nil
+			}
 			close(inside)
 			<-ctx.Done()
 			for range 100 {
@@ -537,9 +548,7 @@ func TestP16RunWaits(t *testing.T) {
 		})
 	}()
 	until(t, "the channel runs", func() bool {
-		h.Channel.mu.Lock()
-		defer h.Channel.mu.Unlock()
-		return h.intake != nil
+		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), channels.ErrShut)
 	})
 	said := make(chan int, 1)
 	go func() {

@@ -25,7 +25,6 @@ const (
 type held struct {
 	Title string    `json:"title,omitempty"`
 	Last  time.Time `json:"last"`           // when somebody spoke last, to within a minute, or it was made
-	Seq   uint64    `json:"seq,omitempty"`  // number of a record near the end of its log, and not after it
 	Used  bool      `json:"used,omitempty"` // something was said in it
 }
 
@@ -34,58 +33,44 @@ var errGone = errors.New("there is no such conversation")
 func key(person, id string) string { return person + "\x00" + id }
 
 // held returns what the list knows of a conversation, or errGone.
-func (c *Channel) held(ctx context.Context, at chat.Address) (h held, rev uint64, err error) {
-	val, rev, err := c.talks.Get(ctx, key(at.Chat, at.Thread))
+func (c *Channel) held(ctx context.Context, at chat.Address) (h held, err error) {
+	val, _, err := c.talks.Get(ctx, key(at.Chat, at.Thread))
 	switch {
 	case err == nil && json.Unmarshal(val, &h) == nil:
-		return h, rev, nil
+		return h, nil
 	case err == nil, errors.Is(err, store.ErrDamaged): // what was said is still there
-		return held{Used: true}, store.Any, nil
+		return held{Used: true}, nil
 	case errors.Is(err, store.ErrNotFound) && (at.Thread == first || at.Thread == notices):
-		return held{}, 0, nil
+		return held{}, nil
 	case errors.Is(err, store.ErrNotFound):
-		return held{}, 0, errGone
+		return held{}, errGone
 	}
-	return held{}, 0, err
+	return held{}, err
 }
 
-// change lets f change what the list knows of a conversation, unless it returns false.
-func (c *Channel) change(ctx context.Context, at chat.Address, f func(*held) bool) error {
-	for {
-		h, rev, err := c.held(ctx, at)
-		if err != nil || !f(&h) {
-			return err
-		}
-		if err = c.hold(ctx, at, h, rev); !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-}
-
-func (c *Channel) hold(ctx context.Context, at chat.Address, h held, rev uint64) error {
+// hold makes h what the list knows of a conversation. Of one that is there, the
+// caller holds writing.
+func (c *Channel) hold(ctx context.Context, at chat.Address, h held) error {
 	val, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	if _, err = c.talks.Put(ctx, key(at.Chat, at.Thread), val, rev); err == nil {
+	if _, err = c.talks.Put(ctx, key(at.Chat, at.Thread), val, store.Any); err == nil {
 		c.tell(at.Chat)
 	}
 	return err
 }
 
-// touch notes that s is about to be said in rm, whose writing the caller holds.
-func (c *Channel) touch(ctx context.Context, rm *room, s said) error {
-	return c.change(ctx, rm.at, func(h *held) bool {
-		title := h.Title
-		if title == "" && s.Who == you {
-			title = plain(s.Text, 60)
-		}
-		if h.Used && title == h.Title && s.Time.Sub(h.Last) < time.Minute {
-			return false
-		}
-		*h = held{Title: title, Last: s.Time, Seq: rm.last, Used: true}
-		return true
-	})
+// touch notes that s is about to be said in a conversation, which the list knows as h.
+func (c *Channel) touch(ctx context.Context, at chat.Address, h held, s said) error {
+	title := h.Title
+	if title == "" && s.Who == you {
+		title = plain(s.Text, 60)
+	}
+	if h.Used && title == h.Title && s.Time.Sub(h.Last) < time.Minute {
+		return nil
+	}
+	return c.hold(ctx, at, held{Title: title, Last: s.Time, Used: true})
 }
 
 // list returns the conversations of person, the latest first. There is always one.
@@ -96,14 +81,14 @@ func (c *Channel) list(ctx context.Context, person string) ([]talk, error) {
 			return nil, err
 		}
 		id := k[len(key(person, "")):]
-		h, _, err := c.held(ctx, c.address(person, id))
+		h, err := c.held(ctx, c.address(person, id))
 		if errors.Is(err, errGone) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, talk{ID: id, Title: called(id, h), Last: h.Last})
+		all = append(all, talk{ID: id, Title: called(id, h), Last: h.Last, used: h.Used || h.Title != ""})
 	}
 	if !slices.ContainsFunc(all, func(t talk) bool { return t.ID != notices }) {
 		all = append(all, talk{ID: first, Title: called(first, held{})})
@@ -126,11 +111,11 @@ func (c *Channel) begin(ctx context.Context, person string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if h, _, err := c.held(ctx, c.address(person, all[0].ID)); err == nil && !h.Used && h.Title == "" {
+	if !all[0].used {
 		return all[0].ID, nil
 	}
 	id := newID()
-	return id, c.hold(ctx, c.address(person, id), held{Last: time.Now()}, 0)
+	return id, c.hold(ctx, c.address(person, id), held{Last: time.Now()})
 }
 
 const maxFinds = 50
@@ -142,9 +127,8 @@ func (c *Channel) search(ctx context.Context, person, words string) ([]talk, err
 	if err != nil {
 		return nil, err
 	}
-	found, theirs := []talk{}, map[string]talk{}
+	found := []talk{}
 	for _, t := range all {
-		theirs[t.ID] = t
 		if strings.Contains(strings.ToLower(t.Title), strings.ToLower(words)) {
 			t.Time = t.Last
 			found = append(found, t)
@@ -158,10 +142,11 @@ func (c *Channel) search(ctx context.Context, person, words string) ([]talk, err
 		return nil, err
 	}
 	for _, f := range finds[:min(len(finds), maxFinds)] {
-		id, mine := strings.CutPrefix(string(f.Session), string(c.address(person, "").Session())+"/")
-		if t, ok := theirs[id]; ok && mine {
-			t.Snippet, t.Time = f.Entry.Text, f.Entry.Time
-			found = append(found, t)
+		for _, t := range all {
+			if c.address(person, t.ID).Session() == f.Session {
+				t.Snippet, t.Time = f.Entry.Text, f.Entry.Time
+				found = append(found, t)
+			}
 		}
 	}
 	return found, nil
@@ -189,14 +174,16 @@ func (c *Channel) rename(k call) error {
 	if title == "" {
 		return problem{http.StatusBadRequest, "A title has words in it."}
 	}
-	err := c.change(k.r.Context(), k.room.at, func(h *held) bool {
-		if h.Last.IsZero() {
-			h.Last = time.Now()
-		}
-		h.Title = title
-		return true
-	})
+	k.room.writing.Lock()
+	defer k.room.writing.Unlock()
+	h, err := c.held(k.r.Context(), k.room.at)
 	if err != nil {
+		return err
+	}
+	if h.Title = title; h.Last.IsZero() {
+		h.Last = time.Now()
+	}
+	if err := c.hold(k.r.Context(), k.room.at, h); err != nil {
 		return err
 	}
 	return k.answer(http.StatusOK, map[string]string{"id": k.room.at.Thread, "title": title})

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type Config struct {
 	MaxFile int64                                                                // bytes of an upload; 0: 20 MiB
 	Forget  func(context.Context, chat.SessionID) error                          // ends a session and forgets it; nil: there is nothing to forget
 	Search  func(ctx context.Context, person, words string) ([]chat.Find, error) // finds what was said with person; nil: titles only
-	Log     *slog.Logger                                                         // nil: slog.Default()
+	Log     *slog.Logger
 }
 
 // A Channel is the chat in the browser. A person is a chat, and each of their
@@ -42,28 +43,27 @@ type Config struct {
 // Stepper, Typer, Asker and Director, and an io.Closer.
 type Channel struct {
 	cfg    Config
+	gate   channels.Gate
 	talks  store.Bucket // person, conversation -> held
-	files  store.Bucket // person, file -> stored
+	files  store.Bucket // person, file -> chat.File
 	assets assets
 	page   *template.Template
 	mux    *http.ServeMux
-	open   context.Context // until Close
-	close  context.CancelFunc
-	live   sync.WaitGroup // of those who read along
 
-	mu     sync.Mutex
-	intake *intake                     // nil: nobody hears
-	people map[string]map[string]*room // person, conversation
-	idle   []*room                     // that were left, the one left longest ago first
+	open    context.Context // until Close
+	close   context.CancelFunc
+	reading sync.RWMutex // held by those who read along
+
+	mu    sync.Mutex
+	rooms map[chat.Address]*room // in which somebody is, or an answer in the making
 }
 
 // New returns the Channel of cfg. The error is of its own page.
 func New(cfg Config) (*Channel, error) {
-	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	cfg.MaxFile = cmp.Or(cfg.MaxFile, 20<<20)
 	c := &Channel{
 		cfg: cfg, talks: cfg.Store.Bucket(cfg.Name + "/talks"), files: cfg.Store.Bucket(cfg.Name + "/files"),
-		people: map[string]map[string]*room{},
+		rooms: map[chat.Address]*room{},
 	}
 	var err error
 	if c.assets, c.page, err = pages(); err != nil {
@@ -74,67 +74,19 @@ func New(cfg Config) (*Channel, error) {
 	return c, nil
 }
 
-// An intake is the way into the house while Run runs.
-type intake struct {
-	ctx     context.Context
-	deliver chat.Deliver
-	live    sync.WaitGroup
-}
-
 // Run lets browsers speak to the house until ctx ends. They can read before and
 // after, until Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	in := &intake{ctx: ctx, deliver: deliver}
-	c.hearBy(in)
-	<-ctx.Done()
-	c.hearBy(nil)
-	in.live.Wait()
+	c.gate.Open(ctx, deliver)
 	return nil
-}
-
-func (c *Channel) hearBy(in *intake) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.intake = in
-}
-
-var errDeaf = errors.New("the house is not open")
-
-// deliver hands m to the house.
-func (c *Channel) deliver(ctx context.Context, m chat.Message) error {
-	c.mu.Lock()
-	in := c.intake
-	if in == nil {
-		c.mu.Unlock()
-		return errDeaf
-	}
-	in.live.Add(1)
-	c.mu.Unlock()
-	defer in.live.Done()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(in.ctx, cancel)()
-	return in.deliver(ctx, m)
 }
 
 // Close hangs up on everybody who reads along.
 func (c *Channel) Close() error {
-	c.mu.Lock()
 	c.close()
-	c.mu.Unlock()
-	c.live.Wait()
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	return nil
-}
-
-// enter counts somebody who reads along, unless the Channel is closed.
-func (c *Channel) enter() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open.Err() != nil {
-		return false
-	}
-	c.live.Add(1)
-	return true
 }
 
 func (c *Channel) address(person, id string) chat.Address {
@@ -145,21 +97,30 @@ func (c *Channel) address(person, id string) chat.Address {
 func (c *Channel) Direct(person string) chat.Address { return c.address(person, notices) }
 
 // Send appends r to its conversation. An r whose ID is there already is not
-// said again (P9). A conversation that was deleted is a permanent error.
+// said again (P9), and one that says nothing only ends what was in the making.
+// A conversation that was deleted is a permanent error.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	rm, leave := c.use(r.To)
 	defer leave()
 	files, gone, err := c.attach(ctx, r)
 	if err != nil {
-		return "", err
+		return "", c.unsent(err)
 	}
 	s := said{ID: r.ID, Who: parley, Text: r.Text + gone, Time: time.Now(), Files: files, Ask: r.Ask, Replies: r.Quote, Also: r.Also}
+	if strings.TrimSpace(s.Text) == "" && len(files) == 0 {
+		rm.stream(chat.Reply{ID: r.ID})
+		return channels.Receipt(r.ID), nil
+	}
+	rm.writing.Lock()
+	defer rm.writing.Unlock()
 	seq, _, err := rm.append(ctx, s)
 	if err != nil {
 		return "", c.unsent(err)
 	}
-	return channels.Receipt(strconv.FormatUint(seq, 10)), nil
+	return receipt(seq), nil
 }
+
+func receipt(seq uint64) channels.Receipt { return channels.Receipt(strconv.FormatUint(seq, 10)) }
 
 func (c *Channel) unsent(err error) error {
 	err = fmt.Errorf("send to %s: %w", c.cfg.Name, err)
@@ -172,7 +133,7 @@ func (c *Channel) unsent(err error) error {
 // Edit implements [channels.Editor]: r takes the place of what rc names.
 func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
 	seq, err := strconv.ParseUint(string(rc), 10, 64)
-	if err != nil {
+	if err != nil || seq == 0 {
 		return c.unsent(errGone)
 	}
 	rm, leave := c.use(r.To)
@@ -211,44 +172,29 @@ func (c *Channel) Typing(_ context.Context, at chat.Address) error {
 // MaxChoices implements [channels.Asker].
 func (c *Channel) MaxChoices() int { return 32 }
 
-const maxIdle = 128 // conversations that are remembered although nobody uses them
-
 // use returns the room of a conversation, for as long as it is used.
 func (c *Channel) use(at chat.Address) (rm *room, leave func()) {
 	at.Thread = cmp.Or(at.Thread, notices)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rooms := c.people[at.Chat]
-	if rooms == nil {
-		rooms = map[string]*room{}
-		c.people[at.Chat] = rooms
-	}
-	rm = rooms[at.Thread]
+	rm = c.rooms[at]
 	if rm == nil {
 		rm = newRoom(c, at)
-		rooms[at.Thread] = rm
+		c.rooms[at] = rm
 	}
 	rm.users++
-	return rm, func() { c.leave(rm) }
+	return rm, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		rm.users--
+		c.tidy(rm)
+	}
 }
 
-func (c *Channel) leave(rm *room) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if rm.users--; rm.users > 0 {
-		return
-	}
-	rm.idle++
-	if c.idle = append(c.idle, rm); len(c.idle) <= maxIdle {
-		return
-	}
-	old := c.idle[0]
-	c.idle = c.idle[1:]
-	if old.idle--; old.idle > 0 || old.users > 0 {
-		return
-	}
-	if delete(c.people[old.at.Chat], old.at.Thread); len(c.people[old.at.Chat]) == 0 {
-		delete(c.people, old.at.Chat)
+// tidy forgets rm when nobody needs it. The caller holds mu.
+func (c *Channel) tidy(rm *room) {
+	if rm.users == 0 && !rm.isMaking() {
+		delete(c.rooms, rm.at)
 	}
 }
 
@@ -256,7 +202,10 @@ func (c *Channel) leave(rm *room) {
 func (c *Channel) tell(person string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, rm := range c.people[person] {
-		rm.push(event("talks", 0, struct{}{}))
+	for at, rm := range c.rooms {
+		if at.Chat == person {
+			rm.push(event("talks", 0, struct{}{}))
+		}
+		c.tidy(rm) // an answer may have been given up
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -52,7 +53,7 @@ func open(t *testing.T, s store.Store, change ...func(*Config)) *house {
 		if err == nil {
 			err = w.WriteFile(path, body)
 		}
-		return chat.File{Path: path, Size: int64(len(body))}, err
+		return chat.File{Path: path, Name: name, Size: int64(len(body))}, err
 	}}
 	for _, f := range change {
 		f(&cfg)
@@ -74,6 +75,8 @@ func open(t *testing.T, s store.Store, change ...func(*Config)) *house {
 	return &house{t, c, srv.URL, w}
 }
 
+const probe = "is anybody there?"
+
 // hear runs the channel and keeps what it delivers. refuse, if any, says what to refuse.
 func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Message, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -82,6 +85,9 @@ func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Messa
 	ended := make(chan error, 1)
 	go func() {
 		ended <- h.Channel.Run(ctx, func(_ context.Context, m chat.Message) error {
+			if m.ID == probe {
+				return nil
+			}
 			if refuse != nil {
 				if err := refuse(m); err != nil {
 					return err
@@ -94,9 +100,7 @@ func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Messa
 		})
 	}()
 	until(h.T, "the channel runs", func() bool {
-		h.Channel.mu.Lock()
-		defer h.Channel.mu.Unlock()
-		return h.intake != nil
+		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), channels.ErrShut)
 	})
 	stop = sync.OnceFunc(func() {
 		cancel()
