@@ -80,7 +80,8 @@ type Commander interface {
 type Command struct{ Name, Help string }
 
 // A Streamer is a Channel that shows a reply in the making by a way of its
-// own, such as a terminal; it is used instead of Editor.
+// own, such as a terminal; it is used instead of Editor. Its Send is also given
+// replies that say nothing: they end what it shows.
 type Streamer interface {
 	// Stream shows r, the whole text so far. It must not block for long.
 	Stream(r chat.Reply)

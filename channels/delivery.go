@@ -206,6 +206,9 @@ func (d *delivery) forget(ctx context.Context) error {
 func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
 	r = l.worded(r)
 	if strings.TrimSpace(r.Text) == "" && len(r.Files) == 0 {
+		if _, streams := l.Channel.(Streamer); streams {
+			return []chat.Reply{r}, nil
+		}
 		return nil, nil
 	}
 	s, ok := l.Channel.(Splitter)

@@ -414,6 +414,18 @@ func TestEmptyReply(t *testing.T) {
 	})
 }
 
+// A channel that streams is told of a reply that came to nothing.
+func TestEmptyReplyEndsStream(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(channeltest.Streams)
+		send(t, h, reply("a", ""))
+		h.drain()
+		if ops := m.fake.Ops(); len(ops) != 1 || ops[0].Kind != channeltest.Send || ops[0].Reply.ID != "a" {
+			t.Errorf("%+v", ops)
+		}
+	})
+}
+
 func TestStatus(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
