@@ -54,7 +54,7 @@ func (t *turn) use(ctx context.Context) error {
 		}
 		return t.flush(t.hard)
 	}
-	_, err := t.kit.Round(ctx, todo, started, finished)
+	err := t.kit.Round(ctx, todo, started, finished)
 	if err != nil && closing(ctx) {
 		return tools.ErrClosing
 	}

@@ -9,39 +9,28 @@ import (
 // MaxParallel is how many calls of a round run at the same time.
 const MaxParallel = 4
 
-// Round runs the calls of one round and returns their results in the same
-// order. Neighbours that may run in parallel form a group; every other call is
-// a group of its own, and groups run one after another (D-037).
+// Round runs the calls of one round. Neighbours that may run in parallel form
+// a group; every other call is a group of its own, and groups run one after
+// another (D-037).
 //
 // started is called with each group before it runs, finished with the group
-// and its results after it ran, both from the caller's goroutine; either may
-// be nil. An error of theirs, or the end of ctx, ends the round: the error is
-// returned beside the results, those of calls that ran being kept and the
-// others having CodeCancelled. A group that ctx interrupts is finished all
-// the same; one that was not started never is.
-func (k *Kit) Round(ctx context.Context, calls []Call, started func([]Call) error, finished func([]Call, []Result) error) ([]Result, error) {
-	var results []Result
+// and its results after it ran, both from the caller's goroutine. An error of
+// theirs, or the end of ctx, ends the round and is returned. A group that ctx
+// interrupts is finished all the same, the calls that were not begun by then
+// with CodeCancelled; one that was not started never is.
+func (k *Kit) Round(ctx context.Context, calls []Call, started func([]Call) error, finished func([]Call, []Result) error) error {
 	err := ctx.Err()
-	for err == nil && len(results) < len(calls) {
-		group := k.next(calls[len(results):])
-		if started != nil {
-			if err = started(group); err != nil {
-				break
-			}
+	for err == nil && len(calls) > 0 {
+		group := k.next(calls)
+		calls = calls[len(group):]
+		if err = started(group); err != nil {
+			break
 		}
-		rs := k.together(ctx, group)
-		results = append(results, rs...)
-		if finished != nil {
-			err = finished(group, rs)
-		}
-		if err == nil {
+		if err = finished(group, k.together(ctx, group)); err == nil {
 			err = ctx.Err()
 		}
 	}
-	for len(results) < len(calls) {
-		results = append(results, notRun(ctx))
-	}
-	return results, err
+	return err
 }
 
 // next returns the first group of calls.
@@ -77,11 +66,8 @@ func (k *Kit) together(ctx context.Context, group []Call) []Result {
 	return results
 }
 
-// notRun is the result of a call that the end of its round left out.
+// notRun is the result of a call that was not begun when ctx ended.
 func notRun(ctx context.Context) Result {
-	if ctx.Err() == nil {
-		return Failf(CodeCancelled, prefix+"not run: the round was broken off")
-	}
 	r := cancelled(ctx)
 	r.Text = prefix + r.Text + " before it ran"
 	return r

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -21,10 +22,10 @@ func Timeout(s *Strays) Middleware {
 	}
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		limit := min(cmp.Or(t.Timeout, DefaultTimeout), MaxTimeout)
-		work, cancel := context.WithCancel(ctx)
-		if !t.Waits() {
-			work, cancel = context.WithTimeout(ctx, limit)
+		if t.Waits() {
+			limit = math.MaxInt64
 		}
+		work, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 
 		a, answered := s.run(work, t, c)

@@ -76,12 +76,10 @@ func (c Call) Key() string { return c.Turn + "#" + c.ID }
 // A Result is what a Tool gives back. An error of Run becomes a Result with
 // Failed set: the model reads it and tries something else.
 type Result struct {
-	Text   string      // for the model
-	Data   any         `json:",omitempty"` // structured, where the tool's answer is JSON
-	Files  []chat.File `json:",omitempty"`
-	Failed bool        `json:",omitempty"`
-	Code   string      `json:",omitempty"` // of a failure: CodeNotFound …
-	Told   string      `json:",omitempty"` // what it said to the person in the turn's chat: the answer need not say it again (D-091)
+	Text   string // for the model
+	Failed bool
+	Code   string // of a failure: CodeNotFound …
+	Told   string // what it said to the person in the turn's chat: the answer need not say it again (D-091)
 }
 
 // Codes of failures.

@@ -33,6 +33,9 @@ type Ask func(ctx context.Context, r chat.Reply) (index int, text string, by cha
 // its ID, that nobody waits for any more; it may be nil.
 func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.Tool {
 	t := tools.New("ask_user", askDescription, func(ctx context.Context, c tools.Call, in question) (tools.Result, error) {
+		if wrong := unclear(in.Choices); wrong != "" {
+			return tools.Failf(tools.CodeInvalid, "%s: nobody was asked", wrong), nil
+		}
 		waiting, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte(c.Key()))), Choices: in.Choices, Whom: c.From.ID, Free: true}
@@ -52,6 +55,22 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 	t.Exclusive, t.Repeatable, t.Timeout = true, true, -1
 	t.Aliases = map[string]string{"text": "question", "message": "question", "options": "choices", "answers": "choices"}
 	return t
+}
+
+// unclear says why a person could not choose one of choices, "" if they can.
+func unclear(choices []string) string {
+	seen := map[string]int{}
+	for i, c := range choices {
+		c = strings.ToLower(strings.Join(strings.Fields(c), " "))
+		if c == "" {
+			return fmt.Sprintf("choice %d is empty", i+1)
+		}
+		if seen[c] > 0 {
+			return fmt.Sprintf("choices %d and %d are the same", seen[c], i+1)
+		}
+		seen[c] = i + 1
+	}
+	return ""
 }
 
 // answered tells the model what the person said. Their name is for show only.

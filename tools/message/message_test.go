@@ -245,6 +245,23 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// Choices that a person cannot tell apart are the model's to mend.
+func TestUnclear(t *testing.T) {
+	for want, choices := range map[string][]string{
+		"": {"Yes", "No", "yes, but"}, "choice 2 is empty": {"Yes", " \n"}, "choices 1 and 3 are the same": {"Yes please", "No", " yes  Please"},
+	} {
+		asked := false
+		tool := NewAsk(func(context.Context, chat.Reply) (int, string, chat.Sender, error) {
+			asked = true
+			return 0, "", chat.Sender{}, nil
+		}, nil)
+		r, err := tool.Run(t.Context(), tools.Call{Input: map[string]any{"question": "?", "choices": choices}})
+		if err != nil || asked != (want == "") || r.Failed == asked || !strings.HasPrefix(r.Text, want) {
+			t.Errorf("%q: asked %v, %+v, %v", choices, asked, r, err)
+		}
+	}
+}
+
 // A question that nobody waits for is withdrawn, but not because the house
 // closes: then it is asked again at the next start.
 func TestWithdraw(t *testing.T) {
