@@ -155,12 +155,7 @@ func (a *answer) call(t toolCall) {
 		c = &call{index: t.Index}
 		a.calls = append(a.calls, c)
 	}
-	if c.id == "" {
-		c.id = t.ID
-	}
-	if c.name == "" {
-		c.name = t.Function.Name
-	}
+	c.id, c.name = cmp.Or(c.id, t.ID), cmp.Or(c.name, t.Function.Name)
 	c.args.WriteString(t.Function.Arguments)
 	a.size += len(t.Function.Arguments) + len(t.Function.Name) + len(t.ID) + 64
 }
@@ -212,7 +207,7 @@ func (a *answer) message(done bool, said []llm.Message) (llm.Message, error) {
 			return llm.Message{}, cut(fmt.Errorf("the arguments for %s are not whole", c.name))
 		}
 		if c.name != "" {
-			m.Calls = append(m.Calls, llm.ToolCall{ID: c.id, Name: c.name, Args: orElse(args, "{}")})
+			m.Calls = append(m.Calls, llm.ToolCall{ID: c.id, Name: c.name, Args: cmp.Or(args, "{}")})
 		}
 	}
 	if m.Text == "" && len(m.Calls) == 0 && (a.finish == "" || len(a.calls) > 0) {

@@ -1,10 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -18,18 +16,13 @@ import (
 // put between the lines.
 type exchange struct {
 	transport http.RoundTripper
-	watch     *watch
-	fields    string // JSON fields to put into the request's body, each with a comma after it
-	whole     bool   // the answer is no stream
+	watch     *watch // nil: the answer is no stream
 	body      *events
 }
 
 // Do implements openai.HTTPDoer. Redirects are not followed: the key is meant
 // for the address that was configured.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := x.patch(req); err != nil {
-		return nil, err
-	}
 	resp, err := x.transport.RoundTrip(req)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.Unreachable, Err: err}
@@ -37,7 +30,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err := refused(resp); err != nil {
 		return nil, err
 	}
-	if x.whole {
+	if x.watch == nil {
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 		return resp, nil
 	}
@@ -59,22 +52,6 @@ func refused(resp *http.Response) error {
 	e, _ := complaintIn(body, resp.StatusCode)
 	e.After = retryAfter(resp.Header, time.Now())
 	return e
-}
-
-// patch puts x.fields into the body of req.
-func (x *exchange) patch(req *http.Request) error {
-	if x.fields == "" {
-		return nil
-	}
-	old, err := io.ReadAll(req.Body)
-	if err != nil {
-		return fmt.Errorf("read the request: %w", err)
-	}
-	body := append([]byte("{"+x.fields), old[1:]...)
-	req.ContentLength = int64(len(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	req.Body, err = req.GetBody()
-	return err
 }
 
 // retryAfter is how long the provider asks to wait, in seconds or until a date.

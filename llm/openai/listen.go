@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"path"
 	"strings"
 	"time"
@@ -14,15 +13,6 @@ import (
 
 	"parley/llm"
 )
-
-// TranscriberConfig says who turns speech into text.
-type TranscriberConfig struct {
-	BaseURL   string // "" means OpenAI's own
-	APIKey    string
-	Model     string            // as the provider names it, such as "whisper-1"
-	Language  string            // of those who speak, as ISO 639-1; "" lets the model find out
-	Transport http.RoundTripper // nil means one of our own
-}
 
 // maxListen is how long a transcription may take, the upload included.
 const maxListen = 3 * time.Minute
@@ -33,10 +23,11 @@ type Transcriber struct {
 	language string
 }
 
-// NewTranscriber returns the Transcriber that c describes. It does no I/O.
-func NewTranscriber(c TranscriberConfig) *Transcriber {
-	whole := Config{Name: "transcription", BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, Transport: c.Transport}.whole()
-	return &Transcriber{config: whole, language: c.Language}
+// NewTranscriber returns the Transcriber that c describes, such as
+// "whisper-1". The language of those who speak is given as ISO 639-1; "" lets
+// the model find out. It does no I/O.
+func NewTranscriber(c Config, language string) *Transcriber {
+	return &Transcriber{config: c.whole(), language: language}
 }
 
 // Transcribe returns what is said in audio, "" if nobody speaks. Of name, what
@@ -46,7 +37,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, name string, audio io.Read
 	limited, cancel := context.WithTimeout(ctx, maxListen)
 	defer cancel()
 	c := openai.DefaultConfig(t.config.APIKey)
-	c.BaseURL, c.HTTPClient = t.config.BaseURL, &exchange{transport: t.config.Transport, whole: true}
+	c.BaseURL, c.HTTPClient = t.config.BaseURL, &exchange{transport: t.config.Transport}
 	text, err := openai.NewClientWithConfig(c).CreateTranscription(limited, openai.AudioRequest{
 		Model: t.config.Model, Reader: audio, FilePath: "voice" + ending(name), Language: t.language, Format: openai.AudioResponseFormatJSON,
 	})

@@ -16,7 +16,7 @@ import (
 func transcriber(t *testing.T, url string) *openai.Transcriber {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	return openai.NewTranscriber(openai.TranscriberConfig{BaseURL: url, APIKey: key, Model: "whisper-1", Language: "de", Transport: tr})
+	return openai.NewTranscriber(openai.Config{BaseURL: url, APIKey: key, Model: "whisper-1", Transport: tr}, "de")
 }
 
 func TestTranscribe(t *testing.T) {

@@ -86,12 +86,9 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 
 // ask sends req once and reads the whole answer.
 func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
-	if err := p.check(m.Model, len(req.Tools) > 0); err != nil {
-		return llm.Message{}, err
-	}
 	w := newWatch(ctx)
 	defer w.stop()
-	x := &exchange{transport: m.Transport, watch: w, fields: p.fields(m.Config)}
+	x := &exchange{transport: m.Transport, watch: w}
 	c := openai.DefaultConfig(m.APIKey)
 	c.BaseURL, c.HTTPClient = m.BaseURL, x
 	s, err := openai.NewClientWithConfig(c).CreateChatCompletionStream(w.ctx, p.request(m.Config, req))

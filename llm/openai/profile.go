@@ -1,10 +1,8 @@
 package openai
 
 import (
-	"fmt"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -19,32 +17,24 @@ type profile struct {
 	effort        string // reasoning_effort that a request with tools needs
 	noUsage       bool   // stream_options are refused
 	thoughts      bool   // wants its reasoning back along with the calls that came of it
-	noTools       bool   // served with tools by the Responses API only
-	noChat        bool   // served by the Responses API only
 }
 
 var (
-	reasoner  = regexp.MustCompile(`^(o[134]|gpt-[56])(\W|$)`)
-	elsewhere = regexp.MustCompile(`^(o[134]|gpt-[56][\w.]*)-(.*-)?(pro|codex|deep-research)(-|$)`)
-	chatOnly  = regexp.MustCompile(`^gpt-6(\.\d+)?-(sol|luna)(-|$)`)
+	reasoner = regexp.MustCompile(`^(o[134]|gpt-[56])(\W|$)`)
+	thinking = regexp.MustCompile(`^gpt-6-(sol|luna)(-|$)`) // and no tools meanwhile
 )
 
-// profileOf knows the model by its name, whatever a router puts before it, as
-// in "openai/gpt-5-mini". What only the Responses API serves is refused for
-// plain names: a router may well serve it here.
+// plain is the name of model without what a router puts before it, as in "openai/gpt-5-mini".
+func plain(model string) string { return strings.ToLower(model[strings.LastIndex(model, "/")+1:]) }
+
+// profileOf knows the model by its name.
 func profileOf(model string) *profile {
-	slash := strings.LastIndex(model, "/")
-	name, routed := strings.ToLower(model[slash+1:]), slash >= 0
+	name := plain(model)
 	p := &profile{thoughts: strings.Contains(name, "deepseek") || strings.Contains(name, "kimi")}
 	if reasoner.MatchString(name) {
 		p.completion, p.noTemperature = true, true
 	}
-	switch {
-	case elsewhere.MatchString(name):
-		p.noChat = !routed
-	case name == openai.GPT6Dot1Sol, strings.HasPrefix(name, openai.GPT6Astra):
-		p.noTools = !routed
-	case chatOnly.MatchString(name):
+	if thinking.MatchString(name) {
 		p.effort = openai.ReasoningEffortNone
 	}
 	return p
@@ -55,23 +45,10 @@ var (
 	blind = regexp.MustCompile(`^o1-(mini|preview)|^o3-mini|embed|whisper|-audio|-realtime|-transcribe|-tts|gemma-?3[:-](1b|270m)`)
 )
 
-// Sees guesses from a model's name, whatever a router puts before it, whether
-// the model can be shown pictures.
+// Sees guesses from a model's name whether the model can be shown pictures.
 func Sees(model string) bool {
-	name := strings.ToLower(model[strings.LastIndex(model, "/")+1:])
+	name := plain(model)
 	return eyes.MatchString(name) && !blind.MatchString(name)
-}
-
-// check refuses what the chat completions endpoint would not answer.
-func (p *profile) check(model string, tools bool) error {
-	what := "is"
-	switch {
-	case p.noTools && tools:
-		what = "with tools is"
-	case !p.noChat:
-		return nil
-	}
-	return &llm.Error{Kind: llm.BadRequest, Err: fmt.Errorf("%s %s served by the Responses API only: choose another model", model, what)}
 }
 
 // without is p less the parameter that e refuses by name, or nil if there is none we can do without.
@@ -99,12 +76,3 @@ func (p *profile) without(e *llm.Error) *profile {
 
 // refusal tells a parameter that is not taken from one whose value is wrong.
 var refusal = regexp.MustCompile(`unsupported|not support|unknown|unrecognized|not permitted|not allowed|unexpected|deprecated`)
-
-// fields are what go-openai cannot say: a temperature of 0. They go before
-// the rest of the request's body.
-func (p *profile) fields(c Config) string {
-	if c.Temperature == nil || p.noTemperature {
-		return ""
-	}
-	return `"temperature":` + strconv.FormatFloat(*c.Temperature, 'g', -1, 64) + ","
-}

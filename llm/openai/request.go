@@ -2,12 +2,15 @@ package openai
 
 import (
 	"encoding/base64"
-	"encoding/json"
 
 	openai "github.com/sashabaranov/go-openai"
 
 	"parley/llm"
 )
+
+// coldest stands for a temperature of 0, which go-openai leaves out: the
+// likeliest word always wins, as with 0.
+const coldest = 1e-6
 
 // request puts req into OpenAI's words.
 func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionRequest {
@@ -16,6 +19,9 @@ func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionReques
 		r.MaxCompletionTokens = c.MaxTokens
 	} else {
 		r.MaxTokens = c.MaxTokens //nolint:staticcheck // the only name that most vendors know
+	}
+	if c.Temperature != nil && !p.noTemperature {
+		r.Temperature = float32(max(*c.Temperature, coldest))
 	}
 	if !p.noUsage {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
@@ -35,26 +41,22 @@ func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionReques
 	return r
 }
 
-// message never leaves out the content where providers insist on it: go-openai
-// omits an empty one.
 func (p *profile) message(c Config, m llm.Message) openai.ChatCompletionMessage {
 	switch m.Role {
 	case llm.ToolRole:
-		return openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: m.Call, Content: orElse(m.Text, "(no output)")}
+		return openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: m.Call, Content: m.Text}
 	case llm.Assistant:
 		out := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: m.Text}
 		for _, call := range m.Calls {
 			out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction,
-				Function: openai.FunctionCall{Name: call.Name, Arguments: object(call.Args)}})
+				Function: openai.FunctionCall{Name: call.Name, Arguments: call.Args}})
 		}
-		if len(m.Calls) == 0 {
-			out.Content = orElse(m.Text, "(no answer)")
-		} else if p.thoughts && m.Model == c.Name {
+		if len(m.Calls) > 0 && p.thoughts && m.Model == c.Name {
 			out.ReasoningContent = m.Reasoning
 		}
 		return out
 	}
-	out := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: orElse(m.Text, "(empty message)")}
+	out := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: m.Text}
 	if len(m.Images) > 0 && !c.Blind {
 		out.MultiContent, out.Content = parts(out.Content, m.Images), "" // go-openai takes one of the two
 	}
@@ -71,32 +73,7 @@ func parts(text string, images []llm.Image) []openai.ChatMessagePart {
 	return ps
 }
 
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
-// object returns args where they are a JSON object, as some providers parse
-// what they are told of earlier calls, and otherwise an object that quotes them.
-func object(args string) string {
-	if args == "" {
-		return "{}"
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(args), &fields) == nil && fields != nil {
-		return args
-	}
-	quoted, _ := json.Marshal(map[string]string{"invalid_json": args})
-	return string(quoted)
-}
-
 func tool(t llm.ToolSpec) openai.Tool {
-	schema := t.Schema
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object","properties":{}}`)
-	}
 	return openai.Tool{Type: openai.ToolTypeFunction,
-		Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: schema}}
+		Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}}
 }
