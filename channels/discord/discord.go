@@ -97,14 +97,6 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	return c.stay(ctx, in.hear)
 }
 
-// rest waits before another attempt to connect.
-func (c *Channel) rest(ctx context.Context, err error, d time.Duration) {
-	err = c.plainly(err)
-	c.ill.Store(&err)
-	c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", err)
-	sleep(ctx, d)
-}
-
 // Health returns why nothing comes in, nil when all is well.
 func (c *Channel) Health() error {
 	if err := c.ill.Load(); err != nil {

@@ -19,14 +19,18 @@ import (
 // intents are what the gateway is to tell us of.
 const intents = discordgo.IntentsGuilds | discordgo.IntentsGuildMessages | discordgo.IntentsDirectMessages | discordgo.IntentMessageContent
 
-// Close codes after which there is no coming back.
+// Codes with which Discord closes a connection.
 const (
+	noCode       = 1005
 	badToken     = 4004
-	firstFatal   = 4010 // this one and those that follow are about shards, the version and intents
-	notPermitted = 4014
 	unknownSeq   = 4007
 	timedOut     = 4009
+	notPermitted = 4014
 )
+
+// hopeless are the refusals after which there is no coming back: those from
+// 4010 on are about shards, the version and intents.
+var hopeless = []int{http.StatusUnauthorized, badToken, 4010, 4011, 4012, 4013, notPermitted}
 
 // A gateway is our side of the connection by which Discord tells of events. It
 // outlives the connections, so that each resumes what the one before left off.
@@ -57,18 +61,21 @@ func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.Raw
 		if ctx.Err() != nil {
 			break
 		}
-		if c.fatal(err) {
+		if said(err, hopeless...) {
 			return c.advice(err)
 		}
 		if g.wire != nil && g.wire.ready.Load() && !errors.Is(err, errInvalid) {
 			wait.d = 0
 		}
 		d := wait.next(err)
-		if end, ok := errors.AsType[*closed](err); errors.Is(err, errInvalid) || ok && (end.code == unknownSeq || end.code == timedOut) {
+		if errors.Is(err, errInvalid) || said(err, unknownSeq, timedOut) {
 			g.lib = nil
 			d = max(d, c.calm+rand.N(c.calm)) // as Discord asks, before the next IDENTIFY
 		}
-		c.rest(ctx, err, d)
+		err = c.plainly(err)
+		c.ill.Store(&err)
+		c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", err)
+		sleep(ctx, d)
 	}
 	return nil
 }
@@ -205,25 +212,14 @@ func (a address) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(body))), Request: r}, err
 }
 
-// fatal reports whether err says that trying again is of no use.
-func (c *Channel) fatal(err error) bool {
-	if end, ok := errors.AsType[*closed](err); ok {
-		return end.code == badToken || end.code >= firstFatal && end.code <= notPermitted
-	}
-	no, ok := errors.AsType[*refusal](err)
-	return ok && no.status == http.StatusUnauthorized
-}
-
 // advice says what to do about err where that is known.
 func (c *Channel) advice(err error) error {
-	end, _ := errors.AsType[*closed](err)
-	no, _ := errors.AsType[*refusal](err)
 	switch {
-	case end != nil && end.code == badToken, no != nil && no.status == http.StatusUnauthorized:
+	case said(err, http.StatusUnauthorized, badToken):
 		return fmt.Errorf("discord refuses the token of channels.%s: it was reset or mistyped: copy it anew from https://discord.com/developers/applications, under Bot", c.cfg.Name)
-	case end != nil && end.code == notPermitted:
+	case said(err, notPermitted):
 		return c.closedEyes()
-	case no != nil && no.status == http.StatusNotFound:
+	case said(err, http.StatusNotFound):
 		return fmt.Errorf("no Discord at %s: check apiUrl of channels.%s", c.cfg.APIURL, c.cfg.Name)
 	}
 	return fmt.Errorf("call discord: %w", c.plainly(err))

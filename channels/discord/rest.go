@@ -25,9 +25,9 @@ const (
 	worthWait  = 2 * time.Second  // a limit that ends within it is waited for, once
 )
 
-// A refusal is an answer of the API that says no.
+// A refusal is an answer of the API that says no, or the end of a connection to the gateway.
 type refusal struct {
-	status int
+	status int           // or the code of the end
 	Code   int           `json:"code"`
 	Text   string        `json:"message"`
 	After  float64       `json:"retry_after"` // seconds
@@ -35,7 +35,7 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string {
-	return fmt.Sprintf("%d %s: %s (%d)", r.status, http.StatusText(r.status), r.Text, r.Code)
+	return fmt.Sprintf("%s (%d)", r.Text, cmp.Or(r.Code, r.status))
 }
 
 // A body is what a request with files carries, once.

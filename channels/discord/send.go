@@ -43,39 +43,26 @@ func forGood(format string, args ...any) error {
 
 func receipt(at, id string) channels.Receipt { return channels.Receipt(at + "/" + id) }
 
-func sentAs(rc channels.Receipt) (at, id string, err error) {
-	at, id, _ = strings.Cut(string(rc), "/")
+// pathOf returns where the API has the message of rc.
+func pathOf(rc channels.Receipt) (string, error) {
+	at, id, _ := strings.Cut(string(rc), "/")
 	if !snowflake.MatchString(at) || !snowflake.MatchString(id) {
-		err = forGood("%q is no receipt of discord", rc)
+		return "", forGood("%q is no receipt of discord", rc)
 	}
-	return at, id, err
+	return "/channels/" + at + "/messages/" + id, nil
 }
 
-// Send says r, which Split made. Of another r it says all parts; those that
-// were said before are not said again.
-func (c *Channel) Send(ctx context.Context, r chat.Reply) (first channels.Receipt, err error) {
+// Send says r, which is of Split.
+func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	to, err := c.target(ctx, r.To)
 	if err != nil {
 		return "", c.refused("find the chat", err)
 	}
-	parts := c.Split(r)
-	if len(parts) == 0 {
-		return "", forGood("send: there is nothing to say")
-	}
-	for i, part := range parts {
-		if i > 0 {
-			part.ID, part.Quote = fmt.Sprintf("%s#%d", r.ID, i+1), ""
-		}
-		rc, err := c.say(ctx, to, part)
-		if err != nil {
-			return first, c.refused("send", err)
-		}
-		first = cmp.Or(first, rc)
-	}
-	return first, nil
+	rc, err := c.say(ctx, to, r)
+	return rc, c.refused("send", err)
 }
 
-// say sends one message.
+// say sends r to a channel.
 func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Receipt, error) {
 	m := map[string]any{
 		"content": r.Text, "flags": noPreview, "allowed_mentions": nobody(),
@@ -232,21 +219,20 @@ func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) e
 }
 
 func (c *Channel) edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
-	at, id, err := sentAs(rc)
+	path, err := pathOf(rc)
 	if err != nil {
 		return err
 	}
 	m := map[string]any{"content": r.Text, "flags": noPreview, "allowed_mentions": nobody(), "components": keys(r.Ask)}
-	return c.call(ctx, "PATCH", "/channels/"+at+"/messages/"+id, m, nil)
+	return c.call(ctx, "PATCH", path, m, nil)
 }
 
 // Delete takes the message of rc back.
 func (c *Channel) Delete(ctx context.Context, _ chat.Address, rc channels.Receipt) error {
-	at, id, err := sentAs(rc)
-	if err != nil {
-		return err
+	path, err := pathOf(rc)
+	if err == nil {
+		err = c.call(ctx, "DELETE", path, nil, nil)
 	}
-	err = c.call(ctx, "DELETE", "/channels/"+at+"/messages/"+id, nil, nil)
 	if said(err, noSuchMessage) {
 		return nil
 	}
@@ -271,21 +257,17 @@ func (c *Channel) React(ctx context.Context, at chat.Address, message string, m 
 		return nil
 	}
 	to, err := c.target(ctx, at)
-	if err != nil {
-		return c.refused("react", err)
-	}
-	of := func(n int) string {
-		return "/channels/" + to + "/messages/" + id + "/reactions/" + url.PathEscape(signs[n]) + "/@me"
-	}
-	if err := c.call(ctx, "PUT", of(n), nil, nil); err != nil {
-		return c.refused("react", err)
-	}
-	for n--; n >= 0; n-- {
-		if err := c.call(ctx, "DELETE", of(n), nil, nil); err != nil && !said(err, 400, 404) { // was not there
-			return c.refused("react", err)
+	for i := n; i >= 0 && err == nil; i-- {
+		method := http.MethodPut
+		if i < n {
+			method = http.MethodDelete
+		}
+		err = c.call(ctx, method, "/channels/"+to+"/messages/"+id+"/reactions/"+url.PathEscape(signs[i])+"/@me", nil, nil)
+		if i < n && said(err, 400, 404) { // was not there
+			err = nil
 		}
 	}
-	return nil
+	return c.refused("react", err)
 }
 
 // Fetch implements channels.Fetcher. The message is asked for anew: the

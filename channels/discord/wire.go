@@ -29,16 +29,6 @@ var (
 	errNonsense = errors.New("the gateway sends nonsense")
 )
 
-// A closed error is the close code of the gateway, and its words.
-type closed struct {
-	code int
-	text string
-}
-
-func (e *closed) Error() string {
-	return fmt.Sprintf("discord closed the connection: %d %s", e.code, e.text)
-}
-
 // A wire is a connection to the gateway. It stands between Discord and the
 // library, and lets through only what the library survives:
 //
@@ -142,9 +132,9 @@ func (w *wire) take() error {
 	case err != nil:
 		return err
 	case op&0xf == 8:
-		end := &closed{code: 1005}
+		end := &refusal{status: noCode, Text: "discord closed the connection"}
 		if len(payload) >= 2 {
-			end.code, end.text = int(binary.BigEndian.Uint16(payload)), strings.ToValidUTF8(string(payload[2:]), "")
+			end.status, end.Text = int(binary.BigEndian.Uint16(payload)), end.Text+": "+strings.ToValidUTF8(string(payload[2:]), "")
 		}
 		return end
 	case op&0xf > 2: // ping and pong
