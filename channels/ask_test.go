@@ -14,7 +14,8 @@ import (
 	"parley/chat"
 )
 
-const buttons = channeltest.Splits | channeltest.Edits | channeltest.Asks
+// buttons are the powers of a channel with buttons.
+const buttons = channeltest.All
 
 // shall is a question for the user 2, asked in the room.
 func shall() chat.Reply {

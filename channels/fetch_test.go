@@ -41,7 +41,7 @@ func (p brings) Fetch(ctx context.Context, m chat.Message, f chat.File) (io.Read
 	if p.body != nil {
 		return p.body(f.Ref)
 	}
-	return p.m.fake.As(channeltest.Fetches).(channels.Fetcher).Fetch(ctx, m, f)
+	return p.m.fake.As(channeltest.All).(channels.Fetcher).Fetch(ctx, m, f)
 }
 
 // post makes a post.

@@ -15,10 +15,7 @@ import (
 	"parley/chat"
 )
 
-const (
-	edits      = channeltest.Splits | channeltest.Edits
-	everything = edits | channeltest.Types
-)
+const edits = channeltest.Splits | channeltest.Edits
 
 // stream shows text word by word, each a while after the one before.
 func stream(live chat.Live, text string, each time.Duration) {
@@ -33,7 +30,7 @@ func stream(live chat.Live, text string, each time.Duration) {
 
 func TestLiveQuickAnswerIsSentOnceWhole(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		stream(live, "a quick answer", 20*time.Millisecond)
 		live.Close()
@@ -51,7 +48,7 @@ func TestLiveEdits(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.fake.Every = time.Second
 		text := strings.Repeat("word ", 100) + "end"
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		start := time.Now()
 		live := h.Live(t.Context(), reply("a", ""))
 		stream(live, text, 100*time.Millisecond)
@@ -79,7 +76,7 @@ func TestLiveEdits(t *testing.T) {
 // What the final text says already is not edited once more.
 func TestLiveNeedsNoFinalEdit(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("all of it")
 		time.Sleep(time.Second)
@@ -97,7 +94,7 @@ func TestLiveNeedsNoFinalEdit(t *testing.T) {
 func TestLiveGrowsAndShrinks(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.fake.Limit, m.fake.Every = 10, 100*time.Millisecond
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		stream(live, "aaaa bbbb cccc dddd eeee", time.Second)
 		time.Sleep(time.Second)
@@ -115,7 +112,7 @@ func TestLiveGrowsAndShrinks(t *testing.T) {
 func TestP9LiveGoesOnAfterRestart(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.fake.Every = 100 * time.Millisecond
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("hello")
 		time.Sleep(time.Second)
@@ -123,7 +120,7 @@ func TestP9LiveGoesOnAfterRestart(t *testing.T) {
 		h.stop()
 
 		m.reboot(t.Context())
-		h = m.start(everything)
+		h = m.start(channeltest.All)
 		live = h.Live(t.Context(), reply("a", ""))
 		live.Show("hello, wait")
 		time.Sleep(time.Second)
@@ -133,7 +130,7 @@ func TestP9LiveGoesOnAfterRestart(t *testing.T) {
 		h.stop()
 
 		m.reboot(t.Context())
-		h = m.start(everything)
+		h = m.start(channeltest.All)
 		send(t, h, reply("a", "hello"))
 		h.drain()
 		m.shows("hello")
@@ -150,7 +147,7 @@ func TestP10LiveBacksOff(t *testing.T) {
 			}
 			return nil
 		})
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		stream(live, strings.Repeat("word ", 20)+"end", time.Second)
 		time.Sleep(30 * time.Second)
@@ -170,7 +167,7 @@ func TestP10LiveBacksOff(t *testing.T) {
 func TestP9LiveDoesNotRepeatUnclearSend(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.on(func(op channeltest.Op) error { return channeltest.ErrLost })
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		stream(live, strings.Repeat("word ", 20), time.Second)
 		live.Close()
@@ -191,7 +188,7 @@ func TestP9LiveUnclearEdit(t *testing.T) {
 			}
 			return nil
 		})
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("one")
 		time.Sleep(time.Second)
@@ -256,7 +253,7 @@ func TestP10LiveFirstMessageBacksOff(t *testing.T) {
 // A message that its reader deleted is sent anew by the final reply, once.
 func TestLiveDeletedMessageIsSentAnew(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("one two")
 		time.Sleep(time.Second)
@@ -331,7 +328,7 @@ func TestLiveFilesAndTakeBack(t *testing.T) {
 func TestLiveTyping(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.on(func(op channeltest.Op) error { return errors.New("no route") })
-		h := m.start(channeltest.Types)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		time.Sleep(10 * time.Second)
 		live.Close()
@@ -410,7 +407,7 @@ func TestP14LiveNeverBlocks(t *testing.T) {
 func TestP15ThousandViews(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.fake.Every = time.Second
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		synctest.Wait()
 		before := runtime.NumGoroutine()
 		var views []chat.Live

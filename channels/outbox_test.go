@@ -291,7 +291,7 @@ func TestP10AfterAndPermanent(t *testing.T) {
 func TestP14NoLaneSpins(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.on(func(channeltest.Op) error { return &channels.Error{After: 1, Err: errors.New("soon")} })
-		h := m.start(everything)
+		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), chat.Reply{ID: "b", To: chat.Address{Channel: "net", Chat: "2"}})
 		live.Show("hi")
 		send(t, h, reply("a", "one"))

@@ -159,7 +159,7 @@ func TestParkedCommands(t *testing.T) {
 func TestP18TellOwners(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
-		h.Add("net", m.fake.As(channeltest.Directs))
+		h.Add("net", m.fake.As(channeltest.All))
 		h.Add("quiet", m.fake.As(0))
 		a, err := channels.NewAccess([]string{"net:1", "net:3", "net:spare:4", "quiet:1", "gone:1", "net"}, nil)
 		if err != nil {

@@ -33,7 +33,7 @@ func to(msg chat.Message) chat.Reply {
 
 func TestMarks(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		h := m.start(channeltest.Reacts)
+		h := m.start(channeltest.All)
 		access(t, h)
 		msg, joined := by("2", "hi"), by("2", "and this")
 		say(t, m, msg)
@@ -64,7 +64,7 @@ func TestMarks(t *testing.T) {
 // taken, a stranger's: no marks.
 func TestMarksOnlyWhereTheyHelp(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		h := m.start(channeltest.Reacts)
+		h := m.start(channeltest.All)
 		access(t, h)
 		quick := by("2", "hi")
 		say(t, m, quick)
@@ -102,7 +102,7 @@ func TestMarksAreAskedLess(t *testing.T) {
 			time.Sleep(time.Hour)
 			return errors.New("timeout")
 		})
-		h := m.start(channeltest.Reacts)
+		h := m.start(channeltest.All)
 		access(t, h)
 		msg := by("2", "hi")
 		say(t, m, msg)
@@ -128,7 +128,7 @@ func TestMarksAreAskedLess(t *testing.T) {
 // P15: what is never answered takes no memory for ever.
 func TestP15MarksAreBounded(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
-		h := m.start(channeltest.Reacts)
+		h := m.start(channeltest.All)
 		access(t, h)
 		for i := range 3000 {
 			msg := by("2", "hi")

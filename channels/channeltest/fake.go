@@ -21,11 +21,11 @@ import (
 // A Fake is a chat network in memory. Its fields are set before use. As makes
 // it a channel with some of the optional powers.
 type Fake struct {
-	Limit int           // runes in one message, for Splits
-	Every time.Duration // least time between edits, for Edits
+	Limit int           // runes in one message
+	Every time.Duration // least time between edits
 
-	Files   map[string][]byte // by Ref, for Fetches; others are gone
-	Choices int               // most buttons of a question, for Asks; 0 for 8
+	Files   map[string][]byte // by Ref; others are gone
+	Choices int               // most buttons of a question; 0 for 8
 
 	// Hook, if any, is called before each operation, by many goroutines. The
 	// operation fails with its error: ErrLost after it took effect, others before.
@@ -197,117 +197,82 @@ func (f *Fake) find(at chat.Address, rc channels.Receipt) (*message, error) {
 // A Power is an optional power of a channel.
 type Power int
 
-// The powers. Menus goes with no other, Streams with Steps only.
+// The powers. Splits and Edits go together, and Streams and Steps.
 const (
 	Splits Power = 1 << iota
 	Edits
-	Types
 	Streams
-	Menus
-	Fetches
-	Asks
-	Reacts
 	Steps
-	Directs
-
-	All = Splits | Edits | Types | Fetches | Asks | Reacts | Directs
+	Menus
+	All // but the three before
 )
 
 // As returns f as a channel with those powers. Edits can delete, too.
 func (f *Fake) As(powers Power) channels.Channel {
+	n := network{f}
 	switch powers {
 	case 0:
-		return plain{f}
+		return struct{ channels.Channel }{n}
 	case Splits:
 		return struct {
-			plain
-			splitter
-		}{plain{f}, splitter{f}}
+			channels.Channel
+			channels.Splitter
+		}{n, n}
 	case Edits:
 		return struct {
-			plain
-			editor
-		}{plain{f}, editor{f}}
-	case Types:
-		return struct {
-			plain
-			typer
-		}{plain{f}, typer{f}}
+			channels.Channel
+			channels.Editor
+			channels.Deleter
+		}{n, n, n}
 	case Splits | Edits:
 		return struct {
-			plain
-			splitter
-			editor
-		}{plain{f}, splitter{f}, editor{f}}
-	case Splits | Edits | Types:
-		return struct {
-			plain
-			splitter
-			editor
-			typer
-		}{plain{f}, splitter{f}, editor{f}, typer{f}}
+			channels.Channel
+			channels.Splitter
+			channels.Editor
+			channels.Deleter
+		}{n, n, n, n}
 	case Streams:
 		return struct {
-			plain
-			streamer
-		}{plain{f}, streamer{f}}
-	case Menus:
-		return struct {
-			plain
-			commander
-		}{plain{f}, commander{f}}
+			channels.Channel
+			channels.Streamer
+		}{n, n}
 	case Streams | Steps:
 		return struct {
-			plain
-			streamer
-			stepper
-		}{plain{f}, streamer{f}, stepper{f}}
-	case Fetches:
+			channels.Channel
+			channels.Streamer
+			channels.Stepper
+		}{n, n, n}
+	case Menus:
 		return struct {
-			plain
-			fetcher
-		}{plain{f}, fetcher{f}}
-	case Splits | Edits | Asks:
-		return struct {
-			plain
-			splitter
-			editor
-			asker
-		}{plain{f}, splitter{f}, editor{f}, asker{f}}
-	case Reacts:
-		return struct {
-			plain
-			reactor
-		}{plain{f}, reactor{f}}
-	case Directs:
-		return struct {
-			plain
-			director
-		}{plain{f}, director{f}}
+			channels.Channel
+			channels.Commander
+		}{n, n}
 	case All:
 		return struct {
-			plain
-			splitter
-			editor
-			typer
-			fetcher
-			asker
-			reactor
-			director
-		}{plain{f}, splitter{f}, editor{f}, typer{f}, fetcher{f}, asker{f}, reactor{f}, director{f}}
+			channels.Channel
+			channels.Splitter
+			channels.Editor
+			channels.Deleter
+			channels.Typer
+			channels.Fetcher
+			channels.Asker
+			channels.Reactor
+			channels.Director
+		}{n, n, n, n, n, n, n, n, n}
 	}
 	panic(fmt.Sprintf("channeltest: no fake with the powers %b", powers))
 }
 
-type plain struct{ f *Fake }
+// A network has all the powers.
+type network struct{ f *Fake }
 
 // Run implements [channels.Channel].
-func (p plain) Run(ctx context.Context, deliver chat.Deliver) error {
+func (n network) Run(ctx context.Context, deliver chat.Deliver) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
 		select {
-		case s := <-p.f.intake():
+		case s := <-n.f.intake():
 			wg.Go(func() { s.done <- deliver(ctx, s.m) })
 		case <-ctx.Done():
 			return nil
@@ -316,11 +281,11 @@ func (p plain) Run(ctx context.Context, deliver chat.Deliver) error {
 }
 
 // Send implements [channels.Channel].
-func (p plain) Send(ctx context.Context, r chat.Reply) (rc channels.Receipt, err error) {
-	err = p.f.do(ctx, Op{Kind: Send, Reply: r}, func() error {
-		p.f.last++
-		rc = channels.Receipt(fmt.Sprint("m", p.f.last))
-		p.f.chats[r.To] = append(p.f.chats[r.To], message{rc, r.Text, r.Ask})
+func (n network) Send(ctx context.Context, r chat.Reply) (rc channels.Receipt, err error) {
+	err = n.f.do(ctx, Op{Kind: Send, Reply: r}, func() error {
+		n.f.last++
+		rc = channels.Receipt(fmt.Sprint("m", n.f.last))
+		n.f.chats[r.To] = append(n.f.chats[r.To], message{rc, r.Text, r.Ask})
 		return nil
 	})
 	if err != nil {
@@ -329,15 +294,13 @@ func (p plain) Send(ctx context.Context, r chat.Reply) (rc channels.Receipt, err
 	return rc, nil
 }
 
-type splitter struct{ f *Fake }
-
 // Split cuts at the last blank before the limit.
-func (s splitter) Split(r chat.Reply) []chat.Reply {
+func (n network) Split(r chat.Reply) []chat.Reply {
 	var parts []chat.Reply
 	for rest := r.Text; rest != ""; {
 		cut := len(rest)
-		if s.f.Limit > 0 && utf8.RuneCountInString(rest) > s.f.Limit {
-			cut = len(string([]rune(rest)[:s.f.Limit]))
+		if n.f.Limit > 0 && utf8.RuneCountInString(rest) > n.f.Limit {
+			cut = len(string([]rune(rest)[:n.f.Limit]))
 			if blank := strings.LastIndexByte(rest[:cut], ' '); blank > 0 {
 				cut = blank
 			}
@@ -355,12 +318,10 @@ func (s splitter) Split(r chat.Reply) []chat.Reply {
 	return parts
 }
 
-type editor struct{ f *Fake }
-
 // Edit implements [channels.Editor].
-func (e editor) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
-	return e.f.do(ctx, Op{Kind: Edit, Receipt: rc, Reply: r}, func() error {
-		m, err := e.f.find(r.To, rc)
+func (n network) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
+	return n.f.do(ctx, Op{Kind: Edit, Receipt: rc, Reply: r}, func() error {
+		m, err := n.f.find(r.To, rc)
 		if err == nil {
 			m.text, m.ask = r.Text, r.Ask
 		}
@@ -369,55 +330,45 @@ func (e editor) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) err
 }
 
 // EditEvery implements [channels.Editor].
-func (e editor) EditEvery(chat.Address) time.Duration { return max(e.f.Every, time.Millisecond) }
+func (n network) EditEvery(chat.Address) time.Duration { return max(n.f.Every, time.Millisecond) }
 
 // Delete implements [channels.Deleter].
-func (e editor) Delete(ctx context.Context, at chat.Address, rc channels.Receipt) error {
-	return e.f.do(ctx, Op{Kind: Delete, Receipt: rc, Reply: chat.Reply{To: at}}, func() error {
-		e.f.chats[at] = slices.DeleteFunc(e.f.chats[at], func(m message) bool { return m.receipt == rc })
+func (n network) Delete(ctx context.Context, at chat.Address, rc channels.Receipt) error {
+	return n.f.do(ctx, Op{Kind: Delete, Receipt: rc, Reply: chat.Reply{To: at}}, func() error {
+		n.f.chats[at] = slices.DeleteFunc(n.f.chats[at], func(m message) bool { return m.receipt == rc })
 		return nil
 	})
 }
 
-type typer struct{ f *Fake }
-
 // Typing implements [channels.Typer].
-func (t typer) Typing(ctx context.Context, at chat.Address) error {
-	return t.f.do(ctx, Op{Kind: Typing, Reply: chat.Reply{To: at}}, func() error { return nil })
+func (n network) Typing(ctx context.Context, at chat.Address) error {
+	return n.f.do(ctx, Op{Kind: Typing, Reply: chat.Reply{To: at}}, func() error { return nil })
 }
-
-type streamer struct{ f *Fake }
 
 // Stream implements [channels.Streamer].
-func (s streamer) Stream(r chat.Reply) {
-	_ = s.f.do(context.Background(), Op{Kind: Stream, Reply: r}, func() error { return nil })
+func (n network) Stream(r chat.Reply) {
+	_ = n.f.do(context.Background(), Op{Kind: Stream, Reply: r}, func() error { return nil })
 }
 
-type commander struct{ f *Fake }
-
 // SetCommands implements [channels.Commander].
-func (c commander) SetCommands(ctx context.Context, cs []channels.Command) error {
+func (n network) SetCommands(ctx context.Context, cs []channels.Command) error {
 	var names []string
 	for _, command := range cs {
 		names = append(names, command.Name)
 	}
 	r := chat.Reply{Text: strings.Join(names, " ")}
-	return c.f.do(ctx, Op{Kind: Menu, Reply: r}, func() error { return nil })
+	return n.f.do(ctx, Op{Kind: Menu, Reply: r}, func() error { return nil })
 }
-
-type stepper struct{ f *Fake }
 
 // Step implements [channels.Stepper].
-func (s stepper) Step(r chat.Reply, step chat.Step) {
-	_ = s.f.do(context.Background(), Op{Kind: Step, Reply: r, Step: step}, func() error { return nil })
+func (n network) Step(r chat.Reply, step chat.Step) {
+	_ = n.f.do(context.Background(), Op{Kind: Step, Reply: r, Step: step}, func() error { return nil })
 }
 
-type fetcher struct{ f *Fake }
-
 // Fetch implements [channels.Fetcher].
-func (f fetcher) Fetch(ctx context.Context, m chat.Message, file chat.File) (body io.ReadCloser, err error) {
-	err = f.f.do(ctx, Op{Kind: Fetch, Reply: chat.Reply{To: m.At}, Message: m.ID}, func() error {
-		data, ok := f.f.Files[file.Ref]
+func (n network) Fetch(ctx context.Context, m chat.Message, file chat.File) (body io.ReadCloser, err error) {
+	err = n.f.do(ctx, Op{Kind: Fetch, Reply: chat.Reply{To: m.At}, Message: m.ID}, func() error {
+		data, ok := n.f.Files[file.Ref]
 		if !ok {
 			return &channels.Error{Permanent: true, Err: errors.New("file not found")}
 		}
@@ -430,25 +381,19 @@ func (f fetcher) Fetch(ctx context.Context, m chat.Message, file chat.File) (bod
 	return body, nil
 }
 
-type asker struct{ f *Fake }
-
 // MaxChoices implements [channels.Asker].
-func (a asker) MaxChoices() int { return cmp.Or(a.f.Choices, 8) }
-
-type reactor struct{ f *Fake }
+func (n network) MaxChoices() int { return cmp.Or(n.f.Choices, 8) }
 
 // React implements [channels.Reactor].
-func (r reactor) React(ctx context.Context, at chat.Address, id string, m channels.Mark) error {
-	return r.f.do(ctx, Op{Kind: React, Reply: chat.Reply{To: at}, Message: id, Mark: m}, func() error {
-		if r.f.marks == nil {
-			r.f.marks = map[string]channels.Mark{}
+func (n network) React(ctx context.Context, at chat.Address, id string, m channels.Mark) error {
+	return n.f.do(ctx, Op{Kind: React, Reply: chat.Reply{To: at}, Message: id, Mark: m}, func() error {
+		if n.f.marks == nil {
+			n.f.marks = map[string]channels.Mark{}
 		}
-		r.f.marks[id] = m
+		n.f.marks[id] = m
 		return nil
 	})
 }
 
-type director struct{ f *Fake }
-
 // Direct implements [channels.Director]: a person's chat has their ID.
-func (d director) Direct(id string) chat.Address { return chat.Address{Chat: id} }
+func (n network) Direct(id string) chat.Address { return chat.Address{Chat: id} }
