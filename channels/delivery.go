@@ -131,8 +131,10 @@ func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
 	if err != nil {
 		return unclear{err}
 	}
-	d.sent = append(d.sent[:i], append([]sent{{rc, digest(part)}}, d.sent[min(i+1, len(d.sent)):]...)...)
-	d.dirty = true
+	if d.dirty = true; i == len(d.sent) {
+		d.sent = append(d.sent, sent{})
+	}
+	d.sent[i] = sent{rc, digest(part)}
 	if part.Ask != nil {
 		d.line.hub.shown(part.Ask.ID, rc)
 	}

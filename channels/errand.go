@@ -1,6 +1,9 @@
 package channels
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // An errand is something small to do at the network, tried once, that nobody
 // waits for.
@@ -9,7 +12,10 @@ type errand struct {
 	do   func(context.Context) error
 }
 
-const maxErrands = 100
+const (
+	maxErrands = 100
+	signTime   = 10 * time.Second // the most one may take, or another sign
+)
 
 // errand has do done by Work, unless too much waits already.
 func (l *line) errand(what string, do func(context.Context) error) {
@@ -25,20 +31,11 @@ func (l *line) run(ctx context.Context) {
 	for {
 		select {
 		case e := <-l.errands:
-			if err := once(ctx, e.do); err != nil {
+			if err := within(ctx, signTime, e.do); err != nil {
 				l.log.Warn("left undone", "what", e.what, "err", err, stack(err))
 			}
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// once tries do, for as long as a sign may take.
-func once(ctx context.Context, do func(context.Context) error) error {
-	return attempt(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, typingTime)
-		defer cancel()
-		return do(ctx)
-	})
 }

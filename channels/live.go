@@ -14,7 +14,6 @@ import (
 const (
 	typingAfter = 200 * time.Millisecond // an answer quicker than this needs no sign
 	typingEvery = 4 * time.Second
-	typingTime  = 10 * time.Second       // the most one sign may take
 	showAfter   = 700 * time.Millisecond // an answer quicker than this is sent once, whole
 	streamEvery = 30 * time.Millisecond
 	holdEvery   = 50 * time.Millisecond
@@ -101,7 +100,7 @@ func (v *view) typing(ctx context.Context, c Typer) {
 	for wait := typingAfter; Sleep(ctx, wait); {
 		wait = typingEvery
 		err := Safely(func() error {
-			ctx, cancel := context.WithTimeout(ctx, typingTime)
+			ctx, cancel := context.WithTimeout(ctx, signTime)
 			defer cancel()
 			return c.Typing(ctx, v.r.To)
 		})

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,8 @@ type letter struct {
 	Pushed time.Time `json:"pushed,omitzero"`
 }
 
+func (r letter) pushed() time.Time { return cmp.Or(r.Pushed, time.Now()) }
+
 // lane names the chat of a. Replies to one lane go out in order (P9), and no
 // lane waits for another (P14).
 func lane(a chat.Address) string { return a.Chat + "\x00" + a.Thread }
@@ -44,7 +47,7 @@ func (l *line) work(ctx context.Context) error {
 	key := func(item store.Item) string {
 		var r letter
 		_ = json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
-		l.traffic.pulled(lane(r.To), r.Pushed)
+		l.traffic.pulled(lane(r.To), r.pushed())
 		return lane(r.To)
 	}
 	err := store.Work(ctx, l.queue, key, func(ctx context.Context, lane string, take func() []store.Item) {
@@ -96,11 +99,7 @@ func (l *line) left(r letter, tries int, reason error) {
 			l.marks.set(spot{r.To, id}, Done)
 		}
 	}
-	var waited time.Duration
-	if !r.Pushed.IsZero() {
-		waited = time.Since(r.Pushed)
-	}
-	l.hub.cfg.Sent(l.name, r.Reply, waited, tries, reason)
+	l.hub.cfg.Sent(l.name, r.Reply, time.Since(r.pushed()), tries, reason)
 }
 
 // try sends d until it is sent, or until that is hopeless and the error says

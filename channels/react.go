@@ -122,7 +122,7 @@ func (l *line) react(ctx context.Context, c Reactor) {
 		if m == "" {
 			continue
 		}
-		err := once(ctx, func(ctx context.Context) error { return c.React(ctx, s.at, s.id, m) })
+		err := within(ctx, signTime, func(ctx context.Context) error { return c.React(ctx, s.at, s.id, m) })
 		if err != nil {
 			l.log.Debug("message not marked", "chat", s.at.Session(), "err", err, stack(err))
 		}

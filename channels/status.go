@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -42,10 +41,8 @@ func (l *line) fault() error {
 
 // health returns why nothing comes in, if that is so.
 func (l *line) health() error {
-	err := l.fault()
-	if p, ok := l.Channel.(Patient); ok && err == nil {
-		panicked := Safely(func() error { err = p.Health(); return nil })
-		err = cmp.Or(err, panicked)
+	if p, ok := l.Channel.(Patient); ok && l.fault() == nil {
+		return p.Health()
 	}
-	return err
+	return l.fault()
 }

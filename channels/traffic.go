@@ -73,9 +73,7 @@ func (t *traffic) oldest() (age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.lanes {
-		if first := l.pushed[0]; !first.IsZero() {
-			age = max(age, time.Since(first))
-		}
+		age = max(age, time.Since(l.pushed[0]))
 	}
 	return age
 }
