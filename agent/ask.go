@@ -26,7 +26,7 @@ func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
 	}
 	fixed, ratio := fixedSize(req), t.ratios.of(t.name)
 	limit := int(float64(t.model.Window-t.model.MaxTokens)*0.95/ratio) - fixed
-	t.history.look(t.model.Vision)
+	t.history.eyes = t.model.Vision
 	refused := false // the pictures, it seems
 	for try := 0; ; try++ {
 		t.history.fit(max(limit, 256), t.light)

@@ -2,17 +2,24 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"parley/chat"
+	"parley/llm"
 )
+
+// talkOf returns a history of about so many tokens.
+func talkOf(tokens int) history {
+	return history{entries: []entry{{Message: llm.Message{Text: strings.Repeat("word", tokens)}}}}
+}
 
 // P15: the sessions that were idle for longest leave the memory when they are too many.
 func TestCacheIsBounded(t *testing.T) {
 	var c cache
 	id := func(i int) chat.SessionID { return chat.SessionID(fmt.Sprint(i)) }
 	for i := range 100 {
-		c.put(&session{id: id(i), history: history{entries: []entry{{size: cacheSize / 10}}}})
+		c.put(&session{id: id(i), history: talkOf(cacheSize / 10)})
 	}
 	if n := len(c.by); n < 5 || n > 10 || c.age.Len() != n || c.size > cacheSize {
 		t.Errorf("%d sessions of %d tokens, %d in order", n, c.size, c.age.Len())
@@ -20,7 +27,7 @@ func TestCacheIsBounded(t *testing.T) {
 	if c.take(id(99)) == nil || c.take(id(99)) != nil || c.take(id(0)) != nil {
 		t.Error("the latest is not there, or twice, or the oldest is")
 	}
-	c.put(&session{id: id(200), history: history{entries: []entry{{size: 2 * cacheSize}}}})
+	c.put(&session{id: id(200), history: talkOf(2 * cacheSize)})
 	if len(c.by) != 0 || c.size != 0 {
 		t.Errorf("%d sessions of %d tokens after one that is too large", len(c.by), c.size)
 	}

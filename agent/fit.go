@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -25,7 +26,15 @@ func estimate(m llm.Message) int {
 // size returns the estimated tokens of h.
 func (h *history) size() (n int) {
 	for i := range h.entries {
-		n += h.entries[i].size
+		n += h.sizeOf(&h.entries[i])
+	}
+	return n
+}
+
+func (h *history) sizeOf(e *entry) int {
+	n := estimate(e.Message)
+	if h.eyes {
+		n += len(e.pictures) * pictureSize
 	}
 	return n
 }
@@ -69,10 +78,9 @@ func (h *history) shorten(target, keep int, light func(tool string) bool) {
 		if len(e.Text) < shortResult {
 			continue
 		}
-		size -= e.size
+		size -= h.sizeOf(e)
 		e.Text = "[" + e.Name + " result omitted from context]"
-		e.size = estimate(e.Message)
-		size += e.size
+		size += h.sizeOf(e)
 	}
 }
 
@@ -86,32 +94,28 @@ func (h *history) forget(target int) {
 				break
 			}
 		}
-		size -= h.entries[i].size
+		size -= h.sizeOf(&h.entries[i])
 	}
-	h.entries = append([]entry(nil), h.entries[cut:]...)
+	h.entries = slices.Clone(h.entries[cut:])
 }
 
 // skipRounds drops the oldest rounds of the last turn, answers with their
 // results, until h is no larger than limit, but keeps the last round.
 func (h *history) skipRounds(limit int) {
-	size := h.size()
-	var rounds []int // index of each answer
+	size, last := h.size(), 0
 	for i, e := range h.entries {
 		if e.Role == llm.Assistant {
-			rounds = append(rounds, i)
+			last = i
 		}
 	}
-	for n := 0; n+1 < len(rounds) && size > limit; n++ {
-		for i := rounds[n]; i < rounds[n+1]; i++ {
-			if e := &h.entries[i]; e.Role != llm.User {
-				size -= e.size
-				e.size = -1
-			}
+	kept, skip := h.entries[:0], false
+	for i, e := range h.entries {
+		if e.Role == llm.Assistant {
+			skip = i < last && size > limit
 		}
-	}
-	kept := h.entries[:0]
-	for _, e := range h.entries {
-		if e.size >= 0 {
+		if skip && e.Role != llm.User {
+			size -= h.sizeOf(&e)
+		} else {
 			kept = append(kept, e)
 		}
 	}
@@ -125,9 +129,8 @@ func (h *history) squeeze(limit int) {
 	}
 	for most := limit; h.size() > limit && most > 16; most /= 2 {
 		for i := range h.entries {
-			if e := &h.entries[i]; e.size > most {
+			if e := &h.entries[i]; h.sizeOf(e) > most {
 				e.Text, e.Reasoning = clip(e.Text, most*4), ""
-				e.size = estimate(e.Message)
 			}
 		}
 	}
@@ -156,10 +159,7 @@ type ratios struct {
 func (r *ratios) of(model string) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if x, ok := r.by[model]; ok {
-		return x
-	}
-	return 1
+	return cmp.Or(r.by[model], 1)
 }
 
 // learn takes in that model counted real tokens where estimated were thought.
@@ -168,12 +168,12 @@ func (r *ratios) learn(model string, estimated, real int) {
 	if estimated < 100 || real == 0 {
 		return
 	}
-	x := r.of(model)
+	now := min(max(float64(real)/float64(estimated), 0.25), 4)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.by == nil {
 		r.by = map[string]float64{}
 	}
-	now := min(max(float64(real)/float64(estimated), 0.25), 4)
+	x := cmp.Or(r.by[model], 1)
 	r.by[model] = x + (now-x)/5
 }

@@ -23,7 +23,6 @@ type history struct {
 type entry struct {
 	llm.Message
 	seq   uint64 // of its record
-	size  int    // estimated tokens
 	first bool   // begins a turn
 	heard string // of something heard: its ID in the chat, that of the original for a correction
 	said  string // of something heard: the words alone
@@ -171,10 +170,7 @@ func (o *open) ask(calls []llm.ToolCall) {
 }
 
 func (h *history) add(seq uint64, e entry, m llm.Message) {
-	e.Message, e.seq, e.size = m, seq, estimate(m)
-	if h.eyes {
-		e.size += len(e.pictures) * pictureSize
-	}
+	e.Message, e.seq = m, seq
 	h.entries = append(h.entries, e)
 }
 

@@ -37,21 +37,6 @@ func pictures(files []chat.File) (paths []string, more int) {
 	return paths, more
 }
 
-// look makes h one that is read by a model with eyes, or without.
-func (h *history) look(eyes bool) {
-	if h.eyes == eyes {
-		return
-	}
-	h.eyes = eyes
-	each := pictureSize
-	if !eyes {
-		each = -pictureSize
-	}
-	for i := range h.entries {
-		h.entries[i].size += each * len(h.entries[i].pictures)
-	}
-}
-
 // showing counts the pictures that are to be shown.
 func (h *history) showing() (n int) {
 	for i := range h.entries {
@@ -69,9 +54,6 @@ func (h *history) dim(keep int) {
 		n := len(e.pictures)
 		if left <= keep || keep > 0 && left == n {
 			return
-		}
-		if h.eyes {
-			e.size -= n * pictureSize
 		}
 		left, e.dimmed, e.pictures = left-n, e.dimmed+n, nil
 	}

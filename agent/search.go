@@ -1,8 +1,8 @@
 package agent
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -18,100 +18,81 @@ const (
 	shownHere = 8         // places that /search shows
 )
 
-var errEnough = errors.New("read enough")
-
 // Search returns the latest places, most at most, where somebody said all of
 // words, in upper or lower case, in one of the sessions for which in returns
-// true; nil means any. It reads so much and no more: in a very large house the oldest
-// conversations are not found.
-func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int) ([]chat.Find, error) {
-	s := search{most: most, left: maxSearch}
-	for _, w := range strings.Fields(words) {
-		s.words = append(s.words, regexp.MustCompile("(?i)"+regexp.QuoteMeta(strings.ToValidUTF8(w, "\uFFFD"))))
-	}
-	if len(s.words) == 0 || most <= 0 {
+// true; nil means any. It reads so much and no more: in a very large house the
+// oldest conversations are not found.
+func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int) (finds []chat.Find, err error) {
+	match := matcher(words)
+	if match == nil || most <= 0 {
 		return nil, nil
 	}
 	talks, err := p.Talks(ctx, "")
-	if err != nil {
-		return nil, err
-	}
+	left := maxSearch
 	for _, t := range talks {
 		if in != nil && !in(t.Session) {
 			continue
 		}
-		if err = s.read(ctx, p, t.Session); err != nil {
-			break
+		for e, err := range p.Transcript(ctx, t.Session) {
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, fmt.Errorf("search: %w", err)
+			}
+			if left -= len(e.Text); left < 0 {
+				return latest(finds, most), nil
+			}
+			if e.Kind != chat.Heard && e.Kind != chat.Said {
+				continue
+			}
+			if at := match(e.Text); at != nil {
+				e.Text = around(e.Text, at)
+				finds = append(finds, chat.Find{Session: t.Session, Entry: e})
+			}
+			if len(finds) > 1000+2*most {
+				finds = latest(finds, most)
+			}
 		}
 	}
-	if err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("search: %w", err)
-	}
-	return s.found(), nil
+	return latest(finds, most), err
 }
 
-// A search is what is looked for and what was found.
-type search struct {
-	words []*regexp.Regexp
-	most  int
-	left  int // bytes to read
-	finds []chat.Find
+// latest returns the latest finds, those of a session last said first.
+func latest(finds []chat.Find, most int) []chat.Find {
+	slices.Reverse(finds)
+	slices.SortStableFunc(finds, func(a, b chat.Find) int { return b.Entry.Time.Compare(a.Entry.Time) })
+	return slices.Clone(finds[:min(len(finds), most)])
 }
 
-// read looks through the session id.
-func (s *search) read(ctx context.Context, p *Pool, id chat.SessionID) error {
-	for e, err := range p.Transcript(ctx, id) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if s.left -= len(e.Text); s.left < 0 {
-			return errEnough
-		}
-		if e.Kind != chat.Heard && e.Kind != chat.Said {
-			continue
-		}
-		if text, ok := s.match(e.Text); ok {
-			e.Text = text
-			s.finds = append(s.finds, chat.Find{Session: id, Entry: e})
-		}
-		if len(s.finds) > 1000+2*s.most {
-			s.finds = s.found()
-		}
+// matcher returns a function that tells where the first of words is in a text
+// that has all of them, nil if there is nothing to look for.
+func matcher(words string) func(text string) (at []int) {
+	var all []*regexp.Regexp
+	for w := range strings.FieldsSeq(strings.ToValidUTF8(words, "\uFFFD")) {
+		all = append(all, regexp.MustCompile("(?i)"+regexp.QuoteMeta(w)))
 	}
-	return nil
+	if len(all) == 0 {
+		return nil
+	}
+	return func(text string) []int {
+		for _, w := range all[1:] {
+			if !w.MatchString(text) {
+				return nil
+			}
+		}
+		return all[0].FindStringIndex(text)
+	}
 }
 
-// found returns the latest finds.
-func (s *search) found() []chat.Find {
-	slices.Reverse(s.finds)
-	slices.SortStableFunc(s.finds, func(a, b chat.Find) int { return b.Entry.Time.Compare(a.Entry.Time) })
-	s.finds = s.finds[:min(len(s.finds), s.most)]
-	return slices.Clone(s.finds)
-}
-
-// match says whether all the words are in text, and returns what is around the first one.
-func (s *search) match(text string) (around string, ok bool) {
-	for _, w := range s.words[1:] {
-		if !w.MatchString(text) {
-			return "", false
-		}
-	}
-	at := s.words[0].FindStringIndex(text)
-	if at == nil {
-		return "", false
-	}
+// around returns what is said around the place at.
+func around(text string, at []int) string {
 	from, to := max(at[0]-before, 0), min(at[1]+after, len(text))
-	around = strings.ToValidUTF8(text[from:to], "")
+	s := strings.ToValidUTF8(text[from:to], "")
 	if from > 0 {
-		around = "…" + around
+		s = "…" + s
 	}
 	if to < len(text) {
-		around += "…"
+		s += "…"
 	}
-	return around, true
+	return s
 }
 
 // found answers /search: it shows what was said in this chat.

@@ -3,8 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -14,7 +12,6 @@ import (
 
 	"parley/chat"
 	"parley/llm"
-	"parley/store"
 )
 
 // Talks returns the conversations whose sessions begin with prefix, the one
@@ -24,16 +21,13 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
-		var s state
-		b, _, err := p.states.Get(ctx, id)
-		if err == nil && json.Unmarshal(b, &s) != nil || errors.Is(err, store.ErrDamaged) {
-			s = state{} // it is shown all the same (P21)
-		} else if errors.Is(err, store.ErrNotFound) {
-			continue // forgotten just now
-		} else if err != nil {
+		s, rev, err := p.lookup(ctx, chat.SessionID(id))
+		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
-		talks = append(talks, chat.Talk{Session: chat.SessionID(id), Title: s.Title, Began: s.Began, Last: s.Last})
+		if rev > 0 { // it was not forgotten just now
+			talks = append(talks, chat.Talk{Session: chat.SessionID(id), Title: s.Title, Began: s.Began, Last: s.Last})
+		}
 	}
 	slices.SortStableFunc(talks, func(a, b chat.Talk) int { return b.Last.Compare(a.Last) })
 	return talks, nil
@@ -133,10 +127,10 @@ func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 			err = p.logOf(id, epoch).Trim(ctx, math.MaxUint64)
 		}
 	}
-	p.books.forget(id)
 	if err == nil { // the last: it tells which logs there are
 		err = p.states.Delete(ctx, string(id))
 	}
+	p.books.forget(id)
 	if err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}

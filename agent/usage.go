@@ -22,7 +22,6 @@ type books struct {
 
 // A tally is how far the logs of a session are read.
 type tally struct {
-	mu    sync.Mutex
 	epoch int64
 	seq   uint64
 	turn  llm.Spent            // Day, Who and Model of the turn under way
@@ -50,41 +49,34 @@ func (p *Pool) Usage(ctx context.Context) ([]llm.Spent, error) {
 // usage brings the books of the session id up to date, and returns what the
 // conversation under way took, by model.
 func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usage, error) {
+	b := &p.books
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	st, _, err := p.lookup(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	t := p.books.of(id)
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t := b.sessions[id]
+	if t == nil {
+		t = &tally{}
+		b.sessions[id] = t
+	}
 	for _, epoch := range st.epochs() {
+		if epoch > t.epoch {
+			*t = tally{epoch: epoch}
+		}
 		if epoch < t.epoch {
 			continue
-		}
-		if epoch > t.epoch {
-			t.epoch, t.seq, t.turn, t.here = epoch, 0, llm.Spent{}, nil
 		}
 		for r, err := range p.records(ctx, id, epoch, t.seq) {
 			if err != nil {
 				return nil, err
 			}
 			t.seq = r.seq
-			t.read(&p.books, r.record, p.Zone)
+			b.read(t, r.record, p.Zone)
 		}
 	}
 	return maps.Clone(t.here), nil
-}
-
-func (b *books) of(id chat.SessionID) *tally {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.sessions == nil {
-		b.sessions, b.spent = map[chat.SessionID]*tally{}, map[llm.Spent]llm.Spent{}
-	}
-	if b.sessions[id] == nil {
-		b.sessions[id] = &tally{}
-	}
-	return b.sessions[id]
 }
 
 // forget lets the session id be read from its beginning.
@@ -96,7 +88,7 @@ func (b *books) forget(id chat.SessionID) {
 
 // read takes in r. A turn is that of whom it answers, and counts for the model
 // that answered last.
-func (t *tally) read(b *books, r record, zone *time.Location) {
+func (b *books) read(t *tally, r record, zone *time.Location) {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && t.turn.Who == "":
 		t.turn = llm.Spent{Day: m.Time.In(zone).Format(time.DateOnly), Who: m.At.Channel + ":" + m.From.ID}
@@ -116,13 +108,6 @@ func (t *tally) read(b *books, r record, zone *time.Location) {
 }
 
 func (b *books) add(key llm.Spent, turns int, u llm.Usage) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s, ok := b.spent[key]
-	if !ok {
-		s = key
-	}
-	s.Turns += turns
-	s.Usage = s.Usage.Add(u)
-	b.spent[key] = s
+	s := b.spent[key]
+	b.spent[key] = llm.Spent{Day: key.Day, Who: key.Who, Model: key.Model, Turns: s.Turns + turns, Usage: s.Usage.Add(u)}
 }
