@@ -55,7 +55,7 @@ func want(t *testing.T, out, start string, texts ...string) {
 }
 
 func TestDoctorOnAFreshMachine(t *testing.T) {
-	code, out := doctored(t, "{}", nil)
+	code, out := doctored(t, `{"http": {"listen": "127.0.0.1:0"}}`, nil) // another may run here
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -68,6 +68,7 @@ func TestDoctorOnAFreshMachine(t *testing.T) {
 }
 
 const twoServers = `{
+	"http": {"listen": "127.0.0.1:0"},
 	"models": {"main": {"type": "openai", "baseUrl": "%URL%/v1", "apiKey": "sk-canary-key", "model": "m1"}, "spare": {"type": "demo"}},
 	"agent": {"model": "main", "fallback": ["spare"]},
 	"channels": {"telegram": {"token": "123:canary-token", "apiUrl": "%URL%", "allow": ["*"],
