@@ -28,25 +28,36 @@ func Commands() []Command {
 	}
 }
 
-// durable are the commands that pass through the inbox like any message: they
-// change the conversation, in the order they were given, or take their time.
-var durable = map[string]string{"new": "new", "retry": "retry", "search": "search"}
-
-// atOnce returns the commands that are carried out as they come in, also
-// beside a turn under way. To do one twice does no harm.
-var atOnce = map[string]func(*Pool, context.Context, chat.Message) string{
+// deeds are what commands do as they come in, also beside a turn under way. To
+// do one twice does no harm. Those that are nil pass through the inbox like any
+// message: they change the conversation, in the order they were given, or take
+// their time.
+var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
+	"new": nil, "retry": nil, "search": nil,
 	"stop": (*Pool).cmdStop, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
 	"usage": (*Pool).cmdUsage, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
 }
 
 // command returns the command that text is, such as "new" for "/new", or "".
 func command(text string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
-	name, ok := strings.CutPrefix(word, "/")
-	if name = strings.ToLower(name); ok && (durable[name] != "" || atOnce[name] != nil) {
+	word, _ := cut(text)
+	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
+	if _, known := deeds[name]; ok && known {
 		return name
 	}
 	return ""
+}
+
+// cut returns the first word of text and what is after it.
+func cut(text string) (word, rest string) {
+	word, rest, _ = strings.Cut(strings.TrimSpace(text), " ")
+	return word, strings.TrimSpace(rest)
+}
+
+// sorry notes why something could not be done, and says so.
+func (p *Pool) sorry(what string, id chat.SessionID, err error) string {
+	p.Log.Error("not done: "+what, "session", id, "err", err)
+	return "I could not " + what + "; the log says why."
 }
 
 func (p *Pool) cmdStop(_ context.Context, m chat.Message) string {
@@ -108,8 +119,7 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	id := m.At.Session()
 	s, err := p.Status(ctx)
 	if err != nil {
-		p.Log.Error("status", "err", err)
-		return "My store does not answer; the log says why."
+		return p.sorry("count what waits", id, err)
 	}
 	lines := []string{
 		fmt.Sprintf("I am %s.", p.activity(id)),
@@ -128,17 +138,15 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 // aside tells which messages were put aside (P8).
 func (p *Pool) aside(ctx context.Context) (lines []string) {
 	const most = 5
-	n := 0
-	for key, err := range p.parked.Keys(ctx, "") {
-		if err != nil {
-			return append(lines, "The messages put aside cannot be listed; the log says why.")
-		}
-		if n++; n <= most {
-			lines = append(lines, "Put aside, because I crashed over it: "+key)
-		}
+	all, err := p.Aside(ctx)
+	if err != nil {
+		return []string{p.sorry("list the messages put aside", "", err)}
 	}
-	if n > most {
-		lines = append(lines, fmt.Sprintf("… and %d more.", n-most))
+	for _, a := range all[:min(len(all), most)] {
+		lines = append(lines, "Put aside, because I crashed over it: "+a.Key)
+	}
+	if n := len(all) - most; n > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more.", n))
 	}
 	return lines
 }
@@ -156,16 +164,15 @@ func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
 func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 	s, id := p.settings.Load(), m.At.Session()
 	names := slices.Sorted(maps.Keys(s.Models))
-	_, want, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-	switch want = strings.TrimSpace(want); {
+	_, want := cut(m.Text)
+	switch {
 	case want == "":
 		return fmt.Sprintf("This conversation uses %s. There are: %s. Choose with /model NAME.", p.modelOf(ctx, id), strings.Join(names, ", "))
 	case s.Models[want].Model == nil:
 		return fmt.Sprintf("There is no model of that name. There are: %s.", strings.Join(names, ", "))
 	}
 	if err := p.update(ctx, id, func(s *state) { s.Model = want }); err != nil {
-		p.Log.Error("model not changed", "session", id, "err", err)
-		return "I could not note that; the log says why. Please try again."
+		return p.sorry("note that", id, err)
 	}
 	return "From the next answer on this conversation uses " + want + "."
 }
@@ -174,8 +181,7 @@ func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 	id := m.At.Session()
 	by, err := p.usage(ctx, id)
 	if err != nil {
-		p.Log.Error("usage not counted", "session", id, "err", err)
-		return "I could not count that; the log says why."
+		return p.sorry("count that", id, err)
 	}
 	var b strings.Builder
 	b.WriteString("Tokens used in this conversation:")

@@ -41,14 +41,13 @@ func (t *turn) stopped(ctx context.Context) error {
 		t.finished(c, tools.Result{Text: text, Failed: true})
 	}
 	t.waiting = append(t.waiting, t.take()...)
-	for asked := t.asked(); len(t.waiting) > 0; {
-		if j := t.waiting[0]; !j.Time.Before(asked) || durable[command(j.Text)] != "" {
-			break
-		}
-		jobs := t.shift(1)
-		t.hear(jobs)
-		t.jobs = append(t.jobs, jobs...)
+	n, asked := 0, t.asked()
+	for n < len(t.waiting) && t.waiting[n].command == "" && t.waiting[n].Time.Before(asked) {
+		n++
 	}
+	before := t.shift(n)
+	t.hear(before)
+	t.jobs, t.joined = append(t.jobs, before...), append(t.joined, before...)
 	text := joined(t.history.open.notice(), t.history.open.text(), t.part)
 	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
 	return t.end(ctx, stopped, joined(text, wordsStopped))

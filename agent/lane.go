@@ -16,7 +16,8 @@ import (
 // A job is a message and the work item that brought it.
 type job struct {
 	chat.Message
-	item store.Item
+	item    store.Item
+	command string // that it is, or ""
 }
 
 // A lane is the goroutine of one session, which exists only while there is
@@ -102,7 +103,7 @@ func (l *lane) rest() {
 // batch removes from those that wait what one turn can answer: messages up to the next command.
 func (l *lane) batch() []job {
 	n := 0
-	for n < len(l.waiting) && durable[command(l.waiting[n].Text)] == "" {
+	for n < len(l.waiting) && l.waiting[n].command == "" {
 		n++
 	}
 	return l.shift(max(n, 1))
@@ -117,7 +118,7 @@ func (l *lane) shift(n int) []job {
 // joining returns what was said while a turn was under way and can be answered with it.
 func (l *lane) joining() []job {
 	l.gather()
-	if l.solo || len(l.waiting) == 0 || durable[command(l.waiting[0].Text)] != "" {
+	if l.solo || len(l.waiting) == 0 || l.waiting[0].command != "" {
 		return nil
 	}
 	jobs := l.batch()
@@ -140,6 +141,7 @@ func (l *lane) take() (jobs []job) {
 			})
 			continue
 		}
+		j.command = command(j.Text)
 		jobs = append(jobs, j)
 	}
 	return jobs
@@ -175,7 +177,7 @@ func inAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
 
 // handle answers jobs, one command or messages.
 func (l *lane) handle(jobs []job) error {
-	if command(jobs[0].Text) == "new" {
+	if jobs[0].command == "new" {
 		return l.renew(jobs[0])
 	}
 	defer l.rest()
@@ -190,14 +192,14 @@ func (l *lane) handle(jobs []job) error {
 	if err := l.hold(l.soft, l.turns); err != nil {
 		return err
 	}
-	if command(jobs[0].Text) == "search" {
+	if jobs[0].command == "search" {
 		return l.reply(jobs[0], l.found(l.hard, jobs[0].Message))
 	}
-	if err := l.count(jobs, l.crashed); err != nil {
+	if err := l.count(jobs); err != nil {
 		return err
 	}
 	err := l.turn(jobs)
-	l.uncount(jobs, l.crashed, err)
+	l.uncount(jobs, err)
 	return err
 }
 

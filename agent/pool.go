@@ -131,8 +131,9 @@ func (p *Pool) Set(s Settings) { p.settings.Store(&s) }
 // Deliver takes m. It returns nil once m is in the inbox, or was there
 // before (P2), or was a command that is carried out at once.
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
-	if c, ok := atOnce[command(m.Text)]; ok {
-		return p.answer(ctx, m, c(p, ctx, m))
+	name := command(m.Text)
+	if do := deeds[name]; do != nil {
+		return p.answer(ctx, m, do(p, ctx, m))
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
@@ -141,7 +142,7 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	if err := p.inbox.Push(ctx, m.Key(), body); err != nil {
 		return fmt.Errorf("deliver %s: %w", m.Key(), err)
 	}
-	if command(m.Text) == "new" {
+	if name == "new" {
 		p.stop(m)
 	}
 	return nil

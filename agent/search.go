@@ -97,14 +97,13 @@ func around(text string, at []int) string {
 
 // found answers /search: it shows what was said in this chat.
 func (l *lane) found(ctx context.Context, m chat.Message) string {
-	_, words, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-	if strings.TrimSpace(words) == "" {
+	_, words := cut(m.Text)
+	if words == "" {
 		return wordsNoSearch
 	}
 	finds, err := l.Search(ctx, func(id chat.SessionID) bool { return id == l.id }, words, shownHere)
 	if err != nil {
-		l.Log.Error("search", "session", l.id, "err", err)
-		return "I could not search; the log says why."
+		return l.sorry("search", l.id, err)
 	}
 	if len(finds) == 0 {
 		return "I find that nowhere in what was said here."

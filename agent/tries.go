@@ -27,13 +27,13 @@ func (l *lane) begun(j job) (int, error) {
 }
 
 // count notes that those of jobs that a crash left behind are taken up again.
-func (l *lane) count(jobs []job, tries int) error {
+func (l *lane) count(jobs []job) error {
 	return l.insist(l.hard, "count tries", func(ctx context.Context) error {
 		for _, j := range jobs {
 			if !j.item.Again {
 				continue
 			}
-			if _, err := l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(tries+1)), store.Any); err != nil {
+			if _, err := l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(l.crashed+1)), store.Any); err != nil {
 				return err
 			}
 		}
@@ -42,17 +42,17 @@ func (l *lane) count(jobs []job, tries int) error {
 }
 
 // uncount takes back what count noted: the process lives.
-func (l *lane) uncount(jobs []job, tries int, failed error) {
+func (l *lane) uncount(jobs []job, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.hard), 5*time.Second)
 	defer cancel()
 	for _, j := range jobs {
 		var err error
 		switch {
 		case !j.item.Again:
-		case failed == nil || tries == 0:
+		case failed == nil || l.crashed == 0:
 			err = l.tries.Delete(ctx, j.Key())
 		default:
-			_, err = l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(tries)), store.Any)
+			_, err = l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(l.crashed)), store.Any)
 		}
 		if err != nil {
 			l.Log.Warn("count of tries not taken back", "message", j.Key(), "err", err)

@@ -77,7 +77,7 @@ func (t *turn) hear(jobs []job) {
 	for _, j := range jobs {
 		switch m := j.Message; {
 		case t.history.knows(m):
-		case command(m.Text) != "retry":
+		case j.command != "retry":
 			t.keep(record{Heard: &m})
 		case len(t.history.entries) > 0:
 			t.keep(record{Retried: &m})
@@ -87,11 +87,8 @@ func (t *turn) hear(jobs []job) {
 
 // dismiss ends jobs that ask for no answer.
 func (t *turn) dismiss(ctx context.Context) error {
-	if m := t.jobs[0].Message; command(m.Text) == "retry" {
-		err := t.insist(ctx, "reply", func(ctx context.Context) error { return t.answer(ctx, m, wordsNoRetry) })
-		if err != nil {
-			return err
-		}
+	if j := t.jobs[0]; j.command == "retry" {
+		return t.reply(j, wordsNoRetry) // a command is the only one of its turn
 	}
 	return t.done(ctx)
 }

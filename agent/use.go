@@ -95,7 +95,7 @@ func (t *turn) waits(c tools.Call) bool {
 func (t *turn) pause() {
 	t.doing("waiting for your answer")
 	t.rest()
-	t.uncount(t.jobs, 0, nil)
+	t.uncount(t.jobs, nil)
 	t.crashed, t.solo = 0, false
 }
 
