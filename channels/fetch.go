@@ -136,13 +136,14 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 	}
 	for p := (pace{}); ; {
 		in := &source{}
-		err := Safely(func() (err error) {
+		err := Safely(func() error {
 			if in.ReadCloser, in.err = c.Fetch(ctx, m, *f); in.err != nil {
 				return in.err
 			}
 			defer in.Close()
 			defer context.AfterFunc(ctx, func() { _ = in.Close() })() // whoever reads it may hang
-			f.Size, err = h.cfg.Files.Save(f.Path, in, maxFile)
+			size, err := h.cfg.Files.Save(f.Path, in, maxFile)
+			f.Size = cmp.Or(size, f.Size)
 			return err
 		})
 		if err == nil || permanent(err) || in.err == nil || !Sleep(ctx, p.wait(err)) {
