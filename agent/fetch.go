@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -12,47 +13,57 @@ import (
 // listen hears jobs, with their files in the workspace. At the end of the house
 // it hears nothing: their files are fetched after the next start.
 func (t *turn) listen(ctx context.Context, jobs []job) error {
-	fetched := t.fetch(ctx, jobs)
-	if err := t.hard.Err(); fetched && err != nil {
+	todo := t.afar(jobs)
+	if len(todo) == 0 {
+		t.hear(jobs)
+		return nil
+	}
+	t.doing("fetching files")
+	if o := t.history.open; o != nil {
+		t.show(ctx, o.first)
+	} else if todo[0] == &jobs[0].Message { // it is what the reply will answer
+		t.show(ctx, *todo[0])
+	}
+	t.fetch(ctx, todo)
+	if err := t.hard.Err(); err != nil {
 		return err
 	}
 	t.hear(jobs)
-	if !fetched {
-		return nil
-	}
 	if err := t.flush(t.hard); err != nil { // not to be fetched again
 		return err
 	}
 	return ctx.Err()
 }
 
-// fetch brings the files of jobs into the workspace, side by side, and says
-// whether there were any. When ctx ends they stay where they are.
-func (t *turn) fetch(ctx context.Context, jobs []job) bool {
-	var g errgroup.Group
-	g.SetLimit(4)
-	n := 0
+// afar returns those of jobs that have files at the network.
+func (t *turn) afar(jobs []job) (ms []*chat.Message) {
 	for i := range jobs {
 		m := &jobs[i].Message
-		if t.Fetch == nil || t.history.knows(*m) || !slices.ContainsFunc(m.Files, away) {
-			continue
+		if t.Fetch != nil && !t.history.knows(*m) && slices.ContainsFunc(m.Files, away) {
+			ms = append(ms, m)
 		}
-		if n++; n == 1 {
-			t.doing("fetching files")
-			if o := t.history.open; o != nil {
-				t.show(ctx, o.first)
-			} else if i == 0 { // it is what the reply will answer
-				t.show(ctx, *m)
-			}
-		}
+	}
+	return ms
+}
+
+// away says whether f is still at the network, or was not listened to.
+func away(f chat.File) bool { return f.Path == "" && f.Ref != "" || f.Voice }
+
+// fetch brings the files of ms into the workspace, side by side. When ctx ends,
+// and after a panic, they stay where they are.
+func (t *turn) fetch(ctx context.Context, ms []*chat.Message) {
+	var g errgroup.Group
+	g.SetLimit(4)
+	for _, m := range ms {
 		g.Go(func() error {
+			defer func() {
+				if x := recover(); x != nil {
+					t.Log.Error("panic while files were fetched", "message", m.Key(), "panic", x, "stack", string(debug.Stack()))
+				}
+			}()
 			*m = t.Fetch(ctx, *m)
 			return nil
 		})
 	}
 	_ = g.Wait() // none of them returns one
-	return n > 0
 }
-
-// away says whether f is still at the network, or was not listened to.
-func away(f chat.File) bool { return f.Path == "" && f.Ref != "" || f.Voice }

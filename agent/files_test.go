@@ -122,6 +122,22 @@ func TestAlbum(t *testing.T) {
 	})
 }
 
+// TestFetchPanics: a file that nobody can take in ends neither the house nor the turn.
+func TestFetchPanics(t *testing.T) {
+	h := &house{model: script(words("I cannot see it"))}
+	h.conf = func(c *agent.Config) {
+		c.Fetch = func(context.Context, chat.Message) chat.Message { panic("a driver's fault") }
+	}
+	play(t, h, func(h *house) {
+		h.deliver(photo("1", "look", "a.png"))
+		time.Sleep(time.Second)
+		h.want("I cannot see it")
+		if got := h.asks[0].Messages[0].Text; !strings.Contains(got, "with a file that is not here: a.png") {
+			t.Errorf("the model reads %q", got)
+		}
+	})
+}
+
 // TestFetchOnce: what was fetched is in the log, and is not fetched again by the
 // turn that goes on after a crash.
 func TestFetchOnce(t *testing.T) {
