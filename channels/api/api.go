@@ -8,7 +8,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"path"
@@ -28,13 +27,12 @@ type Config struct {
 	Store  store.Store                                       // remembers requests, answers and conversations
 	Save   func(name string, r io.Reader) (chat.File, error) // puts an upload into the workspace; nil: images are refused
 	Models func() []string                                   // names that requests may give besides "parley"; nil: none
-	Log    *slog.Logger                                      // nil: slog.Default()
+	Log    *slog.Logger
 }
 
 const (
 	keepAlive = 20 * time.Second // between signs of life on a stream
 	maxWait   = time.Hour        // for an answer; one that comes later is in the session
-	maxCalls  = 10_000           // requests that wait at a time
 )
 
 // A Channel answers requests. It is a channels.Channel, a channels.Streamer
@@ -42,22 +40,16 @@ const (
 type Channel struct {
 	cfg   Config
 	book  book
+	gate  channels.Gate
 	open  context.Context // until Close
 	close context.CancelFunc
 
-	door    sync.RWMutex // held while a message is delivered
-	deliver chat.Deliver // nil unless Run runs
-
 	mu      sync.Mutex
 	waiting map[string][]*call // by the ID of their message
-	calls   int
 }
 
 // New returns the Channel of cfg.
 func New(cfg Config) *Channel {
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
 	c := &Channel{cfg: cfg, book: newBook(cfg.Store), waiting: map[string][]*call{}}
 	c.open, c.close = context.WithCancel(context.Background())
 	return c
@@ -66,36 +58,17 @@ func New(cfg Config) *Channel {
 // Run takes requests until ctx ends. Those that wait for an answer then still
 // get it, until Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	c.listen(func(_ context.Context, m chat.Message) error { return deliver(ctx, m) }) // what was taken does not end with its request
-	defer c.listen(nil)
-	for {
-		if err := c.book.prune(ctx); err != nil && ctx.Err() == nil {
-			c.cfg.Log.Warn("old requests not forgotten", "err", err)
+	var pruning sync.WaitGroup
+	defer pruning.Wait()
+	pruning.Go(func() {
+		for first := true; first || channels.Sleep(ctx, time.Hour); first = false {
+			if err := c.book.prune(ctx); err != nil && ctx.Err() == nil {
+				c.cfg.Log.Warn("old requests not forgotten", "err", err)
+			}
 		}
-		select {
-		case <-time.After(time.Hour):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func (c *Channel) listen(d chat.Deliver) {
-	c.door.Lock()
-	defer c.door.Unlock()
-	c.deliver = d
-}
-
-var errClosed = errors.New("the house is shutting down")
-
-// hand delivers m.
-func (c *Channel) hand(ctx context.Context, m chat.Message) error {
-	c.door.RLock()
-	defer c.door.RUnlock()
-	if c.deliver == nil {
-		return errClosed
-	}
-	return c.deliver(ctx, m)
+	})
+	c.gate.Open(ctx, deliver)
+	return nil
 }
 
 // Close tells the requests that still wait to come again.
@@ -150,20 +123,14 @@ func remainder(have, whole string) (rest string, ok bool) {
 	return rest, true
 }
 
-// wait registers a request for the answer to the message with that ID. It
-// returns nil when too many wait.
+// wait registers a request for the answer to the message with that ID.
 func (c *Channel) wait(id string, k *call) (leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.calls >= maxCalls {
-		return nil
-	}
-	c.calls++
 	c.waiting[id] = append(c.waiting[id], k)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.calls--
 		if c.waiting[id] = slices.DeleteFunc(c.waiting[id], func(o *call) bool { return o == k }); len(c.waiting[id]) == 0 {
 			delete(c.waiting, id)
 		}
@@ -221,19 +188,21 @@ func (c *Channel) beside(r chat.Reply) (ids []string) {
 // drops Ask for channels without buttons, so its ID tells.
 func asks(r chat.Reply) bool { return r.Ask != nil || strings.HasPrefix(r.ID, "ask:") }
 
-// answer keeps text as the answer to the message of rec, and then gives it to
-// those who wait.
+// answer keeps text, and what was said without being asked, as the answer to
+// the message of rec, and then gives it to those who wait.
 func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text string) error {
 	c.mu.Lock()
 	here := slices.Clone(c.waiting[rec.Message.ID])
 	c.mu.Unlock()
-	var keys []string
+	var notes []note
 	if len(here) > 0 {
-		notes, all, err := c.book.noted(ctx, r.To)
+		t, _, err := get[talk](ctx, c.book.talks, string(r.To.Session()))
 		if err != nil {
 			return err
 		}
-		text, keys = strings.Join(append([]string{text}, notes...), "\n\n"), all
+		for notes = t.Notes; len(t.Notes) > 0; t.Notes = t.Notes[1:] {
+			text += "\n\n" + t.Notes[0].Text
+		}
 	}
 	said := []string{text}
 	c.mu.Lock()
@@ -243,20 +212,15 @@ func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text str
 	}
 	c.mu.Unlock()
 	slices.Sort(said)
-	if err := c.book.answered(ctx, rec, r, text, slices.Compact(said)); err != nil {
+	if err := c.book.answered(ctx, rec, r, text, slices.Compact(said), notes); err != nil {
 		return err
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, k := range c.waiting[rec.Message.ID] { // also those that came since and did not find the answer yet
 		k.grow(text, true)
 		k.over = true
 		k.wake()
-	}
-	c.mu.Unlock()
-	for _, key := range keys {
-		if err := c.book.notes.Delete(ctx, key); err != nil {
-			c.cfg.Log.Warn("what was said is said again with the next answer", "err", err)
-		}
 	}
 	return nil
 }

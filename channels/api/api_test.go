@@ -349,10 +349,10 @@ func TestShape(t *testing.T) {
 		}
 	}
 	same(t, "events", got, []string{
-		`[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]`,
-		`[{"index":0,"delta":{"content":"You said: hi"},"finish_reason":null}]`,
-		`[{"index":0,"delta":{},"finish_reason":"stop"}]`,
-		`[]{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`,
+		`[{"delta":{"content":"","role":"assistant"},"finish_reason":null,"index":0}]`,
+		`[{"delta":{"content":"You said: hi"},"finish_reason":null,"index":0}]`,
+		`[{"delta":{},"finish_reason":"stop","index":0}]`,
+		`[]{"completion_tokens":0,"prompt_tokens":0,"total_tokens":0}`,
 		"[DONE]",
 	})
 	r = h.post("k-ann", `{"model":"parley","messages":[{"role":"user","content":"hi"}]}`, nil)
@@ -499,6 +499,20 @@ func TestNotes(t *testing.T) {
 	k.h, k.client = h, h.client("k-ann")
 	same(t, "answer", k.say("and?"), "You said: and?\n\nThe oven is hot.\n\n[file: cake.png]")
 	same(t, "the next", k.say("and?"), "You said: and?")
+	for i := range 51 { // what nobody comes for is parked when it becomes too much
+		h.send(chat.Reply{ID: fmt.Sprint("tool:more", i), To: h.messages()[0].At, Text: "Tick."})
+	}
+	h.until(func() bool {
+		parked, err := h.hub.Parked(t.Context())
+		return err == nil && len(parked) == 1
+	})
+	same(t, "all at once", strings.Count(k.say("and?"), "Tick."), 50)
+}
+
+// A turn that ends without words is an answer, too.
+func TestNoWords(t *testing.T) {
+	h := start(t, fresh(), func(h *house, m chat.Message) { h.reply(m, "") })
+	same(t, "answer", h.talk("k-ann").say("hush"), "")
 }
 
 // /stop has no answer of its own: it ends with the turn that it stops.

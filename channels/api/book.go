@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/chat"
 	"parley/store"
 )
@@ -20,7 +22,6 @@ type book struct {
 	asked store.Bucket // message ID -> record
 	talks store.Bucket // session -> talk
 	heads store.Bucket // digest / thread -> head
-	notes store.Bucket // session \0 reply ID -> note
 }
 
 // A record is a message, from its request to its answer.
@@ -38,6 +39,7 @@ type record struct {
 type talk struct {
 	Turns int       `json:"turns"`
 	Asked string    `json:"asked,omitempty"` // ID of the message that was answered by a question
+	Notes []note    `json:"notes,omitempty"` // what was said without being asked, and not told yet
 	Time  time.Time `json:"time"`
 }
 
@@ -48,13 +50,10 @@ type head struct {
 }
 
 // A note is something said without being asked.
-type note struct {
-	Text string    `json:"text"`
-	Time time.Time `json:"time"`
-}
+type note struct{ ID, Text string }
 
 func newBook(s store.Store) book {
-	return book{s.Bucket("api asked"), s.Bucket("api talks"), s.Bucket("api heads"), s.Bucket("api notes")}
+	return book{s.Bucket("api asked"), s.Bucket("api talks"), s.Bucket("api heads")}
 }
 
 // find returns the conversation that q goes on with, and its revision: that
@@ -81,13 +80,15 @@ func (b book) find(ctx context.Context, q *request, id string) (at chat.Address,
 // store.ErrConflict when another came before, and otherwise the way back.
 func (b book) begin(ctx context.Context, rec record, t talk, rev uint64) (back func(context.Context) error, err error) {
 	session, id := string(rec.Message.At.Session()), rec.Message.ID
-	now, err := put(ctx, b.talks, session, talk{Turns: rec.Turn, Time: rec.Time}, rev)
-	if err != nil {
+	if _, err := put(ctx, b.talks, session, talk{Turns: rec.Turn, Notes: t.Notes, Time: rec.Time}, rev); err != nil {
 		return nil, err
 	}
 	restore := func(ctx context.Context) error {
-		_, err := put(ctx, b.talks, session, t, now)
-		return err
+		return change(ctx, b.talks, session, func(now *talk) {
+			if now.Turns == rec.Turn {
+				now.Turns, now.Asked = t.Turns, t.Asked
+			}
+		})
 	}
 	if _, err := put(ctx, b.asked, id, rec, 0); err != nil {
 		return nil, errors.Join(err, restore(ctx))
@@ -129,50 +130,55 @@ func (b book) answers(ctx context.Context, r chat.Reply, beside []string) (open 
 	return open, again, nil
 }
 
-// answered keeps text as the answer to rec. Said is what the clients read of
-// it, by which they will be known.
-func (b book) answered(ctx context.Context, rec record, r chat.Reply, text string, said []string) error {
-	now := time.Now()
+// answered keeps text, which tells notes, too, as the answer to rec. Said is
+// what the clients read of it, by which they will be known.
+func (b book) answered(ctx context.Context, rec record, r chat.Reply, text string, said []string, notes []note) error {
 	for _, s := range said {
 		key := extend(rec.Digest, turn{assistant, s}) + "/" + rec.Message.At.Thread
-		if _, err := put(ctx, b.heads, key, head{rec.Turn, now}, store.Any); err != nil {
+		if _, err := put(ctx, b.heads, key, head{rec.Turn, time.Now()}, store.Any); err != nil {
 			return err
 		}
 	}
-	if asks(r) {
-		if err := change(ctx, b.talks, string(r.To.Session()), func(t *talk) { t.Asked = rec.Message.ID }); err != nil {
+	if asks(r) || len(notes) > 0 {
+		err := change(ctx, b.talks, string(r.To.Session()), func(t *talk) {
+			if asks(r) {
+				t.Asked = rec.Message.ID
+			}
+			t.Notes = slices.DeleteFunc(t.Notes, func(n note) bool { return slices.Contains(notes, n) })
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return change(ctx, b.asked, rec.Message.ID, func(o *record) { o.Reply, o.Answer = r.ID, text })
 }
 
-// note keeps what is to be said with the next answer.
-func (b book) note(ctx context.Context, r chat.Reply, text string) error {
-	_, err := put(ctx, b.notes, string(r.To.Session())+"\x00"+r.ID, note{text, time.Now()}, store.Any)
-	return err
-}
+const maxNotes = 50
 
-// noted returns the notes of at, and their keys.
-func (b book) noted(ctx context.Context, at chat.Address) (texts, keys []string, err error) {
-	for key, err := range b.notes.Keys(ctx, string(at.Session())+"\x00") {
-		if err != nil {
-			return nil, nil, err
+// note keeps what is to be said with the next answer. It is a permanent error
+// where too much waits for that.
+func (b book) note(ctx context.Context, r chat.Reply, text string) error {
+	session, n := string(r.To.Session()), note{r.ID, text}
+	for {
+		t, rev, err := get[talk](ctx, b.talks, session)
+		if err != nil || slices.Contains(t.Notes, n) {
+			return err
 		}
-		n, _, err := get[note](ctx, b.notes, key)
-		if err != nil {
-			return nil, nil, err
+		if len(t.Notes) >= maxNotes {
+			return &channels.Error{Permanent: true, Err: errors.New("nobody has asked there for long")}
 		}
-		texts, keys = append(texts, n.Text), append(keys, key)
+		t.Notes, t.Time = append(t.Notes, n), time.Now()
+		if _, err = put(ctx, b.talks, session, t, rev); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
 	}
-	return texts, keys, nil
 }
 
 // prune forgets answers after 48 hours, when the inbox forgets their messages
 // (P2, P3), and conversations after 90 days.
 func (b book) prune(ctx context.Context) error {
 	const day = 24 * time.Hour
-	return errors.Join(prune(ctx, b.asked, 2*day), prune(ctx, b.talks, 90*day), prune(ctx, b.heads, 90*day), prune(ctx, b.notes, 90*day))
+	return errors.Join(prune(ctx, b.asked, 2*day), prune(ctx, b.talks, 90*day), prune(ctx, b.heads, 90*day))
 }
 
 func prune(ctx context.Context, b store.Bucket, age time.Duration) error {

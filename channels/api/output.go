@@ -16,40 +16,24 @@ type output struct {
 	usage   bool
 }
 
-type completion struct {
-	ID      string   `json:"id"`
-	Object  string   `json:"object"`
-	Created int64    `json:"created"`
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-	Usage   *usage   `json:"usage,omitempty"`
+// completion makes one, or a piece of one. What an answer took is not known here: 0 tokens.
+func (o output) completion(object string, choices []map[string]any, usage bool) map[string]any {
+	c := map[string]any{"id": o.id, "object": object, "created": o.created, "model": o.model, "choices": choices}
+	if usage {
+		c["usage"] = map[string]int{"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+	}
+	return c
 }
 
-type choice struct {
-	Index   int     `json:"index"`
-	Message *spoken `json:"message,omitempty"`
-	Delta   *spoken `json:"delta,omitempty"`
-	Finish  *string `json:"finish_reason"`
+// choice is the only one there is: said is what of it comes now, finish why it ends, nil before.
+func choice(kind string, said map[string]string, finish any) []map[string]any {
+	return []map[string]any{{"index": 0, kind: said, "finish_reason": finish}}
 }
-
-type spoken struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
-}
-
-// A usage counts tokens. What an answer took is not known here: 0.
-type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	Total      int `json:"total_tokens"`
-}
-
-var stopped = "stop"
 
 // whole writes the answer at once.
 func (o output) whole(text string) {
-	writeJSON(o.w, http.StatusOK, completion{o.id, "chat.completion", o.created, o.model,
-		[]choice{{Message: &spoken{assistant, &text}, Finish: &stopped}}, &usage{}})
+	said := choice("message", map[string]string{"role": assistant, "content": text}, "stop")
+	writeJSON(o.w, http.StatusOK, o.completion("chat.completion", said, true))
 }
 
 // begin begins a stream.
@@ -57,27 +41,26 @@ func (o output) begin() {
 	o.w.Header().Set("Content-Type", "text/event-stream")
 	o.w.Header().Set("Cache-Control", "no-store")
 	o.w.Header().Set("X-Accel-Buffering", "no")
-	none := ""
-	o.event(o.chunk([]choice{{Delta: &spoken{assistant, &none}}}, nil))
+	o.piece(map[string]string{"role": assistant, "content": ""}, nil)
 }
 
 // more writes text, which goes on the stream, and its end if it is over.
 func (o output) more(text string, over bool) {
 	if text != "" {
-		o.event(o.chunk([]choice{{Delta: &spoken{Content: &text}}}, nil))
+		o.piece(map[string]string{"content": text}, nil)
 	}
 	if !over {
 		return
 	}
-	o.event(o.chunk([]choice{{Delta: &spoken{}, Finish: &stopped}}, nil))
+	o.piece(map[string]string{}, "stop")
 	if o.usage {
-		o.event(o.chunk([]choice{}, &usage{}))
+		o.event(o.completion("chat.completion.chunk", []map[string]any{}, true))
 	}
 	o.write("data: [DONE]\n\n")
 }
 
-func (o output) chunk(choices []choice, u *usage) completion {
-	return completion{o.id, "chat.completion.chunk", o.created, o.model, choices, u}
+func (o output) piece(delta map[string]string, finish any) {
+	o.event(o.completion("chat.completion.chunk", choice("delta", delta, finish), false))
 }
 
 func (o output) event(v any) {

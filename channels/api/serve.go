@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/chat"
 	"parley/store"
 )
@@ -69,11 +70,7 @@ func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who chat.Send
 	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
 	id := q.id(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
 	k := &call{live: q.Stream, stop: strings.EqualFold(q.text(), "/stop"), news: make(chan struct{}, 1)}
-	leave := c.wait(id, k)
-	if leave == nil {
-		return &failure{status: http.StatusTooManyRequests, message: "Too many requests wait for their answers.", after: "10"}
-	}
-	defer leave()
+	defer c.wait(id, k)()
 	if err := c.begin(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
 		c.cfg.Log.Warn("request not taken", "session", q.at.Session(), "err", err)
 		return failed(err)
@@ -91,7 +88,7 @@ func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sen
 			return err
 		}
 		if rev != 0 {
-			return c.ask(ctx, rec, k)
+			return c.ask(rec, k)
 		}
 		if files == nil {
 			if files, err = c.save(q); err != nil {
@@ -107,7 +104,7 @@ func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sen
 		case errors.Is(err, store.ErrConflict): // another request was quicker
 			continue
 		case err == nil:
-			err = c.ask(ctx, rec, k)
+			err = c.ask(rec, k)
 		}
 		if err != nil && back != nil {
 			err = errors.Join(err, back(ctx))
@@ -128,7 +125,7 @@ func (c *Channel) compose(ctx context.Context, q *request, id string, who chat.S
 }
 
 // ask delivers rec's message, or gives k the answer that there is.
-func (c *Channel) ask(ctx context.Context, rec record, k *call) error {
+func (c *Channel) ask(rec record, k *call) error {
 	c.mu.Lock()
 	k.at = rec.Message.At
 	if rec.Reply != "" {
@@ -139,7 +136,7 @@ func (c *Channel) ask(ctx context.Context, rec record, k *call) error {
 	if rec.Reply != "" {
 		return nil
 	}
-	return c.hand(ctx, rec.Message)
+	return c.gate.Deliver(rec.Message)
 }
 
 // save puts the images of q into the workspace.
@@ -184,7 +181,7 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, q *request, id
 		case <-r.Context().Done():
 			return nil
 		case <-c.open.Done():
-			return o.fail(q.Stream, failed(errClosed))
+			return o.fail(q.Stream, failed(channels.ErrShut))
 		case <-late.C:
 			return o.fail(q.Stream, &failure{status: http.StatusGatewayTimeout, message: "There is no answer yet; it will be in the session.", code: "timeout"})
 		}
