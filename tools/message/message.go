@@ -78,24 +78,33 @@ func sent(c tools.Call, r chat.Reply) tools.Result {
 }
 
 // attach returns the files of the workspace that paths name. All of them must
-// be there and plain: nothing is sent if one is not (D-089, R-S18, R-S23).
+// be there, plain, and no other conversation's: nothing is sent if one is not
+// (D-089, R-S18, R-S23).
 func attach(c tools.Call, paths []string) (files []chat.File, err error) {
 	for _, p := range paths {
-		if c.Workspace == nil {
-			return nil, fmt.Errorf("media path is not allowed: %s", p)
-		}
-		f, err := c.Workspace.Open(p)
-		var name string
-		if err == nil {
-			_ = f.Close() // it was only looked at
-			name, err = c.Workspace.Path(p)
-		}
+		name, err := locate(c, p)
 		if err != nil {
 			return nil, fmt.Errorf("media path is not allowed: %w", err)
 		}
 		files = append(files, chat.File{Path: name, Name: path.Base(name), Type: mime.TypeByExtension(path.Ext(name))})
 	}
 	return files, nil
+}
+
+func locate(c tools.Call, p string) (name string, err error) {
+	if c.Workspace == nil {
+		return "", errors.New(p)
+	}
+	f, err := c.Workspace.Open(p)
+	if err != nil {
+		return "", err
+	}
+	_ = f.Close() // it was only looked at
+	name, err = c.Workspace.Path(p)
+	if err == nil && tools.Private(c.Session, name) {
+		err = fmt.Errorf("%s is not for this conversation", p)
+	}
+	return name, err
 }
 
 func ownersOnly(from chat.Sender, to chat.Address) error {

@@ -161,7 +161,8 @@ func TestMedia(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	for _, name := range []string{"a.png", "docs/b c.pdf"} {
+	const others = ".parley/tool-results/telegram_42-0011/a.txt"
+	for _, name := range []string{"a.png", "docs/b c.pdf", others} {
 		if err := ws.WriteFile(name, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -180,6 +181,7 @@ func TestMedia(t *testing.T) {
 		`{"text":"hi","media":["../x"]}`:                               refused + "Path ../x is outside allowed directory " + dir + hint,
 		`{"text":"hi","media":["link"]}`:                               refused + "Path link is outside allowed directory " + dir + hint,
 		`{"text":"hi","media":["docs"]}`:                               refused + "docs: not a plain file" + hint,
+		`{"text":"hi","media":["` + others + `"]}`:                     refused + others + " is not for this conversation" + hint,
 		`{"text":"hi","media":["gone.png"]}`:                           refused + "gone.png: no such file or directory" + hint,
 	} {
 		var got []chat.Reply
