@@ -114,6 +114,3 @@ func (b *Backoff) Next(err error) time.Duration {
 	b.last = min(max(2*b.last, b.Least), b.Most)
 	return max(b.last, asked(err))
 }
-
-// Reset is to be called after a success.
-func (b *Backoff) Reset() { b.last = 0 }

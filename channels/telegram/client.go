@@ -138,11 +138,6 @@ func (c *Channel) refused(doing string, err error) error {
 	return said
 }
 
-// fatal reports whether err says that the token is wrong.
-func fatal(err error) bool {
-	return errors.Is(err, bot.ErrorUnauthorized) || errors.Is(err, bot.ErrorNotFound)
-}
-
 // advice says what to do about err where that is known.
 func (c *Channel) advice(err error) error {
 	switch {
@@ -154,25 +149,4 @@ func (c *Channel) advice(err error) error {
 		return errors.New("another process polls this bot: stop it, or give it a bot of its own")
 	}
 	return c.plainly("call telegram", err)
-}
-
-// A backoff says how long to wait between attempts: 1 s, doubling to 30 s.
-type backoff struct{ d time.Duration }
-
-// next returns the next wait, which is the one err asks for if it does.
-func (b *backoff) next(err error) time.Duration {
-	b.d = min(max(2*b.d, time.Second), 30*time.Second)
-	if busy, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
-		return max(b.d, time.Duration(busy.RetryAfter)*time.Second)
-	}
-	return b.d
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -1,6 +1,8 @@
 package telegram_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"parley/channels/channeltest"
@@ -23,6 +25,20 @@ func TestConformance(t *testing.T) {
 					}
 				}
 				return texts
+			},
+			Upload: func(name string, data []byte) {
+				h.Post(7, telegramtest.File{Kind: "document", Name: name, Data: data}, "")
+			},
+			Press: func(question string, choice int) bool {
+				for _, m := range h.Chat(7) {
+					for n, b := range slices.Concat(m.Buttons...) {
+						if b.Data == fmt.Sprintf("q:%s:%d", question, choice) {
+							h.Press(7, m.ID, n)
+							return true
+						}
+					}
+				}
+				return false
 			},
 		}
 	})

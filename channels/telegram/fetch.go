@@ -7,9 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/go-telegram/bot"
 
@@ -55,8 +52,6 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 		return nil, c.plainly("get file", err)
 	case err != nil:
 		return nil, c.refused("get file", err)
-	case filepath.IsAbs(got.FilePath):
-		return c.openLocal(got.FilePath)
 	}
 	link := c.cfg.APIURL + "/file/bot" + c.cfg.Token + "/" + (&url.URL{Path: got.FilePath}).EscapedPath()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
@@ -75,16 +70,4 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 		}
 	}
 	return resp.Body, nil
-}
-
-// openLocal opens a file that a Bot API server of our own has put on this
-// machine: in the folder that it names after the token, and nowhere else.
-func (c *Channel) openLocal(path string) (io.ReadCloser, error) {
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode().IsRegular() && path == filepath.Clean(path) && strings.Contains(path, "/"+c.cfg.Token+"/") {
-		if f, err := os.Open(path); err == nil {
-			return f, nil
-		}
-	}
-	return nil, forGood("the Bot API server keeps its files where I cannot read them")
 }

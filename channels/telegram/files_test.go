@@ -164,57 +164,6 @@ func permanent(err error) bool {
 	return ok && e.Permanent
 }
 
-// A Bot API server of one's own puts files on this machine. Only what is in its
-// folder is read.
-func TestFetchFromOwnServer(t *testing.T) {
-	dir := t.TempDir()
-	inBubble(t, telegramtest.Config{Local: dir}, nil, func(t *testing.T, h *house) {
-		h.Post(7, telegramtest.File{Kind: "document", Name: "a.txt", Data: []byte("mine")}, "")
-		h.run(t)
-		h.texts()
-		f := h.heard[0].Files[0]
-		if got := h.fetch(t, f); got != "mine" {
-			t.Errorf("fetched %q", got)
-		}
-		secret := filepath.Join(dir, "secret")
-		link := filepath.Join(dir, h.Token(), "link")
-		if err := errors.Join(os.WriteFile(secret, []byte("x"), 0o600), os.Symlink(secret, link)); err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range []string{secret, dir + "/" + h.Token() + "/../secret", link, dir + "/" + h.Token(), "/etc/passwd"} {
-			h.Fail("getFile", telegramtest.Fault{Page: fmt.Sprintf(`{"ok":true,"result":{"file_id":"x","file_path":%q}}`, path)})
-			_, err := h.ch.Fetch(t.Context(), h.heard[0], f)
-			if !permanent(err) {
-				t.Errorf("%s: %v", path, err)
-			}
-			h.noToken(t, err)
-		}
-	})
-}
-
-// The pictures of an album come one after the other without a pause, so that
-// they can be answered together, though Telegram tells of the first alone.
-func TestAlbumComesTogether(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
-		var times []time.Time
-		h.fail = func(chat.Message) error { times = append(times, time.Now()); return nil }
-		h.run(t)
-		synctest.Wait()
-		for i := range 4 {
-			h.Post(7, telegramtest.File{Kind: "photo", Data: []byte{'0' + byte(i)}}, map[int]string{0: "compare"}[i], telegramtest.InAlbum("A"))
-			time.Sleep(100 * time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		h.want(t, "compare\n[image/jpeg]", "[image/jpeg]", "[image/jpeg]", "[image/jpeg]")
-		if gap := times[len(times)-1].Sub(times[0]); gap > 10*time.Millisecond {
-			t.Errorf("they came within %v", gap)
-		}
-		if h.confirmed() != 4 {
-			t.Errorf("%d of 4 confirmed", h.confirmed())
-		}
-	})
-}
-
 // In a group the caption of one picture speaks for the whole album; other
 // albums are not heard. P1: also over two polls.
 func TestAlbumInGroup(t *testing.T) {

@@ -50,10 +50,3 @@ func FuzzUpdate(f *testing.F) {
 		_, _ = updatesIn(raw)
 	})
 }
-
-// P4: a panic while an update is read makes that update dead, no more.
-func TestP4Panic(t *testing.T) {
-	if err := guard(func() { panic("at the disco") }); err == nil {
-		t.Error("no error")
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -75,11 +76,9 @@ func (p *pace) lane(chat int64) *lane {
 		return l
 	}
 	if len(p.lanes) >= many {
-		for id, l := range p.lanes {
-			if l.Tokens() >= float64(l.Burst()) && time.Now().After(l.closed) {
-				delete(p.lanes, id)
-			}
-		}
+		maps.DeleteFunc(p.lanes, func(_ int64, l *lane) bool {
+			return l.Tokens() >= float64(l.Burst()) && time.Now().After(l.closed)
+		})
 	}
 	l := &lane{Limiter: rate.NewLimiter(1, 3)}
 	if chat < 0 { // 4 at once and 15 more within the minute

@@ -7,20 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-telegram/bot"
 
+	"parley/channels"
 	"parley/chat"
 )
 
 const (
-	pollFor = 50 * time.Second       // how long Telegram may wait for something to tell
-	crowded = 30 * time.Second       // wait while another process polls this bot
-	gather  = 500 * time.Millisecond // for the rest of an album
-	batch   = 100                    // updates in one answer, the most there can be
+	pollFor = 50 * time.Second // how long Telegram may wait for something to tell
+	crowded = 30 * time.Second // wait while another process polls this bot
+	batch   = 100              // updates in one answer, the most there can be
 )
 
 // wanted names the kinds of updates that are heard.
@@ -29,51 +28,32 @@ var wanted = []string{"message", "edited_message", "callback_query"}
 // errMalformed says that an answer is no JSON.
 var errMalformed = errors.New("the answer is malformed")
 
-// poll asks for updates and delivers them. The offset that confirms them is
-// sent only after each one is delivered or in Dead (P1). After a quiet week
-// Telegram may number updates from below: the last one counts, not the highest.
-func (c *Channel) poll(ctx context.Context, deliver chat.Deliver) error {
-	var wait backoff
+// poll returns what asks once for updates and delivers them. The offset that
+// confirms them is sent only after each one is delivered or in Dead (P1). After
+// a quiet week Telegram may number updates from below: the last one counts, not
+// the highest.
+func (c *Channel) poll(deliver chat.Deliver) func(context.Context) error {
 	offset, limit := int64(0), batch
-	for ctx.Err() == nil {
-		raws, err := c.getUpdates(ctx, offset, limit, pollFor)
-		if err == nil && slices.ContainsFunc(raws, ofAlbum) {
-			sleep(ctx, gather) // so that the agent sees its pictures together
-			if more, err := c.getUpdates(ctx, offset, batch, 0); err == nil {
-				raws = more
-			}
-		}
+	return func(ctx context.Context) error {
+		raws, err := c.getUpdates(ctx, offset, limit)
 		limit = batch
 		if errors.Is(err, errMalformed) {
 			limit = 1 // the next answer is about one update only
-		}
-		if fatal(err) {
-			return c.advice(err)
 		}
 		last := c.takeAll(ctx, raws, deliver)
 		if err == nil && len(raws) > 0 && last == 0 {
 			err = errors.New("the updates have no ids")
 		}
-		if ctx.Err() != nil {
-			break // takeAll may not have ended
-		}
-		if err != nil {
-			c.mend(ctx, err, &wait)
-			continue
-		}
-		wait = backoff{}
-		c.feel(nil)
-		if last != 0 {
+		if last != 0 && ctx.Err() == nil { // else takeAll may not have ended
 			offset = last + 1
 		}
+		return err
 	}
-	return nil
 }
 
-// mend does what can be done about a failed poll, and waits.
-func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
-	said, pause := c.advice(err), wait.next(err)
-	conflict := errors.Is(err, bot.ErrorConflict)
+// mend does what can be done about a failed attempt to hear, and waits.
+func (c *Channel) mend(ctx context.Context, err error, pause time.Duration) {
+	said, conflict := c.advice(err), errors.Is(err, bot.ErrorConflict)
 	switch {
 	case conflict && strings.Contains(err.Error(), "webhook"):
 		said = errors.New("telegram still brings the updates to a webhook, which is removed now")
@@ -88,20 +68,14 @@ func (c *Channel) mend(ctx context.Context, err error, wait *backoff) {
 	}
 	c.feel(said)
 	c.log.Warn("poll failed", "err", said, "again in", pause)
-	sleep(ctx, pause)
-}
-
-// ofAlbum reports whether raw is a message of an album.
-func ofAlbum(raw json.RawMessage) bool {
-	m := open(raw).update.any()
-	return m != nil && m.Album != ""
+	channels.Sleep(ctx, pause)
 }
 
 // getUpdates waits for updates from offset on, which confirms all before it.
 // The library cannot do it without confirming too early.
-func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int, wait time.Duration) ([]json.RawMessage, error) {
+func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int) ([]json.RawMessage, error) {
 	ask, err := json.Marshal(map[string]any{
-		"offset": offset, "limit": limit, "timeout": wait / time.Second, "allowed_updates": wanted,
+		"offset": offset, "limit": limit, "timeout": pollFor / time.Second, "allowed_updates": wanted,
 	})
 	if err != nil {
 		return nil, err

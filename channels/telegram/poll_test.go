@@ -314,13 +314,6 @@ func TestWarnsOfPrivacyMode(t *testing.T) {
 	})
 }
 
-func TestRunNeedsBuckets(t *testing.T) {
-	h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Dead = nil })
-	if err := h.ch.Run(t.Context(), h.deliver); err == nil || errors.Is(err, context.Canceled) {
-		t.Errorf("Run returned %v", err)
-	}
-}
-
 // noToken checks that neither errs nor the log hold the token (R-S26).
 func (h *house) noToken(t *testing.T, errs ...error) {
 	t.Helper()

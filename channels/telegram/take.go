@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"parley/channels"
 	"parley/chat"
 )
 
@@ -60,15 +61,15 @@ func (c *Channel) takeAll(ctx context.Context, raws []json.RawMessage, deliver c
 }
 
 func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deliver) {
-	var wait backoff
+	wait := pauses
 	for len(lane) > 0 && ctx.Err() == nil {
 		err := c.take(ctx, lane[0], deliver)
 		if err == nil {
-			lane, wait = lane[1:], backoff{}
+			lane, wait = lane[1:], pauses
 		} else if ctx.Err() == nil {
 			c.feel(err)
 			c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].update.ID, "err", err)
-			sleep(ctx, wait.next(err))
+			channels.Sleep(ctx, wait.Next(err))
 		}
 	}
 }
@@ -76,18 +77,12 @@ func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deli
 // take delivers p, or keeps it in Dead if it cannot be understood (P4), or the
 // house breaks down over it: it would again, at each start. An error means that
 // p is not kept anywhere.
-func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) error {
-	var m chat.Message
-	var said bool
-	var err error
+func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) (err error) {
 	if p.err == nil {
-		p.err = guard(func() { m, said, err = c.read(ctx, p.update) })
-	}
-	if p.err != nil {
-		return c.bury(ctx, p)
-	}
-	if err == nil && said {
-		p.err = guard(func() { err = deliver(ctx, m) })
+		p.err = channels.Safely(func() error {
+			err = c.pass(ctx, p.update, deliver)
+			return nil
+		})
 	}
 	switch {
 	case p.err != nil:
@@ -96,6 +91,15 @@ func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) erro
 		c.release(ctx, p.update.Press.ID)
 	}
 	return err
+}
+
+// pass delivers what u says, if it says anything to us.
+func (c *Channel) pass(ctx context.Context, u update, deliver chat.Deliver) error {
+	m, said, err := c.read(ctx, u)
+	if err != nil || !said {
+		return err
+	}
+	return deliver(ctx, m)
 }
 
 func (c *Channel) bury(ctx context.Context, p parcel) error {
@@ -107,16 +111,5 @@ func (c *Channel) bury(ctx context.Context, p parcel) error {
 	if err != nil {
 		return fmt.Errorf("keep dead update: %w", err)
 	}
-	return nil
-}
-
-// guard makes a panic of f an error.
-func guard(f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-		}
-	}()
-	f()
 	return nil
 }

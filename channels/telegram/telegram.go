@@ -6,6 +6,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -31,7 +32,7 @@ import (
 type Config struct {
 	Name    string       // of the channel in config.json, such as "telegram:work"
 	Token   string       // from @BotFather: the bot's id, a colon, a secret
-	APIURL  string       // https://api.telegram.org when empty
+	APIURL  string       // such as https://api.telegram.org
 	Groups  string       // what to hear in groups: "mention" (also when empty), "all" or "none"
 	Webhook *Webhook     // nil to poll
 	Rate    float64      // most messages per second in all: 30 when 0; below 0 no limit is kept at all
@@ -63,12 +64,9 @@ type Channel struct {
 	naming   sync.Mutex // held while username is asked for
 	username string     // empty until it is needed
 
+	gate    channels.Gate         // of webhook requests
 	albums  sync.Map              // id of a group -> the album that was said to us there last
 	trouble atomic.Pointer[error] // why nothing comes in; nil when all is well
-
-	door    sync.RWMutex    // held for reading by webhook requests under way
-	deliver chat.Deliver    // nil unless Run is taking webhook requests
-	running context.Context // Run's, while deliver is set
 }
 
 var (
@@ -79,19 +77,13 @@ var (
 // New returns the bot that cfg describes. It does not call Telegram.
 func New(cfg Config) (*Channel, error) {
 	cfg.APIURL = strings.TrimRight(cfg.APIURL, "/")
-	if cfg.APIURL == "" {
-		cfg.APIURL = "https://api.telegram.org"
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
 	if !tokenForm.MatchString(cfg.Token) { // which is not told, nor is the secret (R-S26)
 		return nil, errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
 	}
 	if w := cfg.Webhook; w != nil && !secretForm.MatchString(w.Secret) { // R-S9
 		return nil, errors.New("webhook.secret: must be 1 to 256 of A-Z a-z 0-9 _ -, such as openssl rand -hex 32 prints")
 	}
-	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cfg.Log.With("channel", cfg.Name)}
+	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cmp.Or(cfg.Log, slog.Default()).With("channel", cfg.Name)}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
 	var err error
 	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
@@ -101,14 +93,35 @@ func New(cfg Config) (*Channel, error) {
 
 // Run hears until ctx ends. An error says that Telegram refuses the token.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	switch {
-	case c.cfg.Dead == nil || c.cfg.Alias == nil:
-		return errors.New("telegram needs Dead and Alias")
-	case c.cfg.Webhook != nil:
-		return c.listen(ctx, deliver)
+	hear := c.poll(deliver)
+	if c.cfg.Webhook != nil {
+		hear = c.listen
+		var open sync.WaitGroup
+		defer open.Wait()
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		open.Go(func() { c.gate.Open(ctx, deliver) })
 	}
-	return c.poll(ctx, deliver)
+	wait := pauses
+	for ctx.Err() == nil {
+		err := hear(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err == nil:
+			wait = pauses
+			c.feel(nil)
+		case errors.Is(err, bot.ErrorUnauthorized) || errors.Is(err, bot.ErrorNotFound):
+			return c.advice(err)
+		default:
+			c.mend(ctx, err, wait.Next(c.refused("", err)))
+		}
+	}
+	return nil
 }
+
+// pauses are those between attempts to hear.
+var pauses = channels.Backoff{Least: time.Second, Most: 30 * time.Second}
 
 // Health says why nothing comes in at present, nil when all is well.
 func (c *Channel) Health() error {

@@ -4,45 +4,28 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"io"
 	"net/http"
 
 	"github.com/go-telegram/bot"
 
+	"parley/channels"
 	"parley/chat"
 )
 
 const maxUpdate = 1 << 20 // bytes a webhook request may bring (R-S9)
 
-// listen tells Telegram where to bring the updates and lets Handler take them until ctx ends.
-func (c *Channel) listen(ctx context.Context, deliver chat.Deliver) error {
-	c.open(ctx, deliver)
-	defer c.open(ctx, nil) // waits for the requests under way
-	for wait := (backoff{}); ctx.Err() == nil; {
-		_, err := c.api.SetWebhook(ctx, &bot.SetWebhookParams{
-			URL: c.cfg.Webhook.URL, SecretToken: c.cfg.Webhook.Secret, AllowedUpdates: wanted,
-		})
-		if err == nil {
-			c.feel(nil)
-			<-ctx.Done()
-			break
-		}
-		if fatal(err) {
-			return c.advice(err)
-		}
-		said := c.plainly("set webhook", err)
-		c.feel(said)
-		c.log.Warn("webhook not set", "err", said)
-		sleep(ctx, wait.next(err))
+// listen tells Telegram where to bring the updates, and waits until ctx ends.
+func (c *Channel) listen(ctx context.Context) error {
+	_, err := c.api.SetWebhook(ctx, &bot.SetWebhookParams{
+		URL: c.cfg.Webhook.URL, SecretToken: c.cfg.Webhook.Secret, AllowedUpdates: wanted,
+	})
+	if err == nil {
+		c.feel(nil)
+		<-ctx.Done()
 	}
-	return nil
-}
-
-// open lets webhook requests in while deliver is not nil and ctx lasts.
-func (c *Channel) open(ctx context.Context, deliver chat.Deliver) {
-	c.door.Lock()
-	defer c.door.Unlock()
-	c.running, c.deliver = ctx, deliver
+	return err
 }
 
 // Handler takes what Telegram brings to the webhook. It answers 200 only when
@@ -72,16 +55,11 @@ func (c *Channel) receive(w http.ResponseWriter, r *http.Request) int {
 	if err != nil {
 		return http.StatusRequestEntityTooLarge
 	}
-	c.door.RLock()
-	defer c.door.RUnlock()
-	if c.deliver == nil {
+	p := open(raw)
+	err = c.take(r.Context(), p, func(_ context.Context, m chat.Message) error { return c.gate.Deliver(m) })
+	if errors.Is(err, channels.ErrShut) {
 		return http.StatusServiceUnavailable
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(c.running, cancel)()
-	p := open(raw)
-	err = c.take(ctx, p, c.deliver)
 	c.feel(err)
 	if err != nil {
 		c.log.Error("update not kept, telegram brings it again", "update", p.update.ID, "err", err)

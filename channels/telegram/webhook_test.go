@@ -77,7 +77,7 @@ func TestRS9BodyUnread(t *testing.T) {
 func TestHandlerOutsideRun(t *testing.T) {
 	for name, change := range map[string]func(*telegram.Config){"polling": nil, "not running": hooked} {
 		h := build(t, telegramtest.Config{}, change)
-		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader("{}"))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(`{"update_id":1,"message":{"message_id":1,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"hello"}}`))
 		r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
 		w := httptest.NewRecorder()
 		h.ch.Handler().ServeHTTP(w, r)

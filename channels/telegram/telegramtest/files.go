@@ -8,8 +8,7 @@ import (
 	_ "image/jpeg" // sizes of photos
 	_ "image/png"
 	"net/http"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,33 +79,21 @@ func (f File) fields() any {
 	return one
 }
 
-// path is where the API says that f is. The name within is not the sender's.
-func (s *Server) path(f File) string {
-	name := filepath.Join(f.Kind+"s", "file_"+f.id)
-	if s.cfg.Local != "" {
-		return filepath.Join(s.cfg.Local, s.cfg.Token, name)
-	}
-	return name
+// pathOf is where the API says that f is. The name within is not the sender's.
+func pathOf(f File) string {
+	return path.Join(f.Kind+"s", "file_"+f.id)
 }
 
 func (s *Server) getFile(p params) (any, *refusal) {
 	i := slices.IndexFunc(s.files, func(f File) bool { return f.id == p["file_id"] })
 	if i < 0 {
-		return nil, bad("wrong file_id or the file is temporarily unavailable")
+		return nil, bad("invalid file_id")
 	}
 	f := s.files[i]
-	if s.cfg.Local == "" && max(f.Size, int64(len(f.Data))) > MaxDownload {
+	if max(f.Size, int64(len(f.Data))) > MaxDownload {
 		return nil, bad("file is too big")
 	}
-	if s.cfg.Local != "" {
-		if err := os.MkdirAll(filepath.Dir(s.path(f)), 0o700); err != nil {
-			panic(err)
-		}
-		if err := os.WriteFile(s.path(f), f.Data, 0o600); err != nil {
-			panic(err)
-		}
-	}
-	return map[string]any{"file_id": f.id, "file_unique_id": "u" + f.id, "file_size": len(f.Data), "file_path": s.path(f)}, nil
+	return map[string]any{"file_id": f.id, "file_unique_id": "u" + f.id, "file_size": len(f.Data), "file_path": pathOf(f)}, nil
 }
 
 // download answers with the bytes of a file.
@@ -116,7 +103,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	s.mu.Lock()
-	i := slices.IndexFunc(s.files, func(f File) bool { return s.cfg.Local == "" && s.path(f) == path })
+	i := slices.IndexFunc(s.files, func(f File) bool { return pathOf(f) == path })
 	var data []byte
 	if i >= 0 {
 		data = s.files[i].Data

@@ -23,7 +23,6 @@ type Config struct {
 	Username string // "parleybot" when empty
 	Limits   bool   // answer 429 to bots that send more than Telegram allows
 	Privacy  bool   // what getMe says about it: the bot does not see all messages of groups
-	Local    string // a folder, to be a server that puts files there and names their paths
 }
 
 // A Server is a Telegram with one bot. Its methods may be called by many goroutines.
