@@ -21,7 +21,7 @@ func (l *line) notice(m chat.Message, err error) {
 	if _, told := l.noticed.LoadOrStore(m.At, true); told {
 		return
 	}
-	r := chat.Reply{ID: "full:" + m.Key(), To: m.At, Quote: m.ID, Group: m.Group,
+	r := chat.Reply{ID: "full:" + m.Key(), To: m.At, // no Quote: what waits is not answered
 		Text: "My disk is full, so your message has to wait. I take it as soon as there is space again."}
 	l.errand("tell the chat that the disk is full", func(ctx context.Context) error {
 		_, err := l.Send(ctx, r)

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"parley/channels"
 	"parley/chat"
+	"parley/store"
 	"parley/store/mem"
 )
 
@@ -50,6 +52,49 @@ func TestWithHub(t *testing.T) {
 	until(t, "the question is settled", func() bool { return b.entries()[1].Ask == nil })
 	if e := b.entries()[2]; e.Text != "You said no." || e.Replies != "message-1" {
 		t.Errorf("the answer is %+v", e)
+	}
+}
+
+// P1 P3 P19: the note that the disk is full is no answer, so that what waits is
+// taken when the page sends it again.
+func TestP19WaitsThroughAFullDisk(t *testing.T) {
+	s := mem.New()
+	h := open(t, s)
+	hub := channels.NewHub(channels.Config{Store: s, Log: quiet})
+	hub.Add("web", h.Channel)
+	access, err := channels.NewAccess(nil, map[string][]string{"web": {"anna"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub.SetAccess(access)
+	ctx, stop := context.WithCancel(context.Background())
+	var live sync.WaitGroup
+	var isFull, heard atomic.Bool
+	isFull.Store(true)
+	live.Go(func() { _ = hub.Work(ctx) })
+	live.Go(func() {
+		_ = hub.Receive(ctx, func(context.Context, chat.Message) error {
+			if isFull.Load() {
+				return store.ErrFull
+			}
+			heard.Store(true)
+			return nil
+		})
+	})
+	defer live.Wait()
+	defer stop()
+	b := h.watch("anna", first, "")
+	say := func() int {
+		res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"})
+		return res.StatusCode
+	}
+	until(t, "the person is told", func() bool { return say() >= 500 && len(b.entries()) == 2 })
+	if code := say(); code < 500 {
+		t.Errorf("said again: %d, and nobody heard it", code)
+	}
+	isFull.Store(false)
+	if code := say(); code != http.StatusAccepted || !heard.Load() {
+		t.Errorf("with space again: %d, heard: %t", code, heard.Load())
 	}
 }
 
