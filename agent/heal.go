@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,14 +59,12 @@ func (h *healer) round(answer llm.Message, after []llm.Message) {
 	}
 	var results []llm.Message
 	var calls []llm.ToolCall
-	used := make([]bool, min(len(after), len(after)*len(answer.Calls)))
+	after = slices.Clone(after)
 	for _, c := range answer.Calls {
 		r := llm.Message{Role: llm.ToolRole, Text: lost}
-		for i, m := range after {
-			if m.Role == llm.ToolRole && m.Call == c.ID && !used[i] {
-				r, used[i] = m, true
-				break
-			}
+		if i := slices.IndexFunc(after, func(m llm.Message) bool { return m.Role == llm.ToolRole && m.Call == c.ID }); i >= 0 {
+			r = after[i]
+			after = slices.Delete(after, i, i+1)
 		}
 		c.ID, c.Name, c.Args = h.unique(c.ID), name(c.Name), object(c.Args)
 		r.Call, r.Name, r.Text = c.ID, c.Name, valid(r.Text)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"mime"
 	"path"
-	"slices"
 	"strings"
 
 	"parley/chat"
@@ -22,12 +21,9 @@ const (
 // and how many more there are.
 func pictures(files []chat.File) (paths []string, more int) {
 	for _, f := range files {
-		kind, _, _ := mime.ParseMediaType(f.Type)
-		if kind == "" || kind == "application/octet-stream" {
-			kind = mime.TypeByExtension(path.Ext(f.Path))
-		}
+		picture := strings.HasPrefix(f.Type, "image/") || strings.HasPrefix(mime.TypeByExtension(path.Ext(f.Path)), "image/")
 		switch {
-		case f.Path == "" || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
+		case f.Path == "" || !picture:
 		case len(paths) == maxPictures:
 			more++
 		default:
@@ -62,15 +58,12 @@ func (h *history) dim(keep int) {
 // album returns a function that loads those of the pictures at paths that the
 // model can be shown, nil if that is none.
 func (t *turn) album(refused bool) func(paths []string) []llm.Image {
-	if refused || !t.model.Vision {
+	if refused || !t.model.Vision || t.Workspace == nil {
 		return nil
 	}
 	left := maxShown
 	return func(paths []string) (shown []llm.Image) {
 		for _, p := range paths {
-			if t.Workspace == nil {
-				break
-			}
 			data, err := t.Workspace.ReadFile(p)
 			if err != nil || len(data) > left {
 				continue
