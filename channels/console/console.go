@@ -8,6 +8,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -67,9 +68,7 @@ type showing struct {
 
 // New returns the Channel of cfg. The socket is there while Run runs.
 func New(cfg Config) *Channel {
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	c := &Channel{cfg: cfg, waiting: map[string]*showing{}}
 	c.open, c.close = context.WithCancel(context.Background())
 	return c
@@ -101,7 +100,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 			return nil
 		case err != nil:
 			c.cfg.Log.Warn("accept console client", "err", err)
-			pause(ctx, time.Second)
+			channels.Sleep(ctx, time.Second)
 		default:
 			c.live.Go(func() { c.serve(ctx, conn, deliver) })
 		}
@@ -331,16 +330,6 @@ type client struct {
 	pipe    bool   // shows no reply in the making; guarded by Channel.mu
 	asked   string // ID of its latest message; guarded by Channel.mu
 	refused bool   // a message was not taken; of the reading goroutine
-}
-
-// pause waits for d or for ctx to end.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 const remembered = 256

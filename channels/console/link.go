@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"parley/channels"
 )
 
 // A link is a client's way to the gateway. It mends lost connections, and says
@@ -24,21 +26,19 @@ type link struct {
 	shown []string // IDs of the latest replies that were shown
 }
 
-const (
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 5 * time.Second
-)
+// pauses are those between connections.
+var pauses = channels.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
 
 // run keeps the link up until ctx ends. It returns an error when the first
 // connection cannot be made, or no later one within patience.
 func (l *link) run(ctx context.Context) error {
 	var down time.Time // since when; zero before the first connection
-	for wait := minBackoff; ctx.Err() == nil; wait = min(2*wait, maxBackoff) {
+	for wait := pauses; ctx.Err() == nil; channels.Sleep(ctx, wait.Next(nil)) {
 		conn, err := l.dial(ctx)
 		switch {
 		case err == nil:
 			if l.talk(ctx, conn) {
-				wait = minBackoff
+				wait = pauses
 			}
 			down = time.Now()
 			l.pass(ctx, frame{Kind: lost})
@@ -46,7 +46,6 @@ func (l *link) run(ctx context.Context) error {
 		case down.IsZero(), l.patience > 0 && time.Since(down) > l.patience:
 			return err
 		}
-		pause(ctx, wait)
 	}
 	return nil
 }
