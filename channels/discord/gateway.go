@@ -185,15 +185,11 @@ func (g *gateway) dial(network, addr string, secure bool) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, g.c.patience)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-	if err == nil && secure {
-		host, _, _ := net.SplitHostPort(addr)
-		safe := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
-		if err = safe.HandshakeContext(ctx); err != nil {
-			conn.Close()
-		}
-		conn = safe
+	dial := (&net.Dialer{}).DialContext
+	if secure {
+		dial = (&tls.Dialer{}).DialContext
 	}
+	conn, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -195,10 +195,10 @@ func (w *wire) packet() error {
 	w.part = nil
 	if w.kind == 2 {
 		z, err := zlib.NewReader(bytes.NewReader(raw))
-		if err != nil {
-			return fmt.Errorf("%w: %v", errNonsense, err)
+		if err == nil {
+			raw, err = io.ReadAll(io.LimitReader(z, maxPacket))
 		}
-		if raw, err = io.ReadAll(io.LimitReader(z, maxPacket)); err != nil {
+		if err != nil {
 			return fmt.Errorf("%w: %v", errNonsense, err)
 		}
 	}

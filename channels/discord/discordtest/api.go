@@ -1,17 +1,13 @@
 package discordtest
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,7 +22,6 @@ type refusal struct {
 	Code   int     `json:"code"`
 	Text   string  `json:"message"`
 	After  float64 `json:"retry_after,omitempty"`
-	Global bool    `json:"global,omitempty"`
 }
 
 func bad(format string, args ...any) *refusal {
@@ -39,102 +34,93 @@ func missing(code int, what string) *refusal {
 
 // A call is a request to the API.
 type call struct {
-	ids   []string // in its path
-	query url.Values
-	body  map[string]any
-	list  []any // the body, when it is one
+	*http.Request
+	room  *room // for routes about a channel
 	files []File
-	room  *room // of the first id, for routes about channels
-	limit http.Header
+	body
 }
 
-func (c call) text(name string) string { t, _ := c.body[name].(string); return t }
-func (c call) int(name string) int     { n, _ := c.body[name].(float64); return int(n) }
+// A body is what all the requests that bots make may say.
+type body struct {
+	Content string `json:"content"`
+	Flags   int    `json:"flags"`
+	Nonce   string `json:"nonce"`
+	Enforce bool   `json:"enforce_nonce"`
+	Allowed *struct {
+		Parse []string `json:"parse"`
+	} `json:"allowed_mentions"`
+	Rows *[]struct {
+		Keys []struct {
+			Label string `json:"label"`
+			ID    string `json:"custom_id"`
+		} `json:"components"`
+	} `json:"components"`
+	Reference *struct {
+		Message string `json:"message_id"`
+		Must    *bool  `json:"fail_if_not_exists"`
+	} `json:"message_reference"`
+	Recipient string `json:"recipient_id"`
+	Type      int    `json:"type"` // of the answer to an interaction
+	Data      struct {
+		Content string `json:"content"`
+		Flags   int    `json:"flags"`
+	} `json:"data"`
 
-// A route is a part of the API. do holds s.mu; nil is 204.
-type route struct {
-	name string
-	form *regexp.Regexp
-	do   func(*Server, *call) (any, *refusal)
+	menu []map[string]any // the body, when it is a list
 }
 
-var routes = func() (rs []route) {
-	for name, do := range map[string]func(*Server, *call) (any, *refusal){
-		"GET /gateway":     func(s *Server, _ *call) (any, *refusal) { return map[string]any{"url": s.GatewayURL}, nil },
-		"GET /gateway/bot": (*Server).gatewayBot,
-		"GET /users/@me":   func(s *Server, _ *call) (any, *refusal) { return s.bot, nil },
-		"GET /applications/@me": func(s *Server, _ *call) (any, *refusal) {
-			flags := 1 << 19
-			if s.cfg.Blind {
-				flags = 0
-			}
-			return map[string]any{"id": "100", "name": "Parley", "flags": flags, "bot": s.bot}, nil
-		},
-		"POST /users/@me/channels":           (*Server).openDM,
-		"GET /channels/{id}":                 (*Server).getChannel,
-		"GET /guilds/{id}/roles":             (*Server).getRoles,
-		"GET /channels/{id}/messages":        (*Server).history,
-		"POST /channels/{id}/messages":       (*Server).create,
-		"GET /channels/{id}/messages/{id}":   (*Server).getMessage,
-		"PATCH /channels/{id}/messages/{id}": (*Server).edit,
-		"DELETE /channels/{id}/messages/{id}": func(s *Server, c *call) (any, *refusal) {
-			switch m := c.room.find(c.ids[1]); {
-			case m == nil:
-				return nil, missing(10008, "Message")
-			case !m.From.Bot:
-				return nil, &refusal{Status: 403, Code: 50013, Text: "Missing Permissions"}
-			}
-			c.room.delete(c.ids[1])
-			return nil, nil
-		},
-		"POST /channels/{id}/typing":                                func(s *Server, c *call) (any, *refusal) { c.room.typing++; return nil, nil },
-		"PUT /channels/{id}/messages/{id}/reactions/{emoji}/@me":    (*Server).react,
-		"DELETE /channels/{id}/messages/{id}/reactions/{emoji}/@me": (*Server).unreact,
-		"GET /applications/{id}/commands":                           func(s *Server, _ *call) (any, *refusal) { return s.menu, nil },
-		"PUT /applications/{id}/commands":                           (*Server).setMenu,
-		"POST /interactions/{id}/{token}/callback":                  (*Server).callback,
-	} {
-		form := regexp.QuoteMeta(strings.NewReplacer("{id}", "ID", "{token}", "ANY", "{emoji}", "ANY").Replace(name))
-		form = strings.NewReplacer("ID", "([0-9]{1,20})", "ANY", "([^/]+)").Replace(form)
-		rs = append(rs, route{name, regexp.MustCompile("^" + form + "$"), do})
-	}
-	return rs
-}()
+// routes are the API. What answers holds s.mu; nil is 204.
+var routes = map[string]func(*Server, *call) (any, *refusal){
+	"GET /gateway":          func(s *Server, _ *call) (any, *refusal) { return map[string]any{"url": s.GatewayURL}, nil },
+	"GET /gateway/bot":      (*Server).gatewayBot,
+	"GET /users/@me":        func(s *Server, _ *call) (any, *refusal) { return s.bot, nil },
+	"GET /applications/@me": (*Server).application,
 
-// ServeHTTP is all of Discord.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, api := strings.CutPrefix(r.URL.EscapedPath(), "/api/v9")
-	switch {
-	case strings.HasPrefix(r.URL.Path, "/gateway"):
-		s.gateway(w, r)
-		return
-	case strings.HasPrefix(r.URL.Path, "/attachments/"):
-		s.blob(w, r)
-		return
-	case !api:
-		answer(w, &refusal{Status: 404, Text: "404: Not Found"})
-		return
+	"POST /users/@me/channels":            (*Server).openDM,
+	"GET /channels/{id}":                  (*Server).getChannel,
+	"GET /guilds/{id}/roles":              (*Server).getRoles,
+	"GET /channels/{id}/messages":         (*Server).history,
+	"POST /channels/{id}/messages":        (*Server).create,
+	"GET /channels/{id}/messages/{id}":    (*Server).getMessage,
+	"PATCH /channels/{id}/messages/{id}":  (*Server).edit,
+	"DELETE /channels/{id}/messages/{id}": (*Server).remove,
+	"POST /channels/{id}/typing":          func(*Server, *call) (any, *refusal) { return nil, nil },
+
+	"PUT /channels/{id}/messages/{id}/reactions/{emoji}/@me":    (*Server).mark,
+	"DELETE /channels/{id}/messages/{id}/reactions/{emoji}/@me": (*Server).mark,
+	"PUT /applications/{id}/commands":                           (*Server).setMenu,
+	"POST /interactions/{id}/{token}/callback":                  (*Server).callback,
+}
+
+// handler is all of Discord.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for name, do := range routes {
+		pattern := strings.Replace(strings.Replace(name, " ", " /api/v9", 1), "/messages/{id}", "/messages/{message}", 1)
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, name, do) })
 	}
-	at := slices.IndexFunc(routes, func(rt route) bool { return rt.form.MatchString(r.Method + " " + path) })
-	if at < 0 {
-		answer(w, &refusal{Status: 404, Text: "404: Not Found"})
-		return
-	}
-	rt := routes[at]
-	c := &call{query: r.URL.Query(), ids: rt.form.FindStringSubmatch(r.Method + " " + path)[1:]}
-	callback := strings.HasSuffix(rt.name, "/callback")
+	mux.HandleFunc("/gateway/", s.gateway)
+	mux.HandleFunc("/attachments/", s.blob)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { answer(w, &refusal{Status: 404, Text: "404: Not Found"}) })
+	return mux
+}
+
+// serve answers a request of the route with that name.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, name string, do func(*Server, *call) (any, *refusal)) {
+	callback := strings.HasSuffix(name, "/callback")
 	if !callback && r.Header.Get("Authorization") != "Bot "+s.cfg.Token {
 		answer(w, &refusal{Status: 401, Text: "401: Unauthorized"})
 		return
 	}
-	no := c.read(r)
-	e := Event{Route: rt.name, Body: c.body}
-	if strings.Contains(rt.name, "/channels/{id}") {
-		e.Channel = c.ids[0]
+	c := &call{Request: r}
+	no := c.read()
+	e := Event{Route: name}
+	if strings.Contains(name, "/channels/{id}") {
+		e.Channel = r.PathValue("id")
 	}
 	s.happen(e)
-	f := s.fault(rt.name, e.Channel)
-	defer s.count(rt.name)
+	f := s.fault(name, e.Channel)
+	defer s.count(name)
 	if f.before(s, w, r) {
 		return
 	}
@@ -144,16 +130,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		no = s.enter(c, e, callback)
 	}
 	if no == nil {
-		out, no = rt.do(s, c)
+		out, no = do(s, c)
 	}
 	raw, err := json.Marshal(out)
 	s.mu.Unlock()
 	if err != nil {
 		panic(err)
 	}
-	e.Done, e.OK = true, no == nil
+	e.Done = true
 	s.happen(e)
-	maps.Copy(w.Header(), c.limit)
 	switch {
 	case f.DropAfter:
 		panic(http.ErrAbortHandler)
@@ -170,7 +155,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // enter checks what is the same for all routes. s.mu is held.
 func (s *Server) enter(c *call, e Event, callback bool) *refusal {
 	if !callback && s.cfg.Limits {
-		if no := s.limit("", 50, time.Second, true); no != nil {
+		if no := s.limit("", 50, time.Second); no != nil {
 			return no
 		}
 		if e.Channel != "" {
@@ -178,30 +163,25 @@ func (s *Server) enter(c *call, e Event, callback bool) *refusal {
 			if strings.Contains(e.Route, "/reactions/") {
 				n, window = 1, 250*time.Millisecond
 			}
-			if no := s.limit(e.Route+e.Channel, n, window, false); no != nil {
+			if no := s.limit(e.Route+e.Channel, n, window); no != nil {
 				return no
 			}
-			sent := s.limits[e.Route+e.Channel]
-			c.limit = http.Header{"X-Ratelimit-Remaining": {strconv.Itoa(n - len(sent))},
-				"X-Ratelimit-Reset-After": {fmt.Sprintf("%.3f", (window - time.Since(sent[0])).Seconds())}}
 		}
 	}
 	if e.Channel == "" {
 		return nil
 	}
-	if c.room = s.rooms[c.ids[0]]; c.room == nil {
+	c.room = s.rooms[e.Channel]
+	switch {
+	case c.room == nil, c.room.gone == 10003:
 		return missing(10003, "Channel")
+	case c.room.gone != 0:
+		return &refusal{Status: 403, Code: c.room.gone, Text: "Missing Access"}
 	}
-	switch c.room.gone {
-	case 0:
-		return nil
-	case 10003:
-		return missing(10003, "Channel")
-	}
-	return &refusal{Status: 403, Code: c.room.gone, Text: "Missing Access"}
+	return nil
 }
 
-func (s *Server) limit(key string, n int, window time.Duration, global bool) *refusal {
+func (s *Server) limit(key string, n int, window time.Duration) *refusal {
 	sent := s.limits[key]
 	for len(sent) > 0 && time.Since(sent[0]) >= window {
 		sent = sent[1:]
@@ -210,7 +190,7 @@ func (s *Server) limit(key string, n int, window time.Duration, global bool) *re
 		return nil
 	}
 	s.limits[key] = sent
-	return &refusal{Status: 429, Text: "You are being rate limited.", After: (window - time.Since(sent[0])).Seconds(), Global: global}
+	return &refusal{Status: 429, Text: "You are being rate limited.", After: (window - time.Since(sent[0])).Seconds()}
 }
 
 func (s *Server) count(route string) {
@@ -230,50 +210,49 @@ func answer(w http.ResponseWriter, no *refusal) {
 }
 
 // read reads the body, in either of the ways the API takes.
-func (c *call) read(r *http.Request) *refusal {
-	kind, opts, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	raw, err := io.ReadAll(io.LimitReader(r.Body, 120<<20))
-	if err != nil {
-		return bad("%v", err)
+func (c *call) read() *refusal {
+	kind, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	form := kind == "multipart/form-data"
+	var raw []byte
+	var err error
+	if form {
+		raw, err = c.form()
+	} else {
+		raw, err = io.ReadAll(c.Body)
 	}
 	switch {
-	case kind == "multipart/form-data":
-		if raw, err = c.form(multipart.NewReader(bytes.NewReader(raw), opts["boundary"])); err != nil {
-			return bad("%v", err)
-		}
-	case len(raw) > 0 && kind != "application/json":
+	case err != nil:
+		return bad("%v", err)
+	case len(raw) > 0 && !form && kind != "application/json":
 		return &refusal{Status: 400, Code: 50035, Text: "Expected \"Content-Type\" header to be one of {'application/json'}."}
-	case len(raw) == 0 && kind != "":
-		return &refusal{Status: 400, Code: 50109, Text: "The request body contains invalid JSON."}
-	}
-	if len(raw) > 0 && json.Unmarshal(raw, &c.body) != nil && json.Unmarshal(raw, &c.list) != nil {
+	case len(raw) == 0 && kind != "", len(raw) > 0 && json.Unmarshal(raw, &c.body) != nil && json.Unmarshal(raw, &c.menu) != nil:
 		return &refusal{Status: 400, Code: 50109, Text: "The request body contains invalid JSON."}
 	}
 	return nil
 }
 
-func (c *call) form(parts *multipart.Reader) (payload []byte, err error) {
-	for {
-		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) {
+func (c *call) form() (payload []byte, err error) {
+	parts, err := c.MultipartReader()
+	for err == nil {
+		part, end := parts.NextPart()
+		if errors.Is(end, io.EOF) {
 			return payload, nil
 		}
-		if err != nil {
-			return nil, err
+		if end != nil {
+			return nil, end
 		}
-		data, err := io.ReadAll(part)
-		if err != nil {
-			return nil, err
-		}
-		if strings.Contains(part.Header.Get("Content-Disposition"), "filename*") {
-			return nil, errors.New("names of files are UTF-8 as they are")
-		}
-		if part.FormName() == "payload_json" {
+		var data []byte
+		data, err = io.ReadAll(part)
+		switch {
+		case strings.Contains(part.Header.Get("Content-Disposition"), "filename*"):
+			err = errors.New("names of files are UTF-8 as they are")
+		case part.FormName() == "payload_json":
 			payload = data
-		} else {
+		default:
 			c.files = append(c.files, File{Name: part.FileName(), Type: part.Header.Get("Content-Type"), Data: data})
 		}
 	}
+	return nil, err
 }
 
 // blob is the server of files. Their addresses are good for a while only.
@@ -298,12 +277,19 @@ func (s *Server) gatewayBot(*call) (any, *refusal) {
 	}}, nil
 }
 
+func (s *Server) application(*call) (any, *refusal) {
+	flags := 1 << 19
+	if s.cfg.Blind {
+		flags = 0
+	}
+	return map[string]any{"id": "100", "name": "Parley", "flags": flags, "bot": s.bot}, nil
+}
+
 func (s *Server) openDM(c *call) (any, *refusal) {
-	id := c.text("recipient_id")
-	if n, err := strconv.ParseUint(id, 10, 63); err != nil || n == 0 {
+	if n, err := strconv.ParseUint(c.Recipient, 10, 63); err != nil || n == 0 {
 		return nil, bad("recipient_id")
 	}
-	r := s.dm(id)
+	r := s.dm(c.Recipient)
 	return map[string]any{"id": r.id, "type": 1, "recipients": []User{r.person}}, nil
 }
 
@@ -314,19 +300,20 @@ func (s *Server) getChannel(c *call) (any, *refusal) {
 
 func (s *Server) getRoles(c *call) (any, *refusal) {
 	return []any{
-		map[string]any{"id": c.ids[0], "name": "@everyone"},
+		map[string]any{"id": c.PathValue("id"), "name": "@everyone"},
 		map[string]any{"id": "555", "name": "Parley", "tags": map[string]any{"bot_id": s.bot.ID}},
 	}, nil
 }
 
 // history is a page of messages, newest first: the oldest after one, or the newest.
 func (s *Server) history(c *call) (any, *refusal) {
-	limit, err := strconv.Atoi(cmp.Or(c.query.Get("limit"), "50"))
+	query := c.URL.Query()
+	limit, err := strconv.Atoi(cmp.Or(query.Get("limit"), "50"))
 	if err != nil || limit < 1 || limit > 100 {
 		return nil, bad("limit: int value should be between 1 and 100")
 	}
 	ms := c.room.messages
-	if after := c.query.Get("after"); after != "" {
+	if after := query.Get("after"); after != "" {
 		n, err := strconv.ParseInt(after, 10, 64)
 		if err != nil {
 			return nil, bad("after: not a snowflake")
@@ -345,7 +332,7 @@ func (s *Server) history(c *call) (any, *refusal) {
 }
 
 func (s *Server) getMessage(c *call) (any, *refusal) {
-	m := c.room.find(c.ids[1])
+	m := c.room.find(c.PathValue("message"))
 	if m == nil {
 		return nil, missing(10008, "Message")
 	}
@@ -354,24 +341,22 @@ func (s *Server) getMessage(c *call) (any, *refusal) {
 
 // create is a message of the bot.
 func (s *Server) create(c *call) (any, *refusal) {
-	nonce := c.text("nonce")
-	if utf8.RuneCountInString(nonce) > 25 {
+	if utf8.RuneCountInString(c.Nonce) > 25 {
 		return nil, bad("nonce: must be 25 or fewer in length")
 	}
-	if enforce, _ := c.body["enforce_nonce"].(bool); enforce && nonce != "" {
-		if m := c.room.find(s.nonces[c.room.id+nonce]); m != nil {
+	if c.Enforce && c.Nonce != "" {
+		if m := c.room.find(s.nonces[c.room.id+c.Nonce]); m != nil {
 			return s.json(c.room, *m, false), nil
 		}
 	}
-	m := Message{From: s.bot, Nonce: nonce, ReplyTo: ""}
+	m := Message{From: s.bot}
 	if no := c.fill(&m, c.files); no != nil {
 		return nil, no
 	}
-	if ref, ok := c.body["message_reference"].(map[string]any); ok {
-		id, _ := ref["message_id"].(string)
-		if c.room.find(id) != nil {
-			m.ReplyTo = id
-		} else if must, said := ref["fail_if_not_exists"].(bool); must || !said {
+	if ref := c.Reference; ref != nil {
+		if c.room.find(ref.Message) != nil {
+			m.ReplyTo = ref.Message
+		} else if ref.Must == nil || *ref.Must {
 			return nil, bad("message_reference: Unknown message")
 		}
 	}
@@ -383,7 +368,7 @@ func (s *Server) create(c *call) (any, *refusal) {
 		m.Files = append(m.Files, s.keep(c.room, f))
 	}
 	c.room.messages = append(c.room.messages, m)
-	s.nonces[c.room.id+nonce] = m.ID
+	s.nonces[c.room.id+c.Nonce] = m.ID
 	s.dispatch(c.room, "MESSAGE_CREATE", s.json(c.room, m, true))
 	c.room.tell()
 	return s.json(c.room, m, false), nil
@@ -391,7 +376,7 @@ func (s *Server) create(c *call) (any, *refusal) {
 
 // fill puts content, buttons and flags into m, within Discord's limits.
 func (c *call) fill(m *Message, files []File) *refusal {
-	m.Text = strings.TrimSpace(c.text("content"))
+	m.Text = strings.TrimSpace(c.Content)
 	switch {
 	case utf8.RuneCountInString(m.Text) > 2000:
 		return bad("content: Must be 2000 or fewer in length.")
@@ -400,38 +385,32 @@ func (c *call) fill(m *Message, files []File) *refusal {
 	case m.Text == "" && len(files) == 0:
 		return &refusal{Status: 400, Code: 50006, Text: "Cannot send an empty message"}
 	}
-	m.Preview = c.int("flags")&4 == 0
-	allowed, ok := c.body["allowed_mentions"].(map[string]any)
-	parse, _ := allowed["parse"].([]any)
-	m.Pings = !ok || len(parse) > 0
-	if rows, ok := c.body["components"].([]any); ok {
-		m.Buttons = nil
-		if len(rows) > 5 {
-			return bad("components: Must be 5 or fewer in length.")
+	m.Preview = c.Flags&4 == 0
+	m.Pings = c.Allowed == nil || len(c.Allowed.Parse) > 0
+	if c.Rows == nil {
+		return nil
+	}
+	if m.Buttons = nil; len(*c.Rows) > 5 {
+		return bad("components: Must be 5 or fewer in length.")
+	}
+	seen := map[string]bool{}
+	for _, row := range *c.Rows {
+		if len(row.Keys) < 1 || len(row.Keys) > 5 {
+			return bad("components: Must be between 1 and 5 in length.")
 		}
-		seen := map[string]bool{}
-		for _, row := range rows {
-			keys, _ := row.(map[string]any)["components"].([]any)
-			if len(keys) < 1 || len(keys) > 5 {
-				return bad("components: Must be between 1 and 5 in length.")
+		for _, b := range row.Keys {
+			if b.Label == "" || utf8.RuneCountInString(b.Label) > 80 || b.ID == "" || len(b.ID) > 100 || seen[b.ID] {
+				return bad("components: label or custom_id %q", b.ID)
 			}
-			for _, key := range keys {
-				b, _ := key.(map[string]any)
-				label, _ := b["label"].(string)
-				id, _ := b["custom_id"].(string)
-				if label == "" || utf8.RuneCountInString(label) > 80 || id == "" || len(id) > 100 || seen[id] {
-					return bad("components: label or custom_id %q", id)
-				}
-				seen[id] = true
-				m.Buttons = append(m.Buttons, Button{label, id})
-			}
+			seen[b.ID] = true
+			m.Buttons = append(m.Buttons, Button{b.Label, b.ID})
 		}
 	}
 	return nil
 }
 
 func (s *Server) edit(c *call) (any, *refusal) {
-	m := c.room.find(c.ids[1])
+	m := c.room.find(c.PathValue("message"))
 	switch {
 	case m == nil:
 		return nil, missing(10008, "Message")
@@ -450,21 +429,29 @@ func (s *Server) edit(c *call) (any, *refusal) {
 	return s.json(c.room, *m, false), nil
 }
 
-func (s *Server) react(c *call) (any, *refusal)   { return s.mark(c, true) }
-func (s *Server) unreact(c *call) (any, *refusal) { return s.mark(c, false) }
+func (s *Server) remove(c *call) (any, *refusal) {
+	id := c.PathValue("message")
+	switch m := c.room.find(id); {
+	case m == nil:
+		return nil, missing(10008, "Message")
+	case !m.From.Bot:
+		return nil, &refusal{Status: 403, Code: 50013, Text: "Missing Permissions"}
+	}
+	c.room.delete(id)
+	return nil, nil
+}
 
 // mark puts a reaction below a message, or takes it away.
-func (s *Server) mark(c *call, put bool) (any, *refusal) {
-	m := c.room.find(c.ids[1])
-	emoji, err := url.PathUnescape(c.ids[2])
+func (s *Server) mark(c *call) (any, *refusal) {
+	m, emoji := c.room.find(c.PathValue("message")), c.PathValue("emoji")
 	switch {
 	case m == nil:
 		return nil, missing(10008, "Message")
-	case err != nil || emoji == "" || strings.Trim(emoji, "abcdefghijklmnopqrstuvwxyz:") == "":
+	case strings.Trim(emoji, "abcdefghijklmnopqrstuvwxyz:") == "":
 		return nil, &refusal{Status: 400, Code: 10014, Text: "Unknown Emoji"}
 	}
 	m.Reactions = slices.DeleteFunc(slices.Clone(m.Reactions), func(e string) bool { return e == emoji })
-	if put {
+	if c.Method == http.MethodPut {
 		m.Reactions = append(m.Reactions, emoji)
 	}
 	c.room.tell()
@@ -472,43 +459,32 @@ func (s *Server) mark(c *call, put bool) (any, *refusal) {
 }
 
 func (s *Server) setMenu(c *call) (any, *refusal) {
-	stored, form := []any{}, regexp.MustCompile(`^[-_a-z0-9]{1,32}$`)
-	for i, entry := range c.list {
-		cmd, _ := entry.(map[string]any)
+	form := regexp.MustCompile(`^[-_a-z0-9]{1,32}$`)
+	for i, cmd := range c.menu {
 		name, _ := cmd["name"].(string)
 		help, _ := cmd["description"].(string)
 		if !form.MatchString(name) || help == "" || utf8.RuneCountInString(help) > 100 || i >= 100 {
 			return nil, bad("%d: name or description", i)
 		}
-		out := maps.Clone(cmd)
-		out["id"], out["application_id"], out["version"] = s.id(), "100", "1"
-		stored = append(stored, out)
 	}
-	s.menu, _ = json.Marshal(stored)
+	s.menu, _ = json.Marshal(c.menu)
 	return s.menu, nil
 }
 
 // callback is the answer to an interaction.
 func (s *Server) callback(c *call) (any, *refusal) {
-	i := s.acts[c.ids[0]]
+	i := s.acts[c.PathValue("id")]
 	switch {
-	case i == nil || i.Token != c.ids[1] || i.Late:
+	case i == nil || i.Token != c.PathValue("token") || i.Late:
 		return nil, missing(10062, "interaction")
 	case i.Acked:
 		return nil, &refusal{Status: 400, Code: 40060, Text: "Interaction has already been acknowledged."}
-	}
-	data, _ := c.body["data"].(map[string]any)
-	kind := c.int("type")
-	if kind != 4 && kind != 5 && kind != 6 {
+	case c.Type != 4 && c.Type != 5 && c.Type != 6:
 		return nil, bad("type")
-	}
-	i.Acked, i.answer = true, kind
-	i.Says, _ = data["content"].(string)
-	if kind == 4 && i.Says == "" {
+	case c.Type == 4 && c.Data.Content == "":
 		return nil, &refusal{Status: 400, Code: 50006, Text: "Cannot send an empty message"}
 	}
-	flags, _ := data["flags"].(float64)
-	i.Quiet = int(flags)&64 != 0
+	i.Acked, i.Says, i.Quiet = true, c.Data.Content, c.Data.Flags&64 != 0
 	i.timer.Stop()
 	s.tell()
 	return nil, nil

@@ -3,22 +3,19 @@ package discordtest
 import (
 	"net/http"
 	"slices"
-	"time"
 )
 
 // A Fault makes requests fail. Its zero value does nothing.
 type Fault struct {
-	Times      int           // how many requests it hits: 1 when 0, all below 0
-	Channel    string        // hits only requests about this channel, unless empty
-	Delay      time.Duration // before anything else
-	Hang       bool          // no answer until the client gives up
-	DropBefore bool          // the connection breaks and nothing was done
-	DropAfter  bool          // what was asked is done, but the connection breaks before the answer
-	Status     int           // nothing is done and this is the status
-	Code       int           // in the answer's body
-	RetryAfter float64       // seconds, for Status 429
-	Global     bool          // it is about all routes
-	Page       string        // nothing is done; with Status, this is the answer instead of JSON
+	Times      int     // how many requests it hits: 1 when 0, all below 0
+	Channel    string  // hits only requests about this channel, unless empty
+	Hang       bool    // no answer until the client gives up
+	DropBefore bool    // the connection breaks and nothing was done
+	DropAfter  bool    // what was asked is done, but the connection breaks before the answer
+	Status     int     // nothing is done and this is the status
+	Code       int     // in the answer's body
+	RetryAfter float64 // seconds, for Status 429
+	Page       string  // nothing is done; with Status, this is the answer instead of JSON
 }
 
 // Fail makes requests of a route such as "POST /channels/{id}/messages" fail,
@@ -30,14 +27,6 @@ func (s *Server) Fail(route string, f Fault) {
 		f.Times = 1
 	}
 	s.faults[route] = append(s.faults[route], &f)
-}
-
-// Heal forgets all faults.
-func (s *Server) Heal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.faults)
-	s.gates = nil
 }
 
 func (s *Server) fault(route, channel string) Fault {
@@ -57,20 +46,12 @@ func (s *Server) fault(route, channel string) Fault {
 
 // before reports whether the request ends here.
 func (f Fault) before(s *Server, w http.ResponseWriter, r *http.Request) bool {
-	if f.Delay > 0 || f.Hang {
-		delay := time.NewTimer(f.Delay)
-		defer delay.Stop()
-		fired := delay.C
-		if f.Hang {
-			fired = nil
-		}
+	if f.Hang {
 		select {
-		case <-fired:
 		case <-r.Context().Done():
-			return true
 		case <-s.closed.Done():
-			return true
 		}
+		return true
 	}
 	switch {
 	case f.DropBefore:
@@ -81,7 +62,7 @@ func (f Fault) before(s *Server, w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write([]byte(f.Page))
 		return true
 	case f.Status != 0:
-		answer(w, &refusal{Status: f.Status, Code: f.Code, Text: "a fault", After: f.RetryAfter, Global: f.Global})
+		answer(w, &refusal{Status: f.Status, Code: f.Code, Text: "a fault", After: f.RetryAfter})
 		return true
 	}
 	return false
@@ -91,9 +72,7 @@ func (f Fault) before(s *Server, w http.ResponseWriter, r *http.Request) bool {
 type Event struct {
 	Route   string
 	Channel string // empty if it is about none
-	Body    map[string]any
-	Done    bool // it has been processed
-	OK      bool // and was not refused
+	Done    bool   // it has been processed
 }
 
 // Watch calls f at every Event. The request waits for f, which may do anything,

@@ -275,12 +275,14 @@ func (s *Server) talk(c *conn) {
 				_ = c.WriteMessage(websocket.TextMessage, []byte(c.gate.Second))
 				continue
 			}
-			var ok bool
-			if p.Op == 2 {
-				ses, ok = s.identify(c, p.Data)
-			} else {
-				ses, ok = s.resume(c, p.Data)
+			var d opening
+			_ = json.Unmarshal(p.Data, &d)
+			begin := s.identify
+			if p.Op == 6 {
+				begin = s.resume
 			}
+			var ok bool
+			ses, ok = begin(c, d)
 			if !ok {
 				return
 			}
@@ -299,16 +301,19 @@ func (s *Server) end(ses *session) {
 	s.tell()
 }
 
+// An opening is what the bot says first.
+type opening struct {
+	Token    string `json:"token"`
+	Intents  int    `json:"intents"`
+	Compress bool   `json:"compress"`
+	Session  string `json:"session_id"`
+	Seq      int64  `json:"seq"`
+}
+
 // identify begins a session.
-func (s *Server) identify(c *conn, raw json.RawMessage) (*session, bool) {
-	var d struct {
-		Token    string `json:"token"`
-		Intents  int    `json:"intents"`
-		Compress bool   `json:"compress"`
-	}
-	_ = json.Unmarshal(raw, &d)
+func (s *Server) identify(c *conn, d opening) (*session, bool) {
 	switch {
-	case d.Token != "Bot "+s.cfg.Token && d.Token != s.cfg.Token:
+	case d.Token != "Bot "+s.cfg.Token:
 		c.bye(4004, "Authentication failed.")
 		return nil, false
 	case d.Intents >= 1<<26 || d.Intents < 0:
@@ -340,14 +345,8 @@ func (s *Server) identify(c *conn, raw json.RawMessage) (*session, bool) {
 }
 
 // resume goes on with a session.
-func (s *Server) resume(c *conn, raw json.RawMessage) (*session, bool) {
-	var d struct {
-		Token   string `json:"token"`
-		Session string `json:"session_id"`
-		Seq     int64  `json:"seq"`
-	}
-	_ = json.Unmarshal(raw, &d)
-	if d.Token != "Bot "+s.cfg.Token && d.Token != s.cfg.Token {
+func (s *Server) resume(c *conn, d opening) (*session, bool) {
+	if d.Token != "Bot "+s.cfg.Token {
 		c.bye(4004, "Authentication failed.")
 		return nil, false
 	}

@@ -28,9 +28,8 @@ type Message struct {
 	Files     []File
 	Buttons   []Button
 	Reactions []string // of the bot
-	Nonce     string
-	Preview   bool // links may be unfurled
-	Pings     bool // it may ping more people than whom it answers
+	Preview   bool     // links may be unfurled
+	Pings     bool     // it may ping more people than whom it answers
 	edited    time.Time
 	more      map[string]any
 }
@@ -59,7 +58,6 @@ type room struct {
 	person   User
 	messages []Message
 	gone     int // code of the refusal, 0 while the bot may write
-	typing   int
 	changed  chan struct{}
 }
 
@@ -125,23 +123,17 @@ func (s *Server) Refuse(channel string, code int) {
 }
 
 // An Option says more about a message that a person writes.
-type Option func(*said)
-
-type said struct {
-	replyTo string
-	files   []File
-	more    map[string]any
-}
+type Option func(*Message)
 
 // ReplyTo makes it a reply.
-func ReplyTo(message string) Option { return func(m *said) { m.replyTo = message } }
+func ReplyTo(message string) Option { return func(m *Message) { m.ReplyTo = message } }
 
 // Attach adds files to it.
-func Attach(files ...File) Option { return func(m *said) { m.files = append(m.files, files...) } }
+func Attach(files ...File) Option { return func(m *Message) { m.Files = append(m.Files, files...) } }
 
 // With adds or replaces fields of Discord's message. A nil value removes one.
 func With(fields map[string]any) Option {
-	return func(m *said) {
+	return func(m *Message) {
 		if m.more == nil {
 			m.more = map[string]any{}
 		}
@@ -153,14 +145,13 @@ func With(fields map[string]any) Option {
 func (s *Server) Say(channel, userID, name, text string, opts ...Option) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var how said
-	for _, o := range opts {
-		o(&how)
-	}
 	r := s.room(channel)
-	m := Message{ID: s.id(), From: User{ID: userID, Username: cmp.Or(name, "person"+userID)}, Text: text, ReplyTo: how.replyTo, more: how.more}
-	for _, f := range how.files {
-		m.Files = append(m.Files, s.keep(r, f))
+	m := Message{ID: s.id(), From: User{ID: userID, Username: cmp.Or(name, "person"+userID)}, Text: text}
+	for _, o := range opts {
+		o(&m)
+	}
+	for i, f := range m.Files {
+		m.Files[i] = s.keep(r, f)
 	}
 	r.messages = append(r.messages, m)
 	s.dispatch(r, "MESSAGE_CREATE", s.json(r, m, true))
@@ -216,14 +207,13 @@ func (r *room) delete(id string) {
 
 // An Interaction is the use of a command or the press of a button.
 type Interaction struct {
-	ID     string
-	Token  string
-	Acked  bool
-	Late   bool // nobody answered in time: the person reads that the bot did not respond
-	Says   string
-	Quiet  bool // only to whom it answers
-	answer int
-	timer  *time.Timer
+	ID    string
+	Token string
+	Acked bool
+	Late  bool // nobody answered in time: the person reads that the bot did not respond
+	Says  string
+	Quiet bool // only to whom it answers
+	timer *time.Timer
 }
 
 // Command lets a person use a command, and returns the id of the interaction.
@@ -294,7 +284,7 @@ func (s *Server) json(r *room, m Message, event bool) map[string]any {
 	d := map[string]any{
 		"id": m.ID, "channel_id": r.id, "type": 0, "author": m.From, "content": m.Text, "timestamp": madeAt(m.ID),
 		"edited_timestamp": nil, "mentions": s.mentions(m.Text), "mention_roles": roles(m.Text), "attachments": s.attachments(r, m),
-		"embeds": []any{}, "pinned": false, "tts": false, "flags": 0, "nonce": m.Nonce,
+		"embeds": []any{}, "pinned": false, "tts": false, "flags": 0,
 		"components": []any{},
 	}
 	if slices.ContainsFunc(m.Files, func(f File) bool { return f.Voice }) {

@@ -21,7 +21,6 @@ import (
 // A Config says which bot the Server knows, and how strict it is.
 type Config struct {
 	Token     string        // "MTAx.test.token-of-the-test-bot" when empty
-	Username  string        // "parley" when empty
 	Blind     bool          // Message Content Intent is switched off
 	Limits    bool          // answer 429 to bots that send more than Discord allows
 	Heartbeat time.Duration // 41.25 s when 0
@@ -64,13 +63,13 @@ func NewServer(cfg Config) *Server {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 41250*time.Millisecond)
 	cfg.Patience = cmp.Or(cfg.Patience, 3*time.Second)
 	s := &Server{
-		cfg: cfg, bot: User{ID: "101", Username: cmp.Or(cfg.Username, "parley"), Bot: true},
+		cfg: cfg, bot: User{ID: "101", Username: "parley", Bot: true},
 		changed: make(chan struct{}), rooms: map[string]*room{}, sessions: map[string]*session{}, acts: map[string]*Interaction{},
 		menu: json.RawMessage("[]"), nonces: map[string]string{}, blobs: map[string][]byte{},
 		faults: map[string][]*Fault{}, counts: map[string]int{}, limits: map[string][]time.Time{},
 	}
 	s.closed, s.close = context.WithCancel(context.Background())
-	s.http = httptest.NewServer(s)
+	s.http = httptest.NewServer(s.handler())
 	s.URL = s.http.URL + "/api/v9"
 	s.GatewayURL = "ws" + strings.TrimPrefix(s.http.URL, "http") + "/gateway"
 	return s
@@ -107,35 +106,27 @@ func (s *Server) tell() {
 // Wait returns when ok says so, which is asked again after every change, or
 // when ctx ends. ok must not call methods of s, nor keep what it sees.
 func (s *Server) Wait(ctx context.Context, ok func(View) bool) error {
-	for {
-		s.mu.Lock()
-		if ok(View{s}) {
-			s.mu.Unlock()
-			return nil
-		}
-		changed := s.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return s.wait(ctx, &s.changed, func() bool { return ok(View{s}) })
 }
 
 // WaitChat is Wait for the messages of one channel, and costs nothing when others change.
 func (s *Server) WaitChat(ctx context.Context, channel string, ok func([]Message) bool) error {
+	s.mu.Lock()
+	r := s.room(channel)
+	s.mu.Unlock()
+	return s.wait(ctx, &r.changed, func() bool { return ok(r.messages) })
+}
+
+func (s *Server) wait(ctx context.Context, changed *chan struct{}, ok func() bool) error {
 	for {
 		s.mu.Lock()
-		r := s.room(channel)
-		if ok(r.messages) {
-			s.mu.Unlock()
+		done, news := ok(), *changed
+		s.mu.Unlock()
+		if done {
 			return nil
 		}
-		changed := r.changed
-		s.mu.Unlock()
 		select {
-		case <-changed:
+		case <-news:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -151,9 +142,6 @@ func (v View) Messages(channel string) []Message { return v.s.room(channel).mess
 // Count returns how many requests have been answered or failed, such as
 // "POST /channels/{id}/messages".
 func (v View) Count(route string) int { return v.s.counts[route] }
-
-// Typing counts how often the bot has shown in channel that it is typing.
-func (v View) Typing(channel string) int { return v.s.room(channel).typing }
 
 // Online reports whether the bot is connected and ready.
 func (v View) Online() bool {
