@@ -7,63 +7,30 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"parley/chat"
+	"parley/store"
 )
 
 // A visitor is whoever sent a request. The zero visitor is a stranger.
 type visitor struct {
 	chat.Sender
-	pass   string // the hash of the cookie or key they came by, if they did
-	key    bool   // it is an API key
-	prefix string // of its sessions
+	pass pass // that they came by, if they did
 }
 
-type visitorKey struct{}
-
-func with(r *http.Request, v visitor) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
-}
-
-func visiting(r *http.Request) visitor {
-	v, _ := r.Context().Value(visitorKey{}).(visitor)
-	return v
-}
-
-// outside lists what strangers may ask for (R-S3).
-var outside = map[string]bool{
-	"/healthz": true, "/readyz": true, "/signin": true, "/assets/signin.js": true, "/assets/owner.css": true,
-}
+// key says whether they came by an API key.
+func (v visitor) key() bool { return v.pass.Kind == keys }
 
 const cookieName = "parley"
 
-// door finds out who is there. Strangers go no further than the sign-in page:
-// they do not learn which pages there are.
-func (s *Server) door(w http.ResponseWriter, r *http.Request) {
-	v, err := s.identify(w, r)
-	switch {
-	case err != nil:
-		s.fail(w, r, err)
-	case v.Role == chat.Stranger && outside[r.URL.Path]:
-		s.mux.ServeHTTP(w, r)
-	case v.Role == chat.Stranger && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
-		http.Redirect(w, r, "/signin", http.StatusSeeOther)
-	case v.Role == chat.Stranger:
-		refuse(w, r, http.StatusUnauthorized, "sign in first")
-	case bearer(r) == "" && writes(r) && r.Header.Get(ownHeader) == "" && !outside[r.URL.Path]:
-		refuse(w, r, http.StatusForbidden, "this does not say "+ownHeader)
-	default:
-		s.mux.ServeHTTP(w, with(r, v))
-	}
-}
-
-// identify says who sent r. The error may be a problem.
+// identify is the identity of whoever comes by the network.
 func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, error) {
-	ctx := r.Context()
-	if b := bearer(r); strings.HasPrefix(b, keyMark) {
+	ctx, b := r.Context(), bearer(r)
+	if strings.HasPrefix(b, keyMark) {
 		return s.holder(r, b)
 	} else if b != "" {
-		if err := s.judge(s.guesses, r, "the administrator's token", func() (bool, error) { return s.isToken(b), nil }); err != nil {
+		if err := s.judge(s.guesses, r, "the administrator's token", func() error { return s.token(b) }); err != nil {
 			return visitor{}, err
 		}
 		return visitor{Sender: sender(ownerName)}, nil
@@ -72,7 +39,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 	if err != nil {
 		return visitor{}, nil
 	}
-	name, renewed, err := s.people.signed(ctx, c.Value)
+	p, renewed, err := s.people.signed(ctx, c.Value)
 	if missing(err) {
 		return visitor{}, nil // it ended, and 256 bits are not guessed
 	} else if err != nil {
@@ -81,40 +48,43 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 	if renewed {
 		s.setCookie(w, c.Value, loginLife)
 	}
-	return visitor{Sender: sender(name), pass: hash(c.Value)}, nil
+	return visitor{sender(p.Person), p}, nil
 }
 
 // holder says whose API key it is. A right one is never kept waiting, so that
 // nobody can shut others out by being wrong; it has 256 bits.
-func (s *Server) holder(r *http.Request, plain string) (visitor, error) {
-	k, err := s.people.opens(r.Context(), plain)
-	if err == nil {
-		return visitor{Sender: sender(k.Person), pass: hash(plain), key: true, prefix: k.Prefix}, nil
-	} else if !missing(err) {
+func (s *Server) holder(r *http.Request, key string) (visitor, error) {
+	p, _, err := s.people.find(r.Context(), keys, key)
+	if missing(err) {
+		return visitor{}, s.judge(s.keys, r, "an API key", func() error { return err })
+	} else if err != nil {
 		return visitor{}, err
 	}
-	return visitor{}, s.judge(s.keys, r, "an API key", func() (bool, error) { return false, nil })
+	return visitor{sender(p.Person), p}, nil
 }
 
-// judge lets r be right about a secret, and returns a problem if it is not.
-func (s *Server) judge(t tries, r *http.Request, what string, right func() (bool, error)) error {
-	ok, wait, err := t.attempt(r.RemoteAddr, right)
+// judge lets r be right about a secret, and returns a problem if it is not:
+// right tells by an error that is missing.
+func (s *Server) judge(t *tries, r *http.Request, what string, right func() error) error {
+	wait, err := t.attempt(r.RemoteAddr, right)
 	switch {
-	case err != nil:
-		return err
 	case wait > 0:
 		return problem{http.StatusTooManyRequests, "too many wrong ones: wait a little", wait}
-	case !ok:
-		s.audit("refused", r.RemoteAddr, "wrong: "+what)
+	case missing(err):
+		s.Audit("refused", r.RemoteAddr, "wrong: "+what)
 		return problem{status: http.StatusUnauthorized, text: "that is not right, or not any more"}
 	}
-	return nil
+	return err
 }
 
-// isToken compares in constant time.
-func (s *Server) isToken(t string) bool {
+// token returns store.ErrNotFound unless t is the administrator's. It takes as
+// long for any.
+func (s *Server) token(t string) error {
 	a, b := sha256.Sum256([]byte(t)), sha256.Sum256([]byte(s.Token))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && s.Token != ""
+	if subtle.ConstantTimeCompare(a[:], b[:]) != 1 || s.Token == "" {
+		return store.ErrNotFound
+	}
+	return nil
 }
 
 // bearer returns the credential that r names, if it is one.
@@ -126,37 +96,88 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// streams are the requests that take long. Each ends with what let it in.
+func (s *Server) signInPage(w http.ResponseWriter, _ *http.Request, _ visitor) error {
+	return show(w, http.StatusOK, "signin", frame{Title: "Sign in", Data: s.Token != ""})
+}
+
+// signIn takes the administrator's token or a one-time code for a cookie.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	var by struct{ Token, Code string }
+	if err := body(w, r, &by); err != nil {
+		return err
+	}
+	name, what, right := ownerName, "the administrator's token", func() error { return s.token(by.Token) }
+	if by.Code != "" {
+		what, right = "a one-time code", func() (err error) {
+			name, err = s.people.use(r.Context(), by.Code)
+			return err
+		}
+	}
+	if err := s.judge(s.guesses, r, what, right); err != nil {
+		return err
+	}
+	cookie, _, err := s.people.grant(r.Context(), pass{Kind: logins, Person: name, Expires: time.Now().Add(loginLife)})
+	if err != nil {
+		return err
+	}
+	s.setCookie(w, cookie, loginLife)
+	s.Audit("sign-in", name, "by "+what+" from "+r.RemoteAddr)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if err := s.end(r.Context(), func(p pass) bool { return p.ID == v.pass.ID && p.ID != "" }); err != nil {
+		return err
+	}
+	s.setCookie(w, "", -time.Second)
+	s.Audit("sign-in", v.ID, "signed out")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// setCookie keeps value from scripts, from other sites and, where people come by
+// https, from the clear (R-S5).
+func (s *Server) setCookie(w http.ResponseWriter, value string, life time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: value, Path: "/", MaxAge: int(life.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(s.names.origin, "https:"),
+	})
+}
+
+// end ends the passes that go, and what those who came by them are in the middle of.
+func (s *Server) end(ctx context.Context, goes func(pass) bool) error {
+	err := s.people.sweep(ctx, goes)
+	s.open.end(goes)
+	return err
+}
+
+// streams are the requests of those who were let in.
 type streams struct {
 	mu   sync.Mutex
-	ends map[*http.Request]stream
+	ends map[*visitor]context.CancelFunc
 }
 
-type stream struct {
-	visitor
-	end context.CancelFunc
-}
-
-func (s *streams) enter(r *http.Request, v visitor) (ctx context.Context, leave func()) {
-	ctx, end := context.WithCancel(r.Context())
+func (s *streams) enter(ctx context.Context, v visitor) (_ context.Context, leave func()) {
+	ctx, end := context.WithCancel(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ends[r] = stream{v, end}
+	s.ends[&v] = end
 	return ctx, func() {
 		end()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.ends, r)
+		delete(s.ends, &v)
 	}
 }
 
-// end ends those of whom it is true.
-func (s *streams) end(whose func(visitor) bool) {
+// end ends those who came by a pass that goes.
+func (s *streams) end(goes func(pass) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, st := range s.ends {
-		if whose(st.visitor) {
-			st.end()
+	for v, end := range s.ends {
+		if goes(v.pass) {
+			end()
 		}
 	}
 }

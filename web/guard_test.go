@@ -133,7 +133,7 @@ func TestReadingWritesNothing(t *testing.T) {
 func (f *face) dump(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
-	for _, name := range []string{"web/people", "web/sessions", "web/links", "web/keys"} {
+	for _, name := range []string{"web/people", "web/passes"} {
 		for key, err := range f.store.Bucket(name).Keys(t.Context(), "") {
 			if err != nil {
 				t.Fatal(err)
@@ -232,64 +232,6 @@ func TestHeaders(t *testing.T) {
 	check("origin", f.ask(asking{method: "POST", path: "/", header: http.Header{"Origin": {"null"}}}).Header)
 }
 
-// R-S4: who listens where others come needs a credential that cannot be guessed.
-func TestPosture(t *testing.T) {
-	const good = "0f9c1b6de83a475296d1c07f4be8a235"
-	for _, c := range []struct {
-		listen, token string
-		ok            bool
-	}{
-		{"127.0.0.1:18790", "", true},
-		{"127.9.9.9:18790", "", true},
-		{"[::1]:18790", "", true},
-		{"[::ffff:127.0.0.1]:18790", "", true},
-		{"localhost:18790", "", true},
-		{"0.0.0.0:18790", "", false},
-		{":18790", "", false},
-		{"[::]:18790", "", false},
-		{"192.168.1.5:18790", "", false},
-		{"example.com:18790", "", false},
-		{"localhost.example.com:18790", "", false},
-		{"0.0.0.0:18790", "hunter2", false},
-		{"0.0.0.0:18790", strings.Repeat("a", 64), false},
-		{"0.0.0.0:18790", "12345678901234567890", false},
-		{"0.0.0.0:18790", good[:31], false},
-		{"0.0.0.0:18790", good, true},
-		{"0.0.0.0:18790", "kJ8x-Zq2_Lm5Rt9WvB3nYc", true},
-		{"18790", good, false},
-	} {
-		err := Posture(c.listen, c.token)
-		if (err == nil) != c.ok {
-			t.Errorf("Posture(%q, %q) = %v", c.listen, c.token, err)
-		}
-		if err != nil && (!strings.Contains(err.Error(), "http.") || c.token != "" && strings.Contains(err.Error(), c.token)) {
-			t.Errorf("Posture(%q, …) does not name the key, or tells the token: %v", c.listen, err)
-		}
-	}
-}
-
-// A panic is one request's failure; what it has sent so far does not look whole.
-func TestPanic(t *testing.T) {
-	f := newFace(t, func(c *Config) {
-		c.Chat = func(w http.ResponseWriter, r *http.Request, _ chat.Sender) {
-			if r.URL.Path == "/late" {
-				fmt.Fprint(w, "half an ans")
-			}
-			panic("the secret is 42")
-		}
-	})
-	boss := f.owner(t)
-	if got := read(t, f.want(t, 500, asking{path: "/", by: boss})); strings.Contains(got, "42") {
-		t.Errorf("a panic is told: %s", got)
-	}
-	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
-			t.Errorf("late panic: %v", p)
-		}
-	}()
-	f.ask(asking{path: "/late", by: boss})
-}
-
 // What is said to a person when the store is in trouble (P19).
 func TestStoreTrouble(t *testing.T) {
 	f := newFace(t, func(c *Config) {
@@ -300,7 +242,7 @@ func TestStoreTrouble(t *testing.T) {
 	if got := read(t, f.want(t, 507, asking{method: "DELETE", path: "/api/sessions/x", by: boss})); !strings.Contains(got, "disk is full") {
 		t.Errorf("full disk: %s", got)
 	}
-	if got := read(t, f.want(t, 500, asking{path: "/api/parked", by: boss})); strings.Contains(got, "EOF") {
+	if got := read(t, f.want(t, 500, asking{path: "/api/waiting", by: boss})); strings.Contains(got, "EOF") {
 		t.Errorf("trouble is told with its cause: %s", got)
 	}
 	f.store.Close()

@@ -9,16 +9,17 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 )
 
-// A House is what the owner sees and does, as functions of the parts that do
-// it. One that is nil is not there yet; what it would show is left out.
+// A House is what the owner sees and does, as functions of the parts that do it.
 type House struct {
 	Talks
 	Post
 
-	Model    func() string   // that answers, by its name
-	Warnings func() []string // where a door stands open, or something will soon be wrong
+	Model    func() string                  // that answers, by its name
+	Reasons  func(context.Context) []string // why the house does not work; empty when it does
+	Warnings func() []string                // where a door stands open, or something will soon be wrong
 	Channels func(context.Context) ([]Channel, error)
 	Pairings func(context.Context) ([]channels.Pairing, error)
 	Approve  func(ctx context.Context, code string) (channels.Pairing, error)
@@ -26,10 +27,10 @@ type House struct {
 	Usage  func(context.Context) ([]llm.Spent, error)
 	Price  func(model string, u llm.Usage) (cost float64, known bool) // in whatever money the config has prices
 	Errors func() []Line                                              // the latest warnings and errors, redacted (R-S26), newest first
+	Events *store.Chain                                               // the audit log (R-S27)
 
-	AuditTail   func(ctx context.Context, most int) ([]Entry, error) // newest first
-	AuditVerify func(context.Context) error                          // says where the chain is broken (R-S27)
-	Backup      func(context.Context, io.Writer) error               // writes only what is verified (P20)
+	// Backup calls send with a copy of all there is, once it was verified (P20).
+	Backup func(ctx context.Context, send func(io.Reader)) error
 }
 
 // Talks are past conversations. Transcript serves all that needs one.
@@ -76,20 +77,4 @@ type Line struct {
 	Time  time.Time `json:"time"`
 	Level string    `json:"level"`
 	Text  string    `json:"text"`
-}
-
-// An Entry is one line of the audit log.
-type Entry struct {
-	Time time.Time `json:"time"`
-	Kind string    `json:"kind"`
-	Who  string    `json:"who"`
-	What string    `json:"what"`
-}
-
-// ask returns what f says, or nothing where there is no f.
-func ask[T any](ctx context.Context, f func(context.Context) (T, error)) (v T, err error) {
-	if f == nil {
-		return v, nil
-	}
-	return f(ctx)
 }

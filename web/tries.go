@@ -1,6 +1,7 @@
 package web
 
 import (
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -20,42 +21,38 @@ const (
 
 // tries counts wrong guesses.
 type tries struct {
-	mu  *sync.Mutex
+	mu  sync.Mutex
 	all *rate.Limiter
 	one map[netip.Prefix]*rate.Limiter
 }
 
-func newTries() tries {
-	return tries{&sync.Mutex{}, rate.NewLimiter(rate.Every(everyAll), burstAll), map[netip.Prefix]*rate.Limiter{}}
+func newTries() *tries {
+	return &tries{all: rate.NewLimiter(rate.Every(everyAll), burstAll), one: map[netip.Prefix]*rate.Limiter{}}
 }
 
 // attempt calls right, unless whoever is there was wrong too often: then it
-// returns how long to wait. Guesses are looked at one after another, so that
-// many at once are no more than that.
-func (t tries) attempt(remote string, right func() (bool, error)) (ok bool, wait time.Duration, err error) {
+// returns how long to wait. An error that is missing is a wrong guess. Guesses are
+// looked at one after another, so that many at once are no more than that.
+func (t *tries) attempt(remote string, right func() error) (wait time.Duration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	from := address(remote)
 	if one := t.one[from]; one != nil && one.Tokens() < 1 {
-		return false, everyOne, nil
+		return everyOne, nil
 	}
 	if t.all.Tokens() < 1 {
-		return false, everyAll, nil
+		return everyAll, nil
 	}
-	if ok, err = right(); !ok && err == nil {
+	if err = right(); missing(err) {
 		t.wrong(from)
 	}
-	return ok, 0, err
+	return 0, err
 }
 
 // wrong counts a wrong guess.
-func (t tries) wrong(from netip.Prefix) {
+func (t *tries) wrong(from netip.Prefix) {
 	if len(t.one) >= manyOnes {
-		for a, l := range t.one {
-			if l.Tokens() >= burstOne {
-				delete(t.one, a)
-			}
-		}
+		maps.DeleteFunc(t.one, func(_ netip.Prefix, l *rate.Limiter) bool { return l.Tokens() >= burstOne })
 	}
 	if t.one[from] == nil {
 		t.one[from] = rate.NewLimiter(rate.Every(everyOne), burstOne)
@@ -69,10 +66,6 @@ func (t tries) wrong(from netip.Prefix) {
 func address(remote string) netip.Prefix {
 	at, _ := netip.ParseAddrPort(remote) // none: all such share a place
 	ip := at.Addr().Unmap()
-	n := ip.BitLen()
-	if ip.Is6() {
-		n = 64
-	}
-	p, _ := ip.Prefix(n)
+	p, _ := ip.Prefix(min(ip.BitLen(), 64))
 	return p
 }

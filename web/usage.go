@@ -2,71 +2,95 @@ package web
 
 import (
 	"cmp"
-	"context"
-	"maps"
+	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"parley/llm"
 )
 
-// A table is what was used by one kind of thing, as bars and in figures.
+// usage is what was spent: in all, by person and by model, with a chart of the
+// last days each, and in figures by day.
+type usage struct {
+	Days   []string `json:"days"` // across the charts, 2006-01-02
+	All    table    `json:"all"`  // one row, or none
+	Tables []table  `json:"tables"`
+}
+
 type table struct {
-	Title string
-	Rows  []row
-	Money bool // some costs are known
+	Title string `json:"title"`
+	Money bool   `json:"money"` // some costs are known
+	Rows  []*row `json:"rows"`
 }
 
 type row struct {
-	Name  string
-	Turns int
-	Usage llm.Usage
-	Cost  float64
-	Part  bool // Cost is not all of it: some model has no price
-	Share int  // of the largest row's tokens, percent
+	Name  string    `json:"name"`
+	Turns int       `json:"turns"`
+	Usage llm.Usage `json:"usage"`
+	Cost  float64   `json:"cost"`
+	Part  bool      `json:"part"`           // Cost is not all of it: some model has no price
+	Bars  []int     `json:"bars,omitempty"` // tokens of each day, in percent of the table's largest, rounded up
 }
 
-const mostDays = 30 // of a table
+func (r *row) tokens() int { return r.Usage.In + r.Usage.Out }
 
-// usage sums what was spent: by day, by person and by model.
-func (s *Server) usage(ctx context.Context) ([]table, error) {
-	spent, err := ask(ctx, s.House.Usage)
+func (s *Server) usage(r *http.Request) (any, error) {
+	spent, err := s.House.Usage(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	days := s.sum("By day", spent, func(p llm.Spent) string { return p.Day })
-	slices.SortFunc(days.Rows, func(a, b row) int { return cmp.Compare(b.Name, a.Name) })
-	days.Rows = days.Rows[:min(len(days.Rows), mostDays)]
-	return []table{
-		days,
-		s.sum("By person", spent, func(p llm.Spent) string { return p.Who }),
-		s.sum("By model", spent, func(p llm.Spent) string { return p.Model }),
-	}, nil
+	days := lastDays(spent)
+	byDay := s.sum("By day", spent, nil, func(p llm.Spent) string { return p.Day })
+	slices.SortFunc(byDay.Rows, func(a, b *row) int { return strings.Compare(b.Name, a.Name) })
+	byDay.Rows = byDay.Rows[:min(len(byDay.Rows), mostDays)]
+	return usage{days, s.sum("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
+		s.sum("By person", spent, days, func(p llm.Spent) string { return p.Who }),
+		s.sum("By model", spent, days, func(p llm.Spent) string { return p.Model }),
+		byDay,
+	}}, nil
 }
 
-// sum makes a table with a row for each name, the largest first.
-func (s *Server) sum(title string, spent []llm.Spent, name func(llm.Spent) string) table {
-	rows := map[string]row{}
-	t := table{Title: title}
-	most := 1
+const mostDays = 30
+
+// lastDays are those up to the latest of spent.
+func lastDays(spent []llm.Spent) (days []string) {
+	last := ""
+	for _, p := range spent {
+		last = max(last, p.Day)
+	}
+	end, err := time.Parse(time.DateOnly, last)
+	for i := 1 - mostDays; err == nil && i <= 0; i++ {
+		days = append(days, end.AddDate(0, 0, i).Format(time.DateOnly))
+	}
+	return days
+}
+
+// sum makes a table with a row for each name, the largest first, and a bar in it
+// for each of days.
+func (s *Server) sum(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
+	rows, t, most := map[string]*row{}, table{Title: title}, 1
 	for _, p := range spent {
 		r := rows[name(p)]
-		r.Name, r.Turns, r.Usage = name(p), r.Turns+p.Turns, r.Usage.Add(p.Usage)
-		cost, known := 0.0, false
-		if s.House.Price != nil {
-			cost, known = s.House.Price(p.Model, p.Usage)
+		if r == nil {
+			r = &row{Name: name(p), Bars: make([]int, len(days))}
+			rows[r.Name], t.Rows = r, append(t.Rows, r)
 		}
+		cost, known := s.House.Price(p.Model, p.Usage)
+		r.Turns, r.Usage = r.Turns+p.Turns, r.Usage.Add(p.Usage)
 		r.Cost, r.Part, t.Money = r.Cost+cost, r.Part || !known, t.Money || known
-		rows[r.Name] = r
-		most = max(most, r.tokens())
+		if day := slices.Index(days, p.Day); day >= 0 {
+			r.Bars[day] += p.Usage.In + p.Usage.Out
+			most = max(most, r.Bars[day])
+		}
 	}
-	for _, r := range rows {
-		r.Share = r.tokens() * 100 / most
-		rows[r.Name] = r
+	for _, r := range t.Rows {
+		for day, tokens := range r.Bars {
+			r.Bars[day] = (tokens*100 + most - 1) / most
+		}
 	}
-	t.Rows = slices.SortedFunc(maps.Values(rows), func(a, b row) int {
-		return cmp.Or(cmp.Compare(b.tokens(), a.tokens()), cmp.Compare(a.Name, b.Name))
+	slices.SortFunc(t.Rows, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(b.tokens(), a.tokens()), strings.Compare(a.Name, b.Name))
 	})
 	return t
 }
-
-func (r row) tokens() int { return r.Usage.In + r.Usage.Out }

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"parley/channels"
@@ -59,7 +59,6 @@ func newFace(t testing.TB, change ...func(*Config)) *face {
 			fmt.Fprintf(w, "api for %s in %s", who.ID, prefix)
 		},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "metrics") }),
-		Ready:   func(context.Context) []string { return nil },
 		Audit:   func(kind, who, what string) { f.note(&f.audited, kind, who, what) },
 	}
 	for _, ch := range change {
@@ -94,6 +93,10 @@ func (f *face) house() House {
 		{Kind: chat.Gave, Who: evil, Text: "```\n" + evil, Call: "1", Time: at},
 		{Kind: chat.Said, Who: evil, Text: evil, Time: at},
 	}
+	events := store.NewChain(f.store.Log("audit"), f.store.Bucket("audit"))
+	if err := events.Append(context.Background(), store.Event{Time: at, Kind: "tool", Who: evil, What: evil}); err != nil {
+		panic(err)
+	}
 	return House{
 		Talks: Talks{
 			List: func(_ context.Context, prefix string) ([]chat.Talk, error) {
@@ -118,6 +121,7 @@ func (f *face) house() House {
 			Aside: held, Again: did("again"), Dismiss: did("dismiss"),
 		},
 		Model:    func() string { return evil },
+		Reasons:  func(context.Context) []string { return nil },
 		Warnings: func() []string { return []string{evil} },
 		Channels: func(context.Context) ([]Channel, error) {
 			return []Channel{{Name: evil, Trouble: evil, Pending: 3, Oldest: time.Hour}}, nil
@@ -141,10 +145,9 @@ func (f *face) house() House {
 		Price: func(model string, u llm.Usage) (float64, bool) {
 			return float64(u.In) / 100, model == "m"
 		},
-		Errors:      func() []Line { return []Line{{Time: at, Level: "ERROR", Text: evil}} },
-		AuditTail:   func(context.Context, int) ([]Entry, error) { return []Entry{{at, "tool", evil, evil}}, nil },
-		AuditVerify: func(context.Context) error { return errors.New(evil) },
-		Backup:      func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "backup"); return err },
+		Errors: func() []Line { return []Line{{Time: at, Level: "ERROR", Text: evil}} },
+		Events: events,
+		Backup: func(_ context.Context, send func(io.Reader)) error { send(strings.NewReader("backup")); return nil },
 	}
 }
 
@@ -209,7 +212,7 @@ func (f *face) want(t testing.TB, status int, a asking) *http.Response {
 // signed returns the cookie of somebody who signs in with body.
 func (f *face) signed(t testing.TB, body string) string {
 	t.Helper()
-	r := f.want(t, 200, asking{method: "POST", path: "/signin", body: body})
+	r := f.want(t, 204, asking{method: "POST", path: "/signin", body: body})
 	for _, c := range r.Cookies() {
 		if c.Name == cookieName {
 			return c.Value
@@ -255,16 +258,14 @@ func decoded[T any](t testing.TB, r *http.Response) (v T) {
 
 // walk calls f with a request for every route there is.
 func (f *face) walk(each func(rt route, a asking)) {
-	fill := strings.NewReplacer("{id}", url.PathEscape("telegram:-100/7"), "{key}", url.PathEscape("telegram//42/7"), "{code}", "ABCD2345", "{name}", "bert")
+	fill := strings.NewReplacer("/sessions/{id}", "/sessions/telegram:-100%2F7", "/talks/{id}", "/talks/telegram:-100%2F7",
+		"/pairings/{id}", "/pairings/ABCD2345", "/people/{id}", "/people/bert", "{id}", "telegram%2F%2F42%2F7")
 	for _, rt := range f.routes() {
 		method, at, ok := strings.Cut(rt.pattern, " ")
 		if !ok {
 			method, at = "GET", rt.pattern
 		}
 		a := asking{method: method, path: fill.Replace(at)}
-		if at == "/owner/talk" {
-			a.path += "?id=" + url.QueryEscape("telegram:-100/7")
-		}
 		if at == "/owner/talks" {
 			a.path += "?q=words"
 		}
@@ -275,7 +276,9 @@ func (f *face) walk(each func(rt route, a asking)) {
 // R-S3: a stranger gets nothing but health, readiness and the sign-in page, from
 // any address, and does not learn what else there is.
 func TestStranger(t *testing.T) {
-	f := newFace(t, func(c *Config) { c.Ready = func(context.Context) []string { return []string{"the disk is full"} } })
+	f := newFace(t, func(c *Config) {
+		c.House.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
+	})
 	open := []string{"GET /healthz", "GET /readyz", "GET /signin", "POST /signin", "GET /assets/signin.js", "GET /assets/owner.css"}
 	seen := 0
 	f.walk(func(rt route, a asking) {
@@ -300,7 +303,7 @@ func TestStranger(t *testing.T) {
 	if seen < 30 {
 		t.Errorf("only %d routes", seen)
 	}
-	for _, at := range []string{"/nothing", "/owner/", "//owner", "/assets/owner.js", "/assets/app.css", "/signin/", "/healthz/x", "/v1/models"} {
+	for _, at := range []string{"/nothing", "/owner/", "/assets/owner.js", "/assets/app.css", "/signin/", "/healthz/x", "/v1/models"} {
 		f.want(t, 401, asking{path: at})
 	}
 	for _, by := range []string{"wrong", strings.Repeat("x", 43)} {
@@ -375,32 +378,21 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// A Server without a house behind it has pages all the same.
-func TestEmptyHouse(t *testing.T) {
-	f := newFace(t, func(c *Config) {
-		c.House, c.Chat, c.API, c.Metrics, c.Ready, c.Audit = House{}, nil, nil, nil, nil, nil
-	})
+// Where there is no chat, the owner is taken to the pages there are.
+func TestNoChat(t *testing.T) {
+	f := newFace(t, func(c *Config) { c.Chat = nil })
 	boss := f.owner(t)
-	f.walk(func(rt route, a asking) {
-		if a.by = boss; a.method == "GET" {
-			want := 200
-			if strings.Contains(rt.pattern, "{id}") || strings.HasSuffix(rt.pattern, "/talk") || strings.HasSuffix(rt.pattern, "backup") {
-				want = 404
-			}
-			f.want(t, want, a)
-		} else if rt.may == owner {
-			a.body = `{}`
-			if r := f.ask(a); r.StatusCode >= 500 {
-				t.Errorf("%s: %d", rt.pattern, r.StatusCode)
-			}
-		}
-	})
+	if r := f.want(t, 303, asking{path: "/", by: boss}); r.Header.Get("Location") != "/owner" {
+		t.Errorf("taken to %q", r.Header.Get("Location"))
+	}
+	f.want(t, 404, asking{path: "/c/1", by: boss})
+	f.want(t, 401, asking{path: "/"})
 }
 
 // The socket of the OS user needs no credential (T0).
 func TestLocal(t *testing.T) {
 	f := newFace(t)
-	r := httptest.NewRequest("POST", "http://parley/api/links", strings.NewReader(`{}`))
+	r := httptest.NewRequest("POST", "http://parley/api/people", strings.NewReader(`{"name":"owner"}`))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	f.Local().ServeHTTP(w, r)
@@ -408,13 +400,15 @@ func TestLocal(t *testing.T) {
 	f.signed(t, codeOf(t, link))
 	w = httptest.NewRecorder()
 	f.Local().ServeHTTP(w, httptest.NewRequest("GET", "http://parley/api/status", nil))
-	if got := decoded[overview](t, w.Result()); got.Version != "1.2.3" || len(got.Channels) != 1 || got.Parked != 1 {
+	if got := decoded[Overview](t, w.Result()); got.Version != "1.2.3" || len(got.Channels) != 1 || got.Parked != 1 {
 		t.Errorf("status = %+v", got)
 	}
 }
 
 func TestHealth(t *testing.T) {
-	f := newFace(t, func(c *Config) { c.Ready = func(context.Context) []string { return []string{"the disk is full"} } })
+	f := newFace(t, func(c *Config) {
+		c.House.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
+	})
 	if got := strings.TrimSpace(read(t, f.want(t, 200, asking{path: "/healthz"}))); got != `{"status":"ok"}` {
 		t.Errorf("healthz: %s", got)
 	}
@@ -454,8 +448,8 @@ func TestNothingIsMarkup(t *testing.T) {
 	if strings.Contains(refused, "<img") {
 		t.Error("a refusal has markup from the address")
 	}
-	talk := read(t, f.ask(asking{path: "/owner/talk?id=telegram:-100/7", by: boss}))
-	if !strings.Contains(talk, `href="/api/sessions/telegram:-100%2F7/export?format=md"`) {
+	talk := read(t, f.ask(asking{path: "/owner/talks/telegram:-100%2F7", by: boss}))
+	if !strings.Contains(talk, `href="/api/sessions/telegram:-100%2F7/export"`) {
 		t.Errorf("the way to the export is not there:\n%s", talk)
 	}
 	waiting := read(t, f.ask(asking{path: "/owner/waiting", by: boss}))
@@ -468,41 +462,114 @@ func TestExport(t *testing.T) {
 	f := newFace(t)
 	boss := f.owner(t)
 	const at = "/api/sessions/telegram:-100%2F7"
-	if got := decoded[[]chat.Entry](t, f.want(t, 200, asking{path: at, by: boss})); len(got) != 4 || got[3].Kind != chat.Said {
-		t.Errorf("transcript = %+v", got)
-	}
-	r := f.want(t, 200, asking{path: at + "/export?format=json", by: boss})
-	if got := decoded[struct {
-		Session, Note string
-		Entries       []chat.Entry
-	}](t, r); got.Session != "telegram:-100/7" || len(got.Entries) != 4 || !strings.Contains(got.Note, "secrets") {
+	got := decoded[talk](t, f.want(t, 200, asking{path: at, by: boss}))
+	if got.Session != "telegram:-100/7" || len(got.Entries) != 4 || got.Entries[3].Kind != chat.Said || !strings.Contains(got.Note, "secrets") {
 		t.Errorf("export = %+v", got)
 	}
-	r = f.want(t, 200, asking{path: at + "/export", by: boss})
-	if got, want := r.Header.Get("Content-Disposition"), `attachment; filename="telegram--100-7.md"`; got != want {
-		t.Errorf("disposition = %s, want %s", got, want)
-	}
-	if md := read(t, r); !strings.Contains(md, "````\n```\n<img") || !strings.Contains(md, "secrets") || !strings.Contains(md, `**heard** \<img`) {
+	md := read(t, f.want(t, 200, asking{path: at + "/export", by: boss}))
+	if !strings.Contains(md, "````\n```\n<img") || !strings.Contains(md, "secrets") || !strings.Contains(md, `**heard** \<img`) || !strings.Contains(md, `[file: \<img`) {
 		t.Errorf("markdown:\n%s", md)
 	}
-	f.want(t, 400, asking{path: at + "/export?format=exe", by: boss})
+	f.want(t, 404, asking{path: "/api/sessions/nobody", by: boss})
 	f.want(t, 404, asking{path: "/api/sessions/nobody/export", by: boss})
-	r = f.want(t, 200, asking{path: "/api/backup", by: boss})
+	r := f.want(t, 200, asking{path: "/api/backup", by: boss})
 	if got := r.Header.Get("Content-Disposition"); !strings.Contains(got, "holds-secrets") || read(t, r) != "backup" {
 		t.Errorf("backup is called %s", got)
 	}
 }
 
-func TestUsage(t *testing.T) {
+// A backup that breaks off does not look whole; one that cannot be made says why.
+func TestBackupBreaks(t *testing.T) {
+	f := newFace(t, func(c *Config) {
+		c.House.Backup = func(context.Context, func(io.Reader)) error { return store.ErrFull }
+	})
+	boss := f.owner(t)
+	f.audited = nil
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("half a backup is whole: %v", p)
+		}
+	}()
+	if r := f.want(t, 507, asking{path: "/api/backup", by: boss}); r.Header.Get("Content-Disposition") != "" || len(f.audited) > 0 {
+		t.Errorf("what is none is called one: %v, told %q", r.Header, f.audited)
+	}
+	f.Server.House.Backup = func(_ context.Context, send func(io.Reader)) error {
+		send(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		return nil
+	}
+	f.ask(asking{path: "/api/backup", by: boss})
+}
+
+// Of what is very long, a page shows the latest and says so.
+func TestLong(t *testing.T) {
+	f := newFace(t, func(c *Config) {
+		c.House.List = func(context.Context, string) ([]chat.Talk, error) { return make([]chat.Talk, mostTalks+7), nil }
+		c.House.Transcript = func(context.Context, chat.SessionID) iter.Seq2[chat.Entry, error] {
+			return func(yield func(chat.Entry, error) bool) {
+				for i := range mostEntries + 1 {
+					yield(chat.Entry{Text: fmt.Sprintf("entry %d.", i)}, nil)
+				}
+			}
+		}
+	})
+	boss := f.owner(t)
+	if page := read(t, f.want(t, 200, asking{path: "/owner/talks", by: boss})); !strings.Contains(page, "7 more are older") {
+		t.Error("the page does not say that there are more")
+	}
+	page := read(t, f.want(t, 200, asking{path: "/owner/talks/x", by: boss}))
+	if strings.Contains(page, "entry 0.") || !strings.Contains(page, "entry 1.") || !strings.Contains(page, "This is its end") {
+		t.Error("not the last of it")
+	}
+	if md := read(t, f.want(t, 200, asking{path: "/api/sessions/x/export", by: boss})); !strings.Contains(md, "entry 0.") {
+		t.Error("the export lacks the beginning")
+	}
+}
+
+// The audit log is verified when that is asked.
+func TestAudit(t *testing.T) {
 	f := newFace(t)
-	tables, err := f.usage(t.Context())
-	if err != nil {
+	boss := f.owner(t)
+	verdict := func() string {
+		return read(t, f.want(t, 200, asking{path: "/api/audit?verify=yes", by: boss}))
+	}
+	if got := verdict(); !strings.Contains(got, `"verdict":{"whole":true}`) {
+		t.Errorf("got %s", got)
+	}
+	if _, err := f.store.Log("audit").Append(t.Context(), []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
-	if days := tables[0].Rows; days[0].Name != "2026-01-02" || days[1].Share != 100 || days[0].Share != 50 || days[0].Cost != 5 || !days[1].Part {
-		t.Errorf("days = %+v", days)
+	if got := verdict(); !strings.Contains(got, `"verdict":{"whole":false,"why":"chain is broken`) {
+		t.Errorf("got %s", got)
 	}
-	if who := tables[1].Rows; who[0].Usage.In != 1000 || who[1].Name != "anna" {
-		t.Errorf("people = %+v", who)
+	if got := read(t, f.want(t, 200, asking{path: "/api/audit", by: boss})); strings.Contains(got, "verdict") {
+		t.Errorf("verified unasked: %s", got)
 	}
+}
+
+func TestUsage(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	u := decoded[usage](t, f.want(t, 200, asking{path: "/api/usage", by: boss}))
+	people, days := u.Tables[0].Rows, u.Tables[2].Rows
+	if days[0].Name != "2026-01-02" || days[0].Cost != 5 || !days[1].Part || len(days[0].Bars) > 0 {
+		t.Errorf("days = %+v, %+v", days[0], days[1])
+	}
+	if people[0].Usage.In != 1000 || people[1].Name != "anna" {
+		t.Errorf("people = %+v, %+v", people[0], people[1])
+	}
+	if len(u.Days) != mostDays || u.Days[0] != "2025-12-04" || u.Days[28] != "2026-01-01" {
+		t.Errorf("from %s, %d days", u.Days[0], len(u.Days))
+	}
+	for name, c := range map[string]struct{ got, want []int }{
+		"all": {u.All.Rows[0].Bars[27:], []int{0, 100, 50}}, "most": {people[0].Bars[27:], []int{0, 100, 0}}, "anna": {people[1].Bars[27:], []int{0, 0, 50}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: bars end with %v, want %v", name, c.got, c.want)
+		}
+	}
+	if page := read(t, f.want(t, 200, asking{path: "/owner/usage", by: boss})); strings.Count(page, "<rect") != mostDays*(1+2+2) {
+		t.Errorf("%d bars", strings.Count(page, "<rect"))
+	}
+	f.Server.House.Usage = func(context.Context) ([]llm.Spent, error) { return nil, nil }
+	f.want(t, 200, asking{path: "/owner/usage", by: boss})
 }

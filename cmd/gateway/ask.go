@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/channels"
 	"parley/chat"
+	"parley/store"
 	"parley/web"
 )
 
@@ -37,7 +37,15 @@ func (p *program) asking() []*cobra.Command {
 	sessions := &cobra.Command{Use: "sessions", Short: "List, read, search, export and delete past conversations"}
 	var format string
 	export := with("export SESSION", "Print a conversation as a file: --format md or json", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
-		return p.copyOut(a.open(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0])+"/export?format="+url.QueryEscape(format), nil))
+		path := "/api/sessions/" + url.PathEscape(args[0])
+		switch format {
+		case "md":
+			path += "/export"
+		case "json":
+		default:
+			return errors.New("--format is md or json")
+		}
+		return p.copyOut(a.open(ctx, "GET", path, nil))
 	})
 	export.Flags().StringVar(&format, "format", "md", "md or json")
 	sessions.AddCommand(
@@ -108,23 +116,23 @@ func visible(r rune) rune {
 }
 
 func (p *program) listSessions(ctx context.Context, a *admin, _ []string) error {
-	var talks []chat.Talk
-	if err := a.ask(ctx, "GET", "/api/sessions", nil, &talks); err != nil {
+	var all struct{ Talks []chat.Talk }
+	if err := a.ask(ctx, "GET", "/api/sessions", nil, &all); err != nil {
 		return err
 	}
 	return p.table(func(line func(...any)) {
-		for _, t := range talks {
+		for _, t := range all.Talks {
 			line(t.Session, moment(t.Last), oneLine(t.Title))
 		}
 	})
 }
 
 func (p *program) showSession(ctx context.Context, a *admin, args []string) error {
-	var entries []chat.Entry
-	if err := a.ask(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0]), nil, &entries); err != nil {
+	var talk struct{ Entries []chat.Entry }
+	if err := a.ask(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0]), nil, &talk); err != nil {
 		return err
 	}
-	for _, e := range entries {
+	for _, e := range talk.Entries {
 		text := strings.Map(visible, e.Text)
 		if _, err := fmt.Fprintf(p.stdout, "%s  %s %s\n", moment(e.Time), e.Kind, oneLine(e.Who)); err != nil {
 			return err
@@ -137,30 +145,19 @@ func (p *program) showSession(ctx context.Context, a *admin, args []string) erro
 }
 
 func (p *program) searchSessions(ctx context.Context, a *admin, args []string) error {
-	var found []chat.Find
-	if err := a.ask(ctx, "GET", "/api/sessions?q="+url.QueryEscape(strings.Join(args, " ")), nil, &found); err != nil {
+	var all struct{ Found []chat.Find }
+	if err := a.ask(ctx, "GET", "/api/sessions?q="+url.QueryEscape(strings.Join(args, " ")), nil, &all); err != nil {
 		return err
 	}
 	return p.table(func(line func(...any)) {
-		for _, f := range found {
+		for _, f := range all.Found {
 			line(f.Session, moment(f.Entry.Time), oneLine(f.Entry.Text))
 		}
 	})
 }
 
-// An overview is what /api/status tells.
-type overview struct {
-	Version           string
-	Began             time.Time
-	Model             string
-	Reasons, Warnings []string
-	Channels          []web.Channel
-	Pairings          []channels.Pairing
-	Parked, Aside     int
-}
-
 func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
-	var r overview
+	var r web.Overview
 	if err := a.ask(ctx, "GET", "/api/status", nil, &r); err != nil {
 		return err
 	}
@@ -182,31 +179,30 @@ func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
 }
 
 func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
-	var entries []web.Entry
-	var verdict struct {
-		Whole bool
-		Why   string
+	var log struct {
+		Events  []store.Event
+		Verdict struct {
+			Whole bool
+			Why   string
+		}
 	}
-	if err := a.ask(ctx, "GET", "/api/audit", nil, &entries); err != nil {
-		return err
-	}
-	if err := a.ask(ctx, "GET", "/api/audit/verify", nil, &verdict); err != nil {
+	if err := a.ask(ctx, "GET", "/api/audit?verify=yes", nil, &log); err != nil {
 		return err
 	}
 	err := p.table(func(line func(...any)) {
-		for _, e := range entries {
+		for _, e := range log.Events {
 			line(e.Time.Local().Format(time.DateTime), e.Kind, oneLine(e.Who), oneLine(e.What))
 		}
 	})
-	if err == nil && !verdict.Whole {
-		err = errors.New("the audit log is not as it was written: " + verdict.Why)
+	if err == nil && !log.Verdict.Whole {
+		err = errors.New("the audit log is not as it was written: " + log.Verdict.Why)
 	}
 	return err
 }
 
 // pair lets somebody in and says who that is.
 func (p *program) pair(ctx context.Context, a *admin, args []string) error {
-	var o overview
+	var o web.Overview
 	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
 		return err
 	}
@@ -255,15 +251,15 @@ func (p *program) backup(ctx context.Context, a *admin, args []string) (err erro
 }
 
 func (p *program) link(ctx context.Context, a *admin, args []string) error {
-	path, say := "/api/links", map[string]string{}
-	if len(args) > 0 && args[0] != webOwner {
-		path, say = "/api/people", map[string]string{"Name": args[0]}
+	name := webOwner
+	if len(args) > 0 {
+		name = args[0]
 	}
 	var made struct {
 		Link    string
 		Expires time.Time
 	}
-	if err := a.ask(ctx, "POST", path, say, &made); err != nil {
+	if err := a.ask(ctx, "POST", "/api/people", map[string]string{"Name": name}, &made); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.stdout, "%s\nIt works once, until %s.\n", made.Link, moment(made.Expires))

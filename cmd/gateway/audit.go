@@ -7,7 +7,6 @@ import (
 
 	"parley/store"
 	"parley/tools"
-	"parley/web"
 )
 
 // An auditor keeps the audit log (R-S27). Nobody waits for it: what a tool does
@@ -72,16 +71,4 @@ func (h *house) writeDown(e store.Event) {
 	if err := h.auditor.chain.Append(ctx, e); err != nil {
 		h.Log.Error("not in the audit log", "kind", e.Kind, "who", e.Who, "what", e.What, "err", err)
 	}
-}
-
-func (h *house) auditTail(ctx context.Context, most int) (entries []web.Entry, err error) {
-	events, err := h.auditor.chain.Tail(ctx, most)
-	for _, e := range events {
-		entries = append(entries, web.Entry(e))
-	}
-	return entries, err
-}
-
-func (h *house) auditVerify(ctx context.Context) error {
-	return h.auditor.chain.Verify(ctx)
 }

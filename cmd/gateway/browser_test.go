@@ -141,11 +141,11 @@ func TestBrowser(t *testing.T) {
 
 	w.visit(base + "/owner")
 	w.until(`document.body.innerText.includes("telegram")`)
-	w.visit(base + "/owner/talk?id=web:owner/first")
+	w.visit(base + "/owner/talks/web:owner%2Ffirst")
 	w.until(`document.body.innerText.includes("list_dir") && document.body.innerText.includes("heard look around")`)
 
 	other := newWindow(t, browser)
-	for _, page := range []string{"/", "/c/first", "/owner", "/owner/talk?id=web:owner/first", "/signin#" + code} {
+	for _, page := range []string{"/", "/c/first", "/owner", "/owner/talks/web:owner%2Ffirst", "/signin#" + code} {
 		other.visit(base + page)
 		other.until(`location.pathname === "/signin" && document.body.innerText.includes("sign-in link")`)
 		if body, err := chromedp.Run(other.ctx, chromedp.Evaluate[string](`document.documentElement.outerHTML`)); err != nil || strings.Contains(body, "look around") {

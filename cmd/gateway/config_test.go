@@ -298,6 +298,11 @@ func TestOpenDoor(t *testing.T) {
 		{"[::]:18790", "", "http.adminToken"},
 		{"parley.example.com:80", "", "http.adminToken"},
 		{"127.0.0.1:18790", "short", "http.adminToken"},
+		{"127.0.0.1:18790", "of-22-or-more-characters", ""},
+		{"0.0.0.0:18790", "of-22-or-more-characters", "http.adminToken"},
+		{"0.0.0.0:18790", strings.Repeat("a", 64), "http.adminToken"},
+		{"0.0.0.0:18790", strings.Repeat("0123456789", 3) + "42", "http.adminToken"},
+		{"0.0.0.0:18790", "kJ8x-Zq2_Lm5Rt9WvB3nYc", ""},
 		{"127.0.0.1", "", "http.listen"},
 		{"127.0.0.1:99999", "", "http.listen"},
 	} {

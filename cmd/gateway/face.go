@@ -34,8 +34,7 @@ func (h *house) openFace(ctx context.Context) error {
 	}
 	cfg := web.Config{
 		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(),
-		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Ready: h.reasons, Audit: h.audit,
-		API: h.api.Serve,
+		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Audit: h.audit, API: h.api.Serve,
 	}
 	if h.browser != nil {
 		cfg.Chat = h.browser.Serve
@@ -79,10 +78,10 @@ func (h *house) windows() web.House {
 			Aside: h.aside, Again: h.pool.Again, Dismiss: h.pool.Dismiss,
 		},
 		Model:    func() string { return h.now.Load().Agent.Model },
+		Reasons:  h.reasons,
 		Warnings: func() []string { return slices.Concat(h.notes, h.now.Load().warnings()) },
 		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
-		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines,
-		AuditTail: h.auditTail, AuditVerify: h.auditVerify, Backup: h.backup,
+		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditor.chain, Backup: h.backup,
 	}
 }
 
@@ -154,8 +153,8 @@ func (h *house) queues(ctx context.Context) (all []observe.Queue) {
 	return all
 }
 
-// backup writes a backup to w, once it is whole and was read back (P20).
-func (h *house) backup(ctx context.Context, w io.Writer) error {
+// backup sends a backup, once it is whole and was read back (P20).
+func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
 	s, ok := h.base.(interface {
 		Backup(ctx context.Context, path string) error
 	})
@@ -186,12 +185,10 @@ func (h *house) backup(ctx context.Context, w io.Writer) error {
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
-	if err == nil {
-		_, err = io.Copy(w, f)
-	}
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
+	send(f)
 	return nil
 }
 

@@ -213,7 +213,7 @@ func TestWebFace(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/owner": "telegram", "/api/status": `"channels"`, "/api/sessions": "web:owner/" + c, "/api/usage": `"web:owner"`,
-		"/api/audit": "list_dir", "/api/audit/verify": `"whole":true`, "/metrics": "parley_turns_total",
+		"/api/audit": "list_dir", "/api/audit?verify=yes": `"whole":true`, "/metrics": "parley_turns_total",
 		"/api/sessions/" + url.PathEscape("web:owner/"+c): "list_dir", "/api/sessions?q=files": c,
 	} {
 		if status, body := v.do("GET", path, nil); status != 200 || !strings.Contains(body, want) {

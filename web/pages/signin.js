@@ -27,6 +27,6 @@ const code = location.hash.slice(1);
 history.replaceState(null, "", location.pathname);
 if (code) {
   signIn({ code });
-} else if ((await fetch("/api/me")).ok) {
+} else if ((await fetch("/")).ok) {
   location.replace("/"); // a link from elsewhere comes without the cookie
 }

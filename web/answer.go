@@ -1,0 +1,85 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/store"
+)
+
+// A problem is an error that whoever asked can do something about.
+type problem struct {
+	status int
+	text   string
+	after  time.Duration // how long to wait before another try; 0 when that does not help
+}
+
+func (p problem) Error() string { return p.text }
+
+func bad(text string) error { return problem{status: http.StatusBadRequest, text: text} }
+
+// fail answers with err in words for whoever asked, and logs what is not their doing.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var p problem
+	switch {
+	case errors.As(err, &p):
+	case errors.Is(err, store.ErrNotFound):
+		p = problem{status: http.StatusNotFound, text: "there is no such thing, or not any more"}
+	case errors.Is(err, store.ErrFull):
+		p = problem{status: http.StatusInsufficientStorage, text: "the disk is full, so nothing was changed; make room and try again"}
+	case errors.Is(err, context.Canceled):
+		return // they left, or were put out
+	default:
+		s.Log.Error("request failed", "path", r.URL.Path, "err", err)
+		p = problem{status: http.StatusInternalServerError, text: "that did not work; the log says why"}
+	}
+	if p.after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.after.Seconds()))))
+	}
+	refuse(w, r, p.status, p.text)
+}
+
+// refuse answers with status and text: a page for people, JSON for programs, in
+// the shape that clients of the models' API read. People who are to sign in are
+// taken to where they can.
+func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+	switch people := r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"); {
+	case people && status == http.StatusUnauthorized:
+		http.Redirect(w, r, "/signin", http.StatusSeeOther)
+	case people:
+		_ = show(w, status, "refused", frame{Title: http.StatusText(status), Data: text})
+	default:
+		writeJSON(w, status, map[string]any{"error": map[string]any{"message": text, "type": "invalid_request_error", "code": nil}})
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // an error is theirs: they left
+}
+
+const maxBody = 64 << 10 // bytes, of what is not mounted
+
+// body reads the JSON of r into v.
+func body(w http.ResponseWriter, r *http.Request, v any) error {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		return problem{status: http.StatusUnsupportedMediaType, text: "this wants application/json"}
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if _, big := errors.AsType[*http.MaxBytesError](err); big {
+		return problem{status: http.StatusRequestEntityTooLarge, text: "that is too much"}
+	} else if err != nil {
+		return bad("that is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"parley/channels"
+	"parley/chat"
+	"parley/store"
+)
+
+func (s *Server) views() []view {
+	return []view{
+		{"/owner", "/api/status", "overview", "Overview", s.overview},
+		{"/owner/waiting", "/api/waiting", "waiting", "Waiting", s.waiting},
+		{"/owner/talks", "/api/sessions", "talks", "Conversations", s.talks},
+		{"/owner/talks/{id}", "/api/sessions/{id}", "talk", "Conversation", s.talk},
+		{"/owner/usage", "/api/usage", "usage", "Usage", s.usage},
+		{"/owner/people", "/api/people", "people", "People and keys", s.peopleAndKeys},
+		{"/owner/errors", "/api/errors", "errors", "Errors", func(*http.Request) (any, error) { return s.House.Errors(), nil }},
+		{"/owner/audit", "/api/audit", "audit", "Audit", s.events},
+	}
+}
+
+// An Overview is how the house does.
+type Overview struct {
+	Version  string             `json:"version"`
+	Began    time.Time          `json:"began"`
+	Model    string             `json:"model"`
+	Reasons  []string           `json:"reasons"` // why it is not ready
+	Warnings []string           `json:"warnings"`
+	Channels []Channel          `json:"channels"`
+	Pairings []channels.Pairing `json:"pairings"`
+	Parked   int                `json:"parked"` // replies
+	Aside    int                `json:"aside"`  // messages
+}
+
+func (s *Server) overview(r *http.Request) (any, error) {
+	ctx, h := r.Context(), s.House
+	o := Overview{Version: s.Version, Began: s.began, Model: h.Model(), Reasons: h.Reasons(ctx), Warnings: h.Warnings()}
+	var err error
+	if o.Channels, err = h.Channels(ctx); err != nil {
+		return nil, err
+	}
+	if o.Pairings, err = h.Pairings(ctx); err != nil {
+		return nil, err
+	}
+	held, err := s.held(r)
+	o.Parked, o.Aside = len(held.Parked), len(held.Aside)
+	return o, err
+}
+
+type waiting struct {
+	Parked []Held `json:"parked"`
+	Aside  []Held `json:"aside"`
+}
+
+func (s *Server) held(r *http.Request) (w waiting, err error) {
+	if w.Parked, err = s.House.Parked(r.Context()); err == nil {
+		w.Aside, err = s.House.Aside(r.Context())
+	}
+	return w, err
+}
+
+func (s *Server) waiting(r *http.Request) (any, error) { return s.held(r) }
+
+const (
+	mostFound   = 50   // places that a search shows
+	mostTalks   = 200  // conversations on a page; the rest is found by searching
+	mostEntries = 1000 // of a conversation on a page
+	mostEvents  = 200  // of the audit log
+)
+
+// talks are conversations: all of them, or where Words were said.
+type talks struct {
+	Words string      `json:"words,omitempty"`
+	Found []chat.Find `json:"found"`
+	Talks []chat.Talk `json:"talks"`
+}
+
+// Latest are those that fit on a page.
+func (t talks) Latest() []chat.Talk { return t.Talks[:min(len(t.Talks), mostTalks)] }
+
+// Older counts the rest.
+func (t talks) Older() int { return len(t.Talks) - len(t.Latest()) }
+
+func (s *Server) talks(r *http.Request) (any, error) {
+	t := talks{Words: r.FormValue("q")}
+	var err error
+	if t.Words != "" {
+		t.Found, err = s.House.Search(r.Context(), nil, t.Words, mostFound)
+	} else {
+		t.Talks, err = s.House.List(r.Context(), "")
+	}
+	return t, err
+}
+
+// events are the newest of the audit log, and whether all of it is as it was
+// written, if that is asked: it takes its time.
+func (s *Server) events(r *http.Request) (any, error) {
+	type verdict struct {
+		Whole bool   `json:"whole"`
+		Why   string `json:"why,omitempty"`
+	}
+	var d struct {
+		Events  []store.Event `json:"events"`
+		Verdict *verdict      `json:"verdict,omitempty"`
+	}
+	var err error
+	if r.FormValue("verify") != "" {
+		d.Verdict = &verdict{Whole: true}
+		if err := s.House.Events.Verify(r.Context()); err != nil {
+			d.Verdict = &verdict{Why: err.Error()}
+		}
+	}
+	d.Events, err = s.House.Events.Tail(r.Context(), mostEvents)
+	return d, err
+}
+
+func (s *Server) peopleAndKeys(r *http.Request) (any, error) {
+	var d struct {
+		People []invited `json:"people"`
+		Keys   []pass    `json:"keys"`
+	}
+	var err error
+	if d.People, err = s.people.everybody(r.Context()); err == nil {
+		d.Keys, err = list[pass](r.Context(), s.people.passes, kept(keys, ""))
+	}
+	return d, err
+}
