@@ -24,6 +24,9 @@ func (l *line) notice(m chat.Message, err error) {
 	r := chat.Reply{ID: "full:" + m.Key(), To: m.At, // no Quote: what waits is not answered
 		Text: "My disk is full, so your message has to wait. I take it as soon as there is space again."}
 	l.errand("tell the chat that the disk is full", func(ctx context.Context) error {
+		if _, waits := l.noticed.Load(m.At); !waits {
+			return nil
+		}
 		_, err := l.Send(ctx, r)
 		return err
 	})

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"parley/channels/channeltest"
+	"parley/chat"
 	"parley/store"
 )
 
@@ -35,6 +37,37 @@ func TestP19Notice(t *testing.T) {
 		if n := len(m.fake.Ops()); n != 3 {
 			t.Errorf("%d messages, want 3", n)
 		}
+		h.stop()
+	})
+}
+
+// P19: what has been taken by the time that the chat could be told is not told of.
+func TestP19LateNotice(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		access(t, h)
+		other, slow := from("1", "/pair"), make(chan struct{})
+		other.At.Chat = "elsewhere"
+		m.on(func(op channeltest.Op) error {
+			if op.Reply.To.Chat == other.At.Chat {
+				<-slow
+			}
+			return nil
+		})
+		m.fill(true)
+		for _, msg := range []chat.Message{other, from("1", "/pair")} {
+			if err := m.fake.Say(t.Context(), msg); !errors.Is(err, store.ErrFull) {
+				t.Errorf("said: %v", err)
+			}
+		}
+		synctest.Wait()
+		m.fill(false)
+		if err := m.fake.Say(t.Context(), from("1", "/pair")); err != nil {
+			t.Error(err)
+		}
+		close(slow)
+		synctest.Wait()
+		m.shows("Nobody is asking to be let in.")
 		h.stop()
 	})
 }
