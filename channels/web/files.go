@@ -29,12 +29,12 @@ type file struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	Size int64  `json:"size"`
+	URL  string `json:"url"`
 }
 
-func view(id string, f chat.File) file { return file{id, f.Name, f.Type, f.Size} }
-
-// URL is where it is downloaded.
-func (f file) URL() string { return "/files/" + f.ID + "/" + url.PathEscape(f.Name) }
+func view(id string, f chat.File) file {
+	return file{id, f.Name, f.Type, f.Size, "/files/" + id + "/" + url.PathEscape(f.Name)}
+}
 
 func newID() string { return strings.ToLower(rand.Text()[:16]) }
 

@@ -50,16 +50,16 @@ func TestFiles(t *testing.T) {
 	for i, want := range []struct{ name, kind, way, body string }{
 		{"cat.png", "image/png", "inline", png}, {"report.pdf", "application/octet-stream", "attachment", "%PDF-1.4"},
 	} {
-		res, body := h.do("anna", "GET", es[i].Files[0].URL(), nil)
+		res, body := h.do("anna", "GET", es[i].Files[0].URL, nil)
 		if res.StatusCode != http.StatusOK || body != want.body || res.Header.Get("Content-Type") != want.kind ||
 			res.Header.Get("Content-Disposition") != want.way+"; filename="+want.name {
-			t.Errorf("GET %s = %s %v %q", es[i].Files[0].URL(), res.Status, res.Header, body)
+			t.Errorf("GET %s = %s %v %q", es[i].Files[0].URL, res.Status, res.Header, body)
 		}
 	}
 	if err := os.Remove(h.work.Dir() + "/out/report.pdf"); err != nil {
 		t.Fatal(err)
 	}
-	h.must(http.StatusNotFound, "anna", "GET", es[1].Files[0].URL(), nil)
+	h.must(http.StatusNotFound, "anna", "GET", es[1].Files[0].URL, nil)
 }
 
 // R-S5 R-S18: nothing in a file acts as a page of ours, whatever it is called.
@@ -69,7 +69,7 @@ func TestRS5FilesAreInert(t *testing.T) {
 		"x.html": "<script>alert(1)</script>", "x.png": "<html><script>alert(1)</script>", "x.svg": "<svg onload='alert(1)'/>",
 		"x.pdf": "%PDF-1.4", "x.xml": "<?xml version='1.0'?>", "empty": "", "x.js": "alert(1)",
 	} {
-		res, _ := h.do("anna", "GET", h.upload(t, "anna", name, body).URL(), nil)
+		res, _ := h.do("anna", "GET", h.upload(t, "anna", name, body).URL, nil)
 		if d := res.Header.Get("Content-Disposition"); res.StatusCode != http.StatusOK || !strings.HasPrefix(d, "attachment") ||
 			res.Header.Get("Content-Type") != "application/octet-stream" || res.Header.Get("X-Content-Type-Options") != "nosniff" ||
 			res.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
@@ -91,9 +91,9 @@ func TestFileNames(t *testing.T) {
 		if f.Name != c.want {
 			t.Errorf("%.40s is called %.120q, want %q", c.name, f.Name, c.want)
 		}
-		res, body := h.do("anna", "GET", f.URL(), nil)
+		res, body := h.do("anna", "GET", f.URL, nil)
 		if res.StatusCode != http.StatusOK || body != "x" || res.Header.Get("X-Evil") != "" {
-			t.Errorf("%s: %s", f.URL(), res.Status)
+			t.Errorf("%s: %s", f.URL, res.Status)
 		}
 	}
 }

@@ -99,28 +99,41 @@ func (rm *room) take(rd *reader) (bodies [][]byte, news <-chan struct{}, wait ti
 			bodies = append(bodies, f.body)
 		}
 	}
-	rd.at = rm.end
-	m, wait := &rm.making, heartbeat
-	if !rd.began && rm.alive() {
-		bodies = append(bodies, event("busy", 0, on{true}).body)
-		for _, s := range m.steps {
-			bodies = append(bodies, event("step", 0, s).body)
-		}
-	} else if !rd.began {
-		rd.draft = rm.drafts // it was given up
+	if rd.at = rm.end; !rd.began {
+		rd.began = true
+		bodies = append(bodies, rm.opening(rd)...)
 	}
-	rd.began = true
-	if m.text == "" || rd.draft == rm.drafts {
+	if wait = heartbeat; rm.making.text == "" || rd.draft == rm.drafts {
 		return bodies, rm.news, wait, false
 	}
 	if wait = time.Until(rd.due); wait <= 0 {
-		if m.draft == nil {
-			m.draft = event("draft", 0, draft{m.reply, markdown.HTML(m.text)}).body
-		}
-		wait = draftEvery + time.Duration(len(m.draft))*perByte
-		bodies, rd.draft, rd.due = append(bodies, m.draft), rm.drafts, time.Now().Add(wait)
+		d := rm.draft()
+		wait = draftEvery + time.Duration(len(d))*perByte
+		bodies, rd.draft, rd.due = append(bodies, d), rm.drafts, time.Now().Add(wait)
 	}
 	return bodies, rm.news, wait, false
+}
+
+// opening shows rd, who has just read the log, what is in the making.
+func (rm *room) opening(rd *reader) (bodies [][]byte) {
+	if !rm.alive() {
+		rd.draft = rm.drafts // it was given up
+		return nil
+	}
+	bodies = append(bodies, event("busy", 0, on{true}).body)
+	for _, s := range rm.making.steps {
+		bodies = append(bodies, event("step", 0, s).body)
+	}
+	return bodies
+}
+
+// draft shows the text so far. The caller holds mu.
+func (rm *room) draft() []byte {
+	m := &rm.making
+	if m.draft == nil {
+		m.draft = event("draft", 0, draft{m.reply, markdown.HTML(m.text)}).body
+	}
+	return m.draft
 }
 
 // push shows everybody f.

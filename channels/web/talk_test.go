@@ -180,7 +180,7 @@ func TestStrangers(t *testing.T) {
 	}
 	b := h.watch("anna", id, "")
 	b.shows(t, "another secret", "take it")
-	url := b.entries()[1].Files[0].URL()
+	url := b.entries()[1].Files[0].URL
 	h.must(http.StatusOK, "anna", "GET", url, nil)
 	before := len(heard())
 	for _, bad := range []string{id, "forged00", "..", "%2e%2e", "first%00", "anna%00first", "%00anna"} {
@@ -306,7 +306,7 @@ func TestDeleteFirst(t *testing.T) {
 		t.Errorf("talks %+v", got)
 	}
 	until(t, "whoever read along is sent to look again", func() bool { return len(b.all("resync")) == 1 })
-	h.must(http.StatusNotFound, "anna", "GET", f.URL(), nil)
+	h.must(http.StatusNotFound, "anna", "GET", f.URL, nil)
 	h.say("anna", first, "message-2", "again")
 	h.watch("anna", first, "").shows(t, "again")
 	if got := h.must(http.StatusOK, "anna", "GET", "/c/first", nil); !strings.Contains(got, "again") || strings.Contains(got, "secret") {
