@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,6 @@ func fullDisk(t *testing.T, w *town, fill, free func()) {
 	})
 	free()
 	for i := range people {
-		w.says(int64(9000+i), "heard "+long)
+		w.told(int64(9000+i), "an answer", func(texts []string) bool { return slices.Contains(texts, "heard "+long) }) // and a notice, maybe
 	}
 }
