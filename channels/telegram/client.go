@@ -40,7 +40,6 @@ func newClient(h *http.Client) client {
 		c = *h
 	} else {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.ForceAttemptHTTP2 = false
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(true)
 		t.MaxIdleConnsPerHost = 64
@@ -109,11 +108,8 @@ func (c *Channel) plainly(doing string, err error) error {
 		}
 	}
 	text := err.Error()
-	_, secret, _ := strings.Cut(c.cfg.Token, ":")
-	for _, s := range []string{c.cfg.Token, url.QueryEscape(c.cfg.Token), secret} {
-		if len(s) >= 8 {
-			text = strings.ReplaceAll(text, s, "***")
-		}
+	if _, secret, _ := strings.Cut(c.cfg.Token, ":"); len(secret) >= 8 {
+		text = strings.ReplaceAll(text, secret, "***")
 	}
 	return errors.New(doing + ": " + strings.ToValidUTF8(text[:min(len(text), maxTold)], ""))
 }

@@ -76,7 +76,7 @@ func (c *Channel) say(ctx context.Context, r chat.Reply) (channels.Receipt, erro
 		}
 		var id int
 		if len(r.Files) > 0 {
-			id, err = c.sendFiles(ctx, to, r.Files, unknown)
+			id, err = c.sendFiles(ctx, to, r.Files, "")
 		} else {
 			id, err = c.sendText(ctx, to, r.Text, r.Ask)
 		}

@@ -10,12 +10,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
+	"parley/channels"
 	"parley/chat"
 )
 
@@ -27,37 +26,25 @@ const (
 	maxCaption = 500      // runes, which are at most 1000 UTF-16 units of 1024
 )
 
-// A form is how Telegram shows a file.
-type form int
-
-const (
-	unknown form = iota
-	document
-	photo
-	video
-	audio
-	voice
-)
-
-// forms tells the form by the ending of a name or by its type.
-var forms = map[string]form{
-	".jpg": photo, ".jpeg": photo, ".png": photo, ".webp": photo, "image/jpeg": photo, "image/png": photo, "image/webp": photo,
-	".mp4": video, "video/mp4": video, ".mp3": audio, ".m4a": audio, "audio/mpeg": audio, "audio/mp4": audio,
-	".ogg": voice, ".oga": voice, ".opus": voice, "audio/ogg": voice, "audio/opus": voice,
+// forms tells how Telegram shows a file, by the ending of its name or by its type.
+var forms = map[string]string{
+	".jpg": "photo", ".jpeg": "photo", ".png": "photo", ".webp": "photo", "image/jpeg": "photo", "image/png": "photo", "image/webp": "photo",
+	".mp4": "video", "video/mp4": "video", ".mp3": "audio", ".m4a": "audio", "audio/mpeg": "audio", "audio/mp4": "audio",
+	".ogg": "voice", ".oga": "voice", ".opus": "voice", "audio/ogg": "voice", "audio/opus": "voice",
 }
 
-func formOf(f chat.File) form {
-	return cmp.Or(forms[strings.ToLower(path.Ext(f.Path))], forms[f.Type], document)
+func formOf(f chat.File) string {
+	return cmp.Or(forms[strings.ToLower(path.Ext(f.Path))], forms[f.Type], "document")
 }
 
 // shelves says what can be in one album: photos with videos, documents, music.
-var shelves = map[form]form{photo: photo, video: photo, document: document, audio: audio}
+var shelves = map[string]string{"photo": "photo", "video": "photo", "document": "document", "audio": "audio"}
 
 // albums puts together what follows each other and can be in one album.
 func albums(files []chat.File) (all [][]chat.File) {
 	for _, f := range files {
 		last, shelf := len(all)-1, shelves[formOf(f)]
-		if last >= 0 && len(all[last]) < maxAlbum && shelf != unknown && shelf == shelves[formOf(all[last][0])] {
+		if last >= 0 && len(all[last]) < maxAlbum && shelf != "" && shelf == shelves[formOf(all[last][0])] {
 			all[last] = append(all[last], f)
 		} else {
 			all = append(all, []chat.File{f})
@@ -70,14 +57,14 @@ func albums(files []chat.File) (all [][]chat.File) {
 type upload struct {
 	*os.File
 	name string
-	form form
+	form string
 }
 
 // sendFiles sends files in one message or one album and returns the id of the
 // first message. Of those that cannot be sent it tells. Each try opens them
 // anew, since what was streamed is gone. What Telegram does not take as a photo,
 // say, goes once more as a document.
-func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as form) (id int, err error) {
+func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as string) (id int, err error) {
 	ups, lost := c.openAll(files, as)
 	defer func() {
 		for _, u := range ups {
@@ -92,15 +79,15 @@ func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, a
 		id, err = c.post(ctx, to, ups, clip(told, maxCaption))
 		return err
 	})
-	if as != document && errors.Is(err, bot.ErrorBadRequest) {
+	if as != "document" && errors.Is(err, bot.ErrorBadRequest) {
 		c.log.Warn("telegram does not take a file as what it is, which goes as a document", "chat", to.chat, "err", c.plainly("send", err))
-		return c.sendFiles(ctx, to, files, document)
+		return c.sendFiles(ctx, to, files, "document")
 	}
 	return id, err
 }
 
 // openAll opens files, and says of those that cannot be sent why.
-func (c *Channel) openAll(files []chat.File, as form) (ups []upload, lost []string) {
+func (c *Channel) openAll(files []chat.File, as string) (ups []upload, lost []string) {
 	for i, f := range files {
 		u := upload{name: fileName(f), form: cmp.Or(as, formOf(f))}
 		if slices.ContainsFunc(files[:i], func(g chat.File) bool { return fileName(g) == u.name }) {
@@ -115,8 +102,8 @@ func (c *Channel) openAll(files []chat.File, as form) (ups []upload, lost []stri
 		} else if err == nil && info.Size() > maxUpload {
 			why = "is larger than the 50 MB that I may send here"
 		} else if err == nil {
-			if u.form == photo && info.Size() > maxPhoto {
-				u.form = document
+			if u.form == "photo" && info.Size() > maxPhoto {
+				u.form = "document"
 			}
 			ups, why = append(ups, u), ""
 		}
@@ -128,15 +115,9 @@ func (c *Channel) openAll(files []chat.File, as form) (ups []upload, lost []stri
 	return ups, lost
 }
 
-// fileName returns the name that people see, without what cannot be seen or
-// could break out of its place in a request.
+// fileName returns the name that people see.
 func fileName(f chat.File) string {
-	return cmp.Or(strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) || r == utf8.RuneError || strings.ContainsRune(`"\`, r) {
-			return -1
-		}
-		return r
-	}, path.Base(f.Path)), "file")
+	return cmp.Or(channels.SafeName(path.Base(f.Path)), "file")
 }
 
 // post sends ups, with a caption, in one request.
@@ -148,13 +129,13 @@ func (c *Channel) post(ctx context.Context, to target, ups []upload, caption str
 	var err error
 	file := &models.InputFileUpload{Filename: ups[0].name, Data: ups[0].File}
 	switch ups[0].form {
-	case photo:
+	case "photo":
 		sent, err = c.api.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Photo: file})
-	case video:
+	case "video":
 		sent, err = c.api.SendVideo(ctx, &bot.SendVideoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Video: file})
-	case audio:
+	case "audio":
 		sent, err = c.api.SendAudio(ctx, &bot.SendAudioParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Audio: file})
-	case voice:
+	case "voice":
 		sent, err = c.api.SendVoice(ctx, &bot.SendVoiceParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Voice: file})
 	default:
 		sent, err = c.api.SendDocument(ctx, &bot.SendDocumentParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Document: file})
@@ -167,11 +148,11 @@ func (c *Channel) postAlbum(ctx context.Context, to target, ups []upload, captio
 	for _, u := range ups {
 		var m models.InputMedia
 		switch at := "attach://" + u.name; u.form {
-		case photo:
+		case "photo":
 			m = &models.InputMediaPhoto{Media: at, MediaAttachment: u.File, Caption: caption}
-		case video:
+		case "video":
 			m = &models.InputMediaVideo{Media: at, MediaAttachment: u.File, Caption: caption}
-		case audio:
+		case "audio":
 			m = &models.InputMediaAudio{Media: at, MediaAttachment: u.File, Caption: caption}
 		default:
 			m = &models.InputMediaDocument{Media: at, MediaAttachment: u.File, Caption: caption}
