@@ -25,7 +25,7 @@ import (
 type Config struct {
 	Name   string                                            // of the channel in config.json
 	Store  store.Store                                       // remembers requests, answers and conversations
-	Save   func(name string, r io.Reader) (chat.File, error) // puts an upload into the workspace; nil: images are refused
+	Save   func(name string, r io.Reader) (chat.File, error) // puts an upload into the workspace
 	Models func() []string                                   // names that requests may give besides "parley"; nil: none
 	Log    *slog.Logger
 }

@@ -46,7 +46,7 @@ func TestTalk(t *testing.T) {
 			t.Errorf("message %d: %+v", i, m)
 		}
 	}
-	if at := ms[0].At; at.Chat != "ann" || !strings.HasPrefix(at.Thread, "phone-") {
+	if at := ms[0].At; at.Chat != "ann" || !strings.HasPrefix(at.Thread, "phone~") {
 		t.Errorf("it is held at %+v", at)
 	}
 	same(t, "texts", []string{ms[0].Text, ms[1].Text, ms[2].Text}, []string{"hello", "and then?", "the end"})
@@ -170,8 +170,8 @@ func TestNamed(t *testing.T) {
 	h.post("k-ann", fmt.Sprintf(body, "four"), map[string]string{"X-Session-Id": "../<x> " + strings.Repeat("y", 5000)})
 	r = h.post("k-bob", fmt.Sprintf(body, "five"), map[string]string{"X-Session-Id": "work"})
 	said := h.said()
-	same(t, "named", said[:3], []string{"api:ann/phone-work one", "api:ann/phone-work two", "api:ann/phone-work three"})
-	if !strings.HasPrefix(said[3], "api:ann/phone-") || len(said[3]) > 60 || strings.ContainsAny(said[3], "<.") {
+	same(t, "named", said[:3], []string{"api:ann/phone~work one", "api:ann/phone~work two", "api:ann/phone~work three"})
+	if !strings.HasPrefix(said[3], "api:ann/phone~") || len(said[3]) > 60 || strings.ContainsAny(said[3], "<.") {
 		t.Errorf("a strange name became %q", said[3])
 	}
 	same(t, "without a prefix", said[4], "api:bob/work five")
@@ -181,6 +181,18 @@ func TestNamed(t *testing.T) {
 	ms := h.messages()
 	if ms[5].At != ms[6].At || ms[6].Quote != nil {
 		t.Errorf("%q", h.said()[5:])
+	}
+}
+
+// A key opens the sessions of its own prefix only, however they are named.
+func TestPrefix(t *testing.T) {
+	h := start(t, fresh(), nil)
+	body := `{"model":"parley","user":%q,"messages":[{"role":"user","content":"hi"}]}`
+	for _, c := range [][2]string{{"k-ann", "my-work"}, {"k-ann", "my~work"}, {"k-ann2", "work"}} {
+		h.post(c[0], fmt.Sprintf(body, c[1]), nil)
+	}
+	if ms := h.messages(); ms[0].At == ms[2].At || ms[1].At == ms[2].At {
+		t.Errorf("two keys, one session: %q", h.said())
 	}
 }
 

@@ -56,6 +56,10 @@ func newBook(s store.Store) book {
 	return book{s.Bucket("api asked"), s.Bucket("api talks"), s.Bucket("api heads")}
 }
 
+// between stands between the prefix of a key and the name of a conversation. It
+// is in neither, so that no key opens the sessions of another.
+const between = "~"
+
 // find returns the conversation that q goes on with, and its revision: that
 // which is where its history ends, or the one it names, or a new one.
 func (b book) find(ctx context.Context, q *request, id string) (at chat.Address, t talk, rev uint64, err error) {
@@ -71,7 +75,7 @@ func (b book) find(ctx context.Context, q *request, id string) (at chat.Address,
 			return at, t, rev, errors.Join(err, err2)
 		}
 	}
-	at.Thread = strings.Trim(q.at.Thread+"-"+cmp.Or(q.name, "c"+id[:12]), "-")
+	at.Thread = strings.TrimPrefix(q.at.Thread+between+cmp.Or(q.name, "c"+id[:12]), between)
 	t, rev, err = get[talk](ctx, b.talks, string(at.Session()))
 	return at, t, rev, err
 }

@@ -143,9 +143,6 @@ func (c *Channel) ask(rec record, k *call) error {
 func (c *Channel) save(q *request) ([]chat.File, error) {
 	files := []chat.File{}
 	for i, data := range q.images {
-		if c.cfg.Save == nil {
-			return nil, bad("messages", "Images are not taken here.")
-		}
 		kind := http.DetectContentType(data)
 		f, err := c.cfg.Save(fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(kind, "image/")), bytes.NewReader(data))
 		if err != nil {
@@ -161,7 +158,7 @@ func (c *Channel) save(q *request) ([]chat.File, error) {
 // in the session, or when it asks again under the same key.
 func (c *Channel) respond(w http.ResponseWriter, r *http.Request, q *request, id string, k *call) error {
 	o := output{w: w, id: "chatcmpl-" + id, model: q.Model, created: time.Now().Unix(), usage: q.StreamOptions.IncludeUsage}
-	w.Header().Set("X-Session-Id", strings.TrimPrefix(strings.TrimPrefix(k.at.Thread, q.at.Thread), "-"))
+	w.Header().Set("X-Session-Id", strings.TrimPrefix(strings.TrimPrefix(k.at.Thread, q.at.Thread), between))
 	if q.Stream {
 		o.begin()
 	}
