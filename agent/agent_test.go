@@ -359,7 +359,7 @@ func TestTooOld(t *testing.T) {
 			h.deliver(m)
 		}
 		time.Sleep(time.Second)
-		h.want("I was away, and what you wrote is more than a day old. I have read it; say so if you still want an answer.")
+		h.want("I was away, and your 2 messages are more than a day old. I have read them; say so if you still want an answer.")
 		h.say("3", "yes")
 		h.want("I know")
 		if got, want := spoken(h.asks[0], 9), "user old 1 | user old 2 | user yes"; got != want {

@@ -65,7 +65,7 @@ func TestFetch(t *testing.T) {
 		for i, name := range []string{"a.pdf", "b.pdf"} {
 			h.deliver(photo(fmt.Sprint(i), "see "+name, name))
 		}
-		time.Sleep(time.Second)
+		time.Sleep(1500 * time.Millisecond) // an album is whole after 500 or 1000
 		h.say("status", "/status")
 		synctest.Wait()
 		if got := h.said["re:test//1/status"]; !strings.HasPrefix(got, "I am fetching files, for a moment now.") && !strings.HasPrefix(got, "I am fetching files, for a second now.") {

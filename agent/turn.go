@@ -129,7 +129,7 @@ func (quiet) Close()         {}
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {
 	if t.stale() {
-		return t.end(t.hard, tooOld, fmt.Sprintf(wordsTooOld, span(t.Settings.MaxAge)))
+		return t.end(t.hard, tooOld, wordsTooOld(len(t.jobs), t.Settings.MaxAge))
 	}
 	for {
 		if err := t.use(ctx); err != nil {

@@ -12,57 +12,66 @@ import (
 )
 
 // use runs the calls of the last answer that have no result.
-func (t *turn) use(ctx context.Context) error {
-	todo := t.todo()
-	if len(todo) == 0 {
-		return nil
-	}
-	ctx, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	stay := func() bool { return true } // when the house closes
-	started := func(calls []tools.Call) error {
-		if t.waits(calls[0]) {
-			t.pause()
-			stay = context.AfterFunc(t.soft, func() { leave(tools.ErrClosing) })
-		} else {
-			t.doing("using " + calls[0].Name)
+func (t *turn) use(ctx context.Context) (err error) {
+	for _, group := range t.kit.Groups(t.todo()) {
+		if err = ctx.Err(); err == nil {
+			err = t.work(ctx, group)
 		}
-		ids := make([]string, len(calls))
-		for i, c := range calls {
-			ids[i] = c.ID
-			t.step(c, chat.Running)
+		if err != nil {
+			return err
 		}
-		t.keep(record{Started: ids})
-		return t.flush(ctx)
 	}
-	finished := func(calls []tools.Call, results []tools.Result) error {
-		if t.waits(calls[0]) {
-			if stay(); results[0].Code == tools.CodeCancelled && closing(ctx) {
-				return tools.ErrClosing
-			}
-			if err := t.hold(t.hard, t.turns); err != nil {
-				return err
-			}
-		}
-		for i, c := range calls {
-			t.finished(c.ToolCall, results[i])
-			if results[i].Failed {
-				t.step(c, chat.Failed)
-			} else {
-				t.step(c, chat.Done)
-			}
-		}
-		return t.flush(t.hard)
-	}
-	err := t.kit.Round(ctx, todo, started, finished)
-	if err != nil && closing(ctx) {
-		return tools.ErrClosing
-	}
-	return err
+	return ctx.Err()
 }
 
-// closing says whether ctx ended because the house is shut down.
-func closing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), tools.ErrClosing) }
+// work runs a group of calls, between two records of it (P6).
+func (t *turn) work(ctx context.Context, group []tools.Call) error {
+	waits := t.waits(group[0])
+	if waits {
+		t.pause()
+	} else {
+		t.doing("using " + group[0].Name)
+	}
+	ids := make([]string, len(group))
+	for i, c := range group {
+		ids[i] = c.ID
+		t.step(c, chat.Running)
+	}
+	t.keep(record{Started: ids})
+	if err := t.flush(ctx); err != nil {
+		return err
+	}
+	var results []tools.Result
+	if !waits {
+		results = t.kit.Together(ctx, group)
+	} else if results = t.wait(ctx, group); results == nil {
+		return tools.ErrClosing
+	} else if err := t.hold(t.hard, t.turns); err != nil {
+		return err
+	}
+	for i, c := range group {
+		t.finished(c.ToolCall, results[i])
+		if results[i].Failed {
+			t.step(c, chat.Failed)
+		} else {
+			t.step(c, chat.Done)
+		}
+	}
+	return t.flush(t.hard)
+}
+
+// wait runs calls that wait for a person. It returns nil at the end of the
+// house, which does not wait for people: they are made again after the next start.
+func (t *turn) wait(ctx context.Context, group []tools.Call) []tools.Result {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	defer context.AfterFunc(t.soft, func() { leave(tools.ErrClosing) })()
+	results := t.kit.Together(ctx, group)
+	if results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing) {
+		return nil
+	}
+	return results
+}
 
 // todo returns the calls to run. One that was started before a crash is not run
 // again, unless its tool is repeatable: it may have taken effect (P6).

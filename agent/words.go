@@ -11,7 +11,6 @@ const (
 	wordsNoRetry  = "There is nothing to answer again yet."
 	wordsStopped  = "(Stopped.)"
 	wordsNoSearch = "Write /search and the words that you look for."
-	wordsTooOld   = "I was away, and what you wrote is more than %s old. I have read it; say so if you still want an answer."
 	wordsNoStop   = "There is nothing to stop."
 	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
 	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."
@@ -29,6 +28,14 @@ const (
 	wordsNotRun      = "Error: not run, because the person stopped you."
 	wordsCutShort    = "(The person stopped this answer.)"
 )
+
+// wordsTooOld is the notice that n messages waited longer than age.
+func wordsTooOld(n int, age time.Duration) string {
+	if n == 1 {
+		return fmt.Sprintf("I was away, and your message is more than %s old. I have read it; say so if you still want an answer.", span(age))
+	}
+	return fmt.Sprintf("I was away, and your %d messages are more than %s old. I have read them; say so if you still want an answer.", n, span(age))
+}
 
 // span returns d as people say it.
 func span(d time.Duration) string {

@@ -6,40 +6,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// MaxParallel is how many calls of a round run at the same time.
+// MaxParallel is how many calls of a group run at the same time.
 const MaxParallel = 4
 
-// Round runs the calls of one round. Neighbours that may run in parallel form
-// a group; every other call is a group of its own, and groups run one after
-// another (D-037).
-//
-// started is called with each group before it runs, finished with the group
-// and its results after it ran, both from the caller's goroutine. An error of
-// theirs, or the end of ctx, ends the round and is returned. A group that ctx
-// interrupts is finished all the same, the calls that were not begun by then
-// with CodeCancelled; one that was not started never is.
-func (k *Kit) Round(ctx context.Context, calls []Call, started func([]Call) error, finished func([]Call, []Result) error) error {
-	err := ctx.Err()
-	for err == nil && len(calls) > 0 {
-		group := k.next(calls)
-		calls = calls[len(group):]
-		if err = started(group); err != nil {
-			break
+// Groups divides the calls of a round, which are to run one group after
+// another: neighbours that may run in parallel form a group, and every other
+// call is a group of its own (D-037).
+func (k *Kit) Groups(calls []Call) (groups [][]Call) {
+	for len(calls) > 0 {
+		n := 0
+		for n < len(calls) && k.parallel(calls[n]) {
+			n++
 		}
-		if err = finished(group, k.together(ctx, group)); err == nil {
-			err = ctx.Err()
-		}
+		n = max(n, 1)
+		groups, calls = append(groups, calls[:n]), calls[n:]
 	}
-	return err
-}
-
-// next returns the first group of calls.
-func (k *Kit) next(calls []Call) []Call {
-	n := 0
-	for n < len(calls) && k.parallel(calls[n]) {
-		n++
-	}
-	return calls[:max(n, 1)]
+	return groups
 }
 
 func (k *Kit) parallel(c Call) bool {
@@ -47,8 +29,10 @@ func (k *Kit) parallel(c Call) bool {
 	return ok && t.Parallel()
 }
 
-// together runs the calls of a group, at most MaxParallel at a time.
-func (k *Kit) together(ctx context.Context, group []Call) []Result {
+// Together runs the calls of a group, at most MaxParallel at a time, and
+// returns their results in the same order. Those that had not begun when ctx
+// ended do not run: they have CodeCancelled.
+func (k *Kit) Together(ctx context.Context, group []Call) []Result {
 	results := make([]Result, len(group))
 	var g errgroup.Group
 	g.SetLimit(MaxParallel)

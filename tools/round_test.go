@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,7 +69,7 @@ func ids(calls []Call) string {
 }
 
 // D-037, D-038: which calls run together, and how long it takes.
-func TestRound(t *testing.T) {
+func TestGroups(t *testing.T) {
 	for _, c := range []struct {
 		tools  string
 		groups string
@@ -87,113 +86,45 @@ func TestRound(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l, start := lab{}, time.Now()
-			var log []string
-			err := l.kit(t).Round(t.Context(), round(strings.Fields(c.tools)...),
-				func(calls []Call) error { log = append(log, ids(calls)); return nil },
-				func(calls []Call, results []Result) error {
-					if len(results) != len(calls) || log[len(log)-1] != ids(calls) || l.now != 0 {
-						t.Errorf("%s: finished %s with %d results", c.tools, ids(calls), len(results))
+			var groups []string
+			k := l.kit(t)
+			for _, group := range k.Groups(round(strings.Fields(c.tools)...)) {
+				groups = append(groups, ids(group))
+				for i, r := range k.Together(t.Context(), group) {
+					if call := group[i]; call.Name != "nope" && r.Text != "done "+call.ID {
+						t.Errorf("%s: the result of %s is %q", c.tools, call.ID, r.Text)
 					}
-					for i, call := range calls {
-						if want := "done " + call.ID; call.Name != "nope" && results[i].Text != want {
-							t.Errorf("%s: the result of %s is %q, want %q", c.tools, call.ID, results[i].Text, want)
-						}
-					}
-					return nil
-				})
-			if err != nil || strings.Join(log, " ") != c.groups || time.Since(start) != c.took || l.most != c.most {
-				t.Errorf("%s: groups %v, took %v, %d at once, %v; want %+v", c.tools, log, time.Since(start), l.most, err, c)
-			}
-		})
-	}
-}
-
-// P6: what ran is kept, what did not run says so, and nothing starts after a stop.
-func TestRoundCancelled(t *testing.T) {
-	const stopped = prefix + "cancelled by the user"
-	for _, c := range []struct {
-		after time.Duration
-		cause error
-		want  []string
-		log   string
-	}{
-		{0, nil, nil, ""},
-		{1500 * time.Millisecond, nil, []string{"done a", "done b", stopped}, "+ab -ab +c -c"},
-		{1500 * time.Millisecond, errors.New("shutting down"), []string{"done a", "done b", prefix + "cancelled: shutting down"}, "+ab -ab +c -c"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			if c.after == 0 {
-				cancel(nil)
-			}
-			time.AfterFunc(c.after, func() { cancel(c.cause) })
-			var l lab
-			var log, got []string
-			err := l.kit(t).Round(ctx, round("read", "read", "exec", "read"),
-				func(calls []Call) error { log = append(log, "+"+ids(calls)); return nil },
-				func(calls []Call, results []Result) error {
-					log = append(log, "-"+ids(calls))
-					for _, r := range results {
-						got = append(got, r.Text)
-						if r.Failed != (r.Code == CodeCancelled) {
-							t.Errorf("%+v", r)
-						}
-					}
-					return nil
-				})
-			if !errors.Is(err, context.Canceled) || !slices.Equal(got, c.want) || strings.Join(log, " ") != c.log {
-				t.Errorf("after %v: %v\n%q %q\nwant %q %q", c.after, err, got, log, c.want, c.log)
-			}
-		})
-	}
-}
-
-// P6: of a group, too, what was not begun when the round was stopped is not begun any more.
-func TestGroupCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(500*time.Millisecond, cancel)
-		var l lab
-		err := l.kit(t).Round(ctx, round("read", "read", "read", "read", "read"), func([]Call) error { return nil },
-			func(_ []Call, results []Result) error {
-				if r := results[4]; r.Text != prefix+"cancelled by the user before it ran" || r.Code != CodeCancelled {
-					t.Errorf("%+v", r)
 				}
-				return nil
-			})
-		if !errors.Is(err, context.Canceled) || len(l.events) != 2*MaxParallel {
-			t.Errorf("%v, ran %v", err, l.events)
+			}
+			if strings.Join(groups, " ") != c.groups || time.Since(start) != c.took || l.most != c.most {
+				t.Errorf("%s: groups %v, took %v, %d at once; want %+v", c.tools, groups, time.Since(start), l.most, c)
+			}
+		})
+	}
+}
+
+// P6: what ran is told, and what was not begun when a group was stopped is not begun any more.
+func TestGroupCancelled(t *testing.T) {
+	const stopped = prefix + "cancelled by the user"
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(1500*time.Millisecond, func() { cancel(nil) })
+		var l lab
+		results := l.kit(t).Together(ctx, round(strings.Fields(strings.Repeat("read ", 2*MaxParallel+1))...))
+		for i, want := range map[int]string{0: "done a", MaxParallel: stopped, 2 * MaxParallel: stopped + " before it ran"} {
+			if r := results[i]; r.Text != want || r.Failed != (r.Code == CodeCancelled) || r.Failed != (i > 0) {
+				t.Errorf("%d: %+v, want %q", i, r, want)
+			}
+		}
+		if len(l.events) != 4*MaxParallel {
+			t.Errorf("ran %v", l.events)
+		}
+		closing, end := context.WithCancelCause(t.Context())
+		end(errors.New("shutting down"))
+		if r := l.kit(t).Together(closing, round("read"))[0]; r.Text != prefix+"cancelled: shutting down before it ran" {
+			t.Errorf("%+v", r)
 		}
 	})
-}
-
-// A hook that cannot write its journal ends the round before more is done.
-func TestRoundHooksFail(t *testing.T) {
-	full := errors.New("disk full")
-	for _, c := range []struct {
-		failStart, failFinish string
-		want                  int // calls that ran
-	}{
-		{"c", "", 2},
-		{"", "ab", 2},
-		{"", "d", 4},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var l lab
-			fail := func(when, now string) error {
-				if when == now {
-					return full
-				}
-				return nil
-			}
-			err := l.kit(t).Round(t.Context(), round("read", "read", "exec", "read"),
-				func(calls []Call) error { return fail(c.failStart, ids(calls)) },
-				func(calls []Call, _ []Result) error { return fail(c.failFinish, ids(calls)) })
-			if !errors.Is(err, full) || len(l.events) != 2*c.want {
-				t.Errorf("%+v: ran %v, %v", c, l.events, err)
-			}
-		})
-	}
 }
 
 // C-039, P14: what happens when a call's time is up.
