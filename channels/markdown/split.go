@@ -30,13 +30,10 @@ func (t Text) Split(limit int, size func(string) int) []Text {
 // prefix returns how many bytes of s fit.
 func prefix(s string, limit int, size func(string) int) int {
 	total := 0
-	for i := 0; i < len(s); {
-		_, n := utf8.DecodeRuneInString(s[i:])
-		total += size(s[i : i+n])
-		if total > limit && i > 0 {
+	for i, r := range s {
+		if total += size(s[i : i+utf8.RuneLen(r)]); total > limit && i > 0 {
 			return i
 		}
-		i += n
 	}
 	return len(s)
 }

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -14,21 +15,16 @@ const maxTable = 42
 // than a phone, or that has links, is written row by row instead.
 func (w *writer) table(t *extast.Table) {
 	var rows [][]string
-	var widths []int
-	linked := false
+	widths, linked := make([]int, len(t.Alignments)), false
 	for r := t.FirstChild(); r != nil; r = r.NextSibling() {
 		var row []string
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
 			cell := writer{src: w.src, opens: w.opens}
 			cell.inlines(c)
 			text := strings.ReplaceAll(strings.TrimSpace(string(cell.out)), "\n", " ")
-			if row = append(row, text); len(row) > len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[len(row)-1] = max(widths[len(row)-1], width(text))
-			for _, s := range cell.spans {
-				linked = linked || s.Kind == Link
-			}
+			widths[len(row)] = max(widths[len(row)], width(text))
+			row = append(row, text)
+			linked = linked || slices.ContainsFunc(cell.spans, func(s Span) bool { return s.Kind == Link })
 		}
 		rows = append(rows, row)
 	}
@@ -56,7 +52,7 @@ func (w *writer) row(row []string, widths []int, aligns []extast.Alignment) {
 	line := ""
 	for i, cell := range row {
 		space, left := widths[i]-width(cell), 0
-		if i < len(aligns) && aligns[i] == extast.AlignRight {
+		if aligns[i] == extast.AlignRight {
 			left = space
 		}
 		line += strings.Repeat(" ", left) + cell + strings.Repeat(" ", space-left+2)
@@ -80,7 +76,7 @@ func (w *writer) rows(t *extast.Table, header []string) {
 				continue
 			}
 			w.newline()
-			if i < len(header) && header[i] != "" {
+			if header[i] != "" {
 				w.write(header[i] + ": ")
 			}
 			w.inlines(c)
