@@ -69,11 +69,8 @@ func fixedSize(req llm.Request) int {
 // light says whether old results of a tool are shortened first (D-045): those
 // it could get again, and those of programs.
 func (t *turn) light(tool string) bool {
-	if tool == "exec" || tool == "execute_python" {
-		return true
-	}
-	known, ok := t.kit.Tool(tool)
-	return ok && known.ReadOnly
+	known, _ := t.kit.Tool(tool)
+	return known.ReadOnly || tool == "exec" || tool == "execute_python"
 }
 
 // stream returns a function that shows an answer while it comes in.

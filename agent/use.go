@@ -26,8 +26,8 @@ func (t *turn) use(ctx context.Context) (err error) {
 
 // work runs a group of calls, between two records of it (P6).
 func (t *turn) work(ctx context.Context, group []tools.Call) error {
-	waits := t.waits(group[0])
-	if waits {
+	first, _ := t.kit.Tool(group[0].Name)
+	if first.Waits() { // and is alone
 		t.pause()
 	} else {
 		t.doing("using " + group[0].Name)
@@ -42,7 +42,7 @@ func (t *turn) work(ctx context.Context, group []tools.Call) error {
 		return err
 	}
 	var results []tools.Result
-	if !waits {
+	if !first.Waits() {
 		results = t.kit.Together(ctx, group)
 	} else if results = t.wait(ctx, group); results == nil {
 		return tools.ErrClosing
@@ -78,7 +78,7 @@ func (t *turn) wait(ctx context.Context, group []tools.Call) []tools.Result {
 func (t *turn) todo() (calls []tools.Call) {
 	o := t.history.open
 	for _, c := range o.unanswered() {
-		if known, ok := t.kit.Tool(c.Name); o.started[c.ID] && !(ok && known.Repeatable) {
+		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {
 			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
 			continue
 		}
@@ -91,12 +91,6 @@ func (t *turn) todo() (calls []tools.Call) {
 
 func (t *turn) finished(c llm.ToolCall, r tools.Result) {
 	t.keep(record{Finished: &llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}, Told: r.Told})
-}
-
-// waits says whether c waits for a person.
-func (t *turn) waits(c tools.Call) bool {
-	known, ok := t.kit.Tool(c.Name)
-	return ok && known.Waits()
 }
 
 // pause leaves to others what the turn holds while it waits for a person: its

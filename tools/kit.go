@@ -86,7 +86,8 @@ func (k *Kit) Specs() []llm.ToolSpec {
 	return specs
 }
 
-// Tool returns the tool called name, or the one that name must mean.
+// Tool returns the tool called name, or the one that name must mean; else the
+// zero Tool and false.
 func (k *Kit) Tool(name string) (Tool, bool) {
 	if t, ok := k.tools[name]; ok {
 		return t, true
