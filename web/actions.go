@@ -17,9 +17,7 @@ import (
 // actions lists what the owner does, and what is too large for a view.
 func (s *Server) actions() []route {
 	return []route{
-		{"DELETE /api/sessions/{id}", owner, s.change("session", "deleted", func(ctx context.Context, id string) error {
-			return s.House.Forget(ctx, chat.SessionID(id))
-		})},
+		{"DELETE /api/sessions/{id}", owner, s.change("session", "deleted", s.forget)},
 		{"GET /api/sessions/{id}/export", owner, s.export},
 		{"POST /api/parked/{id}/resend", owner, s.change("session", "reply sent again", s.House.Resend)},
 		{"POST /api/parked/{id}/drop", owner, s.change("session", "reply dropped", s.House.Drop)},
@@ -32,6 +30,19 @@ func (s *Server) actions() []route {
 		{"DELETE /api/keys/{id}", owner, s.change("key", "revoked", s.revoke)},
 		{"GET /api/backup", owner, s.backup},
 	}
+}
+
+// forget makes the house forget a session, and says so if there was none.
+func (s *Server) forget(ctx context.Context, id string) error {
+	there := false
+	for range s.House.Transcript(ctx, chat.SessionID(id)) { // or an error: what is damaged is there, too
+		there = true
+		break
+	}
+	if err := s.House.Forget(ctx, chat.SessionID(id)); err != nil || there {
+		return err
+	}
+	return store.ErrNotFound
 }
 
 // change serves f with the id of the path, and notes that it was done.

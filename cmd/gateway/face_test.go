@@ -232,6 +232,9 @@ func TestWebFace(t *testing.T) {
 	if out, _ := w.run("", "sessions", "list"); strings.Contains(out, c) {
 		t.Errorf("a deleted conversation is listed: %s", out)
 	}
+	if out, code := w.run("", "sessions", "delete", "web:owner/"+c); code != exitFailure {
+		t.Errorf("what is gone is deleted once more: %d: %s", code, out)
+	}
 	if strings.Contains(w.log.String(), adminToken) {
 		t.Error("the log holds the admin token")
 	}
