@@ -87,7 +87,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	if out, code := w.run("", "restore", file); code == 0 {
 		t.Errorf("restored over data without --force: %s", out)
 	}
-	if out, code := w.run("", "restore", "--force", file); code != 0 || !strings.Contains(out, "before-restore") {
+	if out, code := w.run("", "restore", "--force", file); code != 0 || !strings.Contains(out, "before-restore") || !strings.Contains(out, "kept ") {
 		t.Fatalf("restore: exit code %d: %s", code, out)
 	}
 	if got := w.exported(session); got != want {

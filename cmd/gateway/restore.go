@@ -51,6 +51,9 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 	for _, path := range there {
 		told = append(told, "moved "+path+" to "+aside)
 	}
+	if c.found {
+		told = append(told, "kept "+c.file+"; the config of the backup is not put in its place")
+	}
 	if err := moveAside(aside, there); err != nil {
 		return nil, err
 	}
