@@ -116,18 +116,15 @@ func (c *Channel) home(k call) error {
 // show sends the page.
 func (c *Channel) show(k call) error {
 	ctx, id := k.r.Context(), k.room.at.Thread
-	p := page{Who: k.who, ID: id, Assets: "/assets/" + c.assets.digest, MaxFile: c.cfg.MaxFile}
-	h, err := c.held(ctx, k.room.at)
-	if err == nil {
-		p.Entries, p.More, p.Last, err = k.room.before(ctx, math.MaxUint64)
-	}
+	p := page{Who: k.who, ID: id, Title: called(id, k.held), Assets: "/assets/" + c.assets.digest, MaxFile: c.cfg.MaxFile}
+	var err error
+	p.Entries, p.More, p.Last, err = k.room.before(ctx, math.MaxUint64)
 	if err == nil {
 		p.Talks, err = c.list(ctx, k.who.ID)
 	}
 	if err != nil {
 		return err
 	}
-	p.Title = called(id, h)
 	for i := range p.Talks {
 		p.Talks[i].Current = p.Talks[i].ID == id
 	}

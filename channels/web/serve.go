@@ -30,6 +30,7 @@ type call struct {
 	r    *http.Request
 	who  chat.Sender
 	room *room // of the conversation, which is there; nil for what concerns none
+	held held  // what the list knew of it when the request came
 }
 
 func (c *Channel) routes() *http.ServeMux {
@@ -57,7 +58,7 @@ func (c *Channel) routes() *http.ServeMux {
 				rm, leave := c.use(c.address(who.ID, id))
 				defer leave()
 				k.room = rm
-				_, err = c.held(r.Context(), rm.at)
+				k.held, err = c.held(r.Context(), rm.at)
 			}
 			if err == nil {
 				err = do(k)

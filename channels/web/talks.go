@@ -99,34 +99,17 @@ func (c *Channel) list(ctx context.Context, person string) ([]talk, error) {
 
 // called returns the title of a conversation as it is shown.
 func called(id string, h held) string {
-	if id == notices {
-		return cmp.Or(h.Title, "Notices")
+	if id == notices && h.Title == "" {
+		return "Notices"
 	}
 	return cmp.Or(h.Title, "New conversation")
 }
 
-// begin returns a conversation in which nothing was said yet.
-func (c *Channel) begin(ctx context.Context, person string) (string, error) {
-	all, err := c.list(ctx, person)
-	if err != nil {
-		return "", err
-	}
-	if !all[0].used {
-		return all[0].ID, nil
-	}
-	id := newID()
-	return id, c.hold(ctx, c.address(person, id), held{Last: time.Now()})
-}
-
 const maxFinds = 50
 
-// search returns the conversations of person that have words in their title,
-// then the places where the words were said.
-func (c *Channel) search(ctx context.Context, person, words string) ([]talk, error) {
-	all, err := c.list(ctx, person)
-	if err != nil {
-		return nil, err
-	}
+// search returns those of all conversations of person that have words in their
+// title, then the places where the words were said.
+func (c *Channel) search(ctx context.Context, all []talk, person, words string) ([]talk, error) {
 	found := []talk{}
 	for _, t := range all {
 		if strings.Contains(strings.ToLower(t.Title), strings.ToLower(words)) {
@@ -152,15 +135,23 @@ func (c *Channel) search(ctx context.Context, person, words string) ([]talk, err
 	return found, nil
 }
 
-// make makes a conversation.
+// make makes a conversation, unless the latest is an empty one.
 func (c *Channel) make(k call) error {
 	var in struct{}
 	if err := k.read(&in); err != nil {
 		return err
 	}
-	id, err := c.begin(k.r.Context(), k.who.ID)
+	ctx, person := k.r.Context(), k.who.ID
+	all, err := c.list(ctx, person)
 	if err != nil {
 		return err
+	}
+	id := all[0].ID
+	if all[0].used {
+		id = newID()
+		if err := c.hold(ctx, c.address(person, id), held{Last: time.Now()}); err != nil {
+			return err
+		}
 	}
 	return k.answer(http.StatusCreated, map[string]string{"id": id})
 }
@@ -200,11 +191,9 @@ func (c *Channel) remove(k call) error {
 
 // find lists the conversations, or those where q is found.
 func (c *Channel) find(k call) error {
-	all, err := []talk(nil), error(nil)
-	if q := strings.TrimSpace(k.r.FormValue("q")); q != "" {
-		all, err = c.search(k.r.Context(), k.who.ID, q)
-	} else {
-		all, err = c.list(k.r.Context(), k.who.ID)
+	all, err := c.list(k.r.Context(), k.who.ID)
+	if q := strings.TrimSpace(k.r.FormValue("q")); err == nil && q != "" {
+		all, err = c.search(k.r.Context(), all, k.who.ID, q)
 	}
 	if err != nil {
 		return err
