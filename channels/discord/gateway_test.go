@@ -53,6 +53,9 @@ func TestP3Faults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := build(t, discordtest.Config{}, nil)
+			if name == "no HELLO" || name == "silence after HELLO" { // ends with the patience
+				h.ch.Hasten(2*time.Second, 10*time.Millisecond)
+			}
 			h.run()
 			room := h.DM("7")
 			h.Say(room, "7", "Ann", "before")

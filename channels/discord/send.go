@@ -64,15 +64,10 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 
 // say sends r to a channel.
 func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Receipt, error) {
-	m := map[string]any{
-		"content": r.Text, "flags": noPreview, "allowed_mentions": nobody(),
-		"nonce": nonce(r.ID), "enforce_nonce": true,
-	}
+	m := content(r)
+	m["nonce"], m["enforce_nonce"] = nonce(r.ID), true
 	if id := original(r.Quote); id != "" && r.Group {
 		m["message_reference"] = map[string]any{"message_id": id, "fail_if_not_exists": false}
-	}
-	if r.Ask != nil {
-		m["components"] = keys(r.Ask)
 	}
 	var sent struct {
 		ID   string `json:"id"`
@@ -97,6 +92,11 @@ func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Re
 		return rc, c.edit(ctx, rc, r)
 	}
 	return rc, nil
+}
+
+// content is what a message says, in new ones and in edits.
+func content(r chat.Reply) map[string]any {
+	return map[string]any{"content": r.Text, "flags": noPreview, "allowed_mentions": nobody(), "components": keys(r.Ask)}
 }
 
 // nonce is what Discord knows a message by that it is sent again. It is good
@@ -180,9 +180,6 @@ func (c *Channel) upload(m map[string]any, r chat.Reply) (in any, end func()) {
 
 // open opens f to be sent, or says why it cannot be.
 func (c *Channel) open(f chat.File) (file io.ReadCloser, size int64, why string) {
-	if c.cfg.Open == nil {
-		return nil, 0, "cannot be sent here"
-	}
 	opened, err := c.cfg.Open(f.Path)
 	if err != nil {
 		c.log.Warn("file not sent", "path", f.Path, "err", err)
@@ -223,8 +220,7 @@ func (c *Channel) edit(ctx context.Context, rc channels.Receipt, r chat.Reply) e
 	if err != nil {
 		return err
 	}
-	m := map[string]any{"content": r.Text, "flags": noPreview, "allowed_mentions": nobody(), "components": keys(r.Ask)}
-	return c.call(ctx, "PATCH", path, m, nil)
+	return c.call(ctx, "PATCH", path, content(r), nil)
 }
 
 // Delete takes the message of rc back.
