@@ -326,14 +326,14 @@ func TestKillAtEachPoint(t *testing.T) {
 	}
 }
 
-// TestKillAtRandom kills it a hundred times and more at random moments, while
+// TestKillAtRandom kills it a hundred times at random moments, while
 // three people talk to it.
 func TestKillAtRandom(t *testing.T) {
 	rounds := 10 // of two kills each: a message over which the program dies three times would be put aside (P8)
 	if testing.Short() {
 		rounds = 1
 	}
-	for at, towns := range map[string]int{"telegram": 3, "discord": 2, "web": 2} {
+	for at, towns := range map[string]int{"telegram": 2, "discord": 2, "web": 1} {
 		for n := range towns {
 			t.Run(fmt.Sprint(at, "/", n), func(t *testing.T) {
 				t.Parallel()
