@@ -25,10 +25,7 @@ type Choice struct {
 // ErrWithdrawn is returned by Ask for a question that nobody can answer any more.
 var ErrWithdrawn = errors.New("the question was withdrawn")
 
-const (
-	keepAnswered = 48 * time.Hour // an open question is kept as long as a delivery
-	maxForget    = 10
-)
+const keepAnswered = 48 * time.Hour // an open question is kept as long as a delivery
 
 // A question is one that was asked, as the store has it.
 type question struct {
@@ -122,13 +119,9 @@ func (h *Hub) open(ctx context.Context, r chat.Reply) (question, error) {
 	if err := h.recall(ctx); err != nil {
 		return question{}, err
 	}
-	b, n := h.bucket("questions"), 0
+	b := h.bucket("questions")
 	h.polls.all = slices.DeleteFunc(h.polls.all, func(q question) bool {
-		forget := n < maxForget && q.old() && b.Delete(ctx, q.Reply.Ask.ID) == nil
-		if forget {
-			n++
-		}
-		return forget
+		return q.old() && b.Delete(ctx, q.Reply.Ask.ID) == nil
 	})
 	if q := h.polls.find(r.Ask.ID); q != nil {
 		return *q, nil

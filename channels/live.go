@@ -127,20 +127,20 @@ func (v *view) stream(ctx context.Context, c Streamer) {
 func (v *view) edit(ctx context.Context, c Editor) {
 	d := &delivery{line: v.line, id: v.r.ID, reply: v.r, live: true}
 	defer v.leave(ctx, d)
-	for wait := showAfter; v.changed(ctx); {
-		for again := true; again; {
-			if !Sleep(ctx, wait) {
-				return
-			}
-			err := v.paint(ctx, d)
-			again, wait = err != nil, c.EditEvery(v.r.To)
-			if err != nil {
-				wait = max(wait, v.slower(err, slowEdits))
-			}
-			if err != nil && (ctx.Err() != nil || hopeless(err)) {
-				return
-			}
+	wait, again := showAfter, false
+	for again || v.changed(ctx) {
+		if !Sleep(ctx, wait) {
+			return
 		}
+		err := v.paint(ctx, d)
+		wait = c.EditEvery(v.r.To)
+		if again = err != nil; !again {
+			continue
+		}
+		if ctx.Err() != nil || hopeless(err) {
+			return
+		}
+		wait = max(wait, v.slower(err, slowEdits))
 	}
 }
 
