@@ -220,6 +220,59 @@ func TestSuspectsRunAlone(t *testing.T) {
 	})
 }
 
+// A brimful store has no room for the records of sessions for a while.
+type brimful struct {
+	store.Store
+	full *atomic.Bool
+}
+
+func (b brimful) Log(name string) store.Log { return brimfulLog{b.Store.Log(name), b.full} }
+
+type brimfulLog struct {
+	store.Log
+	full *atomic.Bool
+}
+
+func (l brimfulLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
+	if l.full.Load() {
+		return 0, store.ErrFull
+	}
+	return l.Log.Append(ctx, recs...)
+}
+
+// TestStopOnFullDisk is P16 and P19: a turn that was stopped and could not be
+// saved before the end of the house gives back all that it had heard.
+func TestStopOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Bool
+		h := &house{t: t, store: brimful{mem.New(), &full}}
+		h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+			if len(r.Messages) == 1 {
+				<-ctx.Done()
+				return llm.Message{}, ctx.Err()
+			}
+			return words(spoken(r, 9)), nil
+		}
+		h.start()
+		h.say("1", "do it")
+		time.Sleep(time.Second)
+		h.say("2", "and this")
+		time.Sleep(time.Second)
+		full.Store(true)
+		h.say("3", "/stop")
+		time.Sleep(time.Second)
+		h.stop()
+		full.Store(false)
+		h.start()
+		time.Sleep(time.Minute)
+		h.want("user do it | user and this")
+		if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
+			t.Errorf("%d messages left in the inbox", n)
+		}
+		h.stop()
+	})
+}
+
 // TestReplyNamesAll: the reply names every message it answers, and is sent when
 // the live view is closed.
 func TestReplyNamesAll(t *testing.T) {
