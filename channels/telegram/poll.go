@@ -66,8 +66,12 @@ func (c *Channel) mend(ctx context.Context, err error, pause time.Duration) {
 		c.http.CloseIdleConnections()
 		said, pause = fmt.Errorf("telegram fell silent for %v", watchdog), 0
 	}
+	what := "poll failed"
+	if c.cfg.Webhook != nil {
+		what = "webhook not set"
+	}
 	c.feel(said)
-	c.log.Warn("poll failed", "err", said, "again in", pause)
+	c.log.Warn(what, "err", said, "again in", pause)
 	channels.Sleep(ctx, pause)
 }
 
