@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -106,6 +107,25 @@ func TestEndLost(t *testing.T) {
 		h.want("well")
 		if got, want := spoken(h.asks[0], 9), "user hi | assistant hello | user and now?"; got != want {
 			t.Errorf("asked %s\nwant  %s", got, want)
+		}
+	})
+}
+
+// TestDamageIsToldOnce is P21: the log is told of a damaged record when somebody
+// goes on with the conversation, not each time it is read.
+func TestDamageIsToldOnce(t *testing.T) {
+	var log strings.Builder
+	h := &house{store: mem.New(), model: echo, conf: func(c *agent.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }}
+	if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte("damaged")); err != nil {
+		t.Fatal(err)
+	}
+	play(t, h, func(h *house) {
+		h.transcript("test:1")
+		h.say("1", "hi")
+		h.want("You said hi")
+		h.transcript("test:1")
+		if n := strings.Count(log.String(), "is damaged and left out"); n != 1 {
+			t.Errorf("told %d times", n)
 		}
 	})
 }

@@ -117,6 +117,9 @@ func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
+		if r.damaged != nil {
+			p.Log.Error("a record of a session is damaged and left out", "session", id, "record", r.seq, "err", r.damaged)
+		}
 		s.seq = max(s.seq, r.seq)
 		s.history.apply(r.seq, r.record)
 	}
@@ -127,10 +130,10 @@ func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
 type numbered struct {
 	seq uint64
 	record
+	damaged error // why record is one of nothing (P21)
 }
 
-// records yields those of a session's log after since. One that is damaged is
-// yielded as a record of nothing (P21).
+// records yields those of a session's log after since.
 func (p *Pool) records(ctx context.Context, id chat.SessionID, epoch int64, since uint64) iter.Seq2[numbered, error] {
 	return func(yield func(numbered, error) bool) {
 		for rec, err := range p.logOf(id, epoch).Since(ctx, since) {
@@ -142,8 +145,7 @@ func (p *Pool) records(ctx context.Context, id chat.SessionID, epoch int64, sinc
 				return
 			}
 			if err != nil {
-				p.Log.Error("a record of a session is damaged and left out", "session", id, "record", rec.Seq, "err", err)
-				n.record = record{}
+				n.record, n.damaged = record{}, err
 			}
 			if !yield(n, nil) {
 				return
