@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,7 +83,7 @@ func (b book) find(ctx context.Context, q *request, id string) (at chat.Address,
 // store.ErrConflict when another came before, and otherwise the way back.
 func (b book) begin(ctx context.Context, rec record, t talk, rev uint64) (back func(context.Context) error, err error) {
 	session, id := string(rec.Message.At.Session()), rec.Message.ID
-	if _, err := put(ctx, b.talks, session, talk{Turns: rec.Turn, Notes: t.Notes, Time: rec.Time}, rev); err != nil {
+	if err := put(ctx, b.talks, session, talk{Turns: rec.Turn, Notes: t.Notes, Time: rec.Time}, rev); err != nil {
 		return nil, err
 	}
 	restore := func(ctx context.Context) error {
@@ -94,7 +93,7 @@ func (b book) begin(ctx context.Context, rec record, t talk, rev uint64) (back f
 			}
 		})
 	}
-	if _, err := put(ctx, b.asked, id, rec, 0); err != nil {
+	if err := put(ctx, b.asked, id, rec, 0); err != nil {
 		return nil, errors.Join(err, restore(ctx))
 	}
 	if t.Asked != "" {
@@ -139,7 +138,7 @@ func (b book) answers(ctx context.Context, r chat.Reply, beside []string) (open 
 func (b book) answered(ctx context.Context, rec record, r chat.Reply, text string, said []string, notes []note) error {
 	for _, s := range said {
 		key := extend(rec.Digest, turn{assistant, s}) + "/" + rec.Message.At.Thread
-		if _, err := put(ctx, b.heads, key, head{rec.Turn, time.Now()}, store.Any); err != nil {
+		if err := put(ctx, b.heads, key, head{rec.Turn, time.Now()}, store.Any); err != nil {
 			return err
 		}
 	}
@@ -172,7 +171,7 @@ func (b book) note(ctx context.Context, r chat.Reply, text string) error {
 			return &channels.Error{Permanent: true, Err: errors.New("nobody has asked there for long")}
 		}
 		t.Notes, t.Time = append(t.Notes, n), time.Now()
-		if _, err = put(ctx, b.talks, session, t, rev); !errors.Is(err, store.ErrConflict) {
+		if err = put(ctx, b.talks, session, t, rev); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
@@ -204,28 +203,23 @@ func prune(ctx context.Context, b store.Bucket, age time.Duration) error {
 // get returns the value of key and its revision, 0 if there is none. One that
 // is damaged is forgotten (P21).
 func get[T any](ctx context.Context, b store.Bucket, key string) (v T, rev uint64, err error) {
-	val, rev, err := b.Get(ctx, key)
+	v, rev, err = store.Load[T](ctx, b, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return v, 0, nil
-	case errors.Is(err, store.ErrDamaged), err == nil && json.Unmarshal(val, &v) != nil:
-		var none T
-		return none, 0, b.Delete(ctx, key)
+	case errors.Is(err, store.ErrDamaged):
+		return v, 0, b.Delete(ctx, key)
 	case err != nil:
 		return v, 0, fmt.Errorf("look up request: %w", err)
 	}
 	return v, rev, nil
 }
 
-func put(ctx context.Context, b store.Bucket, key string, v any, rev uint64) (uint64, error) {
-	val, err := json.Marshal(v)
-	if err == nil {
-		rev, err = b.Put(ctx, key, val, rev)
+func put(ctx context.Context, b store.Bucket, key string, v any, rev uint64) error {
+	if _, err := store.Save(ctx, b, key, v, rev); err != nil {
+		return fmt.Errorf("note request: %w", err)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("note request: %w", err)
-	}
-	return rev, nil
+	return nil
 }
 
 // change changes what is there.
@@ -236,7 +230,7 @@ func change[T any](ctx context.Context, b store.Bucket, key string, how func(*T)
 			return err
 		}
 		how(&v)
-		if _, err = put(ctx, b, key, v, rev); !errors.Is(err, store.ErrConflict) {
+		if err = put(ctx, b, key, v, rev); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}

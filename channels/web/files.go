@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,8 +41,8 @@ var errNoFile = problem{http.StatusNotFound, "There is no such file, or not any 
 
 // stored returns a file of person, or errNoFile.
 func (c *Channel) stored(ctx context.Context, person, id string) (f chat.File, err error) {
-	val, _, err := c.files.Get(ctx, key(person, id))
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) || err == nil && json.Unmarshal(val, &f) != nil {
+	f, _, err = store.Load[chat.File](ctx, c.files, key(person, id))
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
 		return f, errNoFile
 	}
 	return f, err
@@ -53,10 +52,7 @@ func (c *Channel) stored(ctx context.Context, person, id string) (f chat.File, e
 func (c *Channel) keep(ctx context.Context, person, id string, f chat.File) (file, error) {
 	f.Name = cmp.Or(channels.SafeName(cmp.Or(f.Name, f.Path)), "file")
 	f.Type = cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Name)), "application/octet-stream")
-	val, err := json.Marshal(f)
-	if err == nil {
-		_, err = c.files.Put(ctx, key(person, id), val, store.Any)
-	}
+	_, err := store.Save(ctx, c.files, key(person, id), f, store.Any)
 	return view(id, f), err
 }
 

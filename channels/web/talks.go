@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -34,28 +33,23 @@ func key(person, id string) string { return person + "\x00" + id }
 
 // held returns what the list knows of a conversation, or errGone.
 func (c *Channel) held(ctx context.Context, at chat.Address) (h held, err error) {
-	val, _, err := c.talks.Get(ctx, key(at.Chat, at.Thread))
+	h, _, err = store.Load[held](ctx, c.talks, key(at.Chat, at.Thread))
 	switch {
-	case err == nil && json.Unmarshal(val, &h) == nil:
-		return h, nil
-	case err == nil, errors.Is(err, store.ErrDamaged): // what was said is still there
+	case errors.Is(err, store.ErrDamaged): // what was said is still there
 		return held{Used: true}, nil
 	case errors.Is(err, store.ErrNotFound) && (at.Thread == first || at.Thread == notices):
 		return held{}, nil
 	case errors.Is(err, store.ErrNotFound):
 		return held{}, errGone
 	}
-	return held{}, err
+	return h, err
 }
 
 // hold makes h what the list knows of a conversation. Of one that is there, the
 // caller holds writing.
 func (c *Channel) hold(ctx context.Context, at chat.Address, h held) error {
-	val, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	if _, err = c.talks.Put(ctx, key(at.Chat, at.Thread), val, store.Any); err == nil {
+	_, err := store.Save(ctx, c.talks, key(at.Chat, at.Thread), h, store.Any)
+	if err == nil {
 		c.tell(at.Chat)
 	}
 	return err
