@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 // openFace makes the web face: its socket for whoever has the data folder, and
 // its address for everybody else, unless there is none or this is a chat.
 func (h *house) openFace(ctx context.Context) error {
-	c, addr := h.Config, "localhost:0"
+	c, addr := h.Config, cmp.Or(h.Config.HTTP.Listen, "localhost:0") // of a chat: where its links will lead
 	var front net.Listener
 	if c.HTTP.Listen != "" && !h.Chat {
 		var err error
