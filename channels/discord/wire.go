@@ -199,7 +199,7 @@ func (w *wire) packet() error {
 			raw, err = io.ReadAll(io.LimitReader(z, maxPacket))
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %v", errNonsense, err)
+			return fmt.Errorf("%w: %w", errNonsense, err)
 		}
 	}
 	var p packet

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -244,7 +245,7 @@ func (s *Server) talk(c *conn) {
 			if websocket.IsCloseError(err, 1000, 1001) && ses != nil {
 				s.end(ses) // the bot says good-bye
 			}
-			if e, ok := err.(net.Error); ok && e.Timeout() {
+			if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 				c.bye(4009, "Session timed out.")
 			}
 			return

@@ -3,6 +3,7 @@ package discordtest_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -139,7 +140,7 @@ func dial(t *testing.T, s *discordtest.Server, says ...string) (packets []string
 	for {
 		_ = ws.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 		_, raw, err := ws.ReadMessage()
-		if end, ok := err.(*websocket.CloseError); ok {
+		if end, ok := errors.AsType[*websocket.CloseError](err); ok {
 			return packets, end.Code
 		}
 		if err != nil {
