@@ -22,15 +22,24 @@ const (
 	maxParked = 1000
 )
 
-// park keeps r to be looked at, and ends the question it asks. A crash may keep it twice.
+// park keeps r to be looked at, unless it is kept already, and ends the question it asks.
 func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 	if r.Ask != nil {
 		if err := h.Withdraw(ctx, r.Ask.ID); err != nil {
 			return err
 		}
 	}
+	digest := fmt.Sprintf("%.4x", sha256.Sum256([]byte(r.ID)))
+	kept := false // since before a crash
+	err := sift(ctx, h.bucket(shelf), h.cfg.Log, func(key string, p Parked) bool {
+		kept = kept || p.Reply.ID == r.ID && p.Reply.To == r.To
+		return true
+	})
+	if kept || err != nil {
+		return err
+	}
 	now := time.Now()
-	key := fmt.Sprintf("%016x%.4x", now.UnixNano(), sha256.Sum256([]byte(r.ID)))
+	key := fmt.Sprintf("%016x", now.UnixNano()) + digest
 	if err := write(ctx, h.bucket(shelf), key, Parked{Reply: r, Reason: reason, Time: now}); err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}

@@ -250,3 +250,23 @@ type patient struct {
 }
 
 func (p patient) Health() error { return p.err }
+
+// A crash between parking a reply and the end of its place in the outbox parks
+// it again: it is kept once, so that it is sent again once.
+func TestP10ParkedOnce(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		for range 2 {
+			r := reply("the same", "hello")
+			r.To.Channel = "nowhere"
+			if err := h.Send(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		all, err := h.Parked(t.Context())
+		if err != nil || len(all) != 1 || all[0].Reply.Text != "hello" {
+			t.Errorf("parked: %+v, %v", all, err)
+		}
+	})
+}
