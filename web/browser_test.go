@@ -92,7 +92,7 @@ func TestBrowser(t *testing.T) {
 	until(chatShown)
 	goTo(at + "/signin")
 	until(chatShown) // signed in already
-	for _, page := range []string{"/owner", "/owner/waiting", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/people"} {
+	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/people"} {
 		goTo(at + page)
 		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {
 			t.Errorf("%s: %s things that others wrote are markup", page, n)
@@ -110,7 +110,7 @@ func TestBrowser(t *testing.T) {
 	until(`document.querySelector("output")?.textContent.includes("/signin#")`)
 	js(`document.querySelector("form[data-post='/api/keys'] [name=prefix]").value = "phone"; document.querySelector("form[data-post='/api/keys'] button").click(); ""`)
 	until(`document.querySelector("output")?.textContent.startsWith("parley_")`)
-	goTo(at + "/owner/waiting")
+	goTo(at + "/owner")
 	js(`window.before = true; document.querySelector("[data-post$=resend]").click(); ""`)
 	until(`!window.before && document.readyState === "complete"`)
 	goTo(at + "/owner/people")

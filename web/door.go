@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"parley/chat"
@@ -24,16 +23,20 @@ func (v visitor) key() bool { return v.pass.Kind == keys }
 
 const cookieName = "parley"
 
-// identify is the identity of whoever comes by the network.
+// identify is the identity of whoever comes by the network. With an error the
+// visitor means nothing.
 func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, error) {
 	ctx, b := r.Context(), bearer(r)
-	if strings.HasPrefix(b, keyMark) {
-		return s.holder(r, b)
-	} else if b != "" {
-		if err := s.judge(s.guesses, r, "the administrator's token", func() error { return s.token(b) }); err != nil {
-			return visitor{}, err
+	switch {
+	case strings.HasPrefix(b, keyMark):
+		p, _, err := s.people.find(ctx, keys, b)
+		if missing(err) { // a right one never waits, so that nobody can shut others out by being wrong; it has 256 bits
+			err = s.judge(s.keys, r, "an API key", func() error { return err })
 		}
-		return visitor{Sender: sender(ownerName)}, nil
+		return visitor{sender(p.Person), p}, err
+	case b != "":
+		err := s.judge(s.guesses, r, "the administrator's token", func() error { return s.token(b) })
+		return visitor{Sender: sender(ownerName)}, err
 	}
 	c, err := r.Cookie(cookieName)
 	if err != nil {
@@ -47,18 +50,6 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 	}
 	if renewed {
 		s.setCookie(w, c.Value, loginLife)
-	}
-	return visitor{sender(p.Person), p}, nil
-}
-
-// holder says whose API key it is. A right one is never kept waiting, so that
-// nobody can shut others out by being wrong; it has 256 bits.
-func (s *Server) holder(r *http.Request, key string) (visitor, error) {
-	p, _, err := s.people.find(r.Context(), keys, key)
-	if missing(err) {
-		return visitor{}, s.judge(s.keys, r, "an API key", func() error { return err })
-	} else if err != nil {
-		return visitor{}, err
 	}
 	return visitor{sender(p.Person), p}, nil
 }
@@ -148,36 +139,11 @@ func (s *Server) setCookie(w http.ResponseWriter, value string, life time.Durati
 // end ends the passes that go, and what those who came by them are in the middle of.
 func (s *Server) end(ctx context.Context, goes func(pass) bool) error {
 	err := s.people.sweep(ctx, goes)
-	s.open.end(goes)
-	return err
-}
-
-// streams are the requests of those who were let in.
-type streams struct {
-	mu   sync.Mutex
-	ends map[*visitor]context.CancelFunc
-}
-
-func (s *streams) enter(ctx context.Context, v visitor) (_ context.Context, leave func()) {
-	ctx, end := context.WithCancel(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ends[&v] = end
-	return ctx, func() {
-		end()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.ends, &v)
-	}
-}
-
-// end ends those who came by a pass that goes.
-func (s *streams) end(goes func(pass) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for v, end := range s.ends {
-		if goes(v.pass) {
-			end()
+	s.open.Range(func(v, stop any) bool {
+		if goes(v.(*visitor).pass) {
+			stop.(context.CancelFunc)()
 		}
-	}
+		return true
+	})
+	return err
 }

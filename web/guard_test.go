@@ -109,7 +109,7 @@ func TestForgery(t *testing.T) {
 	for _, body := range []string{"", "{", "[]", `{"name":"anna","role":"owner"}`, `{"name":1}`} {
 		f.want(t, 400, asking{method: "POST", path: "/api/people", by: boss, body: body, header: http.Header{"Content-Type": {"application/json"}}})
 	}
-	if all, err := f.people.everybody(t.Context()); err != nil || len(all) > 0 {
+	if all, err := list[invited](t.Context(), f.people.invited, ""); err != nil || len(all) > 0 {
 		t.Errorf("somebody was let in: %v %v", all, err)
 	}
 }
@@ -242,7 +242,7 @@ func TestStoreTrouble(t *testing.T) {
 	if got := read(t, f.want(t, 507, asking{method: "DELETE", path: "/api/sessions/x", by: boss})); !strings.Contains(got, "disk is full") {
 		t.Errorf("full disk: %s", got)
 	}
-	if got := read(t, f.want(t, 500, asking{path: "/api/waiting", by: boss})); strings.Contains(got, "EOF") {
+	if got := read(t, f.want(t, 500, asking{path: "/api/status", by: boss})); strings.Contains(got, "EOF") {
 		t.Errorf("trouble is told with its cause: %s", got)
 	}
 	f.store.Close()

@@ -5,12 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"time"
 
 	"parley/chat"
@@ -78,7 +75,7 @@ func (p people) may(ctx context.Context, name string) error {
 	if name == ownerName {
 		return nil
 	}
-	who, _, err := load[invited](ctx, p.invited, name)
+	who, _, err := store.Load[invited](ctx, p.invited, name)
 	if err == nil && !who.Removed.IsZero() {
 		err = store.ErrNotFound
 	}
@@ -94,10 +91,10 @@ func (p people) add(ctx context.Context, name string) error {
 	if !goodName.MatchString(name) || name == ownerName {
 		return bad("a name" + nameRule)
 	}
-	who, rev, err := load[invited](ctx, p.invited, name)
+	who, _, err := store.Load[invited](ctx, p.invited, name)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return save(ctx, p.invited, name, invited{Name: name, Invited: time.Now()}, rev)
+		_, err = store.Save(ctx, p.invited, name, invited{Name: name, Invited: time.Now()}, 0)
 	case err == nil && !who.Removed.IsZero():
 		return problem{status: http.StatusConflict, text: "somebody of that name was removed, and their conversations are still theirs: choose another name"}
 	}
@@ -106,12 +103,13 @@ func (p people) add(ctx context.Context, name string) error {
 
 // remove puts name out: from now on, no pass of theirs opens anything.
 func (p people) remove(ctx context.Context, name string) error {
-	who, rev, err := load[invited](ctx, p.invited, name)
+	who, rev, err := store.Load[invited](ctx, p.invited, name)
 	if err != nil {
 		return err
 	}
 	who.Removed = time.Now()
-	return save(ctx, p.invited, name, who, rev)
+	_, err = store.Save(ctx, p.invited, name, who, rev)
+	return err
 }
 
 // grant makes v a pass for v.Person, if they may come in, and returns its secret.
@@ -128,13 +126,14 @@ func (p people) grant(ctx context.Context, v pass) (secret string, _ pass, err e
 		v.Last = secret[len(secret)-4:]
 	}
 	v.ID, v.Made = digest(secret), time.Now()
-	return secret, v, save(ctx, p.passes, kept(v.Kind, v.ID), v, 0)
+	_, err = store.Save(ctx, p.passes, kept(v.Kind, v.ID), v, 0)
+	return secret, v, err
 }
 
 // find returns the pass of that kind and secret, and its revision. The error is
 // one that is missing when there is none that opens anything now.
 func (p people) find(ctx context.Context, kind, secret string) (v pass, rev uint64, err error) {
-	v, rev, err = load[pass](ctx, p.passes, kept(kind, digest(secret)))
+	v, rev, err = store.Load[pass](ctx, p.passes, kept(kind, digest(secret)))
 	if err == nil && v.ended() {
 		err = store.ErrNotFound
 	}
@@ -152,7 +151,7 @@ func (p people) use(ctx context.Context, code string) (name string, err error) {
 		return "", err
 	}
 	v.Expires = time.Now()
-	if err = save(ctx, p.passes, kept(links, v.ID), v, rev); errors.Is(err, store.ErrConflict) {
+	if _, err = store.Save(ctx, p.passes, kept(links, v.ID), v, rev); errors.Is(err, store.ErrConflict) {
 		err = store.ErrNotFound
 	}
 	return v.Person, err
@@ -164,7 +163,8 @@ func (p people) signed(ctx context.Context, cookie string) (v pass, renewed bool
 	v, rev, err := p.find(ctx, logins, cookie)
 	if err == nil && time.Until(v.Expires) < loginLife-24*time.Hour {
 		v.Expires = time.Now().Add(loginLife)
-		renewed = save(ctx, p.passes, kept(logins, v.ID), v, rev) == nil // else the next one is; one that ended stays ended
+		_, conflict := store.Save(ctx, p.passes, kept(logins, v.ID), v, rev)
+		renewed = conflict == nil // else the next one is; one that ended stays ended
 	}
 	return v, renewed, err
 }
@@ -180,34 +180,9 @@ func (p people) sweep(ctx context.Context, goes func(pass) bool) error {
 	return err
 }
 
-// everybody returns those who were invited and not removed, by name.
-func (p people) everybody(ctx context.Context) ([]invited, error) {
-	all, err := list[invited](ctx, p.invited, "")
-	return slices.DeleteFunc(all, func(w invited) bool { return !w.Removed.IsZero() }), err
-}
-
 // missing says whether err means that there is nothing that could be read.
 func missing(err error) bool {
 	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged)
-}
-
-func load[T any](ctx context.Context, b store.Bucket, key string) (v T, rev uint64, err error) {
-	body, rev, err := b.Get(ctx, key)
-	if err == nil && json.Unmarshal(body, &v) != nil {
-		err = store.ErrDamaged
-	}
-	return v, rev, err
-}
-
-func save(ctx context.Context, b store.Bucket, key string, v any, rev uint64) error {
-	body, err := json.Marshal(v)
-	if err == nil {
-		_, err = b.Put(ctx, key, body, rev)
-	}
-	if err != nil {
-		return fmt.Errorf("save %T: %w", v, err)
-	}
-	return nil
 }
 
 // list returns what can be read of b, in the order of its keys.
@@ -216,7 +191,7 @@ func list[T any](ctx context.Context, b store.Bucket, prefix string) (all []T, e
 		if err != nil {
 			return nil, err
 		}
-		v, _, err := load[T](ctx, b, key)
+		v, _, err := store.Load[T](ctx, b, key)
 		if missing(err) {
 			continue
 		} else if err != nil {

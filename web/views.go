@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"parley/channels"
@@ -12,7 +13,6 @@ import (
 func (s *Server) views() []view {
 	return []view{
 		{"/owner", "/api/status", "overview", "Overview", s.overview},
-		{"/owner/waiting", "/api/waiting", "waiting", "Waiting", s.waiting},
 		{"/owner/talks", "/api/sessions", "talks", "Conversations", s.talks},
 		{"/owner/talks/{id}", "/api/sessions/{id}", "talk", "Conversation", s.talk},
 		{"/owner/usage", "/api/usage", "usage", "Usage", s.usage},
@@ -22,7 +22,7 @@ func (s *Server) views() []view {
 	}
 }
 
-// An Overview is how the house does.
+// An Overview is how the house does, and what waits for the owner.
 type Overview struct {
 	Version  string             `json:"version"`
 	Began    time.Time          `json:"began"`
@@ -31,8 +31,8 @@ type Overview struct {
 	Warnings []string           `json:"warnings"`
 	Channels []Channel          `json:"channels"`
 	Pairings []channels.Pairing `json:"pairings"`
-	Parked   int                `json:"parked"` // replies
-	Aside    int                `json:"aside"`  // messages
+	Parked   []Held             `json:"parked"`
+	Aside    []Held             `json:"aside"`
 }
 
 func (s *Server) overview(r *http.Request) (any, error) {
@@ -45,24 +45,12 @@ func (s *Server) overview(r *http.Request) (any, error) {
 	if o.Pairings, err = h.Pairings(ctx); err != nil {
 		return nil, err
 	}
-	held, err := s.held(r)
-	o.Parked, o.Aside = len(held.Parked), len(held.Aside)
+	if o.Parked, err = h.Parked(ctx); err != nil {
+		return nil, err
+	}
+	o.Aside, err = h.Aside(ctx)
 	return o, err
 }
-
-type waiting struct {
-	Parked []Held `json:"parked"`
-	Aside  []Held `json:"aside"`
-}
-
-func (s *Server) held(r *http.Request) (w waiting, err error) {
-	if w.Parked, err = s.House.Parked(r.Context()); err == nil {
-		w.Aside, err = s.House.Aside(r.Context())
-	}
-	return w, err
-}
-
-func (s *Server) waiting(r *http.Request) (any, error) { return s.held(r) }
 
 const (
 	mostFound   = 50   // places that a search shows
@@ -122,9 +110,11 @@ func (s *Server) peopleAndKeys(r *http.Request) (any, error) {
 		People []invited `json:"people"`
 		Keys   []pass    `json:"keys"`
 	}
-	var err error
-	if d.People, err = s.people.everybody(r.Context()); err == nil {
-		d.Keys, err = list[pass](r.Context(), s.people.passes, kept(keys, ""))
+	ctx := r.Context()
+	all, err := list[invited](ctx, s.people.invited, "")
+	d.People = slices.DeleteFunc(all, func(p invited) bool { return !p.Removed.IsZero() })
+	if err == nil {
+		d.Keys, err = list[pass](ctx, s.people.passes, kept(keys, ""))
 	}
 	return d, err
 }

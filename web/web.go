@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"parley/chat"
@@ -42,9 +43,9 @@ type Server struct {
 	Config
 	names   names
 	people  people
-	guesses *tries // of the token and of one-time codes
-	keys    *tries // of API keys
-	open    streams
+	guesses *tries   // of the token and of one-time codes
+	keys    *tries   // of API keys
+	open    sync.Map // the requests of those who were let in: *visitor to context.CancelFunc
 	began   time.Time
 }
 
@@ -56,7 +57,7 @@ func New(c Config) (*Server, error) {
 	}
 	return &Server{
 		Config: c, names: n, people: people{c.Store.Bucket("web/people"), c.Store.Bucket("web/passes")},
-		guesses: newTries(), keys: newTries(), open: streams{ends: map[*visitor]context.CancelFunc{}}, began: time.Now(),
+		guesses: newTries(), keys: newTries(), began: time.Now(),
 	}, nil
 }
 
@@ -162,10 +163,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, who ide
 		return rt.do(w, r, v)
 	}
 	hurry(w, time.Time{})
-	ctx, leave := s.open.enter(r.Context(), v)
-	defer leave()
-	if v, err = who(w, r); err == nil { // it may have ended just before open knew of them
-		err = rt.admits(v)
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	s.open.Store(&v, stop)
+	defer s.open.Delete(&v)
+	again, err := who(w, r) // it may have ended just before open knew of them
+	if err == nil {
+		err = rt.admits(again)
 	}
 	if err != nil {
 		return err

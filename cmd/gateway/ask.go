@@ -168,7 +168,7 @@ func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
 		for _, c := range r.Channels {
 			line(c.Name, cmp.Or(c.Trouble, "works"), fmt.Sprintf("waiting: %d", c.Pending), fmt.Sprintf("strangers: %d", c.Dropped))
 		}
-		line("parked", fmt.Sprintf("%d replies, %d messages", r.Parked, r.Aside))
+		line("parked", fmt.Sprintf("%d replies, %d messages", len(r.Parked), len(r.Aside)))
 		for _, q := range r.Pairings {
 			line("asks in", oneLine(q.Name), q.At.Channel, "parley pair "+q.Code)
 		}

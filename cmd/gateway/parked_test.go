@@ -53,7 +53,7 @@ func TestP10ParkedReply(t *testing.T) {
 	}
 	owner("/status", "could not be sent: 2")
 	owner("/parked", "telegram:8001", "discord:@8001", "heard tell me later", "blocked")
-	if status, page := w.visit().do("GET", "/owner/waiting", nil); status != 200 || strings.Count(page, "heard tell me later") != 2 {
+	if status, page := w.visit().do("GET", "/owner", nil); status != 200 || strings.Count(page, "heard tell me later") != 2 {
 		t.Errorf("the owner's page: %d %s", status, page)
 	}
 	owner("/resend all", "Sent again: 2")
