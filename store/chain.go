@@ -85,29 +85,22 @@ func (c *Chain) Append(ctx context.Context, e Event) error {
 }
 
 func (c *Chain) mark(ctx context.Context, e end) error {
-	val, err := json.Marshal(e)
-	if err == nil {
-		_, err = c.head.Put(ctx, "head", val, Any)
-	}
+	_, err := Save(ctx, c.head, "head", e, Any)
 	return err
 }
 
 // end returns where the chain ends. An append that was broken off is settled
 // first: if its record came, it is the end. Behind a lost end, no record has
 // the predecessor that it names.
-func (c *Chain) end(ctx context.Context) (at end, err error) {
-	val, _, err := c.head.Get(ctx, "head")
+func (c *Chain) end(ctx context.Context) (end, error) {
+	at, _, err := Load[end](ctx, c.head, "head")
 	none := errors.Is(err, ErrNotFound)
 	if err != nil && !none && !errors.Is(err, ErrDamaged) {
 		return end{}, fmt.Errorf("read chain: %w", err)
 	}
-	known := err == nil && json.Unmarshal(val, &at) == nil
 	next := at.Next
-	if known && next == nil {
+	if at.Next = nil; err == nil && next == nil {
 		return at, nil
-	}
-	if at.Next = nil; !known {
-		at = end{}
 	}
 	come := at
 	for rec, err := range c.log.Since(ctx, at.Seq) {
@@ -117,9 +110,9 @@ func (c *Chain) end(ctx context.Context) (at end, err error) {
 		come = end{N: come.N + 1, Sum: digest(rec.Body), Seq: rec.Seq}
 	}
 	switch {
-	case known && come.N == next.N && come.Sum == next.Sum:
+	case next != nil && come.N == next.N && come.Sum == next.Sum:
 		return come, c.mark(ctx, come)
-	case known:
+	case next != nil:
 		return at, c.mark(ctx, at)
 	case !none || come.N > 0:
 		come.Sum = lost
