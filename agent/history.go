@@ -113,7 +113,7 @@ func asks(m chat.Message) bool {
 // title returns the first words of the conversation.
 func (h *history) title() string {
 	for _, e := range h.entries {
-		if title := []rune(tame(e.said, 400)); len(title) > maxTitle {
+		if title := []rune(oneLine(clip(e.said, 400))); len(title) > maxTitle {
 			return strings.TrimSpace(string(title[:maxTitle-1])) + "…"
 		} else if len(title) > 0 {
 			return string(title)

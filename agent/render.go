@@ -72,13 +72,18 @@ func whose(name string) string {
 
 // tame makes s, a name that somebody chose, fit for one line in brackets.
 func tame(s string, most int) string {
+	return clip(oneLine(strings.NewReplacer("[", " ", "]", " ").Replace(s)), most)
+}
+
+// oneLine returns the words of s in one line of what can be seen.
+func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if strings.ContainsRune("[]\u2028\u2029", r) || !unicode.IsGraphic(r) {
+		if strings.ContainsRune("\u2028\u2029", r) || !unicode.IsGraphic(r) {
 			return ' '
 		}
 		return r
 	}, s)
-	return clip(strings.Join(strings.Fields(s), " "), most)
+	return strings.Join(strings.Fields(s), " ")
 }
 
 // clip returns s with at most about most bytes, its middle left out.

@@ -75,7 +75,7 @@ func TestTalks(t *testing.T) {
 		if err != nil || len(talks) != 3 {
 			t.Fatalf("%+v, %v", talks, err)
 		}
-		if a := talks[0]; a.Session != "test:3" || a.Title != "hi there you" || !a.Began.Equal(began) || a.Last.Sub(began) != 10*time.Minute {
+		if a := talks[0]; a.Session != "test:3" || a.Title != "hi [there] you" || !a.Began.Equal(began) || a.Last.Sub(began) != 10*time.Minute {
 			t.Errorf("%+v, began at %v", a, began)
 		}
 		if b := talks[1]; b.Session != "test:2" || b.Title != "now then" {

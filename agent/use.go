@@ -41,6 +41,9 @@ func (t *turn) work(ctx context.Context, group []tools.Call) error {
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
+	if t.Began.IsZero() { // it may be long until the turn ends
+		t.remember(t.hard)
+	}
 	var results []tools.Result
 	if !first.Waits() {
 		results = t.kit.Together(ctx, group)

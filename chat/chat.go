@@ -103,6 +103,7 @@ type Reply struct {
 	Text   string   `json:"text"`             // Markdown
 	Native bool     `json:"native,omitempty"` // Text is in the channel's own markup, as its Split made it
 	Files  []File   `json:"files,omitempty"`
+	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer
 
 	Ask *Question `json:"ask,omitempty"` // what the person is to choose
 }

@@ -85,6 +85,7 @@ type call struct {
 	text  string // to be written so far; it only ever grows
 	ended bool   // text will not grow
 	over  bool   // and the answer is on disk
+	fault string // why there is no answer
 	news  chan struct{}
 }
 
@@ -101,6 +102,17 @@ func (k *call) grow(whole string, end bool) {
 		k.text += "\n\n" + strings.TrimSpace(whole)
 	}
 	k.ended = end
+	k.wake()
+}
+
+// end has k be told text: the answer, or why there is none.
+func (k *call) end(text string, failed bool) {
+	if failed {
+		k.fault = text
+	} else {
+		k.grow(text, true)
+	}
+	k.over = true
 	k.wake()
 }
 
@@ -207,7 +219,9 @@ func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text str
 	said := []string{text}
 	c.mu.Lock()
 	for _, k := range here {
-		k.grow(text, true)
+		if !r.Failed {
+			k.grow(text, true)
+		}
 		said = append(said, k.text)
 	}
 	c.mu.Unlock()
@@ -218,9 +232,7 @@ func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text str
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.waiting[rec.Message.ID] { // also those that came since and did not find the answer yet
-		k.grow(text, true)
-		k.over = true
-		k.wake()
+		k.end(text, r.Failed)
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ type record struct {
 	Digest  string       `json:"digest"`          // of what was said up to it
 	Reply   string       `json:"reply,omitempty"` // ID of the reply that answered it; "" before
 	Answer  string       `json:"answer,omitempty"`
-	Next    string       `json:"next,omitempty"` // ID of the message that came after Answer, which was a question
+	Failed  bool         `json:"failed,omitempty"` // Answer is why there is none
+	Next    string       `json:"next,omitempty"`   // ID of the message that came after Answer, which was a question
 	Time    time.Time    `json:"time"`
 }
 
@@ -153,7 +154,7 @@ func (b book) answered(ctx context.Context, rec record, r chat.Reply, text strin
 			return err
 		}
 	}
-	return change(ctx, b.asked, rec.Message.ID, func(o *record) { o.Reply, o.Answer = r.ID, text })
+	return change(ctx, b.asked, rec.Message.ID, func(o *record) { o.Reply, o.Answer, o.Failed = r.ID, text, r.Failed })
 }
 
 const maxNotes = 50

@@ -129,8 +129,7 @@ func (c *Channel) ask(rec record, k *call) error {
 	c.mu.Lock()
 	k.at = rec.Message.At
 	if rec.Reply != "" {
-		k.grow(rec.Answer, true)
-		k.over = true
+		k.end(rec.Answer, rec.Failed)
 	}
 	c.mu.Unlock()
 	if rec.Reply != "" {
@@ -183,9 +182,11 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, q *request, id
 			return o.fail(q.Stream, &failure{status: http.StatusGatewayTimeout, message: "There is no answer yet; it will be in the session.", code: "timeout"})
 		}
 		c.mu.Lock()
-		text, over := k.text, k.over
+		text, over, fault := k.text, k.over, k.fault
 		c.mu.Unlock()
 		switch {
+		case fault != "":
+			return o.fail(q.Stream, &failure{status: http.StatusBadGateway, message: fault, code: "no_answer"})
 		case q.Stream:
 			o.more(text[done:], over)
 			done = len(text)

@@ -453,7 +453,7 @@ func TestPress(t *testing.T) {
 	h.must(http.StatusAccepted, "anna", "POST", "/c/first/answer", words{"id": "press-001", "question": "q1", "choice": 1})
 	want, _ := json.Marshal(chat.Answer{Question: "q1", Choice: 1, Receipt: string(rc)})
 	got, _ := json.Marshal(heard()[0].Answer)
-	if len(heard()) != 1 || string(got) != string(want) || heard()[0].ID != "press-001" {
+	if len(heard()) != 1 || string(got) != string(want) || heard()[0].ID != "first.press-001" {
 		t.Errorf("heard %+v", heard())
 	}
 	h.watch("anna", first, "").shows(t, "Shall I?")

@@ -18,12 +18,13 @@ const (
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
 
-// message begins a message of whoever calls, which the page calls id.
+// message begins a message of whoever calls, which the page calls id. To the
+// house it is known with its conversation: what is unique must be so among all of a person.
 func (k call) message(id string) (chat.Message, error) {
 	if !idForm.MatchString(id) {
 		return chat.Message{}, problem{http.StatusBadRequest, "An id has 8 to 64 letters and digits."}
 	}
-	return chat.Message{ID: id, At: k.room.at, From: chat.Sender{ID: k.who.ID, Name: k.who.Name}, Time: time.Now()}, nil
+	return chat.Message{ID: k.room.at.Thread + "." + id, At: k.room.at, From: chat.Sender{ID: k.who.ID, Name: k.who.Name}, Time: time.Now()}, nil
 }
 
 // say takes a message. It is answered once the message is in the log and in the
@@ -47,7 +48,7 @@ func (c *Channel) say(k call) error {
 		return problem{http.StatusBadRequest, "That is not a message."}
 	}
 	m.Text = in.Text
-	s := said{ID: m.ID, Who: you, Text: m.Text, Time: m.Time}
+	s := said{ID: in.ID, Who: you, Text: m.Text, Time: m.Time}
 	for _, id := range in.Files {
 		f, err := c.stored(k.r.Context(), k.who.ID, id)
 		if err != nil {
@@ -63,7 +64,7 @@ func (c *Channel) say(k call) error {
 	ctx := context.WithoutCancel(k.r.Context()) // what is in the log should be in the house, whether they wait for it or not
 	seq, again, err := k.room.append(ctx, s)
 	if again { // the house may have forgotten that it knows it
-		again, err = k.room.wasAnswered(ctx, m.ID, seq)
+		again, err = k.room.wasAnswered(ctx, in.ID, seq)
 	}
 	if err != nil {
 		return err
@@ -73,6 +74,9 @@ func (c *Channel) say(k call) error {
 	}
 	return c.hand(k, m, seq)
 }
+
+// inPage is what the page calls the message that the house knows as id.
+func inPage(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
 type taken struct {
 	Seq uint64 `json:"seq"`

@@ -40,12 +40,28 @@ func TestP3SaidTwice(t *testing.T) {
 		t.Errorf("answers %q and %q", one, again)
 	}
 	for _, m := range heard() {
-		if m.Key() != "web//anna/message-1" || m.Text != "hello" || m.From != (chat.Sender{ID: "anna", Name: "anna"}) || m.At != h.address("anna", first) {
+		if m.Key() != "web//anna/first.message-1" || m.Text != "hello" || m.From != (chat.Sender{ID: "anna", Name: "anna"}) || m.At != h.address("anna", first) {
 			t.Errorf("heard %+v", m)
 		}
 	}
 	h.reply("anna", first, "re:1", "hi")
 	b.shows(t, "hello", "hi")
+}
+
+// P2: an id is one message's within its conversation. Another conversation of the
+// same person may use it, too.
+func TestP2SameIDElsewhere(t *testing.T) {
+	h := newHouse(t)
+	heard, _ := h.hear(nil)
+	h.say("anna", first, "message-1", "one")
+	h.say("anna", notices, "message-1", "another")
+	keys := map[string]bool{}
+	for _, m := range heard() {
+		keys[m.Key()] = true
+	}
+	if len(keys) != 2 {
+		t.Errorf("the house knows them as %v", keys)
+	}
 }
 
 // What was answered is not handed to the house again: it forgets keys after 48 hours (P2).

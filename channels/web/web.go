@@ -106,7 +106,10 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if err != nil {
 		return "", c.unsent(err)
 	}
-	s := said{ID: r.ID, Who: parley, Text: r.Text + gone, Time: time.Now(), Files: files, Ask: r.Ask, Replies: r.Quote, Also: r.Also}
+	s := said{ID: r.ID, Who: parley, Text: r.Text + gone, Time: time.Now(), Files: files, Ask: r.Ask, Replies: inPage(r.Quote)}
+	for _, id := range r.Also {
+		s.Also = append(s.Also, inPage(id))
+	}
 	if strings.TrimSpace(s.Text) == "" && len(files) == 0 {
 		rm.stream(chat.Reply{ID: r.ID})
 		return channels.Receipt(r.ID), nil

@@ -162,11 +162,19 @@ func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
 		return err
 	}
 	return p.table(func(line func(...any)) {
+		if !a.running {
+			line("no gateway runs")
+		} else {
+			line("up since", moment(r.Began))
+		}
 		line("version", r.Version)
-		line("up since", moment(r.Began))
 		line("model", r.Model)
 		for _, c := range r.Channels {
-			line(c.Name, cmp.Or(c.Trouble, "works"), fmt.Sprintf("waiting: %d", c.Pending), fmt.Sprintf("strangers: %d", c.Dropped))
+			state := "works"
+			if !a.running {
+				state = "waits for a gateway"
+			}
+			line(c.Name, cmp.Or(c.Trouble, state), fmt.Sprintf("waiting: %d", c.Pending), fmt.Sprintf("strangers: %d", c.Dropped))
 		}
 		line("parked", fmt.Sprintf("%d replies, %d messages", len(r.Parked), len(r.Aside)))
 		for _, q := range r.Pairings {
@@ -194,9 +202,13 @@ func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
 			line(e.Time.Local().Format(time.DateTime), e.Kind, oneLine(e.Who), oneLine(e.What))
 		}
 	})
-	if err == nil && !log.Verdict.Whole {
-		err = errors.New("the audit log is not as it was written: " + log.Verdict.Why)
+	switch {
+	case err != nil:
+		return err
+	case !log.Verdict.Whole:
+		return errors.New("the audit log is not as it was written: " + log.Verdict.Why)
 	}
+	_, err = fmt.Fprintln(p.stdout, "The audit log is as it was written.")
 	return err
 }
 

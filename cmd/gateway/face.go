@@ -80,7 +80,7 @@ func (h *house) windows() web.House {
 		},
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,
-		Warnings: func() []string { return slices.Concat(h.notes, h.now.Load().warnings()) },
+		Warnings: func() []string { return slices.Concat(h.toTell(), h.now.Load().warnings()) },
 		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
 		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditor.chain, Backup: h.backup,
 	}
@@ -129,6 +129,9 @@ func (h *house) reasons(ctx context.Context) (why []string) {
 	states, err := h.hub.Status(ctx)
 	if err != nil {
 		return []string{"the store does not answer: " + h.redact(err.Error())}
+	}
+	if h.full.Load() {
+		why = append(why, "the disk is full: nothing is accepted until there is space")
 	}
 	for _, s := range states {
 		if s.Err != nil {
@@ -221,9 +224,19 @@ func (h *house) greet(ctx context.Context) {
 	fmt.Fprintf(h.Stderr, "%-9s %s (signs you in once; parley link makes another)\n", "web", link)
 }
 
+// toTell returns what the owners should know of the start.
+func (h *house) toTell() []string {
+	fault := h.now.Load().fellBack
+	if fault == nil {
+		return h.notes
+	}
+	first, _, _ := strings.Cut(fault.Error(), "\n")
+	return append(slices.Clone(h.notes), "My config.json has faults, so I started with the last one that worked. The first fault: "+first)
+}
+
 // tell has the owners know what went wrong at the start.
 func (h *house) tell(ctx context.Context) {
-	for _, note := range h.notes {
+	for _, note := range h.toTell() {
 		if err := h.hub.TellOwners(ctx, h.began.Format(time.RFC3339Nano), note); err != nil {
 			h.Log.Error("the owners were not told", "note", note, "err", err)
 		}

@@ -320,3 +320,34 @@ func TestOpenAIClient(t *testing.T) {
 		t.Error("the store holds the key (R-S6)")
 	}
 }
+
+// TestOpenAIClientOfAModelThatFails: the apology is no answer; a client reads
+// of the failure as of any other, streaming and not.
+func TestOpenAIClientOfAModelThatFails(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: http.StatusUnauthorized} })
+	w.start()
+	base, _ := w.face()
+	out, _ := w.run("", "key", "owner")
+	key, _, _ := strings.Cut(out, "\n")
+	cfg := openai.DefaultConfig(key)
+	cfg.BaseURL = base + "/v1"
+	client := openai.NewClientWithConfig(cfg)
+	ask := openai.ChatCompletionRequest{Model: "parley", Messages: []openai.ChatCompletionMessage{{Role: "user", Content: "hello"}}}
+	_, err := client.CreateChatCompletion(t.Context(), ask)
+	fault, ok := errors.AsType[*openai.APIError](err)
+	if !ok || fault.HTTPStatusCode != http.StatusBadGateway || fault.Message == "" {
+		t.Errorf("not streaming: %v", err)
+	}
+	stream, err := client.CreateChatCompletionStream(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if errors.Is(err, io.EOF) {
+		t.Error("streaming: it ends as an answer does")
+	}
+}

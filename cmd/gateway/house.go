@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"parley/channels/api"
 	"parley/channels/console"
 	webchat "parley/channels/web"
+	"parley/chat"
 	"parley/memory"
 	"parley/store"
 	"parley/tools"
@@ -52,6 +52,7 @@ type house struct {
 	files    *workspace.Workspace
 	observer *observe.Observer
 	auditor  auditor
+	full     atomic.Bool // the last message did not fit on the disk (P19)
 	hub      *channels.Hub
 	pool     *agent.Pool
 	browser  *webchat.Channel // nil: there is none
@@ -161,10 +162,6 @@ func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
 	if h.base, h.notes, err = storeTypes[c.Store.Type](ctx, c, h.Log, leave); err != nil {
 		return err
 	}
-	if c.fellBack != nil {
-		fault, _, _ := strings.Cut(c.fellBack.Error(), "\n")
-		h.notes = append(h.notes, "My config.json has faults, so I started with the last one that worked. The first fault: "+fault)
-	}
 	h.observer = observe.New(observe.Config{Build: version()})
 	h.store = h.observer.Store(h.base)
 	h.openAudit()
@@ -179,7 +176,7 @@ func (h *house) report(ctx context.Context) (lines []string) {
 		h.Log.Error("status", "err", err)
 		return []string{"The channels cannot be looked at; the log says why."}
 	}
-	lines = append(lines, h.notes...)
+	lines = append(lines, h.toTell()...)
 	for _, s := range all {
 		state := "works"
 		switch {
@@ -269,10 +266,15 @@ func (h *house) excuse() {
 
 // receive lets people in. At a chat of this process the other networks wait.
 func (h *house) receive(ctx context.Context) error {
+	deliver := h.observer.Deliver(func(ctx context.Context, m chat.Message) error {
+		err := h.pool.Deliver(ctx, m)
+		h.full.Store(errors.Is(err, store.ErrFull))
+		return err
+	})
 	if h.Chat {
-		return h.hub.Receive(ctx, h.observer.Deliver(h.pool.Deliver), "console")
+		return h.hub.Receive(ctx, deliver, "console")
 	}
-	return h.hub.Receive(ctx, h.observer.Deliver(h.pool.Deliver))
+	return h.hub.Receive(ctx, deliver)
 }
 
 // why returns the error that ended ctx, nil if it was meant to end.

@@ -107,7 +107,7 @@ func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 		return now, sum
 	}
 	next, changed, restart := renew(now, next)
-	if len(changed) > 0 {
+	if len(changed) > 0 || now.fellBack != nil {
 		if err := apply(next); err != nil {
 			w.Log.Error("config cannot be applied: the running one stays", "err", err)
 			return now, sum

@@ -224,7 +224,7 @@ function retry() {
 
 function last() {
   const a = entries.lastElementChild;
-  if (a?.classList.contains("parley") && !a.querySelector(".ask")) a.querySelector("footer").prepend(again);
+  if (a?.classList.contains("parley") && !a.querySelector(".ask") && entries.querySelector("article.you")) a.querySelector("footer").prepend(again);
   else again.remove();
 }
 
