@@ -325,7 +325,9 @@ func TestOpenAIClient(t *testing.T) {
 // of the failure as of any other, streaming and not.
 func TestOpenAIClientOfAModelThatFails(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: http.StatusUnauthorized} })
+	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Status: http.StatusUnauthorized}
+	})
 	w.start()
 	base, _ := w.face()
 	out, _ := w.run("", "key", "owner")
