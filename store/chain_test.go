@@ -83,8 +83,11 @@ func forged(t *testing.T, s store.Store, recs [][]byte) store.Store {
 			t.Fatal(err)
 		}
 	}
-	for k := range s.Bucket("audit").Keys(t.Context(), "") {
-		val, _, err := s.Bucket("audit").Get(t.Context(), k)
+	for k, err := range s.Bucket("audit").Keys(t.Context(), "") {
+		var val []byte
+		if err == nil {
+			val, _, err = s.Bucket("audit").Get(t.Context(), k)
+		}
 		if err == nil {
 			_, err = f.Bucket("audit").Put(t.Context(), k, val, 0)
 		}

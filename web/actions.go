@@ -35,8 +35,8 @@ func (s *Server) actions() []route {
 // forget makes the house forget a session, and says so if there was none.
 func (s *Server) forget(ctx context.Context, id string) error {
 	there := false
-	for range s.House.Transcript(ctx, chat.SessionID(id)) { // or an error: what is damaged is there, too
-		there = true
+	for _, err := range s.House.Transcript(ctx, chat.SessionID(id)) {
+		there = err == nil || !errors.Is(err, store.ErrNotFound) // what is damaged is there, too
 		break
 	}
 	if err := s.House.Forget(ctx, chat.SessionID(id)); err != nil || there {

@@ -20,7 +20,7 @@ import (
 // served serves a face on a real socket.
 func served(t *testing.T, change ...func(*Config)) (at string, f *face) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

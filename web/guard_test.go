@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -180,7 +181,7 @@ func TestHost(t *testing.T) {
 	} {
 		f := newFace(t, func(cfg *Config) { cfg.Listen, cfg.PublicURL = c.listen, c.public })
 		for _, at := range []string{"/healthz", "/signin", "/assets/owner.css", "/", "/v1/models", "/nothing"} {
-			r := httptest.NewRequest("GET", "http://x"+at, nil)
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "http://x"+at, nil)
 			r.Host = c.host
 			w := httptest.NewRecorder()
 			f.h.ServeHTTP(w, r)
@@ -261,7 +262,7 @@ func TestServer(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +272,9 @@ func TestServer(t *testing.T) {
 	go func() { served <- srv.Serve(l) }()
 	defer func() {
 		srv.Close()
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	}()
 	anna := f.invited(t, "anna")
 	r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+"/events", nil)

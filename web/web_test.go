@@ -1,8 +1,10 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -159,11 +161,27 @@ type asking struct {
 	host, remote       string
 }
 
-func (f *face) ask(a asking) *http.Response {
+// An answer is a response without a connection that would have to be closed.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+	Body       *bytes.Buffer
+	cookies    []*http.Cookie
+}
+
+func (a answer) Cookies() []*http.Cookie { return a.cookies }
+
+func answerOf(w *httptest.ResponseRecorder) answer {
+	r := w.Result()
+	defer r.Body.Close()
+	return answer{r.StatusCode, r.Header, w.Body, r.Cookies()}
+}
+
+func (f *face) ask(a asking) answer {
 	if a.method == "" {
 		a.method = "GET"
 	}
-	r := httptest.NewRequest(a.method, home+a.path, strings.NewReader(a.body))
+	r := httptest.NewRequestWithContext(context.Background(), a.method, home+a.path, strings.NewReader(a.body))
 	if a.host != "" {
 		r.Host = a.host
 	}
@@ -188,10 +206,10 @@ func (f *face) ask(a asking) *http.Response {
 	}
 	w := httptest.NewRecorder()
 	f.h.ServeHTTP(w, r)
-	return w.Result()
+	return answerOf(w)
 }
 
-func read(t testing.TB, r *http.Response) string {
+func read(t testing.TB, r answer) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -200,7 +218,7 @@ func read(t testing.TB, r *http.Response) string {
 	return string(b)
 }
 
-func (f *face) want(t testing.TB, status int, a asking) *http.Response {
+func (f *face) want(t testing.TB, status int, a asking) answer {
 	t.Helper()
 	r := f.ask(a)
 	if r.StatusCode != status {
@@ -248,7 +266,7 @@ func codeOf(t testing.TB, link string) string {
 }
 
 // decoded reads an answer.
-func decoded[T any](t testing.TB, r *http.Response) (v T) {
+func decoded[T any](t testing.TB, r answer) (v T) {
 	t.Helper()
 	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
 		t.Fatal(err)
@@ -392,15 +410,15 @@ func TestNoChat(t *testing.T) {
 // The socket of the OS user needs no credential (T0).
 func TestLocal(t *testing.T) {
 	f := newFace(t)
-	r := httptest.NewRequest("POST", "http://parley/api/people", strings.NewReader(`{"name":"owner"}`))
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://parley/api/people", strings.NewReader(`{"name":"owner"}`))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	f.Local().ServeHTTP(w, r)
-	link := decoded[struct{ Link string }](t, w.Result()).Link
+	link := decoded[struct{ Link string }](t, answerOf(w)).Link
 	f.signed(t, codeOf(t, link))
 	w = httptest.NewRecorder()
-	f.Local().ServeHTTP(w, httptest.NewRequest("GET", "http://parley/api/status", nil))
-	if got := decoded[Overview](t, w.Result()); got.Version != "1.2.3" || len(got.Channels) != 1 || len(got.Parked) != 1 {
+	f.Local().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://parley/api/status", nil))
+	if got := decoded[Overview](t, answerOf(w)); got.Version != "1.2.3" || len(got.Channels) != 1 || len(got.Parked) != 1 {
 		t.Errorf("status = %+v", got)
 	}
 }
@@ -486,7 +504,7 @@ func TestBackupBreaks(t *testing.T) {
 	boss := f.owner(t)
 	f.audited = nil
 	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
+		if p, _ := recover().(error); !errors.Is(p, http.ErrAbortHandler) {
 			t.Errorf("half a backup is whole: %v", p)
 		}
 	}()

@@ -168,7 +168,7 @@ func TestNamed(t *testing.T) {
 	r := h.post("k-ann", fmt.Sprintf(body, "three"), map[string]string{"X-Session-Id": "work"})
 	same(t, "the header names it", r.Header.Get("X-Session-Id"), "work")
 	h.post("k-ann", fmt.Sprintf(body, "four"), map[string]string{"X-Session-Id": "../<x> " + strings.Repeat("y", 5000)})
-	r = h.post("k-bob", fmt.Sprintf(body, "five"), map[string]string{"X-Session-Id": "work"})
+	h.post("k-bob", fmt.Sprintf(body, "five"), map[string]string{"X-Session-Id": "work"})
 	said := h.said()
 	same(t, "named", said[:3], []string{"api:ann/phone~work one", "api:ann/phone~work two", "api:ann/phone~work three"})
 	if !strings.HasPrefix(said[3], "api:ann/phone~") || len(said[3]) > 60 || strings.ContainsAny(said[3], "<.") {
@@ -578,7 +578,9 @@ func TestShutdown(t *testing.T) {
 	again.heard = h.messages() // as the inbox does
 	again.work.Go(func() { again.reply(h.messages()[0], "late") })
 	n := 0
-	fmt.Sscanf(h.messages()[0].Text, "hello %d", &n)
+	if _, err := fmt.Sscanf(h.messages()[0].Text, "hello %d", &n); err != nil {
+		t.Fatal(err)
+	}
 	r := again.post("k-ann", fmt.Sprintf(body, false, n), map[string]string{"Idempotency-Key": "k"})
 	if !strings.Contains(r.body, `"late"`) {
 		t.Errorf("got %s", r.body)
@@ -593,7 +595,7 @@ func TestWait(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer synctest.Wait()
 			defer stop()
-			go c.Run(ctx, func(context.Context, chat.Message) error { return nil })
+			go func() { _ = c.Run(ctx, func(context.Context, chat.Message) error { return nil }) }()
 			synctest.Wait()
 			body := fmt.Sprintf(`{"model":"parley","stream":%v,"messages":[{"role":"user","content":"hi"}]}`, stream)
 			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/chat/completions", strings.NewReader(body))

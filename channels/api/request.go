@@ -145,11 +145,11 @@ func picture(url string) ([]byte, error) {
 	rest, isData := strings.CutPrefix(url, "data:")
 	kind, coded, ok := strings.Cut(rest, ";base64,")
 	if !isData || !ok {
-		return nil, errors.New("Images must be sent as data: URLs in base64; addresses are not fetched.")
+		return nil, errors.New("images must be sent as data: URLs in base64; addresses are not fetched")
 	}
 	data, err := base64.StdEncoding.DecodeString(coded)
 	if err != nil || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, http.DetectContentType(data)) {
-		return nil, fmt.Errorf("An image of type %.40q cannot be read; it must be PNG, JPEG, GIF or WebP.", kind)
+		return nil, fmt.Errorf("an image of type %.40q cannot be read; it must be PNG, JPEG, GIF or WebP", kind)
 	}
 	return data, nil
 }

@@ -3,6 +3,7 @@ package markdown_test
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func FuzzHTML(f *testing.F) {
 		d.Strict, d.AutoClose, d.Entity = false, []string{"br", "hr", "input"}, xml.HTMLEntity
 		for {
 			token, err := d.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {

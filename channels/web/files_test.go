@@ -53,7 +53,7 @@ func TestFiles(t *testing.T) {
 		res, body := h.do("anna", "GET", es[i].Files[0].URL, nil)
 		if res.StatusCode != http.StatusOK || body != want.body || res.Header.Get("Content-Type") != want.kind ||
 			res.Header.Get("Content-Disposition") != want.way+"; filename="+want.name {
-			t.Errorf("GET %s = %s %v %q", es[i].Files[0].URL, res.Status, res.Header, body)
+			t.Errorf("GET %v = %v %v %q", es[i].Files[0].URL, res.StatusCode, res.Header, body)
 		}
 	}
 	if err := os.Remove(h.work.Dir() + "/out/report.pdf"); err != nil {
@@ -73,7 +73,7 @@ func TestRS5FilesAreInert(t *testing.T) {
 		if d := res.Header.Get("Content-Disposition"); res.StatusCode != http.StatusOK || !strings.HasPrefix(d, "attachment") ||
 			res.Header.Get("Content-Type") != "application/octet-stream" || res.Header.Get("X-Content-Type-Options") != "nosniff" ||
 			res.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
-			t.Errorf("%s: %s %v", name, res.Status, res.Header)
+			t.Errorf("%v: %v %v", name, res.StatusCode, res.Header)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestFileNames(t *testing.T) {
 		}
 		res, body := h.do("anna", "GET", f.URL, nil)
 		if res.StatusCode != http.StatusOK || body != "x" || res.Header.Get("X-Evil") != "" {
-			t.Errorf("%s: %s", f.URL, res.Status)
+			t.Errorf("%v: %v", f.URL, res.StatusCode)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestUploadTooBig(t *testing.T) {
 		body, _ := io.ReadAll(res.Body)
 		res.Body.Close()
 		if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "1 MB is the most") {
-			t.Errorf("length %d: %s %s", length, res.Status, body)
+			t.Errorf("length %d: %v %v", length, res.StatusCode, body)
 		}
 		if n := z.n.Load(); n > 20<<20 {
 			t.Errorf("%d bytes were read", n)

@@ -171,7 +171,7 @@ func TestRS5GetWritesNothing(t *testing.T) {
 	h := open(t, d)
 	res, _ := h.do("anna", "GET", "/", nil)
 	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/c/first" {
-		t.Errorf("GET / = %s to %s", res.Status, res.Header.Get("Location"))
+		t.Errorf("GET / = %v to %v", res.StatusCode, res.Header.Get("Location"))
 	}
 	for _, path := range []string{"/c/first", "/c/notices", "/c/first/before?seq=9", "/talks", "/talks?q=x"} {
 		h.must(http.StatusOK, "anna", "GET", path, nil)
@@ -315,8 +315,8 @@ func TestDeleteFirst(t *testing.T) {
 	b, f := h.watch("anna", first, ""), h.upload(t, "anna", "cat.png", png)
 	h.must(http.StatusAccepted, "anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "secret", "files": []string{f.ID}})
 	h.must(http.StatusNoContent, "anna", "DELETE", "/c/first", nil)
-	for rec := range s.Log("web/anna/first").Since(t.Context(), 0) {
-		t.Errorf("left: %s", rec.Body)
+	for rec, err := range s.Log("web/anna/first").Since(t.Context(), 0) {
+		t.Errorf("left: %s, %v", rec.Body, err)
 	}
 	if got := h.talks(t, "anna", ""); len(got) != 1 || got[0].Title != "New conversation" {
 		t.Errorf("talks %+v", got)
@@ -495,7 +495,7 @@ func TestP19DiskFull(t *testing.T) {
 	heard, _ := h.hear(nil)
 	d.is.Store(true)
 	if res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"}); res.StatusCode < 500 {
-		t.Errorf("said %s", res.Status)
+		t.Errorf("said %v", res.StatusCode)
 	}
 	if _, err := h.Send(t.Context(), chat.Reply{ID: "r1", To: h.address("anna", first), Text: "hi"}); !errors.Is(err, store.ErrFull) {
 		t.Errorf("Send = %v", err)

@@ -116,8 +116,14 @@ func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Messa
 	}, stop
 }
 
+// An answer is the head of a response.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // do sends a request as who and returns the answer with its body.
-func (h *house) do(who, method, path string, body any, headers ...string) (*http.Response, string) {
+func (h *house) do(who, method, path string, body any, headers ...string) (answer, string) {
 	h.Helper()
 	var b io.Reader
 	kind := "application/json"
@@ -152,7 +158,7 @@ func (h *house) do(who, method, path string, body any, headers ...string) (*http
 	if err != nil {
 		h.Fatal(err)
 	}
-	return res, string(got)
+	return answer{res.StatusCode, res.Header}, string(got)
 }
 
 // must is do, whose status must be that.
@@ -213,10 +219,11 @@ func (h *house) watch(who, id, after string) *tab {
 		h.Fatalf("events: %s", res.Status)
 	}
 	b := &tab{over: make(chan struct{}), leave: cancel}
+	body := res.Body
 	go func() {
 		defer close(b.over)
-		defer res.Body.Close()
-		b.read(res.Body)
+		defer body.Close()
+		b.read(body)
 	}()
 	h.Cleanup(func() {
 		cancel()

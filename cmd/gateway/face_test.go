@@ -163,14 +163,6 @@ func (v *visitor) reads(conversation, what string, ok func(lines []line) bool) (
 	return nil
 }
 
-// answered says that the last line is text of the agent's.
-func answered(text string) func([]line) bool {
-	return func(ls []line) bool {
-		last := ls[len(ls)-1]
-		return last.Who == "parley" && last.Text == text
-	}
-}
-
 func (v *visitor) conversation() string {
 	v.t.Helper()
 	status, body := v.do("POST", "/c", map[string]any{})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net"
@@ -33,7 +34,7 @@ func TestScripts(t *testing.T) {
 			if name != "busy" { // the usual port, by a gateway of whoever runs the tests
 				return false, fmt.Errorf("there is no condition %q", name)
 			}
-			l, err := net.Listen("tcp", "127.0.0.1:18790")
+			l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:18790")
 			if err != nil {
 				return true, nil
 			}

@@ -97,10 +97,10 @@ func TestVoice(t *testing.T) {
 			if !listens {
 				want = func(text string) bool { return strings.Contains(text, "I could not listen to your voice message") }
 			}
-			texts := w.told(person, "an answer", func(texts []string) bool { return slices.ContainsFunc(texts, want) })
+			w.told(person, "an answer", func(texts []string) bool { return slices.ContainsFunc(texts, want) })
 			w.shown(dm, "an answer", func(m discordtest.Message) bool { return m.FromBot() && want(m.Text) })
 			w.tg.Say(person, "bye")
-			texts = w.told(person, "the next answer", func(texts []string) bool { return strings.HasSuffix(texts[len(texts)-1], "bye") })
+			texts := w.told(person, "the next answer", func(texts []string) bool { return strings.HasSuffix(texts[len(texts)-1], "bye") })
 			dc.Say(dm, fmt.Sprint(person), "", "bye")
 			w.shown(dm, "the next answer", func(m discordtest.Message) bool { return m.FromBot() && strings.HasSuffix(m.Text, "bye") })
 			for _, m := range dc.Messages(dm) {

@@ -28,7 +28,7 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer func() { err = errors.Join(err, unlock()) }()
 	there := inTheWay(c)
 	if len(there) > 0 && !force {
 		return nil, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])

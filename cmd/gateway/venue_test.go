@@ -74,7 +74,7 @@ func spell(names map[string]string, name string) string {
 func freePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000)))
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000)))
 		if err == nil {
 			defer l.Close()
 			return l.Addr().String()
