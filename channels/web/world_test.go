@@ -215,15 +215,14 @@ func (h *house) watch(who, id, after string) *tab {
 	if err != nil {
 		h.Fatal(err)
 	}
+	h.Cleanup(func() { res.Body.Close() })
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		h.Fatalf("events: %s", res.Status)
 	}
 	b := &tab{over: make(chan struct{}), leave: cancel}
-	body := res.Body
 	go func() {
 		defer close(b.over)
-		defer body.Close()
-		b.read(body)
+		b.read(res.Body)
 	}()
 	h.Cleanup(func() {
 		cancel()
