@@ -153,7 +153,7 @@ func TestAssets(t *testing.T) {
 	for name := range h.assets.files {
 		path := "/assets/" + h.assets.digest + "/" + name
 		res, plain := h.do("anna", "GET", path, nil)
-		if !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || plain != string(h.assets.files[name].plain) {
+		if !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || plain != string(h.assets.files[name]) {
 			t.Errorf("%s: %v", path, res.Header)
 		}
 		res, small := h.do("anna", "GET", path, nil, "Accept-Encoding", "gzip")

@@ -29,14 +29,12 @@ var embedded embed.FS
 // together, so that a browser asks for them once and modules find each other.
 type assets struct {
 	digest string
-	files  map[string]assetFile
+	files  map[string][]byte
 }
-
-type assetFile struct{ plain, zipped []byte }
 
 // pages returns the template of the page and what it is made with.
 func pages() (assets, *template.Template, error) {
-	a, sum := assets{files: map[string]assetFile{}}, sha256.New()
+	a, sum := assets{files: map[string][]byte{}}, sha256.New()
 	names, err := fs.Glob(embedded, "page/*")
 	for _, name := range names {
 		body, err := embedded.ReadFile(name)
@@ -44,13 +42,13 @@ func pages() (assets, *template.Template, error) {
 			return a, nil, err
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body)
-		a.files[path.Base(name)] = assetFile{body, zipped(body)}
+		a.files[path.Base(name)] = body
 	}
 	if err != nil {
 		return a, nil, err
 	}
 	a.digest = hex.EncodeToString(sum.Sum(nil)[:8])
-	t, err := template.New("page.html").Funcs(template.FuncMap{"size": size, "stamp": stamp}).Parse(string(a.files["page.html"].plain))
+	t, err := template.New("page.html").Funcs(template.FuncMap{"size": size, "stamp": stamp}).Parse(string(a.files["page.html"]))
 	delete(a.files, "page.html")
 	return a, t, err
 }
@@ -76,14 +74,15 @@ func size(n int64) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// write sends body, zipped for those who take that.
-func (k call) write(kind string, body, zipped []byte) {
+// write sends body, zipped for those who take that: what is asked for often is
+// kept by browsers.
+func (k call) write(kind string, body []byte) {
 	h := k.w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Vary", "Accept-Encoding")
-	if zipped != nil && strings.Contains(k.r.Header.Get("Accept-Encoding"), "gzip") {
+	if strings.Contains(k.r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		body = zipped
+		body = zipped(body)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = k.w.Write(body) // an error is theirs: they left
@@ -91,7 +90,7 @@ func (k call) write(kind string, body, zipped []byte) {
 
 // asset sends a file of the page.
 func (c *Channel) asset(k call) error {
-	f, ok := c.assets.files[k.r.PathValue("file")]
+	body, ok := c.assets.files[k.r.PathValue("file")]
 	if !ok {
 		return problem{http.StatusNotFound, "There is no such file."}
 	}
@@ -99,7 +98,7 @@ func (c *Channel) asset(k call) error {
 	if k.r.PathValue("v") == c.assets.digest {
 		k.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
-	k.write(mime.TypeByExtension(path.Ext(k.r.PathValue("file"))), f.plain, f.zipped)
+	k.write(mime.TypeByExtension(path.Ext(k.r.PathValue("file"))), body)
 	return nil
 }
 
@@ -136,7 +135,7 @@ func (c *Channel) show(k call) error {
 		return err
 	}
 	k.w.Header().Set("Cache-Control", "no-store")
-	k.write("text/html; charset=utf-8", b.Bytes(), zipped(b.Bytes()))
+	k.write("text/html; charset=utf-8", b.Bytes())
 	return nil
 }
 
