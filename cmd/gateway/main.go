@@ -58,7 +58,7 @@ type exit struct {
 func (e exit) Error() string { return e.err.Error() }
 func (e exit) Unwrap() error { return e.err }
 
-const hurry = 1500 * time.Millisecond // from the second signal to the end
+const hurry = time.Second // from the second signal to the end
 
 // untilTold returns a context that ends at the first of signals. (In a chat at
 // the terminal, Ctrl-C is a key and no signal.) Another one
