@@ -125,10 +125,10 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// shoot keeps a picture of the page where PARLEY_SHOTS says.
+// shoot keeps a picture of the page where PARLEY_ARTIFACTS says.
 func shoot(t *testing.T, ctx context.Context, page string) {
 	t.Helper()
-	dir := os.Getenv("PARLEY_SHOTS")
+	dir := os.Getenv("PARLEY_ARTIFACTS")
 	if dir == "" {
 		return
 	}
