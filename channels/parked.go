@@ -29,9 +29,8 @@ func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 			return err
 		}
 	}
-	digest := fmt.Sprintf("%.4x", sha256.Sum256([]byte(r.ID)))
 	kept := false // since before a crash
-	err := sift(ctx, h.bucket(shelf), h.cfg.Log, func(key string, p Parked) bool {
+	err := sift(ctx, h.bucket(shelf), h.cfg.Log, func(_ string, p Parked) bool {
 		kept = kept || p.Reply.ID == r.ID && p.Reply.To == r.To
 		return true
 	})
@@ -39,7 +38,7 @@ func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 		return err
 	}
 	now := time.Now()
-	key := fmt.Sprintf("%016x", now.UnixNano()) + digest
+	key := fmt.Sprintf("%016x%.4x", now.UnixNano(), sha256.Sum256([]byte(r.ID)))
 	if err := write(ctx, h.bucket(shelf), key, Parked{Reply: r, Reason: reason, Time: now}); err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}
