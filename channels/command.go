@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/store"
 )
 
 // A deed is what an owner asks of the Hub by a command.
@@ -27,8 +28,15 @@ func (h *Hub) deeds() map[string]deed {
 	}
 }
 
-// command answers m if it is a command of the Hub's own. Its answer has the ID
-// of a reply to m, so a message that comes again is answered once.
+// A done deed is remembered for as long as its message may come again.
+type done struct {
+	Answer string    `json:"answer"`
+	Time   time.Time `json:"time"`
+}
+
+// command answers m if it is a command of the Hub's own. A message that comes
+// again is answered with the same words, which the outbox drops: "/resend all"
+// must not resend what was parked since.
 func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error) {
 	name, arg, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
 	name, _, _ = strings.Cut(strings.ToLower(name), "@") // as in "/pair@parley_bot"
@@ -45,14 +53,32 @@ func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error)
 		r.Text = "Please ask me that in a private chat."
 	default:
 		arg = strings.TrimSpace(arg)
-		if r.Text, err = deed.do(ctx, arg); err != nil {
+		before, err := h.once(ctx, r.ID, func() (string, error) { return deed.do(ctx, arg) })
+		if err != nil {
 			return true, err
 		}
+		r.Text = before.Answer
 		if arg != "" {
 			h.cfg.Audit("access", who, name+" "+arg)
 		}
 	}
 	return true, h.Send(ctx, r)
+}
+
+// once does what id names, unless it is done already.
+func (h *Hub) once(ctx context.Context, id string, do func() (string, error)) (d done, err error) {
+	b := h.bucket("commands done")
+	if err := read(ctx, b, id, &d); err == nil || !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+		return d, err
+	}
+	if d.Answer, err = do(); err != nil {
+		return d, err
+	}
+	d.Time = time.Now()
+	if err := write(ctx, b, id, d); err != nil {
+		return d, err
+	}
+	return d, sift(ctx, b, h.cfg.Log, func(_ string, d done) bool { return time.Since(d.Time) < keepAnswered })
 }
 
 func (h *Hub) pair(ctx context.Context, code string) (string, error) {

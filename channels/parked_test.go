@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -150,6 +151,50 @@ func TestParkedCommands(t *testing.T) {
 		m.shows("two", "three", "four")
 		if got := strings.Join(audit, "\n"); !strings.Contains(got, "refused net:2 /resend") || !strings.Contains(got, "access net:1 /resend all") {
 			t.Errorf("audit: %s", got)
+		}
+		h.stop()
+	})
+}
+
+// A command that comes again, as after a restart, does not do again what it
+// did: what was parked meanwhile stays.
+func TestCommandOnce(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(0)
+		access(t, h)
+		park(t, m, h, "one")
+		msg := from("1", "/resend all")
+		msg.At = chat.Address{Channel: "net", Chat: "office"}
+		say(t, m, msg)
+		synctest.Wait()
+		m.on(func(op channeltest.Op) error {
+			if op.Reply.To == room {
+				return &channels.Error{Permanent: true, Err: errors.New("403 blocked")}
+			}
+			return nil
+		})
+		send(t, h, reply("id of two", "two"))
+		synctest.Wait()
+		m.on(nil)
+		h.stop()
+		m.reboot(t.Context())
+		h = m.start(0)
+		access(t, h)
+		say(t, m, msg)
+		synctest.Wait()
+		if all, err := h.Parked(t.Context()); err != nil || len(all) != 1 {
+			t.Errorf("parked: %+v, %v", all, err)
+		}
+		m.shows("one")
+		if got := m.fake.Shown(msg.At); slices.ContainsFunc(got, func(s string) bool { return s != "Sent again: 1." }) {
+			t.Errorf("the owner was told %q", got)
+		}
+		time.Sleep(49 * time.Hour)
+		msg.ID = "later"
+		say(t, m, msg)
+		synctest.Wait()
+		if n := len(keys(m.store.Bucket("commands done"))); n != 1 {
+			t.Errorf("%d commands are remembered", n)
 		}
 		h.stop()
 	})

@@ -119,7 +119,7 @@ func (m *machine) reboot(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.store, m.crash, m.crashed = mem.New(), 0, make(chan struct{})
-	for _, name := range []string{"delivery", "pairing", "paired", "questions", "parked replies"} {
+	for _, name := range []string{"delivery", "pairing", "paired", "questions", "parked replies", "commands done"} {
 		from, to := old.Bucket(name), m.store.Bucket(name)
 		for k := range keys(from) {
 			v, _, _ := from.Get(ctx, k)
