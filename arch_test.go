@@ -41,6 +41,13 @@ var homes = map[string]string{
 	"github.com/tailscale/hujson":       "cmd/gateway",
 	"github.com/fsnotify/fsnotify":      "cmd/gateway",
 
+	"github.com/bmatcuk/doublestar":                "tools/files",
+	"github.com/aymanbagabas/go-udiff":             "tools/files",
+	"github.com/ledongthuc/pdf":                    "tools/files",
+	"github.com/go-shiori/go-readability":          "tools/web",
+	"github.com/JohannesKaufmann/html-to-markdown": "tools/web",
+	"go.starlark.net":                              "tools/data",
+
 	"github.com/bwmarrin/discordgo":       "channels/discord",
 	"github.com/prometheus/client_golang": "web/observe",
 	"go.opentelemetry.io/otel":            "web/observe",

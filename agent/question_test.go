@@ -306,7 +306,7 @@ func TestSteps(t *testing.T) {
 		h.say("1", "go")
 		time.Sleep(time.Minute)
 		h.want("ok")
-		if got, want := strings.Join(steps, "|"), `1 slow running "a b.txt"|1 slow done "a b.txt"|2 fail running ""|2 fail failed ""`; got != want {
+		if got, want := strings.Join(steps, "|"), `1 slow doing "a b.txt"|1 slow success "a b.txt"|2 fail doing ""|2 fail error ""`; got != want {
 			t.Errorf("steps %s\nwant  %s", got, want)
 		}
 	})

@@ -370,7 +370,7 @@ func TestLiveSteps(t *testing.T) {
 			live.Step(step)
 			live.Close()
 			ops := m.fake.Ops()
-			if want := int(powers / channeltest.Steps); len(ops) != want || want == 1 && (ops[0].Step != step || ops[0].Reply.ID != "a") {
+			if want := int(powers / channeltest.Steps); len(ops) != want || want == 1 && (ops[0].Step.Call != step.Call || ops[0].Step.State != step.State || ops[0].Reply.ID != "a") {
 				t.Errorf("%+v", ops)
 			}
 			h.stop()

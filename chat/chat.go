@@ -3,7 +3,9 @@
 package chat
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"strings"
 	"time"
 )
@@ -101,6 +103,7 @@ type Reply struct {
 	Also   []string `json:"also,omitempty"`   // IDs of other messages that it answers, too
 	Group  bool     `json:"group,omitempty"`  // others read along: the answer quotes what it answers
 	Text   string   `json:"text"`             // Markdown
+	Steps  string   `json:"steps,omitempty"`  // one line on the tools that were used, for channels without a place of its own for it
 	Native bool     `json:"native,omitempty"` // Text is in the channel's own markup, as its Split made it
 	Files  []File   `json:"files,omitempty"`
 	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer
@@ -153,20 +156,64 @@ type Live interface {
 	Close()
 }
 
-// A Step is one use of a tool. Each news of it replaces the one before.
+// A Step is one use of a tool, as the person is shown it. Nothing of it is for
+// the model. Each news of a Step adds to what was known before: see Merge.
 type Step struct {
-	Call  string    // names it within its reply
-	Tool  string    // the tool's name
-	State StepState // how far it is
-	Tip   string    // a few words on what it does or what came of it; plain text, maybe ""
+	Call   string         `json:"requestId"` // names it within its reply
+	Tool   string         `json:"toolName"`
+	Name   string         `json:"displayName"` // Tool, if the tool has no other (C-014)
+	State  StepState      `json:"status"`
+	Tip    string         `json:"showTip,omitempty"` // a few words on what it does or what came of it; plain text
+	Params map[string]any `json:"params,omitempty"`  // while State is Waiting maybe not all, and the last one not whole
+	Result string         `json:"result,omitempty"`  // the beginning of it, once Done
+	Error  string         `json:"error,omitempty"`   // once Failed
+	Began  time.Time      `json:"startTime,omitzero"`
+	Ended  time.Time      `json:"endTime,omitzero"`
+	Took   int64          `json:"duration,omitempty"` // milliseconds
 }
 
 // A StepState says how far a Step is.
 type StepState string
 
-// The states of a Step.
+// The states of a Step, by the names they have on the wire (C-007).
 const (
-	Running StepState = "running"
-	Done    StepState = "done"
-	Failed  StepState = "failed"
+	Waiting StepState = "wait"  // its arguments are still coming in, or it waits to be approved
+	Running StepState = "doing"
+	Done    StepState = "success"
+	Failed  StepState = "error"
 )
+
+// Over says whether nothing more comes of a Step in that state.
+func (s StepState) Over() bool { return s == Done || s == Failed }
+
+// Merge returns what is known of a Step after news of it: what the news leaves
+// out stays (C-010). A Step that is over stays as it is (C-007).
+func (s Step) Merge(news Step) Step {
+	if s.State.Over() {
+		return s
+	}
+	if s.Call != news.Call { // C-012
+		s = Step{Call: news.Call}
+	}
+	s.Tool, s.State = cmp.Or(news.Tool, s.Tool), cmp.Or(news.State, s.State)
+	s.Name = cmp.Or(news.Name, s.Name, s.Tool)
+	s.Tip = cmp.Or(news.Tip, s.Tip)
+	if len(news.Params) > 0 {
+		params := maps.Clone(s.Params)
+		if params == nil {
+			params = map[string]any{}
+		}
+		maps.Copy(params, news.Params)
+		s.Params = params
+	}
+	if s.Began.IsZero() {
+		s.Began = news.Began
+	}
+	if news.State.Over() { // C-011, C-013
+		s.Result, s.Error, s.Ended = news.Result, news.Error, news.Ended
+		if !s.Began.IsZero() && !s.Ended.IsZero() {
+			s.Took = s.Ended.Sub(s.Began).Milliseconds()
+		}
+	}
+	return s
+}

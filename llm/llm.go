@@ -34,6 +34,7 @@ type Request struct {
 type Delta struct {
 	Text      string
 	Reasoning string
+	Call      *ToolCall // one that is coming in, with all there is of its arguments; never to be run
 	Reset     bool // forget the pieces so far: the answer begins anew, as after a broken stream
 }
 

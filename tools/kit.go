@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,9 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 		}
 	}
 	for _, t := range k.tools {
-		k.specs = append(k.specs, t.ToolSpec)
+		if t.AliasOf == "" && !t.Hidden {
+			k.specs = append(k.specs, t.ToolSpec)
+		}
 	}
 	slices.SortFunc(k.specs, bySpec)
 	return k, nil
@@ -94,6 +97,24 @@ func (k *Kit) Tool(name string) (Tool, bool) {
 	}
 	meant, ok := k.repair(name)
 	return k.tools[meant], ok
+}
+
+// Tools returns all tools, those that are not listed too, by name.
+func (k *Kit) Tools() []Tool {
+	return slices.SortedFunc(maps.Values(k.tools), func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
+}
+
+// Asks says whether a person will be asked before c is run, or by it.
+func (k *Kit) Asks(c Call) bool {
+	t, ok := k.Tool(c.Name)
+	if !ok || t.asks == nil {
+		return ok && t.Waits()
+	}
+	c.Input, _ = parse(t.Name, c.Args, t.shape)
+	if s := t.shape.schema; s != nil {
+		c.Input = castArgs(s, t.Aliases, c.Input)
+	}
+	return t.Waits() || t.asks(c)
 }
 
 // Call runs the tool that c names and returns what the model is to read. A

@@ -25,8 +25,9 @@ type StandardConfig struct {
 	Strays *Strays // calls given up on: shared by all Kits, waited for at shutdown
 }
 
-// Standard is the pipeline of the house. Read it downward for the way in and
-// upward for the way out:
+// Standard is the pipeline of the house, for one Kit: some stages remember what
+// was called before in its turn. Read it downward for the way in and upward for
+// the way out:
 //
 //	Observe   ↓↑ logs the call
 //	Cast      ↓  mends names and types of arguments the model got wrong

@@ -2,8 +2,11 @@ package tools
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"parley/llm"
 )
 
 // MaxParallel is how many calls of a group run at the same time.
@@ -11,11 +14,14 @@ const MaxParallel = 4
 
 // Groups divides the calls of a round, which are to run one group after
 // another: neighbours that may run in parallel form a group, and every other
-// call is a group of its own (D-037).
+// call is a group of its own (D-037). A call whose twin is in a group comes
+// after it, and those that run Last come last.
 func (k *Kit) Groups(calls []Call) (groups [][]Call) {
+	calls = slices.Clone(calls)
+	slices.SortStableFunc(calls, func(a, b Call) int { return k.last(a) - k.last(b) })
 	for len(calls) > 0 {
 		n := 0
-		for n < len(calls) && k.parallel(calls[n]) {
+		for n < len(calls) && k.parallel(calls[n]) && !slices.ContainsFunc(calls[:n], calls[n].repeats) {
 			n++
 		}
 		n = max(n, 1)
@@ -24,10 +30,57 @@ func (k *Kit) Groups(calls []Call) (groups [][]Call) {
 	return groups
 }
 
+func (c Call) repeats(other Call) bool { return c.Twin == other.ID }
+
+func (k *Kit) last(c Call) int {
+	if t, _ := k.Tool(c.Name); t.Last {
+		return 1
+	}
+	return 0
+}
+
 func (k *Kit) parallel(c Call) bool {
 	t, ok := k.Tool(c.Name)
-	return ok && t.Parallel()
+	return ok && t.Parallel() && !k.Asks(c)
 }
+
+// Twins returns, by their IDs, those of a round's calls that are the same as an
+// earlier one, whose ID it gives: the same tool with arguments that mean the
+// same. It asks nothing but the calls, so the answer is the same after a crash.
+func (k *Kit) Twins(calls []llm.ToolCall) map[string]string {
+	if len(calls) < 2 {
+		return nil
+	}
+	first, twins := map[string]string{}, map[string]string{}
+	for _, c := range calls {
+		key, ok := k.meaning(c)
+		if !ok {
+			continue
+		}
+		if id, again := first[key]; again {
+			twins[c.ID] = id
+		} else {
+			first[key] = c.ID
+		}
+	}
+	return twins
+}
+
+// meaning returns what c says once it is mended: the tool and its arguments
+// with sorted keys.
+func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
+	t, ok := k.Tool(c.Name)
+	if !ok || t.shape.schema == nil {
+		return "", false
+	}
+	in, wrong := parse(t.Name, c.Args, t.shape)
+	if wrong != "" {
+		return "", false
+	}
+	return t.meaning(castArgs(t.shape.schema, t.Aliases, in)), true
+}
+
+func (t Tool) meaning(in map[string]any) string { return t.Name + ":" + text(in) }
 
 // Together runs the calls of a group, at most MaxParallel at a time, and
 // returns their results in the same order. Those that had not begun when ctx

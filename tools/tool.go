@@ -17,17 +17,38 @@ type Tool struct {
 	llm.ToolSpec
 	Hints
 	Run     func(context.Context, Call) (Result, error)
-	Aliases map[string]string // argument names that models get wrong -> the right one
+	Aliases map[string]string // argument names that models get wrong -> the right one (E-005)
 
-	shape *shape // Schema, parsed
+	// Preview says in a few words what a call is about to do, of arguments of
+	// which some may be missing and the last may be cut (C-015). It may be nil.
+	Preview func(partial map[string]any) string
+	// Query returns what a call looks up: of the calls of a turn with the same,
+	// only the first is made (E-006, D-086). It may be nil, and "" is no lookup.
+	Query func(args map[string]any) string
+	// Assess says whether a result is worth having (E-019). It may be nil.
+	Assess func(Result) Verdict
+	// Guard says whether a call reaches out of the turn, such as to another chat
+	// or to the agent's standing rules: once strangers have had a word in the
+	// turn it is asked for first (R-S12). nil means that none does.
+	Guard func(Call) bool
+
+	shape *shape          // Schema, parsed
+	asks  func(Call) bool // whether a person is asked first; nil: never
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the careful one.
 type Hints struct {
+	Display   string        // what people are shown; "" means Name (C-014)
 	Category  string        // "" means "general" (A-001)
+	AliasOf   string        // the tool's other name, which is listed: this one can be called and is not
+	Hidden    bool          // can be called and is not listed
 	ReadOnly  bool          // changes nothing: may run beside other read-only calls (D-002)
 	Exclusive bool          // read-only, and yet must run alone (D-002)
+	Last      bool          // runs after all other calls of its round (C-030)
 	Dangerous bool          // asks an owner first
+	JSON      bool          // Text is made of Data: {"success":…,"data":…,"error":…} (A-006)
+	Untrusted bool          // Text is what strangers wrote (R-S12)
+	CacheFor  time.Duration // read-only: how long a success answers the same call again (A-075); 0 means never
 	Timeout   time.Duration // 0 means DefaultTimeout, less that the tool waits for a person, and sees to the time itself
 
 	// Repeatable says that a call which a crash interrupted may be made again:
@@ -56,10 +77,17 @@ type Scope struct {
 	At        chat.Address // where to speak
 	From      chat.Sender  // who asked
 	Group     bool         // others read along at At
+	Message   string       // ID of the message that is answered
 	Workspace *workspace.Workspace
 	Model     string // name in config.json
 	Depth     int    // how many agents up to the person: 0 is the one they talk to
 	Turn      string // names the turn; with the call's ID it names the call for good
+	Round     int    // of the turn: counts the model's answers, from 1
+	Tainted   bool   // strangers have had a word in the turn (R-S12)
+
+	// Shown says whether the model still sees the whole result of an earlier
+	// call, by its Key (D-056). nil: it sees none.
+	Shown func(key string) bool
 }
 
 // A Call is one use of a Tool.
@@ -67,20 +95,60 @@ type Call struct {
 	llm.ToolCall
 	Scope
 	Input map[string]any // Args, parsed, mended and validated by the pipeline
+	Twin  string         // ID of an earlier call of the same round that is the same (A-080)
+
+	// Begin is called when the call is about to take effect, once a person who
+	// had to be asked has agreed. An error means that it must not. It may be nil.
+	Begin func(context.Context) error
+	// Tip tells the person, in a few words, what the call is at (C-006). It may
+	// be nil: use Say.
+	Tip func(text string)
 }
 
 // Key names the call among all calls there ever are, provided that no two
 // calls of a turn share an ID: models may repeat theirs, so the agent sees to it.
 func (c Call) Key() string { return c.Turn + "#" + c.ID }
 
+// Say tells the person, in a few words, what the call is at (C-006).
+func (c Call) Say(tip string) {
+	if c.Tip != nil {
+		c.Tip(tip)
+	}
+}
+
 // A Result is what a Tool gives back. An error of Run becomes a Result with
 // Failed set: the model reads it and tries something else.
 type Result struct {
-	Text   string // for the model
-	Failed bool
-	Code   string // of a failure: CodeNotFound …
-	Told   string // what it said to the person in the turn's chat: the answer need not say it again (D-091)
+	Text string `json:"-"` // for the model
+	Data any    `json:"-"` // the same for programs; Text is made of it when that is empty or the tool's Hints say JSON
+	Told string `json:"-"` // what it said to the person in the turn's chat: the answer need not say it again (D-091)
+
+	Failed   bool     `json:"failed,omitempty"`
+	Code     string   `json:"code,omitempty"`     // of a failure: CodeNotFound …
+	Pictures []string `json:"pictures,omitempty"` // files of the workspace that a model with eyes is shown (D-052)
+	End      string   `json:"end,omitempty"`      // the turn is over, with these words for the person (C-030, C-041)
+
+	// What the pipeline notes.
+	Time    time.Time     `json:"time,omitzero"`     // when the call began
+	Took    time.Duration `json:"took,omitempty"`    // 0 if it was not executed (A-016)
+	Skipped bool          `json:"skipped,omitempty"` // not executed: the same as Twin (A-018)
+	Cached  bool          `json:"cached,omitempty"`  // answered from memory
+	Twin    string        `json:"twin,omitempty"`    // ID of the call that gave what this one was answered with
+	Verdict Verdict       `json:"verdict,omitempty"` // of Assess
+	File    string        `json:"file,omitempty"`    // of the workspace: holds all of a long result (D-042)
+	Cut     bool          `json:"cut,omitempty"`     // Text is not all of it
+	By      string        `json:"by,omitempty"`      // ID of the person who approved the call
+	Tainted bool          `json:"tainted,omitempty"` // Text is what strangers wrote
 }
+
+// A Verdict says whether a result is worth having.
+type Verdict string
+
+// The verdicts.
+const (
+	Fine Verdict = ""
+	Poor Verdict = "poor" // such as a search that found nothing
+)
 
 // Codes of failures.
 const (

@@ -102,7 +102,7 @@ func TestMaking(t *testing.T) {
 			ds := b.all("draft")
 			return len(ds) > 0 && ds[len(ds)-1].data == `{"reply":"r1","html":"<p><strong>so far</strong></p>\n"}`
 		})
-		if ss := b.all("step"); ss[len(ss)-1].data != `{"reply":"r1","call":"c1","tool":"read_file","state":"done","tip":"3 lines"}` {
+		if ss := b.all("step"); ss[len(ss)-1].data != `{"reply":"r1","call":"c1","tool":"read_file","state":"success","tip":"3 lines"}` {
 			t.Errorf("steps %v", ss)
 		}
 		if bs := b.all("busy"); len(bs) != 1 || bs[0].data != `{"on":true}` {

@@ -201,9 +201,9 @@ export const hear = {
 
 // sum says in one line what the steps are.
 function sum(line, steps, tip) {
-  const running = steps.findLast((s) => s.state === "running"), failed = steps.filter((s) => s.state === "failed").length;
+  const running = steps.findLast((s) => s.state === "doing"), failed = steps.filter((s) => s.state === "error").length;
   const tools = [...new Set(steps.map((s) => s.tool))].join(", ");
-  line.dataset.state = running ? "running" : failed === steps.length ? "failed" : "done";
+  line.dataset.state = running ? "doing" : failed === steps.length ? "error" : "success";
   line.lastChild.textContent = running ? `${running.tool} – running` + (tip ? `: ${tip}` : "")
     : `${tools} – ` + (failed ? `${failed} of ${steps.length} failed` : steps.length > 1 ? `${steps.length} steps done` : "done");
 }
