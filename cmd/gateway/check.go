@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -37,12 +39,7 @@ func check(c *Config, d *decoder) {
 	}
 	k.oneOf("store.type", c.Store.Type, "bolt", "mem")
 	k.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	if c.Tools.Timeout < time.Second || c.Tools.Timeout > 10*time.Minute {
-		k.fail("tools.timeout", "must be from 1s to 10m")
-	}
-	if !c.Tools.RestrictToWorkspace {
-		k.fail("tools.restrictToWorkspace", "must be true: there is no tool that leaves the workspace")
-	}
+	k.tools(c.Tools)
 }
 
 // fail notes a problem at key, or where it would stand, unless key has one.
@@ -128,6 +125,7 @@ func (k checker) model(key string, m *Model) {
 			k.fail(key+".model", `is missing; allowed: the provider's name of a model, such as "gpt-5-mini"`)
 		}
 	}
+	k.oneOf(key+".toolCalls", m.ToolCalls, "native", "text")
 	k.inRange(key+".contextWindow", m.ContextWindow, 1000, 100_000_000)
 	k.inRange(key+".maxTokens", m.MaxTokens, 0, max(m.ContextWindow-1, 0))
 	if p := m.Price; p != nil && !(p.Input >= 0 && p.Output >= 0) {
@@ -155,6 +153,60 @@ func (k checker) agent() {
 	if k.Agent.MessageTTL < time.Minute {
 		k.fail("agent.messageTTL", "must be 1m or more")
 	}
+}
+
+// categories are those of the tools there are.
+var categories = []string{"data", "files", "message", "web"}
+
+func (k checker) tools(t Tools) {
+	k.lasts("tools.timeout", t.Timeout, time.Second, 10*time.Minute)
+	k.lasts("tools.approvalTimeout", t.ApprovalTimeout, time.Second, 24*time.Hour)
+	k.lasts("tools.cacheTTL", t.CacheTTL, 0, 24*time.Hour)
+	if !t.RestrictToWorkspace {
+		k.fail("tools.restrictToWorkspace", "must be true: there is no tool that leaves the workspace")
+	}
+	for _, category := range slices.Sorted(maps.Keys(t.Rules)) {
+		key := join("tools.rules", category)
+		k.oneOf(key, t.Rules[category], "everyone", "owners", "ask", "off")
+		if !slices.Contains(categories, category) {
+			k.fail(key, "no tools are of this category; allowed: %s", strings.Join(categories, ", "))
+		}
+	}
+	k.search("tools.web.search", t.Web.Search)
+	for i, s := range t.Web.SearchFallback {
+		k.search(fmt.Sprintf("tools.web.searchFallback[%d]", i), s)
+	}
+	for i, net := range t.Web.AllowPrivate {
+		if _, err := netip.ParsePrefix(net); err != nil {
+			k.fail(fmt.Sprintf("tools.web.allowPrivate[%d]", i), `is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`)
+		}
+	}
+}
+
+func (k checker) search(key string, s Search) {
+	k.oneOf(key+".provider", s.Provider, "duckduckgo", "brave", "tavily", "searxng", "jina", "kagi")
+	if s.BaseURL != "" {
+		k.url(key+".baseUrl", s.BaseURL, "http", "https")
+	}
+	switch {
+	case s.Provider == "searxng" && s.BaseURL == "":
+		k.fail(key+".baseUrl", "is missing; allowed: the address of your SearXNG")
+	case slices.Contains([]string{"brave", "tavily", "jina", "kagi"}, s.Provider) && s.APIKey == "":
+		k.fail(key+".apiKey", "is missing; %s searches for nobody without one", s.Provider)
+	}
+}
+
+// lasts checks a length of time.
+func (k checker) lasts(key string, d, least, most time.Duration) {
+	if d < least || d > most {
+		k.fail(key, "must be from %s to %s", brief(least), brief(most))
+	}
+}
+
+// brief returns d as people write it.
+func brief(d time.Duration) string {
+	s := strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+	return cmp.Or(s, "0s")
 }
 
 var botToken = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)

@@ -57,6 +57,7 @@ type Model struct {
 	MaxTokens     int      `json:"maxTokens"`     // of one answer; 0 leaves it to the provider
 	Temperature   *float64 `json:"temperature"`   // nil leaves it to the provider
 	Vision        *bool    `json:"vision"`        // it can be shown pictures; nil: as its name tells
+	ToolCalls     string   `json:"toolCalls"`     // native, or text for models that know no tools
 	Price         *Price   `json:"price"`         // nil: not known
 }
 
@@ -127,8 +128,29 @@ type Webhook struct {
 
 // Tools are the limits of every tool.
 type Tools struct {
-	Timeout             time.Duration `json:"timeout"` // of a tool that has none of its own
-	RestrictToWorkspace bool          `json:"restrictToWorkspace"`
+	Timeout             time.Duration     `json:"timeout"` // of a tool that has none of its own
+	RestrictToWorkspace bool              `json:"restrictToWorkspace"`
+	Rules               map[string]string `json:"rules"`           // who may use the tools of a category: everyone, owners, ask or off
+	ApprovalTimeout     time.Duration     `json:"approvalTimeout"` // of a person who is asked whether a call may be made
+	CacheTTL            time.Duration     `json:"cacheTTL"`        // how long an answer is given again; 0: never
+	Rollback            bool              `json:"rollback"`        // a lookup that found nothing is tried in other words
+	Web                 WebTools          `json:"web"`
+}
+
+// WebTools say how the agent reaches the web.
+type WebTools struct {
+	Search         Search   `json:"search"`
+	SearchFallback []Search `json:"searchFallback"` // asked in this order when it fails
+	AllowPrivate   []string `json:"allowPrivate"`   // networks of this house that pages may be on, as 192.168.1.0/24
+
+	demo bool // results are cut for a show (E-016)
+}
+
+// Search is one search engine.
+type Search struct {
+	Provider string `json:"provider"`
+	APIKey   secret `json:"apiKey"`
+	BaseURL  string `json:"baseUrl"` // "": as the provider has it
 }
 
 // HTTP is the web face: pages, health, metrics and the API.
@@ -194,7 +216,7 @@ func parse(s source, src []byte) (*Config, error) {
 		Owners:   []string{"console", "web"},
 		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: Channels{Console: &Console{}, Web: &Web{}},
-		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
+		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true},
 		HTTP:     HTTP{Listen: "127.0.0.1:18790"},
 		Store:    Store{Type: "bolt"},
 		Log:      Log{Level: "info"},
@@ -230,10 +252,14 @@ func (c *Config) fill(s source, d *decoder) {
 			set(&m.BaseURL, "https://api.openai.com/v1")
 		}
 		set(&m.ContextWindow, 128_000)
+		set(&m.ToolCalls, "native")
 	}
 	if c.Agent.Model == "" {
 		c.Agent.Model = soleModel(c.Models)
 	}
+	set(&c.Tools.Web.Search.Provider, "duckduckgo")
+	demo, _ := s.Environ.lookup("DEMO_MODE")
+	c.Tools.Web.demo = demo == "1"
 	for _, b := range c.Channels.Discord {
 		set(&b.Groups, GroupsMention)
 		set(&b.APIURL, "https://discord.com/api/v9")

@@ -95,7 +95,7 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string) {
 	for name, val := range d.members(v, path) {
 		elem := reflect.New(out.Type().Elem()).Elem()
 		d.value(val.Value, elem, join(path, name), false)
-		if elem.IsNil() {
+		if elem.Kind() == reflect.Pointer && elem.IsNil() {
 			d.wrong(val.Value, join(path, name), "an object { … }")
 			continue
 		}
