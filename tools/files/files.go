@@ -11,8 +11,15 @@ import (
 	"parley/workspace"
 )
 
-// New returns the tools. They work in the workspace of each call.
-func New() []tools.Tool { return []tools.Tool{read(), write(), list()} }
+// New returns the tools. They work in the workspace of each call, and remember
+// together what each session has read: call it once.
+func New() []tools.Tool {
+	s := &seen{}
+	return []tools.Tool{
+		read(s), list(),
+		write(),
+	}
+}
 
 // devices never end or hang their reader (D-053).
 var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)

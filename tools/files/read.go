@@ -27,15 +27,15 @@ type readArgs struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read at most" limit:"min=1 default=2000"`
 }
 
-func read() tools.Tool {
+func read(s *seen) tools.Tool {
 	t := tools.New("read_file", "Read a text file of the workspace. Returns its lines as `LINE_NUMBER| TEXT`. "+
-		"A long file is read in parts: the last line of the answer says how to go on.", readFile)
+		"A long file is read in parts: the last line of the answer says how to go on.", s.readFile)
 	t.ReadOnly, t.Category, t.MaxText = true, "files", -1
 	t.Aliases = map[string]string{"file_path": "path", "filepath": "path", "filename": "path", "file": "path", "start_line": "offset", "max_lines": "limit"}
 	return t
 }
 
-func readFile(ctx context.Context, c tools.Call, in readArgs) (tools.Result, error) {
+func (s *seen) readFile(ctx context.Context, c tools.Call, in readArgs) (tools.Result, error) {
 	if _, refusal := locate(c, in.Path); refusal != nil {
 		return *refusal, nil
 	}
