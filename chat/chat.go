@@ -128,6 +128,7 @@ type Question struct {
 	Choices []string `json:"choices"`
 	Whom    string   `json:"whom,omitempty"` // ID of the Sender who may answer; owners always may
 	Free    bool     `json:"free,omitempty"` // words of their own are an answer, too
+	Say     bool     `json:"say,omitempty"`  // the choice comes back as what the person says; nobody waits for it
 }
 
 // An Answer is the choice of a person who was shown a Question.
