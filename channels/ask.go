@@ -160,8 +160,8 @@ func (h *Hub) recall(ctx context.Context) error {
 }
 
 // settle shows end the questions, the last one first, until it says which one
-// it means, and returns that as it is then. If end has ended it, that is on disk
-// before anybody hears of it.
+// it means, and returns that as it is then. If end has answered or ended it,
+// that is on disk before anybody hears of it.
 func (h *Hub) settle(ctx context.Context, end func(*question) (found bool)) (question, error) {
 	h.polls.mu.Lock()
 	defer h.polls.mu.Unlock()
@@ -169,15 +169,17 @@ func (h *Hub) settle(ctx context.Context, end func(*question) (found bool)) (que
 		return question{}, err
 	}
 	for i, q := range slices.Backward(h.polls.all) {
-		open := !q.over()
+		was := q
 		if !end(&q) {
 			continue
 		}
-		if open && q.over() {
-			if err := write(ctx, h.bucket("questions"), q.Reply.Ask.ID, q); err != nil {
-				return question{}, fmt.Errorf("store answer: %w", err)
-			}
-			h.polls.all[i] = q
+		if was.Choice == q.Choice && was.over() == q.over() {
+			return q, nil
+		}
+		if err := write(ctx, h.bucket("questions"), q.Reply.Ask.ID, q); err != nil {
+			return question{}, fmt.Errorf("store answer: %w", err)
+		}
+		if h.polls.all[i] = q; q.over() {
 			close(q.done)
 			h.ended(q)
 		}
@@ -188,7 +190,7 @@ func (h *Hub) settle(ctx context.Context, end func(*question) (found bool)) (que
 
 // ended tells of the end of q and takes its buttons away.
 func (h *Hub) ended(q question) {
-	if c := q.Choice; c != nil {
+	if c := q.Choice; c != nil && !q.Reply.Ask.Say {
 		h.cfg.Audit("approval", q.Reply.To.Channel+":"+c.By.ID, fmt.Sprintf("question %s: %s", q.Reply.Ask.ID, plainly(c.Text, maxName)))
 	}
 	h.unbutton(q)
@@ -196,7 +198,7 @@ func (h *Hub) ended(q question) {
 
 // press takes in the press of a button, which counts once, on the question it
 // names, in the chat where that was asked, by those who may answer.
-func (l *line) press(ctx context.Context, m chat.Message) error {
+func (l *line) press(ctx context.Context, m chat.Message, deliver chat.Deliver) error {
 	if m.From.Role == chat.Stranger {
 		l.dropped.Add(1)
 		return nil
@@ -208,15 +210,20 @@ func (l *line) press(ctx context.Context, m chat.Message) error {
 			return false
 		}
 		q.receipt = cmp.Or(Receipt(m.Answer.Receipt), q.receipt)
-		if late = q.over(); !late && i >= 0 && i < len(choices) {
+		if late = q.over(); !late && q.Choice == nil && i >= 0 && i < len(choices) {
 			q.choose(i, choices[i], m)
 		}
 		return true
 	})
-	if late { // the buttons should have gone
+	switch {
+	case err != nil:
+		return err
+	case late: // the buttons should have gone
 		l.hub.unbutton(q)
+	case q.Choice != nil && !q.over():
+		return l.heed(ctx, q, m, deliver)
 	}
-	return err
+	return nil
 }
 
 // typed takes m for the answer of the question it answers in words, if any.
@@ -239,11 +246,14 @@ func (l *line) typed(ctx context.Context, m chat.Message) (bool, error) {
 // understand answers asked by what m says and tells whether that is an answer.
 func (l *line) understand(asked *question, m chat.Message) bool {
 	q, text := asked.Reply.Ask, strings.TrimSpace(m.Text)
-	if !asked.mayAnswer(m) {
+	if q.Say || !asked.mayAnswer(m) {
 		return false
 	}
 	numbered := !l.buttons(q)
 	i := slices.IndexFunc(q.Choices, func(c string) bool { return strings.EqualFold(strings.TrimSpace(c), text) })
+	if i < 0 && numbered {
+		i = initial(q.Choices, text)
+	}
 	if n, err := strconv.Atoi(strings.TrimRight(text, ".)")); err == nil && numbered && n >= 1 && n <= len(q.Choices) {
 		i = n - 1
 	}
@@ -265,8 +275,12 @@ func (q question) mayAnswer(m chat.Message) bool {
 		(m.From.Role == chat.Owner || m.From.ID != "" && m.From.ID == q.Reply.Ask.Whom)
 }
 
+// choose answers q, and ends it unless the choice is still to be heard.
 func (q *question) choose(i int, text string, m chat.Message) {
-	q.Choice, q.Message, q.Ended = &Choice{Index: i, Text: text, By: m.From}, m.Key(), time.Now()
+	q.Choice, q.Message = &Choice{Index: i, Text: text, By: m.From}, m.Key()
+	if !q.Reply.Ask.Say {
+		q.Ended = time.Now()
+	}
 }
 
 // shown notes which message asks question id.

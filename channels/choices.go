@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"parley/chat"
 )
@@ -22,6 +23,23 @@ func asking(parts []chat.Reply) int {
 func (l *line) buttons(q *chat.Question) bool {
 	a, ok := l.Channel.(Asker)
 	return ok && len(q.Choices) <= a.MaxChoices()
+}
+
+// initial is which of choices alone begins with text, which is one letter, or -1.
+func initial(choices []string, text string) int {
+	found := -1
+	for i, c := range choices {
+		c = strings.TrimLeftFunc(c, func(r rune) bool { return !unicode.IsLetter(r) })
+		_, size := utf8.DecodeRuneInString(c)
+		switch {
+		case size == 0 || !strings.EqualFold(c[:size], text):
+		case found >= 0:
+			return -1
+		default:
+			found = i
+		}
+	}
+	return found
 }
 
 // worded is r with its choices in its text, for a channel that has no buttons for them.
@@ -67,14 +85,24 @@ func (l *line) closing(q question) (chat.Reply, error) {
 
 // plainly makes the words of a person fit to stand in a line of Markdown.
 func plainly(text string, most int) string {
+	return clipped(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*_`[]<>\\~|", r) {
+			return ' '
+		}
+		return r
+	}, text), most)
+}
+
+// clipped makes text one line of at most so many runes.
+func clipped(text string, most int) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("*_`[]<>\\~|", r) || !unicode.IsPrint(r) {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
 	}, text)), " ")
 	if rs := []rune(text); len(rs) > most {
-		return string(rs[:most]) + "…"
+		return string(rs[:most-1]) + "…"
 	}
 	return text
 }

@@ -213,6 +213,7 @@ func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
 		}
 		return nil, nil
 	}
+	r = l.summed(r)
 	s, ok := l.Channel.(Splitter)
 	if !ok {
 		return []chat.Reply{r}, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -123,6 +124,9 @@ func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 	if !ok {
 		return h.park(ctx, r, fmt.Sprintf("there is no channel named %q", r.To.Channel))
 	}
+	if err := l.offered(ctx, r); err != nil {
+		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
+	}
 	body, err := json.Marshal(letter{r, time.Now()})
 	if err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
@@ -177,23 +181,43 @@ const drainEvery = 10 * time.Millisecond
 // first. Another text needs another id.
 func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 	var errs []error
-	for _, owner := range h.access.Load().Owners() {
-		channel, person := owner, ""
-		if i := strings.LastIndex(owner, ":"); i >= 0 {
-			channel, person = owner[:i], owner[i+1:]
-		}
-		l := h.lines[channel]
-		if l == nil {
-			continue
-		}
-		if d, ok := l.Channel.(Director); ok && d.Direct(person).Chat != "" {
-			to := d.Direct(person)
-			to.Channel = channel
-			errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
-		}
+	for owner, to := range h.offices() {
+		errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
 	}
 	if errs == nil {
 		h.cfg.Log.Warn("no owner can be told", "text", text)
 	}
 	return errors.Join(errs...)
+}
+
+// Office returns the private chat with the first owner who can be spoken to
+// first; it is not ok if there is none.
+func (h *Hub) Office() (at chat.Address, ok bool) {
+	for _, at := range h.offices() {
+		return at, true
+	}
+	return chat.Address{}, false
+}
+
+// offices yields the owners who can be spoken to first, and where.
+func (h *Hub) offices() iter.Seq2[string, chat.Address] {
+	return func(yield func(string, chat.Address) bool) {
+		for _, owner := range h.access.Load().Owners() {
+			channel, person := owner, ""
+			if i := strings.LastIndex(owner, ":"); i >= 0 {
+				channel, person = owner[:i], owner[i+1:]
+			}
+			l := h.lines[channel]
+			if l == nil {
+				continue
+			}
+			if d, ok := l.Channel.(Director); ok && d.Direct(person).Chat != "" {
+				to := d.Direct(person)
+				to.Channel = channel
+				if !yield(owner, to) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley/chat"
@@ -24,11 +23,17 @@ const (
 // early; whatever goes wrong is left to the delivery of the reply.
 type view struct {
 	line *line
-	r    chat.Reply // without text
-	text atomic.Pointer[string]
-	news chan struct{} // holds a token when text may not have been looked at
+	r    chat.Reply    // without text
+	news chan struct{} // holds a token when there may be something to show
 	stop context.CancelFunc
 	live sync.WaitGroup
+
+	mu    sync.Mutex // guards what the reply is so far
+	text  string
+	steps steps
+
+	showing  sync.Mutex // held while something is shown to a Streamer
+	streamed string     // the text it has
 }
 
 // Live opens the view of r, which has no text yet: its ID, To, Quote and Group
@@ -55,22 +60,53 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 
 // Show implements [chat.Live].
 func (v *view) Show(text string) {
-	v.text.Store(&text)
+	v.mu.Lock()
+	v.text = text
+	v.mu.Unlock()
+	v.rouse()
+}
+
+func (v *view) rouse() {
 	select {
 	case v.news <- struct{}{}:
 	default:
 	}
 }
 
-// Step implements [chat.Live].
+// Step implements [chat.Live]. A Stepper has the text first that came before s.
 func (v *view) Step(s chat.Step) {
-	if v.line == nil {
+	v.showing.Lock()
+	defer v.showing.Unlock()
+	v.mu.Lock()
+	s, news := v.steps.add(s)
+	v.mu.Unlock()
+	if v.line == nil || !news {
 		return
 	}
-	if c, ok := v.line.Channel.(Stepper); ok {
-		if err := Safely(func() error { c.Step(v.r, s); return nil }); err != nil {
-			v.line.log.Warn("step not shown", "err", err, stack(err))
+	c, ok := v.line.Channel.(Stepper)
+	if !ok {
+		if v.line.lists() {
+			v.rouse()
 		}
+		return
+	}
+	err := Safely(func() error {
+		if c, ok := v.line.Channel.(Streamer); ok {
+			v.tell(c)
+		}
+		c.Step(v.r, s)
+		return nil
+	})
+	if err != nil {
+		v.line.log.Warn("step not shown", "err", err, stack(err))
+	}
+}
+
+// tell gives c the text so far, if that is news. The caller holds showing.
+func (v *view) tell(c Streamer) {
+	if r := v.latest(); r.Text != v.streamed {
+		v.streamed = r.Text
+		c.Stream(r)
 	}
 }
 
@@ -89,10 +125,14 @@ func (v *view) changed(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// latest returns the reply with the text so far.
+// latest returns the reply as it is so far.
 func (v *view) latest() chat.Reply {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	r := v.r
-	r.Text = *v.text.Load()
+	if r.Text = v.text; v.line.lists() {
+		r.Text = v.steps.above(r.Text)
+	}
 	return r
 }
 
@@ -112,7 +152,12 @@ func (v *view) typing(ctx context.Context, c Typer) {
 
 func (v *view) stream(ctx context.Context, c Streamer) {
 	for v.changed(ctx) {
-		err := Safely(func() error { c.Stream(v.latest()); return nil })
+		err := Safely(func() error {
+			v.showing.Lock()
+			defer v.showing.Unlock()
+			v.tell(c)
+			return nil
+		})
 		if err != nil {
 			v.line.log.Warn("live view ended", "err", err, stack(err))
 			return

@@ -44,7 +44,7 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	m.From.Role = role
 	switch {
 	case m.Answer != nil:
-		return l.press(ctx, m)
+		return l.press(ctx, m, deliver)
 	case role == chat.Stranger:
 		return l.stranger(ctx, m)
 	}

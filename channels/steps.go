@@ -1,0 +1,78 @@
+package channels
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"parley/chat"
+)
+
+const (
+	maxStepLines = 8  // above the text of a reply
+	maxStepLine  = 80 // runes
+	maxSum       = 200
+)
+
+// Steps are those on the way to one reply, in the order in which they began.
+type steps []chat.Step
+
+// add merges s with what is known of it and returns that. There is no news of
+// a step that was over (C-007).
+func (ss *steps) add(s chat.Step) (merged chat.Step, news bool) {
+	i := slices.IndexFunc(*ss, func(o chat.Step) bool { return o.Call == s.Call })
+	if i < 0 {
+		i = len(*ss)
+		*ss = append(*ss, chat.Step{})
+	}
+	if (*ss)[i].State.Over() {
+		return (*ss)[i], false
+	}
+	(*ss)[i] = (*ss)[i].Merge(s)
+	return (*ss)[i], true
+}
+
+// above returns text, as far as it is, below a line for each step, or below one
+// line for all of them once they are over and the text goes on.
+func (ss steps) above(text string) string {
+	over := !slices.ContainsFunc(ss, func(s chat.Step) bool { return !s.State.Over() })
+	if len(ss) == 0 || over && strings.TrimSpace(text) != "" {
+		return below(text, chat.Sum(ss))
+	}
+	var lines []string
+	for _, s := range ss[max(0, len(ss)-maxStepLines):] {
+		sign := map[chat.StepState]string{chat.Waiting: "⏳", chat.Done: "✅", chat.Failed: "❌"}[s.State]
+		lines = append(lines, clipped(cmp.Or(sign, "🔧")+" "+cmp.Or(s.Name, s.Tool)+" "+s.Tip, maxStepLine))
+	}
+	return below(text, lines...)
+}
+
+// below returns text below a quote of lines, which are not Markdown.
+func below(text string, lines ...string) string {
+	if len(lines) == 0 || lines[0] == "" {
+		return text
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString("> " + markup.Replace(line) + "\n")
+	}
+	return b.String() + "\n" + text
+}
+
+// markup makes what could be Markdown the characters that it is.
+var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `<`, `\<`, `>`, `\>`, `~`, `\~`, `|`, `\|`, `#`, `\#`, `&`, `\&`, `://`, `\://`)
+
+// lists says whether the steps are shown in the messages themselves.
+func (l *line) lists() bool {
+	_, edits := l.Channel.(Editor)
+	_, shows := l.Channel.(Stepper)
+	return edits && !shows
+}
+
+// summed is r with the line on its steps in its text.
+func (l *line) summed(r chat.Reply) chat.Reply {
+	if strings.TrimSpace(r.Text) != "" && !r.Native && l.lists() {
+		r.Text, r.Steps = below(r.Text, clipped(r.Steps, maxSum)), ""
+	}
+	return r
+}
