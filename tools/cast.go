@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -91,21 +90,21 @@ func castObject(s *jsonschema.Schema, in map[string]any) map[string]any {
 
 // castTo returns v as a value of a JSON Schema type.
 func castTo(want string, v any) (any, bool) {
-	text, isText := v.(string)
-	text = strings.TrimSpace(text)
+	words, isText := v.(string)
+	words = strings.TrimSpace(words)
 	switch want {
 	case "integer":
 		if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 			return int64(f), true
 		}
-		i, err := strconv.ParseInt(text, 10, 64)
+		i, err := strconv.ParseInt(words, 10, 64)
 		return i, isText && err == nil
 	case "number":
-		if f, err := strconv.ParseFloat(text, 64); isText && err == nil && strings.Trim(text, "+-.0123456789eE") == "" {
+		if f, err := strconv.ParseFloat(words, 64); isText && err == nil && strings.Trim(words, "+-.0123456789eE") == "" {
 			return f, true
 		}
 	case "boolean":
-		switch strings.ToLower(text) {
+		switch strings.ToLower(words) {
 		case "true", "1", "yes":
 			return true, isText
 		case "false", "0", "no":
@@ -115,10 +114,9 @@ func castTo(want string, v any) (any, bool) {
 		if v == nil {
 			return nil, false
 		}
-		js, err := json.Marshal(v)
-		return string(js), err == nil
+		return text(v), true
 	case "array", "object":
-		if w, err := decode(text); isText && err == nil && kind(w) == want {
+		if w, err := decode(words); isText && err == nil && kind(w) == want {
 			return w, true
 		}
 	}

@@ -118,30 +118,31 @@ func (k *Kit) Asks(c Call) bool {
 }
 
 // Call runs the tool that c names and returns what the model is to read. A
-// failure's text begins with "Error: " and ends with a hint (D-024); whether
-// a call failed says only Result.Failed (D-040). Of a call whose ctx ended
-// the result has CodeCancelled, unless the tool had done its work.
+// failure's text begins with "Error: " and ends with a hint (D-024), that of a
+// tool whose Hints say JSON is in its envelope; whether a call failed
+// says only Result.Failed (D-040). Of a call whose ctx ended the result has
+// CodeCancelled, unless the tool had done its work.
 func (k *Kit) Call(ctx context.Context, c Call) Result {
 	t, ok := k.Tool(c.Name)
-	if !ok {
-		return k.refuse(ctx, c, Failf(CodeNotFound, "%s", k.unknown(c.Name)))
+	if !ok || !t.may(c.From) {
+		return k.refuse(ctx, Tool{}, c, Failf(CodeNotFound, "%s", k.unknown(c)))
 	}
 	c.Name = t.Name
 	in, problem := parse(t.Name, c.Args, t.shape)
 	if problem != "" {
-		return k.refuse(ctx, c, Failf(CodeInvalid, "%s", problem))
+		return k.refuse(ctx, t, c, Failf(CodeInvalid, "%s", problem))
 	}
 	c.Input = in
 	r, err := t.Run(ctx, c)
-	return finish(ctx, r, err)
+	return t.finish(ctx, r, err)
 }
 
-// refuse answers c with r. The pipeline sees it as any other call.
-func (k *Kit) refuse(ctx context.Context, c Call, r Result) Result {
+// refuse answers c, which was to call asked, with r. The pipeline sees it as any other call.
+func (k *Kit) refuse(ctx context.Context, asked Tool, c Call, r Result) Result {
 	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}, Hints: Hints{ReadOnly: true}}
 	t.Run = func(context.Context, Call) (Result, error) { return r, nil }
 	r, err := Chain(t.shaped(), k.mw...).Run(ctx, c)
-	return finish(ctx, r, err)
+	return asked.finish(ctx, r, err)
 }
 
 const (
@@ -154,8 +155,9 @@ func outcome(ctx context.Context, r Result, err error) Result {
 	if err != nil {
 		r.Text, r.Failed = err.Error(), true
 	}
-	if r.Failed && ctx.Err() != nil {
-		return cancelled(ctx)
+	if r.Failed && r.Code != CodeCancelled && ctx.Err() != nil {
+		c := cancelled(ctx)
+		r.Text, r.Code = c.Text, c.Code
 	}
 	if r.Failed && r.Code == "" {
 		r.Code = CodeError
@@ -163,10 +165,13 @@ func outcome(ctx context.Context, r Result, err error) Result {
 	return r
 }
 
-// finish makes the model's text of an outcome.
-func finish(ctx context.Context, r Result, err error) Result {
+// finish makes the model's text of an outcome of t.
+func (t Tool) finish(ctx context.Context, r Result, err error) Result {
 	r = outcome(ctx, r, err)
-	if !r.Failed {
+	if r.JSON = t.JSON; t.JSON {
+		r.Text = envelope(r, true)
+	}
+	if !r.Failed || t.JSON {
 		return r
 	}
 	r.Text = prefix + strings.TrimPrefix(r.Text, prefix)

@@ -2,9 +2,11 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,28 +25,40 @@ func Chain(t Tool, ms ...Middleware) Tool {
 type StandardConfig struct {
 	Log    *slog.Logger
 	Strays *Strays // calls given up on: shared by all Kits, waited for at shutdown
+	Stats  *Stats  // what came of the calls: shared by all Kits
+
+	Rules    Rules         // who may use what
+	Approve  Asker         // nil: calls that need approval are denied
+	Patience time.Duration // with people who are to approve; 0 means DefaultPatience
+	Cache    *Cache        // shared by all Kits; nil: nothing is remembered beyond a turn
 }
 
 // Standard is the pipeline of the house, for one Kit: some stages remember what
 // was called before in its turn. Read it downward for the way in and upward for
 // the way out:
 //
-//	Observe   ↓↑ logs the call
+//	Observe   ↓↑ logs and counts the call, and notes how it went
+//	Strikes    ↑ ends a turn that gets nowhere
 //	Cast      ↓  mends names and types of arguments the model got wrong
 //	Validate  ↓  checks the arguments against the schema
-//	Truncate  ↑  keeps what fits; the rest goes to a file that is named
+//	Approve   ↓  asks a person first, where that is due
+//	Dedupe    ↓↑ answers from memory what was asked before
+//	Assess     ↑ notes whether the result is worth having
+//	Truncate   ↑ keeps what fits; the rest goes to a file that is named
+//	Shape      ↑ makes the text of data, and a failure of what says it is one
 //	Timeout   ↓  gives up on work that takes too long
 //	Recover   ↑  makes a panic the tool's failure, not the house's
 //	Run
-//
-// Approval, answers from memory and judgement of results belong between
-// Validate and Truncate, in this order.
 func Standard(c StandardConfig) []Middleware {
 	log := c.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return []Middleware{Observe(log), Cast(), Validate(), Truncate(), Timeout(c.Strays), Recover(log)}
+	return []Middleware{
+		Observe(log, c.Stats), Strikes(),
+		Cast(), Validate(), Approve(c.Rules, c.Approve, c.Patience), Dedupe(c.Cache),
+		Assess(), Truncate(), Shape(), Timeout(c.Strays), Recover(log),
+	}
 }
 
 // around makes a Middleware of a function that calls t.Run when it sees fit.
@@ -56,17 +70,44 @@ func around(f func(ctx context.Context, t Tool, c Call) (Result, error)) Middlew
 	}
 }
 
-// Observe tells log what came of each call. Arguments and results may hold
-// secrets and stay out of it.
-func Observe(log *slog.Logger) Middleware {
+// Observe notes when each call began, how long the tool was at work, and
+// whether strangers may speak from the result; it counts the call in stats and
+// tells log what came of it (E-024). Arguments and results stay out of the
+// log; a failure's first words do not: the log's handler must redact.
+func Observe(log *slog.Logger, stats *Stats) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		start := time.Now()
 		r, err := t.Run(ctx, c)
 		r = outcome(ctx, r, err)
-		log.DebugContext(ctx, "tool called", "tool", c.Name, "session", c.Session, "call", c.Key(),
-			"took", time.Since(start), "failed", r.Failed, "code", r.Code, "bytes", len(r.Text))
+		r.Time = start
+		known := r.Cached || r.Skipped
+		if known || r.Code == CodeNotFound || r.Code == CodeInvalid || r.Code == CodeDenied {
+			r.Took = 0
+		}
+		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || known && !r.Failed)
+		if r.Code != CodeCancelled {
+			stats.note(c.Name, r)
+		}
+		report(ctx, log, c, r)
 		return r, nil
 	})
+}
+
+func report(ctx context.Context, log *slog.Logger, c Call, r Result) {
+	level := slog.LevelDebug
+	if r.Failed && r.Code != CodeCancelled {
+		level = slog.LevelWarn
+	}
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	message := fmt.Sprintf("Tool %s completed in %dms", c.Name, r.Took.Milliseconds())
+	if r.Failed {
+		first, _, _ := strings.Cut(r.Text, "\n")
+		message = fmt.Sprintf("Tool %s failed to execute: %s", c.Name, cut(first, 120)) // D-040
+	}
+	log.Log(ctx, level, message, "tool", c.Name, "session", c.Session, "call", c.Key(), "round", c.Round,
+		"code", r.Code, "cached", r.Cached, "skipped", r.Skipped, "verdict", r.Verdict, "bytes", len(r.Text))
 }
 
 // Recover makes a panic the tool's failure: the model reads what happened,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ func Truncate() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
 		r = outcome(ctx, r, err)
-		r.Text = strings.ToValidUTF8(r.Text, "\ufffd")
+		r.Text = strings.ReplaceAll(strings.ToValidUTF8(r.Text, "\ufffd"), "\x00", "\ufffd")
 		limit := cmp.Or(t.MaxText, DefaultMaxText)
 		switch n := utf8.RuneCountInString(r.Text); {
 		case n == 0 && r.Failed:
@@ -36,20 +37,47 @@ func Truncate() Middleware {
 		case n == 0:
 			r.Text = fmt.Sprintf("(%s completed with no output)", t.Name)
 		case n > limit && limit > 0:
-			r.Text = shorten(c, r.Text, n, limit)
+			r.Text, r.File = shorten(c, r.Text, n, limit)
+			r.Cut = true
 		}
 		return r, nil
 	})
 }
 
-// shorten returns what the model sees of a text of n characters.
-func shorten(c Call, text string, n, limit int) string {
+// shorten returns what the model sees of a text of n characters, and the file
+// that holds all of it, if any.
+func shorten(c Call, text string, n, limit int) (seen, path string) {
 	path, err := keep(c, text)
 	if err != nil {
-		return cut(text, limit) + "\n... (truncated)"
+		return cut(text, limit) + "\n... (truncated)", ""
 	}
-	return fmt.Sprintf("[tool output persisted]\nFull output saved to: %s\nOriginal size: %d chars\nPreview:\n%s\n...\n"+
+	seen = fmt.Sprintf("[tool output persisted]\nFull output saved to: %s\nOriginal size: %d chars\nPreview:\n%s\n...\n"+
 		"(Read the saved file if you need the full output.)", path, n, cut(text, min(preview, limit)))
+	return seen, path
+}
+
+// HeadTail returns text, or if it has more than most characters its first and
+// its last half of most, and between them how many are left out (D-076).
+func HeadTail(text string, most int) string {
+	n := utf8.RuneCountInString(text)
+	if n <= most {
+		return text
+	}
+	head, tail := cut(text, most/2), len(text)
+	for range most / 2 {
+		_, size := utf8.DecodeLastRuneInString(text[:tail])
+		tail -= size
+	}
+	return fmt.Sprintf("%s\n\n... (%s chars truncated) ...\n\n%s", head, thousands(n-most/2*2), text[tail:])
+}
+
+// thousands returns n as in 1,234.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // cut returns the first n characters of text.

@@ -92,7 +92,7 @@ func (k *Kit) Together(ctx context.Context, group []Call) []Result {
 	for i, c := range group {
 		g.Go(func() error {
 			if ctx.Err() != nil {
-				results[i] = notRun(ctx)
+				results[i] = k.notRun(ctx, c)
 			} else {
 				results[i] = k.Call(ctx, c)
 			}
@@ -104,8 +104,9 @@ func (k *Kit) Together(ctx context.Context, group []Call) []Result {
 }
 
 // notRun is the result of a call that was not begun when ctx ended.
-func notRun(ctx context.Context) Result {
+func (k *Kit) notRun(ctx context.Context, c Call) Result {
+	t, _ := k.Tool(c.Name)
 	r := cancelled(ctx)
-	r.Text = prefix + r.Text + " before it ran"
-	return r
+	r.Text += " before it ran"
+	return t.finish(ctx, r, nil)
 }

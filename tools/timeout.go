@@ -28,16 +28,20 @@ func Timeout(s *Strays) Middleware {
 		work, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 
+		start := time.Now()
 		a, answered := s.run(work, t, c)
+		took := max(time.Since(start), 1) // 0 is for what was not executed
 		late := work.Err() != nil
 		whole := a.err == nil && (!a.r.Failed || a.r.Code == CodeTimeout)
 		switch {
 		case answered && (!late || whole):
-			return a.r, a.err
 		case ctx.Err() != nil:
-			return Result{}, context.Cause(ctx)
+			a = answer{err: context.Cause(ctx)}
+		default:
+			a = answer{r: Failf(CodeTimeout, "Tool execution timeout after %dms", limit.Milliseconds())}
 		}
-		return Failf(CodeTimeout, "Tool execution timeout after %dms", limit.Milliseconds()), nil
+		a.r.Took = took
+		return a.r, a.err
 	})
 }
 

@@ -32,8 +32,9 @@ type Tool struct {
 	// turn it is asked for first (R-S12). nil means that none does.
 	Guard func(Call) bool
 
-	shape *shape          // Schema, parsed
-	asks  func(Call) bool // whether a person is asked first; nil: never
+	shape  *shape               // Schema, parsed
+	asks   func(Call) bool      // whether a person is asked first; nil: never
+	allows func(chat.Role) bool // who may use it; nil: everyone
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the careful one.
@@ -137,6 +138,7 @@ type Result struct {
 	Verdict Verdict       `json:"verdict,omitempty"` // of Assess
 	File    string        `json:"file,omitempty"`    // of the workspace: holds all of a long result (D-042)
 	Cut     bool          `json:"cut,omitempty"`     // Text is not all of it
+	JSON    bool          `json:"json,omitempty"`    // Text is {"success":…,"data":…,"error":…}
 	By      string        `json:"by,omitempty"`      // ID of the person who approved the call
 	Tainted bool          `json:"tainted,omitempty"` // Text is what strangers wrote
 }

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -115,15 +114,6 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 func closed(s *jsonschema.Schema) bool {
 	no := s.AdditionalProperties
 	return no != nil && no.Not != nil && text(no) == "false" && len(s.PatternProperties) == 0
-}
-
-// text returns v as JSON.
-func text(v any) string {
-	js, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(js)
 }
 
 func deref[T any](p *T) (v T) {

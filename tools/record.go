@@ -1,0 +1,76 @@
+package tools
+
+import (
+	"encoding/json"
+	"time"
+
+	"parley/llm"
+)
+
+// A Record is what became of a call, as programs are told: the session's
+// history, its stream and its log hold the same (A-014).
+type Record struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"` // "function"
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"` // JSON
+	} `json:"function"`
+	Result        string  `json:"result"` // JSON: {"success":…,"data":…,"error":…}
+	Success       bool    `json:"success"`
+	Skipped       bool    `json:"skipped"`
+	ExecutionTime float64 `json:"execution_time"` // seconds; 0 if the call was not executed (A-016)
+	Meta          Meta    `json:"meta"`
+}
+
+// Meta is what a Record holds beyond the seven keys of A-014.
+type Meta struct {
+	Tool        string `json:"tool"`
+	Alias       string `json:"alias"`  // the name that was called, if it is another's: for those who know the Kit to fill in
+	Server      string `json:"server"` // of an MCP tool: the same
+	Status      string `json:"status"` // whether the call blew up: "success" or "error" (E-029)
+	Cached      bool   `json:"cached"`
+	DuplicateOf string `json:"duplicate_of"` // ID of the call that gave the result
+	Verdict     string `json:"verdict"`      // whether the result is worth using: "ok" or "poor" (E-029)
+	Code        string `json:"code"`
+	DurationMS  int64  `json:"duration_ms"`
+	CallTime    string `json:"call_time"` // RFC 3339; "" if it is not known
+	Agent       string `json:"agent"`
+	Turn        int    `json:"turn"` // counts the model's answers
+	RequestID   string `json:"requestId"`
+	Persisted   string `json:"persisted"` // the file that holds all of a long result
+	Truncated   bool   `json:"truncated"`
+}
+
+// NewRecord makes the Record of a call that an agent made in a round, of what
+// the model read of it, and of its result.
+func NewRecord(call llm.ToolCall, read string, r Result, agent string, round int) Record {
+	rec := Record{ID: call.ID, Type: "function", Success: !r.Failed, Skipped: r.Skipped, ExecutionTime: r.Took.Seconds()}
+	rec.Function.Name, rec.Function.Arguments = call.Name, call.Args
+	if call.Args == "" {
+		rec.Function.Arguments = "{}"
+	} else if !json.Valid([]byte(call.Args)) {
+		rec.Function.Arguments = text(call.Args)
+	}
+	rec.Result = read
+	if r.Text = read; r.Code == CodeNotFound {
+		r.Text = "Tool not found: " + call.Name // A-004
+	}
+	if !r.JSON {
+		rec.Result = envelope(r, false)
+	}
+	rec.Meta = Meta{
+		Tool: call.Name, Status: "success", Verdict: "ok", Cached: r.Cached, DuplicateOf: r.Twin, Code: r.Code,
+		DurationMS: r.Took.Milliseconds(), Agent: agent, Turn: round, RequestID: call.ID, Persisted: r.File, Truncated: r.Cut,
+	}
+	if r.Failed {
+		rec.Meta.Status = "error"
+	}
+	if r.Verdict != Fine {
+		rec.Meta.Verdict = string(r.Verdict)
+	}
+	if !r.Time.IsZero() {
+		rec.Meta.CallTime = r.Time.Format(time.RFC3339)
+	}
+	return rec
+}

@@ -1,0 +1,120 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Shape makes Text of Data where the tool left that to the house: always if
+// its Hints say JSON, else if Text is empty. Data that says itself that it is
+// a failure makes the result one (A-008). The Kit wraps up the Text of JSON
+// tools at last, so that all of the pipeline's failures look alike.
+func Shape() Middleware {
+	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
+		r, err := t.Run(ctx, c)
+		if err == nil && !r.Failed {
+			r = promote(r)
+		}
+		switch {
+		case err != nil || r.Failed && r.Text != "":
+		case !t.JSON && r.Text == "" && r.Data != nil:
+			r.Text = text(r.Data)
+		case t.JSON && !r.Failed && r.Data == nil && r.Text != "": // A-007
+			r.Text = text(r.Text)
+		case t.JSON && !r.Failed:
+			r.Text = text(r.Data)
+		}
+		return r, err
+	})
+}
+
+// promote makes r a failure if its Data is an object that says so: by
+// "success": false (A-008), or by an "error" and no word of success (A-034, E-040).
+func promote(r Result) Result {
+	m, ok := r.Data.(map[string]any)
+	if !ok {
+		return r
+	}
+	success, told := m["success"]
+	message, isText := m["error"].(string)
+	switch {
+	case told && success != false, !told && message == "":
+		return r
+	case isText:
+		r.Text = message
+	case m["error"] != nil:
+		r.Text = text(m["error"])
+	}
+	r.Failed = true
+	return r
+}
+
+// envelope returns r wrapped up in JSON (A-006). Text is put in as a string,
+// or as the JSON it holds, with what another stage put behind that as a note;
+// of a failure it is the error, and data is null. Of a result from memory the
+// envelope says so (A-018, A-078).
+func envelope(r Result, isJSON bool) string {
+	e := struct {
+		Success   bool            `json:"success"`
+		Data      json.RawMessage `json:"data"`
+		Error     *string         `json:"error"`
+		Cached    bool            `json:"cached,omitempty"`
+		Duplicate bool            `json:"duplicate,omitempty"`
+		Note      string          `json:"note,omitempty"`
+	}{Success: !r.Failed, Cached: r.Cached && !r.Failed, Duplicate: r.Skipped}
+	d := json.NewDecoder(strings.NewReader(r.Text))
+	switch {
+	case r.Failed:
+		message := strings.TrimSuffix(strings.TrimPrefix(r.Text, prefix), hint)
+		e.Error = &message
+	case isJSON && d.Decode(&e.Data) == nil:
+		e.Note = strings.TrimSpace(r.Text[d.InputOffset():])
+	default:
+		e.Data = json.RawMessage(text(r.Text))
+	}
+	return text(e)
+}
+
+// text returns v as JSON, in one line. What JSON has no form for, such as
+// NaN, is in it as the string that Go prints of it (A-092).
+func text(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		b.Reset()
+		_ = enc.Encode(sayable(v, 0)) // which cannot fail
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+const deepest = 100 // levels of what is made JSON piece by piece
+
+// sayable returns v with strings in place of what JSON has no form for.
+func sayable(v any, depth int) any {
+	if _, err := json.Marshal(v); err == nil {
+		return v
+	}
+	if depth > deepest {
+		return "…"
+	}
+	switch rv := reflect.ValueOf(v); rv.Kind() {
+	case reflect.Map:
+		m := map[string]any{}
+		for k, e := range rv.Seq2() {
+			m[fmt.Sprint(k)] = sayable(e.Interface(), depth+1)
+		}
+		return m
+	case reflect.Slice, reflect.Array:
+		list := make([]any, rv.Len())
+		for i := range list {
+			list[i] = sayable(rv.Index(i).Interface(), depth+1)
+		}
+		return list
+	}
+	return fmt.Sprint(v)
+}
