@@ -29,6 +29,7 @@ func (l *line) heed(ctx context.Context, q question, m chat.Message, deliver cha
 	id := q.Reply.Ask.ID
 	receipt := Receipt(m.Answer.Receipt)
 	m.ID, m.At, m.From, m.Text, m.Answer = "press:"+id, q.Reply.To, q.Choice.By, q.Choice.Text, nil
+	m.Quote = &chat.Quote{ID: q.Reply.ID, From: "you", Text: q.Reply.Text}
 	if err := l.pass(ctx, m, deliver); err != nil {
 		return err
 	}
