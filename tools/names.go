@@ -37,11 +37,14 @@ func letters(s string) string {
 	}, s)
 }
 
-// unknown tells the model that there is no tool called name (D-020).
-func (k *Kit) unknown(name string) string {
-	names := make([]string, len(k.specs))
-	for i, s := range k.specs {
-		names[i] = s.Name
+// unknown tells the model that there is no tool of c's name, and which there
+// are for who asked (D-020).
+func (k *Kit) unknown(c Call) string {
+	var names []string
+	for _, s := range k.specs {
+		if k.tools[s.Name].may(c.From) {
+			names = append(names, s.Name)
+		}
 	}
-	return fmt.Sprintf("Tool '%s' not found. Available: %s", name, strings.Join(names, ", "))
+	return fmt.Sprintf("Tool '%s' not found. Available: %s", c.Name, strings.Join(names, ", "))
 }

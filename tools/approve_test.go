@@ -1,0 +1,282 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// A judge is a person who is asked.
+type judge struct {
+	yes   bool
+	err   error
+	takes time.Duration
+	asked []string
+}
+
+func (j *judge) ask(ctx context.Context, _ Call, prompt string) (bool, string, error) {
+	j.asked = append(j.asked, prompt)
+	select {
+	case <-time.After(j.takes):
+		return j.yes, "telegram:7", j.err
+	case <-ctx.Done():
+		return false, "", ctx.Err()
+	}
+}
+
+// C-051, R-S12: which calls are asked for, and that those who ask run alone.
+func TestAsks(t *testing.T) {
+	away := func(c Call) bool { return c.Input["to"] == "away" }
+	for _, c := range []struct {
+		name    string
+		rules   Rules
+		hints   Hints
+		guard   func(Call) bool
+		args    string
+		tainted bool
+		twin    string
+		want    bool
+	}{
+		{"C-051 dangerous", nil, Hints{Dangerous: true}, nil, ``, false, "", true},
+		{"not dangerous", nil, Hints{}, nil, ``, true, "", false},
+		{"rule", Rules{"web": Ask}, Hints{Category: "web", ReadOnly: true}, nil, ``, false, "", true},
+		{"rule of others", Rules{"web": Ask}, Hints{Category: "files", ReadOnly: true}, nil, ``, false, "", false},
+		{"rule general", Rules{"general": Ask}, Hints{ReadOnly: true}, nil, ``, false, "", true},
+		{"R-S12 guarded", nil, Hints{}, away, `{"to":"away"}`, true, "", true},
+		{"R-S12 not held back", nil, Hints{}, away, `{"to":"here"}`, true, "", false},
+		{"R-S12 nothing strange", nil, Hints{}, away, `{"to":"away"}`, false, "", false},
+		{"R-S12 by an alias", nil, Hints{}, away, `{"chat":"away"}`, true, "", true},
+		{"A-080 not to be run", nil, Hints{Dangerous: true}, nil, ``, false, "first", false},
+		{"A-080 maybe to be run", Rules{"web": Ask}, Hints{Category: "web", ReadOnly: true}, nil, ``, false, "first", true},
+		{"waits", nil, Hints{Timeout: -1}, nil, ``, false, "", true},
+	} {
+		j := &judge{yes: true}
+		var ran atomic.Int64
+		u := counting("u", c.hints, &ran)
+		u.Guard, u.Aliases = c.guard, map[string]string{"chat": "to"}
+		k := turnOf(t, StandardConfig{Rules: c.rules, Approve: j.ask}, chat.User, u)
+		call := callTo("u", c.args)
+		call.Tainted, call.Twin = c.tainted, c.twin
+		if got := k.Asks(call); got != c.want {
+			t.Errorf("%s: Asks is %v", c.name, got)
+		}
+		if got, want := len(k.Groups([]Call{call, call})), 2; c.want && got != want {
+			t.Errorf("%s: %d groups", c.name, got)
+		}
+		r := k.Call(t.Context(), call)
+		if asked := len(j.asked) == 1; asked != (c.want && !u.Waits()) || r.Failed || r.Skipped != (c.name == "A-080 not to be run") {
+			t.Errorf("%s: asked %q, %+v", c.name, j.asked, r)
+		}
+	}
+	k := turnOf(t, StandardConfig{Rules: Rules{"general": Ask}, Approve: (&judge{err: errors.New("asked")}).ask}, chat.User, echo("a", anything))
+	if r := k.Call(t.Context(), callTo("nothing", "")); k.Asks(callTo("nothing", "")) || r.Code != CodeNotFound {
+		t.Errorf("for a tool that is not there: %+v", r)
+	}
+	if r := k.Call(t.Context(), callTo("a", "[1]")); r.Code != CodeInvalid {
+		t.Errorf("for arguments that are none: %+v", r)
+	}
+}
+
+// D-002, D-037: tools nobody ever asks about stay parallel.
+func TestAsksIsNil(t *testing.T) {
+	k := turnOf(t, StandardConfig{Rules: Rules{"web": Ask}}, chat.User, echo("a", anything))
+	if u, _ := k.Tool("a"); u.asks != nil {
+		t.Error("asks is set")
+	}
+}
+
+// C-051: what comes of the question.
+func TestApprove(t *testing.T) {
+	const patience = 10 * time.Minute
+	stop := errors.New("stopped")
+	for _, c := range []struct {
+		name  string
+		judge *judge
+		end   error         // of the turn, after a minute
+		want  Result        // "" if it was run
+		took  time.Duration // until there was a result
+	}{
+		{"yes", &judge{yes: true, takes: time.Minute}, nil, Result{Text: "run 1", By: "telegram:7"}, time.Minute},
+		{"no", &judge{takes: time.Minute}, nil, Result{Code: CodeDenied, Text: "the person who was asked refused this call of dig: it was not run. " +
+			"Do not try to get the same done by other means; go on without it, or ask them what they want instead."}, time.Minute},
+		{"nobody", &judge{yes: true, takes: time.Hour}, nil, Result{Code: CodeDenied, Text: "nobody approved dig within 10m0s: it was not run"}, patience},
+		{"no way to ask", nil, nil, Result{Code: CodeDenied, Text: "dig needs the approval of an owner, which cannot be asked for here: it was not run"}, 0},
+		{"cannot ask", &judge{err: errors.New("offline")}, nil, Result{Code: CodeError, Text: "ask for the approval of dig: offline"}, 0},
+		{"closing", &judge{takes: time.Hour}, ErrClosing, Result{Code: CodeCancelled, Text: "cancelled: the house is shut down"}, time.Minute},
+		{"stop", &judge{takes: time.Hour}, context.Canceled, Result{Code: CodeCancelled, Text: "cancelled by the user"}, time.Minute},
+		{"yes and stop", &judge{yes: true, takes: time.Minute}, stop, Result{Code: CodeCancelled, Text: "cancelled: stopped"}, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var events []string
+			dig := echo("dig", anything)
+			dig.Dangerous = true
+			dig.Run = func(context.Context, Call) (Result, error) {
+				events = append(events, "run")
+				return Result{Text: "run 1"}, nil
+			}
+			cfg := StandardConfig{Patience: patience}
+			if c.judge != nil {
+				cfg.Approve = func(ctx context.Context, call Call, prompt string) (bool, string, error) {
+					events = append(events, "ask")
+					yes, by, err := c.judge.ask(ctx, call, prompt)
+					if c.end != nil {
+						<-ctx.Done()
+					}
+					return yes, by, err
+				}
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if c.end != nil {
+				time.AfterFunc(time.Minute, func() { cancel(c.end) })
+			}
+			call := callTo("dig", "")
+			call.Begin = func(context.Context) error { events = append(events, "begin"); return nil }
+			start := time.Now()
+			r := turnOf(t, cfg, chat.User, dig).Call(ctx, call)
+			if took := time.Since(start); took != c.took {
+				t.Errorf("%s: took %v", c.name, took)
+			}
+			text, want := r.Text, []string{"ask", "begin", "run"}
+			if c.want.Code != "" {
+				text = strings.TrimSuffix(strings.TrimPrefix(r.Text, prefix), hint)
+				want = want[:1]
+			}
+			if c.judge == nil {
+				want = nil
+			}
+			if text != c.want.Text || r.Code != c.want.Code || r.Failed != (r.Code != "") || r.By != c.want.By || !slices.Equal(events, want) {
+				t.Errorf("%s: %+v after %v", c.name, r, events)
+			}
+		})
+	}
+}
+
+// An error of ask at the end of its turn goes on as it is; 15 minutes are the usual patience.
+func TestApproveAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dig := echo("dig", anything)
+		dig.Dangerous = true
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(ErrClosing)
+		gone := errors.New("gone")
+		u := Approve(nil, func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0)(dig.shaped())
+		if _, err := u.Run(ctx, Call{}); err != gone {
+			t.Errorf("got %v", err)
+		}
+		u = Approve(nil, func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0)(dig.shaped())
+		if r, err := u.Run(ctx, Call{}); err != ErrClosing || r.Text != "" {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		start := time.Now()
+		u = Approve(nil, (&judge{takes: time.Hour}).ask, 0)(dig.shaped())
+		r, err := u.Run(t.Context(), Call{})
+		if r.Text != "nobody approved dig within 15m0s: it was not run" || err != nil || time.Since(start) != DefaultPatience {
+			t.Errorf("got %+v, %v after %v", r, err, time.Since(start))
+		}
+	})
+}
+
+// P6: Begin comes before every effect, asked for or not, and can forbid it.
+func TestBegin(t *testing.T) {
+	for _, dangerous := range []bool{false, true} {
+		var ran atomic.Int64
+		k := turnOf(t, StandardConfig{Approve: (&judge{yes: true}).ask}, chat.User, counting("u", Hints{Dangerous: dangerous}, &ran))
+		call := callTo("u", "")
+		call.Begin = func(context.Context) error {
+			if ran.Load() > 0 {
+				t.Error("begun too late")
+			}
+			return errors.New("the disk is full")
+		}
+		if r := k.Call(t.Context(), call); r.Text != "Error: the disk is full"+hint || ran.Load() != 0 {
+			t.Errorf("%v: %+v", dangerous, r)
+		}
+		call.Begin = nil
+		if r := k.Call(t.Context(), call); r.Failed || ran.Load() != 1 {
+			t.Errorf("%v: %+v", dangerous, r)
+		}
+	}
+}
+
+// A-080: calls that are the same are asked for once, whatever was said.
+func TestAskedOnce(t *testing.T) {
+	for _, yes := range []bool{true, false} {
+		for _, readOnly := range []bool{true, false} {
+			var ran atomic.Int64
+			j := &judge{yes: yes}
+			k := turnOf(t, StandardConfig{Approve: j.ask}, chat.User, counting("u", Hints{Dangerous: true, ReadOnly: readOnly}, &ran))
+			var results []Result
+			for i, call := range round("u", "u") {
+				if i == 1 {
+					call.Twin = "a"
+				}
+				results = append(results, k.Call(t.Context(), call))
+			}
+			again := results[1]
+			if len(j.asked) != 1 || (ran.Load() == 1) != yes || again.Failed != (!yes && readOnly) || again.Skipped != (yes || !readOnly) {
+				t.Errorf("yes %v, read-only %v: asked %d times, %+v", yes, readOnly, len(j.asked), results)
+			}
+			var other Call // without an ID and a Twin: no other call's yes counts for it
+			other.Name = "u"
+			k.Call(t.Context(), other)
+			k.Call(t.Context(), other)
+			if len(j.asked) != 3 {
+				t.Errorf("others were asked for %d times", len(j.asked)-1)
+			}
+		}
+	}
+}
+
+// C-051: what the person reads is what will be run, and cannot look like anything else.
+func TestPrompt(t *testing.T) {
+	many := map[string]any{}
+	for _, r := range "abcdefghijklmnopqrstuvw" {
+		many[string(r)] = int64(1)
+	}
+	lines := func(n string, keys string) (s string) {
+		for _, r := range keys {
+			s += "\n- `" + string(r) + "`: `1`"
+		}
+		return s + n
+	}
+	for _, c := range []struct {
+		in      map[string]any
+		tainted bool
+		want    string
+	}{
+		{nil, false, "May I use `exec`?"},
+		{map[string]any{"timeout": int64(5), "command": "rm -rf build", "_project": "x"}, false, "May I use `exec`?\n\n- `command`: `rm -rf build`\n- `timeout`: `5`"},
+		{map[string]any{"command": "ls"}, true, "May I use `exec`?\n\n- `command`: `ls`\n\n(this came up after reading what strangers wrote)"},
+		{map[string]any{"a": "x`y`\n\r\x00\x1b[2Kz\x7f\u202e\u2028\u200bé 日本🙂"}, false, "May I use `exec`?\n\n- `a`: `xˋyˋ␊␍␀␛[2Kz\ufffd\ufffd\ufffd\ufffdé 日本🙂`"},
+		{map[string]any{"a": "", "b": " \n", "c": nil, "d": []any{"x\n", 1.5}, "e": map[string]any{"f": "`<"}}, false,
+			"May I use `exec`?\n\n- `a`: `\"\"`\n- `b`: `\" \\n\"`\n- `c`: `null`\n- `d`: `[\"x\\n\",1.5]`\n- `e`: `{\"f\":\"ˋ<\"}`"},
+		{map[string]any{"a\n- `b`": "c"}, false, "May I use `exec`?\n\n- `a␊- ˋbˋ`: `c`"},
+		{map[string]any{"a": strings.Repeat("ä", 300)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "`"},
+		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters"},
+		{many, false, "May I use `exec`?\n" + lines("\n- … and 3 more arguments", "abcdefghijklmnopqrst")},
+	} {
+		if got := prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted}}); got != c.want {
+			t.Errorf("got  %q\nwant %q", got, c.want)
+		}
+	}
+}
+
+// A-026, D-011: the person is shown the arguments as they will be used.
+func TestPromptIsOfMendedArguments(t *testing.T) {
+	j := &judge{}
+	u := echo("exec", `{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"integer"}}}`)
+	u.Dangerous, u.Aliases = true, map[string]string{"cmd": "command"}
+	turnOf(t, StandardConfig{Approve: j.ask}, chat.User, u).Call(t.Context(), callTo("Exec", `{"cmd":"ls","timeout":"5","_model":"x"}`))
+	if want := []string{"May I use `exec`?\n\n- `command`: `ls`\n- `timeout`: `5`"}; !slices.Equal(j.asked, want) {
+		t.Errorf("got %q", j.asked)
+	}
+}

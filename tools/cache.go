@@ -1,0 +1,120 @@
+package tools
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// CacheFor is the usual Hints.CacheFor: as long as the Cache keeps.
+const CacheFor = 5 * time.Minute
+
+// cacheSize is how many results a Cache keeps, those used last.
+const cacheSize = 512
+
+// A Cache knows what lookups and calculations came to, so that a call made
+// again is answered from memory. It is safe for use by several goroutines;
+// nil keeps nothing.
+type Cache struct {
+	ttl time.Duration
+
+	mu     sync.Mutex
+	known  map[meant]*list.Element
+	latest list.List // of memory, the one used last first
+	era    int       // counts how often the files may have changed
+}
+
+// meant identifies a call by what it means and for whom.
+type meant [sha256.Size]byte
+
+// A memory is a result and what must be known to give it again.
+type memory struct {
+	call   meant
+	result Result
+	files  bool // of a tool of category "files"
+	until  time.Time
+}
+
+// NewCache returns a Cache that keeps results for ttl, or for the CacheFor of
+// their tool where that is shorter; the usual CacheFor is as long as ttl.
+// One whose ttl is 0 keeps nothing.
+func NewCache(ttl time.Duration) *Cache {
+	return &Cache{ttl: ttl, known: map[meant]*list.Element{}}
+}
+
+// lasts returns how long results of t are kept; at most 0 means not at all.
+func (c *Cache) lasts(t Tool) time.Duration {
+	switch {
+	case c == nil || !t.ReadOnly:
+		return 0
+	case t.CacheFor == CacheFor:
+		return c.ttl
+	}
+	return min(t.CacheFor, c.ttl)
+}
+
+// keyOf names all calls that mean what call does: of the same person in the
+// same session and workspace. It takes t's own name: a tool's alias
+// says the same in another form.
+func keyOf(t Tool, call Call) meant {
+	dir := ""
+	if call.Workspace != nil {
+		dir = call.Workspace.Dir()
+	}
+	return sha256.Sum256([]byte(text([]any{t.Name, call.Session, call.From.ID, call.From.Role, dir, call.Input})))
+}
+
+// get returns what is known of a call, and the era for put.
+func (c *Cache) get(call meant) (r Result, era int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.known[call]
+	if e == nil {
+		return Result{}, c.era, false
+	}
+	m := e.Value.(memory)
+	if !time.Now().Before(m.until) {
+		c.drop(e)
+		return Result{}, c.era, false
+	}
+	c.latest.MoveToFront(e)
+	return m.result, c.era, true
+}
+
+// put keeps a result of t that was worked out since era, unless it may be of
+// files as they were before a change.
+func (c *Cache) put(t Tool, call meant, r Result, era int) {
+	files := t.Category == "files"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if files && era != c.era {
+		return
+	}
+	if e := c.known[call]; e != nil {
+		c.drop(e)
+	}
+	c.known[call] = c.latest.PushFront(memory{call, r, files, time.Now().Add(c.lasts(t))})
+	if len(c.known) > cacheSize {
+		c.drop(c.latest.Back())
+	}
+}
+
+// changed forgets what depends on files: any of them may have changed.
+func (c *Cache) changed() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.era++
+	for e := c.latest.Front(); e != nil; {
+		next := e.Next()
+		if e.Value.(memory).files {
+			c.drop(e)
+		}
+		e = next
+	}
+}
+
+func (c *Cache) drop(e *list.Element) { delete(c.known, c.latest.Remove(e).(memory).call) }
