@@ -91,18 +91,21 @@ func cut(text string, n int) string {
 	return text
 }
 
-// Long results are files of the workspace, in one folder per session (D-042).
+// What the house keeps in the workspace has one folder per session.
 const (
 	ownDir      = ".parley"
-	resultsDir  = ownDir + "/tool-results"
-	resultsKept = 7 * 24 * time.Hour
+	resultsDir  = ownDir + "/tool-results" // long results (D-042)
+	daysKept    = 7
 	maxSessions = 32
 )
+
+// Folder returns the folder in dir that is session s's own.
+func Folder(dir string, s chat.SessionID) string { return path.Join(dir, slug(string(s))) }
 
 // Private says whether the file called name, as Workspace.Path returned it, is
 // the house's own: all of .parley but the results that session s was given.
 func Private(s chat.SessionID, name string) bool {
-	return within(ownDir, name) && !within(path.Join(resultsDir, slug(string(s))), name)
+	return within(ownDir, name) && !within(Folder(resultsDir, s), name)
 }
 
 func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
@@ -113,28 +116,29 @@ func keep(c Call, text string) (string, error) {
 	if c.Workspace == nil {
 		return "", errors.New("no workspace")
 	}
-	name := path.Join(resultsDir, slug(string(c.Session)), slug(c.Key())+".txt")
+	name := path.Join(Folder(resultsDir, c.Session), slug(c.Key())+".txt")
 	if err := c.Workspace.WriteFile(name, []byte(text)); err != nil {
 		return "", err
 	}
-	prune(c.Workspace.Root())
+	Prune(c.Workspace.Root(), resultsDir)
 	return name, nil
 }
 
-// prune removes the results of sessions that kept none for a week, and of
-// those beyond the latest 32. What it cannot remove the next one may.
-func prune(root *os.Root) {
-	entries, _ := fs.ReadDir(root.FS(), resultsDir)
-	kept := map[string]time.Time{}
+// Prune removes the folders in dir of sessions that nothing was kept for
+// within a week, and of those beyond the latest 32. What it cannot remove the
+// next one may.
+func Prune(root *os.Root, dir string) {
+	entries, _ := fs.ReadDir(root.FS(), dir)
+	used := map[string]time.Time{}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil {
-			kept[e.Name()] = info.ModTime()
+			used[e.Name()] = info.ModTime()
 		}
 	}
-	latest := slices.SortedFunc(maps.Keys(kept), func(a, b string) int { return kept[b].Compare(kept[a]) })
+	latest := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
 	for i, name := range latest {
-		if i >= maxSessions || time.Since(kept[name]) > resultsKept {
-			_ = root.RemoveAll(path.Join(resultsDir, name))
+		if i >= maxSessions || time.Since(used[name]) > daysKept*24*time.Hour {
+			_ = root.RemoveAll(path.Join(dir, name))
 		}
 	}
 }
@@ -149,5 +153,5 @@ func slug(id string) string {
 		return '_'
 	}, id)
 	readable = readable[max(0, len(readable)-40):]
-	return fmt.Sprintf("%s-%.4x", readable, sha256.Sum256([]byte(id)))
+	return fmt.Sprintf("%s-%.8x", readable, sha256.Sum256([]byte(id)))
 }
