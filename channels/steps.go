@@ -60,7 +60,7 @@ func below(text string, lines ...string) string {
 }
 
 // markup makes what could be Markdown the characters that it is.
-var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `<`, `\<`, `>`, `\>`, `~`, `\~`, `|`, `\|`, `#`, `\#`, `&`, `\&`, `://`, `\://`)
+var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `<`, `\<`, `>`, `\>`, `~`, `\~`, `|`, `\|`, `#`, `\#`, `://`, `\://`)
 
 // lists says whether the steps are shown in the messages themselves.
 func (l *line) lists() bool {

@@ -89,7 +89,7 @@ func TestStepsAreNoMarkup(t *testing.T) {
 		live.Step(chat.Step{Call: "1", Tool: "`x`", State: chat.Running, Tip: "*b* _i_ [l](https://evil.example) <@1> ~s~ ||p|| \\ # &lt;\n> y\u202e\x1b[2J"})
 		live.Step(chat.Step{Call: "2", Tool: "long", State: chat.Running, Tip: strings.Repeat("ä", 100)})
 		time.Sleep(time.Second)
-		m.shows("> 🔧 \\`x\\` \\*b\\* \\_i\\_ \\[l\\](https\\://evil.example) \\<@1\\> \\~s\\~ \\|\\|p\\|\\| \\\\ \\# \\&lt; \\> y \\[2J\n" +
+		m.shows("> 🔧 \\`x\\` \\*b\\* \\_i\\_ \\[l\\](https\\://evil.example) \\<@1\\> \\~s\\~ \\|\\|p\\|\\| \\\\ \\# &lt; \\> y \\[2J\n" +
 			"> 🔧 long " + strings.Repeat("ä", 72) + "…\n\n")
 		live.Close()
 		h.stop()
@@ -155,7 +155,9 @@ func TestP9StepsAcrossLives(t *testing.T) {
 		live.Step(chat.Step{Call: "1", Tool: "clock", State: chat.Running})
 		time.Sleep(time.Second)
 		m.shows("> 🔧 clock\n\n")
+		m.mu.Lock()
 		m.crash = m.ops + 1
+		m.mu.Unlock()
 		live.Close()
 		h.stop()
 		m.reboot(t.Context())

@@ -81,7 +81,7 @@ func quietly(text string) map[string]any {
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "…"
 	}
-	return map[string]any{"type": sayBack, "data": map[string]any{"content": text, "flags": onlyToThem, "allowed_mentions": nobody()}}
+	return map[string]any{"type": sayBack, "data": map[string]any{"content": text, "flags": onlyToThem | noPreview, "allowed_mentions": nobody()}}
 }
 
 var buttonForm = regexp.MustCompile(`^q:([A-Za-z0-9]{1,32}):([0-9]{1,2})$`)

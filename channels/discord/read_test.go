@@ -144,7 +144,7 @@ func TestInteractions(t *testing.T) {
 	if m := h.next(); m.Text != "/search old words" || m.ID != id || m.At != dm("7") || m.Group || m.From.ID != "7" || time.Since(m.Time).Abs() > time.Minute {
 		t.Errorf("heard %+v", m)
 	}
-	if i := settled(id); !i.Acked || !i.Quiet || !strings.Contains(i.Says, "/search old words") {
+	if i := settled(id); !i.Acked || !i.Quiet || i.Preview || !strings.Contains(i.Says, "/search old words") { // R-S13
 		t.Errorf("answered %+v", i)
 	}
 	id = h.Command(thread, "8", "stop", "")
@@ -181,7 +181,7 @@ func TestInteractions(t *testing.T) {
 	h.hearsOnly(room)
 
 	h.failing(func(chat.Message) error { return errFull })
-	if i := settled(h.Command(room, "7", "new", "")); !i.Quiet || !strings.Contains(i.Says, "could not take that in") {
+	if i := settled(h.Command(room, "7", "new", "")); !i.Quiet || i.Preview || !strings.Contains(i.Says, "could not take that in") {
 		t.Errorf("answered %+v", i)
 	}
 }

@@ -55,6 +55,44 @@ func TestP9Nonce(t *testing.T) {
 	}
 }
 
+// R-S13: no message unfurls links, however it came to be: sent, asked with
+// buttons, with files, without the file that is lost, edited, or said as steps.
+func TestRS13NoEmbeds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := build(t, discordtest.Config{}, func(c *discord.Config) {
+		c.Open = func(path string) (*os.File, error) { return os.Open(filepath.Join(dir, path)) }
+	})
+	room := h.DM("7")
+	const link = "https://example.com/leak?secret"
+	h.Fail(create, discordtest.Fault{Status: 413, Code: 40005})
+	for i, r := range []chat.Reply{
+		{Files: []chat.File{{Path: "a.txt"}}}, // is refused, and told of
+		{Text: link},
+		{Text: link, Native: true},
+		{Text: "> 🔧 " + link + "\n\n" + link, Ask: &chat.Question{ID: "q", Choices: []string{link}}},
+		{Text: link, Native: true, Files: []chat.File{{Path: "a.txt"}}},
+		{Text: link, Native: true, Files: []chat.File{{Path: "gone.txt"}}},
+	} {
+		r.ID, r.To = fmt.Sprint("r", i), dm("7")
+		rc, err := h.send(t.Context(), r)
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		for range 2 {
+			if ms := h.Messages(room); len(ms) != i+1 || ms[i].Preview {
+				t.Fatalf("reply %d: links are unfurled: %+v", i, ms)
+			}
+			if err := h.ch.Edit(t.Context(), rc, chat.Reply{To: dm("7"), Text: "edited " + link}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // Refusals are told apart (P10).
 func TestP10Refusals(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,8 @@ func TestSplitOne(t *testing.T) {
 		{"links Telegram does not open", "**[a](http://localhost:8080/b)** [c](mailto:d@e.f) [g](file:///etc/passwd) [h](tel:+491)", "<b>a (http://localhost:8080/b)</b> c (d@e.f) g (file:///etc/passwd) h (+491)"},
 		{"HTML", "<a href=\"x\">&lt;b&gt;</a>", "&lt;a href=&#34;x&#34;&gt;&lt;b&gt;&lt;/a&gt;"},
 		{"table", "|a|b|\n|-|-|\n|<1|2|", "<pre>a   b\n─────\n&lt;1  2</pre>"},
+		{"steps", "> 🔧 web\\_search \\<b\\> &lt; https\\://a.b\n> ✅ x\n\n**So**", "<blockquote>🔧 web_search &lt;b&gt; &lt; https://a.b\n✅ x</blockquote>\n\n<b>So</b>"},
+		{"steps alone", "> ✅ x\n\n", "<blockquote>✅ x</blockquote>"},
 		{"list", "1. **a**: b\n   - c", "1. <b>a</b>: b\n   • c"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

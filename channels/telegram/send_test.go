@@ -214,6 +214,43 @@ func TestP10PlainText(t *testing.T) {
 	})
 }
 
+// R-S13: no message unfurls links, however it came to be: sent, asked with
+// buttons, as plain text, about a file that is lost, or edited. Captions never do.
+func TestRS13NoPreviews(t *testing.T) {
+	const link = "https://example.com/leak?secret"
+	open := desk(t, map[string][]byte{"a.txt": []byte("abc")})
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open, c.Rate = open, -1 }, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		for i, r := range []chat.Reply{
+			{Text: link},
+			{Text: "<b>not closed " + link, Native: true},
+			{Text: "> 🔧 " + link + "\n\n" + link, Ask: &chat.Question{ID: "q", Choices: []string{"Yes"}}},
+			{Files: []chat.File{{Path: "gone.txt"}}},
+			{Files: []chat.File{{Path: "a.txt"}, {Path: "gone.txt"}}},
+		} {
+			r.To = to("7", "").To
+			rc, err := h.ch.Send(t.Context(), r)
+			if err != nil {
+				t.Fatal(i, err)
+			}
+			if m := h.last(7); m.Preview {
+				t.Errorf("reply %d: links are unfurled: %+v", i, m)
+			}
+			for _, again := range []chat.Reply{to("7", "edited "+link), {Text: "<i>not closed " + link, Native: true}} {
+				if len(r.Files) > 1 {
+					continue // a caption is not edited
+				}
+				if err := h.ch.Edit(t.Context(), rc, again); err != nil {
+					t.Fatal(i, err)
+				}
+				if m := h.last(7); m.Preview || len(m.Edits) == 0 {
+					t.Errorf("edit %d: links are unfurled: %+v", i, m)
+				}
+			}
+		}
+	})
+}
+
 func TestEdit(t *testing.T) {
 	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
 		h.Say(7, "hello")

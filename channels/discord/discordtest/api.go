@@ -484,7 +484,7 @@ func (s *Server) callback(c *call) (any, *refusal) {
 	case c.Type == 4 && c.Data.Content == "":
 		return nil, &refusal{Status: 400, Code: 50006, Text: "Cannot send an empty message"}
 	}
-	i.Acked, i.Says, i.Quiet = true, c.Data.Content, c.Data.Flags&64 != 0
+	i.Acked, i.Says, i.Quiet, i.Preview = true, c.Data.Content, c.Data.Flags&64 != 0, c.Type == 4 && c.Data.Flags&4 == 0
 	i.timer.Stop()
 	s.tell()
 	return nil, nil

@@ -207,13 +207,14 @@ func (r *room) delete(id string) {
 
 // An Interaction is the use of a command or the press of a button.
 type Interaction struct {
-	ID    string
-	Token string
-	Acked bool
-	Late  bool // nobody answered in time: the person reads that the bot did not respond
-	Says  string
-	Quiet bool // only to whom it answers
-	timer *time.Timer
+	ID      string
+	Token   string
+	Acked   bool
+	Late    bool // nobody answered in time: the person reads that the bot did not respond
+	Says    string
+	Quiet   bool // only to whom it answers
+	Preview bool // links may be unfurled
+	timer   *time.Timer
 }
 
 // Command lets a person use a command, and returns the id of the interaction.
