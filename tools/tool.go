@@ -2,6 +2,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,9 @@ const (
 	MaxTimeout     = 10 * time.Minute
 	DefaultMaxText = 16_000
 )
+
+// Kind returns the category that rules and lists put the tool in.
+func (h Hints) Kind() string { return cmp.Or(h.Category, "general") }
 
 // Waits says whether t waits for a person, for as long as it takes.
 func (t Tool) Waits() bool { return t.Timeout < 0 }

@@ -19,6 +19,9 @@ func (s *Server) actions() []route {
 	return []route{
 		{"DELETE /api/sessions/{id}", owner, s.change("session", "deleted", s.forget)},
 		{"GET /api/sessions/{id}/export", owner, s.export},
+		{"GET /api/sessions/{id}/calls", owner, s.calls},
+		{"GET /api/tool-stats", owner, s.toolStats},
+		{"DELETE /api/tool-stats", owner, s.resetStats},
 		{"POST /api/parked/{id}/resend", owner, s.change("session", "reply sent again", s.House.Resend)},
 		{"POST /api/parked/{id}/drop", owner, s.change("session", "reply dropped", s.House.Drop)},
 		{"POST /api/aside/{id}/again", owner, s.change("session", "message answered again", s.House.Again)},

@@ -92,7 +92,7 @@ func TestBrowser(t *testing.T) {
 	until(chatShown)
 	goTo(at + "/signin")
 	until(chatShown) // signed in already
-	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/people"} {
+	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/people"} {
 		goTo(at + page)
 		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {
 			t.Errorf("%s: %s things that others wrote are markup", page, n)

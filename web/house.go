@@ -16,6 +16,7 @@ import (
 type House struct {
 	Talks
 	Post
+	Toolbox
 
 	Model    func() string                  // that answers, by its name
 	Reasons  func(context.Context) []string // why the house does not work; empty when it does

@@ -16,6 +16,7 @@ func (s *Server) views() []view {
 		{"/owner/talks", "/api/sessions", "talks", "Conversations", s.talks},
 		{"/owner/talks/{id}", "/api/sessions/{id}", "talk", "Conversation", s.talk},
 		{"/owner/usage", "/api/usage", "usage", "Usage", s.usage},
+		{"/owner/tools", "/api/tools", "tools", "Tools", s.toolbox},
 		{"/owner/people", "/api/people", "people", "People and keys", s.peopleAndKeys},
 		{"/owner/errors", "/api/errors", "errors", "Errors", func(*http.Request) (any, error) { return s.House.Errors(), nil }},
 		{"/owner/audit", "/api/audit", "audit", "Audit", s.events},

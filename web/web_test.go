@@ -24,6 +24,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/tools"
 )
 
 const (
@@ -121,6 +122,21 @@ func (f *face) house() House {
 		Post: Post{
 			Parked: held, Resend: did("resend"), Drop: did("drop"),
 			Aside: held, Again: did("again"), Dismiss: did("dismiss"),
+		},
+		Toolbox: Toolbox{
+			Tools: func(context.Context) ([]tools.Tool, error) {
+				listed := tools.Tool{ToolSpec: llm.ToolSpec{Name: "list_dir", Description: evil, Schema: json.RawMessage(`{"type":"object"}`)}}
+				alias := listed
+				alias.Name, alias.AliasOf, alias.Category = "file_list", "list_dir", "files"
+				return []tools.Tool{alias, listed}, nil
+			},
+			Stats: new(tools.Stats),
+			Calls: func(_ context.Context, id chat.SessionID) ([]tools.Record, error) {
+				if id != "telegram:-100/7" {
+					return nil, store.ErrNotFound
+				}
+				return []tools.Record{tools.NewRecord(llm.ToolCall{ID: "c1", Name: "list_dir", Args: `{"path":"."}`}, evil, tools.Result{}, "main", 1)}, nil
+			},
 		},
 		Model:    func() string { return evil },
 		Reasons:  func(context.Context) []string { return nil },
@@ -459,8 +475,8 @@ func TestNothingIsMarkup(t *testing.T) {
 			t.Errorf("%s is no whole page", rt.pattern)
 		}
 	})
-	if pages != 6 {
-		t.Errorf("%d pages show what was said, want 6", pages)
+	if pages != 7 {
+		t.Errorf("%d pages show what was said, want 7", pages)
 	}
 	refused := read(t, f.ask(asking{path: "/api/sessions/" + url.PathEscape(evil), by: boss, header: http.Header{"Accept": {"text/html"}}}))
 	if strings.Contains(refused, "<img") {

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"parley/chat"
+	"parley/tools"
+)
+
+// A Toolbox is what the agent can do, and what came of it.
+type Toolbox struct {
+	Tools func(context.Context) ([]tools.Tool, error) // that an owner may use, those that are not listed too
+	Stats *tools.Stats
+	Calls func(context.Context, chat.SessionID) ([]tools.Record, error) // oldest first; store.ErrNotFound of no such session
+}
+
+// toolList is what models are told of the tools (A-088).
+type toolList struct {
+	Tools []offer      `json:"tools"`
+	Total int          `json:"total"`
+	Stats []tools.Stat `json:"-"`
+}
+
+// An offer is a tool in the form of a model's API (A-002).
+type offer struct {
+	Type     string `json:"type"` // "function"
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+	Category string `json:"category,omitempty"` // this and the next only if all are asked for
+	AliasOf  string `json:"alias_of,omitempty"`
+}
+
+// toolbox lists the tools that models are told of, or all.
+func (s *Server) toolbox(r *http.Request) (any, error) {
+	all := r.FormValue("all") != ""
+	there, err := s.House.Toolbox.Tools(r.Context())
+	d := toolList{Tools: []offer{}, Stats: s.House.Stats.All()}
+	for _, t := range there {
+		if !all && (t.Hidden || t.AliasOf != "") {
+			continue
+		}
+		o := offer{Type: "function"}
+		o.Function.Name, o.Function.Description, o.Function.Parameters = t.Name, t.Description, t.Schema
+		if all {
+			o.Category, o.AliasOf = t.Kind(), t.AliasOf
+		}
+		d.Tools = append(d.Tools, o)
+	}
+	d.Total = len(d.Tools)
+	return d, err
+}
+
+// calls answers with what became of each call of a session (A-014).
+func (s *Server) calls(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	all, err := s.House.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
+	if err == nil {
+		writeJSON(w, http.StatusOK, map[string]any{"calls": append([]tools.Record{}, all...), "total": len(all)})
+	}
+	return err
+}
+
+// toolStats answers with the statistics since the start (C-043, C-045).
+func (s *Server) toolStats(w http.ResponseWriter, _ *http.Request, _ visitor) error {
+	all := s.House.Stats.All()
+	writeJSON(w, http.StatusOK, map[string]any{"tools": append([]tools.Stat{}, all...), "total": len(all)})
+	return nil
+}
+
+// resetStats begins the statistics anew (C-044).
+func (s *Server) resetStats(w http.ResponseWriter, _ *http.Request, v visitor) error {
+	s.House.Stats.Reset()
+	s.Audit("config", v.ID, "tool statistics begun anew")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
