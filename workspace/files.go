@@ -38,7 +38,7 @@ func (w *Workspace) open(path string, most int64) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = w.plain(info)
+		err = w.Plain(info)
 	}
 	if err == nil && info.Size() > most {
 		err = ErrTooBig
@@ -50,8 +50,8 @@ func (w *Workspace) open(path string, most int64) (*os.File, error) {
 	return f, nil
 }
 
-// plain says what is wrong with a file: nothing, ErrNotFile or ErrProtected.
-func (w *Workspace) plain(info fs.FileInfo) error {
+// Plain says what is wrong with a file: nothing, ErrNotFile or ErrProtected.
+func (w *Workspace) Plain(info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():
 		return ErrNotFile
@@ -120,7 +120,7 @@ func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error)
 	mode := fs.FileMode(0o644)
 	switch info, err := w.root.Stat(name); {
 	case err == nil:
-		if err := w.plain(info); err != nil {
+		if err := w.Plain(info); err != nil {
 			return 0, err
 		}
 		if mode = info.Mode().Perm(); mode&0o200 == 0 {

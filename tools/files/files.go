@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
+	"slices"
 	"syscall"
 
 	"parley/tools"
@@ -15,10 +16,10 @@ import (
 // together what each session has read: call it once.
 func New() []tools.Tool {
 	s := &seen{}
-	return []tools.Tool{
-		read(s), list(),
+	return slices.Concat(globs(), []tools.Tool{
+		read(s), list(), greps(),
 		write(),
-	}
+	})
 }
 
 // devices never end or hang their reader (D-053).

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,12 +25,12 @@ const hint = "\n\n[Analyze the error above and try a different approach.]"
 
 // A desk is a workspace and the tools to work in it.
 type desk struct {
-	t   *testing.T
+	t   testing.TB
 	w   *workspace.Workspace
 	kit *tools.Kit
 }
 
-func newDesk(t *testing.T) desk {
+func newDesk(t testing.TB) desk {
 	t.Helper()
 	w, err := workspace.Open(filepath.Join(t.TempDir(), "work"))
 	if err != nil {
@@ -91,7 +92,7 @@ func TestSchemas(t *testing.T) {
 // D-002, D-039: reads run side by side, writes alone.
 func TestHints(t *testing.T) {
 	for _, tool := range New() {
-		if want := tool.Name != "write_file"; tool.Parallel() != want {
+		if want := slices.Contains(strings.Fields("read_file list_dir glob find_files grep"), tool.Name); tool.Parallel() != want {
 			t.Errorf("%s.Parallel() = %v, want %v", tool.Name, !want, want)
 		}
 	}
@@ -258,7 +259,13 @@ func TestList(t *testing.T) {
 		{"R-S11", `{"path":"a/void"}`, "📄 latin\ufffd\n📄 \"two\\n📄 lines\""},
 		{"D-068", `{"path":"bare"}`, "Directory bare is empty"},
 		{"D-068", `{"max_entries":2}`, "📁 a\n📄 b.txt\n\n(truncated, showing first 2 of 5 entries)"},
-		{"alias", `{"directory":"a","limit":1}`, "📁 deep\n\n(truncated, showing first 1 of 3 entries)"},
+		{"D-068", `{"pattern":"*.txt"}`, "📄 b.txt\n📄 c.txt"},
+		{"D-068", `{"pattern":"y","recursive":true}`, "a/y"},
+		{"D-068", `{"pattern":"a/*","recursive":true,"max_entries":2}`, "a/deep/\na/void/\n\n(truncated, showing first 2 of 3 entries)"},
+		{"D-068", `{"pattern":"*.go"}`, "No entries of . match '*.go'"},
+		{"D-068", `{"pattern":"[a"}`, "Error: invalid glob pattern: [a" + hint},
+		{"E-005", `{"file_path":"a","limit":1}`, "📁 deep\n\n(truncated, showing first 1 of 3 entries)"},
+		{"E-005", `{"directory":"a","limit":1}`, "📁 deep\n\n(truncated, showing first 1 of 3 entries)"},
 		{"D-068", `{"path":"nope"}`, "Error: Directory not found: nope" + hint},
 		{"D-068", `{"path":"b.txt"}`, "Error: Not a directory: b.txt" + hint},
 		{"D-049", `{"path":"slash"}`, "Error: Path slash is outside allowed directory " + d.w.Dir() + hint},

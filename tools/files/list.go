@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"parley/tools"
 )
@@ -21,46 +24,11 @@ const maxWalk = 100_000
 // ignored are folders and files that nobody wants listed (D-071).
 var ignored = strings.Fields(".git node_modules __pycache__ .venv venv dist build .tox .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov .parley")
 
-type listArgs struct {
-	Path       string `json:"path,omitempty" jsonschema:"the directory, relative to the workspace" limit:"default=."`
-	Recursive  bool   `json:"recursive,omitempty" jsonschema:"also list what is in the directories below"`
-	MaxEntries int    `json:"max_entries,omitempty" jsonschema:"how many entries to list at most" limit:"min=1 max=5000 default=200"`
-}
-
-func list() tools.Tool {
-	t := tools.New("list_dir", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", listDir)
-	t.ReadOnly, t.Category = true, "files"
-	t.Aliases = map[string]string{"dir": "path", "dir_path": "path", "directory": "path", "folder": "path", "limit": "max_entries"}
-	return t
-}
-
-func listDir(ctx context.Context, c tools.Call, in listArgs) (tools.Result, error) {
-	in.Path, in.MaxEntries = cmp.Or(in.Path, "."), cmp.Or(in.MaxEntries, 200)
-	name, refusal := locate(c, in.Path)
-	if refusal != nil {
-		return *refusal, nil
-	}
-	l := listing{args: in}
-	switch err := l.walk(ctx, c.Workspace.Root().FS(), name); {
-	case errors.Is(err, fs.ErrNotExist):
-		return *fail("Directory not found: %s", in.Path), nil
-	case errors.Is(err, syscall.ENOTDIR):
-		return *fail("Not a directory: %s", in.Path), nil
-	case err != nil:
-		return *explain(in.Path, err), nil
-	}
-	return tools.Result{Text: l.text()}, nil
-}
-
-// A listing gathers the entries of a directory.
-type listing struct {
-	args  listArgs
-	lines []string
-	total int
-}
-
-func (l *listing) walk(ctx context.Context, tree fs.FS, dir string) error {
-	return fs.WalkDir(tree, dir, func(name string, d fs.DirEntry, err error) error {
+// walk calls do for what is in dir and below, but for what is ignored. do may
+// return fs.SkipDir. whole says whether nothing was left out for being too much.
+func walk(ctx context.Context, tree fs.FS, dir string, do func(name string, d fs.DirEntry) error) (whole bool, err error) {
+	n := 0
+	err = fs.WalkDir(tree, dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -68,19 +36,18 @@ func (l *listing) walk(ctx context.Context, tree fs.FS, dir string) error {
 			return syscall.ENOTDIR
 		case name == dir:
 			return err
-		case l.total == maxWalk:
+		case n == maxWalk:
+			n++
 			return fs.SkipAll
 		case err != nil: // a directory that cannot be read was listed before
 			return fs.SkipDir
 		case slices.Contains(ignored, d.Name()):
 			return skip(d)
 		}
-		l.add(strings.TrimPrefix(name, dir+"/"), d.IsDir())
-		if !l.args.Recursive {
-			return skip(d)
-		}
-		return nil
+		n++
+		return do(name, d)
 	})
+	return n <= maxWalk, err
 }
 
 // skip goes on behind d.
@@ -91,14 +58,94 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
+// below returns name relative to dir, which it is in.
+func below(dir, name string) string { return strings.TrimPrefix(name, dir+"/") }
+
+// matches says whether pattern matches the file name, which is relative to
+// where the search began: one without a slash is matched by the last part alone.
+func matches(pattern, name string) bool {
+	if !strings.Contains(pattern, "/") {
+		name = path.Base(name)
+	}
+	return doublestar.MatchUnvalidated(strings.TrimPrefix(pattern, "./"), name)
+}
+
+// legible returns name so that it looks like one line.
+func legible(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+type listArgs struct {
+	Path       string `json:"path,omitempty" jsonschema:"the directory, relative to the workspace" limit:"default=."`
+	Pattern    string `json:"pattern,omitempty" jsonschema:"list only what it matches, such as *.md"`
+	Recursive  bool   `json:"recursive,omitempty" jsonschema:"also list what is in the directories below"`
+	MaxEntries int    `json:"max_entries,omitempty" jsonschema:"how many entries to list at most" limit:"min=1 max=5000 default=200"`
+}
+
+func list() tools.Tool {
+	t := tools.New("list_dir", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", listDir)
+	t.ReadOnly, t.Category = true, "files"
+	t.Aliases = map[string]string{
+		"file_path": "path", "filename": "path", "file": "path", "dir": "path", "dir_path": "path", "directory": "path", "folder": "path",
+		"limit": "max_entries", "glob": "pattern",
+	}
+	return t
+}
+
+func listDir(ctx context.Context, c tools.Call, in listArgs) (tools.Result, error) {
+	in.Path, in.MaxEntries = cmp.Or(in.Path, "."), cmp.Or(in.MaxEntries, 200)
+	name, refusal := locate(c, in.Path)
+	if refusal == nil {
+		refusal = badGlob(in.Pattern)
+	}
+	if refusal != nil {
+		return *refusal, nil
+	}
+	l := listing{args: in}
+	_, err := walk(ctx, c.Workspace.Root().FS(), name, func(file string, d fs.DirEntry) error {
+		if rel := below(name, file); in.Pattern == "" || matches(in.Pattern, rel) {
+			l.add(rel, d.IsDir())
+		}
+		if !in.Recursive {
+			return skip(d)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return *fail("Directory not found: %s", in.Path), nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return *fail("Not a directory: %s", in.Path), nil
+	case err != nil:
+		return *explain(in.Path, err), nil
+	}
+	return tools.Result{Text: l.text()}, nil
+}
+
+// badGlob refuses a pattern that can match nothing, or returns nil.
+func badGlob(pattern string) *tools.Result {
+	if doublestar.ValidatePattern(pattern) {
+		return nil
+	}
+	return fail("invalid glob pattern: %s", pattern)
+}
+
+// A listing gathers the entries of a directory.
+type listing struct {
+	args  listArgs
+	lines []string
+	total int
+}
+
 func (l *listing) add(name string, dir bool) {
 	l.total++
 	if len(l.lines) == l.args.MaxEntries {
 		return
 	}
-	if strings.ContainsFunc(name, unicode.IsControl) { // it is not to look like two entries
-		name = strconv.Quote(name)
-	}
+	name = legible(name)
 	switch {
 	case l.args.Recursive && dir:
 		name += "/"
@@ -112,7 +159,10 @@ func (l *listing) add(name string, dir bool) {
 }
 
 func (l *listing) text() string {
-	if l.total == 0 {
+	switch {
+	case l.total == 0 && l.args.Pattern != "":
+		return fmt.Sprintf("No entries of %s match '%s'", l.args.Path, l.args.Pattern)
+	case l.total == 0:
 		return fmt.Sprintf("Directory %s is empty", l.args.Path)
 	}
 	text := strings.Join(l.lines, "\n")

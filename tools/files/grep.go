@@ -1,0 +1,425 @@
+package files
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"regexp/syntax"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unicode/utf8"
+
+	"parley/tools"
+)
+
+const (
+	maxGrep  = 2_000_000 // bytes of a file that is searched (D-071)
+	maxShown = 2000      // characters of a line that is shown
+)
+
+type grepArgs struct {
+	Pattern         string `json:"pattern" jsonschema:"a regular expression in RE2 syntax, which a line must match" limit:"min=1"`
+	Path            string `json:"path,omitempty" jsonschema:"the directory or file to search, relative to the workspace" limit:"default=."`
+	Glob            string `json:"glob,omitempty" jsonschema:"search only files whose names it matches, such as *.go or src/**/*.ts"`
+	Type            string `json:"type,omitempty" jsonschema:"search only files of this type, such as py, ts, go, md"`
+	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"take a and A for the same"`
+	FixedStrings    bool   `json:"fixed_strings,omitempty" jsonschema:"pattern is plain text and no regular expression"`
+	OutputMode      string `json:"output_mode,omitempty" jsonschema:"the paths of the files, the lines, or how many in each file" limit:"enum=files_with_matches|content|count default=files_with_matches"`
+	ContextBefore   int    `json:"context_before,omitempty" jsonschema:"how many lines to show before each line; only with content" limit:"min=0 max=20"`
+	ContextAfter    int    `json:"context_after,omitempty" jsonschema:"how many lines to show after each line; only with content" limit:"min=0 max=20"`
+	HeadLimit       *int   `json:"head_limit,omitempty" jsonschema:"how many paths or lines to return at most; 0 is all" limit:"min=0 max=1000 default=250"`
+	Offset          int    `json:"offset,omitempty" jsonschema:"how many paths or lines to leave out first" limit:"min=0 max=100000"`
+}
+
+// types are the endings of files that go by another name than theirs.
+var types = map[string]string{
+	"python": "*.{py,pyi}", "py": "*.{py,pyi}", "javascript": "*.{js,jsx,mjs,cjs}", "js": "*.{js,jsx,mjs,cjs}", "typescript": "*.{ts,tsx,mts,cts}", "ts": "*.{ts,tsx,mts,cts}",
+	"golang": "*.go", "rust": "*.rs", "markdown": "*.{md,mdx,markdown}", "md": "*.{md,mdx,markdown}", "yaml": "*.{yaml,yml}", "yml": "*.{yaml,yml}",
+	"html": "*.{html,htm}", "c": "*.{c,h}", "cpp": "*.{cpp,cc,cxx,hpp,hh,h}", "shell": "*.{sh,bash}", "sh": "*.{sh,bash}", "ruby": "*.rb",
+}
+
+func greps() tools.Tool {
+	t := tools.New("grep", "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", grep)
+	t.ReadOnly, t.Category = true, "files"
+	t.Aliases = map[string]string{
+		"query": "pattern", "regex": "pattern", "search": "pattern", "dir": "path", "directory": "path", "folder": "path", "file_path": "path", "file": "path",
+		"include": "glob", "ignore_case": "case_insensitive", "limit": "head_limit", "max_results": "head_limit", "max_matches": "head_limit",
+	}
+	return t
+}
+
+func grep(ctx context.Context, c tools.Call, in grepArgs) (tools.Result, error) {
+	in.Path, in.OutputMode = cmp.Or(in.Path, "."), cmp.Or(in.OutputMode, "files_with_matches")
+	name, refusal := locate(c, in.Path)
+	if refusal == nil {
+		refusal = badGlob(in.Glob)
+	}
+	if refusal != nil {
+		return *refusal, nil
+	}
+	re, problem := compile(in)
+	if problem != "" {
+		return *fail("%s", problem), nil
+	}
+	s := search{args: in, re: re, root: c.Workspace.Root(), plain: c.Workspace.Plain}
+	names, whole, err := s.names(ctx, name)
+	if err != nil {
+		return *noPath(in.Path, err), nil
+	}
+	s.all(ctx, names)
+	text, also := s.text(ctx)
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err()
+	}
+	return tools.Result{Text: notes(text, append(also, unseen(whole))...)}, nil
+}
+
+// compile returns the pattern so that it finds lines in a text of many: no
+// match of it goes beyond its line, and ^ and $ mean the ends of a line.
+func compile(in grepArgs) (re *regexp.Regexp, problem string) {
+	pattern, flags := in.Pattern, syntax.Perl
+	if in.FixedStrings {
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	if in.CaseInsensitive {
+		flags |= syntax.FoldCase
+	}
+	tree, err := syntax.Parse(pattern, flags)
+	if err == nil {
+		re, err = regexp.Compile(inLine(tree).String())
+	}
+	var e *syntax.Error
+	switch {
+	case err == nil:
+		return re, ""
+	case !errors.As(err, &e):
+		return nil, fmt.Sprintf("invalid regex pattern: %v", err)
+	}
+	problem = fmt.Sprintf("invalid regex pattern: %s: `%s`", e.Code, e.Expr)
+	if slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
+		problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
+	}
+	return nil, problem
+}
+
+// inLine keeps what re matches from including a line's end.
+func inLine(re *syntax.Regexp) *syntax.Regexp {
+	for i, sub := range re.Sub {
+		re.Sub[i] = inLine(sub)
+	}
+	switch re.Op {
+	case syntax.OpBeginText:
+		re.Op = syntax.OpBeginLine
+	case syntax.OpEndText:
+		re.Op, re.Flags = syntax.OpEndLine, re.Flags&^syntax.WasDollar
+	case syntax.OpAnyChar:
+		re.Op = syntax.OpAnyCharNotNL
+	case syntax.OpLiteral:
+		if slices.Contains(re.Rune, '\n') {
+			return &syntax.Regexp{Op: syntax.OpNoMatch}
+		}
+	case syntax.OpCharClass:
+		var kept []rune
+		for i := 0; i < len(re.Rune); i += 2 {
+			lo, hi := re.Rune[i], re.Rune[i+1]
+			if lo > '\n' || hi < '\n' {
+				kept = append(kept, lo, hi)
+				continue
+			}
+			if lo < '\n' {
+				kept = append(kept, lo, '\n'-1)
+			}
+			if hi > '\n' {
+				kept = append(kept, '\n'+1, hi)
+			}
+		}
+		if re.Rune = kept; kept == nil {
+			return &syntax.Regexp{Op: syntax.OpNoMatch}
+		}
+	}
+	return re
+}
+
+// A search looks through files.
+type search struct {
+	args  grepArgs
+	re    *regexp.Regexp
+	root  *os.Root
+	plain func(fs.FileInfo) error
+
+	found       []entry // the files with matches, by path
+	big, binary int     // files left out
+}
+
+// names returns the files to search: what is at name, or below it.
+func (s *search) names(ctx context.Context, name string) (names []string, whole bool, err error) {
+	if info, err := s.root.Stat(name); err == nil && info.Mode().IsRegular() {
+		return []string{name}, true, nil
+	}
+	kind := types[s.args.Type]
+	if kind == "" && s.args.Type != "" {
+		kind = "*." + s.args.Type
+	}
+	whole, err = walk(ctx, s.root.FS(), name, func(file string, d fs.DirEntry) error {
+		rel := below(name, file)
+		if d.Type().IsRegular() && (s.args.Glob == "" || matches(s.args.Glob, rel)) && (kind == "" || matches(kind, path.Base(rel))) {
+			names = append(names, file)
+		}
+		return nil
+	})
+	return names, whole, err
+}
+
+var errBig, errBinary = errors.New("big"), errors.New("binary")
+
+// all searches the files, several at once.
+func (s *search) all(ctx context.Context, names []string) {
+	entries, errs := make([]entry, len(names)), make([]error, len(names))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(4, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			var buf bytes.Buffer
+			for i := int(next.Add(1)) - 1; i < len(names) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				entries[i], errs[i] = s.one(ctx, names[i], &buf)
+			}
+		})
+	}
+	wg.Wait()
+	for i, e := range entries {
+		switch {
+		case errors.Is(errs[i], errBig):
+			s.big++
+		case errs[i] != nil:
+			s.binary++
+		case e.n > 0:
+			s.found = append(s.found, e)
+		}
+	}
+}
+
+// one searches a file, to its end only if its matches are counted.
+func (s *search) one(ctx context.Context, name string, buf *bytes.Buffer) (entry, error) {
+	text, info, err := s.read(name, buf)
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{name: name, mtime: info.ModTime().UnixNano()}
+	s.lines(ctx, text, func(int, int) bool {
+		e.n++
+		return s.args.OutputMode == "count"
+	})
+	if e.n > 0 && s.plain(info) != nil {
+		return entry{}, nil
+	}
+	return e, nil
+}
+
+// read returns the text of a file, which buf holds.
+func (s *search) read(name string, buf *bytes.Buffer) ([]byte, fs.FileInfo, error) {
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !info.Mode().IsRegular():
+		return nil, nil, errBinary
+	case info.Size() > maxGrep:
+		return nil, nil, errBig
+	}
+	buf.Reset()
+	buf.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := buf.ReadFrom(io.LimitReader(f, maxGrep)); err != nil {
+		return nil, nil, err
+	}
+	text := bytes.TrimPrefix(buf.Bytes(), []byte("\ufeff"))
+	if bytes.IndexByte(text, 0) >= 0 {
+		return nil, nil, errBinary
+	}
+	if bytes.Contains(text, []byte("\r\n")) {
+		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	}
+	return text, info, nil
+}
+
+// blockSize is how much is searched at once: few enough bytes for the regexp
+// package to go about it quickly, and for a search to end when it is told to.
+const blockSize = 16 << 10
+
+// lines calls do for each line of text that matches, with its place in text,
+// until do returns false.
+func (s *search) lines(ctx context.Context, text []byte, do func(start, end int) bool) {
+	for pos := 0; pos < len(text) && ctx.Err() == nil; {
+		next := lineEnd(text, pos)
+		if next-pos > blockSize {
+			if s.re.MatchReader(&runes{ctx: ctx, text: text[pos:next]}) && !do(pos, next) {
+				return
+			}
+			pos = next + 1
+			continue
+		}
+		if full := pos + blockSize; full < len(text) {
+			next = pos + bytes.LastIndexByte(text[pos:full+1], '\n')
+		} else {
+			next = len(bytes.TrimSuffix(text, []byte("\n")))
+		}
+		for pos <= next {
+			hit := s.re.FindIndex(text[pos:next])
+			if hit == nil {
+				break
+			}
+			end := lineEnd(text, pos+hit[0])
+			if !do(pos+bytes.LastIndexByte(text[pos:pos+hit[0]], '\n')+1, end) {
+				return
+			}
+			pos = end + 1
+		}
+		pos = max(pos, next+1)
+	}
+}
+
+// lineEnd returns where the line ends that pos is in.
+func lineEnd(text []byte, pos int) int {
+	if i := bytes.IndexByte(text[pos:], '\n'); i >= 0 {
+		return pos + i
+	}
+	return len(text)
+}
+
+// runes reads a long line until ctx ends.
+type runes struct {
+	ctx  context.Context
+	text []byte
+	n    int
+}
+
+func (r *runes) ReadRune() (c rune, size int, err error) {
+	if r.n++; len(r.text) == 0 || r.n%1024 == 0 && r.ctx.Err() != nil {
+		return 0, 0, io.EOF
+	}
+	c, size = utf8.DecodeRune(r.text)
+	r.text = r.text[size:]
+	return c, size, nil
+}
+
+// text returns what was found, and what to note of it.
+func (s *search) text(ctx context.Context) (text string, also []string) {
+	var note string
+	switch {
+	case len(s.found) == 0:
+		text = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, s.args.Path)
+	case s.args.OutputMode == "content":
+		text, note = s.content(ctx)
+	default:
+		counts := map[string]int{}
+		for _, f := range s.found {
+			counts[legible(f.name)] = f.n
+		}
+		var shown []string
+		shown, note = paged(newest(s.found), s.args.HeadLimit, s.args.Offset)
+		for i, name := range shown {
+			if s.args.OutputMode == "count" {
+				shown[i] = fmt.Sprintf("%s: %d", name, counts[name])
+			}
+		}
+		text, note = capped(shown, "\n", note)
+	}
+	also = append(also, note)
+	if s.binary > 0 {
+		also = append(also, fmt.Sprintf("(skipped %d binary/unreadable files)", s.binary))
+	}
+	if s.big > 0 {
+		also = append(also, fmt.Sprintf("(skipped %d large files)", s.big))
+	}
+	if s.args.OutputMode == "count" && len(s.found) > 0 {
+		total := 0
+		for _, f := range s.found {
+			total += f.n
+		}
+		also = append(also, fmt.Sprintf("(total matches: %d in %d files)", total, len(s.found)))
+	}
+	return text, also
+}
+
+// content shows the lines that match, by path.
+func (s *search) content(ctx context.Context) (text, note string) {
+	limit := headLimit
+	if s.args.HeadLimit != nil {
+		limit = *s.args.HeadLimit
+	}
+	var blocks []string
+	var buf bytes.Buffer
+	skip, size, cut := s.args.Offset, 0, false
+	for _, f := range s.found {
+		content, info, err := s.read(f.name, &buf)
+		if err != nil || s.plain(info) != nil { // it is another by now
+			continue
+		}
+		number, counted := 1, 0
+		s.lines(ctx, content, func(start, end int) bool {
+			number += bytes.Count(content[counted:start], []byte("\n"))
+			counted = start
+			if skip--; skip >= 0 {
+				return true
+			}
+			if cut = limit > 0 && len(blocks) == limit; !cut {
+				blocks = append(blocks, s.block(legible(f.name), content, number, start, end))
+				size += len(blocks[len(blocks)-1])
+			}
+			return !cut && size <= maxLine
+		})
+		if cut || size > maxLine {
+			break
+		}
+	}
+	return capped(blocks, "\n\n", pagination(cut, limit, s.args.Offset))
+}
+
+// block shows a line and those around it.
+func (s *search) block(name string, text []byte, number, start, end int) string {
+	first := number
+	for ; number-first < s.args.ContextBefore && start > 0; first-- {
+		start = bytes.LastIndexByte(text[:start-1], '\n') + 1
+	}
+	for n := 0; n < s.args.ContextAfter && end+1 < len(text); n++ {
+		end = lineEnd(text, end+1)
+	}
+	b := fmt.Sprintf("%s:%d", name, number)
+	for i, line := range strings.Split(string(text[start:end]), "\n") {
+		mark := " "
+		if first+i == number {
+			mark = ">"
+		}
+		if len(line) > maxShown && utf8.RuneCountInString(line) > maxShown {
+			line = string([]rune(line)[:maxShown]) + "… (the line is longer)"
+		}
+		b += fmt.Sprintf("\n%s %d| %s", mark, first+i, line)
+	}
+	return b
+}
+
+// capped joins the parts that fit into one answer (D-070).
+func capped(parts []string, sep, note string) (text, also string) {
+	chars := 0
+	for i, p := range parts {
+		if chars += utf8.RuneCountInString(p) + len(sep); chars > maxChars {
+			return strings.Join(parts[:i], sep), "(output truncated due to size)"
+		}
+	}
+	return strings.Join(parts, sep), note
+}
