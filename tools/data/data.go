@@ -1,0 +1,72 @@
+// Package data holds the tools that need nothing but what they are given: sums,
+// texts, JSON, and weather that is made up.
+package data
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"parley/tools"
+)
+
+// Config is what the tools need to know. All of it is optional.
+type Config struct {
+	Zone    *time.Location                                 // of query_time; nil means the machine's
+	Weather func(context.Context, string) (Weather, error) // of a city; nil means that it is simulated
+}
+
+// Weather is what get_weather gives back (A-059).
+type Weather struct {
+	City        string  `json:"city"`
+	Temperature float64 `json:"temperature"` // °C
+	Humidity    float64 `json:"humidity"`    // percent
+	Description string  `json:"description"`
+	Time        string  `json:"query_time"` // always the real one (F20)
+	Simulated   bool    `json:"simulated"`
+}
+
+// New returns calculator, text_process, json_process and get_weather.
+func New(c Config) []tools.Tool {
+	all := []tools.Tool{calculator(), textProcess(), jsonProcess(), weather(c)}
+	for i := range all {
+		all[i].Category, all[i].ReadOnly, all[i].JSON, all[i].CacheFor = "data", true, true, 5*time.Minute
+	}
+	all[3].Category, all[3].CacheFor = "weather", 0
+	return all
+}
+
+func weather(c Config) tools.Tool {
+	description, ask := "The weather of a city, right now.", c.Weather
+	if ask == nil {
+		description, ask = "The weather of a city. It is simulated: say so when you pass it on.", simulated
+	}
+	type args struct {
+		City string `json:"city" jsonschema:"name of the city, such as 北京" limit:"min=1 max=100"`
+	}
+	t := tools.New("get_weather", description, func(ctx context.Context, _ tools.Call, in args) (tools.Result, error) {
+		w, err := ask(ctx, in.City)
+		if err != nil {
+			return tools.Result{}, fmt.Errorf("weather of %s: %w", in.City, err)
+		}
+		w.City, w.Time = in.City, time.Now().In(cmp.Or(c.Zone, time.Local)).Format(time.RFC3339)
+		return tools.Result{Data: w}, nil
+	})
+	t.Aliases = map[string]string{"location": "city"}
+	return t
+}
+
+func simulated(_ context.Context, city string) (Weather, error) {
+	w, known := map[string]Weather{
+		"北京": {Temperature: 25, Humidity: 60, Description: "晴天"},
+		"上海": {Temperature: 28, Humidity: 75, Description: "多云"},
+		"广州": {Temperature: 32, Humidity: 85, Description: "雷阵雨"},
+		"深圳": {Temperature: 30, Humidity: 80, Description: "阴天"},
+	}[city]
+	if !known {
+		w = Weather{Temperature: 22, Humidity: 65, Description: "晴天"}
+	}
+	w.Simulated = true
+	return w, nil
+}
