@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"sync"
-	"time"
 )
 
 const (
@@ -47,7 +46,7 @@ type lookup struct {
 func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
 	if !t.ReadOnly {
 		if c.Twin != "" {
-			return Result{Text: wordsTwin, Time: time.Now(), Skipped: true, Twin: c.Twin}, nil
+			return Result{Text: wordsTwin, Skipped: true, Twin: c.Twin}, nil
 		}
 		defer p.changed()
 		return t.Run(ctx, c)
@@ -79,7 +78,7 @@ func (p *past) changed() {
 
 // again returns r as the result of another call, which has not done what r's did.
 func (r Result) again() Result {
-	r.Time, r.Took, r.Told, r.End = time.Now(), 0, "", ""
+	r.Took, r.Told, r.End = 0, "", ""
 	return r
 }
 
@@ -115,7 +114,9 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 		}
 		return r, nil
 	}
-	return Failf(CodeDenied, wordsEnough), nil
+	r := Failf(CodeDenied, wordsEnough)
+	r.Twin = l.call
+	return r, nil
 }
 
 func (p *past) lookup(key string) *lookup {

@@ -1,0 +1,250 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"parley/chat"
+	"parley/workspace"
+)
+
+// A-009, A-075, A-076, A-077: how long an answer is given again.
+func TestCacheLasts(t *testing.T) {
+	const usual = CacheFor
+	for _, c := range []struct {
+		name  string
+		ttl   time.Duration // -1: no cache
+		hints Hints
+		lasts time.Duration
+	}{
+		{"A-009, A-075 usual", usual, Hints{ReadOnly: true, CacheFor: usual}, 300 * time.Second},
+		{"A-076 longer", 10 * time.Minute, Hints{ReadOnly: true, CacheFor: usual}, 10 * time.Minute},
+		{"A-076 shorter", time.Minute, Hints{ReadOnly: true, CacheFor: usual}, time.Minute},
+		{"a tool's own, shorter", usual, Hints{ReadOnly: true, CacheFor: 10 * time.Second}, 10 * time.Second},
+		{"a tool's own, longer", usual, Hints{ReadOnly: true, CacheFor: time.Hour}, usual},
+		{"A-077 off", 0, Hints{ReadOnly: true, CacheFor: usual}, 0},
+		{"A-077 off, a tool's own", 0, Hints{ReadOnly: true, CacheFor: time.Second}, 0},
+		{"no cache", -1, Hints{ReadOnly: true, CacheFor: usual}, 0},
+		{"live", usual, Hints{ReadOnly: true}, 0},
+		{"takes effect", usual, Hints{CacheFor: usual}, 0},
+	} {
+		for _, wait := range []time.Duration{c.lasts - time.Second, c.lasts + time.Second} {
+			if wait < 0 {
+				continue
+			}
+			synctest.Test(t, func(t *testing.T) {
+				var ran atomic.Int64
+				u := counting("u", c.hints, &ran)
+				slow := u.Run
+				u.Run = func(ctx context.Context, call Call) (Result, error) {
+					time.Sleep(time.Millisecond)
+					return slow(ctx, call)
+				}
+				cfg := StandardConfig{Cache: NewCache(c.ttl)}
+				if c.ttl < 0 {
+					cfg.Cache = nil
+				}
+				first := turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", ""))
+				time.Sleep(wait)
+				again := turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", ""))
+				hit := wait < c.lasts
+				if first.Cached || again.Cached != hit || (ran.Load() == 1) != hit {
+					t.Errorf("%s after %v: ran %d times, %+v", c.name, wait, ran.Load(), again)
+				}
+				if hit && (again.Took != 0 || !again.Time.Equal(time.Now()) || again.Text != first.Text) {
+					t.Errorf("%s: a hit is %+v", c.name, again)
+				}
+			})
+		}
+	}
+}
+
+// A-079, A-013: which calls are the same.
+func TestCacheKey(t *testing.T) {
+	var homes [2]*workspace.Workspace
+	for i := range homes {
+		w, err := workspace.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		homes[i] = w
+	}
+	with := func(change func(*Call)) Call {
+		c := callTo("u", `{"a":1,"b":"2"}`)
+		c.From, c.Workspace = chat.Sender{ID: "1", Role: chat.User}, homes[0]
+		if change != nil {
+			change(&c)
+		}
+		return c
+	}
+	args := func(s string) Call { return with(func(c *Call) { c.Args = s }) }
+	for _, c := range []struct {
+		name string
+		call Call
+		same bool
+	}{
+		{"itself", with(nil), true},
+		{"A-079 sorted", args(`{"b":"2","a":1}`), true},
+		{"A-079 cast", args(`{"a":"1","b":2}`), true},
+		{"A-079 number", args(`{"a":1.0,"b":"2"}`), true},
+		{"E-002 alias", args(`{"first":1,"b":"2"}`), true},
+		{"A-026, E-037 dropped", args(`{"a":1,"b":"2","_x":3}`), true},
+		{"D-020 its name", with(func(c *Call) { c.Name = "functions.U" }), true},
+		{"another call", with(func(c *Call) { c.ID, c.Turn, c.Round, c.Message = "c9", "t9", 9, "m9" }), true},
+		{"a new name", with(func(c *Call) { c.From.Name = "Ann" }), true},
+		{"other arguments", args(`{"a":1,"b":"3"}`), false},
+		{"one more", args(`{"a":1,"b":"2","c":null}`), false},
+		{"session", with(func(c *Call) { c.Session = "telegram:43" }), false},
+		{"person", with(func(c *Call) { c.From.ID = "2" }), false},
+		{"role", with(func(c *Call) { c.From.Role = chat.Owner }), false},
+		{"A-013 project", with(func(c *Call) { c.Workspace = homes[1] }), false},
+		{"no project", with(func(c *Call) { c.Workspace = nil }), false},
+		{"tool", with(func(c *Call) { c.Name = "v" }), false},
+		{"tool's other name", with(func(c *Call) { c.Name = "old_u" }), false}, // it answers in another form
+	} {
+		var n atomic.Int64
+		hints := Hints{ReadOnly: true, CacheFor: CacheFor}
+		u, v, old := counting("u", hints, &n), counting("v", hints, &n), counting("old_u", hints, &n)
+		u.Schema = []byte(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}}}`)
+		u.Aliases = map[string]string{"first": "a"}
+		old.AliasOf = "u"
+		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		turnOf(t, cfg, chat.User, u, v, old).Call(t.Context(), with(nil))
+		r := turnOf(t, cfg, chat.User, u, v, old).Call(t.Context(), c.call)
+		if r.Cached != c.same || r.Failed || (n.Load() == 1) != c.same {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}
+
+// A-079: the order and the spelling of arguments are nothing, their values all.
+func TestCacheKeyOfAny(t *testing.T) {
+	schema := `{"type":"object","properties":{"n":{"type":"integer"},"x":{"type":"number"},"b":{"type":"boolean"},"s":{"type":"string"},
+		"l":{"type":"array","items":{"type":"integer"}},"o":{"type":"object","properties":{"n":{"type":"integer"}}}}}`
+	value := map[string]*rapid.Generator[any]{
+		"n": rapid.Map(rapid.Int64(), func(i int64) any { return i }),
+		"x": rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f + 0 }), // not -0
+		"b": rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		"s": rapid.Map(rapid.StringMatching(`[a-z"\\<é ]*x`), func(s string) any { return s }),
+		"l": rapid.Map(rapid.SliceOfN(rapid.Int64(), 1, 5), func(l []int64) any { return l }),
+		"o": rapid.Map(rapid.Int64(), func(i int64) any { return map[string]any{"n": i, "k": "v"} }),
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		var n atomic.Int64
+		u := counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &n)
+		u.Schema = []byte(schema)
+		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		call := func(args string) Result { return turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", args)) }
+		in := map[string]any{}
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"n", "x", "b", "s", "l", "o"}), 1, 6, rapid.ID).Draw(rt, "names") {
+			in[name] = value[name].Draw(rt, name)
+		}
+		plain, _ := json.Marshal(in)
+		first := call(string(plain))
+		var pairs []string
+		for _, name := range rapid.Permutation(slices.Sorted(maps.Keys(in))).Draw(rt, "order") {
+			js, _ := json.Marshal(in[name])
+			if _, isText := in[name].(string); !isText && rapid.Bool().Draw(rt, "as text") {
+				js, _ = json.Marshal(string(js))
+			}
+			pairs = append(pairs, fmt.Sprintf("\t%q :\n%s", name, js))
+		}
+		if again := call("{" + strings.Join(pairs, ",") + "}"); first.Failed || !again.Cached {
+			rt.Fatalf("%s and %s: %+v", plain, pairs, again)
+		}
+		in["s"] = "never drawn: y"
+		other, _ := json.Marshal(in)
+		if r := call(string(other)); r.Cached {
+			rt.Fatalf("%s and %s are not the same", plain, other)
+		}
+	})
+}
+
+// A-079: the 512 used last are kept.
+func TestCacheSize(t *testing.T) {
+	var n atomic.Int64
+	u := counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &n)
+	cfg := StandardConfig{Cache: NewCache(CacheFor)}
+	call := func(i int) bool {
+		return turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", fmt.Sprintf(`{"i":%d}`, i))).Cached
+	}
+	for i := range 512 {
+		call(i)
+	}
+	first := call(0)
+	call(512) // in place of 1
+	if again, one, two := call(0), call(1), call(3); !first || !again || one || !two || len(cfg.Cache.known) != 512 || cfg.Cache.latest.Len() != 512 {
+		t.Errorf("0: %v %v, 1: %v, 3: %v; %d are kept", first, again, one, two, len(cfg.Cache.known))
+	}
+}
+
+// A-081, §2.7: what was read while files changed is not kept; what has nothing
+// to do with files is.
+func TestCacheOfAChange(t *testing.T) {
+	for _, category := range []string{"files", "web"} {
+		var n atomic.Int64
+		reading, written := make(chan bool, 9), make(chan bool)
+		read, write := counting("read", Hints{ReadOnly: true, CacheFor: CacheFor, Category: category}, &n), echo("write", anything)
+		count := read.Run
+		read.Run = func(ctx context.Context, c Call) (Result, error) {
+			reading <- true
+			<-written
+			return count(ctx, c)
+		}
+		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		var g sync.WaitGroup
+		g.Go(func() { turnOf(t, cfg, chat.User, read).Call(t.Context(), callTo("read", "")) })
+		<-reading
+		turnOf(t, cfg, chat.User, write).Call(t.Context(), callTo("write", ""))
+		close(written)
+		g.Wait()
+		for _, cached := range []bool{category != "files", true} {
+			if r := turnOf(t, cfg, chat.User, read).Call(t.Context(), callTo("read", "")); r.Cached != cached || r.Failed {
+				t.Errorf("%s: %+v, want cached %v", category, r, cached)
+			}
+		}
+	}
+}
+
+// A Cache is for all goroutines: what was written before a read began is what it reads.
+func TestCacheRace(t *testing.T) {
+	const workers = 8
+	cfg := StandardConfig{Cache: NewCache(CacheFor)}
+	var files [workers]atomic.Int64
+	at := func(c Call) *atomic.Int64 { return &files[c.Input["file"].(int64)] }
+	read, write := echo("read", anything), echo("write", anything)
+	read.Hints = Hints{ReadOnly: true, CacheFor: CacheFor, Category: "files"}
+	read.Run = func(_ context.Context, c Call) (Result, error) { return Result{Text: text(at(c).Load())}, nil }
+	write.Run = func(_ context.Context, c Call) (Result, error) { return Result{Text: text(at(c).Add(1))}, nil }
+	var g sync.WaitGroup
+	for i := range workers { // each writes its own file and reads all
+		g.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(i)))
+			own := Result{Text: "0"}
+			for range 300 {
+				k := turnOf(t, cfg, chat.User, read, write)
+				if rng.IntN(5) == 0 {
+					own = k.Call(t.Context(), callTo("write", fmt.Sprintf(`{"file":%d}`, i)))
+				}
+				k.Call(t.Context(), callTo("read", fmt.Sprintf(`{"file":%d}`, rng.IntN(workers))))
+				if r := k.Call(t.Context(), callTo("read", fmt.Sprintf(`{"file":%d}`, i))); r.Text != own.Text {
+					t.Errorf("%d: read %s, wrote %s", i, r.Text, own.Text)
+				}
+			}
+		})
+	}
+	g.Wait()
+}
