@@ -157,6 +157,8 @@ func calls(cs ...llm.ToolCall) llm.Message { return llm.Message{Calls: cs, Finis
 
 func call(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: "{}"} }
 
+func with(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: args} }
+
 // tool makes a Tool that takes no arguments.
 func tool(name string, run func(context.Context) (string, error)) tools.Tool {
 	return tools.Tool{
@@ -251,7 +253,7 @@ func TestRepeatedCallIDs(t *testing.T) {
 	n := 0
 	play(t, &house{
 		tools: []tools.Tool{tool("count", func(context.Context) (string, error) { n++; return fmt.Sprint(n), nil })},
-		model: script(calls(call("1", "count"), call("1", "count")), calls(call("1", "count"), call("", "count")), words("4")),
+		model: script(calls(call("1", "count"), with("1", "count", `{"n":2}`)), calls(call("1", "count"), with("", "count", `{"n":2}`)), words("4")),
 	}, func(h *house) {
 		h.say("1", "count")
 		h.want("4")

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,37 +22,43 @@ func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	req := llm.Request{System: system}
+	how := asked{System: t.note(ctx, digest(system), func() []byte { return []byte(system) }), Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision}
 	if !last {
 		req.Tools = t.kit.Specs()
+		how.Tools = t.noteTools(ctx, req.Tools)
+	} else if len(t.history.open.said) > 0 {
+		how.Note = joined(how.Note, wordsLastRound)
 	}
 	fixed, ratio := fixedSize(req), t.ratios.of(t.name)
 	limit := int(float64(t.model.Window-t.model.MaxTokens)*0.95/ratio) - fixed
-	t.history.eyes = t.model.Vision
-	refused := false // the pictures, it seems
 	for try := 0; ; try++ {
-		t.history.fit(max(limit, 256), t.light)
-		req.Messages = t.history.request(t.album(refused))
-		if last && len(t.history.open.said) > 0 {
-			req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: wordsLastRound})
-		}
+		how.Limits = append(how.Limits, max(limit, 256))
+		now := how
+		now.Limits = how.Limits[try:]
+		req.Messages = t.history.request(now, t.light, t.album(how.Refused))
 		answer, err := t.model.Generate(ctx, req, t.stream())
 		var e *llm.Error
 		switch {
 		case errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes:
 			limit = min(limit, t.history.size()) * 3 / 4
 			continue
-		case e != nil && e.Kind == llm.BadRequest && !refused && slices.ContainsFunc(req.Messages, illustrated):
-			refused = true
+		case e != nil && e.Kind == llm.BadRequest && !how.Refused && slices.ContainsFunc(req.Messages, illustrated):
+			how.Refused = true
 			continue
-		case err == nil:
-			if refused {
-				t.keep(record{Dimmed: true})
-			}
-			t.ratios.learn(t.name, fixed+t.history.size(), answer.Usage.In)
-			t.part = ""
-			answer.Role = llm.Assistant
 		}
-		return answer, err
+		t.keep(record{Asked: &how})
+		t.since = nil
+		if err != nil {
+			t.live.settle(nil)
+			return llm.Message{}, err
+		}
+		if how.Refused {
+			t.keep(record{Dimmed: true})
+		}
+		t.ratios.learn(t.name, fixed+t.history.size(), answer.Usage.In)
+		t.part = ""
+		answer.Role = llm.Assistant
+		return answer, nil
 	}
 }
 
@@ -70,6 +77,7 @@ func fixedSize(req llm.Request) int {
 // it could get again, and those of programs.
 func (t *turn) light(tool string) bool {
 	known, _ := t.kit.Tool(tool)
+	tool = cmp.Or(known.AliasOf, known.Name, tool)
 	return known.ReadOnly || tool == "exec" || tool == "execute_python"
 }
 
@@ -82,9 +90,14 @@ func (t *turn) stream() func(llm.Delta) {
 		before += "\n\n"
 	}
 	var b strings.Builder
+	coming := arrivals{turn: t}
 	return func(d llm.Delta) {
 		if d.Reset {
 			b.Reset()
+			coming.calls = nil
+		}
+		if d.Call != nil {
+			coming.news(*d.Call)
 		}
 		if b.WriteString(d.Text); d.Text == "" {
 			return

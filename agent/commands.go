@@ -20,10 +20,15 @@ func Commands() []Command {
 		{"new", "begin a new conversation"},
 		{"stop", "stop the answer under way"},
 		{"retry", "answer the last message again"},
-		{"status", "what I am doing"},
-		{"model", "show or choose the model"},
-		{"usage", "tokens used in this conversation"},
+		{"undo", "put back the files that I changed last"},
 		{"search", "find what was said here before"},
+		{"status", "what I am doing"},
+		{"verbose", "show the steps on the way, or not: on, off"},
+		{"model", "show or choose the model"},
+		{"tools", "what I can use; all: under every name"},
+		{"context", "what I keep in mind"},
+		{"usage", "tokens used in this conversation"},
+		{"toolstats", "how the tools have done (owners)"},
 		{"help", "what you can do here"},
 	}
 }
@@ -33,9 +38,15 @@ func Commands() []Command {
 // message: they change the conversation, in the order they were given, or take
 // their time.
 var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
-	"new": nil, "retry": nil, "search": nil,
+	"new": nil, "retry": nil, "search": nil, "undo": nil, "tools": nil, "context": nil,
+	"verbose": (*Pool).cmdVerbose, "toolstats": (*Pool).cmdToolStats,
 	"stop": (*Pool).cmdStop, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
 	"usage": (*Pool).cmdUsage, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
+}
+
+// chores are those commands that pass through the inbox and change no history.
+var chores = map[string]func(*lane, context.Context, chat.Message) string{
+	"search": (*lane).found, "undo": (*lane).cmdUndo, "tools": (*lane).cmdTools, "context": (*lane).cmdContext,
 }
 
 // command returns the command that text is, such as "new" for "/new", or "".

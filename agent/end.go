@@ -57,7 +57,7 @@ func (t *turn) stopped(ctx context.Context) error {
 // reply into the outbox, then the messages out of the inbox (P7).
 func (t *turn) end(ctx context.Context, how outcome, text string) error {
 	r := t.history.open.first.Reply()
-	r.Text, r.Also, r.Failed = text, t.others(r.Quote), how == failed
+	r.Text, r.Steps, r.Also, r.Failed = text, t.summary(), t.others(r.Quote), how == failed
 	t.outcome = how
 	t.keep(record{Ended: &ended{Outcome: how, Reply: &r}})
 	if err := t.flush(ctx); err != nil {

@@ -79,10 +79,13 @@ func (h *history) shorten(target, keep int, light func(tool string) bool) {
 			continue
 		}
 		size -= h.sizeOf(e)
-		e.Text = "[" + e.Name + " result omitted from context]"
+		e.Text, e.key = omitted(e.Name), ""
 		size += h.sizeOf(e)
 	}
 }
+
+// omitted stands for an old result of a tool (D-045).
+func omitted(tool string) string { return "[" + tool + " result omitted from context]" }
 
 // forget drops the oldest turns until h is no larger than target, but never the last one.
 func (h *history) forget(target int) {
@@ -130,22 +133,37 @@ func (h *history) squeeze(limit int) {
 	for most := limit; h.size() > limit && most > 16; most /= 2 {
 		for i := range h.entries {
 			if e := &h.entries[i]; h.sizeOf(e) > most {
-				e.Text, e.Reasoning = clip(e.Text, most*4), ""
+				e.Text, e.Reasoning, e.key = clip(e.Text, most*4), "", ""
 			}
 		}
 	}
 }
 
-// request returns h as a model is shown it, healed (P25). show loads pictures,
-// the latest first; without it there are none to be seen.
-func (h *history) request(show func(paths []string) []llm.Image) []llm.Message {
-	ms := make([]llm.Message, len(h.entries))
+// request returns h as a model is shown it: fitted as how says, and healed
+// (P25). show loads pictures, the latest first; without it there are none to be
+// seen. Nothing else makes requests, so that one can be made again.
+func (h *history) request(how asked, light func(tool string) bool, show func(paths []string) []llm.Image) []llm.Message {
+	h.eyes = how.Eyes
+	for _, limit := range how.Limits {
+		h.fit(limit, light)
+	}
+	ms := make([]llm.Message, len(h.entries), len(h.entries)+1)
+	read := false
 	for i, e := range slices.Backward(h.entries) {
 		ms[i] = e.Message
 		if show != nil && len(e.pictures) > 0 {
 			ms[i].Images = show(e.pictures)
 		}
-		ms[i].Text = unseen(e.Text, len(e.pictures)+e.dimmed-len(ms[i].Images))
+		if e.Role == llm.User {
+			ms[i].Text = unseen(e.Text, len(e.pictures)+e.dimmed-len(ms[i].Images))
+		}
+		read = read || e.Role == llm.ToolRole && illustrated(ms[i])
+	}
+	if read {
+		ms = h.apart(ms)
+	}
+	if how.Note != "" {
+		ms = append(ms, llm.Message{Role: llm.User, Text: how.Note})
 	}
 	return heal(ms)
 }

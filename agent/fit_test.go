@@ -36,9 +36,9 @@ func all(string) bool { return true }
 
 func TestFitLeavesAloneWhatFits(t *testing.T) {
 	h := talk(5, 2, 100)
-	before := fmt.Sprint(h.request(nil))
+	before := fmt.Sprint(h.request(asked{}, nil, nil))
 	h.fit(h.size(), all)
-	if fmt.Sprint(h.request(nil)) != before {
+	if fmt.Sprint(h.request(asked{}, nil, nil)) != before {
 		t.Error("a history that fits was changed")
 	}
 }
@@ -49,7 +49,7 @@ func TestFitShortensOldResultsFirst(t *testing.T) {
 	h := talk(14, 1, 4000)
 	h.fit(h.size()-1000, all)
 	whole, omitted := 0, 0
-	for _, m := range h.request(nil) {
+	for _, m := range h.request(asked{}, nil, nil) {
 		switch {
 		case m.Role != llm.ToolRole:
 		case m.Text == "[read_file result omitted from context]":
@@ -72,11 +72,11 @@ func TestFitKeepsRoom(t *testing.T) {
 	if h.size() > limit*7/10 {
 		t.Fatalf("size %d after a fit to %d leaves no room", h.size(), limit)
 	}
-	first := h.request(nil)[0].Text
+	first := h.request(asked{}, nil, nil)[0].Text
 	for h.size()+40 < limit {
 		h.apply(1000, record{Said: &llm.Message{Role: llm.Assistant, Text: "go on"}})
 		h.fit(limit, all)
-		if h.request(nil)[0].Text != first {
+		if h.request(asked{}, nil, nil)[0].Text != first {
 			t.Fatal("the beginning changed while there was room")
 		}
 	}
@@ -91,7 +91,7 @@ func TestFitNeverPartsCallAndResult(t *testing.T) {
 		question := h.entries[h.lastTurn()].Text
 		limit := 300 + r.IntN(6000)
 		h.fit(limit, all)
-		ms := h.request(nil)
+		ms := h.request(asked{}, nil, nil)
 		if why := acceptable(ms); why != "" {
 			t.Fatal(why)
 		}
@@ -113,7 +113,7 @@ func TestFitSqueezesHugeMessage(t *testing.T) {
 	h := &history{zone: time.UTC}
 	h.apply(1, record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})
 	h.fit(1000, all)
-	got := h.request(nil)[0].Text
+	got := h.request(asked{}, nil, nil)[0].Text
 	if h.size() > 1000 || !strings.Contains(got, "begin") || !strings.HasSuffix(got, "end") {
 		t.Errorf("size %d, text %.60q", h.size(), got)
 	}

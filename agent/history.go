@@ -8,6 +8,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/tools"
 )
 
 // A history is what a session remembers: the records of its log, applied in order.
@@ -27,6 +28,7 @@ type entry struct {
 	heard string // of something heard: its ID in the chat, that of the original for a correction
 	said  string // of something heard: the words alone
 	from  chat.Sender
+	key   string // of the result of a call, while it is whole: that of the call
 
 	pictures []string // paths of those that came along and are to be shown
 	dimmed   int      // how many came along and are shown no more
@@ -34,16 +36,23 @@ type entry struct {
 
 // open is a turn that has not ended.
 type open struct {
-	first   chat.Message    // what the reply answers
-	from    chat.Sender     // of those heard, the one who may do least: nobody acts with another's rights
-	keys    map[string]bool // of the messages heard
-	calls   []llm.ToolCall  // of the last answer
-	started map[string]bool // IDs of calls
-	done    map[string]bool // IDs of calls
-	said    []llm.Message   // the model's answers
-	told    []string        // what tools said to the person meanwhile
-	notices []string        // what could not be taken in
-	asks    bool            // something heard is to be answered
+	first   chat.Message             // what the reply answers
+	from    chat.Sender              // of those heard, the one who may do least: nobody acts with another's rights
+	keys    map[string]bool          // of the messages heard
+	calls   []llm.ToolCall           // of the last answer
+	started map[string]bool          // IDs of calls
+	done    map[string]tools.Verdict // of the results, by IDs of calls
+	said    []llm.Message            // the model's answers, and what tools said at the end
+	told    []string                 // what tools said to the person meanwhile
+	steps   []chat.Step              // what tools did
+	notices []string                 // what could not be taken in
+	asks    bool                     // something heard is to be answered
+	tainted bool                     // strangers have had a word (R-S12)
+	ending  bool                     // a tool ended the turn, and nobody spoke since (C-030)
+
+	revoked []llm.Message // answers that were taken back …
+	row     int           // … how many of them one after the other …
+	note    string        // … and what the model is told of the last one
 }
 
 // last is the turn that ended last.
@@ -64,13 +73,9 @@ func (h *history) apply(seq uint64, r record) {
 			h.open.started[id] = true
 		}
 	case r.Finished != nil:
-		h.add(seq, entry{}, *r.Finished)
-		if h.open != nil {
-			h.open.done[r.Finished.Call] = true
-			if r.Told != "" {
-				h.open.told = append(h.open.told, r.Told)
-			}
-		}
+		h.finish(seq, r)
+	case r.RolledBack != "" && h.open != nil:
+		h.rollBack(r.RolledBack)
 	case r.Dimmed:
 		h.dim(0)
 	case r.Retried != nil:
@@ -93,14 +98,11 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	e.pictures, e.dimmed = pictures(m.Files)
 	o.keys[m.Key()] = true
 	o.heed(e.from)
-	o.asks = o.asks || asks(m)
+	o.asks, o.ending = o.asks || asks(m), o.ending && !asks(m)
 	if m.Notice != "" && !slices.Contains(o.notices, m.Notice) {
 		o.notices = append(o.notices, m.Notice)
 	}
 	h.add(seq, e, llm.Message{Role: llm.User, Text: render(m, h.zone)})
-	if h.showing() > maxPictures {
-		h.dim(fewPictures)
-	}
 }
 
 // asks says whether m holds anything to answer, besides what could not be taken in.
@@ -160,18 +162,91 @@ func (h *history) say(seq uint64, m llm.Message) {
 	if h.open == nil || m.Role != llm.Assistant {
 		return
 	}
-	h.open.said = append(h.open.said, m)
-	h.open.ask(m.Calls)
+	o := h.open
+	o.said, o.note, o.ending = append(o.said, m), "", false
+	if len(o.calls) > 0 && !o.poor() {
+		o.row = 0 // E-028
+	}
+	o.ask(m.Calls)
 }
 
 // ask notes the calls of an answer, of which none was started.
 func (o *open) ask(calls []llm.ToolCall) {
-	o.calls, o.started, o.done = calls, map[string]bool{}, map[string]bool{}
+	o.calls, o.started, o.done = calls, map[string]bool{}, map[string]tools.Verdict{}
+}
+
+// poor says whether a result of the last answer's calls is not worth having.
+func (o *open) poor() bool {
+	return slices.ContainsFunc(o.calls, func(c llm.ToolCall) bool { return o.done[c.ID] == tools.Poor })
+}
+
+// finish takes in the result of a call.
+func (h *history) finish(seq uint64, r record) {
+	m, o, result := *r.Finished, h.open, cmp.Or(r.Result, &tools.Result{})
+	e := entry{pictures: result.Pictures[:min(len(result.Pictures), maxPictures)]}
+	if o != nil {
+		e.key = tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()
+		o.finish(m, *result)
+		if r.Told != "" {
+			o.told = append(o.told, r.Told)
+		}
+	}
+	h.add(seq, e, m)
+}
+
+func (o *open) finish(m llm.Message, r tools.Result) {
+	step := chat.Step{Tool: m.Name, State: chat.Done, Began: r.Time}
+	if r.Failed {
+		step.State = chat.Failed
+	}
+	if !r.Time.IsZero() {
+		step.Ended = r.Time.Add(r.Took)
+	}
+	o.steps = append(o.steps, step)
+	o.done[m.Call] = r.Verdict
+	o.tainted = o.tainted || r.Tainted
+	if r.End != "" {
+		o.said, o.ending = append(o.said, llm.Message{Role: llm.Assistant, Text: r.End}), true
+	}
+}
+
+// rollBack forgets the last answer and its results (E-041).
+func (h *history) rollBack(note string) {
+	o := h.open
+	o.ask(nil)
+	o.note = note
+	o.row++
+	if n := len(o.said) - 1; n >= 0 {
+		o.revoked, o.said = append(o.revoked, o.said[n]), o.said[:n:n]
+	}
+	for i := len(h.entries) - 1; i >= 0; i-- {
+		if h.entries[i].Role == llm.Assistant {
+			after := slices.Clone(h.entries[i+1:])
+			h.entries = append(h.entries[:i], slices.DeleteFunc(after, func(e entry) bool { return e.Role == llm.ToolRole })...)
+			return
+		}
+	}
+}
+
+// all returns the answers of the turn, also those that were taken back.
+func (o *open) all() []llm.Message { return slices.Concat(o.revoked, o.said) }
+
+// shown returns the keys of the calls whose results the model sees whole.
+func (h *history) shown() map[string]bool {
+	keys := map[string]bool{}
+	for i := range h.entries {
+		keys[h.entries[i].key] = true
+	}
+	delete(keys, "")
+	return keys
 }
 
 func (h *history) add(seq uint64, e entry, m llm.Message) {
 	e.Message, e.seq = m, seq
 	h.entries = append(h.entries, e)
+	if len(e.pictures) > 0 && h.showing() > maxPictures {
+		h.dim(fewPictures)
+	}
 }
 
 // unsay forgets what was answered in the last turn, and keeps what was heard.
@@ -198,7 +273,7 @@ func (h *history) lastTurn() int {
 // unanswered returns the calls of the last answer that have no result yet.
 func (o *open) unanswered() (calls []llm.ToolCall) {
 	for _, c := range o.calls {
-		if !o.done[c.ID] {
+		if _, done := o.done[c.ID]; !done {
 			calls = append(calls, c)
 		}
 	}

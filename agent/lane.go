@@ -192,8 +192,8 @@ func (l *lane) handle(jobs []job) error {
 	if err := l.hold(l.soft, l.turns); err != nil {
 		return err
 	}
-	if jobs[0].command == "search" {
-		return l.reply(jobs[0], l.found(l.hard, jobs[0].Message))
+	if do := chores[jobs[0].command]; do != nil {
+		return l.reply(jobs[0], do(l, l.hard, jobs[0].Message))
 	}
 	if err := l.count(jobs); err != nil {
 		return err
@@ -208,10 +208,13 @@ func (l *lane) renew(j job) error {
 	err := l.insist(l.hard, "begin a new conversation", func(ctx context.Context) error {
 		return l.update(ctx, l.id, func(s *state) { s.Epoch, s.From = s.Epoch+1, 0 })
 	})
-	if err == nil {
-		err = l.reply(j, wordsNew)
+	if err != nil {
+		return err
 	}
-	return err
+	if l.Left != nil {
+		l.Left(l.id)
+	}
+	return l.reply(j, wordsNew)
 }
 
 // reply answers a command and ends it.
@@ -228,7 +231,7 @@ func (l *lane) reply(j job, text string) error {
 func (l *lane) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(l.hard)
 	defer stop(nil)
-	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}, live: quiet{}}
+	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}, live: dark()}
 	if err := l.enter(l.hard, l.id, t.run, nil); err != nil {
 		return err
 	}

@@ -47,6 +47,12 @@ type Config struct {
 	Turns     int                            // at work at once; 0 means 1024
 	Grace     time.Duration                  // how long turns may go on after Run's context ended (P16)
 	Report    func(context.Context) []string // what owners are told by /status besides; nil: nothing
+	ToolStats func() string                  // what owners are told by /toolstats; nil: that nobody counts
+	Left      func(chat.SessionID)           // told of a conversation that is over, maybe twice: what is kept for it can go; may be nil
+
+	// Undo puts back the files that the last turn of a session changed, and says
+	// so. nil: nobody can.
+	Undo func(context.Context, chat.SessionID) (string, error)
 
 	// Begun is told of each turn as it begins, with the message that it answers,
 	// and what it returns is told how the turn ended: "answered", "stopped",
@@ -57,11 +63,14 @@ type Config struct {
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.
 type Settings struct {
-	Models map[string]Model // by their names in config.json
-	Model  string           // the name of the one for sessions that chose none
-	Kit    func(context.Context, tools.Scope) (*tools.Kit, error)
-	Rounds int           // of one turn; the last one gets no tools
-	MaxAge time.Duration // messages that waited longer are read, and not answered
+	Models map[string]Model                                       // by their names in config.json
+	Model  string                                                 // the name of the one for sessions that chose none
+	Kit    func(context.Context, tools.Scope) (*tools.Kit, error) // called once a turn
+	Rounds int                                                    // of one turn; the last one gets no tools
+	MaxAge time.Duration                                          // messages that waited longer are read, and not answered
+
+	Rollback   bool              // rounds of lookups that found nothing are taken back, and asked anew (E-019)
+	RolledBack func(tool string) // told of each such lookup; may be nil
 }
 
 // A Model is an llm.Model and what there is to know of it.
@@ -80,6 +89,8 @@ type Pool struct {
 	states   store.Bucket // of sessions
 	tries    store.Bucket // how often a message was begun after a crash (P8)
 	parked   store.Bucket // messages put aside
+	prompts  store.Bucket // the long texts of requests, by their digests
+	noted    sync.Map     // digests of those that are there for sure
 	turns    *semaphore.Weighted
 	alone    *semaphore.Weighted // held by the turn of a message that may have crashed the process
 	ratios   ratios
@@ -117,7 +128,7 @@ func New(c Config, s Settings) *Pool {
 	}
 	p := &Pool{
 		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
-		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"),
+		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
 		turns: semaphore.NewWeighted(int64(c.Turns)), alone: semaphore.NewWeighted(1), began: time.Now(), running: map[chat.SessionID]*running{},
 		books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}

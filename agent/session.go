@@ -15,10 +15,12 @@ import (
 
 // A state is what is kept of a session beside its log.
 type state struct {
-	Epoch int64  `json:"epoch,omitempty"` // counts /new
-	Model string `json:"model,omitempty"` // chosen with /model
-	From  uint64 `json:"from,omitempty"`  // the log is read from here on: what is older never fits
-	Base  int64  `json:"base,omitempty"`  // the first Epoch since this record was damaged
+	Epoch  int64  `json:"epoch,omitempty"`  // counts /new
+	Model  string `json:"model,omitempty"`  // chosen with /model
+	Quiet  bool   `json:"quiet,omitempty"`  // chosen with /verbose off
+	Undone string `json:"undone,omitempty"` // the key of the last /undo
+	From   uint64 `json:"from,omitempty"`   // the log is read from here on: what is older never fits
+	Base   int64  `json:"base,omitempty"`   // the first Epoch since this record was damaged
 
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"` // somebody spoke, to within lastEvery
@@ -99,6 +101,7 @@ type session struct {
 	history history
 	seq     uint64   // of the last record of the log
 	unsaved [][]byte // records to append
+	since   *uint64  // until a request was made: the history was read from the log, from the record after this one on
 	weight  int      // in the cache
 }
 
@@ -112,8 +115,9 @@ func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
 		s.state = st
 		return s, nil
 	}
-	s := &session{state: st, id: id, log: p.logOf(id, st.Epoch), history: history{zone: p.Zone}}
-	for r, err := range p.records(ctx, id, st.Epoch, max(st.From, 1)-1) {
+	since := max(st.From, 1) - 1
+	s := &session{state: st, id: id, log: p.logOf(id, st.Epoch), history: history{zone: p.Zone}, since: &since}
+	for r, err := range p.records(ctx, id, st.Epoch, since) {
 		if err != nil {
 			return nil, err
 		}

@@ -85,6 +85,9 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 		}
 	case r.Finished != nil:
 		add(chat.Entry{Kind: chat.Gave, Who: r.Finished.Name, Text: r.Finished.Text, Call: r.Finished.Call})
+		if r.Result != nil && r.Result.End != "" {
+			add(chat.Entry{Kind: chat.Said, Who: r.Finished.Name, Text: r.Result.End})
+		}
 	case r.Ended != nil && r.Ended.Outcome != answered:
 		how := string(r.Ended.Outcome)
 		if r.Ended.Reply != nil && r.Ended.Reply.Text != "" {
@@ -131,6 +134,9 @@ func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 		err = p.states.Delete(ctx, string(id))
 	}
 	p.books.forget(id)
+	if p.Left != nil {
+		p.Left(id)
+	}
 	if err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}

@@ -23,7 +23,7 @@ type turn struct {
 	model Model
 	kit   *tools.Kit
 	scope tools.Scope
-	live  chat.Live
+	live  *screen
 	part  string // of the answer that is coming in
 
 	outcome outcome // "" until it has ended
@@ -102,29 +102,21 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 		t.name = t.Settings.Model
 	}
 	t.model = t.Models[t.name]
-	t.scope = tools.Scope{
-		Session: t.session.id, At: first.At, Group: first.Group,
-		Workspace: t.Workspace, Model: t.name, Turn: first.Key(),
-	}
+	t.scope = t.scopeOf(first, t.name)
+	t.scope.From = t.history.open.from
 	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)
 	}
 	return nil
 }
 
-// show opens the live view of the reply to m, unless it is open.
-func (t *turn) show(ctx context.Context, m chat.Message) {
-	if t.Live != nil && t.live == (quiet{}) {
-		t.live = t.Live(ctx, m.Reply())
+// scopeOf returns what tools are told of a turn that answers m.
+func (l *lane) scopeOf(m chat.Message, model string) tools.Scope {
+	return tools.Scope{
+		Session: l.id, At: m.At, From: m.From, Group: m.Group, Message: m.ID,
+		Workspace: l.Workspace, Model: model, Turn: m.Key(),
 	}
 }
-
-// quiet is the live view of channels that have none.
-type quiet struct{}
-
-func (quiet) Show(string)    {}
-func (quiet) Step(chat.Step) {}
-func (quiet) Close()         {}
 
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {
@@ -134,6 +126,9 @@ func (t *turn) rounds(ctx context.Context) error {
 	for {
 		if err := t.use(ctx); err != nil {
 			return err
+		}
+		if t.history.open.ending {
+			return t.end(t.hard, answered, t.text())
 		}
 		if err := t.join(ctx); err != nil {
 			return err
@@ -180,7 +175,8 @@ func (t *turn) say(m llm.Message, last bool) (end bool) {
 	if cut || last {
 		m.Calls = nil // the arguments of a cut call are not whole (P11)
 	}
-	llm.Identify(m.Calls, o.said) // a call is named by its turn and its ID
+	llm.Identify(m.Calls, o.all()) // a call is named by its turn and its ID
+	t.live.settle(m.Calls)
 	if len(m.Calls) == 0 {
 		m.Reasoning = ""
 	}

@@ -2,40 +2,77 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strings"
 
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
 )
 
-// use runs the calls of the last answer that have no result.
-func (t *turn) use(ctx context.Context) (err error) {
-	for _, group := range t.kit.Groups(t.todo()) {
-		if err = ctx.Err(); err == nil {
-			err = t.work(ctx, group)
+// use runs the calls of the last answer that have no result, group by group.
+func (t *turn) use(ctx context.Context) error {
+	twins := t.kit.Twins(t.history.open.calls)
+	for calls := t.todo(twins); len(calls) > 0; calls = t.todo(twins) {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := t.work(ctx, t.kit.Groups(calls)[0]); err != nil {
 			return err
 		}
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.judge()
+	return nil
+}
+
+// todo returns the calls to run. One that was started before a crash is not run
+// again, unless its tool is repeatable: it may have taken effect (P6).
+func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
+	o, scope := t.history.open, t.scope
+	scope.From, scope.Tainted, scope.Round = o.from, o.tainted, len(o.all())
+	for _, c := range o.unanswered() {
+		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {
+			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
+			continue
+		}
+		if scope.Shown == nil {
+			shown := t.history.shown() // a copy: a call that was given up on may look at any time
+			scope.Shown = func(key string) bool { return shown[key] }
+		}
+		calls = append(calls, tools.Call{
+			ToolCall: c, Scope: scope, Twin: twins[c.ID],
+			Tip: func(text string) { t.live.Step(chat.Step{Call: c.ID, Tip: tame(text, shownError)}) },
+		})
+	}
+	return calls
 }
 
 // work runs a group of calls, between two records of it (P6).
-func (t *turn) work(ctx context.Context, group []tools.Call) error {
-	first, _ := t.kit.Tool(group[0].Name)
-	if first.Waits() { // and is alone
-		t.pause()
-	} else {
-		t.doing("using " + group[0].Name)
+func (t *turn) work(ctx context.Context, group []tools.Call) (err error) {
+	var results []tools.Result
+	if t.kit.Asks(group[0]) { // and is alone
+		results, err = t.wait(ctx, group[0])
+	} else if err = t.begin(ctx, group); err == nil {
+		results = t.kit.Together(ctx, group)
 	}
+	if err != nil {
+		return err
+	}
+	for i, c := range group {
+		t.finished(c.ToolCall, results[i])
+	}
+	return t.flush(t.hard)
+}
+
+// begin notes that calls are about to run.
+func (t *turn) begin(ctx context.Context, group []tools.Call) error {
+	t.doing("using " + group[0].Name)
 	ids := make([]string, len(group))
 	for i, c := range group {
 		ids[i] = c.ID
-		t.step(c, chat.Running)
+		t.step(c.ToolCall, chat.Running)
 	}
 	t.keep(record{Started: ids})
 	if err := t.flush(ctx); err != nil {
@@ -44,56 +81,45 @@ func (t *turn) work(ctx context.Context, group []tools.Call) error {
 	if t.Began.IsZero() { // it may be long until the turn ends
 		t.remember(t.hard)
 	}
-	var results []tools.Result
-	if !first.Waits() {
-		results = t.kit.Together(ctx, group)
-	} else if results = t.wait(ctx, group); results == nil {
-		return tools.ErrClosing
-	} else if err := t.hold(t.hard, t.turns); err != nil {
-		return err
-	}
-	for i, c := range group {
-		t.finished(c.ToolCall, results[i])
-		if results[i].Failed {
-			t.step(c, chat.Failed)
-		} else {
-			t.step(c, chat.Done)
-		}
-	}
-	return t.flush(t.hard)
+	return nil
 }
 
-// wait runs calls that wait for a person. It returns nil at the end of the
-// house, which does not wait for people: they are made again after the next start.
-func (t *turn) wait(ctx context.Context, group []tools.Call) []tools.Result {
+// wait runs a call over which a person is asked: by its tool, all the time it
+// runs, or before it begins. The end of the house does not wait for people:
+// then the call is made again after the next start.
+func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
+	if known, _ := t.kit.Tool(c.Name); known.Waits() {
+		if err := t.begin(ctx, []tools.Call{c}); err != nil {
+			return nil, err
+		}
+	} else {
+		t.step(c.ToolCall, chat.Waiting)
+	}
+	t.pause()
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	defer context.AfterFunc(t.soft, func() { leave(tools.ErrClosing) })()
-	results := t.kit.Together(ctx, group)
-	if results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing) {
-		return nil
-	}
-	return results
-}
-
-// todo returns the calls to run. One that was started before a crash is not run
-// again, unless its tool is repeatable: it may have taken effect (P6).
-func (t *turn) todo() (calls []tools.Call) {
-	o := t.history.open
-	for _, c := range o.unanswered() {
-		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {
-			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
-			continue
+	stay := context.AfterFunc(t.soft, func() { leave(tools.ErrClosing) })
+	defer stay()
+	begun := false
+	if known, _ := t.kit.Tool(c.Name); !known.Waits() {
+		c.Begin = func(ctx context.Context) error {
+			if begun = stay(); !begun {
+				return tools.ErrClosing
+			}
+			if err := t.hold(ctx, t.turns); err != nil {
+				return err
+			}
+			return t.begin(ctx, []tools.Call{c})
 		}
-		scope := t.scope
-		scope.From = o.from
-		calls = append(calls, tools.Call{ToolCall: c, Scope: scope})
 	}
-	return calls
-}
-
-func (t *turn) finished(c llm.ToolCall, r tools.Result) {
-	t.keep(record{Finished: &llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}, Told: r.Told})
+	results := t.kit.Together(ctx, []tools.Call{c})
+	switch {
+	case begun:
+		return results, nil
+	case results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing):
+		return nil, tools.ErrClosing
+	}
+	return results, t.hold(t.hard, t.turns)
 }
 
 // pause leaves to others what the turn holds while it waits for a person: its
@@ -105,28 +131,12 @@ func (t *turn) pause() {
 	t.crashed, t.solo = 0, false
 }
 
-// step shows the person how far c is.
-func (t *turn) step(c tools.Call, s chat.StepState) {
-	t.live.Step(chat.Step{Call: c.ID, Tool: c.Name, State: s, Tip: tip(c.Args)})
-}
-
-// tip returns the first words among the arguments of a call, such as the path of a file.
-func tip(args string) string {
-	d := json.NewDecoder(strings.NewReader(args))
-	for key := false; ; key = !key {
-		switch v, err := d.Token(); v := v.(type) {
-		case json.Delim:
-			if v != '{' || key {
-				return ""
-			}
-		case string:
-			if !key {
-				return tame(v, 80)
-			}
-		default:
-			if err != nil {
-				return ""
-			}
-		}
+// finished takes in the result of c.
+func (t *turn) finished(c llm.ToolCall, r tools.Result) {
+	if r.Verdict == tools.Poor && !t.revocable() {
+		r.Text += "\n\n" + wordsPoor([]llm.ToolCall{c})
 	}
+	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}
+	t.over(m, r)
+	t.keep(record{Finished: &m, Result: &r, Told: r.Told})
 }

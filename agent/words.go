@@ -15,6 +15,7 @@ const (
 	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
 	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."
 	wordsDone     = "Done."
+	wordsUndoing  = "I was interrupted while I undid that. It may be done: look before you write /undo again."
 	wordsFiltered = "The model's provider filtered this answer out. Please put it in other words."
 	wordsTooLong  = "(This answer reached the length limit.)"
 	wordsRounds   = "I reached the maximum number of tool call iterations (%d) without completing the task. You can try breaking the task into smaller steps." // D-048

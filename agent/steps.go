@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+)
+
+const (
+	shownText  = 200                    // characters of a result, and of each argument, that a step shows
+	shownError = 120                    // characters of an error (D-040)
+	partly     = 500 * time.Millisecond // between two views of the arguments that come in (C-015)
+)
+
+// step shows the person how far c is, and what it is about.
+func (t *turn) step(c llm.ToolCall, s chat.StepState) {
+	if !t.live.bright() {
+		return
+	}
+	known, _ := t.kit.Tool(c.Name)
+	params := tools.Partial(c.Args)
+	for wrong, right := range known.Aliases { // E-005
+		if v, has := params[wrong]; has && params[right] == nil {
+			delete(params, wrong)
+			params[right] = v
+		}
+	}
+	t.live.Step(chat.Step{
+		Call: c.ID, Tool: cmp.Or(known.Name, tame(c.Name, 64)), Name: known.Display, State: s,
+		Tip: preview(known, params, c.Args), Params: brief(params), Began: time.Now(),
+	})
+}
+
+// preview says in a few words what a call does: a tool's own, or the first of its arguments.
+func preview(t tools.Tool, params map[string]any, args string) (words string) {
+	if t.Preview == nil {
+		return tip(args)
+	}
+	defer func() {
+		if recover() != nil { // a tip is not worth a turn
+			words = ""
+		}
+	}()
+	return tame(t.Preview(params), shownError)
+}
+
+// brief returns params with what is long in them cut.
+func brief(params map[string]any) map[string]any {
+	short := make(map[string]any, len(params))
+	for name, v := range params {
+		s, isText := v.(string)
+		if !isText {
+			b, _ := json.Marshal(v)
+			s = string(b)
+		}
+		if isText || len(s) > shownText {
+			v = head(s, shownText)
+		}
+		short[name] = v
+	}
+	return short
+}
+
+// over shows the person what came of a call.
+func (t *turn) over(m llm.Message, r tools.Result) {
+	news := chat.Step{Call: m.Call, Tool: m.Name, State: chat.Done, Ended: time.Now()}
+	switch {
+	case r.Failed:
+		news.State = chat.Failed
+		news.Error = reason(m.Text)
+	default:
+		news.Result = head(m.Text, shownText)
+	}
+	if r.Verdict == tools.Poor && t.revocable() {
+		news.Tip = "↩ retrying"
+	}
+	t.live.Step(news)
+}
+
+// reason returns the first line of the text of a failure, for people.
+func reason(text string) string {
+	var envelope struct{ Error string }
+	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &envelope) == nil {
+		text = envelope.Error
+	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(text, "Error: "), "\n")
+	return head(line, shownError)
+}
+
+// head returns the first n characters of s.
+func head(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// summary is what remains of the steps: one line.
+func (t *turn) summary() string {
+	o := t.history.open
+	if t.kit == nil || t.Quiet {
+		return ""
+	}
+	steps := slices.Clone(o.steps)
+	for i := range steps {
+		known, _ := t.kit.Tool(steps[i].Tool)
+		steps[i].Name = cmp.Or(known.Display, known.Name, tame(steps[i].Tool, 64))
+	}
+	return chat.Sum(steps)
+}
+
+// arrivals are the calls of an answer that is coming in.
+type arrivals struct {
+	*turn
+	calls []llm.ToolCall
+	shown []time.Time
+}
+
+// news shows what there is of a call, every now and then, under the ID that it
+// will have.
+func (a *arrivals) news(c llm.ToolCall) {
+	i := len(a.calls) - 1
+	for i >= 0 && (a.calls[i].ID != c.ID || !strings.HasPrefix(c.Args, a.calls[i].Args)) {
+		i--
+	}
+	if i < 0 {
+		i, a.calls, a.shown = len(a.calls), append(a.calls, c), append(a.shown[:len(a.calls)], time.Time{})
+	}
+	a.calls[i] = c
+	if time.Since(a.shown[i]) < partly {
+		return
+	}
+	a.shown[i] = time.Now()
+	calls := slices.Clone(a.calls)
+	llm.Identify(calls, a.history.open.all())
+	a.step(calls[i], chat.Waiting)
+}
+
+// tip returns the first words among the arguments of a call, such as the path of a file.
+func tip(args string) string {
+	d := json.NewDecoder(strings.NewReader(args))
+	for key := false; ; key = !key {
+		switch v, err := d.Token(); v := v.(type) {
+		case json.Delim:
+			if v != '{' || key {
+				return ""
+			}
+		case string:
+			if !key {
+				return tame(v, 80)
+			}
+		default:
+			if err != nil {
+				return ""
+			}
+		}
+	}
+}
