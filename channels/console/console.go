@@ -45,7 +45,7 @@ type Config struct {
 }
 
 // A Channel is the gateway's end of the socket. It is a channels.Channel,
-// Streamer, Typer and Director, and an io.Closer.
+// Streamer, Stepper, Typer and Director, and an io.Closer.
 type Channel struct {
 	cfg     Config
 	open    context.Context // until Close
@@ -55,6 +55,7 @@ type Channel struct {
 	clients []*client
 	waiting map[string]*showing // by reply ID
 	seen    []string            // IDs of the latest replies that were shown
+	steps   []string            // the latest that were told
 	ended   bool                // Run has, and nobody will come
 }
 
@@ -327,7 +328,7 @@ func (c *Channel) hear(ctx context.Context, k *client, f frame, deliver chat.Del
 // A client is the gateway's view of one connection.
 type client struct {
 	*wire
-	pipe    bool   // shows no reply in the making; guarded by Channel.mu
+	pipe    bool   // shows no reply in the making, and no steps; guarded by Channel.mu
 	asked   string // ID of its latest message; guarded by Channel.mu
 	refused bool   // a message was not taken; of the reading goroutine
 }

@@ -59,6 +59,7 @@ func child(socket string) {
 var (
 	_ channels.Channel  = (*Channel)(nil)
 	_ channels.Streamer = (*Channel)(nil)
+	_ channels.Stepper  = (*Channel)(nil)
 	_ channels.Typer    = (*Channel)(nil)
 	_ channels.Director = (*Channel)(nil)
 	_ io.Closer         = (*Channel)(nil)

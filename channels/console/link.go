@@ -65,7 +65,7 @@ func (l *link) talk(ctx context.Context, conn net.Conn) (useful bool) {
 		switch {
 		case f.Kind == taken:
 			l.settle(f.ID)
-		case (f.Kind == reply || f.Kind == live) && l.wasShown(f.ID):
+		case (f.Kind == reply || f.Kind == live || f.Kind == step) && l.wasShown(f.ID):
 			if f.Kind == reply {
 				w.send(frame{Kind: got, ID: f.ID})
 			}

@@ -43,9 +43,12 @@ func FuzzScreen(f *testing.F) {
 		s := screen{out: &b}
 		for n := step; n < len(text); n += step {
 			s.live(frame{ID: "1", Text: text[:n]})
+			if n%3 == 0 {
+				s.step(frame{ID: "1", Text: "  🔧 \x1bx"})
+			}
 		}
 		s.reply(frame{ID: "1", Text: text})
-		got := strings.ReplaceAll(b.String(), eraseRow, "")
+		got := strings.ReplaceAll(strings.ReplaceAll(b.String(), eraseRow, ""), "\x1b[2m  🔧 x\x1b[0m\n", "")
 		if strings.Contains(got, "\x1b") {
 			t.Fatalf("%q prints an escape: %q", text, got)
 		}
@@ -77,6 +80,40 @@ func TestScreenReply(t *testing.T) {
 		}
 		s.reply(frame{ID: "1", Text: c.final})
 		if got := strings.ReplaceAll(b.String(), eraseRow, ""); got != c.want {
+			t.Errorf("%s: shows %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// §2.10: a step is a line of its own, never in the middle of another, after the
+// text that came before it.
+func TestScreenSteps(t *testing.T) {
+	type s = string
+	for name, c := range map[s]struct {
+		see  []s // the text so far, "+" and a step, or "=" and the reply
+		want s
+	}{
+		"before the text":      {[]s{"+  🔧 a", "+  ✅ a", "=x"}, "[  🔧 a]\n[  ✅ a]\nx\n\n"},
+		"in a row":             {[]s{"Let me", "Let me see.", "+  🔧 a", "=Let me see.\n\nIt is."}, "Let me see.\n[  🔧 a]\n\nIt is.\n\n"},
+		"more text":            {[]s{"x", "+  🔧 a", "x\n\ny\n", "+  ✅ a", "x\n\ny\nz", "=x\n\ny\nz"}, "x\n[  🔧 a]\n\ny\n[  ✅ a]\nz\n\n"},
+		"between two words":    {[]s{"x", "+  🔧 a", "x y\n", "=x y"}, "x\n[  🔧 a]\ny\n\n"},
+		"after all":            {[]s{"x\n", "+  🔧 a", "=x"}, "x\n[  🔧 a]\n\n"},
+		"the text starts over": {[]s{"x", "+  🔧 a", "y\n", "=y"}, "x\n[  🔧 a]\ny\n\n"},
+		"no escapes":           {[]s{"+  🔧 \x1b[31m\ra\u202e", "=x"}, "[  🔧 [31ma]\nx\n\n"},
+	} {
+		var b strings.Builder
+		s := screen{out: &b}
+		for _, see := range c.see {
+			switch text := see[1:]; see[0] {
+			case '+':
+				s.step(frame{ID: "1", Text: text})
+			case '=':
+				s.reply(frame{ID: "1", Text: text})
+			default:
+				s.live(frame{ID: "1", Text: see})
+			}
+		}
+		if got := strings.NewReplacer(eraseRow, "", "\x1b[2m", "[", "\x1b[0m", "]").Replace(b.String()); got != c.want {
 			t.Errorf("%s: shows %q, want %q", name, got, c.want)
 		}
 	}

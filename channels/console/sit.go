@@ -101,6 +101,9 @@ func (s *seat) see(f frame) {
 	case live:
 		s.worked = time.Now()
 		s.screen.live(f)
+	case step:
+		s.worked = time.Now()
+		s.screen.step(f)
 	case typing:
 		s.worked = time.Now()
 		s.screen.typing()
@@ -119,7 +122,9 @@ const (
 type screen struct {
 	out   io.Writer
 	id    string // reply in the making
-	shown string // how much of its text is on the screen
+	text  string // of it, so far
+	shown string // how much of that is on the screen
+	ended bool   // the last row of shown was ended, for a step
 	sign  bool   // the row above the prompt is a typing sign
 }
 
@@ -149,9 +154,10 @@ func (s *screen) entered() { s.sign = false }
 func (s *screen) live(f frame) {
 	text := clean(f.Text)
 	if f.ID != s.id || !strings.HasPrefix(text, s.shown) {
-		s.id, s.shown = f.ID, ""
+		s.id, s.shown, s.ended = f.ID, "", false
 	}
-	if n, out := rows(text[len(s.shown):], width()); n > 0 {
+	s.text = text
+	if n, out := rows(s.goOn(text), width()); n > 0 {
 		s.shown = text[:len(s.shown)+n]
 		s.print(out)
 	}
@@ -161,12 +167,12 @@ func (s *screen) live(f frame) {
 func (s *screen) reply(f frame) {
 	text := plain(f)
 	if f.ID == s.id {
-		if rest, ok := strings.CutPrefix(text, s.shown); ok {
-			text = rest
+		if strings.HasPrefix(text, s.shown) {
+			text = s.goOn(text)
 		} else if strings.TrimRight(s.shown, " \n") == text {
 			text = ""
 		}
-		s.id, s.shown = "", ""
+		s.id, s.text, s.shown, s.ended = "", "", "", false
 	}
 	if text != "" {
 		text += "\n"

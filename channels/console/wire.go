@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +26,7 @@ const (
 	reply  = "reply"  // gateway: a reply, to be acknowledged
 	got    = "got"    // client: reply ID was shown
 	live   = "live"   // gateway: the text so far of reply ID
+	step   = "step"   // gateway: a line on what the agent does on the way to reply ID
 	typing = "typing" // gateway: the agent is busy
 	lost   = "lost"   // never sent: a client's link is down
 )
@@ -43,12 +45,15 @@ const (
 // A wire is one end of a connection.
 type wire struct {
 	conn  net.Conn
-	out   chan frame
-	stage chan frame // the newest reply in the making, if it was not written yet
+	out   chan *slot
+	stage *slot // of the newest text of a reply in the making; of whoever sends such
 }
 
+// A slot is a place in the queue. It may get a newer frame until it is its turn.
+type slot struct{ atomic.Pointer[frame] }
+
 func newWire(conn net.Conn) *wire {
-	return &wire{conn: conn, out: make(chan frame, maxQueue), stage: make(chan frame, 1)}
+	return &wire{conn: conn, out: make(chan *slot, maxQueue), stage: &slot{}}
 }
 
 // run calls handle for each frame that comes in, until the connection or ctx ends.
@@ -70,20 +75,24 @@ func (w *wire) run(ctx context.Context, handle func(frame)) {
 }
 
 // send queues f and never blocks. A reply, in the making or not, takes the place
-// of what was to be shown of it.
+// of what was to be shown of it; a step does not, so that it comes after.
 func (w *wire) send(f frame) {
-	out := w.out
-	if f.Kind == live || f.Kind == reply {
-		select {
-		case <-w.stage:
-		default:
+	s := &slot{}
+	s.Store(&f)
+	switch f.Kind {
+	case live:
+		if w.stage.Swap(&f) != nil {
+			return
 		}
-	}
-	if f.Kind == live {
-		out = w.stage
+		w.stage = s
+	case reply:
+		w.stage.Store(nil)
+		w.stage = &slot{}
+	case step:
+		w.stage = &slot{}
 	}
 	select {
-	case out <- f:
+	case w.out <- s:
 	default:
 		w.conn.Close()
 	}
@@ -92,12 +101,15 @@ func (w *wire) send(f frame) {
 func (w *wire) write(ended <-chan struct{}) {
 	defer w.conn.Close()
 	for enc := json.NewEncoder(w.conn); ; {
-		var f frame
+		var f *frame
 		select {
-		case f = <-w.out:
-		case f = <-w.stage:
+		case s := <-w.out:
+			f = s.Swap(nil)
 		case <-ended:
 			return
+		}
+		if f == nil { // something newer is on its way
+			continue
 		}
 		_ = w.conn.SetWriteDeadline(time.Now().Add(writeTime))
 		if enc.Encode(f) != nil {
