@@ -103,6 +103,93 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// A-079, A-080: which calls of a round are the same. It is for the Kit to say,
+// so that it says the same after a crash.
+func TestKitTwins(t *testing.T) {
+	find, old := echo("find", `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}}}`), echo("old_find", anything)
+	find.Aliases, old.AliasOf = map[string]string{"text": "s"}, "find"
+	k := kitOf(t, find, old, echo("exec", anything))
+	for _, c := range []struct{ name, calls, want string }{
+		{"none", "", ""},
+		{"one", `find {"n":1}`, ""},
+		{"same", `find {"n":1}|find {"n":1}`, "b=a"},
+		{"three", `exec {}|exec {}|exec {}`, "b=a c=a"},
+		{"pairs", `exec {"a":1}|exec {"a":2}|exec {"a":1}|exec {"a":2}`, "c=a d=b"},
+		{"order", `find {"n":1,"s":"x"}|find {"s":"x","n":1}`, "b=a"},
+		{"cast", `find {"n":5}|find {"n":"5"}|find {"n":5.0}`, "b=a c=a"},
+		{"alias of an argument", `find {"s":"x"}|find {"text":"x"}`, "b=a"},
+		{"left out", `find {"n":1}|find {"n":1,"s":null,"_x":2}`, "b=a"},
+		{"wrapped", `find {"n":1}|find {"arguments":{"n":1}}`, "b=a"},
+		{"no arguments", `exec |exec {}|exec null`, "b=a c=a"},
+		{"its name", `find {"n":1}|functions.Find {"n":1}`, "b=a"},
+		{"another form", `find {"n":1}|old_find {"n":1}`, ""},
+		{"other tools", `find {}|exec {}`, ""},
+		{"other arguments", `exec {"a":1}|exec {"a":"1"}|exec {"a":1,"b":null}`, ""},
+		{"broken", `exec {"a":|exec {"a":`, ""},
+		{"no such tool", `nope {}|nope {}`, ""},
+	} {
+		var calls []llm.ToolCall
+		for i, s := range strings.Split(c.calls, "|") {
+			name, args, _ := strings.Cut(s, " ")
+			calls = append(calls, llm.ToolCall{ID: string(rune('a' + i)), Name: name, Args: args})
+		}
+		for range 2 {
+			twins := k.Twins(calls)
+			var got []string
+			for _, call := range calls {
+				if id := twins[call.ID]; id != "" {
+					got = append(got, call.ID+"="+id)
+				}
+			}
+			if strings.Join(got, " ") != c.want || len(twins) != len(got) {
+				t.Errorf("%s: %v, want %s", c.name, twins, c.want)
+			}
+		}
+	}
+}
+
+// A-080, C-030, C-051, D-037: what comes after what.
+func TestGroupsInOrder(t *testing.T) {
+	var l lab
+	read, exec := l.tool("read", Hints{ReadOnly: true}), l.tool("exec", Hints{})
+	guarded := l.tool("guarded", Hints{ReadOnly: true})
+	guarded.Guard = func(Call) bool { return true }
+	k := kitOf(t, read, exec, guarded, l.tool("end", Hints{Last: true}), l.tool("peek", Hints{ReadOnly: true, Last: true}),
+		l.tool("danger", Hints{ReadOnly: true, Dangerous: true}))
+	for _, c := range []struct {
+		tools, groups string
+		twins         map[string]string
+		tainted       bool
+	}{
+		{"read read exec read", "ab c d", nil, false},
+		{"read read read", "a b c", map[string]string{"b": "a", "c": "b"}, false},
+		{"read read read", "ab c", map[string]string{"c": "a"}, false},
+		{"read read read read", "ab cd", map[string]string{"c": "a", "d": "b"}, false},
+		{"read exec read", "a b c", map[string]string{"c": "a"}, false},
+		{"read exec read read", "a b cd", map[string]string{"c": "a"}, false},
+		{"end read exec", "b c a", nil, false},
+		{"end read end exec", "b d a c", nil, false},
+		{"end read peek read", "bd a c", nil, false},
+		{"read danger read", "a b c", nil, false},
+		{"danger danger", "a b", nil, false},
+		{"read guarded read", "abc", nil, false},
+		{"read guarded read", "a b c", nil, true},
+	} {
+		calls := round(strings.Fields(c.tools)...)
+		for i := range calls {
+			calls[i].Twin, calls[i].Tainted = c.twins[calls[i].ID], c.tainted
+		}
+		before := ids(calls)
+		var groups []string
+		for _, group := range k.Groups(calls) {
+			groups = append(groups, ids(group))
+		}
+		if got := strings.Join(groups, " "); got != c.groups || ids(calls) != before {
+			t.Errorf("%s, twins %v, tainted %v: %s, want %s", c.tools, c.twins, c.tainted, got, c.groups)
+		}
+	}
+}
+
 // P6: what ran is told, and what was not begun when a group was stopped is not begun any more.
 func TestGroupCancelled(t *testing.T) {
 	const stopped = prefix + "cancelled by the user"
