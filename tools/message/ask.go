@@ -38,7 +38,7 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 		}
 		waiting, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte(c.Key()))), Choices: in.Choices, Whom: c.From.ID, Free: true}
+		q := &chat.Question{ID: questionID(c), Choices: in.Choices, Whom: c.From.ID, Free: true}
 		index, text, by, err := ask(waiting, chat.Reply{ID: "ask:" + c.Key(), To: c.At, Group: c.Group, Text: in.Question, Ask: q})
 		if err == nil {
 			return tools.Result{Text: answered(in.Choices, index, text, by)}, nil
@@ -56,6 +56,9 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 	t.Aliases = map[string]string{"text": "question", "message": "question", "options": "choices", "answers": "choices"}
 	return t
 }
+
+// questionID names the question of c, each time the same.
+func questionID(c tools.Call) string { return fmt.Sprintf("%.8x", sha256.Sum256([]byte(c.Key()))) }
 
 // unclear says why a person could not choose one of choices, "" if they can.
 func unclear(choices []string) string {

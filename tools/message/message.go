@@ -19,11 +19,13 @@ type args struct {
 	Channel string `json:"channel,omitempty" jsonschema:"the channel of another chat, such as telegram; leave out for this one"`
 	Chat    string `json:"chat,omitempty" jsonschema:"another chat, as its id or as channel:id; leave out for this one"`
 
-	Media []string `json:"media,omitempty" jsonschema:"files of the workspace to send along: pictures, documents, sound" limit:"max=10"`
+	Media   []string `json:"media,omitempty" jsonschema:"files of the workspace to send along: pictures, documents, sound" limit:"max=10"`
+	Buttons []string `json:"buttons,omitempty" jsonschema:"answers of a few words to choose from: you do not wait, the choice comes later as a message of the person" limit:"max=10"`
+	Reply   bool     `json:"reply,omitempty" jsonschema:"quote the message that you answer, in this chat only"`
 }
 
 const description = "Say something in the chat now, before your work is done, or in another chat of the same person. " +
-	"It is also the only way to send files. Your final answer is sent without it: do not say the same thing twice."
+	"It is also the only way to send files, by media: read_file shows them to you alone. Your final answer is sent without it: do not say the same thing twice."
 
 // What the model reads (D-087).
 var (
@@ -45,6 +47,9 @@ func New(send chat.Send) tools.Tool {
 				return tools.Failf(tools.CodeDenied, "%v", err), nil
 			}
 		}
+		if wrong := unclear(in.Buttons); wrong != "" {
+			return tools.Failf(tools.CodeInvalid, "%s: nothing was sent", wrong), nil
+		}
 		files, err := attach(c, in.Media)
 		if err != nil {
 			return tools.Result{}, err
@@ -52,17 +57,68 @@ func New(send chat.Send) tools.Tool {
 		if send == nil {
 			return tools.Result{}, errNoSend
 		}
-		r := chat.Reply{ID: "tool:" + c.Key(), To: to, Text: in.Text, Group: c.Group && to == c.At, Files: files}
+		r := reply(c, to, in)
+		r.Files = files
 		if err := send(ctx, r); err != nil {
 			return tools.Result{}, fmt.Errorf("send to %s: %w", to.Session(), err)
 		}
 		return sent(c, r), nil
 	})
+	t.Preview, t.Guard = preview, elsewhere
 	t.Category, t.Repeatable = "message", true // a reply with an ID that was sent is dropped
 	t.Aliases = map[string]string{
 		"content": "text", "message": "text", "chat_id": "chat", "to": "chat", "files": "media", "attachments": "media",
 	}
 	return t
+}
+
+// reply is what in says, to be sent to another chat or this one. Only here does
+// it know the message that is answered (D-088), and who may press a button.
+func reply(c tools.Call, to chat.Address, in args) chat.Reply {
+	r := chat.Reply{ID: "tool:" + c.Key(), To: to, Text: in.Text}
+	if len(in.Buttons) > 0 {
+		r.Ask = &chat.Question{ID: questionID(c), Choices: in.Buttons, Free: true, Say: true}
+	}
+	if to != c.At {
+		return r
+	}
+	r.Group = c.Group
+	if in.Reply {
+		r.Quote = c.Message
+	}
+	if r.Ask != nil {
+		r.Ask.Whom = c.From.ID
+	}
+	return r
+}
+
+// elsewhere says whether c speaks in another chat (R-S12).
+func elsewhere(c tools.Call) bool {
+	to, err := target(c.At, where(c.Input))
+	return err == nil && to != c.At
+}
+
+func where(input map[string]any) (in args) {
+	in.Channel, _ = input["channel"].(string)
+	if id := input["chat"]; id != nil {
+		in.Chat = fmt.Sprint(id)
+	}
+	return in
+}
+
+// preview is where to, if not here, and how it begins: "to telegram:42: Hello…".
+func preview(partial map[string]any) string {
+	in := where(partial)
+	text, _ := partial["text"].(string)
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > 40 {
+		text = string(r[:40]) + "…"
+	}
+	if in.Channel == "" && in.Chat == "" {
+		return text
+	}
+	to, _ := target(chat.Address{Channel: in.Channel}, in)
+	return strings.TrimSuffix("to "+strings.Trim(string(to.Session()), ":")+": "+text, ": ")
 }
 
 // sent is what comes of r (D-087).

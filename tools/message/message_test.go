@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 const hint = "\n\n[Analyze the error above and try a different approach.]"
 
 func TestSchema(t *testing.T) {
-	for path, tool := range map[string]tools.Tool{"testdata/message.json": New(nil), "testdata/ask_user.json": NewAsk(nil, nil)} {
+	for path, tool := range map[string]tools.Tool{"testdata/message.json": New(nil), "testdata/ask_user.json": NewAsk(nil, nil), "testdata/attempt_completion.json": NewComplete(true)} {
 		got := fmt.Sprintf("%s\n%s\n", tool.Description, tool.Schema)
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
