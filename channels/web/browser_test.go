@@ -365,18 +365,30 @@ func stream(t *testing.T, browser context.Context) {
 		t.Fatal(err)
 	}
 	b.until(`document.querySelector("#making .dots") && document.querySelector("#send").ariaLabel === "Stop"`)
-	h.Step(r, chat.Step{Call: "1", Tool: "read_file", State: chat.Running, Tip: "tides.csv"})
+	for _, path := range []string{"ti", "tides.csv"} { // C-008, C-015, C-016: its arguments come in
+		h.Step(r, chat.Step{Call: "1", Tool: "read_file", State: chat.Waiting, Params: map[string]any{"path": path}})
+		b.until(fmt.Sprintf(`document.querySelector(".steps").open && document.querySelector(".steps summary").innerText.includes("read_file – waiting") &&
+			document.querySelector("[data-call='1'] dd").innerText === %q`, path))
+	}
+	h.Step(r, chat.Step{Call: "1", State: chat.Running, Tip: "tides.csv"})
 	b.until(`document.querySelector(".steps summary").innerText.includes("read_file – running: tides.csv")`)
-	h.Step(r, chat.Step{Call: "1", Tool: "read_file", State: chat.Done, Tip: "tides.csv, 2 KB"})
-	h.Step(r, chat.Step{Call: "2", Tool: "web_search", State: chat.Failed, Tip: "no network"})
-	b.until(`document.querySelector(".steps summary").innerText.includes("read_file, web_search – 1 of 2 failed")`)
+	h.Step(r, chat.Step{Call: "2", Tool: "web_search", Name: "The web", State: chat.Running, Params: map[string]any{"count": 5, "query": "moon"}})
+	b.shot("steps")
+	h.Step(r, chat.Step{Call: "1", State: chat.Done, Tip: "tides.csv, 2 KB", Result: "time,height", Began: time.Unix(1, 0), Ended: time.Unix(2, 3e8)})
+	h.Step(r, chat.Step{Call: "2", State: chat.Failed, Tip: "moon", Error: "no network"})
+	b.until(`document.querySelector(".steps summary").innerText.includes("read_file, The web – 1 of 2 failed")`)
+	if got := eval[string](b, `[...document.querySelectorAll(".steps li")].map((l) => [l.dataset.state, l.firstChild.open, ...[...l.querySelectorAll("dd, p")].map((e) => e.textContent)].join(" ")).join("|")`); got != "success false tides.csv time,height|error true 5 moon no network" {
+		t.Errorf("the cards say %s", got)
+	}
+	b.do(chromedp.Reload()) // A-089
+	b.until(`[...document.querySelectorAll(".steps li")].map((l) => l.dataset.call + l.dataset.state).join() === "1success,2error"`)
 	r.Text = lesson[:120]
 	h.Stream(r)
 	b.until(`document.querySelector("#making .text strong")?.innerText === "twice"`)
 	eval[bool](b, `window.node = document.querySelector("#making article"), true`)
 	h.says(t, chat.Reply{ID: "aside", Text: "By the way: the kettle is on."})
 	b.until(`document.querySelector("#entries").innerText.includes("kettle") && document.querySelector("#making article") === window.node`)
-	r.Text = lesson
+	r.Text, r.Steps = lesson, "🔧 read_file, The web – 2 s, 1 failed"
 	h.Stream(r)
 	b.until(`document.querySelector("#making table")`)
 	h.says(t, r)
@@ -385,8 +397,12 @@ func stream(t *testing.T, browser context.Context) {
 	if got := b.texts(); len(got) != 3 || !strings.Contains(got[2], "twice") {
 		t.Errorf("the page shows %q", got)
 	}
+	if eval[bool](b, `document.querySelector(".steps").open`) {
+		t.Error("the steps stay open when all is said")
+	}
 	b.shot("chat")
 	b.do(chromedp.Reload())
+	b.until(`document.querySelector("#entries p.steps")?.innerText === "🔧 read_file, The web – 2 s, 1 failed"`)
 	b.until(`document.querySelectorAll("#entries article").length === 3 && document.querySelector(".code .copy") && document.querySelector("#entries time").innerText`)
 	if cls := eval[float64](b, `new Promise((r) => new PerformanceObserver((l, o) => r(l.getEntries().reduce((n, e) => n + e.value, 0))).observe({type: "layout-shift", buffered: true}) ?? setTimeout(() => r(0), 300))`); cls > 0.02 {
 		t.Errorf("the layout shifts by %.3f when the page is loaded", cls)
@@ -587,7 +603,8 @@ func inert(t *testing.T, browser context.Context) {
 	const probe = `<img src=x onerror="window.hit=1"><script>window.hit=1</script>"'><svg onload=window.hit=1>`
 	m := b.tells(t, probe)
 	r := m.Reply()
-	h.Step(r, chat.Step{Call: probe, Tool: probe, State: chat.Running, Tip: probe})
+	h.Step(r, chat.Step{Call: probe, Tool: probe, State: chat.Failed, Tip: probe, Params: map[string]any{probe: probe, "x": []any{probe}}, Result: probe, Error: probe})
+	b.until(`[...document.querySelectorAll(".steps :is(b, dt, dd, p)")].filter((e) => e.textContent.includes("<img src=x")).length === 6`)
 	r.Text = probe + "\n\n[x](javascript:window.hit=1) ![y](http://127.0.0.1:1/x.png)\n\n```" + probe + "\n" + probe + "\n```"
 	h.Stream(r)
 	b.until(`document.querySelector("#making pre")`)
@@ -595,6 +612,7 @@ func inert(t *testing.T, browser context.Context) {
 		t.Fatal(err)
 	}
 	r.Files = []chat.File{{Path: "f", Name: probe, Type: "text/html"}, {Path: "f", Name: probe + ".png", Type: "image/png"}, {Path: "f", Name: `x" onerror="window.hit=1`, Type: `image/png`}}
+	r.Steps = probe
 	r.Ask = &chat.Question{ID: "q9", Choices: []string{probe, `" onclick="window.hit=1`}}
 	h.says(t, r)
 	b.until(`document.querySelectorAll(".parley .files li").length === 3 && document.querySelector("h1").textContent.startsWith("<img")`)
@@ -644,8 +662,9 @@ func looks(t *testing.T, browser context.Context) {
 	say(chat.Reply{ID: "b", Text: lesson})
 	b.tells(t, "Lovely")
 	live := chat.Reply{ID: "c", To: chat.Address{Channel: "web", Chat: "owner", Thread: id}, Text: "There is a train at 8:12 from Montparnasse that is in Saint-Malo at"}
-	h.Step(live, chat.Step{Call: "1", Tool: "web_search", State: chat.Done, Tip: "trains Paris Saint-Malo"})
-	h.Step(live, chat.Step{Call: "2", Tool: "read_file", State: chat.Running, Tip: "tides.csv"})
+	h.Step(live, chat.Step{Call: "1", Tool: "web_search", State: chat.Done, Tip: "trains Paris Saint-Malo", Params: map[string]any{"query": "trains Paris Saint-Malo", "count": 5}, Result: "1. TGV INOUI 8081, 8:12", Began: time.Unix(1, 0), Ended: time.Unix(2, 3e8)})
+	h.Step(live, chat.Step{Call: "2", Tool: "write_file", State: chat.Failed, Tip: "plan.md", Params: map[string]any{"path": "plan.md"}, Error: "the disk is full"})
+	h.Step(live, chat.Step{Call: "3", Tool: "read_file", State: chat.Waiting, Params: map[string]any{"path": strings.Repeat("a/very/long/path/", 12)}})
 	h.Stream(live)
 	b.until(`document.querySelector("#making").innerText.includes("8:12")`)
 	for _, size := range [][2]int64{{1280, 800}, {360, 740}} {
@@ -671,7 +690,7 @@ func looks(t *testing.T, browser context.Context) {
 		}
 	}
 	b.look(1280, 800, "light")
-	eval[bool](b, `(document.querySelector("#scroll").scrollTop = -9999, document.querySelector(".steps").open = true)`)
+	eval[bool](b, `(document.querySelector("#scroll").scrollTop = -9999, document.querySelectorAll(".steps, .steps details").forEach((d) => (d.open = true)), true)`)
 	b.shot("look-scrolled")
 	for _, scheme := range []string{"light", "dark"} {
 		b.look(1280, 800, scheme)
@@ -710,7 +729,7 @@ func accessible(t *testing.T, browser context.Context) {
 	r := m.Reply()
 	r.Text, r.Ask = "Well?", &chat.Question{ID: "q1", Choices: []string{"Yes", "No"}}
 	h.says(t, r)
-	h.Step(chat.Reply{ID: "next", To: r.To}, chat.Step{Call: "1", Tool: "clock", State: chat.Running})
+	h.Step(chat.Reply{ID: "next", To: r.To}, chat.Step{Call: "1", Tool: "clock", State: chat.Running, Params: map[string]any{"zone": "UTC"}})
 	b.until(`document.querySelector(".ask") && document.querySelector(".steps")`)
 	tree, err := chromedp.Call(b.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,7 +103,7 @@ func TestMaking(t *testing.T) {
 			ds := b.all("draft")
 			return len(ds) > 0 && ds[len(ds)-1].data == `{"reply":"r1","html":"<p><strong>so far</strong></p>\n"}`
 		})
-		if ss := b.all("step"); ss[len(ss)-1].data != `{"reply":"r1","call":"c1","tool":"read_file","state":"success","tip":"3 lines"}` {
+		if ss := b.all("step"); ss[len(ss)-1].data != `{"reply":"r1","requestId":"c1","toolName":"read_file","displayName":"read_file","status":"success","showTip":"3 lines"}` {
 			t.Errorf("steps %v", ss)
 		}
 		if bs := b.all("busy"); len(bs) != 1 || bs[0].data != `{"on":true}` {
@@ -117,6 +118,86 @@ func TestMaking(t *testing.T) {
 	until(t, "the sign is off", func() bool { return len(one.all("busy")) == 2 })
 	if n := len(after.all("draft")) + len(after.all("step")) + len(after.all("busy")); n > 0 {
 		t.Errorf("%d signs of what is over", n)
+	}
+}
+
+// A-089: who comes in the middle of a turn has the steps in the order in which
+// they began, as those who saw them have. C-007, C-009, C-010, C-013: each is
+// whole, with what was known before, and its end is the end.
+func TestA089StepsAfterReload(t *testing.T) {
+	h := newHouse(t)
+	r := chat.Reply{ID: "r1", To: h.address("anna", first)}
+	began := time.Date(2026, 4, 16, 21, 2, 33, 0, time.UTC)
+	one := h.watch("anna", first, "")
+	for _, s := range []chat.Step{
+		{Call: "b", Tool: "web_search", State: chat.Waiting, Params: map[string]any{"query": "ti"}, Began: began},
+		{Call: "a", Tool: "read_file", Name: "Read a file", State: chat.Running, Params: map[string]any{"path": "a.md", "limit": 20}},
+		{Call: "b", State: chat.Waiting, Params: map[string]any{"query": "tides"}, Began: began.Add(time.Second)},
+		{Call: "b", State: chat.Running, Tip: "tides"},
+		{Call: "b", State: chat.Done, Result: "3 results", Ended: began.Add(412 * time.Millisecond)},
+		{Call: "b", State: chat.Running, Tip: "again"},
+		{Call: "a", State: chat.Failed, Error: "no such file"},
+	} {
+		h.Step(r, s)
+	}
+	late := h.watch("anna", first, "")
+	want := []string{
+		`{"reply":"r1","requestId":"b","toolName":"web_search","displayName":"web_search","status":"success","showTip":"tides","params":{"query":"tides"},"result":"3 results","startTime":"2026-04-16T21:02:33Z","endTime":"2026-04-16T21:02:33.412Z","duration":412}`,
+		`{"reply":"r1","requestId":"a","toolName":"read_file","displayName":"Read a file","status":"error","params":{"limit":20,"path":"a.md"},"error":"no such file"}`,
+	}
+	until(t, "the steps are there", func() bool { return len(one.all("step")) == 6 && len(late.all("step")) == 2 })
+	for _, b := range []*tab{one, late} {
+		var order []string
+		last := map[string]string{}
+		for _, e := range b.all("step") {
+			var s step
+			if err := json.Unmarshal([]byte(e.data), &s); err != nil {
+				t.Fatal(err)
+			}
+			if last[s.Call] == "" {
+				order = append(order, s.Call)
+			}
+			last[s.Call] = e.data
+		}
+		if got := []string{last[order[0]], last[order[1]]}; !slices.Equal(got, want) {
+			t.Errorf("shown %v", got)
+		}
+	}
+	if got := one.all("step")[0].data; !strings.Contains(got, `"status":"wait","params":{"query":"ti"}`) { // C-008, C-015
+		t.Errorf("first %s", got)
+	}
+	r.Text, r.Steps = "done", "🔧 web_search – 1 s"
+	if _, err := h.Send(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	after := h.watch("anna", first, "")
+	after.shows(t, "done")
+	if e := after.entries()[0]; e.Steps != r.Steps || len(after.all("step")) > 0 {
+		t.Errorf("after the turn: %+v", e)
+	}
+	if page := h.must(http.StatusOK, "anna", "GET", "/c/first", nil); !strings.Contains(page, `<p class="steps">🔧 web_search – 1 s</p>`) {
+		t.Error("the page does not show the line of steps")
+	}
+}
+
+// However much a tool takes and gives, the page is shown little of it.
+func TestStepsAreBrief(t *testing.T) {
+	params := map[string]any{"n": 17, "on": true, "list": []any{strings.Repeat("x", 1000)}, "odd": func() {}, strings.Repeat("k", 100): 1, "content": strings.Repeat("ä", 1<<20)}
+	for i := range 100 {
+		params[fmt.Sprint("z", i)] = i
+	}
+	s := brief(chat.Step{Tool: strings.Repeat("t", 100), Params: params, Result: strings.Repeat("r", 1<<20), Error: strings.Repeat("e", 1<<20)})
+	if n := len(event("step", 0, step{"r", s}).body); n > 8<<10 || n < 3000 {
+		t.Errorf("an event of %d bytes", n)
+	}
+	for name, ok := range map[string]bool{
+		"a number": s.Params["n"] == 17, "a truth": s.Params["on"] == true, "many": len(s.Params) == maxParams,
+		"a long text": s.Params["content"] == strings.Repeat("ä", maxValue)+"…", "a list": strings.HasPrefix(s.Params["list"].(string), `["xxx`),
+		"a result": s.Result == strings.Repeat("r", maxValue)+"…", "a name": s.Params[strings.Repeat("k", maxName)+"…"] == 1,
+	} {
+		if !ok {
+			t.Errorf("%s: %.200v", name, s.Params)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -48,15 +47,6 @@ type making struct {
 	draft []byte // the event that shows text; nil: not rendered
 	steps []step
 	at    time.Time // of the last sign of life
-}
-
-// A step is a chat.Step, on the way to the reply of that ID.
-type step struct {
-	Reply string         `json:"reply"`
-	Call  string         `json:"call"`
-	Tool  string         `json:"tool"`
-	State chat.StepState `json:"state"`
-	Tip   string         `json:"tip,omitempty"`
 }
 
 type draft struct {
@@ -214,20 +204,6 @@ func (rm *room) stream(r chat.Reply) {
 	rm.making.text, rm.making.draft = r.Text, nil
 	rm.drafts++
 	rm.rouse()
-}
-
-// step shows how far a tool is.
-func (rm *room) step(r chat.Reply, s chat.Step) {
-	rm.mu.Lock()
-	defer rm.mu.Unlock()
-	rm.begin(r.ID)
-	n := step{r.ID, s.Call, s.Tool, s.State, s.Tip}
-	if i := slices.IndexFunc(rm.making.steps, func(o step) bool { return o.Call == n.Call }); i >= 0 {
-		rm.making.steps[i] = n
-	} else {
-		rm.making.steps = append(rm.making.steps, n)
-	}
-	rm.pushing(event("step", 0, n))
 }
 
 // busy shows that the agent is at work.

@@ -26,7 +26,8 @@ type said struct {
 	Seq     uint64         `json:"seq,omitempty"` // its number; the log itself has it elsewhere
 	ID      string         `json:"id"`            // as the browser or the house named it
 	Who     string         `json:"who"`
-	Text    string         `json:"text"` // Markdown, unless it is the person's
+	Text    string         `json:"text"`            // Markdown, unless it is the person's
+	Steps   string         `json:"steps,omitempty"` // one line on what was done for it
 	Time    time.Time      `json:"time"`
 	Files   []file         `json:"files,omitempty"`
 	Ask     *chat.Question `json:"ask,omitempty"`     // what is to be chosen, and was not yet

@@ -453,8 +453,8 @@ func TestRS5TextIsText(t *testing.T) {
 	h.say(evil, first, "message-1", evil)
 	r := chat.Reply{ID: evil, To: h.address(evil, first), Text: evil + " `" + evil + "`", Quote: evil,
 		Files: []chat.File{{Path: "out/evil.txt", Name: evil, Type: evil}, {Path: evil, Name: "`" + evil}},
-		Ask:   &chat.Question{ID: evil, Choices: []string{evil}}}
-	h.Step(r, chat.Step{Call: evil, Tool: evil, State: chat.Running, Tip: evil})
+		Ask:   &chat.Question{ID: evil, Choices: []string{evil}}, Steps: evil}
+	h.Step(r, chat.Step{Call: evil, Tool: evil, State: chat.Done, Tip: evil, Params: map[string]any{evil: evil}, Result: evil, Error: evil})
 	h.Stream(r)
 	until(t, "the draft is shown", func() bool { return len(b.all("draft")) > 0 })
 	if _, err := h.Send(t.Context(), r); err != nil {
@@ -482,7 +482,7 @@ func TestRS5TextIsText(t *testing.T) {
 	}
 	for _, e := range b.all("step") { // rendered by the page, as text
 		var s step
-		if err := json.Unmarshal([]byte(e.data), &s); err != nil || s.Tool != evil {
+		if err := json.Unmarshal([]byte(e.data), &s); err != nil || s.Tool != clip(evil, maxName) || s.Result != evil || s.Error != evil {
 			t.Errorf("step %q: %v", e.data, err)
 		}
 	}

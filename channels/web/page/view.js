@@ -20,7 +20,9 @@ function write(a, e) {
   a.dataset.id = e.id;
   e.who === "parley" ? render(text, e.html) : (text.textContent = e.text);
   a.querySelectorAll(":scope > :is(.files, .ask)").forEach((old) => old.remove());
-  const more = [];
+  const more = [], steps = a.querySelector(":scope > .steps");
+  if (e.steps && !steps) a.prepend(make("p", { className: "steps" }, e.steps));
+  if (steps?.dataset.mine === undefined) steps?.removeAttribute("open");
   if (e.files?.length) more.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
   if (e.ask) more.push(question(e.ask));
   text.after(...more);
@@ -164,16 +166,15 @@ export const hear = {
     render(towards(reply).querySelector(".text"), html);
     work(true);
   },
-  step({ reply, call, tool, state, tip }) {
-    const a = towards(reply);
-    const steps = a.querySelector(".steps") ?? a.insertBefore(
-      make("details", { className: "steps" }, make("summary", {}, make("i", { className: "mark" }), make("span")), make("ul")), a.firstChild);
+  step(s) {
+    const a = towards(s.reply);
+    const steps = a.querySelector(".steps") ?? a.insertBefore(make("details", { className: "steps", open: true },
+      make("summary", { onclick: () => (steps.dataset.mine = "") }, make("i", { className: "mark" }), make("span")), make("ul")), a.firstChild);
     const list = steps.querySelector("ul");
-    let li = [...list.children].find((l) => l.dataset.call === call);
-    if (!li) list.append((li = make("li")));
-    Object.assign(li.dataset, { call, tool, state });
-    li.replaceChildren(make("i", { className: "mark" }), make("span", {}, make("b", {}, tool), tip ? " " + tip : "", make("span", { className: "unseen" }, ` (${state})`)));
-    sum(steps.firstChild, [...list.children].map((l) => l.dataset), tip);
+    let li = [...list.children].find((l) => l.dataset.call === s.requestId);
+    if (!li) list.append((li = make("li", {}, make("details", {}, make("summary"), make("div")))));
+    use(li, s);
+    sum(steps.firstChild, [...list.children].map((l) => l.dataset));
     news();
   },
   message(e) {
@@ -199,12 +200,27 @@ export const hear = {
   },
 };
 
+// use makes the card li show the step s: its arguments while they come in and
+// while it runs, and what came of it.
+function use(li, s) {
+  const [line, body] = li.firstChild.children;
+  if (li.dataset.state !== s.status) li.firstChild.open = s.status !== "success";
+  Object.assign(li.dataset, { call: s.requestId, tool: s.displayName, state: s.status, tip: s.showTip ?? "" });
+  line.dataset.state = s.status;
+  line.replaceChildren(make("i", { className: "mark" }), make("span", {}, make("b", {}, s.displayName), " " + (s.showTip ?? ""),
+    make("small", {}, s.duration ? ` ${(s.duration / 1000).toFixed(1)} s` : ""), make("span", { className: "unseen" }, ` (${s.status})`)));
+  const params = Object.entries(s.params ?? {}).map(([k, v]) => make("div", {}, make("dt", {}, k), make("dd", {}, typeof v === "string" ? v : JSON.stringify(v))));
+  body.replaceChildren(...(params.length ? [make("dl", {}, ...params)] : []),
+    ...(s.error ? [make("p", { className: "bad" }, s.error)] : []), ...(s.result ? [make("p", {}, s.result)] : []));
+}
+
 // sum says in one line what the steps are.
-function sum(line, steps, tip) {
-  const running = steps.findLast((s) => s.state === "doing"), failed = steps.filter((s) => s.state === "error").length;
+function sum(line, steps) {
+  const running = steps.findLast((s) => s.state === "doing") ?? steps.findLast((s) => s.state === "wait");
+  const failed = steps.filter((s) => s.state === "error").length;
   const tools = [...new Set(steps.map((s) => s.tool))].join(", ");
-  line.dataset.state = running ? "doing" : failed === steps.length ? "error" : "success";
-  line.lastChild.textContent = running ? `${running.tool} – running` + (tip ? `: ${tip}` : "")
+  line.dataset.state = running ? running.state : failed === steps.length ? "error" : "success";
+  line.lastChild.textContent = running ? `${running.tool} – ${running.state === "doing" ? "running" : "waiting"}` + (running.tip && `: ${running.tip}`)
     : `${tools} – ` + (failed ? `${failed} of ${steps.length} failed` : steps.length > 1 ? `${steps.length} steps done` : "done");
 }
 

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"parley/chat"
+)
+
+// What the page shows of a step, however much there is.
+const (
+	maxParams = 16
+	maxName   = 64  // runes
+	maxValue  = 600 // runes of a parameter, a result or an error
+)
+
+// A step is a chat.Step, on the way to the reply of that ID.
+type step struct {
+	Reply string `json:"reply"`
+	chat.Step
+}
+
+// step shows how far a tool is (A-089: in the order in which they began).
+func (rm *room) step(r chat.Reply, s chat.Step) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	rm.begin(r.ID)
+	s = brief(s)
+	i := slices.IndexFunc(rm.making.steps, func(o step) bool { return o.Call == s.Call })
+	if i < 0 {
+		i = len(rm.making.steps)
+		rm.making.steps = append(rm.making.steps, step{Reply: r.ID})
+	}
+	n := &rm.making.steps[i]
+	if n.State.Over() {
+		return
+	}
+	n.Step = n.Merge(s)
+	rm.pushing(event("step", 0, *n))
+}
+
+// brief returns what the page shows of s.
+func brief(s chat.Step) chat.Step {
+	params := map[string]any{}
+	for _, k := range slices.Sorted(maps.Keys(s.Params)) {
+		if len(params) < maxParams {
+			params[clip(k, maxName)] = briefly(s.Params[k])
+		}
+	}
+	s.Params = params
+	for _, name := range []*string{&s.Tool, &s.Name} {
+		*name = clip(*name, maxName)
+	}
+	for _, text := range []*string{&s.Call, &s.Tip, &s.Result, &s.Error} {
+		*text = clip(*text, maxValue)
+	}
+	return s
+}
+
+// briefly returns v, or the beginning of what it is as text.
+func briefly(v any) any {
+	text, ok := v.(string)
+	if !ok {
+		raw, err := json.Marshal(v)
+		if err == nil && len(raw) <= maxValue {
+			return v
+		}
+		if text = string(raw); err != nil {
+			text = fmt.Sprint(v)
+		}
+	}
+	return clip(text, maxValue)
+}
+
+// clip returns s with at most n runes.
+func clip(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
