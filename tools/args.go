@@ -10,11 +10,17 @@ import (
 	"strings"
 )
 
+const maxArgs = 1 << 20 // bytes of arguments
+
 // parse returns the arguments that a model wrote: a JSON object, nothing at
 // all, or an object wrapped up once more (D-027); or else what to tell the
 // model. It never mends broken JSON: arguments that were cut off on their way
 // would be run as if they were whole.
 func parse(tool, args string, s *shape) (in map[string]any, problem string) {
+	if len(args) > maxArgs {
+		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %s bytes of arguments are more than the limit of %s. The tool was not run. Send less at a time.",
+			tool, thousands(len(args)), thousands(maxArgs))
+	}
 	v, err := decode(args)
 	for range 2 { // some models write the object as a string
 		if text, ok := v.(string); ok && err == nil {
@@ -54,8 +60,8 @@ func unwrap(in map[string]any, s *shape) map[string]any {
 
 var errEmpty = errors.New("there is no JSON value")
 
-// decode parses one JSON value. Numbers become int64 where they fit and
-// float64 elsewhere.
+// decode parses one JSON value. Numbers become int64 or uint64 where they fit
+// and float64 elsewhere.
 func decode(text string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -81,6 +87,9 @@ func numbers(v any) any {
 		if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
 			return i
 		}
+		if u, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return u
+		}
 		f, _ := v.Float64() // infinite where it does not fit: Validate says so
 		return f
 	case map[string]any:
@@ -104,7 +113,7 @@ func kind(v any) string {
 		return "string"
 	case bool:
 		return "boolean"
-	case int64:
+	case int64, uint64:
 		return "integer"
 	case float64:
 		if v == math.Trunc(v) && !math.IsInf(v, 0) {

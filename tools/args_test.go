@@ -25,7 +25,7 @@ func parsed(t testing.TB, schema string) *shape {
 	s := Tool{}
 	s.Schema = []byte(schema)
 	sh := s.shaped().shape
-	if sh.schema == nil || sh.rest == nil {
+	if sh.schema == nil || sh.rest == nil && !usual(sh.schema) {
 		t.Fatalf("bad schema %s", schema)
 	}
 	return sh

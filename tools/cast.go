@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -25,20 +26,28 @@ func Cast() Middleware {
 }
 
 func castArgs(s *jsonschema.Schema, aliases map[string]string, in map[string]any) map[string]any {
-	in = maps.Clone(in)
+	out := make(map[string]any, len(in))
+	for name, v := range in {
+		if s.Properties[name] != nil || !strings.HasPrefix(name, "_") {
+			out[name] = v
+		}
+	}
+	if len(aliases) > 0 {
+		rename(s, aliases, out)
+	}
+	return castObject(s, out, out)
+}
+
+// rename puts right the names in args that are aliases; of several for one
+// name the first in the alphabet counts.
+func rename(s *jsonschema.Schema, aliases map[string]string, args map[string]any) {
 	for _, wrong := range slices.Sorted(maps.Keys(aliases)) {
-		v, has := in[wrong]
-		if has && in[aliases[wrong]] == nil && s.Properties[wrong] == nil {
-			delete(in, wrong)
-			in[aliases[wrong]] = v
+		v, has := args[wrong]
+		if has && args[aliases[wrong]] == nil && s.Properties[wrong] == nil {
+			delete(args, wrong)
+			args[aliases[wrong]] = v
 		}
 	}
-	for name := range in {
-		if strings.HasPrefix(name, "_") && s.Properties[name] == nil {
-			delete(in, name)
-		}
-	}
-	return castObject(s, in)
 }
 
 // cast returns v as s wants it, or v itself. It never changes v in place.
@@ -62,7 +71,7 @@ func cast(s *jsonschema.Schema, v any) any {
 func castWithin(s *jsonschema.Schema, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		return castObject(s, v)
+		return castObject(s, v, make(map[string]any, len(v)))
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
@@ -73,14 +82,15 @@ func castWithin(s *jsonschema.Schema, v any) any {
 	return v
 }
 
-func castObject(s *jsonschema.Schema, in map[string]any) map[string]any {
-	out := make(map[string]any, len(in))
+// castObject puts what is in in, cast, into out, which may be the same.
+func castObject(s *jsonschema.Schema, in, out map[string]any) map[string]any {
 	for name, v := range in {
 		p := s.Properties[name]
 		if p == nil {
 			p = s.AdditionalProperties
 		}
 		if v == nil && s.Properties[name] != nil && !nullable(p) {
+			delete(out, name)
 			continue
 		}
 		out[name] = cast(p, v)
@@ -100,8 +110,8 @@ func castTo(want string, v any) (any, bool) {
 		i, err := strconv.ParseInt(words, 10, 64)
 		return i, isText && err == nil
 	case "number":
-		if f, err := strconv.ParseFloat(words, 64); isText && err == nil && strings.Trim(words, "+-.0123456789eE") == "" {
-			return f, true
+		if _, err := strconv.ParseFloat(words, 64); isText && err == nil && strings.Trim(words, "+-.0123456789eE") == "" {
+			return numbers(json.Number(words)), true // as if it had been written as a number
 		}
 	case "boolean":
 		switch strings.ToLower(words) {

@@ -54,9 +54,8 @@ func promote(r Result) Result {
 }
 
 // envelope returns r wrapped up in JSON (A-006). Text is put in as a string,
-// or as the JSON it holds, with what another stage put behind that as a note;
-// of a failure it is the error, and data is null. Of a result from memory the
-// envelope says so (A-018, A-078).
+// or as the JSON it is; of a failure it is the error, and data is null. Of a
+// result from memory the envelope says so (A-018, A-078).
 func envelope(r Result, isJSON bool) string {
 	e := struct {
 		Success   bool            `json:"success"`
@@ -64,15 +63,13 @@ func envelope(r Result, isJSON bool) string {
 		Error     *string         `json:"error"`
 		Cached    bool            `json:"cached,omitempty"`
 		Duplicate bool            `json:"duplicate,omitempty"`
-		Note      string          `json:"note,omitempty"`
 	}{Success: !r.Failed, Cached: r.Cached && !r.Failed, Duplicate: r.Skipped}
-	d := json.NewDecoder(strings.NewReader(r.Text))
 	switch {
 	case r.Failed:
 		message := strings.TrimSuffix(strings.TrimPrefix(r.Text, prefix), hint)
 		e.Error = &message
-	case isJSON && d.Decode(&e.Data) == nil:
-		e.Note = strings.TrimSpace(r.Text[d.InputOffset():])
+	case isJSON && json.Valid([]byte(r.Text)):
+		e.Data = json.RawMessage(r.Text)
 	default:
 		e.Data = json.RawMessage(text(r.Text))
 	}

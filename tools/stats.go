@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 )
 
 // Stats counts what came of the calls of each tool. The zero value is ready;
-// it is safe for use by several goroutines, and a nil *Stats counts nothing.
+// it is safe for use by several goroutines, and nil counts nothing.
 type Stats struct {
 	mu    sync.Mutex
-	tools map[string]Stat
+	tools map[string]*Stat
 }
 
 // A Stat is what Stats knows of one tool (C-043). Calls that were not executed
@@ -33,57 +31,64 @@ type Stat struct {
 
 // note counts a call of tool with the result r.
 func (s *Stats) note(tool string, r Result) {
-	s.change(tool, func(n *Stat) {
-		switch {
-		case r.Skipped:
-			n.Skipped++
-		case r.Twin != "":
-			n.Duplicates++
-		}
-		switch {
-		case r.Cached:
-			n.CacheHits++
-		case r.Took > 0:
-			n.Runs++
-			n.TotalDuration += float64(r.Took) / float64(time.Millisecond)
-			n.AverageDuration = n.TotalDuration / float64(n.Runs)
-			if r.Failed {
-				n.Failures++
-			} else {
-				n.Successes++
-			}
-		}
-	})
-}
-
-// RolledBack counts a round that was taken back for a poor result of tool (E-034).
-func (s *Stats) RolledBack(tool string) { s.change(tool, func(n *Stat) { n.Rollbacks++ }) }
-
-func (s *Stats) change(tool string, f func(*Stat)) {
-	if s == nil {
+	if s == nil || r.Took == 0 && r.Twin == "" && !r.Cached {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := s.of(tool)
+	if r.Skipped {
+		n.Skipped++
+	} else if r.Twin != "" {
+		n.Duplicates++
+	}
+	switch {
+	case r.Cached:
+		n.CacheHits++
+	case r.Took == 0:
+	case r.Failed:
+		n.Failures++
+	default:
+		n.Successes++
+	}
+	n.Runs = n.Successes + n.Failures
+	n.TotalDuration += r.Took.Seconds() * 1000
+	n.AverageDuration = n.TotalDuration / float64(max(n.Runs, 1))
+}
+
+// RolledBack counts a round that was taken back for a poor result of tool (E-034).
+func (s *Stats) RolledBack(tool string) {
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.of(tool).Rollbacks++
+	}
+}
+
+// of returns the numbers of tool, which s.mu guards.
+func (s *Stats) of(tool string) *Stat {
 	n := s.tools[tool]
-	n.Tool = tool
-	if f(&n); n == (Stat{Tool: tool}) {
-		return
+	if n == nil {
+		if s.tools == nil {
+			s.tools = map[string]*Stat{}
+		}
+		n = &Stat{Tool: tool}
+		s.tools[tool] = n
 	}
-	if s.tools == nil {
-		s.tools = map[string]Stat{}
-	}
-	s.tools[tool] = n
+	return n
 }
 
 // All returns what is known, by name.
-func (s *Stats) All() []Stat {
+func (s *Stats) All() (all []Stat) {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.tools), func(a, b Stat) int { return strings.Compare(a.Tool, b.Tool) })
+	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+		all = append(all, *s.tools[name])
+	}
+	return all
 }
 
 // Of returns what is known of one tool, or an error if that is nothing (C-044).

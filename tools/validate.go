@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -56,25 +55,27 @@ func check(s *jsonschema.Schema, v any, path string) []string {
 		return []string{label + " should be " + strings.Join(types, " or ")}
 	}
 	var wrong []string
-	say := func(is bool, format string, args ...any) {
+	say := func(is bool, words string, limit any) {
 		if is {
-			wrong = append(wrong, label+" "+fmt.Sprintf(format, args...))
+			wrong = append(wrong, label+" "+strings.Replace(words, "#", text(limit), 1))
 		}
 	}
-	say(s.Enum != nil && !slices.ContainsFunc(s.Enum, func(e any) bool { return text(e) == text(v) }), "must be one of %s", text(s.Enum))
+	say(s.Enum != nil && !slices.ContainsFunc(s.Enum, func(e any) bool { return text(e) == text(v) }), "must be one of #", &s.Enum)
 	switch v := v.(type) {
 	case int64:
 		checkNumber(s, float64(v), say)
+	case uint64:
+		checkNumber(s, float64(v), say)
 	case float64:
-		say(math.IsInf(v, 0) || math.IsNaN(v), "must be finite")
+		say(math.IsInf(v, 0) || math.IsNaN(v), "must be finite", nil)
 		checkNumber(s, v, say)
 	case string:
 		n := utf8.RuneCountInString(v)
-		say(s.MinLength != nil && n < deref(s.MinLength), "must be at least %d chars", deref(s.MinLength))
-		say(s.MaxLength != nil && n > deref(s.MaxLength), "must be at most %d chars", deref(s.MaxLength))
+		say(s.MinLength != nil && n < deref(s.MinLength), "must be at least # chars", s.MinLength)
+		say(s.MaxLength != nil && n > deref(s.MaxLength), "must be at most # chars", s.MaxLength)
 	case []any:
-		say(s.MinItems != nil && len(v) < deref(s.MinItems), "must have at least %d items", deref(s.MinItems))
-		say(s.MaxItems != nil && len(v) > deref(s.MaxItems), "must have at most %d items", deref(s.MaxItems))
+		say(s.MinItems != nil && len(v) < deref(s.MinItems), "must have at least # items", s.MinItems)
+		say(s.MaxItems != nil && len(v) > deref(s.MaxItems), "must have at most # items", s.MaxItems)
 		for i, e := range v {
 			wrong = append(wrong, check(s.Items, e, fmt.Sprintf("%s[%d]", path, i))...)
 		}
@@ -84,30 +85,83 @@ func check(s *jsonschema.Schema, v any, path string) []string {
 	return wrong
 }
 
-func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, format string, args ...any)) {
-	say(s.Minimum != nil && v < deref(s.Minimum), "must be >= %s", text(s.Minimum))
-	say(s.Maximum != nil && v > deref(s.Maximum), "must be <= %s", text(s.Maximum))
+func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, words string, limit any)) {
+	say(s.Minimum != nil && v < deref(s.Minimum), "must be >= #", s.Minimum)
+	say(s.Maximum != nil && v > deref(s.Maximum), "must be <= #", s.Maximum)
 }
 
 func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 	var wrong []string
-	at := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+	at := func(name string) string {
+		if path == "" {
+			return name
+		}
+		return path + "." + name
+	}
 	for _, name := range s.Required {
 		if _, ok := v[name]; !ok {
 			wrong = append(wrong, at(name)+" is required")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(v)) {
+	names := make([]string, 0, len(v))
+	for name := range v {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		switch p := s.Properties[name]; {
 		case p != nil:
 			wrong = append(wrong, check(p, v[name], at(name))...)
 		case closed(s):
-			wrong = append(wrong, "unexpected parameter "+at(name))
+			wrong = append(wrong, "unexpected parameter "+at(name)+suggest(s, v, name))
 		case len(s.PatternProperties) == 0:
 			wrong = append(wrong, check(s.AdditionalProperties, v[name], at(name))...)
 		}
 	}
 	return wrong
+}
+
+// suggest returns a question whether the one property was meant that is
+// spelt nearly as name and is not in v; else "".
+func suggest(s *jsonschema.Schema, v map[string]any, name string) string {
+	found := ""
+	for p := range s.Properties {
+		if _, has := v[p]; has || letters(p) != letters(name) && !near(p, name) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = p
+	}
+	if found == "" {
+		return ""
+	}
+	return fmt.Sprintf(". Did you mean '%s'?", found)
+}
+
+// near says whether at most two letters, and not most of them, must be put in,
+// taken out or changed to make b of a.
+func near(a, b string) bool {
+	if max(len(a)-len(b), len(b)-len(a)) > 2 {
+		return false
+	}
+	row := make([]int, len(b)+1) // costs of making the beginnings of b of what was seen of a
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0]++
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)] <= min(2, len(a)/2)
 }
 
 // closed says whether s allows only the properties it names.
