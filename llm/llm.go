@@ -35,7 +35,7 @@ type Delta struct {
 	Text      string
 	Reasoning string
 	Call      *ToolCall // one that is coming in, with all there is of its arguments; never to be run
-	Reset     bool // forget the pieces so far: the answer begins anew, as after a broken stream
+	Reset     bool      // forget the pieces so far: the answer begins anew, as after a broken stream
 }
 
 // A Message is one entry of a conversation.

@@ -82,7 +82,7 @@ type pieces struct {
 }
 
 func (p *pieces) send(d Delta) {
-	p.shown = !d.Reset || d.Text != "" || d.Reasoning != ""
+	p.shown = !d.Reset || d.Text != "" || d.Reasoning != "" || d.Call != nil
 	if p.stream != nil {
 		p.stream(d)
 	}

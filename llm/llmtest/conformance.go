@@ -81,7 +81,12 @@ func callsTools(t *testing.T, m llm.Model) {
 	req := Say("call echo {\"text\":\"one\"}\ncall echo {\"text\":\"two\"}", Echo())
 	ids := map[string]bool{}
 	for round := range 2 {
-		msg, err := m.Generate(t.Context(), req, nil)
+		shown := map[string]llm.ToolCall{}
+		msg, err := m.Generate(t.Context(), req, func(d llm.Delta) {
+			if d.Call != nil {
+				shown[d.Call.ID] = *d.Call
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,6 +101,9 @@ func callsTools(t *testing.T, m llm.Model) {
 			}
 			if ids[c.ID] || c.ID == "" {
 				t.Fatalf("ID %q was used before", c.ID)
+			}
+			if len(shown) > 0 && shown[c.ID] != c {
+				t.Fatalf("streamed calls %+v, returned %+v", shown, c)
 			}
 			ids[c.ID] = true
 			req.Messages = append(req.Messages, llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: "echo of " + args.Text})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -133,6 +134,19 @@ func TestServerTellsOfEachChunk(t *testing.T) {
 	}
 	if len(chunks) != 6 || chunks[5] != 6 {
 		t.Fatalf("told of %v", chunks)
+	}
+}
+
+// C-015: a script streams arguments in pieces.
+func TestScriptStreamsCalls(t *testing.T) {
+	a := llmtest.Call("1", "f", `{"x":"äö"}`)
+	a.Piece = 4
+	s := &llmtest.Script{Answers: []llmtest.Answer{a}}
+	var got []llm.ToolCall
+	m, err := s.Generate(t.Context(), llmtest.Say("x"), func(d llm.Delta) { got = append(got, *d.Call) })
+	want := `[{1 f } {1 f {"x"} {1 f {"x":"äö} {1 f {"x":"äö"}}]`
+	if err != nil || fmt.Sprint(got) != want || got[3] != m.Calls[0] {
+		t.Fatalf("got %v, %v, %+v", got, err, m)
 	}
 }
 

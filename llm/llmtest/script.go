@@ -29,6 +29,7 @@ type Answer struct {
 	Text      string // streamed word by word
 	Reasoning string
 	Calls     []llm.ToolCall
+	Piece     int        // characters of a call's arguments that are streamed at a time; 0 streams none of it
 	Finish    llm.Finish // "" means CallsFor with Calls, else Stopped
 	Usage     llm.Usage
 
@@ -45,7 +46,7 @@ func Text(text string) Answer { return Answer{Text: text} }
 
 // Reply is a as a Server gives it.
 func (a Answer) Reply() Reply {
-	return Reply{Text: a.Text, Reasoning: a.Reasoning, Calls: a.Calls}
+	return Reply{Text: a.Text, Reasoning: a.Reasoning, Calls: a.Calls, Piece: a.Piece}
 }
 
 // Handle is a Handler that answers everything with a.
@@ -121,10 +122,29 @@ func (s *Script) Generate(ctx context.Context, req llm.Request, stream func(llm.
 			return llm.Message{}, err
 		}
 	}
-	if a.Err != nil {
-		return llm.Message{}, a.Err
+	if err := a.stream(ctx, stream); err != nil {
+		return llm.Message{}, err
 	}
 	return a.message(s.Name), nil
+}
+
+// stream streams the calls and ends in a.Err.
+func (a Answer) stream(ctx context.Context, stream func(llm.Delta)) error {
+	for _, c := range a.Calls {
+		if a.Piece <= 0 || stream == nil {
+			break
+		}
+		part := llm.ToolCall{ID: c.ID, Name: c.Name}
+		for _, piece := range append([]string{""}, cutUp(c.Args, a.Piece)...) {
+			part.Args += piece
+			now := part
+			stream(llm.Delta{Call: &now})
+			if err := sleep(ctx, a.Pause); err != nil {
+				return err
+			}
+		}
+	}
+	return a.Err
 }
 
 func (a Answer) wait(ctx context.Context) error {

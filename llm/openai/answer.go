@@ -89,6 +89,7 @@ func (u usage) tokens() llm.Usage {
 // An answer is put together from pieces.
 type answer struct {
 	stream    func(llm.Delta)
+	said      []llm.Message // what is answered
 	think     think
 	text      strings.Builder
 	reasoning strings.Builder
@@ -102,6 +103,7 @@ type call struct {
 	index    *int
 	id, name string
 	args     strings.Builder
+	shown    string // the ID that it was streamed by
 }
 
 // add takes in one piece.
@@ -158,6 +160,29 @@ func (a *answer) call(t toolCall) {
 	c.id, c.name = cmp.Or(c.id, t.ID), cmp.Or(c.name, t.Function.Name)
 	c.args.WriteString(t.Function.Arguments)
 	a.size += len(t.Function.Arguments) + len(t.Function.Name) + len(t.ID) + 64
+	if a.stream != nil && c.name != "" && (c.shown == "" || t.Function.Arguments != "") {
+		a.show(c)
+	}
+}
+
+// show streams what there is of c (C-015), by the ID that it will have in the message.
+func (a *answer) show(c *call) {
+	if c.shown == "" {
+		calls := a.named()
+		llm.Identify(calls, a.said)
+		c.shown = calls[len(calls)-1].ID // the latest: calls begin one after the other
+	}
+	a.stream(llm.Delta{Call: &llm.ToolCall{ID: c.shown, Name: c.name, Args: c.args.String()}})
+}
+
+// named returns the calls of a tool so far.
+func (a *answer) named() (calls []llm.ToolCall) {
+	for _, c := range a.calls {
+		if c.name != "" {
+			calls = append(calls, llm.ToolCall{ID: c.id, Name: c.name, Args: cmp.Or(strings.TrimSpace(c.args.String()), "{}")})
+		}
+	}
+	return calls
 }
 
 // callOf finds the call that t continues: the latest with the same index,
@@ -188,9 +213,8 @@ func (c *call) before(t toolCall) bool {
 	return t.Function.Arguments != "" && strings.HasSuffix(args, "}") && json.Valid([]byte(args))
 }
 
-// message is the whole answer to what was said. done tells that the provider
-// closed it in good order.
-func (a *answer) message(done bool, said []llm.Message) (llm.Message, error) {
+// message is the whole answer. done tells that the provider closed it in good order.
+func (a *answer) message(done bool) (llm.Message, error) {
 	a.say(a.think.split("", true))
 	switch strings.ToLower(a.finish) {
 	case "":
@@ -200,20 +224,16 @@ func (a *answer) message(done bool, said []llm.Message) (llm.Message, error) {
 	case "error", "abort", "insufficient_system_resource", "malformed_function_call":
 		return llm.Message{}, cut(fmt.Errorf("the provider gave up: %s", a.finish))
 	}
-	m := llm.Message{Role: llm.Assistant, Text: a.text.String(), Reasoning: a.reasoning.String(), Usage: a.usage}
-	for _, c := range a.calls {
-		args := strings.TrimSpace(c.args.String())
-		if a.finish == "" && args != "" && !json.Valid([]byte(args)) {
-			return llm.Message{}, cut(fmt.Errorf("the arguments for %s are not whole", c.name))
-		}
-		if c.name != "" {
-			m.Calls = append(m.Calls, llm.ToolCall{ID: c.id, Name: c.name, Args: cmp.Or(args, "{}")})
+	m := llm.Message{Role: llm.Assistant, Text: a.text.String(), Reasoning: a.reasoning.String(), Usage: a.usage, Calls: a.named()}
+	for _, c := range m.Calls {
+		if a.finish == "" && !json.Valid([]byte(c.Args)) {
+			return llm.Message{}, cut(fmt.Errorf("the arguments for %s are not whole", c.Name))
 		}
 	}
 	if m.Text == "" && len(m.Calls) == 0 && (a.finish == "" || len(a.calls) > 0) {
 		return llm.Message{}, cut(errors.New("the answer is empty"))
 	}
-	llm.Identify(m.Calls, said)
+	llm.Identify(m.Calls, a.said)
 	m.Finish = finishOf(a.finish, len(m.Calls) > 0)
 	return m, nil
 }

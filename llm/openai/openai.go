@@ -96,11 +96,11 @@ func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream fun
 		return llm.Message{}, w.blame(err)
 	}
 	defer s.Close()
-	a := &answer{stream: stream}
+	a := &answer{stream: stream, said: req.Messages}
 	if err := a.read(s, w); err != nil {
 		return llm.Message{}, w.blame(err)
 	}
-	msg, err := a.message(x.body.done, req.Messages)
+	msg, err := a.message(x.body.done)
 	msg.Model = m.Name
 	return msg, err
 }

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -367,6 +368,8 @@ func TestFinish(t *testing.T) {
 }
 
 // Tool calls as vendors stream them.
+// A-090: the pieces of calls are put together by index, and shown on the way by
+// the IDs that the calls have in the end.
 func TestToolCalls(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -398,14 +401,63 @@ func TestToolCalls(t *testing.T) {
 				fmt.Fprintf(&body, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":%s}}]}\n\n", d)
 			}
 			body.WriteString("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
-			m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body.String()}).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
+			shown := map[string]string{}
+			m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body.String()}).URL()).Generate(t.Context(), llmtest.Say("hi"), func(d llm.Delta) {
+				if d.Call != nil {
+					shown[d.Call.ID] = d.Call.Name + " " + cmp.Or(d.Call.Args, "{}")
+				}
+			})
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, call := range m.Calls {
+				if len(shown) != len(m.Calls) || shown[call.ID] != call.Name+" "+call.Args {
+					t.Errorf("showed %q, returned %+v", shown, m.Calls)
+				}
 			}
 			if got := told(m.Calls); got != c.want || m.Finish != llm.CallsFor {
 				t.Fatalf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// C-015: while a call's arguments come in they are shown, each time with more of
+// them; when the stream breaks they are taken back.
+func TestCallsStream(t *testing.T) {
+	const args = `{"path":"notes.txt","content":"a long text of ten pieces"}`
+	reply := llmtest.Reply{Text: "Look.", Calls: []llm.ToolCall{{ID: "a", Name: "write_file", Args: args}, {ID: "b", Name: "list_dir"}}, Piece: 6}
+	s := serveFunc(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		if r.N == 1 {
+			broken := reply
+			broken.Chunks, broken.Abort = 6, true
+			return broken
+		}
+		return reply
+	})
+	var text string
+	var parts []string
+	resets, before := 0, 0
+	m, err := llm.Retry(model(t, s.URL())).Generate(t.Context(), llmtest.Say("hi"), func(d llm.Delta) {
+		if d.Reset {
+			resets, before, text, parts = resets+1, len(parts), "", nil
+		}
+		text += d.Text
+		if d.Call != nil {
+			parts = append(parts, d.Call.ID+d.Call.Args)
+		}
+	})
+	if err != nil || text != "Look." || len(m.Calls) != 2 || resets != 1 || before < 2 {
+		t.Fatalf("got %+v, %v; %d resets after %d parts, text %q", m, err, resets, before, text)
+	}
+	last := len(parts) - 1
+	if len(parts) < 10 || parts[0] != "a" || parts[last-1] != "a"+args || parts[last] != "b" {
+		t.Fatalf("showed %q", parts)
+	}
+	for i, part := range parts[1:last] {
+		if !strings.HasPrefix(part, parts[i]) || part == parts[i] {
+			t.Errorf("%q came after %q", part, parts[i])
+		}
 	}
 }
 
