@@ -10,19 +10,29 @@ import (
 
 	"parley/chat"
 	"parley/llm"
-	"parley/tools"
 )
+
+// upcoming returns the turn that would answer m: commands look at it.
+func (l *lane) upcoming(ctx context.Context, m chat.Message) (*turn, error) {
+	s, err := l.open(ctx, l.id)
+	if err != nil {
+		return nil, err
+	}
+	l.idle.put(s) // nobody else is at work in it
+	t := &turn{session: s, lane: l}
+	return t, t.prepare(ctx, m)
+}
 
 // cmdTools lists what the one who asks may have used: with "all" under every
 // name, and else as the model is told.
 func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
-	kit, err := l.settings.Load().Kit(ctx, l.scopeOf(m, l.modelOf(ctx, l.id)))
+	next, err := l.upcoming(ctx, m)
 	if err != nil {
 		return l.sorry("list the tools", l.id, err)
 	}
 	_, arg := cut(m.Text)
 	by := map[string][]string{}
-	for _, t := range kit.Tools() {
+	for _, t := range next.kit.Tools() {
 		line := fmt.Sprintf("\n- `%s`", t.Name)
 		switch category := cmp.Or(t.Category, "general"); {
 		case t.AliasOf == "" && !t.Hidden || arg == "all" && t.AliasOf == "":
@@ -52,35 +62,28 @@ func sentence(text string) string {
 
 // cmdContext tells how large the next request would be, and what of.
 func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
-	name := l.modelOf(ctx, l.id)
-	system, err := l.Memory.System(ctx, l.id)
-	var kit *tools.Kit
+	next, err := l.upcoming(ctx, m)
+	var system string
 	if err == nil {
-		kit, err = l.settings.Load().Kit(ctx, l.scopeOf(m, name))
-	}
-	var s *session
-	if err == nil {
-		s, err = l.open(ctx, l.id)
+		system, err = l.Memory.System(ctx, l.id)
 	}
 	if err != nil {
 		return l.sorry("look at that", l.id, err)
 	}
-	defer l.idle.put(s)
-	left := 0
-	for _, e := range s.history.entries {
+	h, ratio, left := &next.history, l.ratios.of(next.name), 0
+	for _, e := range h.entries {
 		if e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
 			left++
 		}
 	}
-	model, ratio := l.settings.Load().Models[name], l.ratios.of(name)
-	s.history.eyes = model.Vision
+	h.eyes = next.model.Vision
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
-	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: kit.Specs()})), tokens(s.history.size())
+	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: next.kit.Specs()})), tokens(h.size())
 	return fmt.Sprintf("Model: %s, which takes %d tokens, %d of them for its answer.\n"+
 		"The next request takes about %d: %d of instructions, %d of tools, %d of conversation.\n"+
 		"Messages: %d. Results of tools left out: %d. Pictures: %d.\n"+
 		"A token that I count is %.2f of this model's, as far as I have learnt.",
-		name, model.Window, model.MaxTokens, a+b+c, a, b, c, len(s.history.entries), left, s.history.showing(), ratio)
+		next.name, next.model.Window, next.model.MaxTokens, a+b+c, a, b, c, len(h.entries), left, h.showing(), ratio)
 }
 
 // cmdUndo puts back the files of the last turn. One /undo does so once, also
@@ -89,41 +92,34 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 	if l.Undo == nil {
 		return "I cannot undo anything here."
 	}
-	again := false
+	text, again := wordsUndoing, false
 	err := l.update(ctx, l.id, func(s *state) { again, s.Undone = s.Undone == m.Key(), m.Key() })
-	if err != nil {
-		return l.sorry("undo that", l.id, err)
+	if err == nil && !again {
+		text, err = l.Undo(ctx, l.id)
 	}
-	if again {
-		return wordsUndoing
-	}
-	text, err := l.Undo(ctx, l.id)
 	if err != nil {
 		return l.sorry("undo that", l.id, err)
 	}
 	return text
 }
 
+// cmdVerbose says whether steps are shown, and changes it with "on" or "off".
 func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
-	id := m.At.Session()
-	_, want := cut(m.Text)
-	switch want = strings.ToLower(want); want {
-	case "":
-		s, _, err := p.lookup(ctx, id)
-		if err != nil {
-			return p.sorry("look that up", id, err)
+	_, want := cut(strings.ToLower(m.Text))
+	quiet := want == "off"
+	err := p.update(ctx, m.At.Session(), func(s *state) {
+		if quiet || want == "on" {
+			s.Quiet = quiet
 		}
-		if s.Quiet {
-			return "I do not show the steps on the way. Change that with /verbose on."
-		}
-		return "I show the steps on the way. Change that with /verbose off."
-	case "on", "off":
-		if err := p.update(ctx, id, func(s *state) { s.Quiet = want == "off" }); err != nil {
-			return p.sorry("note that", id, err)
-		}
-		return "Noted, from the next answer on."
+		quiet = s.Quiet
+	})
+	switch {
+	case err != nil:
+		return p.sorry("look that up", m.At.Session(), err)
+	case quiet:
+		return "From the next answer on I do not show the steps on the way; /verbose on changes that."
 	}
-	return "Write /verbose on or /verbose off."
+	return "From the next answer on I show the steps on the way; /verbose off changes that."
 }
 
 func (p *Pool) cmdToolStats(_ context.Context, m chat.Message) string {

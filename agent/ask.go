@@ -3,11 +3,15 @@ package agent
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"parley/llm"
+	"parley/store"
 )
 
 // squeezes is how often a request that was too long is made shorter.
@@ -22,10 +26,10 @@ func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	req := llm.Request{System: system}
-	how := asked{System: t.note(ctx, digest(system), func() []byte { return []byte(system) }), Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision}
+	how := asked{System: t.note(ctx, []byte(system)), Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision}
 	if !last {
 		req.Tools = t.kit.Specs()
-		how.Tools = t.noteTools(ctx, req.Tools)
+		how.Tools = t.note(ctx, t.toolText(req.Tools))
 	} else if len(t.history.open.said) > 0 {
 		how.Note = joined(how.Note, wordsLastRound)
 	}
@@ -105,4 +109,30 @@ func (t *turn) stream() func(llm.Delta) {
 		t.part = b.String()
 		t.live.Show(before + t.part)
 	}
+}
+
+// note keeps a long text of requests, once, and returns its digest. That it
+// could not is no reason to leave a person without an answer.
+func (p *Pool) note(ctx context.Context, text []byte) string {
+	digest := fmt.Sprintf("%.12x", sha256.Sum256(text))
+	if _, there := p.noted.LoadOrStore(digest, true); there {
+		return digest
+	}
+	if _, err := p.prompts.Put(ctx, digest, text, store.Any); err != nil {
+		p.noted.Delete(digest)
+		p.Log.Warn("what a model is told was not kept", "digest", digest, "err", err)
+	}
+	return digest
+}
+
+// toolText returns what is kept of the tools that a model is told of.
+func (t *turn) toolText(specs []llm.ToolSpec) []byte {
+	text := toolText{Specs: specs}
+	for _, known := range t.kit.Tools() {
+		if t.light(known.Name) {
+			text.Light = append(text.Light, known.Name)
+		}
+	}
+	b, _ := json.Marshal(text) // a schema is JSON
+	return b
 }

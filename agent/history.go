@@ -182,9 +182,9 @@ func (o *open) poor() bool {
 
 // finish takes in the result of a call.
 func (h *history) finish(seq uint64, r record) {
-	m, o, result := *r.Finished, h.open, cmp.Or(r.Result, &tools.Result{})
+	m, result := *r.Finished, cmp.Or(r.Result, &tools.Result{})
 	e := entry{pictures: result.Pictures[:min(len(result.Pictures), maxPictures)]}
-	if o != nil {
+	if o := h.open; o != nil {
 		e.key = tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()
 		o.finish(m, *result)
 		if r.Told != "" {
@@ -195,12 +195,9 @@ func (h *history) finish(seq uint64, r record) {
 }
 
 func (o *open) finish(m llm.Message, r tools.Result) {
-	step := chat.Step{Tool: m.Name, State: chat.Done, Began: r.Time}
+	step := chat.Step{Tool: m.Name, State: chat.Done, Began: r.Time, Ended: r.Time.Add(r.Took)}
 	if r.Failed {
 		step.State = chat.Failed
-	}
-	if !r.Time.IsZero() {
-		step.Ended = r.Time.Add(r.Took)
 	}
 	o.steps = append(o.steps, step)
 	o.done[m.Call] = r.Verdict
@@ -220,9 +217,11 @@ func (h *history) rollBack(note string) {
 		o.revoked, o.said = append(o.revoked, o.said[n]), o.said[:n:n]
 	}
 	for i := len(h.entries) - 1; i >= 0; i-- {
-		if h.entries[i].Role == llm.Assistant {
-			after := slices.Clone(h.entries[i+1:])
-			h.entries = append(h.entries[:i], slices.DeleteFunc(after, func(e entry) bool { return e.Role == llm.ToolRole })...)
+		role := h.entries[i].Role
+		if role != llm.User {
+			h.entries = slices.Delete(h.entries, i, i+1)
+		}
+		if role == llm.Assistant {
 			return
 		}
 	}
@@ -235,9 +234,8 @@ func (o *open) all() []llm.Message { return slices.Concat(o.revoked, o.said) }
 func (h *history) shown() map[string]bool {
 	keys := map[string]bool{}
 	for i := range h.entries {
-		keys[h.entries[i].key] = true
+		keys[h.entries[i].key] = true // "", too, which names no call
 	}
-	delete(keys, "")
 	return keys
 }
 

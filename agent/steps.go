@@ -2,9 +2,12 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/chat"
@@ -18,11 +21,66 @@ const (
 	partly     = 500 * time.Millisecond // between two views of the arguments that come in (C-015)
 )
 
-// step shows the person how far c is, and what it is about.
-func (t *turn) step(c llm.ToolCall, s chat.StepState) {
-	if !t.live.bright() {
+// A screen is the live view of a turn. It knows each step whole (C-010): tools
+// tell its news from goroutines of their own, maybe when the turn is over.
+type screen struct {
+	mu    sync.Mutex
+	view  chat.Live            // nil: nobody looks
+	hush  bool                 // steps are not shown: nobody wants to see them, or the view is closed
+	steps map[string]chat.Step // by their calls
+}
+
+// show opens the live view of the reply to m, unless it is open.
+func (t *turn) show(ctx context.Context, m chat.Message) {
+	if t.Live != nil && t.live.view == nil {
+		t.live.view, t.live.hush = t.Live(ctx, m.Reply()), t.Quiet
+	}
+}
+
+// Show replaces the text shown.
+func (s *screen) Show(text string) {
+	if s.view != nil {
+		s.view.Show(text)
+	}
+}
+
+// Step adds news to what is known of a step, unless it is over or never began.
+func (s *screen) Step(news chat.Step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, known := s.steps[news.Call]
+	if s.view == nil || s.hush || old.State.Over() || !known && news.State == "" {
 		return
 	}
+	step := old.Merge(news)
+	s.steps[news.Call] = step
+	s.view.Step(step)
+}
+
+// settle ends the steps of calls that were coming in, but for those that came.
+func (s *screen) settle(came []llm.ToolCall) {
+	s.mu.Lock()
+	steps := slices.Collect(maps.Values(s.steps))
+	s.mu.Unlock()
+	for _, x := range steps {
+		if x.State == chat.Waiting && !slices.ContainsFunc(came, func(c llm.ToolCall) bool { return c.ID == x.Call }) {
+			s.Step(chat.Step{Call: x.Call, State: chat.Failed, Ended: time.Now()})
+		}
+	}
+}
+
+// Close ends the view: of strays nothing more is shown.
+func (s *screen) Close() {
+	s.mu.Lock()
+	s.hush = true
+	s.mu.Unlock()
+	if s.view != nil {
+		s.view.Close()
+	}
+}
+
+// step shows the person how far c is, and what it is about.
+func (t *turn) step(c llm.ToolCall, s chat.StepState) {
 	known, _ := t.kit.Tool(c.Name)
 	params := tools.Partial(c.Args)
 	for wrong, right := range known.Aliases { // E-005
@@ -52,30 +110,25 @@ func preview(t tools.Tool, params map[string]any, args string) (words string) {
 
 // brief returns params with what is long in them cut.
 func brief(params map[string]any) map[string]any {
-	short := make(map[string]any, len(params))
+	params = maps.Clone(params)
 	for name, v := range params {
 		s, isText := v.(string)
 		if !isText {
 			b, _ := json.Marshal(v)
 			s = string(b)
 		}
-		if isText || len(s) > shownText {
-			v = head(s, shownText)
+		if len(s) > shownText {
+			params[name] = head(s, shownText)
 		}
-		short[name] = v
 	}
-	return short
+	return params
 }
 
 // over shows the person what came of a call.
 func (t *turn) over(m llm.Message, r tools.Result) {
 	news := chat.Step{Call: m.Call, Tool: m.Name, State: chat.Done, Ended: time.Now()}
-	switch {
-	case r.Failed:
-		news.State = chat.Failed
-		news.Error = reason(m.Text)
-	default:
-		news.Result = head(m.Text, shownText)
+	if news.Result = head(m.Text, shownText); r.Failed {
+		news.State, news.Result, news.Error = chat.Failed, "", reason(m.Text)
 	}
 	if r.Verdict == tools.Poor && t.revocable() {
 		news.Tip = "↩ retrying"

@@ -41,7 +41,8 @@ func (t *turn) do(ctx context.Context) error {
 		return t.dismiss(t.hard)
 	}
 	if err == nil {
-		err = t.prepare(ctx)
+		t.show(ctx, t.history.open.first)
+		err = t.prepare(ctx, t.history.open.first)
 	}
 	if err == nil {
 		err = t.rounds(ctx)
@@ -93,29 +94,24 @@ func (t *turn) dismiss(ctx context.Context) error {
 	return t.done(ctx)
 }
 
-// prepare readies what the turn needs: model, tools, a live view.
-func (t *turn) prepare(ctx context.Context) (err error) {
+// prepare readies what a turn that answers m needs: model and tools.
+func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.Settings = *t.settings.Load()
-	first := t.history.open.first
-	t.show(ctx, first)
 	if t.name = t.state.Model; t.Models[t.name].Model == nil {
 		t.name = t.Settings.Model
 	}
 	t.model = t.Models[t.name]
-	t.scope = t.scopeOf(first, t.name)
-	t.scope.From = t.history.open.from
+	t.scope = tools.Scope{
+		Session: t.session.id, At: m.At, From: m.From, Group: m.Group, Message: m.ID,
+		Workspace: t.Workspace, Model: t.name, Turn: m.Key(),
+	}
+	if t.history.open != nil {
+		t.scope.From = t.history.open.from
+	}
 	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)
 	}
 	return nil
-}
-
-// scopeOf returns what tools are told of a turn that answers m.
-func (l *lane) scopeOf(m chat.Message, model string) tools.Scope {
-	return tools.Scope{
-		Session: l.id, At: m.At, From: m.From, Group: m.Group, Message: m.ID,
-		Workspace: l.Workspace, Model: model, Turn: m.Key(),
-	}
 }
 
 // rounds asks the model and uses tools until there are only words.

@@ -3,6 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"parley/chat"
 	"parley/llm"
@@ -88,12 +91,11 @@ func (t *turn) begin(ctx context.Context, group []tools.Call) error {
 // runs, or before it begins. The end of the house does not wait for people:
 // then the call is made again after the next start.
 func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
-	if known, _ := t.kit.Tool(c.Name); known.Waits() {
+	known, _ := t.kit.Tool(c.Name)
+	if known.Waits() {
 		if err := t.begin(ctx, []tools.Call{c}); err != nil {
 			return nil, err
 		}
-	} else {
-		t.step(c.ToolCall, chat.Waiting)
 	}
 	t.pause()
 	ctx, leave := context.WithCancelCause(ctx)
@@ -101,15 +103,17 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	stay := context.AfterFunc(t.soft, func() { leave(tools.ErrClosing) })
 	defer stay()
 	begun := false
-	if known, _ := t.kit.Tool(c.Name); !known.Waits() {
-		c.Begin = func(ctx context.Context) error {
+	if !known.Waits() {
+		t.step(c.ToolCall, chat.Waiting)
+		c.Begin = func(work context.Context) error {
 			if begun = stay(); !begun {
+				<-ctx.Done() // any moment
 				return tools.ErrClosing
 			}
-			if err := t.hold(ctx, t.turns); err != nil {
+			if err := t.hold(work, t.turns); err != nil {
 				return err
 			}
-			return t.begin(ctx, []tools.Call{c})
+			return t.begin(work, []tools.Call{c})
 		}
 	}
 	results := t.kit.Together(ctx, []tools.Call{c})
@@ -139,4 +143,47 @@ func (t *turn) finished(c llm.ToolCall, r tools.Result) {
 	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}
 	t.over(m, r)
 	t.keep(record{Finished: &m, Result: &r, Told: r.Told})
+}
+
+// How many rounds are taken back: one after the other (E-026), and in a turn (E-027).
+const (
+	maxRow     = 4
+	maxRevoked = 10
+)
+
+// revocable says whether the round under way may be taken back: nothing it does
+// has an effect.
+func (t *turn) revocable() bool {
+	o := t.history.open
+	return t.Rollback && o.row < maxRow && len(o.revoked) < maxRevoked && !o.ending &&
+		!slices.ContainsFunc(o.calls, func(c llm.ToolCall) bool {
+			known, _ := t.kit.Tool(c.Name)
+			return !known.ReadOnly
+		})
+}
+
+// judge takes back the round if a lookup in it found nothing of use: the model
+// asks again without having seen that (E-012, E-019). The log keeps it all.
+func (t *turn) judge() {
+	o := t.history.open
+	if !o.poor() || !t.revocable() {
+		return
+	}
+	poor := slices.DeleteFunc(slices.Clone(o.calls), func(c llm.ToolCall) bool { return o.done[c.ID] != tools.Poor })
+	t.Log.Info("round taken back", "session", t.session.id, "tool", poor[0].Name, "row", o.row+1) // E-028
+	t.keep(record{RolledBack: wordsPoor(poor)})
+	for _, c := range poor {
+		if t.RolledBack != nil {
+			t.RolledBack(c.Name)
+		}
+	}
+}
+
+// wordsPoor tells the model that calls found nothing of use.
+func wordsPoor(calls []llm.ToolCall) string {
+	var what []string
+	for _, c := range calls {
+		what = append(what, strings.TrimSuffix(c.Name+": "+tip(c.Args), ": "))
+	}
+	return fmt.Sprintf("[The last lookup (%s) found nothing of use. Ask in other words, or answer with what you have.]", strings.Join(what, "; "))
 }
