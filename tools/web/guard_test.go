@@ -1,0 +1,352 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"parley/llm"
+	"parley/tools"
+)
+
+const hint = "\n\n[Analyze the error above and try a different approach.]"
+
+// A site is a server on loopback and the tools that may read it.
+type site struct {
+	t   *testing.T
+	mux *http.ServeMux
+	srv *httptest.Server
+	cfg Config
+	kit *tools.Kit
+}
+
+func newSite(t *testing.T, change ...func(*Config)) *site {
+	t.Helper()
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	cfg := Config{AllowPrivate: prefixes("127.0.0.0/8"), Ports: []uint16{port(srv)}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	return &site{t, mux, srv, cfg, newKit(t, cfg)}
+}
+
+func newKit(t *testing.T, cfg Config) *tools.Kit {
+	t.Helper()
+	list, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(list)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kit
+}
+
+func port(srv *httptest.Server) uint16 {
+	return netip.MustParseAddrPort(srv.Listener.Addr().String()).Port()
+}
+
+// page serves body at path.
+func (s *site) page(path, contentType, body string) {
+	s.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+		if contentType != "" {
+			w.Header().Set("Content-Type", contentType)
+		}
+		io.WriteString(w, body)
+	})
+}
+
+func (s *site) redirect(path, to string) {
+	s.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
+	})
+}
+
+// call calls a tool through the whole pipeline. args may hold %s for the site's address.
+func (s *site) call(tool, args string) tools.Result {
+	s.t.Helper()
+	return callKit(s.t, s.kit, tool, strings.ReplaceAll(args, "%s", s.srv.URL))
+}
+
+func callKit(t *testing.T, kit *tools.Kit, tool, args string) tools.Result {
+	t.Helper()
+	fresh, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(kit.Tools())}, tools.Standard(tools.StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fresh.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: tool, Args: args}, Scope: tools.Scope{Turn: "turn"}})
+}
+
+func quote(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// R-S19, D-083: what may be connected to.
+func TestAddresses(t *testing.T) {
+	refused := `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1 127.255.255.254
+		169.254.0.1 169.254.169.254 169.254.170.2 172.16.0.1 172.31.255.255 192.0.0.1 192.0.0.192 192.0.2.1 192.88.99.1 192.168.0.1
+		192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.9 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 168.63.129.16
+		:: ::1 ::127.0.0.1 ::10.0.0.1 ::8.8.8.8 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::ffff:0:127.0.0.1 fc00::1 fd00::1 fd00:ec2::254
+		fe80::1 fe80::1%eth0 fec0::1 ff02::1 64:ff9b::7f00:1 64:ff9b::8.8.8.8 64:ff9b:1::a00:1 2001::1 2001:2::1 2001:db8::1 2002:7f00:1::1
+		2002:808:808::1 3fff::1 100::1 4000::1 5f00::1`
+	passed := `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.1 93.184.216.34 100.63.255.255 100.128.0.1 126.255.255.255 128.0.0.1 172.15.255.255 172.32.0.1
+		192.0.1.1 192.167.255.255 192.169.0.1 198.17.255.255 198.20.0.1 203.0.112.1 203.0.114.1 223.255.255.255 ::ffff:8.8.8.8
+		2001:4860:4860::8888 2606:4700:4700::1111 2a00:1450:4001::1 2620:fe::fe 2003::1 3ffe::1`
+	open := &guard{}
+	for a := range strings.FieldsSeq(refused) {
+		if open.allows(netip.MustParseAddr(a)) {
+			t.Errorf("%s is let through", a)
+		}
+	}
+	for a := range strings.FieldsSeq(passed) {
+		if !open.allows(netip.MustParseAddr(a)) {
+			t.Errorf("%s is refused", a)
+		}
+	}
+	// What is allowed, and what never is.
+	g := &guard{allow: prefixes("0.0.0.0/0 ::/0")}
+	for a := range strings.FieldsSeq("10.0.0.1 127.0.0.1 ::1 fd00::1 ::ffff:192.168.1.1 2001:db8::1") {
+		if !g.allows(netip.MustParseAddr(a)) {
+			t.Errorf("%s is refused although it is allowed", a)
+		}
+	}
+	for a := range strings.FieldsSeq("169.254.169.254 ::ffff:169.254.169.254 100.100.100.200 fd00:ec2::254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1 192.0.0.192") {
+		if g.allows(netip.MustParseAddr(a)) {
+			t.Errorf("%s is let through since everything is allowed", a)
+		}
+	}
+}
+
+// D-082, D-083, R-S19: what is refused before it is asked for, through every tool.
+func TestRefused(t *testing.T) {
+	kit := newKit(t, Config{})
+	for _, c := range []struct{ url, want string }{
+		{"ftp://example.com/", "Only http/https allowed, got 'ftp'"},
+		{"file:///etc/passwd", "Only http/https allowed, got 'file'"},
+		{"gopher://127.0.0.1:70/", "Only http/https allowed, got 'gopher'"},
+		{"example.com", "Only http/https allowed, got 'none'"},
+		{"http:///x", "Blocked: the URL names no host"},
+		{"http://[::1", "this is not a URL"},
+		{"http://127.0.0.1/", "Blocked: 127.0.0.1 resolves to private/internal address 127.0.0.1"},
+		{"http://localhost/", "Blocked: localhost resolves to private/internal address 127.0.0.1"},
+		{"http://169.254.169.254/latest/meta-data/", "Blocked: 169.254.169.254 resolves to private/internal address 169.254.169.254"},
+		{"http://[::ffff:169.254.169.254]/", "Blocked: ::ffff:169.254.169.254 resolves to private/internal address 169.254.169.254"},
+		{"http://[::1]:8080/", "Blocked: ::1 resolves to private/internal address ::1"},
+		{"https://10.0.0.1/", "Blocked: 10.0.0.1 resolves to private/internal address 10.0.0.1"},
+		{"http://2130706433/", "Blocked: 2130706433 is an address in a form that hides what it is"},
+		{"http://0x7f000001/", "Blocked: 0x7f000001 is an address in a form that hides what it is"},
+		{"http://0177.0.0.1/", "Blocked: 0177.0.0.1 is an address in a form that hides what it is"},
+		{"http://127.1/", "Blocked: 127.1 is an address in a form that hides what it is"},
+		{"http://127.0.0.0x1/", "Blocked: 127.0.0.0x1 is an address in a form that hides what it is"},
+		{"http://127.0.0.1./", "Blocked: 127.0.0.1. is an address in a form that hides what it is"},
+		{"http://user:secret@example.com/", "Blocked: a URL must not hold a user name or password"},
+		{"http://example.com:22/", "Blocked: port 22 is not allowed"},
+		{"http://example.com:99999/", "Blocked: port 99999 is not allowed"},
+	} {
+		for tool, want := range map[string]string{
+			"web_fetch":      "Error: " + quote(map[string]string{"error": c.want, "url": c.url}) + hint,
+			"fetch_page":     `{"success":false,"data":null,"error":` + quote(c.want) + `}`,
+			"scrape_website": "Error: " + c.want + hint,
+		} {
+			r := callKit(t, kit, tool, `{"url":`+quote(c.url)+`}`)
+			if r.Text != want || !r.Failed {
+				t.Errorf("%s %s: %s, want %s", tool, c.url, r.Text, want)
+			}
+		}
+		r := callKit(t, kit, "crawl_batch", `{"urls":[`+quote(c.url)+`]}`)
+		want := `{"success":true,"data":{"results":[` + quote(map[string]string{"error": c.want, "url": c.url}) + `],"total":1},"error":null}`
+		if r.Text != want {
+			t.Errorf("crawl_batch %s: %s, want %s", c.url, r.Text, want)
+		}
+	}
+}
+
+// D-083: every hop of a redirect is checked.
+func TestRedirects(t *testing.T) {
+	s := newSite(t)
+	s.page("/end", "text/plain", "the end")
+	for i := range 6 {
+		s.redirect(fmt.Sprintf("/hop%d", i+1), []string{"/end", fmt.Sprintf("/hop%d", i)}[min(i, 1)])
+	}
+	s.redirect("/loop", "/loop")
+	for path, to := range map[string]string{
+		"/private": "http://10.0.0.1/", "/file": "file:///etc/passwd", "/meta": "http://169.254.169.254/latest/",
+		"/decimal": "http://2130706433/", "/port": "http://127.0.0.1:1/", "/user": "http://a:b@127.0.0.1/", "/private2": "/private",
+	} {
+		s.redirect(path, to)
+	}
+	for _, c := range []struct{ path, want string }{
+		{"/private", "Redirect blocked: 10.0.0.1 resolves to private/internal address 10.0.0.1"},
+		{"/private2", "Redirect blocked: 10.0.0.1 resolves to private/internal address 10.0.0.1"},
+		{"/meta", "Redirect blocked: 169.254.169.254 resolves to private/internal address 169.254.169.254"},
+		{"/file", "Redirect blocked: Only http/https allowed, got 'file'"},
+		{"/decimal", "Redirect blocked: 2130706433 is an address in a form that hides what it is"},
+		{"/user", "Redirect blocked: a URL must not hold a user name or password"},
+		{"/port", "Redirect blocked: port 1 is not allowed"},
+		{"/loop", "Redirect blocked: more than 5 redirects"},
+		{"/hop6", "Redirect blocked: more than 5 redirects"},
+	} {
+		s.cfg.Ports = append(s.cfg.Ports, 80)
+		s.kit = newKit(t, s.cfg)
+		r := s.call("fetch_page", `{"url":"%s`+c.path+`"}`)
+		if want := `{"success":false,"data":null,"error":` + quote(c.want) + `}`; r.Text != want {
+			t.Errorf("%s: %s, want %s", c.path, r.Text, want)
+		}
+	}
+	var a answer
+	r := s.call("web_fetch", `{"url":"%s/hop5"}`)
+	if err := json.Unmarshal([]byte(r.Text), &a); err != nil || a.FinalURL != s.srv.URL+"/end" || a.Text != banner+"the end" {
+		t.Errorf("five redirects: %s", r.Text)
+	}
+}
+
+// F17, R-S19: a name that is public at first and private at the second look.
+func TestRebinding(t *testing.T) {
+	var looks atomic.Int32
+	s := newSite(t, func(c *Config) {
+		c.resolver = rebinding(t, func() netip.Addr {
+			if looks.Add(1) == 1 {
+				return netip.MustParseAddr("127.0.0.1") // which the test's config allows
+			}
+			return netip.MustParseAddr("10.0.0.7")
+		})
+	})
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		io.WriteString(w, "hello")
+	})
+	url := fmt.Sprintf("http://rebind.example.com:%d/", port(s.srv))
+	if r := s.call("scrape", `{"url":"`+url+`"}`); r.Text != `{"text":`+quote(banner+"hello")+`,"url":"`+url+`"}` {
+		t.Fatalf("first: %s", r.Text)
+	}
+	want := "Error: Blocked: rebind.example.com resolves to private/internal address 10.0.0.7" + hint
+	if r := s.call("scrape", `{"url":"`+url+`"}`); r.Text != want {
+		t.Errorf("second: %s, want %s", r.Text, want)
+	}
+}
+
+// rebinding is a resolver that asks a name server on loopback, which answers with next.
+func rebinding(t *testing.T, next func() netip.Addr) *net.Resolver {
+	l, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { l.Close(); <-done })
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4096)
+		for {
+			n, from, err := l.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			m.Response, m.Additionals = true, nil
+			if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
+				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: next().As4()}}}
+			}
+			if out, err := m.Pack(); err == nil {
+				l.WriteTo(out, from)
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", l.LocalAddr().String())
+	}}
+}
+
+// D-083: the client as others use it: no proxy, bodies closed, a deadline of the caller's.
+func TestClient(t *testing.T) {
+	s := newSite(t)
+	t.Setenv("HTTP_PROXY", s.srv.URL)
+	s.page("/", "text/plain", "not through me")
+	c := Client(Config{})
+	body := &closing{Reader: strings.NewReader("x")}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://10.1.2.3/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Do(req); err == nil || err.Error() != `Post "http://10.1.2.3/": Blocked: 10.1.2.3 resolves to private/internal address 10.1.2.3` { //nolint:bodyclose // there is none
+		t.Errorf("err = %v", err)
+	}
+	req.URL.Scheme = "ftp"
+	if _, err := c.Do(req); err == nil || !body.closed { //nolint:bodyclose // there is none
+		t.Errorf("err = %v, body closed %v", err, body.closed)
+	}
+}
+
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error { c.closed = true; return nil }
+
+// R-S19: time, size and headers have limits.
+func TestLimits(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.patience, c.maxBody = time.Second, 1<<20 })
+	s.mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s.mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			io.WriteString(w, "drip ")
+			w.(http.Flusher).Flush()
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+		}
+	})
+	packed := bomb(8 << 20)
+	s.mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(packed)
+	})
+	s.mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, strings.Repeat("x", 1<<20+1))
+	})
+	s.mux.HandleFunc("/header", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) })
+	s.mux.HandleFunc("/brotli", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br") })
+	s.mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, "short")
+	})
+	s.page("/exact", "text/plain", strings.Repeat("y", 1<<20))
+	for _, c := range []struct{ path, want string }{
+		{"/silent", "no answer within 1s"},
+		{"/slow", "no answer within 1s"},
+		{"/bomb", "the page is larger than 1 MB"},
+		{"/big", "the page is larger than 1 MB"},
+		{"/header", "net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; aborted"},
+		{"/brotli", "the page is compressed in a way that was not asked for"},
+		{"/cut", "unexpected EOF"},
+	} {
+		if r := s.call("scrape", `{"url":"%s`+c.path+`"}`); r.Text != "Error: "+c.want+hint {
+			t.Errorf("%s: %s, want %s", c.path, r.Text, c.want)
+		}
+	}
+	if r := s.call("scrape", `{"url":"%s/exact"}`); r.Failed {
+		t.Errorf("a page of exactly 1 MB: %s", r.Text)
+	}
+}

@@ -1,0 +1,214 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/sync/errgroup"
+
+	"parley/tools"
+)
+
+type fetchArgs struct {
+	URL      string `json:"url" jsonschema:"the page, with http:// or https://" limit:"min=1"`
+	Mode     string `json:"extractMode,omitempty" jsonschema:"what to make of the page" limit:"enum=markdown|text default=markdown"`
+	MaxChars int    `json:"maxChars,omitempty" jsonschema:"how many characters of the page to return at most" limit:"min=100 default=50000"`
+}
+
+// An answer is what web_fetch returns (D-085).
+type answer struct {
+	URL       string `json:"url"`
+	FinalURL  string `json:"finalUrl"`
+	Status    int    `json:"status"`
+	Extractor string `json:"extractor"` // readability, page (all of it) or raw
+	Truncated bool   `json:"truncated"`
+	Length    int    `json:"length"` // characters of Text behind the banner
+	Untrusted bool   `json:"untrusted"`
+	Text      string `json:"text"`
+}
+
+// webFetch is the tool for what a page is about (D-081).
+func (f *fetcher) webFetch() tools.Tool {
+	t := tools.New("web_fetch", "Read a web page: what it is about, as Markdown or text, without menus and the like.",
+		func(ctx context.Context, _ tools.Call, in fetchArgs) (tools.Result, error) {
+			p, err := f.get(ctx, in.URL)
+			a := answer{URL: in.URL, Untrusted: true, Extractor: "raw"}
+			if err == nil {
+				a.FinalURL, a.Status, a.Text = p.at.String(), p.status, p.text
+			}
+			if err == nil && p.html() {
+				a.Text, a.Extractor, err = p.extract(in.Mode == "text")
+			}
+			if err != nil {
+				text, _ := json.Marshal(failure(in.URL, err))
+				return tools.Result{Text: string(text), Data: failure(in.URL, err), Failed: true}, nil
+			}
+			a.Text, a.Truncated = cut(a.Text, min(cmp.Or(in.MaxChars, maxText), f.most))
+			a.Length, a.Text = utf8.RuneCountInString(a.Text), banner+a.Text
+			return tools.Result{Data: a}, nil
+		})
+	t.Aliases = map[string]string{"link": "url", "uri": "url", "extract_mode": "extractMode", "max_chars": "maxChars"}
+	return lookup(t, "Reading", "url", "extractMode", "maxChars")
+}
+
+func failure(url string, err error) map[string]any {
+	return map[string]any{"error": err.Error(), "url": url}
+}
+
+// extract returns the part of the page that is worth reading.
+func (p *page) extract(text bool) (content, extractor string, err error) {
+	defer rescue(&err)
+	doc, err := parse(p.text)
+	if err != nil {
+		return "", "", err
+	}
+	extractor, skip, title := "readability", unread, ""
+	absolute(doc, p.at)
+	body, about := article(doc, p.at)
+	if body == nil {
+		body, extractor, skip = doc, "page", around
+	}
+	if title = cmp.Or(about, titleOf(doc)); title != "" && !text {
+		title = "# " + title
+	}
+	prune(body, skip)
+	if text {
+		content = plain(body)
+	} else {
+		content, err = markdown(body)
+	}
+	return strings.TrimSpace(title + "\n\n" + strings.TrimSpace(content)), extractor, err
+}
+
+// rescue makes an error of what breaks down over a page.
+func rescue(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the page cannot be understood: %v", p)
+	}
+}
+
+type pageArgs struct {
+	URL  string `json:"url" jsonschema:"the page, with http:// or https://" limit:"min=1"`
+	Type string `json:"extract_type,omitempty" jsonschema:"all of its text; its links; or title, description, text and links" limit:"enum=text|links|structured default=text"`
+}
+
+// fetchPage is the tool for a whole page (A-033), or for that by another name.
+func (f *fetcher) fetchPage(name, aliasOf string) tools.Tool {
+	t := tools.New(name, "Read a web page whole: its text, its links, or both with title and description.",
+		func(ctx context.Context, _ tools.Call, in pageArgs) (tools.Result, error) {
+			return tools.Result{Data: f.show(ctx, in.URL, in.Type)}, nil
+		})
+	t.AliasOf, t.JSON = aliasOf, aliasOf == ""
+	t.Aliases = map[string]string{"link": "url", "uri": "url", "extractType": "extract_type"}
+	return lookup(t, "Reading", "url", "extract_type")
+}
+
+type batchArgs struct {
+	URLs []string `json:"urls" jsonschema:"the pages, at most 10"`
+	Type string   `json:"extract_type,omitempty" jsonschema:"as for fetch_page" limit:"enum=text|links|structured default=text"`
+}
+
+// crawlBatch is fetch_page for several pages, which stay in their order (A-035).
+func (f *fetcher) crawlBatch() tools.Tool {
+	t := tools.New("crawl_batch", "Read up to 10 web pages at once, each as fetch_page does.",
+		func(ctx context.Context, _ tools.Call, in batchArgs) (tools.Result, error) {
+			if len(in.URLs) > 10 {
+				return tools.Failf(tools.CodeError, "Maximum 10 pages can be fetched at once"), nil
+			}
+			results := make([]map[string]any, len(in.URLs))
+			var g errgroup.Group
+			g.SetLimit(5)
+			for i, u := range in.URLs {
+				g.Go(func() error {
+					results[i] = f.show(ctx, u, in.Type)
+					return nil
+				})
+			}
+			_ = g.Wait() // none of them returns an error
+			return tools.Result{Data: map[string]any{"results": results, "total": len(results)}}, ctx.Err()
+		})
+	t.JSON, t.Timeout = true, 2*f.patience+15*time.Second
+	return lookup(t, "Reading", "urls", "extract_type")
+}
+
+// show returns what A-033 says of a page, or what A-034 does.
+func (f *fetcher) show(ctx context.Context, raw, kind string) map[string]any {
+	p, err := f.get(ctx, raw)
+	var data map[string]any
+	if err == nil {
+		data, err = p.view(kind, min(maxText, f.most))
+	}
+	if err != nil {
+		return failure(raw, err)
+	}
+	data["url"] = raw
+	return data
+}
+
+// view returns the page's text, at most that many characters, its links, or
+// both and more. What is not HTML is all text.
+func (p *page) view(kind string, most int) (data map[string]any, err error) {
+	defer rescue(&err)
+	doc, text := &html.Node{}, p.text
+	if p.html() {
+		if doc, err = parse(p.text); err != nil {
+			return nil, err
+		}
+	}
+	absolute(doc, p.at)
+	data = map[string]any{"links": links(doc, 50)}
+	if kind == "links" {
+		return data, nil
+	}
+	data = map[string]any{}
+	if kind == "structured" {
+		data["title"], data["description"], data["links"], most = titleOf(doc), descriptionOf(doc), links(doc, 20), 5000
+	}
+	if p.html() {
+		prune(doc, around)
+		text = plain(doc)
+	}
+	text, _ = cut(text, most)
+	data["text"] = banner + text
+	return data, nil
+}
+
+type link struct {
+	Text string `json:"text"`
+	Href string `json:"href"`
+}
+
+// links returns up to n places that a page leads to, none of them within itself.
+func links(doc *html.Node, n int) []link {
+	found := []link{}
+	for a := range elements(doc, "a") {
+		u, err := url.Parse(attr(a, "href"))
+		if len(found) < n && err == nil && (u.Path != "" || u.Host != "" || u.Opaque != "") && u.Scheme != "javascript" {
+			found = append(found, link{line(a), u.String()})
+		}
+	}
+	return found
+}
+
+func titleOf(doc *html.Node) string {
+	for n := range elements(doc, "title") {
+		return line(n)
+	}
+	return ""
+}
+
+func descriptionOf(doc *html.Node) string {
+	for n := range elements(doc, "meta") {
+		if strings.EqualFold(attr(n, "name"), "description") {
+			return attr(n, "content")
+		}
+	}
+	return ""
+}

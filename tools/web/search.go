@@ -1,0 +1,182 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/tools"
+)
+
+const (
+	searchTime   = 30 * time.Second // for all providers together (D-080)
+	providerTime = 12 * time.Second
+	restMin      = time.Minute // of a provider that failed; after the next failure twice as long
+	restMax      = 10 * time.Minute
+)
+
+// A searcher asks its providers in turn. One that failed rests for a while.
+type searcher struct {
+	providers []Provider
+	client    *http.Client
+	log       *slog.Logger
+
+	mu    sync.Mutex
+	rests map[string]rest // by the provider's name
+}
+
+type rest struct {
+	until time.Time
+	last  time.Duration
+}
+
+// newSearcher leaves out providers that lack a key or an address; when none is
+// left there is DuckDuckGo.
+func newSearcher(c Config) (*searcher, error) {
+	s := &searcher{log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), rests: map[string]rest{}}
+	for _, p := range c.Search {
+		e, known := engines[p.Name]
+		p.BaseURL = strings.TrimSuffix(cmp.Or(p.BaseURL, e.base), "/")
+		switch {
+		case !known:
+			return nil, fmt.Errorf("web search: no provider is called %q; there are %s", p.Name, strings.Join(slices.Sorted(maps.Keys(engines)), ", "))
+		case strings.Contains(e.header, "{key}") && p.Key == "", p.BaseURL == "":
+			s.log.Warn("search provider left out: it needs a key or an address", "provider", p.Name)
+		default:
+			s.providers = append(s.providers, p)
+		}
+	}
+	if len(s.providers) == 0 {
+		s.providers = []Provider{{Name: "duckduckgo", BaseURL: engines["duckduckgo"].base}}
+	}
+	s.client = &http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // a key is for its provider only
+	}}
+	if c.transport == nil {
+		s.client.Transport = &http.Transport{ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: 30 * time.Second}
+	}
+	return s, nil
+}
+
+// search returns at most n hits of the first provider that can be asked. An
+// error is for the model to read.
+func (s *searcher) search(ctx context.Context, q string, n int) ([]hit, error) {
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	var problems []string
+	for _, p := range s.providers {
+		if wait := s.resting(p.Name); wait > 0 {
+			problems = append(problems, fmt.Sprintf("%s failed and rests for %v", p.Name, wait.Round(time.Second)))
+			continue
+		}
+		hits, err := p.ask(ctx, s.client, q, n)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil, context.Cause(ctx)
+		}
+		s.note(p.Name, err)
+		if err == nil {
+			return hits, nil
+		}
+		problems = append(problems, fmt.Sprintf("%s: %v", p.Name, err))
+	}
+	return nil, fmt.Errorf("web search is not available: %s", strings.Join(problems, "; "))
+}
+
+// resting returns for how long the provider is not to be asked.
+func (s *searcher) resting(name string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(s.rests[name].until)
+}
+
+// note keeps in mind what came of asking a provider.
+func (s *searcher) note(name string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.rests, name)
+		return
+	}
+	pause := min(max(2*s.rests[name].last, restMin), restMax)
+	s.rests[name] = rest{time.Now().Add(pause), pause}
+	s.log.Warn("search provider rests", "provider", name, "for", pause, "err", err)
+}
+
+type searchArgs struct {
+	Query string `json:"query" jsonschema:"what to search for" limit:"min=1 max=500"`
+	Max   int    `json:"max_results,omitempty" jsonschema:"how many results to return at most" limit:"min=1 max=10 default=5"`
+}
+
+// tool is web_search (D-080, A-032), or the same by another name, which
+// returns JSON with a list called organic.
+func (s *searcher) tool(name, aliasOf string) tools.Tool {
+	t := tools.New(name, "Search the web. Returns titles, addresses and snippets; read a page with web_fetch.",
+		func(ctx context.Context, _ tools.Call, in searchArgs) (tools.Result, error) {
+			hits, err := s.search(ctx, in.Query, cmp.Or(in.Max, 5))
+			switch {
+			case err != nil:
+				return tools.Result{}, err
+			case aliasOf != "":
+				return tools.Result{Data: organic(hits)}, nil
+			}
+			return tools.Result{Text: banner + list(in.Query, hits), Data: map[string]any{"results": hits}}, nil
+		})
+	t.AliasOf = aliasOf
+	t.Aliases = map[string]string{"q": "query", "Query": "query", "search_term": "query", "count": "max_results", "num": "max_results", "num_results": "max_results"}
+	t.Assess = func(r tools.Result) tools.Verdict {
+		if empty(r.Data, "results") && empty(r.Data, "organic") {
+			return tools.Poor
+		}
+		return tools.Fine
+	}
+	return lookup(t, "Searching", "query", "max_results")
+}
+
+// list returns hits as a person would write them down.
+func list(q string, hits []hit) string {
+	if len(hits) == 0 {
+		return "No results for: " + q
+	}
+	text := "Results for: " + q + "\n"
+	for i, h := range hits {
+		text += fmt.Sprintf("\n%d. %s\n   %s", i+1, h.Title, h.URL)
+		if h.Snippet != "" {
+			text += "\n   " + h.Snippet
+		}
+	}
+	return text
+}
+
+// organic returns hits as other systems do.
+func organic(hits []hit) map[string]any {
+	all := []map[string]any{}
+	for i, h := range hits {
+		all = append(all, map[string]any{"title": h.Title, "link": h.URL, "snippet": h.Snippet, "position": i + 1})
+	}
+	return map[string]any{"organic": all, "untrusted": true}
+}
+
+// empty says whether result, JSON or a map, has nothing in its list of that
+// name, or no such list. What is not understood, or nothing, is not empty (E-014).
+func empty(result any, list string) bool {
+	text, ok := result.(string)
+	if !ok {
+		js, _ := json.Marshal(result)
+		text = string(js)
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &m) != nil || len(m) == 0 {
+		return false
+	}
+	var items []json.RawMessage
+	return m[list] == nil || json.Unmarshal(m[list], &items) == nil && len(items) == 0
+}
