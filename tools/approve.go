@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -25,40 +24,34 @@ const DefaultPatience = 15 * time.Minute
 // restart, is to go on waiting.
 type Asker func(ctx context.Context, c Call, prompt string) (yes bool, by string, err error)
 
-// Approve asks before the calls of Dangerous tools (C-051), of categories whose
-// Rule is Ask, and those a Guard holds back once strangers have had a word in
-// the turn (R-S12). A call is run after a yes, and after Call.Begin, which is
-// called for every call that gets here. No answer within patience, which is
-// DefaultPatience if 0, is a no. It belongs to one turn: calls that are the
-// same are asked for once.
+// Approve asks before calls of Dangerous tools (C-051), of categories whose
+// Rule is Ask, and those that a Guard holds back once strangers have had a word
+// in the turn (R-S12). After a yes, and after Call.Begin, which is called for
+// all that get here, the call is run. No answer within patience, which is
+// DefaultPatience if 0, is a no.
 //
 // Approve also tells the Kit whom to deny its tools: rules may have let in the
 // one who began the turn, and not another who joined it (B-014).
 func Approve(rules Rules, ask Asker, patience time.Duration) Middleware {
-	a := &approval{ask: ask, patience: cmp.Or(patience, DefaultPatience)}
 	return func(t Tool) Tool {
 		if len(t.Schema) == 0 { // what the Kit refuses has none: nothing takes effect
 			return t
 		}
-		inner := t
+		inner, asks := t, rules.asks(t)
+		t.asks = asks
 		t.allows = func(role chat.Role) bool { return rules.allow(inner, role) }
-		t.asks = rules.asks(inner)
-		asks := t.asks
-		t.Run = func(ctx context.Context, c Call) (Result, error) {
-			var given consent
+		t.Run = func(ctx context.Context, c Call) (given Result, err error) {
 			if asks != nil && asks(c) {
-				var err error
-				if given, err = a.consent(ctx, inner, c); err != nil || given.denied.Failed {
-					return given.denied, err
-				}
+				given, err = ask.consent(ctx, inner, c, cmp.Or(patience, DefaultPatience))
 			}
-			if c.Begin != nil {
-				if err := c.Begin(ctx); err != nil {
-					return Result{}, err
-				}
+			if err == nil && !given.Failed && c.Begin != nil {
+				err = c.Begin(ctx)
+			}
+			if err != nil || given.Failed {
+				return given, err
 			}
 			r, err := inner.Run(ctx, c)
-			r.By = given.by
+			r.By = given.By
 			return r, err
 		}
 		return t
@@ -72,85 +65,49 @@ func (r Rules) asks(t Tool) func(Call) bool {
 		return nil
 	}
 	return func(c Call) bool {
-		if c.Twin != "" && !t.ReadOnly { // Dedupe does not run it
-			return false
-		}
-		return always || c.Tainted && t.Guard(c)
+		skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
+		return !skipped && (always || c.Tainted && t.Guard(c))
 	}
 }
 
-// An approval keeps what was said about the calls of one turn.
-type approval struct {
-	ask      Asker
-	patience time.Duration
-	given    sync.Map // ID of a call -> consent
-}
-
-// A consent is what became of the question for a call.
-type consent struct {
-	by     string
-	denied Result // Failed unless they agreed
-}
-
-// consent asks for c, unless the same call was asked for.
-func (a *approval) consent(ctx context.Context, t Tool, c Call) (consent, error) {
-	if earlier, ok := a.given.Load(c.Twin); ok && c.Twin != "" {
-		return earlier.(consent), nil
+// consent returns a Result that says who agreed to c, or a failure.
+func (ask Asker) consent(ctx context.Context, t Tool, c Call, patience time.Duration) (Result, error) {
+	if ask == nil {
+		return Failf(CodeDenied, "%s needs the approval of an owner, which cannot be asked for here: it was not run", t.Name), nil
 	}
-	by, denied, err := a.question(ctx, t, c)
-	if err != nil {
-		return consent{}, err
-	}
-	given := consent{by, denied}
-	a.given.Store(c.ID, given)
-	return given, nil
-}
-
-// question returns who agreed to c, or how it was denied. The error is ask's,
-// or ctx's.
-func (a *approval) question(ctx context.Context, t Tool, c Call) (by string, denied Result, err error) {
-	if a.ask == nil {
-		return "", Failf(CodeDenied, "%s needs the approval of an owner, which cannot be asked for here: it was not run", t.Name), nil
-	}
-	asking, cancel := context.WithTimeout(ctx, a.patience)
+	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	yes, by, err := a.ask(asking, c, prompt(t, c))
+	yes, by, err := ask(asking, c, prompt(t, c))
 	switch {
 	case ctx.Err() != nil:
-		return "", Result{}, cmp.Or(err, context.Cause(ctx))
+		return Result{}, cmp.Or(err, context.Cause(ctx))
 	case err == nil && yes:
-		return by, Result{}, nil
+		return Result{By: by}, nil
 	case errors.Is(asking.Err(), context.DeadlineExceeded):
-		return "", Failf(CodeDenied, "nobody approved %s within %v: it was not run", t.Name, a.patience), nil
+		return Failf(CodeDenied, "nobody approved %s within %v: it was not run", t.Name, patience), nil
 	case err != nil:
-		return "", Result{}, fmt.Errorf("ask for the approval of %s: %w", t.Name, err)
+		return Result{}, fmt.Errorf("ask for the approval of %s: %w", t.Name, err)
 	}
-	return "", Failf(CodeDenied, "the person who was asked refused this call of %s: it was not run. "+
+	return Failf(CodeDenied, "the person who was asked refused this call of %s: it was not run. "+
 		"Do not try to get the same done by other means; go on without it, or ask them what they want instead.", t.Name), nil
 }
 
-// What a person is shown of the arguments of a call.
-const (
-	shownArgs  = 20
-	shownRunes = 300 // of each
-)
+const shown = 300 // characters of each argument that a person sees
 
 // prompt says in Markdown what c would do.
 func prompt(t Tool, c Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "May I use `%s`?\n", plainly(t.Name))
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Input)), func(n string) bool { return strings.HasPrefix(n, "_") })
-	for i, name := range names {
-		if i == shownArgs {
-			fmt.Fprintf(&b, "\n- … and %d more arguments", len(names)-i)
-			break
+	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
+		if strings.HasPrefix(name, "_") {
+			continue
 		}
 		value, isText := c.Input[name].(string)
 		if !isText || strings.TrimSpace(value) == "" {
 			value = text(c.Input[name])
 		}
 		fmt.Fprintf(&b, "\n- `%s`: `%s`", plainly(name), plainly(value))
-		if more := utf8.RuneCountInString(value) - shownRunes; more > 0 {
+		if more := utf8.RuneCountInString(value) - shown; more > 0 {
 			fmt.Fprintf(&b, " … and %d more characters", more)
 		}
 	}
@@ -169,9 +126,9 @@ func plainly(s string) string {
 			return 'ˋ'
 		case r < ' ':
 			return '␀' + r
-		case !unicode.IsGraphic(r), r == '\u2028', r == '\u2029':
+		case !unicode.IsGraphic(r):
 			return '\ufffd'
 		}
 		return r
-	}, cut(s, shownRunes))
+	}, cut(s, shown))
 }

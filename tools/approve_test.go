@@ -109,6 +109,7 @@ func TestApprove(t *testing.T) {
 			"Do not try to get the same done by other means; go on without it, or ask them what they want instead."}, time.Minute},
 		{"nobody", &judge{yes: true, takes: time.Hour}, nil, Result{Code: CodeDenied, Text: "nobody approved dig within 10m0s: it was not run"}, patience},
 		{"no way to ask", nil, nil, Result{Code: CodeDenied, Text: "dig needs the approval of an owner, which cannot be asked for here: it was not run"}, 0},
+		{"yes, it seems", &judge{yes: true, err: errors.New("garbled")}, nil, Result{Code: CodeError, Text: "ask for the approval of dig: garbled"}, 0},
 		{"cannot ask", &judge{err: errors.New("offline")}, nil, Result{Code: CodeError, Text: "ask for the approval of dig: offline"}, 0},
 		{"closing", &judge{takes: time.Hour}, ErrClosing, Result{Code: CodeCancelled, Text: "cancelled: the house is shut down"}, time.Minute},
 		{"stop", &judge{takes: time.Hour}, context.Canceled, Result{Code: CodeCancelled, Text: "cancelled by the user"}, time.Minute},
@@ -207,47 +208,21 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// A-080: calls that are the same are asked for once, whatever was said.
+// A-080: nobody is asked for a call that will not be run.
 func TestAskedOnce(t *testing.T) {
 	for _, yes := range []bool{true, false} {
-		for _, readOnly := range []bool{true, false} {
-			var ran atomic.Int64
-			j := &judge{yes: yes}
-			k := turnOf(t, StandardConfig{Approve: j.ask}, chat.User, counting("u", Hints{Dangerous: true, ReadOnly: readOnly}, &ran))
-			var results []Result
-			for i, call := range round("u", "u") {
-				if i == 1 {
-					call.Twin = "a"
-				}
-				results = append(results, k.Call(t.Context(), call))
-			}
-			again := results[1]
-			if len(j.asked) != 1 || (ran.Load() == 1) != yes || again.Failed != (!yes && readOnly) || again.Skipped != (yes || !readOnly) {
-				t.Errorf("yes %v, read-only %v: asked %d times, %+v", yes, readOnly, len(j.asked), results)
-			}
-			var other Call // without an ID and a Twin: no other call's yes counts for it
-			other.Name = "u"
-			k.Call(t.Context(), other)
-			k.Call(t.Context(), other)
-			if len(j.asked) != 3 {
-				t.Errorf("others were asked for %d times", len(j.asked)-1)
-			}
+		var ran atomic.Int64
+		j := &judge{yes: yes}
+		k := turnOf(t, StandardConfig{Approve: j.ask}, chat.User, counting("u", Hints{Dangerous: true}, &ran))
+		results := batch(t, k, round("u", "u"))
+		if len(j.asked) != 1 || (ran.Load() == 1) != yes || results["a"].Failed == yes || !results["b"].Skipped || results["b"].Text != wordsTwin {
+			t.Errorf("yes %v: asked %d times, %+v", yes, len(j.asked), results)
 		}
 	}
 }
 
 // C-051: what the person reads is what will be run, and cannot look like anything else.
 func TestPrompt(t *testing.T) {
-	many := map[string]any{}
-	for _, r := range "abcdefghijklmnopqrstuvw" {
-		many[string(r)] = int64(1)
-	}
-	lines := func(n string, keys string) (s string) {
-		for _, r := range keys {
-			s += "\n- `" + string(r) + "`: `1`"
-		}
-		return s + n
-	}
 	for _, c := range []struct {
 		in      map[string]any
 		tainted bool
@@ -262,7 +237,6 @@ func TestPrompt(t *testing.T) {
 		{map[string]any{"a\n- `b`": "c"}, false, "May I use `exec`?\n\n- `a␊- ˋbˋ`: `c`"},
 		{map[string]any{"a": strings.Repeat("ä", 300)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "`"},
 		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters"},
-		{many, false, "May I use `exec`?\n" + lines("\n- … and 3 more arguments", "abcdefghijklmnopqrst")},
 	} {
 		if got := prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted}}); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)

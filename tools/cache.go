@@ -10,12 +10,10 @@ import (
 // CacheFor is the usual Hints.CacheFor: as long as the Cache keeps.
 const CacheFor = 5 * time.Minute
 
-// cacheSize is how many results a Cache keeps, those used last.
-const cacheSize = 512
+const cacheSize = 512 // results that a Cache keeps, those used last
 
 // A Cache knows what lookups and calculations came to, so that a call made
-// again is answered from memory. It is safe for use by several goroutines;
-// nil keeps nothing.
+// again is answered from memory. It is safe for use by several goroutines.
 type Cache struct {
 	ttl time.Duration
 
@@ -43,12 +41,9 @@ func NewCache(ttl time.Duration) *Cache {
 	return &Cache{ttl: ttl, known: map[meant]*list.Element{}}
 }
 
-// lasts returns how long results of t are kept; at most 0 means not at all.
+// lasts returns how long results of t are kept; 0 means not at all.
 func (c *Cache) lasts(t Tool) time.Duration {
-	switch {
-	case c == nil || !t.ReadOnly:
-		return 0
-	case t.CacheFor == CacheFor:
+	if t.CacheFor == CacheFor {
 		return c.ttl
 	}
 	return min(t.CacheFor, c.ttl)
@@ -70,31 +65,26 @@ func (c *Cache) get(call meant) (r Result, era int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.known[call]
-	if e == nil {
-		return Result{}, c.era, false
-	}
-	m := e.Value.(memory)
-	if !time.Now().Before(m.until) {
-		c.drop(e)
+	if e == nil || !time.Now().Before(e.Value.(memory).until) {
 		return Result{}, c.era, false
 	}
 	c.latest.MoveToFront(e)
-	return m.result, c.era, true
+	return e.Value.(memory).result, c.era, true
 }
 
 // put keeps a result of t that was worked out since era, unless it may be of
 // files as they were before a change.
 func (c *Cache) put(t Tool, call meant, r Result, era int) {
-	files := t.Category == "files"
+	m := memory{call, r, t.Category == "files", time.Now().Add(c.lasts(t))}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if files && era != c.era {
+	if m.files && era != c.era {
 		return
 	}
 	if e := c.known[call]; e != nil {
 		c.drop(e)
 	}
-	c.known[call] = c.latest.PushFront(memory{call, r, files, time.Now().Add(c.lasts(t))})
+	c.known[call] = c.latest.PushFront(m)
 	if len(c.known) > cacheSize {
 		c.drop(c.latest.Back())
 	}
@@ -102,18 +92,13 @@ func (c *Cache) put(t Tool, call meant, r Result, era int) {
 
 // changed forgets what depends on files: any of them may have changed.
 func (c *Cache) changed() {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.era++
-	for e := c.latest.Front(); e != nil; {
-		next := e.Next()
+	for _, e := range c.known {
 		if e.Value.(memory).files {
 			c.drop(e)
 		}
-		e = next
 	}
 }
 

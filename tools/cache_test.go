@@ -191,6 +191,21 @@ func TestCacheSize(t *testing.T) {
 	}
 }
 
+// Calls that are the same and run at once are kept once.
+func TestCacheOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int64
+		u := counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &n)
+		run := u.Run
+		u.Run = func(ctx context.Context, c Call) (Result, error) { time.Sleep(time.Second); return run(ctx, c) }
+		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		turnOf(t, cfg, chat.User, u).Together(t.Context(), []Call{callTo("u", ""), callTo("u", "")})
+		if n.Load() != 2 || len(cfg.Cache.known) != 1 || cfg.Cache.latest.Len() != 1 {
+			t.Errorf("ran %d times, kept %d, %d", n.Load(), len(cfg.Cache.known), cfg.Cache.latest.Len())
+		}
+	})
+}
+
 // A-081, §2.7: what was read while files changed is not kept; what has nothing
 // to do with files is.
 func TestCacheOfAChange(t *testing.T) {

@@ -6,33 +6,33 @@ import (
 	"sync"
 )
 
+// Words for the model on calls that were not executed.
 const (
 	wordsTwin    = "identical call in the same batch was not executed again; repeat it in a later step if you mean it"
-	wordsEarlier = "(already looked up in this turn; this is the earlier result)"
+	wordsEarlier = "\n\n(already looked up in this turn; this is the earlier result)"
 	wordsEnough  = "repeated external lookup blocked. Use the results you already have to answer, or try a meaningfully different source."
 )
 
-// Dedupe spares work that was done before; what takes effect is spared only
-// the model's slip of asking twice at once:
-//   - A call with a Twin is not executed: it has the twin's result if it
-//     is read-only, unless something may have changed since, and else a word on it.
+// Dedupe spares work that was done before, and what takes effect only where the
+// model asked twice at once:
+//   - A call with a Twin has its result if it is read-only and nothing may have
+//     changed since; one that is not is not executed.
 //   - A lookup with the Query of an earlier one of the turn has its result and a
 //     note; after that there is none any more (E-012, D-086).
-//   - Other calls that are read-only are answered by cache.
-//
-// It belongs to one turn, which it remembers; cache is for all.
+//   - Other calls that are read-only are answered by cache, which is for all
+//     turns and may be nil.
 func Dedupe(cache *Cache) Middleware {
-	d := &past{cache: cache, results: map[string]Result{}, lookups: map[string]*lookup{}}
-	return around(d.run)
+	if cache == nil {
+		cache = NewCache(0)
+	}
+	return around((&past{cache: cache}).run)
 }
 
 // A past is what was called in a turn.
 type past struct {
-	cache *Cache
-
-	mu      sync.Mutex
-	results map[string]Result // of read-only calls, by their IDs, since the last one that was not
-	lookups map[string]*lookup
+	cache   *Cache
+	results sync.Map // ID -> Result of read-only calls, since the last that was not
+	lookups sync.Map // tool and Query -> *lookup
 }
 
 // A lookup is what came of the calls with one Query, of which one works at a time.
@@ -44,36 +44,24 @@ type lookup struct {
 }
 
 func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
+	if !t.ReadOnly && c.Twin != "" {
+		return Result{Text: wordsTwin, Skipped: true, Twin: c.Twin}, nil
+	}
 	if !t.ReadOnly {
-		if c.Twin != "" {
-			return Result{Text: wordsTwin, Skipped: true, Twin: c.Twin}, nil
-		}
-		defer p.changed()
+		defer p.cache.changed()
+		defer p.results.Clear()
 		return t.Run(ctx, c)
 	}
-	p.mu.Lock()
-	r, known := p.results[c.Twin]
-	p.mu.Unlock()
-	if known && c.Twin != "" {
-		r = r.again()
+	if first, ok := p.results.Load(c.Twin); ok && c.Twin != "" {
+		r := first.(Result).again()
 		r.Skipped, r.Twin = true, c.Twin
 		return r, nil
 	}
 	r, err := p.look(ctx, t, c)
 	if err == nil {
-		p.mu.Lock()
-		p.results[c.ID] = r
-		p.mu.Unlock()
+		p.results.Store(c.ID, r)
 	}
 	return r, err
-}
-
-// changed forgets what a call that took effect may have made untrue.
-func (p *past) changed() {
-	p.mu.Lock()
-	clear(p.results)
-	p.mu.Unlock()
-	p.cache.changed()
 }
 
 // again returns r as the result of another call, which has not done what r's did.
@@ -84,50 +72,36 @@ func (r Result) again() Result {
 
 // look answers a call that is read-only.
 func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
-	query := ""
-	if t.Query != nil {
-		query = t.Query(c.Input)
-	}
-	if query == "" {
+	if t.Query == nil || t.Query(c.Input) == "" {
 		return p.recall(ctx, t, c)
 	}
-	l := p.lookup(cmp.Or(t.AliasOf, t.Name) + ":" + query)
+	key := cmp.Or(t.AliasOf, t.Name) + ":" + t.Query(c.Input)
+	known, _ := p.lookups.LoadOrStore(key, &lookup{busy: make(chan struct{}, 1)})
+	l := known.(*lookup)
 	select {
 	case l.busy <- struct{}{}:
 		defer func() { <-l.busy }()
 	case <-ctx.Done():
 		return Result{}, context.Cause(ctx)
 	}
-	switch l.times {
-	case 0:
-		r, err := p.recall(ctx, t, c)
-		if err == nil && !r.Failed { // E-011
-			l.times, l.call, l.result = 1, c.ID, r
-		}
-		return r, err
-	case 1:
+	if l.times > 1 {
+		r := Failf(CodeDenied, wordsEnough)
+		r.Twin = l.call
+		return r, nil
+	}
+	if l.times == 1 {
 		l.times++
 		r := l.result.again()
-		r.Cached, r.Twin = true, l.call
-		if !t.JSON { // whose envelope says it
-			r.Text += "\n\n" + wordsEarlier
+		if r.Cached, r.Twin = true, l.call; !t.JSON { // whose envelope says it
+			r.Text += wordsEarlier
 		}
 		return r, nil
 	}
-	r := Failf(CodeDenied, wordsEnough)
-	r.Twin = l.call
-	return r, nil
-}
-
-func (p *past) lookup(key string) *lookup {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.lookups[key]
-	if l == nil {
-		l = &lookup{busy: make(chan struct{}, 1)}
-		p.lookups[key] = l
+	r, err := p.recall(ctx, t, c)
+	if err == nil && !r.Failed { // E-011
+		l.times, l.call, l.result = 1, c.ID, r
 	}
-	return l
+	return r, err
 }
 
 // recall answers a call from the cache, or executes it.

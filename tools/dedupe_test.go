@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -256,7 +257,7 @@ func TestLookupFromCache(t *testing.T) {
 	cfg := StandardConfig{Cache: NewCache(CacheFor)}
 	turnOf(t, cfg, chat.User, search).Call(t.Context(), callTo("web_search", `{"q":"go"}`))
 	k := turnOf(t, cfg, chat.User, search)
-	for _, want := range []string{"run 1", "run 1\n\n" + wordsEarlier, enough} {
+	for _, want := range []string{"run 1", "run 1" + wordsEarlier, enough} {
 		if r := k.Call(t.Context(), callTo("web_search", `{"q":"go"}`)); r.Text != want || r.Cached == r.Failed {
 			t.Errorf("%+v, want %s", r, want)
 		}
@@ -304,4 +305,35 @@ func TestLookupsTogether(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // for the deaf one
 	})
+}
+
+// A-016: what is given again has cost nothing, and has not been said or ended again.
+func TestGivenAgain(t *testing.T) {
+	u := echo("u", anything)
+	u.Hints = Hints{ReadOnly: true, CacheFor: CacheFor}
+	full := Result{Text: "x", Data: 1, Pictures: []string{"a.png"}, File: "f", Cut: true, Verdict: Poor, Tainted: true, Took: time.Second, Told: "hi", End: "bye"}
+	u.Run = func(context.Context, Call) (Result, error) { return full, nil }
+	u = Dedupe(NewCache(CacheFor))(u.shaped())
+	kept := full
+	kept.Took, kept.Told, kept.End = 0, "", ""
+	for i, twin := range []string{"", "", "c0"} {
+		c := callTo("u", "")
+		c.ID, c.Twin = "c"+text(i), twin
+		want := kept
+		switch want.Cached, want.Skipped, want.Twin = i == 1, i == 2, twin; i {
+		case 0:
+			want = full
+		}
+		if r, err := u.Run(t.Context(), c); err != nil || !reflect.DeepEqual(r, want) {
+			t.Errorf("%d: %+v, %v", i, r, err)
+		}
+	}
+	var n atomic.Int64
+	k := turnOf(t, StandardConfig{}, chat.User, counting("v", Hints{ReadOnly: true}, &n))
+	for range 2 { // calls without IDs are not each other's twins
+		k.Call(t.Context(), Call{ToolCall: llm.ToolCall{Name: "v"}})
+	}
+	if n.Load() != 2 {
+		t.Errorf("ran %d times", n.Load())
+	}
 }

@@ -23,22 +23,12 @@ const (
 // Everyone may use those that are not named.
 type Rules map[string]Rule
 
-func (r Rules) of(t Tool) Rule {
-	return cmp.Or(r[cmp.Or(t.Category, "general")], Everyone)
-}
+func (r Rules) of(t Tool) Rule { return cmp.Or(r[cmp.Or(t.Category, "general")], Everyone) }
 
 func (r Rules) allow(t Tool, role chat.Role) bool {
-	switch r.of(t) {
-	case Everyone, Ask:
-		return true
-	case Owners:
-		return role == chat.Owner
-	}
-	return false
+	rule := r.of(t)
+	return rule == Everyone || rule == Ask || rule == Owners && role == chat.Owner
 }
-
-// may says whether a Kit lets s use t.
-func (t Tool) may(s chat.Sender) bool { return t.allows == nil || t.allows(s.Role) }
 
 // Permit returns the sources without the tools that the sender of the turn may
 // not use, so that they are not told from those that never were (B-014).
@@ -60,3 +50,6 @@ func (s ruled) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
 	forbidden := func(t Tool) bool { return !s.rules.allow(t, scope.From.Role) }
 	return slices.DeleteFunc(slices.Clone(all), forbidden), err
 }
+
+// may says whether a Kit lets s use t.
+func (t Tool) may(s chat.Sender) bool { return t.allows == nil || t.allows(s.Role) }
