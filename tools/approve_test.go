@@ -170,11 +170,11 @@ func TestApproveAlone(t *testing.T) {
 		cancel(ErrClosing)
 		gone := errors.New("gone")
 		u := Approve(nil, func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0)(dig.shaped())
-		if _, err := u.Run(ctx, Call{}); err != gone {
+		if _, err := u.Run(ctx, Call{}); !errors.Is(err, gone) {
 			t.Errorf("got %v", err)
 		}
 		u = Approve(nil, func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0)(dig.shaped())
-		if r, err := u.Run(ctx, Call{}); err != ErrClosing || r.Text != "" {
+		if r, err := u.Run(ctx, Call{}); !errors.Is(err, ErrClosing) || r.Text != "" {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		start := time.Now()
