@@ -124,7 +124,8 @@ func castTo(want string, v any) (any, bool) {
 		if v == nil {
 			return nil, false
 		}
-		return text(v), true
+		_, err := json.Marshal(v)
+		return text(v), err == nil
 	case "array", "object":
 		if w, err := decode(words); isText && err == nil && kind(w) == want {
 			return w, true

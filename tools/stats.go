@@ -52,7 +52,7 @@ func (s *Stats) note(tool string, r Result) {
 		n.Successes++
 	}
 	n.Runs = n.Successes + n.Failures
-	n.TotalDuration += r.Took.Seconds() * 1000
+	n.TotalDuration += float64(r.Took.Microseconds()) / 1000
 	n.AverageDuration = n.TotalDuration / float64(max(n.Runs, 1))
 }
 
