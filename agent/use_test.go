@@ -1,0 +1,642 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+)
+
+// giving makes a Tool that gives r, whatever it is asked.
+func giving(name string, hints tools.Hints, r tools.Result) tools.Tool {
+	t := tool(name, nil)
+	t.Hints = hints
+	t.Run = func(context.Context, tools.Call) (tools.Result, error) { return r, nil }
+	return t
+}
+
+// search makes a lookup that finds nothing of what is bad.
+func search(ran *[]string) tools.Tool {
+	t := giving("web_search", tools.Hints{ReadOnly: true}, tools.Result{})
+	var mu sync.Mutex
+	t.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		q, _ := c.Input["q"].(string)
+		*ran = append(*ran, q)
+		return tools.Result{Text: "about " + q}, nil
+	}
+	t.Assess = func(r tools.Result) tools.Verdict {
+		if strings.Contains(r.Text, "bad") {
+			return tools.Poor
+		}
+		return tools.Fine
+	}
+	return t
+}
+
+func asksFor(q string) llm.ToolCall { return with("1", "web_search", fmt.Sprintf(`{"q":%q}`, q)) }
+
+func rolling(rolled *[]string) func(*agent.Settings) {
+	return func(s *agent.Settings) {
+		s.Rollback, s.RolledBack, s.Rounds = true, func(tool string) { *rolled = append(*rolled, tool) }, 40
+	}
+}
+
+const poorNote = "[The last lookup (web_search: bad) found nothing of use. Ask in other words, or answer with what you have.]"
+
+// E-012, E-019, E-026, E-028, E-041: a model that repeats a bad query has four
+// rounds taken back, and the fifth result; what was taken back it never sees again.
+func TestRollback(t *testing.T) {
+	var ran, rolled []string
+	h := &house{set: rolling(&rolled), tools: []tools.Tool{search(&ran)}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if len(h.asks) > 5 {
+			return words("nothing there"), nil
+		}
+		return llm.Message{Text: "I look.", Calls: []llm.ToolCall{asksFor("bad")}}, nil
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "look")
+		h.want("I look.\n\nnothing there")
+		if len(ran) != 5 || strings.Join(rolled, " ") != "web_search web_search web_search web_search" {
+			t.Errorf("ran %q, rolled back %q", ran, rolled)
+		}
+		for i := 1; i < 5; i++ {
+			if got := spoken(h.asks[i], 9); got != "user look | user "+poorNote {
+				t.Errorf("request %d: %s", i+1, got)
+			}
+		}
+		if got, want := spoken(h.asks[5], 9), "user look | assistant I look. | tool about bad\n\n"+poorNote; got != want {
+			t.Errorf("asked %s\nwant  %s", got, want)
+		}
+		h.model = script(words("yes"))
+		h.say("2", "sure?")
+		h.want("yes")
+		if got := fmt.Sprint(h.asks[6].Messages); strings.Count(got, "I look.") != 1 { // E-041
+			t.Errorf("later the model sees %s", got)
+		}
+		var log strings.Builder // E-041: the record has them
+		for e := range h.pool.Transcript(t.Context(), "test:1") {
+			fmt.Fprintln(&log, e.Kind, e.Text)
+		}
+		if n := strings.Count(log.String(), "called"); n != 5 {
+			t.Errorf("%d calls in\n%s", n, log.String())
+		}
+	})
+}
+
+// E-028: a good result resets the counter; E-027: a turn takes back no more
+// than ten rounds, which do not count as rounds of it.
+func TestRollbackIsBounded(t *testing.T) {
+	var ran, rolled []string
+	h := &house{tools: []tools.Tool{search(&ran)}, set: func(s *agent.Settings) {
+		rolling(&rolled)(s)
+		s.Rounds = 8
+	}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		switch n := len(h.asks); {
+		case len(r.Tools) == 0:
+			return words("enough"), nil
+		case n%3 == 0:
+			return calls(asksFor(fmt.Sprint("good", n))), nil
+		default:
+			return calls(asksFor("bad")), nil
+		}
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "look")
+		h.want("enough")
+		if len(rolled) != 10 || len(h.asks) != 18 {
+			t.Errorf("%d rounds taken back of %d", len(rolled), len(h.asks))
+		}
+		ids := map[string]bool{}
+		for _, r := range h.asks {
+			for _, m := range r.Messages {
+				for _, c := range m.Calls {
+					ids[c.ID] = true
+				}
+			}
+		}
+		if len(ids) != 7 {
+			t.Errorf("calls %v", ids)
+		}
+	})
+}
+
+// §2.7: a round with an effect is never taken back, nor one of a house that
+// does not want that (E-020).
+func TestNoRollback(t *testing.T) {
+	for name, on := range map[string]bool{"effect": true, "off": false} {
+		t.Run(name, func(t *testing.T) {
+			var ran, rolled []string
+			write := tool("write", func(context.Context) (string, error) { return "written", nil })
+			cs := []llm.ToolCall{asksFor("bad")}
+			if on {
+				cs = append(cs, call("2", "write"))
+			}
+			h := &house{tools: []tools.Tool{search(&ran), write}, model: script(calls(cs...), words("ok"))}
+			h.set = func(s *agent.Settings) { rolling(&rolled)(s); s.Rollback = on }
+			play(t, h, func(h *house) {
+				h.say("1", "look")
+				h.want("ok")
+				if got := spoken(h.asks[1], len(cs)+1); len(rolled) != 0 || !strings.Contains(got, "tool about bad\n\n"+poorNote) {
+					t.Errorf("rolled back %q, asked %s", rolled, got)
+				}
+			})
+		})
+	}
+}
+
+func completion() tools.Tool {
+	t := giving("attempt_completion", tools.Hints{Last: true, ReadOnly: true}, tools.Result{})
+	t.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		s, _ := c.Input["result"].(string)
+		return tools.Result{Text: "done", End: s}, nil
+	}
+	return t
+}
+
+// C-030: attempt_completion runs last, ends the turn without another request,
+// and the person has its result.
+func TestEnd(t *testing.T) {
+	look := tool("look", func(context.Context) (string, error) { return "sun", nil })
+	h := &house{tools: []tools.Tool{completion(), look}}
+	h.model = script(
+		llm.Message{Text: "I am done.", Calls: []llm.ToolCall{with("1", "attempt_completion", `{"result":"It is sunny."}`), call("2", "look")}},
+		words("sure"))
+	play(t, h, func(h *house) {
+		h.say("1", "weather?")
+		h.want("I am done.\n\nIt is sunny.")
+		if len(h.asks) != 1 {
+			t.Errorf("%d requests", len(h.asks))
+		}
+		h.say("2", "sure?")
+		h.want("sure")
+		if got, want := spoken(h.asks[1], 5), "user weather? | assistant I am done. | tool done | tool sun | user sure?"; got != want {
+			t.Errorf("asked %s\nwant  %s", got, want)
+		}
+		var said []string
+		for e := range h.pool.Transcript(t.Context(), "test:1") {
+			if e.Kind == chat.Said {
+				said = append(said, e.Text)
+			}
+		}
+		if got := strings.Join(said, "|"); got != "I am done.|It is sunny.|sure" {
+			t.Errorf("the transcript says %s", got)
+		}
+	})
+}
+
+// C-035: a user's tool of a system tool's name is the only one told of, and the one that runs.
+func TestOverride(t *testing.T) {
+	own := giving("attempt_completion", tools.Hints{}, tools.Result{Text: "noted", End: "my own end"})
+	own.Description = "mine"
+	h := &house{model: script(calls(call("1", "attempt_completion")))}
+	h.set = func(s *agent.Settings) {
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			return tools.NewKit(ctx, scope, []tools.Source{tools.Fixed{completion()}, tools.Fixed{own}}, tools.Standard(tools.StandardConfig{})...)
+		}
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		h.want("my own end")
+		if specs := h.asks[0].Tools; len(specs) != 1 || specs[0].Description != "mine" {
+			t.Errorf("told of %v", specs)
+		}
+	})
+}
+
+// C-041: the third timeout of a tool pauses the work, and the next message resumes it.
+func TestStrikes(t *testing.T) {
+	hang := tool("hang", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+	hang.Timeout = time.Second
+	h := &house{tools: []tools.Tool{hang}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if strings.HasSuffix(spoken(r, 1), "go on") {
+			return words("resumed"), nil
+		}
+		return calls(call("1", "hang")), nil
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(h.asks) != 3 || len(h.sent) != 1 || !strings.HasPrefix(h.sent[0], "检测到相同错误重复出现3次，任务已暂停。\n错误: ") {
+			t.Errorf("%d requests, said %q", len(h.asks), h.sent)
+		}
+		h.sent = nil
+		h.say("2", "go on")
+		h.want("resumed")
+	})
+}
+
+// C-053: in a chat an answer without a call ends the turn.
+func TestPlainReplyEnds(t *testing.T) {
+	play(t, &house{tools: []tools.Tool{completion()}, model: script(words("a"), words("b"), words("c"), words("d"))}, func(h *house) {
+		for i, want := range []string{"a", "b", "c", "d"} {
+			h.say(fmt.Sprint(i), "hi")
+			h.want(want)
+		}
+	})
+}
+
+// A-020, A-067, D-048: with two rounds and a model that always calls, one has
+// tools, the last has none, and the turn ends with the words for it.
+func TestRoundLimit(t *testing.T) {
+	h := &house{tools: []tools.Tool{giving("again", tools.Hints{}, tools.Result{Text: "more"})}, set: func(s *agent.Settings) { s.Rounds = 2 }}
+	h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+		return calls(call("1", "again")), nil
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "dig")
+		h.want("I reached the maximum number of tool call iterations (2) without completing the task. You can try breaking the task into smaller steps.")
+		if len(h.asks) != 2 || len(h.asks[0].Tools) != 1 || len(h.asks[1].Tools) != 0 {
+			t.Errorf("requests %v", h.asks)
+		}
+	})
+}
+
+// A-019, C-005, D-032, D-036, E-022: whatever becomes of calls, each has one
+// result with its ID, in the order asked.
+func TestEveryCallHasAResult(t *testing.T) {
+	empty := giving("empty", tools.Hints{}, tools.Result{})
+	h := &house{tools: []tools.Tool{empty, slow(), giving("fine", tools.Hints{ReadOnly: true}, tools.Result{Text: "x"})}}
+	broken := func(t tools.Tool) tools.Tool {
+		inner := t.Run
+		t.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
+			if c.Name == "fine" {
+				return tools.Result{}, errors.New("Tool execution failed: no room")
+			}
+			return inner(ctx, c)
+		}
+		return t
+	}
+	h.set = func(s *agent.Settings) {
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			return tools.NewKit(ctx, scope, []tools.Source{tools.Fixed(h.tools)}, append([]tools.Middleware{broken}, tools.Standard(tools.StandardConfig{})...)...)
+		}
+	}
+	h.model = script(calls(call("", "fine"), call("a", "empty"), call("a", "nope"), call("b", "fine")), words("ok"))
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		h.want("ok")
+		ms := h.asks[1].Messages
+		cs := ms[1].Calls
+		for i, c := range cs {
+			if m := ms[2+i]; m.Role != llm.ToolRole || m.Call != c.ID || m.Name != c.Name || m.Text == "" {
+				t.Errorf("the result of %v is %+v", c, m)
+			}
+		}
+		if got := spoken(h.asks[1], 4); !strings.Contains(got, "tool Error: Tool execution failed: no room") || !strings.Contains(got, "(empty completed with no output)") {
+			t.Errorf("asked %s", got)
+		}
+	})
+}
+
+// R-S12: once strangers had a word, the rest of the turn knows, the next turn does not.
+func TestTaint(t *testing.T) {
+	var tainted []string
+	tell := tool("tell", nil)
+	tell.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		tainted = append(tainted, fmt.Sprintln(c.Tainted, c.Round, c.Message))
+		return tools.Result{Text: "ok"}, nil
+	}
+	page := giving("page", tools.Hints{ReadOnly: true}, tools.Result{Text: "obey me", Tainted: true})
+	h := &house{tools: []tools.Tool{tell, page}}
+	h.model = script(calls(with("1", "tell", `{"n":1}`), call("2", "page"), with("3", "tell", `{"n":2}`)), calls(call("4", "tell")), words("a"), calls(call("1", "tell")), words("b"))
+	play(t, h, func(h *house) {
+		h.say("m1", "read it")
+		h.want("a")
+		h.say("m2", "again")
+		h.want("b")
+		if got := strings.Join(strings.Fields(strings.Join(tainted, "")), " "); got != "false 1 m1 true 1 m1 true 2 m1 false 1 m2" {
+			t.Errorf("tainted %s", got)
+		}
+	})
+}
+
+// A-080: of the same calls of an answer only the first is made.
+func TestTwins(t *testing.T) {
+	n := 0
+	pay := tool("pay", func(context.Context) (string, error) { n++; return "paid", nil })
+	h := &house{tools: []tools.Tool{pay}, model: script(calls(call("1", "pay"), call("2", "pay")), words("ok"))}
+	play(t, h, func(h *house) {
+		h.say("1", "pay")
+		h.want("ok")
+		if got, want := spoken(h.asks[1], 2), "tool paid | tool identical call in the same batch was not executed again; repeat it in a later step if you mean it"; got != want || n != 1 {
+			t.Errorf("paid %d times, asked %s", n, got)
+		}
+	})
+}
+
+// D-056: a tool knows whether the model still sees a result, whole.
+func TestShown(t *testing.T) {
+	var keys []string
+	var shown []string
+	read := giving("read", tools.Hints{ReadOnly: true}, tools.Result{})
+	read.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		var now []string
+		for _, k := range keys {
+			now = append(now, fmt.Sprint(c.Shown(k)))
+		}
+		shown = append(shown, strings.Join(now, ","))
+		keys = append(keys, c.Key())
+		return tools.Result{Text: strings.Repeat("x", 3000)}, nil
+	}
+	turns := 0
+	h := &house{tools: []tools.Tool{read}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if strings.HasSuffix(spoken(r, 1), "go") {
+			turns++
+			return calls(with("1", "read", fmt.Sprintf(`{"n":%d}`, turns))), nil
+		}
+		return words("ok"), nil
+	}
+	play(t, h, func(h *house) {
+		for i := range 13 {
+			h.say(fmt.Sprint(i), "go")
+			h.want("ok")
+			if i == 2 { // also after a restart, and without the results that /retry took away
+				h.stop()
+				h.start()
+			}
+		}
+		if shown[3] != "true,true,true" {
+			t.Errorf("at first %q", shown[:4])
+		}
+		last := shown[len(shown)-1]
+		if !strings.HasPrefix(last, "false,") || !strings.HasSuffix(last, ",true") || strings.Count(last, "true") > 10 {
+			t.Errorf("at last %q", last)
+		}
+		h.say("r", "/retry")
+		h.want("ok")
+		if last := shown[len(shown)-1]; !strings.HasSuffix(last, ",false") {
+			t.Errorf("after /retry %q", last)
+		}
+	})
+}
+
+// D-052: a picture that a tool read is shown to a model with eyes behind the
+// results, and to others not at all.
+func TestPicturesRead(t *testing.T) {
+	for _, eyes := range []bool{true, false} {
+		t.Run(fmt.Sprint("eyes ", eyes), func(t *testing.T) {
+			read := giving("read_file", tools.Hints{ReadOnly: true}, tools.Result{Text: "a.png: 1 picture", Pictures: []string{"a.png"}})
+			look := tool("look", func(context.Context) (string, error) { return "sun", nil })
+			h := &house{tools: []tools.Tool{read, look}, model: script(calls(call("1", "read_file"), call("2", "look")), words("a cat"), words("yes"))}
+			ws := desk(t, "a.png")
+			sees(h, ws, 100_000)
+			if set := h.set; !eyes {
+				h.set = func(s *agent.Settings) {
+					set(s)
+					m := s.Models["main"]
+					m.Vision = false
+					s.Models["main"] = m
+				}
+			}
+			play(t, h, func(h *house) {
+				h.say("1", "what is it?")
+				h.want("a cat")
+				h.say("2", "sure?")
+				h.want("yes")
+				want := "user what is it? | assistant  | tool a.png: 1 picture | tool sun"
+				if eyes {
+					want += " | user [picture read by read_file: a.png]"
+				}
+				if got := spoken(h.asks[1], 9); got != want {
+					t.Errorf("asked %s\nwant  %s", got, want)
+				}
+				last := h.asks[1].Messages[len(h.asks[1].Messages)-1]
+				if eyes != (len(last.Images) == 1) {
+					t.Errorf("%d pictures", len(last.Images))
+				}
+				if got := spoken(h.asks[2], 9); got != want+" | assistant a cat | user sure?" {
+					t.Errorf("then asked %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A recorder is a live view that keeps the steps.
+type recorder struct {
+	mu    sync.Mutex
+	steps []chat.Step
+}
+
+func (r *recorder) Show(string) {}
+func (r *recorder) Close()      {}
+func (r *recorder) Step(s chat.Step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, s)
+}
+
+// states returns the steps of a call, as "state tip".
+func (r *recorder) states(call string) (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.steps {
+		if s.Call == call {
+			all = append(all, strings.TrimSpace(string(s.State)+" "+s.Tip))
+		}
+	}
+	return all
+}
+
+func watched(h *house) *recorder {
+	r := &recorder{}
+	conf := h.conf
+	h.conf = func(c *agent.Config) {
+		if conf != nil {
+			conf(c)
+		}
+		c.Live = func(context.Context, chat.Reply) chat.Live { return r }
+	}
+	return r
+}
+
+// streamed answers with calls whose arguments come in pieces, one each 100 ms.
+func streamed(stream func(llm.Delta), pieces int, cs ...llm.ToolCall) llm.Message {
+	for _, c := range cs {
+		for i := range pieces {
+			part := c
+			part.Args = c.Args[:len(c.Args)*(i+1)/pieces]
+			stream(llm.Delta{Call: &part})
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	return calls(cs...)
+}
+
+// A-089, A-090, C-006 to C-017: while arguments come in the step waits and its
+// parameters grow; then it runs, and ends with its result, under one ID, merged;
+// the tool runs once.
+func TestStepsWhileArgumentsComeIn(t *testing.T) {
+	ran := 0
+	write := tool("write_file", nil)
+	write.Display, write.Aliases = "Write a file", map[string]string{"file": "path"}
+	write.Preview = func(p map[string]any) string {
+		if p["path"] == "panic" {
+			panic("oh")
+		}
+		return fmt.Sprint("writes ", p["path"])
+	}
+	write.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		ran++
+		c.Say("half [done]")
+		if c.Input["text"] == "no" {
+			return tools.Failf(tools.CodeError, "no room\nat all"), nil
+		}
+		return tools.Result{Text: strings.Repeat("é", 300)}, nil
+	}
+	long := strings.Repeat("long ", 100)
+	answers := [][]llm.ToolCall{
+		{with("1", "write_file", fmt.Sprintf(`{"file":"a.txt","text":%q,"list":[1,2]}`, long))},
+		{with("1", "write_file", `{"path":"panic","text":"no"}`)}, // an ID that was used
+	}
+	h := &house{tools: []tools.Tool{write}}
+	h.model = func(_ context.Context, _ llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		if len(answers) == 0 {
+			return words("ok"), nil
+		}
+		cs := answers[0]
+		answers = answers[1:]
+		return streamed(stream, 20, cs...), nil
+	}
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		began := time.Now()
+		h.say("1", "go")
+		time.Sleep(time.Minute)
+		h.want("ok")
+		if ran != 2 {
+			t.Errorf("ran %d times", ran)
+		}
+		if got, want := strings.Join(rec.states("1"), "|"),
+			"wait writes a.txt|wait writes a.txt|wait writes a.txt|wait writes a.txt|doing writes a.txt|doing half done|success half done"; got != want {
+			t.Errorf("steps %s\nwant  %s", got, want)
+		}
+		if got, want := strings.Join(rec.states("call_1_0"), "|"), "wait writes <nil>|wait writes <nil>|wait writes <nil>|wait writes <nil>|doing writes <nil>|doing half done|error half done"; got != want {
+			t.Errorf("steps %s\nwant  %s", got, want)
+		}
+		grown, over := "", chat.Step{}
+		for _, s := range rec.steps {
+			if s.Call != "1" {
+				continue
+			}
+			text, _ := s.Params["text"].(string)
+			if len(text) < len(grown) || !strings.HasPrefix(text, grown) {
+				t.Errorf("the text was %q and is %q", grown, text)
+			}
+			grown, over = text, s
+		}
+		if over.Name != "Write a file" || over.Tool != "write_file" || over.Params["path"] != "a.txt" || over.Params["file"] != nil || grown != long[:200] {
+			t.Errorf("the step is %+v", over)
+		}
+		if b, _ := json.Marshal(over.Params["list"]); string(b) != "[1,2]" {
+			t.Errorf("the list is %s", b)
+		}
+		if over.Result != strings.Repeat("é", 200) || !over.Began.Equal(began) || over.Took != 2000 { // C-012, C-013
+			t.Errorf("the step is %+v", over)
+		}
+		last := rec.steps[len(rec.steps)-1]
+		if last.Error != "no room" || last.Result != "" {
+			t.Errorf("the failed step is %+v", last)
+		}
+	})
+}
+
+// A call that was coming in and never came is no step that waits for ever; one
+// that came in again after a broken stream is the same step (C-012).
+func TestStepsOfBrokenStreams(t *testing.T) {
+	look := tool("look", func(context.Context) (string, error) { return "sun", nil })
+	h := &house{tools: []tools.Tool{look}}
+	first := true
+	h.model = func(_ context.Context, _ llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		if !first {
+			return words("ok"), nil
+		}
+		first = false
+		streamed(stream, 1, call("", "look"), call("b", "look"))
+		stream(llm.Delta{Reset: true})
+		return streamed(stream, 1, call("", "look")), nil
+	}
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		time.Sleep(time.Minute)
+		h.want("ok")
+		if a, b := strings.Join(rec.states("call_0_0"), "|"), strings.Join(rec.states("b"), "|"); a != "wait|wait|doing|success" || b != "wait|error" {
+			t.Errorf("steps %s and %s", a, b)
+		}
+		if s := rec.steps[slices.IndexFunc(rec.steps, func(s chat.Step) bool { return s.State == chat.Failed })]; s.Error != "" {
+			t.Errorf("it says %q", s.Error)
+		}
+	})
+}
+
+// §2.7: the step of a lookup that is taken back says so.
+func TestStepsOfRollback(t *testing.T) {
+	var ran, rolled []string
+	h := &house{set: rolling(&rolled), tools: []tools.Tool{search(&ran)}, model: script(calls(asksFor("bad")), words("ok"))}
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		h.want("ok")
+		if got := strings.Join(rec.states("1"), "|"); got != "doing bad|success ↩ retrying" {
+			t.Errorf("steps %s", got)
+		}
+	})
+}
+
+// §2.10: the reply keeps one line on the tools, unless the person wants none.
+func TestReplySteps(t *testing.T) {
+	var lines []string
+	nap := giving("nap", tools.Hints{Display: "Sleep"}, tools.Result{})
+	nap.Run = func(context.Context, tools.Call) (tools.Result, error) {
+		time.Sleep(2 * time.Second)
+		return tools.Result{Text: "ok"}, nil
+	}
+	h := &house{tools: []tools.Tool{nap, tool("fail", func(context.Context) (string, error) { return "", errors.New("no") })}}
+	h.conf = func(c *agent.Config) {
+		send := c.Send
+		c.Send = func(ctx context.Context, r chat.Reply) error { lines = append(lines, r.Steps); return send(ctx, r) }
+	}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if strings.HasSuffix(spoken(r, 1), "go") {
+			return calls(call("1", "nap"), with("2", "nap", `{"n":1}`), call("3", "fail")), nil
+		}
+		return words("ok"), nil
+	}
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		for i, text := range []string{"go", "hi", "/verbose off", "go", "/verbose on", "go"} {
+			h.say(fmt.Sprint(i), text)
+			time.Sleep(time.Minute)
+			if text == "/verbose off" {
+				rec.steps = nil
+			}
+			if i == 3 && len(rec.steps) != 0 {
+				t.Errorf("shown %v", rec.steps)
+			}
+		}
+		synctest.Wait()
+		line := "🔧 Sleep ×2, fail – 4 s, 1 failed"
+		if got, want := strings.Join(lines, "|"), line+"||||"+"|"+line; got != want {
+			t.Errorf("lines %q, want %q", got, want)
+		}
+	})
+}
