@@ -89,6 +89,7 @@ type Streamer interface {
 
 // A Stepper is a Streamer that shows what the agent does besides speaking.
 type Stepper interface {
+	Streamer
 	// Step shows s, which is on the way to r. It must not block for long.
 	Step(r chat.Reply, s chat.Step)
 }

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,19 +28,16 @@ func (l *line) buttons(q *chat.Question) bool {
 
 // initial is which of choices alone begins with text, which is one letter, or -1.
 func initial(choices []string, text string) int {
-	found := -1
-	for i, c := range choices {
+	begins := func(c string) bool {
 		c = strings.TrimLeftFunc(c, func(r rune) bool { return !unicode.IsLetter(r) })
 		_, size := utf8.DecodeRuneInString(c)
-		switch {
-		case size == 0 || !strings.EqualFold(c[:size], text):
-		case found >= 0:
-			return -1
-		default:
-			found = i
-		}
+		return size > 0 && strings.EqualFold(c[:size], text)
 	}
-	return found
+	i := slices.IndexFunc(choices, begins)
+	if i >= 0 && slices.ContainsFunc(choices[i+1:], begins) {
+		return -1
+	}
+	return i
 }
 
 // worded is r with its choices in its text, for a channel that has no buttons for them.

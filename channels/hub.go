@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -181,8 +180,10 @@ const drainEvery = 10 * time.Millisecond
 // first. Another text needs another id.
 func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 	var errs []error
-	for owner, to := range h.offices() {
-		errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
+	for _, owner := range h.access.Load().Owners() {
+		if to, ok := h.office(owner); ok {
+			errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
+		}
 	}
 	if errs == nil {
 		h.cfg.Log.Warn("no owner can be told", "text", text)
@@ -193,31 +194,25 @@ func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 // Office returns the private chat with the first owner who can be spoken to
 // first; it is not ok if there is none.
 func (h *Hub) Office() (at chat.Address, ok bool) {
-	for _, at := range h.offices() {
-		return at, true
-	}
-	return chat.Address{}, false
-}
-
-// offices yields the owners who can be spoken to first, and where.
-func (h *Hub) offices() iter.Seq2[string, chat.Address] {
-	return func(yield func(string, chat.Address) bool) {
-		for _, owner := range h.access.Load().Owners() {
-			channel, person := owner, ""
-			if i := strings.LastIndex(owner, ":"); i >= 0 {
-				channel, person = owner[:i], owner[i+1:]
-			}
-			l := h.lines[channel]
-			if l == nil {
-				continue
-			}
-			if d, ok := l.Channel.(Director); ok && d.Direct(person).Chat != "" {
-				to := d.Direct(person)
-				to.Channel = channel
-				if !yield(owner, to) {
-					return
-				}
-			}
+	for _, owner := range h.access.Load().Owners() {
+		if at, ok = h.office(owner); ok {
+			break
 		}
 	}
+	return at, ok
+}
+
+// office returns where owner can be spoken to first.
+func (h *Hub) office(owner string) (at chat.Address, ok bool) {
+	channel, person := owner, ""
+	if i := strings.LastIndex(owner, ":"); i >= 0 {
+		channel, person = owner[:i], owner[i+1:]
+	}
+	if l := h.lines[channel]; l != nil {
+		if d, ok := l.Channel.(Director); ok {
+			at = d.Direct(person)
+		}
+	}
+	at.Channel = channel
+	return at, at.Chat != ""
 }

@@ -85,15 +85,11 @@ func (v *view) Step(s chat.Step) {
 	}
 	c, ok := v.line.Channel.(Stepper)
 	if !ok {
-		if v.line.lists() {
-			v.rouse()
-		}
+		v.rouse()
 		return
 	}
 	err := Safely(func() error {
-		if c, ok := v.line.Channel.(Streamer); ok {
-			v.tell(c)
-		}
+		v.tell(c)
 		c.Step(v.r, s)
 		return nil
 	})

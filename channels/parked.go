@@ -3,10 +3,13 @@ package channels
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"parley/chat"
+	"parley/store"
 )
 
 // A Parked reply could not be sent and is tried no more (P10).
@@ -29,16 +32,19 @@ func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 			return err
 		}
 	}
-	kept := false // since before a crash
-	err := sift(ctx, h.bucket(shelf), h.cfg.Log, func(_ string, p Parked) bool {
-		kept = kept || p.Reply.ID == r.ID && p.Reply.To == r.To
-		return true
-	})
-	if kept || err != nil {
-		return err
+	sum := fmt.Sprintf("%.4x", sha256.Sum256([]byte(r.ID)))
+	for key, err := range h.bucket(shelf).Keys(ctx, "") {
+		var p Parked
+		if err == nil && strings.HasSuffix(key, sum) {
+			err = read(ctx, h.bucket(shelf), key, &p)
+		}
+		kept := p.Reply.ID == r.ID && p.Reply.To == r.To // since before a crash
+		if kept || err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
 	}
 	now := time.Now()
-	key := fmt.Sprintf("%016x%.4x", now.UnixNano(), sha256.Sum256([]byte(r.ID)))
+	key := fmt.Sprintf("%016x%s", now.UnixNano(), sum)
 	if err := write(ctx, h.bucket(shelf), key, Parked{Reply: r, Reason: reason, Time: now}); err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}

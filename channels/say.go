@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -26,17 +25,15 @@ func (l *line) offered(ctx context.Context, r chat.Reply) error {
 // The choice was stored before, and the house knows the message by its ID: q is
 // heard once, however often buttons are pressed.
 func (l *line) heed(ctx context.Context, q question, m chat.Message, deliver chat.Deliver) error {
-	id := q.Reply.Ask.ID
-	receipt := Receipt(m.Answer.Receipt)
-	m.ID, m.At, m.From, m.Text, m.Answer = "press:"+id, q.Reply.To, q.Choice.By, q.Choice.Text, nil
+	m.ID, m.At, m.From, m.Text, m.Answer = "press:"+q.Reply.Ask.ID, q.Reply.To, q.Choice.By, q.Choice.Text, nil
 	m.Quote = &chat.Quote{ID: q.Reply.ID, From: "you", Text: q.Reply.Text}
 	if err := l.pass(ctx, m, deliver); err != nil {
 		return err
 	}
-	_, err := l.hub.settle(ctx, func(q *question) bool {
-		found := q.Reply.Ask.ID == id
-		if found && !q.over() {
-			q.receipt, q.Ended = cmp.Or(receipt, q.receipt), time.Now()
+	_, err := l.hub.settle(ctx, func(now *question) bool {
+		found := now.Reply.Ask.ID == q.Reply.Ask.ID
+		if found && !now.over() {
+			now.receipt, now.Ended = q.receipt, time.Now()
 		}
 		return found
 	})

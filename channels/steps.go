@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxStepLines = 8  // above the text of a reply
-	maxStepLine  = 80 // runes
-	maxSum       = 200
+	maxStepLines = 8   // above the text of a reply
+	maxStepLine  = 80  // runes
+	maxSum       = 200 // runes of the line for all of them
 )
 
-// Steps are those on the way to one reply, in the order in which they began.
+// steps are those on the way to one reply, in the order in which they began.
 type steps []chat.Step
 
 // add merges s with what is known of it and returns that. There is no news of
@@ -49,14 +49,14 @@ func (ss steps) above(text string) string {
 
 // below returns text below a quote of lines, which are not Markdown.
 func below(text string, lines ...string) string {
-	if len(lines) == 0 || lines[0] == "" {
+	quote := ""
+	for _, line := range lines {
+		quote += "> " + markup.Replace(clipped(line, maxSum)) + "\n"
+	}
+	if strings.Trim(quote, "> \n") == "" {
 		return text
 	}
-	var b strings.Builder
-	for _, line := range lines {
-		b.WriteString("> " + markup.Replace(line) + "\n")
-	}
-	return b.String() + "\n" + text
+	return quote + "\n" + text
 }
 
 // markup makes what could be Markdown the characters that it is.
@@ -72,7 +72,7 @@ func (l *line) lists() bool {
 // summed is r with the line on its steps in its text.
 func (l *line) summed(r chat.Reply) chat.Reply {
 	if strings.TrimSpace(r.Text) != "" && !r.Native && l.lists() {
-		r.Text, r.Steps = below(r.Text, clipped(r.Steps, maxSum)), ""
+		r.Text, r.Steps = below(r.Text, r.Steps), ""
 	}
 	return r
 }

@@ -178,7 +178,7 @@ type StepState string
 
 // The states of a Step, by the names they have on the wire (C-007).
 const (
-	Waiting StepState = "wait"  // its arguments are still coming in, or it waits to be approved
+	Waiting StepState = "wait" // its arguments are still coming in, or it waits to be approved
 	Running StepState = "doing"
 	Done    StepState = "success"
 	Failed  StepState = "error"

@@ -3,17 +3,13 @@ package chat
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
 
 // Sum says in one line what was done, such as "🔧 web_search, read_file ×3 – 4 s,
-// 1 failed". It is "" if nothing was.
+// 1 failed". It is "" if nothing was. The first of the steps began first.
 func Sum(steps []Step) string {
-	if len(steps) == 0 {
-		return ""
-	}
 	var names []string
 	times, failed := map[string]int{}, 0
 	var began, ended time.Time
@@ -25,10 +21,13 @@ func Sum(steps []Step) string {
 		if s.State == Failed {
 			failed++
 		}
-		if !s.Began.IsZero() && (began.IsZero() || s.Began.Before(began)) {
-			began = s.Began
+		began = cmp.Or(began, s.Began)
+		if s.Ended.After(ended) {
+			ended = s.Ended
 		}
-		ended = slices.MaxFunc([]time.Time{ended, s.Ended}, time.Time.Compare)
+	}
+	if names == nil {
+		return ""
 	}
 	for i, name := range names {
 		if n := times[name]; n > 1 {
@@ -45,14 +44,10 @@ func Sum(steps []Step) string {
 	return line
 }
 
-// Span writes d for people: "0.2 s", "4 s", "2 min 5 s".
+// Span writes d for people: "0.2 s", "125 s".
 func Span(d time.Duration) string {
-	switch d = d.Round(100 * time.Millisecond); {
-	case d < 2*time.Second:
+	if d = d.Round(100 * time.Millisecond); d < 2*time.Second {
 		return fmt.Sprintf("%g s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
-	d = d.Round(time.Second)
-	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	return fmt.Sprintf("%.0f s", d.Seconds())
 }

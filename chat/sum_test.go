@@ -15,7 +15,7 @@ func TestSum(t *testing.T) {
 		"🔧 read_file – 1 s": {read},
 		"🔧 The web – 0.2 s": {{Tool: "web_search", Name: "The web", State: Done, Began: at(1), Ended: at(1.17)}},
 		"🔧 a, b, 2 failed":  {{Tool: "a", State: Failed}, {Tool: "b", State: Failed}},
-		"🔧 c – 2 min 5 s":   {{Tool: "c", State: Done, Began: at(0), Ended: at(125.2)}},
+		"🔧 c – 125 s":       {{Tool: "c", State: Done, Began: at(0), Ended: at(125.2)}},
 		"🔧 d":               {{Tool: "d", State: Running, Began: at(0)}},
 		"🔧 web_search, read_file ×3 – 4 s, 1 failed": {{Tool: "web_search", State: Failed, Began: at(0), Ended: at(3.8)}, read, read, read},
 	} {

@@ -239,9 +239,8 @@ func (f *Fake) As(powers Power) channels.Channel {
 	case Streams | Steps:
 		return struct {
 			channels.Channel
-			channels.Streamer
 			channels.Stepper
-		}{n, n, n}
+		}{n, n}
 	case Menus:
 		return struct {
 			channels.Channel

@@ -16,12 +16,12 @@ const maxStep = 100 // runes of the line of a step
 func (c *Channel) Step(r chat.Reply, s chat.Step) {
 	line, id := told(s), r.ID+"/"+s.Call+"/"+string(s.State)
 	c.mu.Lock()
-	again := slices.Contains(c.steps, id)
-	if !again && line != "" {
+	news := line != "" && !slices.Contains(c.steps, id)
+	if news {
 		c.steps = remember(c.steps, id)
 	}
 	c.mu.Unlock()
-	if !again && line != "" {
+	if news {
 		c.tell(r.To, frame{Kind: step, ID: r.ID, Text: line})
 	}
 }

@@ -101,18 +101,14 @@ func (w *wire) send(f frame) {
 func (w *wire) write(ended <-chan struct{}) {
 	defer w.conn.Close()
 	for enc := json.NewEncoder(w.conn); ; {
-		var f *frame
+		var s *slot
 		select {
-		case s := <-w.out:
-			f = s.Swap(nil)
+		case s = <-w.out:
 		case <-ended:
 			return
 		}
-		if f == nil { // something newer is on its way
-			continue
-		}
 		_ = w.conn.SetWriteDeadline(time.Now().Add(writeTime))
-		if enc.Encode(f) != nil {
+		if f := s.Swap(nil); f != nil && enc.Encode(f) != nil {
 			return
 		}
 	}

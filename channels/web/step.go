@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -50,12 +51,8 @@ func brief(s chat.Step) chat.Step {
 		}
 	}
 	s.Params = params
-	for _, name := range []*string{&s.Tool, &s.Name} {
-		*name = clip(*name, maxName)
-	}
-	for _, text := range []*string{&s.Call, &s.Tip, &s.Result, &s.Error} {
-		*text = clip(*text, maxValue)
-	}
+	s.Tool, s.Name = clip(s.Tool, maxName), clip(s.Name, maxName)
+	s.Call, s.Tip, s.Result, s.Error = clip(s.Call, maxValue), clip(s.Tip, maxValue), clip(s.Result, maxValue), clip(s.Error, maxValue)
 	return s
 }
 
@@ -67,9 +64,7 @@ func briefly(v any) any {
 		if err == nil && len(raw) <= maxValue {
 			return v
 		}
-		if text = string(raw); err != nil {
-			text = fmt.Sprint(v)
-		}
+		text = cmp.Or(string(raw), fmt.Sprint(v))
 	}
 	return clip(text, maxValue)
 }
