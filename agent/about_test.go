@@ -1,0 +1,201 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+)
+
+// /tools lists what the one who asks may use, by category: B-014, A-001.
+func TestToolsCommand(t *testing.T) {
+	look := giving("look_up", tools.Hints{Category: "web"}, tools.Result{})
+	look.Description = "Looks it up. Then says it."
+	old := giving("find_out", tools.Hints{Category: "web", AliasOf: "look_up"}, tools.Result{})
+	secret := giving("secret", tools.Hints{Category: "owners only"}, tools.Result{})
+	hidden := giving("hidden", tools.Hints{Hidden: true}, tools.Result{})
+	h := &house{tools: []tools.Tool{secret, old, look, hidden, giving("add", tools.Hints{}, tools.Result{})}}
+	rules := tools.Rules{"owners only": tools.Owners}
+	h.set = func(s *agent.Settings) {
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			return tools.NewKit(ctx, scope, rules.Permit(tools.Fixed(h.tools)), tools.Standard(tools.StandardConfig{Rules: rules})...)
+		}
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "/tools")
+		h.want("**general**\n- `add` – add\n\n**owners only**\n- `secret` – secret\n\n**web**\n- `look_up` – Looks it up")
+		m := message("2", "/tools")
+		m.From.Role = chat.User
+		h.deliver(m)
+		h.want("**general**\n- `add` – add\n\n**web**\n- `look_up` – Looks it up")
+		h.say("3", "/tools all")
+		h.want("**general**\n- `add` – add\n- `hidden` – hidden\n\n**owners only**\n- `secret` – secret\n\n**web**\n- `find_out` is `look_up`\n- `look_up` – Looks it up")
+		h.tools = nil
+		h.say("4", "/tools")
+		h.want("There are no tools here.")
+	})
+}
+
+// C-045: statistics are for owners.
+func TestToolStatsCommand(t *testing.T) {
+	h := &house{conf: func(c *agent.Config) { c.ToolStats = func() string { return "all is well" } }}
+	play(t, h, func(h *house) {
+		h.say("1", "/toolstats")
+		h.want("all is well")
+		m := message("2", "/toolstats")
+		m.From.Role = chat.User
+		h.deliver(m)
+		h.want("Only owners are told that.")
+	})
+}
+
+// D-045: /context shows what is left out.
+func TestContextCommand(t *testing.T) {
+	read := giving("read", tools.Hints{ReadOnly: true}, tools.Result{Text: strings.Repeat("x", 2400)})
+	h := &house{tools: []tools.Tool{read}}
+	n := 0
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if strings.HasSuffix(spoken(r, 1), "go") {
+			n++
+			return calls(with("1", "read", fmt.Sprintf(`{"n":%d}`, n))), nil
+		}
+		return words("ok"), nil
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "/context")
+		h.want("Model: main, which takes 8000 tokens, 1000 of them for its answer.\n" +
+			"The next request takes about 11: 1 of instructions, 10 of tools, 0 of conversation.\n" +
+			"Messages: 0. Results of tools left out: 0. Pictures: 0.\nA token that I count is 1.00 of this model's, as far as I have learnt.")
+		for i := range 12 {
+			h.say(fmt.Sprint("m", i), "go")
+			time.Sleep(time.Minute)
+		}
+		synctest.Wait()
+		h.sent = nil
+		h.say("2", "/context")
+		synctest.Wait()
+		if !strings.Contains(h.sent[0], "Messages: 48. Results of tools left out: 2. Pictures: 0.") {
+			t.Errorf("said %s", h.sent[0])
+		}
+	})
+}
+
+// /undo puts back what the last turn changed, after the turn under way, and once.
+func TestUndoCommand(t *testing.T) {
+	undone := 0
+	h := &house{conf: func(c *agent.Config) {
+		c.Undo = func(_ context.Context, id chat.SessionID) (string, error) {
+			if undone++; undone > 1 {
+				return "", errors.New("no room")
+			}
+			return "put back for " + string(id), nil
+		}
+	}}
+	h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+		time.Sleep(time.Minute)
+		return words("done"), nil
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		time.Sleep(time.Second)
+		h.say("2", "/undo")
+		time.Sleep(time.Second)
+		h.want()
+		time.Sleep(time.Minute)
+		h.want("done", "put back for test:1")
+		h.say("3", "/undo")
+		h.want("I could not undo that; the log says why.")
+	})
+	play(t, &house{}, func(h *house) {
+		h.say("1", "/undo")
+		h.want("I cannot undo anything here.")
+	})
+}
+
+// TestUndoOnce: an /undo over which the process dies is not done again.
+func TestUndoOnce(t *testing.T) {
+	for n, done := 0, false; !done; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			dir, said, undone := t.TempDir(), map[string]string{}, 0
+			for _, life := range []int{n, 1 << 40} {
+				m := newMortal(t, dir, life)
+				h := &house{t: t, store: m, said: said, conf: func(c *agent.Config) {
+					c.Undo = func(context.Context, chat.SessionID) (string, error) { undone++; return "put back", nil }
+					send := c.Send
+					c.Send = func(ctx context.Context, r chat.Reply) error {
+						if said[r.ID] != "" { // the outbox drops it
+							return nil
+						}
+						return send(ctx, r)
+					}
+				}}
+				h.start()
+				go h.pool.Deliver(t.Context(), message("1", "/undo")) //nolint:errcheck // the process may die over it
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				h.stop()
+				m.Close()
+				done = m.where.Load() == nil && life == n
+				if done {
+					break
+				}
+			}
+			got := said["re:test//1/1"]
+			if undone > 1 || got != "put back" && !strings.HasPrefix(got, "I was interrupted") {
+				t.Errorf("life %d: undone %d times, said %q", n, undone, said)
+			}
+		})
+	}
+}
+
+func TestVerboseCommand(t *testing.T) {
+	play(t, &house{}, func(h *house) {
+		shown := "From the next answer on I show the steps on the way; /verbose off changes that."
+		hidden := "From the next answer on I do not show the steps on the way; /verbose on changes that."
+		for i, c := range [][2]string{{"", shown}, {" off", hidden}, {"", hidden}, {" maybe", hidden}, {" ON", shown}, {"", shown}} {
+			h.say(fmt.Sprint(i), "/verbose"+c[0])
+			h.want(c[1])
+		}
+	})
+}
+
+// What is kept for a conversation can go when it is over: after /new, and once it is forgotten.
+func TestLeft(t *testing.T) {
+	var left []chat.SessionID
+	h := &house{model: script(words("a")), conf: func(c *agent.Config) {
+		c.Left = func(id chat.SessionID) { left = append(left, id) }
+	}}
+	play(t, h, func(h *house) {
+		h.say("1", "hi")
+		h.want("a")
+		if len(left) != 0 {
+			t.Errorf("left %v", left)
+		}
+		h.say("2", "/new")
+		synctest.Wait()
+		if err := h.pool.Forget(t.Context(), "test:1"); err != nil || len(left) != 2 {
+			t.Errorf("left %v, %v", left, err)
+		}
+	})
+}
+
+// Every command is one that can be given.
+func TestCommands(t *testing.T) {
+	play(t, &house{model: script()}, func(h *house) {
+		for i, c := range agent.Commands() {
+			h.say(fmt.Sprint(i), "/"+c.Name)
+			synctest.Wait()
+			if len(h.asks) != 0 {
+				t.Fatalf("/%s went to the model", c.Name)
+			}
+		}
+	})
+}
