@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,10 @@ import (
 // Files are the workspace files that instructions are made of, in this order.
 // They are read for each request, so that an edit counts at once.
 var files = []string{"AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"}
+
+// Standing says whether the file called name is one of those: what it says is
+// done for good.
+func Standing(name string) bool { return slices.Contains(files, name) }
 
 // maxFile is how many bytes of each file count: some 8,000 tokens.
 const maxFile = 32 << 10

@@ -156,7 +156,7 @@ func (k checker) agent() {
 }
 
 // categories are those of the tools there are.
-var categories = []string{"data", "files", "message", "web"}
+var categories = []string{"crawler", "data", "files", "message", "weather"}
 
 func (k checker) tools(t Tools) {
 	k.lasts("tools.timeout", t.Timeout, time.Second, 10*time.Minute)

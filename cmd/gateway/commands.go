@@ -19,6 +19,7 @@ import (
 
 	"parley/channels/console"
 	"parley/store/bolt"
+	"parley/tools/files"
 )
 
 // A program is one run of parley: what the system gave it, and its flags.
@@ -71,6 +72,17 @@ func (p *program) commands() *cobra.Command {
 	})
 	chat.Flags().StringVarP(&text, "message", "m", "", "say this `text`, print the answer and leave")
 	root.AddCommand(&cobra.Command{
+		Use:    "pdf-text FIRST LAST",
+		Hidden: true,
+		Args:   cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p.begun = true
+			if code := files.PDFText(os.Stdin, p.stdout, args[0], args[1]); code != 0 {
+				return exit{code: code}
+			}
+			return nil
+		},
+	}, &cobra.Command{
 		Use:    "probe FILE",
 		Short:  "Read a whole store file; a damaged one may crash this process",
 		Hidden: true,

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"parley/memory"
 	"parley/store"
 	"parley/tools"
+	"parley/tools/files"
 	"parley/web"
 	"parley/web/observe"
 	"parley/workspace"
@@ -61,6 +63,8 @@ type house struct {
 	doors    []net.Listener
 	served   []*http.Server // of each of doors
 	strays   tools.Strays
+	stats    tools.Stats
+	filing   []tools.Tool // those of files, which remember what each session has read
 }
 
 // redact returns text without secrets.
@@ -124,6 +128,11 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if _, err := h.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program that reads PDFs: %w", err)
+	}
+	h.filing = files.New(memory.Standing, self, "pdf-text")
 	h.hub = channels.NewHub(channels.Config{
 		Store: h.store, Log: h.Log, Commands: commands(), Files: h.files, Transcribe: h.transcribe(),
 		Sent: h.observer.Sent, Audit: h.audit,
@@ -145,7 +154,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: zone,
 		Memory: memory.Prompt{Files: memory.Keep(h.files), Zone: zone}, Workspace: h.files,
-		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report,
+		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
 	}, settings)
 	h.observer.Queues(h.queues)
 	access, err := c.access()

@@ -2,16 +2,24 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/data"
 	"parley/tools/files"
 	"parley/tools/message"
+	"parley/tools/web"
 )
 
 const (
@@ -21,32 +29,148 @@ const (
 
 // settings returns what the agent works with, as c says.
 func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error) {
-	pipeline := append([]tools.Middleware{h.observer.Tool(), h.auditTools}, tools.Standard(tools.StandardConfig{Log: h.Log, Strays: &h.strays})...)
-	kit, err := tools.NewKit(ctx, tools.Scope{}, []tools.Source{h.tools(c)}, pipeline...)
+	kit, err := h.kits(c)
 	if err != nil {
+		return agent.Settings{}, err
+	}
+	if _, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}}); err != nil {
 		return agent.Settings{}, fmt.Errorf("tools: %w", err)
 	}
 	return agent.Settings{
-		Models: h.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL,
-		Kit: func(context.Context, tools.Scope) (*tools.Kit, error) { return kit, nil },
+		Models: h.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit,
+		Rollback: c.Tools.Rollback, RolledBack: h.stats.RolledBack,
 	}, nil
 }
 
+// kits returns what makes the tools of a turn.
+func (h *house) kits(c *Config) (func(context.Context, tools.Scope) (*tools.Kit, error), error) {
+	rules := tools.Rules{}
+	for category, rule := range c.Tools.Rules {
+		rules[category] = tools.Rule(rule)
+	}
+	builtIn, err := h.tools(c)
+	if err != nil {
+		return nil, fmt.Errorf("tools: %w", err)
+	}
+	sources := rules.Permit(system(c), builtIn) // from the lowest layer to the highest
+	pipeline := tools.StandardConfig{
+		Log: h.Log, Strays: &h.strays, Stats: &h.stats,
+		Rules: rules, Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: tools.NewCache(c.Tools.CacheTTL),
+	}
+	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
+		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools}, tools.Standard(pipeline)...)
+		return tools.NewKit(ctx, s, sources, stages...)
+	}, nil
+}
+
+// A source is a tools.Source that never fails.
+type toolSource func(tools.Scope) []tools.Tool
+
+// Tools implements [tools.Source].
+func (f toolSource) Tools(_ context.Context, s tools.Scope) ([]tools.Tool, error) { return f(s), nil }
+
+// system offers what ends a turn. Models that call tools by themselves end it by
+// saying nothing more, so they are not told of it, and may call it all the same (C-030).
+func system(c *Config) tools.Source {
+	told, untold := []tools.Tool{message.NewComplete(true)}, []tools.Tool{message.NewComplete(false)}
+	return toolSource(func(s tools.Scope) []tools.Tool {
+		if m := c.Models[s.Model]; m != nil && m.ToolCalls == "text" {
+			return told
+		}
+		return untold
+	})
+}
+
 // tools are the built-in ones.
-func (h *house) tools(c *Config) tools.Fixed {
-	all := append(files.New(), message.New(h.hub.Send), message.NewAsk(h.askPerson, h.hub.Withdraw))
+func (h *house) tools(c *Config) (tools.Fixed, error) {
+	web, err := webTools(c.Tools.Web, h.Log)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.zone()}),
+		[]tools.Tool{message.New(h.hub.Send), message.NewAsk(h.askPerson, h.hub.Withdraw)})
 	for i := range all {
 		if all[i].Timeout == 0 {
 			all[i].Timeout = c.Tools.Timeout
 		}
 	}
-	return all
+	return all, nil
+}
+
+// undo puts back what the last turn of a session changed in files.
+func (h *house) undo(_ context.Context, id chat.SessionID) (string, error) {
+	done, err := files.Undo(h.files, id)
+	if len(done) == 0 {
+		return "There is nothing to undo.", err
+	}
+	h.audit("tool", string(id), "undone: "+strings.Join(done, ", "))
+	return "Undone:\n\n- " + strings.Join(done, "\n- "), err
+}
+
+// toolStats tells how often the tools were used, and how that went.
+func (h *house) toolStats() string {
+	var b strings.Builder
+	b.WriteString("Tools used since the start:\n")
+	for _, s := range h.stats.All() {
+		fmt.Fprintf(&b, "\n- %s: %d runs, %d failed, %.0f ms on average", s.Tool, s.Runs, s.Failures, s.AverageDuration)
+		for _, n := range []struct {
+			times int
+			what  string
+		}{{s.CacheHits, "from memory"}, {s.Skipped, "skipped"}, {s.Duplicates, "repeated"}, {s.Rollbacks, "taken back"}} {
+			if n.times > 0 {
+				fmt.Fprintf(&b, "; %d %s", n.times, n.what)
+			}
+		}
+	}
+	if names := h.stats.Unreliable(); len(names) > 0 {
+		fmt.Fprintf(&b, "\n\nThese fail more often than not: %s.", strings.Join(names, ", "))
+	}
+	return b.String()
+}
+
+// webTools are those that look things up.
+func webTools(c WebTools, log *slog.Logger) ([]tools.Tool, error) {
+	cfg := web.Config{Demo: c.demo, Log: log}
+	for _, s := range append([]Search{c.Search}, c.SearchFallback...) {
+		cfg.Search = append(cfg.Search, web.Provider{Name: s.Provider, Key: string(s.APIKey), BaseURL: s.BaseURL})
+	}
+	for _, net := range c.AllowPrivate {
+		prefix, err := netip.ParsePrefix(net)
+		if err != nil {
+			return nil, err
+		}
+		cfg.AllowPrivate = append(cfg.AllowPrivate, prefix)
+	}
+	return web.New(cfg)
 }
 
 // askPerson is Hub.Ask as the tool calls it.
 func (h *house) askPerson(ctx context.Context, r chat.Reply) (index int, text string, by chat.Sender, err error) {
 	c, err := h.hub.Ask(ctx, r)
 	return c.Index, c.Text, c.By, err
+}
+
+// approve asks an owner whether c may be made: in its chat if an owner asked for
+// it there, else where an owner can be spoken to first.
+func (h *house) approve(ctx context.Context, c tools.Call, prompt string) (yes bool, by string, err error) {
+	q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))), Choices: []string{"Yes", "No"}, Whom: c.From.ID}
+	r := chat.Reply{ID: "approve:" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
+	if c.From.Role != chat.Owner {
+		office, ok := h.hub.Office()
+		if !ok {
+			return false, "", errors.New("no owner can be asked")
+		}
+		q.Whom, r.To, r.Group = "", office, false
+		r.Text = fmt.Sprintf("`%s:%s` asks for this at `%s`.\n\n%s", c.At.Channel, c.From.ID, c.At.Session(), prompt)
+		c.Say("waiting for an owner's approval")
+	} else {
+		c.Say("waiting for your approval")
+	}
+	choice, err := h.hub.Ask(ctx, r)
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
+		err = errors.Join(err, h.hub.Withdraw(context.WithoutCancel(ctx), q.ID))
+	}
+	return err == nil && choice.Index == 0, choice.By.ID, err
 }
 
 // models returns the models a conversation may choose from. Each is tried
