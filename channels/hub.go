@@ -114,7 +114,8 @@ func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string)
 
 // Send puts r into the outbox of its channel. Once it has returned nil, r is
 // sent, or parked with a reason, whatever happens. A reply with neither text
-// nor files takes away what Live has shown of it.
+// nor files takes away what Live has shown of it. A question in it is one that
+// nobody waits for (Say); others are sent by Ask.
 func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 	if r.ID == "" {
 		return errors.New("send: reply has no id")

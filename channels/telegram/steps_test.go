@@ -1,0 +1,84 @@
+package telegram_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+	"parley/store/mem"
+)
+
+// C-008, C-017, §2.10: one message shows the steps, streams and becomes the
+// answer, edited once a second at most; D-087: its button says its choice.
+func TestC008Card(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		hub := channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})
+		hub.Add("telegram", h.ch)
+		access, err := channels.NewAccess([]string{"telegram:7"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hub.SetAccess(access)
+		ctx, stop := context.WithCancel(t.Context())
+		var live sync.WaitGroup
+		defer live.Wait()
+		defer stop()
+		heard := make(chan chat.Message, 10)
+		live.Go(func() { _ = hub.Work(ctx) })
+		live.Go(func() {
+			_ = hub.Receive(ctx, func(_ context.Context, m chat.Message) error { heard <- m; return nil })
+		})
+		h.Say(7, "When is low tide?")
+		m := <-heard
+		r := m.Reply()
+		view := hub.Live(ctx, r)
+		shows := func(want string) {
+			t.Helper()
+			time.Sleep(1100 * time.Millisecond)
+			if got := h.last(7); got.Text != want || !got.FromBot() {
+				t.Errorf("shown %q, want %q", got.Text, want)
+			}
+		}
+		step := chat.Step{Call: "1", Tool: "web_search", State: chat.Waiting, Began: time.Now()}
+		view.Step(step)
+		shows("⏳ web_search")
+		step.State, step.Tip = chat.Running, "tide <b> *table*"
+		view.Step(step)
+		shows("🔧 web_search tide <b> *table*")
+		step.State, step.Ended = chat.Done, step.Began.Add(4*time.Second)
+		view.Step(step)
+		shows("✅ web_search tide <b> *table*")
+		for i := range 20 {
+			view.Show("At **noon**"[:i/2+1])
+			time.Sleep(100 * time.Millisecond)
+		}
+		view.Show("At **noon**")
+		shows("🔧 web_search – 4 s\n\nAt noon")
+		view.Close()
+		r.Text, r.Steps = "At **noon**. Shall I wake you?", chat.Sum([]chat.Step{step})
+		r.Ask = &chat.Question{ID: "q1", Choices: []string{"Please do", "No"}, Whom: "7", Say: true}
+		if err := hub.Send(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		shows("🔧 web_search – 4 s\n\nAt noon. Shall I wake you?")
+		if n := len(h.Chat(7)); n != 2 || h.Count("sendMessage") != 1 || h.Count("editMessageText") > 8 {
+			t.Errorf("%d messages, %d sent, %d edits", n, h.Count("sendMessage"), h.Count("editMessageText"))
+		}
+		h.Press(7, h.last(7).ID, 0)
+		said := <-heard
+		if said.Text != "Please do" || said.At != m.At || said.From.ID != "7" || said.From.Role != chat.Owner {
+			t.Errorf("heard %+v", said)
+		}
+		synctest.Wait()
+		shows("🔧 web_search – 4 s\n\nAt noon. Shall I wake you?\n\n✓ Please do — " + said.From.Name)
+		if got := h.last(7); len(got.Buttons) > 0 || got.Preview {
+			t.Errorf("shown %+v", got)
+		}
+	})
+}
