@@ -13,13 +13,16 @@ import (
 )
 
 // New returns the tools. They work in the workspace of each call, and remember
-// together what each session has read: call it once.
-func New() []tools.Tool {
+// together what each session has read: call it once. standing says whether
+// the file called name, as Workspace.Path has it, is one of the agent's
+// standing rules (R-S12); nil is of none.
+func New(standing func(name string) bool, _ ...string) []tools.Tool {
 	s := &seen{}
+	p := pen{s, standing}
 	return slices.Concat(globs(), []tools.Tool{
 		read(s), list(), greps(),
-		write(),
-	})
+		p.edit(),
+	}, p.writes(), p.manages(), p.others())
 }
 
 // devices never end or hang their reader (D-053).

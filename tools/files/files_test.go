@@ -40,7 +40,7 @@ func newDesk(t testing.TB) desk {
 	long := tools.New("long", "Says much.", func(_ context.Context, c tools.Call, _ struct{}) (tools.Result, error) {
 		return tools.Result{Text: strings.Repeat("much ", 10_000)}, nil
 	})
-	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(append(New(), long))}, tools.Standard(tools.StandardConfig{})...)
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(append(New(nil), long))}, tools.Standard(tools.StandardConfig{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func lines(n int) string {
 
 // D-003, D-025: what the model is told, byte for byte.
 func TestSchemas(t *testing.T) {
-	for _, tool := range New() {
+	for _, tool := range New(nil) {
 		path := filepath.Join("testdata", tool.Name+".json")
 		got := fmt.Sprintf("%s\n%s\n", tool.Description, tool.Schema)
 		if *update {
@@ -91,8 +91,8 @@ func TestSchemas(t *testing.T) {
 
 // D-002, D-039: reads run side by side, writes alone.
 func TestHints(t *testing.T) {
-	for _, tool := range New() {
-		if want := slices.Contains(strings.Fields("read_file list_dir glob find_files grep"), tool.Name); tool.Parallel() != want {
+	for _, tool := range New(nil) {
+		if want := slices.Contains(strings.Fields("read_file file_read list_dir file_list glob find_files grep file_exists"), tool.Name); tool.Parallel() != want {
 			t.Errorf("%s.Parallel() = %v, want %v", tool.Name, !want, want)
 		}
 	}

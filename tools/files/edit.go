@@ -1,0 +1,131 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"parley/tools"
+)
+
+type editArgs struct {
+	Path       string `json:"path" jsonschema:"the file, relative to the workspace" limit:"min=1"`
+	OldText    string `json:"old_text" jsonschema:"the text to replace, as it is in the file; empty to make a new file"`
+	NewText    string `json:"new_text" jsonschema:"the text to put in its place"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace it wherever it is, and not only if it is in one place"`
+}
+
+func (p pen) edit() tools.Tool {
+	t := tools.New("edit_file", "Replace text in a text file of the workspace. Read the file first. "+
+		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was changed.", p.editFile)
+	t.Category, t.Guard, t.Preview = "files", p.guards, about("Editing")
+	t.Aliases = pathNames("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
+	return t
+}
+
+const bom = "\ufeff"
+
+func (p pen) editFile(_ context.Context, c tools.Call, in editArgs) (tools.Result, error) {
+	if strings.EqualFold(path.Ext(in.Path), ".ipynb") {
+		return *fail("%s is a notebook: use notebook_edit instead.", in.Path), nil
+	}
+	var text string
+	refusal := p.rewrite(c, in.Path, func(name string, old []byte) (data []byte, refusal *tools.Result) {
+		data, text, refusal = in.apply(c, old)
+		if refusal == nil && len(old) > 0 {
+			text = strings.TrimPrefix(p.warning(c, name, stamp{hash: sha256.Sum256(old)})+"\n"+text, "\n")
+		}
+		return data, refusal
+	})
+	if refusal != nil {
+		return *refusal, nil
+	}
+	return tools.Result{Text: text}, nil
+}
+
+// apply returns what becomes of the old content of the file, which is nil if
+// there is no file, and what to tell the model.
+func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, refusal *tools.Result) {
+	switch {
+	case in.OldText == "" && old == nil:
+		return []byte(in.NewText), fmt.Sprintf("Successfully created %s", in.Path), nil
+	case old == nil:
+		return nil, "", in.noFile(c)
+	case in.OldText == "" && len(bytes.TrimSpace(old)) > 0:
+		return nil, "", fail("Cannot create file: %s already exists and is not empty. Give the text to replace as old_text.", in.Path)
+	case !utf8.Valid(old) || bytes.IndexByte(old, 0) >= 0:
+		return nil, "", fail("Cannot edit binary file %s. Only UTF-8 text is supported.", in.Path)
+	}
+	mark, body := "", string(old)
+	if rest, ok := strings.CutPrefix(body, bom); ok {
+		mark, body = bom, rest
+	}
+	edits := []udiff.Edit{{End: len(body), New: in.NewText}}
+	if in.OldText != "" {
+		edits = swap{in.OldText, in.NewText, markdown(in.Path)}.edits(body)
+	}
+	switch {
+	case len(edits) == 0:
+		return nil, "", notFound(in.Path, in.OldText, body)
+	case len(edits) > 1 && !in.ReplaceAll:
+		return nil, "", ambiguous(body, edits)
+	}
+	changed, err := udiff.Apply(body, edits)
+	if err != nil {
+		return nil, "", fail("%v", err)
+	}
+	if changed == body {
+		return nil, "", fail("The edit changes nothing: %s is as it would be afterwards.", in.Path)
+	}
+	data = []byte(mark + changed)
+	diff, err := udiff.ToUnified(in.Path, in.Path, body, edits, 3)
+	if err != nil {
+		return nil, "", fail("%v", err)
+	}
+	return data, fmt.Sprintf("Successfully edited %s\n%s\nsha256 %.12s → %.12s", in.Path, compact(diff), digest(old), digest(data)), nil
+}
+
+// markdown says whether blanks at the ends of lines mean something in a file.
+func markdown(name string) bool {
+	return slices.Contains([]string{".md", ".mdx", ".markdown"}, strings.ToLower(path.Ext(name)))
+}
+
+// ambiguous asks for more of the text (D-060).
+func ambiguous(text string, edits []udiff.Edit) *tools.Result {
+	var where []string
+	for _, e := range edits[:min(3, len(edits))] {
+		where = append(where, fmt.Sprintf("line %d", 1+strings.Count(text[:e.Start], "\n")))
+	}
+	if len(edits) > 3 {
+		where = append(where, "...")
+	}
+	return fail("Warning: old_text appears %d times at %s. Provide more context to make it unique, or set replace_all=true.",
+		len(edits), strings.Join(where, ", "))
+}
+
+// noFile says that there is no file, and what may be meant (D-063).
+func (in editArgs) noFile(c tools.Call) *tools.Result {
+	text := "File not found: " + in.Path
+	dir, base := filepath.Split(in.Path)
+	var near []string
+	if name, refusal := locate(c, filepath.Clean(dir)); refusal == nil {
+		entries, _ := fs.ReadDir(c.Workspace.Root().FS(), name)
+		near = nearest(base, entries)
+	}
+	for i := range near {
+		near[i] = legible(dir + near[i])
+	}
+	if len(near) > 0 {
+		text += fmt.Sprintf("\nDid you mean: %s?", strings.Join(near, ", "))
+	}
+	return fail("%s", text)
+}
