@@ -5,8 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"text/scanner"
+	"regexp"
+	"unicode"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -40,37 +41,30 @@ func calculate(_ context.Context, _ tools.Call, in sum) (tools.Result, error) {
 // powers, but its numbers are Python's. Once something is wrong there is
 // nothing more to read.
 type parser struct {
-	scan  scanner.Scanner
-	tok   rune
-	text  string // of tok
-	parts int    // values and signs so far
-	wrong string // for the model
+	text  string   // what is read next, "" at the end
+	rest  []string // what comes after it
+	parts int      // values and signs so far
+	wrong string   // for the model
 }
 
 const maxParts = 1000
 
+var words = regexp.MustCompile(`\*\*|//|[\pL_][\pL\d_]*|0[xX]\w*|\.?\d(?:[eE][-+]|[\w.])*|\S`)
+
 // evaluate returns what expression comes to, or what is wrong with it (A-036, F23).
 func evaluate(expression string) (v starlark.Value, wrong string) {
-	p := &parser{}
-	p.scan.Init(strings.NewReader(expression))
-	p.scan.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanFloats
-	p.scan.Error = func(*scanner.Scanner, string) {} // number looks again
+	p := &parser{rest: words.FindAllString(expression, -1)}
 	p.next()
-	if v = p.binary(0); p.tok != scanner.EOF {
+	if v = p.binary(0); p.text != "" {
 		p.fail("unexpected %q", p.text)
 	}
 	return v, p.wrong
 }
 
 func (p *parser) next() {
-	if p.wrong != "" {
-		return
-	}
-	p.tok = p.scan.Scan()
-	p.text = p.scan.TokenText()
-	if (p.tok == '*' || p.tok == '/') && p.scan.Peek() == p.tok {
-		p.scan.Next()
-		p.text += p.text
+	p.text = ""
+	if len(p.rest) > 0 {
+		p.text, p.rest = p.rest[0], p.rest[1:]
 	}
 }
 
@@ -80,7 +74,7 @@ func (p *parser) fail(why string, args ...any) starlark.Value {
 }
 
 func (p *parser) refuse(wrong string) starlark.Value {
-	p.wrong, p.tok, p.text = cmp.Or(p.wrong, wrong), scanner.EOF, ""
+	p.wrong, p.text, p.rest = cmp.Or(p.wrong, wrong), "", nil
 	return starlark.MakeInt(1)
 }
 
@@ -95,7 +89,7 @@ func (p *parser) binary(above int) starlark.Value {
 	x := p.unary()
 	for op := operators[p.text]; op.rank > above; op = operators[p.text] {
 		p.next()
-		x = p.bounded(apply(op.token, x, p.binary(op.rank)))
+		x = p.bounded(starlark.Binary(op.token, x, p.binary(op.rank)))
 	}
 	return x
 }
@@ -119,22 +113,18 @@ func (p *parser) unary() starlark.Value {
 
 func (p *parser) value() starlark.Value {
 	text := p.text
-	switch p.tok {
-	case scanner.Int, scanner.Float:
-		p.next()
-		return p.bounded(number(text))
-	case scanner.Ident:
-		p.next()
-		return p.named(text)
-	case '(':
-		p.next()
+	p.next()
+	switch first, _ := utf8.DecodeRuneInString(text); {
+	case text == "":
+		return p.fail("the expression ends too early")
+	case text == "(":
 		x := p.binary(0)
 		p.closing()
 		return x
-	case scanner.EOF:
-		return p.fail("the expression ends too early")
+	case first == '_' || unicode.IsLetter(first):
+		return p.named(text)
 	}
-	return p.fail("unexpected %q", text)
+	return p.bounded(number(text))
 }
 
 func (p *parser) closing() {

@@ -19,30 +19,29 @@ type textArgs struct {
 	Operation string `json:"operation" jsonschema:"count (characters), lines, words, upper, lower or reverse"`
 }
 
-func textProcess() tools.Tool {
-	t := tools.New("text_process", "Count the characters, lines or words of a text exactly, change its case, or reverse it.", process)
-	t.Aliases = map[string]string{"content": "text", "input": "text"}
-	return t
+var textOperations = map[string]func(string) tools.Result{
+	"count": func(s string) tools.Result { return is("count", utf8.RuneCountInString(s)) },
+	"lines": func(s string) tools.Result { return is("lines", len(slices.Collect(strings.Lines(s)))) },
+	"words": func(s string) tools.Result { return is("words", len(strings.Fields(s))) },
+	"upper": func(s string) tools.Result { return is("result", strings.ToUpper(s)) },
+	"lower": func(s string) tools.Result { return is("result", strings.ToLower(s)) },
+	"reverse": func(s string) tools.Result {
+		runes := []rune(s)
+		slices.Reverse(runes)
+		return is("result", string(runes))
+	},
 }
 
-func process(_ context.Context, _ tools.Call, in textArgs) (tools.Result, error) {
-	switch in.Operation {
-	case "count":
-		return is("count", utf8.RuneCountInString(in.Text)), nil
-	case "lines": // a newline at the end begins no further line
-		return is("lines", len(slices.Collect(strings.Lines(in.Text)))), nil
-	case "words":
-		return is("words", len(strings.Fields(in.Text))), nil
-	case "upper":
-		return is("result", strings.ToUpper(in.Text)), nil
-	case "lower":
-		return is("result", strings.ToLower(in.Text)), nil
-	case "reverse":
-		runes := []rune(in.Text)
-		slices.Reverse(runes)
-		return is("result", string(runes)), nil
-	}
-	return tools.Failf(tools.CodeError, "Unknown operation: %s", in.Operation), nil
+func textProcess() tools.Tool {
+	t := tools.New("text_process", "Count the characters, lines or words of a text exactly, change its case, or reverse it.",
+		func(_ context.Context, _ tools.Call, in textArgs) (tools.Result, error) {
+			if do := textOperations[in.Operation]; do != nil {
+				return do(in.Text), nil
+			}
+			return tools.Failf(tools.CodeError, "Unknown operation: %s", in.Operation), nil
+		})
+	t.Aliases = map[string]string{"content": "text", "input": "text"}
+	return t
 }
 
 func is(key string, value any) tools.Result {
