@@ -4,6 +4,7 @@ package files
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"syscall"
@@ -15,13 +16,14 @@ import (
 // New returns the tools. They work in the workspace of each call, and remember
 // together what each session has read: call it once. standing says whether
 // the file called name, as Workspace.Path has it, is one of the agent's
-// standing rules (R-S12); nil is of none.
-func New(standing func(name string) bool, _ ...string) []tools.Tool {
+// standing rules (R-S12); nil is of none. pdf is the command that runs
+// PDFText: without one, PDFs are not read.
+func New(standing func(name string) bool, pdf ...string) []tools.Tool {
 	s := &seen{}
 	p := pen{s, standing}
 	return slices.Concat(globs(), []tools.Tool{
-		read(s), list(), greps(),
-		p.edit(),
+		reader{s, pdf}.tool(), list(), greps(),
+		p.edit(), notebookEdit(p),
 	}, p.writes(), p.manages(), p.others())
 }
 
@@ -30,13 +32,13 @@ var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
 
 // locate returns path as the workspace's os.Root knows it, or a refusal.
 func locate(c tools.Call, path string) (name string, refusal *tools.Result) {
-	if devices.MatchString(path) {
-		return "", fail("Reading %s is blocked (device path that could hang or produce infinite output).", path)
-	}
 	if c.Workspace == nil {
 		return "", fail("There is no workspace.")
 	}
 	name, err := c.Workspace.Path(path)
+	if hangs(c.Workspace, path, name) {
+		return "", fail("Reading %s is blocked (device path that could hang or produce infinite output).", path)
+	}
 	if err != nil {
 		return "", explain(path, err)
 	}
@@ -44,6 +46,17 @@ func locate(c tools.Call, path string) (name string, refusal *tools.Result) {
 		return "", deny("%s is not for this conversation", path)
 	}
 	return name, nil
+}
+
+// hangs says whether path is a device, a pipe or a socket, or a link to a
+// device. name is what the workspace knows it by, if it does.
+func hangs(w *workspace.Workspace, path, name string) bool {
+	if name == "" {
+		real, _ := filepath.EvalSymlinks(filepath.Join(w.Dir(), path)) // only devices are told from other things outside
+		return devices.MatchString(path) || devices.MatchString(real)
+	}
+	info, err := w.Stat(name)
+	return err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
 func fail(format string, args ...any) *tools.Result {

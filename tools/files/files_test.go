@@ -40,7 +40,7 @@ func newDesk(t testing.TB) desk {
 	long := tools.New("long", "Says much.", func(_ context.Context, c tools.Call, _ struct{}) (tools.Result, error) {
 		return tools.Result{Text: strings.Repeat("much ", 10_000)}, nil
 	})
-	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(append(New(nil), long))}, tools.Standard(tools.StandardConfig{})...)
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(append(New(nil, os.Args[0], "pdf-text"), long))}, tools.Standard(tools.StandardConfig{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +117,11 @@ func TestRead(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(d.w.Dir(), "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for link, to := range map[string]string{"zero": "/dev/zero", "passwd": "/etc/passwd"} {
+		if err := os.Symlink(to, filepath.Join(d.w.Dir(), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(d.w.Dir(), "sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -140,12 +145,13 @@ func TestRead(t *testing.T) {
 		{"D-055", `{"path":"dir"}`, "Error: Not a file: dir" + hint},
 		{"D-055", `{"path":"latin1.txt"}`, "Error: Cannot read binary file latin1.txt (MIME: text/plain; charset=utf-8). Only UTF-8 text and images are supported." + hint},
 		{"D-055", `{"path":"a.bin"}`, "Error: Cannot read binary file a.bin (MIME: application/octet-stream). Only UTF-8 text and images are supported." + hint},
-		{"D-057", `{"path":"a.pdf"}`, "Error: Cannot read PDF file a.pdf: not supported." + hint},
-		{"D-052", `{"path":"a.png"}`, "(Image file: a.png, image/png. Its content cannot be shown as text.)"},
+		{"D-057", `{"path":"a.pdf"}`, "Error: Cannot read PDF file a.pdf: it is damaged." + hint},
 		{"D-053", `{"path":"/dev/zero"}`, "Error: Reading /dev/zero is blocked (device path that could hang or produce infinite output)." + hint},
 		{"D-053", `{"path":"/proc/self/fd/0"}`, "Error: Reading /proc/self/fd/0 is blocked (device path that could hang or produce infinite output)." + hint},
-		{"D-053", `{"path":"pipe"}`, "Error: Not a file: pipe" + hint},
-		{"D-053", `{"path":"sock"}`, "Error: Not a file: sock" + hint},
+		{"D-053", `{"path":"pipe"}`, "Error: Reading pipe is blocked (device path that could hang or produce infinite output)." + hint},
+		{"D-053", `{"path":"sock"}`, "Error: Reading sock is blocked (device path that could hang or produce infinite output)." + hint},
+		{"D-053", `{"path":"zero"}`, "Error: Reading zero is blocked (device path that could hang or produce infinite output)." + hint},
+		{"D-049", `{"path":"passwd"}`, "Error: Path passwd is outside allowed directory " + d.w.Dir() + hint},
 		{"D-049", `{"path":"../x"}`, "Error: Path ../x is outside allowed directory " + d.w.Dir() + hint},
 		{"D-049", `{"path":"/etc/passwd"}`, "Error: Path /etc/passwd is outside allowed directory " + d.w.Dir() + hint},
 	} {

@@ -42,11 +42,10 @@ type grepArgs struct {
 	Offset          int    `json:"offset,omitempty" jsonschema:"how many paths or lines to leave out first" limit:"min=0 max=100000"`
 }
 
-// types are the endings of files that go by another name than theirs.
+// types are the files that go by another name than their ending.
 var types = map[string]string{
-	"python": "*.{py,pyi}", "py": "*.{py,pyi}", "javascript": "*.{js,jsx,mjs,cjs}", "js": "*.{js,jsx,mjs,cjs}", "typescript": "*.{ts,tsx,mts,cts}", "ts": "*.{ts,tsx,mts,cts}",
-	"golang": "*.go", "rust": "*.rs", "markdown": "*.{md,mdx,markdown}", "md": "*.{md,mdx,markdown}", "yaml": "*.{yaml,yml}", "yml": "*.{yaml,yml}",
-	"html": "*.{html,htm}", "c": "*.{c,h}", "cpp": "*.{cpp,cc,cxx,hpp,hh,h}", "shell": "*.{sh,bash}", "sh": "*.{sh,bash}", "ruby": "*.rb",
+	"py": "*.{py,pyi}", "python": "*.{py,pyi}", "js": "*.{js,jsx,mjs,cjs}", "javascript": "*.{js,jsx,mjs,cjs}", "ts": "*.{ts,tsx,mts,cts}", "typescript": "*.{ts,tsx,mts,cts}",
+	"golang": "*.go", "rust": "*.rs", "md": "*.{md,mdx,markdown}", "markdown": "*.{md,mdx,markdown}", "yaml": "*.{yaml,yml}", "html": "*.{html,htm}", "c": "*.{c,h}", "sh": "*.{sh,bash}",
 }
 
 func greps() tools.Tool {
@@ -68,11 +67,11 @@ func grep(ctx context.Context, c tools.Call, in grepArgs) (tools.Result, error) 
 	if refusal != nil {
 		return *refusal, nil
 	}
-	re, problem := compile(in)
+	line, block, problem := compile(in)
 	if problem != "" {
 		return *fail("%s", problem), nil
 	}
-	s := search{args: in, re: re, root: c.Workspace.Root(), plain: c.Workspace.Plain}
+	s := search{args: in, line: line, block: block, root: c.Workspace.Root(), plain: c.Workspace.Plain}
 	names, whole, err := s.names(ctx, name)
 	if err != nil {
 		return *noPath(in.Path, err), nil
@@ -85,9 +84,9 @@ func grep(ctx context.Context, c tools.Call, in grepArgs) (tools.Result, error) 
 	return tools.Result{Text: notes(text, append(also, unseen(whole))...)}, nil
 }
 
-// compile returns the pattern so that it finds lines in a text of many: no
-// match of it goes beyond its line, and ^ and $ mean the ends of a line.
-func compile(in grepArgs) (re *regexp.Regexp, problem string) {
+// compile returns the pattern for one line, and for a text of lines: no line
+// matches where that finds nothing.
+func compile(in grepArgs) (line, text *regexp.Regexp, problem string) {
 	pattern, flags := in.Pattern, syntax.Perl
 	if in.FixedStrings {
 		pattern = regexp.QuoteMeta(pattern)
@@ -97,66 +96,41 @@ func compile(in grepArgs) (re *regexp.Regexp, problem string) {
 	}
 	tree, err := syntax.Parse(pattern, flags)
 	if err == nil {
-		re, err = regexp.Compile(inLine(tree).String())
+		line, err = regexp.Compile(tree.String())
 	}
-	var e *syntax.Error
-	switch {
-	case err == nil:
-		return re, ""
-	case !errors.As(err, &e):
-		return nil, fmt.Sprintf("invalid regex pattern: %v", err)
+	if err == nil {
+		text, err = regexp.Compile(manyLines(tree).String())
 	}
-	problem = fmt.Sprintf("invalid regex pattern: %s: `%s`", e.Code, e.Expr)
-	if slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
+	if err == nil {
+		return line, text, ""
+	}
+	problem = "invalid regex pattern: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+	if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
 		problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
 	}
-	return nil, problem
+	return nil, nil, problem
 }
 
-// inLine keeps what re matches from including a line's end.
-func inLine(re *syntax.Regexp) *syntax.Regexp {
-	for i, sub := range re.Sub {
-		re.Sub[i] = inLine(sub)
+// manyLines makes the ends of the text those of a line.
+func manyLines(re *syntax.Regexp) *syntax.Regexp {
+	for _, sub := range re.Sub {
+		manyLines(sub)
 	}
 	switch re.Op {
 	case syntax.OpBeginText:
 		re.Op = syntax.OpBeginLine
 	case syntax.OpEndText:
 		re.Op, re.Flags = syntax.OpEndLine, re.Flags&^syntax.WasDollar
-	case syntax.OpAnyChar:
-		re.Op = syntax.OpAnyCharNotNL
-	case syntax.OpLiteral:
-		if slices.Contains(re.Rune, '\n') {
-			return &syntax.Regexp{Op: syntax.OpNoMatch}
-		}
-	case syntax.OpCharClass:
-		var kept []rune
-		for i := 0; i < len(re.Rune); i += 2 {
-			lo, hi := re.Rune[i], re.Rune[i+1]
-			if lo > '\n' || hi < '\n' {
-				kept = append(kept, lo, hi)
-				continue
-			}
-			if lo < '\n' {
-				kept = append(kept, lo, '\n'-1)
-			}
-			if hi > '\n' {
-				kept = append(kept, '\n'+1, hi)
-			}
-		}
-		if re.Rune = kept; kept == nil {
-			return &syntax.Regexp{Op: syntax.OpNoMatch}
-		}
 	}
 	return re
 }
 
 // A search looks through files.
 type search struct {
-	args  grepArgs
-	re    *regexp.Regexp
-	root  *os.Root
-	plain func(fs.FileInfo) error
+	args        grepArgs
+	line, block *regexp.Regexp // pattern, for a line and for many
+	root        *os.Root
+	plain       func(fs.FileInfo) error
 
 	found       []entry // the files with matches, by path
 	big, binary int     // files left out
@@ -216,7 +190,7 @@ func (s *search) one(ctx context.Context, name string, buf *bytes.Buffer) (entry
 		return entry{}, err
 	}
 	e := entry{name: name, mtime: info.ModTime().UnixNano()}
-	s.lines(ctx, text, func(int, int) bool {
+	s.lines(ctx, text, func(int, int, int) bool {
 		e.n++
 		return s.args.OutputMode == "count"
 	})
@@ -257,87 +231,82 @@ func (s *search) read(name string, buf *bytes.Buffer) ([]byte, fs.FileInfo, erro
 	return text, info, nil
 }
 
-// blockSize is how much is searched at once: few enough bytes for the regexp
-// package to go about it quickly, and for a search to end when it is told to.
+// blockSize is how many bytes are searched at once: few enough for the regexp
+// package to be quick, and for a search to end when it is told to.
 const blockSize = 16 << 10
 
-// lines calls do for each line of text that matches, with its place in text,
-// until do returns false.
-func (s *search) lines(ctx context.Context, text []byte, do func(start, end int) bool) {
+// lines calls do for each line of text that matches, with its number and its
+// place in text, until do returns false.
+func (s *search) lines(ctx context.Context, text []byte, do func(number, start, end int) bool) {
+	number := 1
 	for pos := 0; pos < len(text) && ctx.Err() == nil; {
-		next := lineEnd(text, pos)
-		if next-pos > blockSize {
-			if s.re.MatchReader(&runes{ctx: ctx, text: text[pos:next]}) && !do(pos, next) {
-				return
-			}
-			pos = next + 1
+		size := bytes.LastIndexByte(text[pos:min(pos+blockSize, len(text))], '\n') + 1
+		if size == 0 || pos+blockSize >= len(text) {
+			size = min(endOfLine(text, min(pos+blockSize, len(text)))+1, len(text)) - pos
+		}
+		block := text[pos : pos+size]
+		if !match(ctx, s.block, block) {
+			number += bytes.Count(block, []byte("\n"))
+			pos += size
 			continue
 		}
-		if full := pos + blockSize; full < len(text) {
-			next = pos + bytes.LastIndexByte(text[pos:full+1], '\n')
-		} else {
-			next = len(bytes.TrimSuffix(text, []byte("\n")))
-		}
-		for pos <= next {
-			hit := s.re.FindIndex(text[pos:next])
-			if hit == nil {
-				break
-			}
-			end := lineEnd(text, pos+hit[0])
-			if !do(pos+bytes.LastIndexByte(text[pos:pos+hit[0]], '\n')+1, end) {
+		for line := range bytes.Lines(block) {
+			bare := bytes.TrimSuffix(line, []byte("\n"))
+			if match(ctx, s.line, bare) && !do(number, pos, pos+len(bare)) {
 				return
 			}
-			pos = end + 1
+			number++
+			pos += len(line)
 		}
-		pos = max(pos, next+1)
 	}
 }
 
-// lineEnd returns where the line ends that pos is in.
-func lineEnd(text []byte, pos int) int {
+// match is re.Match, which ends with ctx however long the line is.
+func match(ctx context.Context, re *regexp.Regexp, text []byte) bool {
+	if len(text) <= 2*blockSize {
+		return re.Match(text)
+	}
+	return re.MatchReader(runes{ctx, bytes.NewReader(text)})
+}
+
+type runes struct {
+	ctx context.Context
+	*bytes.Reader
+}
+
+func (r runes) ReadRune() (c rune, size int, err error) {
+	if r.ctx.Err() != nil {
+		return 0, 0, io.EOF
+	}
+	return r.Reader.ReadRune()
+}
+
+// endOfLine returns where the line ends that pos is in.
+func endOfLine(text []byte, pos int) int {
 	if i := bytes.IndexByte(text[pos:], '\n'); i >= 0 {
 		return pos + i
 	}
 	return len(text)
 }
 
-// runes reads a long line until ctx ends.
-type runes struct {
-	ctx  context.Context
-	text []byte
-	n    int
-}
-
-func (r *runes) ReadRune() (c rune, size int, err error) {
-	if r.n++; len(r.text) == 0 || r.n%1024 == 0 && r.ctx.Err() != nil {
-		return 0, 0, io.EOF
-	}
-	c, size = utf8.DecodeRune(r.text)
-	r.text = r.text[size:]
-	return c, size, nil
-}
-
 // text returns what was found, and what to note of it.
 func (s *search) text(ctx context.Context) (text string, also []string) {
-	var note string
+	total, note := 0, ""
 	switch {
 	case len(s.found) == 0:
 		text = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, s.args.Path)
 	case s.args.OutputMode == "content":
 		text, note = s.content(ctx)
 	default:
-		counts := map[string]int{}
-		for _, f := range s.found {
-			counts[legible(f.name)] = f.n
-		}
-		var shown []string
-		shown, note = paged(newest(s.found), s.args.HeadLimit, s.args.Offset)
-		for i, name := range shown {
+		lines := newest(s.found)
+		for i, f := range s.found {
 			if s.args.OutputMode == "count" {
-				shown[i] = fmt.Sprintf("%s: %d", name, counts[name])
+				lines[i] += fmt.Sprintf(": %d", f.n)
+				total += f.n
 			}
 		}
-		text, note = capped(shown, "\n", note)
+		lines, note = paged(lines, s.args.HeadLimit, s.args.Offset)
+		text, note = capped(lines, "\n", note)
 	}
 	also = append(also, note)
 	if s.binary > 0 {
@@ -346,11 +315,7 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 	if s.big > 0 {
 		also = append(also, fmt.Sprintf("(skipped %d large files)", s.big))
 	}
-	if s.args.OutputMode == "count" && len(s.found) > 0 {
-		total := 0
-		for _, f := range s.found {
-			total += f.n
-		}
+	if total > 0 {
 		also = append(also, fmt.Sprintf("(total matches: %d in %d files)", total, len(s.found)))
 	}
 	return text, also
@@ -370,15 +335,12 @@ func (s *search) content(ctx context.Context) (text, note string) {
 		if err != nil || s.plain(info) != nil { // it is another by now
 			continue
 		}
-		number, counted := 1, 0
-		s.lines(ctx, content, func(start, end int) bool {
-			number += bytes.Count(content[counted:start], []byte("\n"))
-			counted = start
+		s.lines(ctx, content, func(number, start, end int) bool {
 			if skip--; skip >= 0 {
 				return true
 			}
 			if cut = limit > 0 && len(blocks) == limit; !cut {
-				blocks = append(blocks, s.block(legible(f.name), content, number, start, end))
+				blocks = append(blocks, s.around(legible(f.name), content, number, start, end))
 				size += len(blocks[len(blocks)-1])
 			}
 			return !cut && size <= maxLine
@@ -390,14 +352,14 @@ func (s *search) content(ctx context.Context) (text, note string) {
 	return capped(blocks, "\n\n", pagination(cut, limit, s.args.Offset))
 }
 
-// block shows a line and those around it.
-func (s *search) block(name string, text []byte, number, start, end int) string {
+// around shows a line and those around it.
+func (s *search) around(name string, text []byte, number, start, end int) string {
 	first := number
 	for ; number-first < s.args.ContextBefore && start > 0; first-- {
 		start = bytes.LastIndexByte(text[:start-1], '\n') + 1
 	}
 	for n := 0; n < s.args.ContextAfter && end+1 < len(text); n++ {
-		end = lineEnd(text, end+1)
+		end = endOfLine(text, end+1)
 	}
 	b := fmt.Sprintf("%s:%d", name, number)
 	for i, line := range strings.Split(string(text[start:end]), "\n") {

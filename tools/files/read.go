@@ -5,13 +5,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
 
+	"parley/llm"
 	"parley/tools"
 )
 
@@ -25,18 +28,27 @@ type readArgs struct {
 	Path   string `json:"path" jsonschema:"the file, relative to the workspace"`
 	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to read" limit:"min=1 default=1"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read at most" limit:"min=1 default=2000"`
+	Pages  string `json:"pages,omitempty" jsonschema:"of a PDF: which pages to read, such as 1-5, at most 20"`
+	Force  bool   `json:"force,omitempty" jsonschema:"read it again even if it has not changed since"`
 }
 
-func read(s *seen) tools.Tool {
-	t := tools.New("read_file", "Read a text file of the workspace. Returns its lines as `LINE_NUMBER| TEXT`. "+
-		"A long file is read in parts: the last line of the answer says how to go on.", s.readFile)
-	t.ReadOnly, t.Category, t.MaxText = true, "files", -1
-	t.Aliases = map[string]string{"file_path": "path", "filepath": "path", "filename": "path", "file": "path", "start_line": "offset", "max_lines": "limit"}
+// A reader is read_file.
+type reader struct {
+	*seen
+	pdf []string // how to run PDFText
+}
+
+func (r reader) tool() tools.Tool {
+	t := tools.New("read_file", "Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
+		"A long file is read in parts: the last line of the answer says how to go on.", r.read)
+	t.ReadOnly, t.Category, t.MaxText, t.Preview = true, "files", -1, about("Reading")
+	t.Aliases = pathNames("start_line", "offset", "max_lines", "limit", "page", "pages")
 	return t
 }
 
-func (s *seen) readFile(ctx context.Context, c tools.Call, in readArgs) (tools.Result, error) {
-	if _, refusal := locate(c, in.Path); refusal != nil {
+func (r reader) read(ctx context.Context, c tools.Call, in readArgs) (tools.Result, error) {
+	name, refusal := locate(c, in.Path)
+	if refusal != nil {
 		return *refusal, nil
 	}
 	f, err := c.Workspace.Open(in.Path)
@@ -44,35 +56,67 @@ func (s *seen) readFile(ctx context.Context, c tools.Call, in readArgs) (tools.R
 		return *explain(in.Path, err), nil
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 64<<10)
-	head, err := r.Peek(sniffBytes)
+	info, err := f.Stat()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	hash := sha256.New()
+	text := bufio.NewReaderSize(io.TeeReader(f, hash), 64<<10)
+	head, err := text.Peek(sniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return tools.Result{}, err
 	}
-	if answer := notText(in.Path, head); answer != nil {
-		return *answer, nil
-	}
 	p := page{first: cmp.Or(in.Offset, 1), limit: cmp.Or(in.Limit, 2000)}
-	if err := p.fill(ctx, r); err != nil {
-		return tools.Result{}, err
-	}
-	return p.result(in.Path), nil
-}
-
-// notText answers for a file that begins with head and is no text, or nil.
-func notText(path string, head []byte) *tools.Result {
 	kind := http.DetectContentType(head)
 	switch {
 	case len(head) == 0:
-		return &tools.Result{Text: fmt.Sprintf("(Empty file: %s)", path)}
+		return tools.Result{Text: fmt.Sprintf("(Empty file: %s)", in.Path)}, nil
 	case kind == "application/pdf":
-		return fail("Cannot read PDF file %s: not supported.", path)
+		_, err = io.Copy(io.Discard, text)
 	case bytes.IndexByte(head, 0) < 0 && utf8.Valid(whole(head)):
-		return nil
+		err = p.fill(ctx, text)
 	case strings.HasPrefix(kind, "image/"):
-		return &tools.Result{Text: fmt.Sprintf("(Image file: %s, %s. Its content cannot be shown as text.)", path, kind)}
+		return picture(in.Path, at(name), kind, text, info.Size())
+	default:
+		return *fail("Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.", in.Path, kind), nil
 	}
-	return fail("Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.", path, kind)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	now := look{stampOf(info, [sha256.Size]byte(hash.Sum(nil))), c.Key(), fmt.Sprint(p.first, p.limit, in.Pages)}
+	if !in.Force && r.shows(c, name, now) {
+		return tools.Result{Text: fmt.Sprintf("[File unchanged since last read: %s]", in.Path)}, nil
+	}
+	result := p.result(in.Path)
+	if kind == "application/pdf" {
+		result, err = readPDF(ctx, r.pdf, f, in.Path, in.Pages)
+	}
+	if !result.Failed && err == nil {
+		r.note(c, name, now)
+	}
+	return result, err
+}
+
+// shows says whether the model still sees what it would read (D-056).
+func (r reader) shows(c tools.Call, name string, now look) bool {
+	last, ok := r.last(c, name)
+	return ok && last.stamp == now.stamp && last.part == now.part && c.Shown != nil && c.Shown(last.key)
+}
+
+// picture answers for an image: a model with eyes is shown it (D-052).
+func picture(path, file, kind string, r io.Reader, size int64) (tools.Result, error) {
+	data, err := io.ReadAll(io.LimitReader(r, llm.MaxImage+1))
+	if err != nil {
+		return tools.Result{}, err
+	}
+	what := fmt.Sprintf("Image file: %s, %s, %d KB", path, kind, (size+1023)/1024)
+	if side, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
+		what += fmt.Sprintf(", %dx%d", side.Width, side.Height)
+	}
+	if _, err := llm.NewImage(data); err != nil {
+		return tools.Result{Text: fmt.Sprintf("(%s. It cannot be shown: %v)", what, err)}, nil
+	}
+	return tools.Result{Text: "(" + what + ")", Pictures: []string{file}}, nil
 }
 
 // whole returns head without the character that its end cut in two.

@@ -147,7 +147,7 @@ func TestGrep(t *testing.T) {
 		{"R-S18", `{"pattern":"secret","path":"soft"}`, "Error: Path soft is outside allowed directory " + d.w.Dir() + hint},
 		{"R-S18", `{"pattern":"root","path":"slash/etc"}`, "Error: Path slash/etc is outside allowed directory " + d.w.Dir() + hint},
 		{"R-S18", `{"pattern":"one","path":".parley"}`, "Error: .parley is not for this conversation" + hint},
-		{"D-053", `{"pattern":"x","path":"pipe"}`, "Error: Not a directory: pipe" + hint},
+		{"D-053", `{"pattern":"x","path":"pipe"}`, "Error: Reading pipe is blocked (device path that could hang or produce infinite output)." + hint},
 	} {
 		if r := d.call("s", "grep", c.args); r.Text != c.want {
 			t.Errorf("%s: grep(%s) = %.600q\nwant %.600q", c.id, c.args, r.Text, c.want)
@@ -194,7 +194,7 @@ func FuzzGrepPattern(f *testing.F) {
 		if len(pattern) > 100 || len(text) > 1000 || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
 			return
 		}
-		re, problem := compile(grepArgs{Pattern: pattern, CaseInsensitive: fold, FixedStrings: fixed})
+		line, block, problem := compile(grepArgs{Pattern: pattern, CaseInsensitive: fold, FixedStrings: fixed})
 		plain := pattern
 		if fixed {
 			plain = regexp.QuoteMeta(pattern)
@@ -218,13 +218,13 @@ func FuzzGrepPattern(f *testing.F) {
 				}
 			}
 		}
-		s := search{re: re}
-		s.lines(t.Context(), data, func(start, end int) bool {
-			got = append(got, fmt.Sprint(bytes.Count(data[:start], []byte("\n")), string(data[start:end])))
+		s := search{line: line, block: block}
+		s.lines(t.Context(), data, func(number, start, end int) bool {
+			got = append(got, fmt.Sprint(number-1, string(data[start:end])))
 			return true
 		})
 		if strings.Join(got, "\x00") != strings.Join(want, "\x00") {
-			t.Errorf("%q (as %s) in %q: %q, want %q", plain, re, data, got, want)
+			t.Errorf("%q (as %s) in %q: %q, want %q", plain, block, data, got, want)
 		}
 	})
 }
@@ -243,10 +243,13 @@ func TestGrepBlocks(t *testing.T) {
 			}
 			text = append(text, line+"\n"...)
 		}
-		s := search{re: regexp.MustCompile("(?m:hit$)")}
+		s := search{line: regexp.MustCompile("hit$"), block: regexp.MustCompile("(?m:hit$)")}
 		var got []int
-		s.lines(t.Context(), text, func(start, _ int) bool {
-			got = append(got, bytes.Count(text[:start], []byte("\n")))
+		s.lines(t.Context(), text, func(number, start, _ int) bool {
+			if bytes.Count(text[:start], []byte("\n")) != number-1 {
+				t.Fatalf("line %d begins at %d", number, start)
+			}
+			got = append(got, number-1)
 			return true
 		})
 		if fmt.Sprint(got) != fmt.Sprint(want) {

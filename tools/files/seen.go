@@ -38,13 +38,7 @@ type look struct {
 // program runs. It is safe for use by several goroutines.
 type seen struct {
 	mu       sync.Mutex
-	sessions map[chat.SessionID]*session
-	ticks    int
-}
-
-type session struct {
-	used  int // when, in ticks
-	files map[string]look
+	sessions map[chat.SessionID]map[string]look // by the files' absolute paths
 }
 
 // last returns what c's session knows of the file called name, as
@@ -52,7 +46,7 @@ type session struct {
 func (s *seen) last(c tools.Call, name string) (look, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.of(c.Session).files[path.Join(c.Workspace.Dir(), name)]
+	l, ok := s.sessions[c.Session][path.Join(c.Workspace.Dir(), name)]
 	return l, ok
 }
 
@@ -60,14 +54,26 @@ func (s *seen) last(c tools.Call, name string) (look, bool) {
 func (s *seen) note(c tools.Call, name string, l look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	files := s.of(c.Session).files
-	for other := range files {
-		if len(files) < maxSeen {
-			break
-		}
-		delete(files, other)
+	if s.sessions == nil {
+		s.sessions = map[chat.SessionID]map[string]look{}
 	}
+	if s.sessions[c.Session] == nil {
+		makeRoom(s.sessions, maxSessions)
+		s.sessions[c.Session] = map[string]look{}
+	}
+	files := s.sessions[c.Session]
+	makeRoom(files, maxSeen)
 	files[path.Join(c.Workspace.Dir(), name)] = l
+}
+
+// makeRoom drops any of m so that one more makes it most at most.
+func makeRoom[K comparable, V any](m map[K]V, most int) {
+	for k := range m {
+		if len(m) < most {
+			return
+		}
+		delete(m, k)
+	}
 }
 
 // warning is what a model should know that changes a file, which is now as
@@ -80,32 +86,4 @@ func (s *seen) warning(c tools.Call, name string, now stamp) string {
 		return "Warning: file has been modified since last read. Re-read to verify content before editing."
 	}
 	return ""
-}
-
-// of returns the session called id, which is now the latest that was used.
-func (s *seen) of(id chat.SessionID) *session {
-	if s.sessions == nil {
-		s.sessions = map[chat.SessionID]*session{}
-	}
-	if s.sessions[id] == nil {
-		s.forget()
-		s.sessions[id] = &session{files: map[string]look{}}
-	}
-	s.ticks++
-	s.sessions[id].used = s.ticks
-	return s.sessions[id]
-}
-
-// forget makes room for one more session.
-func (s *seen) forget() {
-	if len(s.sessions) < maxSessions {
-		return
-	}
-	var oldest chat.SessionID
-	for id, one := range s.sessions {
-		if o := s.sessions[oldest]; o == nil || one.used < o.used {
-			oldest = id
-		}
-	}
-	delete(s.sessions, oldest)
 }

@@ -1,0 +1,214 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ledongthuc/pdf"
+
+	"parley/tools"
+)
+
+// Limits on reading a PDF (D-057).
+const (
+	maxPDF      = 50 << 20 // bytes
+	maxPages    = 20       // at once
+	maxPDFTime  = 30 * time.Second
+	maxPDFMem   = 512 << 20 // bytes
+	maxPDFStack = 64 << 20
+)
+
+// pdfPages is what PDFText prints: the text of some pages.
+type pdfPages struct {
+	Total   int      `json:"total"`
+	Pages   []string `json:"pages"`
+	Problem string   `json:"problem,omitempty"`
+}
+
+// PDFText is a program: it prints the text of the pages from first to last of
+// the PDF that in is, for read_file, and returns an exit code. Run it in a
+// process of its own. A file can make the parser overflow the stack or ask for
+// all memory there is, and no Go program survives that.
+func PDFText(in *os.File, out io.Writer, first, last string) (code int) {
+	debug.SetMaxStack(maxPDFStack)
+	go func() { // ends with the program
+		for m := (runtime.MemStats{}); m.Sys < maxPDFMem; time.Sleep(10 * time.Millisecond) {
+			runtime.ReadMemStats(&m)
+		}
+		os.Exit(3)
+	}()
+	from, _ := strconv.Atoi(first)
+	to, _ := strconv.Atoi(last)
+	info, err := in.Stat()
+	if err != nil || json.NewEncoder(out).Encode(extract(in, info.Size(), from, to)) != nil {
+		return 1
+	}
+	return 0
+}
+
+// extract returns the text of some pages. It does not panic.
+func extract(in io.ReaderAt, size int64, first, last int) (p pdfPages) {
+	defer func() {
+		if x := recover(); x != nil {
+			p = pdfPages{Problem: "it is damaged"}
+		}
+	}()
+	r, err := pdf.NewReader(in, size)
+	if err != nil && strings.Contains(err.Error(), "encrypt") {
+		return pdfPages{Problem: "it is encrypted"}
+	}
+	if err != nil {
+		return pdfPages{Problem: "it is damaged"}
+	}
+	p.Total = r.NumPage()
+	for n := first; n <= min(last, p.Total); n++ {
+		w := pageText{page: r.Page(n), fonts: map[string]*pdf.Font{}}
+		pdf.Interpret(w.page.V.Key("Contents"), w.do)
+		p.Pages = append(p.Pages, strings.TrimSpace(w.text.String()))
+	}
+	return p
+}
+
+// A pageText gathers the text of a page in the order it is drawn.
+type pageText struct {
+	page  pdf.Page
+	fonts map[string]*pdf.Font
+	enc   pdf.TextEncoding
+	text  strings.Builder
+	y     float64
+}
+
+func (w *pageText) do(stack *pdf.Stack, op string) {
+	args := make([]pdf.Value, max(6, stack.Len()))
+	for i := stack.Len() - 1; i >= 0; i-- {
+		args[i] = stack.Pop()
+	}
+	switch op {
+	case "Tf":
+		name := args[0].Name()
+		if w.fonts[name] == nil {
+			f := w.page.Font(name)
+			w.fonts[name] = &f
+		}
+		w.enc = w.fonts[name].Encoder()
+	case "Td", "TD":
+		w.move(args[1].Float64() != 0)
+	case "Tm":
+		w.move(args[5].Float64() != w.y)
+		w.y = args[5].Float64()
+	case "T*", "BT":
+		w.move(true)
+	case "'":
+		w.move(true)
+		w.show(args[0])
+	case "\"":
+		w.move(true)
+		w.show(args[2])
+	case "Tj":
+		w.show(args[0])
+	case "TJ":
+		for i := range args[0].Len() {
+			if v := args[0].Index(i); v.Kind() == pdf.String {
+				w.show(v)
+			} else if v.Float64() < -200 { // thousandths of the font's size
+				w.move(false)
+			}
+		}
+	}
+}
+
+func (w *pageText) show(v pdf.Value) {
+	if w.enc != nil && w.text.Len() < maxLine {
+		w.text.WriteString(w.enc.Decode(v.RawString()))
+	}
+}
+
+// move begins a line, or a word.
+func (w *pageText) move(line bool) {
+	switch text := w.text.String(); {
+	case text == "" || strings.HasSuffix(text, "\n"):
+	case line:
+		w.text.WriteByte('\n')
+	case !strings.HasSuffix(text, " "):
+		w.text.WriteByte(' ')
+	}
+}
+
+var pageRange = regexp.MustCompile(`^\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?$`)
+
+// readPDF answers for a PDF. command is how to run PDFText.
+func readPDF(ctx context.Context, command []string, f *os.File, path, pages string) (tools.Result, error) {
+	part := pageRange.FindStringSubmatch(cmp.Or(pages, fmt.Sprintf("1-%d", maxPages)))
+	if part == nil {
+		return *fail("pages must be like \"1-5\" or \"3\", not %q", pages), nil
+	}
+	first, _ := strconv.Atoi(part[1])
+	last, _ := strconv.Atoi(cmp.Or(part[2], part[1]))
+	if first < 1 || last < first {
+		return *fail("pages must be like \"1-5\" or \"3\", not %q", pages), nil
+	}
+	got, problem := runPDF(ctx, command, f, first, min(last, first+maxPages-1))
+	switch {
+	case ctx.Err() != nil:
+		return tools.Result{}, ctx.Err()
+	case problem != "":
+		return *fail("Cannot read PDF file %s: %s.", path, problem), nil
+	case len(got.Pages) == 0:
+		return *fail("page %d is beyond end of file (%d pages)", first, got.Total), nil
+	case strings.Join(got.Pages, "") == "":
+		return *fail("Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.", path, first, first+len(got.Pages)-1), nil
+	}
+	return tools.Result{Text: got.text(first)}, nil
+}
+
+// runPDF runs PDFText.
+func runPDF(ctx context.Context, command []string, f *os.File, first, last int) (got pdfPages, problem string) {
+	if len(command) == 0 {
+		return got, "not supported"
+	}
+	if info, err := f.Stat(); err != nil || info.Size() > maxPDF {
+		return got, fmt.Sprintf("it is bigger than %d MiB", maxPDF>>20)
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxPDFTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], strconv.Itoa(first), strconv.Itoa(last))...)
+	cmd.Stdin, cmd.Env, cmd.WaitDelay = f, []string{"GOTRACEBACK=none"}, time.Second
+	out, err := cmd.Output()
+	if err != nil || json.Unmarshal(out, &got) != nil {
+		return got, "it is damaged, or too much to read"
+	}
+	return got, got.Problem
+}
+
+// text shows the pages that fit, of which the first has this number.
+func (p pdfPages) text(first int) string {
+	var b strings.Builder
+	n := 0
+	for chars := 0; n < len(p.Pages); n++ {
+		page := fmt.Sprintf("--- Page %d ---\n%s\n\n", first+n, strings.ToValidUTF8(p.Pages[n], "\ufffd"))
+		if chars += utf8.RuneCountInString(page); chars > maxChars {
+			if n > 0 {
+				break
+			}
+			page = string([]rune(page)[:maxChars]) + "… (the page is longer)\n\n"
+		}
+		b.WriteString(page)
+	}
+	last := first + n - 1
+	if last == p.Total {
+		return b.String() + fmt.Sprintf("(End of file — %d pages total)", p.Total)
+	}
+	return b.String() + fmt.Sprintf("(Showing pages %d-%d of %d. Use pages=\"%d-%d\" to continue.)", first, last, p.Total, last+1, min(last+maxPages, p.Total))
+}
