@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -205,8 +204,7 @@ func (k checker) lasts(key string, d, least, most time.Duration) {
 
 // brief returns d as people write it.
 func brief(d time.Duration) string {
-	s := strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
-	return cmp.Or(s, "0s")
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
 var botToken = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)

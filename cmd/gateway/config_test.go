@@ -29,10 +29,10 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &Config{
 		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console", "web"},
-		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000}},
+		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native"}},
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: Channels{Console: &Console{}, Web: &Web{}},
-		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true},
+		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
 		HTTP:     HTTP{Listen: "127.0.0.1:18790"},
 		Store:    Store{Type: "bolt"}, Log: Log{Level: "info"},
 	}

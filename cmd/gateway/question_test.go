@@ -95,6 +95,7 @@ func (w *town) shows(chat int64, what string, ok func(telegramtest.Message) bool
 	defer cancel()
 	err := w.tg.WaitChat(ctx, chat, func(ms []telegramtest.Message) bool {
 		for _, m := range ms {
+			m.Text = words(m.Text)
 			if ok(m) {
 				return true
 			}
@@ -154,7 +155,7 @@ func TestQuestionOnDiscord(t *testing.T) {
 	var texts []string
 	for _, m := range dc.Messages(room) {
 		if m.FromBot() {
-			texts = append(texts, m.Text)
+			texts = append(texts, words(m.Text))
 		}
 	}
 	if n := knows(t, texts); n != 1 || len(texts) != 3 {
@@ -169,6 +170,7 @@ func (w *town) shown(channel, what string, ok func(discordtest.Message) bool) {
 	defer cancel()
 	err := w.dc.WaitChat(ctx, channel, func(ms []discordtest.Message) bool {
 		for _, m := range ms {
+			m.Text = words(m.Text)
 			if ok(m) {
 				return true
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -237,11 +238,16 @@ func (w *town) says(chat int64, text string) {
 func botTexts(ms []telegramtest.Message) (texts []string) {
 	for _, m := range ms {
 		if m.FromBot() {
-			texts = append(texts, m.Text)
+			texts = append(texts, words(m.Text))
 		}
 	}
 	return texts
 }
+
+var stepLines = regexp.MustCompile(`^((> )?(⏳|🔧|✅|❌|↩)[^\n]*\n+)+`)
+
+// words returns what a message says besides the steps on the way to it.
+func words(text string) string { return stepLines.ReplaceAllString(text, "") }
 
 // spoken returns what people said in r since the last answer in words: the
 // texts without the gateway's first line.

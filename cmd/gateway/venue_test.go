@@ -143,7 +143,7 @@ func (v onDiscord) wait(ctx context.Context, chat int, ok func([]string) bool) (
 		texts = nil
 		for _, m := range ms {
 			if m.FromBot() {
-				texts = append(texts, m.Text)
+				texts = append(texts, words(m.Text))
 			}
 		}
 		return ok(texts)
