@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
+
+	"pgregory.net/rapid"
 
 	"parley/chat"
 	"parley/llm"
@@ -242,6 +245,28 @@ func TestPrompt(t *testing.T) {
 			t.Errorf("got  %q\nwant %q", got, c.want)
 		}
 	}
+}
+
+// C-051: whatever a call says, each argument is one line within its backticks.
+func TestPromptOfAny(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := rapid.MapOf(rapid.String(), rapid.Map(rapid.String(), func(s string) any { return s })).Draw(t, "in")
+		shown := 0
+		for name := range in {
+			if !strings.HasPrefix(name, "_") {
+				shown++
+			}
+		}
+		got := strings.Split(prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: in}), "\n")
+		if got[0] != "May I use `exec`?" || len(got) != 1+min(shown, 1)+shown {
+			t.Fatalf("%q", got)
+		}
+		for _, line := range got[min(len(got), 2):] {
+			if !strings.HasPrefix(line, "- `") || strings.Count(line, "`") != 4 || strings.ContainsFunc(line, unicode.IsControl) {
+				t.Errorf("%q", line)
+			}
+		}
+	})
 }
 
 // A-026, D-011: the person is shown the arguments as they will be used.

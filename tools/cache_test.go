@@ -56,9 +56,13 @@ func TestCacheLasts(t *testing.T) {
 				if c.ttl < 0 {
 					cfg.Cache = nil
 				}
-				first := turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", ""))
+				k := turnOf(t, cfg, chat.User, u)
+				first := k.Call(t.Context(), callTo("u", ""))
 				time.Sleep(wait)
-				again := turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", ""))
+				if c.ttl >= 0 { // without a cache a turn has none of its own either
+					k = turnOf(t, cfg, chat.User, u)
+				}
+				again := k.Call(t.Context(), callTo("u", ""))
 				hit := wait < c.lasts
 				if first.Cached || again.Cached != hit || (ran.Load() == 1) != hit {
 					t.Errorf("%s after %v: ran %d times, %+v", c.name, wait, ran.Load(), again)
@@ -231,6 +235,32 @@ func TestCacheOfAChange(t *testing.T) {
 				t.Errorf("%s: %+v, want cached %v", category, r, cached)
 			}
 		}
+	}
+}
+
+// what was read while a call was at work that changed it then is not kept.
+func TestCacheOfAChangeToCome(t *testing.T) {
+	var n atomic.Int64
+	begun, read := make(chan bool), counting("read", Hints{ReadOnly: true, CacheFor: CacheFor, Category: "files"}, &n)
+	write := echo("write", anything)
+	write.Run = func(context.Context, Call) (Result, error) {
+		begun <- true
+		<-begun
+		n.Store(8)
+		return Result{}, nil
+	}
+	cfg := StandardConfig{Cache: NewCache(CacheFor)}
+	var g sync.WaitGroup
+	g.Go(func() { turnOf(t, cfg, chat.User, write).Call(t.Context(), callTo("write", "")) })
+	<-begun
+	k := turnOf(t, cfg, chat.User, read)
+	if r := k.Call(t.Context(), callTo("read", "")); r.Text != "run 1" {
+		t.Errorf("before: %+v", r)
+	}
+	begun <- true
+	g.Wait()
+	if r := k.Call(t.Context(), callTo("read", "")); r.Text != "run 9" {
+		t.Errorf("after: %+v", r)
 	}
 }
 
