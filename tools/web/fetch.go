@@ -49,6 +49,7 @@ type page struct {
 	status int
 	media  string // type without parameters, such as text/html
 	text   string // in UTF-8
+	cut    bool   // parse has not seen all of it
 }
 
 func (p *page) html() bool { return p.media == "text/html" || p.media == "application/xhtml+xml" }

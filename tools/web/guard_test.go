@@ -66,7 +66,7 @@ func (s *site) page(path, contentType, body string) {
 		if contentType != "" {
 			w.Header().Set("Content-Type", contentType)
 		}
-		io.WriteString(w, body)
+		_, _ = io.WriteString(w, body)
 	})
 }
 
@@ -229,7 +229,7 @@ func TestRebinding(t *testing.T) {
 	})
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
-		io.WriteString(w, "hello")
+		_, _ = io.WriteString(w, "hello")
 	})
 	url := fmt.Sprintf("http://rebind.example.com:%d/", port(s.srv))
 	if r := s.call("scrape", `{"url":"`+url+`"}`); r.Text != `{"text":`+quote(banner+"hello")+`,"url":"`+url+`"}` {
@@ -266,7 +266,7 @@ func rebinding(t *testing.T, next func() netip.Addr) *net.Resolver {
 				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: next().As4()}}}
 			}
 			if out, err := m.Pack(); err == nil {
-				l.WriteTo(out, from)
+				_, _ = l.WriteTo(out, from)
 			}
 		}
 	}()
@@ -304,11 +304,14 @@ func (c *closing) Close() error { c.closed = true; return nil }
 
 // R-S19: time, size and headers have limits.
 func TestLimits(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.patience, c.maxBody = time.Second, 1<<20 })
+	s := newSite(t, func(c *Config) { c.maxBody = 1 << 20 })
+	patient := s.kit
+	s.cfg.patience = 200 * time.Millisecond
+	hasty := newKit(t, s.cfg)
 	s.mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s.mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
-			io.WriteString(w, "drip ")
+			_, _ = io.WriteString(w, "drip ")
 			w.(http.Flusher).Flush()
 			select {
 			case <-time.After(20 * time.Millisecond):
@@ -320,32 +323,37 @@ func TestLimits(t *testing.T) {
 	s.mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(packed)
+		_, _ = w.Write(packed)
 	})
 	s.mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
-		io.WriteString(w, strings.Repeat("x", 1<<20+1))
+		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20+1))
 	})
 	s.mux.HandleFunc("/header", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) })
 	s.mux.HandleFunc("/brotli", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br") })
 	s.mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
-		io.WriteString(w, "short")
+		_, _ = io.WriteString(w, "short")
 	})
 	s.page("/exact", "text/plain", strings.Repeat("y", 1<<20))
 	for _, c := range []struct{ path, want string }{
-		{"/silent", "no answer within 1s"},
-		{"/slow", "no answer within 1s"},
+		{"/silent", "no answer within 200ms"},
+		{"/slow", "no answer within 200ms"},
 		{"/bomb", "the page is larger than 1 MB"},
 		{"/big", "the page is larger than 1 MB"},
 		{"/header", "net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; aborted"},
 		{"/brotli", "the page is compressed in a way that was not asked for"},
 		{"/cut", "unexpected EOF"},
 	} {
+		s.kit = patient
+		if strings.HasPrefix(c.want, "no answer") {
+			s.kit = hasty
+		}
 		if r := s.call("scrape", `{"url":"%s`+c.path+`"}`); r.Text != "Error: "+c.want+hint {
 			t.Errorf("%s: %s, want %s", c.path, r.Text, c.want)
 		}
 	}
+	s.kit = patient
 	if r := s.call("scrape", `{"url":"%s/exact"}`); r.Failed {
 		t.Errorf("a page of exactly 1 MB: %s", r.Text)
 	}

@@ -3,7 +3,7 @@ package web
 import (
 	"bytes"
 	"errors"
-	"fmt"
+	"io"
 	"iter"
 	"net/url"
 	"regexp"
@@ -19,7 +19,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-const maxTags = 60_000 // of a page: more would take too much time and memory
+// Of a page, for readability and Markdown take time that grows with their product.
+const (
+	maxHTML  = 2 << 20 // bytes
+	maxTags  = 60_000
+	maxDepth = 100
+)
 
 var (
 	// formatting elements are opened again by the HTML parser wherever they were
@@ -34,21 +39,19 @@ var (
 	paragraphs = strings.Fields("blockquote footer h1 h2 h3 h4 h5 h6 header nav ol p pre table ul")
 )
 
-// parse returns the tree of an HTML page, which is not out of proportion to
-// it: the parser sees formatting elements under names that mean nothing to it.
-func parse(text string) (*html.Node, error) {
+// parse returns the tree of an HTML page, or of as much of it as there may be.
+// It is not out of proportion to the page, since the parser sees formatting
+// elements under names that mean nothing to it.
+func (p *page) parse() (*html.Node, error) {
 	var safe bytes.Buffer
-	tags := 0
-	for z := html.NewTokenizer(strings.NewReader(text)); ; {
-		kind := z.Next()
-		if kind == html.ErrorToken {
+	z := html.NewTokenizer(io.LimitReader(strings.NewReader(p.text), maxHTML))
+	for tags := 0; ; {
+		kind, raw := z.Next(), z.Raw()
+		if p.cut = tags > maxTags || len(p.text) > maxHTML; tags > maxTags || kind == html.ErrorToken {
 			break
 		}
-		raw := z.Raw()
 		if kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken {
-			if tags++; tags > maxTags {
-				return nil, fmt.Errorf("the page has more than %d tags", maxTags)
-			}
+			tags++
 			at := 1 // behind < or </
 			if kind == html.EndTagToken {
 				at = 2
@@ -67,15 +70,24 @@ func parse(text string) (*html.Node, error) {
 	}
 	doc, err := html.Parse(&safe)
 	if err != nil {
-		return nil, errors.New("the page is nested too deeply")
+		return nil, errDeep
 	}
 	for n := range elements(doc) {
+		depth := 0
+		for range n.Ancestors() {
+			depth++
+		}
+		if depth > maxDepth {
+			return nil, errDeep
+		}
 		if name, ok := strings.CutPrefix(n.Data, "x-"); ok && slices.Contains(formatting, name) {
 			n.Data, n.DataAtom = name, atom.Lookup([]byte(name))
 		}
 	}
 	return doc, nil
 }
+
+var errDeep = errors.New("the page is nested too deeply")
 
 // elements returns those of doc with one of the names, or all.
 func elements(doc *html.Node, names ...string) iter.Seq[*html.Node] {

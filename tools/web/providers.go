@@ -133,7 +133,7 @@ func readJSON(answer []byte) (hits []hit, err error) {
 // readHTML reads a page of DuckDuckGo, of either kind.
 func readHTML(answer []byte) (hits []hit, err error) {
 	defer rescue(&err)
-	doc, err := parse(string(answer))
+	doc, err := (&page{text: string(answer)}).parse()
 	if err != nil {
 		return nil, err
 	}

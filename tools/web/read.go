@@ -51,6 +51,7 @@ func (f *fetcher) webFetch() tools.Tool {
 				return tools.Result{Text: string(text), Data: failure(in.URL, err), Failed: true}, nil
 			}
 			a.Text, a.Truncated = cut(a.Text, min(cmp.Or(in.MaxChars, maxText), f.most))
+			a.Truncated = a.Truncated || p.cut
 			a.Length, a.Text = utf8.RuneCountInString(a.Text), banner+a.Text
 			return tools.Result{Data: a}, nil
 		})
@@ -65,7 +66,7 @@ func failure(url string, err error) map[string]any {
 // extract returns the part of the page that is worth reading.
 func (p *page) extract(text bool) (content, extractor string, err error) {
 	defer rescue(&err)
-	doc, err := parse(p.text)
+	doc, err := p.parse()
 	if err != nil {
 		return "", "", err
 	}
@@ -158,7 +159,7 @@ func (p *page) view(kind string, most int) (data map[string]any, err error) {
 	defer rescue(&err)
 	doc, text := &html.Node{}, p.text
 	if p.html() {
-		if doc, err = parse(p.text); err != nil {
+		if doc, err = p.parse(); err != nil {
 			return nil, err
 		}
 	}

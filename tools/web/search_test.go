@@ -55,7 +55,7 @@ func TestProviders(t *testing.T) {
 					}
 				}
 				got += "\n" + string(body)
-				io.WriteString(w, read(t, c.file))
+				_, _ = io.WriteString(w, read(t, c.file))
 			}))
 			defer srv.Close()
 			kit := newKit(t, Config{Search: []Provider{{c.name, srv.URL + "/", c.key}}})
@@ -79,7 +79,7 @@ func TestLite(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
-		io.WriteString(w, read(t, "duckduckgo-lite.html"))
+		_, _ = io.WriteString(w, read(t, "duckduckgo-lite.html"))
 	}))
 	defer srv.Close()
 	kit := newKit(t, Config{Search: []Provider{{Name: "duckduckgo", BaseURL: srv.URL}}})
