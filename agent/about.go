@@ -34,9 +34,10 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 	by := map[string][]string{}
 	for _, t := range next.kit.Tools() {
 		line := fmt.Sprintf("\n- `%s`", t.Name)
+		what, _, _ := strings.Cut(strings.TrimSuffix(tame(t.Description, 1000), "."), ". ")
 		switch category := cmp.Or(t.Category, "general"); {
 		case t.AliasOf == "" && !t.Hidden || arg == "all" && t.AliasOf == "":
-			by[category] = append(by[category], line+" – "+sentence(t.Description))
+			by[category] = append(by[category], line+" – "+what)
 		case arg == "all":
 			by[category] = append(by[category], line+fmt.Sprintf(" is `%s`", t.AliasOf))
 		}
@@ -49,15 +50,6 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 		b.WriteString("\n\n**" + category + "**" + strings.Join(by[category], ""))
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// sentence returns the first one of text.
-func sentence(text string) string {
-	text = tame(text, 1000)
-	if i := strings.Index(text, ". "); i >= 0 {
-		text = text[:i]
-	}
-	return clip(strings.TrimSuffix(text, "."), 200)
 }
 
 // cmdContext tells how large the next request would be, and what of.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -23,10 +22,8 @@ func (p *Pool) Aside(ctx context.Context) (all []Aside, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("list messages put aside: %w", err)
 		}
-		a := Aside{Key: key}
-		b, _, _ := p.parked.Get(ctx, key) // none if it is damaged
-		_ = json.Unmarshal(b, &a.Message) // or it cannot be read
-		all = append(all, a)
+		m, _, _ := store.Load[chat.Message](ctx, p.parked, key) // none if it is damaged
+		all = append(all, Aside{Key: key, Message: m})
 	}
 	return all, nil
 }
@@ -38,11 +35,7 @@ func (p *Pool) Dismiss(ctx context.Context, key string) error { return p.parked.
 // if it were said now, under a key of its own: the old one was answered.
 // store.ErrNotFound says that there is none.
 func (p *Pool) Again(ctx context.Context, key string) error {
-	b, _, err := p.parked.Get(ctx, key)
-	var m chat.Message
-	if err == nil {
-		err = json.Unmarshal(b, &m)
-	}
+	m, _, err := store.Load[chat.Message](ctx, p.parked, key)
 	if err == nil {
 		m.Account, m.Time = m.Account+"+", time.Now()
 		err = p.Deliver(ctx, m)

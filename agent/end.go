@@ -41,7 +41,9 @@ func (t *turn) stopped(ctx context.Context) error {
 		t.finished(c, tools.Result{Text: text, Failed: true})
 	}
 	t.waiting = append(t.waiting, t.take()...)
-	n, asked := 0, t.asked()
+	t.mu.Lock()
+	n, asked := 0, t.run.asked
+	t.mu.Unlock()
 	for n < len(t.waiting) && t.waiting[n].command == "" && t.waiting[n].Time.Before(asked) {
 		n++
 	}

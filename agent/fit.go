@@ -116,7 +116,7 @@ func (h *history) skipRounds(limit int) {
 		if e.Role == llm.Assistant {
 			skip = i < last && size > limit
 		}
-		if skip && e.Role != llm.User {
+		if skip && e.heard == "" {
 			size -= h.sizeOf(&e)
 		} else {
 			kept = append(kept, e)
@@ -148,19 +148,15 @@ func (h *history) request(how asked, light func(tool string) bool, show func(pat
 		h.fit(limit, light)
 	}
 	ms := make([]llm.Message, len(h.entries), len(h.entries)+1)
-	read := false
 	for i, e := range slices.Backward(h.entries) {
 		ms[i] = e.Message
 		if show != nil && len(e.pictures) > 0 {
 			ms[i].Images = show(e.pictures)
 		}
-		if e.Role == llm.User {
-			ms[i].Text = unseen(e.Text, len(e.pictures)+e.dimmed-len(ms[i].Images))
+		ms[i].Text = unseen(e.Text, len(e.pictures)+e.dimmed-len(ms[i].Images))
+		if e.read && !illustrated(ms[i]) {
+			ms[i].Role = llm.ToolRole // of no call: it is left out
 		}
-		read = read || e.Role == llm.ToolRole && illustrated(ms[i])
-	}
-	if read {
-		ms = h.apart(ms)
 	}
 	if how.Note != "" {
 		ms = append(ms, llm.Message{Role: llm.User, Text: how.Note})

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type entry struct {
 	said  string // of something heard: the words alone
 	from  chat.Sender
 	key   string // of the result of a call, while it is whole: that of the call
+	read  bool   // holds nothing but pictures that a tool read
 
 	pictures []string // paths of those that came along and are to be shown
 	dimmed   int      // how many came along and are shown no more
@@ -182,28 +184,27 @@ func (o *open) poor() bool {
 
 // finish takes in the result of a call.
 func (h *history) finish(seq uint64, r record) {
-	m, result := *r.Finished, cmp.Or(r.Result, &tools.Result{})
-	e := entry{pictures: result.Pictures[:min(len(result.Pictures), maxPictures)]}
-	if o := h.open; o != nil {
-		e.key = tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()
-		o.finish(m, *result)
-		if r.Told != "" {
-			o.told = append(o.told, r.Told)
-		}
+	m, result, o := *r.Finished, cmp.Or(r.Result, &tools.Result{}), h.open
+	if o == nil {
+		h.add(seq, entry{}, m)
+		return
 	}
-	h.add(seq, e, m)
-}
-
-func (o *open) finish(m llm.Message, r tools.Result) {
-	step := chat.Step{Tool: m.Name, State: chat.Done, Began: r.Time, Ended: r.Time.Add(r.Took)}
-	if r.Failed {
+	h.add(seq, entry{key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
+	if all := result.Pictures[:min(len(result.Pictures), maxPictures)]; len(all) > 0 { // models are shown them as a person's (D-052)
+		h.add(seq, entry{read: true, pictures: all}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
+	}
+	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
+	if result.Failed {
 		step.State = chat.Failed
 	}
 	o.steps = append(o.steps, step)
-	o.done[m.Call] = r.Verdict
-	o.tainted = o.tainted || r.Tainted
-	if r.End != "" {
-		o.said, o.ending = append(o.said, llm.Message{Role: llm.Assistant, Text: r.End}), true
+	o.done[m.Call] = result.Verdict
+	o.tainted = o.tainted || result.Tainted
+	if r.Told != "" {
+		o.told = append(o.told, r.Told)
+	}
+	if result.End != "" {
+		o.said, o.ending = append(o.said, llm.Message{Role: llm.Assistant, Text: result.End}), true
 	}
 }
 
@@ -217,11 +218,11 @@ func (h *history) rollBack(note string) {
 		o.revoked, o.said = append(o.revoked, o.said[n]), o.said[:n:n]
 	}
 	for i := len(h.entries) - 1; i >= 0; i-- {
-		role := h.entries[i].Role
-		if role != llm.User {
+		e := h.entries[i]
+		if e.heard == "" {
 			h.entries = slices.Delete(h.entries, i, i+1)
 		}
-		if role == llm.Assistant {
+		if e.Role == llm.Assistant {
 			return
 		}
 	}

@@ -208,13 +208,11 @@ func (l *lane) renew(j job) error {
 	err := l.insist(l.hard, "begin a new conversation", func(ctx context.Context) error {
 		return l.update(ctx, l.id, func(s *state) { s.Epoch, s.From = s.Epoch+1, 0 })
 	})
-	if err != nil {
-		return err
-	}
-	if l.Left != nil {
+	if err == nil {
 		l.Left(l.id)
+		err = l.reply(j, wordsNew)
 	}
-	return l.reply(j, wordsNew)
+	return err
 }
 
 // reply answers a command and ends it.

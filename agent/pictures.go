@@ -33,23 +33,6 @@ func pictures(files []chat.File) (paths []string, more int) {
 	return paths, more
 }
 
-// apart returns ms, which are the entries of h, with the pictures that tools read
-// in messages of their own behind the results: models are shown them as a person's (D-052).
-func (h *history) apart(ms []llm.Message) (out []llm.Message) {
-	seen := llm.Message{Role: llm.User}
-	for i, m := range ms {
-		if m.Role == llm.ToolRole && illustrated(m) {
-			seen.Text = joined(seen.Text, fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(h.entries[i].pictures, ", ")))
-			seen.Images, m.Images = append(seen.Images, m.Images...), nil
-		}
-		out = append(out, m)
-		if illustrated(seen) && (i+1 == len(ms) || ms[i+1].Role != llm.ToolRole) {
-			out, seen = append(out, seen), llm.Message{Role: llm.User}
-		}
-	}
-	return out
-}
-
 // showing counts the pictures that are to be shown.
 func (h *history) showing() (n int) {
 	for i := range h.entries {

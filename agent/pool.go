@@ -42,17 +42,14 @@ type Config struct {
 	Fetch     func(context.Context, chat.Message) chat.Message // brings a message's files into the workspace; nil: they stay where they are
 	Memory    Memory
 	Log       *slog.Logger
-	Workspace *workspace.Workspace           // where tools work
-	Zone      *time.Location                 // in which the model is told the time; nil means UTC
-	Turns     int                            // at work at once; 0 means 1024
-	Grace     time.Duration                  // how long turns may go on after Run's context ended (P16)
-	Report    func(context.Context) []string // what owners are told by /status besides; nil: nothing
-	ToolStats func() string                  // what owners are told by /toolstats; nil: that nobody counts
-	Left      func(chat.SessionID)           // told of a conversation that is over, maybe twice: what is kept for it can go; may be nil
-
-	// Undo puts back the files that the last turn of a session changed, and says
-	// so. nil: nobody can.
-	Undo func(context.Context, chat.SessionID) (string, error)
+	Workspace *workspace.Workspace                                  // where tools work
+	Zone      *time.Location                                        // in which the model is told the time; nil means UTC
+	Turns     int                                                   // at work at once; 0 means 1024
+	Grace     time.Duration                                         // how long turns may go on after Run's context ended (P16)
+	Report    func(context.Context) []string                        // what owners are told by /status besides; nil: nothing
+	ToolStats func() string                                         // what owners are told by /toolstats; nil: that nobody counts
+	Left      func(chat.SessionID)                                  // told of a conversation that is over, maybe twice: what is kept for it can go; may be nil
+	Undo      func(context.Context, chat.SessionID) (string, error) // puts back the files that the last turn of a session changed, and says so; nil: nobody can
 
 	// Begun is told of each turn as it begins, with the message that it answers,
 	// and what it returns is told how the turn ended: "answered", "stopped",
@@ -123,6 +120,9 @@ func New(c Config, s Settings) *Pool {
 	if c.Turns == 0 {
 		c.Turns = 1024
 	}
+	if c.Left == nil {
+		c.Left = func(chat.SessionID) {}
+	}
 	if c.Zone == nil {
 		c.Zone = time.UTC
 	}
@@ -147,10 +147,10 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 		return p.answer(ctx, m, do(p, ctx, m))
 	}
 	body, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("deliver %s: %w", m.Key(), err)
+	if err == nil {
+		err = p.inbox.Push(ctx, m.Key(), body)
 	}
-	if err := p.inbox.Push(ctx, m.Key(), body); err != nil {
+	if err != nil {
 		return fmt.Errorf("deliver %s: %w", m.Key(), err)
 	}
 	if name == "new" {

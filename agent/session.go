@@ -48,11 +48,7 @@ func (s state) epochs() (all []int64) {
 // lookup returns the state of the session id and its revision. A damaged one
 // is replaced by that of a new conversation (P21).
 func (p *Pool) lookup(ctx context.Context, id chat.SessionID) (state, uint64, error) {
-	var s state
-	b, rev, err := p.states.Get(ctx, string(id))
-	if err == nil && json.Unmarshal(b, &s) != nil {
-		err = store.ErrDamaged
-	}
+	s, rev, err := store.Load[state](ctx, p.states, string(id))
 	switch {
 	case err == nil:
 		return s, rev, nil
@@ -64,8 +60,7 @@ func (p *Pool) lookup(ctx context.Context, id chat.SessionID) (state, uint64, er
 	p.Log.Error("the record of a session is damaged; it begins anew", "session", id, "err", err)
 	now := time.Now().Unix()
 	s = state{Epoch: now, Base: now}
-	b, _ = json.Marshal(s)
-	rev, err = p.states.Put(ctx, string(id), b, store.Any)
+	rev, err = store.Save(ctx, p.states, string(id), s, store.Any)
 	return s, rev, err
 }
 
@@ -77,8 +72,7 @@ func (p *Pool) update(ctx context.Context, id chat.SessionID, change func(*state
 			return err
 		}
 		change(&s)
-		b, _ := json.Marshal(s)
-		if _, err = p.states.Put(ctx, string(id), b, rev); !errors.Is(err, store.ErrConflict) {
+		if _, err = store.Save(ctx, p.states, string(id), s, rev); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -199,22 +200,11 @@ func (a *arrivals) news(c llm.ToolCall) {
 }
 
 // tip returns the first words among the arguments of a call, such as the path of a file.
-func tip(args string) string {
-	d := json.NewDecoder(strings.NewReader(args))
-	for key := false; ; key = !key {
-		switch v, err := d.Token(); v := v.(type) {
-		case json.Delim:
-			if v != '{' || key {
-				return ""
-			}
-		case string:
-			if !key {
-				return tame(v, 80)
-			}
-		default:
-			if err != nil {
-				return ""
-			}
-		}
+func tip(args string) (words string) {
+	if m := firstWords.FindStringSubmatch(args[:min(len(args), 1000)]); m != nil {
+		_ = json.Unmarshal([]byte(m[1]+`"`), &words) // none if a cut letter is at the end
 	}
+	return tame(words, 80)
 }
+
+var firstWords = regexp.MustCompile(`:\s*("(?:[^"\\]|\\.)*)`)

@@ -134,9 +134,7 @@ func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 		err = p.states.Delete(ctx, string(id))
 	}
 	p.books.forget(id)
-	if p.Left != nil {
-		p.Left(id)
-	}
+	p.Left(id)
 	if err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}

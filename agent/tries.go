@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"parley/store"
@@ -18,11 +17,10 @@ func (l *lane) begun(j job) (int, error) {
 	if !j.item.Again {
 		return 0, nil
 	}
-	b, _, err := l.tries.Get(l.hard, j.Key())
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+	n, _, err := store.Load[int](l.hard, l.tries, j.Key())
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) { // begin to count anew
 		return 0, nil
 	}
-	n, _ := strconv.Atoi(string(b)) // what is no number is damaged: begin to count anew
 	return n, err
 }
 
@@ -33,7 +31,7 @@ func (l *lane) count(jobs []job) error {
 			if !j.item.Again {
 				continue
 			}
-			if _, err := l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(l.crashed+1)), store.Any); err != nil {
+			if _, err := store.Save(ctx, l.tries, j.Key(), l.crashed+1, store.Any); err != nil {
 				return err
 			}
 		}
@@ -52,7 +50,7 @@ func (l *lane) uncount(jobs []job, failed error) {
 		case failed == nil || l.crashed == 0:
 			err = l.tries.Delete(ctx, j.Key())
 		default:
-			_, err = l.tries.Put(ctx, j.Key(), []byte(strconv.Itoa(l.crashed)), store.Any)
+			_, err = store.Save(ctx, l.tries, j.Key(), l.crashed, store.Any)
 		}
 		if err != nil {
 			l.Log.Warn("count of tries not taken back", "message", j.Key(), "err", err)

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/chat"
@@ -145,12 +146,7 @@ func (t *turn) rounds(ctx context.Context) error {
 
 // stale says whether all that is to be answered is older than MaxAge.
 func (t *turn) stale() bool {
-	for _, j := range t.jobs {
-		if t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge })
 }
 
 // join takes in what was said while the turn was busy.
@@ -205,11 +201,4 @@ func (t *turn) doing(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.run.doing = what
-}
-
-// asked returns when the person wrote /stop.
-func (t *turn) asked() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.run.asked
 }

@@ -15,19 +15,17 @@ import (
 // use runs the calls of the last answer that have no result, group by group.
 func (t *turn) use(ctx context.Context) error {
 	twins := t.kit.Twins(t.history.open.calls)
-	for calls := t.todo(twins); len(calls) > 0; calls = t.todo(twins) {
-		if err := ctx.Err(); err != nil {
-			return err
+	for ctx.Err() == nil {
+		calls := t.todo(twins)
+		if len(calls) == 0 {
+			t.judge()
+			return nil
 		}
 		if err := t.work(ctx, t.kit.Groups(calls)[0]); err != nil {
 			return err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	t.judge()
-	return nil
+	return ctx.Err()
 }
 
 // todo returns the calls to run. One that was started before a crash is not run
