@@ -266,7 +266,8 @@ func match(ctx context.Context, re *regexp.Regexp, text []byte) bool {
 	if len(text) <= 2*blockSize {
 		return re.Match(text)
 	}
-	return re.MatchReader(runes{ctx, bytes.NewReader(text)})
+	prefix, _ := re.LiteralPrefix()
+	return bytes.Contains(text, []byte(prefix)) && re.MatchReader(runes{ctx, bytes.NewReader(text)})
 }
 
 type runes struct {

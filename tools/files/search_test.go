@@ -87,7 +87,7 @@ func TestGrep(t *testing.T) {
 	d.put("big.log", strings.Repeat("one\n", 600_000))
 	d.put("node_modules/one.go", "one")
 	d.put(".parley/one.go", "one")
-	d.put("min.js", strings.Repeat("x", 300_000)+"needle\nsmall\n")
+	d.put("min.js", strings.Repeat("x", 50_000)+"needle\nsmall\n")
 	d.age("b/c.md", "a.go", "b/b.py", "bom.txt", "min.js")
 	store := filepath.Join(t.TempDir(), "store.db")
 	if err := os.WriteFile(store, []byte("one secret"), 0o600); err != nil {
