@@ -37,7 +37,7 @@ type visit struct {
 	busy    int       // calls and turns at work; guarded by Sessions.mu
 	used    time.Time // when the last of them ended; the same
 
-	mu    sync.Mutex // held by who opens or closes
+	work  chan struct{} // holds the one who opens or closes
 	tools []Tool
 	close func() error // nil while they are not open
 	gone  bool
@@ -61,8 +61,12 @@ func (s *Sessions) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
 		return nil, nil
 	}
 	defer s.leave(v)
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	select {
+	case v.work <- struct{}{}:
+		defer func() { <-v.work }()
+	case <-ctx.Done():
+		return nil, nil
+	}
 	if v.close != nil || v.gone {
 		return v.tools, nil
 	}
@@ -88,7 +92,7 @@ func (s *Sessions) enter(session chat.SessionID) (v *visit, old []*visit) {
 		return nil, nil
 	}
 	if v = s.all[session]; v == nil {
-		v = &visit{session: session}
+		v = &visit{session: session, work: make(chan struct{}, 1)}
 		s.all[session] = v
 	}
 	v.busy++
@@ -125,8 +129,8 @@ func (s *Sessions) busy(v *visit) Middleware {
 
 // shut closes v, which is of no Sessions any more.
 func (v *visit) shut() (err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.work <- struct{}{}
+	defer func() { <-v.work }()
 	if v.close != nil && !v.gone {
 		err = v.close()
 	}
