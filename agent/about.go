@@ -33,13 +33,12 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 	_, arg := cut(m.Text)
 	by := map[string][]string{}
 	for _, t := range next.kit.Tools() {
-		line := fmt.Sprintf("\n- `%s`", t.Name)
 		what, _, _ := strings.Cut(strings.TrimSuffix(tame(t.Description, 1000), "."), ". ")
-		switch category := cmp.Or(t.Category, "general"); {
-		case t.AliasOf == "" && !t.Hidden || arg == "all" && t.AliasOf == "":
-			by[category] = append(by[category], line+" – "+what)
-		case arg == "all":
-			by[category] = append(by[category], line+fmt.Sprintf(" is `%s`", t.AliasOf))
+		if t.AliasOf != "" {
+			what = "`" + t.AliasOf + "`"
+		}
+		if category := cmp.Or(t.Category, "general"); arg == "all" || t.AliasOf == "" && !t.Hidden {
+			by[category] = append(by[category], fmt.Sprintf("\n- `%s` – %s", t.Name, what))
 		}
 	}
 	if len(by) == 0 {

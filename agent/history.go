@@ -45,6 +45,7 @@ type open struct {
 	started map[string]bool          // IDs of calls
 	done    map[string]tools.Verdict // of the results, by IDs of calls
 	said    []llm.Message            // the model's answers, and what tools said at the end
+	cuts    int                      // how many of them were cut
 	told    []string                 // what tools said to the person meanwhile
 	steps   []chat.Step              // what tools did
 	notices []string                 // what could not be taken in
@@ -166,6 +167,9 @@ func (h *history) say(seq uint64, m llm.Message) {
 	}
 	o := h.open
 	o.said, o.note, o.ending = append(o.said, m), "", false
+	if m.Finish == llm.Length {
+		o.cuts++
+	}
 	if len(o.calls) > 0 && !o.poor() {
 		o.row = 0 // E-028
 	}
@@ -231,13 +235,14 @@ func (h *history) rollBack(note string) {
 // all returns the answers of the turn, also those that were taken back.
 func (o *open) all() []llm.Message { return slices.Concat(o.revoked, o.said) }
 
-// shown returns the keys of the calls whose results the model sees whole.
-func (h *history) shown() map[string]bool {
+// shown returns a function that says of which calls, by their keys, the model
+// sees the whole result by now. It may be called at any time.
+func (h *history) shown() func(key string) bool {
 	keys := map[string]bool{}
 	for i := range h.entries {
 		keys[h.entries[i].key] = true // "", too, which names no call
 	}
-	return keys
+	return func(key string) bool { return keys[key] }
 }
 
 func (h *history) add(seq uint64, e entry, m llm.Message) {

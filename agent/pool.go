@@ -60,14 +60,13 @@ type Config struct {
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.
 type Settings struct {
-	Models map[string]Model                                       // by their names in config.json
-	Model  string                                                 // the name of the one for sessions that chose none
-	Kit    func(context.Context, tools.Scope) (*tools.Kit, error) // called once a turn
-	Rounds int                                                    // of one turn; the last one gets no tools
-	MaxAge time.Duration                                          // messages that waited longer are read, and not answered
-
-	Rollback   bool              // rounds of lookups that found nothing are taken back, and asked anew (E-019)
-	RolledBack func(tool string) // told of each such lookup; may be nil
+	Models     map[string]Model                                       // by their names in config.json
+	Model      string                                                 // the name of the one for sessions that chose none
+	Kit        func(context.Context, tools.Scope) (*tools.Kit, error) // called once a turn
+	Rounds     int                                                    // of one turn; the last one gets no tools
+	MaxAge     time.Duration                                          // messages that waited longer are read, and not answered
+	Rollback   bool                                                   // rounds of lookups that found nothing are taken back, and asked anew (E-019)
+	RolledBack func(tool string)                                      // told of each such lookup; may be nil
 }
 
 // A Model is an llm.Model and what there is to know of it.

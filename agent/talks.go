@@ -133,7 +133,9 @@ func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 	if err == nil { // the last: it tells which logs there are
 		err = p.states.Delete(ctx, string(id))
 	}
-	p.books.forget(id)
+	p.books.mu.Lock()
+	delete(p.books.sessions, id) // it is read from its beginning
+	p.books.mu.Unlock()
 	p.Left(id)
 	if err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)

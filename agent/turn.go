@@ -117,7 +117,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {
-	if t.stale() {
+	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge }) {
 		return t.end(t.hard, tooOld, wordsTooOld(len(t.jobs), t.Settings.MaxAge))
 	}
 	for {
@@ -142,11 +142,6 @@ func (t *turn) rounds(ctx context.Context) error {
 			return t.end(t.hard, answered, t.text())
 		}
 	}
-}
-
-// stale says whether all that is to be answered is older than MaxAge.
-func (t *turn) stale() bool {
-	return !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge })
 }
 
 // join takes in what was said while the turn was busy.
@@ -176,21 +171,11 @@ func (t *turn) say(m llm.Message, last bool) (end bool) {
 	switch {
 	case len(m.Calls) > 0:
 		return false
-	case cut && !last && t.cuts() <= continuations:
+	case cut && !last && o.cuts <= continuations:
 		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
 		return false
 	}
 	return true
-}
-
-// cuts counts the answers of this turn that were cut.
-func (t *turn) cuts() (n int) {
-	for _, m := range t.history.open.said {
-		if m.Finish == llm.Length {
-			n++
-		}
-	}
-	return n
 }
 
 // flush saves what was kept, and does not give up while ctx lasts.

@@ -79,13 +79,6 @@ func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usa
 	return maps.Clone(t.here), nil
 }
 
-// forget lets the session id be read from its beginning.
-func (b *books) forget(id chat.SessionID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.sessions, id)
-}
-
 // read takes in r. A turn is that of whom it answers, and counts for the model
 // that answered last.
 func (b *books) read(t *tally, r record, zone *time.Location) {

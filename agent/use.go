@@ -15,7 +15,7 @@ import (
 // use runs the calls of the last answer that have no result, group by group.
 func (t *turn) use(ctx context.Context) error {
 	twins := t.kit.Twins(t.history.open.calls)
-	for ctx.Err() == nil {
+	for len(t.history.open.calls) > 0 && ctx.Err() == nil {
 		calls := t.todo(twins)
 		if len(calls) == 0 {
 			t.judge()
@@ -32,15 +32,11 @@ func (t *turn) use(ctx context.Context) error {
 // again, unless its tool is repeatable: it may have taken effect (P6).
 func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	o, scope := t.history.open, t.scope
-	scope.From, scope.Tainted, scope.Round = o.from, o.tainted, len(o.all())
+	scope.From, scope.Tainted, scope.Round, scope.Shown = o.from, o.tainted, len(o.all()), t.history.shown()
 	for _, c := range o.unanswered() {
 		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {
 			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
 			continue
-		}
-		if scope.Shown == nil {
-			shown := t.history.shown() // a copy: a call that was given up on may look at any time
-			scope.Shown = func(key string) bool { return shown[key] }
 		}
 		calls = append(calls, tools.Call{
 			ToolCall: c, Scope: scope, Twin: twins[c.ID],
@@ -136,7 +132,7 @@ func (t *turn) pause() {
 // finished takes in the result of c.
 func (t *turn) finished(c llm.ToolCall, r tools.Result) {
 	if r.Verdict == tools.Poor && !t.revocable() {
-		r.Text += "\n\n" + wordsPoor([]llm.ToolCall{c})
+		r.Text += "\n\n" + wordsPoor(c)
 	}
 	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}
 	t.over(m, r)
@@ -164,12 +160,12 @@ func (t *turn) revocable() bool {
 // asks again without having seen that (E-012, E-019). The log keeps it all.
 func (t *turn) judge() {
 	o := t.history.open
-	if !o.poor() || !t.revocable() {
+	poor := slices.DeleteFunc(slices.Clone(o.calls), func(c llm.ToolCall) bool { return o.done[c.ID] != tools.Poor })
+	if len(poor) == 0 || !t.revocable() {
 		return
 	}
-	poor := slices.DeleteFunc(slices.Clone(o.calls), func(c llm.ToolCall) bool { return o.done[c.ID] != tools.Poor })
 	t.Log.Info("round taken back", "session", t.session.id, "tool", poor[0].Name, "row", o.row+1) // E-028
-	t.keep(record{RolledBack: wordsPoor(poor)})
+	t.keep(record{RolledBack: wordsPoor(poor[0])})
 	for _, c := range poor {
 		if t.RolledBack != nil {
 			t.RolledBack(c.Name)
@@ -177,11 +173,8 @@ func (t *turn) judge() {
 	}
 }
 
-// wordsPoor tells the model that calls found nothing of use.
-func wordsPoor(calls []llm.ToolCall) string {
-	var what []string
-	for _, c := range calls {
-		what = append(what, strings.TrimSuffix(c.Name+": "+tip(c.Args), ": "))
-	}
-	return fmt.Sprintf("[The last lookup (%s) found nothing of use. Ask in other words, or answer with what you have.]", strings.Join(what, "; "))
+// wordsPoor tells the model that c found nothing of use.
+func wordsPoor(c llm.ToolCall) string {
+	what := strings.TrimSuffix(c.Name+": "+tip(c.Args), ": ")
+	return fmt.Sprintf("[The last lookup (%s) found nothing of use. Ask in other words, or answer with what you have.]", what)
 }
