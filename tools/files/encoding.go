@@ -2,7 +2,8 @@ package files
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -10,53 +11,54 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
-
-	"parley/tools"
 )
 
-// A coding is a way to write text as bytes.
-type coding struct{ encoding.Encoding }
-
-var encodings = map[string]coding{
-	"":     {},
-	"utf8": {},
-	"gbk":  {simplifiedchinese.GBK}, "gb18030": {simplifiedchinese.GB18030}, "gb2312": {simplifiedchinese.GBK},
-	"latin1": {charmap.ISO8859_1}, "iso88591": {charmap.ISO8859_1},
-	"utf16": {unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)},
-}
-
-// plain returns the name of an encoding as encodings has it.
-func plain(name string) string {
-	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
-}
-
-var errCoding = errors.New("not of this encoding")
-
-func (e coding) decode(data []byte) (string, error) {
-	if e.Encoding != nil {
-		text, err := e.NewDecoder().Bytes(data)
-		return string(text), err
-	}
-	if !utf8.Valid(data) {
-		return "", errCoding
-	}
-	return string(data), nil
-}
-
-// encode returns text as it goes behind what there is.
-func (e coding) encode(text string, behind []byte) ([]byte, error) {
-	if e.Encoding == nil {
-		return []byte(text), nil
-	}
-	if e == encodings["utf16"] && len(behind) > 0 {
-		e.Encoding = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
-		if bytes.HasPrefix(behind, []byte("\xfe\xff")) {
-			e.Encoding = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+// codec returns the encoding of a name, in any of its spellings, for
+// what goes behind what is there.
+func codec(name string, there []byte) (encoding.Encoding, error) {
+	switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)) {
+	case "", "utf8":
+		return encoding.Nop, nil
+	case "gbk", "gb2312":
+		return simplifiedchinese.GBK, nil
+	case "gb18030":
+		return simplifiedchinese.GB18030, nil
+	case "latin1", "iso88591":
+		return charmap.ISO8859_1, nil
+	case "utf16":
+		switch {
+		case len(there) == 0:
+			return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), nil
+		case bytes.HasPrefix(there, []byte("\xfe\xff")):
+			return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), nil
 		}
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), nil
 	}
-	return e.NewEncoder().Bytes([]byte(text))
+	return nil, fmt.Errorf("unknown encoding %s: use utf-8, gbk, gb18030, latin-1 or utf-16", name)
 }
 
-func noEncoding(name string) *tools.Result {
-	return fail("Unknown encoding: %s. Use utf-8, gbk, gb18030, latin-1 or utf-16.", name)
+// encodeText returns text as it goes behind what is there.
+func encodeText(text, name string, there []byte) ([]byte, error) {
+	e, err := codec(name, there)
+	if err != nil {
+		return nil, err
+	}
+	data, err := e.NewEncoder().Bytes([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// decodeText returns the text of a file.
+func decodeText(file string, data []byte, name string) (string, error) {
+	e, err := codec(name, nil)
+	if err != nil {
+		return "", err
+	}
+	text, err := e.NewDecoder().Bytes(data)
+	if err != nil || !utf8.Valid(text) {
+		return "", fmt.Errorf("%s is not %s: try another encoding", file, cmp.Or(name, "utf-8"))
+	}
+	return string(text), nil
 }

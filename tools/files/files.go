@@ -23,8 +23,8 @@ func New(standing func(name string) bool, pdf ...string) []tools.Tool {
 	p := pen{s, standing}
 	return slices.Concat(globs(), []tools.Tool{
 		reader{s, pdf}.tool(), list(), greps(),
-		p.edit(), notebookEdit(p),
-	}, p.writes(), p.manages(), p.others())
+		p.write(), p.edit(), notebookEdit(p),
+	}, p.others())
 }
 
 // devices never end or hang their reader (D-053).

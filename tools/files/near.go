@@ -25,11 +25,10 @@ func compact(diff string) string {
 		lines = append(lines[:maxDiff-1], fmt.Sprintf("... (%d more lines)", n))
 	}
 	for i, line := range lines {
-		line = strings.TrimSuffix(line, "\r")
+		lines[i] = strings.TrimSuffix(line, "\r")
 		if r := []rune(line); len(r) > maxDiffLine {
-			line = string(r[:maxDiffLine]) + "…"
+			lines[i] = string(r[:maxDiffLine]) + "…"
 		}
-		lines[i] = line
 	}
 	return strings.Join(lines, "\n")
 }
@@ -40,6 +39,13 @@ func notFound(path, old, text string) *tools.Result {
 	if alike <= 0.5 {
 		return fail("old_text not found in %s. No similar text found. Verify the file content.", path)
 	}
+	cause := "old_text is not what the file holds now"
+	switch a, b := strings.Join(strings.Fields(old), " "), strings.Join(strings.Fields(best), " "); {
+	case a == b:
+		cause = "whitespace differs"
+	case strings.EqualFold(a, b):
+		cause = "letter case differs"
+	}
 	if strings.HasSuffix(best, "\n") && !strings.HasSuffix(old, "\n") {
 		old += "\n"
 	}
@@ -48,31 +54,14 @@ func notFound(path, old, text string) *tools.Result {
 		return fail("%v", err)
 	}
 	return fail("old_text not found in %s. Possible cause: %s.\nBest match (%.0f%% similar) at line %d:\n%s",
-		path, cause(old, best), 100*alike, line, compact(diff))
-}
-
-// cause says in what way old is not what is there.
-func cause(old, best string) string {
-	bare := func(s string) string { return strings.Join(strings.Fields(straight(s)), " ") }
-	switch a, b := bare(old), bare(best); {
-	case a == b:
-		return "whitespace differs"
-	case strings.EqualFold(a, b):
-		return "letter case differs"
-	}
-	return "old_text is not what the file holds now"
+		path, cause, 100*alike, line, compact(diff))
 }
 
 // closest returns the lines of text that are most like old, as many as old
 // has, the number of the first and how much they are like it, from 0 to 1.
 func closest(old, text string) (best string, line int, alike float64) {
-	lines := slices.Collect(strings.Lines(text[:min(len(text), maxNear)]))
-	l, size, first := likeness{n: 3}, 0, 0
-	for line := range strings.Lines(old) {
-		l.expect(line)
-		size++
-	}
-	size = min(size, len(lines))
+	lines, wanted := slices.Collect(strings.Lines(text[:min(len(text), maxNear)])), slices.Collect(strings.Lines(old))
+	l, size, first := newLikeness(3, wanted...), min(len(wanted), len(lines)), 0
 	for i, line := range lines {
 		if l.add(line, 1); i >= size {
 			l.add(lines[i-size], -1)
@@ -85,12 +74,11 @@ func closest(old, text string) (best string, line int, alike float64) {
 }
 
 // nearest returns the names of at most three of the entries that are much
-// like name, the most alike first.
+// like name, the most alike first (D-063).
 func nearest(name string, entries []fs.DirEntry) (names []string) {
 	alike := map[string]float64{}
 	for _, e := range entries {
-		l := likeness{n: 2}
-		l.expect(name)
+		l := newLikeness(2, name)
 		l.add(e.Name(), 1)
 		if v := l.value(); v >= 0.6 && !e.IsDir() {
 			alike[e.Name()] = v
@@ -101,44 +89,43 @@ func nearest(name string, entries []fs.DirEntry) (names []string) {
 	return names[:min(3, len(names))]
 }
 
-// A likeness tells how much of one text, piece by piece of n bytes, is in another.
+// A likeness tells how much of some lines, piece by piece of n bytes, is in others.
 type likeness struct {
 	n          int
 	want, have map[string]int // have: only what is wanted
-	all, both  int            // pieces of the two texts, and those that they share
+	all, both  int            // pieces of all lines, and those that are in both
 }
 
-// pieces calls do for the pieces of a line, whatever its case and indentation.
-func (l *likeness) pieces(s string, do func(piece string)) {
-	s = "\n" + strings.ToLower(strings.TrimSpace(s)) + "\n"
-	for i := 0; i+l.n <= len(s); i++ {
-		do(s[i : i+l.n])
-		l.all++
-	}
-}
-
-// expect adds to the text that is looked for.
-func (l *likeness) expect(s string) {
-	if l.want == nil {
-		l.want, l.have = map[string]int{}, map[string]int{}
-	}
-	l.pieces(s, func(p string) { l.want[p]++ })
-}
-
-// add puts s into the other text, or with by -1 takes it out.
-func (l *likeness) add(s string, by int) {
-	before := l.all
-	l.pieces(s, func(p string) {
-		if n := l.want[p]; n > 0 {
-			l.both -= min(n, l.have[p])
-			l.have[p] += by
-			l.both += min(n, l.have[p])
+func newLikeness(n int, lines ...string) *likeness {
+	l := &likeness{n: n, want: map[string]int{}, have: map[string]int{}}
+	for _, line := range lines {
+		for _, p := range l.pieces(line) {
+			l.want[p]++
+			l.all++
 		}
-	})
-	if by < 0 {
-		l.all = 2*before - l.all
+	}
+	return l
+}
+
+// add adds a line to the others, or with by -1 takes it out.
+func (l *likeness) add(line string, by int) {
+	for _, p := range l.pieces(line) {
+		l.all += by
+		if n := l.want[p]; n > 0 {
+			before := min(n, l.have[p])
+			l.have[p] += by
+			l.both += min(n, l.have[p]) - before
+		}
 	}
 }
 
-// value returns how much the texts share, from 0 to 1.
+// pieces returns those of a line, whatever its case and indentation.
+func (l *likeness) pieces(line string) (all []string) {
+	line = "\n" + strings.ToLower(strings.TrimSpace(line)) + "\n"
+	for i := 0; i+l.n <= len(line); i++ {
+		all = append(all, line[i:i+l.n])
+	}
+	return all
+}
+
 func (l *likeness) value() float64 { return 2 * float64(l.both) / float64(max(1, l.all)) }

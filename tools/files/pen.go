@@ -2,13 +2,13 @@ package files
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
-	"path/filepath"
+	"path"
 
 	"parley/tools"
+	"parley/workspace"
 )
 
 // A pen changes files: one change of a workspace at a time, each of which can
@@ -32,36 +32,31 @@ func (p pen) guards(c tools.Call) bool {
 // rewrite makes of the file at path what f makes of its content, which is nil
 // if there is no file. f may refuse.
 func (p pen) rewrite(c tools.Call, path string, f func(name string, old []byte) (data []byte, refusal *tools.Result)) *tools.Result {
-	return alone(c, path, func(name string) *tools.Result {
-		old, err := content(c, name)
-		if err != nil {
-			return explain(path, err)
-		}
-		data, refusal := f(name, old)
-		if refusal != nil {
-			return refusal
-		}
-		return p.save(c, path, name, data)
-	})
-}
-
-// alone calls f with the name of path while nobody else changes files.
-func alone(c tools.Call, path string, f func(name string) *tools.Result) *tools.Result {
 	name, refusal := locate(c, path)
 	if refusal != nil {
 		return refusal
 	}
-	release, err := hold(c.Workspace)
+	err := alone(c.Workspace, func() error {
+		old, err := content(c.Workspace, name)
+		if err != nil {
+			return err
+		}
+		data, no := f(name, old)
+		if no != nil {
+			refusal = no
+			return nil
+		}
+		return p.save(c, name, data)
+	})
 	if err != nil {
 		return explain(path, err)
 	}
-	defer release()
-	return f(name)
+	return refusal
 }
 
 // content returns all that the file called name holds, or nil if there is none.
-func content(c tools.Call, name string) ([]byte, error) {
-	f, err := c.Workspace.Open(at(name))
+func content(w *workspace.Workspace, name string) ([]byte, error) {
+	f, err := w.Open(at(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -72,28 +67,31 @@ func content(c tools.Call, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// save makes data the content of the file called name, which path means.
-func (p pen) save(c tools.Call, path, name string, data []byte) *tools.Result {
-	hash := sha256.Sum256(data)
-	ch := change{Path: name, After: hex.EncodeToString(hash[:]), Made: missing(c.Workspace, filepath.Dir(name))}
-	err := record(c, ch, func() error { return c.Workspace.WriteFile(at(name), data) })
-	if err != nil {
-		return explain(path, err)
+// save makes data the content of the file called name. Be alone.
+func (p pen) save(c tools.Call, name string, data []byte) error {
+	ch := change{Path: name, After: digest(data), Made: missing(c.Workspace, path.Dir(name))}
+	if err := record(c, ch, func() error { return c.Workspace.WriteFile(at(name), data) }); err != nil {
+		return err
 	}
-	if info, err := c.Workspace.Stat(name); err == nil {
-		p.note(c, name, look{stamp: stampOf(info, hash)})
-	}
+	p.saw(c, name, data)
 	return nil
 }
 
-// pathNames are names of arguments that models get wrong (E-005): for path, and
-// of more each before the right one.
-func pathNames(more ...string) map[string]string {
-	m := map[string]string{"file_path": "path", "filepath": "path", "filename": "path", "file": "path"}
-	for i := 0; i+1 < len(more); i += 2 {
-		m[more[i]] = more[i+1]
+// saw notes that c's session knows that the file called name holds data.
+func (p pen) saw(c tools.Call, name string, data []byte) {
+	if info, err := c.Workspace.Stat(name); err == nil {
+		p.note(c, name, look{stamp: stampOf(info, sha256.Sum256(data))})
 	}
-	return m
+}
+
+// pathNames are names of arguments that models get wrong (E-005): for path,
+// and of more each before the right one.
+func pathNames(more ...string) map[string]string {
+	names := map[string]string{"file_path": "path", "filepath": "path", "filename": "path", "file": "path"}
+	for i := 0; i+1 < len(more); i += 2 {
+		names[more[i]] = more[i+1]
+	}
+	return names
 }
 
 // about is Preview of a tool: what it does to the file that its path names.

@@ -38,27 +38,27 @@ type change struct {
 	Made   []string `json:"made,omitempty"`   // folders, the outermost first
 }
 
-// hold returns when nobody else changes files of w or undoes a change, and
-// sees to it that nobody does until release.
-func hold(w *workspace.Workspace) (release func(), err error) {
+// alone calls do while nobody else changes files of w or undoes a change.
+func alone(w *workspace.Workspace, do func() error) error {
 	if err := w.Root().MkdirAll(undoDir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	d, err := w.Root().Open(undoDir)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer d.Close()
 	for err = syscall.EINTR; err == syscall.EINTR; {
 		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX)
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return err
 	}
-	return func() { _ = d.Close() }, nil
+	return do()
 }
 
-// other is what sum says of what is no file.
-const other = "no file"
+// elsewhat is what sum says of what is no file.
+const elsewhat = "no file"
 
 func digest(data []byte) string {
 	h := sha256.Sum256(data)
@@ -68,7 +68,7 @@ func digest(data []byte) string {
 // sum returns the hash of the file called name, or "" if there is none.
 func sum(w *workspace.Workspace, name string) (string, error) {
 	if real, err := w.Path(at(name)); err != nil || real != name {
-		return other, nil
+		return elsewhat, nil
 	}
 	f, err := w.Open(at(name))
 	if errors.Is(err, workspace.ErrTooBig) {
@@ -78,7 +78,7 @@ func sum(w *workspace.Workspace, name string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case errors.Is(err, workspace.ErrNotFile), errors.Is(err, syscall.ENOTDIR):
-		return other, nil
+		return elsewhat, nil
 	case err != nil:
 		return "", err
 	}
@@ -148,18 +148,18 @@ func (j *journal) set(cs []change) error {
 	return nil
 }
 
-// record makes a change of c's session that can be undone: do makes it.
-// Hold the workspace.
+// record makes a change of c's session that can be undone: do makes it. Be alone.
 func record(c tools.Call, ch change, do func() error) error {
-	w := c.Workspace
-	j, err := openJournal(w, c.Session)
+	j, err := openJournal(c.Workspace, c.Session)
 	if err == nil && ch.Path != "" {
-		ch.Before, err = sum(w, ch.Path)
+		ch.Before, err = sum(j.w, ch.Path)
 	}
 	switch {
 	case err != nil:
 		return err
-	case ch.Before == other, ch.Before == ch.After && len(ch.Made) == 0: // do fails, or changes nothing
+	case ch.Before == elsewhat:
+		return workspace.ErrNotFile
+	case ch.Before == ch.After && len(ch.Made) == 0: // do fails, or changes nothing
 		return do()
 	}
 	ch.Turn = c.Turn
@@ -174,9 +174,9 @@ func record(c tools.Call, ch change, do func() error) error {
 		err = j.set(cs)
 	}
 	if err != nil {
-		return fmt.Errorf("keep what is there for undo: %w", err)
+		return fmt.Errorf("keep what is there: %w", err)
 	}
-	tools.Prune(w.Root(), undoDir)
+	tools.Prune(j.w.Root(), undoDir)
 	return do()
 }
 
@@ -217,15 +217,13 @@ func (j *journal) copy(from, to string) error {
 // Nothing is said if there is nothing to undo. After an error or a crash it
 // can be called again, and goes on.
 func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error) {
-	release, err := hold(w)
-	if err != nil {
-		return nil, fmt.Errorf("undo: %w", err)
-	}
-	defer release()
-	j, err := openJournal(w, s)
-	for err == nil && len(changed) == 0 && len(j.changes) > 0 {
-		changed, err = j.undoTurn(j.changes[len(j.changes)-1].Turn)
-	}
+	err = alone(w, func() error {
+		j, err := openJournal(w, s)
+		for err == nil && len(changed) == 0 && len(j.changes) > 0 {
+			changed, err = j.undoTurn(j.changes[len(j.changes)-1].Turn)
+		}
+		return err
+	})
 	if err != nil {
 		return changed, fmt.Errorf("undo: %w", err)
 	}
@@ -233,36 +231,29 @@ func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error
 }
 
 func (j *journal) undoTurn(turn string) (changed []string, err error) {
-	var paths []string
-	came := map[string]string{}
+	came := map[string]int{} // where in changed a path is
 	for i := len(j.changes) - 1; i >= 0 && err == nil; i-- {
 		ch := j.changes[i]
 		if ch.Turn != turn {
 			continue
 		}
-		var what string
+		path, what := ch.Path, ""
+		if path == "" {
+			path = ch.Made[len(ch.Made)-1] + "/"
+		}
 		if what, err = j.undo(ch); err == nil {
 			err = j.set(slices.Delete(slices.Clone(j.changes), i, i+1))
 		}
-		if name := ch.name(); what != "" {
-			if came[name] == "" {
-				paths = append(paths, name)
-			}
-			came[name] = what
+		if err != nil || what == "" {
+			continue
 		}
-	}
-	for _, name := range paths {
-		changed = append(changed, name+" "+came[name])
+		if _, ok := came[path]; !ok {
+			came[path] = len(changed)
+			changed = append(changed, "")
+		}
+		changed[came[path]] = legible(path) + " " + what
 	}
 	return changed, err
-}
-
-// name is what the change is called to people.
-func (ch change) name() string {
-	if ch.Path == "" {
-		return legible(ch.Made[len(ch.Made)-1] + "/")
-	}
-	return legible(ch.Path)
 }
 
 // undo takes one change back and says what came of it; "" is nothing.
@@ -270,22 +261,20 @@ func (j *journal) undo(ch change) (what string, err error) {
 	if ch.Path != "" {
 		what, err = j.undoFile(ch)
 	}
-	if err != nil {
-		return "", err
-	}
 	for _, dir := range slices.Backward(ch.Made) {
-		if info, err := j.w.Root().Lstat(dir); err != nil || !info.IsDir() {
+		info, statErr := j.w.Root().Lstat(dir)
+		if err != nil || statErr != nil || !info.IsDir() {
 			continue
 		}
-		gone := j.w.Root().Remove(dir) == nil // only if it is empty
-		switch {
-		case ch.Path == "" && gone:
+		switch gone := j.w.Root().Remove(dir) == nil; { // only if it is empty
+		case ch.Path != "" || what != "":
+		case gone:
 			what = "removed"
-		case ch.Path == "" && what == "":
+		default:
 			what = "is not empty; left alone"
 		}
 	}
-	return what, nil
+	return what, err
 }
 
 func (j *journal) undoFile(ch change) (what string, err error) {

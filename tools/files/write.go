@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"unicode/utf8"
@@ -16,58 +15,38 @@ type writeArgs struct {
 	Encoding string `json:"encoding,omitempty" jsonschema:"utf-8, gbk, gb18030, latin-1 or utf-16" limit:"default=utf-8"`
 }
 
-// writes returns write_file, and the same as the other system has it (A-054).
-func (p pen) writes() []tools.Tool {
+func (p pen) write() tools.Tool {
 	t := tools.New("write_file", "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.writeFile)
 	t.Category, t.Guard, t.Preview = "files", p.guards, about("Writing")
 	t.Aliases = pathNames("text", "content", "contents", "content", "data", "content")
-	other := tools.New("file_write", t.Description, p.fileWrite)
-	other.Category, other.Guard, other.Preview, other.Aliases = t.Category, t.Guard, t.Preview, t.Aliases
-	other.AliasOf, other.JSON = t.Name, true
-	return []tools.Tool{t, other}
+	return t
 }
 
 func (p pen) writeFile(_ context.Context, c tools.Call, in writeArgs) (tools.Result, error) {
-	if refusal := p.put(c, in); refusal != nil {
+	name, refusal := locate(c, in.Path)
+	if refusal != nil {
 		return *refusal, nil
+	}
+	if err := p.put(c, name, in); err != nil {
+		return *explain(in.Path, err), nil
 	}
 	return tools.Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path)}, nil
 }
 
-func (p pen) fileWrite(_ context.Context, c tools.Call, in writeArgs) (tools.Result, error) {
-	name, refusal := project(c, in.Path)
-	if refusal == nil {
-		refusal = p.put(c, in)
-	}
-	if refusal != nil {
-		return *refusal, nil
-	}
-	return tools.Result{Data: map[string]any{
-		"success": true, "size": utf8.RuneCountInString(in.Content), "path": name, "mode": cmp.Or(in.Mode, "write"),
-	}}, nil
-}
-
-// put writes what in says.
-func (p pen) put(c tools.Call, in writeArgs) *tools.Result {
-	e, ok := encodings[plain(in.Encoding)]
-	if !ok {
-		return noEncoding(in.Encoding)
-	}
-	encode := func(_ string, old []byte) ([]byte, *tools.Result) {
-		data, err := e.encode(in.Content, old)
+// put writes what in says to the file called name.
+func (p pen) put(c tools.Call, name string, in writeArgs) error {
+	return alone(c.Workspace, func() (err error) {
+		var old []byte
+		if in.Mode == "append" {
+			old, err = content(c.Workspace, name)
+		}
 		if err != nil {
-			return nil, fail("Cannot write %s as %s: it has no form for a character of the content.", in.Path, in.Encoding)
+			return err
 		}
-		return append(old, data...), nil
-	}
-	if in.Mode == "append" {
-		return p.rewrite(c, in.Path, encode)
-	}
-	return alone(c, in.Path, func(name string) *tools.Result {
-		data, refusal := encode(name, nil)
-		if refusal != nil {
-			return refusal
+		data, err := encodeText(in.Content, in.Encoding, old)
+		if err != nil {
+			return err
 		}
-		return p.save(c, in.Path, name, data)
+		return p.save(c, name, append(old, data...))
 	})
 }
