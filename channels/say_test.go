@@ -16,7 +16,7 @@ import (
 // offer is a message with buttons that nobody waits for, to the user 2.
 func offer() chat.Reply {
 	r := reply("offer", "Tea or coffee?")
-	r.Ask = &chat.Question{ID: "o1", Choices: []string{"Tea", "Coffee"}, Whom: "2", Say: true}
+	r.Ask = &chat.Question{ID: "o1", Choices: []string{"Tea", "Coffee"}, Whom: "2", Say: true, Free: true}
 	return r
 }
 
@@ -64,7 +64,7 @@ func TestSayNumbered(t *testing.T) {
 		access(t, h)
 		send(t, h, offer())
 		time.Sleep(time.Second)
-		m.shows("Tea or coffee?\n\n1. Tea\n2. Coffee\n\nAnswer with a number.")
+		m.shows("Tea or coffee?\n\n1. Tea\n2. Coffee\n\nAnswer with a number or in your own words.")
 		for _, text := range []string{"1", "t", "Tea"} {
 			say(t, m, by("2", text))
 		}

@@ -122,6 +122,14 @@ func TestStepsOfReply(t *testing.T) {
 			m.shows(c.want...)
 		})
 	}
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(channeltest.All)
+		r := reply("a", "")
+		r.Steps, r.Files = "🔧 clock", []chat.File{{Path: "a.png"}}
+		send(t, h, r)
+		h.drain()
+		m.shows("")
+	})
 }
 
 // The view and the final reply are cut alike: nothing is sent twice and no part is left over.

@@ -190,10 +190,15 @@ func TestStepsAreBrief(t *testing.T) {
 	for i := range 100 {
 		params[fmt.Sprint("z", i)] = i
 	}
-	s := brief(chat.Step{Tool: strings.Repeat("t", 100), Params: params, Result: strings.Repeat("r", 1<<20), Error: strings.Repeat("e", 1<<20)})
-	if n := len(event("step", 0, step{"r", s}).body); n > 8<<10 || n < 3000 {
+	large := chat.Step{Call: strings.Repeat("c", 1<<20), Tool: strings.Repeat("t", 1<<20), Params: params, Result: strings.Repeat("r", 1<<20), Error: strings.Repeat("e", 1<<20), State: chat.Failed}
+	h := newHouse(t)
+	h.Step(chat.Reply{ID: "r1", To: h.address("anna", first)}, large)
+	b := h.watch("anna", first, "")
+	until(t, "the step is there", func() bool { return len(b.all("step")) > 0 })
+	if n := len(b.all("step")[0].data); n > 8<<10 || n < 3000 {
 		t.Errorf("an event of %d bytes", n)
 	}
+	s := brief(large)
 	for name, ok := range map[string]bool{
 		"a number": s.Params["n"] == 17, "a truth": s.Params["on"] == true, "many": len(s.Params) == maxParams,
 		"a long text": s.Params["content"] == strings.Repeat("ä", maxValue)+"…", "a list": strings.HasPrefix(s.Params["list"].(string), `["xxx`),
