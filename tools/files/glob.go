@@ -25,11 +25,19 @@ type globArgs struct {
 func globs() []tools.Tool {
 	const what = "Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such as .git and node_modules."
 	t := tools.New("glob", what, glob)
-	t.ReadOnly, t.Category = true, "files"
+	t.ReadOnly, t.Category, t.Preview = true, "files", seeking
 	t.Aliases = map[string]string{"dir": "path", "directory": "path", "folder": "path", "max_results": "head_limit", "limit": "head_limit"}
 	other := t
 	other.Name, other.AliasOf = "find_files", t.Name
 	return []tools.Tool{t, other}
+}
+
+// seeking is Preview of a tool that searches for a pattern.
+func seeking(args map[string]any) string {
+	if pattern, _ := args["pattern"].(string); pattern != "" {
+		return "Searching for " + legible(pattern)
+	}
+	return ""
 }
 
 func glob(ctx context.Context, c tools.Call, in globArgs) (tools.Result, error) {

@@ -50,7 +50,7 @@ var types = map[string]string{
 
 func greps() tools.Tool {
 	t := tools.New("grep", "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", grep)
-	t.ReadOnly, t.Category = true, "files"
+	t.ReadOnly, t.Category, t.Preview = true, "files", seeking
 	t.Aliases = map[string]string{
 		"query": "pattern", "regex": "pattern", "search": "pattern", "dir": "path", "directory": "path", "folder": "path", "file_path": "path", "file": "path",
 		"include": "glob", "ignore_case": "case_insensitive", "limit": "head_limit", "max_results": "head_limit", "max_matches": "head_limit",
@@ -67,11 +67,11 @@ func grep(ctx context.Context, c tools.Call, in grepArgs) (tools.Result, error) 
 	if refusal != nil {
 		return *refusal, nil
 	}
-	line, block, problem := compile(in)
+	s, problem := newSearch(in)
 	if problem != "" {
 		return *fail("%s", problem), nil
 	}
-	s := search{args: in, line: line, block: block, root: c.Workspace.Root(), plain: c.Workspace.Plain}
+	s.root, s.plain = c.Workspace.Root(), c.Workspace.Plain
 	names, whole, err := s.names(ctx, name)
 	if err != nil {
 		return *noPath(in.Path, err), nil
@@ -84,9 +84,9 @@ func grep(ctx context.Context, c tools.Call, in grepArgs) (tools.Result, error) 
 	return tools.Result{Text: notes(text, append(also, unseen(whole))...)}, nil
 }
 
-// compile returns the pattern for one line, and for a text of lines: no line
-// matches where that finds nothing.
-func compile(in grepArgs) (line, text *regexp.Regexp, problem string) {
+// newSearch returns a search for the pattern, or says what is wrong with it.
+func newSearch(in grepArgs) (s search, problem string) {
+	s.args = in
 	pattern, flags := in.Pattern, syntax.Perl
 	if in.FixedStrings {
 		pattern = regexp.QuoteMeta(pattern)
@@ -94,22 +94,27 @@ func compile(in grepArgs) (line, text *regexp.Regexp, problem string) {
 	if in.CaseInsensitive {
 		flags |= syntax.FoldCase
 	}
+	if plain := pattern == regexp.QuoteMeta(in.Pattern); plain && in.CaseInsensitive && !strings.ContainsFunc(pattern, notASCII) {
+		s.folded = []byte(strings.ToLower(in.Pattern))
+	}
 	tree, err := syntax.Parse(pattern, flags)
 	if err == nil {
-		line, err = regexp.Compile(tree.String())
+		s.line, err = regexp.Compile(tree.String())
 	}
 	if err == nil {
-		text, err = regexp.Compile(manyLines(tree).String())
+		s.block, err = regexp.Compile(manyLines(tree).String())
 	}
 	if err == nil {
-		return line, text, ""
+		return s, ""
 	}
 	problem = "invalid regex pattern: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
 		problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
 	}
-	return nil, nil, problem
+	return s, problem
 }
+
+func notASCII(r rune) bool { return r >= utf8.RuneSelf }
 
 // manyLines makes the ends of the text those of a line.
 func manyLines(re *syntax.Regexp) *syntax.Regexp {
@@ -128,7 +133,8 @@ func manyLines(re *syntax.Regexp) *syntax.Regexp {
 // A search looks through files.
 type search struct {
 	args        grepArgs
-	line, block *regexp.Regexp // pattern, for a line and for many
+	line, block *regexp.Regexp // for one line, and for many: no line matches where that finds nothing
+	folded      []byte         // what a line has in lower case that matches, if that is known
 	root        *os.Root
 	plain       func(fs.FileInfo) error
 
@@ -245,7 +251,7 @@ func (s *search) lines(ctx context.Context, text []byte, do func(number, start, 
 			size = min(endOfLine(text, min(pos+blockSize, len(text)))+1, len(text)) - pos
 		}
 		block := text[pos : pos+size]
-		if !match(ctx, s.block, block) {
+		if !s.has(ctx, block) {
 			number += bytes.Count(block, []byte("\n"))
 			pos += size
 			continue
@@ -259,6 +265,15 @@ func (s *search) lines(ctx context.Context, text []byte, do func(number, start, 
 			pos += len(line)
 		}
 	}
+}
+
+// has says whether a line of the block may match. Only ſ is an ASCII letter to
+// the regexp package and not in lower case.
+func (s *search) has(ctx context.Context, block []byte) bool {
+	if s.folded != nil && !bytes.Contains(bytes.ToLower(block), s.folded) && !bytes.Contains(block, []byte("ſ")) {
+		return false
+	}
+	return match(ctx, s.block, block)
 }
 
 // match is re.Match, which ends with ctx however long the line is.

@@ -87,7 +87,7 @@ type listArgs struct {
 
 func list() tools.Tool {
 	t := tools.New("list_dir", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", listDir)
-	t.ReadOnly, t.Category = true, "files"
+	t.ReadOnly, t.Category, t.Preview = true, "files", about("Listing")
 	t.Aliases = map[string]string{
 		"file_path": "path", "filename": "path", "file": "path", "dir": "path", "dir_path": "path", "directory": "path", "folder": "path",
 		"limit": "max_entries", "glob": "pattern",

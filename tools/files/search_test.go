@@ -155,6 +155,19 @@ func TestGrep(t *testing.T) {
 	}
 }
 
+// C-015: what a call is about, of arguments of which some may be missing.
+func TestPreviews(t *testing.T) {
+	for _, tool := range New(nil) {
+		if !strings.Contains(" read_file list_dir glob find_files grep notebook_edit ", " "+tool.Name+" ") {
+			continue
+		}
+		got := tool.Preview(map[string]any{}) + "|" + tool.Preview(map[string]any{"path": 1, "pattern": true}) + "|" + tool.Preview(map[string]any{"path": "a\nb", "pattern": "a\nb"})
+		if !strings.HasPrefix(got, "||") || !strings.HasSuffix(got, ` "a\nb"`) {
+			t.Errorf("C-015: %s: %q", tool.Name, got)
+		}
+	}
+}
+
 // D-070: a result is capped.
 func TestGrepCap(t *testing.T) {
 	d := newDesk(t)
@@ -190,11 +203,13 @@ func FuzzGrepPattern(f *testing.F) {
 	for _, p := range []string{"a", "^a$", `\Aa`, `a\z`, `(?m:^)b`, `(?s).`, `[^a]b`, `a\s*b`, "a\nb", `\bb`, `(?i)A|^$`, `a{2,3}?`, `\p{Greek}`, `[[:space:]]$`, `(?U)a+`, `(a|\n)+`, `\x{a}`, `\C`, "(?i)ſ"} {
 		f.Add(p, "a\nb\n\naab b\r\nxα", false, false)
 	}
+	f.Add("ask", "AſK\nx", true, false)
+	f.Add("a.k", "A.\u212a\nx", true, true)
 	f.Fuzz(func(t *testing.T, pattern, text string, fold, fixed bool) {
 		if len(pattern) > 100 || len(text) > 1000 || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
 			return
 		}
-		line, block, problem := compile(grepArgs{Pattern: pattern, CaseInsensitive: fold, FixedStrings: fixed})
+		s, problem := newSearch(grepArgs{Pattern: pattern, CaseInsensitive: fold, FixedStrings: fixed})
 		plain := pattern
 		if fixed {
 			plain = regexp.QuoteMeta(pattern)
@@ -218,13 +233,12 @@ func FuzzGrepPattern(f *testing.F) {
 				}
 			}
 		}
-		s := search{line: line, block: block}
 		s.lines(t.Context(), data, func(number, start, end int) bool {
 			got = append(got, fmt.Sprint(number-1, string(data[start:end])))
 			return true
 		})
 		if strings.Join(got, "\x00") != strings.Join(want, "\x00") {
-			t.Errorf("%q (as %s) in %q: %q, want %q", plain, block, data, got, want)
+			t.Errorf("%q (as %s) in %q: %q, want %q", plain, s.block, data, got, want)
 		}
 	})
 }
