@@ -193,9 +193,13 @@ func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 }
 
 // Office returns the private chat with the first owner who can be spoken to
-// first; it is not ok if there is none.
+// first; it is not ok if there is none. A person on a network carries it along:
+// the terminal and the page, whose owners have no ID, come after that.
 func (h *Hub) Office() (at chat.Address, ok bool) {
-	for _, owner := range h.access.Load().Owners() {
+	anonymous := func(owner string) int { return 1 - min(1, strings.Count(owner, ":")) }
+	owners := slices.Clone(h.access.Load().Owners())
+	slices.SortStableFunc(owners, func(a, b string) int { return anonymous(a) - anonymous(b) })
+	for _, owner := range owners {
 		if at, ok = h.office(owner); ok {
 			break
 		}

@@ -27,7 +27,10 @@ func TestC008Card(t *testing.T) {
 	live.Go(func() { _ = hub.Work(ctx) })
 	shows := func(want string) {
 		t.Helper()
-		h.wait(func(v discordtest.View) bool { ms := v.Messages(room); return len(ms) == 1 && ms[0].Text == want && !ms[0].Preview })
+		h.wait(func(v discordtest.View) bool {
+			ms := v.Messages(room)
+			return len(ms) == 1 && ms[0].Text == want && !ms[0].Preview
+		})
 	}
 	r := chat.Reply{ID: "r", To: dm("7")}
 	view := hub.Live(ctx, r)
