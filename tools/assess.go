@@ -28,30 +28,26 @@ func Strikes() Middleware {
 	type strikes struct{ count, round int }
 	var mu sync.Mutex
 	all := map[fault]strikes{}
-	strike := func(f fault, round int) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		s := all[f]
-		if round == 0 || round != s.round {
-			s.count++
-		}
-		s.round = round
-		all[f] = s
-		return s.count >= mostStrikes
-	}
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
-		r = outcome(ctx, r, err)
+		if r = outcome(ctx, r, err); r.Code == CodeCancelled {
+			return r, nil
+		}
 		f := fault{c.Name, r.Text}
 		if r.Code == CodeTimeout || !r.Failed {
 			f.text = CodeTimeout
 		}
-		switch {
-		case !r.Failed:
-			mu.Lock()
+		mu.Lock()
+		defer mu.Unlock()
+		s := all[f]
+		if !r.Failed {
 			delete(all, f)
-			mu.Unlock()
-		case r.Code != CodeCancelled && strike(f, c.Round) && r.End == "":
+			return r, nil
+		}
+		if c.Round == 0 || c.Round != s.round {
+			s = strikes{s.count + 1, c.Round}
+		}
+		if all[f] = s; s.count >= mostStrikes && r.End == "" {
 			r.End = fmt.Sprintf("检测到相同错误重复出现3次，任务已暂停。\n错误: %s\n\n"+
 				"The same error came up three times, so the work is paused: send a message to go on.", cut(r.Text, 500))
 		}

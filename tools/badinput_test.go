@@ -43,7 +43,7 @@ func TestBadInput(t *testing.T) {
 			return Result{Text: "done"}, nil
 		},
 		"flood": func(_ context.Context, c Call) (Result, error) {
-			for range 1_000_000 {
+			for range 100_000 {
 				c.Say("still at it")
 			}
 			return Result{Text: strings.Repeat("x", 10<<20)}, nil
@@ -139,7 +139,7 @@ func TestBadInput(t *testing.T) {
 			time.Sleep(2 * time.Hour) // for the deaf
 		})
 	}
-	if said != 1_000_000 {
+	if said != 100_000 {
 		t.Errorf("heard %d tips", said)
 	}
 }

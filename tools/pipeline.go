@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -55,7 +56,7 @@ func Standard(c StandardConfig) []Middleware {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return []Middleware{
-		Observe(log, c.Stats), Strikes(),
+		Observe(log, cmp.Or(c.Stats, new(Stats))), Strikes(),
 		Cast(), Validate(), Approve(c.Rules, c.Approve, c.Patience), Dedupe(c.Cache),
 		Assess(), Truncate(), Shape(), Timeout(c.Strays), Recover(log),
 	}

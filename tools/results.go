@@ -59,16 +59,11 @@ func shorten(c Call, text string, n, limit int) (seen, path string) {
 // HeadTail returns text, or if it has more than most characters its first and
 // its last half of most, and between them how many are left out (D-076).
 func HeadTail(text string, most int) string {
-	n := utf8.RuneCountInString(text)
-	if n <= most {
+	all, half := []rune(text), most/2
+	if len(all) <= most {
 		return text
 	}
-	head, tail := cut(text, most/2), len(text)
-	for range most / 2 {
-		_, size := utf8.DecodeLastRuneInString(text[:tail])
-		tail -= size
-	}
-	return fmt.Sprintf("%s\n\n... (%s chars truncated) ...\n\n%s", head, thousands(n-most/2*2), text[tail:])
+	return fmt.Sprintf("%s\n\n... (%s chars truncated) ...\n\n%s", string(all[:half]), thousands(len(all)-2*half), string(all[len(all)-half:]))
 }
 
 // thousands returns n as in 1,234.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/chat"
@@ -21,8 +22,7 @@ const (
 // Sessions is a Source of tools that hold something open for a session, such
 // as a browser: they are made when a turn of it first needs them, and serve
 // all its turns (C-018, C-028). They are closed at Close, and when a turn
-// comes while they are idle for an hour or those of more than 256 sessions are
-// open.
+// comes while they are idle for an hour or more than 256 sessions have theirs.
 type Sessions struct {
 	Log func(chat.SessionID, error) // hears why tools could not be opened or closed; may be nil
 
@@ -34,10 +34,10 @@ type Sessions struct {
 // A visit is the tools of one session.
 type visit struct {
 	session chat.SessionID
-	busy    int       // calls and turns at work; guarded by Sessions.mu
-	used    time.Time // when the last of them ended; the same
+	used    atomic.Int64 // when they last were, in Unix seconds
+	busy    atomic.Int64 // calls at work
 
-	work  chan struct{} // holds the one who opens or closes
+	mu    sync.Mutex // held while they are opened or closed
 	tools []Tool
 	close func() error // nil while they are not open
 	gone  bool
@@ -45,8 +45,8 @@ type visit struct {
 
 // PerSession returns a Source of the tools that open makes for a session. They
 // are for all who speak in it: Call.From says who does. The function that open
-// returns closes them; it may be nil. After an error the turn goes without them, and the next
-// one tries again (C-020).
+// returns closes them; it may be nil. After an error the turn goes without
+// them, and the next one tries again (C-020).
 func PerSession(open func(context.Context, Scope) ([]Tool, func() error, error)) *Sessions {
 	return &Sessions{open: open, all: map[chat.SessionID]*visit{}}
 }
@@ -57,16 +57,8 @@ func (s *Sessions) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
 	for _, o := range old {
 		s.note(o.session, o.shut())
 	}
-	if v == nil {
-		return nil, nil
-	}
-	defer s.leave(v)
-	select {
-	case v.work <- struct{}{}:
-		defer func() { <-v.work }()
-	case <-ctx.Done():
-		return nil, nil
-	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.close != nil || v.gone {
 		return v.tools, nil
 	}
@@ -79,25 +71,27 @@ func (s *Sessions) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
 		v.close = func() error { return nil }
 	}
 	for _, t := range tools {
-		v.tools = append(v.tools, s.busy(v)(t))
+		v.tools = append(v.tools, Chain(t, around(v.run)))
 	}
 	return v.tools, nil
 }
 
-// enter returns the session's visit, which is busy until leave, and those that are to be closed.
+// enter returns the session's visit, and those that it is time to close.
 func (s *Sessions) enter(session chat.SessionID) (v *visit, old []*visit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		return nil, nil
+		return &visit{gone: true}, nil
 	}
 	if v = s.all[session]; v == nil {
-		v = &visit{session: session, work: make(chan struct{}, 1)}
+		v = &visit{session: session}
 		s.all[session] = v
 	}
-	v.busy++
-	for _, o := range slices.SortedFunc(maps.Values(s.all), func(a, b *visit) int { return a.used.Compare(b.used) }) {
-		if o.busy == 0 && (len(s.all) > openMost || time.Since(o.used) >= openIdle) {
+	now := time.Now()
+	v.used.Store(now.Unix())
+	for _, o := range slices.SortedFunc(maps.Values(s.all), func(a, b *visit) int { return int(a.used.Load() - b.used.Load()) }) {
+		over := len(s.all) > openMost || now.Add(-openIdle).Unix() >= o.used.Load()
+		if over && o != v && o.busy.Load() == 0 {
 			delete(s.all, o.session)
 			old = append(old, o)
 		}
@@ -105,37 +99,31 @@ func (s *Sessions) enter(session chat.SessionID) (v *visit, old []*visit) {
 	return v, old
 }
 
-func (s *Sessions) leave(v *visit) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v.busy--
-	v.used = time.Now()
-}
-
-// busy keeps v while a call of its tools is at work.
-func (s *Sessions) busy(v *visit) Middleware {
-	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-		s.mu.Lock()
-		here := s.all[v.session] == v
-		v.busy++
-		s.mu.Unlock()
-		defer s.leave(v)
-		if !here {
-			return Failf(CodeError, "%s was closed because it was not used for long. It is back in the next turn", t.Name), nil
-		}
-		return t.Run(ctx, c)
-	})
-}
-
-// shut closes v, which is of no Sessions any more.
-func (v *visit) shut() (err error) {
-	v.work <- struct{}{}
-	defer func() { <-v.work }()
-	if v.close != nil && !v.gone {
-		err = v.close()
+// run runs a call of v's tools.
+func (v *visit) run(ctx context.Context, t Tool, c Call) (Result, error) {
+	v.busy.Add(1)
+	defer func() {
+		v.used.Store(time.Now().Unix())
+		v.busy.Add(-1)
+	}()
+	v.mu.Lock()
+	gone := v.gone
+	v.mu.Unlock()
+	if gone {
+		return Failf(CodeError, "%s was closed because it was not used for long. It is back in the next turn", t.Name), nil
 	}
+	return t.Run(ctx, c)
+}
+
+// shut closes v, which is of no Sessions any more, whatever is at work.
+func (v *visit) shut() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	v.gone, v.tools = true, nil
-	if err != nil {
+	if v.close == nil {
+		return nil
+	}
+	if err := v.close(); err != nil {
 		return fmt.Errorf("close tools of %s: %w", v.session, err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ func (h *hotel) said() string {
 
 func (h *hotel) open(_ context.Context, s Scope) ([]Tool, func() error, error) {
 	h.note("open %s", s.Session)
-	time.Sleep(time.Second)
+	runtime.Gosched()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fails--; h.fails >= 0 {
@@ -90,7 +91,7 @@ func TestSessions(t *testing.T) {
 		expect(t, &h, "C-018 nothing is made before it is needed", "")
 		var wg sync.WaitGroup
 		for range 5 {
-			wg.Go(func() { visitor(t, s, "x") })
+			wg.Go(func() { s.Tools(t.Context(), Scope{Session: "x"}) }) //nolint:errcheck // which never fails
 		}
 		wg.Wait()
 		expect(t, &h, "C-018 five at once", "open x")
@@ -174,6 +175,7 @@ func TestSessionsMany(t *testing.T) {
 		s := h.sessions()
 		for i := range openMost {
 			visitor(t, s, chat.SessionID(fmt.Sprint(i)))
+			time.Sleep(time.Second)
 		}
 		visitor(t, s, "0")
 		h.said()
@@ -182,12 +184,28 @@ func TestSessionsMany(t *testing.T) {
 	})
 }
 
+// C-028: a call that never ends does not keep the house from closing.
+func TestSessionsClosedAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h hotel
+		s := h.sessions()
+		k := visitor(t, s, "x")
+		go k.Call(t.Context(), callTo("room", ""))
+		synctest.Wait()
+		if err := s.CloseAll(); err != nil {
+			t.Error(err)
+		}
+		expect(t, &h, "C-028", "open x, close x")
+		time.Sleep(3 * time.Hour)
+	})
+}
+
 // C-028: a house that closes while tools are opened keeps none open.
 func TestSessionsClosedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h hotel
 		s := h.sessions()
-		go visitor(t, s, "x")
+		go s.Tools(t.Context(), Scope{Session: "x"}) //nolint:errcheck // which never fails
 		synctest.Wait()
 		if err := s.CloseAll(); err != nil {
 			t.Error(err)

@@ -93,25 +93,25 @@ const deepest = 100 // levels of what is made JSON piece by piece
 
 // sayable returns v with strings in place of what JSON has no form for.
 func sayable(v any, depth int) any {
-	if _, err := json.Marshal(v); err == nil {
-		return v
-	}
-	if depth > deepest {
+	rv := reflect.ValueOf(v)
+	switch kind := rv.Kind(); {
+	case depth > deepest:
 		return "…"
-	}
-	switch rv := reflect.ValueOf(v); rv.Kind() {
-	case reflect.Map:
+	case kind == reflect.Map:
 		m := map[string]any{}
 		for k, e := range rv.Seq2() {
 			m[fmt.Sprint(k)] = sayable(e.Interface(), depth+1)
 		}
 		return m
-	case reflect.Slice, reflect.Array:
+	case (kind == reflect.Slice || kind == reflect.Array) && rv.Type().Elem().Kind() != reflect.Uint8:
 		list := make([]any, rv.Len())
 		for i := range list {
 			list[i] = sayable(rv.Index(i).Interface(), depth+1)
 		}
 		return list
 	}
-	return fmt.Sprint(v)
+	if _, err := json.Marshal(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return v
 }

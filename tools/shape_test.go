@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/llm"
@@ -76,43 +77,45 @@ func TestShapeOfCycle(t *testing.T) {
 
 // A-005, A-012, A-019: a JSON tool's failures look alike whatever stage they are of; the hint is for others.
 func TestEnvelopeOfEveryStage(t *testing.T) {
-	tool := echo("a", `{"type":"object","properties":{"n":{"type":"integer","maximum":5}}}`)
-	tool.Hints = Hints{JSON: true, ReadOnly: true, Timeout: time.Millisecond}
-	tool.Query = func(args map[string]any) string { return fmt.Sprint(args["q"]) }
-	tool.Run = func(ctx context.Context, c Call) (Result, error) {
-		switch c.Input["n"] {
-		case int64(1):
-			panic("boom")
-		case int64(2):
-			<-ctx.Done()
-			return Result{}, ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		tool := echo("a", `{"type":"object","properties":{"n":{"type":"integer","maximum":5}}}`)
+		tool.Hints = Hints{JSON: true, ReadOnly: true, Timeout: time.Millisecond}
+		tool.Query = func(args map[string]any) string { return fmt.Sprint(args["q"]) }
+		tool.Run = func(ctx context.Context, c Call) (Result, error) {
+			switch c.Input["n"] {
+			case int64(1):
+				panic("boom")
+			case int64(2):
+				<-ctx.Done()
+				return Result{}, ctx.Err()
+			}
+			return Result{Data: c.Input}, nil
 		}
-		return Result{Data: c.Input}, nil
-	}
-	denied := tool
-	denied.Name, denied.Dangerous = "b", true
-	k := kitOf(t, tool, denied)
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	bad := func(s string) string { return `{"success":false,"data":null,"error":` + text(s) + `}` }
-	for _, c := range []struct {
-		id, name, args, want string
-		ctx                  context.Context
-	}{
-		{"A-012", "a", `{`, bad("Invalid JSON arguments for tool 'a': the JSON ends too early. The tool was not run. Send the call again, with one complete JSON object as its arguments."), t.Context()},
-		{"D-021", "a", `{"n":9}`, bad("Invalid parameters for tool 'a': n must be <= 5"), t.Context()},
-		{"A-005", "a", `{"n":1}`, bad("a broke down: boom. This is a fault of the tool, not of your arguments"), t.Context()},
-		{"C-039", "a", `{"n":2}`, bad("Tool execution timeout after 1ms"), t.Context()},
-		{"C-051", "b", `{}`, bad("b needs the approval of an owner, which cannot be asked for here: it was not run"), t.Context()},
-		{"A-019", "a", `{}`, bad("cancelled by the user before it ran"), stopped},
-		{"A-006", "a", `{"q":"x"}`, `{"success":true,"data":{"q":"x"},"error":null}`, t.Context()},
-		{"A-078", "a", `{"q":"x"}`, `{"success":true,"data":{"q":"x"},"error":null,"cached":true}`, t.Context()},
-		{"D-020", "c", `{}`, "Error: Tool 'c' not found. Available: a, b" + hint, t.Context()},
-	} {
-		if r := k.Together(c.ctx, []Call{callTo(c.name, c.args)})[0]; r.Text != c.want {
-			t.Errorf("%s: %s(%s)\ngot  %s\nwant %s", c.id, c.name, c.args, r.Text, c.want)
+		denied := tool
+		denied.Name, denied.Dangerous = "b", true
+		k := kitOf(t, tool, denied)
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		bad := func(s string) string { return `{"success":false,"data":null,"error":` + text(s) + `}` }
+		for _, c := range []struct {
+			id, name, args, want string
+			ctx                  context.Context
+		}{
+			{"A-012", "a", `{`, bad("Invalid JSON arguments for tool 'a': the JSON ends too early. The tool was not run. Send the call again, with one complete JSON object as its arguments."), t.Context()},
+			{"D-021", "a", `{"n":9}`, bad("Invalid parameters for tool 'a': n must be <= 5"), t.Context()},
+			{"A-005", "a", `{"n":1}`, bad("a broke down: boom. This is a fault of the tool, not of your arguments"), t.Context()},
+			{"C-039", "a", `{"n":2}`, bad("Tool execution timeout after 1ms"), t.Context()},
+			{"C-051", "b", `{}`, bad("b needs the approval of an owner, which cannot be asked for here: it was not run"), t.Context()},
+			{"A-019", "a", `{}`, bad("cancelled by the user before it ran"), stopped},
+			{"A-006", "a", `{"q":"x"}`, `{"success":true,"data":{"q":"x"},"error":null}`, t.Context()},
+			{"A-078", "a", `{"q":"x"}`, `{"success":true,"data":{"q":"x"},"error":null,"cached":true}`, t.Context()},
+			{"D-020", "c", `{}`, "Error: Tool 'c' not found. Available: a, b" + hint, t.Context()},
+		} {
+			if r := k.Together(c.ctx, []Call{callTo(c.name, c.args)})[0]; r.Text != c.want {
+				t.Errorf("%s: %s(%s)\ngot  %s\nwant %s", c.id, c.name, c.args, r.Text, c.want)
+			}
 		}
-	}
+	})
 }
 
 // A-018: the text of a twin says that it is one.

@@ -8,7 +8,7 @@ import (
 )
 
 // Stats counts what came of the calls of each tool. The zero value is ready;
-// it is safe for use by several goroutines, and nil counts nothing.
+// it is safe for use by several goroutines.
 type Stats struct {
 	mu    sync.Mutex
 	tools map[string]*Stat
@@ -31,7 +31,7 @@ type Stat struct {
 
 // note counts a call of tool with the result r.
 func (s *Stats) note(tool string, r Result) {
-	if s == nil || r.Took == 0 && r.Twin == "" && !r.Cached {
+	if r.Took == 0 && r.Twin == "" && !r.Cached {
 		return
 	}
 	s.mu.Lock()
@@ -58,31 +58,24 @@ func (s *Stats) note(tool string, r Result) {
 
 // RolledBack counts a round that was taken back for a poor result of tool (E-034).
 func (s *Stats) RolledBack(tool string) {
-	if s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.of(tool).Rollbacks++
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of(tool).Rollbacks++
 }
 
 // of returns the numbers of tool, which s.mu guards.
 func (s *Stats) of(tool string) *Stat {
-	n := s.tools[tool]
-	if n == nil {
-		if s.tools == nil {
-			s.tools = map[string]*Stat{}
-		}
-		n = &Stat{Tool: tool}
-		s.tools[tool] = n
+	if s.tools == nil {
+		s.tools = map[string]*Stat{}
 	}
-	return n
+	if s.tools[tool] == nil {
+		s.tools[tool] = &Stat{Tool: tool}
+	}
+	return s.tools[tool]
 }
 
 // All returns what is known, by name.
 func (s *Stats) All() (all []Stat) {
-	if s == nil {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(s.tools)) {

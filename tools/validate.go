@@ -126,7 +126,7 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 func suggest(s *jsonschema.Schema, v map[string]any, name string) string {
 	found := ""
 	for p := range s.Properties {
-		if _, has := v[p]; has || letters(p) != letters(name) && !near(p, name) {
+		if _, has := v[p]; has || letters(p) != letters(name) && !near(p, name, min(2, len(p)/2)) {
 			continue
 		}
 		if found != "" {
@@ -140,28 +140,15 @@ func suggest(s *jsonschema.Schema, v map[string]any, name string) string {
 	return fmt.Sprintf(". Did you mean '%s'?", found)
 }
 
-// near says whether at most two letters, and not most of them, must be put in,
-// taken out or changed to make b of a.
-func near(a, b string) bool {
-	if max(len(a)-len(b), len(b)-len(a)) > 2 {
-		return false
+// near says whether at most n letters must be put in, taken out or changed to make b of a.
+func near(a, b string, n int) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	row := make([]int, len(b)+1) // costs of making the beginnings of b of what was seen of a
-	for j := range row {
-		row[j] = j
+	if n == 0 || a == "" || b == "" {
+		return max(len(a), len(b)) <= n
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)] <= min(2, len(a)/2)
+	return near(a[1:], b, n-1) || near(a, b[1:], n-1) || near(a[1:], b[1:], n-1)
 }
 
 // closed says whether s allows only the properties it names.
