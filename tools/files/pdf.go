@@ -75,7 +75,7 @@ func extract(in io.ReaderAt, size int64, first, last int) (p pdfPages) {
 	p.Total = r.NumPage()
 	for n := first; n <= min(last, p.Total); n++ {
 		w := pageText{page: r.Page(n), fonts: map[string]*pdf.Font{}}
-		pdf.Interpret(w.page.V.Key("Contents"), w.do)
+		w.read()
 		p.Pages = append(p.Pages, strings.TrimSpace(w.text.String()))
 	}
 	return p
@@ -90,6 +90,13 @@ type pageText struct {
 	y     float64
 }
 
+// read gathers what it can: a damaged page ends early.
+func (w *pageText) read() {
+	defer func() { _ = recover() }()
+	pdf.Interpret(w.page.V.Key("Contents"), w.do)
+}
+
+// do takes in one operator of the page.
 func (w *pageText) do(stack *pdf.Stack, op string) {
 	args := make([]pdf.Value, max(6, stack.Len()))
 	for i := stack.Len() - 1; i >= 0; i-- {

@@ -76,6 +76,7 @@ func TestReadPDF(t *testing.T) {
 	}
 	d.put("two.pdf", pagesOf("BT /F1 12 Tf 72 720 Td (Hello) Tj 0 -14 Td (w\\366rld) Tj T* [(ker) -20 (ned) -300 (words)] TJ ET", draw("second")))
 	d.put("many.pdf", pagesOf(many...))
+	d.put("torn.pdf", pagesOf(draw("whole")+" end BT (lost) Tj ET", draw("next")))
 	d.put("scan.pdf", pagesOf("0 0 m", "q Q"))
 	d.put("long.pdf", pagesOf(draw(strings.Repeat("x", 100_000)), draw(strings.Repeat("y", 100_000))))
 	d.put("locked.pdf", pdfOf("/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O ("+strings.Repeat("o", 32)+") /U ("+strings.Repeat("u", 32)+") >> /ID [(i) (i)]", "<< /Type /Catalog >>"))
@@ -89,6 +90,7 @@ func TestReadPDF(t *testing.T) {
 	bad := func(name, why string) string { return "Error: Cannot read PDF file " + name + ": " + why + "." + hint }
 	for _, c := range []struct{ args, want string }{
 		{`{"path":"two.pdf"}`, "--- Page 1 ---\nHello\nwörld\nkerned words\n\n--- Page 2 ---\nsecond\n\n(End of file — 2 pages total)"},
+		{`{"path":"torn.pdf"}`, "--- Page 1 ---\nwhole\n\n--- Page 2 ---\nnext\n\n(End of file — 2 pages total)"},
 		{`{"path":"two.pdf","pages":"2"}`, "--- Page 2 ---\nsecond\n\n(End of file — 2 pages total)"},
 		{`{"path":"many.pdf","pages":"2-3"}`, "--- Page 2 ---\nnumber 2\n\n--- Page 3 ---\nnumber 3\n\n(Showing pages 2-3 of 45. Use pages=\"4-23\" to continue.)"},
 		{`{"path":"many.pdf","pages":"44 - 99"}`, "--- Page 44 ---\nnumber 44\n\n--- Page 45 ---\nnumber 45\n\n(End of file — 45 pages total)"},
