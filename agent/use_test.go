@@ -87,12 +87,9 @@ func TestRollback(t *testing.T) {
 		if got := fmt.Sprint(h.asks[6].Messages); strings.Count(got, "I look.") != 1 { // E-041
 			t.Errorf("later the model sees %s", got)
 		}
-		var log strings.Builder // E-041: the record has them
-		for e := range h.pool.Transcript(t.Context(), "test:1") {
-			fmt.Fprintln(&log, e.Kind, e.Text)
-		}
-		if n := strings.Count(log.String(), "called"); n != 5 {
-			t.Errorf("%d calls in\n%s", n, log.String())
+		log := strings.Join(h.transcript("test:1"), "\n") // E-041: the record has them
+		if n := strings.Count(log, "called"); n != 5 {
+			t.Errorf("%d calls in\n%s", n, log)
 		}
 	})
 }
@@ -187,13 +184,8 @@ func TestEnd(t *testing.T) {
 		if got, want := spoken(h.asks[1], 5), "user weather? | assistant I am done. | tool done | tool sun | user sure?"; got != want {
 			t.Errorf("asked %s\nwant  %s", got, want)
 		}
-		var said []string
-		for e := range h.pool.Transcript(t.Context(), "test:1") {
-			if e.Kind == chat.Said {
-				said = append(said, e.Text)
-			}
-		}
-		if got := strings.Join(said, "|"); got != "I am done.|It is sunny.|sure" {
+		said := slices.DeleteFunc(h.transcript("test:1"), func(s string) bool { return !strings.HasPrefix(s, "said ") })
+		if got := strings.Join(said, "|"); got != "said  I am done.|said attempt_completion It is sunny.|said  sure" {
 			t.Errorf("the transcript says %s", got)
 		}
 	})
@@ -637,6 +629,44 @@ func TestReplySteps(t *testing.T) {
 		line := "🔧 Sleep ×2, fail – 4 s, 1 failed"
 		if got, want := strings.Join(lines, "|"), line+"||||"+"|"+line; got != want {
 			t.Errorf("lines %q, want %q", got, want)
+		}
+	})
+}
+
+// P14, C-006: a tool that was given up on may still speak, and ask what is
+// shown: nobody hears it, and nothing breaks.
+func TestStraySpeaks(t *testing.T) {
+	stray := tool("stray", nil)
+	stray.Timeout = time.Second
+	spoke := false
+	stray.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		for range 50 {
+			time.Sleep(100 * time.Millisecond)
+			c.Say("still here")
+			c.Shown(c.Key())
+		}
+		spoke = true
+		return tools.Result{Text: "at last"}, nil
+	}
+	read := giving("read", tools.Hints{ReadOnly: true}, tools.Result{Text: "x"})
+	h := &house{tools: []tools.Tool{stray, read}}
+	h.model = func(_ context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		time.Sleep(time.Second)
+		switch len(r.Messages) {
+		case 1:
+			return calls(call("1", "stray")), nil
+		case 3:
+			return streamed(stream, 5, call("2", "read")), nil
+		}
+		return words("ok"), nil
+	}
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		time.Sleep(10 * time.Second)
+		h.want("ok")
+		if got := rec.states("1"); !spoke || got[len(got)-1] != "error still here" {
+			t.Errorf("spoke %v, steps %q", spoke, got)
 		}
 	})
 }
