@@ -83,15 +83,16 @@ func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(forma
 
 // RoundTrip makes one request: the first, or one that a redirect led to.
 func (g *guard) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	var no refusal
 	if err = g.check(r.URL); err == nil {
 		resp, err = g.next.RoundTrip(r)
+		if errors.As(err, &no) {
+			err = refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), no)
+		}
 	} else if r.Body != nil {
 		r.Body.Close()
 	}
-	if at := privateAddr(""); errors.As(err, &at) {
-		err = refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), string(at))
-	}
-	if no := refusal(""); r.Response != nil && errors.As(err, &no) {
+	if r.Response != nil && errors.As(err, &no) {
 		err = refuse("Redirect blocked: %s", strings.TrimPrefix(string(no), "Blocked: "))
 	}
 	return resp, err
@@ -125,11 +126,11 @@ func odd(host string) bool {
 	return err != nil && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
 }
 
-// control refuses to connect to a private address.
+// control refuses to connect to a private address: the refusal is the address.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err == nil && !g.allows(ap.Addr()) {
-		return privateAddr(ap.Addr().Unmap().String())
+		return refusal(ap.Addr().Unmap().String())
 	}
 	return err
 }
@@ -142,7 +143,3 @@ func (g *guard) allows(a netip.Addr) bool {
 	}
 	return !in(never) && (in(g.allow) || in(public) && !in(private))
 }
-
-type privateAddr string
-
-func (a privateAddr) Error() string { return string(a) + " is a private address" }

@@ -134,15 +134,16 @@ func prune(doc *html.Node, names []string) {
 	}
 }
 
-// article returns what a page is about, without what surrounds it, and its
-// title; no body if that cannot be told. All use of readability is here.
-func article(doc *html.Node, at *url.URL) (body *html.Node, title string) {
+// article returns what a page is about, without what surrounds it; nil if
+// that cannot be told. All use of readability is here.
+func article(doc *html.Node, at *url.URL) *html.Node {
 	reader := readability.NewParser() //nolint:staticcheck // its successor cannot be had
 	a, err := reader.ParseDocument(doc, at)
 	if err != nil || strings.TrimSpace(a.TextContent) == "" {
-		return nil, a.Title
+		return nil
 	}
-	return a.Node, a.Title
+	prune(a.Node, unread)
+	return a.Node
 }
 
 // markdown returns doc as Markdown.

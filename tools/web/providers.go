@@ -137,17 +137,14 @@ func readHTML(answer []byte) (hits []hit, err error) {
 	if err != nil {
 		return nil, err
 	}
-	none, ad := strings.Contains(string(answer), "No results."), false
+	none := strings.Contains(string(answer), "No results.")
 	for n := range elements(doc) {
 		for _, class := range strings.Fields(attr(n, "class")) {
 			switch class {
 			case "result__a", "result-link":
-				to := target(attr(n, "href"))
-				if ad = to == ""; !ad {
-					hits = append(hits, hit{Title: line(n), URL: to})
-				}
+				hits = append(hits, hit{Title: line(n), URL: target(attr(n, "href"))})
 			case "result__snippet", "result-snippet":
-				if len(hits) > 0 && !ad {
+				if len(hits) > 0 {
 					hits[len(hits)-1].Snippet = line(n)
 				}
 			case "no-results", "result--no-result":

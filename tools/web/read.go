@@ -70,21 +70,20 @@ func (p *page) extract(text bool) (content, extractor string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	extractor, skip, title := "readability", unread, ""
 	absolute(doc, p.at)
-	body, about := article(doc, p.at)
+	title, _ := about(doc)
+	body, extractor := article(doc, p.at), "readability"
 	if body == nil {
-		body, extractor, skip = doc, "page", around
+		body, extractor = doc, "page"
+		prune(body, around)
 	}
-	if title = cmp.Or(about, titleOf(doc)); title != "" && !text {
+	if text {
+		return strings.TrimSpace(title + "\n\n" + plain(body)), extractor, nil
+	}
+	if title != "" {
 		title = "# " + title
 	}
-	prune(body, skip)
-	if text {
-		content = plain(body)
-	} else {
-		content, err = markdown(body)
-	}
+	content, err = markdown(body)
 	return strings.TrimSpace(title + "\n\n" + strings.TrimSpace(content)), extractor, err
 }
 
@@ -164,13 +163,13 @@ func (p *page) view(kind string, most int) (data map[string]any, err error) {
 		}
 	}
 	absolute(doc, p.at)
-	data = map[string]any{"links": links(doc, 50)}
 	if kind == "links" {
-		return data, nil
+		return map[string]any{"links": links(doc, 50)}, nil
 	}
 	data = map[string]any{}
 	if kind == "structured" {
-		data["title"], data["description"], data["links"], most = titleOf(doc), descriptionOf(doc), links(doc, 20), 5000
+		data["title"], data["description"] = about(doc)
+		data["links"], most = links(doc, 20), 5000
 	}
 	if p.html() {
 		prune(doc, around)
@@ -198,18 +197,15 @@ func links(doc *html.Node, n int) []link {
 	return found
 }
 
-func titleOf(doc *html.Node) string {
-	for n := range elements(doc, "title") {
-		return line(n)
-	}
-	return ""
-}
-
-func descriptionOf(doc *html.Node) string {
-	for n := range elements(doc, "meta") {
-		if strings.EqualFold(attr(n, "name"), "description") {
-			return attr(n, "content")
+// about returns a page's title, and how it describes itself.
+func about(doc *html.Node) (title, description string) {
+	for n := range elements(doc, "title", "meta") {
+		switch {
+		case n.Data == "title" && title == "":
+			title = line(n)
+		case strings.EqualFold(attr(n, "name"), "description"):
+			description = attr(n, "content")
 		}
 	}
-	return ""
+	return title, description
 }
