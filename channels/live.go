@@ -30,7 +30,7 @@ type view struct {
 
 	mu    sync.Mutex // guards what the reply is so far
 	text  string
-	steps steps
+	steps chat.Steps
 
 	showing  sync.Mutex // held while something is shown to a Streamer
 	streamed string     // the text it has
@@ -78,7 +78,7 @@ func (v *view) Step(s chat.Step) {
 	v.showing.Lock()
 	defer v.showing.Unlock()
 	v.mu.Lock()
-	s, news := v.steps.add(s)
+	s, news := v.steps.Add(s)
 	v.mu.Unlock()
 	if v.line == nil || !news {
 		return
@@ -127,7 +127,7 @@ func (v *view) latest() chat.Reply {
 	defer v.mu.Unlock()
 	r := v.r
 	if r.Text = v.text; v.line.lists() {
-		r.Text = v.steps.above(r.Text)
+		r.Text = above(r.Text, v.steps)
 	}
 	return r
 }

@@ -14,27 +14,9 @@ const (
 	maxSum       = 200 // runes of the line for all of them
 )
 
-// steps are those on the way to one reply, in the order in which they began.
-type steps []chat.Step
-
-// add merges s with what is known of it and returns that. There is no news of
-// a step that was over (C-007).
-func (ss *steps) add(s chat.Step) (merged chat.Step, news bool) {
-	i := slices.IndexFunc(*ss, func(o chat.Step) bool { return o.Call == s.Call })
-	if i < 0 {
-		i = len(*ss)
-		*ss = append(*ss, chat.Step{})
-	}
-	if (*ss)[i].State.Over() {
-		return (*ss)[i], false
-	}
-	(*ss)[i] = (*ss)[i].Merge(s)
-	return (*ss)[i], true
-}
-
 // above returns text, as far as it is, below a line for each step, or below one
 // line for all of them once they are over and the text goes on.
-func (ss steps) above(text string) string {
+func above(text string, ss chat.Steps) string {
 	over := !slices.ContainsFunc(ss, func(s chat.Step) bool { return !s.State.Over() })
 	if len(ss) == 0 || over && strings.TrimSpace(text) != "" {
 		return below(text, chat.Sum(ss))

@@ -45,7 +45,7 @@ type making struct {
 	reply string // its ID
 	text  string
 	draft []byte // the event that shows text; nil: not rendered
-	steps []step
+	steps chat.Steps
 	at    time.Time // of the last sign of life
 }
 
@@ -112,7 +112,7 @@ func (rm *room) opening(rd *reader) (bodies [][]byte) {
 	}
 	bodies = append(bodies, event("busy", 0, on{true}).body)
 	for _, s := range rm.making.steps {
-		bodies = append(bodies, event("step", 0, s).body)
+		bodies = append(bodies, event("step", 0, step{rm.making.reply, s}).body)
 	}
 	return bodies
 }

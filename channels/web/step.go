@@ -28,18 +28,9 @@ func (rm *room) step(r chat.Reply, s chat.Step) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
 	rm.begin(r.ID)
-	s = brief(s)
-	i := slices.IndexFunc(rm.making.steps, func(o step) bool { return o.Call == s.Call })
-	if i < 0 {
-		i = len(rm.making.steps)
-		rm.making.steps = append(rm.making.steps, step{Reply: r.ID})
+	if s, news := rm.making.steps.Add(brief(s)); news {
+		rm.pushing(event("step", 0, step{r.ID, s}))
 	}
-	n := &rm.making.steps[i]
-	if n.State.Over() {
-		return
-	}
-	n.Step = n.Merge(s)
-	rm.pushing(event("step", 0, *n))
 }
 
 // brief returns what the page shows of s.

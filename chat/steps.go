@@ -3,9 +3,27 @@ package chat
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
+
+// Steps are those on the way to one reply, in the order in which they began.
+type Steps []Step
+
+// Add merges s with what is known of it and returns that. There is no news of a
+// step that was over (C-007).
+func (ss *Steps) Add(s Step) (merged Step, news bool) {
+	i := slices.IndexFunc(*ss, func(o Step) bool { return o.Call == s.Call })
+	if i < 0 {
+		i = len(*ss)
+		*ss = append(*ss, Step{})
+	}
+	at := &(*ss)[i]
+	news = !at.State.Over()
+	*at = at.Merge(s)
+	return *at, news
+}
 
 // Sum says in one line what was done, such as "🔧 web_search, read_file ×3 – 4 s,
 // 1 failed". It is "" if nothing was. The first of the steps began first.
