@@ -14,14 +14,19 @@ const maxArgs = 1 << 20 // bytes of arguments
 
 // parse returns the arguments that a model wrote: a JSON object, nothing at
 // all, or an object wrapped up once more (D-027); or else what to tell the
-// model. It never mends broken JSON: arguments that were cut off on their way
-// would be run as if they were whole.
+// model. Slips of the pen are mended (E-036), but never is an end put to
+// arguments that were cut off on their way: they would be run as if they were whole.
 func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 	if len(args) > maxArgs {
 		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %s bytes of arguments are more than the limit of %s. The tool was not run. Send less at a time.",
 			tool, thousands(len(args)), thousands(maxArgs))
 	}
 	v, err := decode(args)
+	if err != nil {
+		if mended, err2 := decode(mend(args)); err2 == nil {
+			v, err = mended, nil
+		}
+	}
 	for range 2 { // some models write the object as a string
 		if text, ok := v.(string); ok && err == nil {
 			v, err = decode(text)
@@ -38,6 +43,37 @@ func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 		return nil, fmt.Sprintf("Invalid parameters for tool '%s': parameters must be a JSON object, got %s", tool, kind(v))
 	}
 	return unwrap(in, s), ""
+}
+
+// mend returns args without what models write and JSON has not: strings in
+// single quotes, line breaks within strings, and a comma before a bracket (E-036).
+func mend(args string) string {
+	var b strings.Builder
+	quote := byte(0) // what began the string, while in one
+	for i := 0; i < len(args); i++ {
+		switch c := args[i]; {
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+			b.WriteByte('"')
+		case c == quote && c != 0:
+			quote = 0
+			b.WriteByte('"')
+		case quote == 0:
+			if c != ',' || strings.Trim(cut(strings.TrimLeft(args[i+1:], " \t\r\n"), 1), "]}") != "" {
+				b.WriteByte(c)
+			}
+		case c == '\\' && i+1 < len(args):
+			if i++; args[i] != '\'' {
+				b.WriteByte(c)
+			}
+			b.WriteByte(args[i])
+		case c == '"' || c < ' ':
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // unwrap returns in, or the object that is all that in holds as "arguments".

@@ -159,7 +159,10 @@ func TestArguments(t *testing.T) {
 		{"open", `{"a":1234567890123456789,"b":1.5,"c":1e3}`, `{"a":1234567890123456789,"b":1.5,"c":1000}`},
 		{"open", `[1]`, not("array")}, {"open", `7`, not("integer")}, {"open", `true`, not("boolean")}, {"open", `"[1]"`, not("array")},
 		{"open", `{"a":"b`, bad("the JSON ends too early")}, {"open", `{"a":`, bad("the JSON ends too early")}, {"open", `{`, bad("the JSON ends too early")},
-		{"open", `{"a":1}{"b":2}`, bad("there is more after the JSON value")}, {"open", `{'a':1}`, bad("invalid character '\\'' looking for beginning of object key string")},
+		{"open", `{"a":1}{"b":2}`, bad("there is more after the JSON value")}, {"open", `{'a':1`, bad("invalid character '\\'' looking for beginning of object key string")},
+		{"open", `{'a':1}`, `{"a":1}`}, {"open", `{'a':'it\'s "x"','b':"it's"}`, `{"a":"it's \"x\"","b":"it's"}`}, // E-036
+		{"open", `{"a":[1,2, ],}`, `{"a":[1,2]}`}, {"open", `{"a":",}"}`, `{"a":",}"}`}, {"open", "{\"a\":\"x\ny\tz\\n\"}", `{"a":"x\ny\tz\n"}`},
+		{"open", `{'a':'x\u00e4\\'}`, `{"a":"xä\\"}`}, {"open", `{'a':'it's'}`, bad("invalid character '\\'' looking for beginning of object key string")},
 		{"open", `"words"`, bad("invalid character 'w' looking for beginning of value")},
 	} {
 		if r := k.Call(t.Context(), callTo(c.tool, c.args)); r.Text != c.want || r.Failed != strings.HasPrefix(c.want, "Error") {

@@ -29,7 +29,7 @@ func Timeout(s *Strays) Middleware {
 		defer cancel()
 
 		start := time.Now()
-		a, answered := s.run(work, t, c)
+		a, answered := s.run(work, t.Run, c)
 		took := max(time.Since(start), 1) // 0 is for what was not executed
 		late := work.Err() != nil
 		whole := a.err == nil && (!a.r.Failed || a.r.Code == CodeTimeout)
@@ -54,14 +54,16 @@ type answer struct {
 	err error
 }
 
-// run runs t until it returns, or for a moment longer than ctx lasts: then
+// run calls do until it returns, or for a moment longer than ctx lasts: then
 // the call is a stray.
-func (s *Strays) run(ctx context.Context, t Tool, c Call) (a answer, answered bool) {
+func (s *Strays) run(ctx context.Context, do func(context.Context, Call) (Result, error), c Call) (a answer, answered bool) {
 	done := make(chan answer, 1)
-	s.running.Go(func() {
-		r, err := t.Run(ctx, c)
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		r, err := do(ctx, c)
 		done <- answer{r, err}
-	})
+	}()
 	select {
 	case a = <-done:
 		return a, true
