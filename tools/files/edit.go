@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -33,6 +33,9 @@ func (p pen) edit() tools.Tool {
 }
 
 const bom = "\ufeff"
+
+// markdown are files where blanks at the ends of lines mean something.
+var markdown = regexp.MustCompile(`(?i)\.(md|mdx|markdown)$`)
 
 func (p pen) editFile(_ context.Context, c tools.Call, in editArgs) (tools.Result, error) {
 	if strings.EqualFold(path.Ext(in.Path), ".ipynb") {
@@ -65,38 +68,27 @@ func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, re
 	case !utf8.Valid(old) || bytes.IndexByte(old, 0) >= 0:
 		return nil, "", fail("Cannot edit binary file %s. Only UTF-8 text is supported.", in.Path)
 	}
-	mark, body := "", string(old)
-	if rest, ok := strings.CutPrefix(body, bom); ok {
-		mark, body = bom, rest
-	}
+	body, marked := strings.CutPrefix(string(old), bom)
 	edits := []udiff.Edit{{End: len(body), New: in.NewText}}
 	if in.OldText != "" {
-		edits = swap{in.OldText, in.NewText, markdown(in.Path)}.edits(body)
+		edits = swap{in.OldText, in.NewText, markdown.MatchString(in.Path)}.edits(body)
 	}
+	changed, err := udiff.Apply(body, edits)
 	switch {
+	case err != nil:
+		return nil, "", fail("%v", err)
 	case len(edits) == 0:
 		return nil, "", notFound(in.Path, in.OldText, body)
 	case len(edits) > 1 && !in.ReplaceAll:
 		return nil, "", ambiguous(body, edits)
-	}
-	changed, err := udiff.Apply(body, edits)
-	if err != nil {
-		return nil, "", fail("%v", err)
-	}
-	if changed == body {
+	case changed == body:
 		return nil, "", fail("The edit changes nothing: %s is as it would be afterwards.", in.Path)
 	}
-	data = []byte(mark + changed)
-	diff, err := udiff.ToUnified(in.Path, in.Path, body, edits, 3)
-	if err != nil {
-		return nil, "", fail("%v", err)
+	if data = []byte(changed); marked {
+		data = []byte(bom + changed)
 	}
-	return data, fmt.Sprintf("Successfully edited %s\n%s\nsha256 %.12s → %.12s", in.Path, compact(diff), digest(old), digest(data)), nil
-}
-
-// markdown says whether blanks at the ends of lines mean something in a file.
-func markdown(name string) bool {
-	return slices.Contains([]string{".md", ".mdx", ".markdown"}, strings.ToLower(path.Ext(name)))
+	return data, fmt.Sprintf("Successfully edited %s\n%s\nsha256 %.12s → %.12s",
+		in.Path, diff(in.Path, in.Path, body, edits), digest(old), digest(data)), nil
 }
 
 // ambiguous asks for more of the text (D-060).

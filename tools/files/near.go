@@ -19,9 +19,13 @@ const (
 	maxNear     = 4 << 20 // bytes of a file in which something similar is looked for
 )
 
-// compact returns a diff that is not too long.
-func compact(diff string) string {
-	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+// diff returns what the edits change in text, as far as it is not too long.
+func diff(from, to, text string, edits []udiff.Edit) string {
+	all, err := udiff.ToUnified(from, to, text, edits, 3)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSuffix(all, "\n"), "\n")
 	if n := len(lines) - maxDiff + 1; n > 1 {
 		lines = append(lines[:maxDiff-1], fmt.Sprintf("... (%d more lines)", n))
 	}
@@ -50,12 +54,8 @@ func notFound(path, old, text string) *tools.Result {
 	if strings.HasSuffix(best, "\n") && !strings.HasSuffix(old, "\n") {
 		old += "\n"
 	}
-	diff, err := udiff.ToUnified("old_text", fmt.Sprintf("%s (line %d)", path, line), old, udiff.Lines(old, best), 3)
-	if err != nil {
-		return fail("%v", err)
-	}
 	return fail("old_text not found in %s. Possible cause: %s.\nBest match (%.0f%% similar) at line %d:\n%s",
-		path, cause, 100*alike, line, compact(diff))
+		path, cause, 100*alike, line, diff("old_text", fmt.Sprintf("%s (line %d)", path, line), old, udiff.Lines(old, best)))
 }
 
 // closest returns the lines of text that are most like old, as many as old
