@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/llm/demo"
 	"parley/llm/openai"
+	"parley/llm/textmode"
 	"parley/store"
 	"parley/store/mem"
 )
@@ -42,7 +43,12 @@ var (
 )
 
 // newModel makes the model that an entry of models describes.
-func newModel(name string, m *Model) llm.Model { return modelTypes[m.Type](name, m) }
+func newModel(name string, m *Model) llm.Model {
+	if m.ToolCalls == "text" {
+		return textmode.New(modelTypes[m.Type](name, m))
+	}
+	return modelTypes[m.Type](name, m)
+}
 
 // sees says whether m can be shown pictures.
 func (m *Model) sees() bool {

@@ -50,7 +50,7 @@ func prefixes(list string) (ps []netip.Prefix) {
 type guard struct {
 	next  http.RoundTripper
 	allow []netip.Prefix
-	ports []uint16
+	ports []uint16 // of servers that are not in allow
 }
 
 // Client returns a client for the public web and what c allows besides. It
@@ -89,6 +89,9 @@ func (g *guard) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 		if errors.As(err, &no) {
 			err = refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), no)
 		}
+		if port := closedPort(0); errors.As(err, &port) {
+			err = refuse("%v", port)
+		}
 	} else if r.Body != nil {
 		r.Body.Close()
 	}
@@ -111,7 +114,7 @@ func (g *guard) check(u *url.URL) error {
 		return refuse("Blocked: a URL must not hold a user name or password")
 	case odd(host):
 		return refuse("Blocked: %s is an address in a form that hides what it is", host)
-	case err != nil || !slices.Contains(g.ports, uint16(port)):
+	case err != nil || len(g.allow) == 0 && !slices.Contains(g.ports, uint16(port)):
 		return refuse("Blocked: port %s is not allowed", u.Port())
 	}
 	return nil
@@ -129,17 +132,28 @@ func odd(host string) bool {
 // control refuses to connect to a private address: the refusal is the address.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
-	if err == nil && !g.allows(ap.Addr()) {
-		return refusal(ap.Addr().Unmap().String())
+	switch a := ap.Addr().WithZone("").Unmap(); {
+	case err != nil:
+		return err
+	case !g.allows(a):
+		return refusal(a.String())
+	case !within(g.allow, a) && !slices.Contains(g.ports, ap.Port()):
+		return closedPort(ap.Port())
 	}
-	return err
+	return nil
+}
+
+// A closedPort is none of those the web is at.
+type closedPort uint16
+
+func (p closedPort) Error() string { return fmt.Sprintf("Blocked: port %d is not allowed", p) }
+
+func within(ps []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // allows says whether a may be connected to.
 func (g *guard) allows(a netip.Addr) bool {
 	a = a.WithZone("").Unmap() // no prefix holds an address with a zone
-	in := func(ps []netip.Prefix) bool {
-		return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(a) })
-	}
-	return !in(never) && (in(g.allow) || in(public) && !in(private))
+	return !within(never, a) && (within(g.allow, a) || within(public, a) && !within(private, a))
 }

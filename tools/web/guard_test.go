@@ -181,6 +181,21 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// D-083: at home, servers are at any port; elsewhere at those of the web.
+func TestPorts(t *testing.T) {
+	s := newSite(t)
+	s.page("/", "text/plain", "at home")
+	s.cfg.Ports = nil
+	s.kit = newKit(t, s.cfg)
+	if r := s.call("fetch_page", `{"url":"%s/"}`); r.Failed {
+		t.Errorf("an unusual port at home: %s", r.Text)
+	}
+	r := callKit(t, s.kit, "fetch_page", `{"url":"http://8.8.8.8:22/"}`)
+	if want := `{"success":false,"data":null,"error":"Blocked: port 22 is not allowed"}`; r.Text != want {
+		t.Errorf("elsewhere: %s, want %s", r.Text, want)
+	}
+}
+
 // D-083: every hop of a redirect is checked.
 func TestRedirects(t *testing.T) {
 	s := newSite(t)
@@ -191,7 +206,7 @@ func TestRedirects(t *testing.T) {
 	s.redirect("/loop", "/loop")
 	for path, to := range map[string]string{
 		"/private": "http://10.0.0.1/", "/file": "file:///etc/passwd", "/meta": "http://169.254.169.254/latest/",
-		"/decimal": "http://2130706433/", "/port": "http://127.0.0.1:1/", "/user": "http://a:b@127.0.0.1/", "/private2": "/private",
+		"/decimal": "http://2130706433/", "/port": "http://8.8.8.8:1/", "/user": "http://a:b@127.0.0.1/", "/private2": "/private",
 	} {
 		s.redirect(path, to)
 	}
