@@ -77,6 +77,19 @@ func TestObserved(t *testing.T) {
 	}
 }
 
+// R-S12: the copy of a failure says nothing that the failure did not.
+func TestObservedTwin(t *testing.T) {
+	k := kitOf(t, answering(Hints{ReadOnly: true, Untrusted: true}, Result{}, errors.New("no")))
+	first, twin := callNo(1, "a", "{}"), callNo(2, "a", "{}")
+	twin.Twin = first.ID
+	if r := k.Call(t.Context(), first); !r.Tainted {
+		t.Errorf("%+v", r)
+	}
+	if r := k.Call(t.Context(), twin); r.Tainted || !r.Skipped || r.Took != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // C-043, C-044, C-045, E-034: what is counted, and what is not.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
