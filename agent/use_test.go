@@ -15,6 +15,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/store/mem"
 	"parley/tools"
 )
 
@@ -189,6 +190,39 @@ func TestEnd(t *testing.T) {
 	})
 }
 
+// P1, P7: what was said after a tool ended the turn, and before a crash let it
+// end, is answered, and the end is told.
+func TestEndThenCrash(t *testing.T) {
+	h := &house{store: mem.New(), tools: []tools.Tool{completion()}, model: script(words("You are welcome."))}
+	synctest.Test(t, func(t *testing.T) {
+		h.t = t
+		one, two := message("1", "weather?"), message("2", "thanks")
+		one.Time, two.Time = one.Time.Add(-time.Minute), two.Time.Add(-time.Minute) // they waited, and are taken together
+		heard, _ := json.Marshal(one)
+		for _, r := range []string{
+			`{"heard":` + string(heard) + `}`, `{"said":{"role":"assistant","calls":[{"id":"a","name":"attempt_completion","args":"{}"}]}}`,
+			`{"started":["a"]}`, `{"finished":{"role":"tool","call":"a","name":"attempt_completion","text":"done"},"result":{"end":"It is sunny."}}`,
+		} {
+			if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, m := range []chat.Message{one, two} {
+			b, _ := json.Marshal(m)
+			if err := h.store.Queue("inbox").Push(t.Context(), m.Key(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.start()
+		time.Sleep(time.Minute)
+		h.want("It is sunny.\n\nYou are welcome.")
+		if got, want := spoken(h.asks[0], 9), "user weather? | assistant  | tool done | user thanks"; got != want {
+			t.Errorf("asked %s", got)
+		}
+		h.stop()
+	})
+}
+
 // C-035: a user's tool of a system tool's name is the only one told of, and the one that runs.
 func TestOverride(t *testing.T) {
 	own := giving("attempt_completion", tools.Hints{}, tools.Result{Text: "noted", End: "my own end"})
@@ -343,7 +377,7 @@ func TestShown(t *testing.T) {
 		}
 		shown = append(shown, strings.Join(now, ","))
 		keys = append(keys, c.Key())
-		return tools.Result{Text: strings.Repeat("x", 3000)}, nil
+		return tools.Result{Text: strings.Repeat("x", 2200)}, nil
 	}
 	turns := 0
 	h := &house{tools: []tools.Tool{read}}
@@ -367,7 +401,8 @@ func TestShown(t *testing.T) {
 			t.Errorf("at first %q", shown[:4])
 		}
 		last := shown[len(shown)-1]
-		if !strings.HasPrefix(last, "false,") || !strings.HasSuffix(last, ",true") || strings.Count(last, "true") > 10 {
+		if got := spoken(h.asks[len(h.asks)-1], 60); !strings.HasPrefix(last, "false,false,true") || !strings.HasSuffix(last, ",true") ||
+			!strings.HasPrefix(got, "user go | assistant  | tool [read result omitted from context]") {
 			t.Errorf("at last %q", last)
 		}
 		h.say("r", "/retry")
