@@ -164,10 +164,12 @@ func (t *turn) summary() string {
 	if t.kit == nil || t.Quiet {
 		return ""
 	}
-	steps := slices.Clone(o.steps)
-	for i := range steps {
-		known, _ := t.kit.Tool(steps[i].Tool)
-		steps[i].Name = cmp.Or(known.Display, known.Name, tame(steps[i].Tool, 64))
+	var steps []chat.Step
+	for _, s := range o.steps {
+		known, _ := t.kit.Tool(s.Tool)
+		if s.Name = cmp.Or(known.Display, known.Name, tame(s.Tool, 64)); known.Category != "message" { // what is said is seen
+			steps = append(steps, s)
+		}
 	}
 	return chat.Sum(steps)
 }

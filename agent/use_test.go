@@ -635,14 +635,15 @@ func TestReplySteps(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		return tools.Result{Text: "ok"}, nil
 	}
-	h := &house{tools: []tools.Tool{nap, tool("fail", func(context.Context) (string, error) { return "", errors.New("no") })}}
+	say := giving("say", tools.Hints{Category: "message"}, tools.Result{Text: "said"}) // which is seen anyway
+	h := &house{tools: []tools.Tool{nap, say, tool("fail", func(context.Context) (string, error) { return "", errors.New("no") })}}
 	h.conf = func(c *agent.Config) {
 		send := c.Send
 		c.Send = func(ctx context.Context, r chat.Reply) error { lines = append(lines, r.Steps); return send(ctx, r) }
 	}
 	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		if strings.HasSuffix(spoken(r, 1), "go") {
-			return calls(call("1", "nap"), with("2", "nap", `{"n":1}`), call("3", "fail")), nil
+			return calls(call("1", "nap"), with("2", "nap", `{"n":1}`), call("3", "fail"), call("4", "say")), nil
 		}
 		return words("ok"), nil
 	}

@@ -53,8 +53,8 @@ func Sum(steps []Step) string {
 		}
 	}
 	line := "🔧 " + strings.Join(names, ", ")
-	if !began.IsZero() && ended.After(began) {
-		line += " – " + Span(ended.Sub(began))
+	if took := ended.Sub(began); !began.IsZero() && took >= 100*time.Millisecond {
+		line += " – " + Span(took)
 	}
 	if failed > 0 {
 		line += fmt.Sprintf(", %d failed", failed)

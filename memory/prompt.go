@@ -21,7 +21,9 @@ var files = []string{"AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"}
 
 // Standing says whether the file called name is one of those: what it says is
 // done for good.
-func Standing(name string) bool { return slices.Contains(files, name) }
+func Standing(name string) bool {
+	return slices.ContainsFunc(files, func(f string) bool { return strings.EqualFold(f, name) }) // some disks take them for the same
+}
 
 // maxFile is how many bytes of each file count: some 8,000 tokens.
 const maxFile = 32 << 10

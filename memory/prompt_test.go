@@ -139,3 +139,13 @@ func TestFirstFilesAreShort(t *testing.T) {
 		t.Errorf("the files take %d bytes, the facts %d", len(files), len(facts))
 	}
 }
+
+// R-S12: what the instructions are made of, whatever the case: some disks take
+// AGENTS.md and agents.md for the same.
+func TestStanding(t *testing.T) {
+	for name, want := range map[string]bool{"AGENTS.md": true, "soul.MD": true, "notes/AGENTS.md": false, "OTHER.md": false} {
+		if Standing(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}

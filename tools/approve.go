@@ -88,7 +88,7 @@ func (ask Asker) consent(ctx context.Context, t Tool, c Call, patience time.Dura
 	case err != nil:
 		return Result{}, fmt.Errorf("ask for the approval of %s: %w", t.Name, err)
 	}
-	return Failf(CodeDenied, "the person who was asked refused this call of %s: it was not run. "+
+	return Failf(CodeRefused, "the person who was asked refused this call of %s: it was not run. "+
 		"Do not try to get the same done by other means; go on without it, or ask them what they want instead.", t.Name), nil
 }
 

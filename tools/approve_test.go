@@ -108,7 +108,7 @@ func TestApprove(t *testing.T) {
 		took  time.Duration // until there was a result
 	}{
 		{"yes", &judge{yes: true, takes: time.Minute}, nil, Result{Text: "run 1", By: "telegram:7"}, time.Minute},
-		{"no", &judge{takes: time.Minute}, nil, Result{Code: CodeDenied, Text: "the person who was asked refused this call of dig: it was not run. " +
+		{"no", &judge{takes: time.Minute}, nil, Result{Code: CodeRefused, Text: "the person who was asked refused this call of dig: it was not run. " +
 			"Do not try to get the same done by other means; go on without it, or ask them what they want instead."}, time.Minute},
 		{"nobody", &judge{yes: true, takes: time.Hour}, nil, Result{Code: CodeDenied, Text: "nobody approved dig within 10m0s: it was not run"}, patience},
 		{"no way to ask", nil, nil, Result{Code: CodeDenied, Text: "dig needs the approval of an owner, which cannot be asked for here: it was not run"}, 0},
@@ -150,6 +150,9 @@ func TestApprove(t *testing.T) {
 				t.Errorf("%s: took %v", c.name, took)
 			}
 			text, want := r.Text, []string{"ask", "begin", "run"}
+			if c.want.Code == CodeRefused && strings.HasSuffix(text, hint) {
+				t.Errorf("%s: the model is told to try again: %s", c.name, text)
+			}
 			if c.want.Code != "" {
 				text = strings.TrimSuffix(strings.TrimPrefix(r.Text, prefix), hint)
 				want = want[:1]

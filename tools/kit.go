@@ -175,7 +175,7 @@ func (t Tool) finish(ctx context.Context, r Result, err error) Result {
 		return r
 	}
 	r.Text = prefix + strings.TrimPrefix(r.Text, prefix)
-	if r.Code != CodeCancelled && !strings.HasSuffix(r.Text, hint) {
+	if r.Code != CodeCancelled && r.Code != CodeRefused && !strings.HasSuffix(r.Text, hint) {
 		r.Text += hint
 	}
 	return r

@@ -82,7 +82,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 		r = outcome(ctx, r, err)
 		r.Time = start
 		known := r.Cached || r.Skipped
-		if known || r.Code == CodeNotFound || r.Code == CodeInvalid || r.Code == CodeDenied {
+		if known || r.Code == CodeNotFound || r.Code == CodeInvalid || r.Code == CodeDenied || r.Code == CodeRefused {
 			r.Took = 0
 		}
 		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || known && !r.Failed)

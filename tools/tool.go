@@ -162,6 +162,7 @@ const (
 	CodeInvalid   = "TOOL_VALIDATION_ERROR"
 	CodeTimeout   = "TOOL_TIMEOUT"
 	CodeDenied    = "TOOL_DENIED"
+	CodeRefused   = "TOOL_REFUSED" // by the person who was asked
 	CodeError     = "TOOL_ERROR"
 	CodeCancelled = "TOOL_CANCELLED"
 )

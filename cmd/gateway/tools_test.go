@@ -101,7 +101,7 @@ func TestApproval(t *testing.T) {
 		t.Error("the file is gone after a no")
 	}
 	calls := w.calls("telegram:7001")
-	if len(calls) != 2 || !calls[0].Success || calls[1].Success || calls[1].Meta.Code != tools.CodeDenied {
+	if len(calls) != 2 || !calls[0].Success || calls[1].Success || calls[1].Meta.Code != tools.CodeRefused {
 		t.Errorf("the records: %+v", calls)
 	}
 }
@@ -130,7 +130,6 @@ func TestApprovalOfOthers(t *testing.T) {
 		t.Errorf("the owner is asked %q", q.Text)
 	}
 	w.tg.PressData(person, q.ID, q.Buttons[0][0].Data, telegramtest.As(asker, "Eve"))
-	w.tg.Say(asker, "yes")
 	if !there(path) {
 		t.Fatal("who asked for it could approve it")
 	}

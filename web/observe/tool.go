@@ -26,7 +26,7 @@ func (m maker) tools() toolMetrics {
 
 // outcomes are the labels of the codes of failures.
 var outcomes = map[string]string{
-	tools.CodeNotFound: "not_found", tools.CodeInvalid: "invalid", tools.CodeTimeout: "timeout", tools.CodeDenied: "denied",
+	tools.CodeNotFound: "not_found", tools.CodeInvalid: "invalid", tools.CodeTimeout: "timeout", tools.CodeDenied: "denied", tools.CodeRefused: "refused",
 	tools.CodeError: "error", tools.CodeCancelled: "cancelled",
 }
 
