@@ -96,12 +96,13 @@ func TestCast(t *testing.T) {
 		if got := castArgs(s.schema, aliases, in); text(got) != c.want {
 			t.Errorf("%s: %s becomes %s, want %s", c.id, c.in, text(got), c.want)
 		}
-		if text(in) != before {
+		if text(in) != before { // E-003
 			t.Errorf("%s: %s was changed in place to %s", c.id, before, text(in))
 		}
 	}
 }
 
+// C-055: what is wrong with arguments, each with its path.
 func TestValidate(t *testing.T) {
 	s := parsed(t, wide)
 	for _, c := range []struct{ id, in, want string }{
@@ -164,7 +165,7 @@ func checkNan(s *shape) string {
 	return strings.Join(check(s.schema.Properties["n"], math.NaN(), "n"), "; ")
 }
 
-// D-022, D-023: from the model's words to the tool, or back to the model.
+// D-019, D-022, D-023, C-038: from the model's words to the tool, or back to the model.
 func TestCastThenValidate(t *testing.T) {
 	k := kitOf(t, echo("exec", `{"type":"object","properties":{"timeout":{"type":"integer","maximum":600},"path":{"type":"string"}},"required":["path"]}`))
 	for _, c := range []struct{ id, args, want string }{
@@ -173,8 +174,8 @@ func TestCastThenValidate(t *testing.T) {
 		{"D-021", `{"timeout":999}`, "Error: Invalid parameters for tool 'exec': path is required; timeout must be <= 600" + hint},
 		{"E-037", `{"path":null}`, "Error: Invalid parameters for tool 'exec': path is required" + hint},
 	} {
-		if r := k.Call(t.Context(), callTo("exec", c.args)); r.Text != c.want {
-			t.Errorf("%s: %s = %q, want %q", c.id, c.args, r.Text, c.want)
+		if r := k.Call(t.Context(), callTo("exec", c.args)); r.Text != c.want || r.Failed && r.Code != CodeInvalid {
+			t.Errorf("%s: %s = %q, %s, want %q", c.id, c.args, r.Text, r.Code, c.want)
 		}
 	}
 }
@@ -197,7 +198,7 @@ type fields struct {
 	Flag  *bool    `json:"flag,omitempty"`
 }
 
-// No type lists, which some vendors reject; no unknown arguments; always the same bytes.
+// D-005…D-009: no type lists, which some vendors reject; no unknown arguments; always the same bytes.
 func TestSchemaOf(t *testing.T) {
 	const want = `{"type":"object","properties":{"path":{"type":"string","description":"which","minLength":1,"maxLength":9},` +
 		`"count":{"type":"integer","default":60,"minimum":1,"maximum":600},"ratio":{"type":"number","minimum":0.5},` +

@@ -53,11 +53,11 @@ func TestNewKit(t *testing.T) {
 		id, want string
 		sources  []Source
 	}{
-		{"D-001", "tool without a name", without(func(t *Tool) { t.Name = "" })},
+		{"D-001, C-022", "tool without a name", without(func(t *Tool) { t.Name = "" })},
 		{"D-001", "tool a: no description", without(func(t *Tool) { t.Description = "" })},
 		{"D-001", "tool a: no schema", without(func(t *Tool) { t.Schema = nil })},
 		{"D-001", "tool a: nothing to run", without(func(t *Tool) { t.Run = nil })},
-		{"layers", `gather tools: Tool "a" is already registered`, []Source{Fixed{ok, ok}}},
+		{"C-023", `gather tools: Tool "a" is already registered`, []Source{Fixed{ok, ok}}},
 		{"source", "gather tools: out of order", []Source{broken{}}},
 	} {
 		if _, err := NewKit(t.Context(), Scope{}, c.sources); err == nil || err.Error() != c.want {
@@ -66,7 +66,7 @@ func TestNewKit(t *testing.T) {
 	}
 }
 
-// merge.md: the higher layer wins in the list and in the call.
+// A-003, C-023, merge.md: the higher layer wins in the list and in the call.
 func TestLayers(t *testing.T) {
 	low, high := echo("a", anything), echo("a", anything)
 	high.Description = "Echoes louder."
@@ -80,7 +80,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// D-025: the same bytes, whatever the order of registration. D-010: a copy that is changed changes no other.
+// D-025, D-026: the same bytes, whatever the order of registration. D-010: a copy that is changed changes no other.
 func TestSpecs(t *testing.T) {
 	names := []string{"mcp_b_x", "write_file", "exec", "mcp_a_x", "read_file", "zeta"}
 	const want = "exec read_file write_file zeta mcp_a_x mcp_b_x"
@@ -116,7 +116,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// D-020: names as models write them.
+// D-020, A-003: names as models write them.
 func TestNames(t *testing.T) {
 	k := kitOf(t, echo("read_file", anything), echo("write_file", anything), echo("mcp_x_y_z", anything), echo("mcp_x_yz", anything))
 	for _, c := range []struct{ asked, want string }{

@@ -68,7 +68,7 @@ func ids(calls []Call) string {
 	return s
 }
 
-// D-037, D-038: which calls run together, and how long it takes.
+// A-011, D-037, D-038: which calls run together, and how long it takes.
 func TestGroups(t *testing.T) {
 	for _, c := range []struct {
 		tools  string
@@ -214,7 +214,7 @@ func TestGroupCancelled(t *testing.T) {
 	})
 }
 
-// C-039, P14: what happens when a call's time is up.
+// C-039, C-040, P14: what happens when a call's time is up.
 func TestTimeout(t *testing.T) {
 	wait := func(d time.Duration, obedient bool, r Result) func(context.Context, Call) (Result, error) {
 		return func(ctx context.Context, _ Call) (Result, error) {
@@ -282,7 +282,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A stop does not wait for a deaf tool, nor does it hide what a good one has done.
+// C-040: a stop does not wait for a deaf tool, nor does it hide what a good one has done.
 func TestStop(t *testing.T) {
 	for _, c := range []struct {
 		name string

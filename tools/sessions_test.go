@@ -83,7 +83,7 @@ func expect(t *testing.T, h *hotel, id, want string) {
 	}
 }
 
-// C-018, C-021, C-026, C-028: made at first use, once per session, closed once.
+// C-018, C-019, C-021, C-026, C-028: made at first use, once per session, closed once.
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h hotel
@@ -119,7 +119,7 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// C-020, C-029: what cannot be made is missing for one turn, which goes on.
+// C-020, C-024, C-029: what cannot be made is missing for one turn, which goes on.
 func TestSessionsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hotel{fails: 2}
