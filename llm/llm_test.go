@@ -196,7 +196,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// P11, R-S26: the person reads the kind of failure and no more.
+// A-091, P11, R-S26: the person reads the kind of failure and no more.
 func TestKindly(t *testing.T) {
 	kinds := []llm.Kind{llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut, llm.Unreachable, "else"}
 	seen := map[string]bool{}

@@ -318,6 +318,26 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// D-118: the rules that the agent starts with.
+func TestFirstRules(t *testing.T) {
+	w, _ := home(t)
+	_, err := w.Seed()
+	must(t, err)
+	agents, err := w.ReadFile("AGENTS.md")
+	must(t, err)
+	hints, err := w.ReadFile("TOOLS.md")
+	must(t, err)
+	for _, rule := range []string{
+		"Act, rather than announce what you are about to do.", "Read a file before you change it",
+		"When a tool fails, read its error and try differently.", "When a tool can find something out, use it before you ask or guess.",
+		"Search files with glob and grep, and count before you read what was found.",
+	} {
+		if !bytes.Contains(append(agents, hints...), []byte(rule)) {
+			t.Errorf("no %q", rule)
+		}
+	}
+}
+
 func TestOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	w, err := Open(dir)

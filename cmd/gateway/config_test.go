@@ -77,6 +77,15 @@ func TestModelByEnvironment(t *testing.T) {
 	}
 }
 
+// E-016: only DEMO_MODE=1 cuts pages for a show.
+func TestDemoMode(t *testing.T) {
+	for env, want := range map[string]bool{"DEMO_MODE=1": true, "DEMO_MODE=true": false, "DEMO_MODE=": false, "DEMO=1": false} {
+		if c, err := parseText("{}", env); err != nil || c.Tools.Web.demo != want {
+			t.Errorf("%s: %+v, %v", env, c.Tools.Web, err)
+		}
+	}
+}
+
 func TestWholeConfig(t *testing.T) {
 	c, err := parseText(`{
 		"dataDir": "~/p", "workspace": "${PLACE}", "timezone": "UTC", "owners": ["telegram:work:7", "console"],

@@ -194,7 +194,7 @@ func TestLearnsParameters(t *testing.T) {
 	}
 }
 
-// P11: each way to fail has its kind, and nobody's secrets in it (R-S26).
+// A-091, P11: each way to fail has its kind, and nobody's secrets in it (R-S26).
 func TestFailures(t *testing.T) {
 	page := "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>" + strings.Repeat("x", 5000)
 	for _, c := range []struct {
@@ -469,6 +469,7 @@ func told(calls []llm.ToolCall) string {
 	return strings.Join(out, "; ")
 }
 
+// E-038: what a model thinks is no part of its answer.
 func TestReasoning(t *testing.T) {
 	for _, c := range []struct{ name, deltas, text, reasoning string }{
 		{"deepseek", `{"reasoning_content":"hm "};{"reasoning_content":"yes"};{"content":"Yes."}`, "Yes.", "hm yes"},

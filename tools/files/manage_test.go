@@ -47,6 +47,7 @@ func TestOtherSystem(t *testing.T) {
 		{"A-053", "file_read", `{"path":"latin1.txt"}`, `!latin1.txt is not utf-8: try another encoding`},
 		{"A-053", "file_read", `{"path":"latin1.txt","encoding":"klingon"}`, `!unknown encoding klingon: use utf-8, gbk, gb18030, latin-1 or utf-16`},
 		{"A-053", "file_read", `{"path":"nope"}`, `!File not found: nope`},
+		{"A-022", "file_read", `{"path":"src/main.py","project_id":"evil"}`, `!Invalid parameters for tool 'file_read': unexpected parameter project_id`},
 		{"A-053", "file_read", `{"path":"src"}`, `!Path is not a file: src`},
 		{"A-029", "file_read", `{"path":"../../../etc/passwd"}`, outside + `'../../../etc/passwd'`},
 		{"A-029", "file_read", `{"path":"/etc/passwd"}`, outside + `'/etc/passwd'`},
