@@ -225,6 +225,7 @@ func TestPrefixStays(t *testing.T) {
 	})
 }
 
+// C-042: the model reads what its calls gave, and what went wrong with them.
 func TestToolsAreUsed(t *testing.T) {
 	play(t, &house{
 		tools: []tools.Tool{
@@ -417,6 +418,7 @@ func TestCutAnswerGoesOn(t *testing.T) {
 	})
 }
 
+// the person is told why there is no answer, and the next one is asked for.
 func TestModelFails(t *testing.T) {
 	play(t, &house{model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
 		return llm.Message{}, &llm.Error{Kind: llm.Auth, Status: 401, Err: errors.New("key sk-123 is wrong")}

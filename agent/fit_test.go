@@ -43,8 +43,7 @@ func TestFitLeavesAloneWhatFits(t *testing.T) {
 	}
 }
 
-// TestFitShortensOldResultsFirst is D-045: the ten latest results stay whole,
-// and so do short ones and those of tools that are never shortened (D-046).
+// TestFitShortensOldResultsFirst is D-045: the ten latest results stay whole.
 func TestFitShortensOldResultsFirst(t *testing.T) {
 	h := talk(14, 1, 4000)
 	h.fit(h.size()-1000, all)
@@ -60,6 +59,22 @@ func TestFitShortensOldResultsFirst(t *testing.T) {
 	}
 	if whole != 10 || omitted != 4 {
 		t.Errorf("%d whole and %d omitted, want 10 and 4", whole, omitted)
+	}
+}
+
+// TestFitLeavesSomeResults: short results stay as they are (D-045), and so do
+// those of tools that are never shortened (D-046), as long as all fits then.
+func TestFitLeavesSomeResults(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		tool string
+		want int // results left out
+	}{{499, "read_file", 0}, {500, "read_file", 4}, {500, "message", 0}} {
+		h := talk(14, 1, c.size)
+		h.fit(h.size()-1, func(tool string) bool { return tool == c.tool })
+		if got := strings.Count(fmt.Sprint(h.entries), "result omitted from context"); got != c.want {
+			t.Errorf("%d characters of %s: %d results left out, want %d", c.size, c.tool, got, c.want)
+		}
 	}
 }
 

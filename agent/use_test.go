@@ -506,7 +506,7 @@ func streamed(stream func(llm.Delta), pieces int, cs ...llm.ToolCall) llm.Messag
 	return calls(cs...)
 }
 
-// C-006 to C-017: while arguments come in the step waits and its
+// C-006 to C-017, E-042: while arguments come in the step waits and its
 // parameters grow; then it runs, and ends with its result, under one ID, merged;
 // the tool runs once.
 func TestStepsWhileArgumentsComeIn(t *testing.T) {
