@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// A Recording is all that is needed to print the turns of a session and to run
+// them again.
+type Recording struct {
+	session chat.SessionID
+	zone    *time.Location
+	prompts map[string]string // by their digests
+	talks   [][]numbered      // the records of each conversation
+}
+
+// A Turn is what was written down from the first message heard to the end.
+type Turn struct {
+	N      int // from 1
+	Talk   int // which conversation of the session it is part of, from 1
+	Events []Event
+
+	done []numbered // the records of the conversation before it
+	last []numbered // its own
+}
+
+// An Event is a record of a turn.
+type Event struct {
+	record
+	Request *llm.Request // of Asked: as it was made, without pictures; nil if that is not known
+}
+
+// A line of a recording is its head, a prompt that a later line names, or a record.
+type line struct {
+	Session chat.SessionID `json:"session,omitempty"` // of the head
+	Zone    string         `json:"zone,omitempty"`
+	Digest  string         `json:"digest,omitempty"` // of a prompt
+	Text    string         `json:"text,omitempty"`
+	Epoch   int64          `json:"epoch,omitempty"`
+	Seq     uint64         `json:"seq,omitempty"` // of a record
+	record
+}
+
+// Recording yields the lines of a recording of the session id, JSON each. What
+// is damaged is left out. If there is no such session the error is
+// store.ErrNotFound, and there are no lines.
+func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		written, begun := map[string]bool{"": true}, false
+		write := func(l line) bool {
+			b, err := json.Marshal(l)
+			return yield(append(b, '\n'), err)
+		}
+		for r, err := range p.journal(ctx, id) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !begun && !write(line{Session: id, Zone: p.Zone.String()}) {
+				return
+			}
+			begun = true
+			var needs []string
+			if r.Asked != nil {
+				needs = []string{r.Asked.System, r.Asked.Tools}
+			}
+			for _, digest := range needs {
+				text, _, err := p.prompts.Get(ctx, digest)
+				if written[digest] || err != nil { // what is not there cannot be told
+					continue
+				}
+				written[digest] = true
+				if !write(line{Digest: digest, Text: string(text)}) {
+					return
+				}
+			}
+			if r.damaged == nil && !write(line{Epoch: r.epoch, Seq: r.seq, record: r.record}) {
+				return
+			}
+		}
+	}
+}
+
+// ReadRecording reads what Recording yields.
+func ReadRecording(r io.Reader) (*Recording, error) {
+	rec, epoch := &Recording{prompts: map[string]string{}}, int64(-1)
+	for d := json.NewDecoder(r); ; {
+		var l line
+		err := d.Decode(&l)
+		switch {
+		case errors.Is(err, io.EOF) && rec.zone != nil:
+			return rec, nil
+		case err == nil && rec.zone == nil && l.Session == "":
+			err = errors.New("it does not begin with the name of a session")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read recording: %w", err)
+		}
+		switch {
+		case l.Session != "":
+			rec.session = l.Session
+			if rec.zone, err = time.LoadLocation(l.Zone); err != nil {
+				rec.zone = time.UTC
+			}
+		case l.Digest != "":
+			rec.prompts[l.Digest] = l.Text
+		default:
+			if l.Epoch != epoch {
+				epoch, rec.talks = l.Epoch, append(rec.talks, nil)
+			}
+			last := &rec.talks[len(rec.talks)-1]
+			*last = append(*last, numbered{seq: l.Seq, record: l.record})
+		}
+	}
+}
+
+// Turns yields the turns, oldest first. The last one may not have ended.
+func (r *Recording) Turns() iter.Seq[Turn] {
+	return func(yield func(Turn) bool) {
+		n := 0
+		for talk, records := range r.talks {
+			h, first, events := r.history(nil, 0), 0, []Event(nil)
+			for i, next := range records {
+				var req *llm.Request
+				h, req = r.step(h, records[:i], next)
+				events = append(events, Event{next.record, req})
+				if next.Ended == nil && i < len(records)-1 {
+					continue
+				}
+				if n++; !yield(Turn{N: n, Talk: talk + 1, Events: events, done: records[:first], last: records[first : i+1]}) {
+					return
+				}
+				first, events = i+1, nil
+			}
+		}
+	}
+}
+
+// history returns what records tell, those up to since left out.
+func (r *Recording) history(records []numbered, since uint64) *history {
+	h := &history{zone: r.zone}
+	for _, n := range records {
+		if n.seq > since {
+			h.apply(n.seq, n.record)
+		}
+	}
+	return h
+}
+
+// step takes next in after done, which h tells of, and returns the history with
+// it, and the request that next is, if it is one.
+func (r *Recording) step(h *history, done []numbered, next numbered) (*history, *llm.Request) {
+	var req *llm.Request
+	if how := next.Asked; how != nil {
+		if how.Since != nil {
+			h = r.history(done, *how.Since)
+		}
+		text, known := r.tools(how.Tools)
+		system, there := r.prompts[how.System]
+		light := func(tool string) bool { return slices.Contains(text.Light, tool) }
+		if ms := h.request(*how, light, nil); known && there {
+			req = &llm.Request{System: system, Tools: text.Specs, Messages: ms}
+		}
+	}
+	h.apply(next.seq, next.record)
+	return h, req
+}
+
+// tools returns what the model was told of tools.
+func (r *Recording) tools(digest string) (text toolText, known bool) {
+	known = digest == "" || json.Unmarshal([]byte(r.prompts[digest]), &text) == nil
+	return text, known
+}

@@ -1,0 +1,266 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+)
+
+// Rerun runs t again in a house of its own on s, an empty Store: the messages
+// are heard again, the model answers as it did, and tools give what they gave.
+// It returns where what is asked, done and said is not as it was. An error says
+// why the turn cannot be run again.
+func (r *Recording) Rerun(ctx context.Context, s store.Store, t Turn) ([]string, error) {
+	if why := t.unfit(); why != "" {
+		return nil, errors.New("cannot be re-run: " + why)
+	}
+	p := &player{Recording: r, turn: t, rest: t.Events}
+	p.Pool = New(Config{Store: s, Send: func(context.Context, chat.Reply) error { return nil }, Memory: p, Log: slog.New(slog.DiscardHandler), Zone: r.zone}, p.settings())
+	if err := p.furnish(ctx); err != nil {
+		return nil, err
+	}
+	p.lane = lane{Pool: p.Pool, id: r.session, soft: ctx, hard: ctx, pull: func() []store.Item { return nil }}
+	p.hear(t.Events)
+	if err := p.lane.handle(p.lane.shift(1)); err != nil {
+		return nil, err
+	}
+	return p.differences, p.compare(ctx)
+}
+
+// unfit says why t cannot be run again, "" if it can.
+func (t Turn) unfit() string {
+	first, last, asked, works := t.Events[0], t.Events[len(t.Events)-1].Ended, 0, 0
+	for i, e := range t.Events {
+		switch {
+		case i > 0 && t.last[i].seq != t.last[i-1].seq+1:
+			return "records of it are damaged"
+		case e.Asked != nil && e.Request == nil:
+			return "what the model was told was not kept"
+		case e.Dimmed, e.Asked != nil && e.Asked.Refused:
+			return "its pictures were refused"
+		case e.Asked != nil && e.Asked.Since != nil && asked > 0, e.Finished != nil && e.Finished.Text == wordsInterrupted:
+			return "it was interrupted by a restart, or stopped between two steps"
+		case e.Asked != nil:
+			asked++
+		case e.worked():
+			works++
+		}
+	}
+	switch {
+	case last == nil:
+		return "it has not ended"
+	case first.Heard == nil && first.Retried == nil:
+		return "its beginning is not recorded"
+	case last.Outcome == tooOld, last.Outcome == parked:
+		return "it was not answered: " + string(last.Outcome)
+	case last.Outcome == failed && (last.Reply == nil || t.Events[len(t.Events)-2].Asked == nil):
+		return "it failed, and not over the model"
+	case last.Outcome == stopped && works == 0 && !t.stoppedIn(asked):
+		return "it was stopped between two steps"
+	}
+	return ""
+}
+
+// worked says whether e is what a tool gave, and not said in its place by a turn that was stopped.
+func (e Event) worked() bool {
+	return e.Finished != nil && e.Result != nil && (!e.Result.Failed || e.Result.Code != "")
+}
+
+// stoppedIn says whether t was stopped while the model answered its nth request, which is the last.
+func (t Turn) stoppedIn(n int) bool {
+	last := len(t.Events) - 1
+	if t.Events[last].Ended.Outcome != stopped || n == 0 {
+		return false
+	}
+	for _, e := range slices.Backward(t.Events[:last-1]) {
+		if e.Heard == nil {
+			return e.Asked != nil
+		}
+	}
+	return false
+}
+
+// A player is the model, the tools and the memory of a turn that is run again.
+type player struct {
+	*Recording
+	*Pool
+	lane lane
+	turn Turn
+
+	asked       Event   // the last request …
+	rest        []Event // … and what came after it
+	tries       int     // of it
+	requests    int
+	differences []string
+	mu          sync.Mutex
+	works       int // what tools gave so far
+}
+
+// settings are those that the turn had, as far as they show.
+func (p *player) settings() Settings {
+	s, eyes, said := Settings{Model: "recorded", Kit: p.kit, Rounds: math.MaxInt}, false, 0
+	for _, e := range p.turn.Events {
+		switch {
+		case e.Asked != nil && e.Asked.Tools == "":
+			s.Rounds, eyes = min(s.Rounds, said+1), e.Asked.Eyes
+		case e.Asked != nil:
+			eyes = e.Asked.Eyes
+		case e.Said != nil && e.Said.Role == llm.Assistant, e.Result != nil && e.Result.End != "":
+			said++
+		case e.RolledBack != "":
+			s.Rollback, said = true, said-1
+		}
+	}
+	s.Models = map[string]Model{s.Model: {Model: p, Window: wide, Vision: eyes}}
+	return s
+}
+
+// furnish puts what was before the turn into the store: the session is read
+// from there if that was so, and else at hand, as requests had left it.
+func (p *player) furnish(ctx context.Context) error {
+	log, first := p.logOf(p.session, 0), p.turn.last[0].seq
+	bodies := slices.Repeat([][]byte{record{}.encode()}, int(first)-1)
+	h := p.Recording.history(nil, 0)
+	for i, n := range p.turn.done {
+		bodies[n.seq-1] = n.encode()
+		h, _ = p.step(h, p.turn.done[:i], n)
+	}
+	if _, err := log.Append(ctx, bodies...); err != nil && len(bodies) > 0 {
+		return err
+	}
+	for _, e := range p.turn.Events {
+		if e.Asked != nil && e.Asked.Since != nil {
+			return p.update(ctx, p.session, func(s *state) { s.From = *e.Asked.Since + 1 })
+		}
+	}
+	p.idle.put(&session{id: p.session, log: log, history: *h, seq: first - 1})
+	return nil
+}
+
+// hear has the messages wait that events tell of, up to the next request.
+func (p *player) hear(events []Event) {
+	for _, e := range events {
+		m := cmp.Or(e.Heard, e.Retried)
+		if e.Asked != nil {
+			return
+		}
+		if m != nil {
+			item := store.Item{ID: m.Key(), Done: func(context.Context) error { return nil }, Later: func(time.Duration) {}}
+			p.lane.waiting = append(p.lane.waiting, job{Message: *m, item: item, command: command(m.Text)})
+		}
+	}
+}
+
+const wide = 1 << 40 // tokens: more than any request has
+
+// System begins the next request. It has the pool think of tokens as it did when
+// the request was fitted.
+func (p *player) System(context.Context, chat.SessionID) (string, error) {
+	i := slices.IndexFunc(p.rest, func(e Event) bool { return e.Asked != nil })
+	if i < 0 {
+		p.differ("the model is asked once more")
+		return "", errors.New("there is no such request")
+	}
+	p.asked, p.rest, p.tries = p.rest[i], p.rest[i+1:], 0
+	p.requests++
+	fixed := fixedSize(llm.Request{System: p.asked.Request.System, Tools: p.asked.Request.Tools})
+	p.ratios.mu.Lock()
+	defer p.ratios.mu.Unlock()
+	p.ratios.by = map[string]float64{"recorded": wide * 0.95 / (float64(p.asked.Asked.Limits[0]+fixed) + 0.5)}
+	return p.asked.Request.System, nil
+}
+
+// Generate answers as the model did.
+func (p *player) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+	if p.tries++; p.tries < len(p.asked.Asked.Limits) {
+		return llm.Message{}, &llm.Error{Kind: llm.TooLong, Err: errors.New("recorded")}
+	}
+	p.check(req)
+	p.hear(p.rest)
+	i := slices.IndexFunc(p.rest, func(e Event) bool { return e.Said != nil && e.Said.Role == llm.Assistant })
+	switch {
+	case i < 0:
+		return llm.Message{}, p.failure()
+	case i == len(p.rest)-2 && p.turn.stoppedIn(p.requests):
+		part, _ := strings.CutSuffix(p.rest[i].Said.Text, wordsCutShort)
+		stream(llm.Delta{Text: strings.TrimSpace(part)})
+		p.halt()
+		return llm.Message{}, ctx.Err()
+	}
+	return *p.rest[i].Said, nil
+}
+
+// check compares req with the recorded request.
+func (p *player) check(req llm.Request) {
+	was, what := *p.asked.Request, fmt.Sprintf("request %d: ", p.requests)
+	switch {
+	case was.System != req.System:
+		p.differ(what + "instructions: " + apart(was.System, req.System))
+	case !bytes.Equal(plain(was.Tools), plain(req.Tools)):
+		p.differ(what + "tools: " + apart(string(plain(was.Tools)), string(plain(req.Tools))))
+	}
+	for i := range max(len(was.Messages), len(req.Messages)) {
+		a, b := plain(was.Messages[min(i, len(was.Messages)):]), plain(req.Messages[min(i, len(req.Messages)):])
+		if i < len(was.Messages) && i < len(req.Messages) {
+			a, b = plain(was.Messages[i]), plain(req.Messages[i])
+		}
+		if !bytes.Equal(a, b) {
+			p.differ(fmt.Sprintf("%smessage %d: %s", what, i+1, apart(string(a), string(b))))
+			return
+		}
+	}
+}
+
+func plain(v any) []byte {
+	b, _ := json.Marshal(v) // of what was read from JSON
+	return b
+}
+
+// apart shows where was and is begin to differ.
+func apart(was, is string) string {
+	n := 0
+	for n < min(len(was), len(is)) && was[n] == is[n] {
+		n++
+	}
+	from := max(n-40, 0)
+	show := func(s string) string { return strings.ToValidUTF8(s[from:min(n+120, len(s))], "") }
+	return fmt.Sprintf("was …%s…, is …%s…", show(was), show(is))
+}
+
+// failure is what the person was told of.
+func (p *player) failure() error {
+	reply := p.turn.Events[len(p.turn.Events)-1].Ended.Reply
+	for _, kind := range []llm.Kind{llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut, llm.Unreachable, ""} {
+		for minutes := range time.Duration(61) {
+			err := &llm.Error{Kind: kind, After: minutes * time.Minute, Err: errors.New("recorded")}
+			if reply != nil && strings.HasSuffix(reply.Text, llm.Kindly(err)) {
+				return err
+			}
+		}
+	}
+	if reply != nil && strings.HasSuffix(reply.Text, llm.Kindly(context.DeadlineExceeded)) {
+		return context.DeadlineExceeded
+	}
+	return errors.New("recorded")
+}
+
+// halt stops the turn as the person did.
+func (p *player) halt() {
+	first := p.turn.Events[0]
+	p.stop(chat.Message{At: cmp.Or(first.Heard, first.Retried).At, Time: time.Now()})
+}
+
+func (p *player) differ(what string) { p.differences = append(p.differences, what) }
