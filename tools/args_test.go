@@ -165,7 +165,7 @@ func checkNan(s *shape) string {
 	return strings.Join(check(s.schema.Properties["n"], math.NaN(), "n"), "; ")
 }
 
-// D-019, D-022, D-023, C-038: from the model's words to the tool, or back to the model.
+// D-019, D-022, D-023, B-076, C-038: from the model's words to the tool, or back to the model.
 func TestCastThenValidate(t *testing.T) {
 	k := kitOf(t, echo("exec", `{"type":"object","properties":{"timeout":{"type":"integer","maximum":600},"path":{"type":"string"}},"required":["path"]}`))
 	for _, c := range []struct{ id, args, want string }{

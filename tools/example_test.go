@@ -8,7 +8,7 @@ import (
 	"parley/tools"
 )
 
-// A-074: one declaration is a whole tool.
+// A-074, A-086, D-119: one declaration is a whole tool.
 func ExampleNew() {
 	type args struct {
 		Name string `json:"name" jsonschema:"whom to greet" limit:"max=40"`

@@ -116,7 +116,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// D-020, A-003: names as models write them.
+// D-020, A-003, C-025, C-027: names as models write them.
 func TestNames(t *testing.T) {
 	k := kitOf(t, echo("read_file", anything), echo("write_file", anything), echo("mcp_x_y_z", anything), echo("mcp_x_yz", anything))
 	for _, c := range []struct{ asked, want string }{
@@ -197,7 +197,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// a panic is the tool's failure; its stack is for the log only.
+// a panic is the tool's failure; its stack is for the log only.
 func TestRecover(t *testing.T) {
 	u := echo("a", anything)
 	u.Run = func(_ context.Context, c Call) (Result, error) {

@@ -408,7 +408,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// D-076
+// B-048, D-076
 func TestHeadTail(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -214,7 +214,7 @@ func TestSourceChanges(t *testing.T) {
 	}
 }
 
-// C-035, C-036: of a name in two layers the higher one's tool is the one that is listed, and the one that runs;
+// C-025, C-035, C-036: of a name in two layers the higher one's tool is the one that is listed, and the one that runs;
 // D-025: whatever the order of registration within the layers, the list's bytes are the same.
 func TestLayersOfAny(t *testing.T) {
 	layer := func(says string, names ...string) Fixed {

@@ -83,7 +83,7 @@ func expect(t *testing.T, h *hotel, id, want string) {
 	}
 }
 
-// C-018, C-019, C-021, C-026, C-028: made at first use, once per session, closed once.
+// C-018, C-019, C-021, C-026, C-028, C-054: made at first use, once per session, closed once.
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h hotel

@@ -49,7 +49,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// D-049: how paths are understood.
+// D-029, D-049: how paths are understood.
 func TestPath(t *testing.T) {
 	w, base := home(t)
 	must(t, os.Symlink("sub/in.txt", filepath.Join(w.Dir(), "link")))

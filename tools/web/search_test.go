@@ -159,7 +159,7 @@ func TestOrganic(t *testing.T) {
 	}
 }
 
-// E-014: what an empty result is.
+// E-014, E-035: what an empty result is.
 func TestEmpty(t *testing.T) {
 	for i, c := range []struct {
 		result any
