@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/web/webtest"
+)
+
+const probe = "<img src=x onerror=pwned=1>" // in a name, in words and in a page
+
+// TestTourPage: on the page, the card of a call fills in while its arguments
+// stream, runs, and shows what came of it; a reload in the middle shows the
+// same; what is dangerous is agreed to by a button; nothing of it is markup
+// (C-015, C-051, A-089, R-S5).
+func TestTourPage(t *testing.T) {
+	t.Parallel()
+	browser, came, gate := webtest.Browser(t), make(chan struct{}), make(chan struct{})
+	var url string
+	s := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		calls := func(name, args string, more ...any) llmtest.Reply {
+			return llmtest.Reply{Calls: []llm.ToolCall{{ID: name, Name: name, Args: fmt.Sprintf(args, more...)}}}
+		}
+		switch rs := results(r); {
+		case spokenLast(r) != "work":
+			return echo(ctx, r)
+		case len(rs) == 0:
+			reply := calls("write_file", `{"path": %q, "content": %q}`, probe+".md", probe+strings.Repeat(" and so on", 20))
+			reply.Piece, reply.Pause = 12, 60*time.Millisecond
+			reply.After = func(n int) {
+				if n == 20 { // the page has seen two thirds of it
+					select {
+					case <-came:
+					case <-ctx.Done():
+					}
+				}
+			}
+			return reply
+		case len(rs) == 1:
+			return calls("web_fetch", `{"url": %q}`, url)
+		case len(rs) == 2:
+			return calls("file_delete", `{"path": %q}`, probe+".md")
+		}
+		return llmtest.Reply{Text: "All " + probe + " done."}
+	})
+	s.owners = append(s.owners, "web")
+	s.more["http"] = map[string]any{"listen": freePort(t)}
+	url = s.site(func(rw http.ResponseWriter, r *http.Request) {
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+		}
+		fmt.Fprint(rw, `<p>`+strings.ReplaceAll(probe, "<", "&lt;")+` stands on the page</p>`)
+	})
+	s.start()
+	base, code := s.face()
+	w := newWindow(t, browser)
+	w.visit(base + "/signin#" + code)
+	w.until(`document.querySelector("#state")?.dataset.text === "" && document.querySelector("#send").ariaLabel === "Send"`)
+	w.says("work")
+
+	card := func(name string) string { return `document.querySelector(".steps li[data-call='` + name + `']")` }
+	w.until(card("write_file") + `.dataset.state === "wait" && [...` + card("write_file") + `.querySelectorAll("dd")].some((d) => (window.early = d.textContent).startsWith("<img src=x") && window.early.includes(" and so") && window.early.length < 180)`)
+	w.until(card("write_file") + `.dataset.state === "wait" && [...` + card("write_file") + `.querySelectorAll("dd")].some((d) => d.textContent.length > window.early.length && d.textContent.startsWith(window.early))`)
+	w.shot("tour-streaming")
+	close(came)
+	w.until(card("write_file") + `.dataset.state === "success" && / \d+\.\d s/.test(` + card("write_file") + `.querySelector("summary small").textContent) &&
+		` + card("write_file") + `.querySelector("p").textContent.startsWith("Successfully wrote ")`)
+	w.until(card("web_fetch") + `.dataset.state === "doing" && document.querySelector(".steps summary").innerText.includes("web_fetch – running: Reading http://127.0.0.1")`)
+
+	cards := `JSON.stringify([...document.querySelectorAll(".steps li")].map((l) => [l.dataset.call, l.dataset.state, l.dataset.tip, l.querySelector("small").textContent, ...[...l.querySelectorAll("dd, p")].map((e) => e.textContent)]))`
+	before := w.eval(cards)
+	if err := chromedp.Do(w.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
+	w.until(`document.querySelectorAll(".steps li").length === 2`)
+	if after := w.eval(cards); after != before {
+		t.Errorf("loaded anew the cards are %s, not %s", after, before)
+	}
+	gate <- struct{}{}
+	w.until(card("web_fetch") + `.dataset.state === "success" && ` + card("web_fetch") + `.querySelector("p").textContent.includes("External content")`)
+
+	w.until(`[...document.querySelectorAll(".ask button")].map((b) => b.innerText).join() === "Yes,No" && ` + card("file_delete") + `.dataset.state === "wait"`)
+	w.shot("tour-approval")
+	path := filepath.Join(s.dir, "workspace", probe+".md")
+	if !there(path) {
+		t.Error("it was deleted before anybody agreed")
+	}
+	if err := chromedp.Do(w.ctx, chromedp.Click(chromedp.CSS(".ask button"), chromedp.NodeVisible)); err != nil {
+		t.Fatal(err)
+	}
+	w.until(`[...document.querySelectorAll("#entries article.parley > .text")].at(-1).textContent.trim() === "All ` + probe + ` done."`)
+	if there(path) {
+		t.Error("it is still there after a yes")
+	}
+	w.until(`document.querySelectorAll(".ask button:not(:disabled)").length === 0 && !document.querySelector("details.steps").open`)
+	w.shot("tour-done")
+	if got := w.eval(`[typeof window.pwned, document.querySelectorAll("#entries img").length, document.querySelectorAll(".steps li").length, document.querySelectorAll(".steps li[data-state=success]").length].join()`); got != "undefined,0,3,3" {
+		t.Errorf("the page has %s", got)
+	}
+	if err := chromedp.Do(w.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
+	w.until(`document.querySelector("#entries p.steps")?.innerText.startsWith("🔧 write_file, web_fetch, file_delete – ")`)
+	if got := w.eval(`[typeof window.pwned, document.querySelectorAll("#entries img").length].join()`); got != "undefined,0" {
+		t.Errorf("loaded anew the page has %s", got)
+	}
+}
+
+// eval returns what js says.
+func (w *window) eval(js string) string {
+	w.Helper()
+	v, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](js))
+	if err != nil {
+		w.Fatalf("%s: %v", js, err)
+	}
+	return v
+}
+
+// shot keeps a picture of the page where PARLEY_ARTIFACTS says.
+func (w *window) shot(name string) {
+	w.Helper()
+	dir := os.Getenv("PARLEY_ARTIFACTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
+	}
+	if err != nil {
+		w.Error(err)
+	}
+}
