@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -117,6 +118,45 @@ func TestDocumentedTests(t *testing.T) {
 				t.Errorf("%s names %s, which is no test", page, name[1])
 			}
 		}
+	}
+}
+
+// TestRequirements: docs/requirements.md has every requirement, in order, with
+// tests that are there or a reason.
+func TestRequirements(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| ([A-E]-\d{3}) \| (.+) \| (.*) \|$`).FindAllStringSubmatch(pages(t)["docs/requirements.md"], -1)
+	var want, got []string
+	for _, system := range []struct {
+		name string
+		n    int
+	}{{"A", 92}, {"B", 78}, {"C", 55}, {"D", 120}, {"E", 42}} {
+		for i := range system.n {
+			want = append(want, fmt.Sprintf("%s-%03d", system.name, i+1))
+		}
+	}
+	proof := regexp.MustCompile("`((?:[a-z]+/)*[a-z]+)\\.((?:Test|Fuzz|Benchmark|Example)\\w*)`")
+	reason := regexp.MustCompile("^(no|not yet|decided): .")
+	for _, row := range rows {
+		got = append(got, row[1])
+		named := proof.FindAllStringSubmatch(row[3], -1)
+		if len(named) == 0 && !reason.MatchString(row[3]) {
+			t.Errorf("%s has neither a test nor a reason: %s", row[1], row[3])
+		}
+		for _, m := range named {
+			files, err := filepath.Glob("../../" + m[1] + "/*_test.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(files, func(name string) bool {
+				b, err := os.ReadFile(name)
+				return err == nil && strings.Contains(string(b), "\nfunc "+m[2]+"(")
+			}) {
+				t.Errorf("%s: there is no %s", row[1], m[0])
+			}
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the rows are %s", got)
 	}
 }
 

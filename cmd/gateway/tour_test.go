@@ -463,7 +463,7 @@ func TestTourUndo(t *testing.T) {
 }
 
 // TestTourCommands: what /tools, /toolstats and /context say, and the rules of
-// config.json, which count from the next turn on (B-013, B-014, B-073, C-043).
+// config.json, which count from the next turn on (B-013, B-014, B-073, C-043, D-028).
 func TestTourCommands(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, errand)
