@@ -20,6 +20,7 @@ func (s *Server) actions() []route {
 		{"DELETE /api/sessions/{id}", owner, s.change("session", "deleted", s.forget)},
 		{"GET /api/sessions/{id}/export", owner, s.export},
 		{"GET /api/sessions/{id}/calls", owner, s.calls},
+		{"GET /api/sessions/{id}/recording", owner, s.recording},
 		{"GET /api/tool-stats", owner, s.toolStats},
 		{"DELETE /api/tool-stats", owner, s.resetStats},
 		{"POST /api/parked/{id}/resend", owner, s.change("session", "reply sent again", s.House.Resend)},

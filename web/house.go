@@ -40,6 +40,7 @@ type Talks struct {
 	Transcript func(context.Context, chat.SessionID) iter.Seq2[chat.Entry, error]
 	Search     func(ctx context.Context, in func(chat.SessionID) bool, words string, most int) ([]chat.Find, error)
 	Forget     func(context.Context, chat.SessionID) error
+	Recording  func(context.Context, chat.SessionID) iter.Seq2[[]byte, error] // JSON lines; store.ErrNotFound of no such session
 }
 
 // Post is what waits for the owner: replies that no network took (P10), and

@@ -90,3 +90,15 @@ func TestToolStats(t *testing.T) {
 		t.Error("the reset is not in the audit log")
 	}
 }
+
+// A recording is the owner's alone, a line of JSON after the other.
+func TestRecording(t *testing.T) {
+	f := newFace(t)
+	cookie := f.owner(t)
+	f.want(t, 401, asking{path: "/api/sessions/telegram:-100%2F7/recording"})
+	f.want(t, 404, asking{path: "/api/sessions/nobody/recording", by: cookie})
+	got := f.want(t, 200, asking{path: "/api/sessions/telegram:-100%2F7/recording", by: cookie}).Body.String()
+	if want := "{\"session\":\"telegram:-100/7\"}\n{}\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -118,6 +118,15 @@ func (f *face) house() House {
 				return []chat.Find{{Session: evil, Entry: entries[0]}}, nil
 			},
 			Forget: func(ctx context.Context, id chat.SessionID) error { return did("forget")(ctx, string(id)) },
+			Recording: func(_ context.Context, id chat.SessionID) iter.Seq2[[]byte, error] {
+				return func(yield func([]byte, error) bool) {
+					if id != "telegram:-100/7" {
+						yield(nil, store.ErrNotFound)
+						return
+					}
+					_ = yield([]byte("{\"session\":\"telegram:-100/7\"}\n"), nil) && yield([]byte("{}\n"), nil)
+				}
+			},
 		},
 		Post: Post{
 			Parked: held, Resend: did("resend"), Drop: did("drop"),

@@ -95,7 +95,7 @@ func (p *program) commands() *cobra.Command {
 			return err
 		},
 	})
-	root.AddCommand(p.restoreCommand())
+	root.AddCommand(p.restoreCommand(), p.replayCommand())
 	root.AddCommand(p.asking()...)
 	add("onboard", "Write a config.json and the agent's first files; existing files stay", p.onboard)
 	add("doctor", "Check config, store, tokens, models and ports, and say what to do", p.doctor)

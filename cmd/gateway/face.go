@@ -17,6 +17,7 @@ import (
 	"parley/channels/console"
 	"parley/chat"
 	"parley/llm"
+	"parley/tools"
 	"parley/web"
 	"parley/web/observe"
 )
@@ -73,17 +74,31 @@ func boundAs(listen string, bound net.Addr) string {
 // windows are what the owner's page looks at.
 func (h *house) windows() web.House {
 	return web.House{
-		Talks: web.Talks{List: h.pool.Talks, Transcript: h.pool.Transcript, Search: h.pool.Search, Forget: h.pool.Forget},
+		Talks: web.Talks{List: h.pool.Talks, Transcript: h.pool.Transcript, Search: h.pool.Search, Forget: h.pool.Forget, Recording: h.pool.Recording},
 		Post: web.Post{
 			Parked: h.parked, Resend: h.hub.Resend, Drop: h.hub.Drop,
 			Aside: h.aside, Again: h.pool.Again, Dismiss: h.pool.Dismiss,
 		},
+		Toolbox:  web.Toolbox{Tools: h.toolbox, Stats: &h.stats, Calls: h.pool.Calls},
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,
 		Warnings: func() []string { return slices.Concat(h.toTell(), h.now.Load().warnings()) },
 		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
 		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditor.chain, Backup: h.backup,
 	}
+}
+
+// toolbox lists what an owner may use.
+func (h *house) toolbox(ctx context.Context) ([]tools.Tool, error) {
+	kit, err := h.kits(h.now.Load())
+	if err != nil {
+		return nil, err
+	}
+	own, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}, Model: h.now.Load().Agent.Model})
+	if err != nil {
+		return nil, err
+	}
+	return own.Tools(), nil
 }
 
 func (h *house) channels(ctx context.Context) (all []web.Channel, err error) {

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/store/mem"
+)
+
+// A replay prints turns, or runs them again.
+type replay struct {
+	out           io.Writer
+	turn          int // 0: all; negative: counted from the end
+	run, requests bool
+	system        string // that was printed last
+}
+
+// replayCommand prints and runs again what was recorded of a session.
+func (p *program) replayCommand() *cobra.Command {
+	v, save := replay{}, ""
+	c := &cobra.Command{
+		Use: "replay SESSION|FILE", Args: cobra.ExactArgs(1),
+		Short: "Print the turns of a conversation with all that models and tools were asked, or run them again",
+	}
+	c.Flags().IntVar(&v.turn, "turn", 0, "the `number` of the only turn: 1 is the first, -1 the last")
+	c.Flags().BoolVar(&v.run, "run", false, "run the turns again, with the answers and results recorded, and say what is not as it was")
+	c.Flags().BoolVar(&v.requests, "requests", false, "print all that the model was shown, too")
+	c.Flags().StringVar(&save, "save", "", "write the recording to a new `file`, which replay can read")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx, stop := untilTold(c.Context(), os.Interrupt)
+		defer stop()
+		raw, err := p.recording(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if save != "" {
+			if wrote, err := writeNew(save, raw); err != nil || !wrote {
+				return cmp.Or(err, fmt.Errorf("%s is there already", save))
+			}
+		}
+		r, err := agent.ReadRecording(bytes.NewReader(raw))
+		if err != nil {
+			return err
+		}
+		v.out = p.stdout
+		return v.show(ctx, r)
+	}
+	return c
+}
+
+// recording reads the file of that name, or else what the house recorded of
+// the session.
+func (p *program) recording(ctx context.Context, name string) (raw []byte, err error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return os.ReadFile(name)
+	}
+	a, err := p.admin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	r, err := a.open(ctx, "GET", "/api/sessions/"+url.PathEscape(name)+"/recording", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// show prints the turns that are wanted, or runs them again.
+func (v *replay) show(ctx context.Context, r *agent.Recording) error {
+	n := 0
+	for t := range r.Turns() {
+		n = t.N
+	}
+	want := v.turn
+	if want < 0 {
+		want += n + 1
+	}
+	if v.turn != 0 && (want < 1 || want > n) {
+		return fmt.Errorf("there is no turn %d; there are %d", v.turn, n)
+	}
+	different := 0
+	for t := range r.Turns() {
+		if want != 0 && t.N != want {
+			continue
+		}
+		if !v.run {
+			v.print(t)
+			continue
+		}
+		all, err := r.Rerun(ctx, mem.New(), t)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			v.line("turn %d: %v", t.N, err)
+		case len(all) == 0:
+			v.line("turn %d: the same", t.N)
+		}
+		for _, d := range all {
+			v.line("turn %d: %s", t.N, oneLine(d))
+		}
+		different += min(len(all), 1)
+	}
+	if different > 0 {
+		return fmt.Errorf("turns that are not as they were: %d", different)
+	}
+	return nil
+}
+
+func (v *replay) line(format string, args ...any) { fmt.Fprintf(v.out, format+"\n", args...) }
+
+// text prints what others wrote, at most so many lines of it, set in under a head.
+func (v *replay) text(head, text string, most int) {
+	v.line("  %s", oneLine(head))
+	n := 0
+	for line := range strings.Lines(strings.Map(visible, text)) {
+		if n++; n > most {
+			v.line("      …")
+			return
+		}
+		v.line("      %s", strings.TrimRight(line, "\n"))
+	}
+}
+
+const (
+	whole = 1 << 30 // lines
+	brief = 6       // lines of a result
+)
+
+func (v *replay) print(t agent.Turn) {
+	v.line("Turn %d, conversation %d", t.N, t.Talk)
+	for _, e := range t.Events {
+		switch {
+		case e.Heard != nil || e.Retried != nil:
+			v.heard(*cmp.Or(e.Heard, e.Retried))
+		case e.Asked != nil:
+			v.asked(e)
+		case e.Said != nil && e.Said.Role == llm.Assistant:
+			head := cmp.Or(e.Said.Model, "said")
+			if u := e.Said.Usage; u != (llm.Usage{}) {
+				head += fmt.Sprintf(" (%d tokens in, %d of them from cache, %d out)", u.In, u.Cached, u.Out)
+			}
+			v.text(head, e.Said.Text, whole)
+			for _, c := range e.Said.Calls {
+				v.text("calls "+c.Name+", as "+c.ID, c.Args, whole)
+			}
+		case e.Finished != nil:
+			v.gave(e)
+		case e.RolledBack != "":
+			v.text("↩ rolled back", e.RolledBack, whole)
+		case e.Dimmed:
+			v.line("  the provider refused the pictures")
+		case e.Ended != nil:
+			v.line("  %s", e.Ended.Outcome)
+			if e.Ended.Reply != nil {
+				v.text("reply", e.Ended.Reply.Text, whole)
+			}
+		}
+	}
+	v.line("")
+}
+
+func (v *replay) heard(m chat.Message) {
+	head := moment(m.Time) + "  " + cmp.Or(m.From.Name, m.From.ID)
+	if m.Edits != "" {
+		head += ", corrected"
+	}
+	for _, f := range m.Files {
+		head += ", with " + cmp.Or(f.Path, f.Name)
+	}
+	v.text(head, cmp.Or(m.Text, m.Media), whole)
+}
+
+// asked prints a request.
+func (v *replay) asked(e agent.Event) {
+	if e.Request == nil {
+		v.line("  asked, and what is not kept")
+		return
+	}
+	v.line("  asked with %d messages and %d tools", len(e.Request.Messages), len(e.Request.Tools))
+	if !v.requests {
+		return
+	}
+	if v.system != e.Asked.System {
+		v.text("  system "+e.Asked.System, e.Request.System, whole)
+	}
+	v.system = e.Asked.System
+	for _, m := range e.Request.Messages {
+		text := m.Text
+		for _, c := range m.Calls {
+			text += fmt.Sprintf("\n→ %s %s", c.Name, c.Args)
+		}
+		v.text("  "+string(m.Role), text, whole)
+	}
+}
+
+// gave prints what came of a call.
+func (v *replay) gave(e agent.Event) {
+	head := e.Finished.Name + " gave"
+	if r := e.Result; r != nil {
+		if r.Took > 0 {
+			head += ", in " + r.Took.Round(time.Microsecond).String()
+		}
+		for _, flag := range []struct {
+			on   bool
+			what string
+		}{
+			{r.Failed, "failed"}, {r.Cached, "cached"}, {r.Skipped, "skipped"}, {r.By != "", "approved by " + r.By},
+			{r.Verdict != "", string(r.Verdict)}, {r.Tainted, "of strangers"}, {r.Cut, "cut"},
+		} {
+			if flag.on {
+				head += ", " + flag.what
+			}
+		}
+	}
+	v.text(head, e.Finished.Text, brief)
+}
