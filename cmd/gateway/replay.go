@@ -139,7 +139,7 @@ func (v *replay) text(head, text string, most int) {
 
 const (
 	whole = 1 << 30 // lines
-	brief = 6       // lines of a result
+	few   = 6       // lines of a result
 )
 
 func (v *replay) print(t agent.Turn) {
@@ -228,5 +228,5 @@ func (v *replay) gave(e agent.Event) {
 			}
 		}
 	}
-	v.text(head, e.Finished.Text, brief)
+	v.text(head, e.Finished.Text, few)
 }
