@@ -91,7 +91,13 @@ func TestTourPage(t *testing.T) {
 	w.until(card("web_fetch") + `.dataset.state === "success" && ` + card("web_fetch") + `.querySelector("p").textContent.includes("External content")`)
 
 	w.until(`[...document.querySelectorAll(".ask button")].map((b) => b.innerText).join() === "Yes,No" && ` + card("file_delete") + `.dataset.state === "wait"`)
+	const inView = `[...document.querySelectorAll(".ask button")].every((b) => b.getBoundingClientRect().top >= document.querySelector("#scroll").getBoundingClientRect().top && b.getBoundingClientRect().bottom <= document.querySelector("#scroll").getBoundingClientRect().bottom)`
+	w.until(inView)
 	w.shot("tour-approval")
+	if err := chromedp.Do(w.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
+	w.until(`document.querySelectorAll(".steps li").length === 3 && document.querySelectorAll(".ask button").length === 2 && ` + inView)
 	path := filepath.Join(s.dir, "workspace", probe+".md")
 	if !there(path) {
 		t.Error("it was deleted before anybody agreed")

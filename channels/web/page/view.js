@@ -172,9 +172,11 @@ export const hear = {
       make("summary", { onclick: () => (steps.dataset.mine = "") }, make("i", { className: "mark" }), make("span")), make("ul")), a.firstChild);
     const list = steps.querySelector("ul");
     let li = [...list.children].find((l) => l.dataset.call === s.requestId);
-    if (!li) list.append((li = make("li", {}, make("details", {}, make("summary"), make("div")))));
+    const begins = !li;
+    if (begins) list.append((li = make("li", {}, make("details", {}, make("summary"), make("div")))));
     use(li, s);
     sum(steps.firstChild, [...list.children].map((l) => l.dataset));
+    if (begins) attend();
     news();
   },
   message(e) {
@@ -197,6 +199,7 @@ export const hear = {
     if (document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
     last();
     mark();
+    attend();
   },
 };
 
@@ -254,6 +257,11 @@ export function follow() {
   news();
 }
 
+// attend brings what is asked into view, which is above the reply in the making.
+function attend() {
+  if (draft && atEnd()) entries.lastElementChild?.querySelector(".ask button:enabled")?.closest("article").scrollIntoView({ block: "nearest" });
+}
+
 // news offers to go to the end if something is there that was not seen.
 function news() {
   const now = scroll.scrollHeight;
@@ -294,7 +302,10 @@ export function start() {
   addEventListener("focus", () => (document.title = document.title.replace(/^● /, "")));
   scroll.addEventListener("click", ({ target }) => {
     const choice = target.closest(".ask button");
-    if (choice) post({ id: newID(), question: choice.parentNode.dataset.question, choice: Number(choice.dataset.choice) });
+    if (choice) {
+      post({ id: newID(), question: choice.parentNode.dataset.question, choice: Number(choice.dataset.choice) });
+      follow();
+    }
     if (target.matches(".copy")) copy(target);
   });
   entries.addEventListener("error", (e) => broken(e.target), true);
