@@ -109,9 +109,13 @@ func (h *house) undo(_ context.Context, id chat.SessionID) (string, error) {
 
 // toolStats tells how often the tools were used, and how that went.
 func (h *house) toolStats() string {
+	all := h.stats.All()
+	if len(all) == 0 {
+		return "No tool was used since the start."
+	}
 	var b strings.Builder
 	b.WriteString("Tools used since the start:\n")
-	for _, s := range h.stats.All() {
+	for _, s := range all {
 		fmt.Fprintf(&b, "\n- %s: %d runs, %d failed, %.0f ms on average", s.Tool, s.Runs, s.Failures, s.AverageDuration)
 		for _, n := range []struct {
 			times int
