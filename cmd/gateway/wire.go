@@ -158,7 +158,7 @@ func (h *house) askPerson(ctx context.Context, r chat.Reply) (index int, text st
 // it there, else where an owner can be spoken to first.
 func (h *house) approve(ctx context.Context, c tools.Call, prompt string) (yes bool, by string, err error) {
 	q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))), Choices: []string{"Yes", "No"}, Whom: c.From.ID}
-	r := chat.Reply{ID: "approve:" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
+	r := chat.Reply{ID: "ask:approve/" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
 	if c.From.Role != chat.Owner {
 		office, ok := h.hub.Office()
 		if !ok {
@@ -174,7 +174,7 @@ func (h *house) approve(ctx context.Context, c tools.Call, prompt string) (yes b
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
 		err = errors.Join(err, h.hub.Withdraw(context.WithoutCancel(ctx), q.ID))
 	}
-	return err == nil && choice.Index == 0, choice.By.ID, err
+	return err == nil && choice.Index == 0, r.To.Channel + ":" + choice.By.ID, err
 }
 
 // models returns the models a conversation may choose from. Each is tried
