@@ -27,7 +27,8 @@ func (r *Recording) Rerun(ctx context.Context, s store.Store, t Turn) ([]string,
 	if why := t.unfit(); why != "" {
 		return nil, errors.New("cannot be re-run: " + why)
 	}
-	p := &player{Recording: r, turn: t, rest: t.Events}
+	p := &player{Recording: r, turn: t, rest: t.Events, works: t.works()}
+	p.stops = t.Events[len(t.Events)-1].Ended.Outcome == stopped && !t.silenced()
 	p.Pool = New(Config{Store: s, Send: func(context.Context, chat.Reply) error { return nil }, Memory: p, Log: slog.New(slog.DiscardHandler), Zone: r.zone}, p.settings())
 	if err := p.furnish(ctx); err != nil {
 		return nil, err
@@ -42,7 +43,8 @@ func (r *Recording) Rerun(ctx context.Context, s store.Store, t Turn) ([]string,
 
 // unfit says why t cannot be run again, "" if it can.
 func (t Turn) unfit() string {
-	first, last, asked, works := t.Events[0], t.Events[len(t.Events)-1].Ended, 0, 0
+	n, asked := len(t.Events), 0
+	first, last := t.Events[0], t.Events[n-1].Ended
 	for i, e := range t.Events {
 		switch {
 		case i > 0 && t.last[i].seq != t.last[i-1].seq+1:
@@ -55,8 +57,6 @@ func (t Turn) unfit() string {
 			return "it was interrupted by a restart, or stopped between two steps"
 		case e.Asked != nil:
 			asked++
-		case e.worked():
-			works++
 		}
 	}
 	switch {
@@ -66,9 +66,9 @@ func (t Turn) unfit() string {
 		return "its beginning is not recorded"
 	case last.Outcome == tooOld, last.Outcome == parked:
 		return "it was not answered: " + string(last.Outcome)
-	case last.Outcome == failed && (last.Reply == nil || t.Events[len(t.Events)-2].Asked == nil):
+	case last.Outcome == failed && t.Events[n-2].Asked == nil:
 		return "it failed, and not over the model"
-	case last.Outcome == stopped && works == 0 && !t.stoppedIn(asked):
+	case last.Outcome == stopped && t.works() == 0 && !t.silenced():
 		return "it was stopped between two steps"
 	}
 	return ""
@@ -79,18 +79,23 @@ func (e Event) worked() bool {
 	return e.Finished != nil && e.Result != nil && (!e.Result.Failed || e.Result.Code != "")
 }
 
-// stoppedIn says whether t was stopped while the model answered its nth request, which is the last.
-func (t Turn) stoppedIn(n int) bool {
-	last := len(t.Events) - 1
-	if t.Events[last].Ended.Outcome != stopped || n == 0 {
-		return false
-	}
-	for _, e := range slices.Backward(t.Events[:last-1]) {
-		if e.Heard == nil {
-			return e.Asked != nil
+// works counts what tools gave.
+func (t Turn) works() (n int) {
+	for _, e := range t.Events {
+		if e.worked() {
+			n++
 		}
 	}
-	return false
+	return n
+}
+
+// silenced says whether t was stopped while the model answered.
+func (t Turn) silenced() bool {
+	n := len(t.Events) - 2 // of its last words
+	for n > 0 && t.Events[n-1].Heard != nil {
+		n--
+	}
+	return n > 0 && t.Events[len(t.Events)-1].Ended.Outcome == stopped && t.Events[n-1].Asked != nil
 }
 
 // A player is the model, the tools and the memory of a turn that is run again.
@@ -106,7 +111,8 @@ type player struct {
 	requests    int
 	differences []string
 	mu          sync.Mutex
-	works       int // what tools gave so far
+	works       int  // what tools have still to give
+	stops       bool // after that
 }
 
 // settings are those that the turn had, as far as they show.
@@ -193,8 +199,8 @@ func (p *player) Generate(ctx context.Context, req llm.Request, stream func(llm.
 	i := slices.IndexFunc(p.rest, func(e Event) bool { return e.Said != nil && e.Said.Role == llm.Assistant })
 	switch {
 	case i < 0:
-		return llm.Message{}, p.failure()
-	case i == len(p.rest)-2 && p.turn.stoppedIn(p.requests):
+		return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Err: errors.New("recorded")} // whatever it was
+	case i == len(p.rest)-2 && p.turn.silenced():
 		part, _ := strings.CutSuffix(p.rest[i].Said.Text, wordsCutShort)
 		stream(llm.Delta{Text: strings.TrimSpace(part)})
 		p.halt()
@@ -205,28 +211,11 @@ func (p *player) Generate(ctx context.Context, req llm.Request, stream func(llm.
 
 // check compares req with the recorded request.
 func (p *player) check(req llm.Request) {
-	was, what := *p.asked.Request, fmt.Sprintf("request %d: ", p.requests)
-	switch {
-	case was.System != req.System:
-		p.differ(what + "instructions: " + apart(was.System, req.System))
-	case !bytes.Equal(plain(was.Tools), plain(req.Tools)):
-		p.differ(what + "tools: " + apart(string(plain(was.Tools)), string(plain(req.Tools))))
+	was, _ := json.Marshal(p.asked.Request)
+	is, _ := json.Marshal(req)
+	if !bytes.Equal(was, is) {
+		p.differ(fmt.Sprintf("request %d: %s", p.requests, apart(string(was), string(is))))
 	}
-	for i := range max(len(was.Messages), len(req.Messages)) {
-		a, b := plain(was.Messages[min(i, len(was.Messages)):]), plain(req.Messages[min(i, len(req.Messages)):])
-		if i < len(was.Messages) && i < len(req.Messages) {
-			a, b = plain(was.Messages[i]), plain(req.Messages[i])
-		}
-		if !bytes.Equal(a, b) {
-			p.differ(fmt.Sprintf("%smessage %d: %s", what, i+1, apart(string(a), string(b))))
-			return
-		}
-	}
-}
-
-func plain(v any) []byte {
-	b, _ := json.Marshal(v) // of what was read from JSON
-	return b
 }
 
 // apart shows where was and is begin to differ.
@@ -238,23 +227,6 @@ func apart(was, is string) string {
 	from := max(n-40, 0)
 	show := func(s string) string { return strings.ToValidUTF8(s[from:min(n+120, len(s))], "") }
 	return fmt.Sprintf("was …%s…, is …%s…", show(was), show(is))
-}
-
-// failure is what the person was told of.
-func (p *player) failure() error {
-	reply := p.turn.Events[len(p.turn.Events)-1].Ended.Reply
-	for _, kind := range []llm.Kind{llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut, llm.Unreachable, ""} {
-		for minutes := range time.Duration(61) {
-			err := &llm.Error{Kind: kind, After: minutes * time.Minute, Err: errors.New("recorded")}
-			if reply != nil && strings.HasSuffix(reply.Text, llm.Kindly(err)) {
-				return err
-			}
-		}
-	}
-	if reply != nil && strings.HasSuffix(reply.Text, llm.Kindly(context.DeadlineExceeded)) {
-		return context.DeadlineExceeded
-	}
-	return errors.New("recorded")
 }
 
 // halt stops the turn as the person did.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,82 +15,42 @@ import (
 // kit makes tools of what the model was told of them and of what they gave.
 func (p *player) kit(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
 	var text toolText
-	for _, e := range slices.Backward(p.turn.Events) {
-		if e.Asked != nil && e.Asked.Tools != "" {
+	for _, e := range p.turn.Events {
+		if e.Asked != nil && text.Specs == nil {
 			text, _ = p.tools(e.Asked.Tools)
 		}
 	}
 	by := map[string]*tools.Tool{}
-	add := func(spec llm.ToolSpec, hidden bool) {
+	add := func(spec llm.ToolSpec, hidden bool) *tools.Tool {
 		if by[spec.Name] == nil {
-			by[spec.Name] = &tools.Tool{ToolSpec: spec, Hints: tools.Hints{Hidden: hidden}, Run: p.give}
+			readOnly := slices.Contains(text.Light, spec.Name) && spec.Name != "exec" && spec.Name != "execute_python"
+			by[spec.Name] = &tools.Tool{ToolSpec: spec, Hints: tools.Hints{Hidden: hidden, ReadOnly: readOnly}, Run: p.give}
 		}
+		return by[spec.Name]
+	}
+	unlisted := func(name string) *tools.Tool {
+		return add(llm.ToolSpec{Name: name, Description: name, Schema: json.RawMessage(`{"type":"object"}`)}, true)
 	}
 	for _, spec := range text.Specs {
 		add(spec, false)
 	}
-	unlisted := func(name string) {
-		add(llm.ToolSpec{Name: name, Description: name, Schema: json.RawMessage(`{"type":"object"}`)}, true)
-	}
 	for _, name := range text.Light {
 		unlisted(name)
-		by[name].ReadOnly = name != "exec" && name != "execute_python"
 	}
-	made := func() (*tools.Kit, error) {
-		var all tools.Fixed
-		for _, name := range slices.Sorted(maps.Keys(by)) {
-			all = append(all, *by[name])
-		}
-		return tools.NewKit(ctx, scope, []tools.Source{all}, func(t tools.Tool) tools.Tool {
-			t.Run = p.give // also of calls that the kit refuses
-			return t
-		})
-	}
-	listed, err := made()
-	if err != nil {
-		return nil, err
-	}
-	beside := map[*tools.Tool]bool{}
 	for _, e := range p.turn.Events {
-		if !e.worked() || e.Result.Code == tools.CodeNotFound {
-			continue
-		}
-		known, _ := listed.Tool(e.Finished.Name)
-		if known.Name == "" {
-			known.Name = e.Finished.Name
-			unlisted(known.Name)
-		}
-		t := by[known.Name]
-		t.JSON = t.JSON || e.Result.JSON
-		beside[t] = beside[t] || p.beside(e.Finished.Call)
-		t.Exclusive = !beside[t]
-		t.Last = t.Last || p.late(e.Finished.Call)
-	}
-	return made()
-}
-
-// beside says whether a call ran beside another.
-func (p *player) beside(id string) bool {
-	return slices.ContainsFunc(p.turn.Events, func(e Event) bool { return len(e.Started) > 1 && slices.Contains(e.Started, id) })
-}
-
-// late says whether a call ran after one that the model asked for later.
-func (p *player) late(id string) bool {
-	place, passed := map[string]int{}, -1
-	for _, e := range p.turn.Events {
-		switch {
-		case e.Said != nil:
-			passed = -1
-			for i, c := range e.Said.Calls {
-				place[c.ID] = i
-			}
-		case e.Finished != nil && e.Finished.Call == id:
-			return place[id] < passed
-		case e.Finished != nil:
-			passed = max(passed, place[e.Finished.Call])
+		if e.worked() && e.Result.Code != tools.CodeNotFound {
+			t := unlisted(e.Finished.Name)
+			t.JSON, t.Last = t.JSON || e.Result.JSON, t.Last || e.Result.End != ""
 		}
 	}
-	return false
+	var all tools.Fixed
+	for _, t := range by {
+		all = append(all, *t)
+	}
+	return tools.NewKit(ctx, scope, []tools.Source{all}, func(t tools.Tool) tools.Tool {
+		t.Run = p.give // also of calls that the kit refuses
+		return t
+	})
 }
 
 // give gives what a call gave. After the last one of a turn that was stopped
@@ -104,31 +63,19 @@ func (p *player) give(_ context.Context, c tools.Call) (tools.Result, error) {
 		p.differ(fmt.Sprintf("%s is called, as %s", c.Name, c.ID))
 		return tools.Failf(tools.CodeError, "there is no such call in the recording"), nil
 	}
-	e, left := p.turn.Events[i], 0
-	call := c.ToolCall
-	call.Name = e.Finished.Name
+	e := p.turn.Events[i]
 	r := *e.Result
-	r.Text, r.Told = e.Finished.Text, e.Told
+	r.Text, r.Told, c.Name = e.Finished.Text, e.Told, e.Finished.Name
 	if r.Verdict == tools.Poor {
-		r.Text = strings.TrimSuffix(r.Text, "\n\n"+wordsPoor(call))
+		r.Text = strings.TrimSuffix(r.Text, "\n\n"+wordsPoor(c.ToolCall))
 	}
 	if r.JSON {
 		r.Text = unwrapped(r.Text)
 	}
-	for _, e := range p.turn.Events {
-		if e.worked() {
-			left++
-		}
-	}
-	if p.works++; p.works == left && p.stops() {
+	if p.works--; p.works == 0 && p.stops {
 		p.halt()
 	}
 	return r, nil
-}
-
-// stops says whether the turn was stopped while no request was under way.
-func (p *player) stops() bool {
-	return p.turn.Events[len(p.turn.Events)-1].Ended.Outcome == stopped && !p.turn.stoppedIn(p.requests)
 }
 
 // unwrapped returns what an envelope was made of.
@@ -143,22 +90,18 @@ func unwrapped(text string) string {
 	return string(e.Data)
 }
 
-// compare notes the first record that is not as it was.
+// compare notes the first record that is not as it was. In which groups calls
+// were begun depends on what is not recorded of tools, and on people.
 func (p *player) compare(ctx context.Context) error {
 	var was, is []string
-	asks := p.turn.approved()
 	for _, n := range p.turn.last {
-		if n.Started == nil || !asks {
-			was = append(was, essence(n.record))
-		}
+		was = essence(was, n.record)
 	}
 	for n, err := range p.records(ctx, p.session, 0, p.turn.last[0].seq-1) {
 		if err != nil {
 			return err
 		}
-		if n.Started == nil || !asks {
-			is = append(is, essence(n.record))
-		}
+		is = essence(is, n.record)
 	}
 	for i := range max(len(was), len(is)) {
 		switch {
@@ -171,30 +114,22 @@ func (p *player) compare(ctx context.Context) error {
 		default:
 			continue
 		}
-		return nil
+		break
 	}
 	return nil
 }
 
-// approved says whether a person was asked over a call: nobody is when the turn
-// is run again, so that calls are begun in other groups.
-func (t Turn) approved() bool {
-	started := map[string]bool{}
-	for _, e := range t.Events {
-		for _, id := range e.Started {
-			started[id] = true
-		}
-		if e.worked() && (e.Result.By != "" || !started[e.Finished.Call]) {
-			return true
+// essence adds to what must be the same again what of r is part of it. Why a
+// model failed is not.
+func essence(all []string, r record) []string {
+	if r.Started != nil {
+		return all
+	}
+	if e := r.Ended; e != nil {
+		r.Ended = &ended{Outcome: e.Outcome}
+		if e.Reply != nil && e.Outcome != failed {
+			r.Ended.Reply = &chat.Reply{Text: e.Reply.Text}
 		}
 	}
-	return false
-}
-
-// essence is what of r must be the same again.
-func essence(r record) string {
-	if r.Ended != nil && r.Ended.Reply != nil {
-		r.Ended = &ended{Outcome: r.Ended.Outcome, Reply: &chat.Reply{Text: r.Ended.Reply.Text, Failed: r.Ended.Reply.Failed}}
-	}
-	return string(r.encode())
+	return append(all, string(r.encode()))
 }
