@@ -25,10 +25,9 @@ type editArgs struct {
 }
 
 func (p pen) edit() tools.Tool {
-	t := tools.New("edit_file", "Replace text in a text file of the workspace. Read the file first. "+
+	t := tool("edit_file", "Editing", "Replace text in a text file of the workspace. Read the file first. "+
 		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was changed.", p.editFile)
-	t.Category, t.Guard, t.Preview = "files", p.guards, about("Editing")
-	t.Aliases = pathNames("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
+	t.Guard, t.Aliases = p.guards, named("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
 	return t
 }
 
@@ -37,27 +36,24 @@ const bom = "\ufeff"
 // markdown are files where blanks at the ends of lines mean something.
 var markdown = regexp.MustCompile(`(?i)\.(md|mdx|markdown)$`)
 
-func (p pen) editFile(_ context.Context, c tools.Call, in editArgs) (tools.Result, error) {
+// editFile is edit_file (D-059).
+func (p pen) editFile(_ context.Context, c tools.Call, name string, in editArgs) (r tools.Result, err error) {
 	if strings.EqualFold(path.Ext(in.Path), ".ipynb") {
-		return *fail("%s is a notebook: use notebook_edit instead.", in.Path), nil
+		return r, fail("%s is a notebook: use notebook_edit instead.", in.Path)
 	}
-	var text string
-	refusal := p.rewrite(c, in.Path, func(name string, old []byte) (data []byte, refusal *tools.Result) {
-		data, text, refusal = in.apply(c, old)
-		if refusal == nil && len(old) > 0 {
-			text = strings.TrimPrefix(p.warning(c, name, stamp{hash: sha256.Sum256(old)})+"\n"+text, "\n")
+	err = p.rewrite(c, name, func(old []byte) (data []byte, err error) {
+		data, r.Text, err = in.apply(c, old)
+		if warning := p.warning(c, name, stamp{hash: sha256.Sum256(old)}); len(old) > 0 && warning != "" {
+			r.Text = warning + "\n" + r.Text
 		}
-		return data, refusal
+		return data, err
 	})
-	if refusal != nil {
-		return *refusal, nil
-	}
-	return tools.Result{Text: text}, nil
+	return r, err
 }
 
 // apply returns what becomes of the old content of the file, which is nil if
 // there is no file, and what to tell the model.
-func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, refusal *tools.Result) {
+func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, err error) {
 	switch {
 	case in.OldText == "" && old == nil:
 		return []byte(in.NewText), fmt.Sprintf("Successfully created %s", in.Path), nil
@@ -76,7 +72,7 @@ func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, re
 	changed, err := udiff.Apply(body, edits)
 	switch {
 	case err != nil:
-		return nil, "", fail("%v", err)
+		return nil, "", err
 	case len(edits) == 0:
 		return nil, "", notFound(in.Path, in.OldText, body)
 	case len(edits) > 1 && !in.ReplaceAll:
@@ -92,7 +88,7 @@ func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, re
 }
 
 // ambiguous asks for more of the text (D-060).
-func ambiguous(text string, edits []udiff.Edit) *tools.Result {
+func ambiguous(text string, edits []udiff.Edit) error {
 	var where []string
 	for _, e := range edits[:min(3, len(edits))] {
 		where = append(where, fmt.Sprintf("line %d", 1+strings.Count(text[:e.Start], "\n")))
@@ -105,19 +101,18 @@ func ambiguous(text string, edits []udiff.Edit) *tools.Result {
 }
 
 // noFile says that there is no file, and what may be meant (D-063).
-func (in editArgs) noFile(c tools.Call) *tools.Result {
-	text := "File not found: " + in.Path
+func (in editArgs) noFile(c tools.Call) error {
 	dir, base := filepath.Split(in.Path)
 	var near []string
-	if name, refusal := locate(c, filepath.Clean(dir)); refusal == nil {
+	if name, err := locate(c, filepath.Clean(dir)); err == nil {
 		entries, _ := fs.ReadDir(c.Workspace.Root().FS(), name)
 		near = nearest(base, entries)
+	}
+	if len(near) == 0 {
+		return fs.ErrNotExist
 	}
 	for i := range near {
 		near[i] = legible(dir + near[i])
 	}
-	if len(near) > 0 {
-		text += fmt.Sprintf("\nDid you mean: %s?", strings.Join(near, ", "))
-	}
-	return fail("%s", text)
+	return fail("File not found: %s\nDid you mean: %s?", in.Path, strings.Join(near, ", "))
 }

@@ -2,14 +2,12 @@ package files
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"regexp"
 	"regexp/syntax"
 	"runtime"
@@ -49,43 +47,31 @@ var types = map[string]string{
 }
 
 func greps() tools.Tool {
-	t := tools.New("grep", "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", grep)
-	t.ReadOnly, t.Category, t.Preview = true, "files", seeking
-	t.Aliases = map[string]string{
-		"query": "pattern", "regex": "pattern", "search": "pattern", "dir": "path", "directory": "path", "folder": "path", "file_path": "path", "file": "path",
-		"include": "glob", "ignore_case": "case_insensitive", "limit": "head_limit", "max_results": "head_limit", "max_matches": "head_limit",
-	}
+	t := tool("grep", "", "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", grep)
+	t.ReadOnly, t.Preview = true, about("Searching for", "pattern")
+	t.Aliases = named("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case", "case_insensitive",
+		"limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")
 	return t
 }
 
-func grep(ctx context.Context, c tools.Call, in grepArgs) (tools.Result, error) {
-	in.Path, in.OutputMode = cmp.Or(in.Path, "."), cmp.Or(in.OutputMode, "files_with_matches")
-	name, refusal := locate(c, in.Path)
-	if refusal == nil {
-		refusal = badGlob(in.Glob)
-	}
-	if refusal != nil {
-		return *refusal, nil
-	}
-	s, problem := newSearch(in)
-	if problem != "" {
-		return *fail("%s", problem), nil
-	}
-	s.root, s.plain = c.Workspace.Root(), c.Workspace.Plain
-	names, whole, err := s.names(ctx, name)
+// grep is grep (D-070).
+func grep(ctx context.Context, c tools.Call, name string, in grepArgs) (r tools.Result, err error) {
+	s, err := newSearch(in)
 	if err != nil {
-		return *noPath(in.Path, err), nil
+		return r, err
+	}
+	s.root, s.plain, s.where = c.Workspace.Root(), c.Workspace.Plain, pathOf(c)
+	names, unseen, err := s.names(ctx, c, name)
+	if err != nil {
+		return r, err
 	}
 	s.all(ctx, names)
 	text, also := s.text(ctx)
-	if ctx.Err() != nil {
-		return tools.Result{}, ctx.Err()
-	}
-	return tools.Result{Text: notes(text, append(also, unseen(whole))...)}, nil
+	return tools.Result{Text: notes(text, append(also, unseen)...)}, ctx.Err()
 }
 
 // newSearch returns a search for the pattern, or says what is wrong with it.
-func newSearch(in grepArgs) (s search, problem string) {
+func newSearch(in grepArgs) (s search, err error) {
 	s.args = in
 	pattern, flags := in.Pattern, syntax.Perl
 	if in.FixedStrings {
@@ -105,13 +91,13 @@ func newSearch(in grepArgs) (s search, problem string) {
 		s.block, err = regexp.Compile(manyLines(tree).String())
 	}
 	if err == nil {
-		return s, ""
+		return s, nil
 	}
-	problem = "invalid regex pattern: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+	problem := "invalid regex pattern: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
 		problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
 	}
-	return s, problem
+	return s, errors.New(problem)
 }
 
 func notASCII(r rune) bool { return r >= utf8.RuneSelf }
@@ -136,6 +122,7 @@ type search struct {
 	line, block *regexp.Regexp // for one line, and for many: no line matches where that finds nothing
 	folded      []byte         // what a line has in lower case that matches, if that is known
 	root        *os.Root
+	where       string // as the model has it
 	plain       func(fs.FileInfo) error
 
 	found       []entry // the files with matches, by path
@@ -143,22 +130,20 @@ type search struct {
 }
 
 // names returns the files to search: what is at name, or below it.
-func (s *search) names(ctx context.Context, name string) (names []string, whole bool, err error) {
+func (s *search) names(ctx context.Context, c tools.Call, name string) (names []string, unseen string, err error) {
 	if info, err := s.root.Stat(name); err == nil && info.Mode().IsRegular() {
-		return []string{name}, true, nil
+		return []string{name}, "", nil
 	}
 	kind := types[s.args.Type]
 	if kind == "" && s.args.Type != "" {
 		kind = "*." + s.args.Type
 	}
-	whole, err = walk(ctx, s.root.FS(), name, func(file string, d fs.DirEntry) error {
-		rel := below(name, file)
-		if d.Type().IsRegular() && (s.args.Glob == "" || matches(s.args.Glob, rel)) && (kind == "" || matches(kind, path.Base(rel))) {
+	unseen, err = hunt{name, "Path", s.args.Glob, false}.walk(ctx, c, func(file string, d fs.DirEntry) {
+		if d.Type().IsRegular() && matches(kind, d.Name()) {
 			names = append(names, file)
 		}
-		return nil
 	})
-	return names, whole, err
+	return names, unseen, err
 }
 
 var errBig, errBinary = errors.New("big"), errors.New("binary")
@@ -310,7 +295,7 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 	total, note := 0, ""
 	switch {
 	case len(s.found) == 0:
-		text = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, s.args.Path)
+		text = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, s.where)
 	case s.args.OutputMode == "content":
 		text, note = s.content(ctx)
 	default:
@@ -339,33 +324,26 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 
 // content shows the lines that match, by path.
 func (s *search) content(ctx context.Context) (text, note string) {
-	limit := headLimit
-	if s.args.HeadLimit != nil {
-		limit = *s.args.HeadLimit
-	}
+	limit, size := headLimit(s.args.HeadLimit), 0
 	var blocks []string
 	var buf bytes.Buffer
-	skip, size, cut := s.args.Offset, 0, false
+	enough := func() bool { return size > maxLine || limit > 0 && len(blocks) > s.args.Offset+limit }
 	for _, f := range s.found {
 		content, info, err := s.read(f.name, &buf)
-		if err != nil || s.plain(info) != nil { // it is another by now
+		if err != nil || s.plain(info) != nil || enough() { // an error: it is another by now
 			continue
 		}
 		s.lines(ctx, content, func(number, start, end int) bool {
-			if skip--; skip >= 0 {
-				return true
+			block := ""
+			if len(blocks) >= s.args.Offset {
+				block = s.around(legible(f.name), content, number, start, end)
 			}
-			if cut = limit > 0 && len(blocks) == limit; !cut {
-				blocks = append(blocks, s.around(legible(f.name), content, number, start, end))
-				size += len(blocks[len(blocks)-1])
-			}
-			return !cut && size <= maxLine
+			blocks, size = append(blocks, block), size+len(block)
+			return !enough()
 		})
-		if cut || size > maxLine {
-			break
-		}
 	}
-	return capped(blocks, "\n\n", pagination(cut, limit, s.args.Offset))
+	blocks, note = paged(blocks, s.args.HeadLimit, s.args.Offset)
+	return capped(blocks, "\n\n", note)
 }
 
 // around shows a line and those around it.

@@ -8,10 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
-	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -24,58 +21,63 @@ const maxWalk = 100_000
 // ignored are folders and files that nobody wants listed (D-071).
 var ignored = strings.Fields(".git node_modules __pycache__ .venv venv dist build .tox .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov .parley")
 
-// walk calls do for what is in dir and below, but for what is ignored. do may
-// return fs.SkipDir. whole says whether nothing was left out for being too much.
-func walk(ctx context.Context, tree fs.FS, dir string, do func(name string, d fs.DirEntry) error) (whole bool, err error) {
+// A hunt looks for files.
+type hunt struct {
+	dir     string // where, by its name in the workspace
+	what    string // it is, as one says that misses it
+	pattern string // what they match; "" is all
+	flat    bool   // only what is directly in dir
+}
+
+// walk calls do for each file and folder that h looks for. note says if some
+// were left out for being too many.
+func (h hunt) walk(ctx context.Context, c tools.Call, do func(name string, d fs.DirEntry)) (note string, err error) {
+	if !doublestar.ValidatePattern(h.pattern) {
+		return "", fail("invalid glob pattern: %s", h.pattern)
+	}
 	n := 0
-	err = fs.WalkDir(tree, dir, func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(c.Workspace.Root().FS(), h.dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case name == dir && err == nil && !d.IsDir():
-			return syscall.ENOTDIR
-		case name == dir:
+		case name == h.dir && errors.Is(err, fs.ErrNotExist):
+			return fail("%s not found: %s", h.what, pathOf(c))
+		case name == h.dir && err == nil && !d.IsDir():
+			return errNotDir
+		case name == h.dir:
 			return err
 		case n == maxWalk:
-			n++
+			note = fmt.Sprintf("(only the first %d entries were searched)", maxWalk)
 			return fs.SkipAll
 		case err != nil: // a directory that cannot be read was listed before
 			return fs.SkipDir
-		case slices.Contains(ignored, d.Name()):
-			return skip(d)
 		}
-		n++
-		return do(name, d)
+		skip := slices.Contains(ignored, d.Name())
+		if !skip {
+			n++
+			if matches(h.pattern, below(h.dir, name)) {
+				do(name, d)
+			}
+		}
+		if d.IsDir() && (skip || h.flat) {
+			return fs.SkipDir
+		}
+		return nil
 	})
-	return n <= maxWalk, err
-}
-
-// skip goes on behind d.
-func skip(d fs.DirEntry) error {
-	if d.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
+	return note, err
 }
 
 // below returns name relative to dir, which it is in.
 func below(dir, name string) string { return strings.TrimPrefix(name, dir+"/") }
 
 // matches says whether pattern matches the file name, which is relative to
-// where the search began: one without a slash is matched by the last part alone.
+// where the search began: one without a slash is matched by the last part
+// alone, and "" by all.
 func matches(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") {
 		name = path.Base(name)
 	}
-	return doublestar.MatchUnvalidated(strings.TrimPrefix(pattern, "./"), name)
-}
-
-// legible returns name so that it looks like one line.
-func legible(name string) string {
-	if strings.ContainsFunc(name, unicode.IsControl) {
-		return strconv.Quote(name)
-	}
-	return name
+	return pattern == "" || doublestar.MatchUnvalidated(strings.TrimPrefix(pattern, "./"), name)
 }
 
 type listArgs struct {
@@ -86,88 +88,40 @@ type listArgs struct {
 }
 
 func list() tools.Tool {
-	t := tools.New("list_dir", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", listDir)
-	t.ReadOnly, t.Category, t.Preview = true, "files", about("Listing")
-	t.Aliases = map[string]string{
-		"file_path": "path", "filename": "path", "file": "path", "dir": "path", "dir_path": "path", "directory": "path", "folder": "path",
-		"limit": "max_entries", "glob": "pattern",
-	}
+	t := tool("list_dir", "Listing", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", listDir)
+	t.ReadOnly, t.Aliases = true, named("limit", "max_entries", "glob", "pattern")
 	return t
 }
 
-func listDir(ctx context.Context, c tools.Call, in listArgs) (tools.Result, error) {
-	in.Path, in.MaxEntries = cmp.Or(in.Path, "."), cmp.Or(in.MaxEntries, 200)
-	name, refusal := locate(c, in.Path)
-	if refusal == nil {
-		refusal = badGlob(in.Pattern)
-	}
-	if refusal != nil {
-		return *refusal, nil
-	}
-	l := listing{args: in}
-	_, err := walk(ctx, c.Workspace.Root().FS(), name, func(file string, d fs.DirEntry) error {
-		if rel := below(name, file); in.Pattern == "" || matches(in.Pattern, rel) {
-			l.add(rel, d.IsDir())
+// listDir is list_dir (D-068).
+func listDir(ctx context.Context, c tools.Call, dir string, in listArgs) (tools.Result, error) {
+	most, total := cmp.Or(in.MaxEntries, 200), 0
+	var lines []string
+	_, err := hunt{dir, "Directory", in.Pattern, !in.Recursive}.walk(ctx, c, func(name string, d fs.DirEntry) {
+		if total++; total <= most {
+			lines = append(lines, in.line(legible(below(dir, name)), d.IsDir()))
 		}
-		if !in.Recursive {
-			return skip(d)
-		}
-		return nil
 	})
+	text := strings.Join(lines, "\n")
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return *fail("Directory not found: %s", in.Path), nil
-	case errors.Is(err, syscall.ENOTDIR):
-		return *fail("Not a directory: %s", in.Path), nil
-	case err != nil:
-		return *explain(in.Path, err), nil
+	case total > most:
+		text += fmt.Sprintf("\n\n(truncated, showing first %d of %d entries)", most, total)
+	case total == 0 && in.Pattern != "":
+		text = fmt.Sprintf("No entries of %s match '%s'", pathOf(c), in.Pattern)
+	case total == 0:
+		text = fmt.Sprintf("Directory %s is empty", pathOf(c))
 	}
-	return tools.Result{Text: l.text()}, nil
+	return tools.Result{Text: text}, err
 }
 
-// badGlob refuses a pattern that can match nothing, or returns nil.
-func badGlob(pattern string) *tools.Result {
-	if doublestar.ValidatePattern(pattern) {
-		return nil
-	}
-	return fail("invalid glob pattern: %s", pattern)
-}
-
-// A listing gathers the entries of a directory.
-type listing struct {
-	args  listArgs
-	lines []string
-	total int
-}
-
-func (l *listing) add(name string, dir bool) {
-	l.total++
-	if len(l.lines) == l.args.MaxEntries {
-		return
-	}
-	name = legible(name)
+func (in listArgs) line(name string, dir bool) string {
 	switch {
-	case l.args.Recursive && dir:
-		name += "/"
-	case l.args.Recursive:
+	case in.Recursive && dir:
+		return name + "/"
+	case in.Recursive:
+		return name
 	case dir:
-		name = "📁 " + name
-	default:
-		name = "📄 " + name
+		return "📁 " + name
 	}
-	l.lines = append(l.lines, name)
-}
-
-func (l *listing) text() string {
-	switch {
-	case l.total == 0 && l.args.Pattern != "":
-		return fmt.Sprintf("No entries of %s match '%s'", l.args.Path, l.args.Pattern)
-	case l.total == 0:
-		return fmt.Sprintf("Directory %s is empty", l.args.Path)
-	}
-	text := strings.Join(l.lines, "\n")
-	if l.total > len(l.lines) {
-		text += fmt.Sprintf("\n\n(truncated, showing first %d of %d entries)", len(l.lines), l.total)
-	}
-	return text
+	return "📄 " + name
 }

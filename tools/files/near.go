@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
-
-	"parley/tools"
 )
 
 const (
@@ -39,7 +37,7 @@ func diff(from, to, text string, edits []udiff.Edit) string {
 }
 
 // notFound says that old is not in text, and what is there that is most like it (D-062).
-func notFound(path, old, text string) *tools.Result {
+func notFound(path, old, text string) error {
 	best, line, alike := closest(old, text)
 	if alike <= 0.5 {
 		return fail("old_text not found in %s. No similar text found. Verify the file content.", path)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -22,24 +23,20 @@ type notebookArgs struct {
 	EditMode  string `json:"edit_mode,omitempty" jsonschema:"what to do" limit:"enum=replace|insert|delete default=replace"`
 }
 
-func notebookEdit(p pen) tools.Tool {
-	t := tools.New("notebook_edit", "Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
-		func(_ context.Context, c tools.Call, in notebookArgs) (tools.Result, error) {
+func (p pen) notebook() tools.Tool {
+	t := tool("notebook_edit", "Editing", "Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
+		func(_ context.Context, c tools.Call, name string, in notebookArgs) (r tools.Result, err error) {
 			if !strings.HasSuffix(in.Path, ".ipynb") {
-				return *fail("notebook_edit only works on .ipynb files. Use edit_file for other files."), nil
+				return r, fail("notebook_edit only works on .ipynb files. Use edit_file for other files.")
 			}
-			var done string
-			refusal := p.rewrite(c, in.Path, func(_ string, old []byte) (text []byte, refusal *tools.Result) {
-				text, done, refusal = in.edit(old, c.Key())
-				return text, refusal
+			err = p.rewrite(c, name, func(old []byte) (text []byte, err error) {
+				text, r.Text, err = in.edit(old, c.Key())
+				return text, err
 			})
-			if refusal != nil {
-				return *refusal, nil
-			}
-			return tools.Result{Text: done}, nil
+			return r, err
 		})
-	t.Category, t.Guard, t.Preview = "files", p.guards, about("Editing")
-	t.Aliases = pathNames("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content", "new_source", "mode", "edit_mode")
+	t.Guard = p.guards
+	t.Aliases = named("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content", "new_source", "mode", "edit_mode")
 	return t
 }
 
@@ -64,7 +61,7 @@ const newNotebook = `{
 // edit returns the notebook with the change made, and what to say of it. The
 // other cells keep each byte, and so does what is around them. A notebook
 // that is not there is nil.
-func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, refusal *tools.Result) {
+func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, err error) {
 	text = old
 	if old == nil {
 		text = []byte(newNotebook)
@@ -73,9 +70,9 @@ func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, r
 	n, i := len(nb.cells), in.CellIndex
 	switch insert := in.EditMode == "insert"; {
 	case err != nil:
-		return nil, "", fail("Cannot parse notebook %s: %v", in.Path, err)
+		return nil, "", fail("Cannot parse notebook %s: %w", in.Path, err)
 	case !insert && old == nil:
-		return nil, "", fail("File not found: %s", in.Path)
+		return nil, "", fs.ErrNotExist
 	case !insert && i >= n:
 		return nil, "", fail("cell_index %d out of range (notebook has %d cells)", i, n)
 	}
@@ -97,7 +94,7 @@ func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, r
 	default:
 		cell, err := parts(nb.cells[i].raw, '{')
 		if err != nil {
-			return nil, "", fail("Cannot parse notebook %s: cell %d: %v", in.Path, i, err)
+			return nil, "", fail("Cannot parse notebook %s: cell %d: %w", in.Path, i, err)
 		}
 		nb.cells[i].raw = in.fill(cell)
 		done = fmt.Sprintf("Successfully edited cell %d in %s", i, in.Path)

@@ -148,8 +148,8 @@ func FuzzNotebook(f *testing.F) {
 		in := notebookArgs{Path: "x.ipynb", CellIndex: max(0, index), NewSource: source}
 		in.EditMode = []string{"replace", "insert", "delete"}[mode%3]
 		in.CellType = []string{"", "code", "markdown"}[kind%3]
-		got, _, refusal := in.edit([]byte(text), "key")
-		if refusal != nil {
+		got, _, err := in.edit([]byte(text), "key")
+		if err != nil {
 			return
 		}
 		if !json.Valid(got) {

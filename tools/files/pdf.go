@@ -17,8 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/ledongthuc/pdf"
-
-	"parley/tools"
 )
 
 // Limits on reading a PDF (D-057).
@@ -155,29 +153,29 @@ func (w *pageText) move(line bool) {
 
 var pageRange = regexp.MustCompile(`^\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?$`)
 
-// readPDF answers for a PDF. command is how to run PDFText.
-func readPDF(ctx context.Context, command []string, f *os.File, path, pages string) (tools.Result, error) {
+// readPDF returns the text of a PDF. command is how to run PDFText.
+func readPDF(ctx context.Context, command []string, f *os.File, path, pages string) (string, error) {
 	part := pageRange.FindStringSubmatch(cmp.Or(pages, fmt.Sprintf("1-%d", maxPages)))
 	if part == nil {
-		return *fail("pages must be like \"1-5\" or \"3\", not %q", pages), nil
+		part = make([]string, 3)
 	}
 	first, _ := strconv.Atoi(part[1])
 	last, _ := strconv.Atoi(cmp.Or(part[2], part[1]))
 	if first < 1 || last < first {
-		return *fail("pages must be like \"1-5\" or \"3\", not %q", pages), nil
+		return "", fail("pages must be like \"1-5\" or \"3\", not %q", pages)
 	}
 	got, problem := runPDF(ctx, command, f, first, min(last, first+maxPages-1))
 	switch {
 	case ctx.Err() != nil:
-		return tools.Result{}, ctx.Err()
+		return "", ctx.Err()
 	case problem != "":
-		return *fail("Cannot read PDF file %s: %s.", path, problem), nil
+		return "", fail("Cannot read PDF file %s: %s.", path, problem)
 	case len(got.Pages) == 0:
-		return *fail("page %d is beyond end of file (%d pages)", first, got.Total), nil
+		return "", fail("page %d is beyond end of file (%d pages)", first, got.Total)
 	case strings.Join(got.Pages, "") == "":
-		return *fail("Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.", path, first, first+len(got.Pages)-1), nil
+		return "", fail("Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.", path, first, first+len(got.Pages)-1)
 	}
-	return tools.Result{Text: got.text(first)}, nil
+	return got.text(first), nil
 }
 
 // runPDF runs PDFText.

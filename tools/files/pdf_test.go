@@ -124,8 +124,8 @@ func TestReadPDFNot(t *testing.T) {
 	d := newDesk(t)
 	d.put("a.pdf", pagesOf(draw("x")))
 	call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "read_file"}, Scope: tools.Scope{Session: "s", Workspace: d.w}}
-	r, err := reader{&seen{}, nil}.read(t.Context(), call, readArgs{Path: "a.pdf"})
-	if r.Text != "Cannot read PDF file a.pdf: not supported." || !r.Failed || err != nil {
+	r, err := reader{&seen{}, nil}.read(t.Context(), call, "a.pdf", readArgs{Path: "a.pdf"})
+	if err == nil || err.Error() != "Cannot read PDF file a.pdf: not supported." {
 		t.Errorf("%q, %v", r.Text, err)
 	}
 	sleep, err := exec.LookPath("sleep")
@@ -135,7 +135,7 @@ func TestReadPDFNot(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	r, err = reader{&seen{}, []string{sleep, "60"}}.read(ctx, call, readArgs{Path: "a.pdf"})
+	r, err = reader{&seen{}, []string{sleep, "60"}}.read(ctx, call, "a.pdf", readArgs{Path: "a.pdf"})
 	if took := time.Since(begin); took > 10*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%q, %v after %v", r.Text, err, took)
 	}
@@ -159,8 +159,8 @@ func FuzzPDF(f *testing.F) {
 		defer file.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		r, err := readPDF(ctx, []string{os.Args[0], "pdf-text"}, file, "x.pdf", "1-2")
-		if r.Text == "" && err == nil {
+		text, err = readPDF(ctx, []string{os.Args[0], "pdf-text"}, file, "x.pdf", "1-2")
+		if text == "" && err == nil {
 			t.Error("no answer")
 		}
 	})

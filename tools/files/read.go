@@ -39,32 +39,28 @@ type reader struct {
 }
 
 func (r reader) tool() tools.Tool {
-	t := tools.New("read_file", "Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
+	t := tool("read_file", "Reading", "Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
 		"A long file is read in parts: the last line of the answer says how to go on.", r.read)
-	t.ReadOnly, t.Category, t.MaxText, t.Preview = true, "files", -1, about("Reading")
-	t.Aliases = pathNames("start_line", "offset", "max_lines", "limit", "page", "pages")
+	t.ReadOnly, t.MaxText = true, -1
+	t.Aliases = named("start_line", "offset", "max_lines", "limit", "page", "pages")
 	return t
 }
 
-func (r reader) read(ctx context.Context, c tools.Call, in readArgs) (tools.Result, error) {
-	name, refusal := locate(c, in.Path)
-	if refusal != nil {
-		return *refusal, nil
-	}
-	f, err := c.Workspace.Open(in.Path)
+func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs) (result tools.Result, err error) {
+	f, err := c.Workspace.Open(at(name))
 	if err != nil {
-		return *explain(in.Path, err), nil
+		return result, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return tools.Result{}, err
+		return result, err
 	}
 	hash := sha256.New()
 	text := bufio.NewReaderSize(io.TeeReader(f, hash), 64<<10)
 	head, err := text.Peek(sniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return tools.Result{}, err
+		return result, err
 	}
 	p := page{first: cmp.Or(in.Offset, 1), limit: cmp.Or(in.Limit, 2000)}
 	kind := http.DetectContentType(head)
@@ -78,20 +74,21 @@ func (r reader) read(ctx context.Context, c tools.Call, in readArgs) (tools.Resu
 	case strings.HasPrefix(kind, "image/"):
 		return picture(in.Path, at(name), kind, text, info.Size())
 	default:
-		return *fail("Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.", in.Path, kind), nil
+		return result, fail("Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.", in.Path, kind)
 	}
 	if err != nil {
-		return tools.Result{}, err
+		return result, err
 	}
 	now := look{stampOf(info, [sha256.Size]byte(hash.Sum(nil))), c.Key(), fmt.Sprint(p.first, p.limit, in.Pages)}
 	if !in.Force && r.shows(c, name, now) {
 		return tools.Result{Text: fmt.Sprintf("[File unchanged since last read: %s]", in.Path)}, nil
 	}
-	result := p.result(in.Path)
 	if kind == "application/pdf" {
-		result, err = readPDF(ctx, r.pdf, f, in.Path, in.Pages)
+		result.Text, err = readPDF(ctx, r.pdf, f, in.Path, in.Pages)
+	} else {
+		result.Text, err = p.shown()
 	}
-	if !result.Failed && err == nil {
+	if err == nil {
 		r.note(c, name, now)
 	}
 	return result, err
@@ -180,16 +177,17 @@ func (p *page) add(line string) {
 	p.last = p.total
 }
 
-func (p *page) result(path string) tools.Result {
+// shown returns the page, and how to go on.
+func (p *page) shown() (string, error) {
 	switch {
 	case p.first > p.total:
-		return *fail("offset %d is beyond end of file (%d lines)", p.first, p.total)
+		return "", fail("offset %d is beyond end of file (%d lines)", p.first, p.total)
 	case p.last < p.total:
 		fmt.Fprintf(&p.text, "\n\n(Showing lines %d-%d of %d. Use offset=%d to continue.)", p.first, p.last, p.total, p.last+1)
 	default:
 		fmt.Fprintf(&p.text, "\n\n(End of file — %d lines total)", p.total)
 	}
-	return tools.Result{Text: p.text.String()}
+	return p.text.String(), nil
 }
 
 // readLine returns the next line without its end, cut to about maxLine bytes.

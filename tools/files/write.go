@@ -16,37 +16,24 @@ type writeArgs struct {
 }
 
 func (p pen) write() tools.Tool {
-	t := tools.New("write_file", "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.writeFile)
-	t.Category, t.Guard, t.Preview = "files", p.guards, about("Writing")
-	t.Aliases = pathNames("text", "content", "contents", "content", "data", "content")
+	t := tool("write_file", "Writing", "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.writeFile)
+	t.Guard, t.Aliases = p.guards, named("text", "content", "contents", "content", "data", "content")
 	return t
 }
 
-func (p pen) writeFile(_ context.Context, c tools.Call, in writeArgs) (tools.Result, error) {
-	name, refusal := locate(c, in.Path)
-	if refusal != nil {
-		return *refusal, nil
-	}
-	if err := p.put(c, name, in); err != nil {
-		return *explain(in.Path, err), nil
-	}
-	return tools.Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path)}, nil
+// writeFile is write_file (D-058).
+func (p pen) writeFile(_ context.Context, c tools.Call, name string, in writeArgs) (tools.Result, error) {
+	err := p.put(c, name, in)
+	return tools.Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path)}, err
 }
 
 // put writes what in says to the file called name.
 func (p pen) put(c tools.Call, name string, in writeArgs) error {
-	return alone(c.Workspace, func() (err error) {
-		var old []byte
-		if in.Mode == "append" {
-			old, err = content(c.Workspace, name)
-		}
-		if err != nil {
-			return err
+	return p.rewrite(c, name, func(old []byte) ([]byte, error) {
+		if in.Mode != "append" {
+			old = nil
 		}
 		data, err := encodeText(in.Content, in.Encoding, old)
-		if err != nil {
-			return err
-		}
-		return p.save(c, name, append(old, data...))
+		return append(old, data...), err
 	})
 }
