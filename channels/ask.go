@@ -283,12 +283,14 @@ func (q *question) choose(i int, text string, m chat.Message) {
 	}
 }
 
-// shown notes which message asks question id.
+// shown notes which message asks question id, which may be over by now.
 func (h *Hub) shown(id string, rc Receipt) {
 	h.polls.mu.Lock()
 	defer h.polls.mu.Unlock()
 	if q := h.polls.find(id); q != nil {
-		q.receipt = rc
+		if q.receipt = rc; q.over() {
+			h.unbutton(*q)
+		}
 	}
 }
 

@@ -287,6 +287,29 @@ func TestAskWithdraw(t *testing.T) {
 	}
 }
 
+// A question that is withdrawn while it is on its way loses its buttons, too.
+func TestAskWithdrawOnTheWay(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Kind == channeltest.Send {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		h := m.start(buttons)
+		access(t, h)
+		ask(t, h, shall())
+		if err := h.Withdraw(t.Context(), "q1"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if ok, _ := m.fake.Press(t.Context(), room, "p", "q1", 0, chat.Sender{ID: "2"}); ok || len(m.fake.Ops(channeltest.Send)) != 1 {
+			t.Errorf("the buttons are still there: %v", ok)
+		}
+		h.stop()
+	})
+}
+
 // The question stays open when Ask ends, and takes its answer in another life,
 // before it is asked again.
 func TestP9AskAcrossLives(t *testing.T) {
