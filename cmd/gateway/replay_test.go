@@ -3,19 +3,25 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"parley/agent"
+	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/llm/openai"
 	"parley/store/mem"
+	"parley/tools"
 )
 
 var update = flag.Bool("update", false, "make the recordings of testdata anew")
@@ -156,5 +162,204 @@ func replayed(t *testing.T, file string) {
 	}
 	if n < 2 {
 		t.Errorf("only %d turns", n)
+	}
+}
+
+// TestRecordingsNotice: a recording that was tampered with, and so a program
+// that does something else, is noticed at the right place.
+func TestRecordingsNotice(t *testing.T) {
+	for _, c := range []struct{ file, was, is, want string }{
+		{"plain", `"text":"hello"`, `"text":"hullo"`, ""}, // all that follows is as if it had been said
+		{"plain", `"quote":"1","text":"heard hello"`, `"quote":"1","text":"heard nothing"`, "turn 1: record 4: was …"},
+		{"tools", `"text":"Successfully`, `"text":"Gladly`, ""},
+		{"tools", `"call":"c0_1"`, `"call":"c0_9"`, "turn 1: read_file is called, as c0_1"},
+		{"tools", `"call":"c0_3"`, `"call":"c0_9"`, "turn 1: file_read is called, as c0_3"},
+		{"rolledback", `"rolledBack":"[The last`, `"rolledBack":"[Another`, "turn 1: record 5: was …"},
+		{"rolledback", `"verdict":"poor"`, `"verdict":""`, "turn 1: request 2: was …"},
+		{"edited", `"edits":"1"`, `"quote":{"id":"1"}`, ""},
+		{"edited", `"outcome":"answered"`, `"outcome":"stopped"`, "turn 1: record 3: was …"},
+	} {
+		b, err := os.ReadFile(filepath.Join("testdata", "recordings", c.file+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(b, []byte(c.was)) {
+			t.Errorf("%s: no %s", c.file, c.was)
+		}
+		file := filepath.Join(t.TempDir(), "tampered")
+		if err := os.WriteFile(file, bytes.ReplaceAll(b, []byte(c.was), []byte(c.is)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, log bytes.Buffer
+		p := &program{stdin: os.Stdin, stdout: &out, stderr: &log}
+		code := p.run(t.Context(), []string{"replay", file, "--run"})
+		if (code != 0) != (c.want != "") || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s for %s: exit code %d\n%s%s", c.is, c.was, code, out.String(), log.String())
+		}
+	}
+}
+
+// TestReplay: a running gateway is asked over its socket, one that does not run
+// not; what is printed commands no terminal. A request rebuilt from the log is,
+// byte for byte, the one that the provider was sent: over a restart, after /new,
+// and when the conversation was made to fit.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		reply := obedient(ctx, r)
+		reply.Usage = &llm.Usage{In: len(r.Body) / 4, Out: 5}
+		return reply
+	})
+	w.model["contextWindow"] = 10000
+	w.start()
+	say := func(text string) {
+		n := len(botTexts(w.tg.Chat(person)))
+		w.tg.Say(person, text)
+		w.told(person, "an answer to "+text, func(texts []string) bool { return len(texts) > n })
+		w.idle()
+	}
+	say("hello \x1b]0;mine\x07")
+	say("/new")
+	for i := range 6 {
+		say(strings.Repeat(fmt.Sprintf("%d bottles of beer. ", i), 120) + "\ncall calculator {\"expression\": \"2+2\"}")
+		if i == 4 {
+			w.stop()
+			w.start()
+		}
+	}
+	asked := w.llm.Requests()
+	running, code := w.run("", "replay", "telegram:7001")
+	if code != 0 || !strings.Contains(running, "Turn 7, conversation 2\n") || !strings.Contains(running, "calculator gave, cached\n") || strings.ContainsAny(running, "\x1b\x07") {
+		t.Errorf("exit code %d: %q", code, running)
+	}
+	if out, code := w.run("", "replay", "telegram:1"); code != exitFailure || out != "" {
+		t.Errorf("no such session: exit code %d, %q", code, out)
+	}
+	w.stop()
+	file := filepath.Join(t.TempDir(), "saved")
+	if out, code := w.run("", "replay", "telegram:7001", "--save", file); code != 0 || out != running {
+		t.Errorf("without a gateway: exit code %d: %q", code, out)
+	}
+	if _, code := w.run("", "replay", "telegram:7001", "--save", file); code != exitFailure {
+		t.Errorf("saved over a file that was there: exit code %d", code)
+	}
+	for want, args := range map[string][]string{
+		"turn 7: the same\n": {"--turn", "-1", "--run"},
+		"turn 2: the same\n": {"--turn", "2", "--run"},
+	} {
+		if out, code := w.run("", append([]string{"replay", file}, args...)...); code != 0 || out != want {
+			t.Errorf("%v: exit code %d: %q", args, code, out)
+		}
+	}
+	if out, code := w.run("", "replay", file, "--turn", "8"); code != exitFailure || out != "" {
+		t.Errorf("turn 8: exit code %d: %q", code, out)
+	}
+	out, _ := w.run("", "replay", file, "--requests")
+	if strings.Count(out, "You run inside Parley") != 1 || strings.Count(out, "  system ") != 1 {
+		t.Errorf("the instructions are not printed once:\n%s", out)
+	}
+	rebuilt(t, file, asked)
+}
+
+// rebuilt wants the requests of the recording in file to be those that asked holds.
+func rebuilt(t *testing.T, file string, asked []llmtest.Request) {
+	t.Helper()
+	s := llmtest.NewServer(func(context.Context, llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "yes"} })
+	defer s.Close()
+	model := openai.New(openai.Config{Name: "main", BaseURL: s.URL(), APIKey: "k", Model: "gpt-test"})
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := agent.ReadRecording(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for turn := range r.Turns() {
+		for _, e := range turn.Events {
+			if e.Request == nil {
+				continue
+			}
+			if _, err := model.Generate(t.Context(), *e.Request, func(llm.Delta) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := s.Requests()
+	if len(again) != len(asked) {
+		t.Fatalf("%d requests, and %d recorded", len(asked), len(again))
+	}
+	for i := range again {
+		if !bytes.Equal(again[i].Body, asked[i].Body) {
+			t.Errorf("request %d was\n%s\nand is rebuilt as\n%s", i+1, asked[i].Body, again[i].Body)
+		}
+	}
+	if last := len(asked[len(asked)-1].Messages); last >= 2*6*2 {
+		t.Errorf("the conversation was not made to fit: %d messages", last)
+	}
+}
+
+// TestRecords: A-014, A-015, A-017, D-036: the record that the store keeps, what
+// the API tells and the step that the person is shown are of the same calls.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, obedient)
+	w.start()
+	w.file("a.txt", "alpha\n")
+	w.tg.Say(person, "call read_file {\"path\": \"a.txt\"}\ncall file_read {\"path\": \"b.txt\"}\ncall read_file {\"path\": \"a.txt\"}")
+	w.told(person, "the end", func(texts []string) bool {
+		return len(texts) > 0 && strings.HasPrefix(texts[len(texts)-1], "the tools say")
+	})
+	w.idle()
+	before := w.calls("telegram:7001")
+	w.stop()
+	p := &program{stderr: &w.log, data: w.dir, environ: newEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()})}
+	house, err := p.admin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer house.close()
+	look := func(path string, v any) {
+		if err := house.ask(t.Context(), "GET", path, nil, v); err != nil {
+			t.Error(err)
+		}
+	}
+	var d struct{ Calls []tools.Record }
+	look("/api/sessions/telegram:7001/calls", &d)
+	after := d.Calls
+	a, _ := json.Marshal(before)
+	b, _ := json.Marshal(after)
+	if string(a) != string(b) || len(after) != 3 {
+		t.Fatalf("before a restart %s, after it %s", a, b)
+	}
+	var keys []map[string]any
+	if err := json.Unmarshal(b, &keys); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range after {
+		if got := strings.Join(slices.Sorted(maps.Keys(keys[i])), " "); got != "execution_time function id meta result skipped success type" {
+			t.Errorf("keys %s", got)
+		}
+		if !json.Valid([]byte(r.Function.Arguments)) || !json.Valid([]byte(r.Result)) || (r.ExecutionTime > 0) == r.Skipped {
+			t.Errorf("%+v", r)
+		}
+	}
+	if r := after[1]; r.Success || r.Function.Name != "file_read" || r.Meta.Tool != "read_file" || r.Meta.Alias != "file_read" || r.Meta.Status != "error" || r.Meta.CallTime == "" {
+		t.Errorf("%+v", r)
+	}
+	if !after[2].Skipped || after[2].Meta.DuplicateOf != after[0].ID {
+		t.Errorf("%+v", after[2])
+	}
+	var all struct {
+		Tools []struct {
+			AliasOf string `json:"alias_of"`
+		}
+		Total int
+	}
+	look("/api/tools?all=1", &all)
+	if all.Total < 20 || !slices.ContainsFunc(all.Tools, func(t struct {
+		AliasOf string `json:"alias_of"`
+	}) bool { return t.AliasOf == "read_file" }) {
+		t.Errorf("the tools: %+v", all)
 	}
 }
