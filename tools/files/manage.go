@@ -81,8 +81,11 @@ func (p pen) fileDelete(_ context.Context, c tools.Call, name string, _ pathArgs
 func fileMkdir(_ context.Context, c tools.Call, name string, _ pathArgs) (facts, error) {
 	var made []string
 	err := alone(c.Workspace, func() error {
-		made = missing(c.Workspace, name)
-		return record(c, change{Made: made}, func() error { return c.Workspace.Root().MkdirAll(name, 0o755) })
+		do := func() error { return c.Workspace.Root().MkdirAll(name, 0o755) }
+		if made = missing(c.Workspace, name); len(made) == 0 {
+			return do()
+		}
+		return record(c, change{Path: name, After: folder, Made: made}, do)
 	})
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
 		err = errNotDir

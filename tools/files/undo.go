@@ -1,7 +1,6 @@
 package files
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -19,9 +19,10 @@ import (
 	"parley/workspace"
 )
 
-// Before a file is changed, what it holds is kept, and noted in a journal: one
-// per session, which is written as a whole. Whatever crash comes between, what
-// a file holds says whether its change was made, and whether it was undone.
+// Before a file is changed, what it holds is kept, and beside it a note of the
+// change: two files a change, numbered, in the session's folder. Whatever crash
+// comes between, what a file holds says whether its change was made, and
+// whether it was undone.
 const (
 	undoDir   = ".parley/undo"
 	undoKept  = 20      // changes of a session, but for its last turn (D-066)
@@ -31,11 +32,13 @@ const (
 // A change is one that a tool makes.
 type change struct {
 	Turn   string   `json:"turn"`
-	Path   string   `json:"path,omitempty"`   // of the file, as Workspace.Path has it; "": there is none, only Made
+	Path   string   `json:"path"`             // of the file, as Workspace.Path has it
 	Before string   `json:"before,omitempty"` // what sum says of it before the change
 	After  string   `json:"after,omitempty"`  // and behind
-	Old    string   `json:"old,omitempty"`    // the file that holds what was there
-	Made   []string `json:"made,omitempty"`   // folders, the outermost first
+	Made   []string `json:"made,omitempty"`   // folders it is in, the outermost first
+
+	number int
+	place  string // the kept file's path, and the note's without ".json"
 }
 
 // alone calls do while nobody else changes files of w or undoes a change.
@@ -57,8 +60,11 @@ func alone(w *workspace.Workspace, do func() error) error {
 	return do()
 }
 
-// elsewhat is what sum says of what is no file.
-const elsewhat = "no file"
+// What sum says of what is no file.
+const (
+	folder   = "folder"
+	elsewhat = "something else"
+)
 
 func digest(data []byte) string {
 	h := sha256.Sum256(data)
@@ -67,27 +73,27 @@ func digest(data []byte) string {
 
 // sum returns the hash of the file called name, or "" if there is none.
 func sum(w *workspace.Workspace, name string) (string, error) {
-	if real, err := w.Path(at(name)); err != nil || real != name {
+	info, err := w.Stat(name)
+	real, lost := w.Path(at(name))
+	switch {
+	case lost == nil && real == name && errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case lost != nil || real != name || err != nil || !info.IsDir() && !info.Mode().IsRegular():
 		return elsewhat, nil
+	case info.IsDir():
+		return folder, nil
 	}
 	f, err := w.Open(at(name))
 	if errors.Is(err, workspace.ErrTooBig) {
 		f, err = w.Root().Open(name)
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", nil
-	case errors.Is(err, workspace.ErrNotFile), errors.Is(err, syscall.ENOTDIR):
-		return elsewhat, nil
-	case err != nil:
+	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // at returns the path of the file called name.
@@ -111,109 +117,101 @@ func missing(w *workspace.Workspace, dir string) (dirs []string) {
 	return dirs
 }
 
-// A journal is what can be undone in a session, the latest last.
-type journal struct {
-	w       *workspace.Workspace
-	dir     string
-	changes []change
-}
-
-func openJournal(w *workspace.Workspace, s chat.SessionID) (*journal, error) {
-	j := &journal{w: w, dir: tools.Folder(undoDir, s)}
-	data, err := w.ReadFile(j.dir + "/journal.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return j, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &j.changes)
-	}
-	return j, err
-}
-
-// set makes cs the changes. What they do not need any more is removed.
-func (j *journal) set(cs []change) error {
-	data, err := json.Marshal(cs)
-	if err == nil {
-		err = j.w.WriteFile(j.dir+"/journal.json", data)
-	}
-	if err != nil {
-		return err
-	}
-	for _, ch := range j.changes {
-		if ch.Old != "" && !slices.ContainsFunc(cs, func(c change) bool { return c.Old == ch.Old }) {
-			_ = j.w.Root().Remove(ch.Old) // what stays is pruned with the session
+// changes returns what can be undone in a session, the latest last.
+func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) {
+	notes, err := fs.Glob(w.Root().FS(), tools.Folder(undoDir, s)+"/*.json")
+	for _, note := range notes {
+		ch := change{place: strings.TrimSuffix(note, ".json")}
+		data, err := w.ReadFile(note)
+		if err == nil {
+			err = json.Unmarshal(data, &ch)
 		}
+		if err == nil {
+			ch.number, err = strconv.Atoi(path.Base(ch.place))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", note, err)
+		}
+		cs = append(cs, ch)
 	}
-	j.changes = cs
-	return nil
+	return cs, err
 }
 
 // record makes a change of c's session that can be undone: do makes it. Be alone.
 func record(c tools.Call, ch change, do func() error) error {
-	j, err := openJournal(c.Workspace, c.Session)
-	if err == nil && ch.Path != "" {
-		ch.Before, err = sum(j.w, ch.Path)
+	cs, err := changes(c.Workspace, c.Session)
+	if err == nil {
+		ch.Before, err = sum(c.Workspace, ch.Path)
 	}
 	switch {
 	case err != nil:
 		return err
-	case ch.Before == elsewhat:
+	case ch.Before == folder, ch.Before == elsewhat:
 		return workspace.ErrNotFile
-	case ch.Before == ch.After && len(ch.Made) == 0: // do fails, or changes nothing
+	case ch.Before == ch.After: // do fails, or changes nothing
 		return do()
 	}
 	ch.Turn = c.Turn
-	if ch.Before != "" {
-		ch.Old, err = j.keep(ch.Path)
+	if len(cs) > 0 {
+		ch.number = cs[len(cs)-1].number + 1
 	}
-	cs := append(slices.Clone(j.changes), ch)
-	for len(cs) > undoKept && cs[0].Turn != c.Turn {
-		cs = cs[1:]
-	}
-	if err == nil {
-		err = j.set(cs)
-	}
-	if err != nil {
+	ch.place = fmt.Sprintf("%s/%08d", tools.Folder(undoDir, c.Session), ch.number)
+	if err := ch.keep(c.Workspace); err != nil {
 		return fmt.Errorf("keep what is there: %w", err)
 	}
-	tools.Prune(j.w.Root(), undoDir)
+	for ; len(cs) >= undoKept && cs[0].Turn != c.Turn; cs = cs[1:] {
+		_ = cs[0].forget(c.Workspace) // the next change tries again
+	}
+	tools.Prune(c.Workspace.Root(), undoDir)
 	if err = do(); err != nil {
-		if now, _ := sum(j.w, ch.Path); now == ch.Before { // nothing to undo
-			err = errors.Join(err, j.set(cs[:len(cs)-1]))
+		if now, _ := sum(c.Workspace, ch.Path); now == ch.Before { // nothing to undo
+			err = errors.Join(err, ch.forget(c.Workspace))
 		}
 	}
 	return err
 }
 
-// keep keeps what the file called name holds, and returns where. Files are
-// replaced by others when they are written, so another name for it will do.
-func (j *journal) keep(name string) (old string, err error) {
-	old = path.Join(j.dir, rand.Text())
-	if err := j.w.Root().MkdirAll(j.dir, 0o700); err != nil {
-		return "", err
+// keep keeps what the file holds, and the note. Files are replaced by others
+// when they are written, so another name for it will do.
+func (ch change) keep(w *workspace.Workspace) error {
+	note, err := json.Marshal(ch)
+	if err == nil {
+		err = w.Root().MkdirAll(path.Dir(ch.place), 0o700)
 	}
-	if j.w.Root().Link(name, old) == nil {
-		return old, nil
+	if err == nil && ch.Before != "" {
+		_ = w.Root().Remove(ch.place) // of a change that a crash kept from being noted
+		if err = w.Root().Link(ch.Path, ch.place); err != nil {
+			err = clone(w, ch.Path, ch.place)
+		}
 	}
-	return old, j.copy(name, old)
+	if err == nil {
+		err = w.WriteFile(ch.place+".json", note)
+	}
+	return err
 }
 
-// copy makes to hold what from holds. A new file gets its mode, too.
-func (j *journal) copy(from, to string) error {
-	f, err := j.w.Root().Open(from)
+// forget removes what keep made.
+func (ch change) forget(w *workspace.Workspace) error {
+	err := w.Root().Remove(ch.place + ".json")
+	_ = w.Root().Remove(ch.place) // what stays is pruned with the session
+	return err
+}
+
+// clone makes a new file to that is as from.
+func clone(w *workspace.Workspace, from, to string) error {
+	f, err := w.Root().Open(from)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = w.Save(at(to), f, undoBytes)
 	}
-	_, there := j.w.Root().Lstat(to)
-	if _, err := j.w.Save(at(to), f, undoBytes); err != nil || there == nil {
-		return err
+	if err == nil {
+		err = w.Root().Chmod(to, info.Mode().Perm())
 	}
-	return j.w.Root().Chmod(to, info.Mode().Perm())
+	return err
 }
 
 // Undo takes back what the last turn of session s that changed files changed,
@@ -223,67 +221,53 @@ func (j *journal) copy(from, to string) error {
 // can be called again, and goes on.
 func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error) {
 	err = alone(w, func() error {
-		j, err := openJournal(w, s)
-		for err == nil && len(changed) == 0 && len(j.changes) > 0 {
-			changed, err = j.undoTurn(j.changes[len(j.changes)-1].Turn)
+		cs, err := changes(w, s)
+		came := map[string]int{} // where in changed a path is
+		for i := len(cs) - 1; i >= 0 && err == nil; i-- {
+			ch, what := cs[i], ""
+			if len(changed) > 0 && ch.Turn != cs[i+1].Turn {
+				break
+			}
+			if what, err = ch.undo(w); err == nil {
+				err = ch.forget(w)
+			}
+			if err != nil || what == "" {
+				continue
+			}
+			if _, ok := came[ch.Path]; !ok {
+				came[ch.Path] = len(changed)
+				changed = append(changed, "")
+			}
+			changed[came[ch.Path]] = what
 		}
 		return err
 	})
 	if err != nil {
-		return changed, fmt.Errorf("undo: %w", err)
-	}
-	return changed, nil
-}
-
-func (j *journal) undoTurn(turn string) (changed []string, err error) {
-	came := map[string]int{} // where in changed a path is
-	for i := len(j.changes) - 1; i >= 0 && err == nil; i-- {
-		ch := j.changes[i]
-		if ch.Turn != turn {
-			continue
-		}
-		path, what := ch.Path, ""
-		if path == "" {
-			path = ch.Made[len(ch.Made)-1] + "/"
-		}
-		if what, err = j.undo(ch); err == nil {
-			err = j.set(slices.Delete(slices.Clone(j.changes), i, i+1))
-		}
-		if err != nil || what == "" {
-			continue
-		}
-		if _, ok := came[path]; !ok {
-			came[path] = len(changed)
-			changed = append(changed, "")
-		}
-		changed[came[path]] = legible(path) + " " + what
+		err = fmt.Errorf("undo: %w", err)
 	}
 	return changed, err
 }
 
 // undo takes one change back and says what came of it; "" is nothing.
-func (j *journal) undo(ch change) (what string, err error) {
-	if ch.Path != "" {
-		what, err = j.undoFile(ch)
-	}
+func (ch change) undo(w *workspace.Workspace) (what string, err error) {
+	what, err = ch.restore(w)
 	for _, dir := range slices.Backward(ch.Made) {
-		info, statErr := j.w.Root().Lstat(dir)
-		if err != nil || statErr != nil || !info.IsDir() {
-			continue
-		}
-		switch gone := j.w.Root().Remove(dir) == nil; { // only if it is empty
-		case ch.Path != "" || what != "":
-		case gone:
-			what = "removed"
-		default:
-			what = "is not empty; left alone"
+		if info, gone := w.Root().Lstat(dir); err == nil && gone == nil && info.IsDir() {
+			_ = w.Root().Remove(dir) // only if it is empty
 		}
 	}
-	return what, err
+	if what == "" || err != nil {
+		return "", err
+	}
+	name := ch.Path
+	if ch.After == folder {
+		name += "/"
+	}
+	return legible(name) + " " + what, nil
 }
 
-func (j *journal) undoFile(ch change) (what string, err error) {
-	now, err := sum(j.w, ch.Path)
+func (ch change) restore(w *workspace.Workspace) (what string, err error) {
+	now, err := sum(w, ch.Path)
 	switch {
 	case err != nil:
 		return "", err
@@ -292,10 +276,16 @@ func (j *journal) undoFile(ch change) (what string, err error) {
 	case now != ch.After:
 		return "was changed since; left alone", nil
 	case ch.Before == "":
-		return "removed", j.w.Root().Remove(ch.Path)
+		if err = w.Root().Remove(ch.Path); errors.Is(err, syscall.ENOTEMPTY) {
+			return "is not empty; left alone", nil
+		}
+		return "removed", err
 	}
-	if kept, err := sum(j.w, ch.Old); err != nil || kept != ch.Before {
+	if kept, err := sum(w, ch.place); err != nil || kept != ch.Before {
 		return "cannot be restored: what it held is lost", err
 	}
-	return "restored", j.copy(ch.Old, ch.Path)
+	if err := w.Root().MkdirAll(path.Dir(ch.Path), 0o755); err != nil {
+		return "", err
+	}
+	return "restored", w.Root().Rename(ch.place, ch.Path)
 }

@@ -1,8 +1,6 @@
 package files
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -43,7 +41,7 @@ func (d desk) kept(s chat.SessionID) []string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return slices.DeleteFunc(found, func(name string) bool { return filepath.Base(name) == "journal.json" })
+	return slices.DeleteFunc(found, func(name string) bool { return filepath.Ext(name) == ".json" })
 }
 
 // D-066: /undo takes back all that the last turn changed, byte for byte, and
@@ -207,7 +205,7 @@ func snapshot(t *testing.T, w *workspace.Workspace) map[string]string {
 	return all
 }
 
-// A crash may come after any step: the journal that was written then and the
+// A crash may come after any step: the notes that were written then and the
 // files that there were are what /undo finds.
 func TestUndoAfterCrash(t *testing.T) {
 	d := writer(t, nil)
@@ -217,17 +215,17 @@ func TestUndoAfterCrash(t *testing.T) {
 	d.in("s", "0", "write_file", `{"path":"c.md","content":"c"}`)
 	d.undo("s", "c.md removed")
 
-	// The journal was written, the file was not.
+	// The note was written, the file was not.
 	call := tools.Call{Scope: tools.Scope{Session: "s", Workspace: d.w, Turn: "1"}}
 	crash := func(ch change) {
 		defer func() { _ = recover() }()
 		t.Fatal(record(call, ch, func() error { panic("crash") }))
 	}
-	for _, ch := range []change{{Path: "a.md", After: digest([]byte("after"))}, {Path: "new/n.md", After: digest([]byte("n")), Made: []string{"new"}}, {Path: "b.md"}, {Made: []string{"made"}}} {
+	for _, ch := range []change{{Path: "a.md", After: digest([]byte("after"))}, {Path: "new/n.md", After: digest([]byte("n")), Made: []string{"new"}}, {Path: "b.md"}, {Path: "made", After: folder, Made: []string{"made"}}} {
 		crash(ch)
 	}
-	if j, err := openJournal(d.w, "s"); len(j.changes) != 4 || err != nil {
-		t.Fatalf("the journal is %+v, %v", j.changes, err)
+	if cs, err := changes(d.w, "s"); len(cs) != 4 || err != nil {
+		t.Fatalf("the changes are %+v, %v", cs, err)
 	}
 	d.undo("s")
 	if got := snapshot(t, d.w); fmt.Sprint(got) != fmt.Sprint(before) {
@@ -241,27 +239,21 @@ func TestUndoAfterCrash(t *testing.T) {
 	d.undo("s", "a.md restored")
 	d.holds("a.md", "before")
 
-	// Half undone: the file was put back, the journal does not know it. Each
-	// journal that there was during the undoing is tried with the end's files.
+	// Half undone: the file was put back, the note is still there. Each
+	// number of notes that there were during the undoing is tried.
 	for i := range 4 {
 		d.in("s", "3", "write_file", `{"path":"a.md","content":"one"}`)
 		d.in("s", "3", "write_file", `{"path":"a.md","content":"two"}`)
 		d.in("s", "3", "file_delete", `{"path":"b.md"}`)
 		d.in("s", "3", "write_file", `{"path":"new/n.md","content":"n"}`)
-		j, err := openJournal(d.w, "s")
+		cs, err := changes(d.w, "s")
+		for k := 0; k <= i && err == nil; k++ {
+			ch := cs[len(cs)-1-k]
+			if _, err = ch.undo(d.w); err == nil && k < i { // undone and known to be; then undone, and then the crash
+				err = ch.forget(d.w)
+			}
+		}
 		if err != nil {
-			t.Fatal(err)
-		}
-		n := len(j.changes) - 1
-		for k := range i { // undone and known to be
-			if _, err := j.undo(j.changes[n-k]); err != nil {
-				t.Fatal(err)
-			}
-			if err := j.set(j.changes[:n-k]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := j.undo(j.changes[n-i]); err != nil { // undone, and then the crash
 			t.Fatal(err)
 		}
 		if got, err := Undo(d.w, "s"); err != nil || strings.Contains(strings.Join(got, ""), "left alone") {
@@ -374,12 +366,12 @@ func TestUndoOfFailure(t *testing.T) {
 	}
 }
 
-// A broken journal is an error, not an empty one: nothing is written that
+// A broken note is an error, not none: nothing is written that
 // could not be undone.
 func TestUndoBroken(t *testing.T) {
 	d := writer(t, nil)
 	d.put("a", "x")
-	d.put(tools.Folder(undoDir, "s")+"/journal.json", "[{")
+	d.put(tools.Folder(undoDir, "s")+"/00000000.json", "{")
 	if got, err := Undo(d.w, "s"); err == nil || !strings.HasPrefix(err.Error(), "undo: ") {
 		t.Errorf("Undo: %v, %v", got, err)
 	}
@@ -396,8 +388,7 @@ func TestKeepCopies(t *testing.T) {
 	if err := os.Chmod(filepath.Join(d.w.Dir(), "a.sh"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	j := journal{w: d.w}
-	if err := j.copy("a.sh", "deep/b"); err != nil {
+	if err := clone(d.w, "a.sh", "deep/b"); err != nil {
 		t.Fatal(err)
 	}
 	d.holds("deep/b", "x")
@@ -406,14 +397,14 @@ func TestKeepCopies(t *testing.T) {
 	}
 }
 
-// The journal says nothing but what it has to.
-func TestJournal(t *testing.T) {
+// A note says nothing but what it has to.
+func TestNote(t *testing.T) {
 	d := writer(t, nil)
 	d.put("a", "x")
 	d.in("s", "1", "write_file", `{"path":"a","content":"y"}`)
-	data, err := d.w.ReadFile(tools.Folder(undoDir, "s") + "/journal.json")
-	want := fmt.Sprintf(`[{"turn":"1","path":"a","before":"%s","after":"%s","old":`, digest([]byte("x")), digest([]byte("y")))
-	if err != nil || !bytes.HasPrefix(data, []byte(want)) || !json.Valid(data) {
+	data, err := d.w.ReadFile(tools.Folder(undoDir, "s") + "/00000000.json")
+	want := fmt.Sprintf(`{"turn":"1","path":"a","before":"%s","after":"%s"}`, digest([]byte("x")), digest([]byte("y")))
+	if err != nil || string(data) != want {
 		t.Errorf("%s, %v", data, err)
 	}
 }
