@@ -56,7 +56,7 @@ func errand(ctx context.Context, r llmtest.Request) llmtest.Reply {
 	return echo(ctx, r)
 }
 
-// site serves the web to the agent of w: its pages, and a searxng at the same address.
+// site serves the web to the agent of w: its pages, and two searxng at the same address.
 func (w *town) site(h http.HandlerFunc) string {
 	s := httptest.NewServer(h)
 	w.t.Cleanup(func() {
@@ -66,7 +66,7 @@ func (w *town) site(h http.HandlerFunc) string {
 	})
 	w.more["tools"] = map[string]any{"web": map[string]any{
 		"allowPrivate": []string{"127.0.0.0/8"}, "search": map[string]any{"provider": "searxng", "baseUrl": s.URL},
-		"searchFallback": []any{map[string]any{"provider": "brave", "apiKey": "k", "baseUrl": s.URL}},
+		"searchFallback": []any{map[string]any{"provider": "searxng", "baseUrl": s.URL + "/second"}},
 	}}
 	return s.URL
 }
@@ -354,8 +354,8 @@ func TestTourSearch(t *testing.T) {
 		switch {
 		case r.URL.Path == "/away":
 			http.Redirect(rw, r, "http://169.254.169.254/latest/meta-data/", http.StatusFound)
-		case r.URL.Path == "/res/v1/web/search":
-			fmt.Fprint(rw, `{"web": {"results": [{"title": "From the second", "url": "https://example.org/2", "description": "x"}]}}`)
+		case r.URL.Path == "/second/search":
+			fmt.Fprint(rw, `{"results": [{"title": "From the second", "url": "https://example.org/2", "content": "x"}]}`)
 		case q == "busy":
 			rw.WriteHeader(http.StatusTooManyRequests)
 		default:

@@ -31,7 +31,7 @@ type searcher struct {
 	log       *slog.Logger
 
 	mu    sync.Mutex
-	rests map[string]rest // by the provider's name
+	rests map[Provider]rest
 }
 
 type rest struct {
@@ -42,7 +42,7 @@ type rest struct {
 // newSearcher leaves out providers that lack a key or an address; when none is
 // left there is DuckDuckGo.
 func newSearcher(c Config) (*searcher, error) {
-	s := &searcher{log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), rests: map[string]rest{}}
+	s := &searcher{log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), rests: map[Provider]rest{}}
 	for _, p := range c.Search {
 		e, known := engines[p.Name]
 		p.BaseURL = strings.TrimSuffix(cmp.Or(p.BaseURL, e.base), "/")
@@ -74,7 +74,7 @@ func (s *searcher) search(ctx context.Context, q string, n int) ([]hit, error) {
 	defer cancel()
 	var problems []string
 	for _, p := range s.providers {
-		if wait := s.resting(p.Name); wait > 0 {
+		if wait := s.resting(p); wait > 0 {
 			problems = append(problems, fmt.Sprintf("%s failed and rests for %v", p.Name, wait.Round(time.Second)))
 			continue
 		}
@@ -82,7 +82,7 @@ func (s *searcher) search(ctx context.Context, q string, n int) ([]hit, error) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		s.note(p.Name, err)
+		s.note(p, err)
 		if err == nil {
 			return hits, nil
 		}
@@ -92,23 +92,23 @@ func (s *searcher) search(ctx context.Context, q string, n int) ([]hit, error) {
 }
 
 // resting returns for how long the provider is not to be asked.
-func (s *searcher) resting(name string) time.Duration {
+func (s *searcher) resting(p Provider) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Until(s.rests[name].until)
+	return time.Until(s.rests[p].until)
 }
 
 // note keeps in mind what came of asking a provider.
-func (s *searcher) note(name string, err error) {
+func (s *searcher) note(p Provider, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		delete(s.rests, name)
+		delete(s.rests, p)
 		return
 	}
-	pause := min(max(2*s.rests[name].last, restMin), restMax)
-	s.rests[name] = rest{time.Now().Add(pause), pause}
-	s.log.Warn("search provider rests", "provider", name, "for", pause, "err", err)
+	pause := min(max(2*s.rests[p].last, restMin), restMax)
+	s.rests[p] = rest{time.Now().Add(pause), pause}
+	s.log.Warn("search provider rests", "provider", p.Name, "for", pause, "err", err)
 }
 
 type searchArgs struct {

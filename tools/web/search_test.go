@@ -278,8 +278,8 @@ func TestSearchCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.search(ctx, "q", 5); err == nil || err.Error() != "stopped" || s.resting("searxng") > 0 {
-		t.Errorf("err = %v, resting %v", err, s.resting("searxng"))
+	if _, err := s.search(ctx, "q", 5); err == nil || err.Error() != "stopped" || s.resting(s.providers[0]) > 0 {
+		t.Errorf("err = %v, resting %v", err, s.resting(s.providers[0]))
 	}
 }
 
