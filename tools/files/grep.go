@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"parley/tools"
+	"parley/workspace"
 )
 
 const (
@@ -60,8 +61,8 @@ func grep(ctx context.Context, c tools.Call, name string, in grepArgs) (r tools.
 	if err != nil {
 		return r, err
 	}
-	s.root, s.plain, s.where = c.Workspace.Root(), c.Workspace.Plain, pathOf(c)
-	names, unseen, err := s.names(ctx, c, name)
+	s.call = c
+	names, unseen, err := s.names(ctx, name)
 	if err != nil {
 		return r, err
 	}
@@ -70,83 +71,61 @@ func grep(ctx context.Context, c tools.Call, name string, in grepArgs) (r tools.
 	return tools.Result{Text: notes(text, append(also, unseen)...)}, ctx.Err()
 }
 
+// textEnds is in patterns that may match a line and not the block it is in.
+var textEnds = regexp.MustCompile(`\\[Az]|\(\?\w*-`)
+
 // newSearch returns a search for the pattern, or says what is wrong with it.
 func newSearch(in grepArgs) (s search, err error) {
 	s.args = in
-	pattern, flags := in.Pattern, syntax.Perl
+	pattern := in.Pattern
 	if in.FixedStrings {
 		pattern = regexp.QuoteMeta(pattern)
 	}
+	if _, err := regexp.Compile(pattern); err != nil {
+		problem := "invalid regex pattern: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
+			problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
+		}
+		return s, errors.New(problem)
+	}
 	if in.CaseInsensitive {
-		flags |= syntax.FoldCase
+		pattern = "(?i)" + pattern
 	}
-	if plain := pattern == regexp.QuoteMeta(in.Pattern); plain && in.CaseInsensitive && !strings.ContainsFunc(pattern, notASCII) {
-		s.folded = []byte(strings.ToLower(in.Pattern))
-	}
-	tree, err := syntax.Parse(pattern, flags)
-	if err == nil {
-		s.line, err = regexp.Compile(tree.String())
+	s.line, err = regexp.Compile(pattern)
+	if textEnds.MatchString(pattern) {
+		pattern = ""
 	}
 	if err == nil {
-		s.block, err = regexp.Compile(manyLines(tree).String())
+		s.block, err = regexp.Compile("(?m)" + pattern)
 	}
-	if err == nil {
-		return s, nil
-	}
-	problem := "invalid regex pattern: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-	if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
-		problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
-	}
-	return s, errors.New(problem)
-}
-
-func notASCII(r rune) bool { return r >= utf8.RuneSelf }
-
-// manyLines makes the ends of the text those of a line.
-func manyLines(re *syntax.Regexp) *syntax.Regexp {
-	for _, sub := range re.Sub {
-		manyLines(sub)
-	}
-	switch re.Op {
-	case syntax.OpBeginText:
-		re.Op = syntax.OpBeginLine
-	case syntax.OpEndText:
-		re.Op, re.Flags = syntax.OpEndLine, re.Flags&^syntax.WasDollar
-	}
-	return re
+	return s, err
 }
 
 // A search looks through files.
 type search struct {
 	args        grepArgs
 	line, block *regexp.Regexp // for one line, and for many: no line matches where that finds nothing
-	folded      []byte         // what a line has in lower case that matches, if that is known
-	root        *os.Root
-	where       string // as the model has it
-	plain       func(fs.FileInfo) error
-
+	call        tools.Call
 	found       []entry // the files with matches, by path
 	big, binary int     // files left out
 }
 
 // names returns the files to search: what is at name, or below it.
-func (s *search) names(ctx context.Context, c tools.Call, name string) (names []string, unseen string, err error) {
-	if info, err := s.root.Stat(name); err == nil && info.Mode().IsRegular() {
+func (s *search) names(ctx context.Context, name string) (names []string, unseen string, err error) {
+	if info, err := s.call.Workspace.Stat(name); err == nil && info.Mode().IsRegular() {
 		return []string{name}, "", nil
 	}
 	kind := types[s.args.Type]
 	if kind == "" && s.args.Type != "" {
 		kind = "*." + s.args.Type
 	}
-	unseen, err = hunt{name, "Path", s.args.Glob, false}.walk(ctx, c, func(file string, d fs.DirEntry) {
+	unseen, err = hunt{name, "Path", s.args.Glob, false}.walk(ctx, s.call, func(file string, d fs.DirEntry) {
 		if d.Type().IsRegular() && matches(kind, d.Name()) {
 			names = append(names, file)
 		}
 	})
 	return names, unseen, err
 }
-
-var errBig, errBinary = errors.New("big"), errors.New("binary")
 
 // all searches the files, several at once.
 func (s *search) all(ctx context.Context, names []string) {
@@ -156,7 +135,7 @@ func (s *search) all(ctx context.Context, names []string) {
 	for range min(4, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			var buf bytes.Buffer
-			for i := int(next.Add(1)) - 1; i < len(names) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			for i := next.Add(1) - 1; i < int64(len(names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				entries[i], errs[i] = s.one(ctx, names[i], &buf)
 			}
 		})
@@ -164,7 +143,7 @@ func (s *search) all(ctx context.Context, names []string) {
 	wg.Wait()
 	for i, e := range entries {
 		switch {
-		case errors.Is(errs[i], errBig):
+		case errors.Is(errs[i], workspace.ErrTooBig):
 			s.big++
 		case errs[i] != nil:
 			s.binary++
@@ -175,25 +154,25 @@ func (s *search) all(ctx context.Context, names []string) {
 }
 
 // one searches a file, to its end only if its matches are counted.
-func (s *search) one(ctx context.Context, name string, buf *bytes.Buffer) (entry, error) {
+func (s *search) one(ctx context.Context, name string, buf *bytes.Buffer) (e entry, err error) {
 	text, info, err := s.read(name, buf)
 	if err != nil {
-		return entry{}, err
+		return e, err
 	}
-	e := entry{name: name, mtime: info.ModTime().UnixNano()}
 	s.lines(ctx, text, func(int, int, int) bool {
 		e.n++
 		return s.args.OutputMode == "count"
 	})
-	if e.n > 0 && s.plain(info) != nil {
+	if e.n > 0 && s.call.Workspace.Plain(info) != nil {
 		return entry{}, nil
 	}
+	e.name, e.mtime = name, info.ModTime().UnixNano()
 	return e, nil
 }
 
 // read returns the text of a file, which buf holds.
 func (s *search) read(name string, buf *bytes.Buffer) ([]byte, fs.FileInfo, error) {
-	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := s.call.Workspace.Root().OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,27 +182,25 @@ func (s *search) read(name string, buf *bytes.Buffer) ([]byte, fs.FileInfo, erro
 	case err != nil:
 		return nil, nil, err
 	case !info.Mode().IsRegular():
-		return nil, nil, errBinary
+		return nil, nil, workspace.ErrNotFile
 	case info.Size() > maxGrep:
-		return nil, nil, errBig
+		return nil, nil, workspace.ErrTooBig
 	}
 	buf.Reset()
 	buf.Grow(int(info.Size()) + bytes.MinRead)
-	if _, err := buf.ReadFrom(io.LimitReader(f, maxGrep)); err != nil {
-		return nil, nil, err
-	}
-	text := bytes.TrimPrefix(buf.Bytes(), []byte("\ufeff"))
-	if bytes.IndexByte(text, 0) >= 0 {
-		return nil, nil, errBinary
+	_, err = buf.ReadFrom(io.LimitReader(f, maxGrep))
+	text := bytes.TrimPrefix(buf.Bytes(), []byte(bom))
+	if err == nil && bytes.IndexByte(text, 0) >= 0 {
+		err = workspace.ErrNotFile
 	}
 	if bytes.Contains(text, []byte("\r\n")) {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
-	return text, info, nil
+	return text, info, err
 }
 
-// blockSize is how many bytes are searched at once: few enough for the regexp
-// package to be quick, and for a search to end when it is told to.
+// blockSize is about how many bytes are searched at once: few enough for the
+// regexp package to be quick, and for a search to end when it is told to.
 const blockSize = 16 << 10
 
 // lines calls do for each line of text that matches, with its number and its
@@ -231,14 +208,10 @@ const blockSize = 16 << 10
 func (s *search) lines(ctx context.Context, text []byte, do func(number, start, end int) bool) {
 	number := 1
 	for pos := 0; pos < len(text) && ctx.Err() == nil; {
-		size := bytes.LastIndexByte(text[pos:min(pos+blockSize, len(text))], '\n') + 1
-		if size == 0 || pos+blockSize >= len(text) {
-			size = min(endOfLine(text, min(pos+blockSize, len(text)))+1, len(text)) - pos
-		}
-		block := text[pos : pos+size]
-		if !s.has(ctx, block) {
+		block := text[pos:min(endOfLine(text, min(pos+blockSize, len(text)))+1, len(text))]
+		if !match(ctx, s.block, block) {
 			number += bytes.Count(block, []byte("\n"))
-			pos += size
+			pos += len(block)
 			continue
 		}
 		for line := range bytes.Lines(block) {
@@ -252,22 +225,12 @@ func (s *search) lines(ctx context.Context, text []byte, do func(number, start, 
 	}
 }
 
-// has says whether a line of the block may match. Only ſ is an ASCII letter to
-// the regexp package and not in lower case.
-func (s *search) has(ctx context.Context, block []byte) bool {
-	if s.folded != nil && !bytes.Contains(bytes.ToLower(block), s.folded) && !bytes.Contains(block, []byte("ſ")) {
-		return false
-	}
-	return match(ctx, s.block, block)
-}
-
-// match is re.Match, which ends with ctx however long the line is.
+// match is re.Match, which ends with ctx however long the text is.
 func match(ctx context.Context, re *regexp.Regexp, text []byte) bool {
 	if len(text) <= 2*blockSize {
 		return re.Match(text)
 	}
-	prefix, _ := re.LiteralPrefix()
-	return bytes.Contains(text, []byte(prefix)) && re.MatchReader(runes{ctx, bytes.NewReader(text)})
+	return re.MatchReader(runes{ctx, bytes.NewReader(text)})
 }
 
 type runes struct {
@@ -292,22 +255,21 @@ func endOfLine(text []byte, pos int) int {
 
 // text returns what was found, and what to note of it.
 func (s *search) text(ctx context.Context) (text string, also []string) {
-	total, note := 0, ""
-	switch {
-	case len(s.found) == 0:
-		text = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, s.where)
-	case s.args.OutputMode == "content":
-		text, note = s.content(ctx)
-	default:
-		lines := newest(s.found)
+	lines, sep := newest(s.found), "\n"
+	total := 0
+	switch s.args.OutputMode {
+	case "content":
+		lines, sep = s.content(ctx), "\n\n"
+	case "count":
 		for i, f := range s.found {
-			if s.args.OutputMode == "count" {
-				lines[i] += fmt.Sprintf(": %d", f.n)
-				total += f.n
-			}
+			lines[i] += fmt.Sprintf(": %d", f.n)
+			total += f.n
 		}
-		lines, note = paged(lines, s.args.HeadLimit, s.args.Offset)
-		text, note = capped(lines, "\n", note)
+	}
+	lines, note := paged(lines, s.args.HeadLimit, s.args.Offset)
+	text, note = capped(lines, sep, note)
+	if len(s.found) == 0 {
+		text, note = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, pathOf(s.call)), ""
 	}
 	also = append(also, note)
 	if s.binary > 0 {
@@ -322,28 +284,28 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 	return text, also
 }
 
-// content shows the lines that match, by path.
-func (s *search) content(ctx context.Context) (text, note string) {
+// content returns the lines that match as they are shown, by path: as many as
+// are asked for and one more, and nothing for those before them.
+func (s *search) content(ctx context.Context) (blocks []string) {
 	limit, size := headLimit(s.args.HeadLimit), 0
-	var blocks []string
-	var buf bytes.Buffer
 	enough := func() bool { return size > maxLine || limit > 0 && len(blocks) > s.args.Offset+limit }
+	slices.SortFunc(s.found, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	var buf bytes.Buffer
 	for _, f := range s.found {
-		content, info, err := s.read(f.name, &buf)
-		if err != nil || s.plain(info) != nil || enough() { // an error: it is another by now
+		text, info, err := s.read(f.name, &buf)
+		if err != nil || s.call.Workspace.Plain(info) != nil || enough() { // an error: it is another by now
 			continue
 		}
-		s.lines(ctx, content, func(number, start, end int) bool {
+		s.lines(ctx, text, func(number, start, end int) bool {
 			block := ""
 			if len(blocks) >= s.args.Offset {
-				block = s.around(legible(f.name), content, number, start, end)
+				block = s.around(legible(f.name), text, number, start, end)
 			}
 			blocks, size = append(blocks, block), size+len(block)
 			return !enough()
 		})
 	}
-	blocks, note = paged(blocks, s.args.HeadLimit, s.args.Offset)
-	return capped(blocks, "\n\n", note)
+	return blocks
 }
 
 // around shows a line and those around it.
