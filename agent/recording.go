@@ -118,6 +118,9 @@ func ReadRecording(r io.Reader) (*Recording, error) {
 				epoch, rec.talks = l.Epoch, append(rec.talks, nil)
 			}
 			last := &rec.talks[len(rec.talks)-1]
+			if n := len(*last); l.Seq == 0 || n > 0 && l.Seq <= (*last)[n-1].seq {
+				return nil, errors.New("read recording: its records are not in order")
+			}
 			*last = append(*last, numbered{seq: l.Seq, record: l.record})
 		}
 	}

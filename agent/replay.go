@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,9 +26,11 @@ func (r *Recording) Rerun(ctx context.Context, s store.Store, t Turn) ([]string,
 	if why := t.unfit(); why != "" {
 		return nil, errors.New("cannot be re-run: " + why)
 	}
-	p := &player{Recording: r, turn: t, rest: t.Events, works: t.works()}
-	p.stops = t.Events[len(t.Events)-1].Ended.Outcome == stopped && !t.silenced()
-	p.Pool = New(Config{Store: s, Send: func(context.Context, chat.Reply) error { return nil }, Memory: p, Log: slog.New(slog.DiscardHandler), Zone: r.zone}, p.settings())
+	p := &player{Recording: r, turn: t, rest: t.Events}
+	p.Pool = New(Config{
+		Store: s, Send: func(context.Context, chat.Reply) error { return nil },
+		Memory: p, Log: slog.New(slog.DiscardHandler), Zone: r.zone,
+	}, p.settings())
 	if err := p.furnish(ctx); err != nil {
 		return nil, err
 	}
@@ -46,16 +47,17 @@ func (t Turn) unfit() string {
 	n, asked := len(t.Events), 0
 	first, last := t.Events[0], t.Events[n-1].Ended
 	for i, e := range t.Events {
-		switch {
+		switch how := e.Asked; {
 		case i > 0 && t.last[i].seq != t.last[i-1].seq+1:
 			return "records of it are damaged"
-		case e.Asked != nil && e.Request == nil:
+		case how == nil && !e.Dimmed && (e.Finished == nil || e.Finished.Text != wordsInterrupted):
+		case how != nil && (e.Request == nil || len(how.Limits) == 0):
 			return "what the model was told was not kept"
-		case e.Dimmed, e.Asked != nil && e.Asked.Refused:
+		case e.Dimmed || how != nil && how.Refused:
 			return "its pictures were refused"
-		case e.Asked != nil && e.Asked.Since != nil && asked > 0, e.Finished != nil && e.Finished.Text == wordsInterrupted:
-			return "it was interrupted by a restart, or stopped between two steps"
-		case e.Asked != nil:
+		case how == nil || how.Since != nil && asked > 0:
+			return "it was interrupted"
+		default:
 			asked++
 		}
 	}
@@ -64,38 +66,12 @@ func (t Turn) unfit() string {
 		return "it has not ended"
 	case first.Heard == nil && first.Retried == nil:
 		return "its beginning is not recorded"
-	case last.Outcome == tooOld, last.Outcome == parked:
-		return "it was not answered: " + string(last.Outcome)
 	case last.Outcome == failed && t.Events[n-2].Asked == nil:
 		return "it failed, and not over the model"
-	case last.Outcome == stopped && t.works() == 0 && !t.silenced():
-		return "it was stopped between two steps"
+	case last.Outcome != answered && last.Outcome != failed:
+		return "it was not answered: " + string(last.Outcome)
 	}
 	return ""
-}
-
-// worked says whether e is what a tool gave, and not said in its place by a turn that was stopped.
-func (e Event) worked() bool {
-	return e.Finished != nil && e.Result != nil && (!e.Result.Failed || e.Result.Code != "")
-}
-
-// works counts what tools gave.
-func (t Turn) works() (n int) {
-	for _, e := range t.Events {
-		if e.worked() {
-			n++
-		}
-	}
-	return n
-}
-
-// silenced says whether t was stopped while the model answered.
-func (t Turn) silenced() bool {
-	n := len(t.Events) - 2 // of its last words
-	for n > 0 && t.Events[n-1].Heard != nil {
-		n--
-	}
-	return n > 0 && t.Events[len(t.Events)-1].Ended.Outcome == stopped && t.Events[n-1].Asked != nil
 }
 
 // A player is the model, the tools and the memory of a turn that is run again.
@@ -110,9 +86,7 @@ type player struct {
 	tries       int     // of it
 	requests    int
 	differences []string
-	mu          sync.Mutex
-	works       int  // what tools have still to give
-	stops       bool // after that
+	noting      sync.Mutex // of differences
 }
 
 // settings are those that the turn had, as far as they show.
@@ -190,21 +164,15 @@ func (p *player) System(context.Context, chat.SessionID) (string, error) {
 }
 
 // Generate answers as the model did.
-func (p *player) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+func (p *player) Generate(_ context.Context, req llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 	if p.tries++; p.tries < len(p.asked.Asked.Limits) {
 		return llm.Message{}, &llm.Error{Kind: llm.TooLong, Err: errors.New("recorded")}
 	}
 	p.check(req)
 	p.hear(p.rest)
 	i := slices.IndexFunc(p.rest, func(e Event) bool { return e.Said != nil && e.Said.Role == llm.Assistant })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Err: errors.New("recorded")} // whatever it was
-	case i == len(p.rest)-2 && p.turn.silenced():
-		part, _ := strings.CutSuffix(p.rest[i].Said.Text, wordsCutShort)
-		stream(llm.Delta{Text: strings.TrimSpace(part)})
-		p.halt()
-		return llm.Message{}, ctx.Err()
 	}
 	return *p.rest[i].Said, nil
 }
@@ -213,7 +181,7 @@ func (p *player) Generate(ctx context.Context, req llm.Request, stream func(llm.
 func (p *player) check(req llm.Request) {
 	was, _ := json.Marshal(p.asked.Request)
 	is, _ := json.Marshal(req)
-	if !bytes.Equal(was, is) {
+	if string(was) != string(is) {
 		p.differ(fmt.Sprintf("request %d: %s", p.requests, apart(string(was), string(is))))
 	}
 }
@@ -229,10 +197,8 @@ func apart(was, is string) string {
 	return fmt.Sprintf("was …%s…, is …%s…", show(was), show(is))
 }
 
-// halt stops the turn as the person did.
-func (p *player) halt() {
-	first := p.turn.Events[0]
-	p.stop(chat.Message{At: cmp.Or(first.Heard, first.Retried).At, Time: time.Now()})
+func (p *player) differ(what string) {
+	p.noting.Lock()
+	defer p.noting.Unlock()
+	p.differences = append(p.differences, what)
 }
-
-func (p *player) differ(what string) { p.differences = append(p.differences, what) }

@@ -84,7 +84,15 @@ func TestRerun(t *testing.T) {
 		giving("json", tools.Hints{JSON: true, ReadOnly: true}, tools.Result{Data: map[string]any{"b": 1, "a": "<x>"}}),
 		giving("bad_json", tools.Hints{JSON: true}, tools.Result{Text: "not \"this\"", Failed: true}),
 		giving("done", tools.Hints{Last: true, Hidden: true}, tools.Result{Text: "ok", End: "That was it."}),
-	}, set: rolling(&rolled)}
+		giving("danger", tools.Hints{Dangerous: true, ReadOnly: true}, tools.Result{Text: "done"}),
+	}}
+	h.set = func(s *agent.Settings) {
+		rolling(&rolled)(s)
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			yes := func(_ context.Context, c tools.Call, _ string) (bool, string, error) { return c.ID != "2", "7", nil }
+			return tools.NewKit(ctx, scope, []tools.Source{tools.Fixed(h.tools)}, tools.Standard(tools.StandardConfig{Approve: yes})...)
+		}
+	}
 	play(t, h, func(h *house) {
 		h.model = script(words("hello"))
 		h.say("1", "hi")
@@ -128,12 +136,19 @@ func TestRerun(t *testing.T) {
 		h.model = script(words("again"))
 		h.say("11", "after a restart")
 		h.want("again")
-		h.reruns(9, nil)
+		h.model = script(calls(with("1", "danger", "{}"), with("2", "danger", "{\"x\":1}"), with("3", "json", "{}")), words("approved"))
+		h.say("12", "dare")
+		h.want("approved")
+		all, err := h.pool.Calls(t.Context(), "test:1")
+		if err != nil || len(all) < 3 || !all[len(all)-3].Success || all[len(all)-2].Success || !strings.Contains(all[len(all)-2].Result, "refused") {
+			t.Errorf("%+v, %v", all[max(0, len(all)-3):], err)
+		}
+		h.reruns(10, nil)
 	})
 }
 
-// What was stopped is stopped again, at the same place; what was interrupted is not run again.
-func TestRerunOfWhatWasStopped(t *testing.T) {
+// What was stopped or interrupted is not run again, and said to be so.
+func TestNoRerun(t *testing.T) {
 	hang := tool("hang", func(ctx context.Context) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
@@ -163,7 +178,7 @@ func TestRerunOfWhatWasStopped(t *testing.T) {
 		h.stop()
 		h.start()
 		time.Sleep(time.Second)
-		h.reruns(3, map[int]string{3: "cannot be re-run: it was interrupted"})
+		h.reruns(3, map[int]string{1: "cannot be re-run: it was not answered: stopped", 2: "cannot be re-run: it was not answered: stopped", 3: "cannot be re-run: it was interrupted"})
 	})
 }
 

@@ -53,11 +53,11 @@ func (p *player) kit(ctx context.Context, scope tools.Scope) (*tools.Kit, error)
 	})
 }
 
-// give gives what a call gave. After the last one of a turn that was stopped
-// while tools were at work, it is stopped.
+// worked says whether e is what a tool gave.
+func (e Event) worked() bool { return e.Finished != nil && e.Result != nil }
+
+// give gives what a call gave.
 func (p *player) give(_ context.Context, c tools.Call) (tools.Result, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	i := slices.IndexFunc(p.turn.Events, func(e Event) bool { return e.worked() && e.Finished.Call == c.ID })
 	if i < 0 {
 		p.differ(fmt.Sprintf("%s is called, as %s", c.Name, c.ID))
@@ -71,9 +71,6 @@ func (p *player) give(_ context.Context, c tools.Call) (tools.Result, error) {
 	}
 	if r.JSON {
 		r.Text = unwrapped(r.Text)
-	}
-	if p.works--; p.works == 0 && p.stops {
-		p.halt()
 	}
 	return r, nil
 }

@@ -93,7 +93,7 @@ func (v *replay) show(ctx context.Context, r *agent.Recording) error {
 	if v.turn != 0 && (want < 1 || want > n) {
 		return fmt.Errorf("there is no turn %d; there are %d", v.turn, n)
 	}
-	different := 0
+	ran, different := 0, 0
 	for t := range r.Turns() {
 		if want != 0 && t.N != want {
 			continue
@@ -108,16 +108,21 @@ func (v *replay) show(ctx context.Context, r *agent.Recording) error {
 			return ctx.Err()
 		case err != nil:
 			v.line("turn %d: %v", t.N, err)
+			continue
 		case len(all) == 0:
 			v.line("turn %d: the same", t.N)
 		}
 		for _, d := range all {
 			v.line("turn %d: %s", t.N, oneLine(d))
 		}
+		ran++
 		different += min(len(all), 1)
 	}
-	if different > 0 {
+	switch {
+	case different > 0:
 		return fmt.Errorf("turns that are not as they were: %d", different)
+	case v.run && ran == 0:
+		return errors.New("no turn was re-run")
 	}
 	return nil
 }
@@ -166,7 +171,7 @@ func (v *replay) print(t agent.Turn) {
 		case e.Dimmed:
 			v.line("  the provider refused the pictures")
 		case e.Ended != nil:
-			v.line("  %s", e.Ended.Outcome)
+			v.line("  %s", oneLine(string(e.Ended.Outcome)))
 			if e.Ended.Reply != nil {
 				v.text("reply", e.Ended.Reply.Text, whole)
 			}

@@ -177,7 +177,7 @@ func TestRecordingsNotice(t *testing.T) {
 		{"rolledback", `"rolledBack":"[The last`, `"rolledBack":"[Another`, "turn 1: record 5: was …"},
 		{"rolledback", `"verdict":"poor"`, `"verdict":""`, "turn 1: request 2: was …"},
 		{"edited", `"edits":"1"`, `"quote":{"id":"1"}`, ""},
-		{"edited", `"outcome":"answered"`, `"outcome":"stopped"`, "turn 1: record 3: was …"},
+		{"edited", `"outcome":"answered"`, `"outcome":"stopped"`, "turn 1: cannot be re-run: it was not answered: stopped"},
 	} {
 		b, err := os.ReadFile(filepath.Join("testdata", "recordings", c.file+".jsonl"))
 		if err != nil {
@@ -318,7 +318,11 @@ func TestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer house.close()
+	defer func() {
+		if err := house.close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	look := func(path string, v any) {
 		if err := house.ask(t.Context(), "GET", path, nil, v); err != nil {
 			t.Error(err)
@@ -359,7 +363,9 @@ func TestRecords(t *testing.T) {
 	look("/api/tools?all=1", &all)
 	if all.Total < 20 || !slices.ContainsFunc(all.Tools, func(t struct {
 		AliasOf string `json:"alias_of"`
-	}) bool { return t.AliasOf == "read_file" }) {
+	}) bool {
+		return t.AliasOf == "read_file"
+	}) {
 		t.Errorf("the tools: %+v", all)
 	}
 }
