@@ -43,7 +43,7 @@ func (p pen) editFile(_ context.Context, c tools.Call, name string, in editArgs)
 	}
 	err = p.rewrite(c, name, func(old []byte) (data []byte, err error) {
 		data, r.Text, err = in.apply(c, old)
-		if warning := p.warning(c, name, stamp{hash: sha256.Sum256(old)}); len(old) > 0 && warning != "" {
+		if warning := p.warning(c, name, sha256.Sum256(old)); len(old) > 0 && warning != "" {
 			r.Text = warning + "\n" + r.Text
 		}
 		return data, err

@@ -59,8 +59,8 @@ const newNotebook = `{
 `
 
 // edit returns the notebook with the change made, and what to say of it. The
-// other cells keep each byte, and so does what is around them. A notebook
-// that is not there is nil.
+// other cells keep each byte, and so does what is around them; the members of
+// the cell are sorted. A notebook that is not there is nil.
 func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, err error) {
 	text = old
 	if old == nil {
@@ -79,66 +79,56 @@ func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, e
 	switch in.EditMode {
 	case "delete":
 		nb.cells = slices.Delete(nb.cells, i, i+1)
-		done = fmt.Sprintf("Successfully deleted cell %d from %s", i, in.Path)
+		return nb.bytes(), fmt.Sprintf("Successfully deleted cell %d from %s", i, in.Path), nil
 	case "insert":
 		i = min(i+1, n)
-		fresh := cell{{key: "metadata", raw: json.RawMessage("{}")}}
+		fresh := cell{"metadata": json.RawMessage("{}")}
 		if nb.ids {
-			fresh.set("id", encode(nb.newID(key)))
+			fresh["id"] = encode(nb.newID(key))
 		}
-		nb.cells = slices.Insert(nb.cells, i, part{raw: in.fill(fresh)})
+		nb.cells = slices.Insert(nb.cells, i, in.fill(fresh))
 		done = fmt.Sprintf("Successfully inserted cell at index %d in %s", i, in.Path)
 		if old == nil {
 			done = fmt.Sprintf("Successfully created %s with 1 cell", in.Path)
 		}
-	default:
-		cell, err := parts(nb.cells[i].raw, '{')
-		if err != nil {
-			return nil, "", fail("Cannot parse notebook %s: cell %d: %w", in.Path, i, err)
-		}
-		nb.cells[i].raw = in.fill(cell)
-		done = fmt.Sprintf("Successfully edited cell %d in %s", i, in.Path)
+		return nb.bytes(), done, nil
 	}
-	return nb.bytes(), done, nil
+	var c cell
+	if json.Unmarshal(nb.cells[i], &c) != nil || c == nil {
+		return nil, "", fail("Cannot parse notebook %s: cell %d: it should begin with {", in.Path, i)
+	}
+	nb.cells[i] = in.fill(c)
+	return nb.bytes(), fmt.Sprintf("Successfully edited cell %d in %s", i, in.Path), nil
 }
+
+// A cell is the members of one. It is written as Jupyter does, which sorts them.
+type cell map[string]json.RawMessage
 
 // fill returns the cell with its new source, and maybe of another type.
 func (in notebookArgs) fill(c cell) json.RawMessage {
 	var was string
-	_ = json.Unmarshal(c.get("cell_type"), &was) // what is no string is no type
-	if source := c.get("source"); len(source) > 0 && source[0] == '"' {
-		c.set("source", encode(in.NewSource))
+	_ = json.Unmarshal(c["cell_type"], &was) // what is no string is no type
+	if bytes.HasPrefix(c["source"], []byte(`"`)) {
+		c["source"] = encode(in.NewSource)
 	} else {
-		c.set("source", encode(sourceLines(in.NewSource)))
+		c["source"] = encode(slices.AppendSeq([]string{}, strings.Lines(in.NewSource)))
 	}
-	kind := cmp.Or(in.CellType, was, "code")
-	if kind == was {
-		return c.bytes()
+	switch kind := cmp.Or(in.CellType, was, "code"); {
+	case kind == was:
+	case kind == "code":
+		c["cell_type"], c["execution_count"], c["outputs"] = encode(kind), json.RawMessage("null"), json.RawMessage("[]")
+	default:
+		c["cell_type"] = encode(kind)
+		delete(c, "execution_count")
+		delete(c, "outputs")
 	}
-	c.set("cell_type", encode(kind))
-	if kind == "code" {
-		c.set("execution_count", json.RawMessage("null"))
-		c.set("outputs", json.RawMessage("[]"))
-	} else {
-		c = slices.DeleteFunc(c, func(p part) bool { return p.key == "outputs" || p.key == "execution_count" })
-	}
-	slices.SortStableFunc(c, func(a, b part) int { return strings.Compare(a.key, b.key) }) // as Jupyter does
-	return c.bytes()
-}
-
-// sourceLines returns the lines of a cell as notebooks keep them.
-func sourceLines(source string) []string {
-	lines := strings.SplitAfter(source, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
+	return encode(c)
 }
 
 // A notebook is the JSON of one, taken apart.
 type notebook struct {
 	before, after []byte // the list of cells
-	cells         []part
+	cells         []json.RawMessage
 	ids           bool // cells have ids: nbformat 4.5 and later
 }
 
@@ -147,22 +137,32 @@ func parseNotebook(text []byte) (nb notebook, err error) {
 		Major int `json:"nbformat"`
 		Minor int `json:"nbformat_minor"`
 	}
-	top, err := parts(text, '{')
+	d := json.NewDecoder(bytes.NewReader(text))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nb, errors.New("it should begin with {")
+	}
+	var list json.RawMessage
+	for name := any(nil); err == nil && name != "cells"; err = d.Decode(&list) {
+		if !d.More() {
+			return nb, errors.New("it has no list of cells, as nbformat 4 does")
+		}
+		if name, err = d.Token(); err != nil {
+			return nb, err
+		}
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &format)
 	}
 	if err != nil {
 		return nb, err
 	}
-	i := slices.IndexFunc(top, func(p part) bool { return p.key == "cells" })
-	if i < 0 {
-		return nb, errors.New("it has no list of cells, as nbformat 4 does")
+	if json.Unmarshal(list, &nb.cells) != nil || nb.cells == nil {
+		return nb, errors.New("it should begin with [")
 	}
-	list := top[i]
-	nb.before, nb.after = text[:list.at], text[list.at+len(list.raw):]
+	end := int(d.InputOffset())
+	nb.before, nb.after = text[:end-len(list)], text[end:]
 	nb.ids = format.Major > 4 || format.Major == 4 && format.Minor >= 5
-	nb.cells, err = parts(list.raw, '[')
-	return nb, err
+	return nb, nil
 }
 
 // newID returns an id that no cell has, always the same for a key.
@@ -170,98 +170,31 @@ func (nb notebook) newID(key string) (id string) {
 	for used := true; used; {
 		key = fmt.Sprintf("%x", sha256.Sum256([]byte(key)))
 		id = key[:8]
-		used = slices.ContainsFunc(nb.cells, func(p part) bool { return bytes.Contains(p.raw, []byte(id)) })
+		used = slices.ContainsFunc(nb.cells, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(id)) })
 	}
 	return id
 }
 
 func (nb notebook) bytes() []byte {
-	list := []byte("[]")
+	list := []byte("[")
 	for i, c := range nb.cells {
-		sep := ",\n  "
-		if i == 0 {
-			list, sep = []byte("["), "\n  "
+		if i > 0 {
+			list = append(list, ',')
 		}
-		list = append(append(list, sep...), c.raw...)
+		list = append(append(list, "\n  "...), c...)
 	}
 	if len(nb.cells) > 0 {
-		list = append(list, "\n ]"...)
+		list = append(list, "\n "...)
 	}
-	return slices.Concat(nb.before, list, nb.after)
+	return slices.Concat(nb.before, list, []byte("]"), nb.after)
 }
 
-// A cell is the members of one, in order.
-type cell []part
-
-func (c cell) get(key string) json.RawMessage {
-	for _, p := range c {
-		if p.key == key {
-			return p.raw
-		}
-	}
-	return nil
-}
-
-func (c *cell) set(key string, raw json.RawMessage) {
-	for i, p := range *c {
-		if p.key == key {
-			(*c)[i].raw = raw
-			return
-		}
-	}
-	*c = append(*c, part{key: key, raw: raw})
-}
-
-// bytes returns the cell as Jupyter writes it.
-func (c cell) bytes() json.RawMessage {
-	flat := []byte("{")
-	for i, p := range c {
-		if i > 0 {
-			flat = append(flat, ',')
-		}
-		flat = slices.Concat(flat, encode(p.key), []byte(":"), p.raw)
-	}
-	var b bytes.Buffer
-	_ = json.Indent(&b, append(flat, '}'), "  ", " ") // it is JSON
-	return b.Bytes()
-}
-
-// A part is a member of a JSON object or an element of a list.
-type part struct {
-	key string
-	raw json.RawMessage
-	at  int // where raw is in the text
-}
-
-// parts takes an object or a list apart, which begins with open.
-func parts(text []byte, open json.Delim) (all []part, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != open {
-		return nil, fmt.Errorf("it should begin with %v", open)
-	}
-	for d.More() {
-		var p part
-		if open == '{' {
-			t, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			p.key, _ = t.(string)
-		}
-		if err := d.Decode(&p.raw); err != nil {
-			return nil, err
-		}
-		p.at = int(d.InputOffset()) - len(p.raw)
-		all = append(all, p)
-	}
-	return all, nil
-}
-
-// encode returns the JSON of a string or several, as Jupyter writes it.
+// encode returns the JSON of a part of a cell, or of one, as Jupyter writes it.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // strings can be encoded
+	e.SetIndent("  ", " ")
+	_ = e.Encode(v) // it is JSON already, or strings
 	return bytes.TrimSpace(b.Bytes())
 }

@@ -163,12 +163,12 @@ func FuzzNotebook(f *testing.F) {
 		var a, b []string
 		for i, c := range was.cells {
 			if in.EditMode == "insert" || i != in.CellIndex {
-				a = append(a, string(c.raw))
+				a = append(a, string(c))
 			}
 		}
 		for i, c := range now.cells {
 			if in.EditMode == "insert" && i != min(in.CellIndex+1, len(was.cells)) || in.EditMode == "delete" || in.EditMode == "replace" && i != in.CellIndex {
-				b = append(b, string(c.raw))
+				b = append(b, string(c))
 			}
 		}
 		if !slices.Equal(a, b) || !bytes.Equal(was.before, now.before) || !bytes.Equal(was.after, now.after) {
@@ -182,7 +182,7 @@ func FuzzNotebook(f *testing.F) {
 		if in.EditMode == "insert" {
 			i = min(i+1, len(was.cells))
 		}
-		if err := json.Unmarshal(now.cells[i].raw, &c); err != nil {
+		if err := json.Unmarshal(now.cells[i], &c); err != nil {
 			t.Fatal(err)
 		}
 	})

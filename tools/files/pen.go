@@ -65,6 +65,6 @@ func content(w *workspace.Workspace, name string) ([]byte, error) {
 // saw notes that c's session knows that the file called name holds data.
 func (p pen) saw(c tools.Call, name string, data []byte) {
 	if info, err := c.Workspace.Stat(name); err == nil {
-		p.note(c, name, look{stamp: stampOf(info, sha256.Sum256(data))})
+		p.note(c, name, look{mtime: info.ModTime().UnixNano(), hash: sha256.Sum256(data)})
 	}
 }

@@ -79,7 +79,7 @@ func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs
 	if err != nil {
 		return result, err
 	}
-	now := look{stampOf(info, [sha256.Size]byte(hash.Sum(nil))), c.Key(), fmt.Sprint(p.first, p.limit, in.Pages)}
+	now := look{info.ModTime().UnixNano(), [sha256.Size]byte(hash.Sum(nil)), c.Key(), fmt.Sprint(p.first, p.limit, in.Pages)}
 	if !in.Force && r.shows(c, name, now) {
 		return tools.Result{Text: fmt.Sprintf("[File unchanged since last read: %s]", in.Path)}, nil
 	}
@@ -97,7 +97,7 @@ func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs
 // shows says whether the model still sees what it would read (D-056).
 func (r reader) shows(c tools.Call, name string, now look) bool {
 	last, ok := r.last(c, name)
-	return ok && last.stamp == now.stamp && last.part == now.part && c.Shown != nil && c.Shown(last.key)
+	return ok && last.mtime == now.mtime && last.hash == now.hash && last.part == now.part && c.Shown != nil && c.Shown(last.key)
 }
 
 // picture answers for an image: a model with eyes is shown it (D-052).

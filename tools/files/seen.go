@@ -2,7 +2,6 @@ package files
 
 import (
 	"crypto/sha256"
-	"io/fs"
 	"path"
 	"sync"
 
@@ -10,35 +9,28 @@ import (
 	"parley/tools"
 )
 
-// What is remembered at most. What is forgotten counts as never read.
-const (
-	maxSessions = 256
-	maxSeen     = 1000 // files of a session
-)
-
-// A stamp tells what a file holds from what it held before or will hold.
-type stamp struct {
-	mtime int64 // ns since 1970
-	size  int64
-	hash  [sha256.Size]byte
-}
-
-func stampOf(info fs.FileInfo, hash [sha256.Size]byte) stamp {
-	return stamp{info.ModTime().UnixNano(), info.Size(), hash}
-}
+// maxSeen is how many looks are remembered. A forgotten one counts as never had.
+const maxSeen = 50_000
 
 // A look is what a session knows of a file.
 type look struct {
-	stamp
-	key  string // of the call that read it; "" if the session wrote it since
-	part string // of the file that the call asked for
+	mtime int64 // ns since 1970
+	hash  [sha256.Size]byte
+	key   string // of the call that read it; "" if the session wrote it since
+	part  string // of the file that the call asked for
+}
+
+// A viewer is who had a look at what: a session, and the file's absolute path.
+type viewer struct {
+	session chat.SessionID
+	path    string
 }
 
 // seen remembers which files each session has read or written, while the
 // program runs. It is safe for use by several goroutines.
 type seen struct {
-	mu       sync.Mutex
-	sessions map[chat.SessionID]map[string]look // by the files' absolute paths
+	mu    sync.Mutex
+	looks map[viewer]look
 }
 
 // last returns what c's session knows of the file called name, as
@@ -46,7 +38,7 @@ type seen struct {
 func (s *seen) last(c tools.Call, name string) (look, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.sessions[c.Session][path.Join(c.Workspace.Dir(), name)]
+	l, ok := s.looks[viewer{c.Session, path.Join(c.Workspace.Dir(), name)}]
 	return l, ok
 }
 
@@ -54,35 +46,25 @@ func (s *seen) last(c tools.Call, name string) (look, bool) {
 func (s *seen) note(c tools.Call, name string, l look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sessions == nil {
-		s.sessions = map[chat.SessionID]map[string]look{}
+	if s.looks == nil {
+		s.looks = map[viewer]look{}
 	}
-	if s.sessions[c.Session] == nil {
-		makeRoom(s.sessions, maxSessions)
-		s.sessions[c.Session] = map[string]look{}
-	}
-	files := s.sessions[c.Session]
-	makeRoom(files, maxSeen)
-	files[path.Join(c.Workspace.Dir(), name)] = l
-}
-
-// makeRoom drops any of m so that one more makes it most at most.
-func makeRoom[K comparable, V any](m map[K]V, most int) {
-	for k := range m {
-		if len(m) < most {
-			return
+	for v := range s.looks { // any will do
+		if len(s.looks) < maxSeen {
+			break
 		}
-		delete(m, k)
+		delete(s.looks, v)
 	}
+	s.looks[viewer{c.Session, path.Join(c.Workspace.Dir(), name)}] = l
 }
 
-// warning is what a model should know that changes a file, which is now as
-// the stamp says, without having seen what is in it; "" if it has (D-067).
-func (s *seen) warning(c tools.Call, name string, now stamp) string {
+// warning is what a model should know that changes a file, which holds what
+// has this hash, without having seen that; "" if it has (D-067).
+func (s *seen) warning(c tools.Call, name string, hash [sha256.Size]byte) string {
 	switch l, ok := s.last(c, name); {
 	case !ok:
 		return "Warning: file has not been read yet. Read it first to verify content before editing."
-	case l.hash != now.hash:
+	case l.hash != hash:
 		return "Warning: file has been modified since last read. Re-read to verify content before editing."
 	}
 	return ""
