@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,7 +122,8 @@ func tape(t *testing.T, name string) (w *town, file string) {
 }
 
 // TestRecordings runs the turns of each recording again: nothing that is asked,
-// done or said is another than it was.
+// done or said is another than it was. What is printed of them, with each request
+// as it is rebuilt, is as it was, too.
 func TestRecordings(t *testing.T) {
 	for name := range talks {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +140,29 @@ func TestRecordings(t *testing.T) {
 				}
 			}
 			replayed(t, file)
+			printed(t, file)
 		})
+	}
+}
+
+// printed wants what replay prints of a recording to be what stands beside it.
+func printed(t *testing.T, file string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "parley", "--data", t.TempDir(), "replay", file, "--requests")
+	cmd.Env = append(os.Environ(), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
+	got, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := strings.TrimSuffix(file, ".jsonl") + ".txt"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: printed\n%s\nwant\n%s", err, got, want)
 	}
 }
 
