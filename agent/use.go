@@ -90,6 +90,8 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 		if err := t.begin(ctx, []tools.Call{c}); err != nil {
 			return nil, err
 		}
+	} else if err := t.flush(ctx); err != nil { // after a crash it must be this call that is asked for
+		return nil, err
 	}
 	t.pause()
 	ctx, leave := context.WithCancelCause(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -31,7 +32,7 @@ func obedient(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if order, ok := strings.CutPrefix(strings.TrimSpace(line), "call "); ok {
 			name, args, _ := strings.Cut(order, " ")
 			args = strings.ReplaceAll(args, `\"`, `"`)
-			calls = append(calls, llm.ToolCall{ID: fmt.Sprintf("c%d_%d", len(rs), len(calls)), Name: name, Args: args})
+			calls = append(calls, llm.ToolCall{ID: "c" + rand.Text(), Name: name, Args: args})
 		}
 	}
 	switch {
