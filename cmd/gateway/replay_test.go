@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -391,5 +392,34 @@ func TestRecords(t *testing.T) {
 		return t.AliasOf == "read_file"
 	}) {
 		t.Errorf("the tools: %+v", all)
+	}
+}
+
+// TestRecordingsWithHoles: whatever line of a recording is missing, what is left
+// can be printed, and run again or not.
+func TestRecordingsWithHoles(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "recordings", "rolledback.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	for i := range lines {
+		r, err := agent.ReadRecording(bytes.NewReader(bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil)))
+		if (err != nil) != (i == 0) {
+			t.Fatalf("without line %d: %v", i+1, err)
+		} else if err != nil {
+			continue
+		}
+		v := replay{out: io.Discard, requests: true}
+		for turn := range r.Turns() {
+			v.print(turn)
+			if _, err := r.Rerun(t.Context(), mem.New(), turn); err != nil && !strings.HasPrefix(err.Error(), "cannot be re-run: ") {
+				t.Errorf("without line %d: %v", i+1, err)
+			}
+		}
+	}
+	swapped := bytes.Join([][]byte{lines[0], lines[2], lines[1], lines[1]}, nil)
+	if _, err := agent.ReadRecording(bytes.NewReader(swapped)); err == nil {
+		t.Error("records out of order are read")
 	}
 }
