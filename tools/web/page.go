@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -24,6 +25,9 @@ const (
 	maxHTML  = 2 << 20 // bytes
 	maxTags  = 60_000
 	maxDepth = 100
+	maxNest  = 8       // lists and quotations within one another that Markdown shows: each line begins with all of them
+	maxCells = 100_000 // of a table: Markdown has each row as wide as the widest
+	maxSpan  = 20      // cells that one may stand for
 )
 
 var (
@@ -31,8 +35,14 @@ var (
 	// left open: of 20 KB it can be made to make a tree of a million nodes.
 	formatting = strings.Fields("a b big code em font i nobr s small strike strong tt u")
 	embedded   = strings.Fields("svg math template plaintext") // change how the parser reads what follows
+	unseen     = strings.Fields("svg template")                // up to their end tags
 	unread     = strings.Fields("script style noscript iframe object embed")
 	around     = append(strings.Fields("nav footer header"), unread...) // what one wants to read (A-033)
+
+	// Parts of tables, and what a table of data has nothing of, or only under a heading.
+	parts  = strings.Fields("table caption colgroup thead tbody tfoot tr th td")
+	placed = strings.Fields("table hr pre blockquote h1 h2 h3 h4 h5 h6")
+	broken = strings.Fields("br p div ul ol li dl dt dd")
 
 	// Elements that begin and end a line, and those around which one is left free.
 	lines      = strings.Fields("address article aside body dd div dl dt fieldset figcaption form hr li main option section tr")
@@ -45,8 +55,14 @@ var (
 func (p *page) parse() (*html.Node, error) {
 	var safe bytes.Buffer
 	z := html.NewTokenizer(io.LimitReader(strings.NewReader(p.text), maxHTML))
-	for tags := 0; ; {
+	skip := "" // to the end tag of this
+	ends := map[string]int{}
+	for _, name := range unseen {
+		ends[name] = strings.LastIndex(p.text, "</"+name)
+	}
+	for tags, read := 0, 0; ; {
 		kind, raw := z.Next(), z.Raw()
+		read += len(raw)
 		if p.cut = tags > maxTags || len(p.text) > maxHTML; tags > maxTags || kind == html.ErrorToken {
 			break
 		}
@@ -57,7 +73,16 @@ func (p *page) parse() (*html.Node, error) {
 				at = 2
 			}
 			switch name, _ := z.TagName(); {
+			case skip != "":
+				if kind == html.EndTagToken && string(name) == skip {
+					skip = ""
+				}
+				z.NextIsNotRawText()
+				continue
 			case slices.Contains(embedded, string(name)):
+				if kind == html.StartTagToken && read < ends[string(name)] {
+					skip = string(name)
+				}
 				z.NextIsNotRawText()
 				continue
 			case slices.Contains(formatting, string(name)):
@@ -66,7 +91,9 @@ func (p *page) parse() (*html.Node, error) {
 				raw = raw[at:]
 			}
 		}
-		safe.Write(raw)
+		if skip == "" {
+			safe.Write(raw)
+		}
 	}
 	doc, err := html.Parse(&safe)
 	if err != nil {
@@ -79,6 +106,9 @@ func (p *page) parse() (*html.Node, error) {
 		}
 		if depth > maxDepth {
 			return nil, errDeep
+		}
+		if n.Data == "sup" { // 10² is not 102
+			n.InsertBefore(&html.Node{Type: html.TextNode, Data: "^"}, n.FirstChild)
 		}
 		if name, ok := strings.CutPrefix(n.Data, "x-"); ok && slices.Contains(formatting, name) {
 			n.Data, n.DataAtom = name, atom.Lookup([]byte(name))
@@ -138,6 +168,7 @@ func prune(doc *html.Node, names []string) {
 // that cannot be told. All use of readability is here.
 func article(doc *html.Node, at *url.URL) *html.Node {
 	reader := readability.NewParser() //nolint:staticcheck // its successor cannot be had
+	reader.KeepClasses = true         // which say what language code is in
 	a, err := reader.ParseDocument(doc, at)
 	if err != nil || strings.TrimSpace(a.TextContent) == "" {
 		return nil
@@ -146,11 +177,93 @@ func article(doc *html.Node, at *url.URL) *html.Node {
 	return a.Node
 }
 
-// markdown returns doc as Markdown.
+// markdown returns doc as Markdown, not out of proportion to it. Nothing is
+// escaped: that takes ages for some texts, and is of no use to a model.
 func markdown(doc *html.Node) (string, error) {
-	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	arrange(doc)
+	tables := table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
+		table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true))
+	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), tables),
+		converter.WithEscapeMode(converter.EscapeModeDisabled))
 	text, err := c.ConvertNode(doc)
 	return string(text), err
+}
+
+// arrange makes lines of what Markdown cannot show.
+func arrange(doc *html.Node) {
+	for _, t := range slices.Backward(slices.Collect(elements(doc, "table"))) { // the inner ones first
+		if !tabular(t) {
+			flatten(t)
+			continue
+		}
+		for n := range t.Descendants() {
+			n.Data = strings.ReplaceAll(n.Data, "|", `\|`)
+			if slices.Contains(broken, n.Data) { // a row is one line
+				n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: map[bool]string{false: " ", true: " • "}[n.Data == "li"]}, n)
+				n.Data, n.DataAtom = "span", atom.Span
+			}
+		}
+	}
+	nesting := []string{"blockquote", "ul", "ol"}
+	for n := range elements(doc, nesting...) {
+		nest := 0
+		for a := range n.Ancestors() {
+			if slices.Contains(nesting, a.Data) {
+				nest++
+			}
+		}
+		if nest >= maxNest {
+			n.Data, n.DataAtom = "div", atom.Div
+		}
+	}
+}
+
+// tabular says whether t is a table of data, and not one that puts the parts of
+// a page in their places or that would be too large.
+func tabular(t *html.Node) bool {
+	rows, width, widest, tall := 0, 0, 0, 0
+	headed, lines := false, false
+	for n := range elements(t) {
+		switch {
+		case slices.Contains(placed, n.Data):
+			return false
+		case slices.Contains(broken, n.Data):
+			lines = true
+		case n.Data == "tr":
+			rows, width = rows+1, 0
+		case n.Data == "th", n.Data == "td":
+			headed = headed || n.Data == "th"
+			across := span(n, "colspan")
+			if span(n, "rowspan") > 1 {
+				tall += across
+			}
+			width += across
+			widest = max(widest, width)
+		}
+	}
+	return (headed || !lines) && (rows+maxSpan)*(widest+tall) <= maxCells
+}
+
+// span returns how many cells n stands for, and takes out what is too many.
+func span(n *html.Node, name string) int {
+	many, err := strconv.Atoi(attr(n, name))
+	if err == nil && many > 0 && many <= maxSpan {
+		return many
+	}
+	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+	return 1
+}
+
+// flatten makes lines of the parts of a table, though not of those within it.
+func flatten(n *html.Node) {
+	for c := range n.ChildNodes() {
+		if c.Data != "table" {
+			flatten(c)
+		}
+	}
+	if slices.Contains(parts, n.Data) {
+		n.Data, n.DataAtom = "div", atom.Div
+	}
 }
 
 var gaps = regexp.MustCompile(`\n{3,}`)
@@ -197,8 +310,10 @@ func begin(b []byte, n int) []byte {
 		return b
 	}
 	b = bytes.TrimRight(b, " \t")
-	have := len(b) - len(bytes.TrimRight(b, "\n"))
-	return append(b, "\n\n"[:max(n-have, 0)]...)
+	for !bytes.HasSuffix(b, []byte("\n\n"[:n])) {
+		b = append(b, '\n')
+	}
+	return b
 }
 
 // squeeze returns text with white space as one space each, and none at its

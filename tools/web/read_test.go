@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -417,4 +418,50 @@ func mustURL(s string) *url.URL {
 		panic(err)
 	}
 	return u
+}
+
+// D-081: pages as they are met with: of a newspaper, a manual, an old forum,
+// and one in GBK, as Markdown and, for the manual, whole.
+func TestPages(t *testing.T) {
+	s := newSite(t)
+	for _, name := range []string{"news", "docs", "forum", "gbk"} {
+		s.page("/"+name, "text/html", read(t, name+".html"))
+		golden(t, name+".markdown", strings.ReplaceAll(s.fetch(`{"url":"%s/`+name+`"}`).Text, s.srv.URL, "http://site"))
+	}
+	whole, _ := s.call("scrape", `{"url":"%s/docs"}`).Data.(map[string]any)
+	golden(t, "docs.text", whole["text"].(string))
+}
+
+// R-S19: no page takes memory or time out of proportion to it.
+func TestHostile(t *testing.T) {
+	many := strings.Repeat
+	for name, text := range map[string]string{
+		"columns":   "<table><tr>" + many("<th>a", 4000) + many("<tr><td>x", 4000),
+		"colspan":   "<table><tr><th colspan=9999999>a<tr><td>x</table>",
+		"rowspan":   "<table><tr><th rowspan=9999999>a<tr><td>x</table>",
+		"spans":     "<table><tr><th>" + many("<td colspan=20 rowspan=20>a", 2000) + many("<tr><td>x", 2000),
+		"brackets":  "<p>" + many("[", 300_000),
+		"quotes":    many("<blockquote>", 90) + many("<p>x", 20_000),
+		"lists":     many("<ul><li>", 45) + many("<li>x", 5000),
+		"lines":     "<pre>" + many("\n", 1<<20) + "</pre>" + many("<p>", 20_000),
+		"drawings":  many("<svg>", 50_000) + "text",
+		"drawings2": many("<svg>", 50_000) + "text</svg>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			for _, plain := range []bool{false, true} {
+				p := &page{at: mustURL("http://site/"), media: "text/html", text: text}
+				if content, _, err := p.extract(plain); err != nil || len(content) > 4<<20 {
+					t.Errorf("%d bytes, %v", len(content), err)
+				}
+			}
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 1000 || took > 10*time.Second {
+				t.Errorf("took %d MB and %v", used, took)
+			}
+		})
+	}
 }
