@@ -13,29 +13,29 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// codec returns the encoding of a name, in any of its spellings, for
-// what goes behind what is there.
+// codecs are the encodings by name, but for UTF-16, which has two forms.
+var codecs = map[string]encoding.Encoding{
+	"": encoding.Nop, "utf8": encoding.Nop,
+	"gbk": simplifiedchinese.GBK, "gb2312": simplifiedchinese.GBK, "gb18030": simplifiedchinese.GB18030,
+	"latin1": charmap.ISO8859_1, "iso88591": charmap.ISO8859_1,
+}
+
+// codec returns the encoding of a name, in any of its spellings, for what goes
+// behind what is there.
 func codec(name string, there []byte) (encoding.Encoding, error) {
-	switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)) {
-	case "", "utf8":
-		return encoding.Nop, nil
-	case "gbk", "gb2312":
-		return simplifiedchinese.GBK, nil
-	case "gb18030":
-		return simplifiedchinese.GB18030, nil
-	case "latin1", "iso88591":
-		return charmap.ISO8859_1, nil
-	case "utf16":
-		end, mark := unicode.LittleEndian, unicode.UseBOM
-		if bytes.HasPrefix(there, []byte("\xfe\xff")) {
-			end = unicode.BigEndian
-		}
-		if len(there) > 0 {
-			mark = unicode.IgnoreBOM
-		}
-		return unicode.UTF16(end, mark), nil
+	plain := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
+	e := codecs[plain]
+	switch {
+	case plain == "utf16" && len(there) == 0:
+		e = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case plain == "utf16" && bytes.HasPrefix(there, []byte("\xfe\xff")):
+		e = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	case plain == "utf16":
+		e = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case e == nil:
+		return nil, fmt.Errorf("unknown encoding %s: use utf-8, gbk, gb18030, latin-1 or utf-16", name)
 	}
-	return nil, fmt.Errorf("unknown encoding %s: use utf-8, gbk, gb18030, latin-1 or utf-16", name)
+	return e, nil
 }
 
 // encodeText returns text as it goes behind what is there.

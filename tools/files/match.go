@@ -2,10 +2,8 @@ package files
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 )
@@ -16,29 +14,27 @@ type swap struct {
 	blanks   bool // blanks at the ends of lines mean something, as in Markdown
 }
 
-// A span is a part of a text: from its first byte to the one behind its last.
-type span struct{ from, to int }
-
 // edits returns what s changes in text, at each place where old is. An old
 // that is there exactly is changed exactly there; else new is made to look
 // like what is there (D-061). Lines end as in text (D-065).
 func (s swap) edits(text string) (edits []udiff.Edit) {
 	dos := 2*strings.Count(text, "\r\n") > strings.Count(text, "\n")
-	for i, find := range []func(text, old string) []span{
-		exactly, func(text, old string) []span { return exactly(text, crlf(old)) }, byLines, byQuotes,
+	for i, find := range []func(text, old string) [][]int{
+		exactly, func(text, old string) [][]int { return exactly(text, crlf(old)) }, byLines, byQuotes,
 	} {
 		for _, at := range find(text, s.old) {
-			found, rest, new := text[at.from:at.to], text[at.to:], s.new
+			from, to, new := at[0], at[1], s.new
+			found, rest := text[from:to], text[to:]
 			if i >= 2 {
 				new = curl(reindent(new, s.old, found), s.old, found)
 			}
 			if new = s.tidy(new, rest); dos {
 				new = crlf(new)
 			}
-			if s.new == "" && (at.from == 0 || text[at.from-1] == '\n') && !strings.HasSuffix(found, "\n") {
-				at.to += newline(rest) // no empty line is left of whole ones
+			if s.new == "" && (from == 0 || text[from-1] == '\n') && !strings.HasSuffix(found, "\n") {
+				to += newline(rest) // no empty line is left of whole ones
 			}
-			edits = append(edits, udiff.Edit{Start: at.from, End: at.to, New: new})
+			edits = append(edits, udiff.Edit{Start: from, End: to, New: new})
 		}
 		if edits != nil {
 			break
@@ -73,49 +69,48 @@ func crlf(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
 }
 
-func exactly(text, old string) (spans []span) {
-	for from := 0; old != ""; {
-		i := strings.Index(text[from:], old)
-		if i < 0 {
+func exactly(text, old string) (places [][]int) {
+	for from, i := 0, 0; old != ""; from += i + len(old) {
+		if i = strings.Index(text[from:], old); i < 0 {
 			break
 		}
-		spans = append(spans, span{from + i, from + i + len(old)})
-		from += i + len(old)
+		places = append(places, []int{from + i, from + i + len(old)})
 	}
-	return spans
+	return places
 }
 
 // byLines finds the lines of old, whatever their indentation and quotes.
-func byLines(text, old string) (spans []span) {
-	want, _ := linesOf(old)
-	if strings.Join(want, "") == "" {
+func byLines(text, old string) (places [][]int) {
+	const blank = `[\t\v\f\pZ]*`
+	var lines []string
+	for line := range strings.Lines(old) {
+		lines = append(lines, anyQuotes(strings.TrimSpace(line)))
+	}
+	re, err := regexp.Compile(`(?m)^(` + blank + strings.Join(lines, blank+`\r?\n`+blank) + blank + `)\r?$`)
+	if err != nil || strings.Join(lines, "") == "" { // an error: it is no text
 		return nil
 	}
-	have, at := linesOf(text)
-	for i := 0; i+len(want) <= len(have); i++ {
-		if !slices.Equal(have[i:i+len(want)], want) {
-			continue
-		}
-		s := span{at[i].from, at[i+len(want)-1].to}
+	for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
 		if strings.HasSuffix(old, "\n") {
-			s.to += newline(text[s.to:])
+			at[3] += newline(text[at[3]:])
 		}
-		spans = append(spans, s)
-		i += len(want) - 1
+		places = append(places, at[2:])
 	}
-	return spans
+	return places
 }
 
-// linesOf returns what counts of the lines of a text, and where they are
-// without their ends.
-func linesOf(text string) (lines []string, at []span) {
-	from := 0
-	for line := range strings.Lines(text) {
-		body := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		lines, at = append(lines, straight(strings.TrimSpace(body))), append(at, span{from, from + len(body)})
-		from += len(line)
+// byQuotes finds old whatever the shape of its quotes.
+func byQuotes(text, old string) [][]int {
+	re, err := regexp.Compile(anyQuotes(old))
+	if err != nil || old == "" {
+		return nil
 	}
-	return lines, at
+	return re.FindAllStringIndex(text, -1)
+}
+
+// anyQuotes returns the pattern that text matches whatever the shape of its quotes.
+func anyQuotes(text string) string {
+	return strings.NewReplacer("'", "['‘’]", `"`, `["“”]`).Replace(regexp.QuoteMeta(straight(text)))
 }
 
 // reindent moves new as far as found is from old.
@@ -141,27 +136,6 @@ func indent(text string) string {
 const curly = "‘’“”"
 
 var straight = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`).Replace
-
-// byQuotes finds old whatever the shape of its quotes.
-func byQuotes(text, old string) (spans []span) {
-	i, j := 0, 0 // the same place in text and in what is straight of it
-	reach := func(end int) int {
-		for j < end {
-			r, n := utf8.DecodeRuneInString(text[i:])
-			i += n
-			if strings.ContainsRune(curly, r) {
-				n = 1
-			}
-			j += n
-		}
-		return i
-	}
-	for _, s := range exactly(straight(text), straight(old)) {
-		from := reach(s.from)
-		spans = append(spans, span{from, reach(s.to)})
-	}
-	return spans
-}
 
 // curl gives the quotes of new the shape that they have in found, if that is
 // another than in old.

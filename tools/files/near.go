@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
-	"iter"
 	"slices"
 	"strings"
 
@@ -62,8 +61,8 @@ func closest(old, text string) (best string, line int, alike float64) {
 	lines, wanted := slices.Collect(strings.Lines(text[:min(len(text), maxNear)])), slices.Collect(strings.Lines(old))
 	l, size, first := newLikeness(3, wanted...), min(len(wanted), len(lines)), 0
 	for i, line := range lines {
-		if l.add(line, 1); i >= size {
-			l.add(lines[i-size], -1)
+		if l.count(line, l.have, 1); i >= size {
+			l.count(lines[i-size], l.have, -1)
 		}
 		if v := l.value(); i >= size-1 && v > alike {
 			first, alike = i-size+1, v
@@ -78,7 +77,7 @@ func nearest(name string, entries []fs.DirEntry) (names []string) {
 	alike := map[string]float64{}
 	for _, e := range entries {
 		l := newLikeness(2, name)
-		l.add(e.Name(), 1)
+		l.count(e.Name(), l.have, 1)
 		if v := l.value(); v >= 0.6 && !e.IsDir() {
 			alike[e.Name()] = v
 			names = append(names, e.Name())
@@ -90,40 +89,28 @@ func nearest(name string, entries []fs.DirEntry) (names []string) {
 
 // A likeness tells how much of some lines, piece by piece of n bytes, is in others.
 type likeness struct {
-	n          int
-	want, have map[string]int // have: only what is wanted
-	all, both  int            // pieces of all lines, and those that are in both
+	n, all, both int            // all: pieces of all lines; both: those that are in both
+	want, have   map[string]int // how many of each piece
 }
 
 func newLikeness(n int, lines ...string) *likeness {
 	l := &likeness{n: n, want: map[string]int{}, have: map[string]int{}}
 	for _, line := range lines {
-		for p := range l.pieces(line) {
-			l.want[p]++
-			l.all++
-		}
+		l.count(line, l.want, 1)
 	}
 	return l
 }
 
-// add adds a line to the others, or with by -1 takes it out.
-func (l *likeness) add(line string, by int) {
-	for p := range l.pieces(line) {
-		l.all += by
-		if n := l.want[p]; n > 0 {
-			before := min(n, l.have[p])
-			l.have[p] += by
-			l.both += min(n, l.have[p]) - before
-		}
-	}
-}
-
-// pieces returns those of a line, whatever its case and indentation.
-func (l *likeness) pieces(line string) iter.Seq[string] {
+// count adds the pieces of a line, whatever its case and indentation, to one
+// side, or with by -1 takes them out.
+func (l *likeness) count(line string, side map[string]int, by int) {
 	line = "\n" + strings.ToLower(strings.TrimSpace(line)) + "\n"
-	return func(yield func(string) bool) {
-		for i := 0; i+l.n <= len(line) && yield(line[i:i+l.n]); i++ {
-		}
+	for i := 0; i+l.n <= len(line); i++ {
+		piece := line[i : i+l.n]
+		before := min(l.want[piece], l.have[piece])
+		side[piece] += by
+		l.both += min(l.want[piece], l.have[piece]) - before
+		l.all += by
 	}
 }
 
