@@ -37,8 +37,7 @@ type change struct {
 	After  string   `json:"after,omitempty"`  // and behind
 	Made   []string `json:"made,omitempty"`   // folders it is in, the outermost first
 
-	number int
-	place  string // the kept file's path, and the note's without ".json"
+	place string // the kept file's path, and the note's without ".json"
 }
 
 // alone calls do while nobody else changes files of w or undoes a change.
@@ -126,9 +125,6 @@ func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) 
 		if err == nil {
 			err = json.Unmarshal(data, &ch)
 		}
-		if err == nil {
-			ch.number, err = strconv.Atoi(path.Base(ch.place))
-		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", note, err)
 		}
@@ -152,10 +148,11 @@ func record(c tools.Call, ch change, do func() error) error {
 		return do()
 	}
 	ch.Turn = c.Turn
+	last := 0
 	if len(cs) > 0 {
-		ch.number = cs[len(cs)-1].number + 1
+		last, _ = strconv.Atoi(path.Base(cs[len(cs)-1].place)) // it is a number
 	}
-	ch.place = fmt.Sprintf("%s/%08d", tools.Folder(undoDir, c.Session), ch.number)
+	ch.place = fmt.Sprintf("%s/%08d", tools.Folder(undoDir, c.Session), last+1)
 	if err := ch.keep(c.Workspace); err != nil {
 		return fmt.Errorf("keep what is there: %w", err)
 	}

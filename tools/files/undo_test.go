@@ -371,7 +371,7 @@ func TestUndoOfFailure(t *testing.T) {
 func TestUndoBroken(t *testing.T) {
 	d := writer(t, nil)
 	d.put("a", "x")
-	d.put(tools.Folder(undoDir, "s")+"/00000000.json", "{")
+	d.put(tools.Folder(undoDir, "s")+"/00000001.json", "{")
 	if got, err := Undo(d.w, "s"); err == nil || !strings.HasPrefix(err.Error(), "undo: ") {
 		t.Errorf("Undo: %v, %v", got, err)
 	}
@@ -402,7 +402,7 @@ func TestNote(t *testing.T) {
 	d := writer(t, nil)
 	d.put("a", "x")
 	d.in("s", "1", "write_file", `{"path":"a","content":"y"}`)
-	data, err := d.w.ReadFile(tools.Folder(undoDir, "s") + "/00000000.json")
+	data, err := d.w.ReadFile(tools.Folder(undoDir, "s") + "/00000001.json")
 	want := fmt.Sprintf(`{"turn":"1","path":"a","before":"%s","after":"%s"}`, digest([]byte("x")), digest([]byte("y")))
 	if err != nil || string(data) != want {
 		t.Errorf("%s, %v", data, err)
