@@ -66,8 +66,14 @@ func (r Rules) asks(t Tool) func(Call) bool {
 	}
 	return func(c Call) bool {
 		skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
-		return !skipped && (always || c.Tainted && t.Guard(c))
+		return !skipped && (always || c.Tainted && t.guarded(c))
 	}
+}
+
+// guarded says whether t's Guard holds c back. One that breaks down does.
+func (t Tool) guarded(c Call) (held bool) {
+	defer func() { held = recover() != nil || held }()
+	return t.Guard(c)
 }
 
 // consent returns a Result that says who agreed to c, or a failure.
@@ -92,16 +98,20 @@ func (ask Asker) consent(ctx context.Context, t Tool, c Call, patience time.Dura
 		"Do not try to get the same done by other means; go on without it, or ask them what they want instead.", t.Name), nil
 }
 
-const shown = 300 // characters of each argument that a person sees
+// What a person sees of a call.
+const (
+	shownArgs = 40
+	shown     = 300 // characters of each argument
+)
 
 // prompt says in Markdown what c would do.
 func prompt(t Tool, c Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "May I use `%s`?\n", plainly(t.Name))
-	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
-		if strings.HasPrefix(name, "_") {
-			continue
-		}
+	names := slices.SortedFunc(maps.Keys(c.Input), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.shape.strange(a), t.shape.strange(b)), cmp.Compare(a, b))
+	})
+	for _, name := range names[:min(len(names), shownArgs)] {
 		value, isText := c.Input[name].(string)
 		if !isText || strings.TrimSpace(value) == "" {
 			value = text(c.Input[name])
@@ -110,6 +120,9 @@ func prompt(t Tool, c Call) string {
 		if more := utf8.RuneCountInString(value) - shown; more > 0 {
 			fmt.Fprintf(&b, " … and %d more characters", more)
 		}
+	}
+	if more := len(names) - shownArgs; more > 0 {
+		fmt.Fprintf(&b, "\n- … and %d more arguments", more)
 	}
 	if c.Tainted {
 		b.WriteString("\n\n(this came up after reading what strangers wrote)")

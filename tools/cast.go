@@ -18,11 +18,17 @@ import (
 // cannot mend it leaves for Validate to report (D-012).
 func Cast() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-		if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
-			c.Input = castArgs(s, t.Aliases, c.Input)
-		}
+		c.Input = t.mend(c.Input)
 		return t.Run(ctx, c)
 	})
+}
+
+// mend returns in as Cast leaves it to t.
+func (t Tool) mend(in map[string]any) map[string]any {
+	if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
+		return castArgs(s, t.Aliases, in)
+	}
+	return in
 }
 
 func castArgs(s *jsonschema.Schema, aliases map[string]string, in map[string]any) map[string]any {

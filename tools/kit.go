@@ -107,14 +107,15 @@ func (k *Kit) Tools() []Tool {
 // Asks says whether a person will be asked before c is run, or by it.
 func (k *Kit) Asks(c Call) bool {
 	t, ok := k.Tool(c.Name)
-	if !ok || t.asks == nil {
-		return ok && t.Waits()
+	if !ok || !t.may(c.From) {
+		return false
 	}
-	c.Input, _ = parse(t.Name, c.Args, t.shape)
-	if s := t.shape.schema; s != nil {
-		c.Input = castArgs(s, t.Aliases, c.Input)
+	if t.asks == nil || t.Waits() {
+		return t.Waits()
 	}
-	return t.Waits() || t.asks(c)
+	in, problem := parse(t.Name, c.Args, t.shape)
+	c.Input = t.mend(in)
+	return problem == "" && len(t.shape.check(c.Input)) == 0 && t.asks(c)
 }
 
 // Call runs the tool that c names and returns what the model is to read. A

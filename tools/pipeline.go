@@ -40,6 +40,7 @@ type StandardConfig struct {
 //
 //	Observe   ↓↑ logs and counts the call, and notes how it went
 //	Strikes    ↑ ends a turn that gets nowhere
+//	Recover    ↑  makes a panic the tool's failure, not the house's
 //	Cast      ↓  mends names and types of arguments the model got wrong
 //	Validate  ↓  checks the arguments against the schema
 //	Approve   ↓  asks a person first, where that is due
@@ -48,7 +49,7 @@ type StandardConfig struct {
 //	Truncate   ↑ keeps what fits; the rest goes to a file that is named
 //	Shape      ↑ makes the text of data, and a failure of what says it is one
 //	Timeout   ↓  gives up on work that takes too long
-//	Recover   ↑  makes a panic the tool's failure, not the house's
+//	Recover    ↑  again, for Run has a goroutine of its own
 //	Run
 func Standard(c StandardConfig) []Middleware {
 	log := c.Log
@@ -56,7 +57,7 @@ func Standard(c StandardConfig) []Middleware {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return []Middleware{
-		Observe(log, cmp.Or(c.Stats, new(Stats))), Strikes(),
+		Observe(log, cmp.Or(c.Stats, new(Stats))), Strikes(), Recover(log),
 		Cast(), Validate(), Approve(c.Rules, c.Approve, c.Patience), Dedupe(c.Cache),
 		Assess(), Truncate(), Shape(), Timeout(c.Strays), Recover(log),
 	}
@@ -81,11 +82,10 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 		r, err := t.Run(ctx, c)
 		r = outcome(ctx, r, err)
 		r.Time = start
-		known := r.Cached || r.Skipped
-		if known || r.Code == CodeNotFound || r.Code == CodeInvalid || r.Code == CodeDenied || r.Code == CodeRefused {
+		if len(t.Schema) == 0 { // what the Kit refuses
 			r.Took = 0
 		}
-		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || known && !r.Failed)
+		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || !r.Failed)
 		if r.Code != CodeCancelled {
 			stats.note(c.Name, r)
 		}

@@ -56,7 +56,7 @@ func NewRecord(call llm.ToolCall, read string, r Result, agent string, round int
 	if r.Text = read; r.Code == CodeNotFound {
 		r.Text = "Tool not found: " + call.Name
 	}
-	if !r.JSON {
+	if !r.JSON || !json.Valid([]byte(read)) { // more may have been said to the model
 		rec.Result = envelope(r, false)
 	}
 	rec.Meta = Meta{

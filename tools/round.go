@@ -70,17 +70,12 @@ func (k *Kit) Twins(calls []llm.ToolCall) map[string]string {
 // with sorted keys.
 func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
 	t, ok := k.Tool(c.Name)
-	if !ok || t.shape.schema == nil {
+	if !ok {
 		return "", false
 	}
 	in, wrong := parse(t.Name, c.Args, t.shape)
-	if wrong != "" {
-		return "", false
-	}
-	return t.meaning(castArgs(t.shape.schema, t.Aliases, in)), true
+	return t.Name + ":" + text(t.mend(in)), wrong == ""
 }
-
-func (t Tool) meaning(in map[string]any) string { return t.Name + ":" + text(in) }
 
 // Together runs the calls of a group, at most MaxParallel at a time, and
 // returns their results in the same order. Those that had not begun when ctx
