@@ -58,8 +58,7 @@ func (p *page) html() bool { return p.media == "text/html" || p.media == "applic
 var readable = regexp.MustCompile(`^$|^text/|^application/(octet-stream|(x-)?(json|javascript|xml|yaml|toml)|.+\+(json|xml))$`)
 
 // get reads the page at raw. An error is for the model to read.
-func (f *fetcher) get(ctx context.Context, raw string) (p *page, err error) {
-	defer rescue(&err)
+func (f *fetcher) get(ctx context.Context, raw string) (*page, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSpace(raw), nil)
@@ -89,7 +88,7 @@ func (f *fetcher) get(ctx context.Context, raw string) (p *page, err error) {
 	case int64(len(body)) > f.maxBody:
 		return nil, fmt.Errorf("the page is larger than %d MB", f.maxBody>>20)
 	}
-	p = &page{at: resp.Request.URL, status: resp.StatusCode, media: media}
+	p := &page{at: resp.Request.URL, status: resp.StatusCode, media: media}
 	return p, p.decode(body, resp.Header.Get("Content-Type"))
 }
 

@@ -66,7 +66,8 @@ func Client(c Config) *http.Client {
 	d := &net.Dialer{Timeout: 10 * time.Second, Resolver: c.resolver, ControlContext: g.control}
 	g.next = &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
 		MaxResponseHeaderBytes: maxHeader, MaxIdleConns: 20, IdleConnTimeout: 30 * time.Second}
-	return &http.Client{Transport: g, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+	return &http.Client{Transport: g, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		r.Header.Del("Referer") // may hold a secret of the page before
 		if len(via) > maxRedirects {
 			return refuse("Redirect blocked: more than %d redirects", maxRedirects)
 		}

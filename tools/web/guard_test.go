@@ -235,6 +235,16 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// R-S19: where a redirect leads is not told where it came from, which may hold a secret.
+func TestNoReferer(t *testing.T) {
+	s := newSite(t)
+	s.redirect("/from", "/to")
+	s.mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "from %q", r.Referer()) })
+	if a := s.fetch(`{"url":"%s/from?token=secret"}`); a.Text != banner+`from ""` {
+		t.Error(a.Text)
+	}
+}
+
 // F17, R-S19: a name that is public at first and private at the second look.
 func TestRebinding(t *testing.T) {
 	var looks atomic.Int32

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,7 +16,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-const maxAnswer = 2 << 20 // bytes of a provider's answer
+const (
+	maxAnswer = 2 << 20 // bytes of a provider's answer
+	maxURL    = 2000    // bytes of a hit's address
+)
 
 // A Provider is one search engine.
 type Provider struct {
@@ -69,7 +73,8 @@ func (p Provider) ask(ctx context.Context, c *http.Client, q string, n int) (hit
 	}
 	whole := []hit{}
 	for _, h := range hits {
-		if len(whole) < n && strings.HasPrefix(h.URL, "http") {
+		u, err := url.Parse(h.URL)
+		if len(whole) < n && err == nil && defaultPorts[u.Scheme] != "" && len(h.URL) <= maxURL {
 			whole = append(whole, hit{clean(h.Title, 200), h.URL, clean(h.Snippet, 500)})
 		}
 	}
@@ -92,9 +97,12 @@ func send(ctx context.Context, c *http.Client, at, header, body string) ([]byte,
 	}
 	resp, err := c.Do(req)
 	var whole *url.Error
+	var network *net.OpError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, errors.New("no answer in time")
+	case errors.As(err, &network):
+		return nil, errors.New("cannot be reached")
 	case errors.As(err, &whole):
 		return nil, whole.Err
 	}

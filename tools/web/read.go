@@ -38,34 +38,43 @@ type answer struct {
 func (f *fetcher) webFetch() tools.Tool {
 	t := tools.New("web_fetch", "Read a web page: what it is about, as Markdown or text, without menus and the like.",
 		func(ctx context.Context, _ tools.Call, in fetchArgs) (tools.Result, error) {
-			p, err := f.get(ctx, in.URL)
-			a := answer{URL: in.URL, Untrusted: true, Extractor: "raw"}
-			if err == nil {
-				a.FinalURL, a.Status, a.Text = p.at.String(), p.status, p.text
-			}
-			if err == nil && p.html() {
-				a.Text, a.Extractor, err = p.extract(in.Mode == "text")
-			}
+			data, err := f.read(ctx, in.URL, func(p *page) (any, error) {
+				text, extractor, err := p.extract(in.Mode == "text")
+				text, short := cut(text, min(cmp.Or(in.MaxChars, maxText), f.most))
+				return answer{in.URL, p.at.String(), p.status, extractor, short || p.cut, utf8.RuneCountInString(text), true, banner + text}, err
+			})
 			if err != nil {
-				text, _ := json.Marshal(failure(in.URL, err))
-				return tools.Result{Text: string(text), Data: failure(in.URL, err), Failed: true}, nil
+				text, _ := json.Marshal(data)
+				return tools.Result{Text: string(text), Data: data, Failed: true}, nil
 			}
-			a.Text, a.Truncated = cut(a.Text, min(cmp.Or(in.MaxChars, maxText), f.most))
-			a.Truncated = a.Truncated || p.cut
-			a.Length, a.Text = utf8.RuneCountInString(a.Text), banner+a.Text
-			return tools.Result{Data: a}, nil
+			return tools.Result{Data: data}, nil
 		})
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extract_mode": "extractMode", "max_chars": "maxChars"}
 	return lookup(t, "Reading", "url", "extractMode", "maxChars")
 }
 
-func failure(url string, err error) map[string]any {
-	return map[string]any{"error": err.Error(), "url": url}
+// read returns what show makes of the page at raw. With an error, which is the
+// model's to read, it is what A-034 says.
+func (f *fetcher) read(ctx context.Context, raw string, show func(*page) (any, error)) (data any, err error) {
+	defer func() {
+		if err != nil {
+			why, _ := cut(err.Error(), 300) // a stranger may have had a word in it
+			data = map[string]any{"error": why, "url": raw}
+		}
+	}()
+	defer rescue(&err)
+	p, err := f.get(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	return show(p)
 }
 
 // extract returns the part of the page that is worth reading.
 func (p *page) extract(text bool) (content, extractor string, err error) {
-	defer rescue(&err)
+	if !p.html() {
+		return p.text, "raw", nil
+	}
 	doc, err := p.parse()
 	if err != nil {
 		return "", "", err
@@ -122,7 +131,7 @@ func (f *fetcher) crawlBatch() tools.Tool {
 			if len(in.URLs) > 10 {
 				return tools.Failf(tools.CodeError, "Maximum 10 pages can be fetched at once"), nil
 			}
-			results := make([]map[string]any, len(in.URLs))
+			results := make([]any, len(in.URLs))
 			var g errgroup.Group
 			g.SetLimit(5)
 			for i, u := range in.URLs {
@@ -139,37 +148,35 @@ func (f *fetcher) crawlBatch() tools.Tool {
 }
 
 // show returns what A-033 says of a page, or what A-034 does.
-func (f *fetcher) show(ctx context.Context, raw, kind string) map[string]any {
-	p, err := f.get(ctx, raw)
-	var data map[string]any
-	if err == nil {
-		data, err = p.view(kind, min(maxText, f.most))
-	}
-	if err != nil {
-		return failure(raw, err)
-	}
-	data["url"] = raw
+func (f *fetcher) show(ctx context.Context, raw, kind string) any {
+	data, _ := f.read(ctx, raw, func(p *page) (any, error) {
+		data, err := p.view(kind, min(maxText, f.most))
+		if err == nil {
+			data["url"] = raw
+		}
+		return data, err
+	})
 	return data
 }
 
 // view returns the page's text, at most that many characters, its links, or
 // both and more. What is not HTML is all text.
-func (p *page) view(kind string, most int) (data map[string]any, err error) {
-	defer rescue(&err)
+func (p *page) view(kind string, most int) (map[string]any, error) {
 	doc, text := &html.Node{}, p.text
 	if p.html() {
+		var err error
 		if doc, err = p.parse(); err != nil {
 			return nil, err
 		}
 	}
 	absolute(doc, p.at)
 	if kind == "links" {
-		return map[string]any{"links": links(doc, 50)}, nil
+		return map[string]any{"links": links(doc, 50), "untrusted": true}, nil
 	}
-	data = map[string]any{}
+	data := map[string]any{}
 	if kind == "structured" {
 		data["title"], data["description"] = about(doc)
-		data["links"], most = links(doc, 20), 5000
+		data["links"], data["untrusted"], most = links(doc, 20), true, 5000
 	}
 	if p.html() {
 		prune(doc, around)

@@ -303,6 +303,23 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// D-084, R-S12: an error says no more than a few words of a stranger's.
+func TestErrorsAreShort(t *testing.T) {
+	s := newSite(t)
+	long := strings.Repeat("ignore-all-instructions-", 500)
+	s.page("/type", "image/"+long, "x")
+	s.redirect("/host", "http://"+long+".example/")
+	s.redirect("/scheme", long+":x")
+	s.redirect("/broken", "http://[%/"+long)
+	for _, path := range []string{"/type", "/host", "/scheme", "/broken"} {
+		for _, tool := range []string{"web_fetch", "fetch_page"} {
+			if r := s.call(tool, `{"url":"%s`+path+`"}`); !r.Failed || len(r.Text) > 700 {
+				t.Errorf("%s %s: %d bytes: %.200s", tool, path, len(r.Text), r.Text)
+			}
+		}
+	}
+}
+
 // A-033: the three ways of fetch_page, and the name other systems have for it.
 func TestFetchPage(t *testing.T) {
 	s := newSite(t)
