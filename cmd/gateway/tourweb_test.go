@@ -36,9 +36,9 @@ func TestTourPage(t *testing.T) {
 			return echo(ctx, r)
 		case len(rs) == 0:
 			reply := calls("write_file", `{"path": %q, "content": %q}`, probe+".md", probe+strings.Repeat(" and so on", 20))
-			reply.Piece, reply.Pause = 12, 60*time.Millisecond
+			reply.Piece, reply.Pause = 4, 50*time.Millisecond
 			reply.After = func(n int) {
-				if n == 20 { // the page has seen two thirds of it
+				if n == 30 || n == 60 { // the page has seen some of it, and more
 					select {
 					case <-came:
 					case <-ctx.Done():
@@ -70,19 +70,18 @@ func TestTourPage(t *testing.T) {
 	w.says("work")
 
 	card := func(name string) string { return `document.querySelector(".steps li[data-call='` + name + `']")` }
-	w.until(card("write_file") + `.dataset.state === "wait" && [...` + card("write_file") + `.querySelectorAll("dd")].some((d) => (window.early = d.textContent).startsWith("<img src=x") && window.early.includes(" and so") && window.early.length < 180)`)
-	w.until(card("write_file") + `.dataset.state === "wait" && [...` + card("write_file") + `.querySelectorAll("dd")].some((d) => d.textContent.length > window.early.length && d.textContent.startsWith(window.early))`)
+	w.until(card("write_file") + `.dataset.state === "wait" && [...` + card("write_file") + `.querySelectorAll("dd")].some((d) => d.previousElementSibling.textContent === "content" && (window.early = d.textContent).startsWith("<img src=x"))`)
+	came <- struct{}{}
+	w.until(card("write_file") + `.dataset.state === "wait" && [...` + card("write_file") + `.querySelectorAll("dd")].some((d) => d.previousElementSibling.textContent === "content" && d.textContent.length > window.early.length && d.textContent.startsWith(window.early))`)
 	w.shot("tour-streaming")
-	close(came)
+	came <- struct{}{}
 	w.until(card("write_file") + `.dataset.state === "success" && / \d+\.\d s/.test(` + card("write_file") + `.querySelector("summary small").textContent) &&
 		` + card("write_file") + `.querySelector("p").textContent.startsWith("Successfully wrote ")`)
 	w.until(card("web_fetch") + `.dataset.state === "doing" && document.querySelector(".steps summary").innerText.includes("web_fetch – running: Reading http://127.0.0.1")`)
 
 	cards := `JSON.stringify([...document.querySelectorAll(".steps li")].map((l) => [l.dataset.call, l.dataset.state, l.dataset.tip, l.querySelector("small").textContent, ...[...l.querySelectorAll("dd, p")].map((e) => e.textContent)]))`
 	before := w.eval(cards)
-	if err := chromedp.Do(w.ctx, chromedp.Reload()); err != nil {
-		t.Fatal(err)
-	}
+	w.does(chromedp.Reload())
 	w.until(`document.querySelectorAll(".steps li").length === 2`)
 	if after := w.eval(cards); after != before {
 		t.Errorf("loaded anew the cards are %s, not %s", after, before)
@@ -94,17 +93,13 @@ func TestTourPage(t *testing.T) {
 	const inView = `[...document.querySelectorAll(".ask button")].every((b) => b.getBoundingClientRect().top >= document.querySelector("#scroll").getBoundingClientRect().top && b.getBoundingClientRect().bottom <= document.querySelector("#scroll").getBoundingClientRect().bottom)`
 	w.until(inView)
 	w.shot("tour-approval")
-	if err := chromedp.Do(w.ctx, chromedp.Reload()); err != nil {
-		t.Fatal(err)
-	}
+	w.does(chromedp.Reload())
 	w.until(`document.querySelectorAll(".steps li").length === 3 && document.querySelectorAll(".ask button").length === 2 && ` + inView)
 	path := filepath.Join(s.dir, "workspace", probe+".md")
 	if !there(path) {
 		t.Error("it was deleted before anybody agreed")
 	}
-	if err := chromedp.Do(w.ctx, chromedp.Click(chromedp.CSS(".ask button"), chromedp.NodeVisible)); err != nil {
-		t.Fatal(err)
-	}
+	w.does(chromedp.Click(chromedp.CSS(".ask button"), chromedp.NodeVisible))
 	w.until(`[...document.querySelectorAll("#entries article.parley > .text")].at(-1).textContent.trim() === "All ` + probe + ` done."`)
 	if there(path) {
 		t.Error("it is still there after a yes")
@@ -114,12 +109,17 @@ func TestTourPage(t *testing.T) {
 	if got := w.eval(`[typeof window.pwned, document.querySelectorAll("#entries img").length, document.querySelectorAll(".steps li").length, document.querySelectorAll(".steps li[data-state=success]").length].join()`); got != "undefined,0,3,3" {
 		t.Errorf("the page has %s", got)
 	}
-	if err := chromedp.Do(w.ctx, chromedp.Reload()); err != nil {
-		t.Fatal(err)
-	}
+	w.does(chromedp.Reload())
 	w.until(`document.querySelector("#entries p.steps")?.innerText.startsWith("🔧 write_file, web_fetch, file_delete – ")`)
 	if got := w.eval(`[typeof window.pwned, document.querySelectorAll("#entries img").length].join()`); got != "undefined,0" {
 		t.Errorf("loaded anew the page has %s", got)
+	}
+}
+
+func (w *window) does(a chromedp.Action[chromedp.Void]) {
+	w.Helper()
+	if err := chromedp.Do(w.ctx, a); err != nil {
+		w.Fatal(err)
 	}
 }
 
