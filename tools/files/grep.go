@@ -16,7 +16,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"unicode/utf8"
 
 	"parley/tools"
 	"parley/workspace"
@@ -267,7 +266,10 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 		}
 	}
 	lines, note := paged(lines, s.args.HeadLimit, s.args.Offset)
-	text, note = capped(lines, sep, note)
+	text, n := fitting(lines, sep, "line")
+	if n < len(lines) {
+		note = "(output truncated due to size)"
+	}
 	if len(s.found) == 0 {
 		text, note = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, pathOf(s.call)), ""
 	}
@@ -323,21 +325,7 @@ func (s *search) around(name string, text []byte, number, start, end int) string
 		if first+i == number {
 			mark = ">"
 		}
-		if len(line) > maxShown && utf8.RuneCountInString(line) > maxShown {
-			line = string([]rune(line)[:maxShown]) + "… (the line is longer)"
-		}
-		b += fmt.Sprintf("\n%s %d| %s", mark, first+i, line)
+		b += fmt.Sprintf("\n%s %d| %s", mark, first+i, clip(line, maxShown, "… (the line is longer)"))
 	}
 	return b
-}
-
-// capped joins the parts that fit into one answer (D-070).
-func capped(parts []string, sep, note string) (text, also string) {
-	chars := 0
-	for i, p := range parts {
-		if chars += utf8.RuneCountInString(p) + len(sep); chars > maxChars {
-			return strings.Join(parts[:i], sep), "(output truncated due to size)"
-		}
-	}
-	return strings.Join(parts, sep), note
 }

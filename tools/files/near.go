@@ -27,10 +27,7 @@ func diff(from, to, text string, edits []udiff.Edit) string {
 		lines = append(lines[:maxDiff-1], fmt.Sprintf("... (%d more lines)", n))
 	}
 	for i, line := range lines {
-		lines[i] = strings.TrimSuffix(line, "\r")
-		if r := []rune(line); len(r) > maxDiffLine {
-			lines[i] = string(r[:maxDiffLine]) + "…"
-		}
+		lines[i] = clip(strings.TrimSuffix(line, "\r"), maxDiffLine, "…")
 	}
 	return strings.Join(lines, "\n")
 }

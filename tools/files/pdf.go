@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ledongthuc/pdf"
 )
@@ -199,21 +198,14 @@ func runPDF(ctx context.Context, command []string, f *os.File, first, last int) 
 
 // text shows the pages that fit, of which the first has this number.
 func (p pdfPages) text(first int) string {
-	var b strings.Builder
-	n := 0
-	for chars := 0; n < len(p.Pages); n++ {
-		page := fmt.Sprintf("--- Page %d ---\n%s\n\n", first+n, strings.ToValidUTF8(p.Pages[n], "\ufffd"))
-		if chars += utf8.RuneCountInString(page); chars > maxChars {
-			if n > 0 {
-				break
-			}
-			page = string([]rune(page)[:maxChars]) + "… (the page is longer)\n\n"
-		}
-		b.WriteString(page)
+	pages := make([]string, len(p.Pages))
+	for i, text := range p.Pages {
+		pages[i] = fmt.Sprintf("--- Page %d ---\n%s", first+i, strings.ToValidUTF8(text, "\ufffd"))
 	}
+	text, n := fitting(pages, "\n\n", "page")
 	last := first + n - 1
 	if last == p.Total {
-		return b.String() + fmt.Sprintf("(End of file — %d pages total)", p.Total)
+		return text + fmt.Sprintf("\n\n(End of file — %d pages total)", p.Total)
 	}
-	return b.String() + fmt.Sprintf("(Showing pages %d-%d of %d. Use pages=\"%d-%d\" to continue.)", first, last, p.Total, last+1, min(last+maxPages, p.Total))
+	return text + fmt.Sprintf("\n\n(Showing pages %d-%d of %d. Use pages=\"%d-%d\" to continue.)", first, last, p.Total, last+1, min(last+maxPages, p.Total))
 }

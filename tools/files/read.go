@@ -130,11 +130,9 @@ func whole(head []byte) []byte {
 type page struct {
 	first, limit int
 
-	text  strings.Builder
-	chars int
-	last  int  // number of the last line in text
-	full  bool // no more fits
-	total int  // lines of the file
+	lines []string
+	chars int // of the lines
+	total int // lines of the file
 }
 
 // fill reads all of r: the lines after the page are counted.
@@ -147,47 +145,52 @@ func (p *page) fill(ctx context.Context, r *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
-		p.total++
-		if p.total == 1 {
-			line = strings.TrimPrefix(line, "\ufeff")
+		if p.total++; p.total == 1 {
+			line = strings.TrimPrefix(line, bom)
 		}
-		if p.total >= p.first && p.total < p.first+p.limit && !p.full {
-			p.add(line)
+		if p.total >= p.first && p.total < p.first+p.limit && p.chars <= maxChars {
+			line = fmt.Sprintf("%d| %s", p.total, strings.ToValidUTF8(line, "\ufffd"))
+			p.lines, p.chars = append(p.lines, line), p.chars+utf8.RuneCountInString(line)
 		}
 	}
 	return ctx.Err()
 }
 
-// add adds a line, unless it does not fit. The first one is cut to fit.
-func (p *page) add(line string) {
-	line = fmt.Sprintf("%d| %s", p.total, strings.ToValidUTF8(line, "\ufffd"))
-	n := utf8.RuneCountInString(line) + 1
-	if p.chars+n > maxChars {
-		p.full = true
-		if p.last > 0 {
-			return
-		}
-		line = string([]rune(line)[:maxChars]) + "… (the line is longer)"
-	}
-	if p.last > 0 {
-		p.text.WriteByte('\n')
-	}
-	p.text.WriteString(line)
-	p.chars += n
-	p.last = p.total
-}
-
 // shown returns the page, and how to go on.
 func (p *page) shown() (string, error) {
-	switch {
-	case p.first > p.total:
+	text, n := fitting(p.lines, "\n", "line")
+	switch last := p.first + n - 1; {
+	case n == 0:
 		return "", fail("offset %d is beyond end of file (%d lines)", p.first, p.total)
-	case p.last < p.total:
-		fmt.Fprintf(&p.text, "\n\n(Showing lines %d-%d of %d. Use offset=%d to continue.)", p.first, p.last, p.total, p.last+1)
-	default:
-		fmt.Fprintf(&p.text, "\n\n(End of file — %d lines total)", p.total)
+	case last < p.total:
+		return fmt.Sprintf("%s\n\n(Showing lines %d-%d of %d. Use offset=%d to continue.)", text, p.first, last, p.total, last+1), nil
 	}
-	return p.text.String(), nil
+	return fmt.Sprintf("%s\n\n(End of file — %d lines total)", text, p.total), nil
+}
+
+// fitting joins the first n parts, which fit into one answer. The first is cut
+// to fit: of a part that is too long it says what is longer.
+func fitting(parts []string, sep, what string) (text string, n int) {
+	chars := 0
+	for ; n < len(parts); n++ {
+		chars += utf8.RuneCountInString(parts[n]) + len(sep)
+		switch {
+		case chars <= maxChars:
+		case n > 0:
+			return strings.Join(parts[:n], sep), n
+		default:
+			return clip(parts[0], maxChars, "… (the "+what+" is longer)"), 1
+		}
+	}
+	return strings.Join(parts, sep), n
+}
+
+// clip returns the first n characters of text, and behind them more if that is not all.
+func clip(text string, n int, more string) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n]) + more
+	}
+	return text
 }
 
 // readLine returns the next line without its end, cut to about maxLine bytes.
