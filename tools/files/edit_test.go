@@ -51,6 +51,7 @@ func (d desk) edit(s chat.SessionID, path, old, new string, more ...string) tool
 
 // What an edit makes of a file.
 func TestEdit(t *testing.T) {
+	t.Parallel()
 	const all = `,"replace_all":true`
 	d := writer(t, nil)
 	for i, c := range []struct{ id, path, text, old, new, more, want string }{
@@ -104,6 +105,7 @@ func TestEdit(t *testing.T) {
 
 // What the model is told when nothing is changed.
 func TestEditRefused(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	d.put("many.txt", "x\ny\nx\nx x\n")
 	d.put("two.txt", "a\n  a\n")
@@ -242,6 +244,7 @@ func TestEditAliases(t *testing.T) {
 
 // An edit of 20,000 lines that are almost what is looked for ends in time.
 func TestEditBig(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	d.put("a.txt", lines(20_000))
 	if r := d.edit("s", "a.txt", lines(50)+"line fifty-one\nline 52\n", ""); !strings.Contains(r.Text, "similar) at line 1:") {

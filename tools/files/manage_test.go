@@ -15,6 +15,7 @@ import (
 
 // A-053 …: what the tools of the other system answer.
 func TestOtherSystem(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	d.put("src/main.py", "print('hä')\n")
 	d.put("gbk.txt", "\xc4\xe3\xba\xc3")
@@ -115,6 +116,7 @@ func TestOtherSystem(t *testing.T) {
 
 // what is added to a file goes behind what it holds, in its encoding.
 func TestAppend(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	d.put("be.txt", "\xfe\xff\x00a")
 	for _, c := range []struct{ name, encoding, content, want string }{

@@ -41,6 +41,7 @@ const before = `{
 
 // D-099: one golden file per mode, each byte of it.
 func TestNotebook(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, args, want string }{
 		{"replace", `{"path":"a.ipynb","cell_index":0,"new_source":"a <b>\n\"c\"\n"}`, "Successfully edited cell 0 in a.ipynb"},
 		{"replace-text", `{"path":"a.ipynb","cell_index":1,"new_source":"print(2)\n"}`, "Successfully edited cell 1 in a.ipynb"},

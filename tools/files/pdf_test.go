@@ -69,6 +69,7 @@ func evilPDF() string {
 }
 
 func TestReadPDF(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	var many []string
 	for i := range 45 {

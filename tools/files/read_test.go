@@ -20,6 +20,7 @@ import (
 
 // D-052: a picture is shown to a model with eyes, and described to others.
 func TestReadPicture(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 640, 480))); err != nil {
@@ -54,6 +55,7 @@ func TestReadPicture(t *testing.T) {
 
 // D-056: what the model still sees it is not given again.
 func TestUnchanged(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	path := filepath.Join(d.w.Dir(), "a.txt")
 	old := time.Now().Add(-time.Hour)

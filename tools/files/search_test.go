@@ -80,6 +80,7 @@ func TestGlob(t *testing.T) {
 }
 
 func TestGrep(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.put("a.go", "package a\n\nfunc One() {}\nfunc Two() {}\n")
 	d.put("b/b.py", "def one():\r\n    pass\r\n# One.two\r\n")

@@ -47,6 +47,7 @@ func (d desk) kept(s chat.SessionID) []string {
 // D-066: /undo takes back all that the last turn changed, byte for byte, and
 // then what the one before it changed.
 func TestUndo(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	d.put("a.md", "\ufeffone\r\ntwo\xff\r\n")
 	d.put("gone.sh", "#!/bin/sh\n")
@@ -134,6 +135,7 @@ func TestUndoLost(t *testing.T) {
 // Two sessions with one file: who comes second can undo, who came first
 // cannot; then both can.
 func TestUndoOfTwo(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	d.put("a.md", "0")
 	for range 2 {
@@ -152,6 +154,7 @@ func TestUndoOfTwo(t *testing.T) {
 
 // No edit of two sessions at once is lost, and neither does undoing lose one.
 func TestEditAtOnce(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	const n = 10
 	d.put("a.txt", "s\nt\n")
@@ -208,6 +211,7 @@ func snapshot(t *testing.T, w *workspace.Workspace) map[string]string {
 // A crash may come after any step: the notes that were written then and the
 // files that there were are what /undo finds.
 func TestUndoAfterCrash(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	d.put("a.md", "before")
 	d.put("b.md", "before")
@@ -267,6 +271,7 @@ func TestUndoAfterCrash(t *testing.T) {
 
 // Whatever a turn does to files, undoing it makes them what they were.
 func TestUndoIsTheInverse(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		d := writer(t, nil)
@@ -299,6 +304,7 @@ func TestUndoIsTheInverse(t *testing.T) {
 // D-066: the last 20 changes are kept, but the last turn's in any case; a
 // session's are kept as long results are.
 func TestUndoKept(t *testing.T) {
+	t.Parallel()
 	d := writer(t, nil)
 	for i := range 22 {
 		d.in("s", fmt.Sprint(i), "write_file", fmt.Sprintf(`{"path":"a","content":"%d"}`, i))
