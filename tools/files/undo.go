@@ -118,7 +118,7 @@ func missing(w *workspace.Workspace, dir string) (dirs []string) {
 
 // changes returns what can be undone in a session, the latest last.
 func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) {
-	notes, err := fs.Glob(w.Root().FS(), tools.Folder(undoDir, s)+"/*.json")
+	notes, err := fs.Glob(w.Root().FS(), tools.Folder(undoDir, s)+"/[0-9]*.json")
 	for _, note := range notes {
 		ch := change{place: strings.TrimSuffix(note, ".json")}
 		data, err := w.ReadFile(note)
