@@ -4,25 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley/chat"
 )
 
-// How long and of how many sessions tools are kept open.
-const (
-	openIdle = time.Hour
-	openMost = 256
-)
+const openIdle = time.Hour // how long tools that nobody uses are kept open
 
 // Sessions is a Source of tools that hold something open for a session, such
 // as a browser: they are made when a turn of it first needs them, and serve
-// all its turns (C-018, C-028). They are closed at Close, and when a turn
-// comes while they are idle for an hour or more than 256 sessions have theirs.
+// all its turns (C-018, C-028). They are closed at Close, and when a turn of
+// another session comes while they are idle for an hour.
 type Sessions struct {
 	Log func(chat.SessionID, error) // hears why tools could not be opened or closed; may be nil
 
@@ -33,98 +26,74 @@ type Sessions struct {
 
 // A visit is the tools of one session.
 type visit struct {
-	session chat.SessionID
-	used    atomic.Int64 // when they last were, in Unix seconds
-	busy    atomic.Int64 // calls at work
-
-	mu    sync.Mutex // held while they are opened or closed
 	tools []Tool
-	close func() error // nil while they are not open
+	close func() error
 	gone  bool
+	busy  int // calls at work
+	used  time.Time
 }
 
 // PerSession returns a Source of the tools that open makes for a session. They
 // are for all who speak in it: Call.From says who does. The function that open
-// returns closes them; it may be nil. After an error the turn goes without
-// them, and the next one tries again (C-020).
+// returns closes them. Neither may take long: other sessions wait. After an
+// error the turn goes without the tools, and the next one tries again (C-020).
 func PerSession(open func(context.Context, Scope) ([]Tool, func() error, error)) *Sessions {
 	return &Sessions{open: open, all: map[chat.SessionID]*visit{}}
 }
 
 // Tools returns the tools of the session. It never fails.
 func (s *Sessions) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
-	v, old := s.enter(scope.Session)
-	for _, o := range old {
-		s.note(o.session, o.shut())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, v := range s.all {
+		if id != scope.Session && v.busy == 0 && time.Since(v.used) >= openIdle {
+			s.note(id, s.shut(id))
+		}
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.close != nil || v.gone {
-		return v.tools, nil
+	v := s.all[scope.Session]
+	if v == nil && s.all != nil {
+		v = new(visit)
+		tools, end, err := s.open(ctx, scope)
+		if err != nil {
+			s.note(scope.Session, fmt.Errorf("open tools: %w", err))
+			return nil, nil
+		}
+		for _, t := range tools {
+			v.tools = append(v.tools, around(func(ctx context.Context, t Tool, c Call) (Result, error) {
+				if !s.work(v, 1) {
+					return Failf(CodeError, "%s was closed because it was not used for long. It is back in the next turn", t.Name), nil
+				}
+				defer s.work(v, -1)
+				return t.Run(ctx, c)
+			})(t))
+		}
+		v.close, s.all[scope.Session] = end, v
 	}
-	tools, end, err := s.open(ctx, scope)
-	if err != nil {
-		s.note(v.session, fmt.Errorf("open tools: %w", err))
+	if v == nil {
 		return nil, nil
 	}
-	if v.close = end; end == nil {
-		v.close = func() error { return nil }
-	}
-	for _, t := range tools {
-		v.tools = append(v.tools, Chain(t, around(v.run)))
-	}
+	v.used = time.Now()
 	return v.tools, nil
 }
 
-// enter returns the session's visit, and those that it is time to close.
-func (s *Sessions) enter(session chat.SessionID) (v *visit, old []*visit) {
+// work counts the calls of v at work, and says whether it is still open.
+func (s *Sessions) work(v *visit, more int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all == nil {
-		return &visit{gone: true}, nil
-	}
-	if v = s.all[session]; v == nil {
-		v = &visit{session: session}
-		s.all[session] = v
-	}
-	now := time.Now()
-	v.used.Store(now.Unix())
-	for _, o := range slices.SortedFunc(maps.Values(s.all), func(a, b *visit) int { return int(a.used.Load() - b.used.Load()) }) {
-		over := len(s.all) > openMost || now.Add(-openIdle).Unix() >= o.used.Load()
-		if over && o != v && o.busy.Load() == 0 {
-			delete(s.all, o.session)
-			old = append(old, o)
-		}
-	}
-	return v, old
+	v.busy, v.used = v.busy+more, time.Now()
+	return !v.gone
 }
 
-// run runs a call of v's tools.
-func (v *visit) run(ctx context.Context, t Tool, c Call) (Result, error) {
-	v.busy.Add(1)
-	defer func() {
-		v.used.Store(time.Now().Unix())
-		v.busy.Add(-1)
-	}()
-	v.mu.Lock()
-	gone := v.gone
-	v.mu.Unlock()
-	if gone {
-		return Failf(CodeError, "%s was closed because it was not used for long. It is back in the next turn", t.Name), nil
-	}
-	return t.Run(ctx, c)
-}
-
-// shut closes v, which is of no Sessions any more, whatever is at work.
-func (v *visit) shut() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.gone, v.tools = true, nil
-	if v.close == nil {
+// shut closes the tools of a session, whatever is at work. s.mu is held.
+func (s *Sessions) shut(session chat.SessionID) error {
+	v := s.all[session]
+	if v == nil {
 		return nil
 	}
+	delete(s.all, session)
+	v.gone = true
 	if err := v.close(); err != nil {
-		return fmt.Errorf("close tools of %s: %w", v.session, err)
+		return fmt.Errorf("close tools of %s: %w", session, err)
 	}
 	return nil
 }
@@ -132,24 +101,18 @@ func (v *visit) shut() error {
 // Close closes the tools of a session that is over (C-028).
 func (s *Sessions) Close(session chat.SessionID) error {
 	s.mu.Lock()
-	v := s.all[session]
-	delete(s.all, session)
-	s.mu.Unlock()
-	if v == nil {
-		return nil
-	}
-	return v.shut()
+	defer s.mu.Unlock()
+	return s.shut(session)
 }
 
 // CloseAll closes all tools, and opens none from now on.
 func (s *Sessions) CloseAll() (err error) {
 	s.mu.Lock()
-	all := s.all
-	s.all = nil
-	s.mu.Unlock()
-	for _, v := range all {
-		err = errors.Join(err, v.shut())
+	defer s.mu.Unlock()
+	for id := range s.all {
+		err = errors.Join(err, s.shut(id))
 	}
+	s.all = nil
 	return err
 }
 

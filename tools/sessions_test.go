@@ -168,22 +168,6 @@ func TestSessionsIdle(t *testing.T) {
 	})
 }
 
-// C-028: of more than 256 the one used first is closed.
-func TestSessionsMany(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var h hotel
-		s := h.sessions()
-		for i := range openMost {
-			visitor(t, s, chat.SessionID(fmt.Sprint(i)))
-			time.Sleep(time.Second)
-		}
-		visitor(t, s, "0")
-		h.said()
-		visitor(t, s, "more")
-		expect(t, &h, "C-028", "close 1, open more")
-	})
-}
-
 // C-028: a call that never ends does not keep the house from closing.
 func TestSessionsClosedAtWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
