@@ -48,6 +48,7 @@ func Strikes() Middleware {
 			s = strikes{s.count + 1, c.Round}
 		}
 		if all[f] = s; s.count >= mostStrikes && r.End == "" {
+			delete(all, f) // the turn may go on, if somebody speaks
 			r.End = fmt.Sprintf("检测到相同错误重复出现3次，任务已暂停。\n错误: %s\n\n"+
 				"The same error came up three times, so the work is paused: send a message to go on.", cut(r.Text, 500))
 		}

@@ -116,3 +116,17 @@ func TestRecordIsJSON(t *testing.T) {
 		t.Errorf("got %s", rec.Result)
 	}
 }
+
+// C-041: the turn that goes on because somebody spoke has its three tries again.
+func TestStrikesBeginAnew(t *testing.T) {
+	u := echo("u", anything)
+	u.Run = func(context.Context, Call) (Result, error) { return Failf(CodeError, "no"), nil }
+	k := turnOf(t, StandardConfig{}, chat.User, u)
+	for round := 1; round <= 6; round++ {
+		call := callTo("u", "")
+		call.Round = round
+		if r := k.Call(t.Context(), call); (r.End != "") != (round%3 == 0) {
+			t.Errorf("round %d: %q", round, r.End)
+		}
+	}
+}
