@@ -1,8 +1,9 @@
 package tools
 
 import (
-	"container/list"
 	"crypto/sha256"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,10 +18,10 @@ const cacheSize = 512 // results that a Cache keeps, those used last
 type Cache struct {
 	ttl time.Duration
 
-	mu     sync.Mutex
-	known  map[meant]*list.Element
-	latest list.List // of memory, the one used last first
-	era    int       // counts how often the files may have changed
+	mu    sync.Mutex
+	known map[meant]*memory
+	uses  int // counts up
+	era   int // counts how often the files may have changed
 }
 
 // meant identifies a call by what it means and for whom.
@@ -28,17 +29,17 @@ type meant [sha256.Size]byte
 
 // A memory is a result and what must be known to give it again.
 type memory struct {
-	call   meant
 	result Result
 	files  bool // of a tool of category "files"
 	until  time.Time
+	used   int // when, by the Cache's count
 }
 
 // NewCache returns a Cache that keeps results for ttl, or for the CacheFor of
 // their tool where that is shorter; the usual CacheFor is as long as ttl.
 // One whose ttl is 0 keeps nothing.
 func NewCache(ttl time.Duration) *Cache {
-	return &Cache{ttl: ttl, known: map[meant]*list.Element{}}
+	return &Cache{ttl: ttl, known: map[meant]*memory{}}
 }
 
 // lasts returns how long results of t are kept; 0 means not at all.
@@ -64,29 +65,29 @@ func keyOf(t Tool, call Call) meant {
 func (c *Cache) get(call meant) (r Result, era int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.known[call]
-	if e == nil || !time.Now().Before(e.Value.(memory).until) {
+	m := c.known[call]
+	if m == nil || !time.Now().Before(m.until) {
 		return Result{}, c.era, false
 	}
-	c.latest.MoveToFront(e)
-	return e.Value.(memory).result, c.era, true
+	c.uses++
+	m.used = c.uses
+	return m.result, c.era, true
 }
 
 // put keeps a result of t that was worked out since era, unless it may be of
 // files as they were before a change.
 func (c *Cache) put(t Tool, call meant, r Result, era int) {
-	m := memory{call, r, t.Category == "files", time.Now().Add(c.lasts(t))}
+	m := &memory{result: r, files: t.Category == "files", until: time.Now().Add(c.lasts(t))}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.files && era != c.era {
 		return
 	}
-	if e := c.known[call]; e != nil {
-		c.drop(e)
-	}
-	c.known[call] = c.latest.PushFront(m)
+	c.uses++
+	m.used, c.known[call] = c.uses, m
 	if len(c.known) > cacheSize {
-		c.drop(c.latest.Back())
+		older := func(a, b meant) int { return c.known[a].used - c.known[b].used }
+		delete(c.known, slices.MinFunc(slices.Collect(maps.Keys(c.known)), older))
 	}
 }
 
@@ -95,11 +96,5 @@ func (c *Cache) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.era++
-	for _, e := range c.known {
-		if e.Value.(memory).files {
-			c.drop(e)
-		}
-	}
+	maps.DeleteFunc(c.known, func(_ meant, m *memory) bool { return m.files })
 }
-
-func (c *Cache) drop(e *list.Element) { delete(c.known, c.latest.Remove(e).(memory).call) }

@@ -130,3 +130,19 @@ func TestStrikesBeginAnew(t *testing.T) {
 		}
 	}
 }
+
+// D-021: a model that gets very much wrong is not told at any length.
+func TestFaultsAreShort(t *testing.T) {
+	many := map[string]any{}
+	for i := range 20_000 {
+		many[fmt.Sprintf("argument%d", i)] = i
+	}
+	for _, in := range []any{many, map[string]any{strings.Repeat("x", 500_000): 1}} {
+		u := echo("u", `{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`)
+		args, _ := json.Marshal(in)
+		r := turnOf(t, StandardConfig{}, chat.User, u).Call(t.Context(), callTo("u", string(args)))
+		if !strings.HasPrefix(r.Text, "Error: Invalid parameters for tool 'u': unexpected parameter ") || !strings.Contains(r.Text, "chars truncated") || len(r.Text) > 5000 {
+			t.Errorf("%d bytes: %.200s", len(r.Text), r.Text)
+		}
+	}
+}

@@ -17,7 +17,7 @@ const openIdle = time.Hour // how long tools that nobody uses are kept open
 // all its turns (C-018, C-028). They are closed at Close, and when a turn of
 // another session comes while they are idle for an hour.
 type Sessions struct {
-	Log func(chat.SessionID, error) // hears why tools could not be opened or closed; may be nil
+	Log func(chat.SessionID, error) // hears why tools could not be opened or closed
 
 	open func(context.Context, Scope) ([]Tool, func() error, error)
 	mu   sync.Mutex
@@ -38,7 +38,7 @@ type visit struct {
 // returns closes them. Neither may take long: other sessions wait. After an
 // error the turn goes without the tools, and the next one tries again (C-020).
 func PerSession(open func(context.Context, Scope) ([]Tool, func() error, error)) *Sessions {
-	return &Sessions{open: open, all: map[chat.SessionID]*visit{}}
+	return &Sessions{Log: func(chat.SessionID, error) {}, open: open, all: map[chat.SessionID]*visit{}}
 }
 
 // Tools returns the tools of the session. It never fails.
@@ -47,33 +47,41 @@ func (s *Sessions) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
 	defer s.mu.Unlock()
 	for id, v := range s.all {
 		if id != scope.Session && v.busy == 0 && time.Since(v.used) >= openIdle {
-			s.note(id, s.shut(id))
+			if err := s.shut(id); err != nil {
+				s.Log(id, err)
+			}
 		}
 	}
 	v := s.all[scope.Session]
-	if v == nil && s.all != nil {
-		v = new(visit)
+	if s.all != nil && v == nil {
 		tools, end, err := s.open(ctx, scope)
 		if err != nil {
-			s.note(scope.Session, fmt.Errorf("open tools: %w", err))
+			s.Log(scope.Session, fmt.Errorf("open tools: %w", err))
 			return nil, nil
 		}
-		for _, t := range tools {
-			v.tools = append(v.tools, around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-				if !s.work(v, 1) {
-					return Failf(CodeError, "%s was closed because it was not used for long. It is back in the next turn", t.Name), nil
-				}
-				defer s.work(v, -1)
-				return t.Run(ctx, c)
-			})(t))
-		}
-		v.close, s.all[scope.Session] = end, v
+		v = s.visit(tools, end)
+		s.all[scope.Session] = v
 	}
 	if v == nil {
 		return nil, nil
 	}
 	v.used = time.Now()
 	return v.tools, nil
+}
+
+// visit returns tools that say so once they are closed.
+func (s *Sessions) visit(tools []Tool, end func() error) *visit {
+	v := &visit{close: end}
+	for _, t := range tools {
+		v.tools = append(v.tools, around(func(ctx context.Context, t Tool, c Call) (Result, error) {
+			if !s.work(v, 1) {
+				return Failf(CodeError, "%s was closed because it was not used for long. It is back in the next turn", t.Name), nil
+			}
+			defer s.work(v, -1)
+			return t.Run(ctx, c)
+		})(t))
+	}
+	return v
 }
 
 // work counts the calls of v at work, and says whether it is still open.
@@ -114,10 +122,4 @@ func (s *Sessions) CloseAll() (err error) {
 	}
 	s.all = nil
 	return err
-}
-
-func (s *Sessions) note(session chat.SessionID, err error) {
-	if err != nil && s.Log != nil {
-		s.Log(session, err)
-	}
 }

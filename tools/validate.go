@@ -16,7 +16,7 @@ import (
 func Validate() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		if wrong := t.shape.check(c.Input); len(wrong) > 0 {
-			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %s", t.Name, strings.Join(wrong, "; ")), nil
+			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %s", t.Name, HeadTail(strings.Join(wrong, "; "), 4000)), nil
 		}
 		return t.Run(ctx, c)
 	})
