@@ -77,6 +77,7 @@ func (c *Cache) get(call meant) (r Result, era int, ok bool) {
 // put keeps a result of t that was worked out since era, unless it may be of
 // files as they were before a change.
 func (c *Cache) put(t Tool, call meant, r Result, era int) {
+	r.Data = nil // Text says it
 	m := &memory{result: r, files: t.Category == "files", until: time.Now().Add(c.lasts(t))}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,13 +18,13 @@ import (
 // cannot mend it leaves for Validate to report (D-012).
 func Cast() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-		c.Input = t.mend(c.Input)
+		c.Input = t.mended(c.Input)
 		return t.Run(ctx, c)
 	})
 }
 
-// mend returns in as Cast leaves it to t.
-func (t Tool) mend(in map[string]any) map[string]any {
+// mended returns in as Cast leaves it to t.
+func (t Tool) mended(in map[string]any) map[string]any {
 	if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
 		return castArgs(s, t.Aliases, in)
 	}

@@ -114,7 +114,7 @@ func (k *Kit) Asks(c Call) bool {
 		return t.Waits()
 	}
 	in, problem := parse(t.Name, c.Args, t.shape)
-	c.Input = t.mend(in)
+	c.Input = t.mended(in)
 	return problem == "" && len(t.shape.check(c.Input)) == 0 && t.asks(c)
 }
 

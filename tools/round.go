@@ -74,7 +74,7 @@ func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
 		return "", false
 	}
 	in, wrong := parse(t.Name, c.Args, t.shape)
-	return t.Name + ":" + text(t.mend(in)), wrong == ""
+	return t.Name + ":" + text(t.mended(in)), wrong == ""
 }
 
 // Together runs the calls of a group, at most MaxParallel at a time, and
