@@ -376,10 +376,7 @@ func TestRequestsCanBeMadeAgain(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		made, err := agent.Rebuild(t.Context(), h.pool, "test:1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := h.requests()
 		at := 0
 		for i, r := range made {
 			for at < len(h.asks) && fmt.Sprint(h.asks[at]) != fmt.Sprint(r) {

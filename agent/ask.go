@@ -17,13 +17,13 @@ import (
 // squeezes is how often a request that was too long is made shorter.
 const squeezes = 3
 
-// ask makes one request of the model. With last it gets no tools, so that a
-// person always gets an answer.
-func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
+// ask makes one request of the model and returns what is to be kept of it and
+// of the answer. With last it gets no tools, so that a person always gets one.
+func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	t.doing("thinking")
 	system, err := t.Memory.System(ctx, t.session.id)
 	if err != nil {
-		return llm.Message{}, err
+		return record{}, err
 	}
 	req := llm.Request{System: system}
 	how := asked{System: t.note(ctx, []byte(system)), Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision}
@@ -50,19 +50,16 @@ func (t *turn) ask(ctx context.Context, last bool) (llm.Message, error) {
 			how.Refused = true
 			continue
 		}
-		t.keep(record{Asked: &how})
 		t.since = nil
 		if err != nil {
+			t.keep(record{Asked: &how})
 			t.live.settle(nil)
-			return llm.Message{}, err
-		}
-		if how.Refused {
-			t.keep(record{Dimmed: true})
+			return record{}, err
 		}
 		t.ratios.learn(t.name, fixed+t.history.size(), answer.Usage.In)
 		t.part = ""
 		answer.Role = llm.Assistant
-		return answer, nil
+		return record{Asked: &how, Said: &answer}, nil
 	}
 }
 

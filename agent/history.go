@@ -70,6 +70,9 @@ func (h *history) apply(seq uint64, r record) {
 	case r.Heard != nil:
 		h.hear(seq, *r.Heard)
 	case r.Said != nil:
+		if r.Asked != nil && r.Asked.Refused {
+			h.dim(0)
+		}
 		h.say(seq, *r.Said)
 	case r.Started != nil && h.open != nil:
 		for _, id := range r.Started {
@@ -79,8 +82,6 @@ func (h *history) apply(seq uint64, r record) {
 		h.finish(seq, r)
 	case r.RolledBack != "" && h.open != nil:
 		h.rollBack(r.RolledBack)
-	case r.Dimmed:
-		h.dim(0)
 	case r.Retried != nil:
 		h.unsay()
 		h.begin(*r.Retried)

@@ -8,18 +8,17 @@ import (
 	"parley/tools"
 )
 
-// A record is one entry of a session's log. One field of it is set, or Finished
-// and what belongs to it.
+// A record is one entry of a session's log. One field of it is set, or one of
+// Said and Finished and what belongs to it.
 type record struct {
 	Heard      *chat.Message `json:"heard,omitempty"`      // somebody spoke
-	Asked      *asked        `json:"asked,omitempty"`      // the model was asked
+	Asked      *asked        `json:"asked,omitempty"`      // the model was asked: with Said, if it answered
 	Said       *llm.Message  `json:"said,omitempty"`       // the model answered, or was told to go on
 	Started    []string      `json:"started,omitempty"`    // IDs of the calls about to run (P6)
 	Finished   *llm.Message  `json:"finished,omitempty"`   // what a call gave
 	Result     *tools.Result `json:"result,omitempty"`     // with Finished: what is to be known of it besides its text
 	Told       string        `json:"told,omitempty"`       // with Finished: what the call said to the person
 	RolledBack string        `json:"rolledBack,omitempty"` // the last answer is forgotten, with its results; what the model is told of it (E-019)
-	Dimmed     bool          `json:"dimmed,omitempty"`     // a provider refused the pictures so far: they are shown no more (P25)
 	Retried    *chat.Message `json:"retried,omitempty"`    // the last turn is to be answered anew
 	Ended      *ended        `json:"ended,omitempty"`      // the turn is over
 }
@@ -33,7 +32,7 @@ type asked struct {
 	Limits  []int   `json:"limits"`            // that the history was fitted to, one after the other
 	Note    string  `json:"note,omitempty"`    // what the request ends with, and no later one has
 	Eyes    bool    `json:"eyes,omitempty"`    // the model can be shown pictures …
-	Refused bool    `json:"refused,omitempty"` // … and its provider did not take them
+	Refused bool    `json:"refused,omitempty"` // … and its provider did not take them: once it answers they are shown no more (P25)
 }
 
 // A toolText is what the model is told of tools.

@@ -74,11 +74,14 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 				needs = []string{r.Asked.System, r.Asked.Tools}
 			}
 			for _, digest := range needs {
-				text, _, err := p.prompts.Get(ctx, digest)
-				if written[digest] || err != nil { // what is not there cannot be told
+				if written[digest] {
 					continue
 				}
 				written[digest] = true
+				text, _, err := p.prompts.Get(ctx, digest)
+				if err != nil { // what is not there cannot be told
+					continue
+				}
 				if !write(line{Digest: digest, Text: string(text)}) {
 					return
 				}

@@ -50,14 +50,13 @@ func (t Turn) unfit() string {
 		switch how := e.Asked; {
 		case i > 0 && t.last[i].seq != t.last[i-1].seq+1:
 			return "records of it are damaged"
-		case how == nil && !e.Dimmed && (e.Finished == nil || e.Finished.Text != wordsInterrupted):
+		case how == nil && e.Finished != nil && e.Finished.Text == wordsInterrupted, how != nil && how.Since != nil && asked > 0:
+			return "it was interrupted"
 		case how != nil && (e.Request == nil || len(how.Limits) == 0):
 			return "what the model was told was not kept"
-		case e.Dimmed || how != nil && how.Refused:
+		case how != nil && how.Refused:
 			return "its pictures were refused"
-		case how == nil || how.Since != nil && asked > 0:
-			return "it was interrupted"
-		default:
+		case how != nil:
 			asked++
 		}
 	}
@@ -66,7 +65,7 @@ func (t Turn) unfit() string {
 		return "it has not ended"
 	case first.Heard == nil && first.Retried == nil:
 		return "its beginning is not recorded"
-	case last.Outcome == failed && t.Events[n-2].Asked == nil:
+	case last.Outcome == failed && (t.Events[n-2].Asked == nil || t.Events[n-2].Said != nil):
 		return "it failed, and not over the model"
 	case last.Outcome != answered && last.Outcome != failed:
 		return "it was not answered: " + string(last.Outcome)
@@ -93,11 +92,12 @@ type player struct {
 func (p *player) settings() Settings {
 	s, eyes, said := Settings{Model: "recorded", Kit: p.kit, Rounds: math.MaxInt}, false, 0
 	for _, e := range p.turn.Events {
+		if how := e.Asked; how != nil {
+			if eyes = how.Eyes; how.Tools == "" {
+				s.Rounds = min(s.Rounds, said+1)
+			}
+		}
 		switch {
-		case e.Asked != nil && e.Asked.Tools == "":
-			s.Rounds, eyes = min(s.Rounds, said+1), e.Asked.Eyes
-		case e.Asked != nil:
-			eyes = e.Asked.Eyes
 		case e.Said != nil && e.Said.Role == llm.Assistant, e.Result != nil && e.Result.End != "":
 			said++
 		case e.RolledBack != "":
@@ -170,11 +170,10 @@ func (p *player) Generate(_ context.Context, req llm.Request, _ func(llm.Delta))
 	}
 	p.check(req)
 	p.hear(p.rest)
-	i := slices.IndexFunc(p.rest, func(e Event) bool { return e.Said != nil && e.Said.Role == llm.Assistant })
-	if i < 0 {
+	if p.asked.Said == nil {
 		return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Err: errors.New("recorded")} // whatever it was
 	}
-	return *p.rest[i].Said, nil
+	return *p.asked.Said, nil
 }
 
 // check compares req with the recorded request.

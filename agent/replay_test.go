@@ -38,6 +38,18 @@ func (h *house) recording() *agent.Recording {
 	return r
 }
 
+// requests returns those of the recording that are known.
+func (h *house) requests() (all []llm.Request) {
+	for t := range h.recording().Turns() {
+		for _, e := range t.Events {
+			if e.Request != nil {
+				all = append(all, *e.Request)
+			}
+		}
+	}
+	return all
+}
+
 // rerun runs all turns again and returns what came of each.
 func (h *house) rerun() (all []string) {
 	r := h.recording()
@@ -218,14 +230,7 @@ func TestRerunOfLongConversations(t *testing.T) {
 			}
 		}
 		h.reruns(40, nil)
-		var made []llm.Request
-		for t := range h.recording().Turns() {
-			for _, e := range t.Events {
-				if e.Request != nil {
-					made = append(made, *e.Request)
-				}
-			}
-		}
+		made := h.requests()
 		i := 0
 		for _, r := range h.asks {
 			if i < len(made) && same(r, made[i]) {

@@ -156,8 +156,8 @@ func (t *turn) join(ctx context.Context) error {
 const continuations = 3
 
 // say takes in an answer and says whether it was the last one of the turn.
-func (t *turn) say(m llm.Message, last bool) (end bool) {
-	o := t.history.open
+func (t *turn) say(answer record, last bool) (end bool) {
+	o, m := t.history.open, answer.Said
 	cut := m.Finish == llm.Length
 	if cut || last {
 		m.Calls = nil // the arguments of a cut call are not whole (P11)
@@ -167,7 +167,7 @@ func (t *turn) say(m llm.Message, last bool) (end bool) {
 	if len(m.Calls) == 0 {
 		m.Reasoning = ""
 	}
-	t.keep(record{Said: &m})
+	t.keep(answer)
 	switch {
 	case len(m.Calls) > 0:
 		return false

@@ -150,11 +150,12 @@ const (
 func (v *replay) print(t agent.Turn) {
 	v.line("Turn %d, conversation %d", t.N, t.Talk)
 	for _, e := range t.Events {
+		if e.Asked != nil {
+			v.asked(e)
+		}
 		switch {
 		case e.Heard != nil || e.Retried != nil:
 			v.heard(*cmp.Or(e.Heard, e.Retried))
-		case e.Asked != nil:
-			v.asked(e)
 		case e.Said != nil && e.Said.Role == llm.Assistant:
 			head := cmp.Or(e.Said.Model, "said")
 			if u := e.Said.Usage; u != (llm.Usage{}) {
@@ -168,8 +169,6 @@ func (v *replay) print(t agent.Turn) {
 			v.gave(e)
 		case e.RolledBack != "":
 			v.text("↩ rolled back", e.RolledBack, whole)
-		case e.Dimmed:
-			v.line("  the provider refused the pictures")
 		case e.Ended != nil:
 			v.line("  %s", oneLine(string(e.Ended.Outcome)))
 			if e.Ended.Reply != nil {
@@ -198,6 +197,9 @@ func (v *replay) asked(e agent.Event) {
 		return
 	}
 	v.line("  asked with %d messages and %d tools", len(e.Request.Messages), len(e.Request.Tools))
+	if e.Asked.Refused {
+		v.line("  the provider refused the pictures")
+	}
 	if !v.requests {
 		return
 	}
