@@ -89,7 +89,7 @@ func (p *parser) binary(above int) starlark.Value {
 	x := p.unary()
 	for op := operators[p.text]; op.rank > above; op = operators[p.text] {
 		p.next()
-		x = p.bounded(starlark.Binary(op.token, x, p.binary(op.rank)))
+		x = p.bounded(apply(op.token, x, p.binary(op.rank)))
 	}
 	return x
 }

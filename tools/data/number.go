@@ -10,6 +10,7 @@ import (
 
 	starmath "go.starlark.net/lib/math"
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // maxBits keeps integers to 10,000 digits.
@@ -49,6 +50,19 @@ func number(text string) (starlark.Value, error) {
 		return starlark.Float(f), nil
 	}
 	return nil, fmt.Errorf("unexpected %q", text)
+}
+
+// apply is starlark.Binary, save that // of floats goes with % as in Python: 1 // 0.1 is 9.
+func apply(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	v, err := starlark.Binary(op, x, y)
+	if _, float := v.(starlark.Float); !float || op != syntax.SLASHSLASH {
+		return v, err
+	}
+	rest, err := starlark.Binary(syntax.PERCENT, x, y)
+	f, _ := starlark.AsFloat(x)
+	g, _ := starlark.AsFloat(y)
+	r, _ := starlark.AsFloat(rest)
+	return starlark.Float(math.Round((f - r) / g)), err
 }
 
 func power(x, y starlark.Value) (starlark.Value, error) {
