@@ -47,7 +47,7 @@ func newParser(req llm.Request, stream func(llm.Delta)) *parser {
 		}
 	}
 	for _, t := range req.Tools {
-		p.tools = append(p.tools, "<"+t.Name+">", "<"+t.Name+"/>")
+		p.tools = append(p.tools, "<"+t.Name+">", "<"+t.Name+"/>", "<"+t.Name+" />")
 		p.params[t.Name] = []string{"</" + t.Name + ">"}
 		params, _ := read(t.Schema)
 		for _, param := range params {
@@ -162,7 +162,7 @@ func (p *parser) say(s string) {
 }
 
 func (p *parser) tag(tag string) {
-	name := strings.Trim(tag, "</>")
+	name := strings.Trim(tag, "</ >")
 	switch {
 	case tag == cdata:
 		p.cdata = true

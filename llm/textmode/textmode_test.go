@@ -174,7 +174,7 @@ func TestParse(t *testing.T) {
 		{"a call", ok, "", `get_weather {"city":"Oslo"}`},
 		{"spread out", "\n<get_weather>\n  <city>北京</city>\n  <unit>celsius</unit>\n</get_weather>\n", "", `get_weather {"city":"北京","unit":"celsius"}`},
 		{"text before, between and after", "Let me  look.\n\n" + ok + "\nand\n" + ok + " Done!", "Let me  look.", `get_weather {"city":"Oslo"}; get_weather {"city":"Oslo"}`},
-		{"no parameters", "<now></now><now/>", "", "now {}; now {}"},
+		{"no parameters", "<now></now><now/><now />", "", "now {}; now {}; now {}"},
 		{"inner newlines", "<write_file><path>a</path><content>\n\na\n\nb\n\n</content></write_file>", "", `write_file {"content":"\na\n\nb\n","path":"a"}`},
 		{"one newline", "<write_file><content>\n</content></write_file>", "", `write_file {"content":""}`},
 		{"spaces stay", "<get_weather><city> Rio  de </city></get_weather>", "", `get_weather {"city":" Rio  de "}`},
