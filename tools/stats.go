@@ -86,10 +86,10 @@ func (s *Stats) All() (all []Stat) {
 
 // Of returns what is known of one tool, or an error if that is nothing (C-044).
 func (s *Stats) Of(tool string) (Stat, error) {
-	for _, n := range s.All() {
-		if n.Tool == tool {
-			return n, nil
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.tools[tool]; n != nil {
+		return *n, nil
 	}
 	return Stat{}, fmt.Errorf("No stats found for tool: %s", tool) //nolint:staticcheck // the text is C-044's
 }
@@ -98,12 +98,7 @@ func (s *Stats) Of(tool string) (Stat, error) {
 func (s *Stats) Reset(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(names) == 0 {
-		clear(s.tools)
-	}
-	for _, name := range names {
-		delete(s.tools, name)
-	}
+	maps.DeleteFunc(s.tools, func(name string, _ *Stat) bool { return len(names) == 0 || slices.Contains(names, name) })
 }
 
 // Unreliable names the tools of which at least 5 runs are known and half failed (C-045).
