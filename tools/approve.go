@@ -101,7 +101,8 @@ func (ask Asker) consent(ctx context.Context, t Tool, c Call, patience time.Dura
 // What a person sees of a call.
 const (
 	shownArgs = 40
-	shown     = 300 // characters of each argument
+	shown     = 300 // characters of each argument …
+	shownEnd  = 60  // … and of what is not shown
 )
 
 // prompt says in Markdown what c would do.
@@ -118,7 +119,8 @@ func prompt(t Tool, c Call) string {
 		}
 		fmt.Fprintf(&b, "\n- `%s`: `%s`", plainly(name), plainly(value))
 		if more := utf8.RuneCountInString(value) - shown; more > 0 {
-			fmt.Fprintf(&b, " … and %d more characters", more)
+			all := []rune(value)
+			fmt.Fprintf(&b, " … and %d more characters, at the end `%s`", more, plainly(string(all[len(all)-min(more, shownEnd):])))
 		}
 	}
 	if more := len(names) - shownArgs; more > 0 {

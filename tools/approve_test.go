@@ -242,7 +242,8 @@ func TestPrompt(t *testing.T) {
 			"May I use `exec`?\n\n- `a`: `\"\"`\n- `b`: `\" \\n\"`\n- `c`: `null`\n- `d`: `[\"x\\n\",1.5]`\n- `e`: `{\"f\":\"ˋ<\"}`"},
 		{map[string]any{"a\n- `b`": "c"}, false, "May I use `exec`?\n\n- `a␊- ˋbˋ`: `c`"},
 		{map[string]any{"a": strings.Repeat("ä", 300)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "`"},
-		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters"},
+		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters, at the end `ää`"},
+		{map[string]any{"a": "ls" + strings.Repeat(" ", 500) + "; rm -rf /"}, false, "May I use `exec`?\n\n- `a`: `ls" + strings.Repeat(" ", 298) + "` … and 212 more characters, at the end `" + strings.Repeat(" ", 50) + "; rm -rf /`"},
 	} {
 		if got := prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted}}); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)
@@ -260,7 +261,7 @@ func TestPromptOfAny(t *testing.T) {
 			t.Fatalf("%q", got)
 		}
 		for _, line := range got[min(len(got), 2):] {
-			if !strings.HasPrefix(line, "- `") || strings.Count(line, "`") != 4 || strings.ContainsFunc(line, unicode.IsControl) {
+			if !strings.HasPrefix(line, "- `") || strings.Count(line, "`")/2 != 2+strings.Count(line, "more characters, at the end") || strings.ContainsFunc(line, unicode.IsControl) {
 				t.Errorf("%q", line)
 			}
 		}
