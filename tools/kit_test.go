@@ -232,8 +232,8 @@ func TestObserve(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for i, want := range []string{
 		`level=DEBUG msg="Tool a completed in 0ms" tool=a session=telegram:42 call=t1#c1 round=0 code=""`,
-		`level=WARN msg="Tool b failed to execute: Tool 'b' not found. Available: a" tool=b session=telegram:42 call=t1#c1 round=0 code=TOOL_NOT_FOUND`,
-		`level=WARN msg="Tool a failed to execute: Invalid JSON arguments for tool 'a': the JSON ends too early.`,
+		`level=DEBUG msg="Tool b failed to execute: Tool 'b' not found. Available: a" tool=b session=telegram:42 call=t1#c1 round=0 code=TOOL_NOT_FOUND`,
+		`level=DEBUG msg="Tool a failed to execute: Invalid JSON arguments for tool 'a': the JSON ends too early.`,
 	} {
 		if len(lines) != 3 || !strings.Contains(lines[i], want) {
 			t.Errorf("no %s in the log", want)

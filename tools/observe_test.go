@@ -205,7 +205,7 @@ func TestReport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	k.Call(ctx, callTo("a", ""))
-	want := `level=WARN msg="Tool a failed to execute: ` + strings.Repeat("x", 120) + `" tool=a `
+	want := `level=DEBUG msg="Tool a failed to execute: ` + strings.Repeat("x", 120) + `" tool=a `
 	if got := log.String(); !strings.Contains(got, want) || strings.Contains(got, "hush") || !strings.Contains(got, `level=DEBUG msg="Tool a failed to execute: cancelled by the user"`) {
 		t.Errorf("logged %s", got)
 	}

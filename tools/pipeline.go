@@ -95,11 +95,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 }
 
 func report(ctx context.Context, log *slog.Logger, c Call, r Result) {
-	level := slog.LevelDebug
-	if r.Failed && r.Code != CodeCancelled {
-		level = slog.LevelWarn
-	}
-	if !log.Enabled(ctx, level) {
+	if !log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	message := fmt.Sprintf("Tool %s completed in %dms", c.Name, r.Took.Milliseconds())
@@ -107,7 +103,7 @@ func report(ctx context.Context, log *slog.Logger, c Call, r Result) {
 		first, _, _ := strings.Cut(r.Text, "\n")
 		message = fmt.Sprintf("Tool %s failed to execute: %s", c.Name, cut(first, 120)) // D-040
 	}
-	log.Log(ctx, level, message, "tool", c.Name, "session", c.Session, "call", c.Key(), "round", c.Round,
+	log.DebugContext(ctx, message, "tool", c.Name, "session", c.Session, "call", c.Key(), "round", c.Round,
 		"code", r.Code, "cached", r.Cached, "skipped", r.Skipped, "verdict", r.Verdict, "bytes", len(r.Text))
 }
 
