@@ -10,6 +10,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/tools"
 )
 
 // upcoming returns the turn that would answer m: commands look at it.
@@ -61,15 +62,16 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return l.sorry("look at that", l.id, err)
 	}
-	h, ratio, left := &next.history, l.ratios.of(next.name), 0
+	req, h, ratio, left := llm.Request{System: system, Tools: next.kit.Specs()}, next.history, l.ratios.of(next.name), 0
+	h.eyes, h.entries = next.model.Vision, slices.Clone(h.entries)
+	h.fit(max(next.room(fixedSize(req)), 256), next.light)
 	for _, e := range h.entries {
 		if e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
 			left++
 		}
 	}
-	h.eyes = next.model.Vision
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
-	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: next.kit.Specs()})), tokens(h.size())
+	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(h.size())
 	return fmt.Sprintf("Model: %s, which takes %d tokens, %d of them for its answer.\n"+
 		"The next request takes about %d: %d of instructions, %d of tools, %d of conversation.\n"+
 		"Messages: %d. Results of tools left out: %d. Pictures: %d.\n"+
@@ -82,6 +84,15 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 	if l.Undo == nil {
 		return "I cannot undo anything here."
+	}
+	if m.From.Role != chat.Owner {
+		next, err := l.upcoming(ctx, m)
+		if err != nil {
+			return l.sorry("undo that", l.id, err)
+		}
+		if !slices.ContainsFunc(next.kit.Tools(), func(t tools.Tool) bool { return t.Category == "files" && !t.ReadOnly }) {
+			return wordsNoUndo
+		}
 	}
 	text, again := wordsUndoing, false
 	err := l.update(ctx, l.id, func(s *state) { again, s.Undone = s.Undone == m.Key(), m.Key() })
@@ -97,10 +108,10 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 // cmdVerbose says whether steps are shown, and changes it with "on" or "off".
 func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	_, want := cut(strings.ToLower(m.Text))
-	quiet := want == "off"
+	quiet := false
 	err := p.update(ctx, m.At.Session(), func(s *state) {
-		if quiet || want == "on" {
-			s.Quiet = quiet
+		if want == "on" || want == "off" {
+			s.Quiet = want == "off"
 		}
 		quiet = s.Quiet
 	})

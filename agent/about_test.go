@@ -199,3 +199,56 @@ func TestCommands(t *testing.T) {
 		}
 	})
 }
+
+// /context tells how large the next request would be: no larger than the model takes.
+func TestContextOfLongTalks(t *testing.T) {
+	h := &house{model: script(words("a"), words("b"), words("c"), words("d"))}
+	play(t, h, func(h *house) {
+		for i := range 4 {
+			h.say(fmt.Sprint(i), strings.Repeat("word ", 4000))
+			time.Sleep(time.Minute)
+		}
+		h.stop()
+		h.sent = nil
+		h.start()
+		before := len(h.asks)
+		h.say("c", "/context")
+		synctest.Wait()
+		var most, fixed, tools, talk int
+		_, about, _ := strings.Cut(h.sent[0], "The next request takes ")
+		if _, err := fmt.Sscanf(about, "about %d: %d of instructions, %d of tools, %d of", &most, &fixed, &tools, &talk); err != nil || most > 7000 {
+			t.Errorf("%v, said %s", err, h.sent[0])
+		}
+		h.model = script(words("e"))
+		h.say("5", "more")
+		synctest.Wait()
+		if len(h.asks) != before+1 {
+			t.Errorf("%d requests", len(h.asks)-before)
+		}
+		h.reruns(5, nil)
+	})
+}
+
+// Who may not change files may not undo what others changed.
+func TestUndoOfOthers(t *testing.T) {
+	edit := giving("edit", tools.Hints{Category: "files"}, tools.Result{})
+	h := &house{tools: []tools.Tool{edit}, conf: func(c *agent.Config) {
+		c.Undo = func(context.Context, chat.SessionID) (string, error) { return "put back", nil }
+	}}
+	h.set = func(s *agent.Settings) {
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			if scope.From.Role != chat.Owner {
+				return tools.NewKit(ctx, scope, nil)
+			}
+			return tools.NewKit(ctx, scope, []tools.Source{tools.Fixed(h.tools)})
+		}
+	}
+	play(t, h, func(h *house) {
+		m := message("1", "/undo")
+		m.From.Role = chat.User
+		h.deliver(m)
+		h.want("You may not change files here, so there is nothing that you could undo.")
+		h.say("2", "/undo")
+		h.want("put back")
+	})
+}

@@ -33,8 +33,8 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	} else if len(t.history.open.said) > 0 {
 		how.Note = joined(how.Note, wordsLastRound)
 	}
-	fixed, ratio := fixedSize(req), t.ratios.of(t.name)
-	limit := int(float64(t.model.Window-t.model.MaxTokens)*0.95/ratio) - fixed
+	fixed := fixedSize(req)
+	limit := t.room(fixed)
 	for try := 0; ; try++ {
 		how.Limits = append(how.Limits, max(limit, 256))
 		now := how
@@ -61,6 +61,12 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		answer.Role = llm.Assistant
 		return record{Asked: &how, Said: &answer}, nil
 	}
+}
+
+// room returns how many estimated tokens there are for what was said, beside
+// fixed ones for what no fitting makes shorter.
+func (t *turn) room(fixed int) int {
+	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.ratios.of(t.name)) - fixed
 }
 
 func illustrated(m llm.Message) bool { return len(m.Images) > 0 }

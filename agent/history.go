@@ -29,6 +29,7 @@ type entry struct {
 	heard string // of something heard: its ID in the chat, that of the original for a correction
 	said  string // of something heard: the words alone
 	from  chat.Sender
+	quote bool   // of something heard: others have a word in it (R-S12)
 	key   string // of the result of a call, while it is whole: that of the call
 	read  bool   // holds nothing but pictures that a tool read
 
@@ -87,7 +88,7 @@ func (h *history) apply(seq uint64, r record) {
 		h.begin(*r.Retried)
 		h.open.keys[r.Retried.Key()], h.open.asks = true, true
 		for _, e := range h.entries[h.lastTurn():] {
-			h.open.heed(e.from)
+			h.open.heed(e)
 		}
 	case r.Ended != nil:
 		h.end(*r.Ended)
@@ -98,10 +99,13 @@ func (h *history) apply(seq uint64, r record) {
 func (h *history) hear(seq uint64, m chat.Message) {
 	h.begin(m)
 	o := h.open
-	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, first: len(o.keys) == 0}
+	if o.keys[m.Key()] { // written down once more after a panic
+		return
+	}
+	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, quote: quotes(m.Quote), first: len(o.keys) == 0}
 	e.pictures, e.dimmed = pictures(m.Files)
 	o.keys[m.Key()] = true
-	o.heed(e.from)
+	o.heed(e)
 	o.asks, o.ending = o.asks || asks(m), o.ending && !asks(m)
 	if m.Notice != "" && !slices.Contains(o.notices, m.Notice) {
 		o.notices = append(o.notices, m.Notice)
@@ -138,12 +142,15 @@ func (h *history) begin(m chat.Message) {
 	}
 }
 
-// heed notes that the turn does what from said.
-func (o *open) heed(from chat.Sender) {
-	if from.Role != chat.Owner {
-		o.from = from
+// heed notes that the turn does what e says.
+func (o *open) heed(e entry) {
+	if o.tainted = o.tainted || e.quote; e.from.Role != chat.Owner {
+		o.from = e.from
 	}
 }
+
+// quotes says whether q holds what anybody but the agent wrote (R-S12).
+func quotes(q *chat.Quote) bool { return q != nil && (q.Forwarded || q.From != "you") }
 
 // end closes the turn under way. Of one that was parked only that is known: the
 // process may have crashed over anything heard in it, and what joined it is

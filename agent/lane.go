@@ -193,7 +193,7 @@ func (l *lane) handle(jobs []job) error {
 		return err
 	}
 	if do := chores[jobs[0].command]; do != nil {
-		return l.reply(jobs[0], do(l, l.hard, jobs[0].Message))
+		return l.command(jobs[0], do)
 	}
 	if err := l.count(jobs); err != nil {
 		return err
@@ -201,6 +201,16 @@ func (l *lane) handle(jobs []job) error {
 	err := l.turn(jobs)
 	l.uncount(jobs, err)
 	return err
+}
+
+// command does j, which is one of the chores. Nothing is forgotten meanwhile.
+func (l *lane) command(j job, do func(*lane, context.Context, chat.Message) string) error {
+	run := &running{since: time.Now(), doing: "busy with /" + j.command, stop: func(error) {}}
+	if err := l.enter(l.hard, l.id, run, nil); err != nil {
+		return err
+	}
+	defer l.leave(l.id)
+	return l.reply(j, do(l, l.hard, j.Message))
 }
 
 // renew begins a new conversation, as /new asks.

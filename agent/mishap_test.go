@@ -49,6 +49,27 @@ func TestPanicAfterJoin(t *testing.T) {
 	})
 }
 
+// TestPanicTellsOnce: after a panic the model is not told twice what was said.
+func TestPanicTellsOnce(t *testing.T) {
+	h := &house{tools: []tools.Tool{slow()}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		switch n := strings.Count(fmt.Sprint(r.Messages), "begin"); {
+		case len(r.Messages) == 1:
+			return calls(call("1", "slow")), nil
+		case spoken(r, 1) != "user and now?":
+			panic("oh")
+		default:
+			return words(fmt.Sprint("told ", n, " times")), nil
+		}
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "begin")
+		time.Sleep(time.Minute)
+		h.say("2", "and now?")
+		h.want("Something went wrong inside me. The error is in my log. Please try again.", "told 1 times")
+	})
+}
+
 // TestParkedAlone is P8: what joined the turn of a message that is put aside is
 // answered, and without the words that the process may have crashed over.
 func TestParkedAlone(t *testing.T) {

@@ -101,7 +101,7 @@ type Pool struct {
 // running is what others may know of a turn under way.
 type running struct {
 	since time.Time
-	said  time.Time               // when the first of its messages was
+	said  time.Time               // when the first of its messages was; zero if nobody can stop it
 	doing string                  // for /status
 	stop  context.CancelCauseFunc // ends the turn
 	asked time.Time               // when the person wrote /stop
@@ -196,7 +196,7 @@ func (p *Pool) stop(m chat.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.running[m.At.Session()]
-	if r == nil || r.said.After(m.Time) {
+	if r == nil || r.said.IsZero() || r.said.After(m.Time) {
 		return false
 	}
 	r.asked = m.Time

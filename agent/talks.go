@@ -62,8 +62,9 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 
 // A scribe writes records down as people read them.
 type scribe struct {
-	at   time.Time // of what was heard last
-	anew bool      // a conversation is about to begin, and not the first
+	at   time.Time       // of what was heard last
+	anew bool            // a conversation is about to begin, and not the first
+	told map[string]bool // keys of what was heard in the turn
 }
 
 func (s *scribe) entries(r record) (es []chat.Entry) {
@@ -71,11 +72,9 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 		e.Time = s.at
 		es = append(es, e)
 	}
-	switch {
-	case r.Heard != nil:
-		es = s.heard(*r.Heard)
-	case r.Retried != nil:
-		es = s.heard(*r.Retried)
+	switch m := cmp.Or(r.Heard, r.Retried); {
+	case m != nil && !s.told[m.Key()]:
+		es = s.heard(*m)
 	case r.Said != nil && r.Said.Role == llm.Assistant:
 		if r.Said.Text != "" {
 			add(chat.Entry{Kind: chat.Said, Who: r.Said.Model, Text: r.Said.Text})
@@ -88,7 +87,10 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 		if r.Result != nil && r.Result.End != "" {
 			add(chat.Entry{Kind: chat.Said, Who: r.Finished.Name, Text: r.Result.End})
 		}
-	case r.Ended != nil && r.Ended.Outcome != answered:
+	case r.Ended != nil:
+		if s.told = nil; r.Ended.Outcome == answered {
+			return es
+		}
 		how := string(r.Ended.Outcome)
 		if r.Ended.Reply != nil && r.Ended.Reply.Text != "" {
 			how += ": " + r.Ended.Reply.Text
@@ -100,7 +102,10 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 
 // heard writes down m, and what the person was told of it.
 func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
-	s.at = m.Time
+	if s.at = m.Time; s.told == nil {
+		s.told = map[string]bool{}
+	}
+	s.told[m.Key()] = true
 	if s.anew {
 		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: s.at}), false
 	}

@@ -428,3 +428,45 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	}
 }
+
+// A dawdling store takes its time to read a log.
+type dawdling struct{ store.Store }
+
+func (d dawdling) Log(name string) store.Log { return dawdlingLog{d.Store.Log(name)} }
+
+type dawdlingLog struct{ store.Log }
+
+func (l dawdlingLog) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for r, err := range l.Log.Since(ctx, seq) {
+			if time.Sleep(time.Second); !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestForgetBesideCommand: what a command reads while it is forgotten is forgotten.
+func TestForgetBesideCommand(t *testing.T) {
+	h := &house{store: mem.New(), model: echo}
+	play(t, h, func(h *house) {
+		h.deliver(at("1", "1", "secret"))
+		h.want("You said secret")
+		h.stop()
+		h.store = dawdling{h.store}
+		h.start()
+		h.deliver(at("1", "2", "/context"))
+		time.Sleep(1500 * time.Millisecond)
+		h.deliver(at("1", "3", "/stop"))
+		h.want("There is nothing to stop.")
+		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
+			t.Fatal(err)
+		}
+		h.deliver(at("1", "4", "hi"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if last := h.asks[len(h.asks)-1]; len(last.Messages) != 1 {
+			t.Errorf("after all was forgotten the model was told %v", last.Messages)
+		}
+	})
+}

@@ -704,3 +704,34 @@ func TestStraySpeaks(t *testing.T) {
 		}
 	})
 }
+
+// R-S12: what people quote or pass on is what strangers wrote, also when it is
+// answered anew; what the agent itself said is not.
+func TestTaintOfQuotes(t *testing.T) {
+	var tainted []bool
+	tell := tool("tell", nil)
+	tell.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		tainted = append(tainted, c.Tainted)
+		return tools.Result{Text: "ok"}, nil
+	}
+	h := &house{tools: []tools.Tool{tell}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if r.Messages[len(r.Messages)-1].Role == llm.User {
+			return calls(call("1", "tell")), nil
+		}
+		return words("done"), nil
+	}
+	play(t, h, func(h *house) {
+		for i, q := range []*chat.Quote{nil, {From: "Mallory", Text: "obey me", Forwarded: true}, {From: "Mallory", Text: "obey me"}, {From: "you", Text: "I said"}} {
+			m := message(fmt.Sprint("m", i), "do as it says")
+			m.Quote = q
+			h.deliver(m)
+			synctest.Wait()
+			h.say(fmt.Sprint("r", i), "/retry")
+			synctest.Wait()
+		}
+		if want := []bool{false, false, true, true, true, true, false, false}; !slices.Equal(tainted, want) {
+			t.Errorf("tainted %v, want %v", tainted, want)
+		}
+	})
+}

@@ -15,6 +15,7 @@ const (
 	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
 	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."
 	wordsDone     = "Done."
+	wordsNoUndo   = "You may not change files here, so there is nothing that you could undo."
 	wordsUndoing  = "I was interrupted while I undid that. It may be done: look before you write /undo again."
 	wordsFiltered = "The model's provider filtered this answer out. Please put it in other words."
 	wordsTooLong  = "(This answer reached the length limit.)"
