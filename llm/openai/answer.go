@@ -156,10 +156,11 @@ func (a *answer) call(t toolCall) {
 	if c == nil {
 		c = &call{index: t.Index}
 		a.calls = append(a.calls, c)
+		a.size += 64
 	}
 	c.id, c.name = cmp.Or(c.id, t.ID), cmp.Or(c.name, t.Function.Name)
 	c.args.WriteString(t.Function.Arguments)
-	a.size += len(t.Function.Arguments) + len(t.Function.Name) + len(t.ID) + 64
+	a.size += len(t.Function.Arguments) + len(t.Function.Name) + len(t.ID)
 	if a.stream != nil && c.name != "" && (c.shown == "" || t.Function.Arguments != "") {
 		a.show(c)
 	}

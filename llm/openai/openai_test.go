@@ -461,6 +461,19 @@ func TestCallsStream(t *testing.T) {
 	}
 }
 
+// C-015: an answer is as large as what it says, in however small pieces a call's
+// arguments come: a long file that is written a letter at a time is no flood.
+func TestCallInManyPieces(t *testing.T) {
+	const pieces = 70_000
+	stream := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write_file","arguments":""}}]}}]}` + "\n\n" +
+		strings.Repeat(`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1"}}]}}]}`+"\n\n", pieces) +
+		`data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	m, err := openai.New(openai.Config{Name: "x", BaseURL: "http://x.test/v1", Model: "m", Transport: body(stream)}).Generate(t.Context(), llmtest.Say("hi"), nil)
+	if err != nil || len(m.Calls) != 1 || len(m.Calls[0].Args) != pieces {
+		t.Errorf("got %d calls, %v", len(m.Calls), err)
+	}
+}
+
 func told(calls []llm.ToolCall) string {
 	var out []string
 	for _, c := range calls {
