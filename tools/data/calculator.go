@@ -55,7 +55,11 @@ var words = regexp.MustCompile(`\*\*|//|[\pL_][\pL\d_]*|0[xX]\w*|\.?\d(?:[eE][-+
 func evaluate(expression string) (v starlark.Value, wrong string) {
 	p := &parser{rest: words.FindAllString(expression, -1)}
 	p.next()
-	if v = p.binary(0); p.text != "" {
+	switch v = p.binary(0); p.text {
+	case "":
+	case "^":
+		p.fail(`unexpected "^": a power is written **`)
+	default:
 		p.fail("unexpected %q", p.text)
 	}
 	return v, p.wrong

@@ -40,7 +40,7 @@ func New(c Config) []tools.Tool {
 func weather(c Config) tools.Tool {
 	description, ask := "The weather of a city, right now.", c.Weather
 	if ask == nil {
-		description, ask = "The weather of a city. It is simulated: say so when you pass it on.", simulated
+		description, ask = "The weather of a city, made up (simulated). Say so when you pass it on.", simulated
 	}
 	type args struct {
 		City string `json:"city" jsonschema:"name of the city, such as 北京" limit:"min=1 max=100"`

@@ -111,7 +111,7 @@ func TestCalculatorRefuses(t *testing.T) {
 		"round(1.5, -1)": trouble + "round: want 0 to 300 digits", "log10()": trouble + "log10: got 0 arguments, want at least 1", "pow(2)": trouble + "pow: got 1 arguments, want 2",
 		"": trouble + "the expression ends too early", "1 +": trouble + "the expression ends too early", "(1": trouble + "a closing parenthesis is missing",
 		"1 2": trouble + `unexpected "2"`, "2x": trouble + `unexpected "2x"`, "1 * * 2": trouble + `unexpected "*"`, "1)": trouble + `unexpected ")"`, "010": trouble + `unexpected "010"`, "1e": trouble + `unexpected "1e"`, "0x": trouble + `unexpected "0x"`,
-		"'a' * 3": trouble + `unexpected "'"`, "[1]": trouble + `unexpected "["`, "1 if 2 else 3": trouble + `unexpected "if"`, "1 < 2": trouble + `unexpected "<"`, "2 ^ 3": trouble + `unexpected "^"`,
+		"'a' * 3": trouble + `unexpected "'"`, "[1]": trouble + `unexpected "["`, "1 if 2 else 3": trouble + `unexpected "if"`, "1 < 2": trouble + `unexpected "<"`, "2 ^ 3": trouble + `unexpected "^": a power is written **`,
 		many: trouble + "the expression has more than 1000 parts", strings.Repeat("(", 5000): trouble + "the expression has more than 1000 parts",
 	} {
 		r := use(t, Config{}, "calculator", map[string]any{expression: sum})
