@@ -180,7 +180,7 @@ func TestAskNumbered(t *testing.T) {
 			h := m.start(powers)
 			access(t, h)
 			a := ask(t, h, shall())
-			m.shows("Shall I?\n\n1. Yes\n2. No, *never*\n\nAnswer with a number.")
+			m.shows("Shall I?\n\n1. Yes\n2. No, *never*\n\nAnswer y or n.")
 			other, edit := by("2", "2"), by("2", "2")
 			other.At.Chat, edit.Edits = "2", "17"
 			for _, msg := range []chat.Message{by("9", "1"), other, edit, by("2", "0"), by("2", "3"), by("2", "perhaps"), by("2", "/new")} {

@@ -53,11 +53,14 @@ func (l *line) worded(r chat.Reply) chat.Reply {
 	for i, c := range q.Choices {
 		r.Text += fmt.Sprintf("%d. %s\n", i+1, c)
 	}
-	r.Text += "\nAnswer with a number"
-	if q.Free {
-		r.Text += " or in your own words"
+	how := "with a number"
+	if len(q.Choices) == 2 && initial(q.Choices, "y") == 0 && initial(q.Choices, "n") == 1 {
+		how = "y or n"
 	}
-	r.Text += "."
+	if q.Free {
+		how += " or in your own words"
+	}
+	r.Text += "\nAnswer " + how + "."
 	return r
 }
 
