@@ -64,7 +64,7 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	}
 	req, h, ratio, left := llm.Request{System: system, Tools: next.kit.Specs()}, next.history, l.ratios.of(next.name), 0
 	h.eyes, h.entries = next.model.Vision, slices.Clone(h.entries)
-	h.fit(max(next.room(fixedSize(req)), 256), next.light)
+	h.fit(max(next.room(fixedSize(req)), 256), light(next.kit))
 	for _, e := range h.entries {
 		if e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
 			left++

@@ -12,6 +12,7 @@ import (
 
 	"parley/llm"
 	"parley/store"
+	"parley/tools"
 )
 
 // squeezes is how often a request that was too long is made shorter.
@@ -26,10 +27,16 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		return record{}, err
 	}
 	req := llm.Request{System: system}
-	how := asked{System: t.note(ctx, []byte(system)), Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision}
+	if t.tools == "" {
+		text, _ := json.Marshal(toolTextOf(t.kit)) // a schema is JSON
+		t.tools = t.note(ctx, text)
+	}
+	how := asked{
+		System: t.note(ctx, []byte(system)), Tools: t.tools, Last: last,
+		Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision,
+	}
 	if !last {
 		req.Tools = t.kit.Specs()
-		how.Tools = t.note(ctx, t.toolText(req.Tools))
 	} else if len(t.history.open.said) > 0 {
 		how.Note = joined(how.Note, wordsLastRound)
 	}
@@ -39,7 +46,7 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		how.Limits = append(how.Limits, max(limit, 256))
 		now := how
 		now.Limits = how.Limits[try:]
-		req.Messages = t.history.request(now, t.light, t.album(how.Refused))
+		req.Messages = t.history.request(now, light(t.kit), t.album(how.Refused))
 		answer, err := t.model.Generate(ctx, req, t.stream())
 		var e *llm.Error
 		switch {
@@ -80,12 +87,14 @@ func fixedSize(req llm.Request) int {
 	return n / 4
 }
 
-// light says whether old results of a tool are shortened first (D-045): those
-// it could get again, and those of programs.
-func (t *turn) light(tool string) bool {
-	known, _ := t.kit.Tool(tool)
-	tool = cmp.Or(known.AliasOf, known.Name, tool)
-	return known.ReadOnly || tool == "exec" || tool == "execute_python"
+// light returns a function that says whether old results of a tool in k are
+// shortened first (D-045): those it could get again, and those of programs.
+func light(k *tools.Kit) func(tool string) bool {
+	return func(tool string) bool {
+		known, _ := k.Tool(tool)
+		tool = cmp.Or(known.AliasOf, known.Name, tool)
+		return known.ReadOnly || tool == "exec" || tool == "execute_python"
+	}
 }
 
 // stream returns a function that shows an answer while it comes in.
@@ -128,14 +137,11 @@ func (p *Pool) note(ctx context.Context, text []byte) string {
 	return digest
 }
 
-// toolText returns what is kept of the tools that a model is told of.
-func (t *turn) toolText(specs []llm.ToolSpec) []byte {
-	text := toolText{Specs: specs}
-	for _, known := range t.kit.Tools() {
-		if t.light(known.Name) {
-			text.Light = append(text.Light, known.Name)
-		}
+// toolTextOf returns what is kept of the tools in k.
+func toolTextOf(k *tools.Kit) toolText {
+	text := toolText{Specs: k.Specs()}
+	for _, t := range k.Tools() {
+		text.Known = append(text.Known, stub{Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON})
 	}
-	b, _ := json.Marshal(text) // a schema is JSON
-	return b
+	return text
 }

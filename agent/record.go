@@ -27,7 +27,8 @@ type record struct {
 // them it tells all that the model was shown.
 type asked struct {
 	System  string  `json:"system"`            // a digest: the bucket "prompts" has the text
-	Tools   string  `json:"tools,omitempty"`   // the same, of a toolText; "" means none
+	Tools   string  `json:"tools"`             // the same, of a toolText
+	Last    bool    `json:"last,omitempty"`    // the model was told of no tools
 	Since   *uint64 `json:"since,omitempty"`   // the history was read anew, from the record after this one on: what it was fitted to before is forgotten
 	Limits  []int   `json:"limits"`            // that the history was fitted to, one after the other
 	Note    string  `json:"note,omitempty"`    // what the request ends with, and no later one has
@@ -35,10 +36,19 @@ type asked struct {
 	Refused bool    `json:"refused,omitempty"` // … and its provider did not take them: once it answers they are shown no more (P25)
 }
 
-// A toolText is what the model is told of tools.
+// A toolText is what is kept of the tools of a turn.
 type toolText struct {
-	Specs []llm.ToolSpec
-	Light []string // the tools whose old results are shortened first
+	Specs []llm.ToolSpec // that the model is told of
+	Known []stub         // of all
+}
+
+// A stub is what is to be known of a tool to do again what was done with its results.
+type stub struct {
+	Name     string
+	AliasOf  string `json:",omitempty"`
+	ReadOnly bool   `json:",omitempty"`
+	Last     bool   `json:",omitempty"`
+	JSON     bool   `json:",omitempty"`
 }
 
 // ended closes a turn. The answer and the end of the turn are one record (P7).

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"time"
 
 	"parley/chat"
 	"parley/llm"
+	"parley/tools"
 )
 
 // A Recording is all that is needed to print the turns of a session and to run
@@ -21,6 +21,7 @@ type Recording struct {
 	zone    *time.Location
 	prompts map[string]string // by their digests
 	talks   [][]numbered      // the records of each conversation
+	boxes   map[string]box    // by the digests of their texts
 }
 
 // A Turn is what was written down from the first message heard to the end.
@@ -95,7 +96,7 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 
 // ReadRecording reads what Recording yields.
 func ReadRecording(r io.Reader) (*Recording, error) {
-	rec, epoch := &Recording{prompts: map[string]string{}}, int64(-1)
+	rec, epoch := &Recording{prompts: map[string]string{}, boxes: map[string]box{}}, int64(-1)
 	for d := json.NewDecoder(r); ; {
 		var l line
 		err := d.Decode(&l)
@@ -170,19 +171,38 @@ func (r *Recording) step(h *history, done []numbered, next numbered) (*history, 
 		if how.Since != nil {
 			h = r.history(done, *how.Since)
 		}
-		text, known := r.tools(how.Tools)
+		b := r.box(how.Tools)
 		system, there := r.prompts[how.System]
-		light := func(tool string) bool { return slices.Contains(text.Light, tool) }
-		if ms := h.request(*how, light, nil); known && there {
-			req = &llm.Request{System: system, Tools: text.Specs, Messages: ms}
+		if ms := h.request(*how, light(b.kit), nil); there && b.known {
+			if req = (&llm.Request{System: system, Messages: ms}); !how.Last {
+				req.Tools = b.text.Specs
+			}
 		}
 	}
 	h.apply(next.seq, next.record)
 	return h, req
 }
 
-// tools returns what the model was told of tools.
-func (r *Recording) tools(digest string) (text toolText, known bool) {
-	known = digest == "" || json.Unmarshal([]byte(r.prompts[digest]), &text) == nil
-	return text, known
+// A box holds what was kept of tools.
+type box struct {
+	text  toolText
+	known bool // the text was there
+	kit   *tools.Kit
+}
+
+// box returns the one whose text has that digest.
+func (r *Recording) box(digest string) box {
+	b, there := r.boxes[digest]
+	if !there {
+		err := json.Unmarshal([]byte(r.prompts[digest]), &b.text)
+		if err == nil {
+			idle := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
+			b.kit, err = b.text.kit(context.Background(), tools.Scope{}, idle)
+		}
+		if b.known = err == nil; !b.known {
+			b.kit = &tools.Kit{}
+		}
+		r.boxes[digest] = b
+	}
+	return b
 }

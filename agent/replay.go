@@ -93,7 +93,7 @@ func (p *player) settings() Settings {
 	s, eyes, said := Settings{Model: "recorded", Kit: p.kit, Rounds: math.MaxInt}, false, 0
 	for _, e := range p.turn.Events {
 		if how := e.Asked; how != nil {
-			if eyes = how.Eyes; how.Tools == "" {
+			if eyes = how.Eyes; how.Last {
 				s.Rounds = min(s.Rounds, said+1)
 			}
 		}

@@ -303,3 +303,35 @@ func same(a, b any) bool {
 	y, _ := json.Marshal(b)
 	return bytes.Equal(x, y)
 }
+
+// Also the request that is told of no tools is made again as it was, when it is
+// the one that makes a conversation fit.
+func TestLastRequestMadeAgain(t *testing.T) {
+	for size := 1000; size < 2000; size += 300 {
+		h := &house{tools: []tools.Tool{giving("read", tools.Hints{ReadOnly: true}, tools.Result{Text: strings.Repeat("x", size)})}}
+		n := 0
+		h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+			if n++; len(r.Tools) == 0 {
+				return words("ok"), nil
+			}
+			return calls(with("1", []string{"read", "Read"}[n%2], fmt.Sprintf(`{"n":%d}`, n))), nil
+		}
+		play(t, h, func(h *house) {
+			for i := range 6 {
+				h.say(fmt.Sprint(i), "go")
+				time.Sleep(time.Minute)
+			}
+			h.reruns(6, nil)
+			if made := h.requests(); len(made) != len(h.asks) {
+				t.Errorf("size %d: %d requests, want %d", size, len(made), len(h.asks))
+			} else {
+				for i := range made {
+					if !same(made[i], h.asks[i]) {
+						t.Errorf("size %d: request %d of %d is not the one that was made", size, i+1, len(made))
+						return
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,43 +13,31 @@ import (
 	"parley/tools"
 )
 
-// kit makes tools of what the model was told of them and of what they gave.
+// kit makes tools of what the turn had, which give what they gave.
 func (p *player) kit(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
-	var text toolText
-	for _, e := range p.turn.Events {
-		if e.Asked != nil && text.Specs == nil {
-			text, _ = p.tools(e.Asked.Tools)
-		}
-	}
-	by := map[string]*tools.Tool{}
-	add := func(spec llm.ToolSpec, hidden bool) *tools.Tool {
-		if by[spec.Name] == nil {
-			readOnly := slices.Contains(text.Light, spec.Name) && spec.Name != "exec" && spec.Name != "execute_python"
-			by[spec.Name] = &tools.Tool{ToolSpec: spec, Hints: tools.Hints{Hidden: hidden, ReadOnly: readOnly}, Run: p.give}
-		}
-		return by[spec.Name]
-	}
-	unlisted := func(name string) *tools.Tool {
-		return add(llm.ToolSpec{Name: name, Description: name, Schema: json.RawMessage(`{"type":"object"}`)}, true)
-	}
-	for _, spec := range text.Specs {
-		add(spec, false)
-	}
-	for _, name := range text.Light {
-		unlisted(name)
-	}
-	for _, e := range p.turn.Events {
-		if e.worked() && e.Result.Code != tools.CodeNotFound {
-			t := unlisted(e.Finished.Name)
-			t.JSON, t.Last = t.JSON || e.Result.JSON, t.Last || e.Result.End != ""
-		}
-	}
+	i := max(0, slices.IndexFunc(p.turn.Events, func(e Event) bool { return e.Asked != nil }))
+	how := cmp.Or(p.turn.Events[i].Asked, &asked{})
+	return p.box(how.Tools).text.kit(ctx, scope, p.give)
+}
+
+// kit makes tools of what was kept of them. Each call, also one that the Kit
+// refuses, is a call of run.
+func (text toolText) kit(ctx context.Context, scope tools.Scope, run func(context.Context, tools.Call) (tools.Result, error)) (*tools.Kit, error) {
 	var all tools.Fixed
-	for _, t := range by {
-		all = append(all, *t)
+	for _, s := range text.Known {
+		t := tools.Tool{
+			ToolSpec: llm.ToolSpec{Name: s.Name, Description: s.Name, Schema: json.RawMessage(`{"type":"object"}`)},
+			Hints:    tools.Hints{AliasOf: s.AliasOf, Hidden: true, ReadOnly: s.ReadOnly, Last: s.Last, JSON: s.JSON}, Run: run,
+		}
+		for _, spec := range text.Specs {
+			if spec.Name == s.Name {
+				t.ToolSpec, t.Hidden = spec, false
+			}
+		}
+		all = append(all, t)
 	}
 	return tools.NewKit(ctx, scope, []tools.Source{all}, func(t tools.Tool) tools.Tool {
-		t.Run = p.give // also of calls that the kit refuses
+		t.Run = run
 		return t
 	})
 }

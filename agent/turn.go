@@ -23,6 +23,7 @@ type turn struct {
 	name  string // of the model
 	model Model
 	kit   *tools.Kit
+	tools string // the digest of what is kept of it
 	scope tools.Scope
 	live  *screen
 	part  string // of the answer that is coming in
