@@ -27,6 +27,9 @@ func (t *turn) broken(ctx context.Context, err error) error {
 		return t.done(t.hard)
 	}
 	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)
+	if o.ending { // all is said
+		return t.end(t.hard, answered, t.text())
+	}
 	return t.end(t.hard, failed, joined(o.notice(), o.text(), llm.Kindly(err)))
 }
 

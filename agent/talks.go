@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 )
 
 // Talks returns the conversations whose sessions begin with prefix, the one
@@ -37,23 +39,20 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 // conversations. What is damaged is left out (P21).
 func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
-		st, _, err := p.lookup(ctx, id)
-		if err != nil {
-			yield(chat.Entry{}, err)
-			return
-		}
-		var s scribe
-		for _, epoch := range st.epochs() {
-			s.anew = !s.at.IsZero()
-			for r, err := range p.records(ctx, id, epoch, 0) {
-				if err != nil {
-					yield(chat.Entry{}, err)
+		s, epoch := scribe{}, int64(0)
+		for r, err := range p.journal(ctx, id) {
+			switch {
+			case errors.Is(err, store.ErrNotFound):
+				return
+			case err != nil:
+				yield(chat.Entry{}, err)
+				return
+			case r.epoch != epoch:
+				s.anew, epoch = !s.at.IsZero(), r.epoch
+			}
+			for _, e := range s.entries(r.record) {
+				if !yield(e, nil) {
 					return
-				}
-				for _, e := range s.entries(r.record) {
-					if !yield(e, nil) {
-						return
-					}
 				}
 			}
 		}

@@ -223,6 +223,32 @@ func TestEndThenCrash(t *testing.T) {
 	})
 }
 
+// C-030: what a tool said at the end is the answer, also when after a crash no
+// tools are to be had.
+func TestEndWithoutTools(t *testing.T) {
+	h := &house{store: mem.New()}
+	h.set = func(s *agent.Settings) {
+		s.Kit = func(context.Context, tools.Scope) (*tools.Kit, error) { return nil, errors.New("no tools today") }
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h.t = t
+		m := message("1", "weather?")
+		heard, _ := json.Marshal(m)
+		for _, r := range []string{
+			`{"heard":` + string(heard) + `}`, `{"said":{"role":"assistant","calls":[{"id":"a","name":"attempt_completion","args":"{}"}]}}`,
+			`{"started":["a"]}`, `{"finished":{"role":"tool","call":"a","name":"attempt_completion","text":"done"},"result":{"end":"It is sunny."}}`,
+		} {
+			if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.start()
+		h.deliver(m)
+		h.want("It is sunny.")
+		h.stop()
+	})
+}
+
 // C-035: a user's tool of a system tool's name is the only one told of, and the one that runs.
 func TestOverride(t *testing.T) {
 	own := giving("attempt_completion", tools.Hints{}, tools.Result{Text: "noted", End: "my own end"})
