@@ -370,6 +370,8 @@ func stream(t *testing.T, browser context.Context) {
 		b.until(fmt.Sprintf(`document.querySelector(".steps").open && document.querySelector(".steps summary").innerText.includes("read_file – waiting") &&
 			document.querySelector("[data-call='1'] dd").innerText === %q`, path))
 	}
+	h.Step(r, chat.Step{Call: "1", State: chat.Waiting, Tip: "waiting for your approval"})
+	b.until(`document.querySelector(".steps summary").innerText.includes("read_file – waiting for your approval")`)
 	h.Step(r, chat.Step{Call: "1", State: chat.Running, Tip: "tides.csv"})
 	b.until(`document.querySelector(".steps summary").innerText.includes("read_file – running: tides.csv")`)
 	h.Step(r, chat.Step{Call: "2", Tool: "web_search", Name: "The web", State: chat.Running, Params: map[string]any{"count": 5, "query": "moon"}})

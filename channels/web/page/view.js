@@ -223,7 +223,8 @@ function sum(line, steps) {
   const failed = steps.filter((s) => s.state === "error").length;
   const tools = [...new Set(steps.map((s) => s.tool))].join(", ");
   line.dataset.state = running ? running.state : failed === steps.length ? "error" : "success";
-  line.lastChild.textContent = running ? `${running.tool} – ${running.state === "doing" ? "running" : "waiting"}` + (running.tip && `: ${running.tip}`)
+  const how = running?.state === "doing" ? "running" : "waiting";
+  line.lastChild.textContent = running ? `${running.tool} – ` + (running.tip.startsWith(how + " ") ? running.tip : how + (running.tip && `: ${running.tip}`))
     : `${tools} – ` + (failed ? `${failed} of ${steps.length} failed` : steps.length > 1 ? `${steps.length} steps done` : "done");
 }
 
