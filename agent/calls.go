@@ -16,15 +16,15 @@ import (
 // that nobody knows the error is store.ErrNotFound.
 func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record, err error) {
 	kit, err := p.settings.Load().Kit(ctx, tools.Scope{Session: id, From: chat.Sender{Role: chat.Owner}})
-	if err != nil {
-		return nil, err
+	if err != nil { // what was done can be told all the same
+		kit = &tools.Kit{}
 	}
 	round, open := 0, map[string]llm.ToolCall{}
 	for r, err := range p.journal(ctx, id) {
 		switch {
 		case err != nil:
 			return nil, err
-		case r.Said != nil && r.Said.Role == llm.Assistant:
+		case r.answer():
 			round++
 			for _, c := range r.Said.Calls {
 				open[c.ID] = c

@@ -67,6 +67,9 @@ const (
 	tooOld   outcome = "too old"
 )
 
+// answer says whether r holds one of the model's.
+func (r record) answer() bool { return r.Said != nil && r.Said.Role == llm.Assistant }
+
 func (r record) encode() []byte {
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -52,7 +52,7 @@ func (t Turn) unfit() string {
 			return "records of it are damaged"
 		case how == nil && e.Finished != nil && e.Finished.Text == wordsInterrupted, how != nil && how.Since != nil && asked > 0:
 			return "it was interrupted"
-		case how != nil && (e.Request == nil || len(how.Limits) == 0):
+		case how != nil && (e.Request == nil || len(how.Limits) == 0), how == nil && e.answer() && last != nil && last.Outcome == answered:
 			return "what the model was told was not kept"
 		case how != nil && how.Refused:
 			return "its pictures were refused"
@@ -98,7 +98,7 @@ func (p *player) settings() Settings {
 			}
 		}
 		switch {
-		case e.Said != nil && e.Said.Role == llm.Assistant, e.Result != nil && e.Result.End != "":
+		case e.answer(), e.Result != nil && e.Result.End != "":
 			said++
 		case e.RolledBack != "":
 			s.Rollback, said = true, said-1

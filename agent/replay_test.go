@@ -304,6 +304,21 @@ func same(a, b any) bool {
 	return bytes.Equal(x, y)
 }
 
+// A turn of before requests were written down is not run again.
+func TestNoRerunOfOldTurns(t *testing.T) {
+	h := &house{store: mem.New()}
+	play(t, h, func(h *house) {
+		m := message("1", "hi")
+		heard, _ := json.Marshal(m)
+		for _, r := range []string{`{"heard":` + string(heard) + `}`, `{"said":{"role":"assistant","text":"hello"}}`, `{"ended":{"outcome":"answered"}}`} {
+			if _, err := h.store.Log("session/test:1").Append(h.t.Context(), []byte(r)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.reruns(1, map[int]string{1: "cannot be re-run: what the model was told was not kept"})
+	})
+}
+
 // Also the request that is told of no tools is made again as it was, when it is
 // the one that makes a conversation fit.
 func TestLastRequestMadeAgain(t *testing.T) {

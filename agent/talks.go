@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"parley/chat"
-	"parley/llm"
 	"parley/store"
 )
 
@@ -74,7 +73,7 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && !s.told[m.Key()]:
 		es = s.heard(*m)
-	case r.Said != nil && r.Said.Role == llm.Assistant:
+	case r.answer():
 		if r.Said.Text != "" {
 			add(chat.Entry{Kind: chat.Said, Who: r.Said.Model, Text: r.Said.Text})
 		}

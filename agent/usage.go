@@ -85,7 +85,7 @@ func (b *books) read(t *tally, r record, zone *time.Location) {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && t.turn.Who == "":
 		t.turn = llm.Spent{Day: m.Time.In(zone).Format(time.DateOnly), Who: m.At.Channel + ":" + m.From.ID}
-	case r.Said != nil && r.Said.Role == llm.Assistant && r.Said.Model != "":
+	case r.answer() && r.Said.Model != "":
 		if t.here == nil {
 			t.here = map[string]llm.Usage{}
 		}

@@ -223,8 +223,8 @@ func TestEndThenCrash(t *testing.T) {
 	})
 }
 
-// C-030: what a tool said at the end is the answer, also when after a crash no
-// tools are to be had.
+// C-030, A-014: what a tool said at the end is the answer, also when after a crash
+// no tools are to be had, and what was called can be told.
 func TestEndWithoutTools(t *testing.T) {
 	h := &house{store: mem.New()}
 	h.set = func(s *agent.Settings) {
@@ -245,6 +245,9 @@ func TestEndWithoutTools(t *testing.T) {
 		h.start()
 		h.deliver(m)
 		h.want("It is sunny.")
+		if all, err := h.pool.Calls(t.Context(), "test:1"); err != nil || len(all) != 1 {
+			t.Errorf("%+v, %v", all, err)
+		}
 		h.stop()
 	})
 }
