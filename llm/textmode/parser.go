@@ -14,10 +14,12 @@ const maxCall = 1 << 20
 
 // A parser takes an answer apart while it comes in, however it is cut up: the
 // text before the first call, and the calls. Only the names of tools on offer,
-// and within them those of their parameters, are tags; all else is text (C-050).
+// or where there are none of those called before, and within them those of
+// their parameters, are tags; all else is text (C-050).
 type parser struct {
 	stream func(llm.Delta) // may be nil
 	taken  map[string]bool // IDs of calls
+	idle   bool            // there are no tools this time: calls are left out
 	tools  []string        // the tags of tools
 	params map[string][]string
 
@@ -40,15 +42,17 @@ type parser struct {
 const cdata = "<![CDATA["
 
 func newParser(req llm.Request, stream func(llm.Delta)) *parser {
-	p := &parser{stream: stream, taken: map[string]bool{}, params: map[string][]string{}}
+	p := &parser{stream: stream, idle: len(req.Tools) == 0, taken: map[string]bool{}, params: map[string][]string{}}
 	for _, m := range req.Messages {
 		for _, c := range m.Calls {
 			p.taken[c.ID] = true
+			if p.idle && p.params[c.Name] == nil {
+				p.know(c.Name)
+			}
 		}
 	}
 	for _, t := range req.Tools {
-		p.tools = append(p.tools, "<"+t.Name+">", "<"+t.Name+"/>", "<"+t.Name+" />")
-		p.params[t.Name] = []string{"</" + t.Name + ">"}
+		p.know(t.Name)
 		params, _ := read(t.Schema)
 		for _, param := range params {
 			p.params[t.Name] = append(p.params[t.Name], "<"+param.name+">")
@@ -56,6 +60,12 @@ func newParser(req llm.Request, stream func(llm.Delta)) *parser {
 	}
 	p.tags = p.tools
 	return p
+}
+
+// know makes tags of the name of a tool.
+func (p *parser) know(name string) {
+	p.tools = append(p.tools, "<"+name+">", "<"+name+"/>", "<"+name+" />")
+	p.params[name] = []string{"</" + name + ">"}
 }
 
 // feed takes in the next piece of the answer.
@@ -85,7 +95,7 @@ func (p *parser) show(args map[string]string) {
 	if p.call.Args = strings.TrimSuffix(js.String(), "\n"); p.call.Args == before {
 		return
 	}
-	if c := p.call; p.stream != nil {
+	if c := p.call; p.stream != nil && !p.idle {
 		p.stream(llm.Delta{Call: &c})
 	}
 }

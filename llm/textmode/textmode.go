@@ -37,6 +37,9 @@ func New(m llm.Model) llm.Model {
 		whole.feed(msg.Text)
 		whole.end(cut)
 		msg.Text, msg.Calls = whole.text.String(), whole.calls
+		if whole.idle {
+			msg.Calls = nil
+		}
 		switch {
 		case whole.over:
 			msg.Finish = llm.Length

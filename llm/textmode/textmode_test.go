@@ -167,6 +167,31 @@ func parse(t testing.TB, answer string, piece int, cut bool) (text string, calls
 
 const ok = "<get_weather><city>Oslo</city></get_weather>"
 
+// C-050: a model that is offered no tools, as in the last round of a turn, and
+// goes on as before calls nothing, and nobody is shown the tags.
+func TestNoToolsAnyMore(t *testing.T) {
+	before := []llm.Message{{Role: llm.User, Text: "go"}, {Role: llm.Assistant, Calls: []llm.ToolCall{{ID: "call_1", Name: "get_weather", Args: `{"city":"Rome"}`}}},
+		{Role: llm.ToolRole, Call: "call_1", Name: "get_weather", Text: "sun"}}
+	for answer, want := range map[string]string{
+		"Let me look. " + ok: "Let me look.", ok: "", "It is <b>warm</b>. <now/>": "It is <b>warm</b>. <now/>",
+		"Look: <get_weather> <place>Oslo</place> </get_weather> So.": "Look:", "The tag <get_weather> is": "The tag <get_weather> is",
+	} {
+		m := New(llm.ModelFunc(func(_ context.Context, _ llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+			stream(llm.Delta{Text: answer})
+			return llm.Message{Role: llm.Assistant, Text: answer, Finish: llm.Stopped}, nil
+		}))
+		var shown string
+		msg, err := m.Generate(t.Context(), llm.Request{Messages: before}, func(d llm.Delta) {
+			if shown += d.Text; d.Call != nil {
+				t.Errorf("%q: a call is shown", answer)
+			}
+		})
+		if err != nil || msg.Text != want || shown != want || len(msg.Calls) > 0 || msg.Finish != llm.Stopped {
+			t.Errorf("%q: %+v, %v; shown %q", answer, msg, err, shown)
+		}
+	}
+}
+
 // C-050: what is text and what is a call, however the answer is cut into pieces.
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ name, answer, text, calls string }{
