@@ -155,6 +155,9 @@ func unpack(ctx context.Context, r io.Reader, dir *os.Root) (m manifest, err err
 		case err == io.EOF && !maps.Equal(found, m.Files):
 			return m, errors.New("its files are not those that its manifest names: it is damaged")
 		case err == io.EOF:
+			if _, err := io.Copy(io.Discard, zip); err != nil { // its checksum stands at its end
+				return m, fmt.Errorf("it is damaged: %w", err)
+			}
 			return m, nil
 		case err != nil:
 			return m, fmt.Errorf("it is damaged: %w", err)

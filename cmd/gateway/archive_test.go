@@ -76,12 +76,15 @@ func TestArchiveDamaged(t *testing.T) {
 	packed, _ := packedFolder(t)
 	flipped := bytes.Clone(packed)
 	flipped[len(flipped)/2] ^= 1
+	sum := bytes.Clone(packed)
+	sum[len(sum)-6] ^= 1 // as a bit of what no digest covers would have it
 	for name, b := range map[string][]byte{
 		"empty":           nil,
 		"no archive":      []byte("hello"),
 		"cut off":         packed[:len(packed)*3/4],
 		"without its end": packed[:len(packed)-20],
 		"a flipped bit":   flipped,
+		"a wrong sum":     sum,
 		"no manifest":     tarOf(t, "parley.db", "x"),
 		"another file":    tarOf(t, "parley.db", "x", "manifest.json", `{"files":{}}`),
 		"a file changed":  tarOf(t, "parley.db", "x", "manifest.json", `{"files":{"parley.db":"00"}}`),

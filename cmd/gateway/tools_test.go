@@ -57,6 +57,12 @@ func (w *town) file(name, text string) string {
 	return path
 }
 
+// toldOf says whether one of texts has words in it: an answer may stand before the
+// questions that were asked on the way to it.
+func toldOf(texts []string, words string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, words) })
+}
+
 func there(path string) bool { _, err := os.Stat(path); return err == nil }
 
 // asks waits for a question with buttons in a chat, and returns it.
@@ -96,7 +102,7 @@ func TestApproval(t *testing.T) {
 	q = w.asks(person, "two.txt")
 	w.tg.PressData(person, q.ID, q.Buttons[0][1].Data, telegramtest.As(person, "Ada"))
 	w.told(person, "the refusal", func(texts []string) bool {
-		return strings.Contains(texts[len(texts)-1], "the person who was asked refused this call of file_delete: it was not run.")
+		return toldOf(texts, "the person who was asked refused this call of file_delete: it was not run.")
 	})
 	if !there(two) {
 		t.Error("the file is gone after a no")
@@ -136,7 +142,7 @@ func TestApprovalOfOthers(t *testing.T) {
 	}
 	w.tg.PressData(person, q.ID, q.Buttons[0][0].Data, telegramtest.As(person, "Ada"))
 	w.told(asker, "the end", func(texts []string) bool {
-		return len(texts) > 0 && strings.Contains(texts[len(texts)-1], `{"path":"ours.txt","success":true}`)
+		return toldOf(texts, `{"path":"ours.txt","success":true}`)
 	})
 	if there(path) {
 		t.Error("the file is still there after the owner's yes")
@@ -183,7 +189,7 @@ call write_file {"path": "notes/page.md", "content": "what I read"}
 		}
 		w.tg.PressData(person, q.ID, q.Buttons[0][1].Data, telegramtest.As(person, "Ada"))
 	}
-	w.told(person, "the end", func(texts []string) bool { return strings.HasPrefix(texts[len(texts)-1], "the tools say:") })
+	w.told(person, "the end", func(texts []string) bool { return toldOf(texts, "the tools say:") })
 	now, _ := os.ReadFile(filepath.Join(w.dir, "workspace", "AGENTS.md"))
 	soul, _ := os.ReadFile(filepath.Join(w.dir, "workspace", "SOUL.md"))
 	if string(now) != string(rules) || strings.Contains(string(soul), "You are mine") || !there(diary) || len(w.tg.Chat(8888)) > 0 {
