@@ -108,13 +108,12 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 // cmdVerbose says whether steps are shown, and changes it with "on" or "off".
 func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	_, want := cut(strings.ToLower(m.Text))
-	quiet := false
-	err := p.update(ctx, m.At.Session(), func(s *state) {
-		if want == "on" || want == "off" {
-			s.Quiet = want == "off"
-		}
-		quiet = s.Quiet
-	})
+	st, _, err := p.lookup(ctx, m.At.Session())
+	quiet := st.Quiet
+	if err == nil && (want == "on" || want == "off") {
+		quiet = want == "off"
+		err = p.update(ctx, m.At.Session(), func(s *state) { s.Quiet = quiet })
+	}
 	switch {
 	case err != nil:
 		return p.sorry("look that up", m.At.Session(), err)

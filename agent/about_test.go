@@ -160,6 +160,11 @@ func TestVerboseCommand(t *testing.T) {
 	play(t, &house{}, func(h *house) {
 		shown := "From the next answer on I show the steps on the way; /verbose off changes that."
 		hidden := "From the next answer on I do not show the steps on the way; /verbose on changes that."
+		h.say("ask", "/verbose")
+		h.want(shown)
+		if talks, err := h.pool.Talks(h.t.Context(), ""); len(talks) > 0 || err != nil { // to ask changes nothing
+			t.Errorf("there are %v, %v", talks, err)
+		}
 		for i, c := range [][2]string{{"", shown}, {" off", hidden}, {"", hidden}, {" maybe", hidden}, {" ON", shown}, {"", shown}} {
 			h.say(fmt.Sprint(i), "/verbose"+c[0])
 			h.want(c[1])

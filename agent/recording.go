@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,11 +71,8 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 				return
 			}
 			begun = true
-			var needs []string
-			if r.Asked != nil {
-				needs = []string{r.Asked.System, r.Asked.Tools}
-			}
-			for _, digest := range needs {
+			how := cmp.Or(r.Asked, &asked{})
+			for _, digest := range []string{how.System, how.Tools} {
 				if written[digest] {
 					continue
 				}
