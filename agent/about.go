@@ -36,7 +36,7 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 	for _, t := range next.kit.Tools() {
 		what, _, _ := strings.Cut(strings.TrimSuffix(tame(t.Description, 1000), "."), ". ")
 		if t.AliasOf != "" {
-			what = "`" + t.AliasOf + "`"
+			what = "another name of `" + t.AliasOf + "`"
 		}
 		if category := cmp.Or(t.Category, "general"); arg == "all" || t.AliasOf == "" && !t.Hidden {
 			by[category] = append(by[category], fmt.Sprintf("\n- `%s` – %s", t.Name, what))

@@ -37,7 +37,7 @@ func TestToolsCommand(t *testing.T) {
 		h.deliver(m)
 		h.want("**general**\n- `add` – add\n\n**web**\n- `look_up` – Looks it up")
 		h.say("3", "/tools all")
-		h.want("**general**\n- `add` – add\n- `hidden` – hidden\n\n**owners only**\n- `secret` – secret\n\n**web**\n- `find_out` – `look_up`\n- `look_up` – Looks it up")
+		h.want("**general**\n- `add` – add\n- `hidden` – hidden\n\n**owners only**\n- `secret` – secret\n\n**web**\n- `find_out` – another name of `look_up`\n- `look_up` – Looks it up")
 		h.tools = nil
 		h.say("4", "/tools")
 		h.want("There are no tools here.")

@@ -31,7 +31,11 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record
 			}
 		case r.Finished != nil:
 			c := llm.ToolCall{ID: r.Finished.Call, Name: r.Finished.Name, Args: open[r.Finished.Call].Args}
-			rec := tools.NewRecord(c, r.Finished.Text, *cmp.Or(r.Result, &tools.Result{}), "main", round)
+			result := *cmp.Or(r.Result, &tools.Result{})
+			if !result.Time.IsZero() {
+				result.Time = result.Time.In(p.Zone)
+			}
+			rec := tools.NewRecord(c, r.Finished.Text, result, "main", round)
 			known, _ := kit.Tool(c.Name)
 			if name := cmp.Or(known.AliasOf, known.Name, c.Name); name != c.Name {
 				rec.Meta.Tool, rec.Meta.Alias = name, c.Name

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,8 +55,18 @@ func (s *screen) Step(news chat.Step) {
 		return
 	}
 	step := old.Merge(news)
+	if known && reflect.DeepEqual(step, old) {
+		return
+	}
 	s.steps[news.Call] = step
 	s.view.Step(step)
+}
+
+// waits says whether a call is shown to be coming in.
+func (s *screen) waits(call string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.steps[call].State == chat.Waiting
 }
 
 // settle ends the steps of calls that were coming in, but for those that came.

@@ -165,6 +165,11 @@ func (t *turn) say(answer record, last bool) (end bool) {
 	}
 	llm.Identify(m.Calls, o.all()) // a call is named by its turn and its ID
 	t.live.settle(m.Calls)
+	for _, c := range m.Calls {
+		if t.live.waits(c.ID) { // now its arguments are whole
+			t.step(c, chat.Waiting)
+		}
+	}
 	if len(m.Calls) == 0 {
 		m.Reasoning = ""
 	}

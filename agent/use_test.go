@@ -583,7 +583,7 @@ func TestStepsWhileArgumentsComeIn(t *testing.T) {
 			"wait writes a.txt|wait writes a.txt|wait writes a.txt|wait writes a.txt|doing writes a.txt|doing half done|success half done"; got != want {
 			t.Errorf("steps %s\nwant  %s", got, want)
 		}
-		if got, want := strings.Join(rec.states("call_1_0"), "|"), "wait writes <nil>|wait writes <nil>|wait writes <nil>|wait writes <nil>|doing writes <nil>|doing half done|error half done"; got != want {
+		if got, want := strings.Join(rec.states("call_1_0"), "|"), "wait writes <nil>|wait writes <nil>|wait writes <nil>|doing writes <nil>|doing half done|error half done"; got != want {
 			t.Errorf("steps %s\nwant  %s", got, want)
 		}
 		grown, over := "", chat.Step{}
@@ -613,6 +613,33 @@ func TestStepsWhileArgumentsComeIn(t *testing.T) {
 	})
 }
 
+// C-015: what waits for a person, after its arguments came in faster than they
+// are shown, is shown with all of them.
+func TestStepsThatWait(t *testing.T) {
+	danger := giving("danger", tools.Hints{Dangerous: true}, tools.Result{Text: "ok"})
+	h := &house{tools: []tools.Tool{danger, giving("plain", tools.Hints{}, tools.Result{Text: "ok"})}}
+	h.model = func(_ context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		if spoken(r, 1) == "user go" {
+			return streamed(stream, 20, with("1", "danger", `{"path":"gone.txt"}`), with("2", "plain", `{"path":"next.txt"}`)), nil
+		}
+		return words("ok"), nil
+	}
+	(&warden{after: time.Hour}).guards(h)
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		time.Sleep(time.Minute)
+		last := map[string]chat.Step{}
+		for _, s := range rec.steps {
+			last[s.Call] = s
+		}
+		if a, b := last["1"], last["2"]; a.State != chat.Waiting || a.Params["path"] != "gone.txt" || b.State != chat.Waiting || b.Params["path"] != "next.txt" {
+			t.Errorf("the steps are %+v, %+v", a, b)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
 // A call that was coming in and never came is no step that waits for ever; one
 // that came in again after a broken stream is the same step (C-012).
 func TestStepsOfBrokenStreams(t *testing.T) {
@@ -633,7 +660,7 @@ func TestStepsOfBrokenStreams(t *testing.T) {
 		h.say("1", "go")
 		time.Sleep(time.Minute)
 		h.want("ok")
-		if a, b := strings.Join(rec.states("call_0_0"), "|"), strings.Join(rec.states("b"), "|"); a != "wait|wait|doing|success" || b != "wait|error" {
+		if a, b := strings.Join(rec.states("call_0_0"), "|"), strings.Join(rec.states("b"), "|"); a != "wait|doing|success" || b != "wait|error" {
 			t.Errorf("steps %s and %s", a, b)
 		}
 		if s := rec.steps[slices.IndexFunc(rec.steps, func(s chat.Step) bool { return s.State == chat.Failed })]; s.Error != "" {

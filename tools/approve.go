@@ -66,7 +66,7 @@ func (r Rules) asks(t Tool) func(Call) bool {
 	}
 	return func(c Call) bool {
 		skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
-		return !skipped && (always || c.Tainted && t.guarded(c))
+		return !skipped && (always || (c.Tainted || c.From.Role != chat.Owner) && t.guarded(c))
 	}
 }
 

@@ -56,6 +56,8 @@ func TestAsks(t *testing.T) {
 		{"R-S12 guarded", nil, Hints{}, away, `{"to":"away"}`, true, "", true},
 		{"R-S12 not held back", nil, Hints{}, away, `{"to":"here"}`, true, "", false},
 		{"R-S12 nothing strange", nil, Hints{}, away, `{"to":"away"}`, false, "", false},
+		{"R-S12 of no owner", nil, Hints{}, away, `{"to":"away"}`, false, "", true},
+		{"R-S12 of no owner, not held back", nil, Hints{}, away, `{"to":"here"}`, false, "", false},
 		{"R-S12 by an alias", nil, Hints{}, away, `{"chat":"away"}`, true, "", true},
 		{"A-080 not to be run", nil, Hints{Dangerous: true}, nil, ``, false, "first", false},
 		{"A-080 maybe to be run", Rules{"web": Ask}, Hints{Category: "web", ReadOnly: true}, nil, ``, false, "first", true},
@@ -68,6 +70,9 @@ func TestAsks(t *testing.T) {
 		k := turnOf(t, StandardConfig{Rules: c.rules, Approve: j.ask}, chat.User, u)
 		call := callTo("u", c.args)
 		call.Tainted, call.Twin = c.tainted, c.twin
+		if !strings.Contains(c.name, "of no owner") {
+			call.From.Role = chat.Owner
+		}
 		if got := k.Asks(call); got != c.want {
 			t.Errorf("%s: Asks is %v", c.name, got)
 		}

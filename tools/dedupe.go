@@ -98,7 +98,7 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 		return r, nil
 	}
 	r, err := p.recall(ctx, t, c)
-	if err == nil && !r.Failed { // E-011
+	if err == nil && !r.Failed && r.Verdict == Fine { // E-011; what found nothing may be taken back (E-026)
 		l.times, l.call, l.result = 1, c.ID, r
 	}
 	return r, err

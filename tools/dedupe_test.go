@@ -339,3 +339,19 @@ func TestGivenAgain(t *testing.T) {
 		t.Errorf("ran %d times", n.Load())
 	}
 }
+
+// E-026: what found nothing was taken back maybe, with all that the model was
+// told of it: asking for it again is no repetition.
+func TestPoorLookups(t *testing.T) {
+	var n, fails atomic.Int64
+	search := searcher("web_search", &n, &fails)
+	search.Assess = func(Result) Verdict { return Poor }
+	k := turnOf(t, StandardConfig{}, chat.User, search)
+	for i := range 5 {
+		call := callTo("web_search", `{"q":"go"}`)
+		call.ID = string(rune('a' + i))
+		if r := k.Call(t.Context(), call); r.Failed || r.Verdict != Poor || r.Twin != "" {
+			t.Errorf("time %d: %+v", i+1, r)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/chat"
 	"parley/llm"
 )
 
@@ -177,7 +178,7 @@ func TestGroupsInOrder(t *testing.T) {
 	} {
 		calls := round(strings.Fields(c.tools)...)
 		for i := range calls {
-			calls[i].Twin, calls[i].Tainted = c.twins[calls[i].ID], c.tainted
+			calls[i].Twin, calls[i].Tainted, calls[i].From.Role = c.twins[calls[i].ID], c.tainted, chat.Owner
 		}
 		before := ids(calls)
 		var groups []string

@@ -499,7 +499,7 @@ func TestTourCommands(t *testing.T) {
 	w.start()
 	s := w.telegramSpot()
 	all := s.asks("/tools all", "crawler").text
-	for _, line := range []string{"- file_read – read_file", "- scrape – web_fetch", "- attempt_completion – ", "- read_file – Read"} {
+	for _, line := range []string{"- file_read – another name of read_file", "- scrape – another name of web_fetch", "- attempt_completion – ", "- read_file – Read"} {
 		if !strings.Contains(strings.ReplaceAll(all, "• ", "- "), line) {
 			t.Errorf("/tools all lacks %q: %s", line, all)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -88,7 +89,7 @@ func (h *house) tools(c *Config) (tools.Fixed, error) {
 		return nil, err
 	}
 	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.zone()}),
-		[]tools.Tool{message.New(h.hub.Send), message.NewAsk(h.askPerson, h.hub.Withdraw)})
+		[]tools.Tool{message.New(h.say(c)), message.NewAsk(h.askPerson, h.hub.Withdraw)})
 	for i := range all {
 		if all[i].Timeout == 0 {
 			all[i].Timeout = c.Tools.Timeout
@@ -146,6 +147,18 @@ func webTools(c WebTools, log *slog.Logger) ([]tools.Tool, error) {
 		cfg.AllowPrivate = append(cfg.AllowPrivate, prefix)
 	}
 	return web.New(cfg)
+}
+
+// say sends what the message tool says. Of a channel that is not there the model
+// is told: the Hub would only put the reply aside.
+func (h *house) say(c *Config) chat.Send {
+	known := slices.Concat([]string{"console", "api", "web"}, slices.Sorted(maps.Keys(c.Channels.Telegram)), slices.Sorted(maps.Keys(c.Channels.Discord)))
+	return func(ctx context.Context, r chat.Reply) error {
+		if !slices.Contains(known, r.To.Channel) {
+			return fmt.Errorf("there is no channel %q; there are %s", r.To.Channel, strings.Join(known, ", "))
+		}
+		return h.hub.Send(ctx, r)
+	}
 }
 
 // askPerson is Hub.Ask as the tool calls it.
