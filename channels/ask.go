@@ -243,14 +243,16 @@ func (l *line) typed(ctx context.Context, m chat.Message) (bool, error) {
 	return false, nil
 }
 
-// understand answers asked by what m says and tells whether that is an answer.
+// understand answers asked by what m says and tells whether that is an answer. The
+// words of a choice are one beside buttons, too, unless others read along: they
+// may be said to somebody else.
 func (l *line) understand(asked *question, m chat.Message) bool {
 	q, text := asked.Reply.Ask, strings.TrimSpace(m.Text)
 	if q.Say || !asked.mayAnswer(m) {
 		return false
 	}
 	numbered := !l.buttons(q)
-	i := slices.IndexFunc(q.Choices, func(c string) bool { return strings.EqualFold(strings.TrimSpace(c), text) })
+	i := slices.IndexFunc(q.Choices, func(c string) bool { return strings.EqualFold(bare(c), bare(text)) })
 	if i < 0 && numbered {
 		i = initial(q.Choices, text)
 	}
@@ -258,7 +260,7 @@ func (l *line) understand(asked *question, m chat.Message) bool {
 		i = n - 1
 	}
 	switch own := q.Free && !strings.HasPrefix(text, "/") && m.From.ID == cmp.Or(q.Whom, m.From.ID); {
-	case i >= 0 && (numbered || own):
+	case i >= 0 && (numbered || own || !asked.Reply.Group):
 		asked.choose(i, q.Choices[i], m)
 	case own:
 		asked.choose(-1, text, m)

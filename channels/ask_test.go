@@ -20,6 +20,7 @@ const buttons = channeltest.All
 // shall is a question for the user 2, asked in the room.
 func shall() chat.Reply {
 	r := reply("ask:1", "Shall I?")
+	r.Group = true
 	r.Ask = &chat.Question{ID: "q1", Choices: []string{"Yes", "No, *never*"}, Whom: "2"}
 	return r
 }
@@ -212,6 +213,46 @@ func TestAskNumbered(t *testing.T) {
 	}
 }
 
+// In a private chat the words of a choice are the answer beside buttons, too, from
+// those who may answer; nothing else is.
+func TestRS8TypedBesideButtons(t *testing.T) {
+	for _, c := range []struct {
+		who, text string
+		group     bool
+		index     int // -1: no answer
+	}{
+		{"2", "yes", false, 0},
+		{"2", " Yes! ", false, 0},
+		{"1", "YES.", false, 0},
+		{"2", "no, *NEVER*", false, 1},
+		{"2", "yes", true, -1},
+		{"9", "yes", false, -1}, // a stranger
+		{"2", "y", false, -1},
+		{"2", "1", false, -1},
+		{"2", "!", false, -1},
+		{"2", "yes, but not today", false, -1},
+		{"2", "yes?", false, -1},
+	} {
+		t.Run(fmt.Sprint(c.who, c.text, c.group), func(t *testing.T) {
+			in(t, func(t *testing.T, m *machine) {
+				h := m.start(buttons)
+				access(t, h)
+				r := shall()
+				r.Group = c.group
+				a := ask(t, h, r)
+				say(t, m, by(c.who, c.text))
+				if a.answered() != (c.index >= 0) || a.answered() && (a.Index != c.index || a.By.ID != c.who || len(h.heard) > 0) {
+					t.Errorf("answered %v with %+v, delivered %q", a.answered(), a.Choice, h.texts())
+				}
+				if a.answered() {
+					m.shows("Shall I?\n\n✓ **" + []string{"Yes", "No, never"}[c.index] + "** — Anna")
+				}
+				h.stop()
+			})
+		})
+	}
+}
+
 // Words of their own are an answer where the question says so, beside buttons too.
 func TestAskFree(t *testing.T) {
 	for _, c := range []struct {
@@ -277,6 +318,8 @@ func TestAskWithdraw(t *testing.T) {
 					t.Error("the buttons are still there")
 				}
 				say(t, m, press("2", "q1", 0)) // on its way before
+				synctest.Wait()
+				m.shows("Shall I?\n\n✗ *no longer asked*")
 			}
 			say(t, m, by("2", "1"))
 			if len(h.heard) != 1 {

@@ -40,6 +40,15 @@ func initial(choices []string, text string) int {
 	return i
 }
 
+// bare is text without what people write around a choice.
+func bare(text string) string {
+	text = strings.TrimSpace(text)
+	if cut := strings.TrimSpace(strings.TrimRight(text, ".!")); cut != "" {
+		return cut
+	}
+	return text
+}
+
 // worded is r with its choices in its text, for a channel that has no buttons for them.
 func (l *line) worded(r chat.Reply) chat.Reply {
 	if r.Ask == nil || l.buttons(r.Ask) {
@@ -72,16 +81,25 @@ func (l *line) closing(q question) (chat.Reply, error) {
 	if err != nil || len(parts) == 0 {
 		return r, err
 	}
-	if c := q.Choice; c != nil && !r.Native {
-		r.Text += fmt.Sprintf("\n\n✓ **%s**", plainly(c.Text, maxName))
-		if by := oneLine(c.By.Name); by != "" {
-			r.Text += " — " + by
-		}
+	if !r.Native {
+		r.Text += "\n\n" + outcome(q.Choice)
 		if all, err := l.parts(r); err == nil && len(all) == len(parts) {
 			parts = all
 		}
 	}
 	return parts[asking(parts)], nil
+}
+
+// outcome is the line that tells how a question ended, withdrawn if c is nil.
+func outcome(c *Choice) string {
+	if c == nil {
+		return "✗ *no longer asked*"
+	}
+	line := fmt.Sprintf("✓ **%s**", plainly(c.Text, maxName))
+	if by := oneLine(c.By.Name); by != "" {
+		line += " — " + by
+	}
+	return line
 }
 
 // plainly makes the words of a person fit to stand in a line of Markdown.
