@@ -48,6 +48,12 @@ func TestButtonsAndQuotes(t *testing.T) {
 			t.Errorf("%s: asked %+v, then %+v", c.args, q, got[1].Ask)
 		}
 	}
+	scope.Group = false
+	var alone chat.Reply
+	speak(t, scope, `{"text":"hi","reply":true}`, func(_ context.Context, r chat.Reply) error { alone = r; return nil })
+	if alone.Quote != "m9" || !alone.Group {
+		t.Errorf("in private nothing is quoted: %+v", alone)
+	}
 	for args, want := range map[string]string{
 		`{"text":"hi","buttons":["Yes"," yes"]}`:                                  "Error: choices 1 and 2 are the same: nothing was sent" + hint,
 		`{"text":"hi","buttons":[""]}`:                                            "Error: choice 1 is empty: nothing was sent" + hint,

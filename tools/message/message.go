@@ -84,7 +84,7 @@ func reply(c tools.Call, to chat.Address, in args) chat.Reply {
 	}
 	r.Group = c.Group
 	if in.Reply {
-		r.Quote = c.Message
+		r.Quote, r.Group = c.Message, true // in private, networks are not told to quote otherwise
 	}
 	if r.Ask != nil {
 		r.Ask.Whom = c.From.ID
