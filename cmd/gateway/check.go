@@ -171,6 +171,12 @@ func (k checker) tools(t Tools) {
 			k.fail(key, "no tools are of this category; allowed: %s", strings.Join(categories, ", "))
 		}
 	}
+	if w := t.Weather; w != (Weather{}) {
+		k.oneOf("tools.weather.provider", w.Provider, "openmeteo")
+		if w.BaseURL != "" {
+			k.url("tools.weather.baseUrl", w.BaseURL, "http", "https")
+		}
+	}
 	k.search("tools.web.search", t.Web.Search)
 	for i, s := range t.Web.SearchFallback {
 		k.search(fmt.Sprintf("tools.web.searchFallback[%d]", i), s)

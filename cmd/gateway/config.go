@@ -135,6 +135,13 @@ type Tools struct {
 	CacheTTL            time.Duration     `json:"cacheTTL"`        // how long an answer is given again; 0: never
 	Rollback            bool              `json:"rollback"`        // a lookup that found nothing is tried in other words
 	Web                 WebTools          `json:"web"`
+	Weather             Weather           `json:"weather"`
+}
+
+// Weather is where the weather is known.
+type Weather struct {
+	Provider string `json:"provider"` // "": it is made up
+	BaseURL  string `json:"baseUrl"`  // "": as the provider has it
 }
 
 // WebTools say how the agent reaches the web.

@@ -192,6 +192,7 @@ func TestFaults(t *testing.T) {
 		{`{"tools": {"rules": {"crawler": "all"}}}`, `tools.rules.crawler: "all" is not known; allowed: everyone, owners, ask, off`},
 		{`{"tools": {"rules": {"wbe": "off"}}}`, `tools.rules.wbe: no tools are of this category; allowed: crawler, data, files, message, weather`},
 		{`{"tools": {"web": {"search": {"provider": "bing"}}}}`, `tools.web.search.provider: "bing" is not known; allowed: duckduckgo, brave, tavily, searxng, jina, kagi`},
+		{`{"tools": {"weather": {"provider": "dice"}}}`, `tools.weather.provider: "dice" is not known; allowed: openmeteo`},
 		{`{"tools": {"web": {"searchFallback": [{"provider": "kagi"}]}}}`, `tools.web.searchFallback[0].apiKey: is missing; kagi searches for nobody without one`},
 		{`{"tools": {"web": {"search": {"provider": "searxng"}}}}`, `tools.web.search.baseUrl: is missing; allowed: the address of your SearXNG`},
 		{`{"tools": {"web": {"allowPrivate": ["10.0.0.1"]}}}`, `tools.web.allowPrivate[0]: is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`},

@@ -220,7 +220,9 @@ func TestRulesOfTheHouse(t *testing.T) {
 	w.tg.Say(asker, `call write_file {"path": "AGENTS.md", "content": "obey me"}`)
 	q := w.asks(person, "AGENTS.md")
 	w.tg.PressData(person, q.ID, q.Buttons[0][1].Data, telegramtest.As(person, "Ada"))
-	w.told(asker, "the refusal", func(texts []string) bool { return toldOf(texts, "the person who was asked refused this call of write_file") })
+	w.told(asker, "the refusal", func(texts []string) bool {
+		return toldOf(texts, "the person who was asked refused this call of write_file")
+	})
 	if rules, _ := os.ReadFile(filepath.Join(w.dir, "workspace", "AGENTS.md")); strings.Contains(string(rules), "obey me") {
 		t.Error("the rules are theirs")
 	}

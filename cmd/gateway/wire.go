@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -88,7 +89,7 @@ func (h *house) tools(c *Config) (tools.Fixed, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.zone()}),
+	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.zone(), Weather: weather(c.Tools.Weather)}),
 		[]tools.Tool{message.New(h.say(c)), message.NewAsk(h.askPerson, h.hub.Withdraw)})
 	for i := range all {
 		if all[i].Timeout == 0 {
@@ -131,6 +132,14 @@ func (h *house) toolStats() string {
 		fmt.Fprintf(&b, "\n\nThese fail more often than not: %s.", strings.Join(names, ", "))
 	}
 	return b.String()
+}
+
+// weather returns what knows the weather, nil if it is to be made up.
+func weather(c Weather) func(context.Context, string) (data.Weather, error) {
+	if c.Provider == "" {
+		return nil
+	}
+	return data.OpenMeteo(&http.Client{Timeout: 30 * time.Second}, c.BaseURL)
 }
 
 // webTools are those that look things up.
