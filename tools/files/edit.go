@@ -65,14 +65,16 @@ func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, er
 		return nil, "", fail("Cannot edit binary file %s. Only UTF-8 text is supported.", in.Path)
 	}
 	body, marked := strings.CutPrefix(string(old), bom)
-	edits := []udiff.Edit{{End: len(body), New: in.NewText}}
+	edits, odd := []udiff.Edit{{End: len(body), New: in.NewText}}, []int(nil)
 	if in.OldText != "" {
-		edits = swap{in.OldText, in.NewText, markdown.MatchString(in.Path)}.edits(body)
+		edits, odd = swap{in.OldText, in.NewText, markdown.MatchString(in.Path)}.edits(body)
 	}
 	changed, err := udiff.Apply(body, edits)
 	switch {
 	case err != nil:
 		return nil, "", err
+	case odd != nil:
+		return nil, "", misindented(in.Path, in.OldText, body, odd)
 	case len(edits) == 0:
 		return nil, "", notFound(in.Path, in.OldText, body)
 	case len(edits) > 1 && !in.ReplaceAll:

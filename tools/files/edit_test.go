@@ -63,6 +63,13 @@ func TestEdit(t *testing.T) {
 		{"D-061 trimmed", "a.go", "func f() {\n\tif a {\n\t\tb()\n\t}\n}\n", "if a {\n    b()\n}", "if a {\n\tc()\n}", "", "func f() {\n\tif a {\n\t\tc()\n\t}\n}\n"},
 		{"D-061 trimmed", "a.txt", "  a  \n  b\nc\n", "a\nb\n", "A\nB\n", "", "  A\n  B\nc\n"},
 		{"D-061 less indented", "a.txt", "a\n b\n", "    a\n     b", "    c\n     d", "", "c\n d\n"},
+		{"D-061 old text without indentation", "a.py", "def f(x):\n    if y:\n        a = 3\n        b = 2\n", "if y:\na = 3\nb = 2", "if z:\na = 4\nb = 2", "", "def f(x):\n    if z:\n        a = 4\n        b = 2\n"},
+		{"D-061 the same, CRLF", "a.py", "if y:\r\n    a = 3\r\n    b = 2\r\n", "if y:\na = 3\nb = 2\n", "if z:\na = 4\nb = 2", "", "if z:\r\n    a = 4\r\n    b = 2"},
+		{"D-061 fewer lines, all of them known", "a.py", "  if y:\n    a = 3\n    b = 2\n", "if y:\na = 3\nb = 2", "if y:\nb = 2", "", "  if y:\n    b = 2\n"},
+		{"D-061 known lines moved by intent", "a.py", "  if y:\n    a\n  b\n", "if y:\n   a\nb", "a\nb\n\nb", "", " a\n  b\n\n  b\n"},
+		{"D-061 all moved alike, one dedented by intent", "a.py", "  if y:\n    a\n    b\n", "if y:\n  a\n  b", "if y:\n  a\nb", "", "  if y:\n    a\n  b\n"},
+		{"D-061 a line around", "a.py", "def f():\n        a\n        b\n", "    a\n    b\n", "if y:\n    a\n    b\n", "", "def f():\n    if y:\n        a\n        b\n"},
+		{"D-061 blank lines have none", "a.py", "  a\n\n    b\n", "a\n  \nb", "c\n \nd", "", "  c\n\n    d\n"},
 		{"D-061 quotes", "a.md", "She said “hello” and it’s done.", `said "hello" and it's`, `cried "hello, 'you'" and it's`, "", "She cried “hello, ‘you’” and it’s done."},
 		{"D-061 quotes of one kind", "a.md", `print("it’s")`, `print("it's")`, `print("it's 'ok'")`, "", `print("it’s ‘ok’")`},
 		{"D-061 straight in the file", "a.txt", `say "hi"`, "“hi”", "“ho”", "", `say "ho"`},
@@ -110,6 +117,11 @@ func TestEditRefused(t *testing.T) {
 	d.put("many.txt", "x\ny\nx\nx x\n")
 	d.put("two.txt", "a\n  a\n")
 	d.put("code.go", "package a\n\nfunc greet(name string) string {\n\treturn \"Hello, \" + name\n}\n")
+	d.put("code.py", "def f(x):\n    if y:\n        a = 3\n        b = 2\n")
+	d.put("pass.py", "if y:\n  pass\npass\n")
+	d.put("deep.py", "a\n\t  b\n\tc\n")
+	const misindented = "old_text not found in code.py. Possible cause: the indentation of old_text does not match the file, so it is not clear how to indent new_text. " +
+		"Copy the lines exactly as they are in the file.\nBest match (100% similar) at line "
 	d.put("case.txt", "one\nHELLO World\n")
 	d.put("notes.md", "n")
 	d.put("notes2.md", "n")
@@ -138,6 +150,15 @@ func TestEditRefused(t *testing.T) {
 			"Best match (87% similar) at line 2:\n--- old_text\n+++ case.txt (line 2)\n@@ -1 +1 @@\n-HELLO  World\n+HELLO World"},
 		{"D-062", "code.go", "something else entirely", "x", "old_text not found in code.go. No similar text found. Verify the file content."},
 		{"D-062", "other.txt", "a", "x", "old_text not found in other.txt. No similar text found. Verify the file content."},
+		{"D-061 one line more", "code.py", "if y:\na = 3\nb = 2", "if y:\na = 3\nb = 2\nc = 1", misindented + "2:\n--- old_text\n+++ code.py (line 2)\n" +
+			"@@ -1,3 +1,3 @@\n-if y:\n-a = 3\n-b = 2\n+    if y:\n+        a = 3\n+        b = 2"},
+		{"D-061 a known line elsewhere", "code.py", "if y:\na = 3\nb = 2", "a = 3\nb = 2\nc = 1", misindented + "2:\n--- old_text\n+++ code.py (line 2)\n" +
+			"@@ -1,3 +1,3 @@\n-if y:\n-a = 3\n-b = 2\n+    if y:\n+        a = 3\n+        b = 2"},
+		{"D-061 which of two lines", "pass.py", "if y:\npass\npass", "pass", strings.ReplaceAll(misindented, "code", "pass") + "1:\n--- old_text\n+++ pass.py (line 1)\n" +
+			"@@ -1,3 +1,3 @@\n if y:\n-pass\n+  pass\n pass"},
+		{"D-061 outside of the old lines", "deep.py", "    b\n  c", "  d\ne\n  c", strings.ReplaceAll(misindented, "code", "deep") + "2:\n--- old_text\n+++ deep.py (line 2)\n" +
+			"@@ -1,2 +1,2 @@\n-    b\n-  c\n+\t  b\n+\tc"},
+		{"D-059", "code.py", "if y:\na = 3", "if y:\na = 3", "The edit changes nothing: code.py is as it would be afterwards."},
 		{"D-063", "note.md", "a", "x", "File not found: note.md\nDid you mean: notes.md, notes2.md?"},
 		{"D-063", "./notse.md", "a", "x", "File not found: ./notse.md\nDid you mean: ./notes.md, ./notes2.md?"},
 		{"D-063", "zzz.bin", "a", "x", "File not found: zzz.bin"},
@@ -259,10 +280,12 @@ func FuzzEdit(f *testing.F) {
 	f.Add("a\r\nb\r\n", "a\nb", "", true)
 	f.Add("“it’s”", `"it's"`, `"x"`, false)
 	f.Add("\tif a {\n\t\tb\n\t}\n", "if a {\n  b\n}", "if c {\n  d\n}", false)
+	f.Add("def f(x):\n    if y:\n        a\n        b\n", "if y:\na\nb", "if z:\nb", false)
+	f.Add("  a\n\t\tb\n", " a  \n\n b", "b\n a", false)
 	f.Add("\xff“\xe2\x80", "\"", "'", true)
 	f.Fuzz(func(t *testing.T, text, old, new string, blanks bool) {
 		s := swap{old, new, blanks}
-		edits := s.edits(text)
+		edits, _ := s.edits(text)
 		got, err := udiff.Apply(text, edits)
 		if err != nil {
 			t.Fatalf("%+v of %q: %v", edits, text, err)
@@ -283,6 +306,21 @@ func FuzzEdit(f *testing.F) {
 			if got != text[:at]+want+rest {
 				t.Errorf("%q, %q -> %q: %q, want %q", text, old, new, got, text[:at]+want+rest)
 			}
+		}
+		same, _ := swap{old, old, blanks}.edits(text)
+		if got, err := udiff.Apply(text, same); got != text || err != nil {
+			t.Errorf("%q, %q for itself makes %q, %v", text, old, got, err)
+		}
+		for _, at := range byLines(text, old) {
+			found := text[at[0]:at[1]]
+			got, ok := reindent(old, old, found)
+			is := strings.Split(found, "\n")
+			for i, line := range strings.Split(got, "\n") {
+				if strings.TrimSpace(line) != "" && indent(line) != indent(is[i]) || !ok {
+					t.Errorf("%q indented as %q: %q, %v", old, found, got, ok)
+				}
+			}
+			reindent(new, old, found)
 		}
 		closest(old, text)
 		curl(new, old, text)

@@ -17,7 +17,8 @@ type swap struct {
 // edits returns what s changes in text, at each place where old is. An old
 // that is there exactly is changed exactly there; else new is made to look
 // like what is there (D-061). Lines end as in text (D-065).
-func (s swap) edits(text string) (edits []udiff.Edit) {
+// Where it is not clear how to indent new is odd: there are no edits then.
+func (s swap) edits(text string) (edits []udiff.Edit, odd []int) {
 	dos := 2*strings.Count(text, "\r\n") > strings.Count(text, "\n")
 	for i, find := range []func(text, old string) [][]int{
 		exactly, func(text, old string) [][]int { return exactly(text, crlf(old)) }, byLines, byQuotes,
@@ -26,10 +27,17 @@ func (s swap) edits(text string) (edits []udiff.Edit) {
 			from, to, new := at[0], at[1], s.new
 			found, rest := text[from:to], text[to:]
 			if i >= 2 {
-				new = curl(reindent(new, s.old, found), s.old, found)
+				clear := false
+				if new, clear = reindent(new, s.old, found); !clear {
+					return nil, at
+				}
+				new = curl(new, s.old, found)
 			}
 			if new = s.tidy(new, rest); dos {
 				new = crlf(new)
+			}
+			if s.new == s.old {
+				new = found
 			}
 			if s.new == "" && (from == 0 || text[from-1] == '\n') && !strings.HasSuffix(found, "\n") {
 				to += newline(rest) // no empty line is left of whole ones
@@ -40,7 +48,7 @@ func (s swap) edits(text string) (edits []udiff.Edit) {
 			break
 		}
 	}
-	return edits
+	return edits, nil
 }
 
 var blanks = regexp.MustCompile(`[ \t]+(\r?\n)`)
@@ -111,26 +119,6 @@ func byQuotes(text, old string) [][]int {
 // anyQuotes returns the pattern that text matches whatever the shape of its quotes.
 func anyQuotes(text string) string {
 	return strings.NewReplacer("'", "['‘’]", `"`, `["“”]`).Replace(regexp.QuoteMeta(straight(text)))
-}
-
-// reindent moves new as far as found is from old.
-func reindent(new, old, found string) string {
-	was, is := indent(old), indent(found)
-	var b strings.Builder
-	for line := range strings.Lines(new) {
-		if rest, ok := strings.CutPrefix(line, was); ok && strings.TrimSpace(line) != "" {
-			line = is + rest
-		}
-		b.WriteString(line)
-	}
-	return b.String()
-}
-
-// indent returns what the first line that is not blank begins with.
-func indent(text string) string {
-	body := strings.TrimLeftFunc(text, unicode.IsSpace)
-	before := text[:len(text)-len(body)]
-	return before[strings.LastIndexByte(before, '\n')+1:]
 }
 
 const curly = "‘’“”"

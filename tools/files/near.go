@@ -45,6 +45,17 @@ func notFound(path, old, text string) error {
 	case strings.EqualFold(a, b):
 		cause = "letter case differs"
 	}
+	return unlike(path, cause, old, best, line, alike)
+}
+
+// misindented says that old is in text, but indented otherwise (D-061).
+func misindented(path, old, text string, at []int) error {
+	return unlike(path, "the indentation of old_text does not match the file, so it is not clear how to indent new_text. "+
+		"Copy the lines exactly as they are in the file", old, strings.TrimSuffix(text[at[0]:at[1]], "\n")+"\n", 1+strings.Count(text[:at[0]], "\n"), 1)
+}
+
+// unlike says how old is not as best, which is in the file from line on.
+func unlike(path, cause, old, best string, line int, alike float64) error {
 	if strings.HasSuffix(best, "\n") && !strings.HasSuffix(old, "\n") {
 		old += "\n"
 	}
