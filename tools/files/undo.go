@@ -219,7 +219,11 @@ func clone(w *workspace.Workspace, from, to string) error {
 func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error) {
 	err = alone(w, func() error {
 		cs, err := changes(w, s)
-		came := map[string]int{} // where in changed a path is
+		type place struct {
+			i     int    // in changed
+			after string // what the turn left there
+		}
+		came := map[string]place{} // of paths
 		for i := len(cs) - 1; i >= 0 && err == nil; i-- {
 			ch, what := cs[i], ""
 			if len(changed) > 0 && ch.Turn != cs[i+1].Turn {
@@ -231,11 +235,15 @@ func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error
 			if err != nil || what == "" {
 				continue
 			}
-			if _, ok := came[ch.Path]; !ok {
-				came[ch.Path] = len(changed)
-				changed = append(changed, "")
+			p, ok := came[ch.Path]
+			if !ok {
+				p = place{len(changed), ch.After}
+				came[ch.Path], changed = p, append(changed, "")
 			}
-			changed[came[ch.Path]] = what
+			if ch.Before == p.after && (what == removed || what == restored) {
+				what = "is as it was before the turn"
+			}
+			changed[p.i] = ch.name() + " " + what
 		}
 		return err
 	})
@@ -253,15 +261,22 @@ func (ch change) undo(w *workspace.Workspace) (what string, err error) {
 			_ = w.Root().Remove(dir) // only if it is empty
 		}
 	}
-	if what == "" || err != nil {
-		return "", err
-	}
-	name := ch.Path
-	if ch.After == folder {
-		name += "/"
-	}
-	return legible(name) + " " + what, nil
+	return what, err
 }
+
+// name is what people are told of.
+func (ch change) name() string {
+	if ch.After == folder {
+		return legible(ch.Path + "/")
+	}
+	return legible(ch.Path)
+}
+
+// What came of a change that was undone.
+const (
+	removed  = "removed"
+	restored = "restored"
+)
 
 func (ch change) restore(w *workspace.Workspace) (what string, err error) {
 	now, err := sum(w, ch.Path)
@@ -276,7 +291,7 @@ func (ch change) restore(w *workspace.Workspace) (what string, err error) {
 		if err = w.Root().Remove(ch.Path); errors.Is(err, syscall.ENOTEMPTY) {
 			return "is not empty; left alone", nil
 		}
-		return "removed", err
+		return removed, err
 	}
 	if kept, err := sum(w, ch.place); err != nil || kept != ch.Before {
 		return "cannot be restored: what it held is lost", err
@@ -284,5 +299,5 @@ func (ch change) restore(w *workspace.Workspace) (what string, err error) {
 	if err := w.Root().MkdirAll(path.Dir(ch.Path), 0o755); err != nil {
 		return "", err
 	}
-	return "restored", w.Root().Rename(ch.place, ch.Path)
+	return restored, w.Root().Rename(ch.place, ch.Path)
 }

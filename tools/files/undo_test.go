@@ -88,6 +88,26 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// D-066: what was made and deleted in one turn is not said to be removed, nor
+// what was deleted and made again to be restored.
+func TestUndoOfNothing(t *testing.T) {
+	t.Parallel()
+	d := writer(t, nil)
+	d.put("b.md", "b")
+	d.put("c.md", "c")
+	d.in("s", "1", "write_file", `{"path":"a.md","content":"a"}`)
+	d.in("s", "1", "file_delete", `{"path":"a.md"}`)
+	d.in("s", "1", "file_delete", `{"path":"b.md"}`)
+	d.in("s", "1", "write_file", `{"path":"b.md","content":"b"}`)
+	d.in("s", "1", "write_file", `{"path":"c.md","content":"d"}`)
+	d.in("s", "1", "write_file", `{"path":"c.md","content":"c"}`)
+	d.put("c.md", "mine")
+	d.undo("s", "c.md was changed since; left alone", "b.md is as it was before the turn", "a.md is as it was before the turn")
+	d.holds("a.md", "-")
+	d.holds("b.md", "b")
+	d.holds("c.md", "mine")
+}
+
 // What somebody else did to a file is theirs.
 func TestUndoLeavesAlone(t *testing.T) {
 	d := writer(t, nil)
