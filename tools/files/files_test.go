@@ -312,3 +312,29 @@ func TestKeptResults(t *testing.T) {
 		t.Errorf("its own session sees %q", r.Text)
 	}
 }
+
+// A long path is cut in errors, whichever tool it is given to.
+func TestLongPath(t *testing.T) {
+	t.Parallel()
+	d := writer(t, nil)
+	if err := os.Symlink("/etc", filepath.Join(d.w.Dir(), "etc")); err != nil {
+		t.Fatal(err)
+	}
+	args := map[string]string{"glob": `,"pattern":"*"`, "find_files": `,"pattern":"*"`, "grep": `,"pattern":"x"`, "edit_file": `,"old_text":"x","new_text":"y"`,
+		"write_file": `,"content":"x"`, "file_write": `,"content":"x"`, "notebook_edit": `,"cell_index":0`}
+	d.put(strings.Repeat("d/", 200)+"x", "x")
+	for _, path := range []string{
+		strings.Repeat("p", 5000), strings.Repeat("p/", 400), "etc/" + strings.Repeat("p ", 2500), d.w.Dir() + "/" + strings.Repeat("pp/", 150) + "../" + strings.Repeat("q", 256),
+		strings.Repeat("d/", 200) + "x/y", strings.Repeat("d/", 200) + "y.ipynb",
+	} {
+		for _, tool := range New(nil) {
+			r := d.call("s", tool.Name, fmt.Sprintf(`{"path":%q%s}`, path, args[tool.Name]))
+			if r.Failed && len(r.Text) > 1100 { // some name three
+				t.Errorf("%s of %.20s…: %d bytes: %.400s", tool.Name, path, len(r.Text), r.Text)
+			}
+		}
+	}
+	if r := d.call("s", "list_dir", fmt.Sprintf(`{"path":%q}`, strings.Repeat("ä", 5000))); r.Text != "Error: "+strings.Repeat("ä", 300)+"…: file name too long"+hint {
+		t.Errorf("got %q", r.Text)
+	}
+}
