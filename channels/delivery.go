@@ -23,6 +23,8 @@ type delivery struct {
 	reply chat.Reply
 	live  bool   // the reply is still being made: what its messages say changes faster than the journal
 	sent  []sent // messages that are out, in order
+	above bool   // they are above what else was said since
+	old   []sent // that were above: taken back once the reply is below
 
 	loaded bool
 	stored bool // the journal has a record
@@ -37,8 +39,10 @@ type sent struct {
 
 // A record is a delivery in the journal.
 type record struct {
-	Sent []sent    `json:"sent"`
-	Time time.Time `json:"time"`
+	Sent  []sent    `json:"sent"`
+	Above bool      `json:"above,omitempty"`
+	Old   []sent    `json:"old,omitempty"`
+	Time  time.Time `json:"time"`
 }
 
 // keepRecords is how long a reply shown by a live view may take to be sent.
@@ -59,6 +63,27 @@ func (d *delivery) finish(ctx context.Context) error {
 			return err
 		}
 		d.sent = d.sent[:last]
+	}
+	return d.clear(ctx)
+}
+
+// clear takes back the messages above, once the reply is journalled as sent
+// below. One that the network keeps says no more than the steps.
+func (d *delivery) clear(ctx context.Context) error {
+	for ; len(d.old) > 0; d.old = d.old[1:] {
+		if err := d.keep(ctx); err != nil {
+			return err
+		}
+		err := attempt(ctx, func(ctx context.Context) error {
+			return d.line.Channel.(Deleter).Delete(ctx, d.reply.To, d.old[0].Receipt)
+		})
+		if editor, ok := d.line.Channel.(Editor); ok && permanent(err) {
+			parts, _ := d.line.parts(chat.Reply{To: d.reply.To, Group: d.reply.Group, Text: "⬇", Steps: d.reply.Steps})
+			err = attempt(ctx, func(ctx context.Context) error { return editor.Edit(ctx, d.old[0].Receipt, parts[0]) })
+		}
+		if err != nil && !permanent(err) {
+			return err
+		}
 	}
 	return nil
 }
@@ -154,7 +179,7 @@ func (d *delivery) remove(ctx context.Context, rc Receipt) error {
 	return err
 }
 
-// load reads how far the reply had come.
+// load reads how far the reply had come. In the end it begins anew below what was said since.
 func (d *delivery) load(ctx context.Context) error {
 	if d.loaded {
 		return nil
@@ -163,13 +188,16 @@ func (d *delivery) load(ctx context.Context) error {
 	err := read(ctx, d.line.delivery, d.id, &r)
 	switch {
 	case err == nil:
-		d.sent, d.stored = r.Sent, true
+		d.sent, d.above, d.old, d.stored = r.Sent, r.Above, r.Old, true
 	case errors.Is(err, store.ErrDamaged):
 		d.line.log.Error("delivery record is damaged, the reply is sent from its beginning", "id", d.id)
 	case !errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("read delivery: %w", err)
 	}
 	d.loaded = true
+	if _, ok := d.line.Channel.(Deleter); ok && d.above && !d.live {
+		d.old, d.sent, d.above, d.dirty = d.sent, nil, false, true
+	}
 	for _, s := range d.sent {
 		d.dirty = d.dirty || d.live && s.Says != ""
 	}
@@ -181,7 +209,7 @@ func (d *delivery) keep(ctx context.Context) error {
 	if !d.dirty {
 		return nil
 	}
-	r := record{Time: time.Now()}
+	r := record{Above: d.above, Old: d.old, Time: time.Now()}
 	for _, s := range d.sent {
 		if d.live {
 			s.Says = ""

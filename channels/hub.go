@@ -134,6 +134,7 @@ func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
 	if err := l.queue.Push(ctx, r.ID, body); err != nil {
 		return fmt.Errorf("send to %s: outbox: %w", r.To.Session(), err)
 	}
+	l.overtake(r)
 	return nil
 }
 

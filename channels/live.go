@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/chat"
@@ -27,6 +28,9 @@ type view struct {
 	news chan struct{} // holds a token when there may be something to show
 	stop context.CancelFunc
 	live sync.WaitGroup
+
+	shown     atomic.Bool // its first message may be in the chat
+	overtaken atomic.Bool // and another reply comes below that
 
 	mu    sync.Mutex // guards what the reply is so far
 	text  string
@@ -167,6 +171,7 @@ func (v *view) stream(ctx context.Context, c Streamer) {
 // edit shows the reply by a message that is edited, or several.
 func (v *view) edit(ctx context.Context, c Editor) {
 	d := &delivery{line: v.line, id: v.r.ID, reply: v.r, live: true}
+	v.line.views.Store(v, nil)
 	defer v.leave(ctx, d)
 	wait, again := showAfter, false
 	for again || v.changed(ctx) {
@@ -201,6 +206,7 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 			}
 			continue
 		}
+		v.shown.Store(len(parts)+len(d.sent) > 0)
 		if err := d.put(ctx, parts); err != nil {
 			return err
 		}
@@ -208,15 +214,27 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 	}
 }
 
-// leave journals what the messages say at last.
+// leave journals what the messages say at last, and whether others came below.
 func (v *view) leave(ctx context.Context, d *delivery) {
+	v.line.views.Delete(v)
 	if len(d.sent) == 0 {
 		return
 	}
 	d.live, d.dirty = false, true
+	d.above = d.above || v.overtaken.Load()
 	if err := d.keep(ctx); err != nil {
 		v.line.log.Error("live view", "id", d.id, "err", err)
 	}
+}
+
+// overtake tells the views in the chat of r that r will be below what they show.
+func (l *line) overtake(r chat.Reply) {
+	l.views.Range(func(key, _ any) bool {
+		if v := key.(*view); v.r.To == r.To && v.shown.Load() {
+			v.overtaken.Store(true)
+		}
+		return true
+	})
 }
 
 // slower says how long to wait after err: d unless err says so itself.

@@ -23,6 +23,7 @@ type line struct {
 	queue    store.Queue
 	delivery store.Bucket // reply id -> how far it has come
 	traffic  traffic
+	views    sync.Map // *view -> nil: those that edit messages
 	noticed  sync.Map // chat.Address -> true: was told that the disk is full
 	marks    *marks
 	errands  chan errand

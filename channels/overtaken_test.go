@@ -1,0 +1,170 @@
+package channels_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/chat"
+)
+
+// answer is the reply of a turn that says others on its way.
+func answer() chat.Reply {
+	r := reply("re", "the answer in three parts")
+	r.Steps = "🔧 a tool"
+	return r
+}
+
+// turn is a turn that shows something, says others meanwhile, and answers.
+func turn(t *testing.T, h *house, others ...chat.Reply) bool {
+	live := h.Live(t.Context(), reply("re", ""))
+	defer live.Close()
+	live.Show("some of it, partial")
+	time.Sleep(5 * time.Second)
+	for _, r := range others {
+		if h.Send(t.Context(), r) != nil {
+			return false
+		}
+	}
+	time.Sleep(5 * time.Second)
+	live.Show("some of it, partial still")
+	time.Sleep(5 * time.Second)
+	live.Close()
+	return h.Send(t.Context(), answer()) == nil
+}
+
+const whole = "> 🔧 a tool\n\nthe answer in three parts"
+
+// The answer stands below what was said since its live view began, as a new
+// message, and nothing is left of the view.
+func TestLiveOvertaken(t *testing.T) {
+	elsewhere := reply("other", "hello")
+	elsewhere.To.Chat = "2"
+	for name, c := range map[string]struct {
+		others []chat.Reply
+		want   []string
+		sends  int
+	}{
+		"by a question":         {[]chat.Reply{reply("ask", "Shall I?")}, []string{"Shall I?", whole}, 3},
+		"by two messages":       {[]chat.Reply{reply("m1", "one"), reply("m2", "two")}, []string{"one", "two", whole}, 4},
+		"by none":               {nil, []string{whole}, 1},
+		"by one somewhere else": {[]chat.Reply{elsewhere}, []string{whole}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, m *machine) {
+				h := m.start(channeltest.All)
+				if !turn(t, h, c.others...) {
+					t.Error("not sent")
+				}
+				h.drain()
+				m.shows(c.want...)
+				if n := len(m.fake.Ops(channeltest.Send)); n != c.sends {
+					t.Errorf("%d messages sent, want %d", n, c.sends)
+				}
+				m.clean()
+			})
+		})
+	}
+}
+
+// A message that the network does not give back keeps the steps alone.
+func TestLiveOvertakenCannotBeDeleted(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Kind == channeltest.Delete {
+				return &channels.Error{Permanent: true, Err: errors.New("too old")}
+			}
+			return nil
+		})
+		h := m.start(channeltest.All)
+		turn(t, h, reply("ask", "Shall I?"))
+		h.drain()
+		m.shows("> 🔧 a tool\n\n⬇", "Shall I?", whole)
+		m.clean()
+	})
+}
+
+// What is on its way to the chat when the view ends has overtaken it, too, and
+// a restart before the answer forgets nothing.
+func TestP9OvertakenAcrossLives(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(channeltest.All)
+		live := h.Live(t.Context(), reply("re", ""))
+		live.Show("some of it")
+		time.Sleep(5 * time.Second)
+		send(t, h, reply("ask", "Shall I?"))
+		live.Close()
+		synctest.Wait()
+		h.stop()
+		m.reboot(t.Context())
+		h = m.start(channeltest.All)
+		live = h.Live(t.Context(), reply("re", "")) // the turn goes on
+		live.Show("some more of it")
+		time.Sleep(5 * time.Second)
+		m.shows("some more of it", "Shall I?")
+		live.Close()
+		send(t, h, answer())
+		h.drain()
+		m.shows("Shall I?", whole)
+		m.clean()
+	})
+}
+
+// P1, P9: whatever operation the process dies at, the answer is there, one
+// message at most is there twice or left of the view, and nobody is asked twice.
+func TestP9OvertakenCrashAnywhere(t *testing.T) {
+	parts := []string{"> 🔧 a", "tool\n\nthe", "answer in", "three parts"}
+	for _, late := range []bool{false, true} {
+		for crash := 1; ; crash++ {
+			died := false
+			in(t, func(t *testing.T, m *machine) {
+				m.fake.Limit, m.fake.Every = 13, time.Second
+				m.crash, m.late = crash, late
+				life := func() {
+					h := m.start(channeltest.Splits | channeltest.Edits)
+					defer h.stop()
+					if m.pushed("re") || turn(t, h, reply("ask", "Shall I?")) {
+						if !dead(m) {
+							h.drain()
+						}
+					}
+				}
+				life()
+				if died = dead(m); died {
+					m.reboot(t.Context())
+					life()
+				}
+				got := m.fake.Shown(room)
+				want := append([]string{"Shall I?"}, parts...)
+				if extra := len(got) - len(want); !died && !slices.Equal(got, want) || extra < 0 || extra > 1 {
+					t.Errorf("the chat shows %q", got)
+				}
+				i := 0
+				for _, text := range got {
+					if i < len(parts) && text == parts[i] {
+						i++
+					}
+				}
+				if i < len(parts) || !slices.Contains(got, "Shall I?") {
+					t.Errorf("lost or out of order: %q", got)
+				}
+				if !died {
+					m.clean()
+				}
+			})
+			if t.Failed() {
+				t.Fatalf("crash at operation %d, late %v", crash, late)
+			}
+			if !died {
+				if crash < 15 {
+					t.Errorf("%d operations: too few", crash)
+				}
+				break
+			}
+		}
+	}
+}
