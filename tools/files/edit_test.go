@@ -119,6 +119,9 @@ func TestEditRefused(t *testing.T) {
 	d.put("code.go", "package a\n\nfunc greet(name string) string {\n\treturn \"Hello, \" + name\n}\n")
 	d.put("code.py", "def f(x):\n    if y:\n        a = 3\n        b = 2\n")
 	d.put("pass.py", "if y:\n  pass\npass\n")
+	d.put("gap.py", "  a\n\n    b\n")
+	d.put("flat.py", "a\nb\n")
+	d.put("blanks.txt", "a  \n")
 	d.put("deep.py", "a\n\t  b\n\tc\n")
 	const misindented = "old_text not found in code.py. Possible cause: the indentation of old_text does not match the file, so it is not clear how to indent new_text. " +
 		"Copy the lines exactly as they are in the file.\nBest match (100% similar) at line "
@@ -159,6 +162,11 @@ func TestEditRefused(t *testing.T) {
 		{"D-061 outside of the old lines", "deep.py", "    b\n  c", "  d\ne\n  c", strings.ReplaceAll(misindented, "code", "deep") + "2:\n--- old_text\n+++ deep.py (line 2)\n" +
 			"@@ -1,2 +1,2 @@\n-    b\n-  c\n+\t  b\n+\tc"},
 		{"D-059", "code.py", "if y:\na = 3", "if y:\na = 3", "The edit changes nothing: code.py is as it would be afterwards."},
+		{"D-061 a line where none was", "gap.py", "a\n\nb", "c\nd\ne", strings.ReplaceAll(misindented, "code", "gap") + "1:\n--- old_text\n+++ gap.py (line 1)\n" +
+			"@@ -1,3 +1,3 @@\n-a\n+  a\n \n-b\n+    b"},
+		{"D-061 only the first is moved", "flat.py", "  a\nb", "  a\n  c\n  b", strings.ReplaceAll(misindented, "code", "flat") + "1:\n--- old_text\n+++ flat.py (line 1)\n" +
+			"@@ -1,2 +1,2 @@\n-  a\n+a\n b"},
+		{"D-059 blanks stay", "blanks.txt", "a  ", "a  ", "The edit changes nothing: blanks.txt is as it would be afterwards."},
 		{"D-063", "note.md", "a", "x", "File not found: note.md\nDid you mean: notes.md, notes2.md?"},
 		{"D-063", "./notse.md", "a", "x", "File not found: ./notse.md\nDid you mean: ./notes.md, ./notes2.md?"},
 		{"D-063", "zzz.bin", "a", "x", "File not found: zzz.bin"},
