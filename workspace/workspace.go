@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // A Workspace is one folder, open for as long as the Workspace is. It is safe
@@ -109,11 +110,16 @@ var (
 	ErrTooBig    = errors.New("file too big")
 )
 
+const maxPath = 4096 // bytes
+
 // Path returns path relative to the workspace, cleaned, with symbolic links
 // resolved: "." is the workspace itself. What path names need not exist. The
 // error is an OutsideError, or of a path that no file can have. The result is
 // a name for Root, not another path: a file may be called "~".
 func (w *Workspace) Path(path string) (string, error) {
+	if len(path) > maxPath { // no system has a file of that name, and it takes long to find out
+		return "", w.explain(path, syscall.ENAMETOOLONG)
+	}
 	name, err := w.local(path)
 	if err != nil {
 		return "", err

@@ -397,3 +397,13 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// R-S18: a path that no file can have is refused at once, however deep it seems.
+func TestEndlessPath(t *testing.T) {
+	w, _ := home(t)
+	for _, path := range []string{strings.Repeat("a/", 50_000), strings.Repeat("x", 5000)} {
+		if _, err := w.Path(path); !errors.Is(err, syscall.ENAMETOOLONG) {
+			t.Errorf("%.10s…: %v", path, err)
+		}
+	}
+}
