@@ -630,9 +630,11 @@ func TestStepsThatWait(t *testing.T) {
 		h.say("1", "go")
 		time.Sleep(time.Minute)
 		last := map[string]chat.Step{}
+		rec.mu.Lock()
 		for _, s := range rec.steps {
 			last[s.Call] = s
 		}
+		rec.mu.Unlock()
 		if a, b := last["1"], last["2"]; a.State != chat.Waiting || a.Params["path"] != "gone.txt" || b.State != chat.Waiting || b.Params["path"] != "next.txt" {
 			t.Errorf("the steps are %+v, %+v", a, b)
 		}
