@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -28,8 +29,7 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	}
 	req := llm.Request{System: system}
 	if t.tools == "" {
-		text, _ := json.Marshal(toolTextOf(t.kit)) // a schema is JSON
-		t.tools = t.note(ctx, text)
+		t.tools = t.noteTools(ctx, toolTextOf(t.kit))
 	}
 	how := asked{
 		System: t.note(ctx, []byte(system)), Tools: t.tools, Last: last,
@@ -135,6 +135,28 @@ func (p *Pool) note(ctx context.Context, text []byte) string {
 		p.Log.Warn("what a model is told was not kept", "digest", digest, "err", err)
 	}
 	return digest
+}
+
+// noteTools is note of the tools of a turn. Turns mostly have the same: to
+// compare takes less time than to write them down.
+func (p *Pool) noteTools(ctx context.Context, text toolText) string {
+	if last := p.told.Load(); last != nil && last.same(text) {
+		return last.digest
+	}
+	b, _ := json.Marshal(text) // a schema is JSON
+	text.digest = p.note(ctx, b)
+	if _, kept := p.noted.Load(text.digest); kept {
+		p.told.Store(&text)
+	}
+	return text.digest
+}
+
+// same says whether a and b would be written down alike.
+func (a *toolText) same(b toolText) bool {
+	alike := func(x, y llm.ToolSpec) bool {
+		return x.Name == y.Name && x.Description == y.Description && bytes.Equal(x.Schema, y.Schema)
+	}
+	return slices.Equal(a.Known, b.Known) && slices.EqualFunc(a.Specs, b.Specs, alike)
 }
 
 // toolTextOf returns what is kept of the tools in k.

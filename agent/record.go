@@ -40,6 +40,8 @@ type asked struct {
 type toolText struct {
 	Specs []llm.ToolSpec // that the model is told of
 	Known []stub         // of all
+
+	digest string
 }
 
 // A stub is what is to be known of a tool to do again what was done with its results.
