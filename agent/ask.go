@@ -151,12 +151,12 @@ func (p *Pool) noteTools(ctx context.Context, text toolText) string {
 	return text.digest
 }
 
-// same says whether a and b would be written down alike.
-func (a *toolText) same(b toolText) bool {
-	alike := func(x, y llm.ToolSpec) bool {
-		return x.Name == y.Name && x.Description == y.Description && bytes.Equal(x.Schema, y.Schema)
+// same says whether text and other would be written down alike.
+func (text *toolText) same(other toolText) bool {
+	alike := func(a, b llm.ToolSpec) bool {
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 	}
-	return slices.Equal(a.Known, b.Known) && slices.EqualFunc(a.Specs, b.Specs, alike)
+	return slices.Equal(text.Known, other.Known) && slices.EqualFunc(text.Specs, other.Specs, alike)
 }
 
 // toolTextOf returns what is kept of the tools in k.
