@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,7 +37,7 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 		if t.AliasOf != "" {
 			what = "another name of `" + t.AliasOf + "`"
 		}
-		if category := cmp.Or(t.Category, "general"); arg == "all" || t.AliasOf == "" && !t.Hidden {
+		if category := t.Kind(); arg == "all" || t.AliasOf == "" && !t.Hidden {
 			by[category] = append(by[category], fmt.Sprintf("\n- `%s` – %s", t.Name, what))
 		}
 	}

@@ -239,7 +239,7 @@ func (l *lane) reply(j job, text string) error {
 func (l *lane) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(l.hard)
 	defer stop(nil)
-	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}, live: &screen{steps: map[string]chat.Step{}}}
+	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}, live: &screen{}}
 	if err := l.enter(l.hard, l.id, t.run, nil); err != nil {
 		return err
 	}

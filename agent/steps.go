@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,9 +26,9 @@ const (
 // tell its news from goroutines of their own, maybe when the turn is over.
 type screen struct {
 	mu    sync.Mutex
-	view  chat.Live            // nil: nobody looks
-	hush  bool                 // steps are not shown: nobody wants to see them, or the view is closed
-	steps map[string]chat.Step // by their calls
+	view  chat.Live // nil: nobody looks
+	hush  bool      // steps are not shown: nobody wants to see them, or the view is closed
+	steps chat.Steps
 }
 
 // show opens the live view of the reply to m, unless it is open.
@@ -50,29 +49,25 @@ func (s *screen) Show(text string) {
 func (s *screen) Step(news chat.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, known := s.steps[news.Call]
-	if s.view == nil || s.hush || old.State.Over() || !known && news.State == "" {
+	if s.view == nil || s.hush {
 		return
 	}
-	step := old.Merge(news)
-	if known && reflect.DeepEqual(step, old) {
-		return
+	if step, isNews := s.steps.Add(news); isNews {
+		s.view.Step(step)
 	}
-	s.steps[news.Call] = step
-	s.view.Step(step)
 }
 
 // waits says whether a call is shown to be coming in.
 func (s *screen) waits(call string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.steps[call].State == chat.Waiting
+	return slices.ContainsFunc(s.steps, func(x chat.Step) bool { return x.Call == call && x.State == chat.Waiting })
 }
 
 // settle ends the steps of calls that were coming in, but for those that came.
 func (s *screen) settle(came []llm.ToolCall) {
 	s.mu.Lock()
-	steps := slices.Collect(maps.Values(s.steps))
+	steps := slices.Clone(s.steps)
 	s.mu.Unlock()
 	for _, x := range steps {
 		if x.State == chat.Waiting && !slices.ContainsFunc(came, func(c llm.ToolCall) bool { return c.ID == x.Call }) {

@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -12,17 +13,21 @@ import (
 type Steps []Step
 
 // Add merges s with what is known of it and returns that. There is no news of a
-// step that was over (C-007).
+// step that was over (C-007), of one that never began, and in what was known.
 func (ss *Steps) Add(s Step) (merged Step, news bool) {
 	i := slices.IndexFunc(*ss, func(o Step) bool { return o.Call == s.Call })
-	if i < 0 {
-		i = len(*ss)
-		*ss = append(*ss, Step{})
+	switch {
+	case i < 0 && s.State == "":
+		return s, false
+	case i < 0:
+		merged = Step{}.Merge(s)
+		*ss = append(*ss, merged)
+		return merged, true
 	}
-	at := &(*ss)[i]
-	news = !at.State.Over()
-	*at = at.Merge(s)
-	return *at, news
+	old := (*ss)[i]
+	merged = old.Merge(s)
+	(*ss)[i] = merged
+	return merged, !reflect.DeepEqual(merged, old)
 }
 
 // Sum says in one line what was done, such as "🔧 web_search, read_file ×3 – 4 s,

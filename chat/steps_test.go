@@ -24,3 +24,27 @@ func TestSum(t *testing.T) {
 		}
 	}
 }
+
+// C-007, C-010: there is news of a step only if there is something new of it.
+func TestStepsAdd(t *testing.T) {
+	var ss Steps
+	for _, c := range []struct {
+		s    Step
+		news bool
+	}{
+		{Step{Call: "1", Tip: "a stray"}, false}, // which never began
+		{Step{Call: "1", Tool: "look", State: Waiting, Params: map[string]any{"at": "se"}}, true},
+		{Step{Call: "1", Tool: "look", State: Waiting, Params: map[string]any{"at": "se"}}, false},
+		{Step{Call: "1", Params: map[string]any{"at": "sea"}}, true},
+		{Step{Call: "1", State: Done, Result: "blue"}, true},
+		{Step{Call: "1", State: Running}, false},
+		{Step{Call: "2", State: Running}, true},
+	} {
+		if _, news := ss.Add(c.s); news != c.news {
+			t.Errorf("%+v: news is %v", c.s, news)
+		}
+	}
+	if len(ss) != 2 || ss[0].Result != "blue" || ss[0].Params["at"] != "sea" || ss[0].Name != "look" || ss[1].Call != "2" {
+		t.Errorf("%+v", ss)
+	}
+}

@@ -25,8 +25,8 @@ const DefaultPatience = 15 * time.Minute
 type Asker func(ctx context.Context, c Call, prompt string) (yes bool, by string, err error)
 
 // Approve asks before calls of Dangerous tools (C-051), of categories whose
-// Rule is Ask, and those that a Guard holds back once strangers have had a word
-// in the turn (R-S12). After a yes, and after Call.Begin, which is called for
+// Rule is Ask, and those that a Guard holds back: of who is no owner, and of
+// anybody once strangers have had a word in the turn (R-S12). After a yes, and after Call.Begin, which is called for
 // all that get here, the call is run. No answer within patience, which is
 // DefaultPatience if 0, is a no.
 //

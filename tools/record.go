@@ -7,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// A Record is what became of a call, as programs are told: the session's
-// history, its stream and its log hold the same (A-014).
+// A Record is what became of a call, as programs are told (A-014). It is made of
+// the session's log when it is asked for.
 type Record struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"` // "function"

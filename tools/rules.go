@@ -23,7 +23,7 @@ const (
 // Everyone may use those that are not named.
 type Rules map[string]Rule
 
-func (r Rules) of(t Tool) Rule { return cmp.Or(r[cmp.Or(t.Category, "general")], Everyone) }
+func (r Rules) of(t Tool) Rule { return cmp.Or(r[t.Kind()], Everyone) }
 
 func (r Rules) allow(t Tool, role chat.Role) bool {
 	rule := r.of(t)

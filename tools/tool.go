@@ -29,8 +29,9 @@ type Tool struct {
 	// Assess says whether a result is worth having (E-019). It may be nil.
 	Assess func(Result) Verdict
 	// Guard says whether a call reaches out of the turn, such as to another chat
-	// or to the agent's standing rules: once strangers have had a word in the
-	// turn it is asked for first (R-S12). nil means that none does.
+	// or to the agent's standing rules: it is asked for first once strangers have
+	// had a word in the turn, and for who is no owner always (R-S12). nil means
+	// that none does.
 	Guard func(Call) bool
 
 	shape  *shape               // Schema, parsed

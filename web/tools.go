@@ -64,16 +64,29 @@ func (s *Server) calls(w http.ResponseWriter, r *http.Request, _ visitor) error 
 	return err
 }
 
-// toolStats answers with the statistics since the start (C-043, C-045).
-func (s *Server) toolStats(w http.ResponseWriter, _ *http.Request, _ visitor) error {
+// toolStats answers with the statistics since the start (C-043, C-045), of one
+// tool if it is named.
+func (s *Server) toolStats(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	if name := r.FormValue("tool"); name != "" {
+		one, err := s.House.Stats.Of(name)
+		if err != nil {
+			return problem{status: http.StatusNotFound, text: err.Error()} // C-044
+		}
+		writeJSON(w, http.StatusOK, one)
+		return nil
+	}
 	all := s.House.Stats.All()
 	writeJSON(w, http.StatusOK, map[string]any{"tools": append([]tools.Stat{}, all...), "total": len(all)})
 	return nil
 }
 
-// resetStats begins the statistics anew (C-044).
-func (s *Server) resetStats(w http.ResponseWriter, _ *http.Request, v visitor) error {
-	s.House.Stats.Reset()
+// resetStats begins the statistics anew, of one tool if it is named (C-044).
+func (s *Server) resetStats(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if name := r.FormValue("tool"); name != "" {
+		s.House.Stats.Reset(name)
+	} else {
+		s.House.Stats.Reset()
+	}
 	s.Audit("config", v.ID, "tool statistics begun anew")
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -82,6 +82,17 @@ func TestToolStats(t *testing.T) {
 	if got := stats().Tools; len(got) != 1 || got[0].Tool != "slow" || got[0].Runs != 1 || got[0].TotalDuration < 1 {
 		t.Errorf("%+v", got)
 	}
+	var one tools.Stat
+	if json.Unmarshal(f.want(t, 200, asking{path: "/api/tool-stats?tool=slow", by: cookie}).Body.Bytes(), &one) != nil || one != stats().Tools[0] {
+		t.Errorf("of one tool: %+v", one)
+	}
+	if body := f.want(t, 404, asking{path: "/api/tool-stats?tool=fast", by: cookie}).Body.String(); !strings.Contains(body, "No stats found for tool: fast") {
+		t.Error(body)
+	}
+	f.want(t, 204, asking{method: "DELETE", path: "/api/tool-stats?tool=fast", by: cookie})
+	if got := stats().Tools; len(got) != 1 {
+		t.Errorf("after a reset of another: %+v", got)
+	}
 	f.want(t, 204, asking{method: "DELETE", path: "/api/tool-stats", by: cookie})
 	if got := stats().Tools; len(got) != 0 {
 		t.Errorf("after a reset: %+v", got)

@@ -90,11 +90,7 @@ func (h *house) windows() web.House {
 
 // toolbox lists what an owner may use.
 func (h *house) toolbox(ctx context.Context) ([]tools.Tool, error) {
-	kit, err := h.kits(h.now.Load())
-	if err != nil {
-		return nil, err
-	}
-	own, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}, Model: h.now.Load().Agent.Model})
+	own, err := (*h.kit.Load())(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}, Model: h.now.Load().Agent.Model})
 	if err != nil {
 		return nil, err
 	}

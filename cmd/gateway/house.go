@@ -64,7 +64,8 @@ type house struct {
 	served   []*http.Server // of each of doors
 	strays   tools.Strays
 	stats    tools.Stats
-	filing   []tools.Tool // those of files, which remember what each session has read
+	kit      atomic.Pointer[kitMaker] // as the pool has it
+	filing   []tools.Tool             // those of files, which remember what each session has read
 }
 
 // redact returns text without secrets.

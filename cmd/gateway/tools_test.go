@@ -207,7 +207,7 @@ func TestNoSuchChannel(t *testing.T) {
 	w.start()
 	w.tg.Say(person, `call message {"text": "hello", "chat": "discord:99"}`)
 	w.told(person, "the failure", func(texts []string) bool {
-		return toldOf(texts, `there is no channel "discord"; there are console, api, web, telegram`)
+		return toldOf(texts, `there is no channel "discord"; there are console, api, telegram`)
 	})
 }
 

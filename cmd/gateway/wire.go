@@ -38,14 +38,18 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 	if _, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}}); err != nil {
 		return agent.Settings{}, fmt.Errorf("tools: %w", err)
 	}
+	h.kit.Store(&kit)
 	return agent.Settings{
 		Models: h.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit,
 		Rollback: c.Tools.Rollback, RolledBack: h.stats.RolledBack,
 	}, nil
 }
 
-// kits returns what makes the tools of a turn.
-func (h *house) kits(c *Config) (func(context.Context, tools.Scope) (*tools.Kit, error), error) {
+// A kitMaker makes the tools of a turn.
+type kitMaker func(context.Context, tools.Scope) (*tools.Kit, error)
+
+// kits returns what makes the tools of a turn, as c says.
+func (h *house) kits(c *Config) (kitMaker, error) {
 	rules := tools.Rules{}
 	for category, rule := range c.Tools.Rules {
 		rules[category] = tools.Rule(rule)
@@ -65,7 +69,7 @@ func (h *house) kits(c *Config) (func(context.Context, tools.Scope) (*tools.Kit,
 	}, nil
 }
 
-// A source is a tools.Source that never fails.
+// A toolSource is a tools.Source that never fails.
 type toolSource func(tools.Scope) []tools.Tool
 
 // Tools implements [tools.Source].
@@ -161,7 +165,10 @@ func webTools(c WebTools, log *slog.Logger) ([]tools.Tool, error) {
 // say sends what the message tool says. Of a channel that is not there the model
 // is told: the Hub would only put the reply aside.
 func (h *house) say(c *Config) chat.Send {
-	known := slices.Concat([]string{"console", "api", "web"}, slices.Sorted(maps.Keys(c.Channels.Telegram)), slices.Sorted(maps.Keys(c.Channels.Discord)))
+	known := slices.Concat([]string{"console", "api"}, slices.Sorted(maps.Keys(c.Channels.Telegram)), slices.Sorted(maps.Keys(c.Channels.Discord)))
+	if h.browser != nil {
+		known = append(known, "web")
+	}
 	return func(ctx context.Context, r chat.Reply) error {
 		if !slices.Contains(known, r.To.Channel) {
 			return fmt.Errorf("there is no channel %q; there are %s", r.To.Channel, strings.Join(known, ", "))

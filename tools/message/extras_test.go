@@ -115,8 +115,13 @@ func TestGuard(t *testing.T) {
 		{map[string]any{"text": "hi", "channel": "discord", "chat": "42"}, true},
 		{map[string]any{"text": "hi", "channel": "discord"}, false}, // it goes nowhere
 	} {
-		if got := guard(tools.Call{Scope: tools.Scope{At: here}, Input: c.in}); got != c.want {
+		scope := tools.Scope{At: here, From: chat.Sender{Role: chat.Owner}}
+		if got := guard(tools.Call{Scope: scope, Input: c.in}); got != c.want {
 			t.Errorf("%v: %v, want %v", c.in, got, c.want)
+		}
+		scope.From.Role = chat.User // who is told no, and nobody is asked (R-S23)
+		if guard(tools.Call{Scope: scope, Input: c.in}) {
+			t.Errorf("%v: an owner is asked what is refused anyway", c.in)
 		}
 	}
 }

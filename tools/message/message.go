@@ -92,10 +92,11 @@ func reply(c tools.Call, to chat.Address, in args) chat.Reply {
 	return r
 }
 
-// elsewhere says whether c speaks in another chat (R-S12).
+// elsewhere says whether c speaks in another chat (R-S12). Who may not at all is
+// told so, and nobody is asked.
 func elsewhere(c tools.Call) bool {
 	to, err := target(c.At, where(c.Input))
-	return err == nil && to != c.At
+	return err == nil && to != c.At && c.From.Role == chat.Owner
 }
 
 func where(input map[string]any) (in args) {
