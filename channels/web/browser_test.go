@@ -88,7 +88,7 @@ func newHome(t testing.TB) *home {
 }
 
 func (h *home) deliver(_ context.Context, m chat.Message) error {
-	if h.deaf.Load() {
+	if h.deaf.Load() || h.away.Load() { // also what came in before it was away
 		return io.ErrClosedPipe
 	}
 	h.list.Lock()
