@@ -42,7 +42,6 @@ var homes = map[string]string{
 	"github.com/fsnotify/fsnotify":      "cmd/gateway",
 
 	"github.com/bmatcuk/doublestar":                "tools/files",
-	"github.com/aymanbagabas/go-udiff":             "tools/files",
 	"github.com/ledongthuc/pdf":                    "tools/files",
 	"github.com/go-shiori/go-readability":          "tools/web",
 	"github.com/JohannesKaufmann/html-to-markdown": "tools/web",
@@ -51,10 +50,13 @@ var homes = map[string]string{
 	"github.com/bwmarrin/discordgo":       "channels/discord",
 	"github.com/prometheus/client_golang": "web/observe",
 	"go.opentelemetry.io/otel":            "web/observe",
+
+	"github.com/robfig/cron": "scheduler",
+	"go.yaml.in/yaml":        "memory/skills",
 }
 
 // anywhere lists the small helpers that need no home.
-var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/"}
+var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github.com/aymanbagabas/go-udiff"}
 
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{"channels": "channels/markdown"}

@@ -107,15 +107,15 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 // cmdVerbose says whether steps are shown, and changes it with "on" or "off".
 func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	_, want := cut(strings.ToLower(m.Text))
-	st, _, err := p.lookup(ctx, m.At.Session())
+	st, _, err := p.lookup(ctx, m.Session())
 	quiet := st.Quiet
 	if err == nil && (want == "on" || want == "off") {
 		quiet = want == "off"
-		err = p.update(ctx, m.At.Session(), func(s *state) { s.Quiet = quiet })
+		err = p.update(ctx, m.Session(), func(s *state) { s.Quiet = quiet })
 	}
 	switch {
 	case err != nil:
-		return p.sorry("look that up", m.At.Session(), err)
+		return p.sorry("look that up", m.Session(), err)
 	case quiet:
 		return "From the next answer on I do not show the steps on the way; /verbose on changes that."
 	}

@@ -127,7 +127,7 @@ func (p *Pool) activity(id chat.SessionID) string {
 }
 
 func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
-	id := m.At.Session()
+	id := m.Session()
 	s, err := p.Status(ctx)
 	if err != nil {
 		return p.sorry("count what waits", id, err)
@@ -173,7 +173,7 @@ func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
 }
 
 func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
-	s, id := p.settings.Load(), m.At.Session()
+	s, id := p.settings.Load(), m.Session()
 	names := slices.Sorted(maps.Keys(s.Models))
 	_, want := cut(m.Text)
 	switch {
@@ -189,7 +189,7 @@ func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 }
 
 func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
-	id := m.At.Session()
+	id := m.Session()
 	by, err := p.usage(ctx, id)
 	if err != nil {
 		return p.sorry("count that", id, err)

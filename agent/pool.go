@@ -188,7 +188,7 @@ func sessionOf(item store.Item) string {
 	if json.Unmarshal(item.Body, &m) != nil {
 		return ""
 	}
-	return string(m.At.Session())
+	return string(m.Session())
 }
 
 // stop ends the turn under way in m's session, if there is one. A turn about
@@ -196,7 +196,7 @@ func sessionOf(item store.Item) string {
 func (p *Pool) stop(m chat.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.running[m.At.Session()]
+	r := p.running[m.Session()]
 	if r == nil || r.said.IsZero() || r.said.After(m.Time) {
 		return false
 	}

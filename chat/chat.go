@@ -45,7 +45,14 @@ type Message struct {
 	Answer  *Answer   `json:"answer,omitempty"` // the press of a button, and nothing else
 	Time    time.Time `json:"time"`             // when it was said
 	Origin  Origin    `json:"origin,omitempty"`
+
+	In      SessionID `json:"in,omitempty"`      // the session it belongs to, if not At's: that of a job or a helper
+	Tainted bool      `json:"tainted,omitempty"` // strangers have had a word in it (R-S12)
+	Errand  *Errand   `json:"errand,omitempty"`  // of what no person wrote: how it is to be answered
 }
+
+// Session names the session that m belongs to.
+func (m Message) Session() SessionID { return cmp.Or(m.In, m.At.Session()) }
 
 // Key tells m from every other message that ever comes in. A message whose
 // key was delivered in the last 48 hours is dropped (P2).
@@ -56,7 +63,21 @@ func (m Message) Key() string {
 // Reply returns an empty reply to m. Its ID follows from m's, so that an
 // answer given twice is sent once.
 func (m Message) Reply() Reply {
-	return Reply{ID: "re:" + m.Key(), To: m.At, Quote: m.ID, Group: m.Group}
+	r := Reply{ID: "re:" + m.Key(), To: m.At, Group: m.Group}
+	if m.Origin == FromPerson { // nobody sees the others in the chat
+		r.Quote = m.ID
+	}
+	return r
+}
+
+// An Errand says how a message that no person wrote is to be answered.
+type Errand struct {
+	Job   string `json:"job,omitempty"`   // ID of the job on the clock that it is a run of
+	Model string `json:"model,omitempty"` // name of the model that answers; "" is the session's
+	Quiet bool   `json:"quiet,omitempty"` // an answer that has nothing to say is not sent, and nothing is shown on the way
+	Fresh bool   `json:"fresh,omitempty"` // what was said in the session before is not known any more
+	Tool  string `json:"tool,omitempty"`  // is called instead of a model, and its result is the answer …
+	Args  string `json:"args,omitempty"`  // … with these arguments, a JSON object
 }
 
 // A Sender is whoever said a Message.
@@ -91,8 +112,9 @@ type Origin string
 // The things that wake the agent.
 const (
 	FromPerson   Origin = ""
-	FromSchedule Origin = "schedule"
-	FromSubagent Origin = "subagent"
+	FromSchedule Origin = "schedule" // a job's time has come
+	FromParent   Origin = "parent"   // an agent gives a task to a helper
+	FromSubagent Origin = "subagent" // a helper reports
 )
 
 // A Reply is something the agent says.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/workspace"
 )
@@ -78,7 +79,7 @@ func TestBadInput(t *testing.T) {
 	}
 	invalid := func(s string) string { return bad("Invalid parameters for tool 'echo': " + s) }
 	persisted := func(n int, preview string) string {
-		return fmt.Sprintf("[tool output persisted]\nFull output saved to: .parley/tool-results/%s/%s.txt\nOriginal size: %d chars\nPreview:\n%s\n...\n(Read the saved file if you need the full output.)", slug("telegram:42"), slug("t1#c1"), n, preview)
+		return fmt.Sprintf("[tool output persisted]\nFull output saved to: .parley/tool-results/%s/%s.txt\nOriginal size: %d chars\nPreview:\n%s\n...\n(Read the saved file if you need the full output.)", chat.Slug("telegram:42"), chat.Slug("t1#c1"), n, preview)
 	}
 	for _, c := range []struct{ what, tool, args, want string }{
 		{"unknown tool", "fly", `{}`, bad("Tool 'fly' not found. " + list)},

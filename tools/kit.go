@@ -40,6 +40,9 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 				return nil, fmt.Errorf("gather tools: Tool %q is already registered", t.Name)
 			}
 			layer[t.Name] = true
+			if scope.Only != nil && !slices.Contains(scope.Only, cmp.Or(t.AliasOf, t.Name)) {
+				continue
+			}
 			k.tools[t.Name] = Chain(t.shaped(), mw...)
 		}
 	}

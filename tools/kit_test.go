@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/workspace"
 )
@@ -335,9 +336,9 @@ func TestPrune(t *testing.T) {
 func TestSlug(t *testing.T) {
 	seen := map[string]bool{}
 	for _, id := range []string{"telegram:42", "telegram_42", "telegram/42", "", "..", "../..", strings.Repeat("x", 500), "ä\x00/"} {
-		s := slug(id)
+		s := chat.Slug(id)
 		if seen[s] || len(s) > 60 || strings.ContainsAny(s, "/\x00.") {
-			t.Errorf("slug(%q) = %q", id, s)
+			t.Errorf("chat.Slug(%q) = %q", id, s)
 		}
 		seen[s] = true
 	}

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,12 +94,13 @@ const (
 )
 
 // Folder returns the folder in dir that is session s's own.
-func Folder(dir string, s chat.SessionID) string { return path.Join(dir, slug(string(s))) }
+func Folder(dir string, s chat.SessionID) string { return path.Join(dir, chat.Slug(string(s))) }
 
 // Private says whether the file called name, as Workspace.Path returned it, is
-// the house's own: all of .parley but the results that session s was given.
-func Private(s chat.SessionID, name string) bool {
-	return within(ownDir, name) && !within(Folder(resultsDir, s), name)
+// not for a call in s: the house's own, which is all of .parley but the results
+// that the session was given, and what is known of others (R-S14).
+func Private(s Scope, name string) bool {
+	return within(ownDir, name) && !within(Folder(resultsDir, s.Session), name) || s.Whose().Hides(name)
 }
 
 func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
@@ -111,7 +111,7 @@ func keep(c Call, text string) (string, error) {
 	if c.Workspace == nil {
 		return "", errors.New("no workspace")
 	}
-	name := path.Join(Folder(resultsDir, c.Session), slug(c.Key())+".txt")
+	name := path.Join(Folder(resultsDir, c.Session), chat.Slug(c.Key())+".txt")
 	if err := c.Workspace.WriteFile(name, []byte(text)); err != nil {
 		return "", err
 	}
@@ -136,17 +136,4 @@ func Prune(root *os.Root, dir string) {
 			_ = root.RemoveAll(path.Join(dir, name))
 		}
 	}
-}
-
-// slug makes a file name of an id: what of it can be read, and what tells it
-// from every other.
-func slug(id string) string {
-	readable := strings.Map(func(r rune) rune {
-		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", r) {
-			return r
-		}
-		return '_'
-	}, id)
-	readable = readable[max(0, len(readable)-40):]
-	return fmt.Sprintf("%s-%.8x", readable, sha256.Sum256([]byte(id)))
 }

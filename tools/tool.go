@@ -83,6 +83,8 @@ type Scope struct {
 	At        chat.Address // where to speak
 	From      chat.Sender  // who asked
 	Group     bool         // others read along at At
+	Origin    chat.Origin  // what woke the agent
+	Only      []string     // the tools there may be; nil: all
 	Message   string       // ID of the message that is answered
 	Workspace *workspace.Workspace
 	Model     string // name in config.json
@@ -95,6 +97,9 @@ type Scope struct {
 	// call, by its Key (D-056). nil: it sees none.
 	Shown func(key string) bool
 }
+
+// Whose is the person for whom the call runs: what is known of others is not for it (R-S14).
+func (s Scope) Whose() chat.Person { return chat.Whose(s.At, s.From, s.Group) }
 
 // A Call is one use of a Tool.
 type Call struct {

@@ -121,7 +121,7 @@ func (h *house) aside(ctx context.Context) (all []web.Held, err error) {
 	aside, err := h.pool.Aside(ctx)
 	for _, a := range aside {
 		m := a.Message
-		all = append(all, web.Held{Key: a.Key, Session: m.At.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
+		all = append(all, web.Held{Key: a.Key, Session: m.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
 	}
 	return all, err
 }

@@ -110,7 +110,7 @@ var (
 // locate returns path as the workspace's os.Root knows it.
 func locate(c tools.Call, path string) (name string, err error) {
 	name, err = c.Workspace.Path(path)
-	if err == nil && tools.Private(c.Session, name) {
+	if err == nil && tools.Private(c.Scope, name) {
 		err = errPrivate
 	}
 	return name, err

@@ -158,7 +158,7 @@ func locate(c tools.Call, p string) (name string, err error) {
 	}
 	_ = f.Close() // it was only looked at
 	name, err = c.Workspace.Path(p)
-	if err == nil && tools.Private(c.Session, name) {
+	if err == nil && tools.Private(c.Scope, name) {
 		err = fmt.Errorf("%s is not for this conversation", p)
 	}
 	return name, err
