@@ -56,7 +56,7 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	next, err := l.upcoming(ctx, m)
 	var system string
 	if err == nil {
-		system, err = l.Memory.System(ctx, l.id)
+		system, err = l.Memory.System(ctx, l.id, next.scope.Whose())
 	}
 	if err != nil {
 		return l.sorry("look at that", l.id, err)

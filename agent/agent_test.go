@@ -81,7 +81,9 @@ func (h *house) start() {
 
 type prompt string
 
-func (p prompt) System(context.Context, chat.SessionID) (string, error) { return string(p), nil }
+func (p prompt) System(context.Context, chat.SessionID, chat.Person) (string, error) {
+	return string(p), nil
+}
 
 type view func(string)
 

@@ -23,7 +23,7 @@ const squeezes = 3
 // of the answer. With last it gets no tools, so that a person always gets one.
 func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	t.doing("thinking")
-	system, err := t.Memory.System(ctx, t.session.id)
+	system, err := t.Memory.System(ctx, t.session.id, t.scope.Whose())
 	if err != nil {
 		return record{}, err
 	}

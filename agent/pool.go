@@ -30,8 +30,9 @@ import (
 
 // Memory is what the agent asks of the memory package.
 type Memory interface {
-	// System returns the instructions that every request of a session begins with.
-	System(context.Context, chat.SessionID) (string, error)
+	// System returns the instructions that every request of a session begins
+	// with. Of what is known of people it holds only what is known of one (R-S14).
+	System(context.Context, chat.SessionID, chat.Person) (string, error)
 }
 
 // Config is what a Pool is made of.

@@ -148,7 +148,7 @@ const wide = 1 << 40 // tokens: more than any request has
 
 // System begins the next request. It has the pool think of tokens as it did when
 // the request was fitted.
-func (p *player) System(context.Context, chat.SessionID) (string, error) {
+func (p *player) System(context.Context, chat.SessionID, chat.Person) (string, error) {
 	i := slices.IndexFunc(p.rest, func(e Event) bool { return e.Asked != nil })
 	if i < 0 {
 		p.differ("the model is asked once more")

@@ -38,14 +38,15 @@ type Reader interface {
 // the same, byte for byte, until somebody edits a file: neither the time nor
 // anything else that passes is in them, so that prompt caches hit.
 type Prompt struct {
-	Files Reader
-	Zone  *time.Location
+	Files  Reader
+	Zone   *time.Location
+	Skills func() string // tells of the skills there are; may be nil
 }
 
 // System returns the instructions for the session id. A file that is not
 // there is left out; of one that cannot be read the agent is told, and can
 // tell the person.
-func (p Prompt) System(_ context.Context, id chat.SessionID) (string, error) {
+func (p Prompt) System(_ context.Context, id chat.SessionID, who chat.Person) (string, error) {
 	var b strings.Builder
 	for _, name := range files {
 		if text := p.read(name); text != "" {
@@ -55,6 +56,11 @@ func (p Prompt) System(_ context.Context, id chat.SessionID) (string, error) {
 	channel, _, _ := strings.Cut(string(id), ":")
 	fmt.Fprintf(&b, facts, channel, p.zone(), runtime.GOOS, strings.Join(files, ", "))
 	return b.String(), nil
+}
+
+// Helper returns the instructions of a helper that works for who.
+func (p Prompt) Helper(_ context.Context, who chat.Person, instruction string) (string, error) {
+	return instruction, nil
 }
 
 func (p Prompt) read(name string) string {

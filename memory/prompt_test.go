@@ -12,6 +12,7 @@ import (
 	_ "time/tzdata" // the machine may have none
 	"unicode/utf8"
 
+	"parley/chat"
 	"parley/workspace"
 )
 
@@ -31,7 +32,7 @@ func (f folder) ReadFile(name string) ([]byte, error) {
 // system returns the instructions made of f, less the facts.
 func system(t *testing.T, f Reader) (files, facts string) {
 	t.Helper()
-	s, err := Prompt{Files: f, Zone: time.UTC}.System(t.Context(), "telegram:42")
+	s, err := Prompt{Files: f, Zone: time.UTC}.System(t.Context(), "telegram:42", chat.TheOwner)
 	if err != nil || !utf8.ValidString(s) || strings.Contains(s, "%!") {
 		t.Fatalf("got %q, %v", s, err)
 	}
@@ -117,7 +118,7 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for zone, want := range map[*time.Location]string{berlin: "Europe/Berlin", time.Local: time.Now().Format("UTC-07:00")} {
-		if got, _ := (Prompt{Files: folder{}, Zone: zone}).System(t.Context(), "x:1"); !strings.Contains(got, "time zone "+want) {
+		if got, _ := (Prompt{Files: folder{}, Zone: zone}).System(t.Context(), "x:1", chat.TheOwner); !strings.Contains(got, "time zone "+want) {
 			t.Errorf("no %s in %s", want, got)
 		}
 	}
