@@ -11,12 +11,21 @@ import (
 	"parley/chat"
 )
 
-// A Command is something the Pool does itself, without a model.
-type Command struct{ Name, Help string }
+// A Command is something that is done without a model.
+type Command struct {
+	Name, Help string
 
-// Commands returns the commands in the order people are shown them.
+	// Do answers it, in the order it was given among what is said in the session.
+	// After a crash it may be done again for the same message, whose Key tells.
+	// The error is for the log: the person reads that it could not be done. It is
+	// nil of those that the Pool does itself.
+	Do func(context.Context, chat.Message) (string, error)
+}
+
+// Commands returns those that each Pool has, in the order people are shown them.
 func Commands() []Command {
-	return []Command{
+	var all []Command
+	for _, c := range [][2]string{
 		{"new", "begin a new conversation"},
 		{"stop", "stop the answer under way"},
 		{"retry", "answer the last message again"},
@@ -30,7 +39,10 @@ func Commands() []Command {
 		{"usage", "tokens used in this conversation"},
 		{"toolstats", "how the tools have done (owners)"},
 		{"help", "what you can do here"},
+	} {
+		all = append(all, Command{Name: c[0], Help: c[1]})
 	}
+	return all
 }
 
 // deeds are what commands do as they come in, also beside a turn under way. To
@@ -49,14 +61,38 @@ var chores = map[string]func(*lane, context.Context, chat.Message) string{
 	"search": (*lane).found, "undo": (*lane).cmdUndo, "tools": (*lane).cmdTools, "context": (*lane).cmdContext,
 }
 
-// command returns the command that text is, such as "new" for "/new", or "".
-func command(text string) string {
-	word, _ := cut(text)
+// command returns the command that a person gives by m, such as "new" for "/new", or "".
+func (p *Pool) command(m chat.Message) string {
+	word, _ := cut(m.Text)
 	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
-	if _, known := deeds[name]; ok && known {
+	if _, known := deeds[name]; m.Origin == chat.FromPerson && ok && (known || p.more(name) != nil) {
 		return name
 	}
 	return ""
+}
+
+// more returns the command called name that is not the Pool's own, or nil.
+func (p *Pool) more(name string) *Command {
+	if i := slices.IndexFunc(p.Config.Commands, func(c Command) bool { return c.Name == name }); i >= 0 {
+		return &p.Config.Commands[i]
+	}
+	return nil
+}
+
+// chore returns what does the command called name, if that passes through the
+// inbox and changes no history.
+func (l *lane) chore(name string) func(*lane, context.Context, chat.Message) string {
+	c := l.more(name)
+	if c == nil {
+		return chores[name]
+	}
+	return func(l *lane, ctx context.Context, m chat.Message) string {
+		text, err := c.Do(ctx, m)
+		if err != nil {
+			return l.sorry("do that", l.id, err)
+		}
+		return text
+	}
 }
 
 // cut returns the first word of text and what is after it.
@@ -81,7 +117,7 @@ func (p *Pool) cmdStop(_ context.Context, m chat.Message) string {
 func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
 	var b strings.Builder
 	b.WriteString("Write to me as you would to a person. I can use tools, and I answer what you ask.\n")
-	for _, c := range Commands() {
+	for _, c := range slices.Concat(Commands(), p.Config.Commands) {
 		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
 	}
 	if m.From.Role == chat.Owner {

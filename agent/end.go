@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/tools"
 )
@@ -47,7 +48,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	t.mu.Lock()
 	n, asked := 0, t.run.asked
 	t.mu.Unlock()
-	for n < len(t.waiting) && t.waiting[n].command == "" && t.waiting[n].Time.Before(asked) {
+	for n < len(t.waiting) && !t.waiting[n].apart() && t.waiting[n].Time.Before(asked) {
 		n++
 	}
 	before := t.shift(n)
@@ -61,10 +62,14 @@ func (t *turn) stopped(ctx context.Context) error {
 // end closes the turn: the last records and the reply in one Append, then the
 // reply into the outbox, then the messages out of the inbox (P7).
 func (t *turn) end(ctx context.Context, how outcome, text string) error {
-	r := t.history.open.first.Reply()
-	r.Text, r.Steps, r.Also, r.Failed = text, t.summary(), t.others(r.Quote), how == failed
+	m := t.history.open.first
+	r := m.Reply()
+	r.Text, r.Also, r.Failed = text, t.others(r.Quote), how == failed
+	if m.In == "" {
+		r.Steps = t.summary()
+	}
 	t.outcome = how
-	t.keep(record{Ended: &ended{Outcome: how, Reply: &r}})
+	t.keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r)}})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
@@ -77,7 +82,7 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 // others returns the IDs of the jobs but for the one that the reply quotes.
 func (t *turn) others(quoted string) (ids []string) {
 	for _, j := range t.jobs {
-		if j.ID != quoted {
+		if j.ID != quoted && j.Origin == chat.FromPerson {
 			ids = append(ids, j.ID)
 		}
 	}
@@ -92,6 +97,9 @@ func (t *turn) finish(ctx context.Context) error {
 		}
 	}
 	t.remember(ctx)
+	if err := t.tell(ctx); err != nil {
+		return err
+	}
 	return t.done(ctx)
 }
 

@@ -29,7 +29,7 @@ type entry struct {
 	heard string // of something heard: its ID in the chat, that of the original for a correction
 	said  string // of something heard: the words alone
 	from  chat.Sender
-	quote bool   // of something heard: others have a word in it (R-S12)
+	quote bool   // of something heard: strangers have a word in it (R-S12)
 	key   string // of the result of a call, while it is whole: that of the call
 	read  bool   // holds nothing but pictures that a tool read
 
@@ -49,6 +49,7 @@ type open struct {
 	cuts    int                      // how many of them were cut
 	told    []string                 // what tools said to the person meanwhile
 	steps   []chat.Step              // what tools did
+	usage   map[string]llm.Usage     // what it took, by model
 	notices []string                 // what could not be taken in
 	asks    bool                     // something heard is to be answered
 	tainted bool                     // strangers have had a word (R-S12)
@@ -63,6 +64,12 @@ type open struct {
 type last struct {
 	keys  map[string]bool
 	reply *chat.Reply
+
+	first   chat.Message // that it answered
+	how     outcome
+	text    string               // the last of what was said
+	usage   map[string]llm.Usage // of it, by model
+	tainted bool
 }
 
 // apply takes in the record numbered seq.
@@ -102,7 +109,7 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	if o.keys[m.Key()] { // written down once more after a panic
 		return
 	}
-	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, quote: quotes(m.Quote), first: len(o.keys) == 0}
+	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, quote: m.Tainted || quotes(m.Quote), first: len(o.keys) == 0}
 	e.pictures, e.dimmed = pictures(m.Files)
 	o.keys[m.Key()] = true
 	o.heed(e)
@@ -156,7 +163,13 @@ func quotes(q *chat.Quote) bool { return q != nil && (q.Forwarded || q.From != "
 // process may have crashed over anything heard in it, and what joined it is
 // still to be answered (P8).
 func (h *history) end(e ended) {
-	h.last = last{reply: e.Reply}
+	h.last = last{reply: e.Reply, how: e.Outcome}
+	if o := h.open; o != nil {
+		h.last.first, h.last.usage, h.last.tainted, h.last.text = o.first, o.usage, o.tainted, o.text()
+	}
+	if e.Reply != nil {
+		h.last.text = e.Reply.Text
+	}
 	if o := h.open; o != nil && e.Outcome == parked {
 		h.last.keys = map[string]bool{o.first.Key(): true}
 		if len(o.keys) > 0 {
@@ -177,6 +190,12 @@ func (h *history) say(seq uint64, m llm.Message) {
 	o.said, o.note, o.ending = append(o.said, m), "", false
 	if m.Finish == llm.Length {
 		o.cuts++
+	}
+	if m.Model != "" {
+		if o.usage == nil {
+			o.usage = map[string]llm.Usage{}
+		}
+		o.usage[m.Model] = o.usage[m.Model].Add(m.Usage)
 	}
 	if len(o.calls) > 0 && !o.poor() {
 		o.row = 0 // E-028

@@ -20,6 +20,10 @@ type job struct {
 	command string // that it is, or ""
 }
 
+// apart says whether j has a turn of its own: nothing joins what no person
+// wrote, and that joins nothing.
+func (j job) apart() bool { return j.command != "" || j.Origin != chat.FromPerson }
+
 // A lane is the goroutine of one session, which exists only while there is
 // something to answer (P5).
 type lane struct {
@@ -100,10 +104,11 @@ func (l *lane) rest() {
 	l.held = nil
 }
 
-// batch removes from those that wait what one turn can answer: messages up to the next command.
+// batch removes from those that wait what one turn can answer: messages up to
+// the next that has a turn of its own.
 func (l *lane) batch() []job {
 	n := 0
-	for n < len(l.waiting) && l.waiting[n].command == "" {
+	for n < len(l.waiting) && !l.waiting[n].apart() {
 		n++
 	}
 	return l.shift(max(n, 1))
@@ -118,7 +123,7 @@ func (l *lane) shift(n int) []job {
 // joining returns what was said while a turn was under way and can be answered with it.
 func (l *lane) joining() []job {
 	l.gather()
-	if l.solo || len(l.waiting) == 0 || l.waiting[0].command != "" {
+	if l.solo || len(l.waiting) == 0 || l.waiting[0].apart() {
 		return nil
 	}
 	jobs := l.batch()
@@ -141,7 +146,7 @@ func (l *lane) take() (jobs []job) {
 			})
 			continue
 		}
-		j.command = command(j.Text)
+		j.command = l.Pool.command(j.Message)
 		jobs = append(jobs, j)
 	}
 	return jobs
@@ -192,7 +197,7 @@ func (l *lane) handle(jobs []job) error {
 	if err := l.hold(l.soft, l.turns); err != nil {
 		return err
 	}
-	if do := chores[jobs[0].command]; do != nil {
+	if do := l.chore(jobs[0].command); do != nil {
 		return l.command(jobs[0], do)
 	}
 	if err := l.count(jobs); err != nil {
@@ -255,7 +260,7 @@ func (l *lane) turn(jobs []job) (err error) {
 		}
 		ended(string(t.outcome))
 	}()
-	if t.session, err = l.open(l.hard, l.id); err != nil {
+	if t.session, err = l.openFor(jobs[0].Message); err != nil {
 		return err
 	}
 	if err := t.do(ctx); err != nil {

@@ -57,17 +57,33 @@ type Config struct {
 	// "failed", "too old", or "" if it goes on later or had nothing to answer.
 	// The turn's models and tools get the context. nil: nobody is told.
 	Begun func(context.Context, chat.SessionID, chat.Message) (context.Context, func(outcome string))
+
+	// Ended is told how the answer to an Errand came out, before its message
+	// leaves the inbox, and again if a crash came between. nil: nobody is told.
+	Ended    func(context.Context, End) error
+	Commands []Command // besides those that the Pool has itself
 }
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.
 type Settings struct {
-	Models     map[string]Model                                       // by their names in config.json
-	Model      string                                                 // the name of the one for sessions that chose none
-	Kit        func(context.Context, tools.Scope) (*tools.Kit, error) // called once a turn
-	Rounds     int                                                    // of one turn; the last one gets no tools
-	MaxAge     time.Duration                                          // messages that waited longer are read, and not answered
-	Rollback   bool                                                   // rounds of lookups that found nothing are taken back, and asked anew (E-019)
-	RolledBack func(tool string)                                      // told of each such lookup; may be nil
+	Models     map[string]Model                                           // by their names in config.json
+	Model      string                                                     // the name of the one for sessions that chose none
+	Kit        func(context.Context, tools.Scope) (*tools.Kit, error)     // called once a turn
+	Rounds     int                                                        // of one turn; the last one gets no tools
+	MaxAge     time.Duration                                              // messages that waited longer are read, and not answered
+	Rollback   bool                                                       // rounds of lookups that found nothing are taken back, and asked anew (E-019)
+	RolledBack func(tool string)                                          // told of each such lookup; may be nil
+	Price      func(model string, u llm.Usage) (cost float64, known bool) // nil: nobody knows
+}
+
+// An End is how the answer to an Errand came out.
+type End struct {
+	Message chat.Message
+	Outcome string // "answered", "nothing to say", "stopped", "failed", "parked" or "too old"
+	Text    string // what was said in the end, to the person or to nobody
+	Tokens  int
+	Cost    float64 // as far as prices are known
+	Tainted bool    // strangers had a word in it (R-S12)
 }
 
 // A Model is an llm.Model and what there is to know of it.
@@ -143,7 +159,7 @@ func (p *Pool) Set(s Settings) { p.settings.Store(&s) }
 // Deliver takes m. It returns nil once m is in the inbox, or was there
 // before (P2), or was a command that is carried out at once.
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
-	name := command(m.Text)
+	name := p.command(m)
 	if do := deeds[name]; do != nil {
 		return p.answer(ctx, m, do(p, ctx, m))
 	}

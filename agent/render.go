@@ -23,6 +23,9 @@ func render(m chat.Message, zone *time.Location) string {
 	default:
 		head = append(head, "from the "+string(m.Origin))
 	}
+	if quiet(m) {
+		head = append(head, "to be answered with "+wordsNothing+" alone unless there is something that the person should know")
+	}
 	if m.Edits != "" {
 		head = append(head, "corrects an earlier message")
 	}

@@ -139,7 +139,7 @@ func (p *player) hear(events []Event) {
 		}
 		if m != nil {
 			item := store.Item{ID: m.Key(), Done: func(context.Context) error { return nil }, Later: func(time.Duration) {}}
-			p.lane.waiting = append(p.lane.waiting, job{Message: *m, item: item, command: command(m.Text)})
+			p.lane.waiting = append(p.lane.waiting, job{Message: *m, item: item, command: p.command(*m)})
 		}
 	}
 }

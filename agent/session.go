@@ -21,6 +21,7 @@ type state struct {
 	Undone string `json:"undone,omitempty"` // the key of the last /undo
 	From   uint64 `json:"from,omitempty"`   // the log is read from here on: what is older never fits
 	Base   int64  `json:"base,omitempty"`   // the first Epoch since this record was damaged
+	First  int64  `json:"first,omitempty"`  // earlier ones are forgotten
 
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"` // somebody spoke, to within lastEvery
@@ -39,7 +40,7 @@ func (s state) epochs() (all []int64) {
 			all = append(all, e)
 		}
 	}
-	for e := first; e <= s.Epoch; e++ {
+	for e := max(first, s.First); e <= s.Epoch; e++ {
 		all = append(all, e)
 	}
 	return all

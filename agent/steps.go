@@ -33,7 +33,7 @@ type screen struct {
 
 // show opens the live view of the reply to m, unless it is open.
 func (t *turn) show(ctx context.Context, m chat.Message) {
-	if t.Live != nil && t.live.view == nil {
+	if t.Live != nil && t.live.view == nil && m.In == "" && !quiet(m) {
 		t.live.view, t.live.hush = t.Live(ctx, m.Reply()), t.Quiet
 	}
 }

@@ -99,12 +99,15 @@ func (t *turn) dismiss(ctx context.Context) error {
 // prepare readies what a turn that answers m needs: model and tools.
 func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.Settings = *t.settings.Load()
-	if t.name = t.state.Model; t.Models[t.name].Model == nil {
+	if t.name = t.state.Model; m.Errand != nil && m.Errand.Model != "" {
+		t.name = m.Errand.Model
+	}
+	if t.Models[t.name].Model == nil {
 		t.name = t.Settings.Model
 	}
 	t.model = t.Models[t.name]
 	t.scope = tools.Scope{
-		Session: t.session.id, At: m.At, From: m.From, Group: m.Group, Message: m.ID,
+		Session: t.session.id, At: m.At, From: m.From, Group: m.Group, Message: m.ID, Origin: m.Origin,
 		Workspace: t.Workspace, Model: t.name, Turn: m.Key(),
 	}
 	if t.history.open != nil {
@@ -120,6 +123,9 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 func (t *turn) rounds(ctx context.Context) error {
 	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge }) {
 		return t.end(t.hard, tooOld, wordsTooOld(len(t.jobs), t.Settings.MaxAge))
+	}
+	if calls := t.history.open.toolOf(); calls != nil {
+		return t.byTool(ctx, calls)
 	}
 	for {
 		if err := t.use(ctx); err != nil {

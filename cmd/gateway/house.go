@@ -207,7 +207,7 @@ func (h *house) report(ctx context.Context) (lines []string) {
 // commands are the agent's, as the channels show them in their menus.
 func commands() (cs []channels.Command) {
 	for _, c := range agent.Commands() {
-		cs = append(cs, channels.Command(c))
+		cs = append(cs, channels.Command{Name: c.Name, Help: c.Help})
 	}
 	return cs
 }
