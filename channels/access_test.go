@@ -292,6 +292,15 @@ func TestRS8Pairing(t *testing.T) {
 		if h.heard[0].From.Role != chat.User {
 			t.Errorf("role %q", h.heard[0].From.Role)
 		}
+		role := func(want ...chat.Role) { // R-S24
+			t.Helper()
+			for i, id := range []string{"1", "2", "9", "7", ""} {
+				if got, err := h.Role(t.Context(), "net", id); err != nil || got != want[i] {
+					t.Errorf("the role of %q is %q, %v", id, got, err)
+				}
+			}
+		}
+		role(chat.Owner, chat.User, chat.User, chat.Stranger, chat.Stranger)
 		for command, want := range map[string]string{
 			"/Unpair net:9": "`net:9` is let in by no code any more.",
 			"/unpair net:6": "`net:6` is not among those let in by a code. Allow lists are changed in the config.",
@@ -301,6 +310,7 @@ func TestRS8Pairing(t *testing.T) {
 				t.Errorf("%s: the owner was told %q", command, got)
 			}
 		}
+		role(chat.Owner, chat.User, chat.Stranger, chat.Stranger, chat.Stranger)
 		say(t, m, from("9", "and out again"))
 		say(t, m, from("8", "still in"))
 		if got := h.texts(); !slices.Equal(got, []string{"paired", "paired too", "still in"}) {

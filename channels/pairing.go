@@ -85,6 +85,25 @@ func (h *Hub) Unpair(ctx context.Context, channel, sender string) (found bool, e
 	return found, nil
 }
 
+// Role says what the sender with that id may do on channel by now, whichever of
+// our accounts hears them: what somebody left to be done later is done with the
+// rights they have then (R-S24).
+func (h *Hub) Role(ctx context.Context, channel, id string) (chat.Role, error) {
+	role := h.access.Load().Role(channel, id)
+	if role != chat.Stranger || id == "" {
+		return role, nil
+	}
+	for key, err := range h.bucket("paired").Keys(ctx, channel+"\x00") {
+		if err != nil {
+			return chat.Stranger, fmt.Errorf("look up role: %w", err)
+		}
+		if strings.HasSuffix(key, "\x00"+id) {
+			return chat.User, nil
+		}
+	}
+	return chat.Stranger, nil
+}
+
 // person is the key of a paired sender (R-S8).
 func person(channel, account, sender string) string {
 	return strings.Join([]string{channel, account, sender}, "\x00")

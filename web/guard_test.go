@@ -285,7 +285,17 @@ func TestServer(t *testing.T) {
 	}
 	defer got.Body.Close()
 	<-streaming
+	may := func(name string, want bool) { // R-S24
+		t.Helper()
+		if got, err := f.May(t.Context(), name); got != want || err != nil {
+			t.Errorf("%s may come in: %v, %v", name, got, err)
+		}
+	}
+	may("anna", true)
 	f.want(t, 204, asking{method: "DELETE", path: "/api/people/anna", by: f.owner(t)})
+	may("anna", false)
+	may("owner", true)
+	may("nobody", false)
 	if _, err := io.ReadAll(got.Body); err != nil { // it would wait for ever
 		t.Error(err)
 	}
