@@ -102,8 +102,23 @@ func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string)
 }
 
 // merge makes of base what both a and b make of it, line by line, if they do
-// not both change the same.
+// not both change the same. What was heard from others stays apart.
 func merge(base, a, b string) (string, bool) {
+	switch base {
+	case a:
+		return b, true
+	case b:
+		return a, true
+	}
+	own, heard := apart(base)
+	aOwn, aHeard := apart(a)
+	bOwn, bHeard := apart(b)
+	own, ok := mergeLines(own, aOwn, bOwn)
+	heard, too := mergeLines(heard, aHeard, bHeard)
+	return together(own, heard), ok && too
+}
+
+func mergeLines(base, a, b string) (string, bool) {
 	edits, ok := udiff.Merge(udiff.Lines(base, a), udiff.Lines(base, b))
 	if !ok {
 		return "", false

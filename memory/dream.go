@@ -2,8 +2,12 @@ package memory
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
+	"strings"
 	"time"
 
 	"parley/chat"
@@ -19,7 +23,9 @@ type Past interface {
 }
 
 // A Dreamer makes knowledge of what was said: it reads what is new in the
-// histories and edits the memory files accordingly.
+// histories and edits the memory files accordingly. What strangers had a word
+// in is read by itself, and whatever the model makes of it ends up as a quote
+// among what was heard from others (R-S14).
 type Dreamer struct {
 	Model    func(chat.Person) llm.Model // thinks about what that person said
 	Past     Past
@@ -28,12 +34,217 @@ type Dreamer struct {
 	Log      *slog.Logger
 }
 
+// Bounds of a dream.
+const (
+	maxBatches   = 10 // changes of one person
+	maxBatch     = 20 // entries for one change
+	maxBatchText = 24_000
+	maxRounds    = 8 // requests for each kind of entries
+	maxNights    = 3 // on which the same entries fail before they are passed over
+	night        = 12 * time.Hour
+)
+
 // Dream reads what is new in the history of who, in parts, and makes a change
 // of each that is worth one. It says how many entries it read. What fails is
-// read again by the next dream; changes made before that are returned.
+// read again by the next dream; the changes before it are made.
 func (d *Dreamer) Dream(ctx context.Context, who chat.Person) (changes []Change, read int, err error) {
-	return nil, 0, nil
+	unlock, err := d.Versions.store.Lock(ctx, "dream "+string(who))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer unlock()
+	for range maxBatches {
+		var c Change
+		var n int
+		c, n, err = d.batch(ctx, who)
+		if errors.Is(err, errEdited) { // it is thought about once more
+			continue
+		}
+		if c.ID != "" {
+			changes = append(changes, c)
+		}
+		if read += n; err != nil || n == 0 {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("dream of %s: %w", who, err)
+	}
+	return changes, read, err
 }
 
-// DreamAll is Dream for everybody. It returns in a sentence what came of it.
-func (d *Dreamer) DreamAll(ctx context.Context) (note string, err error) { return "", nil }
+// DreamAll is Dream for everybody. It returns what came of it, in a few words.
+func (d *Dreamer) DreamAll(ctx context.Context) (note string, err error) {
+	people, err := d.Past.People(ctx)
+	made, read := 0, 0
+	for _, who := range people {
+		changes, n, e := d.Dream(ctx, who)
+		made, read, err = made+len(changes), read+n, errors.Join(err, e)
+		if ctx.Err() != nil || e != nil && errors.As(e, new(*llm.Error)) && !theirs(e) {
+			break // it would be the same with the others
+		}
+	}
+	if read == 0 {
+		return "nothing new", err
+	}
+	return fmt.Sprintf("%s read, %s", count(read, "entry", "entries"), count(made, "change", "changes")), err
+}
+
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", more)
+}
+
+// batch makes one change of what is next, and says how many entries that was.
+func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read int, err error) {
+	c = Change{Who: who, By: byDream}
+	var was map[string]string
+	err = d.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
+		c.From, was = h.Cursor, texts
+		return nil
+	})
+	if err != nil {
+		return c, 0, err
+	}
+	entries, err := d.next(ctx, who, c.From)
+	if err != nil || len(entries) == 0 {
+		return c, 0, err
+	}
+	c.To = entries[len(entries)-1].Cursor
+	texts, err := d.think(ctx, &c, was, entries)
+	if err != nil {
+		if err = d.failed(ctx, &c, err); err != nil {
+			return c, 0, err
+		}
+		texts = nil
+	}
+	c, err = d.Versions.edit(ctx, c, func(h *head, now map[string]string) error {
+		if h.Cursor != c.From {
+			return errEdited
+		}
+		for name, text := range texts {
+			merged, ok := merge(was[name], now[name], text)
+			if _, there := now[name]; !ok || !there {
+				return errEdited
+			}
+			now[name] = merged
+		}
+		h.Fails, h.Failed, h.Dreamt = 0, time.Time{}, time.Now()
+		return nil
+	})
+	return c, len(entries), err
+}
+
+// next returns the entries behind the cursor that are dreamt together.
+func (d *Dreamer) next(ctx context.Context, who chat.Person, cursor int64) (all []Entry, err error) {
+	size := 0
+	for e, err := range d.Past.Since(ctx, who, cursor) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Who != who || e.Cursor <= cursor { // R-S14, whatever the history says
+			continue
+		}
+		e.Text = clip(e.Text, maxBatchText)
+		size += len(e.Text)
+		if len(all) == maxBatch || len(all) > 0 && size > maxBatchText {
+			break
+		}
+		all, cursor = append(all, e), e.Cursor
+	}
+	return all, nil
+}
+
+// think returns what the files are to say after the entries, and writes into c
+// what it tells of that.
+func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, entries []Entry) (map[string]string, error) {
+	var clean, tainted []Entry
+	for _, e := range entries {
+		if e.Tainted {
+			tainted = append(tainted, e)
+		} else {
+			clean = append(clean, e)
+		}
+	}
+	model, texts := d.Model(c.Who), maps.Clone(was)
+	memory, writable := texts[memoryFile]
+	own, heard := apart(memory)
+	if writable {
+		texts[memoryFile] = own
+	}
+	if len(clean) > 0 {
+		s := newStage(texts, maxFile-len(memory)+len(own))
+		if err := s.run(ctx, model, dreaming, d.told(clean)); err != nil {
+			return nil, err
+		}
+		texts, c.Why = s.now, s.why
+	}
+	if writable && len(tainted) > 0 {
+		s := newStage(map[string]string{memoryFile: heard}, maxFile*3/4-len(texts[memoryFile]))
+		if err := s.run(ctx, model, hearing, d.told(tainted)); err != nil {
+			return nil, err
+		}
+		if c.Tainted = s.now[memoryFile] != heard; c.Tainted {
+			heard, c.Why = s.now[memoryFile], strings.TrimPrefix(c.Why+"; heard from others", "; ")
+		}
+	}
+	if texts[memoryFile] == own && !c.Tainted {
+		texts[memoryFile] = memory
+	} else {
+		texts[memoryFile] = together(texts[memoryFile], heard)
+	}
+	if !writable {
+		delete(texts, memoryFile)
+	}
+	if maps.Equal(texts, was) {
+		c.Why = ""
+	}
+	return texts, nil
+}
+
+// told is what a model is shown of entries.
+func (d *Dreamer) told(entries []Entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&b, "Entry %d, %s, in %s", e.Cursor, e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"), e.Session)
+		if e.Tainted {
+			b.WriteString(", hearsay: strangers had a word in it")
+		}
+		b.WriteString(":\n" + quote(e.Text) + "\n\n")
+	}
+	return b.String()
+}
+
+// failed counts a night on which the entries of c could not be read, and
+// returns why. After enough of them it returns nil: c passes them over.
+func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
+	if ctx.Err() != nil || !theirs(cause) {
+		return cause
+	}
+	return d.Versions.with(ctx, c.Who, func(h *head, _ map[string]string) error {
+		if h.Cursor != c.From || time.Since(h.Failed) < night {
+			return cause
+		}
+		if h.Fails, h.Failed = h.Fails+1, time.Now(); h.Fails < maxNights {
+			return errors.Join(cause, d.Versions.save(ctx, h))
+		}
+		d.Log.Warn("entries are passed over by dreams", "who", c.Who, "from", c.From, "to", c.To, "err", cause)
+		c.Why = fmt.Sprintf("the model failed over what was said in entries %d to %d on %d nights, so they were passed over", c.From+1, c.To, maxNights)
+		return nil
+	})
+}
+
+// theirs says whether it is for the entries that a model failed.
+func theirs(err error) bool {
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Kind {
+	case llm.BadRequest, llm.TooLong, llm.Cut, llm.TimedOut:
+		return true
+	}
+	return false
+}

@@ -30,16 +30,14 @@ func apart(text string) (own, heard string) {
 // together is the reverse of apart. Whatever heard holds, each line of it is a
 // quote under the title.
 func together(own, heard string) string {
-	var b strings.Builder
-	b.WriteString(strings.TrimRight(own, "\n"))
+	quoted := ""
 	for _, line := range rows(heard) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
+		if line = strings.TrimSpace(line); line != "" {
+			quoted += "> " + line + "\n"
 		}
-		if !strings.Contains(b.String(), "\n"+heardTitle+"\n") {
-			b.WriteString("\n\n" + heardTitle + "\n\n")
-		}
-		b.WriteString("> " + line + "\n")
 	}
-	return strings.TrimLeft(strings.TrimRight(b.String(), "\n")+"\n", "\n")
+	if quoted == "" {
+		return own
+	}
+	return strings.TrimLeft(strings.TrimRight(own, "\n")+"\n\n"+heardTitle+"\n\n"+quoted, "\n")
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -249,7 +248,7 @@ func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Ed
 	return err
 }
 
-// ErrEdited says that what is to be changed was edited meanwhile.
+// errEdited says that what is to be changed was edited meanwhile.
 var errEdited = errors.New("it was edited meanwhile")
 
 // lasting says whether err of a file or its text will still be there next time.
