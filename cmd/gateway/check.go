@@ -39,6 +39,8 @@ func check(c *Config, d *decoder) {
 	k.oneOf("store.type", c.Store.Type, "bolt", "mem")
 	k.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	k.tools(c.Tools)
+	k.limits()
+	k.clock()
 }
 
 // fail notes a problem at key, or where it would stand, unless key has one.
@@ -154,8 +156,41 @@ func (k checker) agent() {
 	}
 }
 
+func (k checker) limits() {
+	for _, whose := range slices.Sorted(maps.Keys(k.Limits)) {
+		key, l := join("limits", whose), k.Limits[whose]
+		if !slices.Contains([]string{"everybody", "job", "person", "session"}, whose) {
+			k.fail(key, "there are no limits of this kind; allowed: everybody, job, person, session")
+		}
+		for _, n := range []int{l.Turns, l.Rounds, l.Tokens, l.Children, l.Jobs} {
+			if n < -1 {
+				k.fail(key, "must be numbers above 0, or -1 for no limit")
+			}
+		}
+		if !(l.Money >= 0 || l.Money == -1) {
+			k.fail(key+".money", "must be above 0, or -1 for no limit")
+		}
+		if l.Jobs != 0 && whose != "person" {
+			k.fail(key+".jobs", "only a person has jobs: write limits.person.jobs")
+		}
+	}
+}
+
+// clock checks what goes on by itself.
+func (k checker) clock() {
+	k.lasts("cron.minInterval", k.Cron.MinInterval, time.Second, 24*time.Hour)
+	if k.Heartbeat.Every != 0 {
+		k.lasts("heartbeat.every", k.Heartbeat.Every, time.Minute, 24*time.Hour)
+	}
+	for key, model := range map[string]string{"heartbeat.model": k.Heartbeat.Model, "dream.model": k.Dream.Model} {
+		if model != "" {
+			k.oneOf(key, model, slices.Sorted(maps.Keys(k.Models))...)
+		}
+	}
+}
+
 // categories are those of the tools there are.
-var categories = []string{"crawler", "data", "files", "message", "weather"}
+var categories = []string{"agents", "crawler", "cron", "data", "files", "memory", "message", "weather"}
 
 func (k checker) tools(t Tools) {
 	k.lasts("tools.timeout", t.Timeout, time.Second, 10*time.Minute)

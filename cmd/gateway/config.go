@@ -24,6 +24,10 @@ type Config struct {
 	Agent     Agent             `json:"agent"`
 	Channels  Channels          `json:"channels"`
 	Tools     Tools             `json:"tools"`
+	Limits    map[string]*Limit `json:"limits"` // of a day, by whose they are: person, session, job, everybody
+	Cron      Cron              `json:"cron"`
+	Heartbeat Heartbeat         `json:"heartbeat"`
+	Dream     Dream             `json:"dream"`
 	HTTP      HTTP              `json:"http"`
 	Store     Store             `json:"store"`
 	Log       Log               `json:"log"`
@@ -138,6 +142,33 @@ type Tools struct {
 	Weather             Weather           `json:"weather"`
 }
 
+// A Limit is what may be used in a day (R-S15). -1 is no limit; 0 leaves it to the defaults.
+type Limit struct {
+	Turns    int     `json:"turns"`    // answers
+	Rounds   int     `json:"rounds"`   // requests to models
+	Tokens   int     `json:"tokens"`   // of requests and answers
+	Money    float64 `json:"money"`    // in the currency of the prices
+	Children int     `json:"children"` // helpers that are sent off
+	Jobs     int     `json:"jobs"`     // on the clock at any time; of a person only
+}
+
+// Cron is the clock.
+type Cron struct {
+	MinInterval time.Duration `json:"minInterval"` // between two runs of a job
+}
+
+// Heartbeat has the agent look at HEARTBEAT.md.
+type Heartbeat struct {
+	Every time.Duration `json:"every"` // 0: never
+	Model string        `json:"model" plain:"yes"`
+}
+
+// Dream turns what was said into memory.
+type Dream struct {
+	Cron  string `json:"cron" plain:"yes"` // when; "": never
+	Model string `json:"model" plain:"yes"`
+}
+
 // Weather is where the weather is known.
 type Weather struct {
 	Provider string `json:"provider"` // "": it is made up
@@ -220,17 +251,20 @@ func load(s source) (*Config, error) {
 // parse makes a Config of src, the text of s.File; nil means that there is none.
 func parse(s source, src []byte) (*Config, error) {
 	c := &Config{
-		Owners:   []string{"console", "web"},
-		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels: Channels{Console: &Console{}, Web: &Web{}},
-		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true},
-		HTTP:     HTTP{Listen: "127.0.0.1:18790"},
-		Store:    Store{Type: "bolt"},
-		Log:      Log{Level: "info"},
-		file:     s.File,
-		found:    src != nil,
-		src:      src,
-		sum:      sha256.Sum256(src),
+		Owners:    []string{"console", "web"},
+		Agent:     Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
+		Channels:  Channels{Console: &Console{}, Web: &Web{}},
+		Tools:     Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true},
+		Cron:      Cron{MinInterval: 10 * time.Second},
+		Heartbeat: Heartbeat{Every: 30 * time.Minute},
+		Dream:     Dream{Cron: "0 4 * * *"},
+		HTTP:      HTTP{Listen: "127.0.0.1:18790"},
+		Store:     Store{Type: "bolt"},
+		Log:       Log{Level: "info"},
+		file:      s.File,
+		found:     src != nil,
+		src:       src,
+		sum:       sha256.Sum256(src),
 	}
 	d := newDecoder(src, s.Environ.lookup)
 	if src != nil && !d.decode(c) {
@@ -265,6 +299,7 @@ func (c *Config) fill(s source, d *decoder) {
 		c.Agent.Model = soleModel(c.Models)
 	}
 	set(&c.Tools.Web.Search.Provider, "duckduckgo")
+	c.fillLimits()
 	demo, _ := s.Environ.lookup("DEMO_MODE")
 	c.Tools.Web.demo = demo == "1"
 	for _, b := range c.Channels.Discord {
@@ -282,6 +317,28 @@ func (c *Config) fill(s source, d *decoder) {
 		if t.Webhook != nil {
 			set(&t.Webhook.Listen, "127.0.0.1:8081")
 		}
+	}
+}
+
+// fillLimits sets the limits that the file left out: enough for a person who
+// works with the agent all day, and too little for a loop to ruin anybody.
+func (c *Config) fillLimits() {
+	given := c.Limits
+	c.Limits = map[string]*Limit{
+		"person": {Tokens: 20_000_000, Children: 100, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
+	}
+	for whose, l := range given {
+		was := c.Limits[whose]
+		if was == nil { // check says so
+			was = &Limit{}
+		}
+		set(&l.Turns, was.Turns)
+		set(&l.Rounds, was.Rounds)
+		set(&l.Tokens, was.Tokens)
+		set(&l.Money, was.Money)
+		set(&l.Children, was.Children)
+		set(&l.Jobs, was.Jobs)
+		c.Limits[whose] = l
 	}
 }
 

@@ -140,6 +140,10 @@ func renew(old, next *Config) (now *Config, changed, restart []string) {
 	compare(&changed, "agent", &old.Agent, &c.Agent, false)
 	compare(&changed, "tools", &old.Tools, &c.Tools, false)
 	compare(&changed, "log", &old.Log, &c.Log, false)
+	compare(&changed, "limits", &old.Limits, &c.Limits, false)
+	compare(&restart, "cron", &old.Cron, &c.Cron, true)
+	compare(&restart, "heartbeat", &old.Heartbeat, &c.Heartbeat, true)
+	compare(&restart, "dream", &old.Dream, &c.Dream, true)
 	compare(&restart, "channels.console", &old.Channels.Console, &c.Channels.Console, true)
 
 	compare(&restart, "channels.web", &old.Channels.Web, &c.Channels.Web, true)

@@ -245,7 +245,7 @@ func TestRenew(t *testing.T) {
 		t.Error(changed, restart)
 	}
 	// Every key of the config is accounted for.
-	if n, m := countKeys(Config{}), 12; n != m {
+	if n, m := countKeys(Config{}), 16; n != m {
 		t.Errorf("Config has %d sections, renew knows %d", n, m)
 	}
 }
