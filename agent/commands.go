@@ -36,7 +36,8 @@ func Commands() []Command {
 		{"model", "show or choose the model"},
 		{"tools", "what I can use; all: under every name"},
 		{"context", "what I keep in mind"},
-		{"usage", "tokens used in this conversation"},
+		{"usage", "tokens used in this conversation, and today's limits"},
+		{"raise", "raise a limit for today (owners)"},
 		{"toolstats", "how the tools have done (owners)"},
 		{"help", "what you can do here"},
 	} {
@@ -53,7 +54,7 @@ var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
 	"new": nil, "retry": nil, "search": nil, "undo": nil, "tools": nil, "context": nil,
 	"verbose": (*Pool).cmdVerbose, "toolstats": (*Pool).cmdToolStats,
 	"stop": (*Pool).cmdStop, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
-	"usage": (*Pool).cmdUsage, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
+	"usage": (*Pool).cmdUsage, "raise": (*Pool).cmdRaise, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
 }
 
 // chores are those commands that pass through the inbox and change no history.
@@ -235,9 +236,18 @@ func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		u := by[name]
 		fmt.Fprintf(&b, "\n%s: %d in (%d from cache), %d out", name, u.In, u.Cached, u.Out)
+		if price := p.settings.Load().Price; price != nil {
+			if cost, known := price(name, u); known {
+				fmt.Fprintf(&b, ", cost %s", number(cost))
+			}
+		}
 	}
 	if len(by) == 0 {
 		b.WriteString(" none yet.")
 	}
-	return b.String()
+	payers := p.payersOf(m)
+	if m.From.Role != chat.Owner {
+		payers = payers[:len(payers)-1] // everybody's is for owners
+	}
+	return b.String() + p.standings(ctx, payers)
 }

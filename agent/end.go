@@ -64,12 +64,13 @@ func (t *turn) stopped(ctx context.Context) error {
 func (t *turn) end(ctx context.Context, how outcome, text string) error {
 	m := t.history.open.first
 	r := m.Reply()
-	r.Text, r.Also, r.Failed = text, t.others(r.Quote), how == failed
+	note := t.warning(ctx, how)
+	r.Text, r.Also, r.Failed = joined(text, note), t.others(r.Quote), how == failed || how == overLimit
 	if m.In == "" {
 		r.Steps = t.summary()
 	}
 	t.outcome = how
-	t.keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r)}})
+	t.keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r), Note: note}})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func silent(text string) bool {
 func (t *turn) spoken(how outcome, r chat.Reply) *chat.Reply {
 	o := t.history.open
 	alone := len(o.keys) <= 1 // no person has joined
-	if quiet(o.first) && alone && (how != answered || silent(r.Text)) {
+	if how == overLimit && r.Text == "" || quiet(o.first) && alone && (how != answered || silent(r.Text)) {
 		return nil
 	}
 	return &r

@@ -54,14 +54,15 @@ type Config struct {
 
 	// Begun is told of each turn as it begins, with the message that it answers,
 	// and what it returns is told how the turn ended: "answered", "stopped",
-	// "failed", "too old", or "" if it goes on later or had nothing to answer.
+	// "failed", "too old", "over the limit", or "" if it goes on later or had nothing to answer.
 	// The turn's models and tools get the context. nil: nobody is told.
 	Begun func(context.Context, chat.SessionID, chat.Message) (context.Context, func(outcome string))
 
 	// Ended is told how the answer to an Errand came out, before its message
 	// leaves the inbox, and again if a crash came between. nil: nobody is told.
 	Ended    func(context.Context, End) error
-	Commands []Command // besides those that the Pool has itself
+	Warn     func(ctx context.Context, id, text string) error // tells owners what runs out for everybody, once for each id; nil: nobody is told
+	Commands []Command                                        // besides those that the Pool has itself
 }
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.
@@ -74,12 +75,13 @@ type Settings struct {
 	Rollback   bool                                                       // rounds of lookups that found nothing are taken back, and asked anew (E-019)
 	RolledBack func(tool string)                                          // told of each such lookup; may be nil
 	Price      func(model string, u llm.Usage) (cost float64, known bool) // nil: nobody knows
+	Limits     Limits                                                     // count at once, also in turns under way
 }
 
 // An End is how the answer to an Errand came out.
 type End struct {
 	Message chat.Message
-	Outcome string // "answered", "nothing to say", "stopped", "failed", "parked" or "too old"
+	Outcome string // "answered", "nothing to say", "stopped", "failed", "parked", "too old" or "over the limit"
 	Text    string // what was said in the end, to the person or to nobody
 	Tokens  int
 	Cost    float64 // as far as prices are known
@@ -110,6 +112,7 @@ type Pool struct {
 	ratios   ratios
 	idle     cache
 	books    books
+	ledger   ledger
 	began    time.Time
 
 	mu      sync.Mutex
@@ -147,7 +150,7 @@ func New(c Config, s Settings) *Pool {
 		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
 		turns: semaphore.NewWeighted(int64(c.Turns)), alone: semaphore.NewWeighted(1), began: time.Now(), running: map[chat.SessionID]*running{},
-		books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
+		ledger: newLedger(c), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
 	p.Set(s)
 	return p
@@ -192,6 +195,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	end := func() { cancel(tools.ErrClosing) }
+	defer p.keepLedger(ctx)()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, end) })()
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
 		l := lane{Pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}

@@ -57,6 +57,7 @@ type stub struct {
 type ended struct {
 	Outcome outcome     `json:"outcome"`
 	Reply   *chat.Reply `json:"reply,omitempty"` // nil: there is nothing to say
+	Note    string      `json:"note,omitempty"`  // what the text of Reply ends with, and is not part of the answer
 }
 
 type outcome string
@@ -67,6 +68,8 @@ const (
 	failed   outcome = "failed"
 	parked   outcome = "parked"
 	tooOld   outcome = "too old"
+
+	overLimit outcome = "over the limit"
 )
 
 // answer says whether r holds one of the model's.

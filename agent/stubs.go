@@ -114,7 +114,7 @@ func essence(all []string, r record) []string {
 	if e := r.Ended; e != nil {
 		r.Ended = &ended{Outcome: e.Outcome}
 		if e.Reply != nil && e.Outcome != failed {
-			r.Ended.Reply = &chat.Reply{Text: e.Reply.Text}
+			r.Ended.Reply = &chat.Reply{Text: strings.TrimSpace(strings.TrimSuffix(e.Reply.Text, e.Note))}
 		}
 	}
 	return append(all, string(r.encode()))

@@ -125,6 +125,9 @@ func (t *turn) rounds(ctx context.Context) error {
 		return t.end(t.hard, tooOld, wordsTooOld(len(t.jobs), t.Settings.MaxAge))
 	}
 	if calls := t.history.open.toolOf(); calls != nil {
+		if err := t.afford(ctx); err != nil && len(t.history.open.said) == 0 {
+			return t.overLimit(ctx, err)
+		}
 		return t.byTool(ctx, calls)
 	}
 	for {
@@ -140,11 +143,15 @@ func (t *turn) rounds(ctx context.Context) error {
 		if o := t.history.open; !o.asks && len(o.notices) > 0 {
 			return t.end(t.hard, answered, o.notice())
 		}
+		if err := t.afford(ctx); err != nil {
+			return t.overLimit(ctx, err)
+		}
 		last := len(t.history.open.said) >= t.Rounds-1
 		answer, err := t.ask(ctx, last)
 		if err != nil {
 			return err
 		}
+		t.pay(ctx, answer.Said)
 		if t.say(answer, last) {
 			return t.end(t.hard, answered, t.text())
 		}

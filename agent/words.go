@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -22,12 +23,21 @@ const (
 	wordsRounds   = "I reached the maximum number of tool call iterations (%d) without completing the task. You can try breaking the task into smaller steps." // D-048
 )
 
+// … of limits …
+const (
+	wordsLimit   = "Today's limit for %s is reached: %s. It begins anew at midnight (%s). An owner can raise it with /raise %s." // R-S15
+	wordsLow     = "%s %s used %d %% of today's limit: %s."
+	wordsNoRaise = "Only owners may raise limits."
+	wordsAllWell = "Nothing here stands at %d %% of its limit. Write /raise and whose: a person such as telegram:42, session, job and its ID, or all."
+)
+
 // … and to the model.
 const (
 	wordsGoOn        = "[Your answer was cut at the length limit. Go on exactly where it stopped, without repeating anything. Tool calls that were cut were not run; ask for less at a time.]"
 	wordsLastRound   = "[All rounds of tool calls are used up. Answer now with what you have, without tools, and say what is left to do.]"
 	wordsInterrupted = "Error: interrupted while it ran. It may have taken effect: look before you do it again."
 	wordsNotRun      = "Error: not run, because the person stopped you."
+	wordsCutOver     = "(The limit of the day ended this answer.)"
 	wordsCutShort    = "(The person stopped this answer.)"
 )
 
@@ -38,6 +48,9 @@ func wordsTooOld(n int, age time.Duration) string {
 	}
 	return fmt.Sprintf("I was away, and your %d messages are more than %s old. I have read them; say so if you still want an answer.", n, span(age))
 }
+
+// capital returns text as a sentence begins.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // span returns d as people say it.
 func span(d time.Duration) string {
