@@ -33,6 +33,9 @@ type page struct {
 // settled is how old a change must be for the next one to have another time.
 const settled = time.Second
 
+// maxPages is how many files are held: those of some 30 people.
+const maxPages = 64
+
 func (k *keeper) ReadFile(name string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -45,6 +48,9 @@ func (k *keeper) ReadFile(name string) ([]byte, error) {
 	}
 	text, err := k.Folder.ReadFile(name)
 	if err == nil && time.Since(info.ModTime()) > settled {
+		if len(k.kept) >= maxPages {
+			clear(k.kept)
+		}
 		k.kept[name] = page{info, text}
 	}
 	return text, err

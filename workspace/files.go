@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,14 +23,20 @@ const (
 // Open opens a plain file for reading. It refuses what is outside, protected,
 // bigger than MaxOpen, or no plain file: devices, pipes and sockets can hang
 // their reader or never end.
-func (w *Workspace) Open(path string) (*os.File, error) { return w.open(path, MaxOpen) }
+func (w *Workspace) Open(path string) (*os.File, error) { return w.open(path, os.O_RDONLY, MaxOpen) }
 
-func (w *Workspace) open(path string, most int64) (*os.File, error) {
+// OpenLog opens a plain file, of whatever size, for reading, and for writing
+// at its end. It refuses what Open does.
+func (w *Workspace) OpenLog(path string) (*os.File, error) {
+	return w.open(path, os.O_RDWR|os.O_APPEND, math.MaxInt64)
+}
+
+func (w *Workspace) open(path string, flag int, most int64) (*os.File, error) {
 	name, err := w.Path(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := w.root.OpenFile(name, flag|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ENXIO) { // a socket
 		err = ErrNotFile
 	}
@@ -76,10 +83,15 @@ func (w *Workspace) explain(path string, err error) error {
 // Stat describes the file called name in the workspace.
 func (w *Workspace) Stat(name string) (fs.FileInfo, error) { return w.root.Stat(name) }
 
+// ReadDir returns what is in the folder called name of the workspace, sorted.
+func (w *Workspace) ReadDir(name string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(w.root.FS(), name)
+}
+
 // ReadFile returns the contents of a plain file. It fails as Open does, and
 // with ErrTooBig above MaxRead.
 func (w *Workspace) ReadFile(path string) ([]byte, error) {
-	f, err := w.open(path, MaxRead)
+	f, err := w.open(path, os.O_RDONLY, MaxRead)
 	if err != nil {
 		return nil, err
 	}

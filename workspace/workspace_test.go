@@ -219,6 +219,33 @@ func TestSwappedLink(t *testing.T) {
 	}
 }
 
+// A log is read and grows at its end, however long it is; what may not be opened may not be one.
+func TestOpenLog(t *testing.T) {
+	w, base := home(t)
+	must(t, w.WriteFile("log", []byte("one\n")))
+	must(t, os.Symlink(base+"/secret", filepath.Join(w.Dir(), "out")))
+	must(t, syscall.Mkfifo(filepath.Join(w.Dir(), "pipe"), 0o600))
+	for range 2 {
+		f, err := w.OpenLog("log")
+		must(t, err)
+		_, err = f.Write([]byte("two\n"))
+		must(t, errors.Join(err, f.Close()))
+	}
+	if data, _ := w.ReadFile("log"); string(data) != "one\ntwo\ntwo\n" {
+		t.Errorf("the log is %q", data)
+	}
+	must(t, os.Truncate(filepath.Join(w.Dir(), "log"), MaxOpen+1))
+	f, err := w.OpenLog("log")
+	must(t, err)
+	must(t, f.Close())
+	for _, path := range []string{"out", "pipe", "sub", "../secret", "none"} {
+		if f, err := w.OpenLog(path); err == nil {
+			_ = f.Close()
+			t.Errorf("OpenLog(%q) = nil, want an error", path)
+		}
+	}
+}
+
 // D-058: parents are made, what was there is replaced at once or not at all.
 func TestWriteFile(t *testing.T) {
 	w, _ := home(t)
@@ -304,8 +331,8 @@ func TestSeed(t *testing.T) {
 	must(t, w.WriteFile("SOUL.md", []byte("mine")))
 	must(t, os.Symlink("nowhere", filepath.Join(w.Dir(), "USER.md")))
 	written, err := w.Seed()
-	if got := strings.Join(written, " "); got != "AGENTS.md TOOLS.md" || err != nil {
-		t.Errorf("Seed = %s, %v; want AGENTS.md TOOLS.md", got, err)
+	if got := strings.Join(written, " "); got != "AGENTS.md HEARTBEAT.md TOOLS.md agents skills" || err != nil {
+		t.Errorf("Seed = %s, %v; want AGENTS.md, HEARTBEAT.md, TOOLS.md, agents and skills", got, err)
 	}
 	if data, _ := w.ReadFile("SOUL.md"); string(data) != "mine" {
 		t.Errorf("SOUL.md is now %q", data)

@@ -52,8 +52,10 @@ func (h hunt) walk(ctx context.Context, c tools.Call, do func(name string, d fs.
 		case err != nil: // a directory that cannot be read was listed before
 			return fs.SkipDir
 		}
-		skip := slices.Contains(ignored, d.Name())
-		if !skip {
+		// On the way to a folder of one's own there may be what is hidden.
+		hidden := tools.Private(c.Scope, name)
+		skip := slices.Contains(ignored, d.Name()) || hidden && !strings.HasPrefix(c.Whose().Folder(), name+"/")
+		if !skip && !hidden {
 			n++
 			if matches(h.pattern, below(h.dir, name)) {
 				do(name, d)
