@@ -163,6 +163,11 @@ func (p *player) System(context.Context, chat.SessionID, chat.Person) (string, e
 	return p.asked.Request.System, nil
 }
 
+// Helper is for nobody: a turn of a helper is run again as any other.
+func (p *player) Helper(ctx context.Context, who chat.Person, _ string) (string, error) {
+	return p.System(ctx, p.session, who)
+}
+
 // Generate answers as the model did.
 func (p *player) Generate(_ context.Context, req llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 	if p.tries++; p.tries < len(p.asked.Asked.Limits) {

@@ -89,9 +89,14 @@ type Scope struct {
 	Workspace *workspace.Workspace
 	Model     string // name in config.json
 	Depth     int    // how many agents up to the person: 0 is the one they talk to
+	Agent     string // its profile; "" is the one they talk to
 	Turn      string // names the turn; with the call's ID it names the call for good
 	Round     int    // of the turn: counts the model's answers, from 1
 	Tainted   bool   // strangers have had a word in the turn (R-S12)
+
+	// Tools returns those there are in the turn, also aliases and what is not
+	// listed. nil: none.
+	Tools func() []Tool
 
 	// Shown says whether the model still sees the whole result of an earlier
 	// call, by its Key (D-056). nil: it sees none.
