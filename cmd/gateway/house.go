@@ -21,6 +21,7 @@ import (
 	webchat "parley/channels/web"
 	"parley/chat"
 	"parley/memory"
+	"parley/scheduler"
 	"parley/store"
 	"parley/tools"
 	"parley/tools/files"
@@ -57,7 +58,10 @@ type house struct {
 	full     atomic.Bool // the last message did not fit on the disk (P19)
 	hub      *channels.Hub
 	pool     *agent.Pool
-	browser  *webchat.Channel // nil: there is none
+	mind     mind
+	clock    *scheduler.Scheduler
+	offered  atomic.Pointer[map[string]bool] // the tools that an owner may use
+	browser  *webchat.Channel                // nil: there is none
 	api      *api.Channel
 	web      *web.Server
 	doors    []net.Listener
@@ -134,8 +138,9 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		return fmt.Errorf("find the program that reads PDFs: %w", err)
 	}
 	h.filing = files.New(memory.Standing, self, "pdf-text")
+	h.openMind()
 	h.hub = channels.NewHub(channels.Config{
-		Store: h.store, Log: h.Log, Commands: commands(), Files: h.files, Transcribe: h.transcribe(),
+		Store: h.store, Log: h.Log, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
 		Sent: h.observer.Sent, Audit: h.audit,
 	})
 	handlers, err := h.addChannels(leave)
@@ -154,9 +159,11 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	zone := c.zone()
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: zone,
-		Memory: memory.Prompt{Files: memory.Keep(h.files), Zone: zone}, Workspace: h.files,
+		Memory: memory.Prompt{Files: memory.Keep(h.files), Zone: zone, Skills: h.skills}, Workspace: h.files, Archive: h.mind,
+		Ended: h.ended, Commands: h.commands(), Warn: h.hub.TellOwners,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
 	}, settings)
+	h.openClock()
 	h.observer.Queues(h.queues)
 	access, err := c.access()
 	if err != nil {
@@ -204,9 +211,14 @@ func (h *house) report(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// commands are the agent's, as the channels show them in their menus.
-func commands() (cs []channels.Command) {
-	for _, c := range agent.Commands() {
+// commands are those that the agent has besides its own.
+func (h *house) commands() []agent.Command {
+	return append(h.memoryCommands(), agent.Command{Name: "cron", Help: "what is on the clock", Do: h.cmdCron})
+}
+
+// menu is what the channels show people of all commands.
+func (h *house) menu() (cs []channels.Command) {
+	for _, c := range append(agent.Commands(), h.commands()...) {
 		cs = append(cs, channels.Command{Name: c.Name, Help: c.Help})
 	}
 	return cs
@@ -244,6 +256,7 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	outbox.Go(func() { h.keepAudit(work) })
 	run(&doors, func() error { return h.pool.Run(ctx) })
 	run(&doors, func() error { return h.receive(ctx) })
+	run(&doors, func() error { return h.clock.Run(ctx) })
 	doors.Go(func() { h.Watch(ctx, h.apply) })
 	doors.Go(func() { h.safekeep(ctx) })
 	for i, s := range h.served {
