@@ -3,17 +3,23 @@ package workspace
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 )
 
-// first holds the files that a new workspace begins with.
+// first holds the files and folders that a new workspace begins with.
 //
-//go:embed first/*.md
+//go:embed first
 var first embed.FS
 
-// Seed writes those of the first files that are not there, and returns their
-// names. It never changes a file that is.
+// Seed writes those of the first files and folders that are not there, and
+// returns their names. It never changes a file that is, nor what is in a
+// folder that is: whoever deletes a page of one is rid of it.
 func (w *Workspace) Seed() ([]string, error) {
-	entries, err := first.ReadDir("first")
+	files, err := fs.Sub(first, "first")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -22,14 +28,24 @@ func (w *Workspace) Seed() ([]string, error) {
 		if _, err := w.root.Lstat(e.Name()); err == nil {
 			continue
 		}
-		data, err := first.ReadFile("first/" + e.Name())
-		if err == nil {
-			err = w.WriteFile(e.Name(), data)
-		}
-		if err != nil {
+		if err := w.seed(files, e.Name()); err != nil {
 			return written, fmt.Errorf("seed workspace: %w", err)
 		}
 		written = append(written, e.Name())
 	}
 	return written, nil
+}
+
+// seed writes the file called name, or all that is in the folder of that name.
+func (w *Workspace) seed(files fs.FS, name string) error {
+	return fs.WalkDir(files, name, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		return w.WriteFile(name, data)
+	})
 }

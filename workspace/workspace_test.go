@@ -345,6 +345,56 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// A folder of the first files is written whole, and never again: neither what
+// was deleted from it comes back, nor does anything join what is somebody's own.
+func TestSeedFolders(t *testing.T) {
+	w, _ := home(t)
+	must(t, w.WriteFile("agents/mine.md", []byte("mine")))
+	_, err := w.Seed()
+	must(t, err)
+	names := func(dir string) (names []string) {
+		entries, err := w.ReadDir(dir)
+		must(t, err)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if got := strings.Join(names("skills"), " "); got != "plan-a-day research-a-topic watch-a-page write-a-skill" {
+		t.Errorf("skills: %s", got)
+	}
+	if got := strings.Join(names("agents"), " "); got != "mine.md" {
+		t.Errorf("agents: %s", got)
+	}
+	must(t, os.RemoveAll(filepath.Join(w.Dir(), "skills", "plan-a-day")))
+	if again, err := w.Seed(); len(again) != 0 || err != nil {
+		t.Errorf("the second Seed = %v, %v; want nothing", again, err)
+	}
+	if got := names("skills"); len(got) != 3 {
+		t.Errorf("skills: %s", got)
+	}
+}
+
+// R-S18: a folder is listed that lies in the workspace, and no other.
+func TestReadDir(t *testing.T) {
+	w, _ := home(t)
+	must(t, os.Symlink("..", filepath.Join(w.Dir(), "out")))
+	must(t, os.Symlink("sub", filepath.Join(w.Dir(), "link")))
+	for _, name := range []string{"out", "..", "/", "sub/../..", "sub/in.txt"} {
+		if got, err := w.ReadDir(name); err == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for _, name := range []string{"sub", "link"} {
+		if got, err := w.ReadDir(name); err != nil || len(got) != 1 || got[0].Name() != "in.txt" {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := w.ReadDir("nowhere"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nowhere: %v", err)
+	}
+}
+
 // D-118: the rules that the agent starts with.
 func TestFirstRules(t *testing.T) {
 	w, _ := home(t)
