@@ -1,0 +1,135 @@
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Page is a Markdown file that begins with a head: YAML between two lines ---.
+type Page struct {
+	Name        string
+	Path        string   // in the workspace
+	Description string   // one line that is no markup
+	Text        string   // below the head
+	Fault       string   // why it cannot be used; "" if it can
+	Missing     string   // of a skill: what it needs and there is not, such as "needs ffmpeg"
+	Always      bool     // of a skill: it is part of every prompt, as far as there is room
+	Model       string   // of a profile: name in config.json; "" is that of who gives the task
+	Tools       []string // of a profile: what it may use; nil is all that who gives the task may
+	Rounds      int      // of a profile: of its model; 0 is as many as usual
+
+	needs  struct{ bins, env, tools []string }
+	source []byte
+}
+
+const (
+	maxPage = 64 << 10 // bytes
+	maxName = 64
+	maxLine = 300 // characters of a description
+)
+
+// parse makes a Page of what its file holds, or of the error of reading it.
+func parse(name, path string, source []byte, err error) Page {
+	p := Page{Name: name, Path: path, source: source}
+	if err == nil {
+		err = p.parse(string(source))
+	}
+	if err != nil {
+		p = Page{Name: plain(name), Path: path, Fault: plain(strings.TrimPrefix(err.Error(), "yaml: ")), source: source}
+	}
+	return p
+}
+
+func (p *Page) parse(text string) error {
+	name := p.Name
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	head, body, ended := strings.Cut(text, "\n---\n")
+	head, begun := strings.CutPrefix(head, "---\n")
+	switch {
+	case len(name) > maxName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return fmt.Errorf("its name must be of lower case letters, digits and dashes, at most %d", maxName)
+	case len(text) > maxPage:
+		return fmt.Errorf("it is bigger than %d KiB", maxPage>>10)
+	case !begun || !ended || !utf8.ValidString(text) || strings.Contains(text, "\x00"):
+		return errors.New("it must be text in UTF-8 and begin with a head between two lines ---")
+	}
+	var doc yaml.Node
+	err := yaml.Unmarshal([]byte("\n"+head), &doc) // so that lines are numbered as in the page
+	for _, n := range doc.Content {
+		err = take(n, "", p.fields())
+	}
+	p.Text, p.Description = strings.TrimSpace(body), plain(p.Description)
+	switch {
+	case err != nil:
+		return err
+	case p.Name != name:
+		return fmt.Errorf("its name is %q, but it lies at %q", p.Name, name)
+	case p.Description == "":
+		return errors.New("there is no description")
+	case p.Text == "":
+		return errors.New("there is nothing below the head")
+	case p.Rounds < 0 || p.Rounds > 100:
+		return errors.New("rounds must be from 1 to 100")
+	case strings.ContainsAny(strings.Join(p.needs.bins, ""), `/\`):
+		return errors.New("requires.bins must be names, not paths")
+	}
+	return nil
+}
+
+// fields returns the keys that the head of a page may have.
+func (p *Page) fields() map[string]any {
+	if !strings.HasPrefix(p.Path, skillDir) {
+		return map[string]any{"name": &p.Name, "description": &p.Description, "model": &p.Model, "tools": &p.Tools, "rounds": &p.Rounds}
+	}
+	needs := map[string]any{"bins": &p.needs.bins, "env": &p.needs.env, "tools": &p.needs.tools}
+	return map[string]any{"name": &p.Name, "description": &p.Description, "always": &p.Always, "requires": needs}
+}
+
+// take takes the values of n to where fields say, by their keys: a pointer, or
+// fields of their own. It follows no alias and decodes nothing nested: both
+// could take long.
+func take(n *yaml.Node, prefix string, fields map[string]any) error {
+	if n.Kind != yaml.MappingNode {
+		return fmt.Errorf("line %d: there must be lines of key: value", n.Line)
+	}
+	wants := map[string]string{"*string": "text", "*bool": "true or false", "*int": "a number", "*[]string": "a list of names"}
+	nested := func(n *yaml.Node) bool { return n.Kind != yaml.ScalarNode }
+	for pair := range slices.Chunk(n.Content, 2) {
+		name, value := prefix+pair[0].Value, pair[1]
+		to := fields[pair[0].Value]
+		delete(fields, pair[0].Value)
+		if inner, ok := to.(map[string]any); ok {
+			if err := take(value, name+".", inner); err != nil {
+				return err
+			}
+			continue
+		}
+		if to == nil {
+			return fmt.Errorf("line %d: %.40q is no key, or is there twice", pair[0].Line, name)
+		}
+		if value.Kind == yaml.AliasNode || slices.ContainsFunc(value.Content, nested) || value.Decode(to) != nil {
+			return fmt.Errorf("line %d: %s must be %s", value.Line, name, wants[fmt.Sprintf("%T", to)])
+		}
+	}
+	return nil
+}
+
+// plain makes of text one line that is not long and no markup.
+func plain(text string) string {
+	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || strings.ContainsRune("[]<>`*", r) {
+			return ' '
+		}
+		return r
+	}, text)), " ")
+	if rs := []rune(text); len(rs) > maxLine {
+		return string(rs[:maxLine-1]) + "…"
+	}
+	return text
+}
