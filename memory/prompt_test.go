@@ -144,7 +144,10 @@ func TestFirstFilesAreShort(t *testing.T) {
 // R-S12: what the instructions are made of, whatever the case: some disks take
 // AGENTS.md and agents.md for the same.
 func TestStanding(t *testing.T) {
-	for name, want := range map[string]bool{"AGENTS.md": true, "soul.MD": true, "notes/AGENTS.md": false, "OTHER.md": false} {
+	for name, want := range map[string]bool{
+		"AGENTS.md": true, "soul.MD": true, "notes/AGENTS.md": false, "OTHER.md": false,
+		"skills": true, "Skills/a/SKILL.md": true, "skills/a/more/notes.md": true, "agents/a.md": true, "skillset/a": false, "notes/skills/a": false, // R-S25
+	} {
 		if Standing(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
