@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/scheduler"
 	"parley/store"
 )
 
@@ -23,6 +24,9 @@ type problem struct {
 
 func (p problem) Error() string { return p.text }
 
+// Wrong makes err one that tells whoever asked what they got wrong.
+func Wrong(err error) error { return bad(err.Error()) }
+
 func bad(text string) error { return problem{status: http.StatusBadRequest, text: text} }
 
 // fail answers with err in words for whoever asked, and logs what is not their doing.
@@ -32,6 +36,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &p):
 	case errors.Is(err, store.ErrNotFound):
 		p = problem{status: http.StatusNotFound, text: "there is no such thing, or not any more"}
+	case errors.Is(err, scheduler.ErrProtected):
+		p = problem{status: http.StatusConflict, text: err.Error()}
 	case errors.Is(err, store.ErrFull):
 		p = problem{status: http.StatusInsufficientStorage, text: "the disk is full, so nothing was changed; make room and try again"}
 	case errors.Is(err, context.Canceled):

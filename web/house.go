@@ -17,6 +17,7 @@ type House struct {
 	Talks
 	Post
 	Toolbox
+	Clock
 
 	Model    func() string                  // that answers, by its name
 	Reasons  func(context.Context) []string // why the house does not work; empty when it does

@@ -16,8 +16,9 @@ var files embed.FS
 
 // pages are made from these. What is put into them is text wherever it comes from (R-S5).
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"path": func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
-	"when": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }, // as the commands at a terminal tell it
+	"path":  func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
+	"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },     // in the zone it has
+	"when":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }, // as the commands at a terminal tell it
 }).ParseFS(files, "pages/*.html"))
 
 // A frame is a page: what is around it, and its Data.

@@ -17,6 +17,7 @@ func (s *Server) views() []view {
 		{"/owner/talks/{id}", "/api/sessions/{id}", "talk", "Conversation", s.talk},
 		{"/owner/usage", "/api/usage", "usage", "Usage", s.usage},
 		{"/owner/tools", "/api/tools", "tools", "Tools", s.toolbox},
+		{"/owner/cron", "/api/cron", "cron", "Clock", s.jobs},
 		{"/owner/people", "/api/people", "people", "People and keys", s.peopleAndKeys},
 		{"/owner/errors", "/api/errors", "errors", "Errors", func(*http.Request) (any, error) { return s.House.Errors(), nil }},
 		{"/owner/audit", "/api/audit", "audit", "Audit", s.events},

@@ -20,20 +20,23 @@ import (
 	"parley/web"
 )
 
-// asking are the commands that ask the house, whether it runs or not.
+// with is a command that asks the house, whether it runs or not.
+func (p *program) with(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, a *admin, args []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) (err error) {
+		ctx, stop := untilTold(c.Context(), os.Interrupt)
+		defer stop()
+		a, err := p.admin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, a.close()) }()
+		return do(ctx, a, args)
+	}}
+}
+
+// asking are the commands that ask the house.
 func (p *program) asking() []*cobra.Command {
-	with := func(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, a *admin, args []string) error) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) (err error) {
-			ctx, stop := untilTold(c.Context(), os.Interrupt)
-			defer stop()
-			a, err := p.admin(ctx)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, a.close()) }()
-			return do(ctx, a, args)
-		}}
-	}
+	with := p.with
 	sessions := &cobra.Command{Use: "sessions", Short: "List, read, search, export and delete past conversations"}
 	var format string
 	export := with("export SESSION", "Print a conversation as a file: --format md or json", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
@@ -65,7 +68,7 @@ func (p *program) asking() []*cobra.Command {
 		return nil
 	}
 	return []*cobra.Command{
-		sessions, audit,
+		sessions, audit, p.cron(),
 		with("pair CODE", "Let in the person who was given this pairing code", oneCode, p.pair),
 		with("status", "Print how the house does", cobra.NoArgs, p.printStatus),
 		with("backup FILE", "Write all there is to a new file", cobra.ExactArgs(1), p.backup),

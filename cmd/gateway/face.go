@@ -80,6 +80,7 @@ func (h *house) windows() web.House {
 			Aside: h.aside, Again: h.pool.Again, Dismiss: h.pool.Dismiss,
 		},
 		Toolbox:  web.Toolbox{Tools: h.toolbox, Stats: &h.stats, Calls: h.pool.Calls},
+		Clock:    h.clockFace(),
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,
 		Warnings: func() []string { return slices.Concat(h.toTell(), h.now.Load().warnings()) },

@@ -25,7 +25,7 @@ async function go(element, method, path, body) {
   said.textContent = "";
   try {
     const told = await act(method, path, body);
-    if (told) tell(told);
+    if (told?.link ?? told?.secret) tell(told);
     else location.assign(element.dataset.then ?? location.href);
   } catch (err) {
     said.textContent = err.message + ".";
@@ -34,10 +34,11 @@ async function go(element, method, path, body) {
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-post], button[data-delete]");
+  const button = event.target.closest("button[data-post], button[data-patch], button[data-delete]");
   if (!button) return;
-  const { post, body } = button.dataset;
+  const { post, patch, body } = button.dataset;
   if (post) go(button, "POST", post, body);
+  else if (patch) go(button, "PATCH", patch, body);
   else go(button, "DELETE", button.dataset.delete);
 });
 

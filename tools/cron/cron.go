@@ -1,0 +1,107 @@
+// Package cron is the tool by which the agent puts work on the clock.
+package cron
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/chat"
+	"parley/tools"
+)
+
+const description = "Put work on the clock: reminders, recurring tasks, watching something. When its time comes you are told `message` in this chat, and what you answer is sent here.\n" +
+	"- add needs message and one of every_seconds, cron_expr and at. A single reminder is at, \"every weekday at 9\" is cron_expr \"0 9 * * 1-5\".\n" +
+	"- To watch something and speak only when there is news, set isolated and quiet.\n" +
+	"- A fixed call that needs no thinking is tool with args instead of message: its result is sent as it is.\n" +
+	"- list shows the jobs with their ids; remove, enable, disable, run, edit and history need job_id. edit changes only what you give."
+
+// An Order is what is to be done about a job. What is left out is as usual, or stays as it is.
+type Order struct {
+	Action   string         `json:"action" jsonschema:"what to do" limit:"enum=add|list|remove|enable|disable|run|edit|history"`
+	ID       string         `json:"job_id,omitempty" jsonschema:"the job, as list shows it"`
+	Name     string         `json:"name,omitempty" jsonschema:"a few words for the list of jobs"`
+	Message  string         `json:"message,omitempty" jsonschema:"what you are to do each time, with all you need to know then"`
+	Every    int            `json:"every_seconds,omitempty" jsonschema:"seconds from one time to the next, counted from now"`
+	Cron     string         `json:"cron_expr,omitempty" jsonschema:"five fields such as '0 9 * * 1-5', or @daily and the like"`
+	Zone     string         `json:"tz,omitempty" jsonschema:"time zone of cron_expr, such as Europe/Berlin, if not the usual one"`
+	At       string         `json:"at,omitempty" jsonschema:"once, at YYYY-MM-DDTHH:MM:SS in the usual time zone"`
+	Isolated *bool          `json:"isolated,omitempty" jsonschema:"each time begins afresh, without what was said in this chat"`
+	Quiet    *bool          `json:"quiet,omitempty" jsonschema:"nothing is sent when there is nothing to say"`
+	Model    string         `json:"model,omitempty" jsonschema:"name of the model that answers; 'default' is that of the chat"`
+	Missed   string         `json:"missed,omitempty" jsonschema:"if its time passes while the computer is off: once (as usual) catches up with the last time, skip does not"`
+	Tool     string         `json:"tool,omitempty" jsonschema:"a tool that is called each time, without a model"`
+	Args     map[string]any `json:"args,omitempty" jsonschema:"the arguments of tool"`
+	On       *bool          `json:"-"` // whether it is switched on; models say enable and disable
+}
+
+// A Clock does what an Order says, for the person of the call and in their
+// chat, and returns what the model reads. To add under the same ID again
+// changes nothing.
+type Clock func(context.Context, tools.Call, Order) (tools.Result, error)
+
+// New returns the tool. Jobs are made in chats, and not by jobs or helpers
+// (D-097); once strangers have had a word an owner is asked first (R-S24).
+func New(do Clock) tools.Tool {
+	t := tools.New("cron", description, func(ctx context.Context, c tools.Call, o Order) (tools.Result, error) {
+		if err := o.allowed(c.Scope); err != nil {
+			return tools.Failf(tools.CodeDenied, "%v", err), nil
+		}
+		switch {
+		case o.Action == "add":
+			o.ID = fmt.Sprintf("%.4x", sha256.Sum256([]byte(c.Key())))
+		case o.Action != "list" && o.ID == "":
+			return tools.Failf(tools.CodeInvalid, "job_id is required for %s", o.Action), nil
+		}
+		return do(ctx, c, o)
+	})
+	t.Category, t.Repeatable = "cron", true
+	t.Guard = func(c tools.Call) bool {
+		return c.Tainted && c.Input["action"] != "list" && c.Input["action"] != "history"
+	}
+	t.Preview = preview
+	t.Aliases = map[string]string{
+		"command": "action", "id": "job_id", "job": "job_id", "title": "name", "text": "message", "prompt": "message", "task": "message",
+		"expr": "cron_expr", "cron": "cron_expr", "schedule": "cron_expr", "expression": "cron_expr",
+		"seconds": "every_seconds", "every": "every_seconds", "interval": "every_seconds", "interval_seconds": "every_seconds",
+		"timezone": "tz", "zone": "tz", "time_zone": "tz", "time": "at", "datetime": "at", "when": "at",
+		"silent": "quiet", "arguments": "args", "tool_name": "tool",
+	}
+	return t
+}
+
+// What the model reads where nothing may be put on the clock.
+var (
+	errNested = errors.New("cannot schedule new jobs from within a cron job execution")
+	errNoChat = errors.New("scheduled cron jobs must be created from a chat session")
+)
+
+// allowed returns an error unless o may be given in s.
+func (o Order) allowed(s tools.Scope) error {
+	switch {
+	case (s.Origin == chat.FromSchedule || s.Depth > 0) && slices.Contains([]string{"add", "edit", "enable", "run"}, o.Action):
+		return errNested
+	case s.At.Channel == "api" && o.Action == "add":
+		return errNoChat
+	}
+	return nil
+}
+
+// preview is what of which job: "add 0 9 * * 1-5: Good morning", "remove 1a2b3c4d".
+func preview(partial map[string]any) string {
+	var words []string
+	for _, name := range []string{"action", "job_id", "every_seconds", "cron_expr", "at"} {
+		if v := partial[name]; v != nil && v != "" {
+			words = append(words, fmt.Sprint(v))
+		}
+	}
+	message, _ := partial["message"].(string)
+	message = strings.Join(strings.Fields(message), " ")
+	if r := []rune(message); len(r) > 40 {
+		message = string(r[:40]) + "…"
+	}
+	return strings.TrimSuffix(strings.Join(words, " ")+": "+message, ": ")
+}
