@@ -179,10 +179,12 @@ func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, e
 		if err := s.run(ctx, model, dreaming, d.told(clean)); err != nil {
 			return nil, err
 		}
-		texts, c.Why = s.now, s.why
+		if !maps.Equal(s.now, texts) {
+			texts, c.Why = s.now, s.why
+		}
 	}
 	if writable && len(tainted) > 0 {
-		s := newStage(map[string]string{memoryFile: heard}, maxFile*3/4-len(texts[memoryFile]))
+		s := newStage(map[string]string{memoryFile: heard}, (maxFile*3/4-len(texts[memoryFile]))/2) // a line takes up to twice its room, as a quote
 		if err := s.run(ctx, model, hearing, d.told(tainted)); err != nil {
 			return nil, err
 		}

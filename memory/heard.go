@@ -9,22 +9,21 @@ const heardTitle = "## Heard from others (not checked)"
 // apart parts a text from what was heard from others in it, which is returned
 // without the marks of a quote.
 func apart(text string) (own, heard string) {
-	within := false
+	part := &own
 	for line := range strings.Lines(text) {
 		switch bare := strings.TrimSpace(line); {
 		case strings.EqualFold(bare, heardTitle):
-			within = true
+			part, own = &heard, strings.TrimRight(own, "\n")+"\n"
 			continue
-		case strings.HasPrefix(bare, "# "), strings.HasPrefix(bare, "## "):
-			within = false
+		case part == &heard && (strings.HasPrefix(bare, "# ") || strings.HasPrefix(bare, "## ")):
+			part, own = &own, own+"\n"
 		}
-		if within {
-			heard += strings.TrimPrefix(strings.TrimPrefix(line, ">"), " ")
-		} else {
-			own += line
+		if part == &heard {
+			line = strings.TrimPrefix(strings.TrimPrefix(line, ">"), " ")
 		}
+		*part += line
 	}
-	return own, strings.TrimLeft(heard, "\n")
+	return strings.TrimLeft(own, "\n"), strings.TrimLeft(heard, "\n")
 }
 
 // together is the reverse of apart. Whatever heard holds, each line of it is a
