@@ -238,16 +238,13 @@ func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 		fmt.Fprintf(&b, "\n%s: %d in (%d from cache), %d out", name, u.In, u.Cached, u.Out)
 		if price := p.settings.Load().Price; price != nil {
 			if cost, known := price(name, u); known {
-				fmt.Fprintf(&b, ", cost %s", number(cost))
+				fmt.Fprintf(&b, ", cost %.4f", cost)
 			}
 		}
 	}
 	if len(by) == 0 {
 		b.WriteString(" none yet.")
 	}
-	payers := p.payersOf(m)
-	if m.From.Role != chat.Owner {
-		payers = payers[:len(payers)-1] // everybody's is for owners
-	}
-	return b.String() + p.standings(ctx, payers)
+	all := func(x payer) bool { return x.key != "all" || m.From.Role == chat.Owner }
+	return joined(b.String(), p.standings(ctx, "Today", p.payersOf(m), all))
 }

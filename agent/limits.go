@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,204 +31,133 @@ type Limit struct {
 	Jobs     int     // that a person may have: the scheduler counts them
 }
 
-func (l Limit) of(k kind) float64 {
-	switch k {
-	case aTurn:
-		return float64(l.Turns)
-	case aRound:
-		return float64(l.Rounds)
-	case aToken:
-		return float64(l.Tokens)
-	case someMoney:
-		return l.Money
-	}
-	return float64(l.Children)
-}
-
-// kinds in the order they are told.
-var kinds = []kind{aTurn, aRound, aToken, someMoney, aChild}
-
-// asking is what a request of a model takes.
-var asking = []kind{aRound, aToken, someMoney}
-
 // A payer is somebody or something whose limit counts.
 type payer struct {
 	key   string // in the ledger
 	name  string // for /raise
-	whose string // as the subject of a sentence
+	whose string // as people are told
 	limit Limit
+	*page
 }
 
 // payers are those who pay for what is done for who in session, in a run of job;
-// what is "" does not. A helper's session is that of whom it helps.
+// what is "" does not.
 func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []payer {
 	l := p.settings.Load().Limits
 	return slices.DeleteFunc([]payer{
-		{"person/" + string(who), string(who), "you", l.Person},
-		{"session/" + string(p.ledger.root(session)), "session", "this conversation", l.Session},
-		{"job/" + job, "job " + job, "this job", l.Job},
-		{"all", "all", "everybody together", l.Everybody},
+		{"person/" + string(who), string(who), "you", l.Person, nil},
+		{"session/" + string(p.ledger.root(session)), "session", "this conversation", l.Session, nil},
+		{"job/" + job, "job " + job, "this job", l.Job, nil},
+		{"all", "all", "everybody together", l.Everybody, nil},
 	}, func(b payer) bool { return strings.HasSuffix(b.key, "/") })
 }
 
-// payersOf are those who pay for what m asks for.
+// payersOf are those who pay for the answer to m.
 func (p *Pool) payersOf(m chat.Message) []payer {
-	job := ""
-	if m.Errand != nil {
-		job = m.Errand.Job
-	}
-	by := p.payers(chat.Whose(m.At, m.From, m.Group), m.Session(), job)
+	by := p.payers(chat.Whose(m.At, m.From, m.Group), m.Session(), cmp.Or(m.Errand, &chat.Errand{}).Job)
 	if m.Group {
 		by[0].whose = "this group"
 	}
 	return by
 }
 
-// Charge counts a request made of model outside a turn; of who, session and job
-// those that are "" are not charged. It counts also what is over a limit.
+// most is how much of k there is for b, 0 if there is no limit.
+func (b payer) most(k kind) float64 {
+	l := b.limit
+	return amounts{float64(l.Turns), float64(l.Rounds), float64(l.Tokens), l.Money, float64(l.Children)}[k] * float64(1+len(b.Raised))
+}
+
+// at says whether b has spent so many percent of k.
+func (b payer) at(percent float64, k kind) bool {
+	return b.most(k) > 0 && b.Spent[k]*100 >= b.most(k)*percent
+}
+
+// opened opens the ledger at the pages of by, for nobody else until done is called.
+func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
+	p.ledger.mu.Lock()
+	for i := range by {
+		by[i].page = p.ledger.page(ctx, by[i].key)
+	}
+	return p.ledger.mu.Unlock
+}
+
+// spend counts plus for all of by, unless one of them has nothing left of
+// something in need: then it counts nothing.
+func (p *Pool) spend(ctx context.Context, by []payer, plus amounts, need ...kind) error {
+	defer p.opened(ctx, by)()
+	for _, b := range by {
+		if i := slices.IndexFunc(need, func(k kind) bool { return b.at(100, k) }); i >= 0 {
+			return errors.New(fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.Zone, b.name)) //nolint:revive // people read it
+		}
+	}
+	for _, b := range by {
+		for k, n := range plus {
+			b.Spent[k] += n
+		}
+		if plus != (amounts{}) {
+			p.ledger.changed(b.key)
+		}
+	}
+	return nil
+}
+
+// Charge counts a request made of model outside a turn, also over a limit; of
+// who, session and job those that are "" are not charged.
 func (p *Pool) Charge(ctx context.Context, who chat.Person, session chat.SessionID, job, model string, u llm.Usage) {
-	plus := p.cost(model, u)
-	plus[aRound] = 1
-	_ = p.spend(ctx, p.payers(who, session, job), nil, plus) // nil: it was spent
+	_ = p.spend(ctx, p.payers(who, session, job), p.cost(model, u, 1)) // it needs nothing
 }
 
 // Allow returns nil if a model may be asked outside a turn, or an error that
 // tells people which limit is reached. It counts nothing.
 func (p *Pool) Allow(ctx context.Context, who chat.Person, session chat.SessionID, job string) error {
-	return p.spend(ctx, p.payers(who, session, job), asking, nil)
+	return p.spend(ctx, p.payers(who, session, job), amounts{}, aRound, aToken, someMoney)
 }
 
 // MayHaveChild counts a helper that is to be begun in session, or returns an
 // error that tells people which limit is reached.
 func (p *Pool) MayHaveChild(ctx context.Context, who chat.Person, session chat.SessionID) error {
-	return p.spend(ctx, p.payers(who, session, ""), []kind{aChild}, amounts{aChild: 1})
+	return p.spend(ctx, p.payers(who, session, ""), amounts{aChild: 1}, aChild)
 }
 
-// cost is what a request took of model.
-func (p *Pool) cost(model string, u llm.Usage) amounts {
-	a := amounts{aToken: float64(u.In + u.Out)}
+// cost is what requests to model took.
+func (p *Pool) cost(model string, u llm.Usage, requests float64) amounts {
+	a := amounts{aRound: requests, aToken: float64(u.In + u.Out)}
 	if price := p.settings.Load().Price; price != nil {
 		a[someMoney], _ = price(model, u)
 	}
 	return a
 }
 
-// errLimit tells people which limit is reached.
-type errLimit string
-
-func (e errLimit) Error() string { return string(e) }
-
-// spend counts plus for all of by, unless one of them has nothing left of one
-// of the kinds in need: then it counts nothing.
-func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts) error {
-	l := &p.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range by {
-		pg := l.page(ctx, b.key)
-		if i := slices.IndexFunc(need, func(k kind) bool { return pg.out(b.limit, k) }); i >= 0 {
-			return errLimit(fmt.Sprintf(wordsLimit, b.whose, pg.share(b.limit, need[i]), p.Zone, b.name))
-		}
-	}
-	for _, b := range by {
-		l.add(ctx, b.key, plus)
-	}
-	return nil
-}
-
 // afford counts a request of the model, and with the first one the turn. If a
-// tool answers, that is all there is to count.
+// tool answers, the turn is all there is to count.
 func (t *turn) afford(ctx context.Context) error {
 	o := t.history.open
-	need, plus := asking, amounts{aRound: 1}
-	if o.toolOf() != nil {
-		need, plus = nil, amounts{}
+	var plus amounts
+	var need []kind
+	if o.toolOf() == nil {
+		plus[aRound], need = 1, []kind{aRound, aToken, someMoney}
 	}
 	if len(o.all()) == 0 {
-		need, plus[aTurn] = append(slices.Clip(need), aTurn), 1
+		plus[aTurn], need = 1, append(need, aTurn)
 	}
-	return t.spend(ctx, t.payersOf(o.first), need, plus)
+	return t.spend(ctx, t.payersOf(o.first), plus, need...)
 }
 
 // pay counts what the answer m took.
 func (t *turn) pay(ctx context.Context, m *llm.Message) {
-	_ = t.spend(ctx, t.payersOf(t.history.open.first), nil, t.cost(cmp.Or(m.Model, t.name), m.Usage)) // nil: it was spent
+	_ = t.spend(ctx, t.payersOf(t.history.open.first), t.cost(cmp.Or(m.Model, t.name), m.Usage, 0)) // it needs nothing
 }
 
-// overLimit ends the turn because of why, a limit. What was said and done stays. A
-// job that has nothing else to say tells of it once a day.
-func (t *turn) overLimit(ctx context.Context, why error) error {
+// limited ends the turn because of why, a limit. What was said and done stays.
+// Jobs that have nothing else to say tell of it once a day.
+func (t *turn) limited(ctx context.Context, why error) error {
 	o := t.history.open
 	text := joined(o.notice(), o.text(), why.Error())
-	if e := o.first.Errand; e != nil && e.Job != "" && o.text() == "" && !t.ledger.mark(ctx, "job/"+e.Job, kind(overLimit)) {
+	if e := o.first.Errand; e != nil && e.Job != "" && o.text() == "" && !t.ledger.first(ctx, "job/"+e.Job) {
 		text = ""
 	}
 	if len(o.said) > 0 {
 		t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: wordsCutOver, Finish: llm.Stopped}})
 	}
 	return t.end(t.hard, overLimit, text)
-}
-
-// warning tells with an answer what is running out, each once a day. Owners are
-// told what runs out for everybody.
-func (t *turn) warning(ctx context.Context, how outcome) string {
-	m := t.history.open.first
-	if how != answered || quiet(m) || m.Origin == chat.FromParent {
-		return ""
-	}
-	var texts []string
-	by := t.payersOf(m)
-	for _, w := range t.warnings(ctx, by[:len(by)-1]) {
-		texts = append(texts, w.text)
-	}
-	return strings.Join(texts, "\n")
-}
-
-// A warning is that something of a page is running out.
-type warning struct {
-	id, text string
-	page     *page
-	kind     kind
-}
-
-// warnings marks what is running out for by, and returns what was not marked today.
-func (p *Pool) warnings(ctx context.Context, by []payer) (all []warning) {
-	l := &p.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range by {
-		pg := l.page(ctx, b.key)
-		for _, k := range kinds {
-			if !pg.low(b.limit, k) || !pg.mark(k) {
-				continue
-			}
-			l.changed(b.key)
-			has := "has"
-			if b.whose == "you" {
-				has = "have"
-			}
-			percent := int(100 * pg.Spent[k] / pg.most(b.limit, k))
-			all = append(all, warning{
-				id:   fmt.Sprintf("limit/%s/%s/%s/%d", l.day, b.key, k, len(pg.Raised)),
-				text: fmt.Sprintf(wordsLow, capital(b.whose), has, percent, pg.share(b.limit, k)), page: pg, kind: k,
-			})
-		}
-	}
-	return all
-}
-
-// warnOwners tells owners what is running out for everybody.
-func (p *Pool) warnOwners(ctx context.Context) error {
-	if p.Warn == nil {
-		return nil
-	}
-	for _, w := range p.warnings(ctx, p.payers("", "", "")) {
-		if err := p.Warn(ctx, w.id, w.text); err != nil {
-			p.ledger.mu.Lock()
-			delete(w.page.Warned, w.kind)
-			p.ledger.mu.Unlock()
-			return fmt.Errorf("warn owners: %w", err)
-		}
-	}
-	return nil
 }

@@ -3,85 +3,127 @@ package agent
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/chat"
 )
 
+// Who has spent so many percent of a limit is warned.
+const warnAt = 80
+
+// warnings returns, by what they are about, what by have not been told yet
+// today of what is running out.
+func (p *Pool) warnings(ctx context.Context, by ...payer) (ids, texts []string) {
+	defer p.opened(ctx, by)()
+	for _, b := range by {
+		for k := range kinds {
+			if !b.at(warnAt, k) || b.Warned[k] {
+				continue
+			}
+			b.Warned[k] = true
+			p.ledger.changed(b.key)
+			percent := int(100 * b.Spent[k] / b.most(k))
+			ids = append(ids, fmt.Sprintf("limit/%s/%s/%s/%d", p.ledger.day, b.key, k, len(b.Raised)))
+			texts = append(texts, fmt.Sprintf(wordsLow, percent, b.whose, b.share(k)))
+		}
+	}
+	return ids, texts
+}
+
+// warning tells with an answer what is running out. Of what runs out for
+// everybody owners are told.
+func (t *turn) warning(ctx context.Context, how outcome) string {
+	m := t.history.open.first
+	if how != answered || quiet(m) || m.Origin == chat.FromParent {
+		return ""
+	}
+	by := t.payersOf(m)
+	_, texts := t.warnings(ctx, by[:len(by)-1]...)
+	return strings.Join(texts, "\n")
+}
+
+func (p *Pool) warnOwners(ctx context.Context) {
+	if p.Warn == nil {
+		return
+	}
+	ids, texts := p.warnings(ctx, p.payers("", "", "")...)
+	for i, id := range ids {
+		_ = p.insist(ctx, "warn owners", func(ctx context.Context) error { return p.Warn(ctx, id, texts[i]) }) // the house ends
+	}
+}
+
+// share says how much of k is spent, with as many of four decimals as it needs.
+func (b payer) share(k kind) string {
+	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'f', -1, 64) }
+	return fmt.Sprintf("%s of %s %s", number(b.Spent[k]), number(b.most(k)), k)
+}
+
+// standings tells where those of by stand that have limits, as far as ok says so.
+func (p *Pool) standings(ctx context.Context, title string, by []payer, ok func(payer) bool) string {
+	defer p.opened(ctx, by)()
+	text := ""
+	for _, b := range by {
+		var shares []string
+		for k := range kinds {
+			if b.most(k) > 0 && (len(shares) > 0 || ok(b)) {
+				shares = append(shares, b.share(k))
+			}
+		}
+		if len(shares) > 0 {
+			text += "\n- " + b.whose + ": " + strings.Join(shares, ", ")
+		}
+	}
+	if text != "" {
+		text = fmt.Sprintf("%s, until midnight (%s):%s", title, p.Zone, text)
+	}
+	return text
+}
+
 // cmdRaise raises limits for today by as much as they are, once for each message.
 func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
+	_, name := cut(m.Text)
 	if m.From.Role != chat.Owner {
 		return wordsNoRaise
 	}
-	_, name := cut(m.Text)
-	lines := p.raise(ctx, m.Key(), p.named(name, m), name == "")
-	switch {
-	case len(lines) == 0 && name == "":
-		return fmt.Sprintf(wordsAllWell, warnAt)
-	case len(lines) == 0:
-		return fmt.Sprintf("There is no limit for %s.", name)
+	text := p.standings(ctx, "Raised", p.named(name, m), func(b payer) bool {
+		if slices.Contains(b.Raised, m.Key()) {
+			return true
+		}
+		low := name != ""
+		for k := range kinds {
+			low = low || b.at(warnAt, k)
+		}
+		if low {
+			b.Raised, b.Warned = append(b.Raised, m.Key()), [len(b.Warned)]bool{}
+			p.ledger.changed(b.key)
+		}
+		return low
+	})
+	if text == "" {
+		return wordsNotRaised
 	}
 	if err := p.ledger.write(ctx); err != nil { // what an owner was told is to be true after a crash
 		return p.sorry("note that", m.Session(), err)
 	}
-	return fmt.Sprintf("Raised, until midnight (%s):\n%s", p.Zone, strings.Join(lines, "\n"))
+	return text
 }
 
 // named returns the payer called name, or those of m's session.
 func (p *Pool) named(name string, m chat.Message) []payer {
-	var by []payer
-	job, isJob := strings.CutPrefix(name, "job ")
-	switch {
+	switch job, isJob := strings.CutPrefix(name, "job "); {
 	case name == "":
 		return p.payersOf(m)
 	case name == "all":
-		by = p.payers("", "", "")
+		return p.payers("", "", "")
 	case name == "session":
-		by = p.payers("", m.Session(), "")
+		return p.payers("", m.Session(), "")[:1]
 	case isJob:
-		by = p.payers("", "", strings.TrimSpace(job))
-	default:
-		by = p.payers(chat.Person(name), "", "")
+		return p.payers("", "", strings.TrimSpace(job))[:1]
 	}
-	if name != "all" && name != "session" {
-		by[0].whose = name
-	}
-	return by[:1]
-}
-
-// raise raises the limits of by, because of the message called key; with low of
-// those only who stand high. It returns where those now stand.
-func (p *Pool) raise(ctx context.Context, key string, by []payer, low bool) (lines []string) {
-	l := &p.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range by {
-		pg := l.page(ctx, b.key)
-		before := slices.Contains(pg.Raised, key)
-		if pg.standing(b) == "" || low && !before && !pg.anyLow(b.limit) {
-			continue
-		}
-		if !before {
-			pg.Raised, pg.Warned = append(pg.Raised, key), nil
-			l.changed(b.key)
-		}
-		lines = append(lines, pg.standing(b))
-	}
-	return lines
-}
-
-// standings says where by stand today, "" if they have no limits.
-func (p *Pool) standings(ctx context.Context, by []payer) string {
-	l := &p.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var lines []string
-	for _, b := range by {
-		lines = append(lines, l.page(ctx, b.key).standing(b))
-	}
-	if text := strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n"); text != "" {
-		return fmt.Sprintf("\n\nToday, until midnight (%s):\n%s", p.Zone, text)
-	}
-	return ""
+	by := p.payers(chat.Person(name), "", "")[:1]
+	by[0].whose = name
+	return by
 }

@@ -125,8 +125,8 @@ func (t *turn) rounds(ctx context.Context) error {
 		return t.end(t.hard, tooOld, wordsTooOld(len(t.jobs), t.Settings.MaxAge))
 	}
 	if calls := t.history.open.toolOf(); calls != nil {
-		if err := t.afford(ctx); err != nil && len(t.history.open.said) == 0 {
-			return t.overLimit(ctx, err)
+		if err := t.afford(ctx); err != nil {
+			return t.limited(ctx, err)
 		}
 		return t.byTool(ctx, calls)
 	}
@@ -144,7 +144,7 @@ func (t *turn) rounds(ctx context.Context) error {
 			return t.end(t.hard, answered, o.notice())
 		}
 		if err := t.afford(ctx); err != nil {
-			return t.overLimit(ctx, err)
+			return t.limited(ctx, err)
 		}
 		last := len(t.history.open.said) >= t.Rounds-1
 		answer, err := t.ask(ctx, last)

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -25,10 +24,10 @@ const (
 
 // … of limits …
 const (
-	wordsLimit   = "Today's limit for %s is reached: %s. It begins anew at midnight (%s). An owner can raise it with /raise %s." // R-S15
-	wordsLow     = "%s %s used %d %% of today's limit: %s."
-	wordsNoRaise = "Only owners may raise limits."
-	wordsAllWell = "Nothing here stands at %d %% of its limit. Write /raise and whose: a person such as telegram:42, session, job and its ID, or all."
+	wordsLimit     = "Today's limit for %s is reached: %s. It begins anew at midnight (%s). An owner can raise it with /raise %s." // R-S15
+	wordsLow       = "%d %% of today's limit for %s is used: %s."
+	wordsNoRaise   = "Only owners may raise limits."
+	wordsNotRaised = "Nothing is raised: there is no such limit, or it is far away. Write /raise and whose: a person such as telegram:42, session, job and its ID, or all."
 )
 
 // … and to the model.
@@ -48,9 +47,6 @@ func wordsTooOld(n int, age time.Duration) string {
 	}
 	return fmt.Sprintf("I was away, and your %d messages are more than %s old. I have read them; say so if you still want an answer.", n, span(age))
 }
-
-// capital returns text as a sentence begins.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // span returns d as people say it.
 func span(d time.Duration) string {
