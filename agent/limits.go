@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,13 +80,18 @@ func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
 	return p.ledger.mu.Unlock
 }
 
+// errLimit tells people which limit is reached.
+type errLimit string
+
+func (e errLimit) Error() string { return string(e) }
+
 // spend counts plus for all of by, unless one of them has nothing left of
 // something in need: then it counts nothing.
-func (p *Pool) spend(ctx context.Context, by []payer, plus amounts, need ...kind) error {
+func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts) error {
 	defer p.opened(ctx, by)()
 	for _, b := range by {
 		if i := slices.IndexFunc(need, func(k kind) bool { return b.at(100, k) }); i >= 0 {
-			return errors.New(fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.Zone, b.name)) //nolint:revive // people read it
+			return errLimit(fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.Zone, b.name))
 		}
 	}
 	for _, b := range by {
@@ -104,24 +108,29 @@ func (p *Pool) spend(ctx context.Context, by []payer, plus amounts, need ...kind
 // Charge counts a request made of model outside a turn, also over a limit; of
 // who, session and job those that are "" are not charged.
 func (p *Pool) Charge(ctx context.Context, who chat.Person, session chat.SessionID, job, model string, u llm.Usage) {
-	_ = p.spend(ctx, p.payers(who, session, job), p.cost(model, u, 1)) // it needs nothing
+	plus := p.cost(model, u)
+	plus[aRound] = 1
+	_ = p.spend(ctx, p.payers(who, session, job), nil, plus) // nil: it was spent
 }
 
 // Allow returns nil if a model may be asked outside a turn, or an error that
 // tells people which limit is reached. It counts nothing.
 func (p *Pool) Allow(ctx context.Context, who chat.Person, session chat.SessionID, job string) error {
-	return p.spend(ctx, p.payers(who, session, job), amounts{}, aRound, aToken, someMoney)
+	return p.spend(ctx, p.payers(who, session, job), asking(), amounts{})
 }
 
 // MayHaveChild counts a helper that is to be begun in session, or returns an
 // error that tells people which limit is reached.
 func (p *Pool) MayHaveChild(ctx context.Context, who chat.Person, session chat.SessionID) error {
-	return p.spend(ctx, p.payers(who, session, ""), amounts{aChild: 1}, aChild)
+	return p.spend(ctx, p.payers(who, session, ""), []kind{aChild}, amounts{aChild: 1})
 }
 
-// cost is what requests to model took.
-func (p *Pool) cost(model string, u llm.Usage, requests float64) amounts {
-	a := amounts{aRound: requests, aToken: float64(u.In + u.Out)}
+// asking is what a request takes.
+func asking() []kind { return []kind{aRound, aToken, someMoney} }
+
+// cost is what an answer of model took.
+func (p *Pool) cost(model string, u llm.Usage) amounts {
+	a := amounts{aToken: float64(u.In + u.Out)}
 	if price := p.settings.Load().Price; price != nil {
 		a[someMoney], _ = price(model, u)
 	}
@@ -135,17 +144,17 @@ func (t *turn) afford(ctx context.Context) error {
 	var plus amounts
 	var need []kind
 	if o.toolOf() == nil {
-		plus[aRound], need = 1, []kind{aRound, aToken, someMoney}
+		plus[aRound], need = 1, asking()
 	}
 	if len(o.all()) == 0 {
 		plus[aTurn], need = 1, append(need, aTurn)
 	}
-	return t.spend(ctx, t.payersOf(o.first), plus, need...)
+	return t.spend(ctx, t.payersOf(o.first), need, plus)
 }
 
 // pay counts what the answer m took.
 func (t *turn) pay(ctx context.Context, m *llm.Message) {
-	_ = t.spend(ctx, t.payersOf(t.history.open.first), t.cost(cmp.Or(m.Model, t.name), m.Usage, 0)) // it needs nothing
+	_ = t.spend(ctx, t.payersOf(t.history.open.first), nil, t.cost(cmp.Or(m.Model, t.name), m.Usage)) // nil: it was spent
 }
 
 // limited ends the turn because of why, a limit. What was said and done stays.
