@@ -92,7 +92,7 @@ func TestBrowser(t *testing.T) {
 	until(chatShown)
 	goTo(at + "/signin")
 	until(chatShown) // signed in already
-	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/people"} {
+	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/people"} {
 		goTo(at + page)
 		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {
 			t.Errorf("%s: %s things that others wrote are markup", page, n)
@@ -113,6 +113,11 @@ func TestBrowser(t *testing.T) {
 	goTo(at + "/owner")
 	js(`window.before = true; document.querySelector("[data-post$=resend]").click(); ""`)
 	until(`!window.before && document.readyState === "complete"`)
+	goTo(at + "/owner/cron")
+	js(`window.before = true; document.querySelector("[data-patch$=mallory]").click(); ""`)
+	until(`!window.before && document.querySelector("[data-patch$=mallory]")?.textContent === "Switch on"`)
+	js(`window.before = true; document.getElementById("message").value = "Make tea"; document.getElementById("expr").value = "0 9 * * *"; document.querySelector("form button").click(); ""`)
+	until(`!window.before && document.querySelectorAll("[data-delete]").length === 2`)
 	goTo(at + "/owner/people")
 	js(`document.querySelector("[data-post='/signout']").click(); ""`)
 	until(`location.pathname === "/signin" && document.readyState === "complete"`)
@@ -120,7 +125,7 @@ func TestBrowser(t *testing.T) {
 	until(chatShown)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if strings.Join(f.did, ",") != "resend telegram//42/7" {
+	if strings.Join(f.did, ",") != "resend telegram//42/7,edit mallory,add" {
 		t.Errorf("did %q", f.did)
 	}
 }

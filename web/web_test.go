@@ -147,6 +147,7 @@ func (f *face) house() House {
 				return []tools.Record{tools.NewRecord(llm.ToolCall{ID: "c1", Name: "list_dir", Args: `{"path":"."}`}, evil, tools.Result{}, "main", 1)}, nil
 			},
 		},
+		Clock:    f.clock(),
 		Model:    func() string { return evil },
 		Reasons:  func(context.Context) []string { return nil },
 		Warnings: func() []string { return []string{evil} },
@@ -484,8 +485,8 @@ func TestNothingIsMarkup(t *testing.T) {
 			t.Errorf("%s is no whole page", rt.pattern)
 		}
 	})
-	if pages != 7 {
-		t.Errorf("%d pages show what was said, want 7", pages)
+	if pages != 8 {
+		t.Errorf("%d pages show what was said, want 8", pages)
 	}
 	refused := read(t, f.ask(asking{path: "/api/sessions/" + url.PathEscape(evil), by: boss, header: http.Header{"Accept": {"text/html"}}}))
 	if strings.Contains(refused, "<img") {
