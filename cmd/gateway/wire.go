@@ -18,9 +18,11 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/cron"
 	"parley/tools/data"
 	"parley/tools/files"
 	"parley/tools/message"
+	"parley/tools/recall"
 	"parley/tools/web"
 )
 
@@ -35,13 +37,19 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 	if err != nil {
 		return agent.Settings{}, err
 	}
-	if _, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}}); err != nil {
+	all, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}})
+	if err != nil {
 		return agent.Settings{}, fmt.Errorf("tools: %w", err)
 	}
+	offered := map[string]bool{}
+	for _, t := range all.Tools() {
+		offered[t.Name] = true
+	}
+	h.offered.Store(&offered)
 	h.kit.Store(&kit)
 	return agent.Settings{
 		Models: h.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit,
-		Rollback: c.Tools.Rollback, RolledBack: h.stats.RolledBack,
+		Rollback: c.Tools.Rollback, RolledBack: h.stats.RolledBack, Price: h.price, Limits: c.limits(), Sum: c.dreamModel(),
 	}, nil
 }
 
@@ -94,7 +102,7 @@ func (h *house) tools(c *Config) (tools.Fixed, error) {
 		return nil, err
 	}
 	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.zone(), Weather: weather(c.Tools.Weather)}),
-		[]tools.Tool{message.New(h.say(c)), message.NewAsk(h.askPerson, h.hub.Withdraw)})
+		[]tools.Tool{message.New(h.say(c)), message.NewAsk(h.askPerson, h.hub.Withdraw), recall.New(h.recall), cron.New(h.onClock)})
 	for i := range all {
 		if all[i].Timeout == 0 {
 			all[i].Timeout = c.Tools.Timeout

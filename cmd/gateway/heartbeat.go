@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"parley/chat"
+	"parley/scheduler"
+)
+
+const (
+	heartbeatID   = "heartbeat"
+	heartbeatFile = "HEARTBEAT.md"
+)
+
+// heartbeat has the agent look after what HEARTBEAT.md lists. Without an open
+// item in it no model is asked.
+func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
+	text, err := h.files.ReadFile(heartbeatFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return scheduler.Ended{}, err
+	}
+	if !hasOpenItem(string(text)) {
+		return scheduler.Ended{Outcome: scheduler.Silent, Note: "nothing to do in " + heartbeatFile}, nil
+	}
+	at, ok := h.hub.Office()
+	if !ok {
+		return scheduler.Ended{Outcome: scheduler.Silent, Note: "no owner can be spoken to first"}, nil
+	}
+	m := h.clock.Message(j, r)
+	m.At, m.From, m.In = at, chat.Sender{ID: at.Chat, Role: chat.Owner}, "cron:"+heartbeatID
+	m.Text = "Look after the open items of " + heartbeatFile + ", which are below: do what is due, and tick off in the file what is done for good. " +
+		"Tell the person only what they should know now.\n\n" + string(text)
+	m.Errand = &chat.Errand{Job: heartbeatID, Model: h.Config.Heartbeat.Model, Quiet: true, Fresh: true}
+	return scheduler.Ended{Outcome: scheduler.Running}, h.pool.Deliver(ctx, m)
+}
+
+// hasOpenItem says whether a list in text has an item that is not ticked off,
+// outside of comments and code.
+func hasOpenItem(text string) bool {
+	code, comment := false, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case comment || strings.HasPrefix(line, "<!--"):
+			comment = !strings.Contains(line, "-->")
+		case strings.HasPrefix(line, "```"):
+			code = !code
+		case code:
+		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "), strings.HasPrefix(line, "+ "):
+			item := strings.TrimSpace(line[2:])
+			if item != "" && item != "[ ]" && !strings.HasPrefix(strings.ToLower(item), "[x]") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/memory"
+	"parley/memory/skills"
+	"parley/scheduler"
+	"parley/tools"
+	"parley/tools/recall"
+)
+
+// A mind is all that is known beyond the conversation under way.
+type mind struct {
+	history  *memory.History
+	versions *memory.Versions
+	notes    *memory.Notes
+	dreamer  *memory.Dreamer
+	skills   *skills.Shelf
+}
+
+// openMind makes h.mind of the workspace and the store.
+func (h *house) openMind() {
+	zone := h.Config.zone()
+	past, versions := memory.NewHistory(h.files, h.Log), memory.NewVersions(h.files, h.store, h.Log)
+	h.mind = mind{
+		history: past, versions: versions,
+		notes:   &memory.Notes{Versions: versions, Past: past, Zone: zone},
+		dreamer: &memory.Dreamer{Model: h.dreaming, Past: past, Versions: versions, Zone: zone, Log: h.Log},
+		skills: skills.New(h.files,
+			func(bin string) bool { _, err := exec.LookPath(bin); return err == nil },
+			func(name string) bool { _, set := os.LookupEnv(name); return set }),
+	}
+}
+
+// Summarise and Append make a mind the agent's Archive.
+func (m mind) Summarise(ctx context.Context, model llm.Model, earlier, said string) (string, llm.Usage, error) {
+	return memory.Summarise(ctx, model, earlier, said)
+}
+
+// Append keeps e for who.
+func (m mind) Append(ctx context.Context, who chat.Person, e memory.Entry) (memory.Entry, error) {
+	return m.history.Append(ctx, who, e)
+}
+
+// dreamModel names the model that goes over memory.
+func (c *Config) dreamModel() string { return cmp.Or(c.Dream.Model, c.Agent.Model) }
+
+// dreaming is the model that thinks about what who said, at their expense.
+func (h *house) dreaming(who chat.Person) llm.Model {
+	name := h.now.Load().dreamModel()
+	model := h.pool.Model(name)
+	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		if err := h.pool.Allow(ctx, who, "", dreamID); err != nil {
+			return llm.Message{}, err
+		}
+		answer, err := model.Generate(ctx, req, stream)
+		h.pool.Charge(ctx, who, "", dreamID, cmp.Or(answer.Model, name), answer.Usage)
+		return answer, err
+	})
+}
+
+const (
+	dreamID = "dream"
+	silence = 15 * time.Minute // after which what was said may be summed up
+)
+
+// dream sums up what was said since the last one and goes over everybody's memory.
+func (h *house) dream(ctx context.Context, _ scheduler.Job, _ scheduler.Run) (scheduler.Ended, error) {
+	n, err := h.pool.Digest(ctx, silence)
+	if err != nil { // what there is can be dreamt all the same
+		h.Log.Error("not all that was said is summed up", "err", err)
+	}
+	note, err := h.mind.dreamer.DreamAll(ctx)
+	if n > 0 {
+		note = fmt.Sprintf("%d summed up; %s", n, note)
+	}
+	return scheduler.Ended{Outcome: scheduler.Silent, Note: note}, err
+}
+
+// recall looks things up for the tool memory_search.
+func (h *house) recall(ctx context.Context, who chat.Person, words string, most int) (found []recall.Found, err error) {
+	hits, err := h.mind.history.Search(ctx, who, words, most)
+	for _, hit := range hits {
+		found = append(found, recall.Found{Source: hit.Source, Session: hit.Session, Time: hit.Time, Text: hit.Text, Tainted: hit.Tainted})
+	}
+	return found, err
+}
+
+// memoryCommands are what people can do with what is known of them.
+func (h *house) memoryCommands() []agent.Command {
+	whose := func(m chat.Message) chat.Person { return chat.Whose(m.At, m.From, m.Group) }
+	rest := func(m chat.Message) string {
+		_, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+		return strings.TrimSpace(rest)
+	}
+	return []agent.Command{
+		{Name: "memory", Help: "what I know of you", Do: func(ctx context.Context, m chat.Message) (string, error) {
+			return h.mind.notes.Show(ctx, whose(m))
+		}},
+		{Name: "remember", Help: "keep something for good", Do: func(ctx context.Context, m chat.Message) (string, error) {
+			if rest(m) == "" {
+				return "What shall I keep? Write `/remember` and the words.", nil
+			}
+			return h.mind.notes.Remember(ctx, whose(m), rest(m), m.Key())
+		}},
+		{Name: "forget", Help: "forget what has these words", Do: func(ctx context.Context, m chat.Message) (string, error) {
+			if rest(m) == "" {
+				return "What shall I forget? Write `/forget` and words of it.", nil
+			}
+			return h.mind.notes.Forget(ctx, whose(m), rest(m), m.Key())
+		}},
+		{Name: "dream", Help: "go over my memory now; log, restore: its changes", Do: func(ctx context.Context, m chat.Message) (string, error) {
+			word, id, _ := strings.Cut(rest(m), " ")
+			switch {
+			case word == "log":
+				return h.mind.notes.Changes(ctx, whose(m), strings.TrimSpace(id))
+			case word == "restore" && id != "":
+				return h.mind.notes.Restore(ctx, whose(m), strings.TrimSpace(id), m.Key())
+			case word != "":
+				return "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, and /dream restore ID undoes it.", nil
+			}
+			return h.dreamNow(ctx, m)
+		}},
+		{Name: "skills", Help: "what I have learnt to do", Do: func(ctx context.Context, m chat.Message) (string, error) {
+			has, err := h.hasTool(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group, Model: h.now.Load().Agent.Model})
+			return h.mind.skills.List(has), err
+		}},
+	}
+}
+
+// dreamNow has the dream begin before its time. It is the whole house's.
+func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
+	if m.From.Role != chat.Owner {
+		return "Only owners can have me dream before it is time. /dream log shows what changed in your memory.", nil
+	}
+	if h.Config.Dream.Cron == "" {
+		return "I do not dream: `dream.cron` in my config is empty.", nil
+	}
+	if err := h.clock.Fire(ctx, dreamID); err != nil {
+		return "", err
+	}
+	return "I am going over my memory. In a while /dream log shows what changed.", nil
+}
+
+// hasTool says which tools there are for who is in s.
+func (h *house) hasTool(ctx context.Context, s tools.Scope) (func(string) bool, error) {
+	kit, err := (*h.kit.Load())(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) bool { _, ok := kit.Tool(name); return ok }, nil
+}
+
+// skills tells the agent what it has learnt to do.
+func (h *house) skills() string {
+	offered := *h.offered.Load()
+	return h.mind.skills.Prompt(func(name string) bool { return offered[name] })
+}

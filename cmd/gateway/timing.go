@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"math"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/scheduler"
+)
+
+// openClock makes h.clock. It is wound up when the house lives.
+func (h *house) openClock() {
+	c := h.Config
+	var own []scheduler.System
+	if c.Dream.Cron != "" {
+		own = append(own, scheduler.System{ID: dreamID, Name: dreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: h.dream})
+	}
+	if c.Heartbeat.Every > 0 {
+		own = append(own, scheduler.System{ID: heartbeatID, Name: heartbeatID, Schedule: scheduler.Schedule{Every: c.Heartbeat.Every}, Do: h.heartbeat})
+	}
+	most := c.Limits["person"].Jobs
+	if most < 0 {
+		most = math.MaxInt
+	}
+	h.clock = scheduler.New(scheduler.Config{
+		Store: h.store, Deliver: h.pool.Deliver, Role: h.roleNow, Tell: h.tellChat,
+		Zone: c.zone(), Least: c.Cron.MinInterval, Most: most, System: own, Log: h.Log,
+	})
+}
+
+// roleNow says what from may do at a by now (R-S24).
+func (h *house) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
+	role, err := h.hub.Role(ctx, a.Channel, from.ID)
+	if err == nil && role != chat.Stranger && a.Channel == "web" {
+		if may, err := h.web.May(ctx, from.ID); !may {
+			return chat.Stranger, err
+		}
+	}
+	return role, err
+}
+
+// tellChat says text at a, once for each id.
+func (h *house) tellChat(ctx context.Context, id string, a chat.Address, text string) error {
+	return h.hub.Send(ctx, chat.Reply{ID: id, To: a, Text: text})
+}
+
+// outcomes are the agent's, as the clock calls them; any other is a failure.
+var outcomes = map[string]scheduler.Outcome{
+	"answered": scheduler.Answered, "nothing to say": scheduler.Silent, "stopped": scheduler.Stopped,
+}
+
+// ended tells the clock how the run of a job came out.
+func (h *house) ended(ctx context.Context, e agent.End) error {
+	how := scheduler.Ended{Outcome: outcomes[e.Outcome], Text: e.Text, Tokens: e.Tokens, Cost: e.Cost, Tainted: e.Tainted}
+	if how.Outcome == "" {
+		how.Outcome, how.Note = scheduler.Failed, e.Text
+	}
+	return h.clock.Ended(ctx, e.Message, how)
+}
+
+// limits are those of a day, as the agent knows them.
+func (c *Config) limits() agent.Limits {
+	of := func(whose string) agent.Limit {
+		l := c.Limits[whose]
+		return agent.Limit{
+			Turns: max(l.Turns, 0), Rounds: max(l.Rounds, 0), Tokens: max(l.Tokens, 0), Money: max(l.Money, 0),
+			Children: max(l.Children, 0), Jobs: max(l.Jobs, 0),
+		}
+	}
+	return agent.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
+}
