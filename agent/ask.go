@@ -23,7 +23,7 @@ const squeezes = 3
 // of the answer. With last it gets no tools, so that a person always gets one.
 func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	t.doing("thinking")
-	system, err := t.Memory.System(ctx, t.session.id, t.scope.Whose())
+	system, err := t.system(ctx)
 	if err != nil {
 		return record{}, err
 	}
@@ -42,6 +42,9 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	}
 	fixed := fixedSize(req)
 	limit := t.room(fixed)
+	if err := t.sumUp(ctx, max(limit, 256)); err != nil {
+		return record{}, err
+	}
 	for try := 0; ; try++ {
 		how.Limits = append(how.Limits, max(limit, 256))
 		now := how

@@ -32,6 +32,7 @@ func Commands() []Command {
 		{"undo", "put back the files that I changed last"},
 		{"search", "find what was said here before"},
 		{"status", "what I am doing"},
+		{"agents", "the helpers at work; stop, pause or resume ID, tell ID WORDS"},
 		{"verbose", "show the steps on the way, or not: on, off"},
 		{"model", "show or choose the model"},
 		{"tools", "what I can use; all: under every name"},
@@ -54,7 +55,7 @@ var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
 	"new": nil, "retry": nil, "search": nil, "undo": nil, "tools": nil, "context": nil,
 	"verbose": (*Pool).cmdVerbose, "toolstats": (*Pool).cmdToolStats,
 	"stop": (*Pool).cmdStop, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
-	"usage": (*Pool).cmdUsage, "raise": (*Pool).cmdRaise, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
+	"agents": (*Pool).cmdAgents, "usage": (*Pool).cmdUsage, "raise": (*Pool).cmdRaise, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
 }
 
 // chores are those commands that pass through the inbox and change no history.
@@ -66,7 +67,7 @@ var chores = map[string]func(*lane, context.Context, chat.Message) string{
 func (p *Pool) command(m chat.Message) string {
 	word, _ := cut(m.Text)
 	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
-	if _, known := deeds[name]; m.Origin == chat.FromPerson && ok && (known || p.more(name) != nil) {
+	if _, known := deeds[name]; m.Origin == chat.FromPerson && m.In == "" && ok && (known || p.more(name) != nil) {
 		return name
 	}
 	return ""
@@ -106,13 +107,6 @@ func cut(text string) (word, rest string) {
 func (p *Pool) sorry(what string, id chat.SessionID, err error) string {
 	p.Log.Error("not done: "+what, "session", id, "err", err)
 	return "I could not " + what + "; the log says why."
-}
-
-func (p *Pool) cmdStop(_ context.Context, m chat.Message) string {
-	if p.stop(m) {
-		return "" // the turn says so itself, in its last words
-	}
-	return wordsNoStop
 }
 
 func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	if o.ending { // all is said
 		return t.end(t.hard, answered, t.text())
 	}
-	return t.end(t.hard, failed, joined(o.notice(), o.text(), llm.Kindly(err)))
+	return t.end(t.hard, failed, t.failure(err))
 }
 
 // stopped ends the turn as the person asked, and keeps what was done. What
@@ -46,7 +47,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	}
 	t.waiting = append(t.waiting, t.take()...)
 	t.mu.Lock()
-	n, asked := 0, t.run.asked
+	n, asked, kids := 0, t.run.asked, t.run.kids
 	t.mu.Unlock()
 	for n < len(t.waiting) && !t.waiting[n].apart() && t.waiting[n].Time.Before(asked) {
 		n++
@@ -56,7 +57,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	t.jobs, t.joined = append(t.jobs, before...), append(t.joined, before...)
 	text := joined(t.history.open.notice(), t.history.open.text(), t.part)
 	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
-	return t.end(ctx, stopped, joined(text, wordsStopped))
+	return t.end(ctx, stopped, joined(text, wordsStoppedWith(kids)))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
@@ -92,12 +93,15 @@ func (t *turn) others(quoted string) (ids []string) {
 
 // finish does what is left to do once the end of the turn is on disk.
 func (t *turn) finish(ctx context.Context) error {
-	if r := t.history.last.reply; r != nil {
+	if r := t.history.last.reply; r != nil && helperOf(t.history.last.first) == "" {
 		if err := t.insist(ctx, "send reply", func(ctx context.Context) error { return t.Send(ctx, *r) }); err != nil {
 			return err
 		}
 	}
 	t.remember(ctx)
+	if err := t.insist(ctx, "see to helpers", t.settled); err != nil {
+		return err
+	}
 	if err := t.tell(ctx); err != nil {
 		return err
 	}
@@ -121,8 +125,11 @@ const lastEvery = 10 * time.Minute
 // reading its log, and from where the log is worth reading.
 func (t *turn) remember(ctx context.Context) {
 	from, title, now := t.From, cmp.Or(t.Title, t.history.title()), time.Now()
-	if es := t.history.entries; len(es) > 0 && es[0].seq >= from+256 {
-		from = es[0].seq
+	if es := t.history.entries; len(es) > 0 {
+		first := min(es[0].seq, cmp.Or(t.history.summed.seq, math.MaxUint64))
+		if first >= from+256 {
+			from = first
+		}
 	}
 	if from == t.From && title == t.Title && !t.Began.IsZero() && now.Sub(t.Last).Abs() < lastEvery {
 		return
@@ -149,6 +156,7 @@ func (t *turn) text() string {
 	case text != "" && last.Finish == llm.Length:
 		text = joined(text, wordsTooLong)
 	case text != "":
+	case t.child != nil: // who reads it finds words of their own
 	case last.Finish == llm.Filtered:
 		text = wordsFiltered
 	case len(o.said) >= t.Rounds:

@@ -17,21 +17,24 @@ type history struct {
 	zone    *time.Location
 	eyes    bool // the model is shown pictures
 	entries []entry
-	open    *open // the turn under way, nil between turns
+	summed  summed // what was said before them
+	open    *open  // the turn under way, nil between turns
 	last    last
 }
 
 // An entry is a message of the conversation as the model is shown it.
 type entry struct {
 	llm.Message
-	seq   uint64 // of its record
-	first bool   // begins a turn
-	heard string // of something heard: its ID in the chat, that of the original for a correction
-	said  string // of something heard: the words alone
-	from  chat.Sender
-	quote bool   // of something heard: strangers have a word in it (R-S12)
-	key   string // of the result of a call, while it is whole: that of the call
-	read  bool   // holds nothing but pictures that a tool read
+	seq     uint64 // of its record
+	first   bool   // begins a turn
+	heard   string // of something heard: its ID in the chat, that of the original for a correction
+	said    string // of something heard: the words alone
+	from    chat.Sender
+	who     chat.Person // whose words it holds, "" for none's
+	at      time.Time   // when they were said
+	tainted bool        // strangers have a word in it (R-S12)
+	key     string      // of the result of a call, while it is whole: that of the call
+	read    bool        // holds nothing but pictures that a tool read
 
 	pictures []string // paths of those that came along and are to be shown
 	dimmed   int      // how many came along and are shown no more
@@ -49,6 +52,7 @@ type open struct {
 	cuts    int                      // how many of them were cut
 	told    []string                 // what tools said to the person meanwhile
 	steps   []chat.Step              // what tools did
+	fault   string                   // what failed of it last
 	usage   map[string]llm.Usage     // what it took, by model
 	notices []string                 // what could not be taken in
 	asks    bool                     // something heard is to be answered
@@ -68,6 +72,7 @@ type last struct {
 	first   chat.Message // that it answered
 	how     outcome
 	text    string               // the last of what was said
+	steps   []chat.Step          // what tools did
 	usage   map[string]llm.Usage // of it, by model
 	tainted bool
 }
@@ -97,6 +102,8 @@ func (h *history) apply(seq uint64, r record) {
 		for _, e := range h.entries[h.lastTurn():] {
 			h.open.heed(e)
 		}
+	case r.Summed != nil:
+		h.replace(seq, *r.Summed)
 	case r.Ended != nil:
 		h.end(*r.Ended)
 	}
@@ -109,7 +116,10 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	if o.keys[m.Key()] { // written down once more after a panic
 		return
 	}
-	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, quote: m.Tainted || quotes(m.Quote), first: len(o.keys) == 0}
+	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, tainted: m.Tainted || quotes(m.Quote), first: len(o.keys) == 0}
+	if m.Origin == chat.FromPerson {
+		e.who, e.at = chat.Whose(m.At, m.From, m.Group), m.Time
+	}
 	e.pictures, e.dimmed = pictures(m.Files)
 	o.keys[m.Key()] = true
 	o.heed(e)
@@ -151,7 +161,7 @@ func (h *history) begin(m chat.Message) {
 
 // heed notes that the turn does what e says.
 func (o *open) heed(e entry) {
-	if o.tainted = o.tainted || e.quote; e.from.Role != chat.Owner {
+	if o.tainted = o.tainted || e.tainted; e.from.Role != chat.Owner {
 		o.from = e.from
 	}
 }
@@ -165,7 +175,7 @@ func quotes(q *chat.Quote) bool { return q != nil && (q.Forwarded || q.From != "
 func (h *history) end(e ended) {
 	h.last = last{reply: e.Reply, how: e.Outcome}
 	if o := h.open; o != nil {
-		h.last.first, h.last.usage, h.last.tainted, h.last.text = o.first, o.usage, o.tainted, o.text()
+		h.last.first, h.last.usage, h.last.tainted, h.last.steps, h.last.text = o.first, o.usage, o.tainted, o.steps, o.text()
 	}
 	if e.Reply != nil {
 		h.last.text = e.Reply.Text
@@ -182,7 +192,7 @@ func (h *history) end(e ended) {
 }
 
 func (h *history) say(seq uint64, m llm.Message) {
-	h.add(seq, entry{}, m)
+	h.add(seq, entry{tainted: h.open != nil && h.open.tainted}, m)
 	if h.open == nil || m.Role != llm.Assistant {
 		return
 	}
@@ -191,16 +201,21 @@ func (h *history) say(seq uint64, m llm.Message) {
 	if m.Finish == llm.Length {
 		o.cuts++
 	}
-	if m.Model != "" {
-		if o.usage == nil {
-			o.usage = map[string]llm.Usage{}
-		}
-		o.usage[m.Model] = o.usage[m.Model].Add(m.Usage)
-	}
+	o.took(m.Model, m.Usage)
 	if len(o.calls) > 0 && !o.poor() {
 		o.row = 0 // E-028
 	}
 	o.ask(m.Calls)
+}
+
+// took notes what a request took of a model.
+func (o *open) took(model string, u llm.Usage) {
+	if o.usage == nil {
+		o.usage = map[string]llm.Usage{}
+	}
+	if model != "" {
+		o.usage[model] = o.usage[model].Add(u)
+	}
 }
 
 // ask notes the calls of an answer, of which none was started.
@@ -220,13 +235,13 @@ func (h *history) finish(seq uint64, r record) {
 		h.add(seq, entry{}, m)
 		return
 	}
-	h.add(seq, entry{key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
+	h.add(seq, entry{tainted: result.Tainted, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
 	if all := result.Pictures[:min(len(result.Pictures), maxPictures)]; len(all) > 0 { // models are shown them as a person's (D-052)
 		h.add(seq, entry{read: true, pictures: all}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
 	}
 	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
 	if result.Failed {
-		step.State = chat.Failed
+		step.State, o.fault = chat.Failed, m.Name+": "+reason(m.Text)
 	}
 	o.steps = append(o.steps, step)
 	o.done[m.Call] = result.Verdict

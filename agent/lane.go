@@ -71,6 +71,12 @@ func (l *lane) patient(err error) bool {
 // with it: of nothing else, if the process may have crashed over it.
 func (l *lane) next() error {
 	jobs := l.batch()
+	if over, err := l.late(jobs); over || err != nil {
+		if err != nil {
+			l.waiting = append(jobs, l.waiting...)
+		}
+		return err
+	}
 	var err error
 	l.crashed, err = l.begun(jobs[0])
 	if l.solo = l.crashed > 0; l.solo {

@@ -44,6 +44,7 @@ type Config struct {
 	Live      func(context.Context, chat.Reply) chat.Live      // nil: nothing is shown before a reply is whole
 	Fetch     func(context.Context, chat.Message) chat.Message // brings a message's files into the workspace; nil: they stay where they are
 	Memory    Memory
+	Archive   Archive // nil: what does not fit into requests any more is only left out of them
 	Log       *slog.Logger
 	Workspace *workspace.Workspace                                  // where tools work
 	Zone      *time.Location                                        // in which the model is told the time; nil means UTC
@@ -70,6 +71,7 @@ type Config struct {
 // Settings are what may change while a Pool runs. A turn keeps those it began with.
 type Settings struct {
 	Models     map[string]Model                                           // by their names in config.json
+	Sum        string                                                     // the name of the one that sums up for Digest; "" is Model
 	Model      string                                                     // the name of the one for sessions that chose none
 	Kit        func(context.Context, tools.Scope) (*tools.Kit, error)     // called once a turn
 	Rounds     int                                                        // of one turn; the last one gets no tools
@@ -113,6 +115,8 @@ type Pool struct {
 	alone    *semaphore.Weighted // held by the turn of a message that may have crashed the process
 	ratios   ratios
 	idle     cache
+	helpers  store.Bucket // their records, by ID
+	kin      family
 	books    books
 	ledger   ledger
 	began    time.Time
@@ -128,6 +132,7 @@ type running struct {
 	doing string                  // for /status
 	stop  context.CancelCauseFunc // ends the turn
 	asked time.Time               // when the person wrote /stop
+	kids  int                     // that were stopped with it
 	left  chan struct{}           // closed when it is over
 }
 
@@ -152,14 +157,25 @@ func New(c Config, s Settings) *Pool {
 		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
 		turns: semaphore.NewWeighted(int64(c.Turns)), alone: semaphore.NewWeighted(1), began: time.Now(), running: map[chat.SessionID]*running{},
+		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 		ledger: newLedger(c), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
+	p.ledger.root = p.kin.root
 	p.Set(s)
 	return p
 }
 
 // Set changes the Settings, from the next turn of every session on.
 func (p *Pool) Set(s Settings) { p.settings.Store(&s) }
+
+// Model returns the model of that name, or the one for sessions that chose none.
+func (p *Pool) Model(name string) Model {
+	s := p.settings.Load()
+	if m := s.Models[name]; m.Model != nil {
+		return m
+	}
+	return s.Models[s.Model]
+}
 
 // Deliver takes m. It returns nil once m is in the inbox, or was there
 // before (P2), or was a command that is carried out at once.
@@ -168,15 +184,23 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	if do := deeds[name]; do != nil {
 		return p.answer(ctx, m, do(p, ctx, m))
 	}
+	if err := p.push(ctx, p.routed(ctx, m, name)); err != nil {
+		return err
+	}
+	if name == "new" {
+		p.stop(m, 0)
+	}
+	return nil
+}
+
+// push puts m into the inbox.
+func (p *Pool) push(ctx context.Context, m chat.Message) error {
 	body, err := json.Marshal(m)
 	if err == nil {
 		err = p.inbox.Push(ctx, m.Key(), body)
 	}
 	if err != nil {
 		return fmt.Errorf("deliver %s: %w", m.Key(), err)
-	}
-	if name == "new" {
-		p.stop(m)
 	}
 	return nil
 }
@@ -199,6 +223,11 @@ func (p *Pool) Run(ctx context.Context) error {
 	end := func() { cancel(tools.ErrClosing) }
 	defer p.keepLedger(ctx)()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, end) })()
+	tending, over := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer over()
+	beside.Go(func() { p.tend(tending) })
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
 		l := lane{Pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
 		l.serve()
@@ -214,16 +243,17 @@ func sessionOf(item store.Item) string {
 	return string(m.Session())
 }
 
-// stop ends the turn under way in m's session, if there is one. A turn about
+// stop ends the turn under way in m's session, if there is one, and notes how
+// many helpers end with it. A turn about
 // what was said after m goes on: m was delivered again.
-func (p *Pool) stop(m chat.Message) bool {
+func (p *Pool) stop(m chat.Message, kids int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.running[m.Session()]
 	if r == nil || r.said.IsZero() || r.said.After(m.Time) {
 		return false
 	}
-	r.asked = m.Time
+	r.asked, r.kids = m.Time, kids
 	r.stop(errStopped)
 	return true
 }

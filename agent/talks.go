@@ -126,7 +126,9 @@ func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}
 	defer p.leave(id)
-	st, _, err := p.lookup(ctx, id)
+	err := p.forgetChildren(ctx, id)
+	st, _, bad := p.lookup(ctx, id)
+	err = cmp.Or(err, bad)
 	p.idle.take(id)
 	for _, epoch := range st.epochs() {
 		if err == nil {

@@ -20,13 +20,15 @@ type turn struct {
 	Settings
 	jobs  []job // to be done when the turn ends
 	run   *running
-	name  string // of the model
+	child *tools.Child // the helper whose turn it is, if it is one's
+	name  string       // of the model
 	model Model
 	kit   *tools.Kit
 	tools string // the digest of what is kept of it
 	scope tools.Scope
 	live  *screen
 	part  string // of the answer that is coming in
+	dumb  bool   // the model could not sum up: it is not asked to again
 
 	outcome outcome // "" until it has ended
 }
@@ -113,6 +115,10 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	if t.history.open != nil {
 		t.scope.From = t.history.open.from
 	}
+	t.scope.Tools = func() []tools.Tool { return t.kit.Tools() }
+	if err := t.assume(m); err != nil {
+		return err
+	}
 	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)
 	}
@@ -130,9 +136,15 @@ func (t *turn) rounds(ctx context.Context) error {
 		}
 		return t.byTool(ctx, calls)
 	}
+	if err := t.halt(ctx); err != nil {
+		return err
+	}
 	for {
 		if err := t.use(ctx); err != nil {
 			return err
+		}
+		if why := t.history.open.fault; why != "" && t.child != nil && t.child.Strict { // D-041
+			return t.end(t.hard, failed, why)
 		}
 		if t.history.open.ending {
 			return t.end(t.hard, answered, t.text())
@@ -160,6 +172,9 @@ func (t *turn) rounds(ctx context.Context) error {
 
 // join takes in what was said while the turn was busy.
 func (t *turn) join(ctx context.Context) error {
+	if err := t.halt(ctx); err != nil {
+		return err
+	}
 	jobs := t.joining()
 	err := t.listen(ctx, jobs)
 	t.jobs = append(t.jobs, jobs...)

@@ -93,7 +93,11 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	} else if err := t.flush(ctx); err != nil { // after a crash it must be this call that is asked for
 		return nil, err
 	}
-	t.pause()
+	if known.Category == "agents" {
+		t.pause("waiting for helpers")
+	} else {
+		t.pause("waiting for your answer")
+	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	stay := context.AfterFunc(t.soft, func() { leave(tools.ErrClosing) })
@@ -122,10 +126,10 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	return results, t.hold(t.hard, t.turns)
 }
 
-// pause leaves to others what the turn holds while it waits for a person: its
+// pause leaves to others what the turn holds while it waits, as for a person: its
 // place, and the suspicion that it crashes the process.
-func (t *turn) pause() {
-	t.doing("waiting for your answer")
+func (t *turn) pause(doing string) {
+	t.doing(doing)
 	t.rest()
 	t.uncount(t.jobs, nil)
 	t.crashed, t.solo = 0, false
