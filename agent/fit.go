@@ -25,6 +25,7 @@ func estimate(m llm.Message) int {
 
 // size returns the estimated tokens of h.
 func (h *history) size() (n int) {
+	n = h.summed.size()
 	for i := range h.entries {
 		n += h.sizeOf(&h.entries[i])
 	}
@@ -131,6 +132,9 @@ func (h *history) squeeze(limit int) {
 		h.dim(0)
 	}
 	for most := limit; h.size() > limit && most > 16; most /= 2 {
+		if h.summed.size() > most {
+			h.summed.Text = clip(h.summed.Text, most*4)
+		}
 		for i := range h.entries {
 			if e := &h.entries[i]; h.sizeOf(e) > most {
 				e.Text, e.Reasoning, e.key = clip(e.Text, most*4), "", ""
@@ -147,7 +151,7 @@ func (h *history) request(how asked, light func(tool string) bool, show func(pat
 	for _, limit := range how.Limits {
 		h.fit(limit, light)
 	}
-	ms := make([]llm.Message, len(h.entries), len(h.entries)+1)
+	ms := make([]llm.Message, len(h.entries), len(h.entries)+2)
 	for i, e := range slices.Backward(h.entries) {
 		ms[i] = e.Message
 		if show != nil && len(e.pictures) > 0 {
@@ -157,6 +161,9 @@ func (h *history) request(how asked, light func(tool string) bool, show func(pat
 		if e.read && !illustrated(ms[i]) {
 			ms[i].Role = llm.ToolRole // of no call: it is left out
 		}
+	}
+	if h.summed.Text != "" {
+		ms = slices.Insert(ms, 0, h.summed.message())
 	}
 	if how.Note != "" {
 		ms = append(ms, llm.Message{Role: llm.User, Text: how.Note})

@@ -20,6 +20,7 @@ type record struct {
 	Told       string        `json:"told,omitempty"`       // with Finished: what the call said to the person
 	RolledBack string        `json:"rolledBack,omitempty"` // the last answer is forgotten, with its results; what the model is told of it (E-019)
 	Retried    *chat.Message `json:"retried,omitempty"`    // the last turn is to be answered anew
+	Summed     *summed       `json:"summed,omitempty"`     // the oldest of what was said is told in fewer words from now on
 	Ended      *ended        `json:"ended,omitempty"`      // the turn is over
 }
 

@@ -23,6 +23,8 @@ type state struct {
 	Base   int64  `json:"base,omitempty"`   // the first Epoch since this record was damaged
 	First  int64  `json:"first,omitempty"`  // earlier ones are forgotten
 
+	Digested digested `json:"digested,omitzero"`
+
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"` // somebody spoke, to within lastEvery
 	Title string    `json:"title,omitempty"`
