@@ -28,11 +28,7 @@ type Page struct {
 	source []byte
 }
 
-const (
-	maxPage = 64 << 10 // bytes
-	maxName = 64
-	maxLine = 300 // characters of a description
-)
+const maxPage, maxLine = 64 << 10, 300 // bytes; characters of what is shown on a line
 
 // parse makes a Page of what its file holds, or of the error of reading it.
 func parse(name, path string, source []byte, err error) Page {
@@ -52,10 +48,10 @@ func (p *Page) parse(text string) error {
 	head, body, ended := strings.Cut(text, "\n---\n")
 	head, begun := strings.CutPrefix(head, "---\n")
 	switch {
-	case len(name) > maxName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
-		return fmt.Errorf("its name must be of lower case letters, digits and dashes, at most %d", maxName)
+	case len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return errors.New("its name must be of lower case letters, digits and dashes, at most 64")
 	case len(text) > maxPage:
-		return fmt.Errorf("it is bigger than %d KiB", maxPage>>10)
+		return errors.New("it is bigger than 64 KiB")
 	case !begun || !ended || !utf8.ValidString(text) || strings.Contains(text, "\x00"):
 		return errors.New("it must be text in UTF-8 and begin with a head between two lines ---")
 	}
