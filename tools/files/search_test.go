@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/tools"
 )
@@ -154,6 +156,57 @@ func TestGrep(t *testing.T) {
 	} {
 		if r := d.call("s", "grep", c.args); r.Text != c.want {
 			t.Errorf("%s: grep(%s) = %.600q\nwant %.600q", c.id, c.args, r.Text, c.want)
+		}
+	}
+}
+
+// R-S14: what looks through folders does not enter those of other people, and
+// shows everybody their own.
+func TestOthersAreNotFound(t *testing.T) {
+	d := newDesk(t)
+	const anna, bert, group chat.Person = "telegram:7", "telegram:8", "telegram:-100"
+	for _, name := range []string{"MEMORY.md", "USER.md", "memory/history.jsonl", "notes/MEMORY.md", anna.Folder() + "/MEMORY.md", bert.Folder() + "/MEMORY.md", group.Folder() + "/MEMORY.md"} {
+		d.put(name, "a fact\n")
+	}
+	all := strings.Fields("MEMORY.md USER.md memory memory/history.jsonl memory/people notes notes/MEMORY.md")
+	for _, c := range []struct {
+		who  chat.Person
+		from chat.Sender
+		want []string
+	}{
+		{chat.TheOwner, chat.Sender{ID: "1", Role: chat.Owner}, slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == "memory/people" })},
+		{anna, chat.Sender{ID: "7", Role: chat.User}, []string{anna.Folder(), anna.Folder() + "/MEMORY.md", "notes", "notes/MEMORY.md"}},
+		{"telegram:9", chat.Sender{ID: "9"}, []string{"notes", "notes/MEMORY.md"}},
+		{group, chat.Sender{ID: "1", Role: chat.Owner}, []string{group.Folder(), group.Folder() + "/MEMORY.md", "notes", "notes/MEMORY.md"}},
+	} {
+		scope := tools.Scope{Session: "s", Workspace: d.w, Turn: "turn", From: c.from, At: chat.Address{Channel: "telegram", Chat: "5"}}
+		if c.who == group {
+			scope.At.Chat, scope.Group = "-100", true
+		}
+		for _, call := range []struct{ name, args string }{
+			{"glob", `{"pattern":"**","entry_type":"both"}`}, {"grep", `{"pattern":"fact"}`}, {"list_dir", `{"recursive":true}`}, {"find_files", `{"pattern":"**/*.{md,jsonl}"}`},
+		} {
+			r := d.kit.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: call.name, Name: call.name, Args: call.args}, Scope: scope})
+			var got, want []string
+			for line := range strings.Lines(r.Text) {
+				got = append(got, strings.Trim(line, "/\n"))
+			}
+			for _, name := range c.want {
+				if call.name == "glob" || call.name == "list_dir" || strings.Contains(name, ".") {
+					want = append(want, name)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+				t.Errorf("%s: %s finds %q, want %q", c.who, call.name, got, want)
+			}
+		}
+		for _, name := range []string{bert.Folder() + "/MEMORY.md", bert.Folder(), "memory/people"} {
+			for _, tool := range []string{"glob", "grep", "list_dir"} {
+				r := d.kit.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: tool + name, Name: tool, Args: fmt.Sprintf(`{"pattern":"fact","path":%q}`, name)}, Scope: scope})
+				if r.Code != tools.CodeDenied {
+					t.Errorf("%s: %s in %s: %q", c.who, tool, name, r.Text)
+				}
+			}
 		}
 	}
 }

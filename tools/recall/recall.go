@@ -47,7 +47,8 @@ func New(search func(ctx context.Context, who chat.Person, words string, most in
 	t.Category, t.ReadOnly = "memory", true
 	t.Aliases = map[string]string{"q": "query", "text": "query", "words": "query", "keywords": "query", "max_results": "limit", "top_k": "limit"}
 	t.Query = func(args map[string]any) string {
-		return fmt.Sprintf("memory_search_%v_%v", args["query"], args["limit"])
+		words, _ := args["query"].(string)
+		return fmt.Sprint(strings.Fields(strings.ToLower(words)), args["limit"])
 	}
 	t.Preview = preview
 	return t
