@@ -1,0 +1,464 @@
+package memory
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"parley/chat"
+)
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""}, {" -- \n\t…!", ""},
+		{"One two, THREE-4 don't", "One two THREE 4 don t"},
+		{"Straße ÄÖÜ naïve, e\u0301t\u00e9 ½", "Straße ÄÖÜ naïve e\u0301t\u00e9 ½"},
+		{"Ελλάς Москва שלום", "Ελλάς Москва שלום"},
+		{"हिन्दी में", "हिन्दी में"},
+		{"黑猫 iPhone手机2", "黑 猫 黑猫 iPhone 手 机 手机 2"},
+		{"コーヒー", "コ ー コー ヒ ーヒ ー ヒー"},
+		{"고양이가", "고 양 고양 이 양이 가 이가"},
+		{"茶、水", "茶 水"},
+		{"ไทย", "ไ ท ไท ย ทย"},
+		{"x\xffy\u0301\u0301", "x y\u0301\u0301"},
+	} {
+		var got []string
+		for w := range words(c.text) {
+			got = append(got, c.text[w.start:w.end])
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+	for range words("a b 黑猫") {
+		break
+	}
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"ΕΛΛΆΣ", "ελλάς", true}, {"ſTRASSE", "strasse", true}, {"МОСКВА", "москва", true}, {"ab cd", "CD, ab ab", true}, {"ab", "ba", false}, {"猫", "黑猫", false}, {"黑猫", "猫黑", false},
+	} {
+		if got := slices.Equal(wanted(c.a), wanted(c.b)); got != c.same {
+			t.Errorf("%q and %q: %v", c.a, c.b, got)
+		}
+	}
+}
+
+func FuzzWords(f *testing.F) {
+	f.Add("One 黑猫 e\u0301 \xff ไทย", "猫 one")
+	f.Fuzz(func(t *testing.T, text, query string) {
+		at := 0
+		for w := range words(text) {
+			if w.start >= w.end || w.end > len(text) || w.end < at || w.letters == 0 && w.sum != wantedOne(text[w.start:w.end]) {
+				t.Fatalf("%q: %+v after %d", text, w, at)
+			}
+			at = w.end
+		}
+		text = strings.ToValidUTF8(text, "?")
+		for _, most := range []int{8, 30, 100} {
+			got := excerpt(text, wanted(query), most)
+			if len(got) > most+2*len("…") || !utf8.ValidString(got) || !strings.Contains(text, strings.TrimSuffix(strings.TrimPrefix(got, "…"), "…")) {
+				t.Fatalf("%q in %q: %q", query, text, got)
+			}
+		}
+	})
+}
+
+func wantedOne(word string) uint64 {
+	sum := uint64(seed)
+	for _, r := range word {
+		sum = add(sum, r)
+	}
+	return sum
+}
+
+// found returns what a search finds, as one line.
+func (p diary) found(who chat.Person, words string, most int) string {
+	p.t.Helper()
+	hits, err := p.Search(p.t.Context(), who, words, most)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var all []string
+	for _, h := range hits {
+		if h.Score <= 0 || h.Time.IsZero() || h.Source == "history" != (h.Session != "") {
+			p.t.Errorf("an odd hit: %+v", h)
+		}
+		text := h.Text
+		if h.Source != "history" {
+			text = h.Source + ": " + text
+		}
+		if h.Tainted {
+			text += " (tainted)"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " | ")
+}
+
+// A search finds what has the words: more of them, rarer ones and in fewer
+// others first.
+func TestSearch(t *testing.T) {
+	p := newDiary(t)
+	for i, text := range []string{
+		"Anna likes tea", "Anna has a cat called Mia", "The cat sleeps", "Weather: rain, rain, rain", "It may rain for a while before anybody goes to the park again on a day that nobody can name",
+		"私は猫が好きです", "Das Café in der Straße",
+	} {
+		p.add(chat.TheOwner, fmt.Sprint(i), text)
+	}
+	for _, c := range []struct{ words, want string }{
+		{"tea", "Anna likes tea"},
+		{"ANNA cat", "Anna has a cat called Mia | The cat sleeps | Anna likes tea"},
+		{"cat, cat; cat?", "The cat sleeps | Anna has a cat called Mia"},
+		{"rain", "Weather: rain, rain, rain | It may rain for a while before anybody goes to the park again on a day that nobody can name"},
+		{"anna mia", "Anna has a cat called Mia | Anna likes tea"},
+		{"猫", "私は猫が好きです"}, {"猫が", "私は猫が好きです"}, {"猫は", ""},
+		{"CAFÉ strasse", "Das Café in der Straße"},
+		{"dog", ""}, {"", ""}, {"?!", ""},
+	} {
+		if got := p.found(chat.TheOwner, c.words, 5); got != c.want {
+			t.Errorf("%q: %q, want %q", c.words, got, c.want)
+		}
+	}
+	if got := p.found(chat.TheOwner, "anna", 1); got != "Anna likes tea" {
+		t.Errorf("the best of two: %q", got)
+	}
+	if got := p.found(chat.TheOwner, "anna", 0); got != "" {
+		t.Errorf("none of two: %q", got)
+	}
+}
+
+// Of those as good, the newest come first, also when not all are asked for.
+func TestSearchTies(t *testing.T) {
+	p := newDiary(t)
+	for i := range 9 {
+		if _, err := p.Append(t.Context(), anna, Entry{Text: fmt.Sprint("tie ", i), Session: "s", Time: time.Unix(int64(1000+i), 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := p.found(anna, "tie", 3); got != "tie 8 | tie 7 | tie 6" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Files are searched as they are, by paragraph and item, and what was heard
+// from others in them is told as such (R-S14).
+func TestSearchFiles(t *testing.T) {
+	p := newDiary(t)
+	p.add(anna, "a", "she asked for green tea")
+	folder := anna.Folder()
+	p.write(path.Join(folder, "MEMORY.md"), "# Known\n\n- likes green tea\n  very much\n- has a bike\n\n"+heardTitle+"\n\n> tea is said to be bad\n> bikes, too\n")
+	p.write(path.Join(folder, "USER.md"), "A caf\xe9 owner.\n\n\nWants tea at five.\n")
+	p.write(path.Join(folder, "SOUL.md"), "tea")
+	for _, c := range []struct{ words, want string }{
+		{"green tea", "she asked for green tea | MEMORY.md: - likes green tea\n  very much | USER.md: Wants tea at five. | MEMORY.md: tea is said to be bad\nbikes, too (tainted)"},
+		{"bike", "MEMORY.md: - has a bike"},
+		{"owner", "USER.md: A caf\uFFFD owner."},
+	} {
+		if got := p.found(anna, c.words, 5); got != c.want {
+			t.Errorf("%q: %q, want %q", c.words, got, c.want)
+		}
+	}
+	p.write(path.Join(folder, "MEMORY.md"), "- likes coffee")
+	if got := p.found(anna, "coffee bike", 5); got != "MEMORY.md: - likes coffee" {
+		t.Errorf("after an edit: %q", got)
+	}
+	p.write("SOUL.md", "You love puns.")
+	if got := p.found(chat.TheOwner, "puns", 5); got != "SOUL.md: You love puns." {
+		t.Errorf("the owner's: %q", got)
+	}
+	if got := paragraphs(strings.Repeat("many words ", 20) + "\n" + strings.Repeat(strings.Repeat("x", 70)+"\n", 1000)); len(got) < 100 {
+		t.Errorf("a long paragraph is in %d parts", len(got))
+	}
+}
+
+// An index follows its file: what is appended, what is forgotten, and what
+// somebody else writes there.
+func TestSearchFollows(t *testing.T) {
+	p := newDiary(t)
+	want := func(words, want string) {
+		t.Helper()
+		if got := p.found(anna, words, 9); got != want {
+			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+	want("word", "")
+	p.add(anna, "1", "word one")
+	want("word", "word one")
+	p.add(anna, "2", "word two")
+	p.add(anna, "3", "word three")
+	want("word", "word three | word two | word one")
+	whole := p.file(anna)
+	p.write(historyOf(anna), whole[:len(whole)-9]) // torn
+	want("word", "word two | word one")
+	p.add(anna, "3", "word three")
+	want("word", "word three | word two | word one")
+	if _, err := p.Forget(t.Context(), anna, func(e Entry) bool { return e.Cursor != 2 }); err != nil {
+		t.Fatal(err)
+	}
+	p.add(anna, "4", "word four")
+	want("word", "word four | word three | word one")
+
+	name := filepath.Join(p.w.Dir(), historyOf(anna)) // an editor that writes in place
+	text := p.file(anna)
+	if err := os.WriteFile(name, []byte(strings.Repeat("\n", 500)+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.found(anna, "word", 9)
+	want("word", "word four | word three | word one")
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	want("word", "")
+	p.write(historyOf(anna), text)
+	want("word", "word four | word three | word one")
+}
+
+// A hit shows the part of a long entry where most of the words are.
+func TestExcerpt(t *testing.T) {
+	p := newDiary(t)
+	filler := strings.Repeat("nothing of interest was said about it; ", 100)
+	p.add(anna, "1", "The cat. "+filler+"Anna gave the cat a fish on Monday. "+filler)
+	got := p.found(anna, "cat fish anna", 1)
+	if len(got) > maxHit+2*len("…") || !strings.Contains(got, "Anna gave the cat a fish on Monday.") || !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "…") {
+		t.Errorf("got %q", got)
+	}
+	p.add(anna, "2", strings.Repeat("这里没有什么", 300)+"黑猫"+strings.Repeat("在那里睡觉", 300))
+	if got := p.found(anna, "黑猫", 1); !strings.Contains(got, "黑猫") || !utf8.ValidString(got) || len(got) > maxHit+6 {
+		t.Errorf("got %q", got)
+	}
+	p.add(anna, "3", filler+"zebra")
+	if got := p.found(anna, "zebra", 1); !strings.HasSuffix(got, "zebra") {
+		t.Errorf("at the end: %q", got)
+	}
+}
+
+// An index goes when nobody searches for ten minutes, and when others do.
+func TestShelves(t *testing.T) {
+	p := newDiary(t)
+	held := func() []chat.Person {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return slices.Collect(maps.Keys(p.shelves))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for range 2 {
+			p.found(anna, "x", 1)
+			time.Sleep(shelfIdle - time.Second)
+			if synctest.Wait(); len(held()) != 1 {
+				t.Errorf("held are %q", held())
+			}
+		}
+		time.Sleep(time.Second)
+		if synctest.Wait(); len(held()) != 0 {
+			t.Errorf("still held are %q", held())
+		}
+		for i := range 3 * maxShelves {
+			who := chat.Person(fmt.Sprint("x:", i))
+			if p.found(who, "x", 1); len(held()) > maxShelves || !slices.Contains(held(), who) {
+				t.Errorf("held are %q", held())
+			}
+		}
+		time.Sleep(shelfIdle)
+		if synctest.Wait(); len(held()) != 0 {
+			t.Errorf("still held are %q", held())
+		}
+	})
+}
+
+// The index scores as the formula says, whatever the texts and however often a word is in them.
+func TestBM25(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		var said, known index
+		var texts [][]string
+		total := 0
+		add := func(x *index) {
+			var text []string
+			for range 1 + rng.IntN(30) {
+				text = append(text, fmt.Sprintf("w%d", rng.IntN(12)))
+			}
+			x.add(strings.Join(text, " "))
+			texts, total = append(texts, text), total+len(text)
+		}
+		for range 1 + rng.IntN(20) {
+			add(&said)
+		}
+		for range rng.IntN(5) {
+			add(&known)
+		}
+		query := []string{"w1", "w2", "w11", "w99"}
+		count := func(text []string, word string) (n float64) {
+			for _, w := range text {
+				if w == word {
+					n++
+				}
+			}
+			return min(n, often)
+		}
+		scores := make([]float64, len(texts))
+		for _, word := range query {
+			has := 0.0
+			for _, text := range texts {
+				has += min(count(text, word), 1)
+			}
+			idf := math.Log(1 + (float64(len(texts))-has+0.5)/(has+0.5))
+			for i, text := range texts {
+				n := count(text, word)
+				scores[i] += idf * n * 2.2 / (n + 1.2*(0.25+0.75*float64(len(text))*float64(len(texts))/float64(total)))
+			}
+		}
+		got := best(wanted(strings.Join(query, " ")), 1000, &said, &known)
+		for i, m := range got {
+			text := m.text
+			if m.in == &known {
+				text += len(said.sizes)
+			}
+			if math.Abs(m.score-scores[text]) > 1e-5 || i > 0 && m.score > got[i-1].score {
+				t.Fatalf("text %d has %v at place %d, want %v", text, m.score, i, scores[text])
+			}
+			scores[text] = 0
+		}
+		if slices.Max(scores) > 0 {
+			t.Fatalf("%v are missing", scores)
+		}
+		if few := best(wanted(strings.Join(query, " ")), 3, &said, &known); !slices.Equal(few, got[:min(3, len(got))]) {
+			t.Fatalf("the first three are %v of %v", few, got)
+		}
+	}
+}
+
+// R-S14: what is known of one never reaches another, by search, history,
+// instructions, or files that are not what they seem.
+func TestOnlyTheirs(t *testing.T) {
+	const secret = "zanzibar"
+	people := []chat.Person{chat.TheOwner, anna, bert, group, "telegram:-100/7", "discord:7"}
+	for _, a := range people {
+		p := newDiary(t)
+		p.add(a, "a", secret)
+		p.write(path.Join(a.Folder(), "MEMORY.md"), "- "+secret+"\n")
+		p.write(path.Join(a.Folder(), "USER.md"), secret+"\n")
+		if got := p.found(a, secret, 9); strings.Count(got, secret) != 3 {
+			t.Errorf("%s finds of their own %q", a, got)
+		}
+		prompt := func(who chat.Person) string {
+			s, err := Prompt{Files: p.w, Zone: time.UTC}.System(t.Context(), "telegram:7", who)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		if n := strings.Count(prompt(a), secret); n != 2 {
+			t.Errorf("%s is told %d times of their own", a, n)
+		}
+		for _, b := range people {
+			if a == b {
+				continue
+			}
+			reach := func(how string) {
+				t.Helper()
+				if got := p.found(b, secret, 9) + p.since(b, 0); got != "" {
+					t.Errorf("%s reaches what is %s's by %s: %q", b, a, how, got)
+				}
+			}
+			reach("asking")
+			if strings.Contains(prompt(b), secret) {
+				t.Errorf("%s's instructions have what is %s's", b, a)
+			}
+			helper, err := Prompt{Files: p.w, Zone: time.UTC}.Helper(t.Context(), b, "do it")
+			if err != nil || strings.Contains(helper, secret) {
+				t.Errorf("%s's helper is told %q, %v", b, helper, err)
+			}
+			p.write(historyOf(b), p.file(a)) // a file in the wrong place
+			reach("a copy")
+			if people, _ := p.People(t.Context()); slices.Contains(people, b) {
+				t.Errorf("%s has a history that is %s's", b, a)
+			}
+			for _, name := range []string{historyOf(b), path.Join(b.Folder(), "MEMORY.md")} {
+				from := historyOf(a)
+				if path.Base(name) == "MEMORY.md" {
+					from = path.Join(a.Folder(), "MEMORY.md")
+				}
+				link := filepath.Join(p.w.Dir(), name)
+				_ = os.Remove(link)
+				_ = os.MkdirAll(filepath.Dir(link), 0o700)
+				if err := os.Symlink(filepath.Join(p.w.Dir(), from), link); err != nil {
+					t.Fatal(err)
+				}
+			}
+			reach("a link")
+			if err := os.Remove(filepath.Join(p.w.Dir(), b.Folder(), "MEMORY.md")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// fill writes a history of n entries, of some 60 words each, of a language of
+// 50,000 words.
+func fill(b *testing.B, p diary, n int) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rng, 1.1, 4, 50_000)
+	var text strings.Builder
+	for i := range n {
+		var words []string
+		for range 40 + rng.IntN(40) {
+			words = append(words, fmt.Sprintf("word%d", zipf.Uint64()))
+		}
+		line, err := encode(Entry{Cursor: int64(i + 1), Who: chat.TheOwner, Key: fmt.Sprint(i), Session: "telegram:42", Time: time.Unix(int64(i)*3600, 0), Text: strings.Join(words, " ")})
+		if err != nil {
+			b.Fatal(err)
+		}
+		text.Write(line)
+	}
+	p.t = b
+	p.write(historyOf(chat.TheOwner), text.String())
+}
+
+// BenchmarkSearch100k searches 100,000 entries, of an index that is there.
+func BenchmarkSearch100k(b *testing.B) {
+	p := newDiary(b)
+	fill(b, p, 100_000)
+	before := heap()
+	start := time.Now()
+	p.found(chat.TheOwner, "word1", 1)
+	took := time.Since(start)
+	size := heap() - before
+	runtime.KeepAlive(p)
+	for b.Loop() {
+		if got := p.found(chat.TheOwner, "what was word0 of word3 and word700 with word20000", 8); strings.Count(got, " | ") != 7 {
+			b.Fatal(got)
+		}
+	}
+	b.ReportMetric(float64(took.Milliseconds()), "ms/build")
+	b.ReportMetric(float64(size)/(1<<20), "MiB-held")
+}
+
+// heap returns how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkAppend100k adds to a history of 100,000 entries.
+func BenchmarkAppend100k(b *testing.B) {
+	p := newDiary(b)
+	fill(b, p, 100_000)
+	for b.Loop() {
+		p.add(chat.TheOwner, "", "one more")
+	}
+}
