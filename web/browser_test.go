@@ -125,7 +125,7 @@ func TestBrowser(t *testing.T) {
 	until(chatShown)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if strings.Join(f.did, ",") != "resend telegram//42/7,edit mallory,add" {
+	if strings.Join(f.did, ",") != "resend telegram//42/7,edit mallory,add Make tea" {
 		t.Errorf("did %q", f.did)
 	}
 }

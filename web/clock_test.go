@@ -46,27 +46,34 @@ func (f *face) clock() Clock {
 			}
 			return all, err
 		},
-		AddJob: func(ctx context.Context, to string, o Order) (scheduler.Job, error) {
+		Order: func(ctx context.Context, id string, o json.RawMessage) (scheduler.Job, error) {
+			var ask struct {
+				Message string
+				Cron    string `json:"cron_expr"`
+				Enabled bool
+			}
+			if err := json.Unmarshal(o, &ask); err != nil {
+				return scheduler.Job{}, Wrong(err)
+			}
+			if id != "" {
+				j, err := s.Edit(ctx, id, func(j *scheduler.Job) error { j.Off = !ask.Enabled; return nil })
+				return j, did("edit", id, err)
+			}
 			j, err := s.Add(ctx, scheduler.Job{
-				Name: o.Name, Text: o.Message, At: chat.Address{Channel: "telegram", Chat: to}, By: chat.Sender{Role: chat.Owner},
-				Schedule: scheduler.Schedule{Every: time.Duration(o.Every) * time.Second, Cron: o.Cron},
+				Text: ask.Message, At: chat.Address{Channel: "telegram", Chat: "42"}, By: chat.Sender{Role: chat.Owner}, Schedule: scheduler.Schedule{Cron: ask.Cron},
 			})
 			if err != nil {
 				return j, Wrong(err)
 			}
-			return j, did("add", o.Name, nil)
+			return j, did("add", ask.Message, nil)
 		},
-		EditJob: func(ctx context.Context, id string, o Order) (scheduler.Job, error) {
-			j, err := s.Edit(ctx, id, func(j *scheduler.Job) error { j.Off = o.On != nil && !*o.On; return nil })
-			return j, did("edit", id, err)
-		},
-		FireJob: func(ctx context.Context, id string) error {
+		Fire: func(ctx context.Context, id string) error {
 			if id == "mallory" {
 				return Wrong(s.Fire(ctx, id)) // it is running
 			}
 			return did("run", id, s.Fire(ctx, id))
 		},
-		RemoveJob: func(ctx context.Context, id string) error { return did("remove", id, s.Remove(ctx, id)) },
+		Remove: func(ctx context.Context, id string) error { return did("remove", id, s.Remove(ctx, id)) },
 	}
 }
 
@@ -80,10 +87,10 @@ func TestClockAPI(t *testing.T) {
 		status             int
 		says, audited      string
 	}{
-		{"POST", "/api/cron", `{"name":"Tea","message":"Make tea","every_seconds":3600,"to":"42"}`, 201, `"name":"Tea"`, "cron owner added: "},
+		{"POST", "/api/cron", `{"message":"Make tea","cron_expr":"@daily"}`, 201, `"name":"Make tea"`, "cron owner added: "},
 		{"POST", "/api/cron", `{"message":"Make tea"}`, 400, "either every_seconds, cron_expr, or at is required", ""},
-		{"POST", "/api/cron", `{"message":"Make tea","every_seconds":1}`, 400, "every_seconds must be at least 10", ""},
-		{"POST", "/api/cron", `{"message":"Make tea","id":"x"}`, 400, "unknown field", ""},
+		{"POST", "/api/cron", `{"message":1}`, 400, "cannot unmarshal", ""},
+		{"POST", "/api/cron", `{"message":`, 400, "not the JSON expected", ""},
 		{"PATCH", "/api/cron/mallory", `{"enabled":false}`, 200, `"off":true`, "cron owner changed: mallory"},
 		{"PATCH", "/api/cron/absent", `{}`, 404, "no such thing", ""},
 		{"PATCH", "/api/cron/dream", `{}`, 409, "belongs to the house", ""},

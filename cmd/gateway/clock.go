@@ -17,22 +17,14 @@ import (
 	"parley/tools/cron"
 )
 
-// mayChange says whether who asks in s may know of j and change it: it is
-// theirs, or they are an owner and nobody else reads along (D-098).
+// mayChange says whether who asks in s may know of j and change it (D-098).
+// Owners may in private, and in a group, where others read along, if it was made
+// there. Others may if they have made it: it runs with the rights of who did (R-S24).
 func mayChange(s tools.Scope, j scheduler.Job) bool {
-	return !j.System && j.Whose() == s.Whose() || s.From.Role == chat.Owner && !s.Group
-}
-
-// jobOf returns the job of that ID, store.ErrNotFound if it is not for s.
-func (h *house) jobOf(ctx context.Context, s tools.Scope, id string) (scheduler.Job, error) {
-	j, err := h.clock.Job(ctx, id)
-	if errors.Is(err, store.ErrDamaged) {
-		j, err = scheduler.Job{ID: id}, nil // nobody's, so that an owner can remove it
+	if s.From.Role == chat.Owner && !s.Group {
+		return true
 	}
-	if err == nil && !mayChange(s, j) {
-		err = store.ErrNotFound
-	}
-	return j, err
+	return !j.System && j.Whose() == s.Whose() && (s.From.Role == chat.Owner || j.By.ID == s.From.ID)
 }
 
 // jobsOf returns the jobs that are for s, the next one first.
@@ -62,101 +54,104 @@ func (h *house) alter(ctx context.Context, j *scheduler.Job, o cron.Order) (err 
 		j.Schedule = scheduler.Schedule{Every: time.Duration(o.Every) * time.Second, Cron: o.Cron}
 	}
 	if o.At != "" {
-		j.Schedule.At, err = scheduler.ParseAt(o.At, h.Config.zone())
-	}
-	if err != nil {
-		return err
-	}
-	j.Schedule.Zone = cmp.Or(o.Zone, j.Schedule.Zone)
-	if o.Message != "" {
-		j.Text, j.Tool, j.Args = o.Message, "", ""
-	}
-	if o.Tool != "" {
-		j.Tool, j.Args = o.Tool, "{}"
-	}
-	if len(o.Args) > 0 {
-		args, err := json.Marshal(o.Args)
-		if err != nil {
+		if j.Schedule.At, err = scheduler.ParseAt(o.At, h.Config.zone()); err != nil {
 			return err
 		}
-		j.Args = string(args)
 	}
-	j.Name, j.Model, j.Missed = cmp.Or(o.Name, j.Name), cmp.Or(o.Model, j.Model), cmp.Or(scheduler.Missed(o.Missed), j.Missed)
 	if o.Isolated != nil {
 		j.Isolated = *o.Isolated
 	}
 	if o.Quiet != nil {
 		j.Quiet = *o.Quiet
 	}
-	if o.On != nil {
-		j.Off = !*o.On
+	if o.Message != "" {
+		j.Text, j.Tool, j.Args = o.Message, "", ""
 	}
-	return h.proper(ctx, j)
+	j.Schedule.Zone, j.Name = cmp.Or(o.Zone, j.Schedule.Zone), cmp.Or(o.Name, j.Name)
+	if j.Missed = cmp.Or(scheduler.Missed(o.Missed), j.Missed); j.Missed == "once" {
+		j.Missed = scheduler.Once
+	}
+	if o.Action == "enable" || o.Action == "disable" {
+		j.Off = o.Action == "disable"
+	}
+	return errors.Join(h.setModel(j, o.Model), h.setTool(ctx, j, o))
 }
 
-// proper returns an error if j names what is not there for the person whose it
-// is, and has what it names by its right name.
-func (h *house) proper(ctx context.Context, j *scheduler.Job) error {
-	if j.Model == "default" {
+// setModel has the model of that name answer j.
+func (h *house) setModel(j *scheduler.Job, name string) error {
+	switch names := h.modelNames(); {
+	case name == "":
+	case name == "default":
 		j.Model = ""
-	}
-	if names := h.modelNames(); j.Model != "" && !slices.Contains(names, j.Model) {
-		return fmt.Errorf("there is no model '%s'; there are %s", j.Model, strings.Join(names, ", "))
-	}
-	switch j.Missed {
-	case "once":
-		j.Missed = scheduler.Once
-	case scheduler.Once, scheduler.Skip:
+	case !slices.Contains(names, name):
+		return fmt.Errorf("there is no model '%s'; there are %s", name, strings.Join(names, ", "))
 	default:
-		return fmt.Errorf("missed is once or skip, not '%s'", j.Missed)
+		j.Model = name
 	}
-	if j.Tool == "" {
-		return nil
-	}
-	kit, err := (*h.kit.Load())(ctx, tools.Scope{Session: j.At.Session(), At: j.At, From: j.By, Group: j.Group, Origin: chat.FromSchedule})
-	if err != nil {
-		return err
-	}
-	t, ok := kit.Tool(j.Tool)
-	if !ok {
-		return fmt.Errorf("there is no tool '%s'", j.Tool)
-	}
-	j.Tool = t.Name
 	return nil
 }
 
+// setTool has j call the tool of o, if the person whose job it is may use it.
+func (h *house) setTool(ctx context.Context, j *scheduler.Job, o cron.Order) error {
+	if o.Tool != "" {
+		kit, err := (*h.kit.Load())(ctx, tools.Scope{Session: j.At.Session(), At: j.At, From: j.By, Group: j.Group, Origin: chat.FromSchedule})
+		if err != nil {
+			return err
+		}
+		t, ok := kit.Tool(o.Tool)
+		if !ok {
+			return fmt.Errorf("there is no tool '%s'", o.Tool)
+		}
+		j.Tool, j.Args = t.Name, "{}"
+	}
+	if len(o.Args) == 0 {
+		return nil
+	}
+	args, err := json.Marshal(o.Args)
+	j.Args = string(args)
+	return err
+}
+
 // onClock does what the tool is told to: it is its cron.Clock.
-func (h *house) onClock(ctx context.Context, c tools.Call, o cron.Order) (r tools.Result, err error) {
+func (h *house) onClock(ctx context.Context, c tools.Call, o cron.Order) (tools.Result, error) {
 	switch o.Action {
 	case "add":
 		j, err := h.addJob(ctx, c.Scope, o)
 		return tools.Result{Text: fmt.Sprintf("Created job '%s' (id: %s)", j.Name, j.ID)}, err
 	case "list":
 		jobs, err := h.jobsOf(ctx, c.Scope)
-		for _, j := range jobs { // the words of others
-			r.Tainted = r.Tainted || !j.System && j.Whose() != c.Whose()
-		}
-		r.Text = listed(jobs, h.Config.zone())
-		return r, err
+		strange := func(j scheduler.Job) bool { return strange(j, c.Whose()) }
+		return tools.Result{Text: listed(jobs, h.Config.zone()), Tainted: slices.ContainsFunc(jobs, strange)}, err
 	}
-	r.Text, err = h.tend(ctx, c.Scope, o)
-	return r, err
+	return h.tend(ctx, c.Scope, o)
+}
+
+// strange says whether what is told of j may hold words of others than who.
+func strange(j scheduler.Job, who chat.Person) bool {
+	return !j.System && j.Whose() != who || slices.ContainsFunc(j.Runs, func(r scheduler.Run) bool { return r.Tainted })
 }
 
 // tend does what o says to a job that there is, and returns what to tell who
-// asked for it in s. What they got wrong is no error.
-func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order) (text string, err error) {
-	j, err := h.jobOf(ctx, s, o.ID)
+// asked for it in s.
+func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order) (r tools.Result, err error) {
+	j, err := h.clock.Job(ctx, o.ID)
+	if errors.Is(err, store.ErrDamaged) { // owners can remove it
+		j, err = scheduler.Job{ID: o.ID}, nil
+	}
+	if err == nil && !mayChange(s, j) {
+		err = store.ErrNotFound
+	}
 	if err == nil {
-		text, err = h.deed(ctx, j, o)
+		r.Text, err = h.deed(ctx, j, o)
+		r.Tainted = o.Action == "history" && strange(j, s.Whose())
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return fmt.Sprintf("Job %s not found", o.ID), nil
+		return tools.Result{Text: fmt.Sprintf("Job %s not found", o.ID)}, nil
 	case errors.Is(err, scheduler.ErrProtected):
-		return protected(o.Action, o.ID), nil
+		return tools.Result{Text: protected(o.Action, o.ID)}, nil
 	}
-	return text, err
+	return r, err
 }
 
 // deed does what o says to j.
@@ -168,37 +163,36 @@ func (h *house) deed(ctx context.Context, j scheduler.Job, o cron.Order) (text s
 		return fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID)
 	case "history":
 		return history(j, h.Config.zone()), nil
-	case "enable", "disable":
-		on := o.Action == "enable"
-		o = cron.Order{On: &on}
-		text = map[bool]string{true: "Enabled job ", false: "Disabled job "}[on] + j.ID
 	}
-	j, err = h.editJob(ctx, j.ID, o)
-	return cmp.Or(text, "Changed job "+title(j)), err
+	done := map[string]string{"enable": "Enabled", "disable": "Disabled", "edit": "Changed"}[o.Action]
+	_, err = h.editJob(ctx, j.ID, o)
+	return done + " job " + j.ID, err
 }
 
-// cronHelp is what /cron can do.
-const cronHelp = "/cron lists what is on the clock. Then, with the ID of a job:\n" +
-	"/cron history ID – how it went\n/cron run ID – now\n/cron off ID, /cron on ID\n/cron remove ID\n" +
-	"To put something on the clock, tell me what and when."
+// cronVerbs are what /cron does to a job.
+var cronVerbs = map[string]string{"history": "history", "run": "run", "remove": "remove", "on": "enable", "off": "disable"}
+
+const cronHelp = "/cron lists what is on the clock. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – do it now\n" +
+	"/cron off ID, /cron on ID – not for now, and again\n/cron remove ID – not any more\n\nTo put something on the clock, tell me what and when."
 
 // cmdCron answers /cron.
 func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 	s := tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}
-	words := strings.Fields(m.Text)[1:]
-	if len(words) == 0 {
+	words := strings.Fields(m.Text)
+	if len(words) == 1 {
 		jobs, err := h.jobsOf(ctx, s)
 		return listed(jobs, h.Config.zone()), err
 	}
-	action, known := map[string]string{
-		"history": "history", "run": "run", "remove": "remove", "off": "disable", "disable": "disable", "on": "enable", "enable": "enable",
-	}[strings.ToLower(words[0])]
-	if !known || len(words) != 2 {
+	action := cronVerbs[strings.ToLower(words[1])]
+	if action == "" || len(words) != 3 {
 		return cronHelp, nil
 	}
-	text, err := h.tend(ctx, s, cron.Order{Action: action, ID: words[1]})
-	if action != "history" {
-		h.audit("cron", m.At.Channel+":"+m.From.ID, action+" "+words[1]+": "+text)
+	r, err := h.tend(ctx, s, cron.Order{Action: action, ID: words[2]})
+	if theirs(err) {
+		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}
-	return text, err
+	if action != "history" {
+		h.audit("cron", m.At.Channel+":"+m.From.ID, r.Text)
+	}
+	return r.Text, err
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +17,13 @@ import (
 	"parley/web"
 )
 
+// jobAsked is what the owner's page and the command line say of a job.
+type jobAsked struct {
+	cron.Order
+	On *bool  `json:"enabled,omitempty"`
+	To string `json:"to,omitempty"` // of a new job: the session that hears of it; "" is where the owner can be spoken to first
+}
+
 // clockFace is the clock as the owner's page and the command line have it.
 func (h *house) clockFace() web.Clock {
 	return web.Clock{
@@ -25,62 +34,70 @@ func (h *house) clockFace() web.Clock {
 			}
 			return all, err
 		},
-		AddJob: func(ctx context.Context, to string, o web.Order) (scheduler.Job, error) {
-			s, err := h.ownerAt(to)
-			if err != nil {
-				return scheduler.Job{}, web.Wrong(err)
-			}
-			j, err := h.addJob(ctx, s, cron.Order(o))
+		Order: func(ctx context.Context, id string, o json.RawMessage) (scheduler.Job, error) {
+			j, err := h.ownersOrder(ctx, id, o)
 			return j, told(err)
 		},
-		EditJob: func(ctx context.Context, id string, o web.Order) (scheduler.Job, error) {
-			j, err := h.editJob(ctx, id, cron.Order(o))
-			return j, told(err)
-		},
-		FireJob:   func(ctx context.Context, id string) error { return told(h.clock.Fire(ctx, id)) },
-		RemoveJob: func(ctx context.Context, id string) error { return h.clock.Remove(ctx, id) },
+		Fire:   func(ctx context.Context, id string) error { return told(h.clock.Fire(ctx, id)) },
+		Remove: func(ctx context.Context, id string) error { return h.clock.Remove(ctx, id) },
 	}
 }
 
-// ownerAt is the owner who has a job made for the session to, which may be "":
-// then where they can be spoken to first. They are who they are on its channel,
-// so that their rights there count (R-S24). In what is not their own chat they
-// are among others.
+// ownersOrder changes the job of that ID, or makes one if it is "".
+func (h *house) ownersOrder(ctx context.Context, id string, o json.RawMessage) (scheduler.Job, error) {
+	var ask jobAsked
+	d := json.NewDecoder(bytes.NewReader(o))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&ask); err != nil {
+		return scheduler.Job{}, err
+	}
+	if id == "" {
+		s, err := h.ownerAt(ask.To)
+		if err != nil {
+			return scheduler.Job{}, err
+		}
+		ask.ID = ""
+		return h.addJob(ctx, s, ask.Order)
+	}
+	if ask.On != nil {
+		ask.Action = map[bool]string{true: "enable", false: "disable"}[*ask.On]
+	}
+	return h.editJob(ctx, id, ask.Order)
+}
+
+// ownerAt is the owner who has a job made for the session to. They are who they
+// are on its channel, so that their rights there count (R-S24); in a chat that
+// is not their own they are among others.
 func (h *house) ownerAt(to string) (tools.Scope, error) {
-	at, ok := h.hub.Office()
-	if to != "" {
-		i := strings.LastIndex(to, ":")
+	at, _ := h.hub.Office()
+	if i := strings.LastIndex(to, ":"); to != "" {
 		at = chat.Address{Channel: to[:max(i, 0)]}
 		at.Chat, at.Thread, _ = strings.Cut(to[i+1:], "/")
-		ok = i > 0 && at.Chat != ""
 	}
 	access, err := h.now.Load().access()
-	if err != nil {
-		return tools.Scope{}, err
-	}
 	for _, owner := range access.Owners() {
-		channel, id := owner, "" // of somebody who is the only one there
+		channel, id := owner, "" // of somebody who is alone there
 		if i := strings.LastIndex(owner, ":"); i >= 0 {
 			channel, id = owner[:i], owner[i+1:]
 		}
-		if ok && channel == at.Channel && channel != "api" {
+		if channel == at.Channel && channel != "api" && at.Chat != "" {
 			group := id != "" && strings.TrimPrefix(at.Chat, "@") != id
 			return tools.Scope{Session: at.Session(), At: at, Group: group, From: chat.Sender{ID: id, Role: chat.Owner}}, nil
 		}
 	}
-	return tools.Scope{}, fmt.Errorf("say where, as in telegram:42: no owner can be spoken to at '%s'", to)
+	return tools.Scope{}, errors.Join(err, fmt.Errorf("say to whom, as in telegram:42: no owner is at '%s'", to))
 }
 
-// about says whether err is about what was asked for, and no trouble of the house.
-func about(err error) bool {
+// theirs says whether err is about what was asked for, and no trouble of the house.
+func theirs(err error) bool {
 	return err != nil && !slices.ContainsFunc([]error{
 		store.ErrNotFound, scheduler.ErrProtected, store.ErrFull, store.ErrDamaged, store.ErrClosed, context.Canceled, context.DeadlineExceeded,
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// told has whoever asked be told of err if it is about that.
+// told has whoever asked be told of err, if it is theirs.
 func told(err error) error {
-	if about(err) {
+	if theirs(err) {
 		return web.Wrong(err)
 	}
 	return err

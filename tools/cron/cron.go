@@ -35,7 +35,6 @@ type Order struct {
 	Missed   string         `json:"missed,omitempty" jsonschema:"if its time passes while the computer is off: once (as usual) catches up with the last time, skip does not"`
 	Tool     string         `json:"tool,omitempty" jsonschema:"a tool that is called each time, without a model"`
 	Args     map[string]any `json:"args,omitempty" jsonschema:"the arguments of tool"`
-	On       *bool          `json:"-"` // whether it is switched on; models say enable and disable
 }
 
 // A Clock does what an Order says, for the person of the call and in their
