@@ -156,7 +156,8 @@ type line struct {
 
 type span struct{ start, end int64 }
 
-// entries yields the entries from there on. Nothing comes after an error.
+// entries yields the entries from there on. Nothing comes after an error. That
+// lines are skipped is logged once for each file.
 func (s *scroll) entries(ctx context.Context, from int64) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		l := line{span: span{from, from}}
@@ -176,19 +177,14 @@ func (s *scroll) entries(ctx context.Context, from int64) iter.Seq2[line, error]
 			if l.Entry, ok = decode(lines.Bytes(), s.who); ok && !yield(l, nil) {
 				return
 			} else if !ok && len(lines.Bytes()) > 1 {
-				s.damaged(l.start)
+				if _, told := s.h.told.LoadOrStore(s.name, true); !told {
+					s.h.log.Warn("damaged lines of a history are skipped", "file", s.name, "first", l.start)
+				}
 			}
 		}
 		if err := errors.Join(ctx.Err(), lines.Err()); err != nil {
 			yield(line{}, err)
 		}
-	}
-}
-
-// damaged logs that lines are skipped, once for each file.
-func (s *scroll) damaged(at int64) {
-	if _, told := s.h.told.LoadOrStore(s.name, true); !told {
-		s.h.log.Warn("damaged lines of a history are skipped", "file", s.name, "first", at)
 	}
 }
 

@@ -77,16 +77,13 @@ func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
 }
 
-// lineEnds are what a model could take for the end of a line.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
 // quoted returns a text that is not to be followed, so that no line of it looks
 // like an instruction (R-S14).
 func quoted(title, text string) string {
 	if text == "" {
 		return ""
 	}
-	return "# " + title + "\n\n" + noOrders + "\n\n> " + strings.ReplaceAll(lineEnds.Replace(text), "\n", "\n> ")
+	return "# " + title + "\n\n" + noOrders + "\n\n" + quote(text)
 }
 
 func (p Prompt) read(name string) string {

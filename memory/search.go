@@ -19,7 +19,7 @@ import (
 const (
 	maxShelves = 4                // people whose index is held
 	shelfIdle  = 10 * time.Minute // for how long after a search
-	maxHit     = 600              // bytes of a Hit
+	maxHit     = 500              // characters of a Hit
 )
 
 // A Hit is a piece of memory that a search found.
@@ -74,9 +74,10 @@ func (h *History) shelf(who chat.Person) *shelf {
 	defer h.mu.Unlock()
 	s := h.shelves[who]
 	if s == nil {
-		for other := range h.shelves {
+		for other, s := range h.shelves {
 			if len(h.shelves) >= maxShelves {
-				h.remove(other)
+				s.timer.Stop()
+				delete(h.shelves, other)
 			}
 		}
 		s = &shelf{h: h, who: who, timer: time.AfterFunc(shelfIdle, func() { h.drop(who) })}
@@ -90,10 +91,6 @@ func (h *History) shelf(who chat.Person) *shelf {
 func (h *History) drop(who chat.Person) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.remove(who)
-}
-
-func (h *History) remove(who chat.Person) {
 	if s := h.shelves[who]; s != nil {
 		s.timer.Stop()
 		delete(h.shelves, who)
@@ -183,7 +180,7 @@ func paragraphs(text string) []string {
 	all := []string{""}
 	for line := range strings.Lines(text) {
 		last := &all[len(all)-1]
-		if t := strings.TrimSpace(line); t == "" || strings.HasPrefix(t, "- ") || len(*last) > maxHit {
+		if t := strings.TrimSpace(line); t == "" || strings.HasPrefix(t, "- ") || len(*last) > 4*maxHit {
 			all = append(all, line)
 		} else {
 			*last += line

@@ -96,37 +96,27 @@ func wanted(text string) []uint64 {
 	return slices.Compact(sums)
 }
 
-// excerpt returns a part of text, of at most so many bytes, where most of the
-// wanted words are.
+// excerpt returns a part of text, of some so many characters, where most of
+// the wanted words are.
 func excerpt(text string, want []uint64, most int) string {
-	if text = strings.TrimSpace(text); len(text) <= most {
-		return text
-	}
 	var found []word
 	from, first, n := 0, 0, 0
 	for w := range words(text) {
-		if _, ok := slices.BinarySearch(want, w.sum); ok {
-			found = append(found, w)
-			for w.end-found[first].start > most/2 {
-				first++
-			}
-			if len(found)-first > n {
-				n, from = len(found)-first, found[first].start
-			}
+		if _, ok := slices.BinarySearch(want, w.sum); !ok {
+			continue
+		}
+		found = append(found, w)
+		for w.end-found[first].start > most*3/4 {
+			first++
+		}
+		if len(found)-first > n {
+			n, from = len(found)-first, found[first].start-most/4
 		}
 	}
-	from = max(0, min(from-most/4, len(text)-most))
-	to := from + most
+	if from <= 0 || len(text) <= most {
+		return clip(strings.TrimSpace(text), most)
+	}
 	for ; !utf8.RuneStart(text[from]); from++ {
 	}
-	for ; to < len(text) && !utf8.RuneStart(text[to]); to-- {
-	}
-	part := strings.TrimSpace(text[from:to])
-	if from > 0 {
-		part = "…" + part
-	}
-	if to < len(text) {
-		part += "…"
-	}
-	return part
+	return "…" + clip(strings.TrimSpace(text[from:]), most)
 }
