@@ -98,9 +98,9 @@ func TestHistory(t *testing.T) {
 	if got != first || err != nil {
 		t.Errorf("Append = %+v, %v; want %+v", got, err, first)
 	}
-	for e := range p.Since(t.Context(), anna, 0) {
-		if e != first {
-			t.Errorf("Since = %+v, want %+v", e, first)
+	for e, err := range p.Since(t.Context(), anna, 0) {
+		if e != first || err != nil {
+			t.Errorf("Since = %+v, %v; want %+v", e, err, first)
 		}
 	}
 	p.add(anna, "b", "two\nlines")
@@ -126,7 +126,10 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s has %d lines", who, n)
 		}
 	}
-	for range p.Since(t.Context(), anna, 0) {
+	for e, err := range p.Since(t.Context(), anna, 0) {
+		if e.Cursor != 1 || err != nil {
+			t.Errorf("the first is %+v, %v", e, err)
+		}
 		break
 	}
 	ended, cancel := context.WithCancel(t.Context())
