@@ -1,0 +1,407 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/llm"
+	"parley/store/mem"
+	"parley/tools"
+	"parley/tools/agents"
+	speech "parley/tools/message"
+)
+
+// A crew is the Runner of a house: its Pool, which is made after the tools.
+type crew struct{ *house }
+
+func (c crew) Spawn(ctx context.Context, h tools.Child) (tools.Child, error) {
+	return c.pool.Spawn(ctx, h)
+}
+
+func (c crew) Await(ctx context.Context, id string) (tools.Child, error) {
+	return c.pool.Await(ctx, id)
+}
+
+var researcher = agents.Profile{Name: "researcher", Description: "finds out", Instruction: "Be curious.", Rounds: 5}
+
+// helped gives h the tools by which helpers are made.
+func helped(h *house, mw ...tools.Middleware) *house {
+	source := agents.New(agents.Config{Runner: crew{h}, Profiles: func() []agents.Profile { return []agents.Profile{researcher} }})
+	set := h.set
+	h.set = func(s *agent.Settings) {
+		s.Rounds = 10
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			all := []tools.Source{tools.Fixed{speech.NewComplete(false)}, tools.Fixed(h.tools), source}
+			return tools.NewKit(ctx, scope, all, append(mw, tools.Standard(tools.StandardConfig{})...)...)
+		}
+		if set != nil {
+			set(s)
+		}
+	}
+	return h
+}
+
+// byTask answers helpers by what their task says, and the others by main.
+func byTask(main, helper func(r llm.Request) llm.Message) func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+	return func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if !strings.HasPrefix(r.System, "be kind to ") {
+			return main(r), nil
+		}
+		answer := helper(r)
+		after, slow := strings.CutPrefix(answer.Text, "slowly ")
+		if answer.Text = after; slow {
+			select {
+			case <-time.After(50 * time.Second):
+			case <-ctx.Done():
+				return answer, ctx.Err()
+			}
+		}
+		return answer, nil
+	}
+}
+
+func lastOf(r llm.Request) llm.Message { return r.Messages[len(r.Messages)-1] }
+
+// D-092: the answer comes at once, and the result later in the same chat.
+func TestSpawn(t *testing.T) {
+	var report string
+	h := &house{tools: []tools.Tool{tool("exec", nil), tool("message", nil), tool("cron", nil), tool("look", nil)}}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case last.Role == llm.ToolRole:
+			return words(last.Text)
+		case strings.Contains(last.Text, "[Subagent"):
+			report = last.Text
+			return words("it is 42")
+		}
+		return calls(with("c", "spawn", `{"task":"work out the answer to everything there is"}`))
+	}, func(r llm.Request) llm.Message {
+		if got := fmt.Sprint(names(r)); got != "[exec]" {
+			t.Errorf("a worker has %s", got)
+		}
+		time.Sleep(time.Minute)
+		return words("42")
+	})
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		synctest.Wait()
+		h.mu.Lock()
+		id := strings.TrimSuffix(strings.TrimPrefix(strings.Join(h.sent, ""), "Subagent [work out the answer to everyth...] started (id: "), "). I'll notify you when it completes.")
+		h.sent = nil
+		h.mu.Unlock()
+		if len(id) != 8 {
+			t.Fatalf("got %q", id)
+		}
+		h.say("2", "/agents")
+		h.want("Helpers at work:\n\n- `" + id + "` work out the answer to everyth... – thinking, since a moment, rounds: 0")
+		time.Sleep(2 * time.Minute)
+		h.want("it is 42")
+		want := "[Subagent 'work out the answer to everyth...' completed successfully]\n\nTask: work out the answer to everything there is\n\n" +
+			"Result: 42\n\nSummarize this naturally for the person in 1–2 sentences. "
+		if _, text, _ := strings.Cut(report, "\n"); !strings.HasPrefix(text, want) || !strings.Contains(report, ", from the subagent]") {
+			t.Errorf("the report is %q", report)
+		}
+		h.say("3", "/agents")
+		h.want("No helpers are at work.")
+		if c := h.children(); len(c) != 1 || c[0].ID != id || c[0].State != tools.ChildAnswered || c[0].Report || c[0].Parent != "test:1" {
+			t.Errorf("kept %+v", c)
+		}
+	})
+}
+
+func names(r llm.Request) (all []string) {
+	for _, s := range r.Tools {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+func (h *house) children() []tools.Child {
+	h.t.Helper()
+	all, err := h.pool.Children(h.t.Context(), "")
+	if err != nil {
+		h.t.Error(err)
+	}
+	return all
+}
+
+// D-092: that a helper failed is reported too, with what it had done (peers' way).
+func TestSpawnFails(t *testing.T) {
+	var report string
+	h := &house{tools: []tools.Tool{tool("exec", func(context.Context) (string, error) { return "ok", nil }), tool("glob", func(context.Context) (string, error) { return "", errors.New("no") })}}
+	n := 0
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if !strings.HasPrefix(r.System, "be kind to ") {
+			if last := lastOf(r); strings.Contains(last.Text, "[Subagent") {
+				report = last.Text
+				return words("sorry"), nil
+			} else if last.Role == llm.ToolRole {
+				return words("begun"), nil
+			}
+			return calls(with("c", "spawn", `{"task":"t","label":"it"}`)), nil
+		}
+		if n++; n == 1 {
+			return calls(call("1", "exec"), call("2", "glob"), call("3", "exec")), nil
+		}
+		return llm.Message{}, &llm.Error{Kind: llm.Auth, Status: 401, Err: errors.New("bad key")}
+	}
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		h.want("begun", "sorry")
+		if want := "[Subagent 'it' failed]\n\nTask: t\n\nResult: Completed steps:\n- exec\n- exec\n\nFailure:\n- LLM API error: model refused the key (401): bad key\n\n"; !strings.Contains(report, want) {
+			t.Errorf("the report is %q", report)
+		}
+	})
+}
+
+// multi asks for n helpers, the ith with the instruction "do i".
+func multi(n int) llm.Message {
+	var tasks []string
+	for i := range n {
+		tasks = append(tasks, fmt.Sprintf(`{"name":"n%d","instruction":"do %d"}`, i, i))
+	}
+	return calls(with("c", "multi_agent", `{"tasks":[`+strings.Join(tasks, ",")+`]}`))
+}
+
+// A-060, A-063, A-066 to A-073: five tasks, three at once, each in a
+// conversation of its own; whatever becomes of one, the others have their results.
+func TestMultiAgent(t *testing.T) {
+	var mu sync.Mutex
+	busy, most, last := 0, 0, 0
+	h := &house{tools: []tools.Tool{tool("look", func(context.Context) (string, error) { return "seen", nil })}}
+	h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if !strings.HasPrefix(r.System, "be kind to ") {
+			if last := lastOf(r); last.Role == llm.ToolRole {
+				return words(last.Text), nil
+			}
+			return multi(5), nil
+		}
+		if !strings.Contains(r.System, "final text") || strings.Count(spoken(r, 99), "user do ") != 1 { // A-072, A-063
+			t.Errorf("a helper is told %q, %q", r.System, spoken(r, 99))
+		}
+		mu.Lock()
+		busy++
+		most = max(most, busy)
+		mu.Unlock()
+		defer func() { mu.Lock(); busy--; mu.Unlock() }()
+		time.Sleep(time.Second)
+		switch first := spoken(llm.Request{Messages: r.Messages[:1]}, 1); first {
+		case "user do 0":
+			return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Status: 400, Err: errors.New(strings.Repeat("x", 1000))}
+		case "user do 1":
+			panic("oh")
+		case "user do 2":
+			<-ctx.Done()
+			return llm.Message{}, ctx.Err()
+		case "user do 3": // A-067: the third request has no tools
+			if len(r.Tools) == 0 {
+				last++
+				return words(""), nil
+			}
+			return calls(call(fmt.Sprint(len(r.Messages)), "look")), nil
+		}
+		return words("four"), nil
+	}
+	play(t, helped(h), func(h *house) {
+		began := time.Now()
+		h.say("1", "go")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		var got struct {
+			Success bool
+			Total   int
+			Results []struct {
+				Task            string `json:"task_name"`
+				Success         bool
+				Response, Error string
+			}
+		}
+		if err := json.Unmarshal([]byte(strings.Join(h.sent, "")), &got); err != nil || !got.Success || got.Total != 5 || len(got.Results) != 5 {
+			t.Fatalf("%v: got %q", err, h.sent)
+		}
+		for i, want := range []string{
+			"LLM API error: " + ("model refused the request (400): " + strings.Repeat("x", 1000))[:500],
+			"Something went wrong inside me. The error is in my log. Please try again.",
+			"LLM API error: model took too long: no whole answer within 1m0s",
+			"Agent task completed but did not produce a final text response within the iteration limit.",
+			"four",
+		} {
+			r := got.Results[i]
+			if r.Task != fmt.Sprint("n", i) || r.Success != (i > 2) || r.Response+r.Error != want {
+				t.Errorf("result %d: %+v\nwant %q", i, r, want)
+			}
+		}
+		if most != 3 || last != 1 || h.asks[len(h.asks)-1].System == "" {
+			t.Errorf("%d at once, %d last rounds, after %v", most, last, time.Since(began))
+		}
+	})
+}
+
+// TestNewTask is C-031 and C-033: the parent waits, and what the person says
+// meanwhile is said to the helper; afterwards it is the parent's again.
+func TestNewTask(t *testing.T) {
+	h := &house{tools: []tools.Tool{tool("look", func(context.Context) (string, error) { time.Sleep(time.Minute); return "seen", nil })}}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case last.Role == llm.ToolRole:
+			return words(last.Text)
+		case strings.HasSuffix(last.Text, "go"):
+			return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"find it"}`))
+		}
+		return words("parent: " + spoken(r, 2))
+	}, func(r llm.Request) llm.Message {
+		if lastOf(r).Text != "" && len(r.Messages) == 1 {
+			return calls(call("1", "look"))
+		}
+		time.Sleep(time.Second)
+		return words("child: " + spoken(r, 2))
+	})
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		time.Sleep(30 * time.Second)
+		h.say("2", "in the red box")
+		h.say("3", "/status")
+		h.want("I am waiting for helpers, for 30 seconds now.\nModel: main\nUp for 30 seconds. Answers under way, in all conversations: 2; messages not answered yet: 3.")
+		time.Sleep(30*time.Second + 500*time.Millisecond)
+		h.say("4", "or in the blue one") // too late for the helper, which gives its last answer
+		time.Sleep(time.Minute)
+		id := h.children()[0].ID
+		h.want(`parent: tool {"success":true,"summary":"child: tool seen | user in the red box","subtaskId":"sub_task_` + id + `"} | user or in the blue one`)
+		if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
+			t.Errorf("%d messages are left", n)
+		}
+		if r := h.asks[1]; !strings.Contains(r.System, "Be curious.") || strings.Contains(r.System, "find it") {
+			t.Errorf("the helper is told %q", r.System)
+		}
+	})
+}
+
+// Helpers wait for no place that their parents hold.
+func TestHelpersHaveRoom(t *testing.T) {
+	h := &house{conf: func(c *agent.Config) { c.Turns = 1 }}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		if lastOf(r).Role == llm.ToolRole {
+			return words("done")
+		}
+		return multi(5)
+	}, func(llm.Request) llm.Message { return words("x") })
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		h.want("done")
+	})
+}
+
+// TestRestartOfHelpers: a parent that waits, and helpers of every kind, go on
+// after a restart, and nothing is done or said twice.
+func TestRestartOfHelpers(t *testing.T) {
+	for _, name := range []string{"spawn", "multi_agent", "new_task"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db, said, ran := mem.New(), map[string]string{}, 0
+				start := func() *house {
+					h := &house{t: t, store: db, said: said, conf: func(c *agent.Config) { c.Grace = time.Second }}
+					h.tools = []tools.Tool{tool("exec", func(context.Context) (string, error) { ran++; return "ran", nil })}
+					h.model = byTask(func(r llm.Request) llm.Message {
+						switch last := lastOf(r); {
+						case strings.Contains(last.Text, "[Subagent"):
+							return words("reported")
+						case last.Role == llm.ToolRole:
+							return words("result " + last.Text)
+						}
+						return calls(with("c", name, map[string]string{
+							"spawn": `{"task":"t"}`, "multi_agent": `{"tasks":[{"name":"a","instruction":"t"},{"name":"b","instruction":"u"}]}`,
+							"new_task": `{"agentName":"researcher","taskName":"X","input":"t"}`,
+						}[name]))
+					}, func(r llm.Request) llm.Message {
+						if len(r.Messages) == 1 {
+							return calls(call("1", "exec"))
+						}
+						return words("slowly found")
+					})
+					helped(h).start()
+					return h
+				}
+				h := start()
+				h.say("1", "go")
+				time.Sleep(10 * time.Second)
+				for range 5 {
+					h.stop()
+					h = start()
+					time.Sleep(10 * time.Second)
+				}
+				time.Sleep(3 * time.Hour)
+				h.stop()
+				id := h.children()[0].ID
+				want := map[string]string{
+					"spawn":       "re:test//1/1: result Subagent [t] started (id: " + id + "). I'll notify you when it completes.; re:test/agent/1/report/" + id + ": reported",
+					"multi_agent": `re:test//1/1: result {"success":true,"results":[{"task_name":"a","success":true,"response":"found"},{"task_name":"b","success":true,"response":"found"}],"total":2}`,
+					"new_task":    `re:test//1/1: result {"success":true,"summary":"found","subtaskId":"sub_task_` + id + `"}`,
+				}[name]
+				var got []string
+				for _, key := range []string{"re:test//1/1", "re:test/agent/1/report/" + id} {
+					if said[key] != "" {
+						got = append(got, key+": "+said[key])
+					}
+				}
+				if strings.Join(got, "; ") != want || len(said) != len(got) || ran != len(h.children()) {
+					t.Errorf("said %q, ran %d\nwant %q", said, ran, want)
+				}
+			})
+		})
+	}
+}
+
+// C-033, D-093: /stop ends the turn and all its helpers, and says how many.
+func TestStopHelpers(t *testing.T) {
+	h := &house{conf: func(c *agent.Config) { c.Turns = 3 }} // two of them wait for a place
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case strings.HasSuffix(last.Text, "spawn"):
+			return calls(with("a", "spawn", `{"task":"a"}`), with("b", "spawn", `{"task":"b"}`))
+		case strings.HasSuffix(last.Text, "multi"):
+			return multi(5)
+		case strings.HasSuffix(last.Text, "deep"):
+			return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"deeper"}`))
+		}
+		return words("ok")
+	}, func(r llm.Request) llm.Message {
+		if strings.HasSuffix(lastOf(r).Text, "deeper") {
+			return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"Y","input":"work"}`))
+		}
+		return words("slowly never")
+	})
+	play(t, helped(h), func(h *house) {
+		for i, c := range []struct{ say, want string }{{"multi", "(Stopped, with 3 helpers.)"}, {"deep", "(Stopped, with 2 helpers.)"}, {"nothing", ""}, {"spawn", "Stopped 2 helpers."}} {
+			h.say(fmt.Sprint(i), c.say)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			h.sent = nil
+			h.say(fmt.Sprint("s", i), "/stop")
+			time.Sleep(time.Second)
+			if c.want == "" {
+				c.want = "There is nothing to stop."
+			}
+			h.want(c.want)
+			time.Sleep(2 * time.Hour)
+			h.want()
+			if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
+				t.Errorf("%s: %d messages are left", c.say, n)
+			}
+		}
+		for _, c := range h.children() {
+			if c.State != tools.ChildStopped {
+				t.Errorf("%s is %s", c.Label, c.State)
+			}
+		}
+		h.say("9", "/stop")
+		h.want("There is nothing to stop.")
+	})
+}
