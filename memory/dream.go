@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,12 +15,14 @@ import (
 	"parley/llm"
 )
 
-// Past is what a dream reads: a History.
+// Past is a History, as dreams and notes need it.
 type Past interface {
 	// Since yields the entries of who behind a cursor, in order.
 	Since(ctx context.Context, who chat.Person, cursor int64) iter.Seq2[Entry, error]
 	// People returns those who have a history.
 	People(ctx context.Context) ([]chat.Person, error)
+	// Forget removes the entries of who that are not to be kept, and says how many.
+	Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (int, error)
 }
 
 // A Dreamer makes knowledge of what was said: it reads what is new in the
@@ -73,6 +76,8 @@ func (d *Dreamer) Dream(ctx context.Context, who chat.Person) (changes []Change,
 	return changes, read, err
 }
 
+var errEdited = errors.New("somebody edited the memory meanwhile")
+
 // DreamAll is Dream for everybody. It returns what came of it, in a few words.
 func (d *Dreamer) DreamAll(ctx context.Context) (note string, err error) {
 	people, err := d.Past.People(ctx)
@@ -84,22 +89,20 @@ func (d *Dreamer) DreamAll(ctx context.Context) (note string, err error) {
 			break // it would be the same with the others
 		}
 	}
-	if read == 0 {
-		return "nothing new", err
-	}
-	return fmt.Sprintf("%s read, %s", count(read, "entry", "entries"), count(made, "change", "changes")), err
+	return count(read, "new part") + " of conversations, " + count(made, "change"), err
 }
 
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
+// count tells how many of what there are.
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
 	}
-	return fmt.Sprint(n, " ", more)
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // batch makes one change of what is next, and says how many entries that was.
 func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read int, err error) {
-	c = Change{Who: who, By: byDream}
+	c = Change{Who: who, By: "dream"}
 	var was map[string]string
 	err = d.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
 		c.From, was = h.Cursor, texts
@@ -121,16 +124,10 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		texts = nil
 	}
 	c, err = d.Versions.edit(ctx, c, func(h *head, now map[string]string) error {
-		if h.Cursor != c.From {
+		if h.Cursor != c.From || !maps.Equal(now, was) {
 			return errEdited
 		}
-		for name, text := range texts {
-			merged, ok := merge(was[name], now[name], text)
-			if _, there := now[name]; !ok || !there {
-				return errEdited
-			}
-			now[name] = merged
-		}
+		maps.Copy(now, texts)
 		h.Fails, h.Failed, h.Dreamt = 0, time.Time{}, time.Now()
 		return nil
 	})
@@ -160,63 +157,52 @@ func (d *Dreamer) next(ctx context.Context, who chat.Person, cursor int64) (all 
 // think returns what the files are to say after the entries, and writes into c
 // what it tells of that.
 func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, entries []Entry) (map[string]string, error) {
-	var clean, tainted []Entry
-	for _, e := range entries {
-		if e.Tainted {
-			tainted = append(tainted, e)
-		} else {
-			clean = append(clean, e)
-		}
-	}
 	model, texts := d.Model(c.Who), maps.Clone(was)
-	memory, writable := texts[memoryFile]
+	memory, there := was[memoryFile]
 	own, heard := apart(memory)
-	if writable {
+	if there {
 		texts[memoryFile] = own
 	}
-	if len(clean) > 0 {
-		s := newStage(texts, maxFile-len(memory)+len(own))
-		if err := s.run(ctx, model, dreaming, d.told(clean)); err != nil {
+	if told := d.told(entries, false); told != "" {
+		s := &stage{was: texts, most: maxFile - len(memory) + len(own)}
+		if err := s.run(ctx, model, dreaming, told); err != nil {
 			return nil, err
 		}
-		if !maps.Equal(s.now, texts) {
+		if !maps.Equal(texts, s.now) {
 			texts, c.Why = s.now, s.why
 		}
 	}
-	if writable && len(tainted) > 0 {
-		s := newStage(map[string]string{memoryFile: heard}, (maxFile*3/4-len(texts[memoryFile]))/2) // a line takes up to twice its room, as a quote
-		if err := s.run(ctx, model, hearing, d.told(tainted)); err != nil {
+	if told := d.told(entries, true); told != "" && there {
+		s := &stage{was: map[string]string{memoryFile: heard}, most: (maxFile*3/4 - len(texts[memoryFile])) / 2} // as a quote, a line takes up to twice its room
+		if err := s.run(ctx, model, hearing, told); err != nil {
 			return nil, err
 		}
-		if c.Tainted = s.now[memoryFile] != heard; c.Tainted {
-			heard, c.Why = s.now[memoryFile], strings.TrimPrefix(c.Why+"; heard from others", "; ")
+		if now := s.now[memoryFile]; now != heard {
+			heard, c.Why, c.Tainted = now, strings.TrimPrefix(c.Why+"; heard from others", "; "), true
 		}
 	}
-	if texts[memoryFile] == own && !c.Tainted {
-		texts[memoryFile] = memory
-	} else {
+	switch {
+	case texts[memoryFile] != own || c.Tainted:
 		texts[memoryFile] = together(texts[memoryFile], heard)
-	}
-	if !writable {
-		delete(texts, memoryFile)
-	}
-	if maps.Equal(texts, was) {
-		c.Why = ""
+	case there:
+		texts[memoryFile] = memory
 	}
 	return texts, nil
 }
 
-// told is what a model is shown of entries.
-func (d *Dreamer) told(entries []Entry) string {
-	var b strings.Builder
+// told is what a model is shown of the entries that are tainted, or are not.
+func (d *Dreamer) told(entries []Entry, tainted bool) string {
+	var all []string
 	for _, e := range entries {
-		fmt.Fprintf(&b, "Entry %d, %s, in %s", e.Cursor, e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"), e.Session)
-		if e.Tainted {
-			b.WriteString(", hearsay: strangers had a word in it")
+		if e.Tainted == tainted {
+			by := ""
+			if tainted {
+				by = ", hearsay: strangers had a word in it"
+			}
+			all = append(all, fmt.Sprintf("Entry %d, %s, in %s%s:\n%s", e.Cursor, e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"), e.Session, by, quote(e.Text)))
 		}
-		b.WriteString(":\n" + quote(e.Text) + "\n\n")
 	}
-	return b.String()
+	return strings.Join(all, "\n\n")
 }
 
 // failed counts a night on which the entries of c could not be read, and
@@ -232,8 +218,8 @@ func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 		if h.Fails, h.Failed = h.Fails+1, time.Now(); h.Fails < maxNights {
 			return errors.Join(cause, d.Versions.save(ctx, h))
 		}
-		d.Log.Warn("entries are passed over by dreams", "who", c.Who, "from", c.From, "to", c.To, "err", cause)
-		c.Why = fmt.Sprintf("the model failed over what was said in entries %d to %d on %d nights, so they were passed over", c.From+1, c.To, maxNights)
+		d.Log.Warn("dreams pass over what they cannot read", "who", c.Who, "from", c.From, "to", c.To, "err", cause)
+		c.Why = fmt.Sprintf("the model failed over parts %d to %d of past conversations on %d nights, so they were passed over", c.From+1, c.To, maxNights)
 		return nil
 	})
 }
@@ -241,12 +227,5 @@ func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 // theirs says whether it is for the entries that a model failed.
 func theirs(err error) bool {
 	var e *llm.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Kind {
-	case llm.BadRequest, llm.TooLong, llm.Cut, llm.TimedOut:
-		return true
-	}
-	return false
+	return errors.As(err, &e) && slices.Contains([]llm.Kind{llm.BadRequest, llm.TooLong, llm.Cut, llm.TimedOut}, e.Kind)
 }

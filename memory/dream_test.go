@@ -106,11 +106,7 @@ func (a *attic) write(who chat.Person, name, text string) {
 
 func (a *attic) says(who chat.Person, name string) string {
 	a.t.Helper()
-	text, err := a.file(who, name)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return text
+	return a.read(who)[name]
 }
 
 // want expects a file to say that.
@@ -198,7 +194,7 @@ func TestDream(t *testing.T) {
 		t.Errorf("read %d, made %d changes with %d requests", n, len(changes), len(script.Seen()))
 	}
 	a.want("owner", memoryFile, want)
-	if c := changes[2]; c.From != 40 || c.To != 45 || c.By != byDream || c.Why != "numbers" || c.ID != "3" || c.Tainted {
+	if c := changes[2]; c.From != 40 || c.To != 45 || c.By != "dream" || c.Why != "numbers" || c.ID != "3" || c.Tainted {
 		t.Errorf("the last change is %+v", c)
 	}
 	a.dream("owner")
@@ -341,7 +337,7 @@ func TestApartFromOthers(t *testing.T) {
 			return calls(append(all, ends("w"))...)
 		}}
 	}
-	if note, err := d.DreamAll(t.Context()); err != nil || note != "4 entries read, 4 changes" {
+	if note, err := d.DreamAll(t.Context()); err != nil || note != "4 new parts of conversations, 4 changes" {
 		t.Errorf("%q, %v", note, err)
 	}
 	for _, who := range people {
@@ -354,7 +350,7 @@ func TestApartFromOthers(t *testing.T) {
 			}
 		}
 	}
-	if note, err := d.DreamAll(t.Context()); err != nil || note != "nothing new" {
+	if note, err := d.DreamAll(t.Context()); err != nil || note != "0 new parts of conversations, 0 changes" {
 		t.Errorf("%q, %v", note, err)
 	}
 }
@@ -497,7 +493,7 @@ func TestEditedMeanwhile(t *testing.T) {
 			a.past.say("owner", "hello")
 			a.dream("owner")
 			a.want("owner", memoryFile, c.want)
-			if all := a.consistent("owner"); len(all) != 2 || all[0].By != byDream || all[1].By != byEditor {
+			if all := a.consistent("owner"); len(all) != 2 || all[0].By != "dream" || all[1].By != "edited" {
 				t.Errorf("the log is %+v", all)
 			}
 		})
@@ -545,7 +541,7 @@ func TestNights(t *testing.T) {
 					}
 					return
 				}
-				if len(all) != 1 || all[0].Why != "the model failed over what was said in entries 1 to 1 on 3 nights, so they were passed over" {
+				if len(all) != 1 || all[0].Why != "the model failed over parts 1 to 1 of past conversations on 3 nights, so they were passed over" {
 					t.Errorf("the log is %+v", all)
 				}
 				a.past.say("owner", "hello")
@@ -558,7 +554,7 @@ func TestNights(t *testing.T) {
 
 // One person's failure is not another's, but one of the provider is.
 func TestDreamAllFails(t *testing.T) {
-	for kind, want := range map[llm.Kind]string{llm.BadRequest: "1 entry read, 1 change", llm.Overloaded: "nothing new"} {
+	for kind, want := range map[llm.Kind]string{llm.BadRequest: "1 new part of conversations, 1 change", llm.Overloaded: "0 new parts of conversations, 0 changes"} {
 		a := newAttic(t)
 		d := a.dreamer()
 		for _, who := range []chat.Person{"a:1", "b:2"} {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/store"
 )
 
 // Notes is what people can do themselves to what is known of them. What it
@@ -17,19 +19,16 @@ import (
 // that comes again after a crash, nothing more is done.
 type Notes struct {
 	Versions *Versions
-	Past     interface {
-		Past
-		// Forget removes the entries of who that are not to be kept, and says how many.
-		Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (int, error)
-	}
-	Zone *time.Location
+	Past     Past
+	Zone     *time.Location
 }
 
 const (
 	notedTitle = "## Noted"
 	fewest     = 3  // characters that name what is to be forgotten
 	mostLost   = 20 // lines and entries that are forgotten at a word
-	shown      = 10 // changes, or lines that were forgotten
+	minutes    = "2006-01-02 15:04"
+	howToUndo  = "\n\n`/dream log ID` shows a change, `/dream restore ID` undoes it."
 )
 
 // A refusal tells a person why nothing was done.
@@ -37,17 +36,18 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-const (
-	refusedFull       refusal = "My memory of you is full, so I noted nothing: `/forget` something first."
-	refusedUnreadable refusal = "My memory of you cannot be read just now, so I noted nothing."
-)
-
-// answer tells what came of a request: text, unless it was refused.
+// answer tells what came of a request: text, or why it was refused.
 func answer(err error, text string) (string, error) {
 	var r refusal
 	switch {
 	case errors.As(err, &r):
 		return string(r), nil
+	case errors.Is(err, store.ErrNotFound):
+		return "There is no such change; `/dream log` lists them.", nil
+	case errors.Is(err, store.ErrDamaged):
+		return "That change is damaged on disk.", nil
+	case errors.Is(err, ErrGone):
+		return "What that change wrote is not there any more, so it cannot be undone.", nil
 	case err != nil:
 		return "", err
 	}
@@ -64,14 +64,12 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 	}
 	c := Change{Who: who, By: "/remember", Key: key, Why: clip(text, 100)}
 	_, err := n.Versions.edit(ctx, c, func(_ *head, texts map[string]string) error {
-		memory, ok := texts[memoryFile]
-		if !ok {
-			return refusedUnreadable
+		memory, there := texts[memoryFile]
+		memory = noted(memory, "- "+time.Now().In(n.Zone).Format(time.DateOnly)+": "+text+"\n")
+		if !there || len(memory) > maxFile {
+			return refusal("My memory of you is full or cannot be read, so I noted nothing. `/forget WHAT` makes room.")
 		}
-		texts[memoryFile] = noted(memory, "- "+time.Now().In(n.Zone).Format(time.DateOnly)+": "+text+"\n")
-		if len(texts[memoryFile]) > maxFile {
-			return refusedFull
-		}
+		texts[memoryFile] = memory
 		return nil
 	})
 	return answer(err, "Noted.")
@@ -81,12 +79,10 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 func noted(memory, line string) string {
 	own, heard := apart(memory)
 	all := slices.Collect(strings.Lines(ended(own)))
-	is := func(l string) bool { return strings.EqualFold(strings.TrimSpace(l), notedTitle) }
-	at := slices.IndexFunc(all, is)
-	if at < 0 {
+	end := 1 + slices.IndexFunc(all, func(l string) bool { return strings.EqualFold(strings.TrimSpace(l), notedTitle) })
+	if end == 0 {
 		return together(strings.TrimLeft(strings.TrimRight(own, "\n")+"\n\n"+notedTitle+"\n\n"+line, "\n"), heard)
 	}
-	end := at + 1
 	for i := end; i < len(all) && !strings.HasPrefix(all[i], "#"); i++ {
 		if strings.TrimSpace(all[i]) != "" {
 			end = i + 1
@@ -105,84 +101,124 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 		return fmt.Sprintf("What am I to forget? `/forget WHAT`, in at least %d characters.", fewest), nil
 	}
 	holds := func(text string) bool { return strings.Contains(strings.ToLower(text), what) }
-	entries := 0
-	for e, err := range n.Past.Since(ctx, who, 0) {
-		if err != nil {
-			return "", err
-		}
+	found := 0
+	_, err := n.Past.Forget(ctx, who, func(e Entry) bool { // only to count them
 		if holds(e.Text) {
-			entries++
+			found++
 		}
-	}
-	c, err := n.Versions.edit(ctx, Change{Who: who, By: "/forget", Key: key}, func(_ *head, texts map[string]string) error {
-		lines := 0
-		for _, name := range []string{memoryFile, userFile} {
-			rest, lost := without(texts[name], holds)
-			if texts[name] = rest; len(lost) > 0 {
-				lines += len(lost)
-			}
-		}
-		if lines+entries > mostLost && !all {
-			return refusal(fmt.Sprintf("%s and %s of past conversations hold that. Say it in more words, or `/forget all %s` if you mean them all.",
-				count(lines, "line", "lines"), count(entries, "part", "parts"), what))
-		}
-		return nil
+		return true
 	})
-	if err != nil {
-		return answer(err, "")
-	}
-	lost, err := n.lost(ctx, c, holds)
 	if err != nil {
 		return "", err
 	}
-	entries, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
-	return answer(err, forgotten(c, lost, entries))
+	c, err := n.Versions.edit(ctx, Change{Who: who, By: "/forget", Key: key}, func(_ *head, texts map[string]string) error {
+		for _, name := range []string{memoryFile, userFile} {
+			rest, lost := without(texts[name], holds)
+			if found += len(lost); len(lost) > 0 {
+				texts[name] = rest
+			}
+		}
+		if found > mostLost && !all {
+			return refusal(fmt.Sprintf("%d lines and parts of conversations hold that. Say it in more words, or `/forget all %s` if you mean them all.", found, what))
+		}
+		return nil
+	})
+	var lost []string
+	for _, name := range names(who) {
+		var before string
+		if err == nil {
+			before, err = n.Versions.text(ctx, who, c.Files[name].Before)
+		}
+		_, gone := without(before, holds)
+		lost = append(lost, gone...)
+	}
+	if err != nil {
+		return answer(err, "")
+	}
+	found, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
+	text := fmt.Sprintf("Forgotten: %s of past conversations, %s.", count(found, "part"), count(len(lost), "line"))
+	if len(lost) > 0 {
+		text += "\n\n> " + strings.Join(lost, "\n> ") + fmt.Sprintf("\n\n`/dream restore %s` brings the lines back.", c.ID)
+	}
+	return answer(err, text)
 }
 
-// without returns the lines of text that which does not want, and those that it does.
+// without returns the lines of text that are not to go, and those that are.
 func without(text string, which func(string) bool) (rest string, gone []string) {
 	for line := range strings.Lines(text) {
-		title := strings.TrimSpace(line)
-		if !which(line) || title == notedTitle || title == heardTitle {
+		bare := strings.TrimSpace(line)
+		if !which(line) || bare == notedTitle || bare == heardTitle {
 			rest += line
 		} else {
-			gone = append(gone, title)
+			gone = append(gone, clip(bare, 200))
 		}
 	}
 	return rest, gone
 }
 
-// lost returns the lines that c took away.
-func (n *Notes) lost(ctx context.Context, c Change, which func(string) bool) (all []string, err error) {
-	err = n.Versions.with(ctx, c.Who, func(*head, map[string]string) error {
-		for _, name := range names(c.Who) {
-			before, err := n.Versions.text(ctx, c.Who, c.Files[name].Before)
+// Show tells what is known of who.
+func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err error) {
+	all, fresh := 0, 0
+	err = n.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
+		for _, name := range []string{memoryFile, userFile} {
+			if says := strings.TrimSpace(texts[name]); says != "" {
+				text += "**" + name + "**\n\n" + clip(says, 1500) + "\n\n"
+			}
+		}
+		for e, err := range n.Past.Since(ctx, who, 0) {
 			if err != nil {
 				return err
 			}
-			_, gone := without(before, which)
-			all = append(all, gone...)
+			if all++; e.Cursor > h.Cursor {
+				fresh++
+			}
+		}
+		text += fmt.Sprintf("I remember %s of past conversations, of which I have not thought over %d.", count(all, "part"), fresh)
+		if !h.Dreamt.IsZero() {
+			text += " The last dream was on " + h.Dreamt.In(n.Zone).Format(minutes) + "."
 		}
 		return nil
 	})
-	return all, err
+	return text, err
 }
 
-func forgotten(c Change, lost []string, entries int) string {
-	if len(lost) == 0 && entries == 0 {
-		return "I know nothing of that."
+// Changes tells of the last changes of the memory of who, or what the one
+// called id did.
+func (n *Notes) Changes(ctx context.Context, who chat.Person, id string) (string, error) {
+	if id == "" {
+		all, err := n.Versions.Log(ctx, who, 10)
+		return answer(err, "The last changes of my memory of you:\n"+n.list(all)+howToUndo)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Forgotten: %s and %s of past conversations.", count(len(lost), "line", "lines"), count(entries, "part", "parts"))
-	for i, line := range lost {
-		if i == shown {
-			b.WriteString("\n- …")
-			break
+	diff, c, err := n.Versions.Show(ctx, who, id)
+	fence := "```"
+	for strings.Contains(diff, fence) {
+		fence += "`"
+	}
+	return answer(err, n.list([]Change{c})+"\n\n"+fence+"diff\n"+ended(clip(diff, 3000))+fence)
+}
+
+// Restore undoes the change id.
+func (n *Notes) Restore(ctx context.Context, who chat.Person, id, key string) (string, error) {
+	c, err := n.Versions.Restore(ctx, who, id, key)
+	return answer(err, fmt.Sprintf("Change %s is undone; `/dream restore %s` takes that back.", id, c.ID))
+}
+
+// Dreamt tells what a dream did.
+func (n *Notes) Dreamt(changes []Change, read int) string {
+	return fmt.Sprintf("I thought over %s of past conversations and made %s.", count(read, "new part"), count(len(changes), "change")) + n.list(changes) + howToUndo
+}
+
+// list tells of each change in a line.
+func (n *Notes) list(changes []Change) (text string) {
+	for _, c := range changes {
+		says := "damaged on disk"
+		if c.By != "" {
+			says = strings.Join(append([]string{c.Time.In(n.Zone).Format(minutes), c.By}, slices.Sorted(maps.Keys(c.Files))...), ", ")
 		}
-		b.WriteString("\n- " + clip(strings.TrimLeft(line, "-*> "), 200))
+		if c.Why != "" {
+			says += ": " + c.Why
+		}
+		text += fmt.Sprintf("\n- `%s` %s", c.ID, says)
 	}
-	if len(lost) > 0 {
-		fmt.Fprintf(&b, "\n\n`/dream restore %s` brings the lines back.", c.ID)
-	}
-	return b.String()
+	return text
 }

@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"parley/llm"
 )
 
@@ -22,23 +24,19 @@ const maxEdit = 2_000
 type stage struct {
 	was, now map[string]string // by name of the file
 	most     int               // bytes that memoryFile may have
-	taken    map[string]int    // bytes that were taken from what a file said
 	why      string
 	done     bool
-}
-
-func newStage(texts map[string]string, most int) *stage {
-	return &stage{was: texts, now: maps.Clone(texts), most: most, taken: map[string]int{}}
 }
 
 // run lets the model edit until it is done. A failure is as that of model.
 func (s *stage) run(ctx context.Context, model llm.Model, system, told string) error {
 	ask := "The files as they are:\n\n"
-	for _, name := range slices.Sorted(maps.Keys(s.now)) {
-		ask += fmt.Sprintf("--- %s ---\n%s--- end of %[1]s ---\n\n", name, ended(strings.ToValidUTF8(s.now[name], "\uFFFD")))
+	for _, name := range slices.Sorted(maps.Keys(s.was)) {
+		ask += fmt.Sprintf("--- %s ---\n%s--- end of %[1]s ---\n\n", name, ended(strings.ToValidUTF8(s.was[name], "\uFFFD")))
 	}
-	said := []llm.Message{{Role: llm.User, Text: ask + "What was said since, each line behind a mark:\n\n" + strings.TrimSpace(told)}}
-	for range maxRounds {
+	said := []llm.Message{{Role: llm.User, Text: ask + "What was said since, each line behind a mark:\n\n" + told}}
+	s.now = maps.Clone(s.was)
+	for n := 0; n < maxRounds && !s.done; n++ {
 		m, err := model.Generate(ctx, llm.Request{System: system, Messages: said, Tools: stageTools}, nil)
 		switch {
 		case err != nil:
@@ -46,17 +44,14 @@ func (s *stage) run(ctx context.Context, model llm.Model, system, told string) e
 		case m.Finish == llm.Filtered:
 			return &llm.Error{Kind: llm.BadRequest, Err: errors.New("the answer was held back")}
 		case len(m.Calls) == 0:
-			s.why = cmp.Or(s.why, reason(m.Text))
-			return nil
+			s.done, s.why = true, cmp.Or(s.why, m.Text)
 		}
 		said = append(said, m)
 		for _, c := range m.Calls {
 			said = append(said, llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: s.call(c)})
 		}
-		if s.done {
-			return nil
-		}
 	}
+	s.why = clip(strings.Join(strings.Fields(s.why), " "), 300)
 	return nil
 }
 
@@ -68,7 +63,7 @@ func (s *stage) call(c llm.ToolCall) string {
 	}
 	switch c.Name {
 	case "done":
-		s.done, s.why = true, reason(in.Why)
+		s.done, s.why = true, in.Why
 		return "Good night."
 	case "edit_memory":
 		if err := s.edit(in.File, in.Old, in.New); err != nil {
@@ -79,24 +74,23 @@ func (s *stage) call(c llm.ToolCall) string {
 	return fmt.Sprintf("There is no tool named %q; there are edit_memory and done.", c.Name)
 }
 
-// reason is a line for the log of changes.
-func reason(why string) string { return clip(strings.Join(strings.Fields(why), " "), 300) }
-
 func (s *stage) edit(file, old, add string) error {
-	text, there := s.now[file]
 	add = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
 	}, add)
-	next, n := ended(text)+ended(add), strings.Count(text, old)
-	if old != "" {
-		next = strings.Replace(text, old, add, 1)
+	text, there := s.now[file]
+	next, n, most, taken := strings.Replace(text, old, add, 1), strings.Count(text, old), maxFile, 0
+	if old == "" {
+		next, n = ended(text)+ended(add), 1
 	}
-	most, taken := maxFile, s.taken[file]+differ(old, add)
 	if file == memoryFile {
 		most = s.most
+	}
+	for _, e := range udiff.Strings(s.was[file], next) {
+		taken += e.End - e.Start
 	}
 	switch {
 	case !there:
@@ -107,14 +101,14 @@ func (s *stage) edit(file, old, add string) error {
 		return fmt.Errorf("old and new may have at most %d characters each; make several small edits", maxEdit)
 	case n == 0:
 		return errors.New("old is not in the file; copy it letter by letter")
-	case old != "" && n > 1:
+	case n > 1:
 		return fmt.Errorf("old is in the file %d times; copy more of what is around it", n)
 	case len(next) > max(most, len(text)):
 		return fmt.Errorf("the file would have %d bytes, and may have %d; take out first what matters least", len(next), most)
 	case taken > max(200, len(s.was[file])/2):
 		return errors.New("that would leave too little of what the file said; a dream changes details only")
 	}
-	s.now[file], s.taken[file] = next, taken
+	s.now[file] = next
 	return nil
 }
 
@@ -126,33 +120,20 @@ func ended(text string) string {
 	return text + "\n"
 }
 
-// differ says how many bytes of old are not the beginning or the end of add.
-func differ(old, add string) int {
-	n := 0
-	for n < min(len(old), len(add)) && old[n] == add[n] {
-		n++
-	}
-	old, add = old[n:], add[n:]
-	for len(old) > 0 && len(add) > 0 && old[len(old)-1] == add[len(add)-1] {
-		old, add = old[:len(old)-1], add[:len(add)-1]
-	}
-	return len(old)
-}
-
 var stageTools = []llm.ToolSpec{{
 	Name:        "edit_memory",
 	Description: "Replace a piece of a file, or add to its end.",
-	Schema: json.RawMessage(`{"type":"object","properties":{` +
-		`"file":{"type":"string","description":"name of the file, as it is shown"},` +
-		`"old":{"type":"string","description":"what is to be replaced, copied letter by letter; it must be in the file exactly once; empty to add new at the end"},` +
-		`"new":{"type":"string","description":"what takes its place; empty to take old out"}},` +
-		`"required":["file","old","new"],"additionalProperties":false}`),
+	Schema: json.RawMessage(`{"type":"object","properties":{
+"file":{"type":"string","description":"name of the file, as it is shown"},
+"old":{"type":"string","description":"what is to be replaced, copied letter by letter; it must be in the file exactly once; empty to add new at the end"},
+"new":{"type":"string","description":"what takes its place; empty to take old out"}},
+"required":["file","old","new"],"additionalProperties":false}`),
 }, {
 	Name:        "done",
 	Description: "End the dream. Call it last, also when there was nothing to change.",
-	Schema: json.RawMessage(`{"type":"object","properties":{` +
-		`"why":{"type":"string","description":"in one sentence, what was changed and why"}},` +
-		`"required":["why"],"additionalProperties":false}`),
+	Schema: json.RawMessage(`{"type":"object","properties":{
+"why":{"type":"string","description":"in one sentence, what was changed and why"}},
+"required":["why"],"additionalProperties":false}`),
 }}
 
 const dreaming = `You keep the long-term memory of an assistant. Nobody is talking now: it is time to think over what was said, and to keep what will still matter.

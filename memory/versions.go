@@ -10,14 +10,26 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
-	"slices"
 	"strconv"
 	"time"
 
 	"parley/chat"
 	"parley/store"
-	"parley/workspace"
 )
+
+// The memory files. Of others than the owner, SOUL.md is not one.
+const (
+	memoryFile = "MEMORY.md"
+	userFile   = "USER.md"
+	soulFile   = "SOUL.md"
+)
+
+func names(who chat.Person) []string {
+	if who == chat.TheOwner {
+		return []string{memoryFile, userFile, soulFile}
+	}
+	return []string{memoryFile, userFile}
+}
 
 // A Change is a step from what the memory files of a person said to what they
 // say next.
@@ -25,28 +37,29 @@ type Change struct {
 	ID      string          `json:"id"` // counts the changes of the person, from 1
 	Who     chat.Person     `json:"who"`
 	Time    time.Time       `json:"time"`
-	By      string          `json:"by"`            // "dream", "edited", "/remember", "/forget" or "restore 7"
+	By      string          `json:"by"`            // "dream", "edited" (by hand or with a tool), "/remember", "/forget" or "restore 7"
 	Key     string          `json:"key,omitempty"` // of the message that asked for it: asked twice, it is made once
 	Why     string          `json:"why,omitempty"`
 	Files   map[string]Edit `json:"files,omitempty"`   // by name, such as "MEMORY.md"
 	From    int64           `json:"from"`              // a dream read the entries behind this cursor …
-	To      int64           `json:"to"`                // … up to this one; they are the same in every other change
+	To      int64           `json:"to"`                // … up to this one; the same in every other change
 	Tainted bool            `json:"tainted,omitempty"` // strangers had a word in it (R-S14)
 }
 
 // An Edit names, by their digests, the texts that a file had before and after
-// a Change. The digest of no text is "": the file is empty, or not there.
+// a Change: "" if it was empty, or not there.
 type Edit struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }
 
-// Who makes changes.
-const (
-	byDream   = "dream"
-	byEditor  = "edited" // by hand, or with a tool
-	byRestore = "restore "
-)
+func digest(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
 
 // A Disk is a Reader that can be written to.
 type Disk interface {
@@ -75,6 +88,11 @@ func (v *Versions) heads() store.Bucket   { return v.store.Bucket("memory heads"
 func (v *Versions) changes() store.Bucket { return v.store.Bucket("memory changes") }
 func (v *Versions) texts() store.Bucket   { return v.store.Bucket("memory texts") }
 
+// prefix begins the keys of all changes and texts of who.
+func prefix(who chat.Person) string { return string(who) + "\x00" }
+
+func key(who chat.Person, n int64) string { return fmt.Sprintf("%s%012d", prefix(who), n) }
+
 // A head is where the memory of a person stands.
 type head struct {
 	Who     chat.Person       `json:"who"`
@@ -89,45 +107,68 @@ type head struct {
 	rev uint64
 }
 
-// names are the memory files of who, in the order in which they are shown.
-func names(who chat.Person) []string {
-	if who == chat.TheOwner {
-		return []string{memoryFile, userFile, soulFile}
+// head loads the head of who. One that is damaged is made of the changes that
+// are left (P21).
+func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
+	h, rev, err := store.Load[head](ctx, v.heads(), string(who))
+	switch {
+	case err == nil && h.Who == who:
+		h.rev = rev
+		return &h, nil
+	case err == nil, errors.Is(err, store.ErrDamaged):
+		v.log.Warn("head of memory is damaged and made anew", "who", who)
+		rev = store.Any
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, err
 	}
-	return []string{memoryFile, userFile}
+	h = head{Who: who, Files: map[string]string{}, rev: rev}
+	for k, err := range v.changes().Keys(ctx, prefix(who)) {
+		if err != nil {
+			return nil, err
+		}
+		h.Last = number(k)
+	}
+	for c, err := range v.back(ctx, &h) {
+		if err != nil {
+			return nil, err
+		}
+		h.Cursor = max(h.Cursor, c.To)
+		for name, e := range c.Files {
+			h.Files[name] = cmp.Or(h.Files[name], e.After)
+		}
+	}
+	for name, text := range v.read(who) {
+		h.Files[name] = cmp.Or(h.Files[name], digest(text))
+		if err := v.keep(ctx, who, text); err != nil {
+			return nil, err
+		}
+	}
+	return &h, v.save(ctx, &h)
 }
 
-const (
-	memoryFile = "MEMORY.md"
-	userFile   = "USER.md"
-	soulFile   = "SOUL.md"
-)
-
-// digest names a text.
-func digest(text string) string {
-	if text == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+func (v *Versions) save(ctx context.Context, h *head) (err error) {
+	h.rev, err = store.Save(ctx, v.heads(), string(h.Who), h, h.rev)
+	return err
 }
-
-// prefix begins the keys of all that is kept of who.
-func prefix(who chat.Person) string { return string(who) + "\x00" }
-
-func key(who chat.Person, n int64) string { return fmt.Sprintf("%s%012d", prefix(who), n) }
 
 // with calls do with where the memory of who stands and what their files say,
-// while nobody else changes it.
+// while nobody else changes it. What a crash broke off is finished before, and
+// what somebody else did to the files is made a Change.
 func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, texts map[string]string) error) error {
 	unlock, err := v.store.Lock(ctx, "memory "+string(who))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	h, texts, err := v.open(ctx, who)
+	h, err := v.head(ctx, who)
+	if err == nil && h.Pending != nil {
+		err = v.finish(ctx, h)
+	}
 	if err == nil {
-		err = do(h, texts)
+		texts := v.read(who)
+		if _, err = v.commit(ctx, h, Change{By: "edited"}, texts); err == nil {
+			err = do(h, texts)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("memory of %s: %w", who, err)
@@ -135,32 +176,15 @@ func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, t
 	return nil
 }
 
-// open finishes what a crash broke off, and makes a Change of what somebody
-// else did to the files meanwhile.
-func (v *Versions) open(ctx context.Context, who chat.Person) (*head, map[string]string, error) {
-	h, err := v.head(ctx, who)
-	if err == nil && h.Pending != nil {
-		err = v.finish(ctx, h)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	texts, err := v.read(who)
-	if err == nil {
-		_, err = v.commit(ctx, h, Change{By: byEditor}, texts)
-	}
-	return h, texts, err
-}
-
 // edit makes the Change c of what alter does to the texts, unless one with its
 // Key was made before: then that is returned. One of nothing has no ID.
 func (v *Versions) edit(ctx context.Context, c Change, alter func(h *head, texts map[string]string) error) (Change, error) {
 	err := v.with(ctx, c.Who, func(h *head, texts map[string]string) error {
 		if c.Key != "" {
-			for old := range v.back(ctx, h) {
-				if old.Key == c.Key {
+			for old, err := range v.back(ctx, h) {
+				if err != nil || old.Key == c.Key {
 					c = old
-					return nil
+					return err
 				}
 			}
 		}
@@ -190,16 +214,17 @@ func (v *Versions) commit(ctx context.Context, h *head, c Change, texts map[stri
 		}
 		c.Files[name], h.Files[name] = e, e.After
 	}
-	if len(c.Files) == 0 && c.Why == "" {
-		if h.Cursor == c.To {
-			return c, nil
-		}
-		h.Cursor = c.To
+	moved := h.Cursor != c.To
+	h.Cursor = c.To
+	switch {
+	case len(c.Files) > 0 || c.Why != "":
+	case moved:
 		return c, v.save(ctx, h)
+	default:
+		return c, nil
 	}
 	h.Last++
-	c.ID, c.Who, c.Time = strconv.FormatInt(h.Last, 10), h.Who, time.Now()
-	h.Pending, h.Cursor = &c, c.To
+	c.ID, c.Who, c.Time, h.Pending = strconv.FormatInt(h.Last, 10), h.Who, time.Now(), &c
 	if err := v.save(ctx, h); err != nil {
 		return Change{}, err
 	}
@@ -208,78 +233,50 @@ func (v *Versions) commit(ctx context.Context, h *head, c Change, texts map[stri
 
 // finish writes what is pending. It may be called again after a crash.
 func (v *Versions) finish(ctx context.Context, h *head) error {
-	for _, name := range names(h.Who) {
-		if e, ok := h.Pending.Files[name]; ok {
-			if err := v.write(ctx, h.Who, name, e); err != nil {
-				return err
-			}
+	for name, e := range h.Pending.Files {
+		if err := v.write(ctx, h.Who, name, e); err != nil {
+			return err
 		}
 	}
-	if _, err := store.Save(ctx, v.changes(), key(h.Who, h.Last), h.Pending, store.Any); err != nil {
-		return err
-	}
-	h.Pending = nil
-	err := v.save(ctx, h)
+	_, err := store.Save(ctx, v.changes(), key(h.Who, h.Last), h.Pending, store.Any)
 	if err == nil {
 		err = v.trim(ctx, h)
 	}
+	if err == nil {
+		h.Pending = nil
+		err = v.save(ctx, h)
+	}
 	return err
 }
 
-// write gives a file its text. One that does not say what it said before the
-// change was edited since: it is left alone, and open makes a change of that.
+// write gives a file its text. One that says something else than before the
+// change is left alone: somebody edited it, and with makes a Change of that.
 func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Edit) error {
-	now, err := v.file(who, name)
-	if err == nil && digest(now) == e.After {
+	now, there := v.read(who)[name]
+	if !there || digest(now) != e.Before {
 		return nil
 	}
-	if err == nil && digest(now) == e.Before {
-		var text string
-		if text, err = v.text(ctx, who, e.After); err == nil {
-			err = v.files.WriteFile(path.Join(who.Folder(), name), []byte(text))
-		}
-	} else if err == nil {
-		err = errEdited
+	text, err := v.text(ctx, who, e.After)
+	if err == nil {
+		err = v.files.WriteFile(path.Join(who.Folder(), name), []byte(text))
 	}
-	if lasting(err) {
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, fs.ErrPermission) {
 		v.log.Warn("memory file is left as it is", "who", who, "file", name, "err", err)
-		err = nil
+		return nil
 	}
 	return err
-}
-
-// errEdited says that what is to be changed was edited meanwhile.
-var errEdited = errors.New("it was edited meanwhile")
-
-// lasting says whether err of a file or its text will still be there next time.
-func lasting(err error) bool {
-	var outside *workspace.OutsideError
-	return errors.As(err, &outside) || slices.ContainsFunc([]error{
-		errEdited, fs.ErrPermission, workspace.ErrNotFile, workspace.ErrProtected, workspace.ErrTooBig, store.ErrDamaged, store.ErrNotFound,
-	}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // read returns what the files of who say. Those that cannot be read are left out.
-func (v *Versions) read(who chat.Person) (map[string]string, error) {
+func (v *Versions) read(who chat.Person) map[string]string {
 	texts := map[string]string{}
 	for _, name := range names(who) {
-		text, err := v.file(who, name)
-		switch {
-		case err == nil:
-			texts[name] = text
-		case !lasting(err):
-			return nil, err
+		text, err := v.files.ReadFile(path.Join(who.Folder(), name))
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			texts[name] = string(text)
 		}
 	}
-	return texts, nil
-}
-
-func (v *Versions) file(who chat.Person, name string) (string, error) {
-	text, err := v.files.ReadFile(path.Join(who.Folder(), name))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return string(text), err
+	return texts
 }
 
 // keep makes sure that the text can be read again.
@@ -291,50 +288,22 @@ func (v *Versions) keep(ctx context.Context, who chat.Person, text string) error
 	return err
 }
 
-// text returns the text that sum is the digest of, or what is wrong with it.
+// text returns the text that sum is the digest of. One that is lost is
+// store.ErrDamaged, too.
 func (v *Versions) text(ctx context.Context, who chat.Person, sum string) (string, error) {
 	if sum == "" {
 		return "", nil
 	}
 	text, _, err := v.texts().Get(ctx, prefix(who)+sum)
-	if err == nil && digest(string(text)) != sum {
+	if errors.Is(err, store.ErrNotFound) || err == nil && digest(string(text)) != sum {
 		err = store.ErrDamaged
 	}
 	return string(text), err
 }
 
-func (v *Versions) save(ctx context.Context, h *head) (err error) {
-	h.rev, err = store.Save(ctx, v.heads(), string(h.Who), h, h.rev)
-	return err
-}
-
-// head returns where the memory of who stands. One that is damaged is made
-// from the changes that are left (P21).
-func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
-	h, rev, err := store.Load[head](ctx, v.heads(), string(who))
-	h.rev = rev
-	switch {
-	case err == nil && h.Who == who:
-		return &h, nil
-	case errors.Is(err, store.ErrNotFound):
-		h.rev = 0
-	case err == nil, errors.Is(err, store.ErrDamaged):
-		v.log.Warn("head of memory is damaged; it is made anew", "who", who)
-		h.rev = store.Any
-	default:
-		return nil, err
-	}
-	h = head{Who: who, Files: map[string]string{}, rev: h.rev}
-	texts, err := v.read(who)
-	for name, text := range texts {
-		err = cmp.Or(err, v.keep(ctx, who, text))
-		h.Files[name] = digest(text)
-	}
-	if err == nil {
-		err = v.retrace(ctx, &h)
-	}
-	if err == nil {
-		err = v.save(ctx, &h)
-	}
-	return &h, err
+// pair returns the texts that e names.
+func (v *Versions) pair(ctx context.Context, who chat.Person, e Edit) (before, after string, err error) {
+	before, err = v.text(ctx, who, e.Before)
+	after, more := v.text(ctx, who, e.After)
+	return before, after, cmp.Or(err, more)
 }

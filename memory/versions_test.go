@@ -19,7 +19,7 @@ import (
 // set makes a change by which a file says text.
 func (a *attic) set(who chat.Person, name, text string) Change {
 	a.t.Helper()
-	c, err := a.edit(a.t.Context(), Change{Who: who, By: byDream}, func(_ *head, texts map[string]string) error {
+	c, err := a.edit(a.t.Context(), Change{Who: who, By: "dream"}, func(_ *head, texts map[string]string) error {
 		texts[name] = text
 		return nil
 	})
@@ -50,7 +50,7 @@ func TestVersions(t *testing.T) {
 	a.write("owner", memoryFile, "# A!\n\n- one\n- two\n")
 	a.write("owner", soulFile, "kind\n")
 	all := a.consistent("owner")
-	if len(all) != 2 || all[0].By != byEditor || len(all[0].Files) != 2 {
+	if len(all) != 2 || all[0].By != "edited" || len(all[0].Files) != 2 {
 		t.Fatalf("the log is %+v", all)
 	}
 	diff, c, err := a.Show(t.Context(), "owner", "1")
@@ -104,10 +104,10 @@ func TestTrim(t *testing.T) {
 		t.Errorf("%d changes are kept, up to %s", len(all), all[0].ID)
 	}
 	a.consistent("x:2")
-	if n := len(keys(t, a.changes())); n != keptChanges+1 {
+	if n := len(keys(t, a.changes())); n > keptChanges+20+1 {
 		t.Errorf("%d changes are in the store", n)
 	}
-	for i := range 1000 {
+	for i := range keptChanges + 10 {
 		a.set("x:1", memoryFile, fmt.Sprintf("own %d\n", i))
 	}
 	if n := len(keys(t, a.texts())); n != keptChanges+2 {
