@@ -75,7 +75,13 @@ func (p *Pool) reserve(ctx context.Context, c *tools.Child) (known tools.Child, 
 		c.Said = r.said
 	}
 	p.mu.Unlock()
-	return tools.Child{}, p.kin.add(*c)
+	if err = p.kin.add(*c); err != nil {
+		return tools.Child{}, err
+	}
+	if err = p.MayHaveChild(ctx, chat.Whose(c.At, c.From, c.Group), c.Parent); err != nil {
+		p.kin.drop(c.ID)
+	}
+	return tools.Child{}, err
 }
 
 // taskOf is the message that begins c.

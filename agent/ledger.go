@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/chat"
 	"parley/store"
 )
 
@@ -24,7 +22,6 @@ const (
 	someMoney
 	aChild
 	kinds
-	aNotice // that nothing is left, of which jobs get one
 )
 
 func (k kind) String() string {
@@ -36,25 +33,21 @@ type amounts [kinds]float64
 
 // A page of the ledger is what one payer took of a day.
 type page struct {
-	Spent  amounts           `json:"spent"`
-	Raised []string          `json:"raised,omitempty"` // keys of the messages by which owners raised the limit
-	Warned [aNotice + 1]bool `json:"warned"`           // of what it was said that it is running out
+	Spent  amounts     `json:"spent"`
+	Raised []string    `json:"raised,omitempty"` // keys of the messages by which owners raised the limit
+	Warned [kinds]bool `json:"warned"`           // of what it was said that it is running out
+	told   bool        // that nothing is left
 }
 
 // A ledger tells what each payer took of today. It is in memory, and on disk a
 // moment later: no turn waits for it, and a crash forgets no more than that.
 type ledger struct {
-	bucket  store.Bucket // by day and payer: "2026-11-21/person/owner"
-	zone    *time.Location
-	log     *slog.Logger
-	root    func(chat.SessionID) chat.SessionID // who pays for a helper: the session that it works for
-	wake    chan struct{}                       // a page is to be written
-	writing sync.Mutex
+	wake chan struct{} // a page is to be written
 
 	mu    sync.Mutex
-	day   string
+	day   string           // such as "2026-11-21"
 	pages map[string]*page // of day, by payer
-	dirty map[string]*page // not on disk yet, by key in bucket
+	dirty map[string]*page // to be written, by key in the store: day/payer
 }
 
 const (
@@ -62,42 +55,26 @@ const (
 	daysKept   = 40
 )
 
-func newLedger(c Config) ledger {
-	return ledger{
-		bucket: c.Store.Bucket("ledger"), zone: c.Zone, log: c.Log, wake: make(chan struct{}, 1),
-		root: func(id chat.SessionID) chat.SessionID { return id }, dirty: map[string]*page{},
-	}
+// daysAgo names a day: 0 is today.
+func (p *Pool) daysAgo(n int) string {
+	return time.Now().In(p.Zone).AddDate(0, 0, -n).Format(time.DateOnly)
 }
 
 // page returns that of payer, of today. One that is damaged begins anew (P21).
-// l.mu is held.
-func (l *ledger) page(ctx context.Context, payer string) *page {
-	if day := time.Now().In(l.zone).Format(time.DateOnly); day != l.day {
+// The ledger's mu is held.
+func (p *Pool) page(ctx context.Context, payer string) *page {
+	l := &p.ledger
+	if day := p.daysAgo(0); day != l.day {
 		l.day, l.pages = day, map[string]*page{}
 	}
-	key := l.day + "/" + payer
 	if l.pages[payer] == nil {
-		l.pages[payer] = l.dirty[key] // of a day to which the clock was set back
-	}
-	if l.pages[payer] == nil {
-		pg, _, err := store.Load[page](context.WithoutCancel(ctx), l.bucket, key)
+		pg, _, err := store.Load[page](context.WithoutCancel(ctx), p.Store.Bucket("ledger"), l.day+"/"+payer)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			l.log.Error("what was spent today cannot be read and counts from zero", "payer", payer, "err", err)
+			p.Log.Error("what was spent today cannot be read and counts from zero", "payer", payer, "err", err)
 		}
 		l.pages[payer] = &pg
 	}
 	return l.pages[payer]
-}
-
-// first says whether payer gets its notice for the first time today.
-func (l *ledger) first(ctx context.Context, payer string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.changed(payer)
-	pg := l.page(ctx, payer)
-	before := pg.Warned[aNotice]
-	pg.Warned[aNotice] = true
-	return !before
 }
 
 // changed has today's page of payer written. l.mu is held.
@@ -105,47 +82,13 @@ func (l *ledger) changed(payer string) {
 	l.dirty[l.day+"/"+payer] = l.pages[payer]
 	select {
 	case l.wake <- struct{}{}:
-	default: // something is to be written already
+	default: // it will see this one, too
 	}
-}
-
-// write puts on disk what is not there yet, and deletes what is old.
-func (l *ledger) write(ctx context.Context) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	l.mu.Lock()
-	dirty, bodies := l.dirty, map[string][]byte{}
-	l.dirty = map[string]*page{}
-	for key, pg := range dirty {
-		bodies[key], _ = json.Marshal(pg) // it holds only what JSON can
-	}
-	l.mu.Unlock()
-	var all errgroup.Group // they share a sync of the disk
-	for key, body := range bodies {
-		all.Go(func() error {
-			_, err := l.bucket.Put(ctx, key, body, store.Any)
-			if err != nil {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.dirty[key] = dirty[key]
-			}
-			return err
-		})
-	}
-	first := time.Now().In(l.zone).AddDate(0, 0, -daysKept).Format(time.DateOnly)
-	for key, err := range l.bucket.Keys(ctx, "") {
-		if err != nil || key >= first {
-			break
-		}
-		all.Go(func() error { return l.bucket.Delete(ctx, key) })
-	}
-	return all.Wait()
 }
 
 // keepLedger writes down what is spent until end is called.
 func (p *Pool) keepLedger(ctx context.Context) (end func()) {
-	forever := context.WithoutCancel(ctx)
-	ctx, cancel := context.WithCancel(forever)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
 	keeper.Go(func() {
 		for ctx.Err() == nil {
@@ -157,11 +100,37 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 			case <-ctx.Done():
 			case <-time.After(writeAfter):
 			}
-			if err := p.insist(ctx, "write the ledger", func(context.Context) error { return p.ledger.write(forever) }); err != nil {
+			bodies := map[string][]byte{}
+			if err := p.insist(ctx, "write the ledger", func(ctx context.Context) error { return p.writeLedger(context.WithoutCancel(ctx), bodies) }); err != nil {
 				p.Log.Error("what was spent last is not written down", "err", err)
 			}
 			p.warnOwners(ctx)
 		}
 	})
 	return func() { cancel(); keeper.Wait() }
+}
+
+// writeLedger puts on disk bodies and what else is not there yet, and deletes what is old.
+func (p *Pool) writeLedger(ctx context.Context, bodies map[string][]byte) error {
+	p.ledger.mu.Lock()
+	for key, pg := range p.ledger.dirty {
+		bodies[key], _ = json.Marshal(pg) // it holds only what JSON can
+	}
+	clear(p.ledger.dirty)
+	p.ledger.mu.Unlock()
+	var all errgroup.Group // they share a sync of the disk
+	bucket := p.Store.Bucket("ledger")
+	for key, body := range bodies {
+		all.Go(func() error {
+			_, err := bucket.Put(ctx, key, body, store.Any)
+			return err
+		})
+	}
+	for key, err := range bucket.Keys(ctx, "") {
+		if err != nil || key >= p.daysAgo(daysKept) {
+			break
+		}
+		all.Go(func() error { return bucket.Delete(ctx, key) })
+	}
+	return all.Wait()
 }

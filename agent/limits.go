@@ -3,8 +3,11 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/chat"
@@ -45,7 +48,7 @@ func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []pay
 	l := p.settings.Load().Limits
 	return slices.DeleteFunc([]payer{
 		{"person/" + string(who), string(who), "you", l.Person, nil},
-		{"session/" + string(p.ledger.root(session)), "session", "this conversation", l.Session, nil},
+		{"session/" + string(p.kin.root(session)), "session", "this conversation", l.Session, nil},
 		{"job/" + job, "job " + job, "this job", l.Job, nil},
 		{"all", "all", "everybody together", l.Everybody, nil},
 	}, func(b payer) bool { return strings.HasSuffix(b.key, "/") })
@@ -60,6 +63,15 @@ func (p *Pool) payersOf(m chat.Message) []payer {
 	return by
 }
 
+// opened opens the ledger at the pages of by, for nobody else until done is called.
+func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
+	p.ledger.mu.Lock()
+	for i := range by {
+		by[i].page = p.page(ctx, by[i].key)
+	}
+	return p.ledger.mu.Unlock
+}
+
 // most is how much of k there is for b, 0 if there is no limit.
 func (b payer) most(k kind) float64 {
 	l := b.limit
@@ -71,27 +83,30 @@ func (b payer) at(percent float64, k kind) bool {
 	return b.most(k) > 0 && b.Spent[k]*100 >= b.most(k)*percent
 }
 
-// opened opens the ledger at the pages of by, for nobody else until done is called.
-func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
-	p.ledger.mu.Lock()
-	for i := range by {
-		by[i].page = p.ledger.page(ctx, by[i].key)
-	}
-	return p.ledger.mu.Unlock
+// share says how much of k is spent, with as many of four decimals as it needs.
+func (b payer) share(k kind) string {
+	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'f', -1, 64) }
+	return fmt.Sprintf("%s of %s %s", number(b.Spent[k]), number(b.most(k)), k)
 }
 
-// errLimit tells people which limit is reached.
-type errLimit string
+// An errLimit tells people which limit is reached.
+type errLimit struct {
+	text  string
+	again bool // whoever asked was told before
+}
 
-func (e errLimit) Error() string { return string(e) }
+func (e errLimit) Error() string { return e.text }
 
 // spend counts plus for all of by, unless one of them has nothing left of
-// something in need: then it counts nothing.
+// something in need: then it counts nothing, and the error is an errLimit.
 func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts) error {
 	defer p.opened(ctx, by)()
 	for _, b := range by {
 		if i := slices.IndexFunc(need, func(k kind) bool { return b.at(100, k) }); i >= 0 {
-			return errLimit(fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.Zone, b.name))
+			who := by[max(len(by)-2, 0)]
+			again := who.told
+			who.told = true
+			return errLimit{fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.Zone, b.name), again}
 		}
 	}
 	for _, b := range by {
@@ -105,12 +120,13 @@ func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts)
 	return nil
 }
 
+// asking is what a request takes.
+func asking() []kind { return []kind{aRound, aToken, someMoney} }
+
 // Charge counts a request made of model outside a turn, also over a limit; of
 // who, session and job those that are "" are not charged.
 func (p *Pool) Charge(ctx context.Context, who chat.Person, session chat.SessionID, job, model string, u llm.Usage) {
-	plus := p.cost(model, u)
-	plus[aRound] = 1
-	_ = p.spend(ctx, p.payers(who, session, job), nil, plus) // nil: it was spent
+	_ = p.spend(ctx, p.payers(who, session, job), nil, p.cost(1, model, u)) // nil: it was spent
 }
 
 // Allow returns nil if a model may be asked outside a turn, or an error that
@@ -125,12 +141,9 @@ func (p *Pool) MayHaveChild(ctx context.Context, who chat.Person, session chat.S
 	return p.spend(ctx, p.payers(who, session, ""), []kind{aChild}, amounts{aChild: 1})
 }
 
-// asking is what a request takes.
-func asking() []kind { return []kind{aRound, aToken, someMoney} }
-
-// cost is what an answer of model took.
-func (p *Pool) cost(model string, u llm.Usage) amounts {
-	a := amounts{aToken: float64(u.In + u.Out)}
+// cost is what requests to model took.
+func (p *Pool) cost(requests float64, model string, u llm.Usage) amounts {
+	a := amounts{aRound: requests, aToken: float64(u.In + u.Out)}
 	if price := p.settings.Load().Price; price != nil {
 		a[someMoney], _ = price(model, u)
 	}
@@ -141,28 +154,22 @@ func (p *Pool) cost(model string, u llm.Usage) amounts {
 // tool answers, the turn is all there is to count.
 func (t *turn) afford(ctx context.Context) error {
 	o := t.history.open
-	var plus amounts
-	var need []kind
-	if o.toolOf() == nil {
-		plus[aRound], need = 1, asking()
+	need, plus := asking(), amounts{aRound: 1}
+	if o.toolOf() != nil {
+		need, plus = nil, amounts{}
 	}
 	if len(o.all()) == 0 {
-		plus[aTurn], need = 1, append(need, aTurn)
+		need, plus[aTurn] = append(need, aTurn), 1
 	}
 	return t.spend(ctx, t.payersOf(o.first), need, plus)
 }
 
-// pay counts what the answer m took.
-func (t *turn) pay(ctx context.Context, m *llm.Message) {
-	_ = t.spend(ctx, t.payersOf(t.history.open.first), nil, t.cost(cmp.Or(m.Model, t.name), m.Usage)) // nil: it was spent
-}
-
 // limited ends the turn because of why, a limit. What was said and done stays.
 // Jobs that have nothing else to say tell of it once a day.
-func (t *turn) limited(ctx context.Context, why error) error {
-	o := t.history.open
+func (t *turn) limited(why error) error {
+	o, e := t.history.open, errLimit{}
 	text := joined(o.notice(), o.text(), why.Error())
-	if e := o.first.Errand; e != nil && e.Job != "" && o.text() == "" && !t.ledger.first(ctx, "job/"+e.Job) {
+	if m := o.first; m.Errand != nil && m.Errand.Job != "" && o.text() == "" && errors.As(why, &e) && e.again {
 		text = ""
 	}
 	if len(o.said) > 0 {

@@ -1,11 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/chat"
@@ -14,9 +13,9 @@ import (
 // Who has spent so many percent of a limit is warned.
 const warnAt = 80
 
-// warnings returns, by what they are about, what by have not been told yet
-// today of what is running out.
-func (p *Pool) warnings(ctx context.Context, by ...payer) (ids, texts []string) {
+// warnings returns what by have not been told yet today of what is running out,
+// each with an ID.
+func (p *Pool) warnings(ctx context.Context, by []payer) (ids, texts []string) {
 	defer p.opened(ctx, by)()
 	for _, b := range by {
 		for k := range kinds {
@@ -41,7 +40,7 @@ func (t *turn) warning(ctx context.Context, how outcome) string {
 		return ""
 	}
 	by := t.payersOf(m)
-	_, texts := t.warnings(ctx, by[:len(by)-1]...)
+	_, texts := t.warnings(ctx, by[:len(by)-1])
 	return strings.Join(texts, "\n")
 }
 
@@ -49,16 +48,10 @@ func (p *Pool) warnOwners(ctx context.Context) {
 	if p.Warn == nil {
 		return
 	}
-	ids, texts := p.warnings(ctx, p.payers("", "", "")...)
+	ids, texts := p.warnings(ctx, p.payers("", "", ""))
 	for i, id := range ids {
 		_ = p.insist(ctx, "warn owners", func(ctx context.Context) error { return p.Warn(ctx, id, texts[i]) }) // the house ends
 	}
-}
-
-// share says how much of k is spent, with as many of four decimals as it needs.
-func (b payer) share(k kind) string {
-	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'f', -1, 64) }
-	return fmt.Sprintf("%s of %s %s", number(b.Spent[k]), number(b.most(k)), k)
 }
 
 // standings tells where those of by stand that have limits, as far as ok says so.
@@ -89,26 +82,17 @@ func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 		return wordsNoRaise
 	}
 	text := p.standings(ctx, "Raised", p.named(name, m), func(b payer) bool {
-		if slices.Contains(b.Raised, m.Key()) {
-			return true
-		}
-		low := name != ""
+		again, low := slices.Contains(b.Raised, m.Key()), name != ""
 		for k := range kinds {
 			low = low || b.at(warnAt, k)
 		}
-		if low {
-			b.Raised, b.Warned = append(b.Raised, m.Key()), [len(b.Warned)]bool{}
+		if low && !again {
+			b.Raised, b.Warned, b.told = append(b.Raised, m.Key()), [kinds]bool{}, false
 			p.ledger.changed(b.key)
 		}
-		return low
+		return low || again
 	})
-	if text == "" {
-		return wordsNotRaised
-	}
-	if err := p.ledger.write(ctx); err != nil { // what an owner was told is to be true after a crash
-		return p.sorry("note that", m.Session(), err)
-	}
-	return text
+	return cmp.Or(text, wordsNotRaised)
 }
 
 // named returns the payer called name, or those of m's session.

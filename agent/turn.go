@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -132,7 +133,7 @@ func (t *turn) rounds(ctx context.Context) error {
 	}
 	if calls := t.history.open.toolOf(); calls != nil {
 		if err := t.afford(ctx); err != nil {
-			return t.limited(ctx, err)
+			return t.limited(err)
 		}
 		return t.byTool(ctx, calls)
 	}
@@ -156,14 +157,14 @@ func (t *turn) rounds(ctx context.Context) error {
 			return t.end(t.hard, answered, o.notice())
 		}
 		if err := t.afford(ctx); err != nil {
-			return t.limited(ctx, err)
+			return t.limited(err)
 		}
 		last := len(t.history.open.said) >= t.Rounds-1
 		answer, err := t.ask(ctx, last)
 		if err != nil {
 			return err
 		}
-		t.pay(ctx, answer.Said)
+		_ = t.spend(ctx, t.payersOf(t.history.open.first), nil, t.cost(0, cmp.Or(answer.Said.Model, t.name), answer.Said.Usage)) // nil: it was spent
 		if t.say(answer, last) {
 			return t.end(t.hard, answered, t.text())
 		}
