@@ -1,0 +1,166 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/store/bolt"
+	"parley/tools"
+)
+
+// A brood is what a conversation with helpers comes to, over as many deaths as there are.
+type brood struct {
+	life
+	mu   sync.Mutex
+	paid map[string]int // by who paid
+}
+
+// run plays it on a store that dies after so many operations, and returns where
+// that was, or "".
+func (b *brood) run(life int) string {
+	m := newMortal(b.t, b.dir, life)
+	h := &house{t: b.t, store: m, conf: func(c *agent.Config) {
+		c.Send = func(ctx context.Context, r chat.Reply) error {
+			body, _ := json.Marshal(r)
+			return m.Queue("outbox").Push(ctx, r.ID, body)
+		}
+	}}
+	pay := tool("exec", nil)
+	pay.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.paid[string(c.Session)]++
+		return tools.Result{Text: "paid"}, nil
+	}
+	h.tools = []tools.Tool{pay}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case last.Role == llm.ToolRole, strings.Contains(last.Text, "[Subagent"):
+			return words(last.Text)
+		case strings.HasSuffix(last.Text, "spawn"):
+			return calls(with("c", "spawn", `{"task":"t","label":"it"}`))
+		case strings.HasSuffix(last.Text, "multi"):
+			return multi(2)
+		}
+		return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"x"}`))
+	}, func(r llm.Request) llm.Message {
+		if len(r.Messages) == 1 {
+			return calls(call("c", "exec"))
+		}
+		return words("result")
+	})
+	helped(h).start()
+	for i, text := range []string{"spawn", "multi", "task"} {
+		m := message(fmt.Sprint(i), text)
+		m.At.Chat = m.ID
+		b.say(h, m)
+		synctest.Wait()
+	}
+	time.Sleep(2 * time.Minute)
+	synctest.Wait()
+	h.stop()
+	if err := m.Close(); err != nil {
+		b.t.Error(err)
+	}
+	where, _ := m.where.Load().(string)
+	return where
+}
+
+// check reads what it came to: each helper's work was done once, or is known to
+// be interrupted; the report came once, and the tools that wait got their result once.
+func (b *brood) check(t *testing.T) {
+	db, err := bolt.Open(t.Context(), bolt.Config{Dir: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if n, _ := db.Queue("inbox").Len(t.Context()); n != 0 {
+		t.Errorf("%d messages left unanswered", n)
+	}
+	all := ""
+	n, _ := db.Queue("outbox").Len(t.Context())
+	for range n {
+		item, err := db.Queue("outbox").Pull(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r chat.Reply
+		if err := json.Unmarshal(item.Body, &r); err != nil {
+			t.Fatal(err)
+		}
+		all += r.Text + "\n"
+	}
+	for _, want := range []string{"Subagent [it] started (id: ", "[Subagent 'it' completed successfully]", `"task_name":"n0","success":true,"response":"result"`,
+		`"task_name":"n1","success":true,"response":"result"`, `{"success":true,"summary":"result","subtaskId":"sub_task_`} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("no %s, or several, in\n%s", want, all)
+		}
+	}
+	children := 0
+	for id, err := range db.Bucket("helpers").Keys(t.Context(), "") {
+		c, _, bad := store.Load[tools.Child](t.Context(), db.Bucket("helpers"), id)
+		if children++; err != nil || bad != nil || c.State != tools.ChildAnswered || c.Report || b.paid["agent:"+id] > 1 {
+			t.Errorf("%v, %v: %+v, paid %d times", err, bad, c, b.paid["agent:"+id])
+		}
+	}
+	if children != 4 || len(b.paid) > 4 {
+		t.Errorf("%d helpers, who paid %v", children, b.paid)
+	}
+}
+
+func newBrood(t *testing.T) *brood {
+	return &brood{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}, paid: map[string]int{}}
+}
+
+// P5 to P8, C-033: TestCrashOfHelpers kills the process before and after each
+// operation of the store that a conversation with helpers of every kind makes.
+func TestCrashOfHelpers(t *testing.T) {
+	var over atomic.Int64
+	over.Store(1 << 40)
+	for n := 0; int64(n) < over.Load() && n < 1000; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBrood(t)
+				where := b.run(n)
+				if where == "" {
+					over.Store(int64(n))
+				} else {
+					b.run(1 << 40)
+				}
+				if b.check(t); t.Failed() {
+					t.Logf("died %s", where)
+				}
+			})
+		})
+	}
+}
+
+// TestCrashOfHelpersTwice kills it at two random operations.
+func TestCrashOfHelpersTwice(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano())))
+	for range 20 {
+		first, second := rnd.IntN(250), rnd.IntN(250)
+		t.Run(fmt.Sprint(first, "+", second), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBrood(t)
+				one, two := b.run(first), b.run(second)
+				b.run(1 << 40)
+				if b.check(t); t.Failed() {
+					t.Logf("died %s and %s", one, two)
+				}
+			})
+		})
+	}
+}
