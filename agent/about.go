@@ -70,10 +70,14 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 		}
 	}
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
+	before := ""
+	if h.summed.Text != "" {
+		before = fmt.Sprintf("What was said before them is summed up in about %d.\n", tokens(estimate(h.summed.message())))
+	}
 	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(h.size())
 	return fmt.Sprintf("Model: %s, which takes %d tokens, %d of them for its answer.\n"+
 		"The next request takes about %d: %d of instructions, %d of tools, %d of conversation.\n"+
-		"Messages: %d. Results of tools left out: %d. Pictures: %d.\n"+
+		"Messages: %d. Results of tools left out: %d. Pictures: %d.\n"+before+
 		"A token that I count is %.2f of this model's, as far as I have learnt.",
 		next.name, next.model.Window, next.model.MaxTokens, a+b+c, a, b, c, len(h.entries), left, h.showing(), ratio)
 }

@@ -5,178 +5,153 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"parley/chat"
 	"parley/llm"
-	"parley/memory"
 )
 
-const (
-	aNight = 200 // parts that one Digest archives at most: the rest is for the next
-	nights = 3   // in which the model may fail before a part is archived as it is
-)
-
-// digested is how far the Archive has what was said in a session.
+// digested is how far Digest came in a session. A part is settled before the
+// Archive gets it: so it is the same part after a crash.
 type digested struct {
-	Epoch  int64  `json:"epoch,omitempty"`
-	Seq    uint64 `json:"seq,omitempty"`    // of the last record
-	Failed int    `json:"failed,omitempty"` // how often the model could not sum up what comes next
+	Epoch int64  `json:"epoch,omitempty"`
+	Done  uint64 `json:"done,omitempty"`  // the last record of what the Archive has
+	Seq   uint64 `json:"seq,omitempty"`   // that of the part that comes next, or Done: no turn archives it
+	Tries int    `json:"tries,omitempty"` // of the model to sum it up
 }
 
-// Digest archives what was said since the last time in sessions in which nobody
-// has spoken for a while, and returns how many parts. The conversations stay as
-// they are, and what is said meanwhile waits for the next time. Those of jobs
-// and helpers have nothing of their own: what came of it was told in a chat.
-func (p *Pool) Digest(ctx context.Context, silent time.Duration) (n int, err error) {
-	if p.Archive == nil {
-		return 0, nil
+const (
+	nights = 3   // that a part is tried, before it is archived as it is
+	aNight = 200 // parts at most
+)
+
+// digested returns the last record of the conversation that Digest sees to.
+func (s *session) digested() uint64 {
+	if s.Digested.Epoch != s.Epoch {
+		return 0
 	}
+	return s.Digested.Seq
+}
+
+// errBusy ends the digest of a session: somebody speaks there.
+var errBusy = errors.New("somebody speaks")
+
+// Digest archives what is new in sessions in which nobody has spoken for a
+// while, and says in how many parts. The conversations stay as they are. Those
+// of jobs and helpers are left out: what came of them was told in a chat.
+func (p *Pool) Digest(ctx context.Context, silent time.Duration) (n int, err error) {
 	for id, bad := range p.states.Keys(ctx, "") {
 		if bad = cmp.Or(bad, ctx.Err()); bad != nil {
-			return n, fmt.Errorf("digest: %w", errors.Join(err, bad))
+			return n, errors.Join(err, bad)
 		}
-		if strings.HasPrefix(id, "agent:") || strings.HasPrefix(id, "cron:") || n >= aNight {
+		if p.Archive == nil || n >= aNight || strings.HasPrefix(id, "agent:") || strings.HasPrefix(id, "cron:") {
 			continue
 		}
-		d := digest{Pool: p, id: chat.SessionID(id), silent: silent}
-		bad = d.session(ctx)
-		if n += d.n; bad != nil && !errors.Is(bad, errBusy) {
+		d := digest{Pool: p, id: chat.SessionID(id)}
+		if bad := d.session(ctx, silent); bad != nil {
 			err = errors.Join(err, fmt.Errorf("digest session %s: %w", id, bad))
 		}
+		n += d.n
 	}
 	return n, err
 }
 
-// A digest is Digest of one session.
+// A digest is that of one session.
 type digest struct {
 	*Pool
-	id     chat.SessionID
-	silent time.Duration
-	was    digested // as its state says
-	epoch  int64
-	read   uint64 // the last record of the epoch
-	n      int
+	id chat.SessionID
+	digested
+	n int // parts archived
 }
 
-// errBusy says that somebody speaks: another night will do.
-var errBusy = errors.New("somebody speaks")
-
-func (d *digest) session(ctx context.Context) error {
+// session archives what is new, unless a turn is under way; one that comes ends it.
+func (d *digest) session(outer context.Context, silent time.Duration) error {
+	ctx, stop := context.WithCancelCause(outer)
+	defer stop(nil)
+	now, over := context.WithCancel(ctx)
+	over() // nothing is waited for
+	if d.enter(now, d.id, &running{since: time.Now(), doing: "archiving", stop: stop}, nil) != nil {
+		return nil
+	}
+	defer d.leave(d.id)
 	st, _, err := d.lookup(ctx, d.id)
-	d.was = st.Digested
-	for _, d.epoch = range st.epochs() {
-		if err == nil && d.epoch >= d.was.Epoch {
-			err = d.talk(ctx)
+	d.digested = st.Digested
+	for _, epoch := range st.epochs() {
+		if err != nil || epoch < d.Epoch {
+			continue
 		}
+		if epoch > d.Epoch {
+			d.digested = digested{Epoch: epoch}
+		}
+		var es []entry
+		if es, err = d.news(ctx); len(es) > 0 && time.Since(d.partOf(d.id, epoch, es).Time) >= silent {
+			err = d.file(ctx, es)
+		}
+	}
+	if ctx.Err() != nil {
+		return outer.Err()
 	}
 	return err
 }
 
-// talk archives what is new in the epoch: what turns summed up, should a crash
-// have kept it from the Archive, and then what was not summed up.
-func (d *digest) talk(ctx context.Context) error {
-	h, parts := &history{zone: d.Zone}, []memory.Entry(nil)
-	if d.read = 0; d.epoch == d.was.Epoch {
-		d.read = d.was.Seq
-	}
-	for r, err := range d.records(ctx, d.id, d.epoch, d.read) {
-		if err != nil {
-			return err
-		}
-		d.read = r.seq
+// news returns what the Archive has not of the epoch, but for the turn under
+// way, and appends what a crash kept from there.
+func (d *digest) news(ctx context.Context) ([]entry, error) {
+	h := &history{zone: d.Zone}
+	for r, err := range d.records(ctx, d.id, d.Epoch, d.Done) {
 		if s := r.Summed; s == nil {
 			h.apply(r.seq, r.record)
-		} else {
-			h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return s.From <= e.seq && e.seq <= s.Upto })
-			if s.Part != nil {
-				parts = append(parts, *s.Part)
-			}
+		} else if h.drop(max(s.From, d.Seq+1), s.Upto); s.Part != nil {
+			_, err = d.Archive.Append(ctx, s.Part.Who, *s.Part)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	es := h.entries
 	if h.open != nil {
-		es = es[:h.lastTurn()]
+		return h.entries[:h.lastTurn()], nil
 	}
-	if len(es) > 0 && time.Since(d.partOf(d.id, d.epoch, es).Time) < d.silent {
-		return errBusy
-	}
-	for _, e := range parts {
-		if err := d.file(ctx, d.was, e); err != nil {
-			return err
-		}
-	}
-	return d.parts(ctx, es)
+	return h.entries, nil
 }
 
-// parts archives es, part by part.
-func (d *digest) parts(ctx context.Context, es []entry) error {
+// file archives es, part by part.
+func (d *digest) file(ctx context.Context, es []entry) (err error) {
 	s := d.settings.Load()
 	name := s.Sum
 	if s.Models[name].Model == nil {
 		name = s.Model
 	}
-	t := turn{lane: &lane{Pool: d.Pool}, name: name, model: s.Models[name]}
-	most := max(2*t.room(1000), 512) // half of what the model takes, in bytes
-	for len(es) > 0 && d.n < aNight {
-		part := firstPart(es, 0, most)
-		es = es[len(part):]
-		e, next := d.partOf(d.id, d.epoch, part), digested{Epoch: d.epoch, Seq: part[len(part)-1].seq}
-		if e.Who != "" {
-			if err := d.Allow(ctx, e.Who, d.id, ""); err != nil {
-				return err
-			}
-			said, used, err := transcript(part), llm.Usage{}, error(nil)
-			e.Text, used, err = d.Archive.Summarise(ctx, t.model.Model, "", abridged(said, most))
-			d.Charge(ctx, e.Who, d.id, "", name, used)
-			switch {
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case err != nil && d.was.Failed < nights-1:
-				next = d.was
-				next.Failed++
-				return errors.Join(err, d.file(ctx, next, memory.Entry{}))
-			case err != nil:
-				e.Raw, e.Text = true, abridged(said, mostRaw)
-			}
-		}
-		if err := d.file(ctx, next, e); err != nil {
+	model := s.Models[name]
+	most := max(model.Window-model.MaxTokens, 512) // bytes: a quarter of what it takes, or all of it in some scripts
+	for len(es) > 0 && err == nil && d.n < aNight {
+		part := firstPart(es, d.Seq, most)
+		e, said, used := d.partOf(d.id, d.Epoch, part), transcript(part), llm.Usage{}
+		if err := d.Allow(ctx, e.Who, d.id, ""); err != nil {
 			return err
 		}
-		if e.Text != "" {
+		es, d.Seq, d.Tries = es[len(part):], part[len(part)-1].seq, d.Tries+1
+		switch err = d.settle(ctx); {
+		case err != nil || e.Who == "": // nobody said anything
+		case d.Tries > nights:
+			e.Raw, e.Text = true, clip(said, mostRaw)
+		default:
+			e.Text, used, err = d.Archive.Summarise(ctx, model.Model, "", clip(said, most))
+			d.Charge(ctx, e.Who, d.id, "", name, used)
+		}
+		if err == nil && e.Text != "" {
+			_, err = d.Archive.Append(ctx, e.Who, e)
 			d.n++
 		}
-	}
-	return nil
-}
-
-// file archives e, unless it is empty, and notes how far that is. No turn is
-// waited for, and what it did since the log was read stays as it is: a part may
-// be the turn's by now.
-func (d *digest) file(ctx context.Context, next digested, e memory.Entry) error {
-	over, cancel := context.WithCancel(ctx)
-	cancel()
-	if d.enter(over, d.id, &running{since: time.Now(), doing: "archiving", stop: func(error) {}}, nil) != nil {
-		return errBusy
-	}
-	defer d.leave(d.id)
-	st, rev, err := d.lookup(ctx, d.id)
-	for _, bad := range d.records(ctx, d.id, d.epoch, d.read) {
-		err = cmp.Or(err, bad, errBusy)
-	}
-	if err == nil && (rev == 0 || st.Digested != d.was) { // it was forgotten
-		err = errBusy
-	}
-	if err == nil && e.Text != "" {
-		_, err = d.Archive.Append(ctx, e.Who, e)
-	}
-	if err == nil && next != d.was {
-		err = d.update(ctx, d.id, func(s *state) { s.Digested = next })
-	}
-	if err == nil {
-		d.was = next
+		if err == nil {
+			d.Done, d.Tries = d.Seq, 0
+			err = d.settle(ctx)
+		}
 	}
 	return err
+}
+
+// settle notes how far it is.
+func (d *digest) settle(ctx context.Context) error {
+	return d.update(ctx, d.id, func(s *state) { s.Digested = d.digested })
 }

@@ -25,7 +25,9 @@ func estimate(m llm.Message) int {
 
 // size returns the estimated tokens of h.
 func (h *history) size() (n int) {
-	n = h.summed.size()
+	if h.summed.Text != "" {
+		n = estimate(h.summed.message())
+	}
 	for i := range h.entries {
 		n += h.sizeOf(&h.entries[i])
 	}
@@ -132,7 +134,7 @@ func (h *history) squeeze(limit int) {
 		h.dim(0)
 	}
 	for most := limit; h.size() > limit && most > 16; most /= 2 {
-		if h.summed.size() > most {
+		if estimate(h.summed.message()) > most {
 			h.summed.Text = clip(h.summed.Text, most*4)
 		}
 		for i := range h.entries {

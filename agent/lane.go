@@ -217,7 +217,7 @@ func (l *lane) handle(jobs []job) error {
 // command does j, which is one of the chores. Nothing is forgotten meanwhile.
 func (l *lane) command(j job, do func(*lane, context.Context, chat.Message) string) error {
 	run := &running{since: time.Now(), doing: "busy with /" + j.command, stop: func(error) {}}
-	if err := l.enter(l.hard, l.id, run, nil); err != nil {
+	if err := l.enter(l.hard, l.id, run, errBusy); err != nil {
 		return err
 	}
 	defer l.leave(l.id)
@@ -251,7 +251,7 @@ func (l *lane) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(l.hard)
 	defer stop(nil)
 	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}, live: &screen{}}
-	if err := l.enter(l.hard, l.id, t.run, nil); err != nil {
+	if err := l.enter(l.hard, l.id, t.run, errBusy); err != nil {
 		return err
 	}
 	defer l.leave(l.id)

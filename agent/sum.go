@@ -14,70 +14,60 @@ import (
 	"parley/memory"
 )
 
-// An Archive keeps what was said when it leaves the conversation: the middle
-// memory, between what is being said and what is known for good.
+// An Archive keeps what was said when it leaves the conversation.
 type Archive interface {
 	// Summarise tells what of said is worth keeping besides earlier, "" if nothing is.
 	Summarise(ctx context.Context, model llm.Model, earlier, said string) (string, llm.Usage, error)
-	// Append adds e to what is kept of who, unless an entry with its Key was ever added.
+	// Append adds e to what is kept of who, unless there ever was an entry with its Key.
 	Append(ctx context.Context, who chat.Person, e memory.Entry) (memory.Entry, error)
 }
 
-// summed replaces the oldest turns of a conversation by fewer words. The log is
-// told first and the Archive after it: what a crash keeps from the Archive is
-// still there for Digest, and its Key makes it one entry.
+// summed tells the oldest turns of a conversation in fewer words. It is in the
+// log before it is in the Archive: what a crash keeps from there Digest finds.
 type summed struct {
-	From    uint64        `json:"from"`          // the first record of the turns …
-	Upto    uint64        `json:"upto"`          // … and the last
-	Text    string        `json:"text"`          // of them, and of what was summed up before
-	Who     chat.Person   `json:"who,omitempty"` // whose words Text tells of, "" for several's
+	From    uint64        `json:"from"` // the first record of the turns …
+	Upto    uint64        `json:"upto"` // … and the last
+	Text    string        `json:"text"` // instead of them and of the summed before
+	Who     chat.Person   `json:"who,omitempty"`
 	Tainted bool          `json:"tainted,omitempty"`
-	Part    *memory.Entry `json:"part,omitempty"` // for the Archive; nil if it has it, or it is nobody's, or nothing worth keeping
-	Model   string        `json:"model,omitempty"`
+	Part    *memory.Entry `json:"part,omitempty"` // for the Archive; nil if nothing of it is, or Digest sees to it
+	Model   string        `json:"model"`
 	Usage   llm.Usage     `json:"usage,omitzero"`
 
 	seq uint64 // of its record
 }
 
-// message is s as the model is shown it. Strangers may have had a word in it:
-// it is a part of the conversation like any, and no instruction. By itself it
-// taints no turn, as the turns that it tells of tainted no later one (R-S12).
+// message is s as the model is shown it: as something said, which is no
+// instruction. Like the turns that it tells of it taints no later one (R-S12).
 func (s summed) message() llm.Message {
 	return llm.Message{Role: llm.User, Text: wordsSummed + s.Text}
 }
 
-func (s summed) size() int {
-	if s.Text == "" {
-		return 0
-	}
-	return estimate(s.message())
-}
-
 // replace takes in s, the record numbered seq.
 func (h *history) replace(seq uint64, s summed) {
-	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return e.seq <= s.Upto })
 	s.seq = seq
+	h.drop(0, s.Upto)
 	if h.summed = s; h.open != nil {
 		h.open.took(s.Model, s.Usage)
 	}
 }
 
-// sumUp has the model tell the oldest turns in fewer words when the history
-// does not fit into limit estimated tokens.
+// drop forgets the entries of the records from … upto.
+func (h *history) drop(from, upto uint64) {
+	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return from <= e.seq && e.seq <= upto })
+}
+
+// sumUp has the oldest turns summed up when all does not fit into limit tokens.
 func (t *turn) sumUp(ctx context.Context, limit int) error {
 	for t.Archive != nil {
 		t.history.eyes = t.model.Vision
-		es := t.history.oldest(limit, light(t.kit))
+		es := firstPart(t.history.oldest(limit, light(t.kit)), t.digested(), 2*limit)
 		if len(es) == 0 {
 			return nil
 		}
-		done := uint64(0)
-		if t.Digested.Epoch == t.Epoch {
-			done = t.Digested.Seq
-		}
-		s, err := t.sum(ctx, firstPart(es, done, 2*limit), done, limit)
-		if err != nil {
-			return err
+		s := t.sum(ctx, es, limit)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		t.keep(record{Summed: &s})
 		if err := t.flush(t.hard); err != nil {
@@ -85,16 +75,15 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 		}
 		if s.Part != nil {
 			if _, err := t.Archive.Append(t.hard, s.Part.Who, *s.Part); err != nil {
-				t.Log.Error("what was summed up is not archived yet", "session", t.session.id, "err", err)
+				t.Log.Error("what was summed up is to be archived later", "session", t.session.id, "err", err)
 			}
 		}
 	}
 	return nil
 }
 
-// oldest returns the turns that must go for the rest to fill no more than half
-// of limit, none if all fits once old results are shortened. The turn under way
-// is not among them.
+// oldest returns the turns without which the rest fills no more than half of
+// limit; none if all fits once old results are shortened, and never the last.
 func (h history) oldest(limit int, light func(tool string) bool) []entry {
 	all := h.entries
 	if h.size() <= limit {
@@ -110,9 +99,9 @@ func (h history) oldest(limit int, light func(tool string) bool) []entry {
 }
 
 // firstPart returns the first turns of es, as many as can be told as one: they
-// are of one person (R-S14), all archived already or none, as the records up to
-// done are, and, unless it is one turn, no more than most bytes.
-func firstPart(es []entry, done uint64, most int) []entry {
+// are one person's (R-S14), on one side of the record border, and, unless it is
+// one turn, no more than most bytes.
+func firstPart(es []entry, border uint64, most int) []entry {
 	size := 0
 	for n := 0; n < len(es); {
 		next := n + 1
@@ -120,8 +109,7 @@ func firstPart(es []entry, done uint64, most int) []entry {
 			next++
 		}
 		size += len(transcript(es[n:next]))
-		_, one := personOf(es[:next])
-		if n > 0 && (size > most || !one || es[n-1].seq <= done && es[n].seq > done) {
+		if n > 0 && (size > most || personOf(es[:next]) == several || es[n-1].seq <= border && es[next-1].seq > border) {
 			return es[:n]
 		}
 		n = next
@@ -129,116 +117,98 @@ func firstPart(es []entry, done uint64, most int) []entry {
 	return es
 }
 
-// personOf returns whose words es hold, and whether they are one person's. Words
-// of several are nobody's.
-func personOf(es []entry) (who chat.Person, one bool) {
+// several is whose the words of more than one person are: nobody's.
+const several chat.Person = "several"
+
+// personOf returns whose words es hold, "" for none's.
+func personOf(es []entry) (who chat.Person) {
 	for _, e := range es {
 		if e.who != "" && who != "" && e.who != who {
-			return "", false
+			return several
 		}
 		who = cmp.Or(who, e.who)
 	}
-	return who, true
+	return who
 }
 
 // partOf returns es as an entry of the Archive, without its text.
 func (p *Pool) partOf(id chat.SessionID, epoch int64, es []entry) memory.Entry {
-	e := memory.Entry{Session: id, Key: fmt.Sprintf("%s#%d@%d", id, epoch, es[len(es)-1].seq), Tainted: slices.ContainsFunc(es, func(e entry) bool { return e.tainted })}
-	e.Who, _ = personOf(es)
+	e := memory.Entry{Session: id, Who: personOf(es), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es[len(es)-1].seq)}
 	for _, x := range es {
-		if x.at.After(e.Time) {
+		if e.Tainted = e.Tainted || x.tainted; x.at.After(e.Time) {
 			e.Time = x.at.In(p.Zone)
 		}
 	}
 	return e
 }
 
-// sum tells es in few words. If the model cannot, the Archive gets all that was
-// said. An error is the end of ctx.
-func (t *turn) sum(ctx context.Context, es []entry, done uint64, limit int) (s summed, err error) {
-	before, told, part := t.history.summed, transcript(es), t.partOf(t.session.id, t.Epoch, es)
-	s = summed{From: es[0].seq, Upto: es[len(es)-1].seq, Tainted: before.Tainted || part.Tainted, Model: t.name}
-	_, one := personOf(es)
-	if s.Who = cmp.Or(part.Who, before.Who); !one || before.Text != "" && s.Who != before.Who {
-		s.Who = ""
+// sum tells es in fewer words. If the model cannot, all of it is archived.
+func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
+	part, before, said, earlier := t.partOf(t.session.id, t.Epoch, es), t.history.summed, transcript(es), ""
+	if part.Who != "" && before.Who != "" && part.Who != before.Who {
+		before = summed{} // R-S14
 	}
-	said, earlier, kept := told, "", before.Text
-	if s.Who != "" && (!before.Tainted || part.Tainted) { // nothing comes into part that is not part's
+	s := summed{From: es[0].seq, Upto: es[len(es)-1].seq, Who: cmp.Or(part.Who, before.Who), Tainted: before.Tainted || part.Tainted, Model: t.name}
+	if !before.Tainted || part.Tainted { // nothing taints what is archived but itself
 		earlier = before.Text
 	}
-	if len(earlier) > limit/2 {
-		said, earlier, kept = wordsSummed+earlier+"\n\n"+told, "", ""
+	all, kept := said, before.Text
+	if len(earlier) > limit/2 { // it is summed up once more, too
+		all, kept, earlier = earlier+"\n\n"+said, "", ""
 	}
-	if part.Text, err = t.summarise(ctx, &s, earlier, abridged(said, 2*limit)); ctx.Err() != nil {
-		return s, ctx.Err()
+	text, err := "", errors.New("it could not before")
+	if !t.dumb {
+		text, s.Usage, err = t.summarise(ctx, earlier, clip(all, 2*limit))
 	}
-	switch s.Text = joined(kept, part.Text); {
-	case err != nil:
-		part.Raw, part.Text = true, abridged(told, mostRaw)
-		s.Text = joined(strings.TrimSuffix(before.Text, wordsOlder), wordsOlder)
-	case part.Text == "":
+	if part.Text, s.Text = text, joined(kept, text); text == "" {
 		s.Text = before.Text
 	}
-	if s.Text = clip(s.Text, limit); part.Who != "" && part.Text != "" && s.Upto > done {
+	if err != nil {
+		t.Log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.id, "model", t.name, "err", err)
+		t.dumb, part.Raw, part.Text = true, true, clip(said, mostRaw)
+		s.Text = joined(strings.TrimSuffix(before.Text, wordsOlder), wordsOlder)
+	}
+	if s.Text = clip(s.Text, limit); part.Who != "" && part.Text != "" && s.Upto > t.digested() {
 		s.Part = &part
 	}
-	return s, nil
+	return s
 }
 
-// mostRaw is how many bytes of a transcript are archived.
+// mostRaw is how many bytes of what was said are archived as they are.
 const mostRaw = 64_000
 
-var errDumb = errors.New("the model could not sum up before")
-
-// summarise has the model sum up, once more only if it could before, and shows
-// the person that it takes its time. What it takes is counted, and noted in s.
-func (t *turn) summarise(ctx context.Context, s *summed, earlier, said string) (text string, err error) {
-	if t.dumb {
-		return "", errDumb
-	}
-	t.doing("summing up")
-	step := chat.Step{Call: fmt.Sprint("sum@", s.Upto), Tool: "memory", Name: "Summing up", State: chat.Running, Began: time.Now()}
+// summarise has the model sum up, and the person see that it takes its time.
+func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage, error) {
+	m, step := t.history.open.first, chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: "summing up", State: chat.Running, Began: time.Now()}
+	t.doing(step.Name)
 	t.live.Step(step)
-	text, s.Usage, err = t.Archive.Summarise(ctx, t.model.Model, earlier, said)
-	m := t.history.open.first
-	t.Charge(ctx, t.scope.Whose(), m.Session(), cmp.Or(m.Errand, &chat.Errand{}).Job, t.name, s.Usage)
-	if step.State, step.Ended = chat.Done, time.Now(); err != nil {
-		t.dumb, step.State, step.Error = true, chat.Failed, "it goes on without"
-		t.Log.Warn("what was said cannot be summed up and is archived as it is", "session", t.session.id, "model", t.name, "err", err)
-	}
-	t.live.Step(step)
+	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
+	t.Charge(ctx, t.scope.Whose(), m.Session(), cmp.Or(m.Errand, &chat.Errand{}).Job, t.name, used)
+	t.live.Step(chat.Step{Call: step.Call, State: chat.Done, Ended: time.Now()})
 	t.doing("thinking")
-	return text, err
+	return text, used, err
 }
 
-// transcript tells es as text in which the gateway alone begins lines (R-S11).
+// breaks has the gateway alone begin lines, whatever ends one (R-S11).
+var breaks = strings.NewReplacer("\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ", "\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ")
+
+// transcript tells es as text.
 func transcript(es []entry) string {
 	var b strings.Builder
-	line := func(text string) { b.WriteString(strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n") }
 	for _, e := range es {
+		text := e.Text
 		switch {
 		case e.Role == llm.ToolRole:
-			line("[" + name(e.Name) + " gave]\n" + clip(e.Text, 500))
+			text = "[" + name(e.Name) + " gave]\n" + clip(text, 500)
 		case e.Role == llm.Assistant:
-			if e.Text != "" {
-				line("[you]\n" + e.Text)
-			}
+			text = "[you]\n" + text
 			for _, c := range e.Calls {
-				line("[you call " + name(c.Name) + "]\n" + clip(c.Args, 200))
+				text += "\n" + c.Name + " " + clip(c.Args, 200)
 			}
-		case e.heard != "":
-			line(e.Text)
+		case e.heard == "":
+			continue
 		}
+		b.WriteString(breaks.Replace(strings.TrimSpace(text)) + "\n")
 	}
 	return b.String()
-}
-
-// abridged returns s with at most about most bytes. A note stands for its middle.
-func abridged(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	const note = "\n[The middle of it is left out here.]\n"
-	half := max(most-len(note), 0) / 2
-	return strings.ToValidUTF8(s[:half], "") + note + strings.ToValidUTF8(s[len(s)-half:], "")
 }

@@ -169,6 +169,8 @@ func (v *replay) print(t agent.Turn) {
 			v.gave(e)
 		case e.RolledBack != "":
 			v.text("↩ rolled back", e.RolledBack, whole)
+		case e.Summed != nil:
+			v.text("what was said before, summed up", e.Summed.Text, whole)
 		case e.Ended != nil:
 			v.line("  %s", oneLine(string(e.Ended.Outcome)))
 			if e.Ended.Reply != nil {
