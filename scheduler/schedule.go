@@ -1,6 +1,13 @@
 package scheduler
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
 
 // A Schedule says when a job is due: one of Every, Cron and At is set.
 type Schedule struct {
@@ -11,4 +18,254 @@ type Schedule struct {
 }
 
 // String says the schedule as people do: "every 1h", "0 9 * * * (Europe/Berlin)", "at 2026-12-24 18:00".
-func (s Schedule) String() string { return "" }
+func (s Schedule) String() string {
+	switch {
+	case s.Every > 0:
+		text := s.Every.String()
+		for _, zero := range []string{"m0s", "h0m"} {
+			if strings.HasSuffix(text, zero) {
+				text = text[:len(text)-2]
+			}
+		}
+		return "every " + text
+	case !s.At.IsZero():
+		return "at " + minute(s.At)
+	case s.Zone != "":
+		return s.Cron + " (" + s.Zone + ")"
+	}
+	return s.Cron
+}
+
+func minute(t time.Time) string { return t.Format("2006-01-02 15:04") }
+
+// ParseAt reads a time in ISO 8601; one that names no zone is of zone. Errors
+// are for people and models (D-095).
+func ParseAt(text string, zone *time.Location) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly} {
+		if wall, err := time.Parse(layout, text); err == nil {
+			return instant(wall, zone), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("invalid ISO datetime format '%s'. Expected format: YYYY-MM-DDTHH:MM:SS", text)
+}
+
+// A plan is a Schedule that is ready to be asked.
+type plan struct {
+	Schedule
+	from time.Time          // what Every counts from
+	spec *cron.SpecSchedule // of Cron
+	wild bool               // Cron is due whatever the hour, or every few hours
+	zone *time.Location
+}
+
+// next returns when the schedule is due for the first time after t, or zero.
+func (p *plan) next(t time.Time) (next time.Time) {
+	switch {
+	case p.Every > 0: // the same times on both sides of from: a clock may go back behind it
+		next = p.from.Add(t.Sub(p.from) / p.Every * p.Every)
+		if !next.After(t) {
+			next = next.Add(p.Every)
+		}
+	case p.At.After(t):
+		next = p.At
+	case p.wild:
+		next = p.nextWild(t)
+	case p.spec != nil:
+		next = p.nextFixed(t)
+	}
+	if !next.IsZero() {
+		next = next.In(p.zone)
+	}
+	return next
+}
+
+// nextFixed is next of a spec that names hours. It is asked for times on the
+// clock's face: one that the clock passes over is due right after, and of one
+// that comes twice the first is due (P13).
+func (p *plan) nextFixed(t time.Time) time.Time {
+	_, shift := t.In(p.zone).Zone()
+	for wall := p.spec.Next(t.UTC().Add(seconds(shift))); !wall.IsZero(); wall = p.spec.Next(wall) {
+		if due := instant(wall, p.zone); due.After(t) {
+			return due
+		}
+	}
+	return time.Time{}
+}
+
+// nextWild is next of a spec for any hour: it is due whenever the clock's face
+// fits, so every five minutes goes on while the clock is changed.
+func (p *plan) nextWild(t time.Time) time.Time {
+	for stretch := t.In(p.zone); ; { // of time with one offset
+		_, shift := stretch.Zone()
+		_, end := stretch.ZoneBounds()
+		wall := p.spec.Next(t.UTC().Add(seconds(shift)))
+		if wall.IsZero() {
+			return wall
+		}
+		if due := wall.Add(-seconds(shift)); end.IsZero() || due.Before(end) {
+			return due
+		}
+		stretch, t = end, end.Add(-1)
+	}
+}
+
+// instant returns when clocks of zone show wall, for the first time or, if they
+// pass over it, right after.
+func instant(wall time.Time, zone *time.Location) time.Time {
+	for stretch := wall.Add(-26 * time.Hour).In(zone); ; {
+		_, shift := stretch.Zone()
+		begin, end := stretch.ZoneBounds()
+		t := wall.Add(-seconds(shift)).In(zone)
+		switch {
+		case !end.IsZero() && !t.Before(end):
+			stretch = end
+		case t.Before(begin):
+			return begin
+		default:
+			return t
+		}
+	}
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+// passed returns how often the schedule was due from first to now, and the last
+// two of these times. Of very many it counts only a part.
+func (p *plan) passed(first, now time.Time) (n int, before, last time.Time) {
+	if p.Every > 0 {
+		n = int(now.Sub(first)/p.Every) + 1
+		last = first.Add(time.Duration(n-1) * p.Every)
+		return n, last.Add(-p.Every), last
+	}
+	for t := first; !t.IsZero() && !t.After(now); t = p.next(t) {
+		n, before, last = n+1, last, t
+		if recent := now.Add(-catchUp); n == many && recent.After(t) {
+			t = recent
+		}
+	}
+	return n, before, last
+}
+
+// behind says whether a clock that shows now was put back since next was
+// reckoned, past more than one time that the schedule is due. What is repeated
+// by then is better than a job that stands still (P23).
+func (p *plan) behind(next, now time.Time) bool {
+	one := p.next(now)
+	if one.IsZero() {
+		return false
+	}
+	two := p.next(one)
+	return !two.IsZero() && next.After(two)
+}
+
+// many times that were missed are not counted one by one.
+const many = 1000
+
+// parse reads a cron spec (D-094). Its parser is not ours, and panics on some specs.
+func parse(text string) (spec *cron.SpecSchedule, wild bool, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("it makes no sense")
+		}
+	}()
+	text = strings.TrimSpace(text)
+	switch {
+	case len(text) > 200:
+		return nil, false, errors.New("it is too long")
+	case strings.Contains(text, "="):
+		return nil, false, errors.New("the time zone goes into tz")
+	}
+	schedule, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, false, err
+	}
+	spec, ok := schedule.(*cron.SpecSchedule)
+	if !ok {
+		return nil, false, errors.New("use every_seconds instead")
+	}
+	const all = 1 << 63 // the parser's mark of "*"
+	some := func(field uint64) bool { return field&^all != 0 }
+	if !some(spec.Minute) || !some(spec.Hour) || !some(spec.Dom) || !some(spec.Month) || !some(spec.Dow) ||
+		spec.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, false, errors.New("it is never due")
+	}
+	fields := strings.Fields(text)
+	wild = spec.Hour&all != 0 || len(fields) == 5 && strings.ContainsAny(fields[1][:1], "*?")
+	return spec, wild, nil
+}
+
+// plan makes the schedule of a job made at from ready, or says what is wrong
+// with it, in words for people and models (D-095).
+func (s *Scheduler) plan(sch Schedule, from time.Time) (*plan, error) {
+	kinds := 0
+	for _, is := range []bool{sch.Every != 0, sch.Cron != "", !sch.At.IsZero()} {
+		if is {
+			kinds++
+		}
+	}
+	switch {
+	case kinds == 0:
+		return nil, errors.New("either every_seconds, cron_expr, or at is required")
+	case kinds > 1:
+		return nil, errors.New("only one of every_seconds, cron_expr, and at can be used")
+	case sch.Zone != "" && sch.Cron == "":
+		return nil, errors.New("tz can only be used with cron_expr")
+	case sch.Every < 0:
+		return nil, s.tooOften()
+	}
+	zone, err := s.zone(sch.Zone)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{Schedule: sch, from: from, zone: zone}
+	if sch.Cron != "" {
+		if p.spec, p.wild, err = parse(sch.Cron); err != nil {
+			return nil, fmt.Errorf("invalid cron_expr '%s': %w", sch.Cron, err)
+		}
+	}
+	return p, nil
+}
+
+// fits says what is wrong with the schedule of a job that is to begin now.
+func (s *Scheduler) fits(p *plan, now time.Time) error {
+	switch {
+	case p.Every > 0 && p.Every < s.Least:
+		return s.tooOften()
+	case !p.At.IsZero() && !p.At.After(now):
+		return fmt.Errorf("at is in the past: it is %s now", now.In(p.zone).Format("2006-01-02T15:04:05"))
+	case p.spec == nil || s.Least <= time.Minute:
+		return nil
+	}
+	for t, i := p.next(now), 0; i < 60 && !t.IsZero(); i++ {
+		after := p.next(t)
+		if !after.IsZero() && after.Sub(t) < s.Least {
+			return fmt.Errorf("cron_expr '%s' is due more often than every %d seconds", p.Cron, s.Least/time.Second)
+		}
+		t = after
+	}
+	return nil
+}
+
+func (s *Scheduler) tooOften() error {
+	return fmt.Errorf("every_seconds must be at least %d", s.Least/time.Second)
+}
+
+// zone returns the zone of that name. A name that was looked up is remembered.
+func (s *Scheduler) zone(name string) (*time.Location, error) {
+	if name == "" {
+		return s.Zone, nil
+	}
+	if z, ok := s.zones.Load(name); ok {
+		return z.(*time.Location), nil
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("unknown timezone '%s'", name)
+	}
+	s.zones.Store(name, z)
+	return z, nil
+}

@@ -2,9 +2,12 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"parley/chat"
@@ -54,8 +57,10 @@ const (
 
 // A Run is one time that a job was due.
 type Run struct {
-	N       uint64    `json:"n"`
-	Due     time.Time `json:"due"`
+	N       uint64    `json:"n,omitempty"`     // 0 if it never began
+	Due     time.Time `json:"due"`             // the last of Times
+	First   time.Time `json:"first,omitzero"`  // of Times
+	Times   int       `json:"times,omitempty"` // that were missed or skipped one after the other
 	Began   time.Time `json:"began,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Outcome Outcome   `json:"outcome"`
@@ -71,10 +76,10 @@ type Outcome string
 
 // The outcomes.
 const (
-	Claimed     Outcome = "claimed"     // it is about to be handed over
-	Running     Outcome = "running"     // it was handed over
-	Answered    Outcome = "answered"    // it said something
-	Silent      Outcome = "silent"      // it had nothing to say
+	Waiting     Outcome = "waiting"  // somebody wants it to begin
+	Running     Outcome = "running"  // it has begun
+	Answered    Outcome = "answered" // it said something
+	Silent      Outcome = "nothing to say"
 	Failed      Outcome = "failed"      // it came to nothing
 	Interrupted Outcome = "interrupted" // the process ended, or nobody knows what became of it (P13)
 	Stopped     Outcome = "stopped"     // somebody stopped it
@@ -85,7 +90,7 @@ const (
 
 // Ended is how a run ended.
 type Ended struct {
-	Outcome Outcome // Answered, Silent, Failed, Interrupted or Stopped
+	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure, and the Note if there is none
 	Text    string  // what it said
 	Note    string  // why it ended so, in words for people
 	Tokens  int
@@ -122,50 +127,42 @@ type System struct {
 // many goroutines, also while Run does not run, and other processes may work
 // on the same store.
 type Scheduler struct {
-	config Config
+	Config
+	jobs   store.Bucket
+	zones  sync.Map // that were looked up, by name
+	nudge  chan struct{}
+	live   sync.WaitGroup
+	adding sync.Mutex
+
+	mu      sync.Mutex // guards what follows
+	entries map[string]*entry
+	looks   int
+	looked  time.Time
+	queue   []task
+	working int
+	slot    time.Time // when the next run that was missed may begin
+	last    time.Time // that the wall clock showed
 }
 
 // New returns a Scheduler of the jobs in c.Store.
-func New(c Config) *Scheduler { return &Scheduler{c} }
-
-// Run runs what is due until ctx ends, and returns when all that it began is quiet.
-func (s *Scheduler) Run(ctx context.Context) error { <-ctx.Done(); return nil }
-
-// Add makes a job of j's ID, which it makes up if there is none, and returns
-// it. If there is one of that ID already, it returns that one: a call that is
-// repeated adds once. Errors are for people and models.
-func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) { return j, errors.ErrUnsupported }
-
-// Edit changes a job as edit does, and returns it. What edit may change is
-// Name, Schedule, Text, Isolated, Quiet, Model, Tool, Args, Missed and Off.
-// edit may be called more than once. It returns [store.ErrNotFound],
-// [ErrProtected], the error of edit, or what is wrong with the new job.
-func (s *Scheduler) Edit(ctx context.Context, id string, edit func(*Job) error) (Job, error) {
-	return Job{}, errors.ErrUnsupported
+func New(c Config) *Scheduler {
+	c.Least, c.Most, c.Zone = cmp.Or(c.Least, 10*time.Second), cmp.Or(c.Most, 50), cmp.Or(c.Zone, time.Local)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Scheduler{Config: c, jobs: c.Store.Bucket("jobs"), nudge: make(chan struct{}, 1), entries: map[string]*entry{}}
 }
 
-// Remove forgets a job. A run of it that has begun goes on. It returns
-// [store.ErrNotFound] or [ErrProtected].
-func (s *Scheduler) Remove(ctx context.Context, id string) error { return errors.ErrUnsupported }
+// now is what the wall clock shows: timers go by another (P23).
+func (s *Scheduler) now() time.Time { return s.Now().Round(0) }
 
-// Fire runs a job now, besides its schedule, even if it is off. It returns
-// [store.ErrNotFound], or says that it is running.
-func (s *Scheduler) Fire(ctx context.Context, id string) error { return errors.ErrUnsupported }
-
-// Job returns one job, or [store.ErrNotFound].
-func (s *Scheduler) Job(ctx context.Context, id string) (Job, error) {
-	return Job{}, errors.ErrUnsupported
+func (s *Scheduler) system(id string) *System {
+	i := slices.IndexFunc(s.System, func(y System) bool { return y.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &s.System[i]
 }
-
-// Jobs returns all jobs, the next one first. A job whose record is damaged is
-// off, and Why says so (P21).
-func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) { return nil, errors.ErrUnsupported }
-
-// Ended notes how the run that m began has ended. To tell it again changes
-// nothing, and a message that is of no run is none of its business.
-func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
-	return errors.ErrUnsupported
-}
-
-// Message returns the message that run r of job j is.
-func (s *Scheduler) Message(j Job, r Run) chat.Message { return chat.Message{} }

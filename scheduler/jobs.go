@@ -1,0 +1,248 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+const (
+	maxText = 16000 // bytes of what the agent is told
+	maxName = 100   // bytes
+	nameLen = 30    // characters of a name that nobody gave (D-095)
+)
+
+var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Add makes a job of j, with an ID if it has none, and returns it. If there is
+// one of that ID already it returns that one: a call that is repeated adds
+// once. Errors are for people and models (D-095), but [ErrProtected].
+func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
+	s.adding.Lock() // until it is counted
+	defer s.adding.Unlock()
+	if j.ID == "" {
+		j.ID = strings.ToLower(rand.Text()[:8])
+	}
+	is, _, err := s.load(ctx, j.ID)
+	switch {
+	case s.system(j.ID) != nil:
+		return Job{}, ErrProtected
+	case err == nil && is.Whose() == j.Whose():
+		return is, nil
+	case err == nil || !idForm.MatchString(j.ID):
+		return Job{}, fmt.Errorf("a job cannot have the id '%s'", j.ID)
+	case !errors.Is(err, store.ErrNotFound):
+		return Job{}, err
+	case j.At == chat.Address{}:
+		return Job{}, errors.New("scheduled cron jobs must be created from a chat session")
+	}
+	now := s.now()
+	j = Job{ID: j.ID, Name: j.Name, Schedule: j.Schedule, Text: j.Text, At: j.At, Group: j.Group, By: j.By, Isolated: j.Isolated,
+		Quiet: j.Quiet, Model: j.Model, Tool: j.Tool, Args: j.Args, Missed: j.Missed, Off: j.Off, Created: now.Truncate(time.Second)}
+	if err := s.begin(&j, now); err != nil {
+		return Job{}, err
+	}
+	if err := s.room(ctx, j.Whose()); err != nil {
+		return Job{}, err
+	}
+	rev, err := store.Save(ctx, s.jobs, j.ID, j, 0)
+	if err != nil {
+		return Job{}, fmt.Errorf("job %s: %w", j.ID, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(s.entry(j.ID), rev, j)
+	s.poke()
+	return j, nil
+}
+
+// room says whether a person may have one job more (R-S24).
+func (s *Scheduler) room(ctx context.Context, p chat.Person) error {
+	s.mu.Lock()
+	old := s.looks == 0 || time.Since(s.looked) > 2*lookAgain // Run looks more often
+	s.mu.Unlock()
+	if old {
+		if err := s.look(ctx, false); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, e := range s.entries {
+		if e.whose == p {
+			n++
+		}
+	}
+	if n >= s.Most {
+		return fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, s.Most)
+	}
+	return nil
+}
+
+// begin checks a job that is new or has another schedule, and says when it is due.
+func (s *Scheduler) begin(j *Job, now time.Time) error {
+	if err := j.check(); err != nil {
+		return err
+	}
+	p, err := s.plan(j.Schedule, j.Created)
+	if err != nil {
+		return err
+	}
+	if j.Next = (time.Time{}); j.Off {
+		return nil
+	}
+	j.Why, j.Failed, j.Next = "", 0, p.next(now)
+	return s.fits(p, now)
+}
+
+// check says what is wrong with what j is to do.
+func (j *Job) check() error {
+	var args map[string]any
+	switch {
+	case strings.TrimSpace(j.Text) == "" && j.Tool == "":
+		return errors.New("message is required for add")
+	case len(j.Text) > maxText:
+		return fmt.Errorf("message must be at most %d bytes", maxText)
+	case j.Args != "" && json.Unmarshal([]byte(j.Args), &args) != nil:
+		return errors.New("the arguments must be a JSON object")
+	case j.Missed != Once && j.Missed != Skip:
+		return errors.New("missed must be empty or 'skip'")
+	}
+	j.Name = head(strings.Join(strings.Fields(j.Name), " "), maxName)
+	if j.Name == "" {
+		name := []rune(strings.Join(strings.Fields(cmp.Or(j.Text, j.Tool)), " "))
+		j.Name = string(name[:min(len(name), nameLen)])
+	}
+	return nil
+}
+
+// Edit changes a job as edit does, and returns it. What edit may change is
+// Name, Schedule, Text, Isolated, Quiet, Model, Tool, Args, Missed and Off; it
+// may be called more than once. Besides its errors and those of Add, Edit
+// returns [store.ErrNotFound] and [ErrProtected].
+func (s *Scheduler) Edit(ctx context.Context, id string, edit func(*Job) error) (Job, error) {
+	j, err := s.change(ctx, id, func(j *Job) error {
+		if j.System {
+			return ErrProtected
+		}
+		was := *j
+		if err := edit(j); err != nil {
+			return err
+		}
+		j.ID, j.At, j.Group, j.By, j.System, j.Created = was.ID, was.At, was.Group, was.By, was.System, was.Created
+		j.N, j.Next, j.Runs, j.Failed, j.Why = was.N, was.Next, was.Runs, was.Failed, was.Why
+		if j.Schedule == was.Schedule && j.Off == was.Off {
+			return j.check()
+		}
+		return s.begin(j, s.now())
+	})
+	s.poke()
+	return j, err
+}
+
+// Remove forgets a job. A run of it that has begun goes on. It returns
+// [store.ErrNotFound] or [ErrProtected].
+func (s *Scheduler) Remove(ctx context.Context, id string) error {
+	if s.system(id) != nil {
+		return ErrProtected
+	}
+	if _, _, err := s.load(ctx, id); err != nil && !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	return s.forget(ctx, id)
+}
+
+// Fire runs a job now, besides its schedule, even if it is off. It returns
+// [store.ErrNotFound], or says that the job is running.
+func (s *Scheduler) Fire(ctx context.Context, id string) error {
+	_, err := s.change(ctx, id, func(j *Job) error {
+		now := s.now()
+		if j.lose(now); j.open() != nil {
+			return errors.New("this job is running already")
+		}
+		j.N++
+		j.add(Run{N: j.N, Due: now, Outcome: Waiting})
+		return nil
+	})
+	s.poke()
+	return err
+}
+
+// Job returns one job, or [store.ErrNotFound].
+func (s *Scheduler) Job(ctx context.Context, id string) (Job, error) {
+	j, _, err := s.load(ctx, id)
+	return j, err
+}
+
+// Jobs returns all jobs, the next one first. A job whose record is damaged is
+// off, and Why says so (P21).
+func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
+	var jobs []Job
+	for id, err := range s.jobs.Keys(ctx, "") {
+		if err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		j, _, err := s.load(ctx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			continue
+		case errors.Is(err, store.ErrDamaged):
+			j = Job{ID: id, Name: id, Off: true, Why: "its record is damaged"}
+		case err != nil:
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b Job) int {
+		switch {
+		case a.Next.Equal(b.Next):
+			return cmp.Compare(a.ID, b.ID)
+		case earlier(a.Next, b.Next).Equal(a.Next) && !a.Next.IsZero():
+			return -1
+		}
+		return 1
+	})
+	return jobs, nil
+}
+
+// furnish puts in the house's own jobs. A run of one that was under way when
+// the process ended is not repeated (P13).
+func (s *Scheduler) furnish(ctx context.Context) error {
+	now := s.now()
+	for _, y := range s.System {
+		j, rev, err := s.load(ctx, y.ID)
+		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+		if err != nil || !j.System {
+			j, rev = Job{ID: y.ID, System: true, Created: now.Truncate(time.Second)}, store.Any
+		}
+		if r := j.open(); r != nil && r.Outcome == Running {
+			s.Log.Warn("a job was interrupted", "job", j.ID, "began", r.Began)
+			j.end(r, Ended{Outcome: Interrupted, Note: "the house was closed"}, now)
+		}
+		j.Name = y.Name
+		if j.Schedule != y.Schedule {
+			p, err := s.plan(y.Schedule, j.Created)
+			if err != nil {
+				return fmt.Errorf("job %s: %w", y.ID, err)
+			}
+			j.Schedule, j.Next = y.Schedule, p.next(now)
+		}
+		if _, err := store.Save(ctx, s.jobs, y.ID, j, rev); err != nil && !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("job %s: %w", y.ID, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/chat"
+)
+
+const (
+	catchUp   = 6 * time.Hour  // a run that was missed is caught up with for so long (P12) …
+	oneLate   = 24 * time.Hour // … if its job is due only once, for so long
+	lostAfter = 24 * time.Hour // a run that has not ended by then never will
+	runsKept  = 20
+	maxResult = 2000 // bytes
+	tooMany   = 3    // failures in a row
+)
+
+// open returns the run that has not ended, if there is one.
+func (j *Job) open() *Run {
+	for i := range j.Runs {
+		if o := j.Runs[i].Outcome; o == Waiting || o == Running {
+			return &j.Runs[i]
+		}
+	}
+	return nil
+}
+
+// over says whether nothing is left of a job that was due once (D-095).
+func (j *Job) over() bool {
+	return !j.Schedule.At.IsZero() && j.Next.IsZero() && !j.Off && j.open() == nil
+}
+
+// stop switches j off, and says why.
+func (j *Job) stop(why string) { j.Off, j.Why, j.Next = true, why, time.Time{} }
+
+// add adds a run, and forgets the oldest of too many that have ended.
+func (j *Job) add(r Run) {
+	if len(j.Runs) >= runsKept {
+		old := 0
+		if &j.Runs[0] == j.open() {
+			old = 1
+		}
+		j.Runs = slices.Delete(j.Runs, old, old+1)
+	}
+	j.Runs = append(j.Runs, r)
+}
+
+// due brings j up to now: of the times that have passed the latest is a run,
+// unless it is too late or one is under way, and the others were missed (P12).
+func (j *Job) due(p *plan, now time.Time, late bool) {
+	first, limit := j.Next, catchUp // every other job is due again before it is too late by its interval
+	if !p.At.IsZero() {
+		limit = oneLate
+	}
+	n, before, last := p.passed(first, now)
+	j.Next = p.next(now)
+	if late && (j.Missed == Skip || now.Sub(last) > limit) {
+		j.pass(Missing, first, last, n, p.zone)
+		if !p.At.IsZero() {
+			j.stop("nobody was there when it was due")
+		}
+		return
+	}
+	j.pass(Missing, first, before, n-1, p.zone)
+	if j.open() != nil {
+		j.pass(Skipped, last, last, 1, p.zone)
+		return
+	}
+	j.N++
+	j.add(Run{N: j.N, Due: last, Began: now, Outcome: Running})
+}
+
+// pass notes n times that nothing was done, in one record for all that follow each other.
+func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location) {
+	if n == 0 {
+		return
+	}
+	if end := len(j.Runs) - 1; end >= 0 && j.Runs[end].Outcome == o {
+		first, n = j.Runs[end].First, n+j.Runs[end].Times
+		j.Runs = j.Runs[:end]
+	}
+	note := map[Outcome]string{Missing: "nobody was there at that time", Skipped: "the run before was not over"}[o]
+	if n > 1 {
+		some := fmt.Sprint(n)
+		if n > many {
+			some = fmt.Sprintf("more than %d", many)
+		}
+		note = fmt.Sprintf("%s runs were %s, from %s to %s", some, o, minute(first.In(zone)), minute(last.In(zone)))
+	}
+	j.add(Run{Due: last, First: first, Times: n, Outcome: o, Note: note})
+}
+
+// end notes how run r of j ended, and says whether that makes too many failures.
+func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
+	was := r.Outcome
+	r.Outcome, r.Note, r.Ended = e.Outcome, e.Note, now
+	r.Tokens, r.Cost, r.Tainted = e.Tokens, e.Cost, e.Tainted
+	switch e.Outcome {
+	case Answered:
+		for i := range j.Runs {
+			j.Runs[i].Result = ""
+		}
+		r.Result = head(e.Text, maxResult)
+		fallthrough
+	case Silent:
+		j.Failed = 0
+	case Failed, Interrupted:
+		if was != Interrupted {
+			j.Failed++
+			return j.Failed == tooMany
+		}
+	}
+	return false
+}
+
+// lose ends a run of which nobody knows what became. It says whether there was one.
+func (j *Job) lose(now time.Time) bool {
+	r := j.open()
+	if r == nil || r.Outcome != Running || now.Sub(r.Began) < lostAfter {
+		return false
+	}
+	j.end(r, Ended{Outcome: Interrupted, Note: "nobody knows what became of it"}, now)
+	if !j.Schedule.At.IsZero() && j.Next.IsZero() {
+		j.stop(r.Note)
+	}
+	return true
+}
+
+// Message returns the message that run r of job j is. The last result goes with
+// one that knows nothing of the runs before.
+func (s *Scheduler) Message(j Job, r Run) chat.Message {
+	m := chat.Message{
+		ID: fmt.Sprintf("%s/%d", j.ID, r.N), Account: "cron", At: j.At, From: j.By, Group: j.Group, Text: j.Text,
+		Time: r.Began, Origin: chat.FromSchedule,
+		Errand: &chat.Errand{Job: j.ID, Model: j.Model, Quiet: j.Quiet, Fresh: j.Isolated, Tool: j.Tool, Args: j.Args},
+	}
+	if r.Began.Sub(r.Due) > patience {
+		m.Text += fmt.Sprintf("\n[This was due at %s.]", minute(r.Due))
+	}
+	if !j.Isolated {
+		return m
+	}
+	m.In = chat.SessionID("cron:" + j.ID)
+	for _, last := range j.Runs {
+		if last.Result == "" || last.N == r.N {
+			continue
+		}
+		m.Quote, m.Tainted = &chat.Quote{From: "you", Text: last.Result}, last.Tainted
+		if last.Tainted {
+			m.Quote.From = "the web"
+		}
+	}
+	return m
+}
+
+// head returns the beginning of text, at most n bytes of whole characters.
+func head(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return strings.TrimSpace(text[:n]) + "…"
+}

@@ -1,0 +1,244 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// errSame is returned by the f of change that has changed nothing.
+var errSame = errors.New("nothing changed")
+
+// load reads a record. One that the house has left behind is not found.
+func (s *Scheduler) load(ctx context.Context, id string) (Job, uint64, error) {
+	j, rev, err := store.Load[Job](ctx, s.jobs, id)
+	switch {
+	case err == nil && j.ID != id:
+		err = store.ErrDamaged
+	case err == nil && j.System && s.system(id) == nil:
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return Job{}, rev, fmt.Errorf("job %s: %w", id, err)
+	}
+	return j, rev, nil
+}
+
+// change changes the record of a job as f does, again if somebody else did
+// meanwhile. A job that is over is forgotten.
+func (s *Scheduler) change(ctx context.Context, id string, f func(*Job) error) (Job, error) {
+	for {
+		j, rev, err := s.load(ctx, id)
+		if err != nil {
+			return Job{}, err
+		}
+		if err = f(&j); err == nil {
+			rev, err = store.Save(ctx, s.jobs, id, j, rev)
+		}
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			continue
+		case err != nil && !errors.Is(err, errSame):
+			return Job{}, err
+		case j.over():
+			return j, s.forget(ctx, id)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.note(s.entry(id), rev, j)
+		return j, nil
+	}
+}
+
+func (s *Scheduler) forget(ctx context.Context, id string) error {
+	if err := s.jobs.Delete(ctx, id); err != nil {
+		return fmt.Errorf("job %s: %w", id, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.entries, id)
+	return nil
+}
+
+// work does what is to be done, until there is nothing left.
+func (s *Scheduler) work(ctx context.Context) {
+	defer s.poke()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) > 0 && ctx.Err() == nil {
+		t := s.queue[0]
+		s.queue = s.queue[1:]
+		late, begun := t.late, t.begun
+		s.mu.Unlock()
+		err := s.attend(ctx, t, late, begun)
+		s.mu.Lock()
+		t.busy = false
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		s.Log.Warn("job not run", "job", t.id, "err", err)
+		t.begun, t.wake = 0, s.now().Add(retry)
+		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
+			t.wake = time.Time{}
+		}
+	}
+	s.working--
+}
+
+// attend does what is to be done for a job by now: it claims the run that is
+// due, by changing the record, and hands it over. A run that was claimed and
+// maybe never handed over is so now, under the same key (P12); begun is the last
+// that was.
+func (s *Scheduler) attend(ctx context.Context, t task, late bool, begun uint64) error {
+	claimed := false
+	j, err := s.change(ctx, t.id, func(j *Job) error {
+		n := j.N
+		changed := s.advance(ctx, j, late)
+		r := j.open()
+		if r != nil && r.Outcome == Waiting {
+			r.Outcome, r.Began, changed, n = Running, s.now(), true, n-1
+		}
+		claimed = r != nil && r.N > n
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if t.begun = j.N; !changed {
+			return errSame
+		}
+		return nil
+	})
+	r := j.open()
+	switch {
+	case err != nil || r == nil:
+		return err
+	case claimed && j.System:
+		s.live.Go(func() { s.do(ctx, j, *r) })
+	case !j.System && (claimed || r.N != begun):
+		return s.hand(ctx, j, *r)
+	}
+	return nil
+}
+
+// advance brings j up to now, and says whether that changed it.
+func (s *Scheduler) advance(ctx context.Context, j *Job, late bool) (changed bool) {
+	now := s.now()
+	p, err := s.plan(j.Schedule, j.Created)
+	if err != nil { // a zone that is not known any more
+		j.stop(err.Error())
+		return true
+	}
+	changed = j.lose(now)
+	if p.behind(j.Next, now) {
+		j.Next, changed = p.next(now), true
+	}
+	if j.Next.IsZero() || j.Next.After(now) {
+		return changed
+	}
+	if j.due(p, now, late); j.Off {
+		s.tell(ctx, j, "missed", fmt.Sprintf("The job %s was due at %s, and nobody was there. It is too late for it now; /cron shows more.", j.Name, minute(p.At.In(p.zone))))
+	}
+	return true
+}
+
+// hand gives a run to the agent, with the rights that who made the job has by
+// now (R-S24).
+func (s *Scheduler) hand(ctx context.Context, j Job, r Run) error {
+	role, err := s.Role(ctx, j.At, j.By)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask for the role of %s: %w", j.By.ID, err)
+	case role == chat.Stranger:
+		s.Log.Warn("job refused: who made it may not talk to the agent any more", "job", j.ID, "by", j.By.ID, "channel", j.At.Channel)
+		return s.end(ctx, j.ID, r.N, Ended{Outcome: Refused, Note: "who made it may not talk to the agent any more"})
+	}
+	j.By.Role = role
+	return s.Deliver(ctx, s.Message(j, r))
+}
+
+// do runs a job of the house. If it panics or hangs, that is its own trouble.
+func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
+	e, err := safely(func() (Ended, error) { return s.system(j.ID).Do(ctx, j, r) })
+	switch {
+	case err != nil && ctx.Err() != nil:
+		e.Outcome, e.Note = Interrupted, "the house was closed"
+	case err != nil:
+		e.Outcome, e.Note = Failed, err.Error()
+		s.Log.Warn("job failed", "job", j.ID, "err", err)
+	case e.Outcome == Running:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retry)
+	defer cancel()
+	if err := s.end(ctx, j.ID, r.N, e); err != nil {
+		s.Log.Warn("end of a job not noted", "job", j.ID, "err", err)
+	}
+}
+
+func safely(do func() (Ended, error)) (e Ended, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do()
+}
+
+// Ended notes how the run ended that m is. To tell it again changes nothing,
+// and a message that is no run is none of its business.
+func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
+	if m.Errand == nil || m.Errand.Job == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(strings.TrimPrefix(m.ID, m.Errand.Job+"/"), 10, 64)
+	if err != nil {
+		return nil
+	}
+	switch e.Outcome {
+	case Running:
+		return nil
+	case Answered, Silent, Interrupted, Stopped:
+	default:
+		e.Note, e.Outcome = cmp.Or(e.Note, string(e.Outcome)), Failed
+	}
+	return s.end(ctx, m.Errand.Job, n, e)
+}
+
+// end notes how a run ended. One that was given up may still end.
+func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error {
+	_, err := s.change(ctx, id, func(j *Job) error {
+		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
+		if i < 0 || j.Runs[i].Outcome != Interrupted && &j.Runs[i] != j.open() {
+			return errSame
+		}
+		if j.end(&j.Runs[i], e, s.now()) {
+			s.tell(ctx, j, fmt.Sprint("failing/", n), fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, e.Note))
+		}
+		if e.Outcome == Refused {
+			j.stop(e.Note)
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
+		return nil
+	}
+	return err
+}
+
+// tell says text in the chat of a job. It is on its way before the record says
+// so, and its id keeps it from being said again.
+func (s *Scheduler) tell(ctx context.Context, j *Job, what, text string) {
+	if j.System {
+		return
+	}
+	if err := s.Tell(ctx, "cron/"+j.ID+"/"+what, j.At, text); err != nil {
+		s.Log.Warn("news of a job not told", "job", j.ID, "err", err)
+	}
+}

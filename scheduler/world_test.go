@@ -1,0 +1,168 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	_ "time/tzdata" // the machine may have none
+
+	"parley/chat"
+	"parley/scheduler"
+	"parley/store"
+	"parley/store/mem"
+)
+
+var (
+	home  = chat.Address{Channel: "telegram", Chat: "42"}
+	alice = chat.Sender{ID: "7", Name: "Alice", Role: chat.Owner}
+	bob   = chat.Sender{ID: "8", Name: "Bob", Role: chat.User}
+)
+
+// A world is what a scheduler lives in. Its clock goes by the bubble's, but for
+// the steps that are made.
+type world struct {
+	t     *testing.T
+	store store.Store
+	zone  *time.Location
+
+	mu     sync.Mutex
+	step   time.Duration // the wall clock is ahead by so much
+	runs   []chat.Message
+	keys   map[string]int
+	told   map[string]string
+	roles  map[string]chat.Role
+	system []scheduler.System
+	fail   error // of Deliver
+	hold   bool  // runs do not end by themselves
+	result scheduler.Ended
+
+	s    *scheduler.Scheduler
+	stop func()
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{t: t, store: mem.New(), zone: time.UTC, keys: map[string]int{}, told: map[string]string{},
+		roles: map[string]chat.Role{"7": chat.Owner, "8": chat.User}, result: scheduler.Ended{Outcome: scheduler.Answered, Text: "done"}}
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.step)
+}
+
+func (w *world) config() scheduler.Config {
+	return scheduler.Config{Store: w.store, Zone: w.zone, Now: w.now, System: w.system,
+		Deliver: w.deliver,
+		Role: func(_ context.Context, _ chat.Address, from chat.Sender) (chat.Role, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.roles[from.ID], nil
+		},
+		Tell: func(_ context.Context, id string, _ chat.Address, text string) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.told[id] = text
+			return nil
+		}}
+}
+
+// deliver takes each key once, as the inbox does, and ends the run at once.
+func (w *world) deliver(ctx context.Context, m chat.Message) error {
+	w.mu.Lock()
+	w.keys[m.Key()]++
+	first, fail, hold, s := w.keys[m.Key()] == 1, w.fail, w.hold, w.s
+	if fail != nil {
+		w.keys[m.Key()]--
+	} else if first {
+		w.runs = append(w.runs, m)
+	}
+	w.mu.Unlock()
+	if fail != nil || !first || hold {
+		return fail
+	}
+	return s.Ended(context.WithoutCancel(ctx), m, w.result)
+}
+
+// open begins a process.
+func (w *world) open() *scheduler.Scheduler {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	s, ended := scheduler.New(w.config()), make(chan error, 1)
+	w.s = s
+	go func() { ended <- s.Run(ctx) }()
+	w.stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+		w.stop = func() {}
+	}
+	w.t.Cleanup(func() { w.stop() })
+	synctest.Wait()
+	return s
+}
+
+// wait lets time pass.
+func (w *world) wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// jump changes the wall clock, and waits until everybody has seen it.
+func (w *world) jump(d time.Duration) {
+	w.mu.Lock()
+	w.step += d
+	w.mu.Unlock()
+	w.wait(31 * time.Second)
+}
+
+// ran returns the text of the runs since it was asked last, with the time each was due.
+func (w *world) ran() (texts []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.runs {
+		texts = append(texts, m.Time.In(w.zone).Format("01-02 15:04:05 ")+m.Text)
+	}
+	w.runs = nil
+	return texts
+}
+
+func (w *world) add(j scheduler.Job) scheduler.Job {
+	w.t.Helper()
+	if j.Text == "" {
+		j.Text = "x"
+	}
+	if j.At == (chat.Address{}) {
+		j.At, j.By = home, alice
+	}
+	s := w.s
+	if s == nil {
+		s = scheduler.New(w.config())
+	}
+	j, err := s.Add(w.t.Context(), j)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return j
+}
+
+func (w *world) job(id string) scheduler.Job {
+	w.t.Helper()
+	j, err := w.s.Job(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return j
+}
+
+// history says how the runs of a job ended, without the times.
+func history(j scheduler.Job) (h []string) {
+	for _, r := range j.Runs {
+		h = append(h, fmt.Sprint(r.N, " ", r.Outcome, " ", r.Note))
+	}
+	return h
+}
