@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/scheduler"
 )
 
 // A checker finds the values that are well formed and yet make no sense.
@@ -181,6 +183,9 @@ func (k checker) clock() {
 	k.lasts("cron.minInterval", k.Cron.MinInterval, time.Second, 24*time.Hour)
 	if k.Heartbeat.Every != 0 {
 		k.lasts("heartbeat.every", k.Heartbeat.Every, time.Minute, 24*time.Hour)
+	}
+	if err := scheduler.Valid(k.Dream.Cron); k.Dream.Cron != "" && err != nil {
+		k.fail("dream.cron", `%v; allowed: such as "0 4 * * *", or "" for never`, err)
 	}
 	for key, model := range map[string]string{"heartbeat.model": k.Heartbeat.Model, "dream.model": k.Dream.Model} {
 		if model != "" {

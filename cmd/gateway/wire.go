@@ -18,6 +18,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/agents"
 	"parley/tools/cron"
 	"parley/tools/data"
 	"parley/tools/files"
@@ -66,7 +67,8 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	sources := rules.Permit(system(c), builtIn) // from the lowest layer to the highest
+	helpers := agents.New(agents.Config{Runner: runner{h}, Profiles: h.profiles})
+	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
 	pipeline := tools.StandardConfig{
 		Log: h.Log, Strays: &h.strays, Stats: &h.stats,
 		Rules: rules, Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: tools.NewCache(c.Tools.CacheTTL),
@@ -75,6 +77,27 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools}, tools.Standard(pipeline)...)
 		return tools.NewKit(ctx, s, sources, stages...)
 	}, nil
+}
+
+// A runner has helpers work in the pool of its house, which is made after the tools.
+type runner struct{ *house }
+
+func (r runner) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
+	return r.pool.Spawn(ctx, c)
+}
+
+func (r runner) Await(ctx context.Context, id string) (tools.Child, error) {
+	return r.pool.Await(ctx, id)
+}
+
+// profiles are the agents that a task can be given to.
+func (h *house) profiles() (all []agents.Profile) {
+	for _, p := range h.mind.skills.Profiles() {
+		if p.Fault == "" && p.Missing == "" {
+			all = append(all, agents.Profile{Name: p.Name, Description: p.Description, Instruction: p.Text, Model: p.Model, Tools: p.Tools, Rounds: p.Rounds})
+		}
+	}
+	return all
 }
 
 // A toolSource is a tools.Source that never fails.
