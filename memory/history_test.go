@@ -242,11 +242,15 @@ func TestForget(t *testing.T) {
 		p.add(anna, fmt.Sprint("k", i), text)
 	}
 	p.add(bert, "k", "a secret, too")
+	p.found(anna, "secret", 1)
 	for _, want := range []int{2, 0} {
 		n, err := p.Forget(t.Context(), anna, func(e Entry) bool { return !strings.Contains(e.Text, "secret") })
 		if n != want || err != nil {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
 		}
+	}
+	if p.shelves[anna] != nil || p.shelves[bert] != nil {
+		t.Error("the index remembers what is forgotten")
 	}
 	if got := p.since(anna, 0); got != "1 one, 3 three" || strings.Contains(p.file(anna), "secret") {
 		t.Errorf("then there is %q in %s", got, p.file(anna))

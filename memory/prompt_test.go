@@ -204,9 +204,11 @@ func TestGoldenPrompts(t *testing.T) {
 	}
 	p := Prompt{Files: Keep(w), Zone: time.UTC, Skills: func() string { return "# Skills\n\n- plan a day" }}
 	for name, make := range map[string]func() (string, error){
-		"owner":  func() (string, error) { return p.System(t.Context(), "telegram:42", chat.TheOwner) },
-		"other":  func() (string, error) { return p.System(t.Context(), "telegram:7", anna) },
-		"nobody": func() (string, error) { return Prompt{Files: folder{}, Zone: time.UTC}.System(t.Context(), "x:1", bert) },
+		"owner": func() (string, error) { return p.System(t.Context(), "telegram:42", chat.TheOwner) },
+		"other": func() (string, error) { return p.System(t.Context(), "telegram:7", anna) },
+		"nobody": func() (string, error) {
+			return Prompt{Files: folder{}, Zone: time.UTC}.System(t.Context(), "x:1", bert)
+		},
 		"helper": func() (string, error) { return p.Helper(t.Context(), anna, "Find a train.\n") },
 	} {
 		got, err := make()

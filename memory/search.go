@@ -34,8 +34,8 @@ type Hit struct {
 
 // Search returns what is known of who that has the words, at most so many, the
 // best first and of those as good the newest: entries of the history, and
-// paragraphs of the memory files. The first
-// search reads all of the history, later ones what is new.
+// paragraphs of the memory files. The first search reads all of the history,
+// later ones what is new.
 func (h *History) Search(ctx context.Context, who chat.Person, words string, most int) ([]Hit, error) {
 	want := wanted(words)
 	if len(want) == 0 || most <= 0 {
@@ -46,7 +46,6 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 	defer s.mu.Unlock()
 	hits, err := s.search(ctx, want, most)
 	if err != nil {
-		h.drop(who)
 		return nil, fmt.Errorf("search memory: %w", err)
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int {
@@ -65,7 +64,7 @@ type shelf struct {
 	said index
 	at   []span // in the file, of each text of said
 	end  int64
-	info fs.FileInfo // of the file; nil: there is none
+	info fs.FileInfo // of the file; nil: all is to be read
 }
 
 // shelf returns that of who.
@@ -87,7 +86,7 @@ func (h *History) shelf(who chat.Person) *shelf {
 	return s
 }
 
-// drop has the next search of who read all.
+// drop lets go of what is held of who.
 func (h *History) drop(who chat.Person) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,7 +102,7 @@ func (s *shelf) search(ctx context.Context, want []uint64, most int) (hits []Hit
 		defer f.Close()
 		err = s.read(ctx, f)
 	} else if errors.Is(err, fs.ErrNotExist) {
-		s.said, s.info, err = index{}, nil, nil
+		s.said, s.info, err = index{}, nil, nil // there is no history
 	}
 	if err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (s *shelf) search(ctx context.Context, want []uint64, most int) (hits []Hit
 		if m.in == &known {
 			hit = notes[m.text]
 		} else if hit = s.entry(f, m.text); hit.Text == "" { // somebody else writes to the file
-			s.h.drop(s.who)
+			s.info = nil
 			continue
 		}
 		hit.Score, hit.Text = m.score, excerpt(hit.Text, want, maxHit)
@@ -131,6 +130,7 @@ func (s *shelf) read(ctx context.Context, f *scroll) error {
 	}
 	for l, err := range f.entries(ctx, s.end) {
 		if err != nil {
+			s.info = nil
 			return err
 		}
 		if l.Text != "" {

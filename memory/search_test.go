@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -218,12 +220,48 @@ func TestSearchFollows(t *testing.T) {
 	}
 	p.found(anna, "word", 9)
 	want("word", "word four | word three | word one")
+	if err := os.WriteFile(name, []byte(text[:len(text)/2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("word", "word one")
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
 	want("word", "")
 	p.write(historyOf(anna), text)
 	want("word", "word four | word three | word one")
+}
+
+// A search that is given up leaves no entry out and none twice.
+func TestSearchGivenUp(t *testing.T) {
+	p := newDiary(t)
+	p.add(anna, "1", "word one")
+	if got := p.found(anna, "word", 9); got != "word one" {
+		t.Errorf("got %q", got)
+	}
+	for i := range 200 {
+		p.add(anna, "", fmt.Sprint("word ", i))
+	}
+	ctx := &brittle{Context: t.Context(), left: 100}
+	if _, err := p.Search(ctx, anna, "word", 9); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	if n := strings.Count(p.found(anna, "word", 999), "word"); n != 201 {
+		t.Errorf("then %d are found", n)
+	}
+}
+
+// A brittle context ends after it was asked some times.
+type brittle struct {
+	context.Context
+	left int
+}
+
+func (b *brittle) Err() error {
+	if b.left--; b.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // A hit shows the part of a long entry where most of the words are.
