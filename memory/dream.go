@@ -157,12 +157,13 @@ func (d *Dreamer) next(ctx context.Context, who chat.Person, cursor int64) (all 
 // think returns what the files are to say after the entries, and writes into c
 // what it tells of that.
 func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, entries []Entry) (map[string]string, error) {
-	model, texts := d.Model(c.Who), maps.Clone(was)
 	memory, there := was[memoryFile]
-	own, heard := apart(memory)
-	if there {
-		texts[memoryFile] = own
+	if !there {
+		return nil, errors.New(memoryFile + " cannot be read")
 	}
+	model, texts := d.Model(c.Who), maps.Clone(was)
+	own, heard := apart(memory)
+	texts[memoryFile] = own
 	if told := d.told(entries, false); told != "" {
 		s := &stage{was: texts, most: maxFile - len(memory) + len(own)}
 		if err := s.run(ctx, model, dreaming, told); err != nil {
@@ -172,7 +173,7 @@ func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, e
 			texts, c.Why = s.now, s.why
 		}
 	}
-	if told := d.told(entries, true); told != "" && there {
+	if told := d.told(entries, true); told != "" {
 		s := &stage{was: map[string]string{memoryFile: heard}, most: (maxFile*3/4 - len(texts[memoryFile])) / 2} // as a quote, a line takes up to twice its room
 		if err := s.run(ctx, model, hearing, told); err != nil {
 			return nil, err
@@ -181,12 +182,10 @@ func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, e
 			heard, c.Why, c.Tainted = now, strings.TrimPrefix(c.Why+"; heard from others", "; "), true
 		}
 	}
-	switch {
-	case texts[memoryFile] != own || c.Tainted:
-		texts[memoryFile] = together(texts[memoryFile], heard)
-	case there:
-		texts[memoryFile] = memory
+	if texts[memoryFile] != own || c.Tainted {
+		memory = together(texts[memoryFile], heard)
 	}
+	texts[memoryFile] = memory
 	return texts, nil
 }
 

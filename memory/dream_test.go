@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -261,6 +262,31 @@ func TestEdits(t *testing.T) {
 			a.want("x:1", memoryFile, c.want)
 			a.want("x:1", userFile, user)
 		})
+	}
+}
+
+// A long memory can be added to in many places, and not be written anew.
+func TestManyEdits(t *testing.T) {
+	s, text := &stage{most: maxFile}, ""
+	for i := range 400 {
+		text += fmt.Sprintf("- fact %d: %x\n", i, sha256.Sum256([]byte{byte(i)}))[:50] + "\n"
+	}
+	s.was, s.now = map[string]string{memoryFile: text}, map[string]string{memoryFile: text}
+	for i := range 30 {
+		old := fmt.Sprintf("- fact %d:", 10*i)
+		if err := s.edit(memoryFile, old, "- added "+strings.Repeat("x", 200)+"\n"+old); err != nil {
+			t.Fatalf("edit %d: %v", i, err)
+		}
+	}
+	lines, gone := strings.SplitAfter(text, "\n"), 0
+	for i := 0; i < 400; i += 10 { // less the first, which has something before it now
+		piece := strings.Join(lines[i+1:i+10], "")
+		if s.edit(memoryFile, piece, "") == nil {
+			gone += len(piece)
+		}
+	}
+	if gone < len(text)/3 || gone > len(text)/2 {
+		t.Errorf("%d bytes of %d could be taken out", gone, len(text))
 	}
 }
 

@@ -12,14 +12,9 @@ import (
 	"parley/store"
 )
 
-type (
-	llmRequest = llm.Request
-	llmAnswer  = llmtest.Answer
-)
-
 func scripted(f func(llm.Request) llmtest.Answer) llm.Model { return &llmtest.Script{Else: f} }
 
-// say expects an answer.
+// answers expects that.
 func (a *attic) answers(want string) func(string, error) {
 	return func(got string, err error) {
 		a.t.Helper()

@@ -89,8 +89,10 @@ func (s *stage) edit(file, old, add string) error {
 	if file == memoryFile {
 		most = s.most
 	}
-	for _, e := range udiff.Strings(s.was[file], next) {
-		taken += e.End - e.Start
+	for _, l := range udiff.Lines(s.was[file], next) {
+		for _, e := range udiff.Strings(s.was[file][l.Start:l.End], l.New) {
+			taken += e.End - e.Start
+		}
 	}
 	switch {
 	case !there:

@@ -6,13 +6,18 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"parley/chat"
+	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/store"
 )
 
@@ -92,27 +97,54 @@ func TestVersions(t *testing.T) {
 	a.consistent("owner")
 }
 
+// What somebody edits between a crash and the next use is left as it is, and
+// what the change would have made of it is in the log.
+func TestEditedAfterCrash(t *testing.T) {
+	a := newAttic(t)
+	a.write("owner", memoryFile, "one\n")
+	a.write("owner", userFile, "one\n")
+	v := NewVersions(frail{a.disk, func(string) { runtime.Goexit() }}, a.mem, a.Versions.log)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _ = v.edit(t.Context(), Change{Who: "owner", By: "dream"}, func(_ *head, texts map[string]string) error {
+			texts[memoryFile], texts[userFile] = "two\n", "two\n"
+			return nil
+		})
+	})
+	wg.Wait()
+	a.want("owner", memoryFile, "one\n")
+	a.write("owner", memoryFile, "mine\n")
+	all := a.consistent("owner")
+	a.want("owner", memoryFile, "mine\n")
+	a.want("owner", userFile, "two\n")
+	if len(all) != 2 || all[0].By != "edited" || all[0].Files[memoryFile] != (Edit{digest("two\n"), digest("mine\n")}) {
+		t.Errorf("the log is %+v", all)
+	}
+}
+
 // The last changes are kept, with all texts that they or others need, and nothing else.
 func TestTrim(t *testing.T) {
 	a := newAttic(t)
 	a.set("x:2", memoryFile, "shared 0\n")
-	for i := range keptChanges + 50 {
+	a.write("x:1", userFile, "long ago\n")
+	for i := range keptChanges + 20 {
 		a.set("x:1", memoryFile, fmt.Sprintf("shared %d\n", i%130))
 	}
 	all := a.consistent("x:1")
-	if len(all) != keptChanges || all[0].ID != "250" || all[len(all)-1].ID != "51" {
+	if len(all) != keptChanges || all[0].ID != "220" || all[len(all)-1].ID != "21" {
 		t.Errorf("%d changes are kept, up to %s", len(all), all[0].ID)
 	}
 	a.consistent("x:2")
 	if n := len(keys(t, a.changes())); n > keptChanges+20+1 {
 		t.Errorf("%d changes are in the store", n)
 	}
-	for i := range keptChanges + 10 {
+	for i := range keptChanges {
 		a.set("x:1", memoryFile, fmt.Sprintf("own %d\n", i))
 	}
-	if n := len(keys(t, a.texts())); n != keptChanges+2 {
+	if n := len(keys(t, a.texts())); n != keptChanges+3 {
 		t.Errorf("%d texts are in the store", n)
 	}
+	a.write("x:1", userFile, "today\n")
 	a.consistent("x:1")
 }
 
@@ -203,7 +235,7 @@ func TestOddMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.past.say("owner", "hello")
-			a.model = scripted(func(r llmRequest) llmAnswer {
+			a.model = scripted(func(r llm.Request) llmtest.Answer {
 				return calls(edits(soulFile, "", "evil"), edits(memoryFile, "", "- tea"), ends("tea"))
 			})
 			a.dream("owner")
@@ -262,10 +294,11 @@ func TestAnyVersions(t *testing.T) {
 					r.Fatalf("a restore undone makes %q of %q", now, before)
 				}
 			}
-			for _, c := range a.consistent("owner") {
-				if diff, _, err := a.Show(t.Context(), "owner", c.ID); err != nil || diff == "" {
-					r.Fatalf("diff of %+v: %q, %v", c, diff, err)
-				}
+			a.consistent("owner")
+		}
+		for _, c := range a.consistent("owner") {
+			if diff, _, err := a.Show(t.Context(), "owner", c.ID); err != nil || diff == "" {
+				r.Fatalf("diff of %+v: %q, %v", c, diff, err)
 			}
 		}
 	})
@@ -289,4 +322,48 @@ func TestAnyHeard(t *testing.T) {
 			r.Fatalf("%q became %q", text, again)
 		}
 	})
+}
+
+// With a real history, and all at the same time: nothing is lost or made twice.
+func TestAtOnce(t *testing.T) {
+	a := newAttic(t)
+	h := NewHistory(a.disk, a.Versions.log)
+	var wg sync.WaitGroup
+	for _, who := range []chat.Person{"owner", "telegram:1"} {
+		for i := range 30 {
+			if _, err := h.Append(t.Context(), who, Entry{Time: time.Now(), Who: who, Session: "telegram:1", Key: fmt.Sprint(i), Text: "said"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := &Notes{Versions: a.Versions, Past: h, Zone: time.UTC}
+		d := a.dreamer()
+		d.Past, d.Model = h, func(chat.Person) llm.Model { return scripted(diligent) }
+		for i := range 5 {
+			wg.Go(func() {
+				for { // notes may be in the way of every try
+					if _, _, err := d.Dream(t.Context(), who); err == nil {
+						return
+					} else if !errors.Is(err, errEdited) {
+						t.Error(err)
+						return
+					}
+				}
+			})
+			wg.Go(func() {
+				if _, err := n.Remember(t.Context(), who, fmt.Sprintf("note %d.", i), fmt.Sprint("k", i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for _, who := range []chat.Person{"owner", "telegram:1"} {
+		text := a.says(who, memoryFile)
+		for i := range 30 {
+			if strings.Count(text, fmt.Sprintf("- entry %d\n", i+1)) != 1 || i < 5 && strings.Count(text, fmt.Sprintf("note %d.", i)) != 1 {
+				t.Fatalf("%d is lost or doubled in\n%s", i, text)
+			}
+		}
+		a.consistent(who)
+	}
 }
