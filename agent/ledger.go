@@ -36,7 +36,9 @@ type page struct {
 	Spent  amounts     `json:"spent"`
 	Raised []string    `json:"raised,omitempty"` // keys of the messages by which owners raised the limit
 	Warned [kinds]bool `json:"warned"`           // of what it was said that it is running out
-	told   bool        // that nothing is left
+
+	key  string // in the store: "2026-11-21/person/owner"
+	told bool   // that nothing is left
 }
 
 // A ledger tells what each payer took of today. It is in memory, and on disk a
@@ -45,9 +47,9 @@ type ledger struct {
 	wake chan struct{} // a page is to be written
 
 	mu    sync.Mutex
-	day   string           // such as "2026-11-21"
+	day   string
 	pages map[string]*page // of day, by payer
-	dirty map[string]*page // to be written, by key in the store: day/payer
+	dirty map[*page]bool   // to be written
 }
 
 const (
@@ -60,26 +62,35 @@ func (p *Pool) daysAgo(n int) string {
 	return time.Now().In(p.Zone).AddDate(0, 0, -n).Format(time.DateOnly)
 }
 
-// page returns that of payer, of today. One that is damaged begins anew (P21).
-// The ledger's mu is held.
-func (p *Pool) page(ctx context.Context, payer string) *page {
+// opened opens the ledger at today's pages of by, for nobody else until done is called.
+func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
 	l := &p.ledger
+	l.mu.Lock()
 	if day := p.daysAgo(0); day != l.day {
 		l.day, l.pages = day, map[string]*page{}
 	}
-	if l.pages[payer] == nil {
-		pg, _, err := store.Load[page](context.WithoutCancel(ctx), p.Store.Bucket("ledger"), l.day+"/"+payer)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			p.Log.Error("what was spent today cannot be read and counts from zero", "payer", payer, "err", err)
+	for i, b := range by {
+		if l.pages[b.key] == nil {
+			l.pages[b.key] = p.page(context.WithoutCancel(ctx), l.day+"/"+b.key)
 		}
-		l.pages[payer] = &pg
+		by[i].page = l.pages[b.key]
 	}
-	return l.pages[payer]
+	return l.mu.Unlock
 }
 
-// changed has today's page of payer written. l.mu is held.
-func (l *ledger) changed(payer string) {
-	l.dirty[l.day+"/"+payer] = l.pages[payer]
+// page reads a page. One that is damaged begins anew (P21).
+func (p *Pool) page(ctx context.Context, key string) *page {
+	pg, _, err := store.Load[page](ctx, p.Store.Bucket("ledger"), key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		p.Log.Error("what was spent today cannot be read and counts from zero", "whose", key, "err", err)
+	}
+	pg.key = key
+	return &pg
+}
+
+// changed has pg written. l.mu is held.
+func (l *ledger) changed(pg *page) {
+	l.dirty[pg] = true
 	select {
 	case l.wake <- struct{}{}:
 	default: // it will see this one, too
@@ -91,7 +102,7 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
 	keeper.Go(func() {
-		for ctx.Err() == nil {
+		for last := false; !last; {
 			select {
 			case <-ctx.Done():
 			case <-p.ledger.wake:
@@ -100,6 +111,7 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 			case <-ctx.Done():
 			case <-time.After(writeAfter):
 			}
+			last = ctx.Err() != nil
 			bodies := map[string][]byte{}
 			if err := p.insist(ctx, "write the ledger", func(ctx context.Context) error { return p.writeLedger(context.WithoutCancel(ctx), bodies) }); err != nil {
 				p.Log.Error("what was spent last is not written down", "err", err)
@@ -113,8 +125,8 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 // writeLedger puts on disk bodies and what else is not there yet, and deletes what is old.
 func (p *Pool) writeLedger(ctx context.Context, bodies map[string][]byte) error {
 	p.ledger.mu.Lock()
-	for key, pg := range p.ledger.dirty {
-		bodies[key], _ = json.Marshal(pg) // it holds only what JSON can
+	for pg := range p.ledger.dirty {
+		bodies[pg.key], _ = json.Marshal(pg) // it holds only what JSON can
 	}
 	clear(p.ledger.dirty)
 	p.ledger.mu.Unlock()

@@ -43,12 +43,15 @@ type payer struct {
 }
 
 // payers are those who pay for what is done for who in session, in a run of job;
-// what is "" does not.
+// what is "" does not. For helpers that is whom they work for.
 func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []payer {
-	l := p.settings.Load().Limits
+	l, root := p.settings.Load().Limits, string(p.kin.root(session))
+	if run, isolated := strings.CutPrefix(root, "cron:"); isolated {
+		job = run
+	}
 	return slices.DeleteFunc([]payer{
 		{"person/" + string(who), string(who), "you", l.Person, nil},
-		{"session/" + string(p.kin.root(session)), "session", "this conversation", l.Session, nil},
+		{"session/" + root, "session", "this conversation", l.Session, nil},
 		{"job/" + job, "job " + job, "this job", l.Job, nil},
 		{"all", "all", "everybody together", l.Everybody, nil},
 	}, func(b payer) bool { return strings.HasSuffix(b.key, "/") })
@@ -61,15 +64,6 @@ func (p *Pool) payersOf(m chat.Message) []payer {
 		by[0].whose = "this group"
 	}
 	return by
-}
-
-// opened opens the ledger at the pages of by, for nobody else until done is called.
-func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
-	p.ledger.mu.Lock()
-	for i := range by {
-		by[i].page = p.page(ctx, by[i].key)
-	}
-	return p.ledger.mu.Unlock
 }
 
 // most is how much of k there is for b, 0 if there is no limit.
@@ -114,7 +108,7 @@ func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts)
 			b.Spent[k] += n
 		}
 		if plus != (amounts{}) {
-			p.ledger.changed(b.key)
+			p.ledger.changed(b.page)
 		}
 	}
 	return nil

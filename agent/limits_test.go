@@ -195,7 +195,7 @@ func TestLedgerCrash(t *testing.T) {
 		h.say("2", "hi")
 		time.Sleep(time.Second - 1)
 		after("everybody together: 0 of 1000 tokens")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		after("everybody together: 200 of 1000 tokens")
 		h.say("3", "hi")
 		after("everybody together: 200 of 1000 tokens")
@@ -222,7 +222,7 @@ func TestLedgerDamaged(t *testing.T) {
 		h.say("2", "/usage")
 		h.want("Tokens used in this conversation:\nmain: 80 in (0 from cache), 20 out, cost 0.5000\n\nToday, until midnight (UTC):\n- you: 1 of 5 answers")
 	})
-	if n := strings.Count(log.String(), `msg="what was spent today cannot be read and counts from zero" payer=person/owner`); n != 1 {
+	if n := strings.Count(log.String(), `msg="what was spent today cannot be read and counts from zero" whose=2000-01-01/person/owner`); n != 1 {
 		t.Errorf("the log says it %d times: %s", n, log.String())
 	}
 }
@@ -407,7 +407,7 @@ func TestRaise(t *testing.T) {
 func TestLimitOutsideTurns(t *testing.T) {
 	h := limited(agent.Limits{Person: agent.Limit{Rounds: 2}, Session: agent.Limit{Tokens: 150}, Job: agent.Limit{Money: 1}})
 	play(t, h, func(h *house) {
-		ctx, u := t.Context(), llm.Usage{In: 80, Out: 20}
+		ctx, u := h.t.Context(), llm.Usage{In: 80, Out: 20}
 		allow := func(who chat.Person, session chat.SessionID, job, want string) {
 			t.Helper()
 			if got := fmt.Sprint(h.pool.Allow(ctx, who, session, job)); got != want {
@@ -427,14 +427,15 @@ func TestLimitOutsideTurns(t *testing.T) {
 	})
 }
 
-// TestLimitOfHelpers is R-S15: what helpers spend is their person's and their
-// parent's session's, and so many helpers may be begun in a day.
+// TestLimitOfHelpers is R-S15: what helpers spend is their person's, and that of
+// the session or the job for which they work; so many may be begun in a day. A
+// helper that reaches a limit says so to its parent.
 func TestLimitOfHelpers(t *testing.T) {
-	h := limited(agent.Limits{Person: agent.Limit{Tokens: 10_000}, Session: agent.Limit{Tokens: 10_000, Children: 2}})
+	h := limited(agent.Limits{Person: agent.Limit{Tokens: 10_000}, Session: agent.Limit{Tokens: 10_000, Children: 2}, Job: agent.Limit{Turns: 1}})
 	play(t, h, func(h *house) {
 		spawn := func(id string, parent chat.SessionID) error {
 			m := message("1", "")
-			_, err := h.pool.Spawn(t.Context(), tools.Child{ID: id, Call: id, Task: "do " + id, Parent: parent, At: m.At, From: m.From, Only: []string{}})
+			_, err := h.pool.Spawn(h.t.Context(), tools.Child{ID: id, Call: id, Task: "do " + id, Parent: parent, At: m.At, From: m.From, Only: []string{}})
 			return err
 		}
 		for _, id := range []string{"aaaaaaaa", "bbbbbbbb"} {
@@ -448,5 +449,14 @@ func TestLimitOfHelpers(t *testing.T) {
 		h.want()
 		h.say("u", "/usage")
 		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 200 of 10000 tokens\n- this conversation: 200 of 10000 tokens, 2 of 2 helpers")
+		for n, want := range []string{"ok", "Today's limit for this job is reached: 1 of 1 answers." + raisable + "job j."} {
+			id := fmt.Sprint("cccccccc", n)
+			if err := spawn(id, "cron:j"); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := h.pool.Await(h.t.Context(), id); err != nil || c.Result != want {
+				t.Errorf("a helper of a job says %q, %v", c.Result, err)
+			}
+		}
 	})
 }

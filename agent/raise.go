@@ -23,9 +23,9 @@ func (p *Pool) warnings(ctx context.Context, by []payer) (ids, texts []string) {
 				continue
 			}
 			b.Warned[k] = true
-			p.ledger.changed(b.key)
+			p.ledger.changed(b.page)
 			percent := int(100 * b.Spent[k] / b.most(k))
-			ids = append(ids, fmt.Sprintf("limit/%s/%s/%s/%d", p.ledger.day, b.key, k, len(b.Raised)))
+			ids = append(ids, fmt.Sprintf("limit/%s/%s/%d", b.page.key, k, len(b.Raised)))
 			texts = append(texts, fmt.Sprintf(wordsLow, percent, b.whose, b.share(k)))
 		}
 	}
@@ -88,7 +88,7 @@ func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 		}
 		if low && !again {
 			b.Raised, b.Warned, b.told = append(b.Raised, m.Key()), [kinds]bool{}, false
-			p.ledger.changed(b.key)
+			p.ledger.changed(b.page)
 		}
 		return low || again
 	})
