@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func (h *house) editJob(ctx context.Context, id string, o cron.Order) (scheduler
 // scheduler says.
 func (h *house) alter(ctx context.Context, j *scheduler.Job, o cron.Order) (err error) {
 	if o.Every != 0 || o.Cron != "" || o.At != "" {
-		j.Schedule = scheduler.Schedule{Every: time.Duration(o.Every) * time.Second, Cron: o.Cron}
+		j.Schedule = scheduler.Schedule{Every: time.Duration(min(max(o.Every, -1), math.MaxInt32)) * time.Second, Cron: o.Cron}
 	}
 	if o.At != "" {
 		if j.Schedule.At, err = scheduler.ParseAt(o.At, h.Config.zone()); err != nil {

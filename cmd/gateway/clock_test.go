@@ -119,6 +119,7 @@ func TestD095Texts(t *testing.T) {
 			{cron.Order{Action: "add", Message: "x", At: "soon"}, "Error: invalid ISO datetime format 'soon'. Expected format: YYYY-MM-DDTHH:MM:SS"},
 			{cron.Order{Action: "add", Message: "x", At: "1999-12-31T09:00:00"}, "Error: at is in the past: it is 2000-01-01T01:00:00 now"},
 			{cron.Order{Action: "add", Message: "x", Every: 9}, "Error: every_seconds must be at least 10"},
+			{cron.Order{Action: "add", Message: "x", Every: -1 << 62}, "Error: every_seconds must be at least 10"},
 			{cron.Order{Action: "add", Message: "x", Every: 60, Model: "big"}, "Error: there is no model 'big'; there are main, small"},
 			{cron.Order{Action: "add", Tool: "rm", Every: 60}, "Error: there is no tool 'rm'"},
 			{cron.Order{Action: "add", Tool: "root", Every: 60}, "Error: there is no tool 'root'"},
@@ -132,7 +133,7 @@ func TestD095Texts(t *testing.T) {
 			{cron.Order{Action: "list"}, "Scheduled jobs:\n" +
 				"- Stretch (id: j1, every 1h)\n  next: 2000-01-01 02:00 CET; has not run yet\n" +
 				"- Party (id: j3, at 2000-01-02 18:00)\n  next: 2000-01-02 18:00 CET; has not run yet\n" +
-				"- Tell me the news of the town, (id: j2, 0 9 * * 1-5 (Asia/Tokyo))\n  next: 2000-01-03 09:00 JST; has not run yet\n" +
+				"- Tell me the news of the town, (id: j2, 0 9 * * 1-5 (Asia/Tokyo))\n  next: 2000-01-03 01:00 CET; has not run yet\n" +
 				"- echo (id: j4, every 24h)\n  off; has not run yet"},
 			{cron.Order{Action: "enable", ID: "j4"}, "Enabled job j4"},
 			{cron.Order{Action: "edit", ID: "j4", Zone: "UTC"}, "Error: tz can only be used with cron_expr"},

@@ -9,7 +9,10 @@ import (
 	"parley/scheduler"
 )
 
-const mostListed = 100 // jobs
+const (
+	mostListed = 100 // jobs
+	clockTime  = "2006-01-02 15:04 MST"
+)
 
 // title names j: "n (id: i, every 1h)".
 func title(j scheduler.Job) string {
@@ -40,7 +43,7 @@ func nextRun(j scheduler.Job, zone *time.Location) string {
 	case j.Next.IsZero():
 		return "not due again"
 	}
-	return "next: " + clockTime(j.Next, j, zone)
+	return "next: " + j.Next.In(zone).Format(clockTime)
 }
 
 // lastRun says how j ran last.
@@ -49,15 +52,7 @@ func lastRun(j scheduler.Job, zone *time.Location) string {
 		return "has not run yet"
 	}
 	r := j.Runs[len(j.Runs)-1]
-	return strings.TrimSuffix(fmt.Sprintf("last: %s, %s – %s", clockTime(r.Due, j, zone), r.Outcome, oneLine(r.Note)), " – ")
-}
-
-// clockTime tells t in the zone of j, or else in zone.
-func clockTime(t time.Time, j scheduler.Job, zone *time.Location) string {
-	if own, err := time.LoadLocation(j.Schedule.Zone); err == nil && j.Schedule.Zone != "" {
-		zone = own
-	}
-	return t.In(zone).Format("2006-01-02 15:04 MST")
+	return strings.TrimSuffix(fmt.Sprintf("last: %s, %s – %s", r.Due.In(zone).Format(clockTime), r.Outcome, oneLine(r.Note)), " – ")
 }
 
 // history tells of the runs of j, the latest first.
@@ -69,7 +64,7 @@ func history(j scheduler.Job, zone *time.Location) string {
 	fmt.Fprintf(&b, "History of %s:", title(j))
 	for i := len(j.Runs) - 1; i >= 0; i-- {
 		r := j.Runs[i]
-		fmt.Fprintf(&b, "\n- %s: %s", clockTime(r.Due, j, zone), r.Outcome)
+		fmt.Fprintf(&b, "\n- %s: %s", r.Due.In(zone).Format(clockTime), r.Outcome)
 		if took := r.Took(); took > 0 {
 			fmt.Fprintf(&b, ", %v", took)
 		}

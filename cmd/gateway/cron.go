@@ -54,7 +54,7 @@ func (v *cronCommand) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.Func("every", "again and again after this `time`, as 30m", func(text string) error {
 		every, err := time.ParseDuration(text)
-		v.ask.Every = int(every / time.Second)
+		v.ask.Every = max(int(every/time.Second), 1)
 		return err
 	})
 	f.StringVar(&v.ask.Cron, "cron", "", "at the times of these five `fields`, as \"0 9 * * 1-5\"")

@@ -4,7 +4,6 @@ package cron
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,10 +45,11 @@ type Clock func(context.Context, tools.Call, Order) (tools.Result, error)
 // (D-097); once strangers have had a word an owner is asked first (R-S24).
 func New(do Clock) tools.Tool {
 	t := tools.New("cron", description, func(ctx context.Context, c tools.Call, o Order) (tools.Result, error) {
-		if err := o.allowed(c.Scope); err != nil {
-			return tools.Failf(tools.CodeDenied, "%v", err), nil
-		}
 		switch {
+		case (c.Origin == chat.FromSchedule || c.Depth > 0) && slices.Contains([]string{"add", "edit", "enable", "run"}, o.Action):
+			return tools.Failf(tools.CodeDenied, "cannot schedule new jobs from within a cron job execution"), nil
+		case c.At.Channel == "api" && o.Action == "add":
+			return tools.Failf(tools.CodeDenied, "scheduled cron jobs must be created from a chat session"), nil
 		case o.Action == "add":
 			o.ID = fmt.Sprintf("%.4x", sha256.Sum256([]byte(c.Key())))
 		case o.Action != "list" && o.ID == "":
@@ -70,23 +70,6 @@ func New(do Clock) tools.Tool {
 		"silent": "quiet", "arguments": "args", "tool_name": "tool",
 	}
 	return t
-}
-
-// What the model reads where nothing may be put on the clock.
-var (
-	errNested = errors.New("cannot schedule new jobs from within a cron job execution")
-	errNoChat = errors.New("scheduled cron jobs must be created from a chat session")
-)
-
-// allowed returns an error unless o may be given in s.
-func (o Order) allowed(s tools.Scope) error {
-	switch {
-	case (s.Origin == chat.FromSchedule || s.Depth > 0) && slices.Contains([]string{"add", "edit", "enable", "run"}, o.Action):
-		return errNested
-	case s.At.Channel == "api" && o.Action == "add":
-		return errNoChat
-	}
-	return nil
 }
 
 // preview is what of which job: "add 0 9 * * 1-5: Good morning", "remove 1a2b3c4d".
