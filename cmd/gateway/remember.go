@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"parley/scheduler"
 	"parley/tools"
 	"parley/tools/recall"
+	"parley/web"
 )
 
 // A mind is all that is known beyond the conversation under way.
@@ -91,7 +94,8 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, _ scheduler.Run) (sc
 func (h *house) recall(ctx context.Context, who chat.Person, words string, most int) (found []recall.Found, err error) {
 	hits, err := h.mind.history.Search(ctx, who, words, most)
 	for _, hit := range hits {
-		found = append(found, recall.Found{Source: hit.Source, Session: hit.Session, Time: hit.Time, Text: hit.Text, Tainted: hit.Tainted})
+		found = append(found, recall.Found(hit))
+		found[len(found)-1].Time = hit.Time.In(h.Config.zone())
 	}
 	return found, err
 }
@@ -150,6 +154,38 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 		return "", err
 	}
 	return "I am going over my memory. In a while /dream log shows what changed.", nil
+}
+
+// memoryFace is what is known of people as the owner's page has it.
+func (h *house) memoryFace() web.Memory {
+	v := h.mind.versions
+	return web.Memory{
+		People: h.remembered, Changes: v.Log, Change: v.Show, Restore: v.Restore,
+		Entries: func(ctx context.Context, who chat.Person) (n int, err error) {
+			for _, err := range h.mind.history.Since(ctx, who, 0) {
+				if err != nil {
+					return 0, err
+				}
+				n++
+			}
+			return n, nil
+		},
+		Dream: func(ctx context.Context) error {
+			if h.Config.Dream.Cron == "" {
+				return web.Wrong(errors.New("there are no dreams: dream.cron in the config is empty"))
+			}
+			return told(h.clock.Fire(ctx, dreamID))
+		},
+	}
+}
+
+// remembered are those of whom something may be known, the owner first.
+func (h *house) remembered(ctx context.Context) ([]chat.Person, error) {
+	said, err := h.mind.history.People(ctx)
+	noted, more := h.mind.versions.People(ctx)
+	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(said, noted))))
+	all = slices.DeleteFunc(all, func(p chat.Person) bool { return p == chat.TheOwner })
+	return slices.Insert(all, 0, chat.TheOwner), errors.Join(err, more)
 }
 
 // hasTool says which tools there are for who is in s.
