@@ -17,6 +17,9 @@ import (
 
 // assume makes the turn that of a helper, if m is for one: it has what its record says.
 func (t *turn) assume(m chat.Message) error {
+	if m.Origin == chat.FromSubagent { // a report is never too old
+		t.MaxAge = 0
+	}
 	id := helperOf(m)
 	if id == "" {
 		return nil

@@ -1,0 +1,475 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/store/mem"
+	"parley/tools"
+	"parley/tools/agents"
+)
+
+// worker is a helper that uses the tool exec n times, and then answers.
+func worker(n int) func(r llm.Request) llm.Message {
+	return func(r llm.Request) llm.Message {
+		done := 0
+		for _, m := range r.Messages {
+			if m.Role == llm.ToolRole {
+				done++
+			}
+		}
+		if done < n {
+			return calls(call(fmt.Sprint("w", done), "exec"))
+		}
+		return words("worked: " + spoken(r, 1))
+	}
+}
+
+// spawning has the agent spawn what it is told to, and say what is reported.
+func spawning(r llm.Request) llm.Message {
+	switch last := lastOf(r); {
+	case last.Role == llm.ToolRole:
+		return words("begun")
+	case strings.Contains(last.Text, "[Subagent"):
+		_, text, _ := strings.Cut(last.Text, "[Subagent")
+		text, _, _ = strings.Cut(text, "\n\nSummarize")
+		return words("reported" + strings.ReplaceAll(text, "\n", " "))
+	}
+	_, task, _ := strings.Cut(lastOf(r).Text, "\n")
+	return calls(with("c", "spawn", fmt.Sprintf(`{"task":%q,"label":"it"}`, task)))
+}
+
+func slowExec(d time.Duration) tools.Tool {
+	return tool("exec", func(ctx context.Context) (string, error) {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
+		return "ran", ctx.Err()
+	})
+}
+
+// Background work is paused, resumed, told of things and cancelled from the
+// chat; a pause holds no place, and lasts over a restart and over the age of messages.
+func TestSteerHelpers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, said := mem.New(), map[string]string{}
+		start := func() *house {
+			h := &house{t: t, store: db, said: said, tools: []tools.Tool{slowExec(10 * time.Second)}, model: byTask(spawning, worker(3))}
+			h.conf = func(c *agent.Config) { c.Turns = 2 }
+			helped(h).start()
+			return h
+		}
+		h := start()
+		h.say("1", "work")
+		time.Sleep(5 * time.Second)
+		id := h.children()[0].ID
+		h.say("2", "/agents pause "+id[:5])
+		h.want("begun", "Paused a helper.")
+		time.Sleep(10 * time.Second)
+		h.say("3", "/agents")
+		h.want("Helpers at work:\n\n- `" + id + "` it – paused, since 15 seconds, rounds: 1")
+		h.say("4", "hello") // there are two places, and both are free
+		h.want("begun")
+		h.say("5", "/agents stop "+h.children()[1].ID)
+		h.want("Stopped a helper.")
+		h.stop()
+		h = start()
+		time.Sleep(48 * time.Hour)
+		h.say("6", "/agents")
+		h.want("Helpers at work:\n\n- `" + id + "` it – paused, since 2 days, rounds: 1")
+		h.say("7", "/agents tell "+id+" in the red box")
+		h.say("8", "/agents resume "+id)
+		time.Sleep(time.Minute)
+		h.want("Told a helper.", "Resumed a helper.", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
+		told := 0
+		for _, r := range h.asks {
+			if strings.HasSuffix(lastOf(r).Text, "in the red box") {
+				told++
+			}
+		}
+		h.say("9", "work")
+		h.want("begun")
+		id = h.children()[2].ID
+		for text, want := range map[string]string{
+			"stop": "Write /agents, ", "tell " + id: "Write /agents, ", "dance all": "Write /agents, ",
+			"stop x": "There is no such helper of yours at work; ", "pause " + strings.ToUpper(id): "Paused a helper.", "resume all": "Resumed a helper.",
+		} {
+			h.say("x"+text, "/agents "+text)
+			if got := said["re:test//1/x"+text]; !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %q", text, got)
+			}
+		}
+		if told != 1 {
+			t.Errorf("told %d times", told)
+		}
+		h.stop()
+	})
+}
+
+// Only who a helper works for, and owners, see it and say what becomes of it.
+func TestWhoSteers(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
+	play(t, helped(h), func(h *house) {
+		tell := func(who string, role chat.Role, where string, text string) string {
+			m := message(who+where+text, text)
+			m.From, m.At.Chat, m.Group = chat.Sender{ID: who, Role: role}, where, where == "group"
+			h.deliver(m)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.said["re:"+m.Key()]
+		}
+		tell("anna", chat.User, "a", "work")
+		tell("bert", chat.User, "group", "work")
+		const none, not = "No helpers are at work.", "There is no such helper of yours at work; /agents lists them."
+		for _, c := range []struct {
+			who   string
+			role  chat.Role
+			where string
+			text  string
+			want  string
+		}{
+			{"bert", chat.User, "b", "/agents", none},
+			{"bert", chat.User, "b", "/agents stop all", not},
+			{"anna", chat.User, "group", "/agents", "Helpers at work:"},
+			{"anna", chat.User, "group", "/agents stop all", not},
+			{"otto", chat.Owner, "group", "/agents", "Helpers at work:"},
+			{"otto", chat.Owner, "o", "/agents", "for `test:a`"},
+			{"otto", chat.Owner, "o", "/agents pause all", "Paused 2 helpers."},
+			{"anna", chat.User, "a", "/agents resume all", "Resumed a helper."},
+			{"bert", chat.User, "group", "/agents stop all", "Stopped a helper."},
+			{"otto", chat.Owner, "o", "/agents stop all", "Stopped a helper."},
+		} {
+			if got := tell(c.who, c.role, c.where, c.text); !strings.Contains(got, c.want) || c.text == "/agents" && c.where != "o" && strings.Count(got, "`") > 2 {
+				t.Errorf("%s in %s: %s: %q", c.who, c.where, c.text, got)
+			}
+		}
+		reports := 0
+		for id, text := range h.said { // who stopped it themselves is not told, anna is
+			if strings.Contains(id, "report/") {
+				reports++
+				if want := "reported 'it' failed]  Task: work  Result: It was stopped by a person."; !strings.HasPrefix(id, "re:test/agent/a/") || text != want {
+					t.Errorf("%s: %q", id, text)
+				}
+			}
+		}
+		if reports != 1 {
+			t.Errorf("%d reports", reports)
+		}
+	})
+}
+
+// Whatever becomes of a helper, its parent is told: also of one whose turn
+// crashes the process (P8), whose message is too old or gone, or whose record is
+// damaged (P21).
+func TestNoHelperVanishes(t *testing.T) {
+	for name, c := range map[string]struct {
+		away time.Duration // between two lives
+		harm func(s store.Store, id string) error
+		want string
+	}{
+		"too old": {48 * time.Hour, nil, "reported 'it' failed]  Task: work  Result: Failure: - I was away, and your message is more than a day old. I have read it; say so if you still want an answer."},
+		"parked": {time.Minute, func(s store.Store, id string) error {
+			_, err := s.Bucket("tries").Put(context.Background(), "test/agent/1/"+id, []byte("5"), 0)
+			return err
+		}, "reported 'it' failed]  Task: work  Result: Failure: - I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."},
+		"put aside": {time.Minute, func(s store.Store, _ string) error {
+			_, err := agent.Shelve(context.Background(), s)
+			return err
+		}, "reported 'it' failed]  Task: work  Result: Its task was lost."},
+		"damaged": {time.Minute, func(s store.Store, id string) error {
+			_, err := s.Bucket("helpers").Put(context.Background(), id, []byte("no JSON"), store.Any)
+			return err
+		}, "reported 'ID' failed]  Task: work  Result: Its record is damaged."},
+		"never given": {time.Minute, func(s store.Store, id string) error { // a crash came between
+			c, _, err := store.Load[tools.Child](context.Background(), s.Bucket("helpers"), id)
+			if err == nil {
+				c.ID, c.Label = "ffffffff", "other"
+				_, err = store.Save(context.Background(), s.Bucket("helpers"), c.ID, c, 0)
+			}
+			return err
+		}, "reported 'other' completed successfully]  Task: work  Result: worked: tool ran"},
+		"never told": {time.Minute, func(s store.Store, id string) error {
+			c, rev, err := store.Load[tools.Child](context.Background(), s.Bucket("helpers"), id)
+			if err == nil {
+				c.State, c.Result = tools.ChildAnswered, "early"
+				_, err = store.Save(context.Background(), s.Bucket("helpers"), c.ID, c, rev)
+			}
+			return err
+		}, "reported 'it' completed successfully]  Task: work  Result: early"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, said := t.TempDir(), map[string]string{}
+				start := func() (*house, *mortal) {
+					m := newMortal(t, dir, 1<<40)
+					h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(spawning, worker(1))}
+					helped(h).start()
+					return h, m
+				}
+				h, m := start()
+				h.say("1", "work")
+				time.Sleep(time.Second)
+				id := h.children()[0].ID
+				m.left.Store(0) // it dies
+				h.stop()
+				m.Close()
+				m = newMortal(t, dir, 1<<40)
+				if c.harm != nil {
+					if err := c.harm(m, id); err != nil {
+						t.Fatal(err)
+					}
+				}
+				m.Close()
+				time.Sleep(c.away)
+				h, m = start()
+				time.Sleep(3 * time.Minute)
+				synctest.Wait()
+				want, found := strings.ReplaceAll(c.want, "ID", id), 0
+				for _, text := range said {
+					if text == want {
+						found++
+					}
+				}
+				if found != 1 {
+					t.Errorf("said %q\nwant %q", said, want)
+				}
+				for _, c := range h.children() {
+					if !c.State.Over() || c.Report {
+						t.Errorf("left is %+v", c)
+					}
+				}
+				h.stop()
+				m.Close()
+			})
+		})
+	}
+}
+
+// A-062, R-S15: a helper has no more than its parent has, whatever it calls.
+func TestHelpersHaveNoMore(t *testing.T) {
+	var seen []string
+	secret := tool("secret", func(context.Context) (string, error) { return "", errors.New("it ran") })
+	secret.Category = "admin"
+	open := tool("open", nil)
+	open.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		seen = append(seen, fmt.Sprint(c.From.ID, c.From.Role, c.Depth, c.Origin, c.Whose(), c.Tainted))
+		return tools.Result{Text: "opened", Tainted: true}, nil
+	}
+	h := &house{tools: []tools.Tool{secret, open, tool("message", nil)}}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case last.Role == llm.ToolRole && last.Name != "open":
+			return words(last.Text)
+		case last.Role == llm.ToolRole:
+			return multi(1)
+		case strings.HasSuffix(last.Text, "tainted"):
+			return calls(call("o", "open"))
+		}
+		return multi(1)
+	}, func(r llm.Request) llm.Message {
+		if len(r.Messages) == 1 {
+			if got := fmt.Sprint(names(r)); got != "[open]" {
+				t.Errorf("it is told of %s", got)
+			}
+			return calls(call("1", "secret"), call("2", "open"), call("3", "multi_agent"), call("4", "spawn"), call("5", "new_task"), call("6", "message"))
+		}
+		for i, m := range r.Messages[2:] {
+			if want := strings.Contains(m.Text, "' not found. Available: open"); want == (i == 1) {
+				t.Errorf("call %d: %s", i+1, m.Text)
+			}
+		}
+		return words("done")
+	})
+	h.tools[2].Category = "message"
+	rules := tools.Rules{"admin": tools.Owners}
+	h.set = func(s *agent.Settings) {
+		source := agents.New(agents.Config{Runner: crew{h}})
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			return tools.NewKit(ctx, scope, rules.Permit(tools.Fixed(h.tools), source), tools.Standard(tools.StandardConfig{Rules: rules})...)
+		}
+	}
+	play(t, h, func(h *house) {
+		for i, text := range []string{"go", "tainted"} {
+			m := message(fmt.Sprint(i), text)
+			m.From = chat.Sender{ID: "8", Role: chat.User}
+			h.deliver(m)
+			h.want(`{"success":true,"results":[{"task_name":"n0","success":true,"response":"done"}],"total":1}`)
+		}
+		if got := fmt.Sprintf("%q", seen); got != `["8user1parenttest:8false" "8user0test:8false" "8user1parenttest:8true"]` {
+			t.Errorf("used by %s", got)
+		}
+	})
+}
+
+// E-039: what a helper found out by looking alone is not found out again in the
+// turn; D-041: who may not fail ends with the first tool that does.
+func TestEarlierAndStrict(t *testing.T) {
+	look := tool("look", func(context.Context) (string, error) { return "seen", nil })
+	look.ReadOnly = true
+	h := &house{tools: []tools.Tool{look, tool("exec", func(context.Context) (string, error) { return "", errors.New("no such program") })}}
+	use, worked := "look", 0
+	h.model = byTask(func(r llm.Request) llm.Message {
+		if n := len(h.asks); lastOf(r).Role == llm.User {
+			return multi(1)
+		} else if n < 6 {
+			return multi(1)
+		}
+		return words(spoken(r, 1))
+	}, func(r llm.Request) llm.Message {
+		if len(r.Messages) == 1 {
+			worked++
+			return calls(call("1", use))
+		}
+		return words("done")
+	})
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		time.Sleep(time.Second)
+		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done\n\n(already done in this turn; this is the earlier result)"}],"total":1}`)
+		h.asks, use = nil, "exec"
+		h.say("2", "go")
+		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done"}],"total":1}`)
+		if worked != 3 {
+			t.Errorf("worked %d times", worked)
+		}
+		c, err := h.pool.Spawn(h.t.Context(), tools.Child{ID: "s", Call: "s", Strict: true, Only: []string{"exec"}, At: chat.Address{Channel: "test", Chat: "1"}, Parent: "x", Task: "t"})
+		if err == nil {
+			c, err = h.pool.Await(h.t.Context(), c.ID)
+		}
+		if err != nil || c.State != tools.ChildFailed || c.Result != "exec: no such program" {
+			t.Errorf("%v: %+v", err, c)
+		}
+		if _, err := h.pool.Spawn(h.t.Context(), tools.Child{ID: "s", Call: "other"}); err == nil {
+			t.Error("two calls have one helper")
+		}
+	})
+}
+
+// What is known of helpers goes a week after their end, and with the
+// conversation that they worked for.
+func TestForgetHelpers(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
+	play(t, helped(h), func(h *house) {
+		logs := func(id string) (n int) {
+			for range h.store.Log("session/agent:"+id).Since(t.Context(), 0) {
+				n++
+			}
+			return n
+		}
+		h.say("1", "work")
+		time.Sleep(2 * time.Minute)
+		id := h.children()[0].ID
+		h.say("2", "/agents stop all")
+		time.Sleep(7*24*time.Hour - time.Hour)
+		if logs(id) == 0 || len(h.children()) != 1 {
+			t.Error("it is forgotten early")
+		}
+		time.Sleep(3 * time.Hour)
+		if logs(id) != 0 || len(h.children()) != 0 {
+			t.Error("it is not forgotten")
+		}
+		h.say("3", "work")
+		time.Sleep(time.Second)
+		id = h.children()[0].ID
+		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if logs(id) != 0 || len(h.children()) != 0 {
+			t.Error("it outlives its conversation")
+		}
+		if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
+			t.Errorf("%d messages are left", n)
+		}
+	})
+}
+
+// A turn that ends without its helpers leaves none at work: here it is a
+// shutdown for longer than messages keep.
+func TestOrphans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, said := mem.New(), map[string]string{}
+		for range 2 {
+			h := &house{t: t, store: db, said: said, tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(func(llm.Request) llm.Message { return multi(2) }, worker(1))}
+			helped(h).start()
+			if len(said) == 0 && len(h.children()) == 0 {
+				h.say("1", "go")
+			}
+			time.Sleep(2 * time.Second)
+			h.stop()
+			for _, c := range h.children() {
+				if over := len(said) > 0; c.State.Over() != over {
+					t.Errorf("%s is %q", c.Label, c.State)
+				}
+			}
+			time.Sleep(48 * time.Hour)
+		}
+		if n, _ := db.Queue("inbox").Len(t.Context()); n != 0 || !strings.HasPrefix(said["re:test//1/1"], "I was away") {
+			t.Errorf("%d messages are left, said %q", n, said)
+		}
+	})
+}
+
+// R-S15, D-093: four at once for one session; a hundred in all harm nobody.
+func TestHundredHelpers(t *testing.T) {
+	h := &house{tools: []tools.Tool{tool("exec", func(context.Context) (string, error) { return "ran", nil })}}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		if last := lastOf(r); last.Role == llm.ToolRole {
+			return words(last.Text)
+		} else if strings.Contains(last.Text, "[Subagent") {
+			return words("reported")
+		}
+		var all []llm.ToolCall
+		for i := range 5 {
+			all = append(all, with(fmt.Sprint(i), "spawn", fmt.Sprintf(`{"task":"t%d"}`, i)))
+		}
+		return calls(all...)
+	}, func(r llm.Request) llm.Message {
+		if len(r.Messages) == 1 {
+			return calls(call("1", "exec"))
+		}
+		return words("slowly done")
+	})
+	before := runtime.NumGoroutine()
+	play(t, helped(h), func(h *house) {
+		for i := range 25 {
+			m := message("1", "go")
+			m.At.Chat = fmt.Sprint(i)
+			h.deliver(m)
+		}
+		synctest.Wait()
+		if n := len(h.children()); n != 100 {
+			t.Errorf("%d helpers", n)
+		}
+		if got := h.said["re:test//7/1"]; got != "Error: Cannot spawn subagent: concurrency limit reached (4/4 running). Wait for a running subagent to complete before spawning a new one.\n\n[Analyze the error above and try a different approach.]" {
+			t.Errorf("the fifth: %q", got)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		reports := 0
+		for id := range h.said {
+			if strings.Contains(id, "/report/") {
+				reports++
+			}
+		}
+		if reports != 100 || len(h.said) != 125 {
+			t.Errorf("%d reports of %d replies", reports, len(h.said))
+		}
+		if n := runtime.NumGoroutine(); n > before+50 {
+			t.Errorf("%d goroutines, %d before", n, before)
+		}
+	})
+}
