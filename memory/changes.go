@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,17 @@ const keptChanges = 200
 
 // ErrGone refuses to undo what is not there any more.
 var ErrGone = errors.New("what it wrote is not there any more")
+
+// People returns those of whom something may be known, the owner among them.
+func (n *Notes) People(ctx context.Context) ([]chat.Person, error) {
+	all, err := n.Past.People(ctx)
+	for who, more := range n.Versions.heads().Keys(ctx, "") {
+		all, err = append(all, chat.Person(who)), errors.Join(err, more)
+	}
+	all = append(all, chat.TheOwner)
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
 
 // Log returns the last changes of the memory of who, at most so many, the
 // newest first. Of one that is damaged there is the ID, and nothing else (P21).

@@ -203,11 +203,6 @@ func (n *Notes) Restore(ctx context.Context, who chat.Person, id, key string) (s
 	return answer(err, fmt.Sprintf("Change %s is undone; `/dream restore %s` takes that back.", id, c.ID))
 }
 
-// Dreamt tells what a dream did.
-func (n *Notes) Dreamt(changes []Change, read int) string {
-	return fmt.Sprintf("I thought over %s of past conversations and made %s.", count(read, "new part"), count(len(changes), "change")) + n.list(changes) + howToUndo
-}
-
 // list tells of each change in a line.
 func (n *Notes) list(changes []Change) (text string) {
 	for _, c := range changes {

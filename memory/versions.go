@@ -112,7 +112,7 @@ type head struct {
 func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 	h, rev, err := store.Load[head](ctx, v.heads(), string(who))
 	switch {
-	case err == nil && h.Who == who:
+	case err == nil && h.Who == who && h.Files != nil:
 		h.rev = rev
 		return &h, nil
 	case err == nil, errors.Is(err, store.ErrDamaged):
@@ -128,19 +128,22 @@ func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 		}
 		h.Last = number(k)
 	}
+	for name, text := range v.read(who) {
+		h.Files[name] = digest(text)
+		if err := v.keep(ctx, who, text); err != nil {
+			return nil, err
+		}
+	}
+	known := map[string]bool{}
 	for c, err := range v.back(ctx, &h) {
 		if err != nil {
 			return nil, err
 		}
 		h.Cursor = max(h.Cursor, c.To)
 		for name, e := range c.Files {
-			h.Files[name] = cmp.Or(h.Files[name], e.After)
-		}
-	}
-	for name, text := range v.read(who) {
-		h.Files[name] = cmp.Or(h.Files[name], digest(text))
-		if err := v.keep(ctx, who, text); err != nil {
-			return nil, err
+			if !known[name] {
+				known[name], h.Files[name] = true, e.After
+			}
 		}
 	}
 	return &h, v.save(ctx, &h)

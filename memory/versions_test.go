@@ -195,6 +195,8 @@ func TestDamaged(t *testing.T) {
 		a.past.say("owner", "one", "two")
 		a.model = scripted(diligent)
 		a.dream("owner")
+		a.set("owner", userFile, "x\n")
+		a.set("owner", userFile, "")
 		bad(t, a.heads(), "owner")
 		a.write("owner", userFile, "by hand\n")
 		a.past.say("owner", "three")
@@ -202,7 +204,7 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("read %d, made %+v", n, changes)
 		}
 		a.want("owner", memoryFile, "- line\n- line\n- line\n- entry 1\n- entry 2\n- entry 3\n")
-		if all := a.consistent("owner"); all[0].ID != "5" {
+		if all := a.consistent("owner"); all[0].ID != "8" {
 			t.Errorf("the last change is %+v", all[0])
 		}
 	})
@@ -357,7 +359,11 @@ func TestAtOnce(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	for _, who := range []chat.Person{"owner", "telegram:1"} {
+	people, err := a.People(t.Context())
+	if err != nil || !slices.Equal(people, []chat.Person{"owner", "telegram:1"}) {
+		t.Errorf("there are %q, %v", people, err)
+	}
+	for _, who := range people {
 		text := a.says(who, memoryFile)
 		for i := range 30 {
 			if strings.Count(text, fmt.Sprintf("- entry %d\n", i+1)) != 1 || i < 5 && strings.Count(text, fmt.Sprintf("note %d.", i)) != 1 {
