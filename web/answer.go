@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/memory"
 	"parley/scheduler"
 	"parley/store"
 )
@@ -38,6 +39,10 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p = problem{status: http.StatusNotFound, text: "there is no such thing, or not any more"}
 	case errors.Is(err, scheduler.ErrProtected):
 		p = problem{status: http.StatusConflict, text: err.Error()}
+	case errors.Is(err, memory.ErrGone):
+		p = problem{status: http.StatusConflict, text: "what that change wrote is not there any more, so it cannot be undone"}
+	case errors.Is(err, store.ErrDamaged):
+		p = problem{status: http.StatusInternalServerError, text: "that is damaged on disk"}
 	case errors.Is(err, store.ErrFull):
 		p = problem{status: http.StatusInsufficientStorage, text: "the disk is full, so nothing was changed; make room and try again"}
 	case errors.Is(err, context.Canceled):

@@ -18,6 +18,7 @@ type House struct {
 	Post
 	Toolbox
 	Clock
+	Memory
 
 	Model    func() string                  // that answers, by its name
 	Reasons  func(context.Context) []string // why the house does not work; empty when it does

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -158,34 +157,12 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 
 // memoryFace is what is known of people as the owner's page has it.
 func (h *house) memoryFace() web.Memory {
-	v := h.mind.versions
-	return web.Memory{
-		People: h.remembered, Changes: v.Log, Change: v.Show, Restore: v.Restore,
-		Entries: func(ctx context.Context, who chat.Person) (n int, err error) {
-			for _, err := range h.mind.history.Since(ctx, who, 0) {
-				if err != nil {
-					return 0, err
-				}
-				n++
-			}
-			return n, nil
-		},
-		Dream: func(ctx context.Context) error {
-			if h.Config.Dream.Cron == "" {
-				return web.Wrong(errors.New("there are no dreams: dream.cron in the config is empty"))
-			}
-			return told(h.clock.Fire(ctx, dreamID))
-		},
-	}
-}
-
-// remembered are those of whom something may be known, the owner first.
-func (h *house) remembered(ctx context.Context) ([]chat.Person, error) {
-	said, err := h.mind.history.People(ctx)
-	noted, more := h.mind.versions.People(ctx)
-	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(said, noted))))
-	all = slices.DeleteFunc(all, func(p chat.Person) bool { return p == chat.TheOwner })
-	return slices.Insert(all, 0, chat.TheOwner), errors.Join(err, more)
+	return web.Memory{Notes: h.mind.notes, Dream: func(ctx context.Context) error {
+		if h.Config.Dream.Cron == "" {
+			return web.Wrong(errors.New("there are no dreams: dream.cron in the config is empty"))
+		}
+		return told(h.clock.Fire(ctx, dreamID))
+	}}
 }
 
 // hasTool says which tools there are for who is in s.

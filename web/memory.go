@@ -1,0 +1,120 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"parley/chat"
+	"parley/memory"
+	"parley/store"
+)
+
+// Memory is what is known of people, how that changed, and what changes it.
+type Memory struct {
+	Notes *memory.Notes
+	Dream func(context.Context) error // begins one now; what is in the way is [Wrong]
+}
+
+// known is how much is known of somebody.
+type known struct {
+	Who     chat.Person   `json:"who"`
+	Entries int           `json:"entries"` // of their history
+	Last    memory.Change `json:"last,omitzero"`
+}
+
+// history is what a person's memory went through, the newest first.
+type history struct {
+	Who     chat.Person     `json:"who"`
+	Changes []memory.Change `json:"changes"`
+}
+
+// changed is a change and what it did, as a unified diff.
+type changed struct {
+	memory.Change
+	Diff string `json:"diff"`
+}
+
+// Lines are those of the diff, each with its kind: add, cut, at or same.
+func (c changed) Lines() (all [][2]string) {
+	kinds := map[byte]string{'+': "add", '-': "cut", '@': "at"}
+	for line := range strings.Lines(c.Diff) {
+		all = append(all, [2]string{cmp.Or(kinds[line[0]], "same"), line})
+	}
+	return all
+}
+
+func (s *Server) memory(r *http.Request) (any, error) {
+	people, err := s.House.Notes.People(r.Context())
+	all := make([]known, len(people))
+	for i, who := range people {
+		if err == nil {
+			all[i], err = s.known(r.Context(), who)
+		}
+	}
+	return map[string][]known{"people": all}, err
+}
+
+func (s *Server) known(ctx context.Context, who chat.Person) (known, error) {
+	k := known{Who: who}
+	for _, err := range s.House.Notes.Past.Since(ctx, who, 0) {
+		if err != nil {
+			return k, err
+		}
+		k.Entries++
+	}
+	last, err := s.House.Notes.Versions.Log(ctx, who, 1)
+	if len(last) > 0 {
+		k.Last = last[0]
+	}
+	return k, err
+}
+
+// whose is the person that r is about: the owner, if it does not say. Of whom
+// nothing is known there is store.ErrNotFound.
+func (s *Server) whose(r *http.Request) (chat.Person, error) {
+	who := cmp.Or(chat.Person(r.URL.Query().Get("who")), chat.TheOwner)
+	people, err := s.House.Notes.People(r.Context())
+	if err == nil && !slices.Contains(people, who) {
+		err = store.ErrNotFound
+	}
+	return who, err
+}
+
+const mostChanges = 200 // of a person's memory; no more are kept
+
+func (s *Server) changes(r *http.Request) (any, error) {
+	who, err := s.whose(r)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.House.Notes.Versions.Log(r.Context(), who, mostChanges)
+	return history{who, append([]memory.Change{}, all...)}, err
+}
+
+func (s *Server) changed(r *http.Request) (any, error) {
+	who, err := s.whose(r)
+	if err != nil {
+		return nil, err
+	}
+	diff, c, err := s.House.Notes.Versions.Show(r.Context(), who, r.PathValue("id"))
+	return changed{c, diff}, err
+}
+
+func (s *Server) restore(w http.ResponseWriter, r *http.Request, v visitor) error {
+	who, err := s.whose(r)
+	if err == nil {
+		err = body(w, r, &struct{}{})
+	}
+	if err != nil {
+		return err
+	}
+	c, err := s.House.Notes.Versions.Restore(r.Context(), who, r.PathValue("id"), "")
+	if err == nil {
+		s.Audit("memory", v.ID, c.By+": "+string(who))
+		writeJSON(w, http.StatusOK, c)
+	}
+	return err
+}
