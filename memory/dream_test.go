@@ -272,8 +272,8 @@ func TestManyEdits(t *testing.T) {
 		text += fmt.Sprintf("- fact %d: %x\n", i, sha256.Sum256([]byte{byte(i)}))[:50] + "\n"
 	}
 	s.was, s.now = map[string]string{memoryFile: text}, map[string]string{memoryFile: text}
-	for i := range 30 {
-		old := fmt.Sprintf("- fact %d:", 10*i)
+	for i := range 15 {
+		old := fmt.Sprintf("- fact %d:", 20*i)
 		if err := s.edit(memoryFile, old, "- added "+strings.Repeat("x", 200)+"\n"+old); err != nil {
 			t.Fatalf("edit %d: %v", i, err)
 		}

@@ -62,8 +62,7 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 	case utf8.RuneCountInString(text) > maxEdit:
 		return fmt.Sprintf("That is too long to remember: %d characters are the most.", maxEdit), nil
 	}
-	c := Change{Who: who, By: "/remember", Key: key, Why: clip(text, 100)}
-	_, err := n.Versions.edit(ctx, c, func(_ *head, texts map[string]string) error {
+	_, err := n.Versions.edit(ctx, Change{Who: who, By: "/remember", Key: key}, func(_ *head, texts map[string]string) error {
 		memory, there := texts[memoryFile]
 		memory = noted(memory, "- "+time.Now().In(n.Zone).Format(time.DateOnly)+": "+text+"\n")
 		if !there || len(memory) > maxFile {
