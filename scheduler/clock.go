@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	longest   = 30 * time.Second       // sleep: then the wall clock may have been changed (P23)
 	lookAgain = time.Minute            // at what others have written
 	patience  = time.Minute            // a run that is due for longer was missed
 	stagger   = 500 * time.Millisecond // between two runs that were missed (P13)
@@ -163,7 +162,7 @@ func (s *Scheduler) poke() {
 
 // turn has done what is due by now, and returns how long to sleep.
 func (s *Scheduler) turn(ctx context.Context) time.Duration {
-	now, wait := s.now(), longest
+	now, wait := s.now(), s.nap
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, e := range s.entries {

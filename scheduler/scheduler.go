@@ -133,6 +133,7 @@ type Scheduler struct {
 	nudge  chan struct{}
 	live   sync.WaitGroup
 	adding sync.Mutex
+	nap    time.Duration // it sleeps no longer: then the wall clock may have been changed (P23)
 
 	mu      sync.Mutex // guards what follows
 	entries map[string]*entry
@@ -153,7 +154,7 @@ func New(c Config) *Scheduler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Scheduler{Config: c, jobs: c.Store.Bucket("jobs"), nudge: make(chan struct{}, 1), entries: map[string]*entry{}}
+	return &Scheduler{Config: c, jobs: c.Store.Bucket("jobs"), nudge: make(chan struct{}, 1), entries: map[string]*entry{}, nap: 30 * time.Second}
 }
 
 // now is what the wall clock shows: timers go by another (P23).

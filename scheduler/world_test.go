@@ -37,6 +37,7 @@ type world struct {
 	system []scheduler.System
 	fail   error // of Deliver
 	hold   bool  // runs do not end by themselves
+	nap    time.Duration
 	result scheduler.Ended
 
 	s    *scheduler.Scheduler
@@ -74,7 +75,7 @@ func (w *world) config() scheduler.Config {
 func (w *world) deliver(ctx context.Context, m chat.Message) error {
 	w.mu.Lock()
 	w.keys[m.Key()]++
-	first, fail, hold, s := w.keys[m.Key()] == 1, w.fail, w.hold, w.s
+	first, fail, hold, s, result := w.keys[m.Key()] == 1, w.fail, w.hold, w.s, w.result
 	if fail != nil {
 		w.keys[m.Key()]--
 	} else if first {
@@ -84,7 +85,7 @@ func (w *world) deliver(ctx context.Context, m chat.Message) error {
 	if fail != nil || !first || hold {
 		return fail
 	}
-	return s.Ended(context.WithoutCancel(ctx), m, w.result)
+	return s.Ended(context.WithoutCancel(ctx), m, result)
 }
 
 // open begins a process.
@@ -92,6 +93,9 @@ func (w *world) open() *scheduler.Scheduler {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	s, ended := scheduler.New(w.config()), make(chan error, 1)
+	if w.nap > 0 {
+		s.Nap(w.nap)
+	}
 	w.s = s
 	go func() { ended <- s.Run(ctx) }()
 	w.stop = func() {
@@ -112,12 +116,18 @@ func (w *world) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// jump changes the wall clock, and waits until everybody has seen it.
-func (w *world) jump(d time.Duration) {
+// set changes the world while others live in it.
+func (w *world) set(f func()) {
 	w.mu.Lock()
-	w.step += d
-	w.mu.Unlock()
-	w.wait(31 * time.Second)
+	defer w.mu.Unlock()
+	f()
+}
+
+// count returns how many runs there were.
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.runs)
 }
 
 // ran returns the text of the runs since it was asked last, with the time each was due.
@@ -139,11 +149,10 @@ func (w *world) add(j scheduler.Job) scheduler.Job {
 	if j.At == (chat.Address{}) {
 		j.At, j.By = home, alice
 	}
-	s := w.s
-	if s == nil {
-		s = scheduler.New(w.config())
+	if w.s == nil {
+		w.s = scheduler.New(w.config())
 	}
-	j, err := s.Add(w.t.Context(), j)
+	j, err := w.s.Add(w.t.Context(), j)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,382 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/chat"
+	"parley/scheduler"
+	"parley/store"
+)
+
+var hourly = scheduler.Schedule{Every: time.Hour}
+
+// A year on the clock, with a leap day in it (D-094): nothing is left out and nothing comes twice.
+func TestD094Year(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.nap = 3 * time.Hour
+		w.zone, _ = time.LoadLocation("Europe/Berlin")
+		w.open()
+		for text, s := range map[string]scheduler.Schedule{
+			"daily": {Cron: "30 2 * * *"}, "weekly": {Cron: "0 9 * * MON", Zone: "America/New_York"},
+			"every": {Every: 6 * time.Hour}, "leap": {Cron: "0 12 29 2 *"}, "monthly": {Cron: "@monthly"},
+		} {
+			w.add(scheduler.Job{Text: text, Schedule: s})
+		}
+		w.wait(366 * 24 * time.Hour)
+		count := map[string]int{}
+		for _, m := range w.ran() {
+			count[strings.Fields(m)[2]]++
+		}
+		if want := map[string]int{"daily": 366, "weekly": 52, "every": 4 * 366, "leap": 1, "monthly": 12}; fmt.Sprint(count) != fmt.Sprint(want) {
+			t.Errorf("%v", count)
+		}
+	})
+}
+
+// A restart moves no due time: every is counted from when the job was made (P12).
+func TestP12Anchored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add(scheduler.Job{Schedule: hourly})
+		for range 7 {
+			w.open()
+			w.wait(25 * time.Minute)
+			w.stop()
+		}
+		if got, want := w.ran(), []string{"01-01 01:00:00 x", "01-01 02:00:00 x"}; !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestD098Message(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open()
+		j := w.add(scheduler.Job{ID: "news", Schedule: hourly, Isolated: true, Quiet: true, Model: "small", At: home, By: bob, Group: true})
+		w.set(func() {
+			w.result = scheduler.Ended{Outcome: scheduler.Answered, Text: "first " + strings.Repeat("é", 1500), Tokens: 7, Cost: 0.5, Tainted: true}
+		})
+		w.wait(2 * time.Hour)
+		first, second := w.runs[0], w.runs[1]
+		want := chat.Message{ID: "news/1", Account: "cron", At: home, From: bob, Group: true, Text: "x", Time: at(1), Origin: chat.FromSchedule,
+			In: "cron:news", Errand: &chat.Errand{Job: "news", Model: "small", Quiet: true, Fresh: true}}
+		if fmt.Sprintf("%+v", *first.Errand) != fmt.Sprintf("%+v", *want.Errand) || !first.Time.Equal(want.Time) {
+			t.Errorf("%+v", first)
+		}
+		first.Errand, first.Time, want.Errand, want.Time = nil, time.Time{}, nil, time.Time{}
+		if fmt.Sprint(first) != fmt.Sprint(want) {
+			t.Errorf("%+v", first)
+		}
+		if q := second.Quote; q == nil || q.From != "the web" || !second.Tainted || len(q.Text) > 2003 || !strings.HasPrefix(q.Text, "first éé") {
+			t.Errorf("%+v", second)
+		}
+		j = w.job("news")
+		if r := j.Runs[0]; r.Result != "" || r.Tokens != 7 || r.Cost != 0.5 || r.Outcome != scheduler.Answered || j.Runs[1].Result == "" {
+			t.Errorf("%+v", j.Runs)
+		}
+		if j.Whose() != "telegram:42" {
+			t.Error(j.Whose())
+		}
+	})
+}
+
+// A job runs with the rights that who made it has by then (R-S24).
+func TestRS24Rights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open()
+		j := w.add(scheduler.Job{Schedule: hourly})
+		w.set(func() { w.roles["7"] = chat.User })
+		w.wait(time.Hour)
+		if m := w.runs[0]; m.From.Role != chat.User || m.From.ID != "7" {
+			t.Errorf("%+v", m)
+		}
+		w.set(func() { w.roles["7"] = chat.Stranger })
+		w.wait(2 * time.Hour)
+		if j = w.job(j.ID); len(w.runs) != 1 || !j.Off || j.Why == "" || j.Runs[1].Outcome != scheduler.Refused || len(j.Runs) != 2 || len(w.told) != 0 {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
+// The shortest interval and the number of jobs are limited (R-S24), and a call
+// that is repeated adds once.
+func TestRS24Limits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.system = []scheduler.System{{ID: "dream", Name: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}}}
+		s := w.open()
+		for i := range 50 {
+			w.add(scheduler.Job{ID: fmt.Sprint("j", i), Schedule: hourly})
+		}
+		job := scheduler.Job{Schedule: hourly, Text: "x", At: home, By: alice}
+		refused := func(want string, change func(*scheduler.Job)) {
+			t.Helper()
+			j := job
+			change(&j)
+			if _, err := s.Add(t.Context(), j); err == nil || err.Error() != want {
+				t.Errorf("%v", err)
+			}
+		}
+		refused("there are 50 jobs already, and 50 are allowed: remove one first", func(*scheduler.Job) {})
+		refused("there are 50 jobs already, and 50 are allowed: remove one first", func(j *scheduler.Job) { j.By.ID = "9"; j.At.Chat = "another owner" })
+		refused("message is required for add", func(j *scheduler.Job) { j.Text = " " })
+		refused("the arguments must be a JSON object", func(j *scheduler.Job) { j.Tool, j.Args = "t", "[1]" })
+		refused("every_seconds must be at least 10", func(j *scheduler.Job) { j.Schedule.Every = time.Second })
+		refused("scheduled cron jobs must be created from a chat session", func(j *scheduler.Job) { j.At = chat.Address{} })
+		refused("a job cannot have the id 'a/b'", func(j *scheduler.Job) { j.ID = "a/b" })
+		refused("a job cannot have the id 'j1'", func(j *scheduler.Job) { j.ID = "j1"; j.By = bob })
+		refused(scheduler.ErrProtected.Error(), func(j *scheduler.Job) { j.ID = "dream" })
+		j := job
+		if j.By = bob; w.add(j).Name != "x" {
+			t.Error("another person has no room")
+		}
+		j.ID, j.Text = "j0", "a second time"
+		j.By = alice
+		if j = w.add(j); j.Text != "x" {
+			t.Errorf("%+v", j)
+		}
+		if jobs, err := s.Jobs(t.Context()); len(jobs) != 52 || err != nil {
+			t.Errorf("%d, %v", len(jobs), err)
+		}
+		long := w.add(scheduler.Job{By: bob, At: home, Schedule: hourly, Text: "remind me\nof the parcel that comes on Tuesday"})
+		if long.Name != "remind me of the parcel that c" { // D-095
+			t.Errorf("%q", long.Name)
+		}
+	})
+}
+
+// The house's own jobs are listed, and nobody removes or changes them (D-096).
+func TestD096Protected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ran := 0
+		w.system = []scheduler.System{{ID: "dream", Name: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"},
+			Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
+				ran++
+				return scheduler.Ended{Outcome: scheduler.Silent, Tokens: 5}, nil
+			}}}
+		s := w.open()
+		off := func(j *scheduler.Job) error { j.Off = true; return nil }
+		if err := s.Remove(t.Context(), "dream"); !errors.Is(err, scheduler.ErrProtected) {
+			t.Error(err)
+		} else if _, err := s.Edit(t.Context(), "dream", off); !errors.Is(err, scheduler.ErrProtected) {
+			t.Error(err)
+		} else if err := s.Fire(t.Context(), "dream"); err != nil {
+			t.Error(err)
+		}
+		w.wait(24 * time.Hour)
+		if j := w.job("dream"); ran != 2 || !slices.Equal(history(j), []string{"1 nothing to say ", "2 nothing to say "}) || !j.System || j.Runs[0].Tokens != 5 {
+			t.Errorf("%d %+v", ran, j)
+		}
+		w.stop()
+		w.system = nil // it is not one any more
+		s = w.open()
+		if jobs, err := s.Jobs(t.Context()); len(jobs) != 0 || err != nil {
+			t.Errorf("%v %v", jobs, err)
+		}
+		w.wait(24 * time.Hour)
+	})
+}
+
+// A job of the house that hangs or panics delays nobody, and one that was
+// interrupted is not repeated (P13).
+func TestP13House(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		hung := 0
+		daily := scheduler.Schedule{Cron: "0 4 * * *"}
+		w.system = []scheduler.System{
+			{ID: "hang", Schedule: daily, Do: func(ctx context.Context, _ scheduler.Job, _ scheduler.Run) (scheduler.Ended, error) {
+				hung++
+				<-ctx.Done()
+				return scheduler.Ended{}, ctx.Err()
+			}},
+			{ID: "panic", Schedule: daily, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) { panic("oh") }},
+			{ID: "later", Schedule: daily, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
+				return scheduler.Ended{Outcome: scheduler.Running}, nil
+			}},
+		}
+		w.open()
+		w.add(scheduler.Job{Schedule: hourly})
+		w.wait(6 * time.Hour)
+		if got := len(w.ran()); got != 6 || w.job("panic").Runs[0].Outcome != scheduler.Failed || w.job("hang").Runs[0].Outcome != scheduler.Running {
+			t.Errorf("%d ran", got)
+		}
+		later := w.job("later")
+		if err := w.s.Ended(t.Context(), w.s.Message(later, later.Runs[0]), scheduler.Ended{Outcome: scheduler.Answered}); err != nil || w.job("later").Runs[0].Outcome != scheduler.Answered {
+			t.Error(err, w.job("later"))
+		}
+		w.stop()
+		w.open()
+		w.wait(time.Hour)
+		if r := w.job("hang").Runs[0]; hung != 1 || r.Outcome != scheduler.Interrupted {
+			t.Errorf("%d, %+v", hung, r)
+		}
+	})
+}
+
+// A run that is not over when the next is due is not doubled, and one of
+// which nothing was heard for a day is given up.
+func TestP13Overlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.hold = true
+		s := w.open()
+		j := w.add(scheduler.Job{Schedule: hourly})
+		once := w.add(scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}})
+		w.wait(3 * time.Hour)
+		if got := history(w.job(j.ID)); !slices.Equal(got, []string{"1 running ", "0 skipped 2 runs were skipped, from 2000-01-01 02:00 to 2000-01-01 03:00"}) {
+			t.Errorf("%q", got)
+		}
+		if err := s.Fire(t.Context(), j.ID); err == nil || err.Error() != "this job is running already" {
+			t.Error(err)
+		}
+		w.wait(22 * time.Hour)
+		if got := history(w.job(j.ID)); len(got) != 3 || got[0] != "1 interrupted nobody knows what became of it" || got[2] != "2 running " {
+			t.Errorf("%q", got)
+		}
+		if once = w.job(once.ID); !once.Off || once.Why != "nobody knows what became of it" {
+			t.Errorf("%+v", once)
+		}
+		m := w.runs[0]
+		if m.Errand.Job != j.ID {
+			m = w.runs[1]
+		}
+		for range 2 {
+			if err := s.Ended(t.Context(), m, scheduler.Ended{Outcome: scheduler.Answered, Text: "at last"}); err != nil || w.job(j.ID).Runs[0].Result != "at last" {
+				t.Error(err, w.job(j.ID))
+			}
+		}
+	})
+}
+
+// Three failures in a row are told, once; an answer begins the count anew.
+func TestP13Failing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.set(func() { w.result = scheduler.Ended{Outcome: "parked"} })
+		s := w.open()
+		j := w.add(scheduler.Job{Name: "news", ID: "news", Schedule: hourly})
+		w.wait(5 * time.Hour)
+		want := "The job news failed three times in a row, the last time because of this: parked; /cron shows more."
+		if len(w.told) != 1 || w.told["cron/news/failing/3"] != want {
+			t.Errorf("%q", w.told)
+		}
+		w.set(func() { w.result = scheduler.Ended{Outcome: scheduler.Silent} })
+		w.wait(time.Hour)
+		w.set(func() { w.result = scheduler.Ended{Outcome: scheduler.Failed, Note: "no money"} })
+		if w.wait(3 * time.Hour); len(w.told) != 2 {
+			t.Errorf("%q", w.told)
+		}
+		if err := s.Ended(t.Context(), chat.Message{ID: "1"}, w.result); err != nil {
+			t.Error(err)
+		}
+		if err := s.Remove(t.Context(), j.ID); err != nil {
+			t.Error(err)
+		}
+		for _, err := range []error{s.Remove(t.Context(), "news"), s.Fire(t.Context(), "news")} {
+			if !errors.Is(err, store.ErrNotFound) {
+				t.Error(err)
+			}
+		}
+		if err := s.Ended(t.Context(), chat.Message{ID: "news/1", Errand: &chat.Errand{Job: "news"}}, w.result); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestD098Edit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		s := w.open()
+		j := w.add(scheduler.Job{Schedule: hourly})
+		edit := func(f func(*scheduler.Job) error) scheduler.Job {
+			t.Helper()
+			j, err := s.Edit(t.Context(), j.ID, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		}
+		edit(func(j *scheduler.Job) error { j.Off, j.By = true, bob; return nil })
+		w.wait(3 * time.Hour)
+		if err := s.Fire(t.Context(), j.ID); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if j = w.job(j.ID); len(w.runs) != 1 || !j.Next.IsZero() || j.By != alice {
+			t.Errorf("%+v", j)
+		}
+		w.wait(30 * time.Minute)
+		j = edit(func(j *scheduler.Job) error { j.Off, j.Text = false, "y"; return nil })
+		if !j.Next.Equal(at(4)) {
+			t.Errorf("%+v", j)
+		}
+		j = edit(func(j *scheduler.Job) error { j.Schedule = scheduler.Schedule{Cron: "0 4 * * *"}; return nil })
+		w.wait(time.Hour)
+		if got := w.ran(); len(got) != 2 || got[1] != "01-01 04:00:00 y" {
+			t.Errorf("%q", got)
+		}
+		for want, f := range map[string]func(j *scheduler.Job) error{
+			"no":                          func(*scheduler.Job) error { return errors.New("no") },
+			"message is required for add": func(j *scheduler.Job) error { j.Text = ""; return nil },
+			"at is in the past: it is 2000-01-01T04:30:00 now": func(j *scheduler.Job) error { j.Schedule = scheduler.Schedule{At: at(3)}; return nil },
+		} {
+			if _, err := s.Edit(t.Context(), j.ID, f); err == nil || err.Error() != want {
+				t.Error(err)
+			}
+		}
+		if got := s.Soon(w.job(j.ID), 2); len(got) != 2 || !got[1].Equal(at(52)) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// A damaged record affects only itself (P21).
+func TestP21Damaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add(scheduler.Job{ID: "good", Schedule: hourly})
+		b := w.store.Bucket("jobs")
+		for id, text := range map[string]string{"bad": "{", "empty": "{}"} {
+			if _, err := b.Put(t.Context(), id, []byte(text), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := w.open()
+		w.wait(2 * time.Hour)
+		jobs, err := s.Jobs(t.Context())
+		if err != nil || len(jobs) != 3 || len(w.ran()) != 2 || jobs[0].ID != "good" || !jobs[1].Off || jobs[1].Why != "its record is damaged" {
+			t.Errorf("%+v, %v", jobs, err)
+		}
+		if err := s.Remove(t.Context(), "bad"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What the inbox does not take is given to it again.
+func TestP12DeliveredLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open()
+		j := w.add(scheduler.Job{Schedule: hourly})
+		w.set(func() { w.fail = errors.New("disk full") })
+		w.wait(80 * time.Minute)
+		w.set(func() { w.fail = nil })
+		w.wait(time.Minute)
+		if got := history(w.job(j.ID)); len(w.runs) != 1 || !slices.Equal(got, []string{"1 answered "}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
