@@ -14,59 +14,31 @@ import (
 	"parley/tools"
 )
 
-// helperPrefix begins the sessions of helpers.
-const helperPrefix = "agent:"
+const (
+	helperPrefix = "agent:"           // of the sessions of helpers
+	lostAfter    = time.Minute        // a task that nobody has seen by then is lost
+	keepFor      = 7 * 24 * time.Hour // what is known of a helper that has ended
+)
 
-// helperSession names the session of the helper id.
 func helperSession(id string) chat.SessionID { return chat.SessionID(helperPrefix + id) }
 
-// helperOf returns the ID of the helper that m is for, or "".
-func helperOf(m chat.Message) string {
-	if id, ok := strings.CutPrefix(string(m.In), helperPrefix); ok {
-		return id
+// helperOf returns the ID of the helper whose session is id, or "".
+func helperOf(id chat.SessionID) string {
+	self, helps := strings.CutPrefix(string(id), helperPrefix)
+	if !helps {
+		return ""
 	}
-	return ""
+	return self
 }
 
 // Spawn begins the helper c. To do it again for the same Call is to find the
-// same helper, also when it has ended, and so it is to ask once more in a turn
-// for what a helper found out by looking alone (E-039). A *[tools.BusyError]
-// says that none was begun.
+// same helper, ended or not; and so is to await once more in a turn what a
+// helper found out in it by looking alone (E-039). A *[tools.BusyError], or the
+// error of a limit, says that none was begun.
 func (p *Pool) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
-	known, err := p.reserve(ctx, &c)
+	known, err := p.found(ctx, c)
 	if err != nil || known.ID != "" {
 		return known, err
-	}
-	whole := context.WithoutCancel(ctx) // what is begun of it is done
-	err = p.insist(ctx, "note helper "+c.ID, func(context.Context) error {
-		rev, err := store.Save(whole, p.helpers, c.ID, c, 0)
-		p.kin.note(c, rev)
-		return err
-	})
-	if err != nil {
-		p.kin.drop(c.ID)
-	} else {
-		err = p.insist(ctx, "give helper "+c.ID+" its task", func(context.Context) error { return p.push(whole, taskOf(c)) })
-	}
-	if err != nil {
-		return tools.Child{}, fmt.Errorf("begin helper %s: %w", c.ID, err)
-	}
-	return c, nil
-}
-
-// reserve makes c known, unless it is, or is like one that is, or there are too many.
-func (p *Pool) reserve(ctx context.Context, c *tools.Child) (known tools.Child, err error) {
-	if err := p.know(ctx); err != nil {
-		return known, err
-	}
-	for _, id := range []string{c.ID, p.kin.like(*c)} {
-		known, _, err = store.Load[tools.Child](ctx, p.helpers, id)
-		switch {
-		case err == nil && id == c.ID && known.Call != c.Call:
-			return tools.Child{}, fmt.Errorf("begin helper: its ID %s is another's", id)
-		case !errors.Is(err, store.ErrNotFound):
-			return known, err
-		}
 	}
 	c.Began = time.Now()
 	c.Woken, c.Said = c.Began, c.Began
@@ -75,13 +47,47 @@ func (p *Pool) reserve(ctx context.Context, c *tools.Child) (known tools.Child, 
 		c.Said = r.said
 	}
 	p.mu.Unlock()
-	if err = p.kin.add(*c); err != nil {
+	if err := p.kin.add(c); err != nil {
 		return tools.Child{}, err
 	}
-	if err = p.MayHaveChild(ctx, chat.Whose(c.At, c.From, c.Group), c.Parent); err != nil {
+	if err = p.MayHaveChild(ctx, chat.Whose(c.At, c.From, c.Group), c.Parent); err == nil {
+		whole := context.WithoutCancel(ctx) // half of it would be lost
+		err = p.insist(ctx, "begin helper "+c.ID, func(context.Context) error {
+			rev, err := store.Save(whole, p.helpers, c.ID, c, store.Any)
+			if p.kin.note(c, rev); err == nil {
+				err = p.push(whole, taskOf(c))
+			}
+			return err
+		})
+	}
+	if err != nil {
 		p.kin.drop(c.ID)
 	}
-	return tools.Child{}, err
+	return c, err
+}
+
+// found returns the helper that does c's work already, if there is one.
+func (p *Pool) found(ctx context.Context, c tools.Child) (tools.Child, error) {
+	ids, err := []string{c.ID}, p.know(ctx)
+	if like := p.kin.like(c); like != "" && !c.Report {
+		ids = append(ids, like)
+	}
+	for _, id := range ids {
+		var known tools.Child
+		if err == nil {
+			known, _, err = store.Load[tools.Child](ctx, p.helpers, id)
+		}
+		if err == nil && id == c.ID && known.Call != c.Call {
+			err = fmt.Errorf("its ID %s is another's", id)
+		}
+		if err == nil {
+			return known, nil
+		}
+		if err = ignore(err, store.ErrNotFound); err != nil {
+			return tools.Child{}, fmt.Errorf("begin helper: %w", err)
+		}
+	}
+	return tools.Child{}, nil
 }
 
 // taskOf is the message that begins c.
@@ -92,31 +98,43 @@ func taskOf(c tools.Child) chat.Message {
 	}
 }
 
-// Await returns the helper id once it has ended. A helper that nobody knows is
-// store.ErrNotFound.
-func (p *Pool) Await(ctx context.Context, id string) (tools.Child, error) {
-	if err := p.know(ctx); err != nil {
-		return tools.Child{}, err
+// reportOf is the message that tells c's parent how it ended; the turn that
+// answers it speaks in the chat (D-092).
+func reportOf(c tools.Child) chat.Message {
+	how := "failed"
+	if c.State == tools.ChildAnswered {
+		how = "completed successfully"
 	}
-	for {
-		k, alive := p.kin.get(id)
-		if !alive {
-			c, _, err := store.Load[tools.Child](ctx, p.helpers, id)
-			if err != nil {
-				err = fmt.Errorf("await helper %s: %w", id, err)
-			}
-			return c, err
-		}
-		select {
-		case <-k.news:
-		case <-ctx.Done():
-			return tools.Child{}, context.Cause(ctx)
-		}
+	m := chat.Message{
+		ID: "report/" + c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Time: c.Ended, Origin: chat.FromSubagent, Tainted: c.Tainted,
+		Text: fmt.Sprintf(wordsReport, c.Label, how, c.Task, cmp.Or(c.Result, wordsNoResult)),
 	}
+	if c.Parent != c.At.Session() {
+		m.In = c.Parent
+	}
+	return m
 }
 
-// Children returns the helpers of the session id, those too that ended within a
-// week, the oldest first; of "" those of all.
+// Await returns the helper id once it has ended. Of one that nobody knows the
+// error is store.ErrNotFound.
+func (p *Pool) Await(ctx context.Context, id string) (c tools.Child, err error) {
+	err = p.know(ctx)
+	var news chan struct{}
+	for err == nil && p.kin.with(id, func(k *kid) { news = k.news }) {
+		select {
+		case <-news:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if err == nil {
+		c, _, err = store.Load[tools.Child](ctx, p.helpers, id)
+	}
+	return c, err
+}
+
+// Children returns the helpers of the session id, of "" those of all: the
+// oldest first, those too that ended within a week.
 func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Child, err error) {
 	for key, err := range p.helpers.Keys(ctx, "") {
 		var c tools.Child
@@ -133,22 +151,19 @@ func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Chi
 			all = append(all, c)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b tools.Child) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(all, func(a, b tools.Child) int { return a.Began.Compare(b.Began) })
 	return all, nil
 }
 
-// change has f change the record of a helper; f says whether it does.
+// change has f change the record of a helper, if there is one; f says whether it does.
 func (p *Pool) change(ctx context.Context, id string, f func(*tools.Child) bool) (tools.Child, error) {
 	for {
 		c, rev, err := store.Load[tools.Child](ctx, p.helpers, id)
 		if err != nil || !f(&c) {
-			return c, err
+			return c, ignore(err, store.ErrNotFound)
 		}
-		if rev, err = store.Save(ctx, p.helpers, id, c, rev); err == nil {
+		if rev, err = store.Save(ctx, p.helpers, id, c, rev); !errors.Is(err, store.ErrConflict) {
 			p.kin.note(c, rev)
-			return c, nil
-		}
-		if !errors.Is(err, store.ErrConflict) {
 			return c, err
 		}
 	}
@@ -157,23 +172,24 @@ func (p *Pool) change(ctx context.Context, id string, f func(*tools.Child) bool)
 // settle notes how a helper ended, unless it has ended before, and tells its
 // parent where that is due. It is done again until it is done: each part of it
 // takes effect once.
-func (p *Pool) settle(ctx context.Context, id string, end func(*tools.Child)) error {
+func (p *Pool) settle(ctx context.Context, id string, how tools.ChildState, result string, more func(*tools.Child)) error {
 	c, err := p.change(ctx, id, func(c *tools.Child) bool {
 		if c.State.Over() {
 			return false
 		}
-		end(c)
-		c.Ended, c.Result = time.Now(), head(valid(c.Result), tools.MaxChildText)
+		c.State, c.Ended, c.Result = how, time.Now(), head(valid(result), tools.MaxChildText)
+		if more != nil {
+			more(c)
+		}
 		return true
 	})
-	if err != nil || !c.Report {
-		return ignore(err, store.ErrNotFound)
+	if err == nil && c.Report {
+		err = p.push(ctx, reportOf(c))
+		if err == nil {
+			_, err = p.change(ctx, id, func(c *tools.Child) bool { c.Report = false; return true })
+		}
 	}
-	if err := p.push(ctx, reportOf(c)); err != nil {
-		return err
-	}
-	_, err = p.change(ctx, id, func(c *tools.Child) bool { c.Report = false; return true })
-	return ignore(err, store.ErrNotFound)
+	return err
 }
 
 func ignore(err, such error) error {
@@ -181,21 +197,4 @@ func ignore(err, such error) error {
 		return nil
 	}
 	return err
-}
-
-// reportOf is the message that tells the parent of c what came of it. Its turn
-// answers in the chat (D-092).
-func reportOf(c tools.Child) chat.Message {
-	how := "completed successfully"
-	if c.State != tools.ChildAnswered {
-		how = "failed"
-	}
-	m := chat.Message{
-		ID: "report/" + c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Time: c.Ended, Origin: chat.FromSubagent, Tainted: c.Tainted,
-		Text: fmt.Sprintf("[Subagent '%s' %s]\n\nTask: %s\n\nResult: %s\n\n%s", c.Label, how, c.Task, cmp.Or(c.Result, wordsNoResult), wordsSummarize),
-	}
-	if c.Parent != c.At.Session() {
-		m.In = c.Parent
-	}
-	return m
 }

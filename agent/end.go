@@ -93,7 +93,7 @@ func (t *turn) others(quoted string) (ids []string) {
 
 // finish does what is left to do once the end of the turn is on disk.
 func (t *turn) finish(ctx context.Context) error {
-	if r := t.history.last.reply; r != nil && helperOf(t.history.last.first) == "" {
+	if r := t.history.last.reply; r != nil && helperOf(t.history.last.first.In) == "" {
 		if err := t.insist(ctx, "send reply", func(ctx context.Context) error { return t.Send(ctx, *r) }); err != nil {
 			return err
 		}

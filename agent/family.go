@@ -3,9 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
-	"time"
 
 	"parley/chat"
 	"parley/tools"
@@ -15,9 +13,9 @@ import (
 // it is held.
 type family struct {
 	mu   sync.Mutex
-	read bool // what there was at the start is
+	read bool // those of former lives are known
 	live map[string]*kid
-	pure map[string]map[string]string // by the parent's turn, and what they were to do: the IDs of those that only looked (E-039)
+	pure map[string]string // by their work: IDs of those that looked and changed nothing (E-039)
 }
 
 // A kid is a helper that has not ended.
@@ -25,7 +23,7 @@ type kid struct {
 	tools.Child
 	rev    uint64
 	news   chan struct{} // closed when its record changes
-	taken  bool          // its task is out of the inbox, or was in this life
+	taken  bool          // its task was out of the inbox in this life
 	rounds int           // of its turn
 }
 
@@ -55,19 +53,21 @@ func (p *Pool) know(ctx context.Context) error {
 
 // add takes in c, which is about to begin, unless there are too many.
 func (f *family) add(c tools.Child) error {
+	busy := len(f.all(func(k *kid) bool { return k.Door == c.Door && k.Parent == c.Parent }))
+	if c.Most > 0 && busy >= c.Most { // the calls of a session come one by one
+		return &tools.BusyError{Running: busy, Most: c.Most}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := 0
-	for _, k := range f.live {
-		if k.Door == c.Door && k.Parent == c.Parent {
-			n++
-		}
-	}
-	if c.Most > 0 && n >= c.Most {
-		return &tools.BusyError{Running: n, Most: c.Most}
-	}
 	f.live[c.ID] = &kid{Child: c, news: make(chan struct{})}
 	return nil
+}
+
+// drop forgets one that was not begun after all.
+func (f *family) drop(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.live, id)
 }
 
 // note takes in the record of c as it is by now.
@@ -83,44 +83,24 @@ func (f *family) note(c tools.Child, rev uint64) {
 	if c.State.Over() {
 		delete(f.live, c.ID)
 	}
-	if c.Pure && c.State == tools.ChildAnswered {
-		if f.pure[c.Turn] == nil {
-			f.pure[c.Turn] = map[string]string{}
-		}
-		f.pure[c.Turn][work(c)] = c.ID
+	if c.Pure {
+		f.pure[work(c)] = c.ID
 	}
 }
 
-// work says what c is to do.
+// work says what c is to do, and in which turn.
 func work(c tools.Child) string {
-	return fmt.Sprintf("%q", []any{c.Door, c.Agent, c.Instruction, c.Task, c.Only, c.Tainted})
+	return fmt.Sprintf("%q", []any{c.Turn, c.Door, c.Agent, c.Instruction, c.Task, c.Only, c.Tainted})
 }
 
-// like returns the ID of a helper that did c's work in the same turn, or "".
+// like returns the ID of one that did c's work, or "".
 func (f *family) like(c tools.Child) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.pure[c.Turn][work(c)]
+	return f.pure[work(c)]
 }
 
-// drop forgets a helper that was not begun after all.
-func (f *family) drop(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.live, id)
-}
-
-// get returns what is known of the helper id, if it has not ended.
-func (f *family) get(id string) (kid, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if k := f.live[id]; k != nil {
-		return *k, true
-	}
-	return kid{}, false
-}
-
-// with has do change what is known of the helper id, if it has not ended, and says whether it has not.
+// with shows do the helper id, unless it has ended, and says whether it has not.
 func (f *family) with(id string, do func(*kid)) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,41 +111,32 @@ func (f *family) with(id string, do func(*kid)) bool {
 	return k != nil
 }
 
-// under returns those that work for the session id, as far as they are wanted,
-// and those that work for them.
-func (f *family) under(id chat.SessionID, want func(tools.Child) bool) (all []kid) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	parents := map[chat.SessionID]bool{}
-	for found := true; found; { // there are few, and they are not deep
-		found = false
-		for _, k := range f.live {
-			self := helperSession(k.ID)
-			if !parents[self] && (parents[k.Parent] || k.Parent == id && want(k.Child)) {
-				parents[self], found, all = true, true, append(all, *k)
-			}
-		}
-	}
-	return all
-}
-
 // all returns those that are wanted.
-func (f *family) all(want func(tools.Child) bool) (all []kid) {
+func (f *family) all(want func(*kid) bool) (all []kid) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, k := range f.live {
-		if want(k.Child) {
+		if want(k) {
 			all = append(all, *k)
 		}
 	}
 	return all
 }
 
+// under returns those that work for the session id, as far as they are wanted,
+// and those that work for them.
+func (f *family) under(id chat.SessionID, want func(*kid) bool) (all []kid) {
+	for _, k := range f.all(func(k *kid) bool { return k.Parent == id && want(k) }) {
+		all = append(append(all, k), f.under(helperSession(k.ID), func(*kid) bool { return true })...)
+	}
+	return all
+}
+
 // hearing returns the session that hears what is said in the session id: that
-// of the helper which the one there waits for, if it is to hear it (C-033).
+// of the helper that is waited for there, if it is to hear it (C-033).
 func (f *family) hearing(id chat.SessionID) chat.SessionID {
 	for {
-		kids := f.all(func(c tools.Child) bool { return c.Hears && c.Parent == id })
+		kids := f.all(func(k *kid) bool { return k.Hears && k.Parent == id })
 		if len(kids) == 0 {
 			return id
 		}
@@ -175,25 +146,7 @@ func (f *family) hearing(id chat.SessionID) chat.SessionID {
 
 // root returns the session that the one called id works for in the end.
 func (f *family) root(id chat.SessionID) chat.SessionID {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for {
-		self, helps := strings.CutPrefix(string(id), helperPrefix)
-		if !helps || f.live[self] == nil {
-			return id
-		}
-		id = f.live[self].Parent
+	for f.with(helperOf(id), func(k *kid) { id = k.Parent }) {
 	}
+	return id
 }
-
-// forget forgets what was looked at for a turn that is over.
-func (f *family) forget(turn string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.pure, turn)
-}
-
-const (
-	lostAfter = time.Minute        // a task that nobody has seen by then is lost
-	keepFor   = 7 * 24 * time.Hour // what is known of helpers that have ended
-)

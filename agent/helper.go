@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/chat"
@@ -15,21 +14,21 @@ import (
 	"parley/tools"
 )
 
-// assume makes the turn that of a helper, if m is for one: it has what its record says.
+// assume makes the turn that of a helper, if m is one's task: it has what its
+// record says.
 func (t *turn) assume(m chat.Message) error {
+	id := helperOf(m.In)
 	if m.Origin == chat.FromSubagent { // a report is never too old
 		t.MaxAge = 0
 	}
-	id := helperOf(m)
 	if id == "" {
 		return nil
 	}
-	k, alive := t.kin.get(id)
-	if !alive { // it was stopped a moment ago
+	var c tools.Child
+	if !t.kin.with(id, func(k *kid) { c = k.Child }) { // it was stopped a moment ago
 		t.run.stop(errStopped)
 		return errStopped
 	}
-	c := k.Child
 	t.child = &c
 	if t.Models[c.Model].Model != nil {
 		t.name, t.model = c.Model, t.Models[c.Model]
@@ -37,9 +36,10 @@ func (t *turn) assume(m chat.Message) error {
 	if c.Patience > 0 {
 		t.model.Model = llm.Limit(c.Patience)(t.model.Model)
 	}
-	if t.Rounds = cmp.Or(c.Rounds, t.Rounds); c.State == tools.ChildPaused || time.Since(c.Woken) <= t.MaxAge { // it was paused, and not forgotten
+	if c.State == tools.ChildPaused || time.Since(c.Woken) <= t.MaxAge {
 		t.MaxAge = 0
 	}
+	t.Rounds = cmp.Or(c.Rounds, t.Rounds)
 	t.scope.Model, t.scope.Depth, t.scope.Agent, t.scope.Only = t.name, c.Depth, c.Agent, append([]string{}, c.Only...)
 	return nil
 }
@@ -54,78 +54,65 @@ func (t *turn) system(ctx context.Context) (string, error) {
 
 // halt waits while the helper is paused, and holds no place meanwhile.
 func (t *turn) halt(ctx context.Context) error {
-	if t.child == nil {
-		return nil
-	}
-	for paused := false; ; paused = true {
-		var k kid
-		alive := t.kin.with(t.child.ID, func(now *kid) {
-			now.rounds = len(t.history.open.all())
-			k = *now
-		})
+	for paused := false; t.child != nil; paused = true {
+		var now kid
+		t.kin.with(t.child.ID, func(k *kid) { k.rounds, now = len(t.history.open.all()), *k })
 		switch {
-		case alive && k.State == tools.ChildPaused:
-		case paused:
+		case now.State != tools.ChildPaused && paused:
 			return t.hold(ctx, t.turns)
-		default:
+		case now.State != tools.ChildPaused:
 			return nil
-		}
-		if !paused {
+		case !paused:
 			t.pause("paused")
 		}
 		select {
-		case <-k.news:
+		case <-now.news:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-t.soft.Done():
 			return tools.ErrClosing
 		}
 	}
+	return nil
 }
 
-// failure says for whom the turn is why it has no answer.
+// failure says why there is no answer: to people kindly, to agents as it is.
 func (t *turn) failure(err error) string {
 	var e *llm.Error
-	switch o := t.history.open; {
-	case t.child == nil:
-		return joined(o.notice(), o.text(), llm.Kindly(err))
-	case errors.As(err, &e):
-		return "LLM API error: " + head(err.Error(), 500)
+	if t.child != nil && errors.As(err, &e) {
+		return "LLM API error: " + head(err.Error(), 500)
 	}
-	return llm.Kindly(err)
+	return joined(t.history.open.notice(), t.history.open.text(), llm.Kindly(err))
 }
 
-// settled notes what came of the helper whose turn has ended. The helpers that
-// a turn waited for end with it: nobody wants to know any more.
+// settled sees to helpers once the turn has ended: those it waited for end with
+// it, as nobody wants to know any more, and of a helper's own turn it is noted
+// what came of it.
 func (t *turn) settled(ctx context.Context) error {
-	self, last := t.session.id, t.history.last
-	if err := t.know(ctx); err != nil {
+	last := t.history.last
+	err := t.know(ctx)
+	if err == nil {
+		err = t.dismissAll(ctx, t.kin.under(t.session.id, func(k *kid) bool { return !k.Report }))
+	}
+	id, how := helperOf(last.first.In), tools.ChildFailed
+	if err != nil || id == "" {
 		return err
 	}
-	left := t.kin.under(self, func(c tools.Child) bool { return !c.Report })
-	if err := t.dismissKids(ctx, left, "nobody waits for it any more"); err != nil {
-		return err
+	switch last.how {
+	case answered:
+		how = tools.ChildAnswered
+	case stopped:
+		how = tools.ChildStopped
 	}
-	t.kin.forget(last.first.Key())
-	id := helperOf(last.first)
-	if id == "" {
-		return nil
-	}
-	return t.settle(ctx, id, func(c *tools.Child) {
-		c.State, c.Result, c.Tainted = tools.ChildFailed, last.text, c.Tainted || last.tainted
-		switch last.how {
-		case answered:
-			c.State, c.Pure = tools.ChildAnswered, t.pure(last.steps)
-		case stopped:
-			c.State = tools.ChildStopped
-		}
-		if c.Report && c.State != tools.ChildAnswered {
-			c.Result = progress(last.steps, c.Result)
+	return t.settle(ctx, id, how, last.text, func(c *tools.Child) {
+		c.Tainted = c.Tainted || last.tainted
+		if c.Pure = how == tools.ChildAnswered && t.pure(last.steps); c.Report && how != tools.ChildAnswered {
+			c.Result = progress(last.steps) + "Failure:\n- " + c.Result
 		}
 	})
 }
 
-// pure says whether steps changed nothing.
+// pure says whether steps changed nothing, as far as is known.
 func (t *turn) pure(steps []chat.Step) bool {
 	return t.kit != nil && !slices.ContainsFunc(steps, func(s chat.Step) bool {
 		known, _ := t.kit.Tool(s.Tool)
@@ -133,33 +120,22 @@ func (t *turn) pure(steps []chat.Step) bool {
 	})
 }
 
-// progress tells how far a helper came that failed.
-func progress(steps []chat.Step, failure string) string {
-	var b strings.Builder
+// progress tells the last steps that were done.
+func progress(steps []chat.Step) string {
 	done := slices.DeleteFunc(slices.Clone(steps), func(s chat.Step) bool { return s.State == chat.Failed })
-	if len(done) > 0 {
-		b.WriteString("Completed steps:\n")
+	if len(done) == 0 {
+		return ""
 	}
+	text := "Completed steps:\n"
 	for _, s := range done[max(0, len(done)-3):] {
-		b.WriteString("- " + s.Tool + "\n")
+		text += "- " + s.Tool + "\n"
 	}
-	return joined(b.String(), "Failure:\n- "+failure)
+	return text + "\n"
 }
 
-// dismissKids ends helpers that nobody is to hear of any more.
-func (p *Pool) dismissKids(ctx context.Context, kids []kid, why string) error {
-	var errs []error
-	for _, k := range kids {
-		errs = append(errs, p.stopChild(ctx, k.ID, why, false))
-	}
-	return errors.Join(errs...)
-}
-
-// stopChild ends a helper. Its parent is told, if that is due.
-func (p *Pool) stopChild(ctx context.Context, id, why string, tell bool) error {
-	err := p.settle(ctx, id, func(c *tools.Child) {
-		c.State, c.Result, c.Report = tools.ChildStopped, why, c.Report && tell
-	})
+// dismiss ends a helper. Its parent is told, if it was to be, and told is true.
+func (p *Pool) dismiss(ctx context.Context, id, why string, told bool) error {
+	err := p.settle(ctx, id, tools.ChildStopped, why, func(c *tools.Child) { c.Report = c.Report && told })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.running[helperSession(id)]; r != nil && err == nil {
@@ -169,69 +145,68 @@ func (p *Pool) stopChild(ctx context.Context, id, why string, tell bool) error {
 	return err
 }
 
+// dismissAll ends kids that nobody waits for any more.
+func (p *Pool) dismissAll(ctx context.Context, kids []kid) (err error) {
+	for _, k := range kids {
+		err = errors.Join(err, p.dismiss(ctx, k.ID, "It was stopped, because nobody waits for it any more.", false))
+	}
+	return err
+}
+
 // late takes care of jobs in the session of a helper that has ended, or that
-// nobody knows any more: its task is done, and what a person said is for its
+// nobody knows any more: its task is done, and what a person said is said to its
 // parent (C-033).
 func (l *lane) late(jobs []job) (bool, error) {
-	id := helperOf(jobs[0].Message)
+	id := helperOf(jobs[0].In)
 	if id == "" {
 		return false, nil
 	}
-	if err := l.know(l.hard); err != nil {
-		return false, err
-	}
-	if l.kin.with(id, func(k *kid) { k.taken = true }) {
-		return false, nil
+	if err := l.know(l.hard); err != nil || l.kin.with(id, func(k *kid) { k.taken = true }) {
+		return err != nil, err
 	}
 	c, _, err := store.Load[tools.Child](l.hard, l.helpers, id)
-	if errors.Is(err, store.ErrDamaged) {
-		c, err = l.lost(id, jobs[0].Message)
-	}
-	if err = ignore(err, store.ErrNotFound); err != nil {
-		return false, err
+	if errors.Is(err, store.ErrDamaged) { // P21
+		m := jobs[0].Message
+		c = tools.Child{
+			ID: id, Label: id, Task: m.Text, Parent: m.At.Session(), At: m.At, From: m.From, Group: m.Group, Tainted: m.Tainted,
+			Began: m.Time, Ended: time.Now(), State: tools.ChildFailed, Result: "Its record is damaged.", Report: true,
+		}
+		_, err = store.Save(l.hard, l.helpers, id, c, store.Any)
 	}
 	for _, j := range jobs {
-		if err := l.bounce(c, j); err != nil {
-			return false, err
+		if err = ignore(err, store.ErrNotFound); err == nil {
+			err = l.insist(l.hard, "end "+j.Key(), func(ctx context.Context) error { return l.bounce(ctx, c, j) })
 		}
 	}
-	l.uncount(jobs, nil)
-	return true, nil
-}
-
-// lost makes a record in the place of one that is damaged (P21).
-func (l *lane) lost(id string, m chat.Message) (tools.Child, error) {
-	c := tools.Child{
-		ID: id, Label: id, Task: m.Text, Parent: m.At.Session(), At: m.At, From: m.From, Group: m.Group, Tainted: m.Tainted,
-		Began: m.Time, Ended: time.Now(), State: tools.ChildFailed, Result: "Its record is damaged.", Report: true,
-	}
-	_, err := store.Save(l.hard, l.helpers, id, c, store.Any)
-	return c, err
+	l.uncount(jobs, err)
+	return true, err
 }
 
 // bounce ends j, which came too late for c.
-func (l *lane) bounce(c tools.Child, j job) error {
-	return l.insist(l.hard, "end "+j.Key(), func(ctx context.Context) (err error) {
-		if m := j.Message; m.Origin != chat.FromPerson {
-			err = l.settle(ctx, c.ID, vanish)
-		} else {
-			m.In, m.Account = c.Parent, m.Account+"+" // the old key was seen
-			if m.In == m.At.Session() {
-				m.In = ""
-			}
-			err = l.Deliver(ctx, m)
+func (l *lane) bounce(ctx context.Context, c tools.Child, j job) (err error) {
+	if m := j.Message; m.Origin != chat.FromPerson {
+		err = l.vanished(ctx, c.ID)
+	} else {
+		m.In, m.Account = c.Parent, m.Account+"+" // the old key was seen
+		if m.In == m.At.Session() {
+			m.In = ""
 		}
-		if err == nil {
-			err = j.item.Done(ctx)
-		}
-		return err
-	})
+		err = l.Deliver(ctx, m)
+	}
+	if err == nil {
+		err = j.item.Done(ctx)
+	}
+	return err
 }
 
-// tend sees to the helpers of former lives as the Pool begins, and now and then
-// to those that are lost, and to those that ended long ago.
+// vanished notes that the task of a helper is nowhere, unless it has ended.
+func (p *Pool) vanished(ctx context.Context, id string) error {
+	return p.settle(ctx, id, tools.ChildFailed, "Its task was lost.", nil)
+}
+
+// tend sees to helpers: as the Pool begins, and now and then.
 func (p *Pool) tend(ctx context.Context) {
-	if p.insist(ctx, "see to the helpers there are", p.revive) != nil {
+	if p.insist(ctx, "see to helpers", func(ctx context.Context) error { return p.inspect(ctx, true) }) != nil {
 		return
 	}
 	for wait := lostAfter; ; wait = time.Hour {
@@ -240,75 +215,55 @@ func (p *Pool) tend(ctx context.Context) {
 			return
 		case <-time.After(wait):
 		}
-		if err := p.sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := p.inspect(ctx, false); err != nil && ctx.Err() == nil {
 			p.Log.Error("helpers not seen to", "err", err)
 		}
 	}
 }
 
-// revive gives the helpers that have not ended their task again, which is
-// dropped if it is there, and tells of those whose report is still due.
-func (p *Pool) revive(ctx context.Context) error {
-	if err := p.know(ctx); err != nil {
-		return err
-	}
+// inspect ends the helpers whose task is nowhere, reports what was not reported
+// yet, and forgets those that ended long ago. At first it gives them their tasks
+// again: those that are there are dropped.
+func (p *Pool) inspect(ctx context.Context, first bool) error {
+	errs := []error{p.know(ctx)}
 	all, err := p.Children(ctx, "")
 	for _, c := range all {
+		taken := false
+		p.kin.with(c.ID, func(k *kid) { taken = k.taken })
 		switch {
-		case err != nil:
-		case !c.State.Over():
-			err = p.push(ctx, taskOf(c))
-		case c.Report:
-			err = p.settle(ctx, c.ID, vanish)
-		}
-	}
-	return err
-}
-
-// vanish is the end of a helper whose task is nowhere.
-func vanish(c *tools.Child) { c.State, c.Result = tools.ChildFailed, "Its task was lost." }
-
-// sweep ends the helpers whose task is nowhere, and forgets those that ended
-// long ago.
-func (p *Pool) sweep(ctx context.Context) error {
-	var errs []error
-	for _, k := range p.kin.all(func(tools.Child) bool { return true }) {
-		if !k.taken && time.Since(k.Began) > lostAfter {
-			errs = append(errs, p.settle(ctx, k.ID, vanish))
-		}
-	}
-	all, err := p.Children(ctx, "")
-	for _, c := range all {
-		if c.State.Over() && !c.Report && time.Since(c.Ended) > keepFor {
+		case !c.State.Over() && first:
+			errs = append(errs, p.push(ctx, taskOf(c)))
+		case !c.State.Over() && !taken && time.Since(c.Began) > lostAfter, c.Report && c.State.Over():
+			errs = append(errs, p.vanished(ctx, c.ID))
+		case c.State.Over() && time.Since(c.Ended) > keepFor:
 			errs = append(errs, p.forgetChild(ctx, c.ID))
 		}
 	}
+	p.kin.mu.Lock()
+	clear(p.kin.pure)
+	p.kin.mu.Unlock()
 	return errors.Join(append(errs, err)...)
 }
 
 // forgetChildren ends and forgets the helpers of the session id, which is to be
-// forgotten; if it is a helper's, that has ended, too.
+// forgotten, and ends its helper, if it is one's.
 func (p *Pool) forgetChildren(ctx context.Context, id chat.SessionID) error {
-	if self, helps := strings.CutPrefix(string(id), helperPrefix); helps {
-		if err := p.settle(ctx, self, func(c *tools.Child) { c.State, c.Result = tools.ChildStopped, "It was forgotten." }); err != nil {
-			return err
-		}
-	}
 	all, err := p.Children(ctx, id)
-	for _, c := range all {
-		if err == nil {
-			err = p.stopChild(ctx, c.ID, "its parent was forgotten", false)
-		}
-		if err == nil {
-			err = p.forgetChild(ctx, c.ID)
-		}
+	if self := helperOf(id); err == nil && self != "" {
+		err = p.dismiss(ctx, self, "It was forgotten.", true)
+	}
+	for ; err == nil && len(all) > 0; all = all[1:] {
+		err = p.forgetChild(ctx, all[0].ID)
 	}
 	return err
 }
 
-// forgetChild forgets a helper and all that was said in its session.
+// forgetChild ends and forgets a helper, with all that was said in its session.
 func (p *Pool) forgetChild(ctx context.Context, id string) error {
-	err := p.Forget(ctx, helperSession(id))
+	err := p.dismiss(ctx, id, "It was forgotten.", false)
+	if err == nil {
+		err = p.Forget(ctx, helperSession(id))
+	}
 	if err == nil {
 		err = p.helpers.Delete(ctx, id)
 	}

@@ -37,7 +37,7 @@ func (r *Recording) Rerun(ctx context.Context, s store.Store, t Turn) ([]string,
 	}
 	p.lane = lane{Pool: p.Pool, id: r.session, soft: ctx, hard: ctx, pull: func() []store.Item { return nil }}
 	p.hear(t.Events)
-	if id := helperOf(p.lane.waiting[0].Message); id != "" {
+	if id := helperOf(p.lane.waiting[0].In); id != "" {
 		_ = p.kin.add(tools.Child{ID: id}) // which there may be any number of
 	}
 	if err := p.lane.handle(p.lane.shift(1)); err != nil {

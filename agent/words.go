@@ -11,6 +11,7 @@ const (
 	wordsNoRetry  = "There is nothing to answer again yet."
 	wordsStopped  = "(Stopped.)"
 	wordsNoResult = "The task is done, without any last words."
+	wordsAgents   = "Write /agents, /agents stop ID or all, /agents pause ID, /agents resume ID, or /agents tell ID WORDS."
 	wordsNoSearch = "Write /search and the words that you look for."
 	wordsNoStop   = "There is nothing to stop."
 	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
@@ -33,10 +34,10 @@ const (
 
 // … and to the model.
 const (
+	wordsReport      = "[Subagent '%s' %s]\n\nTask: %s\n\nResult: %s\n\nSummarize this naturally for the person in 1–2 sentences. Do not mention technical details such as subagents or their IDs."
 	wordsGoOn        = "[Your answer was cut at the length limit. Go on exactly where it stopped, without repeating anything. Tool calls that were cut were not run; ask for less at a time.]"
 	wordsLastRound   = "[All rounds of tool calls are used up. Answer now with what you have, without tools, and say what is left to do.]"
 	wordsInterrupted = "Error: interrupted while it ran. It may have taken effect: look before you do it again."
-	wordsSummarize   = "Summarize this naturally for the person in 1–2 sentences. Do not mention technical details such as subagents or their IDs."
 	wordsNotRun      = "Error: not run, because the person stopped you."
 	wordsCutOver     = "(The limit of the day ended this answer.)"
 	wordsOlder       = "[More was said before. What is not told here is found with memory_search.]"
