@@ -92,7 +92,7 @@ func TestBrowser(t *testing.T) {
 	until(chatShown)
 	goTo(at + "/signin")
 	until(chatShown) // signed in already
-	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/people"} {
+	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/memory", "/owner/memory/changes", "/owner/memory/changes/2", "/owner/people"} {
 		goTo(at + page)
 		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {
 			t.Errorf("%s: %s things that others wrote are markup", page, n)
@@ -118,6 +118,14 @@ func TestBrowser(t *testing.T) {
 	until(`!window.before && document.querySelector("[data-patch$=mallory]")?.textContent === "Switch on"`)
 	js(`window.before = true; document.getElementById("message").value = "Make tea"; document.getElementById("expr").value = "0 9 * * *"; document.querySelector("form button").click(); ""`)
 	until(`!window.before && document.querySelectorAll("[data-delete]").length === 2`)
+	goTo(at + "/owner/memory/changes/2")
+	js(`window.confirm = (sure) => { window.sure = sure; return false; }; document.querySelector("[data-sure]").click(); ""`)
+	until(`window.sure === "Undo change 2? What came after it stays."`)
+	js(`window.confirm = () => true; document.querySelector("[data-sure]").click(); ""`)
+	until(`location.pathname === "/owner/memory/changes" && document.querySelectorAll("tbody tr").length === 3`)
+	goTo(at + "/owner/memory/changes/2")
+	js(`window.confirm = () => true; document.querySelector("[data-sure]").click(); ""`)
+	until(`document.getElementById("said").textContent === "what that change wrote is not there any more, so it cannot be undone."`)
 	goTo(at + "/owner/people")
 	js(`document.querySelector("[data-post='/signout']").click(); ""`)
 	until(`location.pathname === "/signin" && document.readyState === "complete"`)

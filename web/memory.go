@@ -18,17 +18,11 @@ type Memory struct {
 	Dream func(context.Context) error // begins one now; what is in the way is [Wrong]
 }
 
-// known is how much is known of somebody.
+// known is what there is of somebody's memory.
 type known struct {
-	Who     chat.Person   `json:"who"`
-	Entries int           `json:"entries"` // of their history
-	Last    memory.Change `json:"last,omitzero"`
-}
-
-// history is what a person's memory went through, the newest first.
-type history struct {
 	Who     chat.Person     `json:"who"`
-	Changes []memory.Change `json:"changes"`
+	Entries int             `json:"entries"` // of their history
+	Changes []memory.Change `json:"changes"` // newest first; among other people's only the last
 }
 
 // changed is a change and what it did, as a unified diff.
@@ -39,9 +33,12 @@ type changed struct {
 
 // Lines are those of the diff, each with its kind: add, cut, at or same.
 func (c changed) Lines() (all [][2]string) {
-	kinds := map[byte]string{'+': "add", '-': "cut", '@': "at"}
+	kinds := map[string]string{"+": "add", "-": "cut", "@": "at"}
+	for name := range c.Files {
+		kinds["--- "+name+"\n"], kinds["+++ "+name+"\n"] = "at", "at"
+	}
 	for line := range strings.Lines(c.Diff) {
-		all = append(all, [2]string{cmp.Or(kinds[line[0]], "same"), line})
+		all = append(all, [2]string{cmp.Or(kinds[line], kinds[line[:1]], "same"), line})
 	}
 	return all
 }
@@ -51,24 +48,22 @@ func (s *Server) memory(r *http.Request) (any, error) {
 	all := make([]known, len(people))
 	for i, who := range people {
 		if err == nil {
-			all[i], err = s.known(r.Context(), who)
+			all[i], err = s.known(r.Context(), who, 1)
 		}
 	}
 	return map[string][]known{"people": all}, err
 }
 
-func (s *Server) known(ctx context.Context, who chat.Person) (known, error) {
-	k := known{Who: who}
+func (s *Server) known(ctx context.Context, who chat.Person, most int) (k known, err error) {
+	k.Who = who
 	for _, err := range s.House.Notes.Past.Since(ctx, who, 0) {
 		if err != nil {
 			return k, err
 		}
 		k.Entries++
 	}
-	last, err := s.House.Notes.Versions.Log(ctx, who, 1)
-	if len(last) > 0 {
-		k.Last = last[0]
-	}
+	all, err := s.House.Notes.Versions.Log(ctx, who, most)
+	k.Changes = append([]memory.Change{}, all...)
 	return k, err
 }
 
@@ -90,8 +85,7 @@ func (s *Server) changes(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.House.Notes.Versions.Log(r.Context(), who, mostChanges)
-	return history{who, append([]memory.Change{}, all...)}, err
+	return s.known(r.Context(), who, mostChanges)
 }
 
 func (s *Server) changed(r *http.Request) (any, error) {

@@ -54,7 +54,7 @@ func newFace(t testing.TB, change ...func(*Config)) *face {
 	t.Helper()
 	f := &face{store: mem.New()}
 	c := Config{
-		Listen: "127.0.0.1:18790", Token: token, Version: "1.2.3", Store: f.store, Log: slog.New(slog.DiscardHandler), House: f.house(),
+		Listen: "127.0.0.1:18790", Token: token, Version: "1.2.3", Store: f.store, Log: slog.New(slog.DiscardHandler), House: f.house(t),
 		Chat: func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
 			fmt.Fprintf(w, "chat %s for %s %s", r.URL.Path, who.ID, who.Role)
 		},
@@ -76,7 +76,7 @@ func newFace(t testing.TB, change ...func(*Config)) *face {
 }
 
 // house is a house where everything that people, models and networks name is evil.
-func (f *face) house() House {
+func (f *face) house(t testing.TB) House {
 	did := func(what string) func(context.Context, string) error {
 		return func(_ context.Context, key string) error {
 			if key == "absent" {
@@ -148,6 +148,7 @@ func (f *face) house() House {
 			},
 		},
 		Clock:    f.clock(),
+		Memory:   f.memory(t),
 		Model:    func() string { return evil },
 		Reasons:  func(context.Context) []string { return nil },
 		Warnings: func() []string { return []string{evil} },
@@ -303,7 +304,7 @@ func decoded[T any](t testing.TB, r answer) (v T) {
 // walk calls f with a request for every route there is.
 func (f *face) walk(each func(rt route, a asking)) {
 	fill := strings.NewReplacer("/sessions/{id}", "/sessions/telegram:-100%2F7", "/talks/{id}", "/talks/telegram:-100%2F7",
-		"/pairings/{id}", "/pairings/ABCD2345", "/people/{id}", "/people/bert", "{id}", "telegram%2F%2F42%2F7")
+		"/pairings/{id}", "/pairings/ABCD2345", "/people/{id}", "/people/bert", "/changes/{id}", "/changes/2", "{id}", "telegram%2F%2F42%2F7")
 	for _, rt := range f.routes() {
 		method, at, ok := strings.Cut(rt.pattern, " ")
 		if !ok {
@@ -485,8 +486,8 @@ func TestNothingIsMarkup(t *testing.T) {
 			t.Errorf("%s is no whole page", rt.pattern)
 		}
 	})
-	if pages != 8 {
-		t.Errorf("%d pages show what was said, want 8", pages)
+	if pages != 11 {
+		t.Errorf("%d pages show what was said, want 11", pages)
 	}
 	refused := read(t, f.ask(asking{path: "/api/sessions/" + url.PathEscape(evil), by: boss, header: http.Header{"Accept": {"text/html"}}}))
 	if strings.Contains(refused, "<img") {
