@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,6 +144,25 @@ func TestLimitInTheMiddle(t *testing.T) {
 	})
 }
 
+// TestLimitOfRollback: a round that is taken back (E-019) costs as any, and its turn is one.
+func TestLimitOfRollback(t *testing.T) {
+	var ran, rolled []string
+	h := &house{tools: []tools.Tool{search(&ran)}}
+	h.set = func(s *agent.Settings) {
+		rolling(&rolled)(s)
+		s.Limits.Person = agent.Limit{Turns: 10, Rounds: 10}
+	}
+	h.model = script(calls(asksFor("bad")), calls(asksFor("bad")), words("nothing there"))
+	play(t, h, func(h *house) {
+		h.say("1", "look")
+		h.want("nothing there")
+		h.say("2", "/usage")
+		if got := h.sent[0]; !strings.HasSuffix(got, "- you: 1 of 10 answers, 3 of 10 requests") || len(rolled) != 2 {
+			t.Errorf("/usage says %q; rolled back %q", got, rolled)
+		}
+	})
+}
+
 // TestLimitMidnight: a day ends at midnight of the house, and a restart does not end it (R-S15).
 func TestLimitMidnight(t *testing.T) {
 	zone, err := time.LoadLocation("America/New_York")
@@ -206,6 +226,13 @@ func TestLedgerCrash(t *testing.T) {
 		h.stop()
 		after("everybody together: 400 of 1000 tokens")
 		h.start()
+		h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+			time.Sleep(10 * time.Second)
+			return cost(words("ok")), nil
+		}
+		h.say("5", "hi") // that it was asked is written long before it answers
+		time.Sleep(12 * time.Second)
+		after("everybody together: 500 of 1000 tokens")
 	})
 }
 
@@ -354,6 +381,14 @@ func TestLimitOfErrands(t *testing.T) {
 		}
 		e.want(t, `1 answered "a cat\n\n100 % of today's limit for this job is used: 1 of 1 answers." 0 false`,
 			fmt.Sprintf("2 over the limit %q 0 false", over), `3 over the limit "" 0 false`, `4 over the limit "" 0 false`)
+		h.say("r", "/raise job j")
+		h.want("Raised, until midnight (UTC):\n- this job: 1 of 2 answers")
+		look := errand("1b", "", chat.Errand{Tool: "look", Args: "{}"})
+		h.deliver(look)
+		h.want("a cat\n\n100 % of today's limit for this job is used: 2 of 2 answers.")
+		look.ID = "2b"
+		h.deliver(look)
+		h.want("Today's limit for this job is reached: 2 of 2 answers." + raisable + "job j.")
 		time.Sleep(24 * time.Hour)
 		h.say("5", "hi")
 		h.want("ok\n\n100 % of today's limit for you is used: 100 of 100 tokens.")
@@ -459,4 +494,57 @@ func TestLimitOfHelpers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLedgerOnFullDisk is P19: while the ledger cannot be written turns go on,
+// and what they spent is written once there is room.
+func TestLedgerOnFullDisk(t *testing.T) {
+	var full atomic.Bool
+	full.Store(true)
+	h := limited(agent.Limits{})
+	h.store = fullLedger{mem.New(), &full}
+	play(t, h, func(h *house) {
+		page := func() string {
+			val, _, _ := h.store.Bucket("ledger").Get(h.t.Context(), "2000-01-01/person/owner")
+			return string(val)
+		}
+		for n := range 3 {
+			h.say(fmt.Sprint(n), "hi")
+			h.want("ok")
+			time.Sleep(10 * time.Second)
+		}
+		if got := page(); got != "" {
+			t.Errorf("written: %s", got)
+		}
+		full.Store(false)
+		time.Sleep(time.Minute)
+		if got := page(); got != `{"spent":[3,3,300,1.5,0],"warned":[false,false,false,false,false]}` {
+			t.Errorf("written: %s", got)
+		}
+	})
+}
+
+// A fullLedger is a store that has no room for the ledger for a while.
+type fullLedger struct {
+	store.Store
+	full *atomic.Bool
+}
+
+func (s fullLedger) Bucket(name string) store.Bucket {
+	if name != "ledger" {
+		return s.Store.Bucket(name)
+	}
+	return fullBucket{s.Store.Bucket(name), s.full}
+}
+
+type fullBucket struct {
+	store.Bucket
+	full *atomic.Bool
+}
+
+func (b fullBucket) Put(ctx context.Context, key string, val []byte, rev uint64) (uint64, error) {
+	if b.full.Load() {
+		return 0, store.ErrFull
+	}
+	return b.Bucket.Put(ctx, key, val, rev)
 }
