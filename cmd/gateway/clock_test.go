@@ -380,7 +380,9 @@ func TestD098CronAtATerminal(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, echo)
 	w.start()
-	w.face() // it is open
+	w.face()               // it is open
+	w.tg.Say(person, "hi") // a bot cannot speak first
+	w.says(person, "heard hi")
 	run := func(args ...string) string {
 		t.Helper()
 		out, code := w.run("", append([]string{"cron"}, args...)...)
