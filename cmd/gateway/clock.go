@@ -139,12 +139,19 @@ func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order) (r tools.
 	if errors.Is(err, store.ErrDamaged) { // owners can remove it
 		j, err = scheduler.Job{ID: o.ID}, nil
 	}
-	if err == nil && !mayChange(s, j) {
+	switch {
+	case err != nil:
+	case !mayChange(s, j):
 		err = store.ErrNotFound
-	}
-	if err == nil {
-		r.Text, err = h.deed(ctx, j, o)
-		r.Tainted = o.Action == "history" && strange(j, s.Whose())
+	case o.Action == "remove":
+		r.Text, err = "Removed job "+j.ID, h.clock.Remove(ctx, j.ID)
+	case o.Action == "run":
+		r.Text, err = fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID)
+	case o.Action == "history":
+		r.Text, r.Tainted = history(j, h.Config.zone()), strange(j, s.Whose())
+	default:
+		r.Text = map[string]string{"enable": "Enabled", "disable": "Disabled", "edit": "Changed"}[o.Action] + " job " + j.ID
+		_, err = h.editJob(ctx, j.ID, o)
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -153,21 +160,6 @@ func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order) (r tools.
 		return tools.Result{Text: protected(o.Action, o.ID)}, nil
 	}
 	return r, err
-}
-
-// deed does what o says to j.
-func (h *house) deed(ctx context.Context, j scheduler.Job, o cron.Order) (text string, err error) {
-	switch o.Action {
-	case "remove":
-		return "Removed job " + j.ID, h.clock.Remove(ctx, j.ID)
-	case "run":
-		return fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID)
-	case "history":
-		return history(j, h.Config.zone()), nil
-	}
-	done := map[string]string{"enable": "Enabled", "disable": "Disabled", "edit": "Changed"}[o.Action]
-	_, err = h.editJob(ctx, j.ID, o)
-	return done + " job " + j.ID, err
 }
 
 // cronVerbs are what /cron does to a job.
