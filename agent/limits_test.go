@@ -416,6 +416,8 @@ func TestRaise(t *testing.T) {
 		none := "Nothing is raised: there is no such limit, or it is far away. Write /raise and whose: a person such as telegram:42, session, job and its ID, or all."
 		says("3", "/raise", none)
 		says("4", "/raise test:8", "Raised, until midnight (UTC):\n- test:8: 1 of 2 answers, 100 of 2000 tokens")
+		h.say("4", "/raise test:8") // the network brings it again: it was answered, and nothing more is raised
+		h.want()
 		says("5", "/raise session", "Raised, until midnight (UTC):\n- this conversation: 0 of 20 answers")
 		says("6", "/raise job j", "Raised, until midnight (UTC):\n- this job: 0 of 2 answers")
 		says("7", "/raise all", "Raised, until midnight (UTC):\n- everybody together: 1 of 20 answers")
@@ -426,8 +428,8 @@ func TestRaise(t *testing.T) {
 		says("11", "/raise", "Raised, until midnight (UTC):\n- you: 1 of 2 answers, 100 of 2000 tokens")
 		h.stop()
 		h.start()
-		h.say("11", "/raise") // the network brings it again
-		h.want()              // it was answered before
+		h.say("11", "/raise") // again, after a restart
+		h.want()
 		says("12", "/usage", "Tokens used in this conversation:\nmain: 80 in (0 from cache), 20 out, cost 0.5000\n\nToday, until midnight (UTC):\n"+
 			"- you: 1 of 2 answers, 100 of 2000 tokens\n- this conversation: 1 of 20 answers\n- everybody together: 3 of 30 answers")
 		usage := guest("8")("13")
