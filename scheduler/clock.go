@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"parley/chat"
 	"parley/store"
 )
 
@@ -22,20 +20,13 @@ const (
 // An entry is what is known of a job between two looks at its record.
 type entry struct {
 	rev   uint64
-	whose chat.Person
 	wake  time.Time // when something is to be done for it; zero: never
 	seen  bool      // it was seen that wake has come …
 	late  bool      // … long after
 	busy  bool      // it is being done
 	bad   bool      // its record is damaged
-	begun uint64    // the run that this process has handed over
+	begun uint64    // the last run that this process has handed over
 	look  int       // at which it was there
-}
-
-// A task is a job for which something is to be done.
-type task struct {
-	*entry
-	id string
 }
 
 // Run runs what is due until ctx ends, and returns when all that it began is
@@ -45,12 +36,21 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err := s.furnish(ctx); err != nil {
 		return err
 	}
-	for first := true; ; first = false {
-		if err := s.lookAround(ctx, first); first && err != nil {
-			return err
-		} else if err != nil && ctx.Err() == nil {
-			s.Log.Warn("jobs not read", "err", err)
+	var looked, last time.Time
+	for {
+		now := s.now()
+		if back := now.Before(last); back || time.Since(looked) >= lookAgain {
+			err := s.look(ctx, back)
+			switch {
+			case err == nil || ctx.Err() != nil:
+			case looked.IsZero():
+				return err
+			default:
+				s.Log.Warn("jobs not read", "err", err)
+			}
+			looked = time.Now()
 		}
+		last = now
 		select {
 		case <-ctx.Done():
 			return nil
@@ -60,60 +60,46 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// lookAround looks at all records from time to time, and after the clock was put back.
-func (s *Scheduler) lookAround(ctx context.Context, first bool) error {
-	now := s.now()
+// look reads all records: others may have written some. If the clock was put
+// back, it begins anew.
+func (s *Scheduler) look(ctx context.Context, back bool) error {
 	s.mu.Lock()
-	back, old := now.Before(s.last) || first, time.Since(s.looked) >= lookAgain
-	if s.last = now; back {
-		s.slot = time.Time{}
+	if s.looks++; back {
+		s.slot, s.entries = time.Time{}, map[string]*entry{}
 	}
-	s.mu.Unlock()
-	if !back && !old {
-		return nil
-	}
-	return s.look(ctx, back)
-}
-
-// look reads the records that have changed, or all.
-func (s *Scheduler) look(ctx context.Context, all bool) error {
-	s.mu.Lock()
-	s.looks++
-	look := s.looks
 	s.mu.Unlock()
 	for id, err := range s.jobs.Keys(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("look for jobs: %w", err)
 		}
-		s.see(ctx, id, all)
+		s.see(ctx, id)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, e := range s.entries {
-		if e.look < look {
+		if e.look < s.looks {
 			delete(s.entries, id)
 		}
 	}
-	s.looked = time.Now()
 	return nil
 }
 
 // see reads one record, if it has changed. A damaged one is left alone (P21).
-func (s *Scheduler) see(ctx context.Context, id string, anyway bool) {
+func (s *Scheduler) see(ctx context.Context, id string) {
 	s.mu.Lock()
 	e := s.entry(id)
 	known, bad := e.rev, e.bad
 	s.mu.Unlock()
-	if _, rev, err := s.jobs.Get(ctx, id); err == nil && rev == known && !anyway {
+	if _, rev, err := s.jobs.Get(ctx, id); err == nil && rev == known {
 		return
 	}
 	j, rev, err := s.load(ctx, id)
-	if err != nil && !bad && errors.Is(err, store.ErrDamaged) {
-		s.Log.Warn("job left alone", "job", id, "err", err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.bad = err != nil; err == nil && e.rev == known { // nobody has seen more meanwhile
+	if e.bad = errors.Is(err, store.ErrDamaged); e.bad && !bad {
+		s.Log.Warn("job left alone", "err", err)
+	}
+	if err == nil {
 		s.note(e, rev, j)
 	}
 }
@@ -129,15 +115,16 @@ func (s *Scheduler) entry(id string) *entry {
 	return e
 }
 
-// note notes what the record of a job says. The caller holds mu.
+// note notes what the record of a job says, unless more is known. The caller holds mu.
 func (s *Scheduler) note(e *entry, rev uint64, j Job) {
-	e.rev, e.whose, e.seen, e.bad, e.wake = rev, j.Whose(), false, false, j.Next
-	now := s.now()
+	if rev < e.rev {
+		return
+	}
+	e.rev, e.seen, e.bad, e.wake = rev, false, false, j.Next
+	now, r := s.now(), j.open()
 	p, err := s.plan(j.Schedule, j.Created)
-	r := j.open()
 	switch {
-	case j.over(), err == nil && p.behind(j.Next, now),
-		r != nil && (r.Outcome == Waiting || !j.System && r.N != e.begun):
+	case j.over(), err == nil && p.behind(j.Next, now), r != nil && (r.Outcome == Waiting || !j.System && r.N != e.begun):
 		e.wake = earlier(now, e.wake)
 	case r != nil:
 		e.wake = earlier(r.Began.Add(lostAfter), e.wake)
@@ -146,21 +133,13 @@ func (s *Scheduler) note(e *entry, rev uint64, j Job) {
 
 // earlier returns the earlier of two times; zero is never.
 func earlier(a, b time.Time) time.Time {
-	if b.IsZero() || a.Before(b) {
+	if b.IsZero() || a.Before(b) && !a.IsZero() {
 		return a
 	}
 	return b
 }
 
-// poke lets the clock look whether there is something to do.
-func (s *Scheduler) poke() {
-	select {
-	case s.nudge <- struct{}{}:
-	default:
-	}
-}
-
-// turn has done what is due by now, and returns how long to sleep.
+// turn begins what is due by now, and returns how long to sleep.
 func (s *Scheduler) turn(ctx context.Context) time.Duration {
 	now, wait := s.now(), s.nap
 	s.mu.Lock()
@@ -178,17 +157,14 @@ func (s *Scheduler) turn(ctx context.Context) time.Duration {
 				e.wake, s.slot = s.slot, s.slot.Add(stagger)
 			}
 		}
-		if e.wake.After(now) {
+		switch {
+		case e.wake.After(now):
 			wait = min(wait, e.wake.Sub(now))
-			continue
+		case s.working < hands: // others follow when one of these is done
+			e.busy = true
+			s.working++
+			s.live.Go(func() { s.work(ctx, id, e) })
 		}
-		e.busy = true
-		s.queue = append(s.queue, task{e, id})
-	}
-	slices.SortFunc(s.queue, func(a, b task) int { return a.wake.Compare(b.wake) })
-	for range min(len(s.queue), hands-s.working) {
-		s.working++
-		s.live.Go(func() { s.work(ctx) })
 	}
 	return wait
 }

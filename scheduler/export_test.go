@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"time"
 
 	"parley/store"
@@ -13,3 +14,6 @@ func (none) Bucket(string) store.Bucket { return nil }
 
 // Nap lets s sleep longer, where nobody changes the clock.
 func (s *Scheduler) Nap(d time.Duration) { s.nap = d }
+
+// Look is the first look of Run.
+func (s *Scheduler) Look(ctx context.Context) error { return s.look(ctx, false) }

@@ -68,26 +68,17 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 
 // room says whether a person may have one job more (R-S24).
 func (s *Scheduler) room(ctx context.Context, p chat.Person) error {
-	s.mu.Lock()
-	old := s.looks == 0 || time.Since(s.looked) > 2*lookAgain // Run looks more often
-	s.mu.Unlock()
-	if old {
-		if err := s.look(ctx, false); err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	jobs, err := s.Jobs(ctx)
 	n := 0
-	for _, e := range s.entries {
-		if e.whose == p {
+	for _, j := range jobs {
+		if j.Whose() == p && !j.System {
 			n++
 		}
 	}
-	if n >= s.Most {
-		return fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, s.Most)
+	if err == nil && n >= s.Most {
+		err = fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, s.Most)
 	}
-	return nil
+	return err
 }
 
 // begin checks a job that is new or has another schedule, and says when it is due.
@@ -205,13 +196,10 @@ func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
 		jobs = append(jobs, j)
 	}
 	slices.SortFunc(jobs, func(a, b Job) int {
-		switch {
-		case a.Next.Equal(b.Next):
-			return cmp.Compare(a.ID, b.ID)
-		case earlier(a.Next, b.Next).Equal(a.Next) && !a.Next.IsZero():
-			return -1
+		if a.Next.IsZero() != b.Next.IsZero() {
+			return b.Next.Compare(a.Next)
 		}
-		return 1
+		return cmp.Or(a.Next.Compare(b.Next), cmp.Compare(a.ID, b.ID))
 	})
 	return jobs, nil
 }

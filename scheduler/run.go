@@ -69,38 +69,38 @@ func (s *Scheduler) forget(ctx context.Context, id string) error {
 	return nil
 }
 
-// work does what is to be done, until there is nothing left.
-func (s *Scheduler) work(ctx context.Context) {
-	defer s.poke()
+// poke lets the clock look whether there is something to do.
+func (s *Scheduler) poke() {
+	select {
+	case s.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// work does what is to be done for a job by now.
+func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
+	err := s.attend(ctx, id, e)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.queue) > 0 && ctx.Err() == nil {
-		t := s.queue[0]
-		s.queue = s.queue[1:]
-		late, begun := t.late, t.begun
-		s.mu.Unlock()
-		err := s.attend(ctx, t, late, begun)
-		s.mu.Lock()
-		t.busy = false
-		if err == nil || ctx.Err() != nil {
-			continue
-		}
-		s.Log.Warn("job not run", "job", t.id, "err", err)
-		t.begun, t.wake = 0, s.now().Add(retry)
-		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
-			t.wake = time.Time{}
+	if err != nil && ctx.Err() == nil {
+		s.Log.Warn("job not run", "job", id, "err", err)
+		if e.begun, e.wake = 0, s.now().Add(retry); errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
+			e.wake = time.Time{}
 		}
 	}
+	e.busy = false
 	s.working--
+	s.mu.Unlock()
+	s.poke()
 }
 
 // attend does what is to be done for a job by now: it claims the run that is
 // due, by changing the record, and hands it over. A run that was claimed and
-// maybe never handed over is so now, under the same key (P12); begun is the last
-// that was.
-func (s *Scheduler) attend(ctx context.Context, t task, late bool, begun uint64) error {
-	claimed := false
-	j, err := s.change(ctx, t.id, func(j *Job) error {
+// maybe never handed over is so now, under the same key (P12).
+func (s *Scheduler) attend(ctx context.Context, id string, e *entry) error {
+	s.mu.Lock()
+	late, begun, claimed := e.late, e.begun, false
+	s.mu.Unlock()
+	j, err := s.change(ctx, id, func(j *Job) error {
 		n := j.N
 		changed := s.advance(ctx, j, late)
 		r := j.open()
@@ -110,7 +110,7 @@ func (s *Scheduler) attend(ctx context.Context, t task, late bool, begun uint64)
 		claimed = r != nil && r.N > n
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if t.begun = j.N; !changed {
+		if e.begun = j.N; !changed {
 			return errSame
 		}
 		return nil

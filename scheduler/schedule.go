@@ -136,11 +136,6 @@ func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 // passed returns how often the schedule was due from first to now, and the last
 // two of these times. Of very many it counts only a part.
 func (p *plan) passed(first, now time.Time) (n int, before, last time.Time) {
-	if p.Every > 0 {
-		n = int(now.Sub(first)/p.Every) + 1
-		last = first.Add(time.Duration(n-1) * p.Every)
-		return n, last.Add(-p.Every), last
-	}
 	for t := first; !t.IsZero() && !t.After(now); t = p.next(t) {
 		n, before, last = n+1, last, t
 		if recent := now.Add(-catchUp); n == many && recent.After(t) {

@@ -137,12 +137,9 @@ type Scheduler struct {
 
 	mu      sync.Mutex // guards what follows
 	entries map[string]*entry
-	looks   int
-	looked  time.Time
-	queue   []task
-	working int
+	looks   int       // at the records
+	working int       // jobs that something is being done for
 	slot    time.Time // when the next run that was missed may begin
-	last    time.Time // that the wall clock showed
 }
 
 // New returns a Scheduler of the jobs in c.Store.
