@@ -110,7 +110,7 @@ func (m maker) gauge(name, help string, labels prometheus.Labels) prometheus.Gau
 
 // Begun notes that a turn which answers m began in session s. The turn is to
 // run under the context that is returned, and to call end once, with one of
-// the outcomes "answered", "stopped", "failed", "parked" and "too old".
+// the outcomes "answered", "stopped", "failed", "parked", "too old" and "over the limit".
 func (o *Observer) Begun(ctx context.Context, s chat.SessionID, m chat.Message) (_ context.Context, end func(outcome string)) {
 	began := time.Now()
 	o.running.Inc()
@@ -119,7 +119,7 @@ func (o *Observer) Begun(ctx context.Context, s chat.SessionID, m chat.Message) 
 	return ctx, func(outcome string) {
 		o.running.Dec()
 		o.turnTime.Observe(time.Since(began).Seconds())
-		if !slices.Contains([]string{"answered", "stopped", "failed", "parked", "too old"}, outcome) {
+		if !slices.Contains([]string{"answered", "stopped", "failed", "parked", "too old", "over the limit"}, outcome) {
 			outcome = "other"
 		}
 		o.turns.WithLabelValues(outcome).Inc()

@@ -281,7 +281,7 @@ func TestTurnsAndDoors(t *testing.T) {
 		o := observe.New(observe.Config{Build: "v1.2.3"})
 		at := chat.Address{Channel: "telegram", Chat: "42"}
 		var ends []func(string)
-		for range 4 {
+		for range 5 {
 			_, end := o.Begun(t.Context(), at.Session(), chat.Message{At: at})
 			ends = append(ends, end)
 		}
@@ -289,6 +289,7 @@ func TestTurnsAndDoors(t *testing.T) {
 		ends[0]("answered")
 		ends[1]("too old")
 		ends[2]("said by somebody")
+		ends[3]("over the limit")
 		full := true
 		d := o.Deliver(func(context.Context, chat.Message) error {
 			if full {
@@ -308,8 +309,8 @@ func TestTurnsAndDoors(t *testing.T) {
 		o.Sent("telegram", r, 20*time.Second, 4, nil)
 		o.Sent("telegram", r, time.Hour, 3, errors.New("gone"))
 		shows(t, o,
-			`parley_turns_total{outcome="answered"} 1`, `parley_turns_total{outcome="too old"} 1`, `parley_turns_total{outcome="other"} 1`,
-			`parley_turn_seconds_count 3`, `parley_turn_seconds_sum 60`, `parley_turns_running 1`,
+			`parley_turns_total{outcome="answered"} 1`, `parley_turns_total{outcome="too old"} 1`, `parley_turns_total{outcome="other"} 1`, `parley_turns_total{outcome="over the limit"} 1`,
+			`parley_turn_seconds_count 4`, `parley_turn_seconds_sum 80`, `parley_turns_running 1`,
 			`parley_messages_total{channel="telegram",outcome="refused"} 1`, `parley_messages_total{channel="telegram",outcome="taken"} 1`,
 			`parley_delivery_seconds_count{channel="telegram"} 2`, `parley_delivery_seconds_bucket{channel="telegram",le="0.3"} 1`,
 			`parley_delivery_retries_total{channel="telegram"} 5`, `parley_deliveries_parked_total{channel="telegram"} 1`,
