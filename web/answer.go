@@ -41,8 +41,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p = problem{status: http.StatusConflict, text: err.Error()}
 	case errors.Is(err, memory.ErrGone):
 		p = problem{status: http.StatusConflict, text: "what that change wrote is not there any more, so it cannot be undone"}
-	case errors.Is(err, store.ErrDamaged):
-		p = problem{status: http.StatusInternalServerError, text: "that is damaged on disk"}
 	case errors.Is(err, store.ErrFull):
 		p = problem{status: http.StatusInsufficientStorage, text: "the disk is full, so nothing was changed; make room and try again"}
 	case errors.Is(err, context.Canceled):
@@ -50,6 +48,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		s.Log.Error("request failed", "path", r.URL.Path, "err", err)
 		p = problem{status: http.StatusInternalServerError, text: "that did not work; the log says why"}
+		if errors.Is(err, store.ErrDamaged) {
+			p.text = "that is damaged on disk; the log says where"
+		}
 	}
 	if p.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.after.Seconds()))))

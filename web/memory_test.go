@@ -133,7 +133,7 @@ func TestDamagedMemory(t *testing.T) {
 	}
 	for _, a := range []asking{{path: "/api/memory/changes/1"}, {method: "POST", path: "/api/memory/changes/1/restore", body: `{}`}} {
 		a.by = boss
-		if got := read(t, f.want(t, 500, a)); !strings.Contains(got, `"that is damaged on disk"`) {
+		if got := read(t, f.want(t, 500, a)); !strings.Contains(got, `"that is damaged on disk; the log says where"`) {
 			t.Errorf("%s answers %s", a.path, got)
 		}
 	}

@@ -149,10 +149,11 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 	if h.Config.Dream.Cron == "" {
 		return "I do not dream: `dream.cron` in my config is empty.", nil
 	}
-	if err := h.clock.Fire(ctx, dreamID); err != nil {
-		return "", err
+	err := h.clock.Fire(ctx, dreamID)
+	if theirs(err) {
+		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}
-	return "I am going over my memory. In a while /dream log shows what changed.", nil
+	return "I am going over my memory. In a while /dream log shows what changed.", err
 }
 
 // memoryFace is what is known of people as the owner's page has it.
