@@ -40,7 +40,7 @@ func (p *Pool) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
 	if err != nil || known.ID != "" {
 		return known, err
 	}
-	c.Began = time.Now()
+	c.Began, c.Only = time.Now(), append([]string{}, c.Only...) // nil would be all tools
 	c.Woken, c.Said = c.Began, c.Began
 	p.mu.Lock()
 	if r := p.running[c.Parent]; r != nil && !r.said.IsZero() {
@@ -67,27 +67,19 @@ func (p *Pool) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
 }
 
 // found returns the helper that does c's work already, if there is one.
-func (p *Pool) found(ctx context.Context, c tools.Child) (tools.Child, error) {
-	ids, err := []string{c.ID}, p.know(ctx)
-	if like := p.kin.like(c); like != "" && !c.Report {
-		ids = append(ids, like)
+func (p *Pool) found(ctx context.Context, c tools.Child) (known tools.Child, err error) {
+	if err = p.know(ctx); err != nil {
+		return known, err
 	}
-	for _, id := range ids {
-		var known tools.Child
-		if err == nil {
-			known, _, err = store.Load[tools.Child](ctx, p.helpers, id)
-		}
-		if err == nil && id == c.ID && known.Call != c.Call {
-			err = fmt.Errorf("its ID %s is another's", id)
-		}
-		if err == nil {
-			return known, nil
-		}
-		if err = ignore(err, store.ErrNotFound); err != nil {
-			return tools.Child{}, fmt.Errorf("begin helper: %w", err)
-		}
+	known, _, err = store.Load[tools.Child](ctx, p.helpers, c.ID)
+	like := p.kin.like(c)
+	switch {
+	case errors.Is(err, store.ErrNotFound) && like != "" && !c.Report:
+		known, _, err = store.Load[tools.Child](ctx, p.helpers, like)
+	case err == nil && known.Call != c.Call:
+		err = fmt.Errorf("begin helper: its ID %s is another's", c.ID)
 	}
-	return tools.Child{}, nil
+	return known, ignore(err, store.ErrNotFound)
 }
 
 // taskOf is the message that begins c.

@@ -40,7 +40,7 @@ func (t *turn) assume(m chat.Message) error {
 		t.MaxAge = 0
 	}
 	t.Rounds = cmp.Or(c.Rounds, t.Rounds)
-	t.scope.Model, t.scope.Depth, t.scope.Agent, t.scope.Only = t.name, c.Depth, c.Agent, append([]string{}, c.Only...)
+	t.scope.Model, t.scope.Depth, t.scope.Agent, t.scope.Only = t.name, c.Depth, c.Agent, c.Only
 	return nil
 }
 

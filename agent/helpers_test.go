@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -156,6 +157,8 @@ func TestWhoSteers(t *testing.T) {
 				t.Errorf("%s in %s: %s: %q", c.who, c.where, c.text, got)
 			}
 		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		reports := 0
 		for id, text := range h.said { // who stopped it themselves is not told, anna is
 			if strings.Contains(id, "report/") {
@@ -364,8 +367,10 @@ func TestForgetHelpers(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
 	play(t, helped(h), func(h *house) {
 		logs := func(id string) (n int) {
-			for range h.store.Log("session/agent:"+id).Since(t.Context(), 0) {
-				n++
+			for _, err := range h.store.Log("session/agent:"+id).Since(t.Context(), 0) {
+				if n++; err != nil {
+					t.Error(err)
+				}
 			}
 			return n
 		}
@@ -454,11 +459,15 @@ func TestHundredHelpers(t *testing.T) {
 		if n := len(h.children()); n != 100 {
 			t.Errorf("%d helpers", n)
 		}
+		h.mu.Lock()
 		if got := h.said["re:test//7/1"]; got != "Error: Cannot spawn subagent: concurrency limit reached (4/4 running). Wait for a running subagent to complete before spawning a new one.\n\n[Analyze the error above and try a different approach.]" {
 			t.Errorf("the fifth: %q", got)
 		}
+		h.mu.Unlock()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		reports := 0
 		for id := range h.said {
 			if strings.Contains(id, "/report/") {
@@ -470,6 +479,36 @@ func TestHundredHelpers(t *testing.T) {
 		}
 		if n := runtime.NumGoroutine(); n > before+50 {
 			t.Errorf("%d goroutines, %d before", n, before)
+		}
+	})
+}
+
+// A helper's turn can be run again as any.
+func TestRerunHelper(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(time.Second)}, model: byTask(spawning, worker(2))}
+	play(t, helped(h), func(h *house) {
+		h.say("1", "work")
+		time.Sleep(time.Minute)
+		var b bytes.Buffer
+		for line, err := range h.pool.Recording(h.t.Context(), chat.SessionID("agent:"+h.children()[0].ID)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Write(line)
+		}
+		r, err := agent.ReadRecording(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns := 0
+		for turn := range r.Turns() {
+			turns++
+			if differences, err := r.Rerun(h.t.Context(), mem.New(), turn); err != nil || len(differences) > 0 {
+				t.Errorf("%v, %q", err, differences)
+			}
+		}
+		if turns != 1 {
+			t.Errorf("%d turns", turns)
 		}
 	})
 }

@@ -12,23 +12,23 @@ import (
 	"parley/tools"
 )
 
-// A Runner has helpers work. After a restart a call is made again: then it
+// A Runner has helpers work. A call that is made again, as after a restart,
 // finds the helpers that it began before.
 type Runner interface {
 	// Spawn begins c, or finds what was begun for the same c.Call. A
 	// *[tools.BusyError] says that too many are at work.
 	Spawn(ctx context.Context, c tools.Child) (tools.Child, error)
-	// Await returns the helper id once it has ended, or ctx's error.
+	// Await returns the helper id once it has ended, or ctx's cause.
 	Await(ctx context.Context, id string) (tools.Child, error)
 }
 
-// A Profile is what an agent with a name of its own is.
+// A Profile is an agent with a name of its own.
 type Profile struct {
-	Name, Description string
-	Instruction       string
-	Model             string   // name in config.json; "" is that of the turn
-	Tools             []string // those it is to have, if its parent has them; nil: all of its parent's
-	Rounds            int      // 0: as many as any turn
+	Name, Description, Instruction string
+
+	Model  string   // name in config.json; "" is that of its parent
+	Tools  []string // those that it has of its parent's; nil: all
+	Rounds int      // 0: as many as any turn
 }
 
 // Config is what the tools need to know.
@@ -37,17 +37,16 @@ type Config struct {
 	Profiles func() []Profile // the agents there are; nil: none
 }
 
-// category is that of all tools here; helpers have none of it, but for new_task.
-const category = "agents"
-
-// deepest is how many agents up to the person the last one is that new_task makes.
-const deepest = 3
-
-// New returns the source of the tools: whoever talks to a person has spawn and
-// multi_agent, and new_task if there are agents to give one to.
+// New returns the source of the tools. Who talks to people has spawn and
+// multi_agent; new_task is there if there are agents, for helpers too.
 func New(c Config) tools.Source { return source{c} }
 
 type source struct{ Config }
+
+const (
+	category = "agents"
+	deepest  = 3 // agents up to the person: what new_task makes
+)
 
 // Tools implements [tools.Source].
 func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, err error) {
@@ -65,55 +64,32 @@ func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, e
 	return all, nil
 }
 
-// child returns the nth helper of c, with tools as pick says of its parent's.
+// child returns the nth helper of c. Of its parent's tools it has those that
+// pick wants, less what is for agents that talk to people; and what ends a task.
 func child(c tools.Call, n int, label, task string, pick func(tools.Tool) bool) tools.Child {
 	key := fmt.Sprintf("%s/%d", c.Key(), n)
-	return tools.Child{
+	h := tools.Child{
 		ID: fmt.Sprintf("%.4x", sha256.Sum256([]byte(key))), Call: key, Turn: c.Turn, Door: c.Name, Label: label, Task: task,
-		Only: inherit(c, pick), Model: c.Model, Parent: c.Session, At: c.At, From: c.From, Group: c.Group, Depth: c.Depth + 1, Tainted: c.Tainted,
+		Instruction: reminder, Only: []string{}, Model: c.Model,
+		Parent: c.Session, At: c.At, From: c.From, Group: c.Group, Depth: c.Depth + 1, Tainted: c.Tainted,
 	}
-}
-
-// inherit returns the names of those tools of the call's turn that pick wants,
-// less what only an agent may do that talks to people.
-func inherit(c tools.Call, pick func(tools.Tool) bool) []string {
-	names := []string{}
 	if c.Tools == nil {
-		return names
+		return h
 	}
 	for _, t := range c.Tools() {
-		ends := t.Name == "attempt_completion"
-		if t.AliasOf == "" && (ends || !speaks(t) && pick(t)) {
-			names = append(names, t.Name)
+		speaks := t.Category == "message" || t.Name == "cron" || t.Category == category && t.Name != "new_task"
+		if t.AliasOf == "" && (!speaks && pick(t) || t.Name == "attempt_completion") {
+			h.Only = append(h.Only, t.Name)
 		}
 	}
-	return names
+	return h
 }
 
-// speaks says whether t is for agents that talk to people.
-func speaks(t tools.Tool) bool {
-	return t.Category == "message" || t.Category == category && t.Name != "new_task" || t.Name == "cron"
-}
-
-// among picks the tools that are called one of names, by whatever name.
-func among(c tools.Call, names []string) func(tools.Tool) bool {
-	names = slices.Clone(names)
-	if c.Tools != nil {
-		for _, t := range c.Tools() {
-			if t.AliasOf != "" && slices.Contains(names, t.Name) {
-				names = append(names, t.AliasOf)
-			}
-		}
+// named picks the tools called one of names, or all but those here if names is nil.
+func named(names []string) func(tools.Tool) bool {
+	return func(t tools.Tool) bool {
+		return slices.Contains(names, t.Name) || names == nil && t.Category != category
 	}
-	return func(t tools.Tool) bool { return slices.Contains(names, t.Name) }
-}
-
-// outcome returns what h answered, with a note, or why it did not.
-func outcome(h tools.Child, note string) (text, failure string) {
-	if h.State == tools.ChildAnswered {
-		return cmp.Or(h.Result, noText) + note, ""
-	}
-	return "", cmp.Or(h.Result, string(h.State))
 }
 
 const (
@@ -123,24 +99,27 @@ const (
 	earlier = "\n\n(already done in this turn; this is the earlier result)" // E-039
 )
 
-var errNoRunner = errors.New("LLM client not available")
-
-// run begins h, says so to begun, which may be nil, and waits for its end. The
-// note is on what was done before.
-func (s source) run(ctx context.Context, h tools.Child, begun func()) (ended tools.Child, note string, err error) {
+// run begins h, says so to begun, which may be nil, and waits for its end. It
+// returns what h answered, or why it did not.
+func (s source) run(ctx context.Context, h tools.Child, begun func()) (ended tools.Child, text, failure string, err error) {
 	if s.Runner == nil {
-		return h, "", errNoRunner
+		return h, "", "", errors.New("LLM client not available")
 	}
-	call := h.Call
-	if h, err = s.Runner.Spawn(ctx, h); err != nil {
-		return h, "", err
-	}
-	if h.Call != call {
-		note = earlier
-	}
-	if begun != nil {
+	known, err := s.Runner.Spawn(ctx, h)
+	if err == nil && begun != nil {
 		begun()
 	}
-	ended, err = s.Runner.Await(ctx, h.ID)
-	return ended, note, err
+	if err == nil {
+		ended, err = s.Runner.Await(ctx, known.ID)
+	}
+	switch {
+	case err != nil:
+	case ended.State != tools.ChildAnswered:
+		failure = cmp.Or(ended.Result, "it was "+string(ended.State))
+	default:
+		if text = cmp.Or(ended.Result, noText); known.Call != h.Call {
+			text += earlier
+		}
+	}
+	return ended, text, failure, err
 }

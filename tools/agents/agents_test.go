@@ -70,7 +70,7 @@ var scope = tools.Scope{
 }
 
 var profiles = []Profile{
-	{Name: "researcher", Description: "finds\nthings out", Instruction: "Be curious.", Model: "big", Tools: []string{"search_web", "exec"}, Rounds: 9},
+	{Name: "researcher", Description: "finds\nthings out", Instruction: "Be curious.", Model: "big", Tools: []string{"web_search", "exec"}, Rounds: 9},
 	{Name: "all", Description: "does anything"},
 }
 
@@ -141,7 +141,7 @@ func TestSpawn(t *testing.T) {
 		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Child) { c.Result = "42" }}, "42"},
 		{`{"task":"t","wait":true}`, &runner{}, noText},
 		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Child) { c.State, c.Result = tools.ChildFailed, "no" }}, "Error: Subagent [t] failed: no" + hint},
-		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Child) { c.State = tools.ChildStopped }}, "Error: Subagent [t] failed: stopped" + hint},
+		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Child) { c.State = tools.ChildStopped }}, "Error: Subagent [t] failed: it was stopped" + hint},
 		{`{"task":"t"}`, &runner{err: &tools.BusyError{Running: 4, Most: 4}},
 			"Error: Cannot spawn subagent: concurrency limit reached (4/4 running). Wait for a running subagent to complete before spawning a new one." + hint},
 		{`{"task":"t"}`, &runner{err: errors.New("disk full")}, "Error: disk full" + hint},
@@ -168,7 +168,7 @@ func TestMultiAgent(t *testing.T) {
 	}}
 	clean := scope
 	clean.Tainted = false
-	r, tips := use(t, run, clean, "multi_agent", `{"tasks":[{"name":"a","instruction":"A","tools":["search_web","nothing","spawn"]},{"name":"b","instruction":"B"},{"name":"c","instruction":"C"}]}`)
+	r, tips := use(t, run, clean, "multi_agent", `{"tasks":[{"name":"a","instruction":"A","tools":["web_search","nothing","spawn","message"]},{"name":"b","instruction":"B"},{"name":"c","instruction":"C"}]}`)
 	const want = `{"success":true,"results":[{"task_name":"a","success":true,"response":"did A"},` +
 		`{"task_name":"b","success":false,"error":"LLM API error: x"},` +
 		`{"task_name":"c","success":true,"response":"Agent task completed but did not produce a final text response within the iteration limit."}],"total":3}`
@@ -304,19 +304,18 @@ func TestSchemas(t *testing.T) {
 
 // E-039: the model is told that a helper worked earlier.
 func TestEarlier(t *testing.T) {
-	run := &earlyRunner{}
-	if r, _ := use(t, run, scope, "multi_agent", `{"tasks":[{"name":"a","instruction":"A"}]}`); !strings.Contains(r.Text, `"response":"old\n\n(already done in this turn; this is the earlier result)"`) {
+	if r, _ := use(t, earlyRunner{}, scope, "multi_agent", `{"tasks":[{"name":"a","instruction":"A"}]}`); !strings.Contains(r.Text, `"response":"old\n\n(already done in this turn; this is the earlier result)"`) {
 		t.Errorf("got %s", r.Text)
 	}
 }
 
-type earlyRunner struct{ runner }
+type earlyRunner struct{}
 
-func (*earlyRunner) Spawn(context.Context, tools.Child) (tools.Child, error) {
+func (earlyRunner) Spawn(context.Context, tools.Child) (tools.Child, error) {
 	return tools.Child{ID: "old", Call: "earlier"}, nil
 }
 
-func (*earlyRunner) Await(_ context.Context, id string) (tools.Child, error) {
+func (earlyRunner) Await(_ context.Context, id string) (tools.Child, error) {
 	return tools.Child{ID: id, State: tools.ChildAnswered, Result: "old"}, nil
 }
 

@@ -17,7 +17,8 @@ type taskArgs struct {
 	Input string `json:"input" jsonschema:"what it is to do, with all it needs to know" limit:"min=1"`
 }
 
-type taskResult struct {
+// A taskAnswer is what new_task gives (C-031).
+type taskAnswer struct {
 	Success bool   `json:"success"`
 	Summary string `json:"summary"`
 	Subtask string `json:"subtaskId"`
@@ -26,63 +27,45 @@ type taskResult struct {
 
 const taskDescription = "Give a task to a sub-agent and wait until it is done. What the person says meanwhile is said to it.\n\n"
 
-// task is new_task, for whoever may choose among profiles (C-031).
+// task is new_task, for whoever may choose among profiles.
 func (s source) task(profiles []Profile) tools.Tool {
-	t := tools.New("new_task", taskDescription+Section(profiles), func(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
+	return tools.New("new_task", taskDescription+section(profiles), func(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
 		i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
 		if i < 0 { // C-032
-			return taskFailed(fmt.Sprintf("Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main"))), nil
+			return tools.Failf(tools.CodeError, "子任务执行失败：Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
 		}
-		c.Say(fmt.Sprintf(creating, in.Name))
-		h, note, err := s.run(ctx, helper(c, profiles[i], in), func() { c.Say(fmt.Sprintf("子任务「%s」已创建，正在执行...", in.Name)) })
+		c.Say("正在创建子任务「" + in.Name + "」...")
+		h, text, failure, err := s.run(ctx, helper(c, profiles[i], in), func() { c.Say("子任务「" + in.Name + "」已创建，正在执行...") })
 		if err != nil {
-			return taskFailed(err.Error()), context.Cause(ctx)
+			return tools.Failf(tools.CodeError, "子任务执行失败：%v", err), context.Cause(ctx)
 		}
-		r := taskResult{Success: h.State == tools.ChildAnswered, Subtask: "sub_task_" + h.ID}
 		how := "成功"
-		if r.Summary, r.Error = outcome(h, note); !r.Success {
+		if failure != "" {
 			how = "失败"
 		}
-		c.Say(fmt.Sprintf("子任务「%s」执行%s", in.Name, how))
-		b, err := json.Marshal(r)
-		return tools.Result{Text: string(b), Tainted: h.Tainted}, err
+		c.Say("子任务「" + in.Name + "」执行" + how)
+		b, err := json.Marshal(taskAnswer{failure == "", text, "sub_task_" + h.ID, failure})
+		return tools.Result{Text: string(b), Tainted: h.Tainted}, err // no failure of the tool, whatever came of the task
 	})
-	t.Preview = func(in map[string]any) string {
-		if in["taskName"] == nil {
-			return ""
-		}
-		return fmt.Sprintf(creating, in["taskName"])
-	}
-	return t
 }
 
-const creating = "正在创建子任务「%s」..."
-
-func taskFailed(why string) tools.Result {
-	return tools.Failf(tools.CodeError, "子任务执行失败：%s", why)
-}
-
-// helper is the one that c gives a task to. What p does not name it has not;
-// it may give tasks itself, unless it is the last that there may be.
+// helper is the one that c gives a task to. It may give one itself, unless it is
+// the last that there may be.
 func helper(c tools.Call, p Profile, in taskArgs) tools.Child {
-	named := among(c, p.Tools)
+	pick := named(p.Tools)
 	h := child(c, 0, in.Name, in.Input, func(t tools.Tool) bool {
-		if t.Category == category {
-			return t.Name == "new_task" && c.Depth+1 < deepest
-		}
-		return p.Tools == nil || named(t)
+		return pick(t) && t.Category != category || t.Name == "new_task" && c.Depth+1 < deepest
 	})
 	h.Agent, h.Model, h.Rounds, h.Hears = p.Name, cmp.Or(p.Model, c.Model), p.Rounds, true
 	h.Instruction = strings.TrimSpace(p.Instruction + "\n\n" + reminder)
 	return h
 }
 
-// Section tells the model which agents there are (C-034).
-func Section(profiles []Profile) string {
-	var b strings.Builder
-	b.WriteString("# Available Sub-Agents\n")
+// section tells which agents there are (C-034).
+func section(profiles []Profile) string {
+	text := "# Available Sub-Agents\n"
 	for _, p := range profiles {
-		fmt.Fprintf(&b, "\n- %s: %s", p.Name, strings.Join(strings.Fields(p.Description), " "))
+		text += fmt.Sprintf("\n- %s: %s", p.Name, strings.Join(strings.Fields(p.Description), " "))
 	}
-	return b.String()
+	return text
 }
