@@ -85,9 +85,13 @@ func (d *digest) session(outer context.Context, silent time.Duration) error {
 			d.digested = digested{Epoch: epoch}
 		}
 		var es []entry
-		if es, err = d.news(ctx); len(es) > 0 && time.Since(d.partOf(d.id, epoch, es).Time) >= silent {
-			err = d.file(ctx, es)
+		if es, err = d.news(ctx); len(es) == 0 {
+			continue
 		}
+		if time.Since(d.partOf(d.id, epoch, es).Time) < silent {
+			break
+		}
+		err = d.file(ctx, es)
 	}
 	if ctx.Err() != nil {
 		return outer.Err()
@@ -123,7 +127,7 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 		name = s.Model
 	}
 	model := s.Models[name]
-	most := max(model.Window-model.MaxTokens, 512) // bytes: a quarter of what it takes, or all of it in some scripts
+	most := max(2*(model.Window-model.MaxTokens), 512) // bytes: half of what it takes
 	for len(es) > 0 && err == nil && d.n < aNight {
 		part := firstPart(es, d.Seq, most)
 		e, said, used := d.partOf(d.id, d.Epoch, part), transcript(part), llm.Usage{}

@@ -201,21 +201,16 @@ func (h *history) say(seq uint64, m llm.Message) {
 	if m.Finish == llm.Length {
 		o.cuts++
 	}
-	o.took(m.Model, m.Usage)
+	if m.Model != "" {
+		if o.usage == nil {
+			o.usage = map[string]llm.Usage{}
+		}
+		o.usage[m.Model] = o.usage[m.Model].Add(m.Usage)
+	}
 	if len(o.calls) > 0 && !o.poor() {
 		o.row = 0 // E-028
 	}
 	o.ask(m.Calls)
-}
-
-// took notes what a request took of a model.
-func (o *open) took(model string, u llm.Usage) {
-	if o.usage == nil {
-		o.usage = map[string]llm.Usage{}
-	}
-	if model != "" {
-		o.usage[model] = o.usage[model].Add(u)
-	}
 }
 
 // ask notes the calls of an answer, of which none was started.

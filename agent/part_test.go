@@ -218,6 +218,15 @@ func sumUpRandomly(r *rapid.T, x *tale) {
 		x.add(record{Summed: &summed{From: es[0].seq, Upto: es[len(es)-1].seq, Text: strings.Repeat("s", rapid.IntRange(0, limit).Draw(r, "summary"))}})
 	}
 	ms := x.request(asked{Limits: []int{limit}}, all, nil)
+	calls := map[string]bool{}
+	for _, e := range x.entries {
+		for _, c := range e.Calls {
+			calls[c.ID] = true
+		}
+		if e.Role == llm.ToolRole && !calls[e.Call] {
+			r.Fatalf("the result of %s without its call", e.Call)
+		}
+	}
 	if why := acceptable(ms); why != "" {
 		r.Fatal(why)
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,11 +44,8 @@ func (s summed) message() llm.Message {
 
 // replace takes in s, the record numbered seq.
 func (h *history) replace(seq uint64, s summed) {
-	s.seq = seq
 	h.drop(0, s.Upto)
-	if h.summed = s; h.open != nil {
-		h.open.took(s.Model, s.Usage)
-	}
+	h.summed, h.summed.seq = s, seq
 }
 
 // drop forgets the entries of the records from … upto.
@@ -61,7 +57,7 @@ func (h *history) drop(from, upto uint64) {
 func (t *turn) sumUp(ctx context.Context, limit int) error {
 	for t.Archive != nil {
 		t.history.eyes = t.model.Vision
-		es := firstPart(t.history.oldest(limit, light(t.kit)), t.digested(), 2*limit)
+		es := firstPart(t.history.oldest(limit, light(t.kit)), t.digested(), 3*limit)
 		if len(es) == 0 {
 			return nil
 		}
@@ -131,6 +127,9 @@ func personOf(es []entry) (who chat.Person) {
 	return who
 }
 
+// mostRaw is how many bytes of what was said are archived as they are.
+const mostRaw = 64_000
+
 // partOf returns es as an entry of the Archive, without its text.
 func (p *Pool) partOf(id chat.SessionID, epoch int64, es []entry) memory.Entry {
 	e := memory.Entry{Session: id, Who: personOf(es), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es[len(es)-1].seq)}
@@ -156,17 +155,18 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	if len(earlier) > limit/2 { // it is summed up once more, too
 		all, kept, earlier = earlier+"\n\n"+said, "", ""
 	}
-	text, err := "", errors.New("it could not before")
+	var err error
 	if !t.dumb {
-		text, s.Usage, err = t.summarise(ctx, earlier, clip(all, 2*limit))
+		part.Text, s.Usage, err = t.summarise(ctx, earlier, clip(all, 3*limit))
+		t.dumb = err != nil
 	}
-	if part.Text, s.Text = text, joined(kept, text); text == "" {
-		s.Text = before.Text
-	}
-	if err != nil {
+	switch s.Text = joined(kept, part.Text); {
+	case t.dumb:
 		t.Log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.id, "model", t.name, "err", err)
-		t.dumb, part.Raw, part.Text = true, true, clip(said, mostRaw)
-		s.Text = joined(strings.TrimSuffix(before.Text, wordsOlder), wordsOlder)
+		part.Raw, part.Text = true, clip(said, mostRaw)
+		s.Text = joined(strings.ReplaceAll(before.Text, wordsOlder, ""), wordsOlder)
+	case part.Text == "":
+		s.Text = before.Text
 	}
 	if s.Text = clip(s.Text, limit); part.Who != "" && part.Text != "" && s.Upto > t.digested() {
 		s.Part = &part
@@ -174,18 +174,16 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	return s
 }
 
-// mostRaw is how many bytes of what was said are archived as they are.
-const mostRaw = 64_000
-
 // summarise has the model sum up, and the person see that it takes its time.
 func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage, error) {
-	m, step := t.history.open.first, chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: "summing up", State: chat.Running, Began: time.Now()}
-	t.doing(step.Name)
+	defer t.doing("thinking")
+	t.doing("summing up")
+	step := chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: "summing up", State: chat.Running, Began: time.Now()}
 	t.live.Step(step)
 	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
-	t.Charge(ctx, t.scope.Whose(), m.Session(), cmp.Or(m.Errand, &chat.Errand{}).Job, t.name, used)
-	t.live.Step(chat.Step{Call: step.Call, State: chat.Done, Ended: time.Now()})
-	t.doing("thinking")
+	t.Charge(ctx, t.scope.Whose(), t.session.id, cmp.Or(t.history.open.first.Errand, &chat.Errand{}).Job, t.name, used)
+	step.State, step.Ended = chat.Done, time.Now()
+	t.live.Step(step)
 	return text, used, err
 }
 

@@ -86,27 +86,20 @@ func (b *books) read(t *tally, r record, zone *time.Location) {
 	case m != nil && t.turn.Who == "":
 		t.turn = llm.Spent{Day: m.Time.In(zone).Format(time.DateOnly), Who: m.At.Channel + ":" + m.From.ID}
 	case r.answer() && r.Said.Model != "":
+		if t.here == nil {
+			t.here = map[string]llm.Usage{}
+		}
 		t.turn.Model = r.Said.Model
-		b.took(t, r.Said.Model, r.Said.Usage)
-	case r.Summed != nil && r.Summed.Model != "":
-		b.took(t, r.Summed.Model, r.Summed.Usage)
+		t.here[t.turn.Model] = t.here[t.turn.Model].Add(r.Said.Usage)
+		b.add(t.turn, 0, r.Said.Usage)
+	case r.Summed != nil:
+		b.read(t, record{Said: &llm.Message{Role: llm.Assistant, Model: r.Summed.Model, Usage: r.Summed.Usage}}, zone)
 	case r.Ended != nil:
 		if t.turn.Model != "" {
 			b.add(t.turn, 1, llm.Usage{})
 		}
 		t.turn = llm.Spent{}
 	}
-}
-
-// took notes what a request of the turn under way took of model.
-func (b *books) took(t *tally, model string, u llm.Usage) {
-	if t.here == nil {
-		t.here = map[string]llm.Usage{}
-	}
-	t.here[model] = t.here[model].Add(u)
-	key := t.turn
-	key.Model = model
-	b.add(key, 0, u)
 }
 
 func (b *books) add(key llm.Spent, turns int, u llm.Usage) {

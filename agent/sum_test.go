@@ -1,0 +1,615 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/memory"
+	"parley/tools"
+	"parley/workspace"
+)
+
+// A shelf is an Archive that outlives the house.
+type shelf struct {
+	sum  func(ctx context.Context, earlier, said string) (string, error)
+	fail func() error
+	die  func(string) // is told of what is about to be done, and was
+
+	mu    sync.Mutex
+	all   []memory.Entry
+	told  int      // of them
+	asked []string // "earlier / said"
+}
+
+func (s *shelf) Summarise(ctx context.Context, _ llm.Model, earlier, said string) (string, llm.Usage, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, earlier+" / "+said)
+	s.mu.Unlock()
+	text, err := s.sum(ctx, earlier, said)
+	return text, llm.Usage{In: 100, Out: 10}, err
+}
+
+func (s *shelf) Append(_ context.Context, who chat.Person, e memory.Entry) (memory.Entry, error) {
+	if s.die != nil {
+		s.die("append")
+		defer s.die("appended")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil && s.fail() != nil {
+		return memory.Entry{}, s.fail()
+	}
+	if i := slices.IndexFunc(s.all, func(x memory.Entry) bool { return x.Key == e.Key }); i >= 0 {
+		return s.all[i], nil
+	}
+	e.Who = who
+	s.all = append(s.all, e)
+	return e, nil
+}
+
+// read tells what came onto the shelf since it was read last.
+func (s *shelf) read() (told []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.all[s.told:] {
+		text := e.Text
+		if e.Raw {
+			text = "raw " + numbers(text)
+		}
+		if e.Tainted {
+			text += " (tainted)"
+		}
+		told = append(told, fmt.Sprintf("%s %s: %s", e.Who, e.Key, text))
+	}
+	s.told = len(s.all)
+	return told
+}
+
+var number = regexp.MustCompile(`\bw\d+\b`)
+
+// numbers returns the numbers of long messages that text holds.
+func numbers(text string) string { return strings.Join(number.FindAllString(text, -1), " ") }
+
+// echoing sums up by those numbers.
+func echoing(_ context.Context, _, said string) (string, error) { return numbers(said), nil }
+
+// long is a message of about 300 tokens.
+func long(n int) string { return fmt.Sprintf("w%d %s", n, strings.Repeat("x", 1150)) }
+
+// small is a house whose conversations hold about three long messages.
+func small(s *shelf) *house {
+	return &house{
+		set: func(set *agent.Settings) {
+			set.Models["main"] = agent.Model{Model: set.Models["main"].Model, Window: 2200, MaxTokens: 1000}
+		},
+		conf:  func(c *agent.Config) { c.Archive = s },
+		model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) { return words("ok"), nil },
+	}
+}
+
+// tell says the long messages from … upto, one after the other.
+func (h *house) tell(from, upto int) {
+	for i := from; i <= upto; i++ {
+		h.say(fmt.Sprint("m", i), long(i))
+		time.Sleep(time.Minute)
+	}
+}
+
+// shown returns what the last request told of the conversation: the first line
+// of the summary, and the numbers.
+func (h *house) shown() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b strings.Builder
+	for _, m := range h.asks[len(h.asks)-1].Messages {
+		if strings.HasPrefix(m.Text, "[What was said before, summed up by you:]\n") {
+			b.WriteString("{" + m.Text[42:] + "} ")
+		} else if n := numbers(m.Text); n != "" {
+			b.WriteString(n + " ")
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (h *house) shows(want string) {
+	h.t.Helper()
+	synctest.Wait()
+	if got := h.shown(); got != want {
+		h.t.Errorf("the model is shown %q\nwant %q", got, want)
+	}
+}
+
+func (h *house) archived(s *shelf, want ...string) {
+	h.t.Helper()
+	synctest.Wait()
+	if got := s.read(); !slices.Equal(got, want) {
+		h.t.Errorf("archived %q\nwant %q", got, want)
+	}
+}
+
+// Issue 5.4: what does not fit any more is summed up, archived once and told by
+// its summary, also after a restart; /context and /usage count it.
+func TestSummedUp(t *testing.T) {
+	s := &shelf{sum: echoing}
+	var status string
+	h := small(s)
+	s.sum = func(_ context.Context, earlier, said string) (string, error) {
+		if status == "" {
+			time.Sleep(time.Second)
+			h.deliver(message("s", "/status"))
+			status, _, _ = strings.Cut(h.said["re:test//1/s"], "\n")
+		}
+		return numbers(said), nil
+	}
+	play(t, h, func(h *house) {
+		h.tell(1, 3)
+		h.shows("w1 w2 w3")
+		h.archived(s)
+		h.tell(4, 4)
+		h.shows("{w1 w2} w3 w4")
+		h.archived(s, "owner test:1#0@5: w1 w2")
+		if want := "I am summing up, for a second now."; status != want {
+			t.Errorf("/status says %q, want %q", status, want)
+		}
+		h.tell(5, 6)
+		h.shows("{w1 w2\n\nw3 w4} w5 w6")
+		h.archived(s, "owner test:1#0@12: w3 w4")
+		h.stop()
+		h.start()
+		h.tell(7, 7)
+		h.shows("{w1 w2\n\nw3 w4} w5 w6 w7")
+		if !strings.HasPrefix(s.asked[1], "w1 w2 / [") {
+			t.Errorf("what was known before is not told: %.60q", s.asked[1])
+		}
+		h.sent = nil
+		h.say("c", "/context")
+		h.say("u", "/usage")
+		synctest.Wait()
+		slices.Sort(h.sent)
+		if got := strings.Join(h.sent, "\n"); !strings.Contains(got, "Messages: 6. Results of tools left out: 0. Pictures: 0.\nWhat was said before them is summed up in about 17.\n") ||
+			!strings.Contains(got, "main: 200 in (0 from cache), 20 out") {
+			t.Errorf("told %s", got)
+		}
+	})
+}
+
+// The log is read from the summary on once it is long, and tells the same.
+func TestSummedUpLongAgo(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	play(t, h, func(h *house) {
+		h.tell(1, 90)
+		b, _, _ := h.store.Bucket("sessions").Get(t.Context(), "test:1")
+		var state struct{ From int }
+		if err := json.Unmarshal(b, &state); err != nil || state.From < 200 {
+			t.Fatalf("read from %d, %v", state.From, err)
+		}
+		h.tell(91, 91)
+		before := h.shown()
+		h.stop()
+		h.start()
+		h.say("again", "and?")
+		h.shows(before)
+	})
+}
+
+// Every request can be made again, to the byte, and turns be run again, also
+// when conversations are summed up and models cannot.
+func TestSummedRequestsCanBeMadeAgain(t *testing.T) {
+	n := 0
+	s := &shelf{}
+	s.sum = func(context.Context, string, string) (string, error) {
+		switch n++; {
+		case n%5 == 0:
+			return "", errors.New("no")
+		case n%3 == 0:
+			return "", nil
+		}
+		return strings.Repeat("known ", 30*n), nil
+	}
+	h := small(s)
+	h.tools = []tools.Tool{giving("read", tools.Hints{ReadOnly: true}, tools.Result{Text: strings.Repeat("y", 700)})}
+	asked := 0
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if asked++; asked%4 == 0 {
+			return calls(call("1", "read")), nil
+		}
+		return llm.Message{Text: strings.Repeat("well ", asked), Finish: llm.Stopped, Usage: llm.Usage{In: len(fmt.Sprint(r.Messages)) / 3}}, nil
+	}
+	play(t, h, func(h *house) {
+		for i := range 40 {
+			h.say(fmt.Sprint(i), strings.Repeat("say ", 30+i*5))
+			time.Sleep(time.Minute)
+			if i%7 == 6 {
+				h.stop()
+				h.start()
+			}
+		}
+		synctest.Wait()
+		made := h.requests()
+		if len(made) != len(h.asks) || n < 10 {
+			t.Fatalf("%d requests of %d, %d summed up", len(made), len(h.asks), n)
+		}
+		for i := range made {
+			if !same(made[i], h.asks[i]) {
+				t.Fatalf("request %d of %d is not the one that was made", i+1, len(made))
+			}
+		}
+		again := 0
+		for i, got := range h.rerun() {
+			if got == "same" {
+				again++
+			} else if got != "cannot be re-run: what was said before it was summed up on the way" {
+				t.Errorf("turn %d: %s", i+1, got)
+			}
+		}
+		if again < 15 {
+			t.Errorf("only %d turns could be run again", again)
+		}
+	})
+}
+
+// Issue 5.4: when the model cannot sum up, all is archived as it is, nobody
+// waits for it twice in a turn, and what was summed up before stays. What is
+// not worth keeping is not archived.
+func TestNotSummedUp(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	play(t, h, func(h *house) {
+		h.tell(1, 4)
+		s.sum = func(context.Context, string, string) (string, error) { return "", errors.New("no") }
+		h.tell(5, 6)
+		const older = "[More was said before. What is not told here is found with memory_search.]"
+		h.shows("{w1 w2\n\n" + older + "} w5 w6")
+		h.archived(s, "owner test:1#0@5: w1 w2", "owner test:1#0@12: raw w3 w4")
+		h.say("7", "w7 "+strings.Repeat("x", 4200)) // which leaves room for nothing else
+		time.Sleep(time.Minute)
+		h.shows("{w1 w2\n\n" + older + "} w7")
+		h.archived(s, "owner test:1#0@19: raw w5 w6")
+		s.sum = func(context.Context, string, string) (string, error) { return "", nil }
+		h.tell(8, 8)
+		h.shows("{w1 w2\n\n" + older + "} w8")
+		h.archived(s)
+		s.sum, s.fail = echoing, func() error { return errors.New("the disk is full") }
+		h.tell(9, 11)
+		h.shows("{w1 w2\n\n" + older + "\n\nw8 w9} w10 w11")
+		h.archived(s)
+		s.fail = nil
+		h.digest(time.Hour, 0) // somebody has just spoken
+		h.archived(s, "owner test:1#0@30: w8 w9")
+		time.Sleep(time.Hour)
+		h.digest(time.Hour, 1)
+		h.archived(s, "owner test:1#0@37: w10 w11")
+	})
+}
+
+// digest runs Digest and checks how many parts it archives.
+func (h *house) digest(silent time.Duration, want int) {
+	h.t.Helper()
+	synctest.Wait()
+	if n, err := h.pool.Digest(h.t.Context(), silent); n != want || err != nil {
+		h.t.Errorf("%d parts, %v, want %d", n, err, want)
+	}
+}
+
+// A stopped turn does not wait for a summary, and archives nothing.
+func TestStoppedSummingUp(t *testing.T) {
+	s := &shelf{sum: func(ctx context.Context, _, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
+	h := small(s)
+	play(t, h, func(h *house) {
+		h.tell(1, 4)
+		h.sent = nil
+		h.say("s", "/stop")
+		h.want("(Stopped.)")
+		h.archived(s)
+		s.sum = echoing
+		h.tell(5, 5)
+		h.shows("{w1 w2} w3 w4 w5")
+	})
+}
+
+// R-S14: nobody's words come into another's archive, and what strangers had a
+// word in is marked, and marks nothing else.
+func TestWhoseIsSummedUp(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	h.tools = []tools.Tool{giving("page", tools.Hints{}, tools.Result{Text: "buy", Tainted: true})}
+	play(t, h, func(h *house) {
+		as := func(role chat.Role, n, length int) {
+			m := message(fmt.Sprint("m", n), fmt.Sprintf("w%d %s", n, strings.Repeat("x", length)))
+			m.From.Role = role
+			h.deliver(m)
+			time.Sleep(time.Minute)
+		}
+		as(chat.User, 1, 1150)
+		as(chat.User, 2, 1150)
+		as(chat.Owner, 3, 1150)
+		as(chat.Owner, 4, 4200) // which leaves room for nothing else
+		h.shows("{w3} w4")
+		h.archived(s, "test:7 test:1#0@5: w1 w2", "owner test:1#0@8: w3")
+		if !strings.HasPrefix(s.asked[1], " / ") {
+			t.Errorf("somebody is told what another said: %.60q", s.asked[1])
+		}
+		h.model = script(calls(call("1", "page")), words("ok"), words("ok"), words("ok"), words("ok"), words("ok"))
+		h.tell(5, 7)
+		h.tell(8, 10)
+		h.archived(s, "owner test:1#0@13: w4", "owner test:1#0@23: w5 w6 (tainted)", "owner test:1#0@30: w7 w8")
+		if !strings.HasPrefix(s.asked[3], "w3\n\nw4 / ") || !strings.HasPrefix(s.asked[4], " / ") {
+			t.Errorf("what strangers had a word in comes into what they had not: %.60q", s.asked[3])
+		}
+	})
+}
+
+// Digest archives what is new, once, person by person, and only what persons
+// said; the conversation stays as it is.
+func TestDigest(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	play(t, h, func(h *house) {
+		h.tell(1, 1)
+		h.digest(time.Hour, 0) // somebody spoke just now
+		for id, m := range map[string]chat.Message{
+			"cron:1":  {Origin: chat.FromSchedule, Errand: &chat.Errand{}},
+			"agent:1": {Origin: chat.FromParent},
+			"":        {Origin: chat.FromSchedule, At: chat.Address{Channel: "test", Chat: "quiet"}},
+		} {
+			m.ID, m.In, m.Time, m.Text = "j"+id, chat.SessionID(id), time.Now(), "do w99"
+			if m.At.Channel == "" {
+				m.At = chat.Address{Channel: "test", Chat: "1"}
+			}
+			h.deliver(m)
+		}
+		group := message("g", "w50")
+		group.At.Chat, group.Group = "-5", true
+		h.deliver(group)
+		user := message("u", "w60")
+		user.At.Chat, user.From = "8", chat.Sender{ID: "8", Role: chat.User}
+		h.deliver(user)
+		time.Sleep(2 * time.Hour)
+		h.digest(time.Hour, 3)
+		h.archived(s, "test:-5 test:-5#0@2: w50", "owner test:1#0@2: w1", "test:8 test:8#0@2: w60")
+		h.digest(time.Hour, 0)
+		h.archived(s)
+
+		h.tell(2, 4) // w1 is archived
+		h.shows("{w1} w2 w3 w4")
+		h.archived(s)
+		h.tell(5, 5)
+		h.shows("{w1\n\nw2 w3} w4 w5")
+		h.archived(s, "owner test:1#0@8: w2 w3")
+		h.say("new", "/new")
+		h.tell(6, 6)
+		h.say("r", "/retry")
+		time.Sleep(2 * time.Hour)
+		h.digest(time.Hour, 2)
+		h.archived(s, "owner test:1#0@16: w4 w5", "owner test:1#1@5: w6")
+		h.digest(time.Hour, 0)
+
+		h.say("r2", "/retry")
+		h.tell(7, 7)
+		time.Sleep(2 * time.Hour)
+		h.digest(time.Hour, 1)
+		h.archived(s, "owner test:1#1@9: w7")
+		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
+			t.Fatal(err)
+		}
+		h.digest(0, 0)
+		h.tell(8, 8)
+		h.digest(0, 1)
+		h.archived(s, "owner test:1#0@19: w8")
+	})
+}
+
+// What the model cannot sum up in three nights is archived as it is, and other
+// sessions do not wait for it. Whose limit is reached waits, too (R-S15).
+func TestDigestFails(t *testing.T) {
+	s := &shelf{}
+	s.sum = func(_ context.Context, _, said string) (string, error) {
+		if strings.Contains(said, "w1 ") {
+			return "", errors.New("no")
+		}
+		return numbers(said), nil
+	}
+	h := small(s)
+	set := h.set
+	h.set = func(c *agent.Settings) {
+		set(c)
+		c.Models["cheap"] = agent.Model{Model: c.Models["main"].Model, Window: 20000, MaxTokens: 1000}
+		c.Sum = "cheap"
+	}
+	play(t, h, func(h *house) {
+		h.tell(1, 1)
+		other := message("o", "w2")
+		other.At.Chat = "2"
+		h.deliver(other)
+		for night, want := range []int{1, 0, 0, 2} {
+			time.Sleep(24 * time.Hour)
+			n, err := h.pool.Digest(h.t.Context(), time.Hour)
+			if fails := err != nil && err.Error() == "digest session test:1: no"; n != want || fails != (night < 3) {
+				t.Errorf("night %d: %d parts, %v", night, n, err)
+			}
+			h.tell(night*10+11, night*10+11) // the part that failed stays what it is
+		}
+		h.archived(s, "owner test:2#0@2: w2", "owner test:1#0@2: raw w1", "owner test:1#0@12: w11 w21 w31")
+	})
+}
+
+// A person who speaks while their session is digested does not wait, and nothing
+// is archived twice.
+func TestDigestMakesWay(t *testing.T) {
+	s := &shelf{sum: func(ctx context.Context, _, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
+	h := small(s)
+	play(t, h, func(h *house) {
+		h.tell(1, 1)
+		time.Sleep(time.Hour)
+		var n int
+		var err error
+		go func() { n, err = h.pool.Digest(h.t.Context(), time.Minute) }()
+		synctest.Wait()
+		h.sent = nil
+		h.say("2", "are you there?")
+		h.want("ok")
+		if n != 0 || err != nil {
+			t.Errorf("%d parts, %v", n, err)
+		}
+		h.model = func(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+			time.Sleep(time.Hour)
+			return words("slow"), nil
+		}
+		s.sum = echoing
+		h.say("3", "work")
+		h.digest(0, 0) // it does not wait for a turn
+		time.Sleep(2 * time.Hour)
+		h.digest(time.Minute, 1) // and the rest is not worth it
+		h.archived(s, "owner test:1#0@2: w1")
+	})
+}
+
+// Issue 5.4, P7: kill the process before and after every operation of the store and the
+// archive: nothing that was said is archived twice, and nothing is lost.
+func TestCrashSummedUp(t *testing.T) {
+	for n, done := 0, false; !done; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, s, taken := t.TempDir(), &shelf{sum: echoing}, [5]atomic.Bool{}
+				where := summedLife(t, dir, s, &taken, n)
+				done = where == ""
+				said := map[string]string{}
+				m := newMortal(t, dir, 1<<40)
+				h := small(s)
+				h.t, h.store, h.said = t, m, said
+				s.die = nil
+				h.start()
+				time.Sleep(time.Minute)
+				for i := range taken {
+					if !taken[i].Load() {
+						h.deliver(longer(i))
+						time.Sleep(time.Minute)
+					}
+				}
+				h.deliver(longer(5))
+				time.Sleep(3 * time.Hour)
+				for range 2 {
+					if _, err := h.pool.Digest(h.t.Context(), time.Hour); err != nil {
+						t.Error(err)
+					}
+				}
+				times := map[string]int{}
+				for _, e := range s.all {
+					for _, w := range strings.Fields(e.Text) {
+						times[w]++
+					}
+				}
+				for i := range 6 {
+					if w := fmt.Sprint("w", i); times[w] != 1 {
+						t.Errorf("%s is archived %d times", w, times[w])
+					}
+				}
+				if t.Failed() {
+					t.Logf("died %s: %q", where, s.read())
+				}
+				h.stop()
+				m.Close()
+			})
+		})
+	}
+}
+
+// longer is a message of about 500 tokens.
+func longer(n int) chat.Message {
+	return message(fmt.Sprint("m", n), fmt.Sprintf("w%d %s", n, strings.Repeat("x", 2000)))
+}
+
+// summedLife talks and digests until the process dies after so many operations.
+func summedLife(t *testing.T, dir string, s *shelf, taken *[5]atomic.Bool, life int) (where string) {
+	m := newMortal(t, dir, life)
+	s.die = func(op string) {
+		if m.left.Add(-1) < 0 {
+			m.where.CompareAndSwap(nil, op)
+			runtime.Goexit()
+		}
+	}
+	h := small(s)
+	h.t, h.store = t, m
+	h.start()
+	for i := range taken {
+		go func() {
+			err := h.pool.Deliver(t.Context(), longer(i))
+			taken[i].Store(err == nil) // else the network delivers it again
+		}()
+		time.Sleep(time.Minute)
+		if i == 1 || i == 4 {
+			time.Sleep(2 * time.Hour)
+			go func() { _, _ = h.pool.Digest(h.t.Context(), time.Hour) }()
+			synctest.Wait()
+		}
+	}
+	h.stop()
+	_ = m.Close()
+	where, _ = m.where.Load().(string)
+	return where
+}
+
+// bookcase is the Archive that the program has.
+type bookcase struct{ *memory.History }
+
+func (bookcase) Summarise(ctx context.Context, m llm.Model, earlier, said string) (string, llm.Usage, error) {
+	return memory.Summarise(ctx, m, earlier, said)
+}
+
+// Issue 5.4: from a conversation that gets too long to a history that can be
+// searched, with what the model is asked on the way.
+func TestSummedUpAndFound(t *testing.T) {
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := memory.NewHistory(ws, slog.New(slog.DiscardHandler))
+	model := &llmtest.Script{Answers: []llmtest.Answer{
+		llmtest.Text("Noted."), llmtest.Text("Fine."), llmtest.Text("Good."),
+		llmtest.Text("- Ann's dog is called Rex"), llmtest.Text("Rex."),
+		llmtest.Text("- Ann likes tea"),
+	}}
+	h := small(nil)
+	h.model = model.Generate
+	h.conf = func(c *agent.Config) { c.Archive = bookcase{past} }
+	play(t, h, func(h *house) {
+		for i, text := range []string{"My dog is called Rex.", "I like tea.", "Hm.", "What is my dog called?"} {
+			h.say(fmt.Sprint("m", i), text+strings.Repeat(" x", 560))
+			time.Sleep(time.Minute)
+		}
+		h.want("Noted.", "Fine.", "Good.", "Rex.")
+		asked := model.Seen()
+		if got := asked[3].Messages[0].Text; !strings.Contains(got, "]\n>   My dog is called Rex.") || !strings.Contains(got, "\n> [you]\n>   Fine.") || len(asked[3].Tools) > 0 {
+			t.Errorf("to sum up: %.100q", got)
+		}
+		if got := asked[4].Messages[0].Text; got != "[What was said before, summed up by you:]\n- Ann's dog is called Rex" {
+			t.Errorf("told %q", got)
+		}
+		time.Sleep(time.Hour)
+		h.digest(time.Minute, 1)
+		hits, err := past.Search(t.Context(), chat.TheOwner, "dog called", 5)
+		if err != nil || len(hits) != 1 || hits[0].Session != "test:1" || hits[0].Text != "- Ann's dog is called Rex" {
+			t.Errorf("found %+v, %v", hits, err)
+		}
+		if hits, _ := past.Search(t.Context(), "test:8", "dog called", 5); len(hits) > 0 {
+			t.Errorf("somebody else finds %+v", hits)
+		}
+	})
+}
