@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -125,11 +124,12 @@ const lastEvery = 10 * time.Minute
 // reading its log, and from where the log is worth reading.
 func (t *turn) remember(ctx context.Context) {
 	from, title, now := t.From, cmp.Or(t.Title, t.history.title()), time.Now()
+	first := t.history.summed.seq
 	if es := t.history.entries; len(es) > 0 {
-		first := min(es[0].seq, cmp.Or(t.history.summed.seq, math.MaxUint64))
-		if first >= from+256 {
-			from = first
-		}
+		first = min(es[0].seq, cmp.Or(first, es[0].seq))
+	}
+	if first >= from+256 {
+		from = first
 	}
 	if from == t.From && title == t.Title && !t.Began.IsZero() && now.Sub(t.Last).Abs() < lastEvery {
 		return
