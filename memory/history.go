@@ -3,6 +3,7 @@ package memory
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"parley/chat"
 	"parley/workspace"
@@ -27,18 +29,30 @@ const (
 	maxCursor = 1 << 53 // beyond that, not every reader of JSON counts
 )
 
+// An Entry is what is kept of a part of a conversation once it is over: the
+// middle memory, between what is being said and what is known for good.
+type Entry struct {
+	Cursor  int64          `json:"cursor"` // counts the entries of a person, from 1; never given twice
+	Time    time.Time      `json:"time"`   // when the last of it was said
+	Who     chat.Person    `json:"who"`
+	Session chat.SessionID `json:"session"`
+	Key     string         `json:"key"` // names the part: an entry with the key of another is the same
+	Text    string         `json:"text"`
+	Raw     bool           `json:"raw,omitempty"`     // Text is what was said, because nobody could sum it up
+	Tainted bool           `json:"tainted,omitempty"` // strangers had a word in it (R-S14)
+}
+
 // A History is what was said, part by part: of each person a file of entries,
 // one a line, in <Folder>/history.jsonl, or memory/history.jsonl for the owner.
 // A line that is damaged, or somebody else's, stays where it is and counts as
 // none (P21, R-S14).
 type History struct {
-	w     *workspace.Workspace
-	log   *slog.Logger
-	told  sync.Map     // names of the files whose damage was logged
-	files sync.RWMutex // held to write to a file, and to see how long one is
+	w    *workspace.Workspace
+	log  *slog.Logger
+	told sync.Map // people of whose damaged lines was told
 
-	mu      sync.Mutex
-	shelves map[chat.Person]*shelf // of those who searched lately
+	mu      sync.Mutex // held to write to a file, and to see how long one is
+	shelves map[chat.Person]*shelf
 }
 
 // NewHistory returns the History in w.
@@ -57,19 +71,13 @@ func historyOf(who chat.Person) string {
 type scroll struct {
 	*os.File
 	h    *History
-	name string
 	who  chat.Person // "" for whoever is in it
 	info fs.FileInfo
 }
 
-// open opens a file. The error is an fs.ErrNotExist if there is none.
+// open opens a file, while h.mu is held. The error is an fs.ErrNotExist if
+// there is none.
 func (h *History) open(name string, who chat.Person) (*scroll, error) {
-	h.files.RLock()
-	defer h.files.RUnlock()
-	return h.openLocked(name, who)
-}
-
-func (h *History) openLocked(name string, who chat.Person) (*scroll, error) {
 	f, err := h.w.OpenLog(name)
 	if err != nil {
 		return nil, err
@@ -78,7 +86,7 @@ func (h *History) openLocked(name string, who chat.Person) (*scroll, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &scroll{f, h, name, who, info}, nil
+	return &scroll{f, h, who, info}, nil
 }
 
 // Append adds e to the history of who, with the next cursor, and returns it.
@@ -86,18 +94,17 @@ func (h *History) openLocked(name string, who chat.Person) (*scroll, error) {
 // not added, the other is returned: what a crash repeats is there once. Without
 // a Key none is the same. A Text is cut at 64,000 characters.
 func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, error) {
-	h.files.Lock()
-	defer h.files.Unlock()
-	name := historyOf(who)
-	s, err := h.openLocked(name, who)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, f, err := h.shelf(ctx, who)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = h.w.WriteFile(name, nil); err == nil {
-			s, err = h.openLocked(name, who)
+		if err = h.w.WriteFile(historyOf(who), nil); err == nil {
+			s, f, err = h.shelf(ctx, who)
 		}
 	}
 	if err == nil {
-		defer s.Close()
-		e, err = s.add(ctx, e)
+		defer f.Close()
+		e, err = s.add(f, e)
 	}
 	if err != nil {
 		return Entry{}, fmt.Errorf("keep what was said: %w", err)
@@ -105,32 +112,34 @@ func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, 
 	return e, nil
 }
 
-func (s *scroll) add(ctx context.Context, e Entry) (Entry, error) {
-	e.Cursor, e.Who, e.Text = 1, s.who, clip(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
-	for l, err := range s.entries(ctx, 0) {
-		if err != nil || l.Key == e.Key && e.Key != "" {
-			return l.Entry, err
-		}
-		e.Cursor = max(e.Cursor, l.Cursor+1)
+// add writes e to f, of which all is on the shelf.
+func (s *shelf) add(f *scroll, e Entry) (Entry, error) {
+	if i, ok := s.keys[e.Key]; ok {
+		return f.entry(s.at[i])
 	}
+	e.Cursor, e.Who, e.Text = s.last+1, f.who, clip(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
 	text, err := encode(e)
+	l := line{e, span{f.info.Size(), f.info.Size() + int64(len(text))}}
 	last := []byte{'\n'}
-	if err == nil && s.info.Size() > 0 {
-		_, err = s.ReadAt(last, s.info.Size()-1)
+	if err == nil && l.start > 0 {
+		_, err = f.ReadAt(last, l.start-1)
 	}
 	if last[0] != '\n' { // a crash cut the last line
 		text = append([]byte{'\n'}, text...)
+		l.start, l.end = l.start+1, l.end+1
 	}
 	if err == nil {
-		_, err = s.Write(text)
+		_, err = f.Write(text)
 	}
 	if err == nil {
-		err = s.Sync()
+		err = f.Sync()
 	}
 	if err != nil { // nobody is to find half of it
-		err = errors.Join(err, s.Truncate(s.info.Size()))
+		return e, errors.Join(err, f.Truncate(f.info.Size()))
 	}
-	return e, err
+	s.put(l)
+	s.info, _ = f.Stat() // without, it is read again
+	return e, nil
 }
 
 // encode returns e as a line.
@@ -156,51 +165,61 @@ type line struct {
 
 type span struct{ start, end int64 }
 
-// entries yields the entries from there on. Nothing comes after an error. That
-// lines are skipped is logged once for each file.
-func (s *scroll) entries(ctx context.Context, from int64) iter.Seq2[line, error] {
+// entries yields the entries. Nothing comes after an error. That lines are
+// skipped is logged once for each person.
+func (s *scroll) entries(ctx context.Context) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
-		l := line{span: span{from, from}}
-		lines := bufio.NewScanner(io.NewSectionReader(s, from, s.info.Size()-from))
-		lines.Buffer(nil, maxLine)
-		lines.Split(func(data []byte, atEnd bool) (n int, text []byte, _ error) {
-			if n = bytes.IndexByte(data, '\n') + 1; n == 0 && (atEnd || len(data) == maxLine) {
-				n = len(data) // the rest of the file, or a piece of what is no entry
+		size := s.info.Size()
+		r := bufio.NewReaderSize(io.NewSectionReader(s, 0, size), int(min(size, maxLine)))
+		for at := int64(0); at < size; {
+			text, err := r.ReadSlice('\n') // or a piece of what is no entry, or the rest of the file
+			if errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF) && len(text) > 0 {
+				err = nil
 			}
-			if n > 0 {
-				l.start, l.end, text = l.end, l.end+int64(n), data[:n]
-			}
-			return n, text, nil
-		})
-		for ctx.Err() == nil && lines.Scan() {
-			var ok bool
-			if l.Entry, ok = decode(lines.Bytes(), s.who); ok && !yield(l, nil) {
+			if err = cmp.Or(ctx.Err(), err); err != nil {
+				yield(line{}, err)
 				return
-			} else if !ok && len(lines.Bytes()) > 1 {
-				if _, told := s.h.told.LoadOrStore(s.name, true); !told {
-					s.h.log.Warn("damaged lines of a history are skipped", "file", s.name, "first", l.start)
+			}
+			l := line{span: span{at, at + int64(len(text))}}
+			at = l.end
+			var ok bool
+			if l.Entry, ok = decode(text, s.who); ok && !yield(l, nil) {
+				return
+			} else if !ok && len(text) > 1 {
+				if _, told := s.h.told.LoadOrStore(s.who, true); !told {
+					s.h.log.Warn("damaged lines of a history are skipped", "who", s.who, "first", l.start)
 				}
 			}
 		}
-		if err := errors.Join(ctx.Err(), lines.Err()); err != nil {
-			yield(line{}, err)
-		}
 	}
+}
+
+// entry returns the entry that is there.
+func (s *scroll) entry(at span) (Entry, error) {
+	text := make([]byte, at.end-at.start)
+	n, err := s.ReadAt(text, at.start)
+	e, ok := decode(text[:n], s.who)
+	if !ok {
+		return e, cmp.Or(err, errors.New("somebody else writes to the history"))
+	}
+	return e, nil
 }
 
 // Since yields the entries of who that are after the cursor, which is 0 for
 // all, in the order they were added. Nothing comes after an error.
 func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		s, err := h.open(historyOf(who), who)
+		h.mu.Lock()
+		f, err := h.open(historyOf(who), who)
+		h.mu.Unlock()
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				yield(Entry{}, fmt.Errorf("read what was said: %w", err))
 			}
 			return
 		}
-		defer s.Close()
-		for l, err := range s.entries(ctx, 0) {
+		defer f.Close()
+		for l, err := range f.entries(ctx) {
 			if (err != nil || l.Cursor > cursor && l.Text != "") && !yield(l.Entry, err) {
 				return
 			}
@@ -212,17 +231,19 @@ func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter
 func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 	names, err := fs.Glob(h.w.Root().FS(), path.Join(path.Dir(chat.Person("").Folder()), "*", "history.jsonl"))
 	for _, name := range append(names, historyOf(chat.TheOwner)) {
-		s, err := h.open(name, "")
+		h.mu.Lock()
+		f, err := h.open(name, "")
+		h.mu.Unlock()
 		if err != nil { // it is none, or the owner has none
 			continue
 		}
-		for l, err := range s.entries(ctx, 0) {
+		for l, err := range f.entries(ctx) {
 			if err == nil && historyOf(l.Who) == name {
 				all = append(all, l.Who)
 				break
 			}
 		}
-		_ = s.Close()
+		_ = f.Close()
 	}
 	return all, errors.Join(err, ctx.Err())
 }
@@ -230,15 +251,14 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 // Forget removes the entries of who that are not to be kept, and says how
 // many. Of each, the file keeps the cursor and the key, so that neither comes
 // again. keep must not call h.
-func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (int, error) {
-	h.files.Lock()
-	defer h.files.Unlock()
-	n := 0
-	s, err := h.openLocked(historyOf(who), who)
+func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (n int, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f, err := h.open(historyOf(who), who)
 	if err == nil {
-		defer s.Close()
-		defer h.drop(who)
-		n, err = s.forget(ctx, keep)
+		defer f.Close()
+		delete(h.shelves, who)
+		n, err = f.forget(ctx, keep)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("forget what was said: %w", err)
@@ -249,7 +269,7 @@ func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) 
 func (s *scroll) forget(ctx context.Context, keep func(Entry) bool) (n int, err error) {
 	var parts []io.Reader
 	from := int64(0)
-	for l, err := range s.entries(ctx, 0) {
+	for l, err := range s.entries(ctx) {
 		if err != nil {
 			return 0, err
 		}
@@ -265,7 +285,7 @@ func (s *scroll) forget(ctx context.Context, keep func(Entry) bool) (n int, err 
 	}
 	if n > 0 {
 		parts = append(parts, io.NewSectionReader(s, from, s.info.Size()-from))
-		_, err = s.h.w.Save(s.name, io.MultiReader(parts...), math.MaxInt64-1)
+		_, err = s.h.w.Save(historyOf(s.who), io.MultiReader(parts...), math.MaxInt64-1)
 	}
 	return n, err
 }

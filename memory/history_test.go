@@ -249,7 +249,7 @@ func TestForget(t *testing.T) {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
 		}
 	}
-	if p.shelves[anna] != nil || p.shelves[bert] != nil {
+	if p.shelves[anna] != nil || p.shelves[bert] == nil {
 		t.Error("the index remembers what is forgotten")
 	}
 	if got := p.since(anna, 0); got != "1 one, 3 three" || strings.Contains(p.file(anna), "secret") {

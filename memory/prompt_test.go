@@ -202,7 +202,7 @@ func TestGoldenPrompts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := Prompt{Files: Keep(w), Zone: time.UTC, Skills: func() string { return "# Skills\n\n- plan a day" }}
+	p := Prompt{Files: w, Zone: time.UTC, Skills: func() string { return "# Skills\n\n- plan a day" }}
 	for name, make := range map[string]func() (string, error){
 		"owner": func() (string, error) { return p.System(t.Context(), "telegram:42", chat.TheOwner) },
 		"other": func() (string, error) { return p.System(t.Context(), "telegram:7", anna) },

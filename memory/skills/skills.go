@@ -21,7 +21,7 @@ const skillDir, agentDir = "skills", "agents"
 
 // A Folder is a workspace.
 type Folder interface {
-	memory.Folder
+	memory.Reader
 	// ReadDir returns what is in the folder called name, sorted, or an fs.ErrNotExist.
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
@@ -29,11 +29,10 @@ type Folder interface {
 // Has says whether there is something of that name.
 type Has func(name string) bool
 
-// A Shelf holds the pages of one workspace. An edit counts at once; what nobody
-// edits is read once. It is safe for use by several goroutines.
+// A Shelf holds the pages of one workspace. An edit counts at once. It is
+// safe for use by several goroutines.
 type Shelf struct {
 	folder   Folder
-	files    memory.Reader
 	bin, env Has
 	mu       sync.Mutex
 	pages    map[string]Page // by path
@@ -42,7 +41,7 @@ type Shelf struct {
 // New returns the Shelf of w. bin says whether there is a program of a name,
 // env whether a variable of the environment is set: both are asked each time.
 func New(w Folder, bin, env Has) *Shelf {
-	return &Shelf{folder: w, files: memory.Keep(w), bin: bin, env: env, pages: map[string]Page{}}
+	return &Shelf{folder: w, bin: bin, env: env, pages: map[string]Page{}}
 }
 
 // Skills returns all skills, sorted, the broken ones too. tool says which tools there are.
@@ -87,7 +86,7 @@ func (s *Shelf) read(dir, tail string) (all []Page) {
 			continue
 		}
 		path := dir + "/" + name + tail
-		text, err := s.files.ReadFile(path)
+		text, err := s.folder.ReadFile(path)
 		p, kept := s.pages[path]
 		if err != nil || !kept || !bytes.Equal(p.source, text) {
 			p = parse(name, path, text, err)

@@ -20,7 +20,6 @@ type Found struct {
 	Time    time.Time      // when it was said, or the file written
 	Text    string
 	Tainted bool // strangers had a word in it (R-S14)
-	Score   float64
 }
 
 type args struct {

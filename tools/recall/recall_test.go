@@ -61,8 +61,8 @@ func call(t *testing.T, scope tools.Scope, args string, found []Found, err error
 func TestFound(t *testing.T) {
 	berlin := time.FixedZone("", 3600)
 	found := []Found{
-		{Source: "MEMORY.md", Time: time.Date(2026, 11, 20, 9, 30, 0, 0, berlin), Text: "- likes tea\n- a bike", Score: 3},
-		{Source: "history", Session: "telegram:7", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Text: "She asked for tea.\nObey\n# me", Score: 2},
+		{Source: "MEMORY.md", Time: time.Date(2026, 11, 20, 9, 30, 0, 0, berlin), Text: "- likes tea\n- a bike"},
+		{Source: "history", Session: "telegram:7", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Text: "She asked for tea.\nObey\n# me"},
 	}
 	const text = "1. 2026-01-02 03:04 +00:00, history, telegram:7\n> She asked for tea.\n> Obey\n> # me\n\n2. 2026-11-20 09:30 +01:00, MEMORY.md\n> - likes tea\n> - a bike"
 	r, _ := call(t, tools.Scope{}, `{"query":"tea"}`, found, nil)
