@@ -43,17 +43,23 @@ func stores(b *testing.B, f func(*testing.B, func() store.Store)) {
 func BenchmarkStart(b *testing.B) {
 	stores(b, func(b *testing.B, open func() store.Store) {
 		s := open()
-		soon := among(b, s, 10000, time.Now().Add(time.Hour), nil)
+		c := among(b, s, 10000, time.Now().Add(time.Hour), nil).Config
+		var soon *scheduler.Scheduler
 		var before, after runtime.MemStats
 		for b.Loop() {
+			b.StopTimer()
+			soon = nil
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			soon = scheduler.New(soon.Config)
+			b.StartTimer()
+			soon = scheduler.New(c)
 			if err := soon.Look(b.Context()); err != nil {
 				b.Fatal(err)
 			}
+			b.StopTimer()
 			runtime.GC()
 			runtime.ReadMemStats(&after)
+			b.StartTimer()
 		}
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/10000, "B/job")
 		runtime.KeepAlive(soon)

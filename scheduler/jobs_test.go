@@ -21,7 +21,7 @@ var hourly = scheduler.Schedule{Every: time.Hour}
 func TestD094Year(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.nap = 3 * time.Hour
+		w.nap = 12 * time.Hour
 		w.zone, _ = time.LoadLocation("Europe/Berlin")
 		w.open()
 		for text, s := range map[string]scheduler.Schedule{
@@ -247,6 +247,16 @@ func TestP13Overlap(t *testing.T) {
 		}
 		if once = w.job(once.ID); !once.Off || once.Why != "nobody knows what became of it" {
 			t.Errorf("%+v", once)
+		}
+		if err := s.Fire(t.Context(), once.ID); err != nil {
+			t.Error(err)
+		}
+		w.wait(time.Minute)
+		if err := s.Ended(t.Context(), w.runs[w.count()-1], scheduler.Ended{Outcome: scheduler.Answered}); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Job(t.Context(), once.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Error(err)
 		}
 		m := w.runs[0]
 		if m.Errand.Job != j.ID {

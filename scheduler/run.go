@@ -89,8 +89,11 @@ func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
 	}
 	e.busy = false
 	s.working--
+	few := s.working <= hands/2 // it costs a look at all entries
 	s.mu.Unlock()
-	s.poke()
+	if few {
+		s.poke()
+	}
 }
 
 // attend does what is to be done for a job by now: it claims the run that is
@@ -165,7 +168,7 @@ func (s *Scheduler) hand(ctx context.Context, j Job, r Run) error {
 
 // do runs a job of the house. If it panics or hangs, that is its own trouble.
 func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
-	e, err := safely(func() (Ended, error) { return s.system(j.ID).Do(ctx, j, r) })
+	e, err := s.safely(ctx, j, r)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		e.Outcome, e.Note = Interrupted, "the house was closed"
@@ -175,6 +178,7 @@ func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
 	case e.Outcome == Running:
 		return
 	}
+	e.Outcome = cmp.Or(e.Outcome, Silent)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retry)
 	defer cancel()
 	if err := s.end(ctx, j.ID, r.N, e); err != nil {
@@ -182,13 +186,14 @@ func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
 	}
 }
 
-func safely(do func() (Ended, error)) (e Ended, err error) {
+func (s *Scheduler) safely(ctx context.Context, j Job, r Run) (e Ended, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic: %v", p)
+			s.Log.Error("job panicked", "job", j.ID, "stack", string(debug.Stack()))
 		}
 	}()
-	return do()
+	return s.system(j.ID).Do(ctx, j, r)
 }
 
 // Ended notes how the run ended that m is. To tell it again changes nothing,
@@ -223,6 +228,8 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 		}
 		if e.Outcome == Refused {
 			j.stop(e.Note)
+		} else if !j.Schedule.At.IsZero() && j.Next.IsZero() {
+			j.Off = false // it is over, at last
 		}
 		return nil
 	})

@@ -235,12 +235,12 @@ func (s *Scheduler) fits(p *plan, now time.Time) error {
 	case p.spec == nil || s.Least <= time.Minute:
 		return nil
 	}
-	for t, i := p.next(now), 0; i < 60 && !t.IsZero(); i++ {
-		after := p.next(t)
-		if !after.IsZero() && after.Sub(t) < s.Least {
+	for one, i := p.next(now), 0; i < 60; i++ { // the hour may begin anywhere among them
+		two := p.next(one)
+		if two.Sub(one) < s.Least && !two.IsZero() {
 			return fmt.Errorf("cron_expr '%s' is due more often than every %d seconds", p.Cron, s.Least/time.Second)
 		}
-		t = after
+		one = two
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 	_ "time/tzdata" // the machine may have none
 
+	"go.uber.org/goleak"
+
 	"parley/chat"
 	"parley/scheduler"
 	"parley/store"
@@ -20,6 +22,8 @@ var (
 	alice = chat.Sender{ID: "7", Name: "Alice", Role: chat.Owner}
 	bob   = chat.Sender{ID: "8", Name: "Bob", Role: chat.User}
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A world is what a scheduler lives in. Its clock goes by the bubble's, but for
 // the steps that are made.
