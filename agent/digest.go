@@ -130,7 +130,7 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 	most := max(2*(model.Window-model.MaxTokens), 512) // bytes: half of what it takes
 	for len(es) > 0 && err == nil && d.n < aNight {
 		part := firstPart(es, d.Seq, most)
-		e, said, used := d.partOf(d.id, d.Epoch, part), transcript(part), llm.Usage{}
+		e, said := d.partOf(d.id, d.Epoch, part), transcript(part)
 		if err := d.Allow(ctx, e.Who, d.id, ""); err != nil {
 			return err
 		}
@@ -140,6 +140,7 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 		case d.Tries > nights:
 			e.Raw, e.Text = true, clip(said, mostRaw)
 		default:
+			var used llm.Usage
 			e.Text, used, err = d.Archive.Summarise(ctx, model.Model, "", clip(said, most))
 			d.Charge(ctx, e.Who, d.id, "", name, used)
 		}

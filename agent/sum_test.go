@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"regexp"
 	"runtime"
 	"slices"
@@ -108,6 +109,7 @@ func (h *house) tell(from, upto int) {
 	for i := from; i <= upto; i++ {
 		h.say(fmt.Sprint("m", i), long(i))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 	}
 }
 
@@ -157,6 +159,7 @@ func TestSummedUp(t *testing.T) {
 		}
 		return numbers(said), nil
 	}
+	steps := watched(h)
 	play(t, h, func(h *house) {
 		h.tell(1, 3)
 		h.shows("w1 w2 w3")
@@ -166,6 +169,9 @@ func TestSummedUp(t *testing.T) {
 		h.archived(s, "owner test:1#0@5: w1 w2")
 		if want := "I am summing up, for a second now."; status != want {
 			t.Errorf("/status says %q, want %q", status, want)
+		}
+		if got := steps.states("sum 9"); fmt.Sprint(got) != "[doing success]" {
+			t.Errorf("the person is shown %q of %v", got, steps.steps)
 		}
 		h.tell(5, 6)
 		h.shows("{w1 w2\n\nw3 w4} w5 w6")
@@ -206,6 +212,18 @@ func TestSummedUpLongAgo(t *testing.T) {
 		h.start()
 		h.say("again", "and?")
 		h.shows(before)
+		h.stop()
+		h.conf = nil // from now on the oldest turns are only left out
+		h.start()
+		h.tell(101, 200)
+		h.stop()
+		h.start()
+		h.say("once more", "and?")
+		synctest.Wait()
+		summary := func(s string) string { s, _, _ = strings.Cut(s, "}"); return s }
+		if got := h.shown(); summary(got) != summary(before) {
+			t.Errorf("the summary is %q, and was %q", got, before)
+		}
 	})
 }
 
@@ -279,7 +297,6 @@ func TestNotSummedUp(t *testing.T) {
 		h.shows("{w1 w2\n\n" + older + "} w5 w6")
 		h.archived(s, "owner test:1#0@5: w1 w2", "owner test:1#0@12: raw w3 w4")
 		h.say("7", "w7 "+strings.Repeat("x", 4200)) // which leaves room for nothing else
-		time.Sleep(time.Minute)
 		h.shows("{w1 w2\n\n" + older + "} w7")
 		h.archived(s, "owner test:1#0@19: raw w5 w6")
 		s.sum = func(context.Context, string, string) (string, error) { return "", nil }
@@ -336,6 +353,7 @@ func TestWhoseIsSummedUp(t *testing.T) {
 			m.From.Role = role
 			h.deliver(m)
 			time.Sleep(time.Minute)
+			synctest.Wait()
 		}
 		as(chat.User, 1, 1150)
 		as(chat.User, 2, 1150)
@@ -485,55 +503,69 @@ func TestDigestMakesWay(t *testing.T) {
 // archive: nothing that was said is archived twice, and nothing is lost.
 func TestCrashSummedUp(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				dir, s, taken := t.TempDir(), &shelf{sum: echoing}, [5]atomic.Bool{}
-				where := summedLife(t, dir, s, &taken, n)
-				done = where == ""
-				said := map[string]string{}
-				m := newMortal(t, dir, 1<<40)
-				h := small(s)
-				h.t, h.store, h.said = t, m, said
-				s.die = nil
-				h.start()
-				time.Sleep(time.Minute)
-				for i := range taken {
-					if !taken[i].Load() {
-						h.deliver(longer(i))
-						time.Sleep(time.Minute)
-					}
-				}
-				h.deliver(longer(5))
-				time.Sleep(3 * time.Hour)
-				for range 2 {
-					if _, err := h.pool.Digest(h.t.Context(), time.Hour); err != nil {
-						t.Error(err)
-					}
-				}
-				times := map[string]int{}
-				for _, e := range s.all {
-					for _, w := range strings.Fields(e.Text) {
-						times[w]++
-					}
-				}
-				for i := range 6 {
-					if w := fmt.Sprint("w", i); times[w] != 1 {
-						t.Errorf("%s is archived %d times", w, times[w])
-					}
-				}
-				if t.Failed() {
-					t.Logf("died %s: %q", where, s.read())
-				}
-				h.stop()
-				m.Close()
-			})
-		})
+		t.Run(fmt.Sprint(n), func(t *testing.T) { done = crashSummedUp(t, n) == "" })
 	}
+}
+
+// crashSummedUp lives lives that end after so many operations, and one that does
+// not, and checks what is archived in the end. It returns where the last one ended.
+func crashSummedUp(t *testing.T, lives ...int) (where string) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, s, taken := t.TempDir(), &shelf{sum: echoing}, [5]atomic.Bool{}
+		for _, n := range lives {
+			where = summedLife(t, dir, s, &taken, n)
+		}
+		m := newMortal(t, dir, 1<<40)
+		h := small(s)
+		h.t, h.store, h.said = t, m, map[string]string{}
+		s.die = nil
+		h.start()
+		time.Sleep(time.Minute)
+		for i := range taken {
+			if !taken[i].Load() {
+				h.deliver(longer(i))
+				time.Sleep(time.Minute)
+			}
+		}
+		h.deliver(longer(5))
+		time.Sleep(3 * time.Hour)
+		for range 2 {
+			if _, err := h.pool.Digest(t.Context(), time.Hour); err != nil {
+				t.Error(err)
+			}
+		}
+		times := map[string]int{}
+		for _, e := range s.all {
+			for _, w := range strings.Fields(e.Text) {
+				times[w]++
+			}
+		}
+		for i := range 6 {
+			if w := fmt.Sprint("w", i); times[w] != 1 {
+				t.Errorf("%s is archived %d times", w, times[w])
+			}
+		}
+		if t.Failed() {
+			t.Logf("died %s: %q", where, s.read())
+		}
+		h.stop()
+		m.Close()
+	})
+	return where
 }
 
 // longer is a message of about 500 tokens.
 func longer(n int) chat.Message {
 	return message(fmt.Sprint("m", n), fmt.Sprintf("w%d %s", n, strings.Repeat("x", 2000)))
+}
+
+// The same, at two moments.
+func TestCrashSummedUpTwice(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano())))
+	for range 20 {
+		a, b := rnd.IntN(75), rnd.IntN(75)
+		t.Run(fmt.Sprint(a, "+", b), func(t *testing.T) { crashSummedUp(t, a, b) })
+	}
 }
 
 // summedLife talks and digests until the process dies after so many operations.
@@ -548,7 +580,11 @@ func summedLife(t *testing.T, dir string, s *shelf, taken *[5]atomic.Bool, life 
 	h := small(s)
 	h.t, h.store = t, m
 	h.start()
+	time.Sleep(time.Minute)
 	for i := range taken {
+		if taken[i].Load() {
+			continue
+		}
 		go func() {
 			err := h.pool.Deliver(t.Context(), longer(i))
 			taken[i].Store(err == nil) // else the network delivers it again
