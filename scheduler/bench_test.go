@@ -44,16 +44,16 @@ func BenchmarkStart(b *testing.B) {
 	stores(b, func(b *testing.B, open func() store.Store) {
 		s := open()
 		c := among(b, s, 10000, time.Now().Add(time.Hour), nil).Config
-		var soon *scheduler.Scheduler
+		kept := make([]*scheduler.Scheduler, 1)
 		var before, after runtime.MemStats
 		for b.Loop() {
 			b.StopTimer()
-			soon = nil
+			kept[0] = nil
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			b.StartTimer()
-			soon = scheduler.New(c)
-			if err := soon.Look(b.Context()); err != nil {
+			kept[0] = scheduler.New(c)
+			if err := kept[0].Look(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()
@@ -62,7 +62,7 @@ func BenchmarkStart(b *testing.B) {
 			b.StartTimer()
 		}
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/10000, "B/job")
-		runtime.KeepAlive(soon)
+		runtime.KeepAlive(kept)
 	})
 }
 

@@ -96,7 +96,6 @@ func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location)
 
 // end notes how run r of j ended, and says whether that makes too many failures.
 func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
-	was := r.Outcome
 	r.Outcome, r.Note, r.Ended = e.Outcome, e.Note, now
 	r.Tokens, r.Cost, r.Tainted = e.Tokens, e.Cost, e.Tainted
 	switch e.Outcome {
@@ -108,11 +107,9 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 		fallthrough
 	case Silent:
 		j.Failed = 0
-	case Failed, Interrupted:
-		if was != Interrupted {
-			j.Failed++
-			return j.Failed == tooMany
-		}
+	case Failed:
+		j.Failed++
+		return j.Failed == tooMany
 	}
 	return false
 }
