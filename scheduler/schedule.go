@@ -209,8 +209,6 @@ func (s *Scheduler) plan(sch Schedule, from time.Time) (*plan, error) {
 		return nil, errors.New("only one of every_seconds, cron_expr, and at can be used")
 	case sch.Zone != "" && sch.Cron == "":
 		return nil, errors.New("tz can only be used with cron_expr")
-	case sch.Every < 0:
-		return nil, s.tooOften()
 	}
 	zone, err := s.zone(sch.Zone)
 	if err != nil {
@@ -228,8 +226,8 @@ func (s *Scheduler) plan(sch Schedule, from time.Time) (*plan, error) {
 // fits says what is wrong with the schedule of a job that is to begin now.
 func (s *Scheduler) fits(p *plan, now time.Time) error {
 	switch {
-	case p.Every > 0 && p.Every < s.Least:
-		return s.tooOften()
+	case p.Every != 0 && p.Every < s.Least:
+		return fmt.Errorf("every_seconds must be at least %d", s.Least/time.Second)
 	case !p.At.IsZero() && !p.At.After(now):
 		return fmt.Errorf("at is in the past: it is %s now", now.In(p.zone).Format("2006-01-02T15:04:05"))
 	case p.spec == nil || s.Least <= time.Minute:
@@ -243,10 +241,6 @@ func (s *Scheduler) fits(p *plan, now time.Time) error {
 		one = two
 	}
 	return nil
-}
-
-func (s *Scheduler) tooOften() error {
-	return fmt.Errorf("every_seconds must be at least %d", s.Least/time.Second)
 }
 
 // zone returns the zone of that name. A name that was looked up is remembered.

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -186,7 +185,7 @@ func FuzzCron(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if next := p.next(now); !next.After(now) && strings.TrimSpace(spec) != "" && next.IsZero() {
+		if spec != "" && !p.next(now).After(now) {
 			t.Errorf("%q is taken and never due", spec)
 		}
 	})
