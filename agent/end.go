@@ -62,6 +62,11 @@ func (t *turn) stopped(ctx context.Context) error {
 // end closes the turn: the last records and the reply in one Append, then the
 // reply into the outbox, then the messages out of the inbox (P7).
 func (t *turn) end(ctx context.Context, how outcome, text string) error {
+	t.mu.Lock()
+	if r := t.running[t.session.id]; r != nil {
+		r.said = time.Time{} // whoever wants to stop it from now on comes too late, and is told so
+	}
+	t.mu.Unlock()
 	m := t.history.open.first
 	r := m.Reply()
 	note := t.warning(ctx, how)

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/llm/llmtest"
+)
+
+// helps says whether r is made for a helper.
+func helps(r llmtest.Request) bool {
+	return strings.Contains(r.Messages[0].Content, "You are a helper: an agent gave you a task")
+}
+
+// task is what the helper of r was told to do.
+func task(r llmtest.Request) string {
+	_, text, _ := strings.Cut(r.Messages[1].Content, "\n")
+	return text
+}
+
+// staff is a model whose helpers do as helper says. Reports of theirs it passes
+// on as "the helper says: " and what they hold.
+func staff(helper llmtest.Handler) llmtest.Handler {
+	return func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		if helps(r) {
+			return helper(ctx, r)
+		}
+		if _, report, ok := strings.Cut(spokenLast(r), "\n\nResult: "); ok && !used(r) {
+			report, _, _ = strings.Cut(report, "\n\nSummarize this naturally")
+			return llmtest.Reply{Text: "the helper says: " + report}
+		}
+		return errand(ctx, r)
+	}
+}
+
+// helped waits until n requests of helpers were made that are as ok says.
+func (w *town) helped(n int, ok func(llmtest.Request) bool) {
+	w.t.Helper()
+	for late := time.Now().Add(waitTime); ; soon(w.t.Context()) {
+		found := 0
+		for _, r := range w.asked() {
+			if helps(r) && ok(r) {
+				found++
+			}
+		}
+		switch {
+		case found >= n:
+			return
+		case time.Now().After(late):
+			w.t.Fatalf("%d requests of helpers, not %d", found, n)
+		}
+	}
+}
+
+func any1(llmtest.Request) bool { return true }
+
+// counts returns how many messages of the bot hold text.
+func (s *spot) counts(text string) (n int) {
+	for _, m := range s.all("nothing", func([]shown) bool { return true }) {
+		n += min(1, strings.Count(m.text, text))
+	}
+	return n
+}
+
+var spawned = regexp.MustCompile(`Subagent \[(\w+)\] started \(id: (\w{8})\)\. I'll notify you when it completes\.`)
+
+// TestD092InTheBackground: a helper works while the talk goes on, and what it
+// found comes as a second message. A crash in the middle of its work loses
+// nothing, and the report comes once (D-092, A-072).
+func TestD092InTheBackground(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		t.Run(fmt.Sprint("crash ", crash), func(t *testing.T) {
+			t.Parallel()
+			open := make(chan struct{})
+			w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+				select {
+				case <-open:
+				case <-ctx.Done():
+				}
+				return llmtest.Reply{Text: "384,400 km."}
+			}))
+			w.start()
+			s := w.telegramSpot()
+			at := spawned.FindStringSubmatch(s.asks(`call spawn {"task": "Find out how far the moon is", "label": "moon"}`, "Subagent [moon] started").text)
+			if at == nil {
+				t.Fatalf("the bot said %q", botTexts(w.tg.Chat(person)))
+			}
+			w.helped(1, func(r llmtest.Request) bool { return task(r) == "Find out how far the moon is" })
+			if crash {
+				w.kill()
+				w.start()
+				w.helped(2, any1)
+			}
+			s.asks("and now?", "heard and now?")
+			if text := s.asks("/agents", "Helpers at work:").text; !strings.Contains(text, at[2]+" moon – ") {
+				t.Errorf("/agents: %s", text)
+			}
+			close(open)
+			s.last("the helper says: 384,400 km.")
+			s.asks("thanks", "heard thanks")
+			if n := s.counts("384,400"); n != 1 {
+				t.Errorf("the report came %d times: %q", n, botTexts(w.tg.Chat(person)))
+			}
+			s.asks("/agents", "No helpers are at work.")
+			if why := w.llm.Refused(); len(why) > 0 && !crash {
+				t.Errorf("the provider refused: %q", why)
+			}
+		})
+	}
+}
+
+// TestA073SideBySide: of three tasks one fails, and the agent reads what came of each (A-073).
+func TestA073SideBySide(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, staff(func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		if task(r) == "fail" {
+			return llmtest.Reply{Status: http.StatusBadRequest, Body: `{"error": {"message": "no such task"}}`}
+		}
+		return llmtest.Reply{Text: task(r) + " is done"}
+	}))
+	w.start()
+	s := w.telegramSpot()
+	s.asks(`call multi_agent {"tasks": [{"name": "a", "instruction": "one"}, {"name": "b", "instruction": "fail"}, {"name": "c", "instruction": "two"}]}`, "the tools say: ")
+	want := regexp.MustCompile(`^\{"success":true,"results":\[\{"task_name":"a","success":true,"response":"one is done"\},` +
+		`\{"task_name":"b","success":false,"error":"LLM API error: .*no such task.*"\},\{"task_name":"c","success":true,"response":"two is done"\}\],"total":3\}$`)
+	if rs := results(w.lastAsked()); len(rs) != 1 || !want.MatchString(rs[0]) {
+		t.Errorf("the agent reads %q", rs)
+	}
+}
+
+// TestC033NewTask: an agent of the workspace does a task while its parent
+// waits. A crash does not end the waiting, and what the person says meanwhile the
+// child hears (C-031, C-033).
+func TestC033NewTask(t *testing.T) {
+	t.Parallel()
+	open := make(chan struct{}, 9)
+	w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		if len(results(r)) == 0 && !slices.ContainsFunc(spoken(r), func(text string) bool { return strings.Contains(text, "Celsius") }) {
+			select {
+			case <-open:
+			case <-ctx.Done():
+			}
+			return llmtest.Reply{Calls: call("calculator", `{"expression": "(70-32)*5/9"}`)}
+		}
+		return llmtest.Reply{Text: "I heard: " + strings.Join(spoken(r), " + ")}
+	}))
+	w.start()
+	s := w.telegramSpot()
+	s.asks("hello", "heard hello")
+	w.file("agents/weatherman.md", "---\ndescription: Knows the weather\ntools: [calculator]\nrounds: 5\n---\nYou know the weather of canary-bay.\n")
+	s.say(`call new_task {"agentName": "weatherman", "taskName": "weather", "input": "How warm is it?"}`)
+	w.helped(1, func(r llmtest.Request) bool {
+		return task(r) == "How warm is it?" && strings.HasPrefix(r.Messages[0].Content, "You know the weather of canary-bay.\n\n") && len(r.Tools) == 2 // the other is new_task
+	})
+	w.kill()
+	w.start()
+	w.helped(2, any1)
+	s.post("in Celsius, please")
+	for late := time.Now().Add(waitTime); !strings.Contains(w.status(), "messages not answered yet: 3"); soon(t.Context()) {
+		if time.Now().After(late) {
+			t.Fatalf("it was not heard: %s", w.status())
+		}
+	}
+	open <- struct{}{}
+	s.last("the tools say: ")
+	rs := results(w.lastAsked())
+	if want := regexp.MustCompile(`^\{"success":true,"summary":"I heard: How warm is it\? \+ in Celsius, please","subtaskId":"sub_task_\w{8}"\}$`); len(rs) != 1 || !want.MatchString(rs[0]) {
+		t.Errorf("the parent reads %q", rs)
+	}
+	s.asks("thanks", "heard thanks")
+	if n := s.counts("Celsius"); n != 1 {
+		t.Errorf("%d answers: %q", n, botTexts(w.tg.Chat(person)))
+	}
+}
+
+// status is what /status says at the terminal.
+func (w *town) status() string {
+	out, _ := w.run("", "chat", "-m", "/status")
+	return out
+}
+
+// TestD093StopStopsAll: /stop stops the answer under way and all helpers, of
+// which nothing more is heard (D-093).
+func TestD093StopStopsAll(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		<-ctx.Done()
+		return llmtest.Reply{}
+	}))
+	w.start()
+	s := w.telegramSpot()
+	spawn := func(label string) string {
+		return fmt.Sprintf(`call spawn {"task": "wait for %s", "label": %q}`, label, label)
+	}
+	s.asks(spawn("ebb"), "Subagent [ebb] started")
+	s.asks(spawn("flood")+"\n", "Subagent [flood] started")
+	s.say(`call multi_agent {"tasks": [{"name": "storm", "instruction": "wait for the storm"}]}`)
+	w.helped(3, any1)
+	if text := s.asks("/agents", "Helpers at work:").text; strings.Count(text, ", rounds: ") != 3 {
+		t.Errorf("/agents: %s", text)
+	}
+	s.asks("/stop", "(Stopped, with 3 helpers.)")
+	s.asks("/agents", "No helpers are at work.")
+	s.asks("/stop", "There is nothing to stop.")
+	s.asks(spawn("calm"), "Subagent [calm] started")
+	s.asks("/stop", "Stopped a helper.")
+	s.asks("hello", "heard hello")
+	if n := s.counts("the helper says"); n != 0 {
+		t.Errorf("%d reports: %q", n, botTexts(w.tg.Chat(person)))
+	}
+}
+
+// TestAgentsAreSteered: a helper is paused, resumed, told something and stopped
+// from the chat, by nobody else; what was stopped is told to its parent.
+func TestAgentsAreSteered(t *testing.T) {
+	t.Parallel()
+	step := make(chan struct{})
+	w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		select {
+		case <-step:
+		case <-ctx.Done():
+		}
+		if slices.Contains(spoken(r), "that will do") {
+			return llmtest.Reply{Text: "I counted."}
+		}
+		return llmtest.Reply{Calls: call("list_dir", fmt.Sprintf(`{"path": "%d"}`, r.N))}
+	}))
+	w.start()
+	s, other := w.telegramSpot(), w.at(asker)
+	begin := func(label string) string {
+		t.Helper()
+		return spawned.FindStringSubmatch(s.asks(fmt.Sprintf(`call spawn {"task": "count %s", "label": %q}`, label, label), "Subagent ["+label+"] started").text)[2]
+	}
+	of := func(label string) func(llmtest.Request) bool {
+		return func(r llmtest.Request) bool { return task(r) == "count "+label }
+	}
+	sheep := begin("sheep")
+	w.helped(1, of("sheep"))
+	step <- struct{}{}
+	w.helped(2, of("sheep"))
+	other.asks("/agents", "No helpers are at work.")
+	other.asks("/agents stop "+sheep, "There is no such helper of yours at work; /agents lists them.")
+	s.asks("/agents pause "+sheep, "Paused a helper.")
+	step <- struct{}{}
+	s.asks("/agents", sheep+" sheep – paused")
+	s.asks("hello", "heard hello") // others go on meanwhile
+	s.asks("/agents tell "+sheep+" that will do", "Told a helper.")
+	w.kill()
+	w.start()
+	s.asks("/agents", sheep+" sheep – paused")
+	w.helped(2, of("sheep"))
+	s.asks("/agents resume "+sheep, "Resumed a helper.")
+	w.helped(3, of("sheep"))
+	step <- struct{}{}
+	s.last("the helper says: I counted.")
+
+	goats := begin("goats")
+	w.helped(1, of("goats"))
+	s.asks("/agents stop "+goats, "Stopped a helper.")
+	s.asks("/agents", "No helpers are at work.")
+	s.asks("/agents sing "+goats, "Write /agents, /agents stop ID or all, ")
+}
