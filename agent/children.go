@@ -16,7 +16,7 @@ import (
 
 const (
 	helperPrefix = "agent:"           // of the sessions of helpers
-	lostAfter    = time.Minute        // a task that nobody has seen by then is lost
+	lostAfter    = time.Minute        // a task that nobody has seen by then may be lost
 	keepFor      = 7 * 24 * time.Hour // what is known of a helper that has ended
 )
 

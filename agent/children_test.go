@@ -409,6 +409,14 @@ func TestStopHelpers(t *testing.T) {
 			}
 		}
 		h.say("9", "/stop")
-		h.want("There is nothing to stop.")
+		old := message("old", "/stop")
+		time.Sleep(time.Second)
+		h.say("10", "spawn")
+		time.Sleep(time.Second)
+		h.deliver(old) // a network brings it late
+		time.Sleep(time.Second)
+		h.want("There is nothing to stop.", "ok", "There is nothing to stop.")
+		h.say("11", "/stop")
+		h.want("Stopped 2 helpers.")
 	})
 }

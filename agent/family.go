@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"parley/chat"
 	"parley/tools"
@@ -21,9 +22,11 @@ type family struct {
 // A kid is a helper that has not ended.
 type kid struct {
 	tools.Child
+	since  time.Time // of this life
 	rev    uint64
 	news   chan struct{} // closed when its record changes
-	taken  bool          // its task was out of the inbox in this life
+	taken  bool          // its task was out of the inbox in this life …
+	again  bool          // … and if not, it was given again
 	rounds int           // of its turn
 }
 
@@ -44,7 +47,7 @@ func (p *Pool) know(ctx context.Context) error {
 	defer f.mu.Unlock()
 	for _, c := range all {
 		if !f.read && !c.State.Over() {
-			f.live[c.ID] = &kid{Child: c, news: make(chan struct{})}
+			f.live[c.ID] = &kid{Child: c, since: time.Now(), news: make(chan struct{})}
 		}
 	}
 	f.read = true
@@ -59,7 +62,7 @@ func (f *family) add(c tools.Child) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.live[c.ID] = &kid{Child: c, news: make(chan struct{})}
+	f.live[c.ID] = &kid{Child: c, since: time.Now(), news: make(chan struct{})}
 	return nil
 }
 

@@ -204,36 +204,43 @@ func (p *Pool) vanished(ctx context.Context, id string) error {
 	return p.settle(ctx, id, tools.ChildFailed, "Its task was lost.", nil)
 }
 
-// tend sees to helpers: as the Pool begins, and now and then.
+// tend sees to helpers: as the Pool begins, soon after, and now and then.
 func (p *Pool) tend(ctx context.Context) {
-	if p.insist(ctx, "see to helpers", func(ctx context.Context) error { return p.inspect(ctx, true) }) != nil {
+	if p.insist(ctx, "see to helpers", p.inspect) != nil {
 		return
 	}
-	for wait := lostAfter; ; wait = time.Hour {
+	for n := 0; ; n++ {
+		wait := time.Hour
+		if n < 2 {
+			wait = lostAfter
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		if err := p.inspect(ctx, false); err != nil && ctx.Err() == nil {
+		if err := p.inspect(ctx); err != nil && ctx.Err() == nil {
 			p.Log.Error("helpers not seen to", "err", err)
 		}
 	}
 }
 
-// inspect ends the helpers whose task is nowhere, reports what was not reported
-// yet, and forgets those that ended long ago. At first it gives them their tasks
-// again: those that are there are dropped.
-func (p *Pool) inspect(ctx context.Context, first bool) error {
+// inspect gives those helpers their task once more whose task nobody has seen,
+// and ends them if that is in vain; it reports what was not reported yet, and
+// forgets those that ended long ago.
+func (p *Pool) inspect(ctx context.Context) error {
 	errs := []error{p.know(ctx)}
 	all, err := p.Children(ctx, "")
 	for _, c := range all {
-		taken := false
-		p.kin.with(c.ID, func(k *kid) { taken = k.taken })
+		lost, again := false, false
+		p.kin.with(c.ID, func(k *kid) {
+			lost, again = !k.taken && time.Since(k.since) >= lostAfter, k.again
+			k.again = lost
+		})
 		switch {
-		case !c.State.Over() && first:
-			errs = append(errs, p.push(ctx, taskOf(c)))
-		case !c.State.Over() && !taken && time.Since(c.Began) > lostAfter, c.Report && c.State.Over():
+		case lost && !again:
+			errs = append(errs, p.push(ctx, taskOf(c))) // dropped, if it was pushed before
+		case lost, c.State.Over() && c.Report:
 			errs = append(errs, p.vanished(ctx, c.ID))
 		case c.State.Over() && time.Since(c.Ended) > keepFor:
 			errs = append(errs, p.forgetChild(ctx, c.ID))

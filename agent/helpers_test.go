@@ -85,8 +85,9 @@ func TestSteerHelpers(t *testing.T) {
 		h.say("5", "/agents stop "+h.children()[1].ID)
 		h.want("Stopped a helper.")
 		h.stop()
-		h = start()
 		time.Sleep(48 * time.Hour)
+		h = start()
+		time.Sleep(time.Second)
 		h.say("6", "/agents")
 		h.want("Helpers at work:\n\n- `" + id + "` it – paused, since 2 days, rounds: 1")
 		h.say("7", "/agents tell "+id+" in the red box")
@@ -212,6 +213,17 @@ func TestNoHelperVanishes(t *testing.T) {
 			}
 			return err
 		}, "reported 'it' completed successfully]  Task: work  Result: early"},
+		"never told and done": {time.Minute, func(s store.Store, id string) error {
+			c, rev, err := store.Load[tools.Child](context.Background(), s.Bucket("helpers"), id)
+			if err == nil {
+				c.State, c.Result, c.Ended = tools.ChildAnswered, "early", time.Now()
+				_, err = store.Save(context.Background(), s.Bucket("helpers"), c.ID, c, rev)
+			}
+			if _, bad := agent.Shelve(context.Background(), s); err == nil {
+				err = bad
+			}
+			return err
+		}, "reported 'it' completed successfully]  Task: work  Result: early"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -311,6 +323,11 @@ func TestHelpersHaveNoMore(t *testing.T) {
 			h.deliver(m)
 			h.want(`{"success":true,"results":[{"task_name":"n0","success":true,"response":"done"}],"total":1}`)
 		}
+		for _, c := range h.children() {
+			if !c.Tainted {
+				t.Error("it forgets that strangers have had a word")
+			}
+		}
 		if got := fmt.Sprintf("%q", seen); got != `["8user1parenttest:8false" "8user0test:8false" "8user1parenttest:8true"]` {
 			t.Errorf("used by %s", got)
 		}
@@ -402,28 +419,38 @@ func TestForgetHelpers(t *testing.T) {
 	})
 }
 
-// A turn that ends without its helpers leaves none at work: here it is a
-// shutdown for longer than messages keep.
+// A turn that ends without its helpers leaves none at work: here it crashed the
+// process too often (P8).
 func TestOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, said := mem.New(), map[string]string{}
-		for range 2 {
-			h := &house{t: t, store: db, said: said, tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(func(llm.Request) llm.Message { return multi(2) }, worker(1))}
+		dir, said := t.TempDir(), map[string]string{}
+		for life := range 2 {
+			m := newMortal(t, dir, 1<<40)
+			h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(time.Hour)}}
+			h.model = byTask(func(llm.Request) llm.Message { return multi(2) }, worker(1))
+			if life == 1 {
+				if _, err := m.Bucket("tries").Put(t.Context(), "test//1/1", []byte("5"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
 			helped(h).start()
-			if len(said) == 0 && len(h.children()) == 0 {
+			if life == 0 {
 				h.say("1", "go")
 			}
 			time.Sleep(2 * time.Second)
-			h.stop()
-			for _, c := range h.children() {
-				if over := len(said) > 0; c.State.Over() != over {
-					t.Errorf("%s is %q", c.Label, c.State)
+			synctest.Wait()
+			kids := h.children()
+			for _, c := range kids {
+				if want := []tools.ChildState{tools.ChildActive, tools.ChildStopped}[life]; c.State != want {
+					t.Errorf("life %d: %s is %q", life, c.Label, c.State)
 				}
 			}
-			time.Sleep(48 * time.Hour)
-		}
-		if n, _ := db.Queue("inbox").Len(t.Context()); n != 0 || !strings.HasPrefix(said["re:test//1/1"], "I was away") {
-			t.Errorf("%d messages are left, said %q", n, said)
+			if n, _ := m.Queue("inbox").Len(t.Context()); len(kids) != 2 || n != 3*(1-life) {
+				t.Errorf("life %d: %d helpers, %d messages, said %q", life, len(kids), n, said)
+			}
+			m.left.Store(0)
+			h.stop()
+			m.Close()
 		}
 	})
 }
