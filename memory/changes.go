@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -95,7 +94,7 @@ func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string)
 }
 
 // merge makes of base what both a and b make of it, line by line, if they do
-// not both change the same. What was heard from others stays apart.
+// not both change the same.
 func merge(base, a, b string) (text string, ok bool) {
 	switch base {
 	case a:
@@ -103,14 +102,9 @@ func merge(base, a, b string) (text string, ok bool) {
 	case b:
 		return a, true
 	}
-	own, heard := apart(base)
-	ownA, heardA := apart(a)
-	ownB, heardB := apart(b)
-	first, ok := udiff.Merge(udiff.Lines(own, ownA), udiff.Lines(own, ownB))
-	second, too := udiff.Merge(udiff.Lines(heard, heardA), udiff.Lines(heard, heardB))
-	own, err := udiff.Apply(own, first)
-	heard, more := udiff.Apply(heard, second)
-	return together(own, heard), ok && too && err == nil && more == nil
+	edits, ok := udiff.Merge(udiff.Lines(base, a), udiff.Lines(base, b))
+	text, err := udiff.Apply(base, edits)
+	return text, ok && err == nil
 }
 
 // change returns the change id of who.
@@ -145,12 +139,6 @@ func (v *Versions) back(ctx context.Context, h *head) iter.Seq2[Change, error] {
 	}
 }
 
-// number is that of the change under a key.
-func number(key string) int64 {
-	n, _ := strconv.ParseInt(key[strings.LastIndexByte(key, 0)+1:], 10, 64) // 0 is no change
-	return n
-}
-
 // trim forgets, now and then, the changes before those that are kept, and the
 // texts that no other needs.
 func (v *Versions) trim(ctx context.Context, h *head) error {
@@ -165,19 +153,24 @@ func (v *Versions) trim(ctx context.Context, h *head) error {
 		if err != nil {
 			return err
 		}
-		needed[key(h.Who, number(c.ID))] = true
 		for _, e := range c.Files {
 			needed[prefix(h.Who)+e.Before], needed[prefix(h.Who)+e.After] = true, true
 		}
 	}
-	for _, b := range []store.Bucket{v.changes(), v.texts()} {
-		for k, err := range b.Keys(ctx, prefix(h.Who)) {
-			if err == nil && !needed[k] {
-				err = b.Delete(ctx, k)
-			}
-			if err != nil {
-				return err
-			}
+	oldest := key(h.Who, h.Last-keptChanges+1)
+	return errors.Join(
+		forget(ctx, v.changes(), h.Who, func(k string) bool { return k >= oldest }),
+		forget(ctx, v.texts(), h.Who, func(k string) bool { return needed[k] }))
+}
+
+// forget deletes what b has of who and is not to be kept.
+func forget(ctx context.Context, b store.Bucket, who chat.Person, keep func(key string) bool) error {
+	for k, err := range b.Keys(ctx, prefix(who)) {
+		if err == nil && !keep(k) {
+			err = b.Delete(ctx, k)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

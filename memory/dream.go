@@ -27,8 +27,8 @@ type Past interface {
 
 // A Dreamer makes knowledge of what was said: it reads what is new in the
 // histories and edits the memory files accordingly. What strangers had a word
-// in is read by itself, and whatever the model makes of it ends up as a quote
-// among what was heard from others (R-S14).
+// in is read by itself, and whatever the model makes of it ends up in the file of
+// what was heard from others (R-S14).
 type Dreamer struct {
 	Model    func(chat.Person) llm.Model // thinks about what that person said
 	Past     Past
@@ -42,6 +42,7 @@ const (
 	maxBatches   = 10 // changes of one person
 	maxBatch     = 20 // entries for one change
 	maxBatchText = 24_000
+	maxHeard     = maxFile / 4
 	maxRounds    = 8 // requests for each kind of entries
 	maxNights    = 3 // on which the same entries fail before they are passed over
 	night        = 12 * time.Hour
@@ -49,13 +50,9 @@ const (
 
 // Dream reads what is new in the history of who, in parts, and makes a change
 // of each that is worth one. It says how many entries it read. What fails is
-// read again by the next dream; the changes before it are made.
+// read again by the next dream; the changes before it are made. While a model
+// thinks, nothing is held: what others do meanwhile counts.
 func (d *Dreamer) Dream(ctx context.Context, who chat.Person) (changes []Change, read int, err error) {
-	unlock, err := d.Versions.store.Lock(ctx, "dream "+string(who))
-	if err != nil {
-		return nil, 0, err
-	}
-	defer unlock()
 	for range maxBatches {
 		var c Change
 		var n int
@@ -124,14 +121,23 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		texts = nil
 	}
 	c, err = d.Versions.edit(ctx, c, func(h *head, now map[string]string) error {
-		if h.Cursor != c.From || !maps.Equal(now, was) {
+		still, err := d.next(ctx, who, c.From)
+		if err != nil {
+			return err
+		}
+		if h.Cursor != c.From || !maps.Equal(now, was) || forgotten(entries, still) {
 			return errEdited
 		}
 		maps.Copy(now, texts)
-		h.Fails, h.Failed, h.Dreamt = 0, time.Time{}, time.Now()
+		h.Fails, h.Failed = 0, time.Time{}
 		return nil
 	})
 	return c, len(entries), err
+}
+
+// forgotten says whether any of the entries is not there still.
+func forgotten(entries, still []Entry) bool {
+	return !slices.EqualFunc(entries, still[:min(len(entries), len(still))], func(a, b Entry) bool { return a.Cursor == b.Cursor })
 }
 
 // next returns the entries behind the cursor that are dreamt together.
@@ -157,35 +163,33 @@ func (d *Dreamer) next(ctx context.Context, who chat.Person, cursor int64) (all 
 // think returns what the files are to say after the entries, and writes into c
 // what it tells of that.
 func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, entries []Entry) (map[string]string, error) {
-	memory, there := was[memoryFile]
-	if !there {
-		return nil, errors.New(memoryFile + " cannot be read")
-	}
-	model, texts := d.Model(c.Who), maps.Clone(was)
-	own, heard := apart(memory)
-	texts[memoryFile] = own
-	if told := d.told(entries, false); told != "" {
-		s := &stage{was: texts, most: maxFile - len(memory) + len(own)}
-		if err := s.run(ctx, model, dreaming, told); err != nil {
+	texts := maps.Clone(was)
+	for _, tainted := range []bool{false, true} {
+		s, main, system := &stage{was: maps.Clone(texts), most: maxFile}, memoryFile, dreaming
+		if tainted {
+			s.most, main, system = maxHeard, heardFile, hearing
+		}
+		maps.DeleteFunc(s.was, func(name, _ string) bool { return (name == heardFile) != tainted })
+		told := d.told(entries, tainted)
+		if told == "" {
+			continue
+		}
+		if _, there := s.was[main]; !there {
+			return nil, errors.New(main + " cannot be read")
+		}
+		if err := s.run(ctx, d.Model(c.Who), system, told); err != nil {
 			return nil, err
 		}
-		if !maps.Equal(texts, s.now) {
-			texts, c.Why = s.now, s.why
+		switch {
+		case maps.Equal(s.was, s.now):
+			continue
+		case !tainted:
+			c.Why = s.why
+		default: // whatever the model says of it
+			c.Why, c.Tainted = strings.TrimPrefix(c.Why+"; heard from others", "; "), true
 		}
+		maps.Copy(texts, s.now)
 	}
-	if told := d.told(entries, true); told != "" {
-		s := &stage{was: map[string]string{memoryFile: heard}, most: (maxFile*3/4 - len(texts[memoryFile])) / 2} // as a quote, a line takes up to twice its room
-		if err := s.run(ctx, model, hearing, told); err != nil {
-			return nil, err
-		}
-		if now := s.now[memoryFile]; now != heard {
-			heard, c.Why, c.Tainted = now, strings.TrimPrefix(c.Why+"; heard from others", "; "), true
-		}
-	}
-	if texts[memoryFile] != own || c.Tainted {
-		memory = together(texts[memoryFile], heard)
-	}
-	texts[memoryFile] = memory
 	return texts, nil
 }
 

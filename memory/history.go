@@ -24,6 +24,8 @@ import (
 )
 
 const (
+	historyFile = "history.jsonl"
+
 	maxText   = 64_000  // characters of an entry
 	maxLine   = 1 << 20 // bytes of one in the file: more than its text can fill
 	maxCursor = 1 << 53 // beyond that, not every reader of JSON counts
@@ -60,13 +62,6 @@ func NewHistory(w *workspace.Workspace, log *slog.Logger) *History {
 	return &History{w: w, log: log, shelves: map[chat.Person]*shelf{}}
 }
 
-func historyOf(who chat.Person) string {
-	if who == chat.TheOwner {
-		return "memory/history.jsonl"
-	}
-	return path.Join(who.Folder(), "history.jsonl")
-}
-
 // A scroll is an open history, as long as it was when it was opened.
 type scroll struct {
 	*os.File
@@ -98,7 +93,7 @@ func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, 
 	defer h.mu.Unlock()
 	s, f, err := h.shelf(ctx, who)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = h.w.WriteFile(historyOf(who), nil); err == nil {
+		if err = h.w.WriteFile(fileOf(who, historyFile), nil); err == nil {
 			s, f, err = h.shelf(ctx, who)
 		}
 	}
@@ -210,7 +205,7 @@ func (s *scroll) entry(at span) (Entry, error) {
 func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		h.mu.Lock()
-		f, err := h.open(historyOf(who), who)
+		f, err := h.open(fileOf(who, historyFile), who)
 		h.mu.Unlock()
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -229,8 +224,8 @@ func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter
 
 // People returns those who have a history, as its entries say.
 func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
-	names, err := fs.Glob(h.w.Root().FS(), path.Join(path.Dir(chat.Person("").Folder()), "*", "history.jsonl"))
-	for _, name := range append(names, historyOf(chat.TheOwner)) {
+	names, err := fs.Glob(h.w.Root().FS(), path.Join(path.Dir(chat.Person("").Folder()), "*", historyFile))
+	for _, name := range append(names, fileOf(chat.TheOwner, historyFile)) {
 		h.mu.Lock()
 		f, err := h.open(name, "")
 		h.mu.Unlock()
@@ -238,7 +233,7 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 			continue
 		}
 		for l, err := range f.entries(ctx) {
-			if err == nil && historyOf(l.Who) == name {
+			if err == nil && fileOf(l.Who, historyFile) == name {
 				all = append(all, l.Who)
 				break
 			}
@@ -254,7 +249,7 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (n int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f, err := h.open(historyOf(who), who)
+	f, err := h.open(fileOf(who, historyFile), who)
 	if err == nil {
 		defer f.Close()
 		delete(h.shelves, who)
@@ -285,7 +280,7 @@ func (s *scroll) forget(ctx context.Context, keep func(Entry) bool) (n int, err 
 	}
 	if n > 0 {
 		parts = append(parts, io.NewSectionReader(s, from, s.info.Size()-from))
-		_, err = s.h.w.Save(historyOf(s.who), io.MultiReader(parts...), math.MaxInt64-1)
+		_, err = s.h.w.Save(fileOf(s.who, historyFile), io.MultiReader(parts...), math.MaxInt64-1)
 	}
 	return n, err
 }

@@ -70,7 +70,7 @@ func (p diary) since(who chat.Person, cursor int64) string {
 
 func (p diary) file(who chat.Person) string {
 	p.t.Helper()
-	data, err := p.w.ReadFile(historyOf(who))
+	data, err := p.w.ReadFile(fileOf(who, historyFile))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestHistoryCrash(t *testing.T) {
 	whole := p.file(anna)
 	for size := len(before); size <= len(whole); size++ {
 		for what, torn := range map[string]string{"cut": whole[:size], "hole": whole[:size] + strings.Repeat("\x00", len(whole)-size)} {
-			p.write(historyOf(anna), torn)
+			p.write(fileOf(anna, historyFile), torn)
 			if got := p.since(anna, 1); got != "" && got != "2 two" {
 				t.Fatalf("%s at %d: %q", what, size, got)
 			}
@@ -187,7 +187,7 @@ func TestHistoryCrash(t *testing.T) {
 			}
 		}
 	}
-	p.write(historyOf(anna), "") // made, and nothing written
+	p.write(fileOf(anna, historyFile), "") // made, and nothing written
 	p.add(anna, "a", "one")
 	if got := p.since(anna, 0); got != "1 one" {
 		t.Errorf("in an empty file: %q", got)
@@ -209,7 +209,7 @@ func TestHistoryDamage(t *testing.T) {
 	} {
 		text += damage
 	}
-	p.write(historyOf(anna), text)
+	p.write(fileOf(anna, historyFile), text)
 	if got := p.since(anna, 0); got != "20 ok" {
 		t.Errorf("got %.200q", got)
 	}
@@ -316,7 +316,7 @@ func TestHistoryAtOnce(t *testing.T) {
 // What cannot be written leaves nothing behind; what cannot be read is told.
 func TestHistoryFails(t *testing.T) {
 	p := newDiary(t)
-	if err := os.MkdirAll(filepath.Join(p.w.Dir(), historyOf(anna)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(p.w.Dir(), fileOf(anna, historyFile)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Append(t.Context(), anna, Entry{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "keep what was said: ") {
@@ -348,7 +348,7 @@ func FuzzHistory(f *testing.F) {
 	f.Add([]byte(`{"CURSOR":3,"Who":"owner","text":null,"time":"2026-11-21T16:00:00Z"}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := newDiary(t)
-		p.write(historyOf(chat.TheOwner), string(data))
+		p.write(fileOf(chat.TheOwner, historyFile), string(data))
 		highest := int64(0)
 		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
 			var e Entry

@@ -24,11 +24,10 @@ type Notes struct {
 }
 
 const (
-	notedTitle = "## Noted"
-	fewest     = 3  // characters that name what is to be forgotten
-	mostLost   = 20 // lines and entries that are forgotten at a word
-	minutes    = "2006-01-02 15:04"
-	howToUndo  = "\n\n`/dream log ID` shows a change, `/dream restore ID` undoes it."
+	fewest    = 3  // characters that name what is to be forgotten
+	mostLost  = 20 // lines and entries that are forgotten at a word
+	minutes   = "2006-01-02 15:04"
+	howToUndo = "\n\n`/dream log ID` shows a change, `/dream restore ID` undoes it."
 )
 
 // A refusal tells a person why nothing was done.
@@ -64,7 +63,7 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 	}
 	_, err := n.Versions.edit(ctx, Change{Who: who, By: "/remember", Key: key}, func(_ *head, texts map[string]string) error {
 		memory, there := texts[memoryFile]
-		memory = noted(memory, "- "+time.Now().In(n.Zone).Format(time.DateOnly)+": "+text+"\n")
+		memory = ended(memory) + "- noted " + time.Now().In(n.Zone).Format(time.DateOnly) + ": " + text + "\n"
 		if !there || len(memory) > maxFile {
 			return refusal("My memory of you is full or cannot be read, so I noted nothing. `/forget WHAT` makes room.")
 		}
@@ -72,22 +71,6 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 		return nil
 	})
 	return answer(err, "Noted.")
-}
-
-// noted adds a line to what a person had noted in their memory.
-func noted(memory, line string) string {
-	own, heard := apart(memory)
-	all := slices.Collect(strings.Lines(ended(own)))
-	end := 1 + slices.IndexFunc(all, func(l string) bool { return strings.EqualFold(strings.TrimSpace(l), notedTitle) })
-	if end == 0 {
-		return together(strings.TrimLeft(strings.TrimRight(own, "\n")+"\n\n"+notedTitle+"\n\n"+line, "\n"), heard)
-	}
-	for i := end; i < len(all) && !strings.HasPrefix(all[i], "#"); i++ {
-		if strings.TrimSpace(all[i]) != "" {
-			end = i + 1
-		}
-	}
-	return together(strings.Join(slices.Insert(all, end, line), ""), heard)
 }
 
 // Forget removes the lines of the memory of who, and the entries of their
@@ -100,27 +83,28 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 		return fmt.Sprintf("What am I to forget? `/forget WHAT`, in at least %d characters.", fewest), nil
 	}
 	holds := func(text string) bool { return strings.Contains(strings.ToLower(text), what) }
-	found := 0
-	_, err := n.Past.Forget(ctx, who, func(e Entry) bool { // only to count them
-		if holds(e.Text) {
-			found++
-		}
-		return true
-	})
-	if err != nil {
-		return "", err
-	}
+	parts := 0
 	c, err := n.Versions.edit(ctx, Change{Who: who, By: "/forget", Key: key}, func(_ *head, texts map[string]string) error {
-		for _, name := range []string{memoryFile, userFile} {
-			rest, lost := without(texts[name], holds)
-			if found += len(lost); len(lost) > 0 {
-				texts[name] = rest
+		found := 0
+		for e, err := range n.Past.Since(ctx, who, 0) {
+			if err != nil {
+				return err
+			}
+			if holds(e.Text) {
+				found++
+			}
+		}
+		for name, text := range texts {
+			if rest, lost := without(text, holds); name != soulFile && len(lost) > 0 {
+				texts[name], found = rest, found+len(lost)
 			}
 		}
 		if found > mostLost && !all {
 			return refusal(fmt.Sprintf("%d lines and parts of conversations hold that. Say it in more words, or `/forget all %s` if you mean them all.", found, what))
 		}
-		return nil
+		var err error // entries first: no dream under way is to write of them once the lines are gone
+		parts, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
+		return err
 	})
 	var lost []string
 	for _, name := range names(who) {
@@ -134,22 +118,20 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 	if err != nil {
 		return answer(err, "")
 	}
-	found, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
-	text := fmt.Sprintf("Forgotten: %s of past conversations, %s.", count(found, "part"), count(len(lost), "line"))
+	text := fmt.Sprintf("Forgotten: %s of past conversations, %s.", count(parts, "part"), count(len(lost), "line"))
 	if len(lost) > 0 {
 		text += "\n\n> " + strings.Join(lost, "\n> ") + fmt.Sprintf("\n\n`/dream restore %s` brings the lines back.", c.ID)
 	}
-	return answer(err, text)
+	return text, nil
 }
 
 // without returns the lines of text that are not to go, and those that are.
 func without(text string, which func(string) bool) (rest string, gone []string) {
 	for line := range strings.Lines(text) {
-		bare := strings.TrimSpace(line)
-		if !which(line) || bare == notedTitle || bare == heardTitle {
-			rest += line
+		if which(line) {
+			gone = append(gone, clip(strings.TrimSpace(line), 200))
 		} else {
-			gone = append(gone, clip(bare, 200))
+			rest += line
 		}
 	}
 	return rest, gone
@@ -159,7 +141,7 @@ func without(text string, which func(string) bool) (rest string, gone []string) 
 func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err error) {
 	all, fresh := 0, 0
 	err = n.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
-		for _, name := range []string{memoryFile, userFile} {
+		for _, name := range []string{memoryFile, userFile, heardFile} {
 			if says := strings.TrimSpace(texts[name]); says != "" {
 				text += "**" + name + "**\n\n" + clip(says, 1500) + "\n\n"
 			}
@@ -173,9 +155,6 @@ func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err err
 			}
 		}
 		text += fmt.Sprintf("I remember %s of past conversations, of which I have not thought over %d.", count(all, "part"), fresh)
-		if !h.Dreamt.IsZero() {
-			text += " The last dream was on " + h.Dreamt.In(n.Zone).Format(minutes) + "."
-		}
 		return nil
 	})
 	return text, err

@@ -34,10 +34,10 @@ func TestRemember(t *testing.T) {
 		for range 2 {
 			a.answers("Noted.")(n.Remember(ctx, "x:1", "my dog\n## is Rex", "k2"))
 		}
-		a.want("x:1", memoryFile, "## Noted\n\n- 2000-01-01: my dog ## is Rex\n")
-		a.write("x:1", memoryFile, "# Known\n\n- one\n\n## noted\n- old\n\n\n## Other\n- two\n\n"+heardTitle+"\n> page\n")
+		a.want("x:1", memoryFile, "- noted 2000-01-01: my dog ## is Rex\n")
+		a.write("x:1", memoryFile, "# Known\n\n- one")
 		a.answers("Noted.")(n.Remember(ctx, "x:1", "tea", "k3"))
-		a.want("x:1", memoryFile, "# Known\n\n- one\n\n## noted\n- old\n- 2000-01-01: tea\n\n\n## Other\n- two\n\n"+heardTitle+"\n\n> page\n")
+		a.want("x:1", memoryFile, "# Known\n\n- one\n- noted 2000-01-01: tea\n")
 		a.write("x:1", memoryFile, strings.Repeat("x", maxFile))
 		a.answers("My memory of you is full or cannot be read, so I noted nothing. `/forget WHAT` makes room.")(n.Remember(ctx, "x:1", "tea", "k4"))
 		if all := a.consistent("x:1"); len(all) != 4 || all[1].By != "/remember" || all[1].Key != "k3" {
@@ -52,21 +52,23 @@ func TestForgetting(t *testing.T) {
 	n, ctx := a.notes(), t.Context()
 	a.answers("What am I to forget? `/forget WHAT`, in at least 3 characters.")(n.Forget(ctx, "owner", " ab ", "k"))
 	a.answers("Forgotten: 0 parts of past conversations, 0 lines.")(n.Forget(ctx, "owner", "karl", "k"))
-	memory := "## Noted\n\n- KARL likes tea\n- Ann knows\n\n" + heardTitle + "\n\n> karl's page\n"
+	memory := "# Known\n\n- KARL likes tea\n- Ann knows\n"
 	a.write("owner", memoryFile, memory)
 	a.write("owner", userFile, "- Name: Karl\n- Place:\n")
+	a.write("owner", "memory/HEARD.md", "karl's page\n")
 	a.write("owner", soulFile, "karl\n")
 	a.past.say("owner", "karl said", "Ann said")
 	a.past.say("x:1", "karl said")
 	a.write("x:1", memoryFile, "karl\n")
 	for i, entries := range []string{"1 part", "0 parts"} {
-		a.answers("Forgotten: " + entries + " of past conversations, 3 lines.\n\n> - KARL likes tea\n> > karl's page\n> - Name: Karl\n\n`/dream restore 2` brings the lines back.")(
+		a.answers("Forgotten: " + entries + " of past conversations, 3 lines.\n\n> - KARL likes tea\n> - Name: Karl\n> karl's page\n\n`/dream restore 2` brings the lines back.")(
 			n.Forget(ctx, "owner", "Karl", "key"))
 		if len(a.past["owner"]) != 1 || len(a.past["x:1"]) != 1 {
 			t.Errorf("%d: the history is %+v", i, a.past)
 		}
 	}
-	a.want("owner", memoryFile, "## Noted\n\n- Ann knows\n\n"+heardTitle+"\n\n")
+	a.want("owner", memoryFile, "# Known\n\n- Ann knows\n")
+	a.want("owner", heardFile, "")
 	a.want("owner", userFile, "- Place:\n")
 	a.want("owner", soulFile, "karl\n")
 	a.want("x:1", memoryFile, "karl\n") // R-S14
@@ -94,19 +96,19 @@ func TestTold(t *testing.T) {
 		a.answers("The last changes of my memory of you:\n" + howToUndo)(n.Changes(ctx, "x:1", ""))
 		a.past.say("x:1", "one", "!two")
 		a.model = &llmtest.Script{Answers: []llmtest.Answer{
-			calls(edits(memoryFile, "", "a ``` fence"), ends("a\nfence")), calls(edits(memoryFile, "", "cats purr"), ends("x")),
+			calls(edits(memoryFile, "", "a ``` fence"), ends("a\nfence")), calls(edits(heardFile, "", "cats purr"), ends("x")),
 			calls(ends("nothing")),
 		}}
 		a.dream("x:1")
-		first := "\n- `1` 2000-01-01 00:00, dream, MEMORY.md: a fence; heard from others"
+		first := "\n- `1` 2000-01-01 00:00, dream, HEARD.md, MEMORY.md: a fence; heard from others"
 		a.past.say("x:1", "three")
-		a.answers("**MEMORY.md**\n\na ``` fence\n\n" + heardTitle + "\n\n> cats purr\n\nI remember 3 parts of past conversations, of which I have not thought over 1. The last dream was on 2000-01-01 00:00.")(n.Show(ctx, "x:1"))
+		a.answers("**MEMORY.md**\n\na ``` fence\n\n**HEARD.md**\n\ncats purr\n\nI remember 3 parts of past conversations, of which I have not thought over 1.")(n.Show(ctx, "x:1"))
 		a.dream("x:1")
 		a.write("x:1", userFile, "- Ann\n")
 		time.Sleep(time.Hour)
 		list := "The last changes of my memory of you:\n\n- `2` 2000-01-01 01:00, edited, USER.md"
 		a.answers(list + first + howToUndo)(n.Changes(ctx, "x:1", ""))
-		a.answers(first + "\n\n````diff\n--- MEMORY.md\n+++ MEMORY.md\n@@ -0,0 +1,5 @@\n+a ``` fence\n+\n+" + heardTitle + "\n+\n+> cats purr\n````")(n.Changes(ctx, "x:1", "1"))
+		a.answers(first + "\n\n````diff\n--- MEMORY.md\n+++ MEMORY.md\n@@ -0,0 +1 @@\n+a ``` fence\n--- HEARD.md\n+++ HEARD.md\n@@ -0,0 +1 @@\n+cats purr\n````")(n.Changes(ctx, "x:1", "1"))
 		a.answers("There is no such change; `/dream log` lists them.")(n.Changes(ctx, "x:1", "7"))
 		a.answers("There is no such change; `/dream log` lists them.")(n.Restore(ctx, "x:1", "7", ""))
 		a.answers("Change 1 is undone; `/dream restore 3` takes that back.")(n.Restore(ctx, "x:1", "1", ""))
@@ -115,6 +117,6 @@ func TestTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.answers("That change is damaged on disk.")(n.Restore(ctx, "x:1", "1", ""))
-		a.answers("The last changes of my memory of you:\n\n- `3` 2000-01-01 01:00, restore 1, MEMORY.md" + list[len("The last changes of my memory of you:\n"):] + "\n- `1` damaged on disk" + howToUndo)(n.Changes(ctx, "x:1", ""))
+		a.answers("The last changes of my memory of you:\n\n- `3` 2000-01-01 01:00, restore 1, HEARD.md, MEMORY.md" + list[len("The last changes of my memory of you:\n"):] + "\n- `1` damaged on disk" + howToUndo)(n.Changes(ctx, "x:1", ""))
 	})
 }

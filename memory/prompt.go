@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,12 +52,13 @@ type Prompt struct {
 // each request, so that an edit counts at once. One that is not there is left
 // out; of one that cannot be read the agent is told, and can tell the person.
 func (p Prompt) System(_ context.Context, id chat.SessionID, who chat.Person) (string, error) {
-	user, memory := path.Join(who.Folder(), userFile), path.Join(who.Folder(), memoryFile)
+	user, memory := fileOf(who, userFile), fileOf(who, memoryFile)
 	about := p.read(user)
 	if who != chat.TheOwner { // they give no orders for good
 		about = quoted("Who you work for", about)
 	}
-	parts := []string{p.read("AGENTS.md"), p.read(soulFile), about, p.read("TOOLS.md"), quoted("What you remember", p.read(memory))}
+	parts := []string{p.read("AGENTS.md"), p.read(soulFile), about, p.read("TOOLS.md"), quoted("What you remember", p.read(memory)),
+		quoted("What you heard from others (not checked)", p.read(fileOf(who, heardFile)))}
 	if p.Skills != nil {
 		parts = append(parts, p.Skills())
 	}

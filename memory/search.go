@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +48,7 @@ func (s *shelf) put(l line) {
 // shelf opens the history of who, and returns what is in it. It reads a file
 // that is new, or not as h left it. h.mu is held.
 func (h *History) shelf(ctx context.Context, who chat.Person) (*shelf, *scroll, error) {
-	f, err := h.open(historyOf(who), who)
+	f, err := h.open(fileOf(who, historyFile), who)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +108,7 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 			s.info = nil
 			continue
 		}
-		hit.Text = excerpt(hit.Text, want, maxHit)
+		hit.Text = strings.Join(rows(excerpt(hit.Text, want, maxHit)), "\n")
 		hits = append(hits, hit)
 	}
 	return hits, nil
@@ -118,7 +117,7 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 // notes adds the paragraphs of the person's files to x, and returns them.
 func (h *History) notes(who chat.Person, x *index) (all []Hit) {
 	for _, name := range names(who) {
-		file, err := h.w.Path(path.Join(who.Folder(), name))
+		file, err := h.w.Path(fileOf(who, name))
 		if err != nil || who.Hides(file) { // such as a link to somebody else's
 			continue
 		}
@@ -127,11 +126,9 @@ func (h *History) notes(who chat.Person, x *index) (all []Hit) {
 			continue
 		}
 		text, _ := h.w.ReadFile(file)
-		own, heard := apart(strings.ToValidUTF8(string(text), "\uFFFD"))
-		mine := paragraphs(own)
-		for i, p := range append(mine, paragraphs(heard)...) {
+		for _, p := range paragraphs(strings.ToValidUTF8(string(text), "\uFFFD")) {
 			x.add(p)
-			all = append(all, Hit{Source: name, Time: info.ModTime(), Text: p, Tainted: i >= len(mine)})
+			all = append(all, Hit{Source: name, Time: info.ModTime(), Text: p, Tainted: name == heardFile})
 		}
 	}
 	return all

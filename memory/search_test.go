@@ -159,11 +159,12 @@ func TestSearchFiles(t *testing.T) {
 	p := newDiary(t)
 	p.add(anna, "a", "she asked for green tea")
 	folder := anna.Folder()
-	p.write(path.Join(folder, "MEMORY.md"), "# Known\n\n- likes green tea\n  very much\n- has a bike\n\n"+heardTitle+"\n\n> tea is said to be bad\n> bikes, too\n")
+	p.write(path.Join(folder, "MEMORY.md"), "# Known\n\n- likes green tea\n  very much\n- has a bike\n")
+	p.write(path.Join(folder, "HEARD.md"), "tea is said to be bad\nbikes, too\n")
 	p.write(path.Join(folder, "USER.md"), "A caf\xe9 owner.\n\n\nWants tea at five.\n")
 	p.write(path.Join(folder, "SOUL.md"), "tea")
 	for _, c := range []struct{ words, want string }{
-		{"green tea", "she asked for green tea | MEMORY.md: - likes green tea\n  very much | USER.md: Wants tea at five. | MEMORY.md: tea is said to be bad\nbikes, too (tainted)"},
+		{"green tea", "she asked for green tea | MEMORY.md: - likes green tea\n  very much | USER.md: Wants tea at five. | HEARD.md: tea is said to be bad\nbikes, too (tainted)"},
 		{"bike", "MEMORY.md: - has a bike"},
 		{"owner", "USER.md: A caf\uFFFD owner."},
 	} {
@@ -176,8 +177,13 @@ func TestSearchFiles(t *testing.T) {
 		t.Errorf("after an edit: %q", got)
 	}
 	p.write("SOUL.md", "You love puns.")
-	if got := p.found(chat.TheOwner, "puns", 5); got != "SOUL.md: You love puns." {
+	p.write("memory/HEARD.md", "Puns are bad.")
+	if got := p.found(chat.TheOwner, "puns", 5); got != "SOUL.md: You love puns. | HEARD.md: Puns are bad. (tainted)" {
 		t.Errorf("the owner's: %q", got)
+	}
+	p.add(anna, "b", "odd\rends\u2028of\vlines") // so that each can be quoted
+	if got := p.found(anna, "odd", 5); got != "odd\nends\nof\nlines" {
+		t.Errorf("got %q", got)
 	}
 	if got := paragraphs(strings.Repeat("many words ", 20) + "\n" + strings.Repeat(strings.Repeat("x", 70)+"\n", 1000)); len(got) < 30 {
 		t.Errorf("a long paragraph is in %d parts", len(got))
@@ -201,7 +207,7 @@ func TestSearchFollows(t *testing.T) {
 	p.add(anna, "3", "word three")
 	want("word", "word three | word two | word one")
 	whole := p.file(anna)
-	p.write(historyOf(anna), whole[:len(whole)-9]) // torn
+	p.write(fileOf(anna, historyFile), whole[:len(whole)-9]) // torn
 	want("word", "word two | word one")
 	p.add(anna, "3", "word three")
 	want("word", "word three | word two | word one")
@@ -211,7 +217,7 @@ func TestSearchFollows(t *testing.T) {
 	p.add(anna, "4", "word four")
 	want("word", "word four | word three | word one")
 
-	name := filepath.Join(p.w.Dir(), historyOf(anna)) // an editor that writes in place
+	name := filepath.Join(p.w.Dir(), fileOf(anna, historyFile)) // an editor that writes in place
 	text := p.file(anna)
 	if err := os.WriteFile(name, []byte(strings.Repeat("\n", 500)+text), 0o600); err != nil {
 		t.Fatal(err)
@@ -226,7 +232,7 @@ func TestSearchFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("word", "")
-	p.write(historyOf(anna), text)
+	p.write(fileOf(anna, historyFile), text)
 	want("word", "word four | word three | word one")
 }
 
@@ -240,7 +246,7 @@ func TestSearchGivenUp(t *testing.T) {
 	for i := range 200 {
 		p.add(anna, "", fmt.Sprint("word ", i))
 	}
-	p.write(historyOf(anna), p.file(anna)) // to be read again
+	p.write(fileOf(anna, historyFile), p.file(anna)) // to be read again
 	ctx := &brittle{Context: t.Context(), left: 100}
 	if _, err := p.Search(ctx, anna, "word", 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
@@ -409,13 +415,13 @@ func TestOnlyTheirs(t *testing.T) {
 			if err != nil || strings.Contains(helper, secret) {
 				t.Errorf("%s's helper is told %q, %v", b, helper, err)
 			}
-			p.write(historyOf(b), p.file(a)) // a file in the wrong place
+			p.write(fileOf(b, historyFile), p.file(a)) // a file in the wrong place
 			reach("a copy")
 			if people, _ := p.People(t.Context()); slices.Contains(people, b) {
 				t.Errorf("%s has a history that is %s's", b, a)
 			}
-			for _, name := range []string{historyOf(b), path.Join(b.Folder(), "MEMORY.md")} {
-				from := historyOf(a)
+			for _, name := range []string{fileOf(b, historyFile), path.Join(b.Folder(), "MEMORY.md")} {
+				from := fileOf(a, historyFile)
 				if path.Base(name) == "MEMORY.md" {
 					from = path.Join(a.Folder(), "MEMORY.md")
 				}
@@ -452,7 +458,7 @@ func fill(b *testing.B, p diary, n int) {
 		text.Write(line)
 	}
 	p.t = b
-	p.write(historyOf(chat.TheOwner), text.String())
+	p.write(fileOf(chat.TheOwner, historyFile), text.String())
 }
 
 // BenchmarkSearch100k searches 100,000 entries, of an index that is there.

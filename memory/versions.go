@@ -11,24 +11,36 @@ import (
 	"log/slog"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/chat"
 	"parley/store"
 )
 
-// The memory files. Of others than the owner, SOUL.md is not one.
+// The memory files. Of others than the owner, SOUL.md is not one. What was
+// heard from others, and nobody has checked, is kept in a file of its own: it
+// may be known, but nothing may ever be done because of it (R-S14).
 const (
 	memoryFile = "MEMORY.md"
 	userFile   = "USER.md"
 	soulFile   = "SOUL.md"
+	heardFile  = "HEARD.md"
 )
 
 func names(who chat.Person) []string {
 	if who == chat.TheOwner {
-		return []string{memoryFile, userFile, soulFile}
+		return []string{memoryFile, userFile, heardFile, soulFile}
 	}
-	return []string{memoryFile, userFile}
+	return []string{memoryFile, userFile, heardFile}
+}
+
+// fileOf returns where in the workspace a file with what is known of who lies.
+func fileOf(who chat.Person, name string) string {
+	if who == chat.TheOwner && (name == heardFile || name == historyFile) {
+		return path.Join("memory", name) // what people do not write themselves
+	}
+	return path.Join(who.Folder(), name)
 }
 
 // A Change is a step from what the memory files of a person said to what they
@@ -100,7 +112,6 @@ type head struct {
 	Cursor  int64             `json:"cursor"`            // of the last entry that was dreamt
 	Files   map[string]string `json:"files"`             // digests, as the last change has them
 	Pending *Change           `json:"pending,omitempty"` // the last change, while not all of it is written
-	Dreamt  time.Time         `json:"dreamt,omitzero"`   // when a dream last ended
 	Fails   int               `json:"fails,omitempty"`   // nights on which the entries behind Cursor failed …
 	Failed  time.Time         `json:"failed,omitzero"`   // … and the last of them
 
@@ -126,7 +137,7 @@ func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.Last = number(k)
+		h.Last, _ = strconv.ParseInt(strings.TrimPrefix(k, prefix(who)), 10, 64)
 	}
 	for name, text := range v.read(who) {
 		h.Files[name] = digest(text)
@@ -261,7 +272,7 @@ func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Ed
 	}
 	text, err := v.text(ctx, who, e.After)
 	if err == nil {
-		err = v.files.WriteFile(path.Join(who.Folder(), name), []byte(text))
+		err = v.files.WriteFile(fileOf(who, name), []byte(text))
 	}
 	if errors.Is(err, store.ErrDamaged) || errors.Is(err, fs.ErrPermission) {
 		v.log.Warn("memory file is left as it is", "who", who, "file", name, "err", err)
@@ -274,7 +285,7 @@ func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Ed
 func (v *Versions) read(who chat.Person) map[string]string {
 	texts := map[string]string{}
 	for _, name := range names(who) {
-		text, err := v.files.ReadFile(path.Join(who.Folder(), name))
+		text, err := v.files.ReadFile(fileOf(who, name))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			texts[name] = string(text)
 		}

@@ -176,7 +176,7 @@ func TestMemoryPages(t *testing.T) {
 	follow(`<th scope="row"><a href="(/owner/memory/changes/2\?[^"]*)"`)
 	look()
 	for _, want := range []string{
-		"<span class=\"at\">--- MEMORY.md\n</span><span class=\"at\">&#43;&#43;&#43; MEMORY.md\n</span><span class=\"at\">@@ -1 &#43;1,5 @@\n</span><span class=\"same\"> # Known\n</span><span class=\"add\">&#43;\n</span><span class=\"add\">&#43;## Noted\n</span>",
+		"<span class=\"at\">--- MEMORY.md\n</span><span class=\"at\">&#43;&#43;&#43; MEMORY.md\n</span><span class=\"at\">@@ -1 &#43;1,2 @@\n</span><span class=\"same\"> # Known\n</span><span class=\"add\">&#43;- noted ",
 		": Tea &amp; &lt;img src=x onerror=&#34;alert(1)&#34;&gt;\n</span></pre>",
 	} {
 		if !strings.Contains(seen, want) {
@@ -195,7 +195,7 @@ func TestMemoryPages(t *testing.T) {
 		t.Errorf("after %s and the button, %s is %s", list, page, seen)
 	}
 	follow(`href="(/owner/memory/changes/3\?[^"]*)"`)
-	if look(); !strings.Contains(seen, `<span class="cut">-## Noted`) {
+	if look(); !strings.Contains(seen, `<span class="cut">-- noted `) {
 		t.Errorf("what was undone is %s", seen)
 	}
 }
