@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/chat"
 	"parley/llm"
 	"parley/store/mem"
 	"parley/tools"
@@ -418,5 +420,53 @@ func TestStopHelpers(t *testing.T) {
 		h.want("There is nothing to stop.", "ok", "There is nothing to stop.")
 		h.say("11", "/stop")
 		h.want("Stopped 2 helpers.")
+	})
+}
+
+// C-030, C-033: what a person says goes to the helper that is waited for last,
+// and attempt_completion ends a helper with its result.
+func TestDeepTask(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(30 * time.Second)}}
+	give := func(input string) llm.Message {
+		return calls(with("c", "new_task", fmt.Sprintf(`{"agentName":"researcher","taskName":"X","input":%q}`, input)))
+	}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		if lastOf(r).Role == llm.ToolRole {
+			return words(lastOf(r).Text)
+		}
+		return give("one")
+	}, func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case len(r.Messages) == 1 && strings.HasSuffix(last.Text, "\none"):
+			return give("two")
+		case len(r.Messages) == 1 && strings.HasSuffix(last.Text, "\ntwo"):
+			return give("three")
+		case len(r.Messages) == 1:
+			if slices.Contains(names(r), "new_task") {
+				t.Error("the third may give tasks")
+			}
+			return calls(call("e", "exec"))
+		case last.Name == "new_task":
+			return words("heard of: " + last.Text)
+		}
+		return calls(with("a", "attempt_completion", fmt.Sprintf(`{"result":%q}`, spoken(r, 1))))
+	})
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		time.Sleep(time.Second)
+		h.say("2", "look behind you")
+		h.say("3", "/agents")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		kids := h.children() // which began at the same instant
+		slices.SortFunc(kids, func(a, b tools.Child) int { return a.Depth - b.Depth })
+		if len(h.sent) != 2 || strings.Count(h.sent[0], "waiting for helpers") != 2 || !strings.Contains(h.sent[1], "user look behind you") || strings.Count(h.sent[1], "heard of") != 2 {
+			t.Errorf("sent %q", h.sent)
+		}
+		if len(kids) != 3 || kids[2].Depth != 3 || kids[2].Result != "user look behind you" || kids[2].Parent != chat.SessionID("agent:"+kids[1].ID) {
+			t.Errorf("kept %+v", kids)
+		}
 	})
 }

@@ -178,7 +178,9 @@ func (l *lane) late(jobs []job) (bool, error) {
 			err = l.insist(l.hard, "end "+j.Key(), func(ctx context.Context) error { return l.bounce(ctx, c, j) })
 		}
 	}
-	l.uncount(jobs, err)
+	if err == nil {
+		l.uncount(jobs, nil)
+	}
 	return true, err
 }
 
