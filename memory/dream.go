@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -15,26 +13,15 @@ import (
 	"parley/llm"
 )
 
-// Past is a History, as dreams and notes need it.
-type Past interface {
-	// Since yields the entries of who behind a cursor, in order.
-	Since(ctx context.Context, who chat.Person, cursor int64) iter.Seq2[Entry, error]
-	// People returns those who have a history.
-	People(ctx context.Context) ([]chat.Person, error)
-	// Forget removes the entries of who that are not to be kept, and says how many.
-	Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (int, error)
-}
-
 // A Dreamer makes knowledge of what was said: it reads what is new in the
 // histories and edits the memory files accordingly. What strangers had a word
 // in is read by itself, and whatever the model makes of it ends up in the file of
 // what was heard from others (R-S14).
 type Dreamer struct {
 	Model    func(chat.Person) llm.Model // thinks about what that person said
-	Past     Past
+	Past     *History
 	Versions *Versions
 	Zone     *time.Location
-	Log      *slog.Logger
 }
 
 // Bounds of a dream.
@@ -44,8 +31,7 @@ const (
 	maxBatchText = 24_000
 	maxHeard     = maxFile / 4
 	maxRounds    = 8 // requests for each kind of entries
-	maxNights    = 3 // on which the same entries fail before they are passed over
-	night        = 12 * time.Hour
+	maxFails     = 3 // over the same entries before they are passed over
 )
 
 // Dream reads what is new in the history of who, in parts, and makes a change
@@ -129,7 +115,7 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 			return errEdited
 		}
 		maps.Copy(now, texts)
-		h.Fails, h.Failed = 0, time.Time{}
+		h.Fails = 0
 		return nil
 	})
 	return c, len(entries), err
@@ -147,7 +133,7 @@ func (d *Dreamer) next(ctx context.Context, who chat.Person, cursor int64) (all 
 		if err != nil {
 			return nil, err
 		}
-		if e.Who != who || e.Cursor <= cursor { // R-S14, whatever the history says
+		if e.Cursor <= cursor { // out of order, by hand
 			continue
 		}
 		e.Text = clip(e.Text, maxBatchText)
@@ -208,21 +194,21 @@ func (d *Dreamer) told(entries []Entry, tainted bool) string {
 	return strings.Join(all, "\n\n")
 }
 
-// failed counts a night on which the entries of c could not be read, and
-// returns why. After enough of them it returns nil: c passes them over.
+// failed counts how often the entries of c could not be read, and returns why.
+// After enough of that it returns nil: c passes them over.
 func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 	if ctx.Err() != nil || !theirs(cause) {
 		return cause
 	}
 	return d.Versions.with(ctx, c.Who, func(h *head, _ map[string]string) error {
-		if h.Cursor != c.From || time.Since(h.Failed) < night {
+		if h.Cursor != c.From {
 			return cause
 		}
-		if h.Fails, h.Failed = h.Fails+1, time.Now(); h.Fails < maxNights {
+		if h.Fails++; h.Fails < maxFails {
 			return errors.Join(cause, d.Versions.save(ctx, h))
 		}
-		d.Log.Warn("dreams pass over what they cannot read", "who", c.Who, "from", c.From, "to", c.To, "err", cause)
-		c.Why = fmt.Sprintf("the model failed over parts %d to %d of past conversations on %d nights, so they were passed over", c.From+1, c.To, maxNights)
+		d.Versions.log.Warn("dreams pass over what they cannot read", "who", c.Who, "from", c.From, "to", c.To, "err", cause)
+		c.Why = fmt.Sprintf("the model failed %d times over parts %d to %d of past conversations, so they were passed over", maxFails, c.From+1, c.To)
 		return nil
 	})
 }

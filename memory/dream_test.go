@@ -1,13 +1,13 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -31,34 +30,40 @@ import (
 	"parley/workspace"
 )
 
-// A past is a history in memory.
-type past map[chat.Person][]Entry
+// A past is the history of an attic.
+type past struct {
+	*History
+	t *testing.T
+}
 
-func (p past) Since(_ context.Context, who chat.Person, cursor int64) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		for _, e := range p[who] {
-			if e.Cursor > cursor && !yield(e, nil) {
-				return
-			}
+// say adds entries; those that begin with "!" are tainted.
+func (p past) say(who chat.Person, texts ...string) {
+	p.t.Helper()
+	name := fileOf(who, historyFile)
+	all, _ := p.w.ReadFile(name)
+	for _, text := range texts {
+		text, tainted := strings.CutPrefix(text, "!")
+		line, err := encode(Entry{Cursor: int64(bytes.Count(all, []byte("\n")) + 1), Who: who, Session: "telegram:1", Text: text, Tainted: tainted,
+			Time: time.Date(2026, 11, 20, 18, 30, 0, 0, time.UTC)})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		all = append(all, line...)
+	}
+	if err := p.w.WriteFile(name, all); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// count says how many entries there are.
+func (p past) count(who chat.Person) (n int) {
+	p.t.Helper()
+	for _, err := range p.Since(p.t.Context(), who, 0) {
+		if n++; err != nil {
+			p.t.Fatal(err)
 		}
 	}
-}
-
-func (p past) People(context.Context) ([]chat.Person, error) { return slices.Sorted(maps.Keys(p)), nil }
-
-func (p past) Forget(_ context.Context, who chat.Person, keep func(Entry) bool) (int, error) {
-	n := len(p[who])
-	p[who] = slices.DeleteFunc(p[who], func(e Entry) bool { return !keep(e) })
-	return n - len(p[who]), nil
-}
-
-func (p past) say(who chat.Person, texts ...string) {
-	for _, text := range texts {
-		n := int64(len(p[who]) + 1)
-		text, tainted := strings.CutPrefix(text, "!")
-		p[who] = append(p[who], Entry{Cursor: n, Who: who, Session: "telegram:1", Text: text, Tainted: tainted,
-			Time: time.Date(2026, 11, 20, 18, 30, 0, 0, time.UTC)})
-	}
+	return n
 }
 
 // An attic is a memory with all that belongs to it.
@@ -78,16 +83,19 @@ func newAttic(t *testing.T) *attic {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	a := &attic{t: t, disk: w, mem: mem.New(), past: past{}}
-	a.Versions = NewVersions(w, a.mem, slog.New(slog.NewTextHandler(&a.log, nil)))
+	a := &attic{t: t, disk: w, mem: mem.New()}
+	log := slog.New(slog.NewTextHandler(&a.log, nil))
+	a.past, a.Versions = past{NewHistory(w, log), t}, NewVersions(w, a.mem, log)
 	return a
 }
 
 func (a *attic) dreamer() *Dreamer {
-	return &Dreamer{Model: func(chat.Person) llm.Model { return a.model }, Past: a.past, Versions: a.Versions, Zone: time.UTC, Log: a.Versions.log}
+	return &Dreamer{Model: func(chat.Person) llm.Model { return a.model }, Past: a.past.History, Versions: a.Versions, Zone: time.UTC}
 }
 
-func (a *attic) notes() *Notes { return &Notes{Versions: a.Versions, Past: a.past, Zone: time.UTC} }
+func (a *attic) notes() *Notes {
+	return &Notes{Versions: a.Versions, Past: a.past.History, Zone: time.UTC}
+}
 
 func (a *attic) dream(who chat.Person) ([]Change, int) {
 	a.t.Helper()
@@ -189,11 +197,12 @@ func TestDream(t *testing.T) {
 	if changes, n := a.dream("owner"); n != 0 || len(changes) != 0 || len(script.Seen()) != 0 {
 		t.Errorf("of nothing: %v, %d, %d requests", changes, n, len(script.Seen()))
 	}
-	want := ""
+	want, said := "", []string(nil)
 	for i := range 45 {
-		a.past.say("owner", fmt.Sprint("said ", i+1))
+		said = append(said, fmt.Sprint("said ", i+1))
 		want += fmt.Sprintf("- entry %d\n", i+1)
 	}
+	a.past.say("owner", said...)
 	changes, n := a.dream("owner")
 	if n != 45 || len(changes) != 3 || len(script.Seen()) != 3 {
 		t.Errorf("read %d, made %d changes with %d requests", n, len(changes), len(script.Seen()))
@@ -207,9 +216,7 @@ func TestDream(t *testing.T) {
 		t.Error("without news, a model was asked")
 	}
 	a.consistent("owner")
-	for range 300 {
-		a.past.say("owner", strings.Repeat("long ", 5_000))
-	}
+	a.past.say("owner", slices.Repeat([]string{strings.Repeat("long ", 5_000)}, maxBatches+1)...)
 	if _, n := a.dream("owner"); n != maxBatches {
 		t.Errorf("a night read %d long entries", n)
 	}
@@ -349,7 +356,11 @@ func TestApartFromOthers(t *testing.T) {
 		a.past.say(who, "secret of "+string(who)+".")
 		a.write(who, userFile, "file of "+string(who)+".\n")
 	}
-	a.past["telegram:1"] = append(a.past["telegram:1"], Entry{Cursor: 2, Who: "owner", Text: "secret of owner."})
+	all, err := a.past.w.ReadFile("memory/history.jsonl")
+	mine, more := a.past.w.ReadFile(fileOf("telegram:1", historyFile))
+	if err := errors.Join(err, more, a.past.w.WriteFile(fileOf("telegram:1", historyFile), append(mine, bytes.ReplaceAll(all, []byte(":1,"), []byte(":2,"))...))); err != nil {
+		t.Fatal(err)
+	}
 	d := a.dreamer()
 	d.Model = func(who chat.Person) llm.Model {
 		return &llmtest.Script{Else: func(r llm.Request) llmtest.Answer {
@@ -525,9 +536,9 @@ func TestEditedMeanwhile(t *testing.T) {
 	}
 }
 
-// A model that fails costs nothing but this night; one that fails over the same
+// A model that fails costs nothing but this dream; one that fails over the same
 // entries is not asked for ever.
-func TestNights(t *testing.T) {
+func TestFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail llmtest.Answer
 		over bool
@@ -540,39 +551,36 @@ func TestNights(t *testing.T) {
 		"budget":      {llmtest.Answer{Err: errors.New("no tokens left today")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := newAttic(t)
-				script := &llmtest.Script{Else: func(r llm.Request) llmtest.Answer {
-					if strings.Contains(r.Messages[0].Text, "poison") {
-						return c.fail
-					}
-					return diligent(r)
-				}}
-				a.model = script
-				a.past.say("owner", "poison")
-				for i := range 5 {
-					for range 3 { // three times a night
-						_, read, err := a.dreamer().Dream(t.Context(), "owner")
-						if over := c.over && i >= 2; (err == nil) != over || read > 1 {
-							t.Errorf("night %d: read %d, %v", i+1, read, err)
-						}
-					}
-					time.Sleep(24 * time.Hour)
+			a := newAttic(t)
+			a.model = &llmtest.Script{Else: func(r llm.Request) llmtest.Answer {
+				if strings.Contains(r.Messages[0].Text, "poison") {
+					return c.fail
 				}
-				all := a.consistent("owner")
-				if !c.over {
-					if len(all) != 0 {
-						t.Errorf("the log is %+v", all)
-					}
-					return
+				return diligent(r)
+			}}
+			a.past.say("owner", "poison")
+			for i := range 5 {
+				_, read, err := a.dreamer().Dream(t.Context(), "owner")
+				if over := c.over && i >= 2; (err == nil) != over || read > 1 {
+					t.Errorf("dream %d: read %d, %v", i+1, read, err)
 				}
-				if len(all) != 1 || all[0].Why != "the model failed over parts 1 to 1 of past conversations on 3 nights, so they were passed over" {
+			}
+			all := a.consistent("owner")
+			if !c.over {
+				if len(all) != 0 {
 					t.Errorf("the log is %+v", all)
 				}
-				a.past.say("owner", "hello")
-				a.dream("owner")
-				a.want("owner", memoryFile, "- entry 2\n")
-			})
+				return
+			}
+			if len(all) != 1 || all[0].Why != "the model failed 3 times over parts 1 to 1 of past conversations, so they were passed over" {
+				t.Errorf("the log is %+v", all)
+			}
+			a.past.say("owner", "hello", "poison")
+			for range 2 { // it is counted anew
+				if _, _, err := a.dreamer().Dream(t.Context(), "owner"); err == nil {
+					t.Error("the next is passed over at once")
+				}
+			}
 		})
 	}
 }
@@ -673,9 +681,7 @@ func TestCrash(t *testing.T) {
 		a := newAttic(t)
 		a.model = &llmtest.Script{Else: diligent}
 		a.write("owner", userFile, "- Name:\n")
-		for i := range 25 {
-			a.past.say("owner", fmt.Sprint("said ", i+1))
-		}
+		a.past.say("owner", slices.Repeat([]string{"said"}, 25)...)
 		where := ""
 		run := func(life int) {
 			left := life
@@ -695,7 +701,7 @@ func TestCrash(t *testing.T) {
 				if _, _, err := d.Dream(t.Context(), "owner"); err != nil {
 					t.Error(err)
 				}
-				n := &Notes{Versions: v, Past: a.past, Zone: time.UTC}
+				n := &Notes{Versions: v, Past: a.past.History, Zone: time.UTC}
 				if _, err := n.Remember(t.Context(), "owner", "milk", "key 1"); err != nil {
 					t.Error(err)
 				}

@@ -19,7 +19,7 @@ import (
 // that comes again after a crash, nothing more is done.
 type Notes struct {
 	Versions *Versions
-	Past     Past
+	Past     *History
 	Zone     *time.Location
 }
 

@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -63,8 +63,8 @@ func TestForgetting(t *testing.T) {
 	for i, entries := range []string{"1 part", "0 parts"} {
 		a.answers("Forgotten: " + entries + " of past conversations, 3 lines.\n\n> - KARL likes tea\n> - Name: Karl\n> karl's page\n\n`/dream restore 2` brings the lines back.")(
 			n.Forget(ctx, "owner", "Karl", "key"))
-		if len(a.past["owner"]) != 1 || len(a.past["x:1"]) != 1 {
-			t.Errorf("%d: the history is %+v", i, a.past)
+		if a.past.count("owner") != 1 || a.past.count("x:1") != 1 {
+			t.Errorf("%d: the history is wrong", i)
 		}
 	}
 	a.want("owner", memoryFile, "# Known\n\n- Ann knows\n")
@@ -74,15 +74,13 @@ func TestForgetting(t *testing.T) {
 	a.want("x:1", memoryFile, "karl\n") // R-S14
 	a.answers("Change 2 is undone; `/dream restore 3` takes that back.")(n.Restore(ctx, "owner", "2", "r"))
 	a.want("owner", memoryFile, memory)
-	for i := range 25 {
-		a.past.say("owner", fmt.Sprint("karl ", i))
-	}
+	a.past.say("owner", slices.Repeat([]string{"karl"}, 25)...)
 	a.answers("28 lines and parts of conversations hold that. Say it in more words, or `/forget all karl` if you mean them all.")(n.Forget(ctx, "owner", "karl", "k5"))
-	if len(a.past["owner"]) != 26 {
+	if a.past.count("owner") != 26 {
 		t.Error("entries are gone all the same")
 	}
-	if _, err := n.Forget(ctx, "owner", "all karl", "k6"); err != nil || len(a.past["owner"]) != 1 {
-		t.Errorf("%v, %+v", err, a.past["owner"])
+	if _, err := n.Forget(ctx, "owner", "all karl", "k6"); err != nil || a.past.count("owner") != 1 {
+		t.Errorf("%v, %d are left", err, a.past.count("owner"))
 	}
 	a.consistent("owner")
 }

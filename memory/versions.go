@@ -112,8 +112,7 @@ type head struct {
 	Cursor  int64             `json:"cursor"`            // of the last entry that was dreamt
 	Files   map[string]string `json:"files"`             // digests, as the last change has them
 	Pending *Change           `json:"pending,omitempty"` // the last change, while not all of it is written
-	Fails   int               `json:"fails,omitempty"`   // nights on which the entries behind Cursor failed …
-	Failed  time.Time         `json:"failed,omitzero"`   // … and the last of them
+	Fails   int               `json:"fails,omitempty"`   // dreams that failed over the entries behind Cursor
 
 	rev uint64
 }

@@ -309,7 +309,7 @@ func TestAnyVersions(t *testing.T) {
 // With a real history, and all at the same time: nothing is lost or made twice.
 func TestAtOnce(t *testing.T) {
 	a := newAttic(t)
-	h := NewHistory(a.disk, a.Versions.log)
+	h := a.past.History
 	var wg sync.WaitGroup
 	for _, who := range []chat.Person{"owner", "telegram:1"} {
 		for i := range 30 {

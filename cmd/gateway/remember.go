@@ -37,7 +37,7 @@ func (h *house) openMind() {
 	h.mind = mind{
 		history: past, versions: versions,
 		notes:   &memory.Notes{Versions: versions, Past: past, Zone: zone},
-		dreamer: &memory.Dreamer{Model: h.dreaming, Past: past, Versions: versions, Zone: zone, Log: h.Log},
+		dreamer: &memory.Dreamer{Model: h.dreaming, Past: past, Versions: versions, Zone: zone},
 		skills: skills.New(h.files,
 			func(bin string) bool { _, err := exec.LookPath(bin); return err == nil },
 			func(name string) bool { _, set := os.LookupEnv(name); return set }),
