@@ -155,14 +155,11 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	if len(earlier) > limit/2 { // it is summed up once more, too
 		all, kept, earlier = earlier+"\n\n"+said, "", ""
 	}
-	var err error
 	if !t.dumb {
-		part.Text, s.Usage, err = t.summarise(ctx, earlier, clip(all, 3*limit))
-		t.dumb = err != nil
+		part.Text, s.Usage = t.summarise(ctx, earlier, clip(all, 3*limit))
 	}
 	switch s.Text = joined(kept, part.Text); {
 	case t.dumb:
-		t.Log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.id, "model", t.name, "err", err)
 		part.Raw, part.Text = true, clip(said, mostRaw)
 		s.Text = joined(strings.ReplaceAll(before.Text, wordsOlder, ""), wordsOlder)
 	case part.Text == "":
@@ -174,8 +171,9 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	return s
 }
 
-// summarise has the model sum up, and the person see that it takes its time.
-func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage, error) {
+// summarise has the model sum up, or notes that it cannot, and the person see
+// that it takes its time.
+func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage) {
 	defer t.doing("thinking")
 	t.doing("summing up")
 	step := chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: "summing up", State: chat.Running, Began: time.Now()}
@@ -184,7 +182,10 @@ func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm
 	t.Charge(ctx, t.scope.Whose(), t.session.id, cmp.Or(t.history.open.first.Errand, &chat.Errand{}).Job, t.name, used)
 	step.State, step.Ended = chat.Done, time.Now()
 	t.live.Step(step)
-	return text, used, err
+	if t.dumb = err != nil; t.dumb && ctx.Err() == nil {
+		t.Log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.id, "model", t.name, "err", err)
+	}
+	return text, used
 }
 
 // breaks has the gateway alone begin lines, whatever ends one (R-S11).
