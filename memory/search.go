@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxHeld = 200_000 // entries of all people that are held in memory: some 60 MB
+	maxHeld = 200_000 // entries of all people that are held in memory: some 70 MB
 	maxHit  = 500     // characters of a Hit
 )
 
@@ -85,6 +85,8 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 	if len(want) == 0 || most <= 0 {
 		return nil, nil
 	}
+	var known index
+	notes := h.notes(who, &known)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, f, err := h.shelf(ctx, who)
@@ -96,8 +98,6 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 	default:
 		defer f.Close()
 	}
-	var known index
-	notes := h.notes(who, &known)
 	for _, m := range best(want, most, &s.said, &known) {
 		var hit Hit
 		if m.in == &known {

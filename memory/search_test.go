@@ -205,7 +205,11 @@ func TestSearchFollows(t *testing.T) {
 	want("word", "word one")
 	p.add(anna, "2", "word two")
 	p.add(anna, "3", "word three")
+	shelf := p.shelves[anna]
 	want("word", "word three | word two | word one")
+	if p.add(anna, "3", "again"); p.shelves[anna] != shelf {
+		t.Error("what is known was read again")
+	}
 	whole := p.file(anna)
 	p.write(fileOf(anna, historyFile), whole[:len(whole)-9]) // torn
 	want("word", "word two | word one")
