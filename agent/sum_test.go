@@ -420,6 +420,7 @@ func TestDigest(t *testing.T) {
 		h.digest(time.Hour, 0)
 
 		h.say("r2", "/retry")
+		time.Sleep(time.Minute)
 		h.tell(7, 7)
 		time.Sleep(2 * time.Hour)
 		h.digest(time.Hour, 1)
