@@ -24,6 +24,8 @@ type digested struct {
 const (
 	nights = 3   // that a part is tried, before it is archived as it is
 	aNight = 200 // parts at most
+
+	aCommand = 2 * time.Second // is over by then
 )
 
 // digested returns the last record of the conversation that Digest sees to.
@@ -69,8 +71,8 @@ type digest struct {
 func (d *digest) session(outer context.Context, silent time.Duration) error {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
-	now, over := context.WithCancel(ctx)
-	over() // nothing is waited for
+	now, over := context.WithTimeout(ctx, aCommand) // that of a person who wants it done
+	defer over()
 	if d.enter(now, d.id, &running{since: time.Now(), doing: "archiving", stop: stop}, nil) != nil {
 		return nil
 	}

@@ -78,11 +78,11 @@ func (w *town) at(who int64) *spot {
 	return s
 }
 
-// jobs returns what the command line tells of all jobs.
+// jobs returns what the command line tells of all jobs, nil if it tells nothing.
 func (w *town) jobs() (all []scheduler.Job) {
 	w.t.Helper()
 	out, _ := w.run("", "cron", "list", "--json")
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
+	if err := json.Unmarshal([]byte(out), &all); out != "" && err != nil {
 		w.t.Fatalf("cron list: %v: %s", err, out)
 	}
 	return all
@@ -276,5 +276,48 @@ func TestRS24TaintedClock(t *testing.T) {
 	}
 	if all := w.jobs(); len(all) != 3 {
 		t.Errorf("there are %d jobs: %+v", len(all), all)
+	}
+}
+
+// TestHeartbeat: as long as nothing is open the house asks no model; of what is
+// open, and due, the owner is told, and of the rest nothing (point 3).
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		switch task := strings.Join(spoken(r), ""); {
+		case strings.Contains(task, "- [ ] Now: water the plants"):
+			return llmtest.Reply{Text: "The plants need water."}
+		case strings.Contains(task, "Look after the open items"):
+			return llmtest.Reply{Text: "NOTHING_TO_SAY"}
+		}
+		return echo(ctx, r)
+	})
+	w.start()
+	s := w.telegramSpot()
+	s.asks("hello", "heard hello")
+	beat := func(n int, want string, requests int) {
+		t.Helper()
+		if out, code := w.run("", "cron", "run", "heartbeat"); code != 0 {
+			t.Fatalf("run: %d %s", code, out)
+		}
+		j := w.job(heartbeatID, "over", func(j scheduler.Job) bool { return len(j.Runs) == n && !j.Runs[n-1].Ended.IsZero() })
+		if r := j.Runs[n-1]; string(r.Outcome)+": "+r.Note != want || len(w.asked()) != requests {
+			t.Errorf("run %d came out as %s: %s, after %d requests", n, r.Outcome, r.Note, len(w.asked()))
+		}
+	}
+	beat(1, "nothing to say: nothing to do in HEARTBEAT.md", 1)
+	w.file("HEARTBEAT.md", "# To do\n\n- [x] Sell the boat\n- [ ] Mondays: water the plants\n")
+	beat(2, "nothing to say: ", 2)
+	w.file("HEARTBEAT.md", "# To do\n\n- [ ] Now: water the plants\n")
+	beat(3, "answered: ", 3)
+	s.last("The plants need water.")
+	s.asks("thanks", "heard thanks")
+	if n := len(botTexts(w.tg.Chat(person))); n != 3 {
+		t.Errorf("the bot said %q", botTexts(w.tg.Chat(person)))
+	}
+	for _, m := range w.lastAsked().Messages[1:] {
+		if strings.Contains(m.Content, "plants") {
+			t.Errorf("the chat holds %q", m.Content)
+		}
 	}
 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"parley/llm"
+	"parley/llm/llmtest"
+)
+
+// TestRS15LimitsOfADay: what a person may have of a day is told when it runs
+// out, in one clear sentence, over a restart too; an owner can raise it, and
+// nobody else (R-S15).
+func TestRS15LimitsOfADay(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		reply := echo(ctx, r)
+		reply.Usage = &llm.Usage{In: 10, Out: 5}
+		return reply
+	})
+	w.more["limits"] = map[string]any{"person": map[string]any{"turns": 2}}
+	w.start()
+	s, other := w.telegramSpot(), w.at(asker)
+	own := fmt.Sprint("telegram:", asker)
+	enough := "Today's limit for you is reached: 2 of 2 answers. It begins anew at midnight (UTC). An owner can raise it with /raise " + own + "."
+	other.asks("one", "heard one")
+	other.asks("two", "heard two\n\n100 % of today's limit for you is used: 2 of 2 answers.")
+	other.asks("three", enough)
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	w.start()
+	other.asks("four", enough)
+	if n := len(w.asked()); n != 2 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	const usage = "Tokens used in this conversation:\nmain: 20 in (0 from cache), 10 out\n\nToday, until midnight (UTC):\n• you: 2 of %d answers, 30 of %d tokens, 0 of %d helpers"
+	w.tg.Say(asker, "/usage")
+	w.says(asker, fmt.Sprintf(usage, 2, 20_000_000, 100))
+	other.asks("/raise "+own, "Only owners may raise limits.")
+	s.asks("/raise "+own, "Raised, until midnight (UTC):\n• "+own+": 2 of 4 answers")
+	w.tg.Say(asker, "/usage")
+	w.says(asker, fmt.Sprintf(usage, 4, 40_000_000, 200))
+	other.asks("five", "five")
+	s.asks("mine", "heard mine") // each has their own
+}
