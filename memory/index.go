@@ -3,12 +3,13 @@ package memory
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 // An index tells which of many texts have a word, and how often. Texts are
 // numbered from 0 as they are added. The zero index is empty.
 type index struct {
-	lists map[uint64][]uint32 // by the word's sum, of each text that has it: its number times often, and how often less one
+	lists map[string][]uint32 // of each text that has a word: its number times often, and how often less one
 	sizes []uint32            // words of each text
 	total int                 // of all
 }
@@ -17,13 +18,16 @@ const often = 8 // more of a word in a text makes no difference
 
 func (x *index) add(text string) {
 	if x.lists == nil {
-		x.lists = map[uint64][]uint32{}
+		x.lists = map[string][]uint32{}
 	}
 	n, first := uint32(0), uint32(len(x.sizes)*often)
-	for w := range words(text) {
-		list := x.lists[w.sum]
-		if last := len(list) - 1; last < 0 || list[last] < first {
-			x.lists[w.sum] = append(list, first)
+	for start, end := range words(text) {
+		word := fold(text[start:end])
+		list := x.lists[word]
+		if last := len(list) - 1; last < 0 {
+			x.lists[strings.Clone(word)] = []uint32{first} // not to hold all of text
+		} else if list[last] < first {
+			x.lists[word] = append(list, first)
 		} else if list[last] < first+often-1 {
 			list[last]++
 		}
@@ -42,7 +46,7 @@ type match struct {
 
 // best returns those texts of the indexes, taken as one, that have the words,
 // by BM25: the best first, and of those as good the one added last.
-func best(words []uint64, most int, indexes ...*index) (found []match) {
+func best(words []string, most int, indexes ...*index) (found []match) {
 	texts, total := 0, 0
 	for _, x := range indexes {
 		texts, total = texts+len(x.sizes), total+x.total
@@ -70,7 +74,7 @@ func best(words []uint64, most int, indexes ...*index) (found []match) {
 }
 
 // scores returns the score of each text, given how long they are on average.
-func (x *index) scores(words []uint64, weights []float64, average float64) []float64 {
+func (x *index) scores(words []string, weights []float64, average float64) []float64 {
 	const k, b = 1.2, 0.75
 	scores := make([]float64, len(x.sizes))
 	for i, w := range words {

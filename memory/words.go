@@ -8,43 +8,35 @@ import (
 	"unicode/utf8"
 )
 
-// A word is one of a text. The same words have the same sum, whatever their
-// case; of others, one in 10^19.
-type word struct {
-	sum        uint64
-	start, end int // bytes
-	letters    int // of a script without spaces: 1 or 2
-}
-
-// words yields the words of text: the letters and digits between what is none.
-// Of scripts without spaces each letter is one, and each with the one before it.
-func words(text string) iter.Seq[word] {
-	return func(yield func(word) bool) {
-		w, last := word{sum: seed}, rune(0)
+// words yields where the words of text begin and end: the letters and digits
+// between what is none. Of scripts without spaces each letter is one, and each
+// with the one before it.
+func words(text string) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		word, letter := -1, -1 // where the one under way begins, and the letter before
 		for i, r := range text {
-			end, spaced, dense := i+utf8.RuneLen(r), isSpaced(r), isDense(r)
-			if spaced || w.end > 0 && !dense && unicode.IsMark(r) {
-				if w.end == 0 {
-					w.start = i
+			if isSpaced(r) || word >= 0 && unicode.IsMark(r) && !isDense(r) {
+				if word < 0 {
+					word, letter = i, -1
 				}
-				w.sum, w.end, last = add(w.sum, r), end, 0
 				continue
 			}
-			if w.end > 0 && !yield(w) {
+			if word >= 0 && !yield(word, i) {
 				return
 			}
-			w = word{sum: seed}
-			if !dense {
-				last = 0
+			word = -1
+			if !isDense(r) {
+				letter = -1
 				continue
 			}
-			if !yield(word{add(seed, r), i, end, 1}) || last != 0 && !yield(word{add(add(seed, last), r), i - utf8.RuneLen(last), end, 2}) {
+			end := i + utf8.RuneLen(r)
+			if !yield(i, end) || letter >= 0 && !yield(letter, end) {
 				return
 			}
-			last = r
+			letter = i
 		}
-		if w.end > 0 {
-			yield(w)
+		if word >= 0 {
+			yield(word, len(text))
 		}
 	}
 }
@@ -63,54 +55,47 @@ func isDense(r rune) bool {
 	return r >= 0xE00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-const seed = 14695981039346656037 // of FNV-1a
-
-// add adds r to a sum, whatever its case.
-func add(sum uint64, r rune) uint64 {
-	switch {
-	case 'A' <= r && r <= 'Z':
-		r |= 0x20
-	case r >= utf8.RuneSelf:
-		r = unicode.ToLower(unicode.ToUpper(r)) // some letters have two small ones
-	}
-	return (sum ^ uint64(r)) * 1099511628211
+// fold returns word as it is compared, whatever its case.
+func fold(word string) string {
+	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, word) // some letters have two small ones
 }
 
-// wanted returns the sums of the words to look for in a search for text,
-// sorted. Single letters count if there are no two.
-func wanted(text string) []uint64 {
-	var sums, letters []uint64
+// wanted returns the words to look for in a search for text, sorted. Of scripts
+// without spaces, single letters count if there are no two.
+func wanted(text string) []string {
+	var all, letters []string
 	pairs := false
-	for w := range words(text) {
-		pairs = pairs || w.letters == 2
-		if w.letters == 1 {
-			letters = append(letters, w.sum)
-		} else {
-			sums = append(sums, w.sum)
+	for start, end := range words(text) {
+		w := fold(text[start:end])
+		switch r, size := utf8.DecodeRuneInString(w); {
+		case isDense(r) && size == len(w):
+			letters = append(letters, w)
+		default:
+			all, pairs = append(all, w), pairs || isDense(r)
 		}
 	}
 	if !pairs {
-		sums = append(sums, letters...)
+		all = append(all, letters...)
 	}
-	slices.Sort(sums)
-	return slices.Compact(sums)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // excerpt returns a part of text, of some so many characters, where most of
 // the wanted words are.
-func excerpt(text string, want []uint64, most int) string {
-	var found []word
+func excerpt(text string, want []string, most int) string {
+	var found []int // where they begin
 	from, first, n := 0, 0, 0
-	for w := range words(text) {
-		if _, ok := slices.BinarySearch(want, w.sum); !ok {
+	for start, end := range words(text) {
+		if _, ok := slices.BinarySearch(want, fold(text[start:end])); !ok {
 			continue
 		}
-		found = append(found, w)
-		for w.end-found[first].start > most*3/4 {
+		found = append(found, start)
+		for first < len(found)-1 && end-found[first] > most*3/4 {
 			first++
 		}
 		if len(found)-first > n {
-			n, from = len(found)-first, found[first].start-most/4
+			n, from = len(found)-first, found[first]-most/4
 		}
 	}
 	if from <= 0 || len(text) <= most {
