@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -314,10 +315,11 @@ func TestRestartOfHelpers(t *testing.T) {
 	for _, name := range []string{"spawn", "multi_agent", "new_task"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				db, said, ran := mem.New(), map[string]string{}, 0
+				db, said := mem.New(), map[string]string{}
+				var ran atomic.Int64
 				start := func() *house {
 					h := &house{t: t, store: db, said: said, conf: func(c *agent.Config) { c.Grace = time.Second }}
-					h.tools = []tools.Tool{tool("exec", func(context.Context) (string, error) { ran++; return "ran", nil })}
+					h.tools = []tools.Tool{tool("exec", func(context.Context) (string, error) { ran.Add(1); return "ran", nil })}
 					h.model = byTask(func(r llm.Request) llm.Message {
 						switch last := lastOf(r); {
 						case strings.Contains(last.Text, "[Subagent"):
@@ -360,8 +362,8 @@ func TestRestartOfHelpers(t *testing.T) {
 						got = append(got, key+": "+said[key])
 					}
 				}
-				if strings.Join(got, "; ") != want || len(said) != len(got) || ran != len(h.children()) {
-					t.Errorf("said %q, ran %d\nwant %q", said, ran, want)
+				if strings.Join(got, "; ") != want || len(said) != len(got) || int(ran.Load()) != len(h.children()) {
+					t.Errorf("said %q, ran %d\nwant %q", said, ran.Load(), want)
 				}
 			})
 		})

@@ -427,7 +427,7 @@ func TestOrphans(t *testing.T) {
 		for life := range 2 {
 			m := newMortal(t, dir, 1<<40)
 			h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(time.Hour)}}
-			h.model = byTask(func(llm.Request) llm.Message { return multi(2) }, worker(1))
+			h.model = byTask(func(llm.Request) llm.Message { return multi(2) }, worker(2)) // of which the first is interrupted
 			if life == 1 {
 				if _, err := m.Bucket("tries").Put(t.Context(), "test//1/1", []byte("5"), 0); err != nil {
 					t.Fatal(err)
