@@ -424,7 +424,7 @@ func TestDigest(t *testing.T) {
 		h.tell(7, 7)
 		time.Sleep(2 * time.Hour)
 		h.digest(time.Hour, 1)
-		h.archived(s, "owner test:1#1@9: w7")
+		h.archived(s, "owner test:1#1@11: w7")
 		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
 			t.Fatal(err)
 		}
