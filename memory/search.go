@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxHeld = 200_000 // entries of all people that are held in memory: some 70 MB
+	maxHeld = 150_000 // entries of all people that are held in memory: some 65 MB
 	maxHit  = 500     // characters of a Hit
 )
 

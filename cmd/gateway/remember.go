@@ -23,11 +23,10 @@ import (
 
 // A mind is all that is known beyond the conversation under way.
 type mind struct {
-	history  *memory.History
-	versions *memory.Versions
-	notes    *memory.Notes
-	dreamer  *memory.Dreamer
-	skills   *skills.Shelf
+	*memory.History
+	notes   *memory.Notes
+	dreamer *memory.Dreamer
+	skills  *skills.Shelf
 }
 
 // openMind makes h.mind of the workspace and the store.
@@ -35,7 +34,7 @@ func (h *house) openMind() {
 	zone := h.Config.zone()
 	past, versions := memory.NewHistory(h.files, h.Log), memory.NewVersions(h.files, h.store, h.Log)
 	h.mind = mind{
-		history: past, versions: versions,
+		History: past,
 		notes:   &memory.Notes{Versions: versions, Past: past, Zone: zone},
 		dreamer: &memory.Dreamer{Model: h.dreaming, Past: past, Versions: versions, Zone: zone},
 		skills: skills.New(h.files,
@@ -44,14 +43,9 @@ func (h *house) openMind() {
 	}
 }
 
-// Summarise and Append make a mind the agent's Archive.
+// Summarise makes a mind the agent's Archive.
 func (m mind) Summarise(ctx context.Context, model llm.Model, earlier, said string) (string, llm.Usage, error) {
 	return memory.Summarise(ctx, model, earlier, said)
-}
-
-// Append keeps e for who.
-func (m mind) Append(ctx context.Context, who chat.Person, e memory.Entry) (memory.Entry, error) {
-	return m.history.Append(ctx, who, e)
 }
 
 // dreamModel names the model that goes over memory.
@@ -91,7 +85,7 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, _ scheduler.Run) (sc
 
 // recall looks things up for the tool memory_search.
 func (h *house) recall(ctx context.Context, who chat.Person, words string, most int) (found []recall.Found, err error) {
-	hits, err := h.mind.history.Search(ctx, who, words, most)
+	hits, err := h.mind.Search(ctx, who, words, most)
 	for _, hit := range hits {
 		found = append(found, recall.Found(hit))
 		found[len(found)-1].Time = hit.Time.In(h.Config.zone())
@@ -111,15 +105,9 @@ func (h *house) memoryCommands() []agent.Command {
 			return h.mind.notes.Show(ctx, whose(m))
 		}},
 		{Name: "remember", Help: "keep something for good", Do: func(ctx context.Context, m chat.Message) (string, error) {
-			if rest(m) == "" {
-				return "What shall I keep? Write `/remember` and the words.", nil
-			}
 			return h.mind.notes.Remember(ctx, whose(m), rest(m), m.Key())
 		}},
 		{Name: "forget", Help: "forget what has these words", Do: func(ctx context.Context, m chat.Message) (string, error) {
-			if rest(m) == "" {
-				return "What shall I forget? Write `/forget` and words of it.", nil
-			}
 			return h.mind.notes.Forget(ctx, whose(m), rest(m), m.Key())
 		}},
 		{Name: "dream", Help: "go over my memory now; log, restore: its changes", Do: func(ctx context.Context, m chat.Message) (string, error) {
