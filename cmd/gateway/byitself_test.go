@@ -103,8 +103,8 @@ func (w *town) job(id, what string, ok func(scheduler.Job) bool) (j scheduler.Jo
 	return j
 }
 
-// ended says whether the last run of j had such an outcome.
-func ended(o scheduler.Outcome) func(scheduler.Job) bool {
+// hasEnded says whether the last run of j had such an outcome.
+func hasEnded(o scheduler.Outcome) func(scheduler.Job) bool {
 	return func(j scheduler.Job) bool { return len(j.Runs) > 0 && j.Runs[len(j.Runs)-1].Outcome == o }
 }
 
@@ -190,7 +190,7 @@ func TestRS24WhoIsGone(t *testing.T) {
 	w.config()
 	w.logs("config reloaded", 1)
 	for _, id := range []string{id, hers} {
-		j := w.job(id, "refused", ended(scheduler.Refused))
+		j := w.job(id, "refused", hasEnded(scheduler.Refused))
 		const why = "who made it may not talk to the agent any more"
 		if last := j.Runs[len(j.Runs)-1]; !j.Off || j.Why != why || last.Note != why {
 			t.Errorf("the job is off: %v because %q; the run: %+v", j.Off, j.Why, last)
@@ -227,7 +227,7 @@ func TestQuietIsolatedAndTool(t *testing.T) {
 	for range 2 {
 		s.asks("/cron run "+isolated, "runs now")
 		s.last("heard what is the tide?")
-		w.job(isolated, "answered", ended(scheduler.Answered))
+		w.job(isolated, "answered", hasEnded(scheduler.Answered))
 	}
 	if n := len(w.lastAsked().Messages); n != 2 { // instructions and task: it begins afresh, …
 		t.Errorf("an isolated run was told %d messages: %+v", n, w.lastAsked().Messages[1:])
@@ -240,11 +240,11 @@ func TestQuietIsolatedAndTool(t *testing.T) {
 	}
 
 	s.asks("/cron run "+quiet, "runs now")
-	w.job(quiet, "silent", ended(scheduler.Silent))
+	w.job(quiet, "silent", hasEnded(scheduler.Silent))
 	n := len(w.asked())
 	s.asks("/cron run "+tool, "runs now")
 	s.last("42")
-	if w.job(tool, "answered", ended(scheduler.Answered)); len(w.asked()) != n {
+	if w.job(tool, "answered", hasEnded(scheduler.Answered)); len(w.asked()) != n {
 		t.Errorf("a call took %d requests of the model", len(w.asked())-n)
 	}
 	if texts := botTexts(w.tg.Chat(person)); slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "NOTHING_TO_SAY") || text == "" }) {

@@ -188,10 +188,8 @@ func TestDream(t *testing.T) {
 	w := newTown(t, mindful)
 	w.start()
 	s, other := w.telegramSpot(), w.at(asker)
-	w.tg.Say(person, "fact: the boat is called Albatross.", said(time.Hour))
-	s.last("heard fact")
-	w.tg.Say(asker, "fact: the cat is called Vermeer.", said(time.Hour))
-	other.last("heard fact")
+	s.asks("fact: the boat is called Albatross.", "heard fact")
+	other.asks("fact: the cat is called Vermeer.", "heard fact")
 	before := w.memory(chat.TheOwner)
 	other.asks("/dream", "Only owners can have me dream before it is time.")
 	s.asks("/dream", "I am going over my memory.")
@@ -299,7 +297,7 @@ func (w *town) wakes(died <-chan int) bool {
 		default:
 		}
 		for _, j := range w.jobs() {
-			if j.ID == dreamID && ended(scheduler.Silent)(j) {
+			if j.ID == dreamID && hasEnded(scheduler.Silent)(j) {
 				return true
 			}
 		}

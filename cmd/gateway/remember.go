@@ -71,8 +71,12 @@ const (
 )
 
 // dream sums up what was said since the last one and goes over everybody's memory.
-func (h *house) dream(ctx context.Context, _ scheduler.Job, _ scheduler.Run) (scheduler.Ended, error) {
-	n, err := h.pool.Digest(ctx, silence)
+func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
+	silent := silence
+	if r.Due.Nanosecond() > 0 { // somebody wants it now, with what was said a moment ago
+		silent = 0
+	}
+	n, err := h.pool.Digest(ctx, silent)
 	if err != nil { // what there is can be dreamt all the same
 		h.Log.Error("not all that was said is summed up", "err", err)
 	}
@@ -137,7 +141,7 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 	if h.Config.Dream.Cron == "" {
 		return "I do not dream: `dream.cron` in my config is empty.", nil
 	}
-	err := h.clock.Fire(ctx, dreamID)
+	err := h.clock.Fire(ctx, dreamID, m.Key())
 	if theirs(err) {
 		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}
@@ -150,7 +154,7 @@ func (h *house) memoryFace() web.Memory {
 		if h.Config.Dream.Cron == "" {
 			return web.Wrong(errors.New("there are no dreams: dream.cron in the config is empty"))
 		}
-		return told(h.clock.Fire(ctx, dreamID))
+		return told(h.clock.Fire(ctx, dreamID, ""))
 	}}
 }
 

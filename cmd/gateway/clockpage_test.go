@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/scheduler"
+	"parley/web/webtest"
+)
+
+// TestClockPage: in a real browser an owner puts something on the clock, has it
+// done now, which Telegram shows, switches it off and removes it, and has the
+// agent dream of what was said (points 2 and 5).
+func TestClockPage(t *testing.T) {
+	t.Parallel()
+	browser := webtest.Browser(t)
+	s := newTown(t, mindful)
+	s.more["http"] = map[string]any{"listen": freePort(t)}
+	s.start()
+	chat := s.telegramSpot()
+	chat.asks("fact: I drink tea.", "heard fact: I drink tea.")
+	base, code := s.face()
+	w := newWindow(t, browser)
+	w.visit(base + "/signin#" + code)
+	w.until(`document.querySelector("#state")?.dataset.text === ""`)
+
+	w.visit(base + "/owner/cron")
+	press := func(button string) { w.does(chromedp.Click(chromedp.CSS(button), chromedp.NodeVisible)) }
+	w.does(chromedp.SendKeys(chromedp.CSS("#message"), "Make <b>tea</b>"))
+	w.does(chromedp.SendKeys(chromedp.CSS("#expr"), "0 9 * * 1-5"))
+	press("form[data-post='/api/cron'] button")
+	const row = `[...document.querySelectorAll("tr")].find((r) => r.innerText.includes("Make <b>tea</b>"))`
+	w.until(row + `.innerText.includes("telegram:7001") && ` + row + `.innerText.includes("0 9 * * 1-5") && (` + row + `.innerText.match(/09:00/g) ?? []).length === 3`)
+	w.shot("clock")
+	press("button[data-post$='/run']:has(+ button[data-patch])")
+	chat.last("heard Make <b>tea</b>")
+	for _, j := range s.jobs() {
+		if !j.System {
+			s.job(j.ID, "answered", hasEnded(scheduler.Answered))
+		}
+	}
+	w.visit(base + "/owner/cron")
+	w.until(row + `.innerText.includes("answered")`)
+	press("button[data-patch]")
+	w.until(row + `.innerText.includes("off") && document.querySelector("button[data-patch]").innerText === "Switch on"`)
+	w.eval(`window.confirm = () => true; ""`)
+	press("button[data-delete]")
+	w.until(`document.querySelectorAll("button[data-delete]").length === 0 && document.body.innerText.includes("dream")`)
+
+	w.visit(base + "/owner/memory")
+	press("button[data-post='/api/dream']")
+	w.until(`location.pathname === "/owner/cron"`)
+	if r := s.dreamt(); r.Outcome != scheduler.Silent || !strings.Contains(r.Note, "1 change") {
+		t.Errorf("the dream came out as %s: %s", r.Outcome, r.Note)
+	}
+	w.visit(base + "/owner/memory/changes?who=owner")
+	w.until(`document.body.innerText.includes("facts were told")`)
+	w.visit(base + "/owner/memory/changes/1?who=owner")
+	w.until(`document.querySelector("pre.diff").innerText.includes("+- I drink tea")`)
+	w.shot("memory")
+}
