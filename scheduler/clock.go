@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
+	"parley/chat"
 	"parley/store"
 )
 
 const (
-	lookAgain = time.Minute            // at what others have written
+	lookAgain = 10 * time.Minute       // at what others have written
 	patience  = time.Minute            // a run that is due for longer was missed
 	stagger   = 500 * time.Millisecond // between two runs that were missed (P13)
 	retry     = 30 * time.Second       // what the disk or the chat did not take
@@ -20,87 +22,93 @@ const (
 // An entry is what is known of a job between two looks at its record.
 type entry struct {
 	rev   uint64
-	wake  time.Time // when something is to be done for it; zero: never
-	seen  bool      // it was seen that wake has come …
-	late  bool      // … long after
-	busy  bool      // it is being done
-	bad   bool      // its record is damaged
-	begun uint64    // the last run that this process has handed over
-	look  int       // at which it was there
+	whose chat.Person // it counts as one of theirs
+	wake  time.Time   // when something is to be done for it; zero: never
+	seen  bool        // it was seen that wake has come …
+	late  bool        // … long after
+	busy  bool        // it is being done
+	bad   bool        // its record is damaged
+	begun uint64      // the last run that this process has handed over
 }
 
 // Run runs what is due until ctx ends, and returns when all that it began is
 // quiet. It fails only if the jobs cannot be read at the start.
 func (s *Scheduler) Run(ctx context.Context) error {
 	defer s.live.Wait()
-	if err := s.furnish(ctx); err != nil {
+	if err := errors.Join(s.furnish(ctx), s.look(ctx)); err != nil && ctx.Err() == nil {
 		return err
 	}
-	var looked, last time.Time
-	for {
-		now := s.now()
-		if back := now.Before(last); back || time.Since(looked) >= lookAgain {
-			err := s.look(ctx, back)
-			switch {
-			case err == nil || ctx.Err() != nil:
-			case looked.IsZero():
-				return err
-			default:
-				s.Log.Warn("jobs not read", "err", err)
-			}
-			looked = time.Now()
-		}
-		last = now
+	for last, looked := s.now(), time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.nudge:
 		case <-time.After(s.turn(ctx)):
 		}
+		now := s.now()
+		if now.Before(last) {
+			s.anew()
+			looked = time.Time{}
+		}
+		if last = now; time.Since(looked) >= lookAgain {
+			if err := s.look(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Warn("jobs not read", "err", err)
+			}
+			looked = time.Now()
+		}
 	}
 }
 
-// look reads all records: others may have written some. If the clock was put
-// back, it begins anew.
-func (s *Scheduler) look(ctx context.Context, back bool) error {
+// look reads the records that have changed: others may have written some.
+func (s *Scheduler) look(ctx context.Context) error {
 	s.mu.Lock()
-	if s.looks++; back {
-		s.slot, s.entries = time.Time{}, map[string]*entry{}
-	}
+	gone := maps.Clone(s.entries)
 	s.mu.Unlock()
 	for id, err := range s.jobs.Keys(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("look for jobs: %w", err)
 		}
-		s.see(ctx, id)
+		j, rev, err := s.load(ctx, id)
+		delete(gone, id)
+		s.mu.Lock()
+		switch e := s.entry(id); {
+		case err != nil:
+			s.trouble(id, e, err)
+		case rev != e.rev:
+			s.note(e, rev, j)
+		}
+		s.mu.Unlock()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, e := range s.entries {
-		if e.look < s.looks {
-			delete(s.entries, id)
-		}
-	}
+	maps.DeleteFunc(s.entries, func(id string, e *entry) bool { return gone[id] == e })
 	return nil
 }
 
-// see reads one record, if it has changed. A damaged one is left alone (P21).
-func (s *Scheduler) see(ctx context.Context, id string) {
-	s.mu.Lock()
-	e := s.entry(id)
-	known, bad := e.rev, e.bad
-	s.mu.Unlock()
-	if _, rev, err := s.jobs.Get(ctx, id); err == nil && rev == known {
-		return
-	}
-	j, rev, err := s.load(ctx, id)
+// anew has the next look reckon everything again: the clock was put back.
+func (s *Scheduler) anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.bad = errors.Is(err, store.ErrDamaged); e.bad && !bad {
-		s.Log.Warn("job left alone", "err", err)
+	s.slot = time.Time{}
+	for _, e := range s.entries {
+		e.rev = 0
 	}
-	if err == nil {
-		s.note(e, rev, j)
+}
+
+// trouble notes that nothing could be done for a job: it is tried again later.
+// A damaged record is left alone (P21). The caller holds mu.
+func (s *Scheduler) trouble(id string, e *entry, err error) {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		delete(s.entries, id)
+	case !errors.Is(err, store.ErrDamaged):
+		s.Log.Warn("job not run", "job", id, "err", err)
+		e.begun, e.wake = 0, s.now().Add(retry)
+	default:
+		if !e.bad {
+			s.Log.Warn("job left alone", "err", err)
+		}
+		e.bad, e.wake = true, time.Time{}
 	}
 }
 
@@ -111,7 +119,6 @@ func (s *Scheduler) entry(id string) *entry {
 		e = &entry{}
 		s.entries[id] = e
 	}
-	e.look = s.looks
 	return e
 }
 
@@ -121,6 +128,9 @@ func (s *Scheduler) note(e *entry, rev uint64, j Job) {
 		return
 	}
 	e.rev, e.seen, e.bad, e.wake = rev, false, false, j.Next
+	if !j.System {
+		e.whose = j.Whose()
+	}
 	now, r := s.now(), j.open()
 	p, err := s.plan(j.Schedule, j.Created)
 	switch {

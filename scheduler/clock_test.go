@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -45,14 +46,17 @@ func TestP12Missed(t *testing.T) {
 			[]string{"0 missed more than 1000 runs were missed, from 2000-01-01 00:00 to 2000-12-30 23:59", "1 answered "}, ""},
 		"every minute, a year": {scheduler.Job{Schedule: scheduler.Schedule{Cron: "* * * * *"}}, 365*24*time.Hour + 5*time.Second, []string{"12-31 00:00:05 x"},
 			[]string{"0 missed more than 1000 runs were missed, from 2000-01-01 00:01 to 2000-12-30 23:59", "1 answered "}, ""},
-		"daily, 5 h ago":  {scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 14 * time.Hour, []string{"01-01 14:00:00 x\n[This was due at 2000-01-01 09:00.]"}, []string{"1 answered "}, ""},
-		"daily, 7 h ago":  {scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 16 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, ""},
-		"a minute ago":    {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 9*time.Hour + time.Minute, []string{"01-01 09:01:00 x"}, []string{"1 answered "}, ""},
-		"skip":            {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 10 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, ""},
-		"skip, week":      {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 3 * 24 * time.Hour, nil, []string{"0 missed 3 runs were missed, from 2000-01-01 09:00 to 2000-01-03 09:00"}, ""},
-		"once, 23 h ago":  {scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}}, 24 * time.Hour, []string{"01-02 00:00:00 x\n[This was due at 2000-01-01 01:00.]"}, nil, ""},
-		"once, 25 h ago":  {scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}}, 26 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, "The job x was due at 2000-01-01 01:00, and nobody was there. It is too late for it now; /cron shows more."},
-		"once, with skip": {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{At: at(1)}}, 2 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, "The job x was due at 2000-01-01 01:00, and nobody was there. It is too late for it now; /cron shows more."},
+		"hourly, 59 min ago": {scheduler.Job{Schedule: scheduler.Schedule{Every: time.Hour}}, 119 * time.Minute, []string{"01-01 01:59:00 x\n[This was due at 2000-01-01 01:00.]"}, []string{"1 answered "}, ""},
+		"6 h ago":            {scheduler.Job{Schedule: scheduler.Schedule{Every: 9 * time.Hour}}, 15*time.Hour + time.Second, nil, []string{"0 missed nobody was there at that time"}, ""},
+		"nearly 6 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{Every: 9 * time.Hour}}, 15*time.Hour - time.Second, []string{"01-01 14:59:59 x\n[This was due at 2000-01-01 09:00.]"}, []string{"1 answered "}, ""},
+		"daily, 5 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 14 * time.Hour, []string{"01-01 14:00:00 x\n[This was due at 2000-01-01 09:00.]"}, []string{"1 answered "}, ""},
+		"daily, 7 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 16 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, ""},
+		"a minute ago":       {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 9*time.Hour + time.Minute, []string{"01-01 09:01:00 x"}, []string{"1 answered "}, ""},
+		"skip":               {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 10 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, ""},
+		"skip, week":         {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 3 * 24 * time.Hour, nil, []string{"0 missed 3 runs were missed, from 2000-01-01 09:00 to 2000-01-03 09:00"}, ""},
+		"once, 23 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}}, 24 * time.Hour, []string{"01-02 00:00:00 x\n[This was due at 2000-01-01 01:00.]"}, nil, ""},
+		"once, 25 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}}, 26 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, "The job x was due at 2000-01-01 01:00, and nobody was there. It is too late for it now; /cron shows more."},
+		"once, with skip":    {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{At: at(1)}}, 2 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, "The job x was due at 2000-01-01 01:00, and nobody was there. It is too late for it now; /cron shows more."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, how := range []string{"down", "asleep"} { // the clock stands still, too, while a laptop sleeps
@@ -78,7 +82,7 @@ func TestP12Missed(t *testing.T) {
 						t.Error("gone")
 					} else if len(jobs) > 0 && !slices.Equal(history(jobs[0]), c.history) {
 						t.Errorf("%s: %q", how, history(jobs[0]))
-					} else if c.told != "" && (!jobs[0].Off || w.told["cron/"+j.ID+"/missed"] != c.told) {
+					} else if c.told != "" && (!jobs[0].Off || w.told[fmt.Sprint("cron/", j.ID, "/missed/", at(1).Unix())] != c.told) {
 						t.Errorf("told %q", w.told)
 					}
 				})
@@ -123,6 +127,11 @@ func TestP23Steps(t *testing.T) {
 		"daily, day back":       {scheduler.Schedule{Cron: "0 9 * * *"}, -day, day, 0, 0},
 		"daily, day back, 2 d":  {scheduler.Schedule{Cron: "0 9 * * *"}, -day, 2 * day, 1, 1},
 		"hourly, hour back":     {scheduler.Schedule{Every: time.Hour}, -time.Hour, time.Hour, 0, 0},
+		"hourly, 2 h after it":  {scheduler.Schedule{Every: time.Hour}, -time.Hour, 2 * time.Hour, 1, 1},
+		"0 *, hour back":        {scheduler.Schedule{Cron: "0 * * * *"}, -time.Hour, 2 * time.Hour, 1, 1},
+		"0 *, day back":         {scheduler.Schedule{Cron: "0 * * * *"}, -day, 2 * time.Hour, 2, 2},
+		"5 min, day back":       {scheduler.Schedule{Cron: "*/5 * * * *"}, -day, 10 * time.Minute, 2, 2},
+		"half an hour, hour":    {scheduler.Schedule{Every: 30 * time.Minute}, -time.Hour, time.Hour, 2, 1},
 		"hourly, day back":      {scheduler.Schedule{Every: time.Hour}, -day, 3 * time.Hour, 3, 3},
 		"10 s, hour back":       {scheduler.Schedule{Every: 10 * time.Second}, -time.Hour, time.Minute, 10, 7},
 		"10 s, day back":        {scheduler.Schedule{Every: 10 * time.Second}, -day, time.Minute, 10, 7},

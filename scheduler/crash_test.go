@@ -116,6 +116,43 @@ func TestP12Crash(t *testing.T) {
 	}
 }
 
+// Whoever asks for a run again after a crash gets it once (P6): whatever the
+// disk did, and also when the run is over. Who asks for another gets another.
+func TestP6FireOnce(t *testing.T) {
+	for life := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			j := w.add(scheduler.Job{Schedule: scheduler.Schedule{Cron: "@yearly"}})
+			whole := w.store
+			m := &mortal{Store: whole}
+			m.left.Store(int64(life))
+			w.store = m
+			first := scheduler.New(w.config()).Fire(t.Context(), j.ID, "call")
+			if died := life < 2; (first != nil) != died {
+				t.Fatalf("life %d: %v", life, first)
+			}
+			w.store = whole
+			s := w.open()
+			for _, key := range []string{"call", "call", "another"} {
+				if err := s.Fire(t.Context(), j.ID, key); err != nil {
+					t.Error(err)
+				}
+				w.wait(time.Second)
+			}
+			if got := history(w.job(j.ID)); !slices.Equal(got, []string{"1 answered ", "2 answered "}) || w.count() != 2 {
+				t.Errorf("life %d: %q", life, got)
+			}
+			w.set(func() { w.hold = true })
+			for range 2 { // it is running, and that is no reason to refuse
+				if err := s.Fire(t.Context(), j.ID, "long"); err != nil {
+					t.Error(err)
+				}
+				w.wait(time.Second)
+			}
+		})
+	}
+}
+
 // Two schedulers on one store run nothing twice (P12).
 func TestP12Two(t *testing.T) {
 	run := func(t *testing.T, s store.Store, jobs int, every, d time.Duration) {

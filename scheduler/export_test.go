@@ -16,4 +16,4 @@ func (none) Bucket(string) store.Bucket { return nil }
 func (s *Scheduler) Nap(d time.Duration) { s.nap = d }
 
 // Look is the first look of Run.
-func (s *Scheduler) Look(ctx context.Context) error { return s.look(ctx, false) }
+func (s *Scheduler) Look(ctx context.Context) error { return s.look(ctx) }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,19 +16,24 @@ import (
 )
 
 const (
-	maxText = 16000 // bytes of what the agent is told
+	maxText = 16000 // bytes of what the agent is told, and of the arguments of a tool
 	maxName = 100   // bytes
 	nameLen = 30    // characters of a name that nobody gave (D-095)
 )
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-// Add makes a job of j, with an ID if it has none, and returns it. If there is
-// one of that ID already it returns that one: a call that is repeated adds
-// once. Errors are for people and models (D-095), but [ErrProtected].
+// Add makes a job of j, with an ID if it has none, and returns it. Of j is taken
+// what Edit may change, and ID, At, Group and By. If there is one of that ID
+// already it returns that one: a call that is repeated adds once. Errors are for
+// people and models (D-095), but [ErrProtected].
 func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	s.adding.Lock() // until it is counted
 	defer s.adding.Unlock()
+	if !s.looked {
+		if err := s.look(ctx); err != nil {
+			return Job{}, err
+		}
+		s.looked = true
+	}
 	if j.ID == "" {
 		j.ID = strings.ToLower(rand.Text()[:8])
 	}
@@ -39,7 +43,7 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 		return Job{}, ErrProtected
 	case err == nil && is.Whose() == j.Whose():
 		return is, nil
-	case err == nil || !idForm.MatchString(j.ID):
+	case err == nil:
 		return Job{}, fmt.Errorf("a job cannot have the id '%s'", j.ID)
 	case !errors.Is(err, store.ErrNotFound):
 		return Job{}, err
@@ -47,12 +51,11 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 		return Job{}, errors.New("scheduled cron jobs must be created from a chat session")
 	}
 	now := s.now()
-	j = Job{ID: j.ID, Name: j.Name, Schedule: j.Schedule, Text: j.Text, At: j.At, Group: j.Group, By: j.By, Isolated: j.Isolated,
-		Quiet: j.Quiet, Model: j.Model, Tool: j.Tool, Args: j.Args, Missed: j.Missed, Off: j.Off, Created: now.Truncate(time.Second)}
+	j.Created = now.Truncate(time.Second)
 	if err := s.begin(&j, now); err != nil {
 		return Job{}, err
 	}
-	if err := s.room(ctx, j.Whose()); err != nil {
+	if err := s.room(j.Whose()); err != nil {
 		return Job{}, err
 	}
 	rev, err := store.Save(ctx, s.jobs, j.ID, j, 0)
@@ -67,18 +70,19 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 }
 
 // room says whether a person may have one job more (R-S24).
-func (s *Scheduler) room(ctx context.Context, p chat.Person) error {
-	jobs, err := s.Jobs(ctx)
+func (s *Scheduler) room(p chat.Person) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	n := 0
-	for _, j := range jobs {
-		if j.Whose() == p && !j.System {
+	for _, e := range s.entries {
+		if e.whose == p {
 			n++
 		}
 	}
-	if err == nil && n >= s.Most {
-		err = fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, s.Most)
+	if n >= s.Most {
+		return fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, s.Most)
 	}
-	return err
+	return nil
 }
 
 // begin checks a job that is new or has another schedule, and says when it is due.
@@ -103,16 +107,15 @@ func (j *Job) check() error {
 	switch {
 	case strings.TrimSpace(j.Text) == "" && j.Tool == "":
 		return errors.New("message is required for add")
-	case len(j.Text) > maxText:
-		return fmt.Errorf("message must be at most %d bytes", maxText)
+	case len(j.Text) > maxText || len(j.Args) > maxText:
+		return fmt.Errorf("message and args must be at most %d bytes each", maxText)
 	case j.Args != "" && json.Unmarshal([]byte(j.Args), &args) != nil:
 		return errors.New("the arguments must be a JSON object")
 	case j.Missed != Once && j.Missed != Skip:
 		return errors.New("missed must be empty or 'skip'")
 	}
-	j.Name = head(strings.Join(strings.Fields(j.Name), " "), maxName)
-	if j.Name == "" {
-		name := []rune(strings.Join(strings.Fields(cmp.Or(j.Text, j.Tool)), " "))
+	if j.Name = head(oneLine(j.Name), maxName); j.Name == "" {
+		name := []rune(oneLine(cmp.Or(j.Text, j.Tool)))
 		j.Name = string(name[:min(len(name), nameLen)])
 	}
 	return nil
@@ -154,16 +157,21 @@ func (s *Scheduler) Remove(ctx context.Context, id string) error {
 	return s.forget(ctx, id)
 }
 
-// Fire runs a job now, besides its schedule, even if it is off. It returns
-// [store.ErrNotFound], or says that the job is running.
-func (s *Scheduler) Fire(ctx context.Context, id string) error {
+// Fire runs a job now, besides its schedule, even if it is off. The key is that
+// of the call or message that asks for it: the same one again changes nothing.
+// With "" each call asks anew. Fire returns [store.ErrNotFound], or says that the
+// job is running.
+func (s *Scheduler) Fire(ctx context.Context, id, key string) error {
 	_, err := s.change(ctx, id, func(j *Job) error {
 		now := s.now()
+		if key != "" && slices.ContainsFunc(j.Runs, func(r Run) bool { return r.Key == key }) {
+			return errSame
+		}
 		if j.lose(now); j.open() != nil {
 			return errors.New("this job is running already")
 		}
 		j.N++
-		j.add(Run{N: j.N, Due: now, Outcome: Waiting})
+		j.add(Run{N: j.N, Due: now, Key: key, Outcome: Waiting})
 		return nil
 	})
 	s.poke()
@@ -218,7 +226,7 @@ func (s *Scheduler) furnish(ctx context.Context) error {
 		}
 		if r := j.open(); r != nil && r.Outcome == Running {
 			s.Log.Warn("a job was interrupted", "job", j.ID, "began", r.Began)
-			j.end(r, Ended{Outcome: Interrupted, Note: "the house was closed"}, now)
+			j.end(r, Ended{Outcome: Interrupted, Note: closed}, now)
 		}
 		j.Name = y.Name
 		if j.Schedule != y.Schedule {

@@ -76,7 +76,7 @@ func TestD098Message(t *testing.T) {
 		if fmt.Sprint(first) != fmt.Sprint(want) {
 			t.Errorf("%+v", first)
 		}
-		if q := second.Quote; q == nil || q.From != "the web" || !second.Tainted || len(q.Text) > 2003 || !strings.HasPrefix(q.Text, "first éé") {
+		if q := second.Quote; q == nil || q.From != "the web" || !second.Tainted || len(q.Text) > 2000 || len(q.Text) < 1990 || !strings.HasPrefix(q.Text, "first éé") {
 			t.Errorf("%+v", second)
 		}
 		j = w.job("news")
@@ -130,10 +130,11 @@ func TestRS24Limits(t *testing.T) {
 		refused("there are 50 jobs already, and 50 are allowed: remove one first", func(*scheduler.Job) {})
 		refused("there are 50 jobs already, and 50 are allowed: remove one first", func(j *scheduler.Job) { j.By.ID = "9"; j.At.Chat = "another owner" })
 		refused("message is required for add", func(j *scheduler.Job) { j.Text = " " })
+		refused("message and args must be at most 16000 bytes each", func(j *scheduler.Job) { j.Text = strings.Repeat("x", 64<<10) })
+		refused("message and args must be at most 16000 bytes each", func(j *scheduler.Job) { j.Tool, j.Args = "t", `{"x":"`+strings.Repeat("x", 64<<10)+`"}` })
 		refused("the arguments must be a JSON object", func(j *scheduler.Job) { j.Tool, j.Args = "t", "[1]" })
 		refused("every_seconds must be at least 10", func(j *scheduler.Job) { j.Schedule.Every = time.Second })
 		refused("scheduled cron jobs must be created from a chat session", func(j *scheduler.Job) { j.At = chat.Address{} })
-		refused("a job cannot have the id 'a/b'", func(j *scheduler.Job) { j.ID = "a/b" })
 		refused("a job cannot have the id 'j1'", func(j *scheduler.Job) { j.ID = "j1"; j.By = bob })
 		refused(scheduler.ErrProtected.Error(), func(j *scheduler.Job) { j.ID = "dream" })
 		j := job
@@ -171,7 +172,7 @@ func TestD096Protected(t *testing.T) {
 			t.Error(err)
 		} else if _, err := s.Edit(t.Context(), "dream", off); !errors.Is(err, scheduler.ErrProtected) {
 			t.Error(err)
-		} else if err := s.Fire(t.Context(), "dream"); err != nil {
+		} else if err := s.Fire(t.Context(), "dream", ""); err != nil {
 			t.Error(err)
 		}
 		w.wait(24 * time.Hour)
@@ -201,7 +202,9 @@ func TestP13House(t *testing.T) {
 				<-ctx.Done()
 				return scheduler.Ended{}, ctx.Err()
 			}},
-			{ID: "panic", Schedule: daily, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) { panic("oh") }},
+			{ID: "panic", Schedule: daily, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
+				panic("oh\n" + strings.Repeat("dear ", 200))
+			}},
 			{ID: "later", Schedule: daily, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
 				return scheduler.Ended{Outcome: scheduler.Running}, nil
 			}},
@@ -211,6 +214,9 @@ func TestP13House(t *testing.T) {
 		w.wait(6 * time.Hour)
 		if got := len(w.ran()); got != 6 || w.job("panic").Runs[0].Outcome != scheduler.Failed || w.job("hang").Runs[0].Outcome != scheduler.Running {
 			t.Errorf("%d ran", got)
+		}
+		if note := w.job("panic").Runs[0].Note; !strings.HasPrefix(note, "panic: oh dear dear") || len(note) > 500 || strings.ContainsAny(note, "\n\t") {
+			t.Errorf("people read %q", note)
 		}
 		later := w.job("later")
 		if err := w.s.Ended(t.Context(), w.s.Message(later, later.Runs[0]), scheduler.Ended{Outcome: scheduler.Answered}); err != nil || w.job("later").Runs[0].Outcome != scheduler.Answered {
@@ -238,7 +244,7 @@ func TestP13Overlap(t *testing.T) {
 		if got := history(w.job(j.ID)); !slices.Equal(got, []string{"1 running ", "0 skipped 2 runs were skipped, from 2000-01-01 02:00 to 2000-01-01 03:00"}) {
 			t.Errorf("%q", got)
 		}
-		if err := s.Fire(t.Context(), j.ID); err == nil || err.Error() != "this job is running already" {
+		if err := s.Fire(t.Context(), j.ID, ""); err == nil || err.Error() != "this job is running already" {
 			t.Error(err)
 		}
 		w.wait(22 * time.Hour)
@@ -248,7 +254,7 @@ func TestP13Overlap(t *testing.T) {
 		if once = w.job(once.ID); !once.Off || once.Why != "nobody knows what became of it" {
 			t.Errorf("%+v", once)
 		}
-		if err := s.Fire(t.Context(), once.ID); err != nil {
+		if err := s.Fire(t.Context(), once.ID, ""); err != nil {
 			t.Error(err)
 		}
 		w.wait(time.Minute)
@@ -294,7 +300,7 @@ func TestP13Failing(t *testing.T) {
 		if err := s.Remove(t.Context(), j.ID); err != nil {
 			t.Error(err)
 		}
-		for _, err := range []error{s.Remove(t.Context(), "news"), s.Fire(t.Context(), "news")} {
+		for _, err := range []error{s.Remove(t.Context(), "news"), s.Fire(t.Context(), "news", "")} {
 			if !errors.Is(err, store.ErrNotFound) {
 				t.Error(err)
 			}
@@ -320,7 +326,7 @@ func TestD098Edit(t *testing.T) {
 		}
 		edit(func(j *scheduler.Job) error { j.Off, j.By = true, bob; return nil })
 		w.wait(3 * time.Hour)
-		if err := s.Fire(t.Context(), j.ID); err != nil {
+		if err := s.Fire(t.Context(), j.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -371,6 +377,42 @@ func TestP21Damaged(t *testing.T) {
 		}
 		if err := s.Remove(t.Context(), "bad"); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// News that the disk did not take is told later (P12, P13): until then the record
+// does not say that people know.
+func TestP13ToldLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add(scheduler.Job{ID: "once", Schedule: scheduler.Schedule{At: at(1)}})
+		j := w.add(scheduler.Job{ID: "fails", Name: "news", Schedule: scheduler.Schedule{Cron: "0 0 * * *"}})
+		w.hold, w.mute = true, errors.New("disk full")
+		time.Sleep(28 * time.Hour)
+		s := w.open()
+		w.wait(time.Minute)
+		if j := w.job("once"); j.Off || len(j.Runs) != 0 {
+			t.Errorf("%+v", j)
+		}
+		for i := range 3 {
+			if i > 0 {
+				w.wait(24 * time.Hour)
+			}
+			m, bad := w.runs[w.count()-1], scheduler.Ended{Outcome: scheduler.Failed, Note: "no money"}
+			err := s.Ended(t.Context(), m, bad)
+			if last := i == 2; (err != nil) != last {
+				t.Errorf("%d: %v", i, err)
+			} else if last {
+				w.set(func() { w.mute = nil })
+				w.wait(time.Minute)
+				if err := s.Ended(t.Context(), m, bad); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if got := w.job(j.ID); got.Failed != 3 || !w.job("once").Off || len(w.told) != 2 {
+			t.Errorf("%+v %q", got, w.told)
 		}
 	})
 }

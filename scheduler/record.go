@@ -16,8 +16,12 @@ const (
 	lostAfter = 24 * time.Hour // a run that has not ended by then never will
 	runsKept  = 20
 	maxResult = 2000 // bytes
+	maxNote   = 500  // bytes
 	tooMany   = 3    // failures in a row
 )
+
+// closed is why a job of the house was interrupted.
+const closed = "the house was closed"
 
 // open returns the run that has not ended, if there is one.
 func (j *Job) open() *Run {
@@ -96,7 +100,7 @@ func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location)
 
 // end notes how run r of j ended, and says whether that makes too many failures.
 func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
-	r.Outcome, r.Note, r.Ended = e.Outcome, e.Note, now
+	r.Outcome, r.Note, r.Ended = e.Outcome, head(oneLine(e.Note), maxNote), now
 	r.Tokens, r.Cost, r.Tainted = e.Tokens, e.Cost, e.Tainted
 	switch e.Outcome {
 	case Answered:
@@ -154,11 +158,14 @@ func (s *Scheduler) Message(j Job, r Run) chat.Message {
 	return m
 }
 
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // head returns the beginning of text, at most n bytes of whole characters.
 func head(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
+	n -= len("…")
 	for !utf8.RuneStart(text[n]) {
 		n--
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"parley/chat"
 	"parley/store"
@@ -82,10 +81,7 @@ func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
 	err := s.attend(ctx, id, e)
 	s.mu.Lock()
 	if err != nil && ctx.Err() == nil {
-		s.Log.Warn("job not run", "job", id, "err", err)
-		if e.begun, e.wake = 0, s.now().Add(retry); errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
-			e.wake = time.Time{}
-		}
+		s.trouble(id, e, err)
 	}
 	e.busy = false
 	s.working--
@@ -105,7 +101,10 @@ func (s *Scheduler) attend(ctx context.Context, id string, e *entry) error {
 	s.mu.Unlock()
 	j, err := s.change(ctx, id, func(j *Job) error {
 		n := j.N
-		changed := s.advance(ctx, j, late)
+		changed, err := s.advance(ctx, j, late)
+		if err != nil {
+			return err
+		}
 		r := j.open()
 		if r != nil && r.Outcome == Waiting {
 			r.Outcome, r.Began, changed, n = Running, s.now(), true, n-1
@@ -131,24 +130,24 @@ func (s *Scheduler) attend(ctx context.Context, id string, e *entry) error {
 }
 
 // advance brings j up to now, and says whether that changed it.
-func (s *Scheduler) advance(ctx context.Context, j *Job, late bool) (changed bool) {
+func (s *Scheduler) advance(ctx context.Context, j *Job, late bool) (changed bool, err error) {
 	now := s.now()
 	p, err := s.plan(j.Schedule, j.Created)
 	if err != nil { // a zone that is not known any more
 		j.stop(err.Error())
-		return true
+		return true, nil
 	}
 	changed = j.lose(now)
 	if p.behind(j.Next, now) {
 		j.Next, changed = p.next(now), true
 	}
 	if j.Next.IsZero() || j.Next.After(now) {
-		return changed
+		return changed, nil
 	}
 	if j.due(p, now, late); j.Off {
-		s.tell(ctx, j, "missed", fmt.Sprintf("The job %s was due at %s, and nobody was there. It is too late for it now; /cron shows more.", j.Name, minute(p.At.In(p.zone))))
+		err = s.tell(ctx, j, fmt.Sprint("missed/", p.At.Unix()), fmt.Sprintf("The job %s was due at %s, and nobody was there. It is too late for it now; /cron shows more.", j.Name, minute(p.At.In(p.zone))))
 	}
-	return true
+	return true, err
 }
 
 // hand gives a run to the agent, with the rights that who made the job has by
@@ -171,7 +170,7 @@ func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
 	e, err := s.safely(ctx, j, r)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		e.Outcome, e.Note = Interrupted, "the house was closed"
+		e.Outcome, e.Note = Interrupted, closed
 	case err != nil:
 		e.Outcome, e.Note = Failed, err.Error()
 		s.Log.Warn("job failed", "job", j.ID, "err", err)
@@ -199,39 +198,36 @@ func (s *Scheduler) safely(ctx context.Context, j Job, r Run) (e Ended, err erro
 // Ended notes how the run ended that m is. To tell it again changes nothing,
 // and a message that is no run is none of its business.
 func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
-	if m.Errand == nil || m.Errand.Job == "" {
+	if m.Errand == nil || m.Errand.Job == "" || e.Outcome == Running {
 		return nil
 	}
 	n, err := strconv.ParseUint(strings.TrimPrefix(m.ID, m.Errand.Job+"/"), 10, 64)
 	if err != nil {
 		return nil
 	}
-	switch e.Outcome {
-	case Running:
-		return nil
-	case Answered, Silent, Interrupted, Stopped:
-	default:
-		e.Note, e.Outcome = cmp.Or(e.Note, string(e.Outcome)), Failed
+	if !slices.Contains([]Outcome{Answered, Silent, Interrupted, Stopped}, e.Outcome) {
+		e.Note, e.Outcome = cmp.Or(e.Note, e.Text, string(e.Outcome)), Failed
 	}
 	return s.end(ctx, m.Errand.Job, n, e)
 }
 
-// end notes how a run ended. One that was given up may still end.
+// end notes how a run ended. One that was given up may still end. The record
+// says so only once people will hear of it.
 func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error {
-	_, err := s.change(ctx, id, func(j *Job) error {
+	_, err := s.change(ctx, id, func(j *Job) (err error) {
 		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
 		if i < 0 || j.Runs[i].Outcome != Interrupted && &j.Runs[i] != j.open() {
 			return errSame
 		}
 		if j.end(&j.Runs[i], e, s.now()) {
-			s.tell(ctx, j, fmt.Sprint("failing/", n), fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, e.Note))
+			err = s.tell(ctx, j, fmt.Sprint("failing/", n), fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, j.Runs[i].Note))
 		}
 		if e.Outcome == Refused {
 			j.stop(e.Note)
 		} else if !j.Schedule.At.IsZero() && j.Next.IsZero() {
 			j.Off = false // it is over, at last
 		}
-		return nil
+		return err
 	})
 	if errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
 		return nil
@@ -241,11 +237,9 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 
 // tell says text in the chat of a job. It is on its way before the record says
 // so, and its id keeps it from being said again.
-func (s *Scheduler) tell(ctx context.Context, j *Job, what, text string) {
+func (s *Scheduler) tell(ctx context.Context, j *Job, what, text string) error {
 	if j.System {
-		return
+		return nil
 	}
-	if err := s.Tell(ctx, "cron/"+j.ID+"/"+what, j.At, text); err != nil {
-		s.Log.Warn("news of a job not told", "job", j.ID, "err", err)
-	}
+	return s.Tell(ctx, "cron/"+j.ID+"/"+what, j.At, text)
 }

@@ -99,7 +99,7 @@ func (p *plan) nextFixed(t time.Time) time.Time {
 // nextWild is next of a spec for any hour: it is due whenever the clock's face
 // fits, so every five minutes goes on while the clock is changed.
 func (p *plan) nextWild(t time.Time) time.Time {
-	for stretch := t.In(p.zone); ; { // of time with one offset
+	for stretch := t.In(p.zone); ; {
 		_, shift := stretch.Zone()
 		_, end := stretch.ZoneBounds()
 		wall := p.spec.Next(t.UTC().Add(seconds(shift)))
@@ -116,18 +116,17 @@ func (p *plan) nextWild(t time.Time) time.Time {
 // instant returns when clocks of zone show wall, for the first time or, if they
 // pass over it, right after.
 func instant(wall time.Time, zone *time.Location) time.Time {
-	for stretch := wall.Add(-26 * time.Hour).In(zone); ; {
+	stretch := wall.Add(-26 * time.Hour).In(zone) // of time with one offset
+	for {
 		_, shift := stretch.Zone()
 		begin, end := stretch.ZoneBounds()
 		t := wall.Add(-seconds(shift)).In(zone)
-		switch {
-		case !end.IsZero() && !t.Before(end):
-			stretch = end
-		case t.Before(begin):
+		if t.Before(begin) {
 			return begin
-		default:
+		} else if end.IsZero() || t.Before(end) {
 			return t
 		}
+		stretch = end
 	}
 }
 
@@ -174,7 +173,11 @@ func parse(text string) (spec *cron.SpecSchedule, wild bool, err error) {
 	case strings.Contains(text, "="):
 		return nil, false, errors.New("the time zone goes into tz")
 	}
-	schedule, err := cron.ParseStandard(text)
+	fields := strings.Fields(text)
+	if len(fields) == 5 {
+		fields[4] = sundays(fields[4])
+	}
+	schedule, err := cron.ParseStandard(strings.Join(fields, " "))
 	if err != nil {
 		return nil, false, err
 	}
@@ -188,9 +191,28 @@ func parse(text string) (spec *cron.SpecSchedule, wild bool, err error) {
 		spec.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, false, errors.New("it is never due")
 	}
-	fields := strings.Fields(text)
 	wild = spec.Hour&all != 0 || len(fields) == 5 && strings.ContainsAny(fields[1][:1], "*?")
 	return spec, wild, nil
+}
+
+// sundays makes 0 of each 7 in the field of weekdays, as crontab takes it, which
+// the parser does not.
+func sundays(field string) string {
+	days := strings.Split(field, ",")
+	for i, day := range days {
+		if from, ok := strings.CutSuffix(day, "-7"); ok {
+			days[i] = from + "-6,0"
+		} else if day == "7" {
+			days[i] = "0"
+		}
+	}
+	return strings.Join(days, ",")
+}
+
+// Valid says what is wrong with text as the five fields of a cron schedule.
+func Valid(text string) error {
+	_, _, err := parse(text)
+	return err
 }
 
 // plan makes the schedule of a job made at from ready, or says what is wrong
@@ -241,6 +263,15 @@ func (s *Scheduler) fits(p *plan, now time.Time) error {
 		one = two
 	}
 	return nil
+}
+
+// Soon returns when j is due next, at most n times, in the zone of its schedule.
+func (s *Scheduler) Soon(j Job, n int) (times []time.Time) {
+	p, err := s.plan(j.Schedule, j.Created)
+	for t := j.Next; err == nil && !j.Off && !t.IsZero() && len(times) < n; t = p.next(t) {
+		times = append(times, t.In(p.zone))
+	}
+	return times
 }
 
 // zone returns the zone of that name. A name that was looked up is remembered.

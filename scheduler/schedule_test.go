@@ -116,6 +116,28 @@ func TestD095Texts(t *testing.T) {
 	}
 }
 
+// A Sunday is 0 or 7, as in a crontab (D-094). Steps and other fields stay.
+func TestD094Sunday(t *testing.T) {
+	for seven, zero := range map[string]string{
+		"0 9 * * 7": "0 9 * * 0", "0 9 * * 5-7": "0 9 * * 5,6,0", "0 9 * * 1,7": "0 9 * * 0,1", "0 9 * * 0-7": "0 9 * * 0-6", "0 9 * * 7,3-7": "0 9 * * 0,3-6",
+		"0 9 * * fri-7": "0 9 * * 0,5,6", "*/7 7 7 7 */7": "*/7 7 7 7 0", "7 7 1-7 * *": "7 7 1-7 * *",
+	} {
+		one, two := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+		p, q := made(t, seven, "UTC"), made(t, zero, "UTC")
+		for range 12 {
+			if one, two = p.next(one), q.next(two); !one.Equal(two) {
+				t.Errorf("%s is due at %s, %s at %s", seven, one, zero, two)
+				break
+			}
+		}
+	}
+	for _, spec := range []string{"0 9 * * 8", "0 9 * * 7-8", "0 9 * * -7", "0 9 * * 7-5"} {
+		if err := Valid(spec); err == nil {
+			t.Errorf("%s is taken", spec)
+		}
+	}
+}
+
 func TestD095Show(t *testing.T) {
 	for want, s := range map[string]Schedule{
 		"every 1h": {Every: time.Hour}, "every 1m30s": {Every: 90 * time.Second}, "every 10s": {Every: 10 * time.Second},

@@ -61,14 +61,23 @@ type Run struct {
 	Due     time.Time `json:"due"`             // the last of Times
 	First   time.Time `json:"first,omitzero"`  // of Times
 	Times   int       `json:"times,omitempty"` // that were missed or skipped one after the other
+	Key     string    `json:"key,omitempty"`   // of the call or message that asked for it, if one did
 	Began   time.Time `json:"began,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Outcome Outcome   `json:"outcome"`
-	Note    string    `json:"note,omitempty"`   // why it ended so, in words for people
+	Note    string    `json:"note,omitempty"`   // why it ended so, in words for people: one line of at most 500 bytes
 	Result  string    `json:"result,omitempty"` // the beginning of what came of it, at most 2,000 bytes: kept of the latest that answered
 	Tokens  int       `json:"tokens,omitempty"`
 	Cost    float64   `json:"cost,omitempty"` // money, in the unit of the config's prices
 	Tainted bool      `json:"tainted,omitempty"`
+}
+
+// Took returns how long the run took, to the second; 0 if it has not ended.
+func (r Run) Took() time.Duration {
+	if r.Began.IsZero() || r.Ended.IsZero() {
+		return 0
+	}
+	return max(time.Second, r.Ended.Sub(r.Began).Round(time.Second))
 }
 
 // An Outcome says how a run ended, or how far it is.
@@ -90,8 +99,8 @@ const (
 
 // Ended is how a run ended.
 type Ended struct {
-	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure, and the Note if there is none
-	Text    string  // what it said
+	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure
+	Text    string  // what it said; of a failure that has no Note it is the Note
 	Note    string  // why it ended so, in words for people
 	Tokens  int
 	Cost    float64 // money, in the unit of the config's prices
@@ -132,12 +141,12 @@ type Scheduler struct {
 	zones  sync.Map // that were looked up, by name
 	nudge  chan struct{}
 	live   sync.WaitGroup
-	adding sync.Mutex
+	adding sync.Mutex    // guards looked
+	looked bool          // at all records, before the first job is added
 	nap    time.Duration // it sleeps no longer: then the wall clock may have been changed (P23)
 
 	mu      sync.Mutex // guards what follows
 	entries map[string]*entry
-	looks   int       // at the records
 	working int       // jobs that something is being done for
 	slot    time.Time // when the next run that was missed may begin
 }
@@ -145,9 +154,7 @@ type Scheduler struct {
 // New returns a Scheduler of the jobs in c.Store.
 func New(c Config) *Scheduler {
 	c.Least, c.Most, c.Zone = cmp.Or(c.Least, 10*time.Second), cmp.Or(c.Most, 50), cmp.Or(c.Zone, time.Local)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -40,6 +40,7 @@ type world struct {
 	roles  map[string]chat.Role
 	system []scheduler.System
 	fail   error // of Deliver
+	mute   error // of Tell
 	hold   bool  // runs do not end by themselves
 	nap    time.Duration
 	result scheduler.Ended
@@ -70,8 +71,10 @@ func (w *world) config() scheduler.Config {
 		Tell: func(_ context.Context, id string, _ chat.Address, text string) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.told[id] = text
-			return nil
+			if w.mute == nil {
+				w.told[id] = text
+			}
+			return w.mute
 		}}
 }
 

@@ -124,7 +124,7 @@ func (h *house) onClock(ctx context.Context, c tools.Call, o cron.Order) (tools.
 		strange := func(j scheduler.Job) bool { return strange(j, c.Whose()) }
 		return tools.Result{Text: listed(jobs, h.Config.zone()), Tainted: slices.ContainsFunc(jobs, strange)}, err
 	}
-	return h.tend(ctx, c.Scope, o)
+	return h.tend(ctx, c.Scope, o, c.Key())
 }
 
 // strange says whether what is told of j may hold words of others than who.
@@ -133,8 +133,8 @@ func strange(j scheduler.Job, who chat.Person) bool {
 }
 
 // tend does what o says to a job that there is, and returns what to tell who
-// asked for it in s.
-func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order) (r tools.Result, err error) {
+// asked for it in s, under key.
+func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order, key string) (r tools.Result, err error) {
 	j, err := h.clock.Job(ctx, o.ID)
 	if errors.Is(err, store.ErrDamaged) { // owners can remove it
 		j, err = scheduler.Job{ID: o.ID}, nil
@@ -146,7 +146,7 @@ func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order) (r tools.
 	case o.Action == "remove":
 		r.Text, err = "Removed job "+j.ID, h.clock.Remove(ctx, j.ID)
 	case o.Action == "run":
-		r.Text, err = fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID)
+		r.Text, err = fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID, key)
 	case o.Action == "history":
 		r.Text, r.Tainted = history(j, h.Config.zone()), strange(j, s.Whose())
 	default:
@@ -172,7 +172,7 @@ const cronHelp = "/cron lists what is on the clock. With the ID of a job:\n\n/cr
 func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 	s := tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}
 	words := strings.Fields(m.Text)
-	if len(words) == 1 {
+	if len(words) == 1 || len(words) == 2 && strings.EqualFold(words[1], "list") {
 		jobs, err := h.jobsOf(ctx, s)
 		return listed(jobs, h.Config.zone()), err
 	}
@@ -180,7 +180,7 @@ func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 	if action == "" || len(words) != 3 {
 		return cronHelp, nil
 	}
-	r, err := h.tend(ctx, s, cron.Order{Action: action, ID: words[2]})
+	r, err := h.tend(ctx, s, cron.Order{Action: action, ID: words[2]}, m.Key())
 	if theirs(err) {
 		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}

@@ -25,8 +25,9 @@ import (
 // in a bubble, where it is midnight of 1 January 2000 in Berlin.
 type watch struct {
 	*house
-	t   *testing.T
-	ran []chat.Message
+	t     *testing.T
+	ran   []chat.Message
+	calls int
 }
 
 func newWatch(t *testing.T) *watch {
@@ -82,10 +83,17 @@ var (
 	bertThere = tools.Scope{At: group, Group: true, From: bert.From}
 )
 
-// do is what the tool answers.
+// do is what the tool answers to a call of its own.
 func (w *watch) do(s tools.Scope, o cron.Order) string {
 	w.t.Helper()
-	r, err := w.onClock(w.t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: "c"}, Scope: s}, o)
+	w.calls++
+	return w.call(fmt.Sprint(w.calls), s, o)
+}
+
+// call is what the tool answers to the call of that ID.
+func (w *watch) call(id string, s tools.Scope, o cron.Order) string {
+	w.t.Helper()
+	r, err := w.onClock(w.t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: id}, Scope: s}, o)
 	if err != nil {
 		return "Error: " + err.Error()
 	}
@@ -290,12 +298,38 @@ func TestRS12ClockTaint(t *testing.T) {
 	})
 }
 
+// P6: a call or message that comes again, when all is done, runs nothing again.
+func TestP6RunOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *watch) {
+		w.do(anna, cron.Order{Action: "add", ID: "j", Message: "x", Every: 86400})
+		m := chat.Message{ID: "7", At: anna.At, From: anna.From, Text: "/cron run j"}
+		for _, run := range []func() string{
+			func() string { return w.call("same", anna, cron.Order{Action: "run", ID: "j"}) },
+			func() string { text, _ := w.cmdCron(t.Context(), m); return text },
+		} {
+			before := len(w.ran)
+			for range 2 {
+				w.says(run(), "Job j runs now")
+				synctest.Wait()
+				if len(w.ran) != before+1 {
+					t.Fatalf("%d ran", len(w.ran)-before)
+				}
+				if err := w.clock.Ended(t.Context(), w.ran[before], scheduler.Ended{Outcome: scheduler.Answered}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
 // D-095: what /cron says, and what it does.
 func TestCronCommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *watch) {
+		n := 0
 		say := func(s tools.Scope, text, want string) {
 			t.Helper()
-			got, err := w.cmdCron(t.Context(), chat.Message{At: s.At, From: s.From, Group: s.Group, Text: text})
+			n++
+			got, err := w.cmdCron(t.Context(), chat.Message{ID: fmt.Sprint(n), At: s.At, From: s.From, Group: s.Group, Text: text})
 			if err != nil {
 				t.Error(err)
 			}
@@ -303,6 +337,7 @@ func TestCronCommand(t *testing.T) {
 		}
 		say(anna, "/cron", "No scheduled jobs.")
 		w.do(anna, cron.Order{Action: "add", ID: "tea", Name: "Tea\x1b[2J", Message: "Make tea", Every: 3600})
+		say(anna, "/cron list", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 02:00 CET; has not run yet")
 		say(anna, "/cron off tea", "Disabled job tea")
 		say(anna, "/cron ON tea", "Enabled job tea")
 		say(anna, "/cron history tea", "Job tea has not run yet.")

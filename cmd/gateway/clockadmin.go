@@ -38,7 +38,7 @@ func (h *house) clockFace() web.Clock {
 			j, err := h.ownersOrder(ctx, id, o)
 			return j, told(err)
 		},
-		Fire:   func(ctx context.Context, id string) error { return told(h.clock.Fire(ctx, id)) },
+		Fire:   func(ctx context.Context, id string) error { return told(h.clock.Fire(ctx, id, "")) },
 		Remove: func(ctx context.Context, id string) error { return h.clock.Remove(ctx, id) },
 	}
 }

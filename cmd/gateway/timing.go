@@ -45,18 +45,11 @@ func (h *house) tellChat(ctx context.Context, id string, a chat.Address, text st
 	return h.hub.Send(ctx, chat.Reply{ID: id, To: a, Text: text})
 }
 
-// outcomes are the agent's, as the clock calls them; any other is a failure.
-var outcomes = map[string]scheduler.Outcome{
-	"answered": scheduler.Answered, "nothing to say": scheduler.Silent, "stopped": scheduler.Stopped,
-}
-
 // ended tells the clock how the run of a job came out.
 func (h *house) ended(ctx context.Context, e agent.End) error {
-	how := scheduler.Ended{Outcome: outcomes[e.Outcome], Text: e.Text, Tokens: e.Tokens, Cost: e.Cost, Tainted: e.Tainted}
-	if how.Outcome == "" {
-		how.Outcome, how.Note = scheduler.Failed, e.Text
-	}
-	return h.clock.Ended(ctx, e.Message, how)
+	return h.clock.Ended(ctx, e.Message, scheduler.Ended{
+		Outcome: scheduler.Outcome(e.Outcome), Text: e.Text, Tokens: e.Tokens, Cost: e.Cost, Tainted: e.Tainted,
+	})
 }
 
 // limits are those of a day, as the agent knows them.
