@@ -104,7 +104,7 @@ func TestSpawn(t *testing.T) {
 			t.Fatalf("got %q", id)
 		}
 		h.say("2", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` work out the answer to everyth... – thinking, since a moment, rounds: 0")
+		h.want("Helpers at work:\n\n- `" + id + "` work out the answer to everyth... – thinking, for a moment, rounds: 0")
 		time.Sleep(2 * time.Minute)
 		h.want("it is 42")
 		want := "[Subagent 'work out the answer to everyth...' completed successfully]\n\nTask: work out the answer to everything there is\n\n" +

@@ -113,7 +113,7 @@ func (p *Pool) listed(m chat.Message) string {
 			state = cmp.Or(state, r.doing)
 		}
 		p.mu.Unlock()
-		text += fmt.Sprintf("\n- `%s` %s – %s, since %s, rounds: %d", k.ID, tame(k.Label, 80), cmp.Or(state, "waiting"), span(time.Since(k.Began)), k.rounds)
+		text += fmt.Sprintf("\n- `%s` %s – %s, for %s, rounds: %d", k.ID, tame(k.Label, 80), cmp.Or(state, "waiting"), span(time.Since(k.Began)), k.rounds)
 		if k.At != m.At {
 			text += fmt.Sprintf(", for `%s`", k.At.Session())
 		}

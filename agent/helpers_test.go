@@ -79,7 +79,7 @@ func TestSteerHelpers(t *testing.T) {
 		h.want("begun", "Paused a helper.")
 		time.Sleep(10 * time.Second)
 		h.say("3", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` it – paused, since 15 seconds, rounds: 1")
+		h.want("Helpers at work:\n\n- `" + id + "` it – paused, for 15 seconds, rounds: 1")
 		h.say("4", "hello") // there are two places, and both are free
 		h.want("begun")
 		h.say("5", "/agents stop "+h.children()[1].ID)
@@ -89,7 +89,7 @@ func TestSteerHelpers(t *testing.T) {
 		h = start()
 		time.Sleep(time.Second)
 		h.say("6", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` it – paused, since 2 days, rounds: 1")
+		h.want("Helpers at work:\n\n- `" + id + "` it – paused, for 2 days, rounds: 1")
 		h.say("7", "/agents tell "+id+" in the red box")
 		h.say("8", "/agents resume "+id)
 		time.Sleep(time.Minute)

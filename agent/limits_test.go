@@ -415,6 +415,7 @@ func TestRaise(t *testing.T) {
 		}
 		none := "Nothing is raised: there is no such limit, or it is far away. Write /raise and whose: a person such as telegram:42, session, job and its ID, or all."
 		says("3", "/raise", none)
+		says("3b", "/raise console", none) // that is nobody's name, and it must not seem so
 		says("4", "/raise test:8", "Raised, until midnight (UTC):\n- test:8: 1 of 2 answers, 100 of 2000 tokens")
 		h.say("4", "/raise test:8") // the network brings it again: it was answered, and nothing more is raised
 		h.want()

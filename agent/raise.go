@@ -95,7 +95,8 @@ func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 	return cmp.Or(text, wordsNotRaised)
 }
 
-// named returns the payer called name, or those of m's session.
+// named returns the payer called name, or those of m's session; nobody if none
+// can be called that.
 func (p *Pool) named(name string, m chat.Message) []payer {
 	switch job, isJob := strings.CutPrefix(name, "job "); {
 	case name == "":
@@ -106,6 +107,8 @@ func (p *Pool) named(name string, m chat.Message) []payer {
 		return p.payers("", m.Session(), "")[:1]
 	case isJob:
 		return p.payers("", "", strings.TrimSpace(job))[:1]
+	case name != string(chat.TheOwner) && !strings.Contains(name, ":"):
+		return nil
 	}
 	by := p.payers(chat.Person(name), "", "")[:1]
 	by[0].whose = name
