@@ -55,18 +55,18 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.after.Seconds()))))
 	}
-	refuse(w, r, p.status, p.text)
+	s.refuse(w, r, p.status, p.text)
 }
 
 // refuse answers with status and text: a page for people, JSON for programs, in
 // the shape that clients of the models' API read. People who are to sign in are
 // taken to where they can.
-func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 	switch people := r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"); {
 	case people && status == http.StatusUnauthorized:
 		http.Redirect(w, r, "/signin", http.StatusSeeOther)
 	case people:
-		_ = show(w, status, "refused", frame{Title: http.StatusText(status), Data: text})
+		_ = s.show(w, status, "refused", frame{Title: http.StatusText(status), Data: text})
 	default:
 		writeJSON(w, status, map[string]any{"error": map[string]any{"message": text, "type": "invalid_request_error", "code": nil}})
 	}

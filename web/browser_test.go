@@ -41,9 +41,10 @@ func served(t *testing.T, change ...func(*Config)) (at string, f *face) {
 func TestBrowser(t *testing.T) {
 	ctx, end := context.WithTimeout(webtest.Browser(t), time.Minute)
 	defer end()
+	var f *face
 	at, f := served(t, func(c *Config) {
 		c.Chat = func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
-			_ = show(w, http.StatusOK, "refused", frame{Title: "The chat of " + who.ID})
+			_ = f.show(w, http.StatusOK, "refused", frame{Title: "The chat of " + who.ID})
 		}
 	})
 	must := func(err error) {

@@ -29,7 +29,7 @@ func (f *face) clock() Clock {
 	if err != nil {
 		panic(err)
 	}
-	if err := s.Fire(ctx, "mallory"); err != nil {
+	if err := s.Fire(ctx, "mallory", ""); err != nil {
 		panic(err)
 	}
 	did := func(what, id string, err error) error {
@@ -69,9 +69,9 @@ func (f *face) clock() Clock {
 		},
 		Fire: func(ctx context.Context, id string) error {
 			if id == "mallory" {
-				return Wrong(s.Fire(ctx, id)) // it is running
+				return Wrong(s.Fire(ctx, id, "")) // it is running
 			}
-			return did("run", id, s.Fire(ctx, id))
+			return did("run", id, s.Fire(ctx, id, ""))
 		},
 		Remove: func(ctx context.Context, id string) error { return did("remove", id, s.Remove(ctx, id)) },
 	}
@@ -138,5 +138,21 @@ func TestClockPage(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(page)
+	}
+}
+
+// D-095: what has been is told in the zone of the config, as what is to come is,
+// whatever the machine's own zone.
+func TestPagesTellTimesInTheZoneOfTheConfig(t *testing.T) {
+	zone := time.FixedZone("", 13*3600+45*60)
+	f := newFace(t, func(c *Config) { c.Zone = zone })
+	page := read(t, f.want(t, 200, asking{path: "/owner/cron", by: f.owner(t)}))
+	due, ok := "", false
+	for i := range 3 { // the minute may change between the job and the page
+		due = "waiting, " + time.Now().Add(time.Duration(-i)*time.Minute).In(zone).Format("2006-01-02 15:04")
+		ok = ok || strings.Contains(page, due)
+	}
+	if !ok {
+		t.Errorf("not as %s: %s", due, page)
 	}
 }

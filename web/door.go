@@ -88,7 +88,7 @@ func bearer(r *http.Request) string {
 }
 
 func (s *Server) signInPage(w http.ResponseWriter, _ *http.Request, _ visitor) error {
-	return show(w, http.StatusOK, "signin", frame{Title: "Sign in", Data: s.Token != ""})
+	return s.show(w, http.StatusOK, "signin", frame{Title: "Sign in", Data: s.Token != ""})
 }
 
 // signIn takes the administrator's token or a one-time code for a cookie.

@@ -82,7 +82,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			w.Header().Set(k, v)
 		}
 		if why := s.names.foreign(r); why != "" {
-			refuse(w, r, http.StatusForbidden, why)
+			s.refuse(w, r, http.StatusForbidden, why)
 			return
 		}
 		next.ServeHTTP(w, r)

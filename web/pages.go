@@ -14,12 +14,15 @@ import (
 //go:embed pages
 var files embed.FS
 
-// pages are made from these. What is put into them is text wherever it comes from (R-S5).
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"path":  func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
-	"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },     // in the zone it has
-	"when":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }, // as the commands at a terminal tell it
-}).ParseFS(files, "pages/*.html"))
+// newPages returns what pages are made from, with times in zone. What is put
+// into them is text wherever it comes from (R-S5).
+func newPages(zone *time.Location) *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"path":  func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
+		"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }, // in the zone it has
+		"when":  func(t time.Time) string { return t.In(zone).Format("2006-01-02 15:04") },
+	}).ParseFS(files, "pages/*.html"))
+}
 
 // A frame is a page: what is around it, and its Data.
 type frame struct {
@@ -29,9 +32,9 @@ type frame struct {
 }
 
 // show writes the page of that name, whole or not at all.
-func show(w http.ResponseWriter, status int, name string, f frame) error {
+func (s *Server) show(w http.ResponseWriter, status int, name string, f frame) error {
 	var page bytes.Buffer
-	if err := pages.ExecuteTemplate(&page, name, f); err != nil {
+	if err := s.pages.ExecuteTemplate(&page, name, f); err != nil {
 		return fmt.Errorf("make page %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -60,7 +63,7 @@ func (s *Server) page(v view) handler {
 		if err != nil {
 			return err
 		}
-		return show(w, http.StatusOK, v.name, frame{v.title, v.page, s.Version, d})
+		return s.show(w, http.StatusOK, v.name, frame{v.title, v.page, s.Version, d})
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, _ visitor) error
 		for _, f := range e.Files {
 			text += "\n\n[file: " + plain(f.Name) + "]"
 		}
-		fmt.Fprintf(w, "\n**%s** %s · %s\n\n%s\n", e.Kind, plain(e.Who), e.Time.Local().Format("2006-01-02 15:04 MST"), text)
+		fmt.Fprintf(w, "\n**%s** %s · %s\n\n%s\n", e.Kind, plain(e.Who), e.Time.In(s.Zone).Format("2006-01-02 15:04 MST"), text)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -24,6 +25,7 @@ type Config struct {
 	PublicURL string // where people find the page, such as "https://chat.example.com"; empty: at Listen
 	Token     string // of the administrator; empty: there is none
 	Version   string
+	Zone      *time.Location // of times that people are shown; nil: the machine's
 	Store     store.Store
 	House     House
 	Log       *slog.Logger
@@ -46,6 +48,7 @@ type Server struct {
 	guesses *tries   // of the token and of one-time codes
 	keys    *tries   // of API keys
 	open    sync.Map // the requests of those who were let in: *visitor to context.CancelFunc
+	pages   *template.Template
 	began   time.Time
 }
 
@@ -55,9 +58,12 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Zone == nil {
+		c.Zone = time.Local
+	}
 	return &Server{
 		Config: c, names: n, people: people{c.Store.Bucket("web/people"), c.Store.Bucket("web/passes")},
-		guesses: newTries(), keys: newTries(), began: time.Now(),
+		guesses: newTries(), keys: newTries(), pages: newPages(c.Zone), began: time.Now(),
 	}, nil
 }
 

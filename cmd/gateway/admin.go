@@ -22,7 +22,8 @@ func adminSocket(c *Config) string { return filepath.Join(c.DataDir, "admin.sock
 // An admin asks the house over its admin socket.
 type admin struct {
 	http.Client
-	running bool // it is the gateway
+	running bool           // it is the gateway
+	zone    *time.Location // of times that are printed
 	close   func() error
 }
 
@@ -34,7 +35,7 @@ func (p *program) admin(ctx context.Context) (*admin, error) {
 	if err != nil && !running {
 		return nil, err
 	}
-	a := &admin{running: running, close: func() error { return nil }}
+	a := &admin{running: running, zone: c.zone(), close: func() error { return nil }}
 	a.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return console.Dial(ctx, adminSocket(c))
 	}}

@@ -34,10 +34,15 @@ func (p *program) with(use, short string, args cobra.PositionalArgs, do func(ctx
 	}}
 }
 
+// bundle is a command that is nothing without one of its own.
+func bundle(use, short string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+}
+
 // asking are the commands that ask the house.
 func (p *program) asking() []*cobra.Command {
 	with := p.with
-	sessions := &cobra.Command{Use: "sessions", Short: "List, read, search, export and delete past conversations"}
+	sessions := bundle("sessions", "List, read, search, export and delete past conversations")
 	var format string
 	export := with("export SESSION", "Print a conversation as a file: --format md or json", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
 		path := "/api/sessions/" + url.PathEscape(args[0])

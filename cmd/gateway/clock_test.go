@@ -206,7 +206,7 @@ func TestD096Protected(t *testing.T) {
 		w.says(w.do(inPrivate, cron.Order{Action: "remove", ID: "dream"}), "Cannot remove job `dream`.\n此为系统管理的Dream记忆整合任务，仅供查看。")
 		w.says(w.do(inPrivate, cron.Order{Action: "disable", ID: "dream"}), "Cannot disable job `dream`.\n此为系统管理的Dream记忆整合任务，仅供查看。")
 		w.says(w.do(inPrivate, cron.Order{Action: "edit", ID: "heartbeat", Every: 60}), "Cannot edit job `heartbeat`.\nIt belongs to the house, and is only shown.")
-		w.says(w.do(inPrivate, cron.Order{Action: "add", ID: "dream", Message: "x", Every: 60}), "Error: "+scheduler.ErrProtected.Error())
+		w.says(w.do(inPrivate, cron.Order{Action: "add", ID: "dream", Message: "x", Every: 60}), "Error: a job cannot have the id 'dream'")
 		w.says(w.do(inPrivate, cron.Order{Action: "list"}), list)
 		w.says(w.do(inPrivate, cron.Order{Action: "run", ID: "dream"}), "Job dream runs now")
 		for _, s := range []tools.Scope{anna, annaThere, inGroup} {
@@ -414,6 +414,7 @@ func TestRS24OwnerAt(t *testing.T) {
 func TestD098CronAtATerminal(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, echo)
+	w.more["timezone"] = "Asia/Tokyo"
 	w.start()
 	w.face()               // it is open
 	w.tg.Say(person, "hi") // a bot cannot speak first
@@ -441,8 +442,11 @@ func TestD098CronAtATerminal(t *testing.T) {
 	}
 	run("run", id[1])
 	w.says(person, "heard Bake biscuits")
-	if got := run("history", id[1]); !strings.Contains(got, ": answered, ") {
+	if got := run("history", id[1]); !strings.Contains(got, " JST: answered, ") { // as a chat tells it
 		t.Error(got)
+	}
+	if out, code := w.run("", "cron", "sing"); code != exitUsage {
+		t.Errorf("parley cron sing ended with %d: %s", code, out)
 	}
 	run("remove", id[1])
 	if got := run("list"); strings.Contains(got, id[1]) || !strings.Contains(got, "dream") {

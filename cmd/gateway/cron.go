@@ -27,7 +27,7 @@ type cronCommand struct {
 // cron are the commands for what is done at its time.
 func (p *program) cron() *cobra.Command {
 	v, yes, no := &cronCommand{program: p}, true, false
-	all := &cobra.Command{Use: "cron", Short: "List, add and change what is done at its time"}
+	all := bundle("cron", "List, add and change what is done at its time")
 	all.PersistentFlags().BoolVar(&v.json, "json", false, "print JSON")
 	add := p.with("add [MESSAGE…]", "Put something on the clock: what the agent is to do, and when", cobra.ArbitraryArgs, func(ctx context.Context, a *admin, words []string) error {
 		return v.send(ctx, a, "Created job", "POST", "/api/cron", words)
@@ -127,12 +127,12 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 	case v.json:
 		return json.NewEncoder(v.stdout).Encode(all.Jobs)
 	case len(id) > 0:
-		_, err := fmt.Fprintln(v.stdout, history(all.Jobs[0].Job, time.Local))
+		_, err := fmt.Fprintln(v.stdout, history(all.Jobs[0].Job, a.zone))
 		return err
 	}
 	return v.table(func(line func(...any)) {
 		for _, j := range all.Jobs {
-			line(j.ID, oneLine(j.Name), j.Schedule, nextRun(j.Job, time.Local), lastRun(j.Job, time.Local))
+			line(j.ID, oneLine(j.Name), j.Schedule, nextRun(j.Job, a.zone), lastRun(j.Job, a.zone))
 		}
 	})
 }

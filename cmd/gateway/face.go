@@ -35,7 +35,7 @@ func (h *house) openFace(ctx context.Context) error {
 		addr = boundAs(c.HTTP.Listen, front.Addr())
 	}
 	cfg := web.Config{
-		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(),
+		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.zone(),
 		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Audit: h.audit, API: h.api.Serve,
 	}
 	if h.browser != nil {
