@@ -37,6 +37,7 @@ type shelf struct {
 	at   []span // of each entry
 }
 
+// put takes in the next entry.
 func (s *shelf) put(l line) {
 	if s.last = max(s.last, l.Cursor); l.Key != "" {
 		s.keys[l.Key] = len(s.at)
