@@ -24,8 +24,6 @@ type entry struct {
 	rev   uint64
 	whose chat.Person // it counts as one of theirs
 	wake  time.Time   // when something is to be done for it; zero: never
-	seen  bool        // it was seen that wake has come …
-	late  bool        // … long after
 	busy  bool        // it is being done
 	bad   bool        // its record is damaged
 	begun uint64      // the last run that this process has handed over
@@ -127,7 +125,7 @@ func (s *Scheduler) note(e *entry, rev uint64, j Job) {
 	if rev < e.rev {
 		return
 	}
-	e.rev, e.seen, e.bad, e.wake = rev, false, false, j.Next
+	e.rev, e.bad, e.wake = rev, false, j.Next
 	if !j.System {
 		e.whose = j.Whose()
 	}
@@ -158,19 +156,17 @@ func (s *Scheduler) turn(ctx context.Context) time.Duration {
 		if e.busy || e.wake.IsZero() {
 			continue
 		}
-		if !e.seen && !e.wake.After(now) {
-			e.seen, e.late = true, now.Sub(e.wake) > patience
-			if e.late {
-				if s.slot.Before(now) {
-					s.slot = now
-				}
-				e.wake, s.slot = s.slot, s.slot.Add(stagger)
-			}
+		wake, late := e.wake, now.Sub(e.wake) > patience
+		if late {
+			wake = s.slot
 		}
 		switch {
-		case e.wake.After(now):
-			wait = min(wait, e.wake.Sub(now))
+		case wake.After(now):
+			wait = min(wait, wake.Sub(now))
 		case s.working < hands: // others follow when one of these is done
+			if late {
+				s.slot = now.Add(stagger)
+			}
 			e.busy = true
 			s.working++
 			s.live.Go(func() { s.work(ctx, id, e) })

@@ -24,7 +24,7 @@ const (
 // Add makes a job of j, with an ID if it has none, and returns it. Of j is taken
 // what Edit may change, and ID, At, Group and By. If there is one of that ID
 // already it returns that one: a call that is repeated adds once. Errors are for
-// people and models (D-095), but [ErrProtected].
+// people and models (D-095).
 func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	s.adding.Lock() // until it is counted
 	defer s.adding.Unlock()
@@ -39,8 +39,6 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	}
 	is, _, err := s.load(ctx, j.ID)
 	switch {
-	case s.system(j.ID) != nil:
-		return Job{}, ErrProtected
 	case err == nil && is.Whose() == j.Whose():
 		return is, nil
 	case err == nil:
@@ -170,8 +168,7 @@ func (s *Scheduler) Fire(ctx context.Context, id, key string) error {
 		if j.lose(now); j.open() != nil {
 			return errors.New("this job is running already")
 		}
-		j.N++
-		j.add(Run{N: j.N, Due: now, Key: key, Outcome: Waiting})
+		j.want(now, key)
 		return nil
 	})
 	s.poke()

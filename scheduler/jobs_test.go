@@ -136,7 +136,7 @@ func TestRS24Limits(t *testing.T) {
 		refused("every_seconds must be at least 10", func(j *scheduler.Job) { j.Schedule.Every = time.Second })
 		refused("scheduled cron jobs must be created from a chat session", func(j *scheduler.Job) { j.At = chat.Address{} })
 		refused("a job cannot have the id 'j1'", func(j *scheduler.Job) { j.ID = "j1"; j.By = bob })
-		refused(scheduler.ErrProtected.Error(), func(j *scheduler.Job) { j.ID = "dream" })
+		refused("a job cannot have the id 'dream'", func(j *scheduler.Job) { j.ID = "dream" })
 		j := job
 		if j.By = bob; w.add(j).Name != "x" {
 			t.Error("another person has no room")

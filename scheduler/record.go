@@ -53,16 +53,16 @@ func (j *Job) add(r Run) {
 	j.Runs = append(j.Runs, r)
 }
 
-// due brings j up to now: of the times that have passed the latest is a run,
-// unless it is too late or one is under way, and the others were missed (P12).
-func (j *Job) due(p *plan, now time.Time, late bool) {
+// due brings j up to now: of the times that have passed the latest is a run that
+// is wanted, unless it is too late or one is under way, and the others were missed (P12).
+func (j *Job) due(p *plan, now time.Time) {
 	first, limit := j.Next, catchUp // every other job is due again before it is too late by its interval
 	if !p.At.IsZero() {
 		limit = oneLate
 	}
 	n, before, last := p.passed(first, now)
 	j.Next = p.next(now)
-	if late && (j.Missed == Skip || now.Sub(last) > limit) {
+	if late := now.Sub(last); late > limit || late > patience && j.Missed == Skip {
 		j.pass(Missing, first, last, n, p.zone)
 		if !p.At.IsZero() {
 			j.stop("nobody was there when it was due")
@@ -74,8 +74,13 @@ func (j *Job) due(p *plan, now time.Time, late bool) {
 		j.pass(Skipped, last, last, 1, p.zone)
 		return
 	}
+	j.want(last, "")
+}
+
+// want adds a run that is to begin.
+func (j *Job) want(due time.Time, key string) {
 	j.N++
-	j.add(Run{N: j.N, Due: last, Began: now, Outcome: Running})
+	j.add(Run{N: j.N, Due: due, Key: key, Outcome: Waiting})
 }
 
 // pass notes n times that nothing was done, in one record for all that follow each other.

@@ -97,25 +97,20 @@ func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
 // maybe never handed over is so now, under the same key (P12).
 func (s *Scheduler) attend(ctx context.Context, id string, e *entry) error {
 	s.mu.Lock()
-	late, begun, claimed := e.late, e.begun, false
+	begun, claimed := e.begun, false
 	s.mu.Unlock()
 	j, err := s.change(ctx, id, func(j *Job) error {
-		n := j.N
-		changed, err := s.advance(ctx, j, late)
-		if err != nil {
-			return err
-		}
+		changed, err := s.advance(ctx, j)
 		r := j.open()
-		if r != nil && r.Outcome == Waiting {
-			r.Outcome, r.Began, changed, n = Running, s.now(), true, n-1
+		if claimed = r != nil && r.Outcome == Waiting; claimed {
+			r.Outcome, r.Began = Running, s.now()
 		}
-		claimed = r != nil && r.N > n
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if e.begun = j.N; !changed {
-			return errSame
+		if e.begun = j.N; err == nil && !changed && !claimed {
+			err = errSame
 		}
-		return nil
+		return err
 	})
 	r := j.open()
 	switch {
@@ -130,7 +125,7 @@ func (s *Scheduler) attend(ctx context.Context, id string, e *entry) error {
 }
 
 // advance brings j up to now, and says whether that changed it.
-func (s *Scheduler) advance(ctx context.Context, j *Job, late bool) (changed bool, err error) {
+func (s *Scheduler) advance(ctx context.Context, j *Job) (changed bool, err error) {
 	now := s.now()
 	p, err := s.plan(j.Schedule, j.Created)
 	if err != nil { // a zone that is not known any more
@@ -144,7 +139,7 @@ func (s *Scheduler) advance(ctx context.Context, j *Job, late bool) (changed boo
 	if j.Next.IsZero() || j.Next.After(now) {
 		return changed, nil
 	}
-	if j.due(p, now, late); j.Off {
+	if j.due(p, now); j.Off {
 		err = s.tell(ctx, j, fmt.Sprint("missed/", p.At.Unix()), fmt.Sprintf("The job %s was due at %s, and nobody was there. It is too late for it now; /cron shows more.", j.Name, minute(p.At.In(p.zone))))
 	}
 	return true, err

@@ -21,13 +21,7 @@ type Schedule struct {
 func (s Schedule) String() string {
 	switch {
 	case s.Every > 0:
-		text := s.Every.String()
-		for _, zero := range []string{"m0s", "h0m"} {
-			if strings.HasSuffix(text, zero) {
-				text = text[:len(text)-2]
-			}
-		}
-		return "every " + text
+		return "every " + strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(s.Every.String())
 	case !s.At.IsZero():
 		return "at " + minute(s.At)
 	case s.Zone != "":
@@ -159,14 +153,8 @@ func (p *plan) behind(next, now time.Time) bool {
 // many times that were missed are not counted one by one.
 const many = 1000
 
-// parse reads a cron spec (D-094). Its parser is not ours, and panics on some specs.
+// parse reads a cron spec (D-094), and says whether it is wild.
 func parse(text string) (spec *cron.SpecSchedule, wild bool, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("it makes no sense")
-		}
-	}()
-	text = strings.TrimSpace(text)
 	switch {
 	case len(text) > 200:
 		return nil, false, errors.New("it is too long")
@@ -185,14 +173,10 @@ func parse(text string) (spec *cron.SpecSchedule, wild bool, err error) {
 	if !ok {
 		return nil, false, errors.New("use every_seconds instead")
 	}
-	const all = 1 << 63 // the parser's mark of "*"
-	some := func(field uint64) bool { return field&^all != 0 }
-	if !some(spec.Minute) || !some(spec.Hour) || !some(spec.Dom) || !some(spec.Month) || !some(spec.Dow) ||
-		spec.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+	if spec.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, false, errors.New("it is never due")
 	}
-	wild = spec.Hour&all != 0 || len(fields) == 5 && strings.ContainsAny(fields[1][:1], "*?")
-	return spec, wild, nil
+	return spec, fields[0] == "@hourly" || len(fields) == 5 && strings.ContainsAny(fields[1], "*?"), nil
 }
 
 // sundays makes 0 of each 7 in the field of weekdays, as crontab takes it, which
