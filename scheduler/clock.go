@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"parley/chat"
@@ -12,14 +11,13 @@ import (
 )
 
 const (
-	lookAgain = 10 * time.Minute       // at what others have written
 	patience  = time.Minute            // a run that is due for longer was missed
 	stagger   = 500 * time.Millisecond // between two runs that were missed (P13)
 	retry     = 30 * time.Second       // what the disk or the chat did not take
 	hands     = 16                     // runs that are handed over at once: the disk's commits are shared
 )
 
-// An entry is what is known of a job between two looks at its record.
+// An entry is what is known of a job without a look at its record.
 type entry struct {
 	rev   uint64
 	whose chat.Person // it counts as one of theirs
@@ -36,7 +34,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err := errors.Join(s.furnish(ctx), s.look(ctx)); err != nil && ctx.Err() == nil {
 		return err
 	}
-	for last, looked := s.now(), time.Now(); ; {
+	for last := s.now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -46,28 +44,21 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		now := s.now()
 		if now.Before(last) {
 			s.anew()
-			looked = time.Time{}
-		}
-		if last = now; time.Since(looked) >= lookAgain {
 			if err := s.look(ctx); err != nil && ctx.Err() == nil {
 				s.Log.Warn("jobs not read", "err", err)
 			}
-			looked = time.Now()
 		}
+		last = now
 	}
 }
 
-// look reads the records that have changed: others may have written some.
+// look reads the records that have changed.
 func (s *Scheduler) look(ctx context.Context) error {
-	s.mu.Lock()
-	gone := maps.Clone(s.entries)
-	s.mu.Unlock()
 	for id, err := range s.jobs.Keys(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("look for jobs: %w", err)
 		}
 		j, rev, err := s.load(ctx, id)
-		delete(gone, id)
 		s.mu.Lock()
 		switch e := s.entry(id); {
 		case err != nil:
@@ -77,9 +68,6 @@ func (s *Scheduler) look(ctx context.Context) error {
 		}
 		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.entries, func(id string, e *entry) bool { return gone[id] == e })
 	return nil
 }
 

@@ -103,7 +103,7 @@ func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location)
 	j.add(Run{Due: last, First: first, Times: n, Outcome: o, Note: note})
 }
 
-// end notes how run r of j ended, and says whether that makes too many failures.
+// end notes how run r of j ended, and says whether people should know of its failures.
 func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 	r.Outcome, r.Note, r.Ended = e.Outcome, head(oneLine(e.Note), maxNote), now
 	r.Tokens, r.Cost, r.Tainted = e.Tokens, e.Cost, e.Tainted
@@ -118,7 +118,7 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 		j.Failed = 0
 	case Failed:
 		j.Failed++
-		return j.Failed == tooMany
+		return j.Failed == tooMany && !j.System
 	}
 	return false
 }

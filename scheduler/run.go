@@ -140,7 +140,7 @@ func (s *Scheduler) advance(ctx context.Context, j *Job) (changed bool, err erro
 		return changed, nil
 	}
 	if j.due(p, now); j.Off {
-		err = s.tell(ctx, j, fmt.Sprint("missed/", p.At.Unix()), fmt.Sprintf("The job %s was due at %s, and nobody was there. It is too late for it now; /cron shows more.", j.Name, minute(p.At.In(p.zone))))
+		err = s.Tell(ctx, fmt.Sprintf("cron/%s/missed/%d", j.ID, p.At.Unix()), j.At, fmt.Sprintf("The job %s was due at %s, and nobody was there. It is too late for it now; /cron shows more.", j.Name, minute(p.At.In(p.zone))))
 	}
 	return true, err
 }
@@ -206,8 +206,9 @@ func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
 	return s.end(ctx, m.Errand.Job, n, e)
 }
 
-// end notes how a run ended. One that was given up may still end. The record
-// says so only once people will hear of it.
+// end notes how a run ended. One that was given up may still end. What people
+// are told is on its way before the record says so, and its id keeps it from
+// being said again.
 func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error {
 	_, err := s.change(ctx, id, func(j *Job) (err error) {
 		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
@@ -215,7 +216,7 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 			return errSame
 		}
 		if j.end(&j.Runs[i], e, s.now()) {
-			err = s.tell(ctx, j, fmt.Sprint("failing/", n), fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, j.Runs[i].Note))
+			err = s.Tell(ctx, fmt.Sprintf("cron/%s/failing/%d", j.ID, n), j.At, fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, j.Runs[i].Note))
 		}
 		if e.Outcome == Refused {
 			j.stop(e.Note)
@@ -228,13 +229,4 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 		return nil
 	}
 	return err
-}
-
-// tell says text in the chat of a job. It is on its way before the record says
-// so, and its id keeps it from being said again.
-func (s *Scheduler) tell(ctx context.Context, j *Job, what, text string) error {
-	if j.System {
-		return nil
-	}
-	return s.Tell(ctx, "cron/"+j.ID+"/"+what, j.At, text)
 }

@@ -133,8 +133,8 @@ type System struct {
 }
 
 // A Scheduler runs jobs. Make one with [New]. All methods may be called by
-// many goroutines, also while Run does not run, and other processes may work
-// on the same store.
+// many goroutines, also while Run does not run. Two on the same store run
+// nothing twice, but one does not see the jobs that are added to the other.
 type Scheduler struct {
 	Config
 	jobs   store.Bucket
