@@ -25,14 +25,17 @@ func task(r llmtest.Request) string {
 }
 
 // staff is a model whose helpers do as helper says. Reports of theirs it passes
-// on as "the helper says: " and what they hold.
-func staff(helper llmtest.Handler) llmtest.Handler {
+// on as "the helper says: " and what they hold; it does each of do before.
+func staff(helper llmtest.Handler, do ...func()) llmtest.Handler {
 	return func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if helps(r) {
 			return helper(ctx, r)
 		}
 		if _, report, ok := strings.Cut(spokenLast(r), "\n\nResult: "); ok && !used(r) {
 			report, _, _ = strings.Cut(report, "\n\nSummarize this naturally")
+			for _, f := range do {
+				f()
+			}
 			return llmtest.Reply{Text: "the helper says: " + report}
 		}
 		return errand(ctx, r)
@@ -58,7 +61,7 @@ func (w *town) helped(n int, ok func(llmtest.Request) bool) {
 	}
 }
 
-func any1(llmtest.Request) bool { return true }
+func anything(llmtest.Request) bool { return true }
 
 // counts returns how many messages of the bot hold text.
 func (s *spot) counts(text string) (n int) {
@@ -95,7 +98,7 @@ func TestD092InTheBackground(t *testing.T) {
 			if crash {
 				w.kill()
 				w.start()
-				w.helped(2, any1)
+				w.helped(2, anything)
 			}
 			s.asks("and now?", "heard and now?")
 			if text := s.asks("/agents", "Helpers at work:").text; !strings.Contains(text, at[2]+" moon – ") {
@@ -160,7 +163,7 @@ func TestC033NewTask(t *testing.T) {
 	})
 	w.kill()
 	w.start()
-	w.helped(2, any1)
+	w.helped(2, anything)
 	s.post("in Celsius, please")
 	for late := time.Now().Add(waitTime); !strings.Contains(w.status(), "messages not answered yet: 3"); soon(t.Context()) {
 		if time.Now().After(late) {
@@ -201,7 +204,7 @@ func TestD093StopStopsAll(t *testing.T) {
 	s.asks(spawn("ebb"), "Subagent [ebb] started")
 	s.asks(spawn("flood")+"\n", "Subagent [flood] started")
 	s.say(`call multi_agent {"tasks": [{"name": "storm", "instruction": "wait for the storm"}]}`)
-	w.helped(3, any1)
+	w.helped(3, anything)
 	if text := s.asks("/agents", "Helpers at work:").text; strings.Count(text, ", rounds: ") != 3 {
 		t.Errorf("/agents: %s", text)
 	}

@@ -6,11 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
 	"parley/scheduler"
 )
@@ -19,19 +17,22 @@ import (
 // whose gateway is killed with SIGKILL while they run. The model counts aloud:
 // of the runs of a job, the nth is answered "strike n".
 type bell struct {
-	*town
-	mu   sync.Mutex
-	when func(point string) bool // to kill
-	died chan string
-	ids  []string // of the jobs
+	*siege
+	ids []string // of the jobs
+}
+
+// besieged makes a siege, with nobody in it yet, of a town whose model answers with h.
+func besieged(t *testing.T, h func(*siege) llmtest.Handler) *siege {
+	s := &siege{died: make(chan string, 1)}
+	s.town = clocked(t, h(s))
+	s.venue = venues["telegram"](s.town, s.reach)
+	return s
 }
 
 func newBell(t *testing.T, jobs int) *bell {
-	b := &bell{died: make(chan string, 1)}
-	b.town = clocked(t, b.answer)
-	names := map[string]string{"sendMessage": "send", "editMessageText": "edit", "getUpdates": "poll"}
-	b.tg.Watch(func(e telegramtest.Event) { b.reach(when(e.Done) + spell(names, e.Method)) })
-	b.start()
+	b := &bell{}
+	b.siege = besieged(t, func(*siege) llmtest.Handler { return b.answer })
+	b.revive()
 	for i := range jobs {
 		s := b.at(int64(person + i))
 		b.ids = append(b.ids, s.made(order(map[string]any{"action": "add", "every_seconds": 1, "message": "strike"})))
@@ -52,19 +53,6 @@ func (b *bell) answer(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		}
 	}
 	return llmtest.Reply{Text: fmt.Sprintf("strike %d of the bell.", n), After: func(n int) { b.reach(fmt.Sprint("chunk ", n)) }}
-}
-
-// reach kills the gateway if this is the moment.
-func (b *bell) reach(point string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.when == nil || !b.when(point) {
-		return
-	}
-	b.when = nil
-	_ = b.proc.cmd.Process.Kill()
-	<-b.proc.ended
-	b.died <- point
 }
 
 // struck is how often the bell was heard in texts, for each run.
@@ -139,19 +127,12 @@ func TestP12KillAroundAJob(t *testing.T) {
 	b := newBell(t, 2)
 	points := []string{"model asked", "before send", "after send"}
 	for _, point := range points {
-		b.mu.Lock()
-		b.when = nth(1, point)
-		b.mu.Unlock()
-		select {
-		case <-b.died:
-		case <-time.After(waitTime):
-			t.Fatalf("it does not come to %q", point)
-		}
+		b.killAt(nth(1, point), func() {})
 		if point == "after send" {
 			for down := time.Now().Add(2500 * time.Millisecond); time.Now().Before(down); soon(t.Context()) { // two runs of each are due meanwhile
 			}
 		}
-		b.start()
+		b.revive()
 		b.heard()
 	}
 	for _, id := range b.ids {
@@ -184,12 +165,46 @@ func TestP12KillAtRandom(t *testing.T) {
 					for time.Now().Before(next) {
 						soon(t.Context())
 					}
-					b.kill()
-					b.start()
+					b.town.kill()
+					b.revive()
 				}
 				b.heard()
 			}
 			b.lift(2 * rounds)
 		})
+	}
+}
+
+// TestD092KillAroundAReport kills it when a helper has its result and while that
+// is reported: each report comes, in one way, and is repeated at most where the
+// network could not tell (D-092, P7, P9).
+func TestD092KillAroundAReport(t *testing.T) {
+	t.Parallel()
+	w := besieged(t, func(w *siege) llmtest.Handler {
+		return staff(func(_ context.Context, r llmtest.Request) llmtest.Reply {
+			return llmtest.Reply{Text: task(r) + " is done", After: func(n int) { w.reach(fmt.Sprint("result ", n)) }}
+		}, func() { w.reach("report") })
+	})
+	w.revive()
+	s := w.telegramSpot()
+	points := []string{"result 1", "result 4", "report", "before send", "after send"}
+	for i, point := range points {
+		kill, reported := nth(1, point), !strings.HasSuffix(point, "send")
+		w.killAt(func(at string) bool { // the first answer is of who sent the helper off
+			reported = reported || at == "report"
+			return reported && kill(at)
+		}, func() { s.post(fmt.Sprintf(`call spawn {"task": "errand %d", "label": "e%d"}`, i, i)) })
+		w.revive()
+		s.hears(fmt.Sprintf("the helper says: errand %d is done", i), 1)
+	}
+	s.asks("thanks", "heard thanks")
+	for i, point := range points {
+		most := 1
+		if strings.HasSuffix(point, "send") { // nobody can tell whether it was sent
+			most = 2
+		}
+		if n := s.answers(fmt.Sprintf("the helper says: errand %d is done", i)); n > most {
+			t.Errorf("killed at %q, and told %d times: %q", point, n, botTexts(w.tg.Chat(person)))
+		}
 	}
 }
