@@ -354,6 +354,7 @@ func TestCronCommand(t *testing.T) {
 		}
 		say(anna, "/cron", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 02:00 CET; last: 2000-01-01 01:00 CET, answered")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		say(anna, "/cron history tea", "History of Tea [2J (id: tea, every 1h):\n- 2000-01-01 02:00 CET: running\n- 2000-01-01 01:00 CET: answered, 1m30s, 340 tokens, cost 0.0123")
 		if err := w.clock.Ended(t.Context(), w.ran[1], scheduler.Ended{Outcome: scheduler.Failed, Note: "the model\ndid not answer"}); err != nil {
 			t.Fatal(err)
