@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	patience  = time.Minute            // a run that is due for longer was missed
-	stagger   = 500 * time.Millisecond // between two runs that were missed (P13)
-	retry     = 30 * time.Second       // what the disk or the chat did not take
-	hands     = 16                     // runs that are handed over at once: the disk's commits are shared
+	patience = time.Minute            // a run that is due for longer was missed
+	stagger  = 500 * time.Millisecond // between two runs that were missed (P13)
+	retry    = 30 * time.Second       // what the disk or the chat did not take
+	hands    = 16                     // runs that are handed over at once: the disk's commits are shared
 )
 
 // An entry is what is known of a job without a look at its record.
@@ -121,18 +121,10 @@ func (s *Scheduler) note(e *entry, rev uint64, j Job) {
 	p, err := s.plan(j.Schedule, j.Created)
 	switch {
 	case j.over(), err == nil && p.behind(j.Next, now), r != nil && (r.Outcome == Waiting || !j.System && r.N != e.begun):
-		e.wake = earlier(now, e.wake)
-	case r != nil:
-		e.wake = earlier(r.Began.Add(lostAfter), e.wake)
+		e.wake = now
+	case r != nil && (j.Next.IsZero() || j.Next.Sub(r.Began) > lostAfter):
+		e.wake = r.Began.Add(lostAfter)
 	}
-}
-
-// earlier returns the earlier of two times; zero is never.
-func earlier(a, b time.Time) time.Time {
-	if b.IsZero() || a.Before(b) && !a.IsZero() {
-		return a
-	}
-	return b
 }
 
 // turn begins what is due by now, and returns how long to sleep.

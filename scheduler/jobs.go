@@ -50,10 +50,7 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	}
 	now := s.now()
 	j.Created = now.Truncate(time.Second)
-	if err := s.begin(&j, now); err != nil {
-		return Job{}, err
-	}
-	if err := s.room(j.Whose()); err != nil {
+	if err := cmp.Or(s.begin(&j, now), s.room(j.Whose())); err != nil {
 		return Job{}, err
 	}
 	rev, err := store.Save(ctx, s.jobs, j.ID, j, 0)
@@ -112,11 +109,14 @@ func (j *Job) check() error {
 	case j.Missed != Once && j.Missed != Skip:
 		return errors.New("missed must be empty or 'skip'")
 	}
-	if j.Name = head(oneLine(j.Name), maxName); j.Name == "" {
-		name := []rune(oneLine(cmp.Or(j.Text, j.Tool)))
-		j.Name = string(name[:min(len(name), nameLen)])
-	}
+	j.Name = cmp.Or(head(oneLine(j.Name), maxName), j.title())
 	return nil
+}
+
+// title is the name of a job that nobody gave one.
+func (j *Job) title() string {
+	name := []rune(oneLine(cmp.Or(j.Text, j.Tool)))
+	return string(name[:min(len(name), nameLen)])
 }
 
 // Edit changes a job as edit does, and returns it. What edit may change is
@@ -134,6 +134,9 @@ func (s *Scheduler) Edit(ctx context.Context, id string, edit func(*Job) error) 
 		}
 		j.ID, j.At, j.Group, j.By, j.System, j.Created = was.ID, was.At, was.Group, was.By, was.System, was.Created
 		j.N, j.Next, j.Runs, j.Failed, j.Why = was.N, was.Next, was.Runs, was.Failed, was.Why
+		if j.Name == was.title() {
+			j.Name = ""
+		}
 		if j.Schedule == was.Schedule && j.Off == was.Off {
 			return j.check()
 		}
@@ -215,11 +218,11 @@ func (s *Scheduler) furnish(ctx context.Context) error {
 	now := s.now()
 	for _, y := range s.System {
 		j, rev, err := s.load(ctx, y.ID)
-		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
-			return err
-		}
-		if err != nil || !j.System {
+		switch {
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDamaged), err == nil && !j.System:
 			j, rev = Job{ID: y.ID, System: true, Created: now.Truncate(time.Second)}, store.Any
+		case err != nil:
+			return err
 		}
 		if r := j.open(); r != nil && r.Outcome == Running {
 			s.Log.Warn("a job was interrupted", "job", j.ID, "began", r.Began)

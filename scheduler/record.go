@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"parley/chat"
 )
@@ -170,9 +169,5 @@ func head(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	n -= len("…")
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return strings.TrimSpace(text[:n]) + "…"
+	return strings.TrimSpace(strings.ToValidUTF8(text[:n-len("…")], "")) + "…"
 }
