@@ -47,7 +47,7 @@ func (p *Pool) Digest(ctx context.Context, silent time.Duration) (n int, err err
 		if bad = cmp.Or(bad, ctx.Err()); bad != nil {
 			return n, errors.Join(err, bad)
 		}
-		if p.Archive == nil || n >= aNight || strings.HasPrefix(id, "agent:") || strings.HasPrefix(id, "cron:") {
+		if p.Archive == nil || n >= aNight || strings.HasPrefix(id, helperPrefix) || strings.HasPrefix(id, runPrefix) {
 			continue
 		}
 		d := digest{Pool: p, id: chat.SessionID(id)}

@@ -25,6 +25,10 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	case errors.Is(cause, errStopped):
 		return t.stopped(t.hard)
 	case errors.Is(cause, errForgotten):
+		t.history.end(ended{Outcome: stopped}) // which is all that is still told of it
+		if err := t.tell(t.hard); err != nil {
+			return err
+		}
 		return t.done(t.hard)
 	}
 	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)
@@ -158,6 +162,8 @@ func (t *turn) text() string {
 	switch {
 	case slices.ContainsFunc(o.told, told):
 		text = flow(o.said[:len(o.said)-1])
+	case text != "" && silent(text) && !quiet(o.first): // a quiet errand that is answered again
+		text = wordsNoNews
 	case text != "" && last.Finish == llm.Length:
 		text = joined(text, wordsTooLong)
 	case text != "":

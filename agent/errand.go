@@ -7,6 +7,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 )
 
 // wordsNothing is what a model answers that has nothing to say.
@@ -14,6 +15,9 @@ const wordsNothing = "NOTHING_TO_SAY"
 
 // nothingSaid is the outcome of such an answer.
 const nothingSaid = "nothing to say"
+
+// runPrefix begins the names of the sessions that jobs have of their own.
+const runPrefix = "cron:"
 
 // runsKept is how many conversations there are at most of a session whose
 // errands each begin one.
@@ -27,11 +31,11 @@ func silent(text string) bool {
 	return text == "" || strings.HasSuffix(strings.TrimRight(text, ".!*`\"' \n"), wordsNothing)
 }
 
-// spoken returns r, the answer to the turn under way, or nil if nobody is to hear it.
+// spoken returns r, the answer to the turn under way, or nil if nobody is to
+// hear it. Who stopped an errand hears that it was.
 func (t *turn) spoken(how outcome, r chat.Reply) *chat.Reply {
-	o := t.history.open
-	alone := len(o.keys) <= 1 // no person has joined
-	if how == overLimit && r.Text == "" || quiet(o.first) && alone && (how != answered || silent(r.Text)) {
+	m := t.history.open.first
+	if m.Errand != nil && r.Text == "" || quiet(m) && how != stopped && (how != answered || silent(r.Text)) {
 		return nil
 	}
 	return &r
@@ -66,29 +70,39 @@ func (o *open) toolOf() (calls []llm.ToolCall) {
 	return calls
 }
 
-// byTool answers the turn by one call.
+// byTool answers the turn by one call. What that told the person itself is not
+// told again (D-091).
 func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
-	if len(t.history.open.said) == 0 {
+	o := t.history.open
+	if len(o.said) == 0 {
 		t.keep(record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
 	}
 	if err := t.use(ctx); err != nil {
 		return err
 	}
-	how, last := answered, t.history.entries[len(t.history.entries)-1]
-	if steps := t.history.open.steps; steps[len(steps)-1].State == chat.Failed {
-		how = failed
+	how, text := answered, ""
+	for _, e := range t.history.entries { // the last one may be a picture
+		if e.Role == llm.ToolRole {
+			text = e.Text
+		}
 	}
-	return t.end(t.hard, how, last.Text)
+	if o.steps[len(o.steps)-1].State == chat.Failed {
+		how = failed
+	} else if len(o.told) > 0 {
+		text = ""
+	}
+	return t.end(t.hard, how, text)
 }
 
-// tell tells how the errand came out that the last turn answered.
+// tell tells how the errand came out that the last turn answered. Where that
+// was to be noted may be damaged, which is no reason to wait for ever (P21).
 func (t *turn) tell(ctx context.Context) error {
 	last := t.history.last
-	if t.Ended == nil || last.first.Errand == nil || len(t.jobs) == 0 || t.jobs[0].Key() != last.first.Key() {
+	if t.Ended == nil || last.first.Errand == nil || last.first.Origin == chat.FromPerson || t.jobs[0].Key() != last.first.Key() {
 		return nil
 	}
 	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.tainted}
-	if last.how == answered && last.reply == nil {
+	if last.how == answered && last.reply == nil && quiet(last.first) {
 		e.Outcome = nothingSaid
 	}
 	price := t.settings.Load().Price
@@ -99,5 +113,7 @@ func (t *turn) tell(ctx context.Context) error {
 			e.Cost += cost
 		}
 	}
-	return t.insist(ctx, "note how "+last.first.Key()+" ended", func(ctx context.Context) error { return t.Pool.Ended(ctx, e) })
+	return t.insist(ctx, "note how "+last.first.Key()+" ended", func(ctx context.Context) error {
+		return ignore(t.Pool.Ended(ctx, e), store.ErrDamaged)
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 	"parley/tools"
 )
 
@@ -203,5 +204,237 @@ func TestTaintedErrand(t *testing.T) {
 		if fmt.Sprint(tainted) != "[true false]" {
 			t.Errorf("tainted: %v", tainted)
 		}
+	})
+}
+
+// P7: the clock hears how an errand ended, whatever way it ends, and while its
+// message is in the inbox: a crash between the two tells it again.
+func TestEndIsToldFirst(t *testing.T) {
+	dir := ""
+	slow := func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+	stop := func(h *house) { h.say("s", "/stop") }
+	look := chat.Errand{Tool: "look", Args: "{}"}
+	quietly := look
+	quietly.Quiet = true
+	for _, c := range []struct {
+		name   string
+		errand chat.Errand
+		look   func(context.Context) (string, error)
+		then   func(*house)
+		set    func(*agent.Settings)
+		want   string // how it ended
+		said   string // in the chat
+	}{
+		{"answered", look, nil, nil, nil, "answered", "ok"},
+		{"failed", look, func(context.Context) (string, error) { return "", errors.New("no") }, nil, nil, "failed", "Error: no"},
+		{"no such tool", chat.Errand{Tool: "gone"}, nil, nil, nil, "failed", "Error: "},
+		{"panic", look, nil, nil, func(s *agent.Settings) {
+			s.Kit = func(context.Context, tools.Scope) (*tools.Kit, error) { panic("no tools") }
+		}, "failed", "Something went wrong inside me. The error is in my log. Please try again."},
+		{"stopped", look, slow, stop, nil, "stopped", "(Stopped.)"},
+		{"stopped as it begins", look, nil, nil, nil, "stopped", "(Stopped.)"},
+		{"quiet and stopped", quietly, slow, stop, nil, "stopped", "(Stopped.)"},
+		{"a new conversation", look, slow, func(h *house) { h.say("n", "/new") }, nil, "stopped", "(Stopped.)"},
+		{"forgotten", look, slow, func(h *house) {
+			if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
+				h.t.Error(err)
+			}
+		}, nil, "stopped", ""},
+		{"too old", look, nil, nil, func(s *agent.Settings) { s.MaxAge = time.Nanosecond }, "too old", "I was away, "},
+		{"over the limit", look, nil, nil, func(s *agent.Settings) { s.Limits.Job.Turns = 1 }, "over the limit", "Today's limit for this job is reached: 1 of 1 answers."},
+		{"parked", look, slow, func(h *house) {
+			h.stop()
+			if _, err := store.Save(h.t.Context(), h.store.Bucket("tries"), "test/cron/1/1", 2, store.Any); err != nil {
+				h.t.Fatal(err)
+			}
+			h.store.Close()
+			h.store = newMortal(h.t, dir, 1<<40)
+			h.start()
+		}, nil, "parked", "I crashed three times over this message, "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := errand("1", "go", c.errand)
+				var ends []string
+				dir = t.TempDir()
+				h := &house{t: t, store: newMortal(t, dir, 1<<40), set: c.set}
+				if c.look == nil {
+					c.look = func(context.Context) (string, error) { return "ok", nil }
+				}
+				h.tools = []tools.Tool{tool("look", c.look)}
+				h.conf = func(conf *agent.Config) {
+					conf.Ended = func(ctx context.Context, e agent.End) error {
+						if e.Message.ID != m.ID {
+							return nil
+						}
+						if n, err := h.store.Queue("inbox").Len(ctx); n == 0 || err != nil {
+							t.Errorf("told when the message is gone; %v", err)
+						}
+						if ends = append(ends, e.Outcome); len(ends) == 1 {
+							return errors.New("disk full")
+						}
+						return nil
+					}
+					conf.Begun = func(ctx context.Context, _ chat.SessionID, _ chat.Message) (context.Context, func(string)) {
+						if c.name == "stopped as it begins" {
+							stop(h)
+						}
+						return ctx, func(string) {}
+					}
+				}
+				h.start()
+				if c.want == "over the limit" {
+					h.deliver(errand("0", "go", look))
+				}
+				time.Sleep(time.Second)
+				h.deliver(m)
+				time.Sleep(time.Second)
+				if c.then != nil {
+					c.then(h)
+				}
+				time.Sleep(2 * time.Minute)
+				if fmt.Sprint(ends) != fmt.Sprint([]string{c.want, c.want}) {
+					t.Errorf("told %q, want %q twice", ends, c.want)
+				}
+				if got := h.said["re:"+m.Key()]; !strings.HasPrefix(got, c.said) || (got == "") != (c.said == "") {
+					t.Errorf("said %q, want %q", got, c.said)
+				}
+				if n, err := h.store.Queue("inbox").Len(t.Context()); n > 0 || err != nil {
+					t.Errorf("%d messages wait, %v", n, err)
+				}
+				h.stop()
+				h.store.Close()
+			})
+		})
+	}
+}
+
+// What a person says while an errand is answered waits for its end: it is
+// another's turn, maybe with another model, at another's expense, and in silence.
+func TestNobodyJoinsAnErrand(t *testing.T) {
+	slow := tool("slow", func(context.Context) (string, error) { time.Sleep(10 * time.Second); return "ok", nil })
+	h := &house{tools: []tools.Tool{slow}, model: script(calls(call("1", "slow")), words("NOTHING_TO_SAY"), words("hello"))}
+	play(t, h, func(h *house) {
+		h.deliver(errand("1", "watch", chat.Errand{Quiet: true}))
+		time.Sleep(time.Second)
+		h.say("2", "hi")
+		time.Sleep(time.Minute)
+		h.want("hello")
+		if got := spoken(h.asks[1], 1); got != "tool ok" {
+			t.Errorf("the errand is asked %q", got)
+		}
+	})
+}
+
+// An errand is answered again as it was answered: by its tool or its model, and
+// not in silence. It is no run of the job, and who wants it pays.
+func TestRetryErrand(t *testing.T) {
+	e, n := &ear{}, 0
+	count := tool("count", func(context.Context) (string, error) { n++; return fmt.Sprint(n), nil })
+	h := &house{conf: e.conf, tools: []tools.Tool{count}, model: script(words("no"))}
+	h.set = func(s *agent.Settings) {
+		s.Limits.Job.Turns = 2
+		s.Models["cheap"] = agent.Model{Model: llm.ModelFunc(script(words("NOTHING_TO_SAY"), words("NOTHING_TO_SAY"))), Window: 8000}
+	}
+	play(t, h, func(h *house) {
+		h.deliver(errand("1", "", chat.Errand{Tool: "count", Args: "{}"}))
+		h.want("1")
+		e.want(t, `1 answered "1" 0 false`)
+		for i := range 3 {
+			h.say(fmt.Sprint("r", i), "/retry")
+			h.want(fmt.Sprint(i + 2))
+			if i == 1 {
+				h.stop()
+				h.start()
+			}
+		}
+		h.deliver(errand("2", "watch", chat.Errand{Quiet: true, Model: "cheap"}))
+		h.want()
+		e.want(t, `2 nothing to say "NOTHING_TO_SAY" 0 false`)
+		h.say("r4", "/retry")
+		h.want("There is nothing to say.")
+		e.want(t)
+		if len(h.asks) > 0 {
+			t.Errorf("another model was asked: %v", h.asks)
+		}
+	})
+}
+
+// The result of a tool that answers is told once, and without what is meant for
+// a model: also if it found nothing, read a picture, or spoke to the person itself.
+func TestWhatToolsOfErrandsGive(t *testing.T) {
+	e := &ear{}
+	h := &house{conf: e.conf, tools: []tools.Tool{
+		giving("search", tools.Hints{ReadOnly: true}, tools.Result{Text: "nothing found", Verdict: tools.Poor}),
+		giving("picture", tools.Hints{ReadOnly: true}, tools.Result{Text: "a cat", Pictures: []string{"cat.png"}}),
+		giving("message", tools.Hints{}, tools.Result{Text: "sent", Told: "stand up!"}),
+	}}
+	h.set = func(s *agent.Settings) { s.Rollback = true }
+	play(t, h, func(h *house) {
+		for id, want := range map[string]string{"search": "nothing found", "picture": "a cat", "message": ""} {
+			h.deliver(errand(id, "", chat.Errand{Tool: id, Args: "{}"}))
+			if want == "" {
+				h.want()
+			} else {
+				h.want(want)
+			}
+			e.want(t, fmt.Sprintf("%s answered %q 0 false", id, want))
+		}
+	})
+}
+
+// A job whose model is gone from the config is answered by the one that there is.
+func TestErrandOfModelThatIsGone(t *testing.T) {
+	play(t, &house{model: script(words("done"))}, func(h *house) {
+		h.deliver(errand("1", "go", chat.Errand{Model: "gone"}))
+		h.want("done")
+	})
+}
+
+// C-051: nobody is there who could approve of the call of an errand. It is
+// refused after a while, and the clock is told.
+func TestErrandThatNobodyApproves(t *testing.T) {
+	e, never := &ear{}, &warden{after: 1000 * time.Hour}
+	danger := tool("danger", func(context.Context) (string, error) {
+		t.Error("it was called")
+		return "", nil
+	})
+	danger.Dangerous = true
+	h := &house{conf: e.conf, tools: []tools.Tool{danger}}
+	never.guards(h)
+	play(t, h, func(h *house) {
+		h.deliver(errand("1", "", chat.Errand{Tool: "danger", Args: "{}"}))
+		time.Sleep(25 * time.Hour)
+		synctest.Wait()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if len(e.ends) != 1 || !strings.HasPrefix(e.ends[0], `1 failed "Error: `) {
+			t.Errorf("told of %q", e.ends)
+		}
+	})
+}
+
+// D-093: /stop ends the run of a job in a session of its own, too, where its
+// answer would come; /new and other chats leave it alone.
+func TestStopARun(t *testing.T) {
+	e := &ear{}
+	h := &house{conf: e.conf, model: func(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		<-ctx.Done()
+		return llm.Message{}, ctx.Err()
+	}}
+	play(t, h, func(h *house) {
+		m := errand("1", "look", chat.Errand{Fresh: true, Quiet: true})
+		m.In = "cron:j"
+		h.deliver(m)
+		time.Sleep(time.Second)
+		elsewhere := message("s1", "/stop")
+		elsewhere.At.Chat = "2"
+		h.deliver(elsewhere)
+		h.want("There is nothing to stop.")
+		h.say("n", "/new")
+		h.want("A new conversation. What is on your mind?")
+		h.say("s2", "/stop")
+		h.want("(Stopped.)")
+		e.want(t, `1 stopped "(Stopped.)" 0 false`)
 	})
 }

@@ -28,18 +28,20 @@ func (p *Pool) routed(ctx context.Context, m chat.Message, command string) chat.
 	return m
 }
 
-// cmdStop ends the turn under way and all helpers of the session (D-093).
+// cmdStop ends the turn under way and all helpers of the session (D-093). What
+// the turn begins from then on it finds to be stopped.
 func (p *Pool) cmdStop(ctx context.Context, m chat.Message) string {
 	err := p.know(ctx)
-	kids := p.kin.under(m.Session(), func(k *kid) bool { return !k.Said.After(m.Time) })
-	running := p.stop(m, len(kids))
+	kids := func(k *kid) bool { return k.Parent == m.Session() && !k.Said.After(m.Time) }
+	n := p.kin.under(kids)
+	running := p.stop(m, n)
 	switch err = errors.Join(err, p.dismissAll(ctx, kids)); {
 	case err != nil:
 		return p.sorry("stop all helpers", m.Session(), err)
 	case running:
 		return "" // the turn says so itself, in its last words
-	case len(kids) > 0:
-		return "Stopped " + helpers(len(kids)) + "."
+	case n > 0:
+		return "Stopped " + helpers(n) + "."
 	}
 	return wordsNoStop
 }
@@ -59,6 +61,9 @@ func wordsStoppedWith(n int) string {
 	return "(Stopped, with " + helpers(n) + ".)"
 }
 
+// orders are what /agents does with helpers, and what it says afterwards.
+var orders = map[string]string{"stop": "Stopped", "pause": "Paused", "resume": "Resumed", "tell": "Told"}
+
 // cmdAgents lists the helpers at work, and does with them as it is told.
 func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	_, args := cut(m.Text)
@@ -67,11 +72,10 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	if err := p.know(ctx); err != nil {
 		return p.sorry("look at the helpers", m.Session(), err)
 	}
-	order, done := p.order(m, what, words)
 	switch {
 	case what == "":
 		return p.listed(m)
-	case order == nil || which == "":
+	case orders[what] == "" || which == "" || what == "tell" && words == "":
 		return wordsAgents
 	}
 	kids := p.kin.all(func(k *kid) bool {
@@ -85,11 +89,33 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 		return "There are several helpers whose ID begins so."
 	}
 	for _, k := range kids {
-		if err := order(ctx, k); err != nil {
+		if err := p.order(ctx, m, k, what, words); err != nil {
 			return p.sorry(what+" helper "+k.ID, m.Session(), err)
 		}
 	}
-	return done + " " + helpers(len(kids)) + "."
+	return orders[what] + " " + helpers(len(kids)) + "."
+}
+
+// order does with k what m says.
+func (p *Pool) order(ctx context.Context, m chat.Message, k kid, what, words string) error {
+	from, to := tools.ChildActive, tools.ChildPaused
+	switch what {
+	case "stop":
+		return p.dismiss(ctx, k.ID, "It was stopped by "+cmp.Or(tame(m.From.Name, 64), "a person")+".", k.At != m.At)
+	case "tell":
+		m.ID, m.Text, m.In = m.ID+"/"+k.ID, words, helperSession(k.ID)
+		return p.push(ctx, m)
+	case "resume":
+		from, to = to, from
+	}
+	_, err := p.change(ctx, k.ID, func(c *tools.Child) bool {
+		turns := c.State == from
+		if turns {
+			c.State, c.Woken = to, time.Now()
+		}
+		return turns
+	})
+	return err
 }
 
 // knows says whether who says m may know of k: it is theirs, or they are an
@@ -119,40 +145,4 @@ func (p *Pool) listed(m chat.Message) string {
 		}
 	}
 	return text
-}
-
-// order returns what /agents does with a helper when it is told what, and what
-// it says afterwards; nil if that makes no sense.
-func (p *Pool) order(m chat.Message, what, words string) (do func(context.Context, kid) error, done string) {
-	turn := func(from, to tools.ChildState) func(context.Context, kid) error {
-		return func(ctx context.Context, k kid) error {
-			_, err := p.change(ctx, k.ID, func(c *tools.Child) bool {
-				if c.State != from {
-					return false
-				}
-				c.State, c.Woken = to, time.Now()
-				return true
-			})
-			return err
-		}
-	}
-	switch {
-	case what == "stop":
-		return func(ctx context.Context, k kid) error {
-			below := p.kin.under(helperSession(k.ID), func(*kid) bool { return true })
-			err := p.dismiss(ctx, k.ID, "It was stopped by "+cmp.Or(tame(m.From.Name, 64), "a person")+".", k.At != m.At)
-			return errors.Join(err, p.dismissAll(ctx, below))
-		}, "Stopped"
-	case what == "pause":
-		return turn(tools.ChildActive, tools.ChildPaused), "Paused"
-	case what == "resume":
-		return turn(tools.ChildPaused, tools.ChildActive), "Resumed"
-	case what == "tell" && words != "":
-		return func(ctx context.Context, k kid) error {
-			told := m
-			told.ID, told.Text, told.In = m.ID+"/"+k.ID, words, helperSession(k.ID)
-			return p.push(ctx, told)
-		}, "Told"
-	}
-	return nil, ""
 }

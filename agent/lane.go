@@ -250,7 +250,7 @@ func (l *lane) reply(j job, text string) error {
 func (l *lane) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(l.hard)
 	defer stop(nil)
-	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, stop: stop}, live: &screen{}}
+	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, stop: stop}, live: &screen{}}
 	if err := l.enter(l.hard, l.id, t.run, errBusy); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ type payer struct {
 // what is "" does not. For helpers that is whom they work for.
 func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []payer {
 	l, root := p.settings.Load().Limits, string(p.kin.root(session))
-	if run, isolated := strings.CutPrefix(root, "cron:"); isolated {
+	if run, isolated := strings.CutPrefix(root, runPrefix); isolated {
 		job = run
 	}
 	return slices.DeleteFunc([]payer{

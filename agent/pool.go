@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +130,7 @@ type Pool struct {
 type running struct {
 	since time.Time
 	said  time.Time               // when the first of its messages was; zero if nobody can stop it
+	at    chat.Address            // where its answer goes
 	doing string                  // for /status
 	stop  context.CancelCauseFunc // ends the turn
 	asked time.Time               // when the person wrote /stop
@@ -187,7 +189,7 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 		return err
 	}
 	if name == "new" {
-		p.stop(m, 0)
+		p.stop(m, 0, false)
 	}
 	return nil
 }
@@ -243,18 +245,23 @@ func sessionOf(item store.Item) string {
 }
 
 // stop ends the turn under way in m's session, if there is one, and notes how
-// many helpers end with it. A turn about
-// what was said after m goes on: m was delivered again.
-func (p *Pool) stop(m chat.Message, kids int) bool {
+// many helpers end with it; with runs, also those that jobs have in sessions of
+// their own and whose answers come here. A turn about what was said after m
+// goes on: m was delivered again.
+func (p *Pool) stop(m chat.Message, kids int, runs bool) (stopped bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.running[m.Session()]
-	if r == nil || r.said.IsZero() || r.said.After(m.Time) {
-		return false
+	for id, r := range p.running {
+		run := runs && r.at == m.At && strings.HasPrefix(string(id), runPrefix)
+		if !run && id != m.Session() || r.said.IsZero() || r.said.After(m.Time) {
+			continue
+		}
+		if r.asked, stopped = m.Time, true; !run {
+			r.kids = kids
+		}
+		r.stop(errStopped)
 	}
-	r.asked, r.kids = m.Time, kids
-	r.stop(errStopped)
-	return true
+	return stopped
 }
 
 // insist does what must be done until it is done, as when the disk is full

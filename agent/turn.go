@@ -86,6 +86,9 @@ func (t *turn) hear(jobs []job) {
 		case j.command != "retry":
 			t.keep(record{Heard: &m})
 		case len(t.history.entries) > 0:
+			if e := t.history.last.first.Errand; e != nil { // done again as it was done, by who asks for it
+				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args}
+			}
 			t.keep(record{Retried: &m})
 		}
 	}
@@ -171,9 +174,11 @@ func (t *turn) rounds(ctx context.Context) error {
 	}
 }
 
-// join takes in what was said while the turn was busy.
+// join takes in what was said while the turn was busy, unless it answers what
+// came by itself: that is answered alone.
 func (t *turn) join(ctx context.Context) error {
-	if err := t.halt(ctx); err != nil {
+	origin := t.history.open.first.Origin
+	if err := t.halt(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
 		return err
 	}
 	jobs := t.joining()

@@ -137,6 +137,9 @@ func (t *turn) pause(doing string) {
 
 // finished takes in the result of c.
 func (t *turn) finished(c llm.ToolCall, r tools.Result) {
+	if t.history.open.toolOf() != nil { // nobody asks in other words
+		r.Verdict = tools.Fine
+	}
 	if r.Verdict == tools.Poor && !t.revocable() {
 		r.Text += "\n\n" + wordsPoor(c)
 	}

@@ -13,6 +13,7 @@ const (
 	wordsNoResult = "The task is done, without any last words."
 	wordsAgents   = "Write /agents, /agents stop ID or all, /agents pause ID, /agents resume ID, or /agents tell ID WORDS."
 	wordsNoSearch = "Write /search and the words that you look for."
+	wordsNoNews   = "There is nothing to say."
 	wordsNoStop   = "There is nothing to stop."
 	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
 	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."
