@@ -212,6 +212,27 @@ func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
 	return jobs, nil
 }
 
+// Shelve gives up all runs that are under way in a store that was copied: their
+// original has gone on with them (P20). Run must not run.
+func (s *Scheduler) Shelve(ctx context.Context) error {
+	for id, err := range s.jobs.Keys(ctx, "") {
+		if err == nil {
+			_, err = s.change(ctx, id, func(j *Job) error {
+				r := j.open()
+				if r == nil {
+					return errSame
+				}
+				j.giveUp(r, copied, s.now())
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
 // furnish puts in the house's own jobs. A run of one that was under way when
 // the process ended is not repeated (P13).
 func (s *Scheduler) furnish(ctx context.Context) error {
@@ -226,7 +247,7 @@ func (s *Scheduler) furnish(ctx context.Context) error {
 		}
 		if r := j.open(); r != nil && r.Outcome == Running {
 			s.Log.Warn("a job was interrupted", "job", j.ID, "began", r.Began)
-			j.end(r, Ended{Outcome: Interrupted, Note: closed}, now)
+			j.giveUp(r, closed, now)
 		}
 		j.Name = y.Name
 		if j.Schedule != y.Schedule {

@@ -381,6 +381,42 @@ func TestP21Damaged(t *testing.T) {
 	})
 }
 
+// A house that is made of a backup does not run again what was under way in it (P20).
+func TestP20Restored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.hold = true
+		s := w.open()
+		w.add(scheduler.Job{ID: "once", Schedule: scheduler.Schedule{At: at(1)}})
+		w.add(scheduler.Job{ID: "daily", Schedule: scheduler.Schedule{Cron: "0 1 * * *"}})
+		w.add(scheduler.Job{ID: "asked", Schedule: scheduler.Schedule{Cron: "0 9 * * *"}})
+		if _, err := w.store.Bucket("jobs").Put(t.Context(), "bad", []byte("{"), 0); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(2 * time.Hour)
+		w.stop()
+		if err := s.Fire(t.Context(), "asked", ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := scheduler.New(scheduler.Config{Store: w.store, Now: w.now}).Shelve(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.keys = map[string]int{} // nobody remembers them after two days
+		before := w.count()
+		w.open()
+		w.wait(time.Minute)
+		const why = "it was under way when the backup was made"
+		for _, id := range []string{"once", "daily", "asked"} {
+			if got := history(w.job(id)); w.count() != before || !slices.Equal(got, []string{"1 interrupted " + why}) {
+				t.Errorf("%s: %q", id, got)
+			}
+		}
+		if j := w.job("once"); !j.Off || j.Why != why {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
 // News that the disk did not take is told later (P12, P13): until then the record
 // does not say that people know.
 func TestP13ToldLater(t *testing.T) {

@@ -19,8 +19,11 @@ const (
 	tooMany   = 3    // failures in a row
 )
 
-// closed is why a job of the house was interrupted.
-const closed = "the house was closed"
+// Why a run was interrupted.
+const (
+	closed = "the house was closed"
+	copied = "it was under way when the backup was made"
+)
 
 // open returns the run that has not ended, if there is one.
 func (j *Job) open() *Run {
@@ -122,17 +125,22 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 	return false
 }
 
-// lose ends a run of which nobody knows what became. It says whether there was one.
+// lose gives up a run of which nobody has heard for long. It says whether there was one.
 func (j *Job) lose(now time.Time) bool {
 	r := j.open()
 	if r == nil || r.Outcome != Running || now.Sub(r.Began) < lostAfter {
 		return false
 	}
-	j.end(r, Ended{Outcome: Interrupted, Note: "nobody knows what became of it"}, now)
-	if !j.Schedule.At.IsZero() && j.Next.IsZero() {
-		j.stop(r.Note)
-	}
+	j.giveUp(r, "nobody knows what became of it", now)
 	return true
+}
+
+// giveUp ends a run that is not waited for any more. A job that was due once stays, to be seen.
+func (j *Job) giveUp(r *Run, why string, now time.Time) {
+	j.end(r, Ended{Outcome: Interrupted, Note: why}, now)
+	if !j.Schedule.At.IsZero() && j.Next.IsZero() {
+		j.stop(why)
+	}
 }
 
 // Message returns the message that run r of job j is. The last result goes with

@@ -13,6 +13,7 @@ import (
 
 	"parley/agent"
 	"parley/channels"
+	"parley/scheduler"
 	"parley/store"
 	"parley/store/bolt"
 )
@@ -105,6 +106,9 @@ func settle(ctx context.Context, c *Config, dir string, log *slog.Logger) (told 
 		if err := empty(ctx, s.Bucket("seen/"+name)); err != nil {
 			return nil, err
 		}
+	}
+	if err := scheduler.New(scheduler.Config{Store: s}).Shelve(ctx); err != nil {
+		return nil, err
 	}
 	heard, err := agent.Shelve(ctx, s)
 	if err != nil {
