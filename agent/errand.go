@@ -98,7 +98,7 @@ func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 // was to be noted may be damaged, which is no reason to wait for ever (P21).
 func (t *turn) tell(ctx context.Context) error {
 	last := t.history.last
-	if t.Ended == nil || last.first.Errand == nil || last.first.Origin == chat.FromPerson || t.jobs[0].Key() != last.first.Key() {
+	if t.Ended == nil || last.first.Errand == nil || last.first.Origin != chat.FromSchedule || t.jobs[0].Key() != last.first.Key() {
 		return nil
 	}
 	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.tainted}

@@ -128,14 +128,15 @@ type Pool struct {
 
 // running is what others may know of a turn under way.
 type running struct {
-	since time.Time
-	said  time.Time               // when the first of its messages was; zero if nobody can stop it
-	at    chat.Address            // where its answer goes
-	doing string                  // for /status
-	stop  context.CancelCauseFunc // ends the turn
-	asked time.Time               // when the person wrote /stop
-	kids  int                     // that were stopped with it
-	left  chan struct{}           // closed when it is over
+	since  time.Time
+	said   time.Time               // when the first of its messages was; zero if nobody can stop it
+	at     chat.Address            // where its answer goes
+	errand *chat.Errand            // that it does, if it does one
+	doing  string                  // for /status
+	stop   context.CancelCauseFunc // ends the turn
+	asked  time.Time               // when the person wrote /stop
+	kids   int                     // that were stopped with it
+	left   chan struct{}           // closed when it is over
 }
 
 // Why a turn was ended before its time.
@@ -189,7 +190,7 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 		return err
 	}
 	if name == "new" {
-		p.stop(m, 0, false)
+		p.interrupt(m, 0, func(id chat.SessionID, _ *running) bool { return id == m.Session() })
 	}
 	return nil
 }
@@ -244,24 +245,27 @@ func sessionOf(item store.Item) string {
 	return string(m.Session())
 }
 
-// stop ends the turn under way in m's session, if there is one, and notes how
-// many helpers end with it; with runs, also those that jobs have in sessions of
-// their own and whose answers come here. A turn about what was said after m
-// goes on: m was delivered again.
-func (p *Pool) stop(m chat.Message, kids int, runs bool) (stopped bool) {
+// stop ends the turn under way in m's session, if there is one, and the runs
+// that jobs have in sessions of their own and whose answers come here; it notes
+// how many helpers end with them.
+func (p *Pool) stop(m chat.Message, kids int) bool {
+	return p.interrupt(m, kids, func(id chat.SessionID, r *running) bool {
+		return id == m.Session() || r.at == m.At && strings.HasPrefix(string(id), runPrefix)
+	})
+}
+
+// interrupt ends those turns under way that which says. A turn about what was
+// said after m goes on: m was delivered again.
+func (p *Pool) interrupt(m chat.Message, kids int, which func(chat.SessionID, *running) bool) (done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, r := range p.running {
-		run := runs && r.at == m.At && strings.HasPrefix(string(id), runPrefix)
-		if !run && id != m.Session() || r.said.IsZero() || r.said.After(m.Time) {
-			continue
+		if which(id, r) && !r.said.IsZero() && !r.said.After(m.Time) {
+			r.asked, r.kids, done = m.Time, kids, true
+			r.stop(errStopped)
 		}
-		if r.asked, stopped = m.Time, true; !run {
-			r.kids = kids
-		}
-		r.stop(errStopped)
 	}
-	return stopped
+	return done
 }
 
 // insist does what must be done until it is done, as when the disk is full
