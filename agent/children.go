@@ -44,26 +44,34 @@ func (p *Pool) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
 	c.Woken, c.Said = c.Began, c.Began
 	p.mu.Lock()
 	if r := p.running[c.Parent]; r != nil && !r.said.IsZero() {
-		c.Said = r.said
+		c.Said, c.Errand = r.said, r.errand
 	}
 	p.mu.Unlock()
 	if err := p.kin.add(c); err != nil {
-		return tools.Child{}, err
+		return c, err
 	}
-	if err = p.MayHaveChild(ctx, chat.Whose(c.At, c.From, c.Group), c.Parent); err == nil {
-		whole := context.WithoutCancel(ctx) // half of it would be lost
-		err = p.insist(ctx, "begin helper "+c.ID, func(context.Context) error {
-			rev, err := store.Save(whole, p.helpers, c.ID, c, store.Any)
-			if p.kin.note(c, rev); err == nil {
-				err = p.push(whole, taskOf(c))
-			}
-			return err
-		})
+	whole := context.WithoutCancel(ctx) // half of it would be lost
+	if err = ctx.Err(); err == nil {    // else who stopped the turn has not seen c
+		err = p.spend(ctx, p.payersOf(taskOf(c)), []kind{aChild}, amounts{aChild: 1})
+	}
+	if err == nil {
+		err = p.insist(ctx, "begin helper "+c.ID, func(context.Context) error { return p.begin(whole, c) })
 	}
 	if err != nil {
 		p.kin.drop(c.ID)
+		_ = p.helpers.Delete(whole, c.ID) // what is left of it is lost, and ends
 	}
 	return c, err
+}
+
+// begin notes c and gives it its task.
+func (p *Pool) begin(ctx context.Context, c tools.Child) error {
+	rev, err := store.Save(ctx, p.helpers, c.ID, c, store.Any)
+	if err != nil {
+		return err
+	}
+	p.kin.note(c, rev)
+	return p.push(ctx, taskOf(c))
 }
 
 // found returns the helper that does c's work already, if there is one.
@@ -82,16 +90,22 @@ func (p *Pool) found(ctx context.Context, c tools.Child) (known tools.Child, err
 	return known, ignore(err, store.ErrNotFound)
 }
 
-// taskOf is the message that begins c.
+// taskOf is the message that begins c. Who pays for the run of a job pays for
+// those who help it.
 func taskOf(c tools.Child) chat.Message {
-	return chat.Message{
+	m := chat.Message{
 		ID: c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Text: c.Task, Time: c.Began,
 		Origin: chat.FromParent, In: helperSession(c.ID), Tainted: c.Tainted,
 	}
+	if c.Errand != nil {
+		m.Errand = &chat.Errand{Job: c.Errand.Job}
+	}
+	return m
 }
 
 // reportOf is the message that tells c's parent how it ended; the turn that
-// answers it speaks in the chat (D-092).
+// answers it speaks in the chat (D-092), of a quiet errand if there is something
+// to say.
 func reportOf(c tools.Child) chat.Message {
 	how := "failed"
 	if c.State == tools.ChildAnswered {
@@ -103,6 +117,9 @@ func reportOf(c tools.Child) chat.Message {
 	}
 	if c.Parent != c.At.Session() {
 		m.In = c.Parent
+	}
+	if e := c.Errand; e != nil {
+		m.Errand = &chat.Errand{Job: e.Job, Model: e.Model, Quiet: e.Quiet}
 	}
 	return m
 }

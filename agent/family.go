@@ -11,10 +11,12 @@ import (
 )
 
 // A family is the helpers that have not ended. Nobody waits for the store while
-// it is held.
+// mu is held.
 type family struct {
+	reading sync.Mutex
+	read    bool // those of former lives are known
+
 	mu   sync.Mutex
-	read bool // those of former lives are known
 	live map[string]*kid
 	pure map[string]string // by their work: IDs of those that looked and changed nothing (E-039)
 }
@@ -33,25 +35,25 @@ type kid struct {
 // know reads the records of former lives, once.
 func (p *Pool) know(ctx context.Context) error {
 	f := &p.kin
-	f.mu.Lock()
-	read := f.read
-	f.mu.Unlock()
-	if read {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	if f.read {
 		return nil
 	}
 	all, err := p.Children(ctx, "")
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, c := range all {
-		if !f.read && !c.State.Over() {
-			f.live[c.ID] = &kid{Child: c, since: time.Now(), news: make(chan struct{})}
+		if !c.State.Over() {
+			f.put(c)
 		}
 	}
-	f.read = true
-	return nil
+	f.read = err == nil
+	return err
+}
+
+func (f *family) put(c tools.Child) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live[c.ID] = &kid{Child: c, since: time.Now(), news: make(chan struct{})}
 }
 
 // add takes in c, which is about to begin, unless there are too many.
@@ -60,9 +62,7 @@ func (f *family) add(c tools.Child) error {
 	if c.Most > 0 && busy >= c.Most { // the calls of a session come one by one
 		return &tools.BusyError{Running: busy, Most: c.Most}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.live[c.ID] = &kid{Child: c, since: time.Now(), news: make(chan struct{})}
+	f.put(c)
 	return nil
 }
 
@@ -126,13 +126,17 @@ func (f *family) all(want func(*kid) bool) (all []kid) {
 	return all
 }
 
-// under returns those that work for the session id, as far as they are wanted,
-// and those that work for them.
-func (f *family) under(id chat.SessionID, want func(*kid) bool) (all []kid) {
-	for _, k := range f.all(func(k *kid) bool { return k.Parent == id && want(k) }) {
-		all = append(append(all, k), f.under(helperSession(k.ID), func(*kid) bool { return true })...)
+// of wants those that work for the session id.
+func of(id chat.SessionID) func(*kid) bool {
+	return func(k *kid) bool { return k.Parent == id }
+}
+
+// under counts those that are wanted, and those that work for them.
+func (f *family) under(want func(*kid) bool) (n int) {
+	for _, k := range f.all(want) {
+		n += 1 + f.under(of(helperSession(k.ID)))
 	}
-	return all
+	return n
 }
 
 // hearing returns the session that hears what is said in the session id: that
@@ -147,9 +151,10 @@ func (f *family) hearing(id chat.SessionID) chat.SessionID {
 	}
 }
 
-// root returns the session that the one called id works for in the end.
-func (f *family) root(id chat.SessionID) chat.SessionID {
-	for f.with(helperOf(id), func(k *kid) { id = k.Parent }) {
+// root returns the session that the one called id works for in the end, and if
+// that is another, its turn.
+func (f *family) root(id chat.SessionID) (root chat.SessionID, turn string) {
+	for f.with(helperOf(id), func(k *kid) { id, turn = k.Parent, k.Turn }) {
 	}
-	return id
+	return id, turn
 }

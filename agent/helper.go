@@ -17,19 +17,18 @@ import (
 // assume makes the turn that of a helper, if m is one's task: it has what its
 // record says.
 func (t *turn) assume(m chat.Message) error {
-	id := helperOf(m.In)
 	if m.Origin == chat.FromSubagent { // a report is never too old
 		t.MaxAge = 0
 	}
-	if id == "" {
+	if helperOf(m.In) == "" {
 		return nil
 	}
-	var c tools.Child
-	if !t.kin.with(id, func(k *kid) { c = k.Child }) { // it was stopped a moment ago
+	c := new(tools.Child)
+	if !t.kin.with(helperOf(m.In), func(k *kid) { *c = k.Child }) { // it was stopped a moment ago
 		t.run.stop(errStopped)
 		return errStopped
 	}
-	t.child = &c
+	t.child = c
 	if t.Models[c.Model].Model != nil {
 		t.name, t.model = c.Model, t.Models[c.Model]
 	}
@@ -41,6 +40,7 @@ func (t *turn) assume(m chat.Message) error {
 	}
 	t.Rounds = cmp.Or(c.Rounds, t.Rounds)
 	t.scope.Model, t.scope.Depth, t.scope.Agent, t.scope.Only = t.name, c.Depth, c.Agent, c.Only
+	t.scope.Root, t.scope.RootTurn = t.kin.root(t.session.id)
 	return nil
 }
 
@@ -89,26 +89,18 @@ func (t *turn) failure(err error) string {
 // it, as nobody wants to know any more, and of a helper's own turn it is noted
 // what came of it.
 func (t *turn) settled(ctx context.Context) error {
-	last := t.history.last
+	id, last := t.session.id, t.history.last
 	err := t.know(ctx)
 	if err == nil {
-		err = t.dismissAll(ctx, t.kin.under(t.session.id, func(k *kid) bool { return !k.Report }))
+		err = t.dismissAll(ctx, func(k *kid) bool { return k.Parent == id && !k.Report })
 	}
-	id, how := helperOf(last.first.In), tools.ChildFailed
-	if err != nil || id == "" {
+	if err != nil || helperOf(id) == "" {
 		return err
 	}
-	switch last.how {
-	case answered:
-		how = tools.ChildAnswered
-	case stopped:
-		how = tools.ChildStopped
-	}
-	return t.settle(ctx, id, how, last.text, func(c *tools.Child) {
+	how := map[outcome]tools.ChildState{answered: tools.ChildAnswered, stopped: tools.ChildStopped}[last.how]
+	return t.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.text, func(c *tools.Child) {
 		c.Tainted = c.Tainted || last.tainted
-		if c.Pure = how == tools.ChildAnswered && t.pure(last.steps); c.Report && how != tools.ChildAnswered {
-			c.Result = progress(last.steps) + "Failure:\n- " + c.Result
-		}
+		c.Pure = how == tools.ChildAnswered && t.pure(last.steps)
 	})
 }
 
@@ -120,34 +112,22 @@ func (t *turn) pure(steps []chat.Step) bool {
 	})
 }
 
-// progress tells the last steps that were done.
-func progress(steps []chat.Step) string {
-	done := slices.DeleteFunc(slices.Clone(steps), func(s chat.Step) bool { return s.State == chat.Failed })
-	if len(done) == 0 {
-		return ""
-	}
-	text := "Completed steps:\n"
-	for _, s := range done[max(0, len(done)-3):] {
-		text += "- " + s.Tool + "\n"
-	}
-	return text + "\n"
-}
-
-// dismiss ends a helper. Its parent is told, if it was to be, and told is true.
+// dismiss ends a helper and those that work for it. Its parent is told, if it was
+// to be, and told is true.
 func (p *Pool) dismiss(ctx context.Context, id, why string, told bool) error {
 	err := p.settle(ctx, id, tools.ChildStopped, why, func(c *tools.Child) { c.Report = c.Report && told })
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if r := p.running[helperSession(id)]; r != nil && err == nil {
 		r.asked = time.Now()
 		r.stop(errStopped)
 	}
-	return err
+	p.mu.Unlock()
+	return errors.Join(err, p.dismissAll(ctx, of(helperSession(id))))
 }
 
-// dismissAll ends kids that nobody waits for any more.
-func (p *Pool) dismissAll(ctx context.Context, kids []kid) (err error) {
-	for _, k := range kids {
+// dismissAll ends those that are wanted: nobody waits for them any more.
+func (p *Pool) dismissAll(ctx context.Context, want func(*kid) bool) (err error) {
+	for _, k := range p.kin.all(want) {
 		err = errors.Join(err, p.dismiss(ctx, k.ID, "It was stopped, because nobody waits for it any more.", false))
 	}
 	return err
@@ -157,7 +137,7 @@ func (p *Pool) dismissAll(ctx context.Context, kids []kid) (err error) {
 // nobody knows any more: its task is done, and what a person said is said to its
 // parent (C-033).
 func (l *lane) late(jobs []job) (bool, error) {
-	id := helperOf(jobs[0].In)
+	id := helperOf(l.id)
 	if id == "" {
 		return false, nil
 	}
@@ -208,21 +188,14 @@ func (p *Pool) vanished(ctx context.Context, id string) error {
 
 // tend sees to helpers: as the Pool begins, soon after, and now and then.
 func (p *Pool) tend(ctx context.Context) {
-	if p.insist(ctx, "see to helpers", p.inspect) != nil {
-		return
-	}
-	for n := 0; ; n++ {
+	for n := 0; p.insist(ctx, "see to helpers", p.inspect) == nil && ctx.Err() == nil; n++ {
 		wait := time.Hour
 		if n < 2 {
 			wait = lostAfter
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-time.After(wait):
-		}
-		if err := p.inspect(ctx); err != nil && ctx.Err() == nil {
-			p.Log.Error("helpers not seen to", "err", err)
 		}
 	}
 }
@@ -231,8 +204,8 @@ func (p *Pool) tend(ctx context.Context) {
 // and ends them if that is in vain; it reports what was not reported yet, and
 // forgets those that ended long ago.
 func (p *Pool) inspect(ctx context.Context) error {
-	errs := []error{p.know(ctx)}
-	all, err := p.Children(ctx, "")
+	err := p.know(ctx)
+	all, bad := p.Children(ctx, "")
 	for _, c := range all {
 		lost, again := false, false
 		p.kin.with(c.ID, func(k *kid) {
@@ -241,22 +214,25 @@ func (p *Pool) inspect(ctx context.Context) error {
 		})
 		switch {
 		case lost && !again:
-			errs = append(errs, p.push(ctx, taskOf(c))) // dropped, if it was pushed before
+			bad = errors.Join(bad, p.push(ctx, taskOf(c))) // dropped, if it was pushed before
 		case lost, c.State.Over() && c.Report:
-			errs = append(errs, p.vanished(ctx, c.ID))
+			bad = errors.Join(bad, p.vanished(ctx, c.ID))
 		case c.State.Over() && time.Since(c.Ended) > keepFor:
-			errs = append(errs, p.forgetChild(ctx, c.ID))
+			bad = errors.Join(bad, p.forgetChild(ctx, c.ID))
 		}
 	}
 	p.kin.mu.Lock()
 	clear(p.kin.pure)
 	p.kin.mu.Unlock()
-	return errors.Join(append(errs, err)...)
+	return errors.Join(err, bad)
 }
 
 // forgetChildren ends and forgets the helpers of the session id, which is to be
 // forgotten, and ends its helper, if it is one's.
 func (p *Pool) forgetChildren(ctx context.Context, id chat.SessionID) error {
+	if err := p.know(ctx); err != nil {
+		return err
+	}
 	all, err := p.Children(ctx, id)
 	if self := helperOf(id); err == nil && self != "" {
 		err = p.dismiss(ctx, self, "It was forgotten.", true)

@@ -32,7 +32,10 @@ func (p *Pool) routed(ctx context.Context, m chat.Message, command string) chat.
 // the turn begins from then on it finds to be stopped.
 func (p *Pool) cmdStop(ctx context.Context, m chat.Message) string {
 	err := p.know(ctx)
-	kids := func(k *kid) bool { return k.Parent == m.Session() && !k.Said.After(m.Time) }
+	kids := func(k *kid) bool {
+		run := k.At == m.At && strings.HasPrefix(string(k.Parent), runPrefix)
+		return (run || k.Parent == m.Session()) && !k.Said.After(m.Time)
+	}
 	n := p.kin.under(kids)
 	running := p.stop(m, n)
 	switch err = errors.Join(err, p.dismissAll(ctx, kids)); {

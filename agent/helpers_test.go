@@ -184,11 +184,11 @@ func TestNoHelperVanishes(t *testing.T) {
 		harm func(s store.Store, id string) error
 		want string
 	}{
-		"too old": {48 * time.Hour, nil, "reported 'it' failed]  Task: work  Result: Failure: - I was away, and your message is more than a day old. I have read it; say so if you still want an answer."},
+		"too old": {48 * time.Hour, nil, "reported 'it' failed]  Task: work  Result: I was away, and your message is more than a day old. I have read it; say so if you still want an answer."},
 		"parked": {time.Minute, func(s store.Store, id string) error {
 			_, err := s.Bucket("tries").Put(context.Background(), "test/agent/1/"+id, []byte("5"), 0)
 			return err
-		}, "reported 'it' failed]  Task: work  Result: Failure: - I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."},
+		}, "reported 'it' failed]  Task: work  Result: I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."},
 		"put aside": {time.Minute, func(s store.Store, _ string) error {
 			_, err := agent.Shelve(context.Background(), s)
 			return err

@@ -250,11 +250,14 @@ func (l *lane) reply(j job, text string) error {
 func (l *lane) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(l.hard)
 	defer stop(nil)
-	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, stop: stop}, live: &screen{}}
+	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, errand: jobs[0].Errand, stop: stop}, live: &screen{}}
 	if err := l.enter(l.hard, l.id, t.run, errBusy); err != nil {
 		return err
 	}
 	defer l.leave(l.id)
+	if over, err := l.late(jobs); over || err != nil { // it was forgotten while it waited for a place
+		return err
+	}
 	ended := func(string) {}
 	if l.Begun != nil {
 		ctx, ended = l.Begun(ctx, l.id, jobs[0].Message)

@@ -45,7 +45,9 @@ type payer struct {
 // payers are those who pay for what is done for who in session, in a run of job;
 // what is "" does not. For helpers that is whom they work for.
 func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []payer {
-	l, root := p.settings.Load().Limits, string(p.kin.root(session))
+	l := p.settings.Load().Limits
+	session, _ = p.kin.root(session)
+	root := string(session)
 	if run, isolated := strings.CutPrefix(root, runPrefix); isolated {
 		job = run
 	}
@@ -127,12 +129,6 @@ func (p *Pool) Charge(ctx context.Context, who chat.Person, session chat.Session
 // tells people which limit is reached. It counts nothing.
 func (p *Pool) Allow(ctx context.Context, who chat.Person, session chat.SessionID, job string) error {
 	return p.spend(ctx, p.payers(who, session, job), asking(), amounts{})
-}
-
-// MayHaveChild counts a helper that is to be begun in session, or returns an
-// error that tells people which limit is reached.
-func (p *Pool) MayHaveChild(ctx context.Context, who chat.Person, session chat.SessionID) error {
-	return p.spend(ctx, p.payers(who, session, ""), []kind{aChild}, amounts{aChild: 1})
 }
 
 // cost is what requests to model took.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/chat"
 	"parley/llm"
@@ -93,10 +94,9 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	} else if err := t.flush(ctx); err != nil { // after a crash it must be this call that is asked for
 		return nil, err
 	}
+	doing := "waiting for your answer"
 	if known.Category == "agents" {
-		t.pause("waiting for helpers")
-	} else {
-		t.pause("waiting for your answer")
+		doing = "waiting for helpers"
 	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
@@ -104,6 +104,7 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	defer stay()
 	begun := false
 	if !known.Waits() {
+		t.pause(doing)
 		t.step(c.ToolCall, chat.Waiting)
 		c.Begin = func(work context.Context) error {
 			if begun = stay(); !begun {
@@ -116,15 +117,28 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 			return t.begin(work, []tools.Call{c})
 		}
 	}
-	results := t.kit.Together(ctx, []tools.Call{c})
+	came := make(chan []tools.Result, 1)
+	go func() { came <- t.kit.Together(ctx, []tools.Call{c}) }()
+	var results []tools.Result
+	select {
+	case results = <-came:
+	case <-time.After(soonest):
+		if known.Waits() {
+			t.pause(doing)
+		}
+		results = <-came
+	}
 	switch {
-	case begun:
-		return results, nil
-	case results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing):
+	case !begun && results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing):
 		return nil, tools.ErrClosing
+	case len(t.held) > 0:
+		return results, nil
 	}
 	return results, t.hold(t.hard, t.turns)
 }
+
+// soonest is what a call gets that may not have to wait, until its turn leaves its place.
+const soonest = 500 * time.Millisecond
 
 // pause leaves to others what the turn holds while it waits, as for a person: its
 // place, and the suspicion that it crashes the process.

@@ -32,6 +32,7 @@ type Child struct {
 	At      chat.Address   `json:"at"`
 	From    chat.Sender    `json:"from"`
 	Group   bool           `json:"group,omitempty"`
+	Errand  *chat.Errand   `json:"errand,omitempty"`  // that it works for, if it does for one: who pays, and how its report is answered
 	Depth   int            `json:"depth"`             // how many agents up to the person
 	Tainted bool           `json:"tainted,omitempty"` // strangers have had a word: in the task, and in the end in the result (R-S12)
 

@@ -94,6 +94,11 @@ type Scope struct {
 	Round     int    // of the turn: counts the model's answers, from 1
 	Tainted   bool   // strangers have had a word in the turn (R-S12)
 
+	// Of a helper: the session that it works for in the end, and the turn there
+	// that /undo takes back its changes with.
+	Root     chat.SessionID
+	RootTurn string
+
 	// Tools returns those there are in the turn, also aliases and what is not
 	// listed. nil: none.
 	Tools func() []Tool

@@ -29,6 +29,7 @@ type Profile struct {
 	Model  string   // name in config.json; "" is that of its parent
 	Tools  []string // those that it has of its parent's; nil: all
 	Rounds int      // 0: as many as any turn
+	Strict bool     // the first tool that fails ends it (D-041)
 }
 
 // Config is what the tools need to know.
@@ -64,62 +65,48 @@ func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, e
 	return all, nil
 }
 
-// child returns the nth helper of c. Of its parent's tools it has those that
-// pick wants, less what is for agents that talk to people; and what ends a task.
-func child(c tools.Call, n int, label, task string, pick func(tools.Tool) bool) tools.Child {
+// child returns the nth helper of c. Of its parent's tools it has those called
+// one of names, of which nil is all, less what is for agents that talk to people;
+// and what ends a task.
+func child(c tools.Call, n int, label, task string, names []string) tools.Child {
 	key := fmt.Sprintf("%s/%d", c.Key(), n)
 	h := tools.Child{
 		ID: fmt.Sprintf("%.4x", sha256.Sum256([]byte(key))), Call: key, Turn: c.Turn, Door: c.Name, Label: label, Task: task,
-		Instruction: reminder, Only: []string{}, Model: c.Model,
-		Parent: c.Session, At: c.At, From: c.From, Group: c.Group, Depth: c.Depth + 1, Tainted: c.Tainted,
-	}
-	if c.Tools == nil {
-		return h
+		Only: []string{}, Model: c.Model, Parent: c.Session, At: c.At, From: c.From, Group: c.Group, Depth: c.Depth + 1, Tainted: c.Tainted,
 	}
 	for _, t := range c.Tools() {
-		speaks := t.Category == "message" || t.Name == "cron" || t.Category == category && t.Name != "new_task"
-		if t.AliasOf == "" && (!speaks && pick(t) || t.Name == "attempt_completion") {
+		speaks := t.Category == "message" || t.Category == category || t.Name == "cron"
+		if t.AliasOf == "" && (!speaks && (names == nil || slices.Contains(names, t.Name)) || t.Name == "attempt_completion") {
 			h.Only = append(h.Only, t.Name)
 		}
 	}
 	return h
 }
 
-// named picks the tools called one of names, or all but those here if names is nil.
-func named(names []string) func(tools.Tool) bool {
-	return func(t tools.Tool) bool {
-		return slices.Contains(names, t.Name) || names == nil && t.Category != category
-	}
-}
-
 const (
-	noText   = "Agent task completed but did not produce a final text response within the iteration limit."
-	reminder = "You are a helper of another agent, which gave you one task and does not see what you do. Do the task, and then " +
-		"give a final text answer that holds the whole result: nothing but that text is passed on."
-	earlier = "\n\n(already done in this turn; this is the earlier result)" // E-039
+	noText  = "Agent task completed but did not produce a final text response within the iteration limit."
+	earlier = "\n\n(already done in this turn; this is the earlier result)"                                // E-039
 )
 
-// run begins h, says so to begun, which may be nil, and waits for its end. It
-// returns what h answered, or why it did not.
-func (s source) run(ctx context.Context, h tools.Child, begun func()) (ended tools.Child, text, failure string, err error) {
+// run begins h, calls begun, and waits for its end, unless h reports that
+// itself. The Result is what h answered, or why it did not.
+func (s source) run(ctx context.Context, h tools.Child, begun func()) (tools.Child, error) {
 	if s.Runner == nil {
-		return h, "", "", errors.New("LLM client not available")
+		return h, errors.New("LLM client not available")
 	}
 	known, err := s.Runner.Spawn(ctx, h)
-	if err == nil && begun != nil {
-		begun()
+	if err != nil || h.Report {
+		return known, err
 	}
-	if err == nil {
-		ended, err = s.Runner.Await(ctx, known.ID)
+	begun()
+	ended, err := s.Runner.Await(ctx, known.ID)
+	if ended.State != tools.ChildAnswered {
+		ended.Result = cmp.Or(ended.Result, "it was "+string(ended.State))
+		return ended, err
 	}
-	switch {
-	case err != nil:
-	case ended.State != tools.ChildAnswered:
-		failure = cmp.Or(ended.Result, "it was "+string(ended.State))
-	default:
-		if text = cmp.Or(ended.Result, noText); known.Call != h.Call {
-			text += earlier
-		}
+	ended.Result = cmp.Or(ended.Result, noText)
+	if known.Call != h.Call {
+		ended.Result += earlier
 	}
-	return ended, text, failure, err
+	return ended, err
 }

@@ -168,7 +168,7 @@ func TestMultiAgent(t *testing.T) {
 	}}
 	clean := scope
 	clean.Tainted = false
-	r, tips := use(t, run, clean, "multi_agent", `{"tasks":[{"name":"a","instruction":"A","tools":["web_search","nothing","spawn","message"]},{"name":"b","instruction":"B"},{"name":"c","instruction":"C"}]}`)
+	r, tips := use(t, run, clean, "multi_agent", `{"tasks":[{"name":"a","instruction":"A","tools":["web_search","nothing","spawn","new_task","message"]},{"name":"b","instruction":"B"},{"name":"c","instruction":"C"}]}`)
 	const want = `{"success":true,"results":[{"task_name":"a","success":true,"response":"did A"},` +
 		`{"task_name":"b","success":false,"error":"LLM API error: x"},` +
 		`{"task_name":"c","success":true,"response":"Agent task completed but did not produce a final text response within the iteration limit."}],"total":3}`
@@ -180,7 +180,7 @@ func TestMultiAgent(t *testing.T) {
 		if h.Label == "a" {
 			want = "[attempt_completion web_search]"
 		}
-		if got := line(h.Only); got != want || h.Rounds != 3 || h.Patience.String() != "1m0s" || h.Model != "cheap" || h.Instruction != reminder || h.Report || h.Depth != 1 {
+		if got := line(h.Only); got != want || h.Rounds != 3 || h.Patience.String() != "1m0s" || h.Model != "cheap" || h.Instruction != "" || h.Report || h.Depth != 1 {
 			t.Errorf("begun %+v", h)
 		}
 	}
@@ -223,8 +223,8 @@ func TestNewTask(t *testing.T) {
 	if got := fmt.Sprintf("%q", tips); got != `["正在创建子任务「X」..." "子任务「X」已创建，正在执行..." "子任务「X」执行成功"]` {
 		t.Errorf("tips %s", got)
 	}
-	if got := line(h.Only, h.Agent, h.Model, h.Rounds, h.Hears, h.Report, h.Label, h.Task, h.Depth); got != "[attempt_completion exec new_task web_search] researcher big 9 true false X find x 1" ||
-		h.Instruction != "Be curious.\n\n"+reminder {
+	if got := line(h.Only, h.Agent, h.Model, h.Rounds, h.Hears, h.Report, h.Label, h.Task, h.Depth); got != "[attempt_completion exec web_search new_task] researcher big 9 true false X find x 1" ||
+		h.Instruction != "Be curious." {
 		t.Errorf("begun %s, told %q", got, h.Instruction)
 	}
 	deep := scope

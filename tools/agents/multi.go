@@ -69,15 +69,17 @@ func (s source) multi() tools.Tool {
 
 // one does the ith task. Whatever becomes of it is its result.
 func (s source) one(ctx context.Context, c tools.Call, i int, task multiTask) (tools.Child, multiResult) {
-	pick := named(nil)
-	if len(task.Tools) > 0 {
-		pick = named(task.Tools)
+	if len(task.Tools) == 0 {
+		task.Tools = nil
 	}
-	h := child(c, i, task.Name, task.Instruction, pick)
+	h := child(c, i, task.Name, task.Instruction, task.Tools)
 	h.Rounds, h.Patience = 3, time.Minute
-	h, text, failure, err := s.run(ctx, h, nil)
-	if err != nil {
-		failure = err.Error()
+	h, err := s.run(ctx, h, func() {})
+	switch {
+	case err != nil:
+		return h, multiResult{Task: task.Name, Error: err.Error()}
+	case h.State != tools.ChildAnswered:
+		return h, multiResult{Task: task.Name, Error: h.Result}
 	}
-	return h, multiResult{Task: task.Name, Success: failure == "", Response: text, Error: failure}
+	return h, multiResult{Task: task.Name, Success: true, Response: h.Result}
 }

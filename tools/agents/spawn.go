@@ -27,23 +27,24 @@ func (s source) spawn() tools.Tool {
 		if in.Label == "" && len(label) > 30 {
 			label = append(label[:30], []rune("...")...)
 		}
-		h := child(c, 0, string(label), in.Task, named(workers))
+		h := child(c, 0, string(label), in.Task, workers)
 		h.Rounds, h.Most, h.Report = 15, 4, !in.Wait
-		if s.Runner != nil && !in.Wait {
-			h, err = s.Runner.Spawn(ctx, h)
-			r.Text = fmt.Sprintf("Subagent [%s] started (id: %s). I'll notify you when it completes.", h.Label, h.ID)
-		} else {
-			var failure string
-			if h, r.Text, failure, err = s.run(ctx, h, nil); failure != "" {
-				r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", h.Label, failure)
-			}
-			r.Tainted = h.Tainted
-		}
+		h, err = s.run(ctx, h, func() {})
 		var busy *tools.BusyError
-		if errors.As(err, &busy) {
+		switch {
+		case errors.As(err, &busy):
 			return tools.Failf(tools.CodeDenied, "Cannot spawn subagent: concurrency limit reached (%d/%d running). "+
 				"Wait for a running subagent to complete before spawning a new one.", busy.Running, busy.Most), nil
+		case err != nil:
+			return r, err
+		case !in.Wait:
+			return tools.Result{Text: fmt.Sprintf("Subagent [%s] started (id: %s). I'll notify you when it completes.", h.Label, h.ID)}, nil
+		case h.State != tools.ChildAnswered:
+			r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", h.Label, h.Result)
+		default:
+			r.Text = h.Result
 		}
-		return r, err
+		r.Tainted = h.Tainted
+		return r, nil
 	})
 }

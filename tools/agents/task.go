@@ -35,16 +35,16 @@ func (s source) task(profiles []Profile) tools.Tool {
 			return tools.Failf(tools.CodeError, "子任务执行失败：Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
 		}
 		c.Say("正在创建子任务「" + in.Name + "」...")
-		h, text, failure, err := s.run(ctx, helper(c, profiles[i], in), func() { c.Say("子任务「" + in.Name + "」已创建，正在执行...") })
+		h, err := s.run(ctx, helper(c, profiles[i], in), func() { c.Say("子任务「" + in.Name + "」已创建，正在执行...") })
 		if err != nil {
 			return tools.Failf(tools.CodeError, "子任务执行失败：%v", err), context.Cause(ctx)
 		}
-		how := "成功"
-		if failure != "" {
-			how = "失败"
+		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID}, "成功"
+		if h.State != tools.ChildAnswered {
+			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result}, "失败"
 		}
 		c.Say("子任务「" + in.Name + "」执行" + how)
-		b, err := json.Marshal(taskAnswer{failure == "", text, "sub_task_" + h.ID, failure})
+		b, err := json.Marshal(answer)
 		return tools.Result{Text: string(b), Tainted: h.Tainted}, err // no failure of the tool, whatever came of the task
 	})
 }
@@ -52,12 +52,11 @@ func (s source) task(profiles []Profile) tools.Tool {
 // helper is the one that c gives a task to. It may give one itself, unless it is
 // the last that there may be.
 func helper(c tools.Call, p Profile, in taskArgs) tools.Child {
-	pick := named(p.Tools)
-	h := child(c, 0, in.Name, in.Input, func(t tools.Tool) bool {
-		return pick(t) && t.Category != category || t.Name == "new_task" && c.Depth+1 < deepest
-	})
-	h.Agent, h.Model, h.Rounds, h.Hears = p.Name, cmp.Or(p.Model, c.Model), p.Rounds, true
-	h.Instruction = strings.TrimSpace(p.Instruction + "\n\n" + reminder)
+	h := child(c, 0, in.Name, in.Input, p.Tools)
+	if h.Depth < deepest {
+		h.Only = append(h.Only, c.Name)
+	}
+	h.Agent, h.Instruction, h.Model, h.Rounds, h.Strict, h.Hears = p.Name, p.Instruction, cmp.Or(p.Model, c.Model), p.Rounds, p.Strict, true
 	return h
 }
 

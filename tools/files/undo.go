@@ -133,8 +133,12 @@ func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) 
 	return cs, err
 }
 
-// record makes a change of c's session that can be undone: do makes it. Be alone.
+// record makes a change of c's session that can be undone, of a helper's in the
+// session that it works for: do makes it. Be alone.
 func record(c tools.Call, ch change, do func() error) error {
+	if c.Root != "" {
+		c.Session, c.Turn = c.Root, c.RootTurn
+	}
 	cs, err := changes(c.Workspace, c.Session)
 	if err == nil {
 		ch.Before, err = sum(c.Workspace, ch.Path)
