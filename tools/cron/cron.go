@@ -72,11 +72,16 @@ func New(do Clock) tools.Tool {
 	return t
 }
 
-// preview is what of which job: "add 0 9 * * 1-5: Good morning", "remove 1a2b3c4d".
+// preview is what of which job: "add 0 9 * * 1-5: Good morning", "add every 60 s", "remove 1a2b3c4d".
 func preview(partial map[string]any) string {
 	var words []string
 	for _, name := range []string{"action", "job_id", "every_seconds", "cron_expr", "at"} {
-		if v := partial[name]; v != nil && v != "" {
+		v := partial[name]
+		switch {
+		case v == nil || v == "":
+		case name == "every_seconds":
+			words = append(words, fmt.Sprintf("every %v s", v))
+		default:
 			words = append(words, fmt.Sprint(v))
 		}
 	}

@@ -188,7 +188,7 @@ func TestC015Preview(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"action":"add","message":"Say  good\nmorning to all and everybody in the house, please","cron_expr":"0 9 * * *"}`: "add 0 9 * * *: Say good morning to all and everybody in…",
 		`{"action":"remove","job_id":"1a2b3c4d"}`: "remove 1a2b3c4d",
-		`{"action":"add","every_seconds":3600}`:   "add 3600",
+		`{"action":"add","every_seconds":3600}`:   "add every 3600 s",
 		`{}`:                                      "",
 		`{"action":null,"message":7,"at":""}`:     "",
 	} {
