@@ -118,6 +118,9 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 	if err != nil {
 		return answer(err, "")
 	}
+	if parts+len(lost) == 0 {
+		return "Nothing that I remember holds that, so there is nothing to forget.", nil
+	}
 	text := fmt.Sprintf("Forgotten: %s of past conversations, %s.", count(parts, "part"), count(len(lost), "line"))
 	if len(lost) > 0 {
 		text += "\n\n> " + strings.Join(lost, "\n> ") + fmt.Sprintf("\n\n`/dream restore %s` brings the lines back.", c.ID)
@@ -154,7 +157,7 @@ func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err err
 				fresh++
 			}
 		}
-		text += fmt.Sprintf("I remember %s of past conversations, of which I have not thought over %d.", count(all, "part"), fresh)
+		text += fmt.Sprintf("I remember %s of past conversations (%d not thought over yet).", count(all, "part"), fresh)
 		return nil
 	})
 	return text, err

@@ -51,7 +51,7 @@ func TestForgetting(t *testing.T) {
 	a := newAttic(t)
 	n, ctx := a.notes(), t.Context()
 	a.answers("What am I to forget? `/forget WHAT`, in at least 3 characters.")(n.Forget(ctx, "owner", " ab ", "k"))
-	a.answers("Forgotten: 0 parts of past conversations, 0 lines.")(n.Forget(ctx, "owner", "karl", "k"))
+	a.answers("Nothing that I remember holds that, so there is nothing to forget.")(n.Forget(ctx, "owner", "karl", "k"))
 	memory := "# Known\n\n- KARL likes tea\n- Ann knows\n"
 	a.write("owner", memoryFile, memory)
 	a.write("owner", userFile, "- Name: Karl\n- Place:\n")
@@ -90,7 +90,7 @@ func TestTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAttic(t)
 		n, ctx := a.notes(), t.Context()
-		a.answers("I remember 0 parts of past conversations, of which I have not thought over 0.")(n.Show(ctx, "x:1"))
+		a.answers("I remember 0 parts of past conversations (0 not thought over yet).")(n.Show(ctx, "x:1"))
 		a.answers("The last changes of my memory of you:\n" + howToUndo)(n.Changes(ctx, "x:1", ""))
 		a.past.say("x:1", "one", "!two")
 		a.model = &llmtest.Script{Answers: []llmtest.Answer{
@@ -100,7 +100,7 @@ func TestTold(t *testing.T) {
 		a.dream("x:1")
 		first := "\n- `1` 2000-01-01 00:00, dream, HEARD.md, MEMORY.md: a fence; heard from others"
 		a.past.say("x:1", "three")
-		a.answers("**MEMORY.md**\n\na ``` fence\n\n**HEARD.md**\n\ncats purr\n\nI remember 3 parts of past conversations, of which I have not thought over 1.")(n.Show(ctx, "x:1"))
+		a.answers("**MEMORY.md**\n\na ``` fence\n\n**HEARD.md**\n\ncats purr\n\nI remember 3 parts of past conversations (1 not thought over yet).")(n.Show(ctx, "x:1"))
 		a.dream("x:1")
 		a.write("x:1", userFile, "- Ann\n")
 		time.Sleep(time.Hour)
