@@ -137,6 +137,9 @@ func TestRS24Limits(t *testing.T) {
 		refused("scheduled cron jobs must be created from a chat session", func(j *scheduler.Job) { j.At = chat.Address{} })
 		refused("a job cannot have the id 'j1'", func(j *scheduler.Job) { j.ID = "j1"; j.By = bob })
 		refused("a job cannot have the id 'dream'", func(j *scheduler.Job) { j.ID = "dream" })
+		if _, err := scheduler.New(w.config()).Add(t.Context(), job); err == nil { // it has not looked before
+			t.Error("a process that has just begun counts none")
+		}
 		j := job
 		if j.By = bob; w.add(j).Name != "x" {
 			t.Error("another person has no room")
