@@ -229,7 +229,7 @@ func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 	b.WriteString("Tokens used in this conversation:")
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		u := by[name]
-		fmt.Fprintf(&b, "\n%s: %d in (%d from cache), %d out", name, u.In, u.Cached, u.Out)
+		fmt.Fprintf(&b, "\n%s: %s in (%s from cache), %s out", name, number(float64(u.In)), number(float64(u.Cached)), number(float64(u.Out)))
 		if price := p.settings.Load().Price; price != nil {
 			if cost, known := price(name, u); known {
 				fmt.Fprintf(&b, ", cost %.4f", cost)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +20,14 @@ type digested struct {
 	Tries int    `json:"tries,omitempty"` // of the model to sum it up
 }
 
+// A night, also the first one after an upgrade, takes no more than this.
 const (
-	nights = 3   // that a part is tried, before it is archived as it is
-	aNight = 200 // parts at most
+	night  = time.Hour
+	aNight = 200 // parts …
+	ofEach = 40  // … and of one session
+	faults = 5   // sessions that fail: then it is not up to them
 
+	nights   = 3               // that a part is tried, before it is archived as it is
 	aCommand = 2 * time.Second // is over by then
 )
 
@@ -41,22 +44,34 @@ var errBusy = errors.New("somebody speaks")
 
 // Digest archives what is new in sessions in which nobody has spoken for a
 // while, and says in how many parts. The conversations stay as they are. Those
-// of jobs and helpers are left out: what came of them was told in a chat.
-func (p *Pool) Digest(ctx context.Context, silent time.Duration) (n int, err error) {
-	for id, bad := range p.states.Keys(ctx, "") {
-		if bad = cmp.Or(bad, ctx.Err()); bad != nil {
-			return n, errors.Join(err, bad)
+// of jobs and helpers are left out: what came of them was told in a chat. What
+// is too much for one night is for the next.
+func (p *Pool) Digest(outer context.Context, silent time.Duration) (n int, err error) {
+	if p.Archive == nil {
+		return 0, nil
+	}
+	ctx, over := context.WithTimeout(outer, night)
+	defer over()
+	soon, over := context.WithTimeout(ctx, aCommand) // that of a person who wants it done
+	defer over()
+	var failed []error
+	for id, err := range p.states.Keys(ctx, "") {
+		if err != nil && ctx.Err() == nil {
+			failed = append(failed, err)
 		}
-		if p.Archive == nil || n >= aNight || strings.HasPrefix(id, helperPrefix) || strings.HasPrefix(id, runPrefix) {
+		if err != nil || ctx.Err() != nil || n >= aNight || len(failed) >= faults {
+			break
+		}
+		if strings.HasPrefix(id, helperPrefix) || strings.HasPrefix(id, runPrefix) {
 			continue
 		}
-		d := digest{Pool: p, id: chat.SessionID(id)}
-		if bad := d.session(ctx, silent); bad != nil {
-			err = errors.Join(err, fmt.Errorf("digest session %s: %w", id, bad))
+		d := digest{Pool: p, id: chat.SessionID(id), most: min(ofEach, aNight-n)}
+		if err := d.session(ctx, soon, silent); err != nil {
+			failed = append(failed, fmt.Errorf("digest session %s: %w", id, err))
 		}
 		n += d.n
 	}
-	return n, err
+	return n, errors.Join(append(failed, outer.Err())...)
 }
 
 // A digest is that of one session.
@@ -64,16 +79,15 @@ type digest struct {
 	*Pool
 	id chat.SessionID
 	digested
-	n int // parts archived
+	n, most int // parts archived
 }
 
-// session archives what is new, unless a turn is under way; one that comes ends it.
-func (d *digest) session(outer context.Context, silent time.Duration) error {
+// session archives what is new, unless a turn is under way and not over soon;
+// one that comes ends it.
+func (d *digest) session(outer, soon context.Context, silent time.Duration) error {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
-	now, over := context.WithTimeout(ctx, aCommand) // that of a person who wants it done
-	defer over()
-	if d.enter(now, d.id, &running{since: time.Now(), doing: "archiving", stop: stop}, nil) != nil {
+	if d.enter(soon, d.id, &running{since: time.Now(), doing: "archiving", stop: stop}, nil) != nil {
 		return nil
 	}
 	defer d.leave(d.id)
@@ -96,7 +110,7 @@ func (d *digest) session(outer context.Context, silent time.Duration) error {
 		err = d.file(ctx, es)
 	}
 	if ctx.Err() != nil {
-		return outer.Err()
+		return nil
 	}
 	return err
 }
@@ -129,16 +143,17 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 		name = s.Model
 	}
 	model := s.Models[name]
-	most := max(2*(model.Window-model.MaxTokens), 512) // bytes: half of what it takes
-	for len(es) > 0 && err == nil && d.n < aNight {
+	most := min(max(2*(model.Window-model.MaxTokens), 512), mostRaw) // bytes: half of what it takes
+	for len(es) > 0 && err == nil && d.n < d.most {
 		part := firstPart(es, d.Seq, most)
 		e, said := d.partOf(d.id, d.Epoch, part), transcript(part)
-		if err := d.Allow(ctx, e.Who, d.id, ""); err != nil {
-			return err
+		if err := d.Allow(ctx, e.Who, d.id, ""); err != nil { // R-S15: for another night
+			d.Log.Info("not summed up", "session", d.id, "err", err)
+			return nil
 		}
 		es, d.Seq, d.Tries = es[len(part):], part[len(part)-1].seq, d.Tries+1
 		switch err = d.settle(ctx); {
-		case err != nil || e.Who == "": // nobody said anything
+		case err != nil || !ofOne(e.Who):
 		case d.Tries > nights:
 			e.Raw, e.Text = true, clip(said, mostRaw)
 		default:

@@ -293,6 +293,7 @@ func TestEndIsToldFirst(t *testing.T) {
 					c.then(h)
 				}
 				time.Sleep(2 * time.Minute)
+				synctest.Wait()
 				if fmt.Sprint(ends) != fmt.Sprint([]string{c.want, c.want}) {
 					t.Errorf("told %q, want %q twice", ends, c.want)
 				}

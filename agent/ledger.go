@@ -37,19 +37,16 @@ type page struct {
 	Raised []string    `json:"raised,omitempty"` // keys of the messages by which owners raised the limit
 	Warned [kinds]bool `json:"warned"`           // of what it was said that it is running out
 
-	key  string // in the store: "2026-11-21/person/owner"
-	told bool   // that nothing is left
+	told  bool // that nothing is left
+	dirty bool // it is to be written
 }
 
-// A ledger tells what each payer took of today. It is in memory, and on disk a
+// A ledger tells what each payer took of a day. It is in memory, and on disk a
 // moment later: no turn waits for it, and a crash forgets no more than that.
 type ledger struct {
-	wake chan struct{} // a page is to be written
-
+	wake  chan struct{} // a page is to be written
 	mu    sync.Mutex
-	day   string
-	pages map[string]*page // of day, by payer
-	dirty map[*page]bool   // to be written
+	pages map[string]*page // as in the store: "2026-11-21/person/owner"
 }
 
 const (
@@ -64,16 +61,14 @@ func (p *Pool) daysAgo(n int) string {
 
 // opened opens the ledger at today's pages of by, for nobody else until done is called.
 func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
-	l := &p.ledger
+	l, today := &p.ledger, p.daysAgo(0)
 	l.mu.Lock()
-	if day := p.daysAgo(0); day != l.day {
-		l.day, l.pages = day, map[string]*page{}
-	}
 	for i, b := range by {
-		if l.pages[b.key] == nil {
-			l.pages[b.key] = p.page(context.WithoutCancel(ctx), l.day+"/"+b.key)
+		key := today + "/" + b.key
+		if l.pages[key] == nil {
+			l.pages[key] = p.page(context.WithoutCancel(ctx), key)
 		}
-		by[i].page = l.pages[b.key]
+		by[i].page = l.pages[key]
 	}
 	return l.mu.Unlock
 }
@@ -84,13 +79,12 @@ func (p *Pool) page(ctx context.Context, key string) *page {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		p.Log.Error("what was spent today cannot be read and counts from zero", "whose", key, "err", err)
 	}
-	pg.key = key
 	return &pg
 }
 
 // changed has pg written. l.mu is held.
 func (l *ledger) changed(pg *page) {
-	l.dirty[pg] = true
+	pg.dirty = true
 	select {
 	case l.wake <- struct{}{}:
 	default: // it will see this one, too
@@ -125,10 +119,14 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 // writeLedger puts on disk bodies and what else is not there yet, and deletes what is old.
 func (p *Pool) writeLedger(ctx context.Context, bodies map[string][]byte) error {
 	p.ledger.mu.Lock()
-	for pg := range p.ledger.dirty {
-		bodies[pg.key], _ = json.Marshal(pg) // it holds only what JSON can
+	for key, pg := range p.ledger.pages {
+		if pg.dirty {
+			bodies[key], _ = json.Marshal(pg) // it holds only what JSON can
+			pg.dirty = false
+		} else if key < p.daysAgo(0) {
+			delete(p.ledger.pages, key)
+		}
 	}
-	clear(p.ledger.dirty)
 	p.ledger.mu.Unlock()
 	var all errgroup.Group // they share a sync of the disk
 	bucket := p.Store.Bucket("ledger")

@@ -79,10 +79,20 @@ func (b payer) at(percent float64, k kind) bool {
 	return b.most(k) > 0 && b.Spent[k]*100 >= b.most(k)*percent
 }
 
-// share says how much of k is spent, with as many of four decimals as it needs.
+// share says how much of k is spent.
 func (b payer) share(k kind) string {
-	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'f', -1, 64) }
 	return fmt.Sprintf("%s of %s %s", number(b.Spent[k]), number(b.most(k)), k)
+}
+
+// number returns x as people read it: 20,000,000, with as many of four decimals
+// as it needs.
+func number(x float64) string {
+	s := strconv.FormatFloat(math.Round(x*1e4)/1e4, 'f', -1, 64)
+	whole, _, _ := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // An errLimit tells people which limit is reached.

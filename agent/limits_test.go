@@ -214,17 +214,17 @@ func TestLedgerCrash(t *testing.T) {
 		time.Sleep(time.Second)
 		h.say("2", "hi")
 		time.Sleep(time.Second - 1)
-		after("everybody together: 0 of 1000 tokens")
+		after("everybody together: 0 of 1,000 tokens")
 		time.Sleep(time.Nanosecond)
-		after("everybody together: 200 of 1000 tokens")
+		after("everybody together: 200 of 1,000 tokens")
 		h.say("3", "hi")
-		after("everybody together: 200 of 1000 tokens")
+		after("everybody together: 200 of 1,000 tokens")
 		time.Sleep(2 * time.Second)
-		after("everybody together: 300 of 1000 tokens")
+		after("everybody together: 300 of 1,000 tokens")
 		h.say("4", "hi")
 		synctest.Wait()
 		h.stop()
-		after("everybody together: 400 of 1000 tokens")
+		after("everybody together: 400 of 1,000 tokens")
 		h.start()
 		h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
 			time.Sleep(10 * time.Second)
@@ -232,7 +232,7 @@ func TestLedgerCrash(t *testing.T) {
 		}
 		h.say("5", "hi") // that it was asked is written long before it answers
 		time.Sleep(12 * time.Second)
-		after("everybody together: 500 of 1000 tokens")
+		after("everybody together: 500 of 1,000 tokens")
 	})
 }
 
@@ -306,7 +306,7 @@ func TestLimitCrowd(t *testing.T) {
 		}
 		h.sent = nil
 		h.say("u", "/usage")
-		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 2000 of 1000000 tokens\n- everybody together: 20 of 20 answers")
+		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 2,000 of 1,000,000 tokens\n- everybody together: 20 of 20 answers")
 	})
 }
 
@@ -416,7 +416,7 @@ func TestRaise(t *testing.T) {
 		none := "Nothing is raised: there is no such limit, or it is far away. Write /raise and whose: a person such as telegram:42, session, job and its ID, or all."
 		says("3", "/raise", none)
 		says("3b", "/raise console", none) // that is nobody's name, and it must not seem so
-		says("4", "/raise test:8", "Raised, until midnight (UTC):\n- test:8: 1 of 2 answers, 100 of 2000 tokens")
+		says("4", "/raise test:8", "Raised, until midnight (UTC):\n- test:8: 1 of 2 answers, 100 of 2,000 tokens")
 		h.say("4", "/raise test:8") // the network brings it again: it was answered, and nothing more is raised
 		h.want()
 		says("5", "/raise session", "Raised, until midnight (UTC):\n- this conversation: 0 of 20 answers")
@@ -426,18 +426,18 @@ func TestRaise(t *testing.T) {
 		h.deliver(guest("8")("9"))
 		h.want("ok\n\n100 % of today's limit for you is used: 2 of 2 answers.")
 		says("10", "hi", "ok\n\n100 % of today's limit for you is used: 1 of 1 answers.")
-		says("11", "/raise", "Raised, until midnight (UTC):\n- you: 1 of 2 answers, 100 of 2000 tokens")
+		says("11", "/raise", "Raised, until midnight (UTC):\n- you: 1 of 2 answers, 100 of 2,000 tokens")
 		h.stop()
 		h.start()
 		h.say("11", "/raise") // again, after a restart
 		h.want()
 		says("12", "/usage", "Tokens used in this conversation:\nmain: 80 in (0 from cache), 20 out, cost 0.5000\n\nToday, until midnight (UTC):\n"+
-			"- you: 1 of 2 answers, 100 of 2000 tokens\n- this conversation: 1 of 20 answers\n- everybody together: 3 of 30 answers")
+			"- you: 1 of 2 answers, 100 of 2,000 tokens\n- this conversation: 1 of 20 answers\n- everybody together: 3 of 30 answers")
 		usage := guest("8")("13")
 		usage.Text = "/usage"
 		h.deliver(usage)
 		h.want("Tokens used in this conversation:\nmain: 160 in (0 from cache), 40 out, cost 1.0000\n\nToday, until midnight (UTC):\n" +
-			"- you: 2 of 2 answers, 200 of 2000 tokens\n- this conversation: 2 of 10 answers")
+			"- you: 2 of 2 answers, 200 of 2,000 tokens\n- this conversation: 2 of 10 answers")
 	})
 }
 
@@ -486,7 +486,7 @@ func TestLimitOfHelpers(t *testing.T) {
 		}
 		h.want()
 		h.say("u", "/usage")
-		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 200 of 10000 tokens\n- this conversation: 200 of 10000 tokens, 2 of 2 helpers")
+		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 200 of 10,000 tokens\n- this conversation: 200 of 10,000 tokens, 2 of 2 helpers")
 		for n, want := range []string{"ok", "Today's limit for this job is reached: 1 of 1 answers." + raisable + "job j."} {
 			id := fmt.Sprint("cccccccc", n)
 			if err := spawn(id, "cron:j"); err != nil {

@@ -25,7 +25,7 @@ func (p *Pool) warnings(ctx context.Context, by []payer) (ids, texts []string) {
 			b.Warned[k] = true
 			p.ledger.changed(b.page)
 			percent := int(100 * b.Spent[k] / b.most(k))
-			ids = append(ids, fmt.Sprintf("limit/%s/%s/%d", b.page.key, k, len(b.Raised)))
+			ids = append(ids, fmt.Sprintf("limit/%s/%s/%s/%d", p.daysAgo(0), b.key, k, len(b.Raised)))
 			texts = append(texts, fmt.Sprintf(wordsLow, percent, b.whose, b.share(k)))
 		}
 	}

@@ -113,8 +113,11 @@ func firstPart(es []entry, border uint64, most int) []entry {
 	return es
 }
 
-// several is whose the words of more than one person are: nobody's.
+// several is whose the words of more than one person are. They are archived for
+// none of them (R-S14), as words that nobody said.
 const several chat.Person = "several"
+
+func ofOne(who chat.Person) bool { return who != "" && who != several }
 
 // personOf returns whose words es hold, "" for none's.
 func personOf(es []entry) (who chat.Person) {
@@ -165,7 +168,7 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	case part.Text == "":
 		s.Text = before.Text
 	}
-	if s.Text = clip(s.Text, limit); part.Who != "" && part.Text != "" && s.Upto > t.digested() {
+	if s.Text = clip(s.Text, limit); ofOne(part.Who) && part.Text != "" && s.Upto > t.digested() {
 		s.Part = &part
 	}
 	return s

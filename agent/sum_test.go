@@ -469,6 +469,106 @@ func TestDigestFails(t *testing.T) {
 	})
 }
 
+// What one night takes is bounded, whatever there is to archive: in time, in
+// money (R-S15), in parts of one session and in failures of the model. The next
+// goes on, and nobody waits for those who are busy.
+func TestDigestIsBounded(t *testing.T) {
+	crowd := func(h *house, from, upto int) {
+		for i := from; i < upto; i++ {
+			m := message("m", fmt.Sprint("w", i, " hello"))
+			m.At.Chat, m.From = fmt.Sprint(10+i), chat.Sender{ID: fmt.Sprint(10 + i), Role: chat.User}
+			h.deliver(m)
+		}
+		synctest.Wait()
+	}
+	nights := func(h *house, want ...int) (errs []error) {
+		h.t.Helper()
+		var got []int
+		for range want {
+			time.Sleep(24 * time.Hour)
+			n, err := h.pool.Digest(h.t.Context(), time.Hour)
+			got, errs = append(got, n), append(errs, err)
+		}
+		if !slices.Equal(got, want) {
+			h.t.Errorf("archived %v parts, want %v: %v", got, want, errs)
+		}
+		return errs
+	}
+	t.Run("time", func(t *testing.T) {
+		s := &shelf{sum: func(ctx context.Context, _, said string) (string, error) {
+			select {
+			case <-time.After(25 * time.Minute):
+			case <-ctx.Done():
+			}
+			return numbers(said), ctx.Err()
+		}}
+		play(t, small(s), func(h *house) {
+			crowd(h, 0, 5)
+			if errs := nights(h, 2, 2, 1, 0); errors.Join(errs...) != nil {
+				t.Error(errs)
+			}
+			h.archived(s, "test:10 test:10#0@2: w0", "test:11 test:11#0@2: w1", "test:12 test:12#0@2: w2", "test:13 test:13#0@2: w3", "test:14 test:14#0@2: w4")
+		})
+	})
+	t.Run("money", func(t *testing.T) {
+		s := &shelf{sum: echoing}
+		h := small(s)
+		set := h.set
+		h.set = func(c *agent.Settings) { set(c); c.Limits.Everybody.Rounds = 3 }
+		play(t, h, func(h *house) {
+			crowd(h, 0, 3)
+			time.Sleep(24 * time.Hour)
+			crowd(h, 3, 6)
+			h.digest(0, 0) // they have used it all
+			if errs := nights(h, 3, 3, 0); errors.Join(errs...) != nil {
+				t.Error(errs)
+			}
+		})
+	})
+	t.Run("failures", func(t *testing.T) {
+		s := &shelf{sum: func(context.Context, string, string) (string, error) { return "", errors.New("no") }}
+		play(t, small(s), func(h *house) {
+			crowd(h, 0, 12)
+			errs := nights(h, 0)
+			if len(s.asked) != 5 || strings.Count(errs[0].Error(), "digest session") != 5 {
+				t.Errorf("%d were asked: %v", len(s.asked), errs)
+			}
+			s.sum = echoing
+			nights(h, 12)
+		})
+	})
+	t.Run("one session", func(t *testing.T) {
+		s := &shelf{sum: echoing}
+		h := small(s)
+		conf := h.conf
+		h.conf = nil // nothing is summed up on the way
+		play(t, h, func(h *house) {
+			h.tell(1, 100)
+			h.stop()
+			h.conf = conf
+			h.start()
+			crowd(h, 0, 3)
+			nights(h, 43, 10, 0)
+		})
+	})
+	t.Run("busy", func(t *testing.T) {
+		s := &shelf{sum: echoing}
+		play(t, small(s), func(h *house) {
+			h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+				time.Sleep(time.Hour)
+				return words("slow"), nil
+			}
+			crowd(h, 0, 20)
+			began := time.Now()
+			h.digest(0, 0)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			time.Sleep(2 * time.Hour)
+		})
+	})
+}
+
 // A person who speaks while their session is digested does not wait, and nothing
 // is archived twice.
 func TestDigestMakesWay(t *testing.T) {
