@@ -439,3 +439,16 @@ func TestStopARun(t *testing.T) {
 		e.want(t, `1 stopped "(Stopped.)" 0 false`)
 	})
 }
+
+// People read who spoke when no person did.
+func TestErrandInTranscript(t *testing.T) {
+	play(t, &house{model: script(words("hi"))}, func(h *house) {
+		h.deliver(errand("1", "remind me", chat.Errand{}))
+		h.want("hi")
+		for x, err := range h.pool.Transcript(t.Context(), "test:1") {
+			if err != nil || x.Kind == chat.Heard && x.Who != "the clock" {
+				t.Errorf("%+v, %v", x, err)
+			}
+		}
+	})
+}

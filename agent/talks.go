@@ -98,6 +98,9 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 	return es
 }
 
+// clerks are who speaks when no person does.
+var clerks = map[chat.Origin]string{chat.FromSchedule: "the clock", chat.FromParent: "the agent", chat.FromSubagent: "a helper"}
+
 // heard writes down m, and what the person was told of it.
 func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 	if s.at = m.Time; s.told == nil {
@@ -107,7 +110,7 @@ func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 	if s.anew {
 		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: s.at}), false
 	}
-	who, text := cmp.Or(m.From.Name, m.From.ID), m.Text
+	who, text := cmp.Or(clerks[m.Origin], m.From.Name, m.From.ID), m.Text
 	if strings.TrimSpace(text) == "" && m.Media != "" {
 		text = "(" + m.Media + ")"
 	}

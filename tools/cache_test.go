@@ -293,3 +293,20 @@ func TestCacheRace(t *testing.T) {
 	}
 	g.Wait()
 }
+
+// A job on the clock sees what has changed since anybody looked last.
+func TestCacheNotForJobs(t *testing.T) {
+	var ran atomic.Int64
+	cfg := StandardConfig{Cache: NewCache(CacheFor)}
+	for _, origin := range []chat.Origin{chat.FromPerson, chat.FromSchedule, chat.FromSchedule} {
+		call := callTo("u", "")
+		call.Origin = origin
+		k := turnOf(t, cfg, chat.User, counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &ran))
+		if r := k.Call(t.Context(), call); r.Cached {
+			t.Errorf("%q is answered from memory: %+v", origin, r)
+		}
+	}
+	if n := ran.Load(); n != 3 {
+		t.Errorf("ran %d times", n)
+	}
+}

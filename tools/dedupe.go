@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"sync"
+
+	"parley/chat"
 )
 
 // Words for the model on calls that were not executed.
@@ -20,7 +22,8 @@ const (
 //   - A lookup with the Query of an earlier one of the turn has its result and a
 //     note; after that there is none any more (E-012, D-086).
 //   - Other calls that are read-only are answered by cache, which is for all
-//     turns and may be nil.
+//     turns and may be nil. Jobs on the clock look anew: they are there
+//     to see what has changed.
 func Dedupe(cache *Cache) Middleware {
 	if cache == nil {
 		cache = NewCache(0)
@@ -106,7 +109,7 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 
 // recall answers a call from the cache, or executes it.
 func (p *past) recall(ctx context.Context, t Tool, c Call) (Result, error) {
-	if p.cache.lasts(t) <= 0 {
+	if p.cache.lasts(t) <= 0 || c.Origin == chat.FromSchedule {
 		return t.Run(ctx, c)
 	}
 	key := keyOf(t, c)
