@@ -28,12 +28,6 @@ func mayChange(s tools.Scope, j scheduler.Job) bool {
 	return !j.System && j.Whose() == s.Whose() && (s.From.Role == chat.Owner || j.By.ID == s.From.ID)
 }
 
-// jobsOf returns the jobs that are for s, the next one first.
-func (h *house) jobsOf(ctx context.Context, s tools.Scope) ([]scheduler.Job, error) {
-	all, err := h.clock.Jobs(ctx)
-	return slices.DeleteFunc(all, func(j scheduler.Job) bool { return !mayChange(s, j) }), err
-}
-
 // addJob makes a job of o for who asks in s, in their chat.
 func (h *house) addJob(ctx context.Context, s tools.Scope, o cron.Order) (scheduler.Job, error) {
 	j := scheduler.Job{ID: o.ID, At: s.At, Group: s.Group, By: s.From}
@@ -113,18 +107,19 @@ func (h *house) setTool(ctx context.Context, j *scheduler.Job, o cron.Order) err
 	return err
 }
 
-// onClock does what the tool is told to: it is its cron.Clock.
-func (h *house) onClock(ctx context.Context, c tools.Call, o cron.Order) (tools.Result, error) {
+// onClock is the cron.Clock of the tool and of /cron.
+func (h *house) onClock(ctx context.Context, s tools.Scope, key string, o cron.Order) (tools.Result, error) {
 	switch o.Action {
 	case "add":
-		j, err := h.addJob(ctx, c.Scope, o)
+		j, err := h.addJob(ctx, s, o)
 		return tools.Result{Text: fmt.Sprintf("Created job '%s' (id: %s)", j.Name, j.ID)}, err
 	case "list":
-		jobs, err := h.jobsOf(ctx, c.Scope)
-		strange := func(j scheduler.Job) bool { return strange(j, c.Whose()) }
+		jobs, err := h.clock.Jobs(ctx)
+		jobs = slices.DeleteFunc(jobs, func(j scheduler.Job) bool { return !mayChange(s, j) })
+		strange := func(j scheduler.Job) bool { return strange(j, s.Whose()) }
 		return tools.Result{Text: listed(jobs, h.Config.zone()), Tainted: slices.ContainsFunc(jobs, strange)}, err
 	}
-	return h.tend(ctx, c.Scope, o, c.Key())
+	return h.tend(ctx, s, key, o)
 }
 
 // strange says whether what is told of j may hold words of others than who.
@@ -132,9 +127,8 @@ func strange(j scheduler.Job, who chat.Person) bool {
 	return !j.System && j.Whose() != who || slices.ContainsFunc(j.Runs, func(r scheduler.Run) bool { return r.Tainted })
 }
 
-// tend does what o says to a job that there is, and returns what to tell who
-// asked for it in s, under key.
-func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order, key string) (r tools.Result, err error) {
+// tend does what o says to a job that there is.
+func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Order) (r tools.Result, err error) {
 	j, err := h.clock.Job(ctx, o.ID)
 	if errors.Is(err, store.ErrDamaged) { // owners can remove it
 		j, err = scheduler.Job{ID: o.ID}, nil
@@ -162,29 +156,26 @@ func (h *house) tend(ctx context.Context, s tools.Scope, o cron.Order, key strin
 	return r, err
 }
 
-// cronVerbs are what /cron does to a job.
-var cronVerbs = map[string]string{"history": "history", "run": "run", "remove": "remove", "on": "enable", "off": "disable"}
+// cronVerbs are what /cron does, as an Order calls it.
+var cronVerbs = map[string]string{"list": "list", "history": "history", "run": "run", "remove": "remove", "on": "enable", "off": "disable"}
 
 const cronHelp = "/cron lists what is on the clock. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – do it now\n" +
 	"/cron off ID, /cron on ID – not for now, and again\n/cron remove ID – not any more\n\nTo put something on the clock, tell me what and when."
 
 // cmdCron answers /cron.
 func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
-	s := tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}
-	words := strings.Fields(m.Text)
-	if len(words) == 1 || len(words) == 2 && strings.EqualFold(words[1], "list") {
-		jobs, err := h.jobsOf(ctx, s)
-		return listed(jobs, h.Config.zone()), err
+	o, words := cron.Order{Action: "list"}, strings.Fields(m.Text)[1:]
+	if len(words) > 0 {
+		o.Action, o.ID = cronVerbs[strings.ToLower(words[0])], strings.Join(words[1:], " ")
 	}
-	action := cronVerbs[strings.ToLower(words[1])]
-	if action == "" || len(words) != 3 {
+	if o.Action == "" || (o.Action == "list") != (o.ID == "") {
 		return cronHelp, nil
 	}
-	r, err := h.tend(ctx, s, cron.Order{Action: action, ID: words[2]}, m.Key())
+	r, err := h.onClock(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}, m.Key(), o)
 	if theirs(err) {
 		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}
-	if action != "history" {
+	if o.Action != "list" && o.Action != "history" {
 		h.audit("cron", m.At.Channel+":"+m.From.ID, r.Text)
 	}
 	return r.Text, err

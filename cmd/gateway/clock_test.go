@@ -13,7 +13,6 @@ import (
 
 	"parley/channels"
 	"parley/chat"
-	"parley/llm"
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/mem"
@@ -93,7 +92,7 @@ func (w *watch) do(s tools.Scope, o cron.Order) string {
 // call is what the tool answers to the call of that ID.
 func (w *watch) call(id string, s tools.Scope, o cron.Order) string {
 	w.t.Helper()
-	r, err := w.onClock(w.t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: id}, Scope: s}, o)
+	r, err := w.onClock(w.t.Context(), s, id, o)
 	if err != nil {
 		return "Error: " + err.Error()
 	}
@@ -272,7 +271,7 @@ func TestRS12ClockTaint(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *watch) {
 		tainted := func(s tools.Scope, o cron.Order) bool {
 			t.Helper()
-			r, err := w.onClock(t.Context(), tools.Call{Scope: s}, o)
+			r, err := w.onClock(t.Context(), s, "", o)
 			if err != nil {
 				t.Error(err)
 			}
@@ -336,6 +335,7 @@ func TestCronCommand(t *testing.T) {
 			w.says(got, want)
 		}
 		say(anna, "/cron", "No scheduled jobs.")
+		say(anna, "/cron LIST", "No scheduled jobs.")
 		w.do(anna, cron.Order{Action: "add", ID: "tea", Name: "Tea\x1b[2J", Message: "Make tea", Every: 3600})
 		say(anna, "/cron list", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 02:00 CET; has not run yet")
 		say(anna, "/cron off tea", "Disabled job tea")
@@ -347,6 +347,8 @@ func TestCronCommand(t *testing.T) {
 		say(anna, "/cron tea", cronHelp)
 		say(anna, "/cron remove", cronHelp)
 		say(anna, "/cron sing tea", cronHelp)
+		say(anna, "/cron list tea", cronHelp)
+		say(anna, "/cron off tea now", "Job tea now not found")
 		synctest.Wait()
 		time.Sleep(90 * time.Second)
 		if err := w.clock.Ended(t.Context(), w.ran[0], scheduler.Ended{Outcome: scheduler.Answered, Text: "It is ready.", Tokens: 340, Cost: 0.0123}); err != nil {
@@ -361,7 +363,7 @@ func TestCronCommand(t *testing.T) {
 		}
 		say(anna, "/cron", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 03:00 CET; last: 2000-01-01 02:00 CET, failed – the model did not answer")
 		say(anna, "/cron remove tea", "Removed job tea")
-		if n := len(w.auditor.events); n != 5 { // off, on, run, run of another's, remove
+		if n := len(w.auditor.events); n != 6 { // off, on, run, run of another's, off of none, remove
 			t.Errorf("%d notes in the audit log", n)
 		}
 	})

@@ -36,10 +36,10 @@ type Order struct {
 	Args     map[string]any `json:"args,omitempty" jsonschema:"the arguments of tool"`
 }
 
-// A Clock does what an Order says, for the person of the call and in their
-// chat, and returns what the model reads. To add under the same ID again
-// changes nothing.
-type Clock func(context.Context, tools.Call, Order) (tools.Result, error)
+// A Clock does what an Order says, for the person in s and in their chat, and
+// returns what they read. To add under the same ID again changes nothing, nor to
+// run under the same key, which is that of the call or message.
+type Clock func(ctx context.Context, s tools.Scope, key string, o Order) (tools.Result, error)
 
 // New returns the tool. Jobs are made in chats, and not by jobs or helpers
 // (D-097); once strangers have had a word an owner is asked first (R-S24).
@@ -55,7 +55,7 @@ func New(do Clock) tools.Tool {
 		case o.Action != "list" && o.ID == "":
 			return tools.Failf(tools.CodeInvalid, "job_id is required for %s", o.Action), nil
 		}
-		return do(ctx, c, o)
+		return do(ctx, c.Scope, c.Key(), o)
 	})
 	t.Category, t.Repeatable = "cron", true
 	t.Guard = func(c tools.Call) bool {

@@ -26,14 +26,15 @@ var at = tools.Scope{At: chat.Address{Channel: "telegram", Chat: "42"}, From: ch
 type bench struct {
 	kit    *tools.Kit
 	orders []Order
+	keys   []string
 	asked  int // approvals
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{}
-	do := func(_ context.Context, _ tools.Call, o Order) (tools.Result, error) {
-		b.orders = append(b.orders, o)
+	do := func(_ context.Context, _ tools.Scope, key string, o Order) (tools.Result, error) {
+		b.orders, b.keys = append(b.orders, o), append(b.keys, key)
 		if o.Name == "wrong" {
 			return tools.Result{}, errors.New("unknown timezone 'X'")
 		}
@@ -178,6 +179,9 @@ func TestP6OneJobACall(t *testing.T) {
 	again := newBench(t)
 	again.call(t, at, "c1", add)
 	one, two, same := b.orders[0].ID, b.orders[1].ID, again.orders[0].ID
+	if b.keys[0] == b.keys[1] || b.keys[0] != again.keys[0] {
+		t.Errorf("%q and %q", b.keys, again.keys)
+	}
 	if len(one) != 8 || one == two || one != same || !New(nil).Repeatable {
 		t.Errorf("%s, %s and %s", one, two, same)
 	}
