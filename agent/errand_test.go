@@ -452,3 +452,95 @@ func TestErrandInTranscript(t *testing.T) {
 		}
 	})
 }
+
+// TestCrashOfErrands kills the process before and after each operation of the
+// store that three errands make: one in the chat, one in a session of its own
+// and one of a tool. Each is answered once, pays at most once, and the clock
+// hears how it ended before its message is gone (P6, P7, P12).
+func TestCrashOfErrands(t *testing.T) {
+	for n, done := 0, false; !done; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bureau{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}, paid: map[string]int{}}
+				where := b.run(n)
+				if done = where == ""; !done {
+					b.run(1 << 40)
+				}
+				if b.check(t, where); t.Failed() {
+					t.Logf("died %s", where)
+				}
+			})
+		})
+	}
+}
+
+// A bureau is what errands come to, over as many deaths as there are.
+type bureau struct {
+	life
+	mu   sync.Mutex
+	paid map[string]int // by message
+}
+
+// run has the errands done on a store that dies after so many operations, and
+// returns where that was, or "".
+func (b *bureau) run(life int) string {
+	m := newMortal(b.t, b.dir, life)
+	h := &house{t: b.t, store: m, conf: func(c *agent.Config) {
+		c.Send = func(ctx context.Context, r chat.Reply) error {
+			return m.Queue("outbox").Push(ctx, r.ID, []byte(r.Text))
+		}
+		c.Ended = func(ctx context.Context, e agent.End) error {
+			_, err := m.Bucket("clock").Put(ctx, e.Message.ID, []byte(e.Outcome), store.Any)
+			return err
+		}
+	}}
+	pay := tool("pay", nil)
+	pay.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.paid[c.Turn]++
+		return tools.Result{Text: "paid"}, nil
+	}
+	h.tools = []tools.Tool{pay}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		if last := r.Messages[len(r.Messages)-1]; last.Role == llm.ToolRole {
+			return words(last.Text), nil
+		}
+		return calls(call(fmt.Sprint("c", len(r.Messages)), "pay")), nil
+	}
+	h.start()
+	for i, e := range []chat.Errand{{}, {Fresh: true}, {Fresh: true, Quiet: true}, {Tool: "pay", Args: "{}"}} {
+		errand := errand(fmt.Sprint(i), "pay", e)
+		if e.Fresh {
+			errand.In = "cron:j"
+		}
+		b.say(h, errand)
+		synctest.Wait()
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	h.stop()
+	if err := m.Close(); err != nil {
+		b.t.Error(err)
+	}
+	where, _ := m.where.Load().(string)
+	return where
+}
+
+// check reads what it came to. A call that a death interrupted may not have been made.
+func (b *bureau) check(t *testing.T, where string) {
+	db := newMortal(t, b.dir, 1<<40)
+	defer db.Close()
+	inbox, _ := db.Queue("inbox").Len(t.Context())
+	outbox, _ := db.Queue("outbox").Len(t.Context())
+	if inbox != 0 || outbox != 4 {
+		t.Errorf("%d wait, %d are answered", inbox, outbox)
+	}
+	for i := range 4 {
+		how, _, err := db.Bucket("clock").Get(t.Context(), fmt.Sprint(i))
+		broken := i == 3 && string(how) == "failed" // the tool was interrupted
+		if n := b.paid[fmt.Sprint("test/cron/1/", i)]; err != nil || string(how) != "answered" && !broken || n > 1 || n == 0 && where == "" {
+			t.Errorf("%d ended %q, %v, and paid %d times", i, how, err, n)
+		}
+	}
+}

@@ -283,6 +283,30 @@ func TestSummedRequestsCanBeMadeAgain(t *testing.T) {
 	})
 }
 
+// Each request begins with the bytes of the one before, so that prompt caches
+// hit, but for those before which something was summed up: one in a good many.
+func TestSummedRequestsBeginAlike(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	set := h.set
+	h.set = func(c *agent.Settings) {
+		set(c)
+		c.Models["main"] = agent.Model{Model: c.Models["main"].Model, Window: 8000, MaxTokens: 1000}
+	}
+	play(t, h, func(h *house) {
+		h.tell(1, 100)
+		anew := 0
+		for i, r := range h.asks[1:] {
+			if was := h.asks[i]; r.System != was.System || !same(llm.Request{Messages: r.Messages[:min(len(r.Messages), len(was.Messages))]}, llm.Request{Messages: was.Messages}) {
+				anew++
+			}
+		}
+		if sums := len(s.asked); anew != sums || sums < 5 || sums > 10 {
+			t.Errorf("of 100 requests %d begin anew, and %d times something was summed up", anew, sums)
+		}
+	})
+}
+
 // Issue 5.4: when the model cannot sum up, all is archived as it is, nobody
 // waits for it twice in a turn, and what was summed up before stays. What is
 // not worth keeping is not archived.
