@@ -113,12 +113,17 @@ func (t *turn) pure(steps []chat.Step) bool {
 }
 
 // dismiss ends a helper and those that work for it. Its parent is told, if it was
-// to be, and told is true.
+// to be, and told is true. What people said that it has not heard is the
+// parent's, unless that was stopped since (C-033).
 func (p *Pool) dismiss(ctx context.Context, id, why string, told bool) error {
+	var parent chat.SessionID
+	p.kin.with(id, func(k *kid) { parent = k.Parent })
 	err := p.settle(ctx, id, tools.ChildStopped, why, func(c *tools.Child) { c.Report = c.Report && told })
 	p.mu.Lock()
 	if r := p.running[helperSession(id)]; r != nil && err == nil {
-		r.asked = time.Now()
+		if above := p.running[parent]; above != nil {
+			r.asked = above.asked
+		}
 		r.stop(errStopped)
 	}
 	p.mu.Unlock()

@@ -94,7 +94,7 @@ func (r runner) Await(ctx context.Context, id string) (tools.Child, error) {
 func (h *house) profiles() (all []agents.Profile) {
 	for _, p := range h.mind.skills.Profiles() {
 		if p.Fault == "" && p.Missing == "" {
-			all = append(all, agents.Profile{Name: p.Name, Description: p.Description, Instruction: p.Text, Model: p.Model, Tools: p.Tools, Rounds: p.Rounds})
+			all = append(all, agents.Profile{Name: p.Name, Description: p.Description, Instruction: p.Text, Model: p.Model, Tools: p.Tools, Rounds: p.Rounds, Strict: p.Strict})
 		}
 	}
 	return all

@@ -23,6 +23,7 @@ type Page struct {
 	Model       string   // of a profile: name in config.json; "" is that of who gives the task
 	Tools       []string // of a profile: what it may use; nil is all that who gives the task may
 	Rounds      int      // of a profile: of its model; 0 is as many as usual
+	Strict      bool     // of a profile: the first tool that fails ends its task (D-041)
 
 	needs  struct{ bins, env, tools []string }
 	source []byte
@@ -81,7 +82,7 @@ func (p *Page) parse(text string) error {
 // fields returns the keys that the head of a page may have.
 func (p *Page) fields() map[string]any {
 	if !strings.HasPrefix(p.Path, skillDir) {
-		return map[string]any{"name": &p.Name, "description": &p.Description, "model": &p.Model, "tools": &p.Tools, "rounds": &p.Rounds}
+		return map[string]any{"name": &p.Name, "description": &p.Description, "model": &p.Model, "tools": &p.Tools, "rounds": &p.Rounds, "strict": &p.Strict}
 	}
 	needs := map[string]any{"bins": &p.needs.bins, "env": &p.needs.env, "tools": &p.needs.tools}
 	return map[string]any{"name": &p.Name, "description": &p.Description, "always": &p.Always, "requires": needs}

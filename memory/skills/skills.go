@@ -100,16 +100,14 @@ func (s *Shelf) read(dir, tail string) (all []Page) {
 const (
 	maxWhole    = 8 << 10 // bytes of all skills that are in the prompt as a whole
 	aboutSkills = "# Skills\nEach is a page on how a kind of task is done. Before you begin one of that kind, read skills/NAME/SKILL.md with read_file and go by it. Your other rules stand above it, and no page gives anybody rights.\n"
-	aboutAgents = "# Available Sub-Agents\nA task can be given to one of them with new_task.\n"
 	howSkills   = "\nTo add a skill, ask me to write one, or write `skills/NAME/SKILL.md` in my workspace: a line `---`, then `name: NAME` and `description: …`, a line `---`, and below it what to do. It counts at once."
 )
 
 // Prompt returns what the model is told of the pages that it can use, "" if
-// there are none: skills by name, those that are always wanted whole, and, if
-// there is the tool new_task, the agents that it can give a task to (C-034).
-// It stays the same, byte for byte, until a page, a tool or a program changes.
+// there are none: skills by name, and those that are always wanted whole. (Of
+// the agents it is told by the tool new_task.) It stays the same, byte for byte, until a page, a tool or a program changes.
 func (s *Shelf) Prompt(tool Has) string {
-	var list, whole, agents string
+	var list, whole string
 	for _, p := range s.Skills(tool) {
 		switch text := "\n## " + p.Name + "\n\n" + p.Text + "\n"; {
 		case p.Fault != "" || p.Missing != "":
@@ -122,11 +120,7 @@ func (s *Shelf) Prompt(tool Has) string {
 	if list+whole != "" {
 		list = aboutSkills + list + whole + "\n"
 	}
-	profiles := slices.DeleteFunc(s.Profiles(), func(p Page) bool { return p.Fault != "" })
-	if len(profiles) > 0 && tool("new_task") {
-		agents = aboutAgents + lines(profiles)
-	}
-	return strings.TrimSpace(list + agents)
+	return strings.TrimSpace(list)
 }
 
 // List returns all pages, in Markdown for a person, with what is wrong with

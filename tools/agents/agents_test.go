@@ -70,7 +70,7 @@ var scope = tools.Scope{
 }
 
 var profiles = []Profile{
-	{Name: "researcher", Description: "finds\nthings out", Instruction: "Be curious.", Model: "big", Tools: []string{"web_search", "exec"}, Rounds: 9},
+	{Name: "researcher", Description: "finds\nthings out", Instruction: "Be curious.", Model: "big", Tools: []string{"web_search", "exec"}, Rounds: 9, Strict: true},
 	{Name: "all", Description: "does anything"},
 }
 
@@ -212,7 +212,7 @@ func TestNoRunner(t *testing.T) {
 	}
 }
 
-// C-031, C-032: what new_task has begun, says on the way, and gives.
+// C-031, C-032, D-041: what new_task has begun, says on the way, and gives.
 func TestNewTask(t *testing.T) {
 	run := &runner{end: func(c *tools.Child) { c.Result, c.Tainted = "found", false }}
 	r, tips := use(t, run, scope, "new_task", `{"agentName":"researcher","taskName":"X","input":"find x"}`)
@@ -223,7 +223,7 @@ func TestNewTask(t *testing.T) {
 	if got := fmt.Sprintf("%q", tips); got != `["正在创建子任务「X」..." "子任务「X」已创建，正在执行..." "子任务「X」执行成功"]` {
 		t.Errorf("tips %s", got)
 	}
-	if got := line(h.Only, h.Agent, h.Model, h.Rounds, h.Hears, h.Report, h.Label, h.Task, h.Depth); got != "[attempt_completion exec web_search new_task] researcher big 9 true false X find x 1" ||
+	if got := line(h.Only, h.Agent, h.Model, h.Rounds, h.Strict, h.Hears, h.Report, h.Label, h.Task, h.Depth); got != "[attempt_completion exec web_search new_task] researcher big 9 true true false X find x 1" ||
 		h.Instruction != "Be curious." {
 		t.Errorf("begun %s, told %q", got, h.Instruction)
 	}

@@ -88,6 +88,22 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// D-066: what helpers changed is undone with what their parent did in the turn.
+func TestUndoOfHelpers(t *testing.T) {
+	t.Parallel()
+	d := writer(t, nil)
+	d.in("s", "1", "write_file", `{"path":"a","content":"parent"}`)
+	r := d.kit.Call(t.Context(), tools.Call{
+		ToolCall: llm.ToolCall{ID: "call_1", Name: "write_file", Args: `{"path":"b","content":"helper"}`},
+		Scope:    tools.Scope{Session: "agent:x", Turn: "task", Root: "s", RootTurn: "1", Workspace: d.w},
+	})
+	if r.Failed {
+		t.Fatal(r.Text)
+	}
+	d.undo("agent:x")
+	d.undo("s", "b removed", "a removed")
+}
+
 // D-066: what was made and deleted in one turn is not said to be removed, nor
 // what was deleted and made again to be restored.
 func TestUndoOfNothing(t *testing.T) {
