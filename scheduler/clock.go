@@ -31,7 +31,7 @@ type entry struct {
 // quiet. It fails only if the jobs cannot be read at the start.
 func (s *Scheduler) Run(ctx context.Context) error {
 	defer s.live.Wait()
-	if err := errors.Join(s.furnish(ctx), s.look(ctx)); err != nil && ctx.Err() == nil {
+	if err := s.start(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	for last := s.now(); ; {
@@ -50,6 +50,18 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		}
 		last = now
 	}
+}
+
+// start makes ready for whoever comes first: Run, Add or Fire.
+func (s *Scheduler) start(ctx context.Context) error {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	if s.started {
+		return nil
+	}
+	err := errors.Join(s.furnish(ctx), s.look(ctx))
+	s.started = err == nil
+	return err
 }
 
 // look reads the records that have changed.

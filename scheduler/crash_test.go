@@ -66,7 +66,7 @@ func TestP12Crash(t *testing.T) {
 			whole := w.store
 			w.add(scheduler.Job{ID: "hourly", Schedule: hourly})
 			w.add(scheduler.Job{ID: "once", Schedule: scheduler.Schedule{At: at(2)}})
-			w.system = []scheduler.System{{ID: "dream", Name: "dream", Schedule: scheduler.Schedule{Cron: "0 1 * * *"},
+			w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 1 * * *"},
 				Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
 					w.mu.Lock()
 					defer w.mu.Unlock()

@@ -26,14 +26,11 @@ const (
 // already it returns that one: a call that is repeated adds once. Errors are for
 // people and models (D-095).
 func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
+	if err := s.start(ctx); err != nil {
+		return Job{}, err
+	}
 	s.adding.Lock() // until it is counted
 	defer s.adding.Unlock()
-	if !s.looked {
-		if err := s.look(ctx); err != nil {
-			return Job{}, err
-		}
-		s.looked = true
-	}
 	if j.ID == "" {
 		j.ID = strings.ToLower(rand.Text()[:8])
 	}
@@ -163,6 +160,9 @@ func (s *Scheduler) Remove(ctx context.Context, id string) error {
 // With "" each call asks anew. Fire returns [store.ErrNotFound], or says that the
 // job is running.
 func (s *Scheduler) Fire(ctx context.Context, id, key string) error {
+	if err := s.start(ctx); err != nil {
+		return err
+	}
 	_, err := s.change(ctx, id, func(j *Job) error {
 		now := s.now()
 		if key != "" && slices.ContainsFunc(j.Runs, func(r Run) bool { return r.Key == key }) {
@@ -241,7 +241,7 @@ func (s *Scheduler) furnish(ctx context.Context) error {
 		j, rev, err := s.load(ctx, y.ID)
 		switch {
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDamaged), err == nil && !j.System:
-			j, rev = Job{ID: y.ID, System: true, Created: now.Truncate(time.Second)}, store.Any
+			j, rev = Job{ID: y.ID, Name: y.ID, System: true, Created: now.Truncate(time.Second)}, store.Any
 		case err != nil:
 			return err
 		}
@@ -249,7 +249,6 @@ func (s *Scheduler) furnish(ctx context.Context) error {
 			s.Log.Warn("a job was interrupted", "job", j.ID, "began", r.Began)
 			j.giveUp(r, closed, now)
 		}
-		j.Name = y.Name
 		if j.Schedule != y.Schedule {
 			p, err := s.plan(y.Schedule, j.Created)
 			if err != nil {

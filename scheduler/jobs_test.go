@@ -113,7 +113,7 @@ func TestRS24Rights(t *testing.T) {
 func TestRS24Limits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.system = []scheduler.System{{ID: "dream", Name: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}}}
+		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}}}
 		s := w.open()
 		for i := range 50 {
 			w.add(scheduler.Job{ID: fmt.Sprint("j", i), Schedule: hourly})
@@ -164,7 +164,7 @@ func TestD096Protected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		ran := 0
-		w.system = []scheduler.System{{ID: "dream", Name: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"},
+		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"},
 			Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
 				ran++
 				return scheduler.Ended{Outcome: scheduler.Silent, Tokens: 5}, nil
@@ -230,6 +230,24 @@ func TestP13House(t *testing.T) {
 		w.wait(time.Hour)
 		if r := w.job("hang").Runs[0]; hung != 1 || r.Outcome != scheduler.Interrupted {
 			t.Errorf("%d, %+v", hung, r)
+		}
+	})
+}
+
+// After a kill nobody who asks at once is told that the house's job is running (P13).
+func TestP13FireAfterKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
+			return scheduler.Ended{Outcome: scheduler.Silent}, nil
+		}}}
+		seed(t, w.store, scheduler.Job{ID: "dream", System: true, N: 1, Runs: []scheduler.Run{{N: 1, Began: at(0), Outcome: scheduler.Running}}})
+		if err := scheduler.New(w.config()).Fire(t.Context(), "dream", "call"); err != nil { // the clock is not wound up yet
+			t.Fatal(err)
+		}
+		w.open()
+		if got := history(w.job("dream")); !slices.Equal(got, []string{"1 interrupted the house was closed", "2 nothing to say "}) {
+			t.Errorf("%q", got)
 		}
 	})
 }

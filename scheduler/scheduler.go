@@ -125,7 +125,7 @@ type Config struct {
 
 // A System is a job of the house itself. It is listed, and nobody can change it (D-096).
 type System struct {
-	ID, Name string
+	ID       string // and its name
 	Schedule Schedule
 	// Do runs it, in a goroutine of its own. If it returns the outcome
 	// Running, the end is told later, by [Scheduler.Ended].
@@ -137,13 +137,14 @@ type System struct {
 // nothing twice, but one does not see the jobs that are added to the other.
 type Scheduler struct {
 	Config
-	jobs   store.Bucket
-	zones  sync.Map // that were looked up, by name
-	nudge  chan struct{}
-	live   sync.WaitGroup
-	adding sync.Mutex    // guards looked
-	looked bool          // at all records, before the first job is added
-	nap    time.Duration // it sleeps no longer: then the wall clock may have been changed (P23)
+	jobs  store.Bucket
+	zones sync.Map // that were looked up, by name
+	nudge chan struct{}
+	live  sync.WaitGroup
+	nap   time.Duration // it sleeps no longer: then the wall clock may have been changed (P23)
+
+	adding  sync.Mutex // guards started, and the counting of jobs
+	started bool
 
 	mu      sync.Mutex // guards what follows
 	entries map[string]*entry

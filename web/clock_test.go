@@ -17,7 +17,7 @@ import (
 func (f *face) clock() Clock {
 	ctx := context.Background()
 	dream := scheduler.Job{ID: "dream", Name: "dream", System: true, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}}
-	s := scheduler.New(scheduler.Config{Store: f.store, Zone: time.UTC, System: []scheduler.System{{ID: dream.ID, Name: dream.Name, Schedule: dream.Schedule}}})
+	s := scheduler.New(scheduler.Config{Store: f.store, Zone: time.UTC, System: []scheduler.System{{ID: dream.ID, Schedule: dream.Schedule}}})
 	dream.Next = time.Date(2030, 1, 1, 4, 0, 0, 0, time.UTC)
 	if _, err := store.Save(ctx, f.store.Bucket("jobs"), dream.ID, dream, 0); err != nil {
 		panic(err)

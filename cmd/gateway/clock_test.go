@@ -50,8 +50,8 @@ func newWatch(t *testing.T) *watch {
 		Tell:    func(context.Context, string, chat.Address, string) error { return nil },
 		Deliver: func(_ context.Context, m chat.Message) error { w.ran = append(w.ran, m); return nil },
 		System: []scheduler.System{
-			{ID: dreamID, Name: dreamID, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: nothing},
-			{ID: heartbeatID, Name: heartbeatID, Schedule: scheduler.Schedule{Every: 30 * time.Minute}, Do: nothing},
+			{ID: dreamID, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: nothing},
+			{ID: heartbeatID, Schedule: scheduler.Schedule{Every: 30 * time.Minute}, Do: nothing},
 		},
 	})
 	ctx, stop := context.WithCancel(t.Context())

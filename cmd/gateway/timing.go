@@ -14,10 +14,10 @@ func (h *house) openClock() {
 	c := h.Config
 	var own []scheduler.System
 	if c.Dream.Cron != "" {
-		own = append(own, scheduler.System{ID: dreamID, Name: dreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: h.dream})
+		own = append(own, scheduler.System{ID: dreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: h.dream})
 	}
 	if c.Heartbeat.Every > 0 {
-		own = append(own, scheduler.System{ID: heartbeatID, Name: heartbeatID, Schedule: scheduler.Schedule{Every: c.Heartbeat.Every}, Do: h.heartbeat})
+		own = append(own, scheduler.System{ID: heartbeatID, Schedule: scheduler.Schedule{Every: c.Heartbeat.Every}, Do: h.heartbeat})
 	}
 	most := c.Limits["person"].Jobs
 	if most < 0 {
