@@ -92,7 +92,7 @@ func TestStopHelpersOfJobs(t *testing.T) {
 		m := errand("1", "work", chat.Errand{Fresh: true})
 		m.In = "cron:j"
 		h.deliver(m)
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Second)
 		other := message("2", "/stop")
 		other.At.Chat = "2"
 		h.deliver(other)
