@@ -239,6 +239,9 @@ func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 	if len(by) == 0 {
 		b.WriteString(" none yet.")
 	}
-	all := func(x payer) bool { return x.key != "all" || m.From.Role == chat.Owner }
-	return joined(b.String(), p.standings(ctx, "Today", p.payersOf(m), all))
+	whose := p.payersOf(m)
+	if m.From.Role != chat.Owner { // what all take is for owners to know
+		whose = whose[:len(whose)-1]
+	}
+	return joined(b.String(), p.standings(ctx, "Today", whose))
 }

