@@ -85,6 +85,22 @@ func TestHelpersOfJobs(t *testing.T) {
 	}
 }
 
+// R-S15: that a job's helper came to the job's limit is told, though the helper
+// itself ran into it first.
+func TestHelperOfJobAtLimit(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(time.Second)}, set: func(s *agent.Settings) { s.Limits.Job.Rounds = 3 }}
+	h.model = byTask(spawning, worker(2))
+	play(t, helped(h), func(h *house) {
+		h.deliver(errand("1", "work", chat.Errand{}))
+		time.Sleep(time.Minute)
+		const limit = "Today's limit for this job is reached: 3 of 3 requests. It begins anew at midnight (UTC). An owner can raise it with /raise job j."
+		h.want("begun", limit)
+		if c := h.children()[0]; c.State != tools.ChildFailed || c.Result != limit {
+			h.t.Errorf("kept %+v", c)
+		}
+	})
+}
+
 // D-093: /stop ends the helpers of a job, too, that has a session of its own and answers here.
 func TestStopHelpersOfJobs(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}

@@ -169,7 +169,7 @@ func (t *turn) afford(ctx context.Context) error {
 func (t *turn) limited(why error) error {
 	o, e := t.history.open, errLimit{}
 	text := joined(o.notice(), o.text(), why.Error())
-	if m := o.first; m.Errand != nil && m.Errand.Job != "" && o.text() == "" && errors.As(why, &e) && e.again {
+	if o.first.Origin == chat.FromSchedule && o.text() == "" && errors.As(why, &e) && e.again {
 		text = ""
 	}
 	if len(o.said) > 0 {
