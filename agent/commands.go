@@ -24,27 +24,23 @@ type Command struct {
 
 // Commands returns those that each Pool has, in the order people are shown them.
 func Commands() []Command {
-	var all []Command
-	for _, c := range [][2]string{
-		{"new", "begin a new conversation"},
-		{"stop", "stop the answer under way"},
-		{"retry", "answer the last message again"},
-		{"undo", "put back the files that I changed last"},
-		{"search", "find what was said here before"},
-		{"status", "what I am doing"},
-		{"agents", "the helpers at work; stop, pause or resume ID, tell ID WORDS"},
-		{"verbose", "show the steps on the way, or not: on, off"},
-		{"model", "show or choose the model"},
-		{"tools", "what I can use; all: under every name"},
-		{"context", "what I keep in mind"},
-		{"usage", "tokens used in this conversation, and today's limits"},
-		{"raise", "raise a limit for today (owners)"},
-		{"toolstats", "how the tools have done (owners)"},
-		{"help", "what you can do here"},
-	} {
-		all = append(all, Command{Name: c[0], Help: c[1]})
+	return []Command{
+		{"new", "begin a new conversation", nil},
+		{"stop", "stop the answer under way", nil},
+		{"retry", "answer the last message again", nil},
+		{"undo", "put back the files that I changed last", nil},
+		{"search", "find what was said here before", nil},
+		{"status", "what I am doing", nil},
+		{"agents", "the helpers at work; stop, pause or resume ID, tell ID WORDS", nil},
+		{"verbose", "show the steps on the way, or not: on, off", nil},
+		{"model", "show or choose the model", nil},
+		{"tools", "what I can use; all: under every name", nil},
+		{"context", "what I keep in mind", nil},
+		{"usage", "tokens used in this conversation, and today's limits", nil},
+		{"raise", "raise a limit for today (owners)", nil},
+		{"toolstats", "how the tools have done (owners)", nil},
+		{"help", "what you can do here", nil},
 	}
-	return all
 }
 
 // deeds are what commands do as they come in, also beside a turn under way. To

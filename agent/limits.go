@@ -164,6 +164,11 @@ func (t *turn) afford(ctx context.Context) error {
 	return t.spend(ctx, t.payersOf(o.first), need, plus)
 }
 
+// pay counts what so many requests of the turn took, also over a limit.
+func (t *turn) pay(ctx context.Context, requests float64, model string, u llm.Usage) {
+	_ = t.spend(ctx, t.payersOf(t.history.open.first), nil, t.cost(requests, model, u)) // nil: it was spent
+}
+
 // limited ends the turn because of why, a limit. What was said and done stays.
 // Jobs that have nothing else to say tell of it once a day.
 func (t *turn) limited(why error) error {

@@ -182,7 +182,7 @@ func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm
 	step := chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: "summing up", State: chat.Running, Began: time.Now()}
 	t.live.Step(step)
 	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
-	t.Charge(ctx, t.scope.Whose(), t.session.id, cmp.Or(t.history.open.first.Errand, &chat.Errand{}).Job, t.name, used)
+	t.pay(ctx, 1, t.name, used)
 	step.State, step.Ended = chat.Done, time.Now()
 	t.live.Step(step)
 	if t.dumb = err != nil; t.dumb && ctx.Err() == nil {

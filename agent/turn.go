@@ -167,7 +167,7 @@ func (t *turn) rounds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_ = t.spend(ctx, t.payersOf(t.history.open.first), nil, t.cost(0, cmp.Or(answer.Said.Model, t.name), answer.Said.Usage)) // nil: it was spent
+		t.pay(ctx, 0, cmp.Or(answer.Said.Model, t.name), answer.Said.Usage)
 		if t.say(answer, last) {
 			return t.end(t.hard, answered, t.text())
 		}
