@@ -255,6 +255,26 @@ func TestQuietIsolatedAndTool(t *testing.T) {
 	if all := w.jobs(); len(all) != 6 {
 		t.Errorf("there are %d jobs: %+v", len(all), all)
 	}
+
+	sessions := func() string {
+		t.Helper()
+		out, code := w.run("", "sessions", "list")
+		if code != 0 {
+			t.Fatal(out)
+		}
+		return out
+	}
+	s.asks("/cron remove "+isolated, "Removed job")
+	if all := sessions(); !strings.Contains(all, "cron:"+isolated) {
+		t.Errorf("the job's session is not there: %s", all)
+	}
+	if out, code := w.run("", "cron", "run", "dream"); code != 0 {
+		t.Fatal(out)
+	}
+	w.job("dream", "over", hasEnded(scheduler.Silent))
+	if all := sessions(); strings.Contains(all, "cron:"+isolated) {
+		t.Errorf("the session of a job that is gone is kept: %s", all)
+	}
 }
 
 // TestRS24TaintedClock: once a page has had a word, an owner is asked before

@@ -16,6 +16,7 @@ import (
 	"parley/memory"
 	"parley/memory/skills"
 	"parley/scheduler"
+	"parley/store"
 	"parley/tools"
 	"parley/tools/recall"
 	"parley/web"
@@ -73,7 +74,7 @@ const (
 // dream sums up what was said since the last one and goes over everybody's memory.
 func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
 	silent := silence
-	if r.Due.Nanosecond() > 0 { // somebody wants it now, with what was said a moment ago
+	if r.Key != "" { // somebody wants it now, with what was said a moment ago
 		silent = 0
 	}
 	n, err := h.pool.Digest(ctx, silent)
@@ -84,7 +85,25 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	if n > 0 {
 		note = fmt.Sprintf("%d summed up; %s", n, note)
 	}
+	if err := h.sweep(ctx); err != nil {
+		h.Log.Error("sessions of jobs that are gone not forgotten", "err", err)
+	}
 	return scheduler.Ended{Outcome: scheduler.Silent, Note: note}, err
+}
+
+// sweep forgets the sessions of isolated jobs that are there no more.
+func (h *house) sweep(ctx context.Context) error {
+	const prefix = "cron:"
+	talks, err := h.pool.Talks(ctx, prefix)
+	for _, t := range talks {
+		if _, err := h.clock.Job(ctx, strings.TrimPrefix(string(t.Session), prefix)); !errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err := h.pool.Forget(ctx, t.Session); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // recall looks things up for the tool memory_search.
@@ -154,7 +173,7 @@ func (h *house) memoryFace() web.Memory {
 		if h.Config.Dream.Cron == "" {
 			return web.Wrong(errors.New("there are no dreams: dream.cron in the config is empty"))
 		}
-		return told(h.clock.Fire(ctx, dreamID, ""))
+		return told(h.clock.Fire(ctx, dreamID, "page/"+time.Now().String()))
 	}}
 }
 
