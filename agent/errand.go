@@ -2,7 +2,11 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"parley/chat"
@@ -87,11 +91,40 @@ func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 		}
 	}
 	if o.steps[len(o.steps)-1].State == chat.Failed {
-		how = failed
-	} else if len(o.told) > 0 {
+		how, text = failed, fmt.Sprintf(wordsToolFailed, calls[0].Name, reason(text))
+	} else if text = plain(text); len(o.told) > 0 {
 		text = ""
 	}
 	return t.end(t.hard, how, text)
+}
+
+// plain returns what a tool gave as people read it: of an envelope, what is in it.
+func plain(text string) string {
+	var e struct {
+		Success *bool
+		Data    any
+	}
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &e) != nil || e.Success == nil {
+		return text
+	}
+	fields, ok := e.Data.(map[string]any)
+	if !ok {
+		return value(e.Data)
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "- %s: %s\n", name, value(fields[name]))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// value returns v as people read it.
+func value(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, _ := json.Marshal(v) // it was JSON
+	return string(b)
 }
 
 // tell tells how the errand came out that the last turn answered. Where that

@@ -160,7 +160,12 @@ func TestErrandOfTool(t *testing.T) {
 	count.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{Text: fmt.Sprintf("3 %s (%s)", c.Input["of"], c.Origin), Tainted: true}, nil
 	}
-	h := &house{conf: e.conf, tools: []tools.Tool{count}, model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+	weather := tool("weather", nil)
+	weather.JSON = true
+	weather.Run = func(context.Context, tools.Call) (tools.Result, error) {
+		return tools.Result{Data: map[string]any{"degrees": 22, "city": "Rome"}}, nil
+	}
+	h := &house{conf: e.conf, tools: []tools.Tool{count, weather}, model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
 		t.Error("a model was asked")
 		return words(""), nil
 	}}
@@ -173,7 +178,7 @@ func TestErrandOfTool(t *testing.T) {
 		e.want(t, `1 answered "3 apples (schedule)" 0 true`)
 		h.deliver(errand("2", "count", chat.Errand{Tool: "count", Args: `{}`}))
 		synctest.Wait()
-		if len(h.sent) != 1 || !strings.HasPrefix(h.sent[0], "Error: ") {
+		if len(h.sent) != 1 || !strings.HasPrefix(h.sent[0], "I could not do that with count: ") || strings.Contains(h.sent[0], "Analyze") {
 			t.Errorf("sent %q", h.sent)
 		}
 		h.sent = nil
@@ -184,6 +189,8 @@ func TestErrandOfTool(t *testing.T) {
 		e.mu.Unlock()
 		h.deliver(errand("3", "say", chat.Errand{Model: "cheap"}))
 		h.want("cheap words")
+		h.deliver(errand("4", "", chat.Errand{Tool: "weather", Args: `{}`})) // people read no JSON
+		h.want("- city: Rome\n- degrees: 22")
 	})
 }
 
@@ -410,7 +417,7 @@ func TestErrandThatNobodyApproves(t *testing.T) {
 		synctest.Wait()
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if len(e.ends) != 1 || !strings.HasPrefix(e.ends[0], `1 failed "Error: `) {
+		if len(e.ends) != 1 || !strings.HasPrefix(e.ends[0], `1 failed "I could not do that with danger: nobody approved`) {
 			t.Errorf("told of %q", e.ends)
 		}
 	})

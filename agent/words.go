@@ -7,22 +7,23 @@ import (
 
 // What the agent says by itself: to the person …
 const (
-	wordsNew      = "A new conversation. What is on your mind?"
-	wordsNoRetry  = "There is nothing to answer again yet."
-	wordsStopped  = "(Stopped.)"
-	wordsNoResult = "The task is done, without any last words."
-	wordsAgents   = "Write /agents, /agents stop ID or all, /agents pause ID, /agents resume ID, or /agents tell ID WORDS."
-	wordsNoSearch = "Write /search and the words that you look for."
-	wordsNoNews   = "There is nothing to say."
-	wordsNoStop   = "There is nothing to stop."
-	wordsParked   = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
-	wordsPanic    = "Something went wrong inside me. The error is in my log. Please try again."
-	wordsDone     = "Done."
-	wordsNoUndo   = "You may not change files here, so there is nothing that you could undo."
-	wordsUndoing  = "I was interrupted while I undid that. It may be done: look before you write /undo again."
-	wordsFiltered = "The model's provider filtered this answer out. Please put it in other words."
-	wordsTooLong  = "(This answer reached the length limit.)"
-	wordsRounds   = "I reached the maximum number of tool call iterations (%d) without completing the task. You can try breaking the task into smaller steps." // D-048
+	wordsNew        = "A new conversation. What is on your mind?"
+	wordsNoRetry    = "There is nothing to answer again yet."
+	wordsStopped    = "(Stopped.)"
+	wordsNoResult   = "The task is done, without any last words."
+	wordsAgents     = "Write /agents, /agents stop ID or all, /agents pause ID, /agents resume ID, or /agents tell ID WORDS."
+	wordsNoSearch   = "Write /search and the words that you look for."
+	wordsNoNews     = "There is nothing to say."
+	wordsNoStop     = "There is nothing to stop."
+	wordsParked     = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
+	wordsPanic      = "Something went wrong inside me. The error is in my log. Please try again."
+	wordsDone       = "Done."
+	wordsToolFailed = "I could not do that with %s: %s"
+	wordsNoUndo     = "You may not change files here, so there is nothing that you could undo."
+	wordsUndoing    = "I was interrupted while I undid that. It may be done: look before you write /undo again."
+	wordsFiltered   = "The model's provider filtered this answer out. Please put it in other words."
+	wordsTooLong    = "(This answer reached the length limit.)"
+	wordsRounds     = "I reached the maximum number of tool call iterations (%d) without completing the task. You can try breaking the task into smaller steps." // D-048
 )
 
 // … of limits …
