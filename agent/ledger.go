@@ -123,12 +123,13 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 
 // writeLedger puts on disk bodies and what else is not there yet, and deletes what is old.
 func (p *Pool) writeLedger(ctx context.Context, bodies map[string][]byte) error {
+	today := p.daysAgo(0)
 	p.ledger.mu.Lock()
 	for key, pg := range p.ledger.pages {
 		if pg.dirty {
 			bodies[key], _ = json.Marshal(pg) // it holds only what JSON can
 			pg.dirty = false
-		} else if key < p.daysAgo(0) {
+		} else if key < today {
 			delete(p.ledger.pages, key)
 		}
 	}
