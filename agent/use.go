@@ -117,16 +117,11 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 			return t.begin(work, []tools.Call{c})
 		}
 	}
-	came := make(chan []tools.Result, 1)
-	go func() { came <- t.kit.Together(ctx, []tools.Call{c}) }()
 	var results []tools.Result
-	select {
-	case results = <-came:
-	case <-time.After(soonest):
-		if known.Waits() {
-			t.pause(doing)
-		}
-		results = <-came
+	if use := func() { results = t.kit.Together(ctx, []tools.Call{c}) }; known.Waits() {
+		t.pausing(doing, use)
+	} else {
+		use()
 	}
 	switch {
 	case !begun && results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing):
@@ -137,8 +132,23 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	return results, t.hold(t.hard, t.turns)
 }
 
-// soonest is what a call gets that may not have to wait, until its turn leaves its place.
+// soonest is how long a call takes at least over which a turn pauses.
 const soonest = 500 * time.Millisecond
+
+// pausing calls do, which may have to wait, and pauses when it does.
+func (t *turn) pausing(doing string, do func()) {
+	paused := make(chan struct{})
+	soon := time.AfterFunc(soonest, func() {
+		defer close(paused)
+		t.pause(doing)
+	})
+	defer func() {
+		if !soon.Stop() {
+			<-paused
+		}
+	}()
+	do()
+}
 
 // pause leaves to others what the turn holds while it waits, as for a person: its
 // place, and the suspicion that it crashes the process.
