@@ -234,8 +234,8 @@ func TestEndIsToldFirst(t *testing.T) {
 		said   string // in the chat
 	}{
 		{"answered", look, nil, nil, nil, "answered", "ok"},
-		{"failed", look, func(context.Context) (string, error) { return "", errors.New("no") }, nil, nil, "failed", "Error: no"},
-		{"no such tool", chat.Errand{Tool: "gone"}, nil, nil, nil, "failed", "Error: "},
+		{"failed", look, func(context.Context) (string, error) { return "", errors.New("no") }, nil, nil, "failed", "I could not do that with look: no"},
+		{"no such tool", chat.Errand{Tool: "gone"}, nil, nil, nil, "failed", "I could not do that with gone: "},
 		{"panic", look, nil, nil, func(s *agent.Settings) {
 			s.Kit = func(context.Context, tools.Scope) (*tools.Kit, error) { panic("no tools") }
 		}, "failed", "Something went wrong inside me. The error is in my log. Please try again."},

@@ -53,9 +53,13 @@ func (h *history) drop(from, upto uint64) {
 	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return from <= e.seq && e.seq <= upto })
 }
 
+// leastRoom is how many tokens there must be for talk if it is to be summed up:
+// where instructions and tools leave less, each turn would be summed up in vain.
+const leastRoom = 500
+
 // sumUp has the oldest turns summed up when all does not fit into limit tokens.
 func (t *turn) sumUp(ctx context.Context, limit int) error {
-	for t.Archive != nil {
+	for t.Archive != nil && limit >= leastRoom {
 		t.history.eyes = t.model.Vision
 		es := firstPart(t.history.oldest(limit, light(t.kit)), t.digested(), 3*limit)
 		if len(es) == 0 {

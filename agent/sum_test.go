@@ -775,3 +775,20 @@ func TestSummedUpAndFound(t *testing.T) {
 		}
 	})
 }
+
+// Where instructions and tools leave no room for talk, nothing is gained by
+// summing it up: the oldest of it is left out, as it would be anyway.
+func TestNoRoomForSums(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	h.set = func(set *agent.Settings) {
+		set.Models["main"] = agent.Model{Model: set.Models["main"].Model, Window: 1400, MaxTokens: 1000}
+	}
+	play(t, h, func(h *house) {
+		h.tell(1, 5)
+		if len(s.asked) > 0 {
+			t.Errorf("summed up %d times", len(s.asked))
+		}
+		h.shows("w5")
+	})
+}
