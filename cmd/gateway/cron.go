@@ -130,6 +130,10 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 		_, err := fmt.Fprintln(v.stdout, history(all.Jobs[0].Job, a.zone))
 		return err
 	}
+	if len(all.Jobs) == 0 {
+		_, err := fmt.Fprintln(v.stdout, listed(nil, a.zone))
+		return err
+	}
 	return v.table(func(line func(...any)) {
 		for _, j := range all.Jobs {
 			line(j.ID, oneLine(j.Name), j.Schedule, nextRun(j.Job, a.zone), lastRun(j.Job, a.zone))

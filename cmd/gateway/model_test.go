@@ -151,3 +151,17 @@ func TestOddToolCalls(t *testing.T) {
 		t.Errorf("the file: %q, %v; the bot said %q", b, err, botTexts(w.tg.Chat(person)))
 	}
 }
+
+// A context window that instructions and tools fill is told of at the start.
+func TestLittleRoom(t *testing.T) {
+	t.Parallel()
+	for window, want := range map[int]bool{4000: true, 64000: false} {
+		w := newTown(t, obedient)
+		w.model["contextWindow"] = window
+		w.start()
+		w.stop()
+		if got := strings.Contains(w.log.String(), "little room for talk"); got != want {
+			t.Errorf("a window of %d: warned %v\n%s", window, got, w.log.String())
+		}
+	}
+}

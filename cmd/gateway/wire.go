@@ -17,6 +17,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/memory"
 	"parley/tools"
 	"parley/tools/agents"
 	"parley/tools/cron"
@@ -47,11 +48,25 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 		offered[t.Name] = true
 	}
 	h.offered.Store(&offered)
+	h.spacious(ctx, c, all)
 	h.kit.Store(&kit)
 	return agent.Settings{
 		Models: h.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit,
 		Rollback: c.Tools.Rollback, RolledBack: h.stats.RolledBack, Price: h.price, Limits: c.limits(), Sum: c.dreamModel(),
 	}, nil
+}
+
+// spacious warns if instructions and tools leave the model little room for talk.
+func (h *house) spacious(ctx context.Context, c *Config, all *tools.Kit) {
+	system, _ := memory.Prompt{Files: h.files, Zone: c.zone(), Skills: h.skills}.System(ctx, "", chat.TheOwner) // of files that cannot be read it says so
+	n := len(system)
+	for _, t := range all.Specs() {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	if m := c.Models[c.Agent.Model]; n/4 > m.ContextWindow/2 {
+		h.Log.Warn("instructions and tools leave little room for talk: raise contextWindow if the model has more, or switch tools off",
+			"model", c.Agent.Model, "contextWindow", m.ContextWindow, "taken", n/4)
+	}
 }
 
 // A kitMaker makes the tools of a turn.
