@@ -159,6 +159,8 @@ func TestLittleRoom(t *testing.T) {
 		w := newTown(t, obedient)
 		w.model["contextWindow"] = window
 		w.start()
+		w.tg.Say(person, "/status")
+		w.told(person, "an answer", func(texts []string) bool { return len(texts) > 0 })
 		w.stop()
 		if got := strings.Contains(w.log.String(), "little room for talk"); got != want {
 			t.Errorf("a window of %d: warned %v\n%s", window, got, w.log.String())
