@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -142,8 +141,8 @@ func (p *Pool) Await(ctx context.Context, id string) (c tools.Child, err error) 
 	return c, err
 }
 
-// Children returns the helpers of the session id, of "" those of all: the
-// oldest first, those too that ended within a week.
+// Children returns the helpers of the session id, of "" those of all, those too
+// that ended within a week.
 func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Child, err error) {
 	for key, err := range p.helpers.Keys(ctx, "") {
 		var c tools.Child
@@ -160,7 +159,6 @@ func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Chi
 			all = append(all, c)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b tools.Child) int { return a.Began.Compare(b.Began) })
 	return all, nil
 }
 

@@ -133,6 +133,7 @@ func (h *house) children() []tools.Child {
 	if err != nil {
 		h.t.Error(err)
 	}
+	slices.SortStableFunc(all, func(a, b tools.Child) int { return a.Began.Compare(b.Began) })
 	return all
 }
 

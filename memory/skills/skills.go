@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -59,17 +58,6 @@ func (s *Shelf) Skills(tool Has) []Page {
 
 // Profiles returns all profiles, sorted, the broken ones too.
 func (s *Shelf) Profiles() []Page { return s.read(agentDir, ".md") }
-
-// Profile returns the profile called name. The error tells a model which there are.
-func (s *Shelf) Profile(name string) (Page, error) {
-	all := s.Profiles()
-	for _, p := range all {
-		if p.Name == name && p.Fault == "" {
-			return p, nil
-		}
-	}
-	return Page{}, fmt.Errorf("no agent called %.64q can be used; there are:\n%s", name, lines(all))
-}
 
 // read returns the pages called dir/NAME + tail.
 func (s *Shelf) read(dir, tail string) (all []Page) {

@@ -299,28 +299,22 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-func TestProfile(t *testing.T) {
+func TestProfiles(t *testing.T) {
 	_, s := shelf(t)
-	p, err := s.Profile("researcher")
-	if err != nil || p.Description != "Looks things up." || p.Text != "Do it." || p.Model != "cheap" || p.Rounds != 15 || !slices.Equal(p.Tools, []string{"web_search"}) {
-		t.Errorf("got %+v, %v", p, err)
+	all := s.Profiles()
+	if len(all) != 3 {
+		t.Fatalf("got %+v", all)
 	}
-	if p, err := s.Profile("cook"); err != nil || p.Tools != nil || p.Rounds != 0 {
-		t.Errorf("got %+v, %v", p, err)
+	if p := all[0]; p.Name != "cook" || p.Tools != nil || p.Rounds != 0 || p.Strict {
+		t.Errorf("got %+v", p)
 	}
-	const list = "- cook: Cooks.\n- lost: ⚠️ broken: it must be text in UTF-8 and begin with a head between two lines ---\n- researcher: Looks things up.\n"
-	for _, name := range []string{"nobody", "lost", "", "../skills/zebra/SKILL"} {
-		if _, err := s.Profile(name); err == nil || err.Error() != fmt.Sprintf("no agent called %q can be used; there are:\n%s", name, list) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := New(open(t), all, all).Profile("x"); err == nil || err.Error() != "no agent called \"x\" can be used; there are:\nThere are none yet.\n" {
-		t.Errorf("of none: %v", err)
+	if p := all[2]; p.Description != "Looks things up." || p.Text != "Do it." || p.Model != "cheap" || p.Rounds != 15 || !slices.Equal(p.Tools, []string{"web_search"}) {
+		t.Errorf("got %+v", p)
 	}
 	d := open(t)
-	d.write("agents/a.md", skill("description: Uses no tool.\ntools: []"))
-	if p, err := New(d, all, all).Profile("a"); err != nil || p.Tools == nil || len(p.Tools) != 0 {
-		t.Errorf("no tools: %#v, %v", p.Tools, err)
+	d.write("agents/a.md", skill("description: Uses no tool.\ntools: []\nstrict: true"))
+	if p := New(d, none, none).Profiles()[0]; p.Fault != "" || p.Tools == nil || len(p.Tools) != 0 || !p.Strict {
+		t.Errorf("no tools: %#v", p)
 	}
 }
 
@@ -405,8 +399,8 @@ func TestShipped(t *testing.T) {
 	if got := strings.Join(names, " "); got != "plan-a-day research-a-topic watch-a-page write-a-skill researcher" {
 		t.Errorf("there are %s", got)
 	}
-	if p, err := s.Profile("researcher"); err != nil || p.Rounds != 15 || len(p.Tools) != 4 {
-		t.Errorf("researcher: %+v, %v", p, err)
+	if p := s.Profiles()[0]; p.Rounds != 15 || len(p.Tools) != 4 {
+		t.Errorf("researcher: %+v", p)
 	}
 	if got := s.Prompt(brought); len(got) > 1300 {
 		t.Errorf("they take %d bytes of every prompt", len(got))
