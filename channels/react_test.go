@@ -25,7 +25,7 @@ func (m *machine) marked() (all []string) {
 
 // to is the answer to msg.
 func to(msg chat.Message) chat.Reply {
-	msg.At.Channel = "net"
+	msg.At.Channel, msg.Origin = "net", chat.FromPerson // as the Hub hands it over
 	r := msg.Reply()
 	r.Text = "answer"
 	return r
