@@ -553,3 +553,42 @@ func (b *bureau) check(t *testing.T, where string) {
 		}
 	}
 }
+
+// D-097: what a job's helpers do, and the answer to what they report, comes of
+// the job, so that it makes no jobs either; what a person's helpers do does not.
+func TestOriginOfHelpers(t *testing.T) {
+	for _, c := range []struct {
+		m    chat.Message
+		want string
+	}{
+		{errand("j/1", "go", chat.Errand{}), "[schedule schedule]"},
+		{message("1", "go"), "[parent subagent]"},
+	} {
+		var origins []chat.Origin
+		look := tools.New("read_file", "Looks.", func(_ context.Context, c tools.Call, _ struct{}) (tools.Result, error) {
+			origins = append(origins, c.Origin)
+			return tools.Result{Text: "seen"}, nil
+		})
+		h := &house{tools: []tools.Tool{look}}
+		looking := func(r llm.Request) llm.Message {
+			if lastOf(r).Role == llm.ToolRole {
+				return words("done")
+			}
+			return calls(call("c", "read_file"))
+		}
+		h.model = byTask(func(r llm.Request) llm.Message {
+			if last := lastOf(r); last.Role == llm.User && !strings.Contains(last.Text, "[Subagent") {
+				return calls(with("s", "spawn", `{"task":"look around"}`))
+			}
+			return looking(r)
+		}, looking)
+		play(t, helped(h), func(h *house) {
+			h.deliver(c.m)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if got := fmt.Sprint(origins); got != c.want {
+				t.Errorf("came of %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

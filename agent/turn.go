@@ -119,6 +119,9 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	if t.history.open != nil {
 		t.scope.From = t.history.open.from
 	}
+	if m.Errand != nil && m.Errand.Job != "" { // also while a helper works for it or reports (D-097)
+		t.scope.Origin = chat.FromSchedule
+	}
 	t.scope.Tools = func() []tools.Tool { return t.kit.Tools() }
 	if err := t.assume(m); err != nil {
 		return err
