@@ -57,17 +57,27 @@ func (h *history) drop(from, upto uint64) {
 // where instructions and tools leave less, each turn would be summed up in vain.
 const leastRoom = 500
 
+// mostSums is how often a turn has a model sum up: what a job has told for weeks
+// is not to cost more than that before a person is answered.
+const mostSums = 8
+
 // sumUp has the oldest turns summed up when all does not fit into limit tokens.
 func (t *turn) sumUp(ctx context.Context, limit int) error {
-	for t.Archive != nil && limit >= leastRoom {
+	for n := 0; t.Archive != nil && limit >= leastRoom; n++ {
 		t.history.eyes = t.model.Vision
-		es := firstPart(t.history.oldest(limit, light(t.kit)), t.digested(), 3*limit)
+		es, s := t.history.oldest(limit, light(t.kit)), summed{}
 		if len(es) == 0 {
 			return nil
 		}
-		s := t.sum(ctx, es, limit)
+		if t.dumb = t.dumb || n >= mostSums; !t.dumb {
+			s = t.sum(ctx, firstPart(es, t.digested(), 3*limit), limit)
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if used := s.Usage; t.dumb { // by now: of a part that can be archived as it is
+			s = t.sum(ctx, firstPart(es, t.digested(), min(3*limit, mostRaw)), limit)
+			s.Usage = used
 		}
 		t.keep(record{Summed: &s})
 		if err := t.flush(t.hard); err != nil {

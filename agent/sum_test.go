@@ -340,6 +340,54 @@ func TestNotSummedUp(t *testing.T) {
 	})
 }
 
+// Issue 5.4: where a model fails over more than one part can hold as it is,
+// nothing of it is lost: there are several parts.
+func TestNotSummedUpAtLength(t *testing.T) {
+	s := &shelf{sum: func(context.Context, string, string) (string, error) { return "", errors.New("no") }}
+	h := small(s)
+	h.set = func(set *agent.Settings) {
+		set.Models["main"] = agent.Model{Model: set.Models["main"].Model, Window: 61_000, MaxTokens: 1000}
+	}
+	play(t, h, func(h *house) {
+		for i := range 18 {
+			h.say(fmt.Sprint("m", i), fmt.Sprintf("w%d %s end%[1]d", i, strings.Repeat("x", 20_000)))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		all := ""
+		for _, e := range s.all {
+			all += e.Text
+		}
+		if len(s.all) < 2 || strings.Contains(all, "…") {
+			t.Errorf("%d parts of %d bytes", len(s.all), len(all))
+		}
+		for i := range 6 {
+			if !strings.Contains(all, fmt.Sprint("end", i)) {
+				t.Errorf("the end of message %d is nowhere", i)
+			}
+		}
+	})
+}
+
+// R-S15: what a job has told for long does not cost a turn more than a few
+// requests before the person is answered.
+func TestFewSums(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	h.tools = []tools.Tool{tool("report", func(context.Context) (string, error) { return strings.Repeat("x", 2000), nil })}
+	play(t, h, func(h *house) {
+		for i := range 60 {
+			h.deliver(errand(fmt.Sprint("j/", i), "", chat.Errand{Tool: "report"}))
+			synctest.Wait()
+		}
+		h.say("1", "w1")
+		synctest.Wait()
+		if n := len(s.asked); n == 0 || n > 8 {
+			t.Errorf("summed up %d times", n)
+		}
+	})
+}
+
 // digest runs Digest and checks how many parts it archives.
 func (h *house) digest(silent time.Duration, want int) {
 	h.t.Helper()
