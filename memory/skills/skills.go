@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -73,6 +74,9 @@ func (s *Shelf) read(dir, tail string) (all []Page) {
 		if !ok || strings.HasPrefix(name, ".") || folders && e.Type().IsRegular() || !folders && e.IsDir() {
 			continue
 		}
+		if len(all) == maxPages {
+			return append(all, Page{Name: "more", Path: dir, Fault: fmt.Sprintf("there are more than %d, and no more are read", maxPages)})
+		}
 		path := dir + "/" + name + tail
 		text, err := s.folder.ReadFile(path)
 		p, kept := s.pages[path]
@@ -86,7 +90,9 @@ func (s *Shelf) read(dir, tail string) (all []Page) {
 }
 
 const (
-	maxWhole    = 8 << 10 // bytes of all skills that are in the prompt as a whole
+	maxPages    = 500      // of a folder: each is read for every prompt
+	maxList     = 16 << 10 // bytes of the list of skills in the prompt
+	maxWhole    = 8 << 10  // bytes of all skills that are in the prompt as a whole
 	aboutSkills = "# Skills\nEach is a page on how a kind of task is done. Before you begin one of that kind, read skills/NAME/SKILL.md with read_file and go by it. Your other rules stand above it, and no page gives anybody rights.\n"
 	howSkills   = "\nTo add a skill, ask me to write one, or write `skills/NAME/SKILL.md` in my workspace: a line `---`, then `name: NAME` and `description: …`, a line `---`, and below it what to do. It counts at once."
 )
@@ -96,14 +102,21 @@ const (
 // the agents it is told by the tool new_task.) It stays the same, byte for byte, until a page, a tool or a program changes.
 func (s *Shelf) Prompt(tool Has) string {
 	var list, whole string
+	left := 0
 	for _, p := range s.Skills(tool) {
 		switch text := "\n## " + p.Name + "\n\n" + p.Text + "\n"; {
 		case p.Fault != "" || p.Missing != "":
 		case p.Always && len(whole)+len(text) <= maxWhole:
 			whole += text
-		case tool("read_file"):
+		case !tool("read_file"):
+		case len(list) > maxList:
+			left++
+		default:
 			list += "- " + p.Name + ": " + p.Description + "\n"
 		}
+	}
+	if left > 0 {
+		list += fmt.Sprintf("- … and %d more, in the folder skills.\n", left)
 	}
 	if list+whole != "" {
 		list = aboutSkills + list + whole + "\n"

@@ -451,3 +451,18 @@ func BenchmarkPrompt(b *testing.B) {
 		s.Prompt(all)
 	}
 }
+
+// R-S15: however many skills there are, requests stay small.
+func TestMany(t *testing.T) {
+	d := open(t)
+	for i := range 2 * maxPages {
+		d.write(fmt.Sprintf("skills/s%04d/SKILL.md", i), skill("description: "+strings.Repeat("x", 200)))
+	}
+	s := New(d, all, all)
+	if got := s.Prompt(all); len(got) > maxList+1000 || !strings.HasSuffix(got, " more, in the folder skills.") {
+		t.Errorf("%d bytes, that end with %q", len(got), got[max(0, len(got)-100):])
+	}
+	if got := s.List(all); !strings.Contains(got, "- more: ⚠️ broken: there are more than 500, and no more are read\n") {
+		t.Errorf("people are shown %d bytes", len(got))
+	}
+}
