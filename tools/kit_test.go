@@ -324,7 +324,7 @@ func TestPrune(t *testing.T) {
 		}
 		call := callTo("a", "")
 		call.Workspace = w
-		if _, err := keep(call, "text"); err != nil {
+		if _, err := keep(call, "text", false); err != nil {
 			t.Fatal(err)
 		}
 		if got, _ := filepath.Glob(filepath.Join(w.Dir(), resultsDir, "s*")); !slices.Equal(got, want) {

@@ -36,7 +36,7 @@ func Truncate() Middleware {
 		case n == 0:
 			r.Text = fmt.Sprintf("(%s completed with no output)", t.Name)
 		case n > limit && limit > 0:
-			r.Text, r.File = shorten(c, r.Text, n, limit)
+			r.Text, r.File = shorten(c, r.Text, n, limit, t.Untrusted || r.Tainted)
 			r.Cut = true
 		}
 		return r, nil
@@ -44,9 +44,9 @@ func Truncate() Middleware {
 }
 
 // shorten returns what the model sees of a text of n characters, and the file
-// that holds all of it, if any.
-func shorten(c Call, text string, n, limit int) (seen, path string) {
-	path, err := keep(c, text)
+// that holds all of it, if any. It is strange if strangers wrote it.
+func shorten(c Call, text string, n, limit int, strange bool) (seen, path string) {
+	path, err := keep(c, text, strange)
 	if err != nil {
 		return cut(text, limit) + "\n... (truncated)", ""
 	}
@@ -105,13 +105,30 @@ func Private(s Scope, name string) bool {
 
 func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
+const strangeTail = "-strange.txt"
+
+// Strange says whether strangers had a word in the file called name, as
+// Workspace.Path returned it: in a long result of what they wrote, in what is
+// kept of past conversations and of hearsay. Whoever reads it lets them into the
+// turn (R-S12, R-S14).
+func Strange(name string) bool {
+	name = strings.ToLower(name)
+	base := path.Base(name)
+	return within(resultsDir, name) && strings.HasSuffix(base, strangeTail) ||
+		within("memory", name) && (base == "history.jsonl" || base == "heard.md")
+}
+
 // keep saves the text of a result and returns the file's path in the
 // workspace. A call kept twice has one file.
-func keep(c Call, text string) (string, error) {
+func keep(c Call, text string, strange bool) (string, error) {
 	if c.Workspace == nil {
 		return "", errors.New("no workspace")
 	}
-	name := path.Join(Folder(resultsDir, c.Session), chat.Slug(c.Key())+".txt")
+	tail := ".txt"
+	if strange {
+		tail = strangeTail
+	}
+	name := path.Join(Folder(resultsDir, c.Session), chat.Slug(c.Key())+tail)
 	if err := c.Workspace.WriteFile(name, []byte(text)); err != nil {
 		return "", err
 	}

@@ -48,6 +48,7 @@ func tool[In any](name, verb, what string, do doer[In, tools.Result]) tools.Tool
 		}
 		if err == nil {
 			r, err = do(ctx, c, name, in)
+			r.Tainted = r.Tainted || tools.Strange(name)
 		}
 		return explain(r, err, path)
 	})

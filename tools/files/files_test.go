@@ -313,6 +313,51 @@ func TestKeptResults(t *testing.T) {
 	}
 }
 
+// R-S12, R-S14: who reads what strangers wrote lets them into the turn, also a
+// turn later and by another way.
+func TestStrangeFiles(t *testing.T) {
+	d := newDesk(t)
+	d.put("memory/people/x/HEARD.md", "a word")
+	d.put("memory/people/x/MEMORY.md", "a word")
+	d.put("notes/history.jsonl", "a word")
+	for _, name := range []string{"memory/HEARD.md", "memory/history.jsonl", "a word"} {
+		d.put(name, "a word")
+	}
+	path := func(r tools.Result) string {
+		_, rest, _ := strings.Cut(r.Text, "saved to: ")
+		path, _, _ := strings.Cut(rest, "\n")
+		return path
+	}
+	web := tools.New("web", "Says much.", func(context.Context, tools.Call, struct{}) (tools.Result, error) {
+		return tools.Result{Text: strings.Repeat("a word ", 10_000)}, nil
+	})
+	web.Untrusted = true
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{web}}, tools.Standard(tools.StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := tools.Scope{Session: "s", Workspace: d.w, Turn: "t", At: chat.Address{Channel: "c", Chat: "1"}, From: chat.Sender{ID: "1", Role: chat.Owner}}
+	page := path(kit.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: "c", Name: "web"}, Scope: owner}))
+	plain := path(d.call("s", "long", ""))
+	for _, c := range []struct {
+		name, args string
+		want       bool
+	}{
+		{"read_file", page, true}, {"file_read", page, true}, {"grep", page, true}, {"read_file", plain, false},
+		{"read_file", "memory/HEARD.md", true}, {"file_read", "memory/history.jsonl", true}, {"read_file", "./notes/../memory/history.jsonl", true},
+		{"grep", "memory", true}, {"grep", ".", true}, {"grep", "notes", false}, {"read_file", "notes/history.jsonl", false},
+	} {
+		args := fmt.Sprintf(`{"path":%q}`, c.args)
+		if c.name == "grep" {
+			args = fmt.Sprintf(`{"path":%q,"pattern":"a word"}`, c.args)
+		}
+		r := d.kit.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: "call_1", Name: c.name, Args: args}, Scope: owner})
+		if r.Tainted != c.want || c.want && r.Failed {
+			t.Errorf("%s(%s): tainted %v, want %v: %.100q", c.name, c.args, r.Tainted, c.want, r.Text)
+		}
+	}
+}
+
 // A long path is cut in errors, whichever tool it is given to.
 func TestLongPath(t *testing.T) {
 	t.Parallel()

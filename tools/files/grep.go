@@ -67,7 +67,8 @@ func grep(ctx context.Context, c tools.Call, name string, in grepArgs) (r tools.
 	}
 	s.all(ctx, names)
 	text, also := s.text(ctx)
-	return tools.Result{Text: notes(text, append(also, unseen)...)}, ctx.Err()
+	strange := slices.ContainsFunc(s.found, func(e entry) bool { return tools.Strange(e.name) })
+	return tools.Result{Text: notes(text, append(also, unseen)...), Tainted: strange}, ctx.Err()
 }
 
 // textEnds is in patterns that may match a line and not the block it is in.

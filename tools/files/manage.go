@@ -64,7 +64,7 @@ func other[In any](name, verb, what, aliasOf string, do doer[In, facts]) tools.T
 			return explain(r, err, path, word{workspace.ErrNotFile, "", "Path is not a file: %s"}, word{errNotDir, "", "Path is not a directory: %s"})
 		}
 		f["path"] = name
-		return tools.Result{Data: map[string]any(f)}, nil
+		return tools.Result{Data: map[string]any(f), Tainted: tools.Strange(name)}, nil
 	})
 	t.AliasOf, t.JSON = aliasOf, true
 	return t
