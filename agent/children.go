@@ -152,7 +152,9 @@ func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Chi
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 		case errors.Is(err, store.ErrDamaged):
-			p.Log.Error("the record of a helper is damaged", "helper", key, "err", err)
+			if _, told := p.kin.damaged.LoadOrStore(key, true); !told { // P21
+				p.Log.Error("the record of a helper is damaged", "helper", key, "err", err)
+			}
 		case err != nil:
 			return nil, fmt.Errorf("list helpers: %w", err)
 		case id == "" || c.Parent == id:

@@ -14,7 +14,8 @@ import (
 // mu is held.
 type family struct {
 	reading sync.Mutex
-	read    bool // those of former lives are known
+	read    bool     // those of former lives are known
+	damaged sync.Map // IDs of those whose records were found to be
 
 	mu   sync.Mutex
 	live map[string]*kid
