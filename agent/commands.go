@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -156,14 +157,21 @@ func (p *Pool) activity(id chat.SessionID) string {
 func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	id := m.Session()
 	s, err := p.Status(ctx)
-	if err != nil {
+	if err = cmp.Or(err, p.know(ctx)); err != nil {
 		return p.sorry("count what waits", id, err)
 	}
-	lines := []string{
-		fmt.Sprintf("I am %s.", p.activity(id)),
-		"Model: " + p.modelOf(ctx, id),
-		fmt.Sprintf("Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.", span(s.Up), s.Running, s.Waiting),
+	lines := []string{fmt.Sprintf("I am %s.", p.activity(id))}
+	switch n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n {
+	case 0:
+	case 1:
+		lines = append(lines, "A helper is at work: /agents")
+	default:
+		lines = append(lines, fmt.Sprintf("%d helpers are at work: /agents", n))
 	}
+	lines = append(lines,
+		"Model: "+p.modelOf(ctx, id),
+		fmt.Sprintf("Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.", span(s.Up), s.Running, s.Waiting),
+	)
 	if m.From.Role == chat.Owner {
 		lines = append(lines, p.aside(ctx)...)
 		if p.Report != nil {

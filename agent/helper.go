@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/chat"
@@ -74,6 +75,17 @@ func (t *turn) halt(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// conclude ends the turn with its last words, and says so: unless a helper was told
+// something meanwhile, which it answers first, however many its rounds were (C-033).
+func (t *turn) conclude(ctx context.Context) (bool, error) {
+	if n := len(t.history.open.keys); t.child != nil {
+		if err := t.join(ctx); err != nil || len(t.history.open.keys) > n {
+			return false, err
+		}
+	}
+	return true, t.end(t.hard, answered, t.text())
 }
 
 // failure says why there is no answer: to people kindly, to agents as it is.
@@ -158,6 +170,7 @@ func (l *lane) late(jobs []job) (bool, error) {
 		}
 		_, err = store.Save(l.hard, l.helpers, id, c, store.Any)
 	}
+	c.ID = id // also of one that was forgotten
 	for _, j := range jobs {
 		if err = ignore(err, store.ErrNotFound); err == nil {
 			err = l.insist(l.hard, "end "+j.Key(), func(ctx context.Context) error { return l.bounce(ctx, c, j) })
@@ -169,16 +182,23 @@ func (l *lane) late(jobs []job) (bool, error) {
 	return true, err
 }
 
-// bounce ends j, which came too late for c.
+// bounce ends j, which came too late for c. The parent learns whom words were
+// meant for, if a person chose that.
 func (l *lane) bounce(ctx context.Context, c tools.Child, j job) (err error) {
-	if m := j.Message; m.Origin != chat.FromPerson {
-		err = l.vanished(ctx, c.ID)
+	m, deliver := j.Message, l.Deliver
+	m.In, m.Account = cmp.Or(c.Parent, m.At.Session()), m.Account+"+" // the old key was seen
+	if m.In == m.At.Session() && !strings.HasPrefix(m.Text, "/") {
+		m.In = "" // of words that might pass for a command it stays
+	}
+	if strings.HasSuffix(m.ID, toldTo(c.ID)) {
+		m.Quote = &chat.Quote{From: "you", Text: fmt.Sprintf(wordsMeantFor, label(c))}
+		m.Tainted = m.Tainted || c.Tainted // the label may be of strangers
+		deliver = l.push                   // to the parent, not to another helper
+	}
+	if m.Origin == chat.FromPerson {
+		err = deliver(ctx, m)
 	} else {
-		m.In, m.Account = c.Parent, m.Account+"+" // the old key was seen
-		if m.In == m.At.Session() {
-			m.In = ""
-		}
-		err = l.Deliver(ctx, m)
+		err = l.vanished(ctx, c.ID)
 	}
 	if err == nil {
 		err = j.item.Done(ctx)

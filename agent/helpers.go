@@ -71,6 +71,7 @@ var orders = map[string]string{"stop": "Stopped", "pause": "Paused", "resume": "
 func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	_, args := cut(m.Text)
 	what, args := cut(args)
+	what = strings.ToLower(what)
 	which, words := cut(args)
 	if err := p.know(ctx); err != nil {
 		return p.sorry("look at the helpers", m.Session(), err)
@@ -89,15 +90,35 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	case len(kids) == 0:
 		return "There is no such helper of yours at work; /agents lists them."
 	case len(kids) > 1 && which != "all":
-		return "There are several helpers whose ID begins so."
+		return "The IDs of several helpers begin like that; write more of it."
 	}
+	slices.SortFunc(kids, oldest)
 	for _, k := range kids {
 		if err := p.order(ctx, m, k, what, words); err != nil {
 			return p.sorry(what+" helper "+k.ID, m.Session(), err)
 		}
 	}
-	return orders[what] + " " + helpers(len(kids)) + "."
+	return orders[what] + " " + named(kids) + "."
 }
+
+// named names helpers as people know them.
+func named(kids []kid) string {
+	var all []string
+	for _, k := range kids {
+		all = append(all, fmt.Sprintf("'%s' (`%s`)", label(k.Child), k.ID))
+	}
+	names := strings.Join(all, ", ")
+	if len(kids) == 1 {
+		return "the helper " + names
+	}
+	return helpers(len(kids)) + ": " + names
+}
+
+// label is what people call c.
+func label(c tools.Child) string { return cmp.Or(tame(c.Label, 80), c.ID) }
+
+// toldTo ends the ID of a message that a person wrote to the helper id.
+func toldTo(id string) string { return "/" + id }
 
 // order does with k what m says.
 func (p *Pool) order(ctx context.Context, m chat.Message, k kid, what, words string) error {
@@ -106,7 +127,7 @@ func (p *Pool) order(ctx context.Context, m chat.Message, k kid, what, words str
 	case "stop":
 		return p.dismiss(ctx, k.ID, "It was stopped by "+cmp.Or(tame(m.From.Name, 64), "a person")+".", k.At != m.At)
 	case "tell":
-		m.ID, m.Text, m.In = m.ID+"/"+k.ID, words, helperSession(k.ID)
+		m.ID, m.Text, m.In = m.ID+toldTo(k.ID), words, helperSession(k.ID)
 		return p.push(ctx, m)
 	case "resume":
 		from, to = to, from
@@ -127,13 +148,15 @@ func knows(m chat.Message, k *kid) bool {
 	return m.From.Role == chat.Owner && !m.Group || chat.Whose(k.At, k.From, k.Group) == chat.Whose(m.At, m.From, m.Group)
 }
 
+func oldest(a, b kid) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) }
+
 // listed tells which helpers are at work.
 func (p *Pool) listed(m chat.Message) string {
 	kids := p.kin.all(func(k *kid) bool { return knows(m, k) })
 	if len(kids) == 0 {
 		return "No helpers are at work."
 	}
-	slices.SortFunc(kids, func(a, b kid) int { return a.Began.Compare(b.Began) })
+	slices.SortFunc(kids, oldest)
 	text := "Helpers at work:\n"
 	for _, k := range kids {
 		p.mu.Lock()
@@ -142,7 +165,18 @@ func (p *Pool) listed(m chat.Message) string {
 			state = cmp.Or(state, r.doing)
 		}
 		p.mu.Unlock()
-		text += fmt.Sprintf("\n- `%s` %s – %s, for %s, rounds: %d", k.ID, tame(k.Label, 80), cmp.Or(state, "waiting"), span(time.Since(k.Began)), k.rounds)
+		text += fmt.Sprintf("\n- `%s` %s", k.ID, label(k.Child))
+		if k.Agent != "" {
+			text += " (" + tame(k.Agent, 80) + ")"
+		}
+		text += fmt.Sprintf(" – %s, began %s ago", cmp.Or(state, "waiting for its turn"), span(time.Since(k.Began)))
+		switch k.rounds {
+		case 0:
+		case 1:
+			text += ", 1 step done"
+		default:
+			text += fmt.Sprintf(", %d steps done", k.rounds)
+		}
 		if k.At != m.At {
 			text += fmt.Sprintf(", for `%s`", k.At.Session())
 		}

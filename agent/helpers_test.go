@@ -76,24 +76,24 @@ func TestSteerHelpers(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		id := h.children()[0].ID
 		h.say("2", "/agents pause "+id[:5])
-		h.want("begun", "Paused a helper.")
+		h.want("begun", "Paused the helper 'it' (`"+id+"`).")
 		time.Sleep(10 * time.Second)
 		h.say("3", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` it – paused, for 15 seconds, rounds: 1")
+		h.want("Helpers at work:\n\n- `" + id + "` it – paused, began 15 seconds ago, 1 step done")
 		h.say("4", "hello") // there are two places, and both are free
 		h.want("begun")
 		h.say("5", "/agents stop "+h.children()[1].ID)
-		h.want("Stopped a helper.")
+		h.want("Stopped the helper 'it' (`" + h.children()[1].ID + "`).")
 		h.stop()
 		time.Sleep(48 * time.Hour)
 		h = start()
 		time.Sleep(time.Second)
 		h.say("6", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` it – paused, for 2 days, rounds: 1")
+		h.want("Helpers at work:\n\n- `" + id + "` it – paused, began 2 days ago, 1 step done")
 		h.say("7", "/agents tell "+id+" in the red box")
 		h.say("8", "/agents resume "+id)
 		time.Sleep(time.Minute)
-		h.want("Told a helper.", "Resumed a helper.", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
+		h.want("Told the helper 'it' (`"+id+"`).", "Resumed the helper 'it' (`"+id+"`).", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
 		told := 0
 		for _, r := range h.asks {
 			if strings.HasSuffix(lastOf(r).Text, "in the red box") {
@@ -104,8 +104,8 @@ func TestSteerHelpers(t *testing.T) {
 		h.want("begun")
 		id = h.children()[2].ID
 		for text, want := range map[string]string{
-			"stop": "Write /agents, ", "tell " + id: "Write /agents, ", "dance all": "Write /agents, ",
-			"stop x": "There is no such helper of yours at work; ", "pause " + strings.ToUpper(id): "Paused a helper.", "resume all": "Resumed a helper.",
+			"stop": "Write /agents to see ", "tell " + id: "Write /agents to see ", "dance all": "Write /agents to see ",
+			"stop x": "There is no such helper of yours at work; ", "Pause " + strings.ToUpper(id): "Paused the helper 'it'", "resume all": "Resumed the helper 'it'",
 		} {
 			h.say("x"+text, "/agents "+text)
 			if got := said["re:test//1/x"+text]; !strings.HasPrefix(got, want) {
@@ -149,10 +149,10 @@ func TestWhoSteers(t *testing.T) {
 			{"anna", chat.User, "group", "/agents stop all", not},
 			{"otto", chat.Owner, "group", "/agents", "Helpers at work:"},
 			{"otto", chat.Owner, "o", "/agents", "for `test:a`"},
-			{"otto", chat.Owner, "o", "/agents pause all", "Paused 2 helpers."},
-			{"anna", chat.User, "a", "/agents resume all", "Resumed a helper."},
-			{"bert", chat.User, "group", "/agents stop all", "Stopped a helper."},
-			{"otto", chat.Owner, "o", "/agents stop all", "Stopped a helper."},
+			{"otto", chat.Owner, "o", "/agents pause all", "Paused 2 helpers: 'it' (`"},
+			{"anna", chat.User, "a", "/agents resume all", "Resumed the helper 'it' (`"},
+			{"bert", chat.User, "group", "/agents stop all", "Stopped the helper 'it' (`"},
+			{"otto", chat.Owner, "o", "/agents stop all", "Stopped the helper 'it' (`"},
 		} {
 			if got := tell(c.who, c.role, c.where, c.text); !strings.Contains(got, c.want) || c.text == "/agents" && c.where != "o" && strings.Count(got, "`") > 2 {
 				t.Errorf("%s in %s: %s: %q", c.who, c.where, c.text, got)

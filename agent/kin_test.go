@@ -1,8 +1,12 @@
 package agent_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -174,10 +178,18 @@ func TestHelpersChanges(t *testing.T) {
 }
 
 // C-033: what a helper did not hear before somebody ended it is said to its
-// parent. After /stop it is not: the person does not want it any more.
+// parent, and that it was meant for the helper, if the person said so. After
+// /stop it is not: the person does not want it any more.
 func TestWordsForTheStopped(t *testing.T) {
-	for what, want := range map[string]string{"/agents stop all": "Stopped a helper. heard in the red box", "/stop": "(Stopped, with a helper.)"} {
-		t.Run(what, func(t *testing.T) {
+	const meant = "> What follows was meant for the helper 'X', which had ended."
+	for _, c := range []struct{ words, what, want string }{
+		{"in the red box", "/agents stop all", "Stopped the helper 'X' (`ID`). heard in the red box"},
+		{"in the red box", "/stop", "(Stopped, with a helper.)"},
+		{"/agents tell all in the red box", "/agents stop all", "Told the helper 'X' (`ID`). Stopped the helper 'X' (`ID`). heard " + meant + " in the red box"},
+		{"/agents tell all /new things", "/agents stop all", "Told the helper 'X' (`ID`). Stopped the helper 'X' (`ID`). heard " + meant + " /new things"},
+		{"/agents tell all in the red box", "/stop", "Told the helper 'X' (`ID`). (Stopped, with a helper.)"},
+	} {
+		t.Run(c.words+c.what, func(t *testing.T) {
 			h := &house{tools: []tools.Tool{slowExec(time.Hour)}}
 			h.model = byTask(func(r llm.Request) llm.Message {
 				switch last := lastOf(r); {
@@ -186,27 +198,168 @@ func TestWordsForTheStopped(t *testing.T) {
 				case strings.Contains(last.Text, `"success":false`):
 					return words("heard failed")
 				default:
-					_, text, _ := strings.Cut(last.Text, "\n")
+					head, text, _ := strings.Cut(last.Text, "\n")
+					if told := strings.Contains(head, "in reply to your message quoted below]"); told != strings.HasPrefix(text, meant) {
+						t.Errorf("the first line is %q", head)
+					}
 					return words("heard " + text)
 				}
 			}, worker(1))
 			play(t, helped(h), func(h *house) {
 				h.say("1", "go")
 				time.Sleep(10 * time.Second)
-				h.say("2", "in the red box")
+				h.say("2", c.words)
 				time.Sleep(10 * time.Second)
-				h.say("3", what)
+				h.say("3", c.what)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				h.mu.Lock()
 				defer h.mu.Unlock()
 				got := strings.Join(h.sent, " ")
 				got = strings.Join(strings.Fields(strings.Replace(got, "heard failed", "", 1)), " ") // which comes before or after, or is not said
-				if got != want {
+				if want := strings.ReplaceAll(c.want, "ID", h.children()[0].ID); got != want {
 					t.Errorf("said %q, want %q", got, want)
 				}
 			})
 		})
+	}
+}
+
+// What is told a helper that nobody knows any more is heard, too, and is no command.
+func TestWordsForTheForgotten(t *testing.T) {
+	h := &house{model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		return words(spoken(r, 1)), nil
+	}}
+	play(t, h, func(h *house) {
+		m := message("1/abcd0123", "/new things")
+		m.In = "agent:abcd0123"
+		h.deliver(m)
+		h.want("user > What follows was meant for the helper 'abcd0123', which had ended.\n/new things")
+	})
+}
+
+// C-033: what a helper is told during its last request it answers, too, though
+// its rounds are used up, a tool has ended its task, or it is paused meanwhile.
+func TestToldAtTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		rounds int
+		last   llm.Message
+		paused bool
+		want   string
+	}{
+		"words":     {9, words("found"), false, "found\n\nheard in the red box"},
+		"one round": {1, words("found"), false, "found\n\nheard in the red box"},
+		"a tool":    {9, calls(with("c", "attempt_completion", `{"result":"found"}`)), false, "found\n\nheard in the red box"},
+		"paused":    {9, words("found"), true, "found\n\nheard in the red box"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &house{}
+			h.model = byTask(func(llm.Request) llm.Message { return words("the parent heard it") }, func(r llm.Request) llm.Message {
+				if strings.Contains(spoken(r, 99), "in the red box") {
+					return words("heard in the red box")
+				}
+				time.Sleep(10 * time.Second)
+				return c.last
+			})
+			play(t, helped(h), func(h *house) {
+				begun, err := h.pool.Spawn(h.t.Context(), tools.Child{
+					ID: "abcd0123", Call: "s", Label: "it", Rounds: c.rounds, Only: []string{"attempt_completion"}, Task: "t",
+					At: chat.Address{Channel: "test", Chat: "1"}, From: chat.Sender{ID: "7", Role: chat.Owner}, Parent: "test:1",
+				})
+				if err != nil {
+					h.t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+				did := []string{"Told the helper 'it' (`abcd0123`)."}
+				if c.paused {
+					h.say("1", "/agents pause all")
+					time.Sleep(time.Minute)
+					did = []string{"Paused the helper 'it' (`abcd0123`).", did[0], "Resumed the helper 'it' (`abcd0123`)."}
+				}
+				h.say("2", "/agents tell abcd in the red box")
+				if c.paused {
+					time.Sleep(time.Second)
+					h.say("3", "/agents resume abcd")
+				}
+				time.Sleep(time.Minute)
+				h.want(did...)
+				ended, err := h.pool.Await(h.t.Context(), begun.ID)
+				if err != nil || ended.State != tools.ChildAnswered || ended.Result != c.want {
+					h.t.Errorf("%v: %+v", err, ended)
+				}
+				if n, _ := h.store.Queue("inbox").Len(h.t.Context()); n != 0 {
+					h.t.Errorf("%d messages are left", n)
+				}
+				var b bytes.Buffer
+				for line, err := range h.pool.Recording(h.t.Context(), "agent:abcd0123") {
+					if b.Write(line); err != nil {
+						h.t.Fatal(err)
+					}
+				}
+				r, err := agent.ReadRecording(&b)
+				if err != nil {
+					h.t.Fatal(err)
+				}
+				for turn := range r.Turns() {
+					if differences, err := r.Rerun(h.t.Context(), mem.New(), turn); err != nil || len(differences) > 0 {
+						h.t.Errorf("run again: %v, %q", err, differences)
+					}
+				}
+			})
+		})
+	}
+}
+
+// /status tells of helpers at work, and /agents which task of which agent each has.
+func TestHelpersAreShown(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(10 * time.Second)}}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case last.Role == llm.ToolRole:
+			return words("begun")
+		case strings.HasSuffix(last.Text, "spawn"):
+			return calls(with("a", "spawn", `{"task":"t","label":"sheep"}`), with("b", "spawn", `{"task":"t","label":"goats"}`))
+		}
+		return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"t"}`))
+	}, worker(9))
+	play(t, helped(h), func(h *house) {
+		h.say("1", "spawn")
+		time.Sleep(time.Second)
+		h.say("2", "/status")
+		h.want("begun", "I am idle.\n2 helpers are at work: /agents\nModel: main\nUp for a second. Answers under way, in all conversations: 2; messages not answered yet: 2.")
+		other := message("3", "/status")
+		other.At.Chat, other.From = "2", chat.Sender{ID: "8", Role: chat.User}
+		h.deliver(other)
+		h.want("I am idle.\nModel: main\nUp for a second. Answers under way, in all conversations: 2; messages not answered yet: 2.")
+		h.say("4", "/agents stop all")
+		kids := h.children()
+		slices.SortFunc(kids, func(a, b tools.Child) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+		h.want(fmt.Sprintf("Stopped 2 helpers: '%s' (`%s`), '%s' (`%s`).", kids[0].Label, kids[0].ID, kids[1].Label, kids[1].ID))
+		h.say("5", "task")
+		time.Sleep(5 * time.Second)
+		h.say("6", "/agents")
+		h.want("Helpers at work:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 5 seconds ago")
+		time.Sleep(10 * time.Second)
+		h.say("7", "/agents")
+		h.want("Helpers at work:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 15 seconds ago, 1 step done")
+		time.Sleep(10 * time.Second)
+		h.say("8", "/agents")
+		h.want("Helpers at work:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 25 seconds ago, 2 steps done")
+	})
+}
+
+// P21: that the record of a helper is damaged is logged once, not every hour.
+func TestDamagedHelperIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	h := &house{store: mem.New(), conf: func(c *agent.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }}
+	for _, id := range []string{"a", "b"} {
+		if _, err := h.store.Bucket("helpers").Put(t.Context(), id, []byte("no JSON"), store.Any); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play(t, helped(h), func(*house) { time.Sleep(24 * time.Hour) })
+	if n := strings.Count(log.String(), "the record of a helper is damaged"); n != 2 {
+		t.Errorf("logged %d times: %s", n, &log)
 	}
 }
 

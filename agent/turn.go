@@ -154,7 +154,9 @@ func (t *turn) rounds(ctx context.Context) error {
 			return t.end(t.hard, failed, why)
 		}
 		if t.history.open.ending {
-			return t.end(t.hard, answered, t.text())
+			if over, err := t.conclude(ctx); over || err != nil {
+				return err
+			}
 		}
 		if err := t.join(ctx); err != nil {
 			return err
@@ -172,7 +174,9 @@ func (t *turn) rounds(ctx context.Context) error {
 		}
 		t.pay(ctx, 0, cmp.Or(answer.Said.Model, t.name), answer.Said.Usage)
 		if t.say(answer, last) {
-			return t.end(t.hard, answered, t.text())
+			if over, err := t.conclude(ctx); over || err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ const (
 	wordsNoRetry    = "There is nothing to answer again yet."
 	wordsStopped    = "(Stopped.)"
 	wordsNoResult   = "The task is done, without any last words."
-	wordsAgents     = "Write /agents, /agents stop ID or all, /agents pause ID, /agents resume ID, or /agents tell ID WORDS."
+	wordsAgents     = "Write /agents to see the helpers at work, or /agents stop ID, /agents pause ID, /agents resume ID, /agents tell ID WORDS. The first letters of an ID are enough; all means all of yours."
 	wordsNoSearch   = "Write /search and the words that you look for."
 	wordsNoNews     = "There is nothing to say."
 	wordsNoStop     = "There is nothing to stop."
@@ -37,6 +37,7 @@ const (
 // … and to the model.
 const (
 	wordsReport      = "[Subagent '%s' %s]\n\nTask: %s\n\nResult: %s\n\nSummarize this naturally for the person in 1–2 sentences. Do not mention technical details such as subagents or their IDs."
+	wordsMeantFor    = "What follows was meant for the helper '%s', which had ended."
 	wordsGoOn        = "[Your answer was cut at the length limit. Go on exactly where it stopped, without repeating anything. Tool calls that were cut were not run; ask for less at a time.]"
 	wordsLastRound   = "[All rounds of tool calls are used up. Answer now with what you have, without tools, and say what is left to do.]"
 	wordsInterrupted = "Error: interrupted while it ran. It may have taken effect: look before you do it again."

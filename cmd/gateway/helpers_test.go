@@ -205,7 +205,7 @@ func TestD093StopStopsAll(t *testing.T) {
 	s.asks(spawn("flood")+"\n", "Subagent [flood] started")
 	s.say(`call multi_agent {"tasks": [{"name": "storm", "instruction": "wait for the storm"}]}`)
 	w.helped(3, anything)
-	if text := s.asks("/agents", "Helpers at work:").text; strings.Count(text, ", rounds: ") != 3 {
+	if text := s.asks("/agents", "Helpers at work:").text; strings.Count(text, ", began ") != 3 {
 		t.Errorf("/agents: %s", text)
 	}
 	s.asks("/stop", "(Stopped, with 3 helpers.)")
@@ -249,23 +249,23 @@ func TestAgentsAreSteered(t *testing.T) {
 	w.helped(2, of("sheep"))
 	other.asks("/agents", "No helpers are at work.")
 	other.asks("/agents stop "+sheep, "There is no such helper of yours at work; /agents lists them.")
-	s.asks("/agents pause "+sheep, "Paused a helper.")
+	s.asks("/agents pause "+sheep, "Paused the helper 'sheep' ("+sheep+").")
 	step <- struct{}{}
 	s.asks("/agents", sheep+" sheep – paused")
 	s.asks("hello", "heard hello") // others go on meanwhile
-	s.asks("/agents tell "+sheep+" that will do", "Told a helper.")
+	s.asks("/agents tell "+sheep+" that will do", "Told the helper 'sheep' ("+sheep+").")
 	w.kill()
 	w.start()
 	s.asks("/agents", sheep+" sheep – paused")
 	w.helped(2, of("sheep"))
-	s.asks("/agents resume "+sheep, "Resumed a helper.")
+	s.asks("/agents resume "+sheep, "Resumed the helper 'sheep' ("+sheep+").")
 	w.helped(3, of("sheep"))
 	step <- struct{}{}
 	s.last("the helper says: I counted.")
 
 	goats := begin("goats")
 	w.helped(1, of("goats"))
-	s.asks("/agents stop "+goats, "Stopped a helper.")
+	s.asks("/agents stop "+goats, "Stopped the helper 'goats' ("+goats+").")
 	s.asks("/agents", "No helpers are at work.")
-	s.asks("/agents sing "+goats, "Write /agents, /agents stop ID or all, ")
+	s.asks("/agents sing "+goats, "Write /agents to see the helpers at work, or /agents stop ID, ")
 }
