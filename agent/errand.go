@@ -78,6 +78,10 @@ func (o *open) toolOf() (calls []llm.ToolCall) {
 // told again (D-091).
 func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 	o := t.history.open
+	t.dumb = true // nobody is to wait or pay for what nobody may ever ask about
+	if err := t.sumUp(ctx, mostSums*t.model.Window); err != nil {
+		return err
+	}
 	if len(o.said) == 0 {
 		t.keep(record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
 	}

@@ -388,6 +388,35 @@ func TestFewSums(t *testing.T) {
 	})
 }
 
+// A conversation in which only tools speak does not grow for ever: no model is
+// asked, and of what a person said nothing is lost.
+func TestToolsAlone(t *testing.T) {
+	s := &shelf{sum: echoing}
+	h := small(s)
+	h.tools = []tools.Tool{tool("report", func(context.Context) (string, error) { return strings.Repeat("x", 2000), nil })}
+	play(t, h, func(h *house) {
+		h.tell(1, 1)
+		for i := range 200 {
+			h.deliver(errand(fmt.Sprint("j/", i), "", chat.Errand{Tool: "report"}))
+			synctest.Wait()
+		}
+		if all := s.read(); len(all) != 1 || !strings.HasSuffix(all[0], ": raw w1") {
+			t.Errorf("archived %q", all)
+		}
+		if len(s.asked) > 0 {
+			t.Errorf("summed up %d times", len(s.asked))
+		}
+		h.sent = nil
+		h.say("c", "/context")
+		synctest.Wait()
+		var n int
+		_, rest, _ := strings.Cut(h.sent[0], "Messages: ")
+		if _, err := fmt.Sscan(rest, &n); err != nil || n > 150 {
+			t.Errorf("%d messages are held, %v: %s", n, err, h.sent[0])
+		}
+	})
+}
+
 // digest runs Digest and checks how many parts it archives.
 func (h *house) digest(silent time.Duration, want int) {
 	h.t.Helper()
