@@ -238,6 +238,50 @@ func TestWordsForTheForgotten(t *testing.T) {
 	})
 }
 
+// What is told a helper that has ended is its parent's, not another helper's that
+// hears what is said there; its name may be a stranger's words (R-S12).
+func TestWordsForTheEnded(t *testing.T) {
+	var tainted []bool
+	look := tool("look", nil)
+	look.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		tainted = append(tainted, c.Tainted)
+		return tools.Result{Text: "seen"}, nil
+	}
+	h := &house{store: mem.New(), tools: []tools.Tool{slowExec(10 * time.Second), look}}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case strings.HasSuffix(last.Text, "go"):
+			return calls(call("l", "look"), with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"work"}`))
+		case strings.HasSuffix(last.Text, "in the red box"):
+			return calls(call("m", "look"))
+		case last.Name == "look":
+			return words("looked")
+		}
+		return words("done")
+	}, func(r llm.Request) llm.Message {
+		if strings.Contains(spoken(r, 99), "red box") {
+			t.Error("another helper hears it")
+		}
+		return worker(2)(r)
+	})
+	ended := tools.Child{ID: "ffff0000", Label: "it", Parent: "test:1", Tainted: true, State: tools.ChildAnswered, Ended: time.Now()}
+	if _, err := store.Save(t.Context(), h.store.Bucket("helpers"), ended.ID, ended, 0); err != nil {
+		t.Fatal(err)
+	}
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		time.Sleep(5 * time.Second)
+		m := message("2/ffff0000", "in the red box")
+		m.In = "agent:ffff0000"
+		h.deliver(m)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := strings.Join(h.sent, " "); !strings.HasSuffix(got, "looked") || fmt.Sprint(tainted) != "[false true]" {
+			t.Errorf("said %q, tainted %v", got, tainted)
+		}
+	})
+}
+
 // C-033: what a helper is told during its last request it answers, too, though
 // its rounds are used up, a tool has ended its task, or it is paused meanwhile.
 func TestToldAtTheEnd(t *testing.T) {
