@@ -61,6 +61,10 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 			continue
 		}
 		t.since = nil
+		if err != nil && (ctx.Err() != nil || e != nil && slices.Contains([]llm.Kind{llm.Cut, llm.TimedOut}, e.Kind)) {
+			// It was at work, and nobody says how much (R-S15).
+			t.pay(ctx, 0, t.name, llm.Usage{In: fixed + t.history.size(), Out: len(t.part) / 4})
+		}
 		if err != nil {
 			t.keep(record{Asked: &how})
 			t.live.settle(nil)

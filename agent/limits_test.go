@@ -119,6 +119,29 @@ func group(id string) chat.Message {
 
 func run(id string) chat.Message { return errand(id, "hi", chat.Errand{}) }
 
+// R-S15: who stops each answer spends all the same.
+func TestLimitOfTheStopped(t *testing.T) {
+	h := limited(agent.Limits{Person: agent.Limit{Tokens: 300}})
+	h.model = func(ctx context.Context, _ llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		stream(llm.Delta{Text: "Well"})
+		<-ctx.Done()
+		return llm.Message{}, ctx.Err()
+	}
+	play(t, h, func(h *house) {
+		h.say("1", strings.Repeat("long ", 400))
+		synctest.Wait()
+		h.say("2", "/stop")
+		h.want("Well\n\n(Stopped.)")
+		h.say("3", "again")
+		synctest.Wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if len(h.sent) != 1 || !strings.Contains(h.sent[0], "Today's limit for you is reached") {
+			t.Errorf("said %q", h.sent)
+		}
+	})
+}
+
 // TestLimitInTheMiddle: a turn that reaches a limit ends with what was said and
 // done, and one message. The conversation goes on from there.
 func TestLimitInTheMiddle(t *testing.T) {
