@@ -31,10 +31,21 @@ func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run)
 	}
 	m := h.clock.Message(j, r)
 	m.At, m.From, m.In = at, chat.Sender{ID: at.Chat, Role: chat.Owner}, "cron:"+heartbeatID
-	m.Text = "Look after the open items of " + heartbeatFile + ", which are below: do what is due, and tick off in the file what is done for good. " +
-		"Tell the person only what they should know now.\n\n" + string(text)
+	m.Text = toLookAfter(string(text))
 	m.Errand = &chat.Errand{Job: heartbeatID, Model: h.Config.Heartbeat.Model, Quiet: true, Fresh: true}
 	return scheduler.Ended{Outcome: scheduler.Running}, h.pool.Deliver(ctx, m)
+}
+
+// maxHeartbeat is how many bytes of HEARTBEAT.md the agent is shown each time.
+const maxHeartbeat = 32 << 10
+
+// toLookAfter is what the agent is told of the items in text.
+func toLookAfter(text string) string {
+	if len(text) > maxHeartbeat {
+		text = strings.ToValidUTF8(text[:maxHeartbeat], "") + "\n(The rest of " + heartbeatFile + " is left out: it is too long.)"
+	}
+	return "Look after the open items of " + heartbeatFile + ", which are below: do what is due, and tick off in the file what is done for good. " +
+		"Tell the person only what they should know now.\n\n" + text
 }
 
 // hasOpenItem says whether a list in text has an item that is not ticked off,

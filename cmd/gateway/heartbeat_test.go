@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"parley/workspace"
@@ -38,5 +39,16 @@ func TestHasOpenItem(t *testing.T) {
 		if got := hasOpenItem(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// R-S15: a file of megabytes is not sent to the model every half hour.
+func TestLongHeartbeat(t *testing.T) {
+	short, long := "- [ ] water", strings.Repeat("- [ ] ä\n", 1<<20)
+	if got := toLookAfter(short); !strings.HasSuffix(got, "\n\n"+short) {
+		t.Errorf("told %q", got)
+	}
+	if got := toLookAfter(long); len(got) > maxHeartbeat+500 || !strings.HasSuffix(got, "\n(The rest of HEARTBEAT.md is left out: it is too long.)") {
+		t.Errorf("told %d bytes", len(got))
 	}
 }
