@@ -113,6 +113,9 @@ func (s *shelf) add(f *scroll, e Entry) (Entry, error) {
 		return f.entry(s.at[i])
 	}
 	e.Cursor, e.Who, e.Text = s.last+1, f.who, clip(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
+	if e.Cursor >= maxCursor { // nobody would find it
+		return e, fmt.Errorf("the line with cursor %d, which somebody wrote, is in the way: take it out", s.last)
+	}
 	text, err := encode(e)
 	l := line{e, span{f.info.Size(), f.info.Size() + int64(len(text))}}
 	last := []byte{'\n'}

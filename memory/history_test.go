@@ -231,6 +231,20 @@ func TestHistoryDamage(t *testing.T) {
 	}
 }
 
+// Nothing is kept where nobody finds it, whatever somebody wrote into the file.
+func TestHistoryAtItsEnd(t *testing.T) {
+	p := newDiary(t)
+	p.write(fileOf(anna, historyFile), fmt.Sprintf(`{"cursor":%d,"who":"telegram:7","text":"last"}`+"\n", maxCursor-1))
+	if e, err := p.Append(t.Context(), anna, Entry{Key: "k", Text: "more"}); err == nil {
+		t.Errorf("kept as %d, and there is %q", e.Cursor, p.since(anna, 0))
+	}
+	p.write(fileOf(anna, historyFile), "")
+	p.add(anna, "k", "more")
+	if got := p.since(anna, 0); got != "1 more" {
+		t.Errorf("then there is %q", got)
+	}
+}
+
 // What is forgotten is gone from the file. Its cursor and its key do not come
 // again: who has read up to there misses nothing, and no crash brings it back.
 func TestForget(t *testing.T) {
