@@ -45,6 +45,25 @@ func (t *turn) assume(m chat.Message) error {
 	return nil
 }
 
+// lower has what helpers do, and what comes of it, done with the rights that
+// the person has by now, if those are less than when it began (R-S24).
+func (t *turn) lower(ctx context.Context, m chat.Message) error {
+	if t.Role == nil || m.Origin != chat.FromParent && m.Origin != chat.FromSubagent {
+		return nil
+	}
+	role, err := t.Role(ctx, m.At, m.From)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask for the role of %s: %w", m.From.ID, err)
+	case role == chat.Stranger:
+		t.run.stop(errStopped)
+		return errStopped
+	case role != chat.Owner:
+		t.history.open.from.Role = role
+	}
+	return nil
+}
+
 // system returns the instructions of the session.
 func (t *turn) system(ctx context.Context) (string, error) {
 	if t.child != nil {

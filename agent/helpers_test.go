@@ -539,3 +539,40 @@ func TestRerunHelper(t *testing.T) {
 		}
 	})
 }
+
+// R-S24: a helper, and what comes of it, has the rights that the person has by
+// now, and works for nobody who may not talk any more.
+func TestRightsOfHelpers(t *testing.T) {
+	const reported = "[begun reported 'it' completed successfully]  Task: go  Result: worked: tool ran]"
+	for now, want := range map[chat.Role]string{
+		chat.Owner: "[owner] " + reported, chat.User: "[user] " + reported, chat.Stranger: "[] [begun (Stopped.)]",
+	} {
+		t.Run("now "+string(now), func(t *testing.T) {
+			var roles []chat.Role
+			exec := tool("exec", nil)
+			exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+				roles = append(roles, c.From.Role)
+				return tools.Result{Text: "ran"}, nil
+			}
+			h := helped(&house{tools: []tools.Tool{exec}, model: byTask(spawning, worker(1))})
+			h.conf = func(c *agent.Config) {
+				c.Role = func(_ context.Context, at chat.Address, from chat.Sender) (chat.Role, error) {
+					if at.Chat != "1" || from.ID != "7" {
+						t.Errorf("asked for %+v at %+v", from, at)
+					}
+					return now, nil
+				}
+			}
+			play(t, h, func(h *house) {
+				h.say("1", "go")
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				if got := fmt.Sprint(roles, " ", h.sent); got != want {
+					t.Errorf("got %s\nwant %s", got, want)
+				}
+			})
+		})
+	}
+}

@@ -67,6 +67,10 @@ type Config struct {
 	Ended    func(context.Context, End) error
 	Warn     func(ctx context.Context, id, text string) error // tells owners what runs out for everybody, once for each id; nil: nobody is told
 	Commands []Command                                        // besides those that the Pool has itself
+
+	// Role says what a person may do by now: helpers work with no more rights
+	// than that (R-S24). nil: it is as it was when they began.
+	Role func(context.Context, chat.Address, chat.Sender) (chat.Role, error)
 }
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.

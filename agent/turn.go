@@ -117,6 +117,9 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		Workspace: t.Workspace, Model: t.name, Turn: m.Key(),
 	}
 	if t.history.open != nil {
+		if err := t.lower(ctx, m); err != nil {
+			return err
+		}
 		t.scope.From = t.history.open.from
 	}
 	if m.Errand != nil && m.Errand.Job != "" { // also while a helper works for it or reports (D-097)

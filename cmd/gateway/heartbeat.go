@@ -18,6 +18,7 @@ const (
 // heartbeat has the agent look after what HEARTBEAT.md lists. Without an open
 // item in it no model is asked.
 func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
+	h.sweep(ctx)
 	text, err := h.files.ReadFile(heartbeatFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return scheduler.Ended{}, err

@@ -85,25 +85,22 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	if n > 0 {
 		note = fmt.Sprintf("%d summed up; %s", n, note)
 	}
-	if err := h.sweep(ctx); err != nil {
-		h.Log.Error("sessions of jobs that are gone not forgotten", "err", err)
-	}
+	h.sweep(ctx)
 	return scheduler.Ended{Outcome: scheduler.Silent, Note: note}, err
 }
 
 // sweep forgets the sessions of isolated jobs that are there no more.
-func (h *house) sweep(ctx context.Context) error {
+func (h *house) sweep(ctx context.Context) {
 	const prefix = "cron:"
 	talks, err := h.pool.Talks(ctx, prefix)
 	for _, t := range talks {
-		if _, err := h.clock.Job(ctx, strings.TrimPrefix(string(t.Session), prefix)); !errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err := h.pool.Forget(ctx, t.Session); err != nil {
-			return err
+		if _, e := h.clock.Job(ctx, strings.TrimPrefix(string(t.Session), prefix)); errors.Is(e, store.ErrNotFound) {
+			err = errors.Join(err, h.pool.Forget(ctx, t.Session))
 		}
 	}
-	return err
+	if err != nil {
+		h.Log.Error("sessions of jobs that are gone not forgotten", "err", err)
+	}
 }
 
 // recall looks things up for the tool memory_search.
