@@ -40,9 +40,22 @@ type Config struct {
 
 // New returns the source of the tools. Who talks to people has spawn and
 // multi_agent; new_task is there if there are agents, for helpers too.
-func New(c Config) tools.Source { return source{c} }
+func New(c Config) tools.Source {
+	if c.Profiles == nil {
+		c.Profiles = func() []Profile { return nil }
+	}
+	s := source{Config: c}
+	s.made = []tools.Tool{s.spawn(), s.multi(), s.task()}
+	for i := range s.made {
+		s.made[i].Category, s.made[i].Repeatable, s.made[i].Timeout = category, true, -1
+	}
+	return s
+}
 
-type source struct{ Config }
+type source struct {
+	Config
+	made []tools.Tool // spawn, multi_agent and new_task: to make them takes time
+}
 
 const (
 	category = "agents"
@@ -52,15 +65,14 @@ const (
 // Tools implements [tools.Source].
 func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, err error) {
 	if scope.Depth == 0 {
-		all = append(all, s.spawn(), s.multi())
+		all = append(all, s.made[:2]...)
 	}
-	if s.Profiles != nil && scope.Depth < deepest {
+	if scope.Depth < deepest {
 		if profiles := s.Profiles(); len(profiles) > 0 {
-			all = append(all, s.task(profiles))
+			task := s.made[2]
+			task.Description += section(profiles)
+			all = append(all, task)
 		}
-	}
-	for i := range all {
-		all[i].Category, all[i].Repeatable, all[i].Timeout = category, true, -1
 	}
 	return all, nil
 }

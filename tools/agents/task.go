@@ -27,9 +27,10 @@ type taskAnswer struct {
 
 const taskDescription = "Give a task to a sub-agent and wait until it is done. What the person says meanwhile is said to it.\n\n"
 
-// task is new_task, for whoever may choose among profiles.
-func (s source) task(profiles []Profile) tools.Tool {
-	return tools.New("new_task", taskDescription+section(profiles), func(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
+// task is new_task. Its description is to say which agents there are.
+func (s source) task() tools.Tool {
+	return tools.New("new_task", taskDescription, func(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
+		profiles := s.Profiles()
 		i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
 		if i < 0 { // C-032
 			return tools.Failf(tools.CodeError, "子任务执行失败：Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
