@@ -159,7 +159,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	zone := c.zone()
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: zone,
-		Memory: memory.Prompt{Files: h.files, Zone: zone, Skills: h.skills}, Workspace: h.files, Archive: h.mind,
+		Memory: memory.Prompt{Files: h.mind.pages, Zone: zone, Skills: h.skills}, Workspace: h.files, Archive: h.mind,
 		Ended: h.ended, Role: h.roleNow, Commands: h.commands(), Warn: h.hub.TellOwners,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
 	}, settings)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"parley/tools"
 	"parley/tools/recall"
 	"parley/web"
+	"parley/workspace"
 )
 
 // A mind is all that is known beyond the conversation under way.
@@ -28,17 +30,29 @@ type mind struct {
 	notes   *memory.Notes
 	dreamer *memory.Dreamer
 	skills  *skills.Shelf
+	pages   keptFiles
 }
+
+// keptFiles are the files of the workspace that each request is made of: they are
+// read again only when they have changed.
+type keptFiles struct {
+	memory.Reader
+	dir *workspace.Workspace
+}
+
+// ReadDir returns what is in a folder.
+func (p keptFiles) ReadDir(name string) ([]fs.DirEntry, error) { return p.dir.ReadDir(name) }
 
 // openMind makes h.mind of the workspace and the store.
 func (h *house) openMind() {
 	zone := h.Config.zone()
 	past, versions := memory.NewHistory(h.files, h.Log), memory.NewVersions(h.files, h.store, h.Log)
+	kept := keptFiles{memory.Keep(h.files), h.files}
 	h.mind = mind{
-		History: past,
+		History: past, pages: kept,
 		notes:   &memory.Notes{Versions: versions, Past: past, Zone: zone},
 		dreamer: &memory.Dreamer{Model: h.dreaming, Past: past, Versions: versions, Zone: zone},
-		skills: skills.New(h.files,
+		skills: skills.New(kept,
 			func(bin string) bool { _, err := exec.LookPath(bin); return err == nil },
 			func(name string) bool { _, set := os.LookupEnv(name); return set }),
 	}

@@ -58,7 +58,7 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 
 // spacious warns if instructions and tools leave the model little room for talk.
 func (h *house) spacious(ctx context.Context, c *Config, all *tools.Kit) {
-	system, _ := memory.Prompt{Files: h.files, Zone: c.zone(), Skills: h.skills}.System(ctx, "", chat.TheOwner) // of files that cannot be read it says so
+	system, _ := memory.Prompt{Files: h.mind.pages, Zone: c.zone(), Skills: h.skills}.System(ctx, "", chat.TheOwner) // of files that cannot be read it says so
 	n := len(system)
 	for _, t := range all.Specs() {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
