@@ -30,7 +30,6 @@ type Limit struct {
 	Tokens   int     // of requests and answers
 	Money    float64 // as far as prices are known
 	Children int     // helpers that were begun
-	Jobs     int     // that a person may have: the scheduler counts them
 }
 
 // A payer is somebody or something whose limit counts.

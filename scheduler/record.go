@@ -157,7 +157,7 @@ func (s *Scheduler) Message(j Job, r Run) chat.Message {
 	if !j.Isolated {
 		return m
 	}
-	m.In = chat.SessionID("cron:" + j.ID)
+	m.In = chat.SessionID(Sessions + j.ID)
 	for _, last := range j.Runs {
 		if last.Result == "" || last.N == r.N {
 			continue

@@ -43,6 +43,9 @@ type Job struct {
 	Failed   int          `json:"failed,omitempty"` // runs that failed since the last that answered
 }
 
+// Sessions begins the names of the sessions of isolated jobs; the ID follows.
+const Sessions = "cron:"
+
 // Whose returns the person whose job it is, whose limits and memory count.
 func (j Job) Whose() chat.Person { return chat.Whose(j.At, j.By, j.Group) }
 

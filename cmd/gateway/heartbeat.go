@@ -31,7 +31,7 @@ func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run)
 		return scheduler.Ended{Outcome: scheduler.Silent, Note: "no owner can be spoken to first"}, nil
 	}
 	m := h.clock.Message(j, r)
-	m.At, m.From, m.In = at, chat.Sender{ID: at.Chat, Role: chat.Owner}, "cron:"+heartbeatID
+	m.At, m.From, m.In = at, chat.Sender{ID: at.Chat, Role: chat.Owner}, scheduler.Sessions+heartbeatID
 	m.Text = toLookAfter(string(text))
 	m.Errand = &chat.Errand{Job: heartbeatID, Model: h.Config.Heartbeat.Model, Quiet: true, Fresh: true}
 	return scheduler.Ended{Outcome: scheduler.Running}, h.pool.Deliver(ctx, m)

@@ -140,6 +140,10 @@ func renew(old, next *Config) (now *Config, changed, restart []string) {
 	compare(&changed, "agent", &old.Agent, &c.Agent, false)
 	compare(&changed, "tools", &old.Tools, &c.Tools, false)
 	compare(&changed, "log", &old.Log, &c.Log, false)
+	person := *next.Limits["person"]
+	c.Limits = maps.Clone(next.Limits)
+	c.Limits["person"] = &person
+	compare(&restart, "limits.person.jobs", &old.Limits["person"].Jobs, &person.Jobs, true)
 	compare(&changed, "limits", &old.Limits, &c.Limits, false)
 	compare(&restart, "cron", &old.Cron, &c.Cron, true)
 	compare(&restart, "heartbeat", &old.Heartbeat, &c.Heartbeat, true)

@@ -217,6 +217,7 @@ func TestRenew(t *testing.T) {
 	next, err := parseText(`{
 		"dataDir": "/elsewhere", "workspace": "/work", "timezone": "UTC", "owners": [], "store": {"type": "mem"}, "log": {"level": "debug"},
 		"models": {"b": {"type": "demo"}}, "tools": {"timeout": "2s"}, "agent": {"maxConcurrentTurns": 5},
+		"limits": {"person": {"turns": 3, "jobs": 7}}, "cron": {"minInterval": "1m"}, "heartbeat": {"every": "1h"}, "dream": {"cron": ""},
 		"channels": {"telegram": {"token": "3:a", "allow": ["2"], "apiUrl": "http://h", "groups": "all", "rate": 1,
 			"webhook": {"url": "https://h", "secret": "0123456789012345678901"}}, "telegram:new": {"token": "4:a"}},
 	}`)
@@ -224,10 +225,10 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, changed, restart := renew(old, next)
-	if d := cmp.Diff([]string{"owners", "models", "agent", "tools", "log", "channels.telegram.allow"}, changed); d != "" {
+	if d := cmp.Diff([]string{"owners", "models", "agent", "tools", "log", "limits", "channels.telegram.allow"}, changed); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"dataDir", "workspace", "store", "timezone", "agent.maxConcurrentTurns", "channels.console",
+	if d := cmp.Diff([]string{"dataDir", "workspace", "store", "timezone", "agent.maxConcurrentTurns", "limits.person.jobs", "cron", "heartbeat", "dream", "channels.console",
 		"channels.telegram.token", "channels.telegram.groups", "channels.telegram.rate", "channels.telegram.apiUrl", "channels.telegram.webhook",
 		"channels.telegram:new (added)", "channels.telegram:old (removed)"}, restart); d != "" {
 		t.Error(d)
@@ -238,7 +239,10 @@ func TestRenew(t *testing.T) {
 		now.DataDir != old.DataDir || now.Store != old.Store || now.Models["b"] == nil || now.Channels.Console == nil {
 		t.Errorf("%+v", now.Channels.Telegram)
 	}
-	if next.Channels.Telegram["telegram"].Token != "3:a" || next.DataDir != "/elsewhere" {
+	if l := now.Limits["person"]; l.Turns != 3 || l.Jobs != 50 || now.Cron != old.Cron || now.Dream != old.Dream || now.Heartbeat != old.Heartbeat {
+		t.Errorf("%+v, %+v, %+v, %+v", l, now.Cron, now.Heartbeat, now.Dream)
+	}
+	if next.Limits["person"].Jobs != 7 || next.Channels.Telegram["telegram"].Token != "3:a" || next.DataDir != "/elsewhere" {
 		t.Error("renew changed what it was given")
 	}
 	if _, changed, restart := renew(old, old); len(changed)+len(restart) > 0 {

@@ -105,10 +105,9 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 
 // sweep forgets the sessions of isolated jobs that are there no more.
 func (h *house) sweep(ctx context.Context) {
-	const prefix = "cron:"
-	talks, err := h.pool.Talks(ctx, prefix)
+	talks, err := h.pool.Talks(ctx, scheduler.Sessions)
 	for _, t := range talks {
-		if _, e := h.clock.Job(ctx, strings.TrimPrefix(string(t.Session), prefix)); errors.Is(e, store.ErrNotFound) {
+		if _, e := h.clock.Job(ctx, strings.TrimPrefix(string(t.Session), scheduler.Sessions)); errors.Is(e, store.ErrNotFound) {
 			err = errors.Join(err, h.pool.Forget(ctx, t.Session))
 		}
 	}

@@ -32,7 +32,7 @@ func (h *house) openClock() {
 // roleNow says what from may do at a by now (R-S24).
 func (h *house) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
 	role, err := h.hub.Role(ctx, a.Channel, from.ID)
-	if err == nil && role != chat.Stranger && a.Channel == "web" {
+	if err == nil && role != chat.Stranger && (a.Channel == "web" || a.Channel == "api") { // their keys are those of people of the web
 		if may, err := h.web.May(ctx, from.ID); !may {
 			return chat.Stranger, err
 		}
@@ -58,7 +58,7 @@ func (c *Config) limits() agent.Limits {
 		l := c.Limits[whose]
 		return agent.Limit{
 			Turns: max(l.Turns, 0), Rounds: max(l.Rounds, 0), Tokens: max(l.Tokens, 0), Money: max(l.Money, 0),
-			Children: max(l.Children, 0), Jobs: max(l.Jobs, 0),
+			Children: max(l.Children, 0),
 		}
 	}
 	return agent.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
