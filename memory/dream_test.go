@@ -738,3 +738,32 @@ func TestCrash(t *testing.T) {
 		}
 	}
 }
+
+// Providers that name calls anew with every answer, or not at all, can be dreamt
+// with, too: no request holds one name twice.
+func TestDreamNamesCalls(t *testing.T) {
+	for _, id := range []string{"1", ""} {
+		a := newAttic(t)
+		edit := func(text string) llmtest.Answer {
+			return llmtest.Call(id, "edit_memory", fmt.Sprintf(`{"file":%q,"old":"","new":%q}`, memoryFile, text))
+		}
+		script := &llmtest.Script{Answers: []llmtest.Answer{edit("- tea"), edit("- milk"), llmtest.Call(id, "done", `{"why":"w"}`)}}
+		a.model = script
+		a.past.say("owner", "hello")
+		a.dream("owner")
+		seen := script.Seen()
+		names := map[string]bool{"": true}
+		for _, m := range seen[len(seen)-1].Messages {
+			for _, c := range m.Calls {
+				if names[c.ID] {
+					t.Errorf("two calls are named %q", c.ID)
+				}
+				names[c.ID] = true
+			}
+			if m.Role == llm.ToolRole && (m.Call == "" || !names[m.Call]) {
+				t.Errorf("a result of %q", m.Call)
+			}
+		}
+		a.want("owner", memoryFile, "- tea\n- milk\n")
+	}
+}

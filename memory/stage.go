@@ -46,6 +46,8 @@ func (s *stage) run(ctx context.Context, model llm.Model, system, told string) e
 		case len(m.Calls) == 0:
 			s.done, s.why = true, cmp.Or(s.why, m.Text)
 		}
+		m.Calls = slices.Clone(m.Calls)
+		llm.Identify(m.Calls, said)
 		said = append(said, m)
 		for _, c := range m.Calls {
 			said = append(said, llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: s.call(c)})
