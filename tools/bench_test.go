@@ -30,7 +30,7 @@ func BenchmarkPipeline(b *testing.B) {
 	}{
 		{"write", Hints{}, nil},
 		{"read", Hints{ReadOnly: true}, nil},
-		{"cached", Hints{ReadOnly: true, CacheFor: time.Hour}, NewCache(time.Hour)},
+		{"cached", Hints{ReadOnly: true, Cacheable: true}, NewCache(time.Hour)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			cfg := StandardConfig{Cache: bench.cache, Stats: new(Stats), Strays: new(Strays), Rules: Rules{"files": Owners}}

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,25 +18,24 @@ import (
 	"parley/workspace"
 )
 
+const fiveMinutes = 5 * time.Minute
+
 // A-009, A-075, A-076, A-077: how long an answer is given again.
 func TestCacheLasts(t *testing.T) {
-	const usual = CacheFor
+
 	for _, c := range []struct {
 		name  string
 		ttl   time.Duration // -1: no cache
 		hints Hints
 		lasts time.Duration
 	}{
-		{"A-009, A-075 usual", usual, Hints{ReadOnly: true, CacheFor: usual}, 300 * time.Second},
-		{"A-076 longer", 10 * time.Minute, Hints{ReadOnly: true, CacheFor: usual}, 10 * time.Minute},
-		{"A-076 shorter", time.Minute, Hints{ReadOnly: true, CacheFor: usual}, time.Minute},
-		{"a tool's own, shorter", usual, Hints{ReadOnly: true, CacheFor: 10 * time.Second}, 10 * time.Second},
-		{"a tool's own, longer", usual, Hints{ReadOnly: true, CacheFor: time.Hour}, usual},
-		{"A-077 off", 0, Hints{ReadOnly: true, CacheFor: usual}, 0},
-		{"A-077 off, a tool's own", 0, Hints{ReadOnly: true, CacheFor: time.Second}, 0},
-		{"no cache", -1, Hints{ReadOnly: true, CacheFor: usual}, 0},
-		{"live", usual, Hints{ReadOnly: true}, 0},
-		{"takes effect", usual, Hints{CacheFor: usual}, 0},
+		{"A-009, A-075 usual", fiveMinutes, Hints{ReadOnly: true, Cacheable: true}, 300 * time.Second},
+		{"A-076 longer", 10 * time.Minute, Hints{ReadOnly: true, Cacheable: true}, 10 * time.Minute},
+		{"A-076 shorter", time.Minute, Hints{ReadOnly: true, Cacheable: true}, time.Minute},
+		{"A-077 off", 0, Hints{ReadOnly: true, Cacheable: true}, 0},
+		{"no cache", -1, Hints{ReadOnly: true, Cacheable: true}, 0},
+		{"live", fiveMinutes, Hints{ReadOnly: true}, 0},
+		{"takes effect", fiveMinutes, Hints{Cacheable: true}, 0},
 	} {
 		for _, wait := range []time.Duration{c.lasts - time.Second, c.lasts + time.Second} {
 			if wait < 0 {
@@ -120,12 +117,12 @@ func TestCacheKey(t *testing.T) {
 		{"tool's other name", with(func(c *Call) { c.Name = "old_u" }), false}, // it answers in another form
 	} {
 		var n atomic.Int64
-		hints := Hints{ReadOnly: true, CacheFor: CacheFor}
+		hints := Hints{ReadOnly: true, Cacheable: true}
 		u, v, old := counting("u", hints, &n), counting("v", hints, &n), counting("old_u", hints, &n)
 		u.Schema = []byte(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}}}`)
 		u.Aliases = map[string]string{"first": "a"}
 		old.AliasOf = "u"
-		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 		turnOf(t, cfg, chat.User, u, v, old).Call(t.Context(), with(nil))
 		r := turnOf(t, cfg, chat.User, u, v, old).Call(t.Context(), c.call)
 		if r.Cached != c.same || r.Failed || (n.Load() == 1) != c.same {
@@ -148,9 +145,9 @@ func TestCacheKeyOfAny(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		var n atomic.Int64
-		u := counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &n)
+		u := counting("u", Hints{ReadOnly: true, Cacheable: true}, &n)
 		u.Schema = []byte(schema)
-		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 		call := func(args string) Result { return turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", args)) }
 		in := map[string]any{}
 		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"n", "x", "b", "s", "l", "o"}), 1, 6, rapid.ID).Draw(rt, "names") {
@@ -180,8 +177,8 @@ func TestCacheKeyOfAny(t *testing.T) {
 // A-079: the 512 used last are kept.
 func TestCacheSize(t *testing.T) {
 	var n atomic.Int64
-	u := counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &n)
-	cfg := StandardConfig{Cache: NewCache(CacheFor)}
+	u := counting("u", Hints{ReadOnly: true, Cacheable: true}, &n)
+	cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 	call := func(i int) bool {
 		return turnOf(t, cfg, chat.User, u).Call(t.Context(), callTo("u", fmt.Sprintf(`{"i":%d}`, i))).Cached
 	}
@@ -199,10 +196,10 @@ func TestCacheSize(t *testing.T) {
 func TestCacheOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
-		u := counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &n)
+		u := counting("u", Hints{ReadOnly: true, Cacheable: true}, &n)
 		run := u.Run
 		u.Run = func(ctx context.Context, c Call) (Result, error) { time.Sleep(time.Second); return run(ctx, c) }
-		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 		turnOf(t, cfg, chat.User, u).Together(t.Context(), []Call{callTo("u", ""), callTo("u", "")})
 		if n.Load() != 2 || len(cfg.Cache.known) != 1 {
 			t.Errorf("ran %d times, kept %d", n.Load(), len(cfg.Cache.known))
@@ -210,98 +207,14 @@ func TestCacheOfTwo(t *testing.T) {
 	})
 }
 
-// A-081, §2.7: what was read while files changed is not kept; what has nothing
-// to do with files is.
-func TestCacheOfAChange(t *testing.T) {
-	for _, category := range []string{"files", "web"} {
-		var n atomic.Int64
-		reading, written := make(chan bool, 9), make(chan bool)
-		read, write := counting("read", Hints{ReadOnly: true, CacheFor: CacheFor, Category: category}, &n), echo("write", anything)
-		count := read.Run
-		read.Run = func(ctx context.Context, c Call) (Result, error) {
-			reading <- true
-			<-written
-			return count(ctx, c)
-		}
-		cfg := StandardConfig{Cache: NewCache(CacheFor)}
-		var g sync.WaitGroup
-		g.Go(func() { turnOf(t, cfg, chat.User, read).Call(t.Context(), callTo("read", "")) })
-		<-reading
-		turnOf(t, cfg, chat.User, write).Call(t.Context(), callTo("write", ""))
-		close(written)
-		g.Wait()
-		for _, cached := range []bool{category != "files", true} {
-			if r := turnOf(t, cfg, chat.User, read).Call(t.Context(), callTo("read", "")); r.Cached != cached || r.Failed {
-				t.Errorf("%s: %+v, want cached %v", category, r, cached)
-			}
-		}
-	}
-}
-
-// A-081: what was read while a call was at work that changed it then is not kept.
-func TestCacheOfAChangeToCome(t *testing.T) {
-	var n atomic.Int64
-	begun, read := make(chan bool), counting("read", Hints{ReadOnly: true, CacheFor: CacheFor, Category: "files"}, &n)
-	write := echo("write", anything)
-	write.Run = func(context.Context, Call) (Result, error) {
-		begun <- true
-		<-begun
-		n.Store(8)
-		return Result{}, nil
-	}
-	cfg := StandardConfig{Cache: NewCache(CacheFor)}
-	var g sync.WaitGroup
-	g.Go(func() { turnOf(t, cfg, chat.User, write).Call(t.Context(), callTo("write", "")) })
-	<-begun
-	k := turnOf(t, cfg, chat.User, read)
-	if r := k.Call(t.Context(), callTo("read", "")); r.Text != "run 1" {
-		t.Errorf("before: %+v", r)
-	}
-	begun <- true
-	g.Wait()
-	if r := k.Call(t.Context(), callTo("read", "")); r.Text != "run 9" {
-		t.Errorf("after: %+v", r)
-	}
-}
-
-// A Cache is for all goroutines: what was written before a read began is what it reads.
-func TestCacheRace(t *testing.T) {
-	const workers = 8
-	cfg := StandardConfig{Cache: NewCache(CacheFor)}
-	var files [workers]atomic.Int64
-	at := func(c Call) *atomic.Int64 { return &files[c.Input["file"].(int64)] }
-	read, write := echo("read", anything), echo("write", anything)
-	read.Hints = Hints{ReadOnly: true, CacheFor: CacheFor, Category: "files"}
-	read.Run = func(_ context.Context, c Call) (Result, error) { return Result{Text: text(at(c).Load())}, nil }
-	write.Run = func(_ context.Context, c Call) (Result, error) { return Result{Text: text(at(c).Add(1))}, nil }
-	var g sync.WaitGroup
-	for i := range workers { // each writes its own file and reads all
-		g.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(i)))
-			own := Result{Text: "0"}
-			for range 300 {
-				k := turnOf(t, cfg, chat.User, read, write)
-				if rng.IntN(5) == 0 {
-					own = k.Call(t.Context(), callTo("write", fmt.Sprintf(`{"file":%d}`, i)))
-				}
-				k.Call(t.Context(), callTo("read", fmt.Sprintf(`{"file":%d}`, rng.IntN(workers))))
-				if r := k.Call(t.Context(), callTo("read", fmt.Sprintf(`{"file":%d}`, i))); r.Text != own.Text {
-					t.Errorf("%d: read %s, wrote %s", i, r.Text, own.Text)
-				}
-			}
-		})
-	}
-	g.Wait()
-}
-
 // A job on the clock sees what has changed since anybody looked last.
 func TestCacheNotForJobs(t *testing.T) {
 	var ran atomic.Int64
-	cfg := StandardConfig{Cache: NewCache(CacheFor)}
+	cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 	for _, origin := range []chat.Origin{chat.FromPerson, chat.FromSchedule, chat.FromSchedule} {
 		call := callTo("u", "")
 		call.Origin = origin
-		k := turnOf(t, cfg, chat.User, counting("u", Hints{ReadOnly: true, CacheFor: CacheFor}, &ran))
+		k := turnOf(t, cfg, chat.User, counting("u", Hints{ReadOnly: true, Cacheable: true}, &ran))
 		if r := k.Call(t.Context(), call); r.Cached {
 			t.Errorf("%q is answered from memory: %+v", origin, r)
 		}

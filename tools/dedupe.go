@@ -21,7 +21,7 @@ const (
 //     changed since; one that is not is not executed.
 //   - A lookup with the Query of an earlier one of the turn has its result and a
 //     note; after that there is none any more (E-012, D-086).
-//   - Other calls that are read-only are answered by cache, which is for all
+//   - Other calls of Cacheable tools are answered by cache, which is for all
 //     turns and may be nil. Jobs on the clock look anew: they are there
 //     to see what has changed.
 func Dedupe(cache *Cache) Middleware {
@@ -51,7 +51,6 @@ func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
 		return Result{Text: wordsTwin, Skipped: true, Twin: c.Twin}, nil
 	}
 	if !t.ReadOnly {
-		defer p.cache.changed()
 		defer p.results.Clear()
 		return t.Run(ctx, c)
 	}
@@ -109,11 +108,11 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 
 // recall answers a call from the cache, or executes it.
 func (p *past) recall(ctx context.Context, t Tool, c Call) (Result, error) {
-	if p.cache.lasts(t) <= 0 || c.Origin == chat.FromSchedule {
+	if !t.Cacheable || p.cache.ttl <= 0 || c.Origin == chat.FromSchedule {
 		return t.Run(ctx, c)
 	}
 	key := keyOf(t, c)
-	r, era, ok := p.cache.get(key)
+	r, ok := p.cache.get(key)
 	if ok {
 		r = r.again()
 		r.Cached = true
@@ -121,7 +120,7 @@ func (p *past) recall(ctx context.Context, t Tool, c Call) (Result, error) {
 	}
 	r, err := t.Run(ctx, c)
 	if err == nil && !r.Failed {
-		p.cache.put(t, key, r, era)
+		p.cache.put(key, r)
 	}
 	return r, err
 }

@@ -46,7 +46,7 @@ func TestTwins(t *testing.T) {
 		fails  bool
 		second string
 	}{
-		{"read-only", Hints{ReadOnly: true, CacheFor: CacheFor}, false, "run 1"},
+		{"read-only", Hints{ReadOnly: true, Cacheable: true}, false, "run 1"},
 		{"read-only, live", Hints{ReadOnly: true}, false, "run 1"},
 		{"read-only, alone", Hints{ReadOnly: true, Exclusive: true}, false, "run 1"},
 		{"read-only, failed", Hints{ReadOnly: true}, true, "Error: no luck" + hint},
@@ -64,7 +64,7 @@ func TestTwins(t *testing.T) {
 		calls := round("u", "U", "u")
 		calls[0].Args, calls[1].Args, calls[2].Args = `{"a":1,"b":2}`, ` {"b":2,"a":1}`, `{"a":2}`
 		stats := new(Stats)
-		results := batch(t, turnOf(t, StandardConfig{Cache: NewCache(CacheFor), Stats: stats}, chat.User, u), calls)
+		results := batch(t, turnOf(t, StandardConfig{Cache: NewCache(fiveMinutes), Stats: stats}, chat.User, u), calls)
 		second, third := results["b"], results["c"]
 		if second.Text != c.second || !second.Skipped || second.Twin != "a" || second.Took != 0 || second.Cached {
 			t.Errorf("%s: %+v", c.name, second)
@@ -109,19 +109,19 @@ func TestLaterRound(t *testing.T) {
 		fails bool
 		want  string // runs after each of: the call, again in the turn, in the next turn
 	}{
-		{"A-075 cacheable", Hints{ReadOnly: true, CacheFor: CacheFor}, false, "1 1 1"},
-		{"A-078 failed", Hints{ReadOnly: true, CacheFor: CacheFor}, true, "1 2 3"},
+		{"A-075 cacheable", Hints{ReadOnly: true, Cacheable: true}, false, "1 1 1"},
+		{"A-078 failed", Hints{ReadOnly: true, Cacheable: true}, true, "1 2 3"},
 		{"live", Hints{ReadOnly: true}, false, "1 2 3"},
 		{"A-081 message, exec, cron add, append", Hints{}, false, "1 2 3"},
 		{"A-082 failed", Hints{}, true, "1 2 3"},
-		{"untrustworthy hints", Hints{CacheFor: CacheFor}, false, "1 2 3"},
+		{"untrustworthy hints", Hints{Cacheable: true}, false, "1 2 3"},
 	} {
 		var n atomic.Int64
 		u := counting("u", c.hints, &n)
 		if c.fails {
 			u.Run = func(context.Context, Call) (Result, error) { n.Add(1); return Result{}, errors.New("no luck") }
 		}
-		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 		k := turnOf(t, cfg, chat.User, u)
 		var runs []string
 		for i, id := range []string{"a", "b", "c"} {
@@ -147,28 +147,27 @@ func TestReadWriteRead(t *testing.T) {
 	for _, writeFails := range []bool{false, true} {
 		content := "old"
 		read, write, search := echo("read_file", anything), echo("write_file", anything), echo("web_search", anything)
-		read.Hints = Hints{ReadOnly: true, CacheFor: CacheFor, Category: "files"}
+		read.Hints = Hints{ReadOnly: true, Category: "files"}
 		read.Run = func(context.Context, Call) (Result, error) { return Result{Text: content}, nil }
-		search.Hints = Hints{ReadOnly: true, CacheFor: CacheFor, Category: "web"}
+		search.Hints = Hints{ReadOnly: true, Cacheable: true, Category: "web"}
 		write.Run = func(context.Context, Call) (Result, error) {
 			if content = "new"; writeFails {
 				panic("half done")
 			}
 			return Result{}, nil
 		}
-		cfg := StandardConfig{Cache: NewCache(CacheFor)}
+		cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 		k := turnOf(t, cfg, chat.User, read, write, search)
 		call := func(name string) Result { return k.Call(t.Context(), callTo(name, "")) }
 		call("web_search")
-		if first, again := call("read_file"), call("read_file"); first.Text != "old" || first.Cached || !again.Cached {
-			t.Errorf("%+v, %+v", first, again)
-		}
-		call("write_file")
-		if r := call("read_file"); r.Text != "new" || r.Cached {
-			t.Errorf("after the change: %+v", r)
+		for _, want := range []string{"old", "new"} {
+			if r := call("read_file"); r.Text != want || r.Cached {
+				t.Errorf("%+v, want %s", r, want)
+			}
+			call("write_file")
 		}
 		k = turnOf(t, cfg, chat.User, read, write, search)
-		if r := call("read_file"); r.Text != "new" || !r.Cached {
+		if r := call("read_file"); r.Text != "new" || r.Cached {
 			t.Errorf("in the next turn: %+v", r)
 		}
 		if r := call("web_search"); !r.Cached {
@@ -253,8 +252,8 @@ func TestLookups(t *testing.T) {
 func TestLookupFromCache(t *testing.T) {
 	var n, fails atomic.Int64
 	search := searcher("web_search", &n, &fails)
-	search.CacheFor = CacheFor
-	cfg := StandardConfig{Cache: NewCache(CacheFor)}
+	search.Cacheable = true
+	cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 	turnOf(t, cfg, chat.User, search).Call(t.Context(), callTo("web_search", `{"q":"go"}`))
 	k := turnOf(t, cfg, chat.User, search)
 	for _, want := range []string{"run 1", "run 1" + wordsEarlier, enough} {
@@ -310,10 +309,10 @@ func TestLookupsTogether(t *testing.T) {
 // A-016: what is given again has cost nothing, and has not been said or ended again.
 func TestGivenAgain(t *testing.T) {
 	u := echo("u", anything)
-	u.Hints = Hints{ReadOnly: true, CacheFor: CacheFor}
+	u.Hints = Hints{ReadOnly: true, Cacheable: true}
 	full := Result{Text: "x", Data: 1, Pictures: []string{"a.png"}, File: "f", Cut: true, Verdict: Poor, Tainted: true, Took: time.Second, Told: "hi", End: "bye"}
 	u.Run = func(context.Context, Call) (Result, error) { return full, nil }
-	u = Dedupe(NewCache(CacheFor))(u.shaped())
+	u = Dedupe(NewCache(fiveMinutes))(u.shaped())
 	kept := full
 	kept.Took, kept.Told, kept.End = 0, "", ""
 	for i, twin := range []string{"", "", "c0"} {

@@ -149,9 +149,9 @@ func TestFaultsAreShort(t *testing.T) {
 
 // of 512 results the texts are kept, not the megabytes they were made of.
 func TestCacheKeepsTexts(t *testing.T) {
-	cache := NewCache(CacheFor)
+	cache := NewCache(fiveMinutes)
 	u := echo("u", anything)
-	u.Hints = Hints{ReadOnly: true, JSON: true, CacheFor: CacheFor}
+	u.Hints = Hints{ReadOnly: true, JSON: true, Cacheable: true}
 	u.Run = func(context.Context, Call) (Result, error) { return Result{Data: strings.Repeat("x", 100_000)}, nil }
 	first := turnOf(t, StandardConfig{Cache: cache}, chat.User, u).Call(t.Context(), callTo("u", ""))
 	again := turnOf(t, StandardConfig{Cache: cache}, chat.User, u).Call(t.Context(), callTo("u", ""))

@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"parley/llm"
 )
@@ -16,8 +16,8 @@ import (
 // A Kit is the tools of one session, each behind the pipeline. It never
 // changes and is safe for use by several goroutines.
 type Kit struct {
-	tools map[string]Tool
-	specs []llm.ToolSpec
+	all   []Tool                 // as they were offered, in order
+	ready map[string]func() Tool // behind the pipeline, by name: few of them are called in a turn
 	mw    []Middleware
 }
 
@@ -25,7 +25,7 @@ type Kit struct {
 // first outermost. Sources stand from the lowest layer to the highest: of two
 // tools with one name the later source's counts; within a source it is an error.
 func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware) (*Kit, error) {
-	k := &Kit{tools: map[string]Tool{}, mw: mw}
+	k := &Kit{ready: map[string]func() Tool{}, mw: mw}
 	for _, s := range sources {
 		offered, err := s.Tools(ctx, scope)
 		if err != nil {
@@ -40,18 +40,18 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 				return nil, fmt.Errorf("gather tools: Tool %q is already registered", t.Name)
 			}
 			layer[t.Name] = true
-			if scope.Only != nil && !slices.Contains(scope.Only, cmp.Or(t.AliasOf, t.Name)) {
-				continue
-			}
-			k.tools[t.Name] = Chain(t.shaped(), mw...)
 		}
+		k.all = slices.DeleteFunc(k.all, func(t Tool) bool { return layer[t.Name] })
+		k.all = append(k.all, offered...)
 	}
-	for _, t := range k.tools {
-		if t.AliasOf == "" && !t.Hidden {
-			k.specs = append(k.specs, t.ToolSpec)
-		}
+	k.all = slices.DeleteFunc(k.all, func(t Tool) bool {
+		return scope.Only != nil && !slices.Contains(scope.Only, cmp.Or(t.AliasOf, t.Name))
+	})
+	slices.SortFunc(k.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
+	for i := range k.all {
+		t := &k.all[i]
+		k.ready[t.Name] = sync.OnceValue(func() Tool { return Chain(t.shaped(), mw...) })
 	}
-	slices.SortFunc(k.specs, bySpec)
 	return k, nil
 }
 
@@ -70,6 +70,9 @@ func (t Tool) complete() error {
 	return nil
 }
 
+// listed says whether models are told of t.
+func (t Tool) listed() bool { return t.AliasOf == "" && !t.Hidden }
+
 // bySpec sorts by name, those of MCP servers last: the list's bytes must not
 // change, or the provider's prompt cache is lost (D-025).
 func bySpec(a, b llm.ToolSpec) int {
@@ -84,10 +87,12 @@ func bySpec(a, b llm.ToolSpec) int {
 
 // Specs returns what the model is told, always in the same order (D-025). The
 // copy is the caller's (D-010).
-func (k *Kit) Specs() []llm.ToolSpec {
-	specs := slices.Clone(k.specs)
-	for i := range specs {
-		specs[i].Schema = bytes.Clone(specs[i].Schema)
+func (k *Kit) Specs() (specs []llm.ToolSpec) {
+	for _, t := range k.all {
+		if t.listed() {
+			t.Schema = bytes.Clone(t.Schema)
+			specs = append(specs, t.ToolSpec)
+		}
 	}
 	return specs
 }
@@ -95,17 +100,17 @@ func (k *Kit) Specs() []llm.ToolSpec {
 // Tool returns the tool called name, or the one that name must mean; else the
 // zero Tool and false.
 func (k *Kit) Tool(name string) (Tool, bool) {
-	if t, ok := k.tools[name]; ok {
-		return t, true
+	if k.ready[name] == nil {
+		name = k.repair(name)
 	}
-	meant, ok := k.repair(name)
-	return k.tools[meant], ok
+	if ready := k.ready[name]; ready != nil {
+		return ready(), true
+	}
+	return Tool{}, false
 }
 
-// Tools returns all tools, those that are not listed too, by name.
-func (k *Kit) Tools() []Tool {
-	return slices.SortedFunc(maps.Values(k.tools), func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
-}
+// Tools returns all tools as they were offered, those that are not listed too, in order.
+func (k *Kit) Tools() []Tool { return slices.Clone(k.all) }
 
 // Asks says whether a person will be asked before c is run, or by it.
 func (k *Kit) Asks(c Call) bool {

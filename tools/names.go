@@ -9,22 +9,22 @@ import (
 // repair returns the name of the one tool that name must mean: the same
 // letters and digits, whatever the case, the punctuation and what models and
 // their servers put around it, as in "functions.ReadFile:0" or "read_file<|channel|>".
-func (k *Kit) repair(name string) (string, bool) {
+// It returns "" if there is none, or several.
+func (k *Kit) repair(name string) (found string) {
 	name, _, _ = strings.Cut(name, "<")
 	if i := strings.LastIndexByte(name, ':'); i >= 0 && strings.Trim(name[i+1:], "0123456789") == "" {
 		name = name[:i]
 	}
 	name = letters(name[strings.LastIndexAny(name, "./:")+1:])
-	found := ""
-	for _, s := range k.specs {
-		if name != "" && letters(s.Name) == name {
+	for _, t := range k.all {
+		if name != "" && t.listed() && letters(t.Name) == name {
 			if found != "" {
-				return "", false
+				return ""
 			}
-			found = s.Name
+			found = t.Name
 		}
 	}
-	return found, found != ""
+	return found
 }
 
 // letters reduces s to its letters and digits in lower case.
@@ -41,9 +41,9 @@ func letters(s string) string {
 // are for who asked (D-020).
 func (k *Kit) unknown(c Call) string {
 	var names []string
-	for _, s := range k.specs {
-		if k.tools[s.Name].may(c.From) {
-			names = append(names, s.Name)
+	for _, t := range k.all {
+		if known, _ := k.Tool(t.Name); t.listed() && known.may(c.From) {
+			names = append(names, t.Name)
 		}
 	}
 	return fmt.Sprintf("Tool '%s' not found. Available: %s", c.Name, strings.Join(names, ", "))

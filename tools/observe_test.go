@@ -41,7 +41,7 @@ func TestObserved(t *testing.T) {
 		}
 	}
 	strange := Hints{Untrusted: true}
-	known := Hints{Untrusted: true, ReadOnly: true, CacheFor: time.Hour}
+	known := Hints{Untrusted: true, ReadOnly: true, Cacheable: true}
 	for _, c := range []struct {
 		name    string
 		hints   Hints
@@ -95,7 +95,7 @@ func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stats Stats
 		tool := echo("a", `{"type":"object","properties":{"ms":{"type":"integer"},"fail":{"type":"boolean"},"q":{"type":"string"}},"additionalProperties":false}`)
-		tool.Hints = Hints{ReadOnly: true, CacheFor: time.Hour}
+		tool.Hints = Hints{ReadOnly: true, Cacheable: true}
 		tool.Query = func(args map[string]any) string { q, _ := args["q"].(string); return q }
 		tool.Run = func(ctx context.Context, c Call) (Result, error) {
 			ms, _ := c.Input["ms"].(int64)
@@ -214,7 +214,7 @@ func TestReport(t *testing.T) {
 // E-019, E-029: a call that went well may have come to nothing; the two are told apart.
 func TestAssess(t *testing.T) {
 	tool := echo("a", `{"type":"object","properties":{"found":{"type":"integer"}}}`)
-	tool.Hints = Hints{ReadOnly: true, CacheFor: time.Hour}
+	tool.Hints = Hints{ReadOnly: true, Cacheable: true}
 	tool.Assess = func(r Result) Verdict {
 		if r.Data == int64(0) {
 			return Poor
@@ -359,7 +359,7 @@ func TestOrder(t *testing.T) {
 	}
 	tool := echo("a", `{"type":"object","properties":{"path":{"type":"string","minLength":2},"n":{"type":"integer"}},"required":["path"]}`)
 	tool.Aliases = map[string]string{"file": "path"}
-	tool.Hints = Hints{Dangerous: true, ReadOnly: true, CacheFor: time.Hour, MaxText: 20}
+	tool.Hints = Hints{Dangerous: true, ReadOnly: true, Cacheable: true, MaxText: 20}
 	tool.Query = func(args map[string]any) string { note("query"); return "" }
 	tool.Assess = func(r Result) Verdict { note("assess " + cut(r.Text, 8)); return Poor }
 	tool.Run = func(_ context.Context, c Call) (Result, error) {

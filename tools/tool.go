@@ -51,7 +51,7 @@ type Hints struct {
 	Dangerous bool          // asks an owner first
 	JSON      bool          // Text is made of Data: {"success":…,"data":…,"error":…}
 	Untrusted bool          // Text is what strangers wrote (R-S12)
-	CacheFor  time.Duration // read-only: how long a success answers the same call again; 0 means never
+	Cacheable bool          // read-only: a success answers the same call again for a while. Not for what tools change
 	Timeout   time.Duration // 0 means DefaultTimeout, less that the tool waits for a person, and sees to the time itself
 
 	// Repeatable says that a call which a crash interrupted may be made again:

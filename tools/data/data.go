@@ -31,9 +31,9 @@ type Weather struct {
 func New(c Config) []tools.Tool {
 	all := []tools.Tool{calculator(), textProcess(), jsonProcess(), weather(c)}
 	for i := range all {
-		all[i].Category, all[i].ReadOnly, all[i].JSON, all[i].CacheFor = "data", true, true, 5*time.Minute
+		all[i].Category, all[i].ReadOnly, all[i].JSON, all[i].Cacheable = "data", true, true, true
 	}
-	all[3].Category, all[3].CacheFor = "weather", 0
+	all[3].Category, all[3].Cacheable = "weather", false
 	return all
 }
 

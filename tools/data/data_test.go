@@ -60,7 +60,7 @@ func TestSchemas(t *testing.T) {
 	const path = "testdata/tools.json"
 	var got strings.Builder
 	for _, tool := range New(Config{}) {
-		fmt.Fprintf(&got, "%s (%s, kept %v)\n%s\n%s\n\n", tool.Name, tool.Category, tool.CacheFor, tool.Description, tool.Schema)
+		fmt.Fprintf(&got, "%s (%s, kept %v)\n%s\n%s\n\n", tool.Name, tool.Category, tool.Cacheable, tool.Description, tool.Schema)
 		if !tool.ReadOnly || !tool.JSON {
 			t.Errorf("%s: %+v", tool.Name, tool.Hints)
 		}

@@ -73,7 +73,7 @@ func TestHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range list {
-		if tool.Query == nil || !tool.Untrusted || !tool.Parallel() || tool.CacheFor != 5*time.Minute || tool.Category != "crawler" {
+		if tool.Query == nil || !tool.Untrusted || !tool.Parallel() || !tool.Cacheable || tool.Category != "crawler" {
 			t.Errorf("%s: hints %+v", tool.Name, tool.Hints)
 		}
 	}

@@ -45,7 +45,7 @@ func New(c Config) ([]tools.Tool, error) {
 	}
 	for i := range all {
 		t := &all[i]
-		t.Category, t.ReadOnly, t.Untrusted, t.Repeatable, t.CacheFor = "crawler", true, true, true, 5*time.Minute
+		t.Category, t.ReadOnly, t.Untrusted, t.Repeatable, t.Cacheable = "crawler", true, true, true, true
 	}
 	return all, nil
 }
