@@ -28,10 +28,7 @@ const webOwner = "owner"
 // allow returns the allow lists, by channel.
 func (c *Config) allow() map[string][]string {
 	allow := map[string][]string{}
-	for name, t := range c.Channels.Telegram {
-		allow[name] = t.Allow
-	}
-	for name, b := range c.Channels.Discord {
+	for name, b := range c.Channels.bots() {
 		allow[name] = b.Allow
 	}
 	return allow

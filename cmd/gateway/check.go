@@ -32,8 +32,7 @@ func check(c *Config, d *decoder) {
 		k.model(join("models", name), c.Models[name])
 	}
 	k.agent()
-	k.telegrams()
-	k.discords()
+	k.channels()
 	k.http()
 	if t := k.Transcription; t != nil {
 		k.url("transcription.baseUrl", t.BaseURL, "https", "http")
@@ -164,7 +163,7 @@ func (k checker) limits() {
 		if !slices.Contains([]string{"everybody", "job", "person", "session"}, whose) {
 			k.fail(key, "there are no limits of this kind; allowed: everybody, job, person, session")
 		}
-		for _, n := range []int{l.Turns, l.Rounds, l.Tokens, l.Children, l.Jobs} {
+		for _, n := range []int{l.Turns, l.Rounds, l.Tokens, l.Children} {
 			if n < -1 {
 				k.fail(key, "must be numbers above 0, or -1 for no limit")
 			}
@@ -172,15 +171,13 @@ func (k checker) limits() {
 		if !(l.Money >= 0 || l.Money == -1) {
 			k.fail(key+".money", "must be above 0, or -1 for no limit")
 		}
-		if l.Jobs != 0 && whose != "person" {
-			k.fail(key+".jobs", "only a person has jobs: write limits.person.jobs")
-		}
 	}
 }
 
 // clock checks what goes on by itself.
 func (k checker) clock() {
 	k.lasts("cron.minInterval", k.Cron.MinInterval, time.Second, 24*time.Hour)
+	k.inRange("cron.jobs", k.Cron.Jobs, 1, 100_000)
 	if k.Heartbeat.Every != 0 {
 		k.lasts("heartbeat.every", k.Heartbeat.Every, time.Minute, 24*time.Hour)
 	}
@@ -253,47 +250,43 @@ func brief(d time.Duration) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
-var botToken = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
+// What a bot's token looks like, and who gives it, by the type of its channel.
+var tokens = map[string]struct {
+	form *regexp.Regexp
+	from string
+}{
+	"telegram": {regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`), "@BotFather gives one such as 123456:ABC-def"},
+	"discord":  {regexp.MustCompile(`^\S+$`), "https://discord.com/developers/applications gives one, under Bot"},
+}
 
-func (k checker) telegrams() {
-	tokens := map[secret]string{}
-	for _, name := range slices.Sorted(maps.Keys(k.Channels.Telegram)) {
-		t, key := k.Channels.Telegram[name], join("channels", name)
-		switch other, twice := tokens[t.Token]; {
-		case !botToken.MatchString(string(t.Token)):
-			k.fail(key+".token", "is no bot token; @BotFather gives one such as 123456:ABC-def")
+func (k checker) channels() {
+	used, bots := map[secret]string{}, k.Channels.bots()
+	for _, name := range slices.Sorted(maps.Keys(bots)) {
+		b, key := bots[name], join("channels", name)
+		kind, _, _ := strings.Cut(name, ":")
+		switch other, twice := used[b.Token]; {
+		case !tokens[kind].form.MatchString(string(b.Token)):
+			k.fail(key+".token", "is no bot token; %s", tokens[kind].from)
 		case twice:
 			k.fail(key+".token", "is the token of %s too; one bot can have one reader", other)
 		}
-		tokens[t.Token] = name
-		k.allow(key+".allow", t.Allow)
-		k.oneOf(key+".groups", t.Groups, GroupsMention, GroupsAll, GroupsNone)
+		used[b.Token] = name
+		k.allow(key+".allow", b.Allow)
+		k.oneOf(key+".groups", b.Groups, GroupsMention, GroupsAll, GroupsNone)
+		k.url(key+".apiUrl", b.APIURL, "https", "http")
+	}
+	for name, t := range k.Channels.Telegram {
+		key := join("channels", name)
 		if t.Rate <= 0 && t.Rate != -1 {
 			k.fail(key+".rate", "must be messages per second above 0, or -1 for no limit")
 		}
-		k.url(key+".apiUrl", t.APIURL, "http", "https")
 		if t.Webhook != nil {
 			k.webhook(key+".webhook", *t.Webhook)
 		}
 	}
-}
-
-func (k checker) discords() {
-	tokens := map[secret]string{}
-	for _, name := range slices.Sorted(maps.Keys(k.Channels.Discord)) {
-		b, key := k.Channels.Discord[name], join("channels", name)
-		switch other, twice := tokens[b.Token]; {
-		case strings.TrimSpace(string(b.Token)) == "" || strings.ContainsAny(string(b.Token), " \t\n"):
-			k.fail(key+".token", "is no bot token; https://discord.com/developers/applications gives one, under Bot")
-		case twice:
-			k.fail(key+".token", "is the token of %s too; one bot can have one reader", other)
-		}
-		tokens[b.Token] = name
-		k.allow(key+".allow", b.Allow)
-		k.oneOf(key+".groups", b.Groups, GroupsMention, GroupsAll, GroupsNone)
-		k.url(key+".apiUrl", b.APIURL, "https", "http")
-		if b.GatewayURL != "" {
-			k.url(key+".gatewayUrl", b.GatewayURL, "wss", "ws")
+	for name, d := range k.Channels.Discord {
+		if d.GatewayURL != "" {
+			k.url(join("channels", name)+".gatewayUrl", d.GatewayURL, "wss", "ws")
 		}
 	}
 }

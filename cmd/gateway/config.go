@@ -15,22 +15,24 @@ import (
 
 // Config is config.json, with the defaults filled in and every value checked.
 // It is read here and nowhere else; each package is handed what it needs.
+// What is tagged live follows the file while Parley runs. What is tagged plain
+// is no secret even when it comes from the environment.
 type Config struct {
 	DataDir   string            `json:"dataDir" plain:"yes"`   // absolute
 	Workspace string            `json:"workspace" plain:"yes"` // absolute
 	Timezone  string            `json:"timezone" plain:"yes"`  // "" is the machine's own
-	Owners    []string          `json:"owners"`                // "console", or a channel's name and an id: "telegram:123"
-	Models    map[string]*Model `json:"models"`
+	Owners    []string          `json:"owners" live:"yes"`     // "console", or a channel's name and an id: "telegram:123"
+	Models    map[string]*Model `json:"models" live:"yes"`
 	Agent     Agent             `json:"agent"`
 	Channels  Channels          `json:"channels"`
-	Tools     Tools             `json:"tools"`
-	Limits    map[string]*Limit `json:"limits"` // of a day, by whose they are: person, session, job, everybody
+	Tools     Tools             `json:"tools" live:"yes"`
+	Limits    map[string]*Limit `json:"limits" live:"yes"` // of a day, by whose they are: person, session, job, everybody
 	Cron      Cron              `json:"cron"`
 	Heartbeat Heartbeat         `json:"heartbeat"`
 	Dream     Dream             `json:"dream"`
 	HTTP      HTTP              `json:"http"`
 	Store     Store             `json:"store"`
-	Log       Log               `json:"log"`
+	Log       Log               `json:"log" live:"yes"`
 
 	Transcription *Transcription `json:"transcription"` // nil: nobody listens to voice messages
 
@@ -73,17 +75,17 @@ type Price struct {
 
 // Agent says how turns are made.
 type Agent struct {
-	Model              string        `json:"model" plain:"yes"` // an entry of models
-	Fallback           []string      `json:"fallback"`          // entries of models, in the order to try
-	MaxRounds          int           `json:"maxRounds"`
+	Model              string        `json:"model" plain:"yes" live:"yes"` // an entry of models
+	Fallback           []string      `json:"fallback" live:"yes"`          // entries of models, in the order to try
+	MaxRounds          int           `json:"maxRounds" live:"yes"`
 	MaxConcurrentTurns int           `json:"maxConcurrentTurns"`
-	MessageTTL         time.Duration `json:"messageTTL"` // a message that waited longer gets a notice, no turn
+	MessageTTL         time.Duration `json:"messageTTL" live:"yes"` // a message that waited longer gets a notice, no turn
 }
 
 // Channels are the entries of channels, by their whole name: "telegram", "telegram:work".
 type Channels struct {
-	Console  *Console // nil: no chat in the terminal of "parley run"
-	Web      *Web     // nil: no chat in the browser
+	Console  *Console `json:"console"` // nil: no chat in the terminal of "parley run"
+	Web      *Web     `json:"web"`     // nil: no chat in the browser
 	Telegram map[string]*Telegram
 	Discord  map[string]*Discord
 }
@@ -94,26 +96,38 @@ type Console struct{}
 // Web is the chat in the browser. It has nothing to set: see HTTP.
 type Web struct{}
 
+// bots are the bots of all networks, by their whole names.
+func (c *Channels) bots() map[string]*Bot {
+	all := map[string]*Bot{}
+	for name, t := range c.Telegram {
+		all[name] = &t.Bot
+	}
+	for name, d := range c.Discord {
+		all[name] = &d.Bot
+	}
+	return all
+}
+
+// A Bot is what those of all networks have.
+type Bot struct {
+	Token     secret   `json:"token"`
+	Allow     []string `json:"allow" live:"yes"` // numeric user ids, or "*"; empty is nobody (R-S7)
+	Groups    string   `json:"groups"`
+	APIURL    string   `json:"apiUrl"`
+	Reactions bool     `json:"reactions"` // marks on messages say how far the agent is with them
+}
+
 // Telegram is one bot.
 type Telegram struct {
-	Token   secret   `json:"token"`
-	Allow   []string `json:"allow"` // numeric user ids, or "*"; empty is nobody (R-S7)
-	Groups  string   `json:"groups"`
-	Rate    float64  `json:"rate"` // messages per second in all; -1 is no limit
-	APIURL  string   `json:"apiUrl"`
+	Bot
+	Rate    float64  `json:"rate"`    // messages per second in all; -1 is no limit
 	Webhook *Webhook `json:"webhook"` // nil: Parley asks Telegram for updates
-
-	Reactions bool `json:"reactions"` // marks on messages say how far the agent is with them
 }
 
 // Discord is one bot.
 type Discord struct {
-	Token      secret   `json:"token"`
-	Allow      []string `json:"allow"` // numeric user ids, or "*"; empty is nobody (R-S7)
-	Groups     string   `json:"groups"`
-	APIURL     string   `json:"apiUrl"`
-	GatewayURL string   `json:"gatewayUrl"` // "": as the API says
-	Reactions  bool     `json:"reactions"`
+	Bot
+	GatewayURL string `json:"gatewayUrl"` // "": as the API says
 }
 
 // The ways a bot takes part in groups.
@@ -142,19 +156,19 @@ type Tools struct {
 	Weather             Weather           `json:"weather"`
 }
 
-// A Limit is what may be used in a day (R-S15). -1 is no limit; 0 leaves it to the defaults.
+// A Limit is what may be used in a day (R-S15). -1 is no limit, as 0 is.
 type Limit struct {
 	Turns    int     `json:"turns"`    // answers
 	Rounds   int     `json:"rounds"`   // requests to models
 	Tokens   int     `json:"tokens"`   // of requests and answers
 	Money    float64 `json:"money"`    // in the currency of the prices
 	Children int     `json:"children"` // helpers that are sent off
-	Jobs     int     `json:"jobs"`     // on the clock at any time; of a person only
 }
 
 // Cron is the clock.
 type Cron struct {
 	MinInterval time.Duration `json:"minInterval"` // between two runs of a job
+	Jobs        int           `json:"jobs"`        // that a person may have at any time (R-S24)
 }
 
 // Heartbeat has the agent look at HEARTBEAT.md.
@@ -251,11 +265,14 @@ func load(s source) (*Config, error) {
 // parse makes a Config of src, the text of s.File; nil means that there is none.
 func parse(s source, src []byte) (*Config, error) {
 	c := &Config{
-		Owners:    []string{"console", "web"},
-		Agent:     Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels:  Channels{Console: &Console{}, Web: &Web{}},
-		Tools:     Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true},
-		Cron:      Cron{MinInterval: 10 * time.Second},
+		Owners:   []string{"console", "web"},
+		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
+		Channels: Channels{Console: &Console{}, Web: &Web{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
+		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true},
+		Limits: map[string]*Limit{ // enough for a person who works with the agent all day, too little for a loop to ruin anybody
+			"person": {Tokens: 20_000_000, Children: 100}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
+		},
+		Cron:      Cron{MinInterval: 10 * time.Second, Jobs: 50},
 		Heartbeat: Heartbeat{Every: 30 * time.Minute},
 		Dream:     Dream{Cron: "0 4 * * *"},
 		HTTP:      HTTP{Listen: "127.0.0.1:18790"},
@@ -299,46 +316,24 @@ func (c *Config) fill(s source, d *decoder) {
 		c.Agent.Model = soleModel(c.Models)
 	}
 	set(&c.Tools.Web.Search.Provider, "duckduckgo")
-	c.fillLimits()
 	demo, _ := s.Environ.lookup("DEMO_MODE")
 	c.Tools.Web.demo = demo == "1"
-	for _, b := range c.Channels.Discord {
+	for _, b := range c.Channels.bots() {
 		set(&b.Groups, GroupsMention)
-		set(&b.APIURL, "https://discord.com/api/v9")
+	}
+	for _, d := range c.Channels.Discord {
+		set(&d.APIURL, "https://discord.com/api/v9")
 	}
 	if t := c.Transcription; t != nil {
 		set(&t.BaseURL, "https://api.openai.com/v1")
 		set(&t.Model, "whisper-1")
 	}
 	for _, t := range c.Channels.Telegram {
-		set(&t.Groups, GroupsMention)
 		set(&t.Rate, 30)
 		set(&t.APIURL, "https://api.telegram.org")
 		if t.Webhook != nil {
 			set(&t.Webhook.Listen, "127.0.0.1:8081")
 		}
-	}
-}
-
-// fillLimits sets the limits that the file left out: enough for a person who
-// works with the agent all day, and too little for a loop to ruin anybody.
-func (c *Config) fillLimits() {
-	given := c.Limits
-	c.Limits = map[string]*Limit{
-		"person": {Tokens: 20_000_000, Children: 100, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
-	}
-	for whose, l := range given {
-		was := c.Limits[whose]
-		if was == nil { // check says so
-			was = &Limit{}
-		}
-		set(&l.Turns, was.Turns)
-		set(&l.Rounds, was.Rounds)
-		set(&l.Tokens, was.Tokens)
-		set(&l.Money, was.Money)
-		set(&l.Children, was.Children)
-		set(&l.Jobs, was.Jobs)
-		c.Limits[whose] = l
 	}
 }
 

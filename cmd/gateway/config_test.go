@@ -31,12 +31,12 @@ func TestDefaults(t *testing.T) {
 		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console", "web"},
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native"}},
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels: Channels{Console: &Console{}, Web: &Web{}},
+		Channels: Channels{Console: &Console{}, Web: &Web{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
 		Limits: map[string]*Limit{
-			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
+			"person": {Tokens: 20_000_000, Children: 100}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
 		},
-		Cron: Cron{MinInterval: 10 * time.Second}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},
+		Cron: Cron{MinInterval: 10 * time.Second, Jobs: 50}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},
 		HTTP:  HTTP{Listen: "127.0.0.1:18790"},
 		Store: Store{Type: "bolt"}, Log: Log{Level: "info"},
 	}
@@ -198,7 +198,7 @@ func TestFaults(t *testing.T) {
 		{`{"limits": {"persn": {"turns": 1}}}`, `1:22: limits.persn: there are no limits of this kind; allowed: everybody, job, person, session`},
 		{`{"limits": {"person": {"turns": -2}}}`, `limits.person: must be numbers above 0, or -1 for no limit`},
 		{`{"limits": {"job": {"money": -0.5}}}`, `limits.job.money: must be above 0, or -1 for no limit`},
-		{`{"limits": {"everybody": {"jobs": 5}}}`, `limits.everybody.jobs: only a person has jobs: write limits.person.jobs`},
+		{`{"cron": {"jobs": 0}}`, `cron.jobs: is 0, must be from 1 to 100000`}, // R-S24
 		{`{"cron": {"minInterval": "1ms"}}`, `cron.minInterval: must be from 1s to 24h`},
 		{`{"heartbeat": {"every": "1s"}}`, `heartbeat.every: must be from 1m to 24h`},
 		{`{"heartbeat": {"model": "x"}}`, `heartbeat.model: "x" is not known; allowed: demo`},

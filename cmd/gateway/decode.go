@@ -43,8 +43,7 @@ func (d *decoder) decode(v any) bool {
 	return true
 }
 
-// value puts v into out. Plain values are no secrets even when they come from
-// the environment.
+// value puts v into out.
 func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bool) {
 	d.at[path] = v.StartOffset
 	if c, ok := out.Addr().Interface().(*Channels); ok {
@@ -56,7 +55,9 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bo
 		if v.Value.Kind() == 'n' {
 			return
 		}
-		out.Set(reflect.New(out.Type().Elem()))
+		if out.IsNil() {
+			out.Set(reflect.New(out.Type().Elem()))
+		}
 		d.value(v, out.Elem(), path, plain)
 	case reflect.Struct:
 		d.object(v, out, path)
@@ -75,7 +76,7 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bo
 
 func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
 	fields := map[string]reflect.StructField{}
-	for f := range out.Type().Fields() {
+	for _, f := range reflect.VisibleFields(out.Type()) {
 		if name := f.Tag.Get("json"); name != "" {
 			fields[name] = f
 		}
@@ -90,10 +91,16 @@ func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
 	}
 }
 
+// table reads an object of any keys. What has a value already keeps what it is not given.
 func (d *decoder) table(v hujson.Value, out reflect.Value, path string) {
-	out.Set(reflect.MakeMap(out.Type()))
+	if out.IsNil() {
+		out.Set(reflect.MakeMap(out.Type()))
+	}
 	for name, val := range d.members(v, path) {
 		elem := reflect.New(out.Type().Elem()).Elem()
+		if was := out.MapIndex(reflect.ValueOf(name)); was.IsValid() {
+			elem.Set(was)
+		}
 		d.value(val.Value, elem, join(path, name), false)
 		if elem.Kind() == reflect.Pointer && elem.IsNil() {
 			d.wrong(val.Value, join(path, name), "an object { … }")
@@ -125,13 +132,11 @@ func (d *decoder) channels(v hujson.Value, out *Channels, path string) {
 		case labelled && (label == "" || !simple.MatchString(label)):
 			d.fail(val.at, key, `the label after ":" is made of letters, digits, - and _`)
 		case kind == "telegram":
-			t := &Telegram{Reactions: true}
-			d.value(val.Value, reflect.ValueOf(t).Elem(), key, false)
-			out.Telegram[name] = t
+			out.Telegram[name] = &Telegram{Bot: Bot{Reactions: true}}
+			d.value(val.Value, reflect.ValueOf(out.Telegram[name]).Elem(), key, false)
 		case kind == "discord":
-			b := &Discord{Reactions: true}
-			d.value(val.Value, reflect.ValueOf(b).Elem(), key, false)
-			out.Discord[name] = b
+			out.Discord[name] = &Discord{Bot: Bot{Reactions: true}}
+			d.value(val.Value, reflect.ValueOf(out.Discord[name]).Elem(), key, false)
 		case name == "console":
 			d.value(val.Value, reflect.ValueOf(&out.Console).Elem(), key, false)
 		case name == "web":

@@ -55,13 +55,14 @@ func TestDocumentedConfigs(t *testing.T) {
 	}
 }
 
-// TestDocumentedKeys: docs/config.md tells of every key, and of no other.
+// TestDocumentedKeys: docs/config.md tells of every key whether it follows the
+// file, and of no other.
 func TestDocumentedKeys(t *testing.T) {
 	var told []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(pages(t)["docs/config.md"], -1) {
-		told = append(told, m[1])
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| (\\w+) \\|$").FindAllStringSubmatch(pages(t)["docs/config.md"], -1) {
+		told = append(told, m[1]+": "+m[2])
 	}
-	keys := keysOf(reflect.TypeFor[Config](), "")
+	keys := keysOf(reflect.TypeFor[Config](), "", "restart")
 	for _, key := range keys {
 		if !slices.Contains(told, key) {
 			t.Errorf("docs/config.md lacks %s", key)
@@ -74,26 +75,33 @@ func TestDocumentedKeys(t *testing.T) {
 	}
 }
 
-// keysOf lists the keys that a value of type typ at path is made of.
-func keysOf(typ reflect.Type, path string) (keys []string) {
+// keysOf lists the keys that a value of type typ at path is made of, and when
+// they change.
+func keysOf(typ reflect.Type, path, when string) (keys []string) {
 	switch {
 	case typ == reflect.TypeFor[Channels]():
-		keys = append(keysOf(reflect.TypeFor[Console](), path+".console"), keysOf(reflect.TypeFor[Web](), path+".web")...)
-		keys = append(keys, keysOf(reflect.TypeFor[Telegram](), path+".telegram")...)
-		keys = append(keys, keysOf(reflect.TypeFor[Discord](), path+".discord")...)
+		for name, of := range map[string]reflect.Type{
+			"console": reflect.TypeFor[Console](), "web": reflect.TypeFor[Web](), "telegram": reflect.TypeFor[Telegram](), "discord": reflect.TypeFor[Discord](),
+		} {
+			keys = append(keys, keysOf(of, path+"."+name, when)...)
+		}
 	case typ.Kind() == reflect.Pointer:
-		return keysOf(typ.Elem(), path)
+		return keysOf(typ.Elem(), path, when)
 	case typ.Kind() == reflect.Map:
-		return keysOf(typ.Elem(), path+".NAME")
+		return keysOf(typ.Elem(), path+".NAME", when)
 	case typ.Kind() == reflect.Struct:
-		for f := range typ.Fields() {
+		for _, f := range reflect.VisibleFields(typ) {
 			if name := f.Tag.Get("json"); name != "" {
-				keys = append(keys, keysOf(f.Type, strings.TrimPrefix(path+"."+name, "."))...)
+				when := when
+				if f.Tag.Get("live") != "" {
+					when = "live"
+				}
+				keys = append(keys, keysOf(f.Type, strings.TrimPrefix(path+"."+name, "."), when)...)
 			}
 		}
 	}
 	if keys == nil {
-		return []string{path}
+		return []string{path + ": " + when}
 	}
 	return keys
 }

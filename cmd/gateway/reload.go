@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -106,7 +105,7 @@ func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 		}
 		return now, sum
 	}
-	next, changed, restart := renew(now, next)
+	changed, restart := renew(now, next)
 	if len(changed) > 0 || now.fellBack != nil {
 		if err := apply(next); err != nil {
 			w.Log.Error("config cannot be applied: the running one stays", "err", err)
@@ -126,88 +125,53 @@ func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 	return now, sum
 }
 
-// renew returns next with what cannot change at run time as it is in old, the
-// keys that have changed, and the keys that wait for a restart.
-func renew(old, next *Config) (now *Config, changed, restart []string) {
-	c := *next
-	compare(&restart, "dataDir", &old.DataDir, &c.DataDir, true)
-	compare(&restart, "workspace", &old.Workspace, &c.Workspace, true)
-	compare(&restart, "store", &old.Store, &c.Store, true)
-	compare(&restart, "timezone", &old.Timezone, &c.Timezone, true)
-	compare(&restart, "agent.maxConcurrentTurns", &old.Agent.MaxConcurrentTurns, &c.Agent.MaxConcurrentTurns, true)
-	compare(&changed, "owners", &old.Owners, &c.Owners, false)
-	compare(&changed, "models", &old.Models, &c.Models, false)
-	compare(&changed, "agent", &old.Agent, &c.Agent, false)
-	compare(&changed, "tools", &old.Tools, &c.Tools, false)
-	compare(&changed, "log", &old.Log, &c.Log, false)
-	person := *next.Limits["person"]
-	c.Limits = maps.Clone(next.Limits)
-	c.Limits["person"] = &person
-	compare(&restart, "limits.person.jobs", &old.Limits["person"].Jobs, &person.Jobs, true)
-	compare(&changed, "limits", &old.Limits, &c.Limits, false)
-	compare(&restart, "cron", &old.Cron, &c.Cron, true)
-	compare(&restart, "heartbeat", &old.Heartbeat, &c.Heartbeat, true)
-	compare(&restart, "dream", &old.Dream, &c.Dream, true)
-	compare(&restart, "channels.console", &old.Channels.Console, &c.Channels.Console, true)
-
-	compare(&restart, "channels.web", &old.Channels.Web, &c.Channels.Web, true)
-	compare(&restart, "http", &old.HTTP, &c.HTTP, true)
-	compare(&restart, "transcription", &old.Transcription, &c.Transcription, true)
-	c.Channels.Telegram = renewBots(old.Channels.Telegram, next.Channels.Telegram, &changed, &restart)
-	c.Channels.Discord = renewBots(old.Channels.Discord, next.Channels.Discord, &changed, &restart)
-	return &c, changed, restart
+// renew makes next what it can be at run time: what cannot change is as it is
+// in old. It returns the keys that have changed, and those that wait for a restart.
+func renew(old, next *Config) (changed, restart []string) {
+	var r renewal
+	r.value(reflect.ValueOf(old).Elem(), reflect.ValueOf(next).Elem(), "", false)
+	renewBots(&r, old.Channels.Telegram, next.Channels.Telegram)
+	renewBots(&r, old.Channels.Discord, next.Channels.Discord)
+	slices.Sort(r.changed)
+	slices.Sort(r.restart)
+	return r.changed, r.restart
 }
 
-// renewBots is renew for the channels of one type: of these, who is allowed may
-// change at run time.
-func renewBots[Bot any](old, next map[string]*Bot, changed, restart *[]string) map[string]*Bot {
-	bots := maps.Clone(next)
-	for _, name := range slices.Sorted(maps.Keys(union(old, next))) {
-		was, is := old[name], next[name]
-		switch {
-		case was == nil:
-			delete(bots, name)
-			*restart = append(*restart, join("channels", name)+" (added)")
-		case is == nil:
-			bots[name] = was
-			*restart = append(*restart, join("channels", name)+" (removed)")
-		default:
-			bot := *is
-			bots[name] = &bot
-			from, to := reflect.ValueOf(was).Elem(), reflect.ValueOf(&bot).Elem()
-			for f := range from.Type().Fields() {
-				a, b, key := from.FieldByIndex(f.Index), to.FieldByIndex(f.Index), f.Tag.Get("json")
-				if reflect.DeepEqual(a.Interface(), b.Interface()) {
-					continue
-				}
-				if key = join("channels", name) + "." + key; f.Name == "Allow" {
-					*changed = append(*changed, key)
-					continue
-				}
-				*restart = append(*restart, key)
-				b.Set(a)
+// A renewal is what differs between two configs.
+type renewal struct{ changed, restart []string }
+
+// value compares two values of the key path.
+func (r *renewal) value(old, next reflect.Value, path string, live bool) {
+	switch {
+	case old.Kind() == reflect.Struct:
+		for _, f := range reflect.VisibleFields(old.Type()) {
+			if name := f.Tag.Get("json"); name != "" {
+				r.value(old.FieldByIndex(f.Index), next.FieldByIndex(f.Index), join(path, name), live || f.Tag.Get("live") != "")
 			}
 		}
+	case reflect.DeepEqual(old.Interface(), next.Interface()):
+	case live:
+		r.changed = append(r.changed, path)
+	default:
+		r.restart = append(r.restart, path)
+		next.Set(old)
 	}
-	return bots
 }
 
-func union[K comparable, V any](a, b map[K]V) map[K]V {
-	all := maps.Clone(a)
-	if all == nil {
-		all = map[K]V{}
+// renewBots compares the channels of one type.
+func renewBots[B any](r *renewal, old, next map[string]*B) {
+	for name, was := range old {
+		if next[name] == nil {
+			next[name] = was
+			r.restart = append(r.restart, join("channels", name)+" (removed)")
+		}
 	}
-	maps.Copy(all, b)
-	return all
-}
-
-// compare adds key to keys if was and is differ, and puts back what was if it is to be kept.
-func compare[T any](keys *[]string, key string, was, is *T, keep bool) {
-	if reflect.DeepEqual(*was, *is) {
-		return
-	}
-	*keys = append(*keys, key)
-	if keep {
-		*is = *was
+	for name, is := range next {
+		if was := old[name]; was != nil {
+			r.value(reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem(), join("channels", name), false)
+			continue
+		}
+		delete(next, name)
+		r.restart = append(r.restart, join("channels", name)+" (added)")
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -217,48 +216,32 @@ func TestRenew(t *testing.T) {
 	next, err := parseText(`{
 		"dataDir": "/elsewhere", "workspace": "/work", "timezone": "UTC", "owners": [], "store": {"type": "mem"}, "log": {"level": "debug"},
 		"models": {"b": {"type": "demo"}}, "tools": {"timeout": "2s"}, "agent": {"maxConcurrentTurns": 5},
-		"limits": {"person": {"turns": 3, "jobs": 7}}, "cron": {"minInterval": "1m"}, "heartbeat": {"every": "1h"}, "dream": {"cron": ""},
+		"limits": {"person": {"turns": 3}}, "cron": {"minInterval": "1m"}, "heartbeat": {"every": "1h"}, "dream": {"cron": ""},
 		"channels": {"telegram": {"token": "3:a", "allow": ["2"], "apiUrl": "http://h", "groups": "all", "rate": 1,
 			"webhook": {"url": "https://h", "secret": "0123456789012345678901"}}, "telegram:new": {"token": "4:a"}},
 	}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, changed, restart := renew(old, next)
-	if d := cmp.Diff([]string{"owners", "models", "agent", "tools", "log", "limits", "channels.telegram.allow"}, changed); d != "" {
+	changed, restart := renew(old, next)
+	if d := cmp.Diff([]string{"agent.model", "channels.telegram.allow", "limits", "log.level", "models", "owners", "tools.timeout"}, changed); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"dataDir", "workspace", "store", "timezone", "agent.maxConcurrentTurns", "limits.person.jobs", "cron", "heartbeat", "dream", "channels.console",
-		"channels.telegram.token", "channels.telegram.groups", "channels.telegram.rate", "channels.telegram.apiUrl", "channels.telegram.webhook",
-		"channels.telegram:new (added)", "channels.telegram:old (removed)"}, restart); d != "" {
+	if d := cmp.Diff([]string{"agent.maxConcurrentTurns", "channels.console", "channels.telegram.apiUrl", "channels.telegram.groups", "channels.telegram.rate",
+		"channels.telegram.token", "channels.telegram.webhook", "channels.telegram:new (added)", "channels.telegram:old (removed)",
+		"cron.minInterval", "dataDir", "dream.cron", "heartbeat.every", "store.type", "timezone", "workspace"}, restart); d != "" {
 		t.Error(d)
 	}
-	bot := *old.Channels.Telegram["telegram"]
+	now, bot := next, *old.Channels.Telegram["telegram"]
 	bot.Allow = []string{"2"}
 	if !cmp.Equal(*now.Channels.Telegram["telegram"], bot) || now.Channels.Telegram["telegram:old"] == nil || now.Channels.Telegram["telegram:new"] != nil ||
 		now.DataDir != old.DataDir || now.Store != old.Store || now.Models["b"] == nil || now.Channels.Console == nil {
 		t.Errorf("%+v", now.Channels.Telegram)
 	}
-	if l := now.Limits["person"]; l.Turns != 3 || l.Jobs != 50 || now.Cron != old.Cron || now.Dream != old.Dream || now.Heartbeat != old.Heartbeat {
+	if l := now.Limits["person"]; l.Turns != 3 || now.Cron != old.Cron || now.Dream != old.Dream || now.Heartbeat != old.Heartbeat {
 		t.Errorf("%+v, %+v, %+v, %+v", l, now.Cron, now.Heartbeat, now.Dream)
 	}
-	if next.Limits["person"].Jobs != 7 || next.Channels.Telegram["telegram"].Token != "3:a" || next.DataDir != "/elsewhere" {
-		t.Error("renew changed what it was given")
-	}
-	if _, changed, restart := renew(old, old); len(changed)+len(restart) > 0 {
+	if changed, restart := renew(old, old); len(changed)+len(restart) > 0 {
 		t.Error(changed, restart)
 	}
-	// Every key of the config is accounted for.
-	if n, m := countKeys(Config{}), 16; n != m {
-		t.Errorf("Config has %d sections, renew knows %d", n, m)
-	}
-}
-
-func countKeys(c Config) (n int) {
-	for f := range reflect.TypeOf(c).Fields() {
-		if f.Tag.Get("json") != "" {
-			n++
-		}
-	}
-	return n
 }

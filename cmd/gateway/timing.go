@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math"
 
 	"parley/agent"
 	"parley/chat"
@@ -19,13 +18,9 @@ func (h *house) openClock() {
 	if c.Heartbeat.Every > 0 {
 		own = append(own, scheduler.System{ID: heartbeatID, Schedule: scheduler.Schedule{Every: c.Heartbeat.Every}, Do: h.heartbeat})
 	}
-	most := c.Limits["person"].Jobs
-	if most < 0 {
-		most = math.MaxInt
-	}
 	h.clock = scheduler.New(scheduler.Config{
 		Store: h.store, Deliver: h.pool.Deliver, Role: h.roleNow, Tell: h.tellChat,
-		Zone: c.zone(), Least: c.Cron.MinInterval, Most: most, System: own, Log: h.Log,
+		Zone: c.zone(), Least: c.Cron.MinInterval, Most: c.Cron.Jobs, System: own, Log: h.Log,
 	})
 }
 
@@ -54,12 +49,8 @@ func (h *house) ended(ctx context.Context, e agent.End) error {
 
 // limits are those of a day, as the agent knows them.
 func (c *Config) limits() agent.Limits {
-	of := func(whose string) agent.Limit {
-		l := c.Limits[whose]
-		return agent.Limit{
-			Turns: max(l.Turns, 0), Rounds: max(l.Rounds, 0), Tokens: max(l.Tokens, 0), Money: max(l.Money, 0),
-			Children: max(l.Children, 0),
-		}
+	l := c.Limits
+	return agent.Limits{
+		Person: agent.Limit(*l["person"]), Session: agent.Limit(*l["session"]), Job: agent.Limit(*l["job"]), Everybody: agent.Limit(*l["everybody"]),
 	}
-	return agent.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
 }
