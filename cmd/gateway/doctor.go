@@ -37,31 +37,16 @@ const (
 	bad  state = "FAIL"
 )
 
-// instruments reach outside: a test puts its own in their place.
-type instruments struct {
-	Holder   func(ctx context.Context, dataDir string) (pid int) // of the gateway that runs; 0: none, -1: not known
-	Probe    func(ctx context.Context, file string) (damaged []string, err error)
-	Model    func(name string, m *Model) llm.Model
-	Telegram func(ctx context.Context, name string, t *Telegram) (bot string, err error)
-	Discord  func(ctx context.Context, name string, b *Discord) (bot string, err error)
-}
-
 const patience = 10 * time.Second // with each examination
 
 // doctor prints what is wrong and what helps, and fails if Parley cannot work.
-func (p *program) doctor(ctx context.Context) error { return p.examineAll(ctx, p.instruments()) }
-
-func (p *program) examineAll(ctx context.Context, by instruments) error {
+func (p *program) doctor(ctx context.Context) error {
 	c, err := p.load()
 	if err != nil {
-		if end, ok := errors.AsType[exit](err); ok {
-			err = end.err
-		}
 		p.print("config", finding{bad, err.Error(), "mend the lines named, or move the file away and run parley onboard"})
 		return exit{code: exitFailure}
 	}
-	well := true
-	exams := examine(ctx, c, by)
+	well, exams := true, examinations(c, holder(ctx, c.DataDir))
 	for i, f := range lookAll(ctx, exams) {
 		found := <-f
 		p.print(exams[i].name, found)
@@ -99,44 +84,33 @@ func lookAll(ctx context.Context, exams []examination) []chan finding {
 	return found
 }
 
-// examine lists what is to be looked at.
-func examine(ctx context.Context, c *Config, by instruments) []examination {
-	pid := by.Holder(ctx, c.DataDir)
-	exams := []examination{
-		{"config", func(context.Context) finding { return lookAtConfig(c) }},
-		{"data", func(context.Context) finding { return lookAtFolder(c.DataDir, true) }},
-		{"workspace", func(context.Context) finding { return lookAtFolder(c.Workspace, false) }},
-		{"gateway", func(context.Context) finding { return lookAtHolder(pid) }},
-		{"store", func(ctx context.Context) finding { return lookAtStore(ctx, c, pid, by.Probe) }},
+// examinations lists what is to be looked at, while the process pid holds the data.
+func examinations(c *Config, pid int) (all []examination) {
+	add := func(name string, look func(context.Context) finding) { all = append(all, examination{name, look}) }
+	port := func(name, addr string) {
+		add(name+" port", func(ctx context.Context) finding { return lookAtPort(ctx, addr, pid) })
 	}
+	add("config", func(context.Context) finding { return lookAtConfig(c) })
+	add("data", func(context.Context) finding { return lookAtFolder(c.DataDir, true) })
+	add("workspace", func(context.Context) finding { return lookAtFolder(c.Workspace, false) })
+	add("gateway", func(context.Context) finding { return lookAtHolder(pid) })
+	add("store", func(ctx context.Context) finding { return lookAtStore(ctx, c, pid, probeInChild) })
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
-		exams = append(exams, examination{"model " + name, func(ctx context.Context) finding {
-			return lookAtModel(ctx, name, c.Models[name], by.Model)
-		}})
+		add("model "+name, func(ctx context.Context) finding {
+			return lookAtModel(ctx, name, c.Models[name], newModel(name, c.Models[name]))
+		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Channels.Telegram)) {
-		t := c.Channels.Telegram[name]
-		exams = append(exams, examination{name, func(ctx context.Context) finding {
-			bot, err := by.Telegram(ctx, name, t)
-			return lookAtBot(name, "@BotFather shows it", t.Allow, bot, err)
-		}})
-		if t.Webhook != nil {
-			exams = append(exams, examination{name + " port", func(ctx context.Context) finding {
-				return lookAtPort(ctx, t.Webhook.Listen, pid)
-			}})
+	bots := c.Channels.bots()
+	for _, name := range slices.Sorted(maps.Keys(bots)) {
+		add(name, func(ctx context.Context) finding { return lookAtBot(ctx, c, name, bots[name]) })
+		if t := c.Channels.Telegram[name]; t != nil && t.Webhook != nil {
+			port(name, t.Webhook.Listen)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Channels.Discord)) {
-		b := c.Channels.Discord[name]
-		exams = append(exams, examination{name, func(ctx context.Context) finding {
-			bot, err := by.Discord(ctx, name, b)
-			return lookAtBot(name, "the Developer Portal shows it under Bot", b.Allow, bot, err)
-		}})
-	}
 	if c.HTTP.Listen != "" {
-		exams = append(exams, examination{"web port", func(ctx context.Context) finding { return lookAtPort(ctx, c.HTTP.Listen, pid) }})
+		port("web", c.HTTP.Listen)
 	}
-	return exams
+	return all
 }
 
 func lookAtConfig(c *Config) finding {
@@ -223,12 +197,12 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 	return finding{fine, file + " is whole", ""}
 }
 
-func lookAtModel(ctx context.Context, name string, m *Model, open func(string, *Model) llm.Model) finding {
+func lookAtModel(ctx context.Context, name string, m *Model, model llm.Model) finding {
 	if m.Type == "demo" {
 		return finding{odd, "the demo model is no real one", "set OPENAI_API_KEY, or write models and agent.model in the config"}
 	}
 	start := time.Now()
-	_, err := open(name, m).Generate(ctx, llm.Request{
+	_, err := model.Generate(ctx, llm.Request{
 		Messages: []llm.Message{{Role: llm.User, Text: "Answer with the word OK."}},
 	}, nil)
 	if err == nil {
@@ -257,15 +231,17 @@ func advice(kind llm.Kind, name string) string {
 	return strings.ReplaceAll(help, "NAME", name)
 }
 
-// lookAtBot says what came of asking a network who the bot is.
-func lookAtBot(name, where string, allow []string, bot string, err error) finding {
+// lookAtBot asks its network who the bot is.
+func lookAtBot(ctx context.Context, c *Config, name string, b *Bot) finding {
+	text, err := checkBot(ctx, c, name)
 	if err != nil {
-		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (%[2]s), channels.%[1]s.apiUrl and the network", name, where)}
+		kind, _, _ := strings.Cut(name, ":")
+		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (%[2]s), channels.%[1]s.apiUrl and the network", name, tokens[kind].from)}
 	}
-	if len(allow) == 0 {
-		bot += "; nobody is on its allow list, so people need a code (parley pair CODE)"
+	if len(b.Allow) == 0 {
+		text += "; nobody is on its allow list, so people need a code (parley pair CODE)"
 	}
-	return finding{fine, bot, ""}
+	return finding{fine, text, ""}
 }
 
 func lookAtPort(ctx context.Context, addr string, holder int) finding {

@@ -18,8 +18,8 @@ import (
 	"parley/llm"
 )
 
-// doctored runs the doctor on a config, with the real instruments unless changed.
-func doctored(t *testing.T, src string, change func(*instruments)) (code int, out string) {
+// doctored runs the doctor on a config.
+func doctored(t *testing.T, src string) (code int, out string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := errors.Join(os.Chmod(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.json"), []byte(src), 0o600)); err != nil {
@@ -27,11 +27,7 @@ func doctored(t *testing.T, src string, change func(*instruments)) (code int, ou
 	}
 	var b bytes.Buffer
 	p := &program{stdout: &b, stderr: &b, data: dir, environ: environ{"HOME": dir}}
-	by := p.instruments()
-	if change != nil {
-		change(&by)
-	}
-	err := p.examineAll(t.Context(), by)
+	err := p.doctor(t.Context())
 	if end, ok := errors.AsType[exit](err); ok {
 		code = end.code
 	}
@@ -55,7 +51,7 @@ func want(t *testing.T, out, start string, texts ...string) {
 }
 
 func TestDoctorOnAFreshMachine(t *testing.T) {
-	code, out := doctored(t, `{"http": {"listen": "127.0.0.1:0"}}`, nil) // another may run here
+	code, out := doctored(t, `{"http": {"listen": "127.0.0.1:0"}}`) // another may run here
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -97,7 +93,7 @@ func TestDoctorAsksForReal(t *testing.T) {
 	defer busy.Close()
 
 	src := strings.ReplaceAll(twoServers, "%URL%", srv.URL)
-	code, out := doctored(t, strings.Replace(src, "%LISTEN%", "127.0.0.1:0", 1), nil)
+	code, out := doctored(t, strings.Replace(src, "%LISTEN%", "127.0.0.1:0", 1))
 	if code != 0 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
@@ -108,7 +104,7 @@ func TestDoctorAsksForReal(t *testing.T) {
 	want(t, out, "warn  config", `has "*"`)
 
 	refuse = true
-	code, out = doctored(t, strings.Replace(src, "%LISTEN%", busy.Addr().String(), 1), nil)
+	code, out = doctored(t, strings.Replace(src, "%LISTEN%", busy.Addr().String(), 1))
 	if code != exitFailure {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
@@ -121,7 +117,7 @@ func TestDoctorAsksForReal(t *testing.T) {
 		}
 	}
 	srv.Close()
-	_, more := doctored(t, strings.Replace(src, "%LISTEN%", "127.0.0.1:0", 1), nil)
+	_, more := doctored(t, strings.Replace(src, "%LISTEN%", "127.0.0.1:0", 1))
 	want(t, more, "FAIL  model main", string(llm.Unreachable))
 	if strings.Contains(out+more, "canary") { // R-S26
 		t.Errorf("a secret is shown:\n%s\n%s", out, more)
@@ -182,7 +178,7 @@ func TestAdvice(t *testing.T) {
 		m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
 			return llm.Message{}, &llm.Error{Kind: k, Err: errors.New("because")}
 		})
-		f := lookAtModel(t.Context(), "x", &Model{Type: "openai", Model: "m"}, func(string, *Model) llm.Model { return m })
+		f := lookAtModel(t.Context(), "x", &Model{Type: "openai", Model: "m"}, m)
 		if f.state != bad || f.todo == "" || !strings.Contains(f.text, string(k)) || !strings.Contains(f.text, "because") {
 			t.Errorf("%s: %+v", k, f)
 		}

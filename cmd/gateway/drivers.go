@@ -18,36 +18,22 @@ import (
 	"parley/llm/demo"
 	"parley/llm/openai"
 	"parley/llm/textmode"
-	"parley/store"
-	"parley/store/mem"
-)
-
-// The drivers, by the type they have in config.json. To add one, make its
-// folder and add its line here.
-var (
-	modelTypes = map[string]func(name string, m *Model) llm.Model{
-		"demo": func(name string, _ *Model) llm.Model { return demo.New(name) },
-		"openai": func(name string, m *Model) llm.Model {
-			return openai.New(openai.Config{
-				Name: name, BaseURL: m.BaseURL, APIKey: string(m.APIKey), Model: m.Model,
-				MaxTokens: m.MaxTokens, Temperature: m.Temperature, Blind: !m.sees(),
-			})
-		},
-	}
-	storeTypes = map[string]func(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (s store.Store, notes []string, err error){
-		"mem": func(context.Context, *Config, *slog.Logger, func(error)) (store.Store, []string, error) {
-			return mem.New(), nil, nil
-		},
-		"bolt": openBolt,
-	}
 )
 
 // newModel makes the model that an entry of models describes.
-func newModel(name string, m *Model) llm.Model {
-	if m.ToolCalls == "text" {
-		return textmode.New(modelTypes[m.Type](name, m))
+func newModel(name string, m *Model) (made llm.Model) {
+	if m.Type == "demo" {
+		made = demo.New(name)
+	} else {
+		made = openai.New(openai.Config{
+			Name: name, BaseURL: m.BaseURL, APIKey: string(m.APIKey), Model: m.Model,
+			MaxTokens: m.MaxTokens, Temperature: m.Temperature, Blind: !m.sees(),
+		})
 	}
-	return modelTypes[m.Type](name, m)
+	if m.ToolCalls == "text" {
+		return textmode.New(made)
+	}
+	return made
 }
 
 // sees says whether m can be shown pictures.
@@ -60,11 +46,6 @@ func (m *Model) sees() bool {
 
 // modelNames are the names of the models in the config.
 func (h *house) modelNames() []string { return slices.Sorted(maps.Keys(h.now.Load().Models)) }
-
-// newTranscriber makes what transcription describes.
-func newTranscriber(t *Transcription) *openai.Transcriber {
-	return openai.NewTranscriber(openai.Config{Name: "transcription", BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model}, t.Language)
-}
 
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
@@ -84,9 +65,8 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 		h.hub.Add("web", browser)
 	}
 	for name, b := range h.Config.Channels.Discord {
-		cfg := discordConfig(name, b)
-		cfg.Log, cfg.Open = h.Log, h.files.Open
-		cfg.Dead, cfg.Seen = h.store.Log("dead/"+name), h.store.Bucket("seen/"+name)
+		cfg := discordConfig(name, b, h.Log)
+		cfg.Open, cfg.Dead, cfg.Seen = h.files.Open, h.store.Log("dead/"+name), h.store.Bucket("seen/"+name)
 		c, err := discord.New(cfg)
 		if err != nil {
 			return nil, err
@@ -95,9 +75,8 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	}
 	handlers := map[string]*http.ServeMux{}
 	for name, t := range h.Config.Channels.Telegram {
-		cfg := telegramConfig(name, t)
-		cfg.Log, cfg.Open = h.Log, h.files.Open
-		cfg.Dead, cfg.Alias = h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
+		cfg := telegramConfig(name, t, h.Log)
+		cfg.Open, cfg.Dead, cfg.Alias = h.files.Open, h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
 		c, err := telegram.New(cfg)
 		if err != nil {
 			return nil, err
@@ -123,9 +102,26 @@ func (h *house) console(leave func(error)) channels.Channel {
 	return console.New(cfg)
 }
 
+// checkBot asks the network of that channel who its bot is.
+func checkBot(ctx context.Context, c *Config, name string) (who string, err error) {
+	var bot interface {
+		Check(context.Context) (string, error)
+	}
+	log := slog.New(slog.DiscardHandler)
+	if t := c.Channels.Telegram[name]; t != nil {
+		bot, err = telegram.New(telegramConfig(name, t, log))
+	} else {
+		bot, err = discord.New(discordConfig(name, c.Channels.Discord[name], log))
+	}
+	if err != nil {
+		return "", err
+	}
+	return bot.Check(ctx)
+}
+
 // telegramConfig says which bot an entry of channels is.
-func telegramConfig(name string, t *Telegram) telegram.Config {
-	c := telegram.Config{Name: name, Token: string(t.Token), APIURL: t.APIURL, Groups: t.Groups, Rate: t.Rate, Reactions: t.Reactions}
+func telegramConfig(name string, t *Telegram, log *slog.Logger) telegram.Config {
+	c := telegram.Config{Name: name, Token: string(t.Token), APIURL: t.APIURL, Groups: t.Groups, Rate: t.Rate, Reactions: t.Reactions, Log: log}
 	if w := t.Webhook; w != nil {
 		c.Webhook = &telegram.Webhook{URL: w.URL, Secret: string(w.Secret)}
 	}
@@ -133,6 +129,6 @@ func telegramConfig(name string, t *Telegram) telegram.Config {
 }
 
 // discordConfig says which bot an entry of channels is.
-func discordConfig(name string, b *Discord) discord.Config {
-	return discord.Config{Name: name, Token: string(b.Token), APIURL: b.APIURL, GatewayURL: b.GatewayURL, Groups: b.Groups, Reactions: b.Reactions}
+func discordConfig(name string, d *Discord, log *slog.Logger) discord.Config {
+	return discord.Config{Name: name, Token: string(d.Token), APIURL: d.APIURL, GatewayURL: d.GatewayURL, Groups: d.Groups, Reactions: d.Reactions, Log: log}
 }

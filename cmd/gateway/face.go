@@ -17,6 +17,7 @@ import (
 	"parley/channels/console"
 	"parley/chat"
 	"parley/llm"
+	"parley/llm/openai"
 	"parley/tools"
 	"parley/web"
 	"parley/web/observe"
@@ -215,7 +216,7 @@ func (h *house) transcribe() func(context.Context, string, io.Reader) (string, e
 	if t == nil {
 		return nil
 	}
-	return newTranscriber(t).Transcribe
+	return openai.NewTranscriber(openai.Config{Name: "transcription", BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model}, t.Language).Transcribe
 }
 
 // heard finds what was said with a person of the web page.

@@ -23,6 +23,7 @@ import (
 	"parley/memory"
 	"parley/scheduler"
 	"parley/store"
+	"parley/store/mem"
 	"parley/tools"
 	"parley/tools/files"
 	"parley/web"
@@ -175,8 +176,9 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 
 // openStore opens what everything else is kept in.
 func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
-	c := h.Config
-	if h.base, h.notes, err = storeTypes[c.Store.Type](ctx, c, h.Log, leave); err != nil {
+	if h.Config.Store.Type == "mem" {
+		h.base = mem.New()
+	} else if h.base, h.notes, err = openBolt(ctx, h.Config, h.Log, leave); err != nil {
 		return err
 	}
 	h.observer = observe.New(observe.Config{Build: version()})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +12,6 @@ import (
 	"strings"
 
 	"parley/channels/console"
-	"parley/channels/discord"
-	"parley/channels/telegram"
 )
 
 // probeInChild has a child process read the whole store file: a damaged one
@@ -43,33 +40,6 @@ func probeInChild(ctx context.Context, file string) (damaged []string, err error
 		return nil, fmt.Errorf("reading it ended the process that did: %w", err)
 	}
 	return nil, errors.New(said)
-}
-
-// instruments returns the real ones.
-func (p *program) instruments() instruments {
-	return instruments{
-		Holder: holder,
-		Probe:  probeInChild,
-		Model:  newModel,
-		Telegram: func(ctx context.Context, name string, t *Telegram) (string, error) {
-			cfg := telegramConfig(name, t)
-			cfg.Log = slog.New(slog.DiscardHandler)
-			c, err := telegram.New(cfg)
-			if err != nil {
-				return "", err
-			}
-			return c.Check(ctx)
-		},
-		Discord: func(ctx context.Context, name string, b *Discord) (string, error) {
-			cfg := discordConfig(name, b)
-			cfg.Log = slog.New(slog.DiscardHandler)
-			c, err := discord.New(cfg)
-			if err != nil {
-				return "", err
-			}
-			return c.Check(ctx)
-		},
-	}
 }
 
 // holder returns the process id of the gateway that runs, 0 for none. It takes
