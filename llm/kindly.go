@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -14,8 +15,8 @@ func Kindly(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &e):
-		return e.kindly()
+	case errors.As(err, &e) && kindly[e.Kind] != "":
+		return strings.Replace(kindly[e.Kind], "{After}", inWords(e.After), 1)
 	case errors.Is(err, context.Canceled):
 		return "I was stopped before I could answer."
 	case errors.Is(err, context.DeadlineExceeded):
@@ -24,28 +25,17 @@ func Kindly(err error) string {
 	return "Something went wrong inside, so I have no answer; please try again."
 }
 
-func (e *Error) kindly() string {
-	switch e.Kind {
-	case Auth:
-		return "The model's provider does not accept my key; whoever runs me has to set a valid one."
-	case Quota:
-		return "The account at the model's provider is out of credit; whoever runs me has to top it up."
-	case BadRequest:
-		return "The model did not accept the request; whoever runs me finds the reason in the log."
-	case TooLong:
-		return "This conversation has become too long for the model; /new starts a fresh one."
-	case RateLimited:
-		return "The model is rate limited right now; please try again in " + inWords(e.After) + "."
-	case Overloaded:
-		return "The model is overloaded right now; please try again in " + inWords(e.After) + "."
-	case Cut:
-		return "The model broke off in the middle of its answer; please try again."
-	case TimedOut:
-		return "The model took too long to answer; please try again."
-	case Unreachable:
-		return "The model cannot be reached right now; please try again in a minute."
-	}
-	return "The model did not answer; please try again."
+// kindly is what people are told of a Kind.
+var kindly = map[Kind]string{
+	Auth:        "The model's provider does not accept my key; whoever runs me has to set a valid one.",
+	Quota:       "The account at the model's provider is out of credit; whoever runs me has to top it up.",
+	BadRequest:  "The model did not accept the request; whoever runs me finds the reason in the log.",
+	TooLong:     "This conversation has become too long for the model; /new starts a fresh one.",
+	RateLimited: "The model is rate limited right now; please try again in {After}.",
+	Overloaded:  "The model is overloaded right now; please try again in {After}.",
+	Cut:         "The model broke off in the middle of its answer; please try again.",
+	TimedOut:    "The model took too long to answer; please try again.",
+	Unreachable: "The model cannot be reached right now; please try again in a minute.",
 }
 
 func inWords(d time.Duration) string {
