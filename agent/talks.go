@@ -13,6 +13,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/tools"
 )
 
 // Talks returns the conversations whose sessions begin with prefix, the one
@@ -119,6 +120,18 @@ func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 		es = append(es, chat.Entry{Kind: chat.Said, Time: s.at, Text: m.Notice})
 	}
 	return es
+}
+
+// Resting says whether nothing is under way in the session id: no turn, and no
+// helper, nor the report of one that ended a moment ago.
+func (p *Pool) Resting(ctx context.Context, id chat.SessionID) (bool, error) {
+	p.mu.Lock()
+	working := p.running[id] != nil
+	p.mu.Unlock()
+	all, err := p.Children(ctx, id)
+	return !working && err == nil && !slices.ContainsFunc(all, func(c tools.Child) bool {
+		return !c.State.Over() || c.Report || time.Since(c.Ended) < lostAfter
+	}), err
 }
 
 // Forget removes the session id and all that was ever said in it. A turn under

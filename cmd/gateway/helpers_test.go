@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/llm/llmtest"
+	"parley/scheduler"
 )
 
 // helps says whether r is made for a helper.
@@ -116,6 +117,38 @@ func TestD092InTheBackground(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGoneJobsHelper: what a run has begun goes on when its job is gone, and its
+// helper reports, although the sessions of such jobs are swept away (point 6).
+func TestGoneJobsHelper(t *testing.T) {
+	t.Parallel()
+	open := make(chan struct{})
+	w := clocked(t, staff(func(ctx context.Context, _ llmtest.Request) llmtest.Reply {
+		select {
+		case <-open:
+		case <-ctx.Done():
+		}
+		return llmtest.Reply{Text: "384,400 km."}
+	}))
+	w.start()
+	s := w.telegramSpot()
+	s.asks("hello", "heard hello")
+	out, code := w.run("", "cron", "add", "--every", "1h", "--isolated", "--to", s.session, `call spawn {"task": "Measure", "label": "moon"}`)
+	if code != 0 {
+		t.Fatal(out)
+	}
+	id := jobID.FindStringSubmatch(out)[1]
+	s.asks("/cron run "+id, "runs now")
+	s.last("the tools say: Subagent [moon] started")
+	w.helped(1, anything)
+	s.asks("/cron remove "+id, "Removed job")
+	if out, code := w.run("", "cron", "run", "dream"); code != 0 {
+		t.Fatal(out)
+	}
+	w.job("dream", "over", hasEnded(scheduler.Silent))
+	close(open)
+	s.last("the helper says: 384,400 km.")
 }
 
 // TestA073SideBySide: of three tasks one fails, and the agent reads what came of each (A-073).

@@ -103,13 +103,19 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	return scheduler.Ended{Outcome: scheduler.Silent, Note: note}, err
 }
 
-// sweep forgets the sessions of isolated jobs that are there no more.
+// sweep forgets the sessions of isolated jobs that are there no more, once what
+// they began is done.
 func (h *house) sweep(ctx context.Context) {
 	talks, err := h.pool.Talks(ctx, scheduler.Sessions)
 	for _, t := range talks {
-		if _, e := h.clock.Job(ctx, strings.TrimPrefix(string(t.Session), scheduler.Sessions)); errors.Is(e, store.ErrNotFound) {
-			err = errors.Join(err, h.pool.Forget(ctx, t.Session))
+		if _, e := h.clock.Job(ctx, strings.TrimPrefix(string(t.Session), scheduler.Sessions)); !errors.Is(e, store.ErrNotFound) {
+			continue
 		}
+		resting, e := h.pool.Resting(ctx, t.Session)
+		if e == nil && resting {
+			e = h.pool.Forget(ctx, t.Session)
+		}
+		err = errors.Join(err, e)
 	}
 	if err != nil {
 		h.Log.Error("sessions of jobs that are gone not forgotten", "err", err)
