@@ -23,7 +23,7 @@ func adminSocket(c *Config) string { return filepath.Join(c.DataDir, "admin.sock
 type admin struct {
 	http.Client
 	running bool           // it is the gateway
-	zone    *time.Location // of times that are printed
+	zone    *time.Location // of the times that people read
 	close   func() error
 }
 

@@ -108,7 +108,7 @@ func (p *program) table(rows func(line func(cells ...any))) error {
 }
 
 // moment is a time in a list.
-func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+func moment(t time.Time, zone *time.Location) string { return t.In(zone).Format("2006-01-02 15:04") }
 
 // oneLine is text that others wrote, fit for a terminal and a list.
 func oneLine(text string) string {
@@ -130,7 +130,7 @@ func (p *program) listSessions(ctx context.Context, a *admin, _ []string) error 
 	}
 	return p.table(func(line func(...any)) {
 		for _, t := range all.Talks {
-			line(t.Session, moment(t.Last), oneLine(t.Title))
+			line(t.Session, moment(t.Last, a.zone), oneLine(t.Title))
 		}
 	})
 }
@@ -142,7 +142,7 @@ func (p *program) showSession(ctx context.Context, a *admin, args []string) erro
 	}
 	for _, e := range talk.Entries {
 		text := strings.Map(visible, e.Text)
-		if _, err := fmt.Fprintf(p.stdout, "%s  %s %s\n", moment(e.Time), e.Kind, oneLine(e.Who)); err != nil {
+		if _, err := fmt.Fprintf(p.stdout, "%s  %s %s\n", moment(e.Time, a.zone), e.Kind, oneLine(e.Who)); err != nil {
 			return err
 		}
 		for line := range strings.Lines(text) {
@@ -159,7 +159,7 @@ func (p *program) searchSessions(ctx context.Context, a *admin, args []string) e
 	}
 	return p.table(func(line func(...any)) {
 		for _, f := range all.Found {
-			line(f.Session, moment(f.Entry.Time), oneLine(f.Entry.Text))
+			line(f.Session, moment(f.Entry.Time, a.zone), oneLine(f.Entry.Text))
 		}
 	})
 }
@@ -173,7 +173,7 @@ func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
 		if !a.running {
 			line("no gateway runs")
 		} else {
-			line("up since", moment(r.Began))
+			line("up since", moment(r.Began, a.zone))
 		}
 		line("version", r.Version)
 		line("model", r.Model)
@@ -207,7 +207,7 @@ func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
 	}
 	err := p.table(func(line func(...any)) {
 		for _, e := range log.Events {
-			line(e.Time.Local().Format(time.DateTime), e.Kind, oneLine(e.Who), oneLine(e.What))
+			line(e.Time.In(a.zone).Format(time.DateTime), e.Kind, oneLine(e.Who), oneLine(e.What))
 		}
 	})
 	switch {
@@ -282,7 +282,7 @@ func (p *program) link(ctx context.Context, a *admin, args []string) error {
 	if err := a.ask(ctx, "POST", "/api/people", map[string]string{"Name": name}, &made); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\nIt works once, until %s.\n", made.Link, moment(made.Expires))
+	_, err := fmt.Fprintf(p.stdout, "%s\nIt works once, until %s.\n", made.Link, moment(made.Expires, a.zone))
 	return err
 }
 

@@ -416,7 +416,7 @@ func TestRS24OwnerAt(t *testing.T) {
 // D-098: what is done at a terminal is done by the gateway that runs.
 func TestD098CronAtATerminal(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w, tokyo := newTown(t, echo), time.FixedZone("JST", 9*60*60)
 	w.more["timezone"] = "Asia/Tokyo"
 	w.start()
 	w.face()               // it is open
@@ -447,6 +447,22 @@ func TestD098CronAtATerminal(t *testing.T) {
 	w.says(person, "heard Bake biscuits")
 	if got := run("history", id[1]); !strings.Contains(got, " JST: answered, ") { // as a chat tells it
 		t.Error(got)
+	}
+	// Times are printed in the zone of the config.
+	out, _ := w.run("", "sessions", "list")
+	status, _ := w.run("", "status")
+	for text, past := range map[string]*regexp.Regexp{
+		out:    regexp.MustCompile(`telegram:\d+ +(\S+ \S+)`),
+		status: regexp.MustCompile(`up since +(\S+ \S+)`),
+	} {
+		m := past.FindStringSubmatch(text)
+		if m == nil {
+			t.Fatal(text)
+		}
+		when, err := time.ParseInLocation("2006-01-02 15:04", m[1], tokyo)
+		if since := time.Since(when); err != nil || since < 0 || since > 5*time.Minute {
+			t.Errorf("it is %s, %v", m[0], err)
+		}
 	}
 	if out, code := w.run("", "cron", "sing"); code != exitUsage {
 		t.Errorf("parley cron sing ended with %d: %s", code, out)

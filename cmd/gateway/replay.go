@@ -23,7 +23,8 @@ import (
 // A replay prints turns, or runs them again.
 type replay struct {
 	out           io.Writer
-	turn          int // 0: all; negative: counted from the end
+	zone          *time.Location // of the times that are printed
+	turn          int            // 0: all; negative: counted from the end
 	run, requests bool
 	system        string // that was printed last
 }
@@ -42,7 +43,7 @@ func (p *program) replayCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := untilTold(c.Context(), os.Interrupt)
 		defer stop()
-		raw, err := p.recording(ctx, args[0])
+		raw, zone, err := p.recording(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -55,29 +56,31 @@ func (p *program) replayCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		v.out = p.stdout
+		v.out, v.zone = p.stdout, zone
 		return v.show(ctx, r)
 	}
 	return c
 }
 
 // recording reads the file of that name, or else what the house recorded of
-// the session.
-func (p *program) recording(ctx context.Context, name string) (raw []byte, err error) {
+// the session. The zone is that of the house, or the machine's.
+func (p *program) recording(ctx context.Context, name string) (raw []byte, zone *time.Location, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-		return os.ReadFile(name)
+		raw, err = os.ReadFile(name)
+		return raw, time.Local, err
 	}
 	a, err := p.admin(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
 	r, err := a.open(ctx, "GET", "/api/sessions/"+url.PathEscape(name)+"/recording", nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
-	return io.ReadAll(r)
+	raw, err = io.ReadAll(r)
+	return raw, a.zone, err
 }
 
 // show prints the turns that are wanted, or runs them again.
@@ -182,7 +185,7 @@ func (v *replay) print(t agent.Turn) {
 }
 
 func (v *replay) heard(m chat.Message) {
-	head := moment(m.Time) + "  " + cmp.Or(m.From.Name, m.From.ID)
+	head := moment(m.Time, v.zone) + "  " + cmp.Or(m.From.Name, m.From.ID)
 	if m.Edits != "" {
 		head += ", corrected"
 	}

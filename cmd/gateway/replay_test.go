@@ -418,7 +418,7 @@ func TestRecordingsWithHoles(t *testing.T) {
 		} else if err != nil {
 			continue
 		}
-		v := replay{out: io.Discard, requests: true}
+		v := replay{out: io.Discard, zone: time.UTC, requests: true}
 		for turn := range r.Turns() {
 			v.print(turn)
 			if _, err := r.Rerun(t.Context(), mem.New(), turn); err != nil && !strings.HasPrefix(err.Error(), "cannot be re-run: ") {

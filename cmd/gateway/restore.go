@@ -43,7 +43,7 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	told = append(told, "backup of "+made.Format(time.DateTime))
+	told = append(told, "backup of "+made.In(c.zone()).Format(time.DateTime))
 	shelved, err := settle(ctx, c, draft, log)
 	if err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func replace(ctx context.Context, c *Config, path string, log *slog.Logger) (not
 		return "", err
 	}
 	note = fmt.Sprintf("My store was damaged. I go on with the copy of %s; what came after that is lost to me. The damaged file is in %s.",
-		info.ModTime().Format(time.DateTime), aside)
+		info.ModTime().In(c.zone()).Format(time.DateTime), aside)
 	for _, line := range shelved {
 		note += " I have " + line + "."
 	}
