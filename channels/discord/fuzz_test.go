@@ -2,14 +2,15 @@ package discord
 
 import (
 	"bytes"
-	"compress/zlib"
-	"encoding/binary"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/bwmarrin/discordgo"
 
 	"parley/channels/markdown"
 	"parley/chat"
@@ -66,54 +67,43 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// Whatever the gateway sends, what is let through to the library is whole
-// frames, each an object with a known order, and nothing panics or hangs.
-func FuzzWire(f *testing.F) {
-	var z bytes.Buffer
-	w := zlib.NewWriter(&z)
-	_, _ = w.Write([]byte(`{"op":10,"d":{"heartbeat_interval":1000}}`))
-	_ = w.Close()
-	hello := frameOf([]byte(`{"op":10,"d":{"heartbeat_interval":1000}}`))
-	f.Add(append([]byte("HTTP/1.1 101 X\r\n\r\n"), hello...))
-	f.Add(append([]byte("HTTP/1.1 101 X\r\n\r\n\x82"+string(rune(z.Len()))), z.Bytes()...))
-	f.Add([]byte("HTTP/1.1 101 X\r\n\r\n\x88\x02\x0f\xa4"))
-	f.Add([]byte("HTTP/1.1 101 X\r\n\r\n\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff"))
-	f.Add(append(append([]byte("HTTP/1.1 101 X\r\n\r\n"), hello...), frameOf([]byte(`{"op":0,"t":"READY","s":1,"d":{"session_id":"s","user":{"id":"1"}}}`))...))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		here, there := net.Pipe()
-		go func() {
-			_, _ = there.Write(raw)
-			there.Close()
-		}()
-		w := newWire(here, time.Minute)
-		out, err := io.ReadAll(w)
-		if err == nil && w.why() == nil {
-			t.Error("it does not say why it ended")
-		}
-		here.Close()
-		_, rest, _ := bytes.Cut(out, []byte("\n\r\n"))
-		if w.head >= 0 || !bytes.HasPrefix(out, []byte("HTTP/1.1 101 X\r\n\r\n")) {
-			return
-		}
-		for n := 0; len(rest) > 0; {
-			size, at := int(rest[1]), 2
-			switch size {
-			case 126:
-				size, at = int(binary.BigEndian.Uint16(rest[2:])), 4
-			case 127:
-				size, at = int(binary.BigEndian.Uint64(rest[2:])), 10
-			}
-			payload, op := rest[at:at+size], rest[0]
-			if rest = rest[at+size:]; op&8 != 0 {
-				continue
-			}
-			var p packet
-			if n++; json.Unmarshal(payload, &p) != nil || payload[0] != '{' || op != 0x81 || (p.Op == opHello) != (n == 1) || p.Op == opReconnect || p.Op == opInvalid {
-				t.Errorf("packet %d came through: %q", n, payload)
-			}
+// Whatever the gateway sends, a connection ends with a reason, and nothing panics.
+func FuzzPackets(f *testing.F) {
+	const hello, ready = `{"op":10,"d":{"heartbeat_interval":1000}}`, `{"op":0,"t":"READY","s":1,"d":{"session_id":"s"}}`
+	for _, second := range []string{ready, `{"op":9,"d":true}`, `{"op":9}`, `{"op":7}`, `{"op":11}`, `{"op":1}`, hello, `null`, `{"op":0,"t":"READY","d":null}`} {
+		f.Add([]byte(hello), []byte(second))
+	}
+	f.Add([]byte(`{"op":10,"d":{"heartbeat_interval":1e300}}`), []byte("\xff"))
+	c := deaf(f)
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		heard := 0
+		tk := &talk{gateway: &gateway{c: c, lib: &discordgo.Session{}, hear: func(string, json.RawMessage) { heard++ }}, socket: &tape{first, second}}
+		ctx, cancel := context.WithCancel(t.Context())
+		err := tk.listen(ctx)
+		cancel()
+		tk.heart.Wait()
+		if err == nil || tk.ready != (tk.session != "" || strings.Contains(string(second), "RESUMED")) || heard > 1 {
+			t.Errorf("ended with %v, ready %v, session %q, heard %d", err, tk.ready, tk.session, heard)
 		}
 	})
 }
+
+// A tape is a socket on which those packets come.
+type tape [][]byte
+
+func (p *tape) ReadMessage() (int, []byte, error) {
+	if len(*p) == 0 {
+		return 0, nil, io.EOF
+	}
+	next := (*p)[0]
+	*p = (*p)[1:]
+	return 1, next, nil
+}
+func (*tape) SetReadDeadline(time.Time) error           { return nil }
+func (*tape) WriteJSON(any) error                       { return nil }
+func (*tape) SetWriteDeadline(time.Time) error          { return nil }
+func (*tape) WriteControl(int, []byte, time.Time) error { return nil }
+func (*tape) Close() error                              { return nil }
 
 // Whatever is said, its parts fit, and their code is closed.
 func FuzzSplit(f *testing.F) {

@@ -1,27 +1,35 @@
 package discord
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
+
+	"parley/channels"
 )
 
 // intents are what the gateway is to tell us of.
 const intents = discordgo.IntentsGuilds | discordgo.IntentsGuildMessages | discordgo.IntentsDirectMessages | discordgo.IntentMessageContent
 
+const (
+	maxPacket = 32 << 20         // bytes of one packet of the gateway
+	writeTime = 10 * time.Second // of one of ours
+)
+
 // Codes with which Discord closes a connection.
 const (
-	noCode       = 1005
 	badToken     = 4004
 	unknownSeq   = 4007
 	timedOut     = 4009
@@ -32,129 +40,93 @@ const (
 // 4010 on are about shards, the version and intents.
 var hopeless = []int{http.StatusUnauthorized, badToken, 4010, 4011, 4012, 4013, notPermitted}
 
-// A gateway is our side of the connection by which Discord tells of events. It
-// outlives the connections, so that each resumes what the one before left off.
-type gateway struct {
-	c      *Channel
-	ctx    context.Context // Run's
-	hear   func(kind string, data json.RawMessage)
-	lib    *discordgo.Session
-	fresh  bool          // lib has no session to resume
-	gone   chan struct{} // gets a value when the connection has ended
-	wire   *wire         // the newest
-	opened func() bool   // to be called when it is open, or will not be
+// Why a connection to the gateway ends, besides its being closed.
+var (
+	errMoved    = errors.New("discord asks to connect anew")
+	errInvalid  = errors.New("discord has forgotten the session")
+	errNonsense = errors.New("the gateway sends nonsense")
+)
 
-	want, have string // where to connect, and where the library thinks it does
-	resume     string // where Discord wants the session to be resumed, if anywhere
+// A gateway is our side of the conversation by which Discord tells of events. It
+// outlives the connections, so that each resumes what the one before left off.
+// The library gives the connection and the packets. Its own way of conversing
+// hangs when anything comes out of turn, and loses events.
+type gateway struct {
+	c       *Channel
+	lib     *discordgo.Session
+	hear    func(kind string, data json.RawMessage)
+	session string       // to be resumed; empty: the next connection begins one
+	resume  string       // where Discord wants that, if anywhere special
+	seq     atomic.Int64 // of the last event
 }
 
 // stay is connected until ctx ends, or Discord refuses us for good. hear is
 // called in the order of events and must return at once.
 func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.RawMessage)) error {
-	g := &gateway{c: c, ctx: ctx, hear: hear}
-	wait := backoff{least: c.haste}
-	for ctx.Err() == nil {
-		if g.lib == nil {
-			g.renew()
-		}
-		err := g.connect()
-		if ctx.Err() != nil {
-			break
-		}
-		if said(err, hopeless...) {
+	lib, _ := discordgo.New("Bot " + c.cfg.Token) // which has no error to return
+	g := &gateway{c: c, lib: lib, hear: hear}
+	for wait := c.pauses(); ctx.Err() == nil; {
+		ready, err := g.connect(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case said(err, hopeless...):
 			return c.advice(err)
+		case ready && !errors.Is(err, errInvalid):
+			wait = c.pauses()
 		}
-		if g.wire != nil && g.wire.ready.Load() && !errors.Is(err, errInvalid) {
-			wait.d = 0
-		}
-		d := wait.next(err)
+		d := wait.Next(c.refused("", err))
 		if errors.Is(err, errInvalid) || said(err, unknownSeq, timedOut) {
-			g.lib = nil
+			g.session = ""
 			d = max(d, c.calm+rand.N(c.calm)) // as Discord asks, before the next IDENTIFY
 		}
 		err = c.plainly(err)
 		c.ill.Store(&err)
 		c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", err)
-		sleep(ctx, d)
+		channels.Sleep(ctx, d)
 	}
 	return nil
 }
 
-// renew makes a session of the library that will begin with IDENTIFY. All that
-// the library would do about a lost connection is off: see wire.
-func (g *gateway) renew() {
-	s, _ := discordgo.New("Bot " + g.c.cfg.Token) // which has no error to return
-	s.Identify.Intents = intents
-	s.Client = &http.Client{Transport: address{g}}
-	s.SyncEvents, s.StateEnabled, s.ShouldReconnectOnError, s.ShouldRetryOnRateLimit = true, false, false, false
-	s.LogLevel = -1 // below all there are: it would print tokens
-	dialer := *s.Dialer
-	dialer.Proxy, dialer.HandshakeTimeout = nil, 0
-	dialer.NetDialContext = func(_ context.Context, network, addr string) (net.Conn, error) { return g.dial(network, addr, false) }
-	dialer.NetDialTLSContext = func(_ context.Context, network, addr string) (net.Conn, error) { return g.dial(network, addr, true) }
-	s.Dialer = &dialer
-	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
-		g.c.ill.Store(nil)
-		g.hear(e.Type, e.RawData)
-	})
-	gone := make(chan struct{}, 1)
-	s.AddHandler(func(*discordgo.Session, *discordgo.Disconnect) {
-		select {
-		case gone <- struct{}{}:
-		default: // it may close a connection twice
-		}
-	})
-	g.lib, g.gone, g.fresh, g.resume, g.have = s, gone, true, "", ""
+// pauses are those between attempts.
+func (c *Channel) pauses() channels.Backoff {
+	return channels.Backoff{Least: c.haste, Most: 30 * time.Second}
 }
 
-// connect opens a connection and returns why it ended.
-func (g *gateway) connect() error {
-	g.wire = nil
-	if err := g.locate(); err != nil {
-		return err
-	}
-	err := g.lib.Open()
-	if errors.Is(err, errElsewhere) { // the library has forgotten the old address now
-		err = g.lib.Open()
-	}
-	if g.opened != nil {
-		g.opened()
-	}
+// connect opens a connection and hears until it ends. It returns why that was,
+// and whether the session was ever ready.
+func (g *gateway) connect(ctx context.Context) (ready bool, err error) {
+	at, err := g.locate(ctx)
 	if err != nil {
+		return false, err
+	}
+	t := &talk{gateway: g}
+	if t.socket, err = g.dial(ctx, at); err != nil {
 		g.resume = ""
-		return err
+		return false, err
 	}
-	g.fresh = false
-	for {
-		select {
-		case <-g.gone:
-			if !g.wire.over.Load() {
-				continue // it was the one before, once more
-			}
-			if g.wire.ready.Load() && g.wire.next != "" {
-				g.resume = g.wire.next
-			}
-			return g.wire.why()
-		case <-g.ctx.Done():
-			return g.lib.Close() // by a close frame, so that the bot is seen to leave
-		}
-	}
+	defer t.heart.Wait()
+	beating, stop := context.WithCancel(ctx)
+	defer stop()
+	defer t.Close() // without a word: a session that is closed with code 1000 is gone
+	defer context.AfterFunc(ctx, t.leave)()
+	err = t.listen(beating)
+	return t.ready, err
 }
 
 // locate finds out who we are and where to connect.
-func (g *gateway) locate() error {
+func (g *gateway) locate(ctx context.Context) (string, error) {
 	if g.c.me.ID == "" {
-		if err := g.c.call(g.ctx, "GET", "/users/@me", nil, &g.c.me); err != nil {
-			return err
+		if err := g.c.call(ctx, "GET", "/users/@me", nil, &g.c.me); err != nil {
+			return "", err
 		}
 		if !snowflake.MatchString(g.c.me.ID) {
 			g.c.me.ID = ""
-			return errors.New("the server does not say who we are")
+			return "", errors.New("the server does not say who we are")
 		}
 	}
-	if g.resume != "" && g.c.cfg.GatewayURL == "" {
-		g.want = g.resume
-		return nil
+	if g.session != "" && g.resume != "" && g.c.cfg.GatewayURL == "" {
+		return g.resume, nil
 	}
 	var at struct {
 		URL    string `json:"url"`
@@ -163,49 +135,186 @@ func (g *gateway) locate() error {
 			After     int64 `json:"reset_after"` // milliseconds
 		} `json:"session_start_limit"`
 	}
-	if err := g.c.call(g.ctx, "GET", "/gateway/bot", nil, &at); err != nil {
-		return err
+	if err := g.c.call(ctx, "GET", "/gateway/bot", nil, &at); err != nil {
+		return "", err
 	}
-	if left := at.Starts.Remaining; g.fresh && left != nil && *left == 0 { // else Discord takes the token away
-		return &refusal{status: http.StatusTooManyRequests, Text: "the bot may begin no more sessions today", after: time.Duration(at.Starts.After) * time.Millisecond}
+	if left := at.Starts.Remaining; g.session == "" && left != nil && *left == 0 { // else Discord takes the token away
+		return "", &refusal{status: http.StatusTooManyRequests, Text: "the bot may begin no more sessions today", after: time.Duration(at.Starts.After) * time.Millisecond}
 	}
-	if g.want = g.c.cfg.GatewayURL; g.want == "" {
-		g.want = at.URL
+	return cmp.Or(g.c.cfg.GatewayURL, at.URL), nil
+}
+
+// A socket is what we use of the library's websocket. The one who reads it and
+// those who write to it do not wait for each other.
+type socket interface {
+	ReadMessage() (kind int, body []byte, err error)
+	SetReadDeadline(time.Time) error
+	WriteJSON(v any) error
+	SetWriteDeadline(time.Time) error
+	WriteControl(kind int, body []byte, by time.Time) error
+	Close() error
+}
+
+// dial connects. What Discord says when it closes the connection is a refusal.
+func (g *gateway) dial(ctx context.Context, at string) (socket, error) {
+	dialer := *g.lib.Dialer
+	dialer.Proxy, dialer.HandshakeTimeout = nil, g.c.patience
+	opened := func() bool { return true }
+	dialer.NetDialContext = func(dialing context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(dialing, network, addr)
+		if err == nil {
+			opened = context.AfterFunc(ctx, func() { conn.Close() }) // else it would wait for the answer
+		}
+		return conn, err
+	}
+	conn, _, err := dialer.DialContext(ctx, strings.TrimRight(at, "/")+"/?v=9&encoding=json", nil)
+	if opened(); err != nil {
+		return nil, err
+	}
+	conn.SetReadLimit(maxPacket)
+	conn.SetCloseHandler(func(code int, text string) error {
+		return &refusal{status: code, Text: strings.TrimSuffix("discord closed the connection: "+text, ": ")}
+	})
+	return conn, nil
+}
+
+// A talk is one connection. A packet must come within the patience of the
+// handshake until the session is ready, and an ACK within two heartbeats from
+// then on: a connection that is dead is found out (P24).
+type talk struct {
+	*gateway
+	socket
+	writing sync.Mutex
+	heart   sync.WaitGroup
+	every   time.Duration // between two heartbeats
+	ready   bool          // the session is
+}
+
+// The kinds of packets.
+const (
+	opEvent     = 0
+	opBeat      = 1
+	opIdentify  = 2
+	opResume    = 6
+	opReconnect = 7
+	opInvalid   = 9
+	opHello     = 10
+	opAck       = 11
+)
+
+func (t *talk) say(op int, data any) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	_ = t.SetWriteDeadline(time.Now().Add(writeTime))
+	return t.WriteJSON(map[string]any{"op": op, "d": data})
+}
+
+// leave ends the session, so that the bot is seen to leave.
+func (t *talk) leave() {
+	const closing, normal = 8, "\x03\xe8" // code 1000
+	_ = t.WriteControl(closing, []byte(normal), time.Now().Add(time.Second))
+	_ = t.Close()
+}
+
+// beat keeps the connection alive until ctx ends.
+func (t *talk) beat(ctx context.Context) {
+	for wait := rand.N(t.every); channels.Sleep(ctx, wait); wait = t.every {
+		if t.say(opBeat, t.seq.Load()) != nil {
+			_ = t.Close()
+			return
+		}
+	}
+}
+
+// alive gives the next ACK two heartbeats.
+func (t *talk) alive() {
+	if t.ready {
+		_ = t.SetReadDeadline(time.Now().Add(2 * t.every))
+	}
+}
+
+// listen takes packets until the connection ends, and returns why. The first
+// must be HELLO, and no other.
+func (t *talk) listen(ctx context.Context) error {
+	_ = t.SetReadDeadline(time.Now().Add(t.c.patience))
+	for first := true; ; first = false {
+		_, raw, err := t.ReadMessage()
+		if err != nil {
+			return err
+		}
+		var p discordgo.Event
+		if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) || json.Unmarshal(raw, &p) != nil || first != (p.Operation == opHello) {
+			return errNonsense
+		}
+		if err := t.take(ctx, p); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *talk) take(ctx context.Context, p discordgo.Event) error {
+	switch p.Operation {
+	case opHello:
+		var d struct {
+			Every int64 `json:"heartbeat_interval"` // milliseconds
+		}
+		if json.Unmarshal(p.RawData, &d) != nil || d.Every < 1 || d.Every > time.Hour.Milliseconds() {
+			return fmt.Errorf("%w: a HELLO without a heartbeat", errNonsense)
+		}
+		t.every = time.Duration(d.Every) * time.Millisecond
+		t.heart.Go(func() { t.beat(ctx) })
+		return t.open()
+	case opBeat:
+		return t.say(opBeat, t.seq.Load())
+	case opAck:
+		t.alive()
+	case opReconnect:
+		return errMoved
+	case opInvalid:
+		if string(p.RawData) == "true" {
+			return errMoved
+		}
+		return errInvalid
+	case opEvent:
+		return t.event(p)
 	}
 	return nil
 }
 
-// errElsewhere says that the library would connect to where it was before.
-var errElsewhere = errors.New("the gateway is elsewhere")
-
-// dial connects for the library, which gives no context.
-func (g *gateway) dial(network, addr string, secure bool) (net.Conn, error) {
-	if g.have != g.want {
-		return nil, errElsewhere
+// open resumes the session, or begins one.
+func (t *talk) open() error {
+	if t.session != "" {
+		return t.say(opResume, map[string]any{"token": t.lib.Token, "session_id": t.session, "seq": t.seq.Load()})
 	}
-	ctx, cancel := context.WithTimeout(g.ctx, g.c.patience)
-	defer cancel()
-	dial := (&net.Dialer{}).DialContext
-	if secure {
-		dial = (&tls.Dialer{}).DialContext
-	}
-	conn, err := dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	g.wire = newWire(conn, g.c.patience)
-	g.opened = context.AfterFunc(g.ctx, g.wire.cut) // else Open would wait for Discord
-	return g.wire, nil
+	t.seq.Store(0)
+	id := t.lib.Identify
+	id.Intents, id.Compress = intents, false
+	return t.say(opIdentify, id)
 }
 
-// An address answers the library's question where the gateway is.
-type address struct{ g *gateway }
-
-// RoundTrip implements http.RoundTripper.
-func (a address) RoundTrip(r *http.Request) (*http.Response, error) {
-	a.g.have = a.g.want
-	body, err := json.Marshal(map[string]string{"url": a.g.want})
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(body))), Request: r}, err
+// event passes on what Discord tells.
+func (t *talk) event(p discordgo.Event) error {
+	switch p.Type {
+	case "READY":
+		var d struct {
+			Session string `json:"session_id"`
+			Next    string `json:"resume_gateway_url"`
+		}
+		if json.Unmarshal(p.RawData, &d) != nil || d.Session == "" {
+			return fmt.Errorf("%w: a READY without a session", errNonsense)
+		}
+		t.session, t.resume = d.Session, d.Next
+		fallthrough
+	case "RESUMED":
+		t.ready = true
+		t.alive()
+		t.c.ill.Store(nil)
+	}
+	if p.Sequence > 0 {
+		t.seq.Store(p.Sequence)
+	}
+	t.hear(p.Type, p.RawData)
+	return nil
 }
 
 // advice says what to do about err where that is known.
@@ -224,22 +333,4 @@ func (c *Channel) advice(err error) error {
 // closedEyes is the error of a bot that may not read what people write.
 func (c *Channel) closedEyes() error {
 	return fmt.Errorf("discord does not let the bot of channels.%s read messages: switch on Message Content Intent at https://discord.com/developers/applications, under Bot", c.cfg.Name)
-}
-
-// A backoff says how long to wait between attempts: about least, doubling to 30 s.
-type backoff struct{ least, d time.Duration }
-
-// next returns the next wait, which is the one err asks for if it does.
-func (b *backoff) next(err error) time.Duration {
-	b.d = min(max(2*b.d, b.least), 30*time.Second)
-	if no, ok := errors.AsType[*refusal](err); ok && no.after > 0 {
-		return no.after
-	}
-	return b.d - rand.N(b.d/2+1)
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-ctx.Done()
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/channels"
 	"parley/chat"
 	"parley/store"
 )
@@ -87,9 +88,9 @@ func (in *intake) hear(kind string, data json.RawMessage) {
 	case "READY":
 		in.c.log.Info("connected to discord")
 		in.catchUp()
-	case "message_create", "message_update":
+	case "MESSAGE_CREATE", "MESSAGE_UPDATE":
 		w, err := messageIn(data)
-		edited := kind == "message_update"
+		edited := kind == "MESSAGE_UPDATE"
 		again := func(ctx context.Context) error { return in.ask(ctx, w.Channel, w.Guild, before(w.ID)) }
 		switch {
 		case err != nil:
@@ -99,7 +100,7 @@ func (in *intake) hear(kind string, data json.RawMessage) {
 		default:
 			in.add(w.Channel, func(ctx context.Context) error { return in.take(ctx, w, false) }, again)
 		}
-	case "interaction_create":
+	case "INTERACTION_CREATE":
 		var i interaction
 		if err := json.Unmarshal(data, &i); err != nil {
 			in.addDead(data, err)
@@ -155,10 +156,10 @@ func (in *intake) work(id string) {
 		}
 		in.lanes[id] = jobs[1:]
 		in.mu.Unlock()
-		wait := backoff{least: in.c.haste}
+		wait := in.c.pauses()
 		for err := jobs[0](in.ctx); err != nil && in.ctx.Err() == nil; err = jobs[0](in.ctx) {
 			in.c.log.Error("message not kept yet", "chat", id, "err", in.c.plainly(err))
-			sleep(in.ctx, wait.next(err))
+			channels.Sleep(in.ctx, wait.Next(in.c.refused("", err)))
 		}
 	}
 }
@@ -167,11 +168,12 @@ func (in *intake) work(id string) {
 // One over which the house breaks down goes to Dead: it would again (P4).
 func (in *intake) take(ctx context.Context, w message, edited bool) (err error) {
 	var said bool
-	crash := guard(func() {
+	crash := channels.Safely(func() error {
 		var m chat.Message
 		if m, said, err = in.c.read(ctx, w, edited); err == nil && said {
 			err = in.deliver(ctx, m)
 		}
+		return nil
 	})
 	if crash != nil {
 		err = in.bury(ctx, w.raw, crash)
@@ -309,15 +311,4 @@ func (in *intake) inOrder(ctx context.Context, page []json.RawMessage) (ms []mes
 	}
 	slices.SortFunc(ms, func(a, b message) int { return older(a.ID, b.ID) })
 	return ms, nil
-}
-
-// guard makes a panic of f an error.
-func guard(f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-		}
-	}()
-	f()
-	return nil
 }

@@ -57,9 +57,7 @@ func (in *intake) interact(i interaction, since time.Time) {
 	var err error
 	if ok {
 		taking, taken := context.WithDeadline(ctx, since.Add(interactTime*4/5)) // so that there is time to say that it failed
-		if crash := guard(func() { err = in.deliver(taking, m) }); crash != nil {
-			err = crash
-		}
+		err = channels.Safely(func() error { return in.deliver(taking, m) })
 		taken()
 	}
 	answer := map[string]any{"type": noChange}

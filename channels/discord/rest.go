@@ -55,7 +55,7 @@ func (c *Channel) call(ctx context.Context, method, path string, in, out any) er
 	if _, spent := in.(*body); spent || no == nil || no.after == 0 || no.after > worthWait {
 		return err
 	}
-	sleep(ctx, no.after)
+	channels.Sleep(ctx, no.after)
 	return c.once(ctx, method, path, in, out)
 }
 

@@ -20,6 +20,7 @@ type session struct {
 	id      string
 	intents int
 	ready   bool
+	zlib    bool // what is sent is to be compressed
 	seq     int64
 	sent    []packet // all of them: they can be told again
 	conn    *conn    // nil while the bot is away
@@ -333,7 +334,7 @@ func (s *Server) identify(c *conn, d opening) (*session, bool) {
 	}
 	s.starts++
 	ses := &session{id: "session" + strconv.Itoa(s.starts), intents: d.Intents, ready: true, conn: c}
-	c.zlib = d.Compress
+	c.zlib, ses.zlib = d.Compress, d.Compress
 	s.sessions[ses.id] = ses
 	s.send(ses, "READY", map[string]any{
 		"v": 9, "session_id": ses.id, "resume_gateway_url": s.GatewayURL + "/resume", "user": s.bot,
@@ -365,7 +366,7 @@ func (s *Server) resume(c *conn, d opening) (*session, bool) {
 	if ses.conn != nil {
 		_ = ses.conn.Close()
 	}
-	ses.conn, c.zlib = c, true
+	ses.conn, c.zlib = c, ses.zlib
 	for _, p := range ses.sent {
 		if *p.Seq > d.Seq {
 			c.write(p)
