@@ -40,27 +40,10 @@ func (p pen) notebook() tools.Tool {
 	return t
 }
 
-// newNotebook is a notebook without cells, as Jupyter would write it.
-const newNotebook = `{
- "cells": [],
- "metadata": {
-  "kernelspec": {
-   "display_name": "Python 3",
-   "language": "python",
-   "name": "python3"
-  },
-  "language_info": {
-   "name": "python"
-  }
- },
- "nbformat": 4,
- "nbformat_minor": 5
-}
-`
+const newNotebook = `{"cells":[],"metadata":{"kernelspec":{"display_name":"Python 3","language":"python","name":"python3"},"language_info":{"name":"python"}},"nbformat":4,"nbformat_minor":5}`
 
-// edit returns the notebook with the change made, and what to say of it. The
-// other cells keep each byte, and so does what is around them; the members of
-// the cell are sorted. A notebook that is not there is nil.
+// edit returns the notebook with the change made, and what to say of it. A
+// notebook that is not there is nil.
 func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, err error) {
 	text = old
 	if old == nil {
@@ -82,18 +65,14 @@ func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, e
 		return nb.bytes(), fmt.Sprintf("Successfully deleted cell %d from %s", i, in.Path), nil
 	case "insert":
 		i = min(i+1, n)
-		fresh := cell{"metadata": json.RawMessage("{}")}
-		if nb.ids {
-			fresh["id"] = encode(nb.newID(key))
-		}
-		nb.cells = slices.Insert(nb.cells, i, in.fill(fresh))
+		nb.cells = slices.Insert(nb.cells, i, in.fill(nb.fresh(key)))
 		done = fmt.Sprintf("Successfully inserted cell at index %d in %s", i, in.Path)
 		if old == nil {
 			done = fmt.Sprintf("Successfully created %s with 1 cell", in.Path)
 		}
 		return nb.bytes(), done, nil
 	}
-	var c cell
+	var c object
 	if json.Unmarshal(nb.cells[i], &c) != nil || c == nil {
 		return nil, "", fail("Cannot parse notebook %s: cell %d: it should begin with {", in.Path, i)
 	}
@@ -101,11 +80,11 @@ func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, e
 	return nb.bytes(), fmt.Sprintf("Successfully edited cell %d in %s", i, in.Path), nil
 }
 
-// A cell is the members of one. It is written as Jupyter does, which sorts them.
-type cell map[string]json.RawMessage
+// An object is the members of one, a cell or all of a notebook.
+type object map[string]json.RawMessage
 
 // fill returns the cell with its new source, and maybe of another type.
-func (in notebookArgs) fill(c cell) json.RawMessage {
+func (in notebookArgs) fill(c object) json.RawMessage {
 	var was string
 	_ = json.Unmarshal(c["cell_type"], &was) // what is no string is no type
 	if bytes.HasPrefix(c["source"], []byte(`"`)) {
@@ -125,76 +104,49 @@ func (in notebookArgs) fill(c cell) json.RawMessage {
 	return encode(c)
 }
 
-// A notebook is the JSON of one, taken apart.
+// A notebook is one, taken apart.
 type notebook struct {
-	before, after []byte // the list of cells
-	cells         []json.RawMessage
-	ids           bool // cells have ids: nbformat 4.5 and later
+	all   object
+	cells []json.RawMessage
 }
 
 func parseNotebook(text []byte) (nb notebook, err error) {
-	var format struct {
-		Major int `json:"nbformat"`
-		Minor int `json:"nbformat_minor"`
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nb, errors.New("it should begin with {")
-	}
-	var list json.RawMessage
-	for name := any(nil); err == nil && name != "cells"; err = d.Decode(&list) {
-		if !d.More() {
-			return nb, errors.New("it has no list of cells, as nbformat 4 does")
-		}
-		if name, err = d.Token(); err != nil {
-			return nb, err
-		}
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &format)
-	}
-	if err != nil {
+	if err, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &nb.all)); broken {
 		return nb, err
 	}
-	if json.Unmarshal(list, &nb.cells) != nil || nb.cells == nil {
-		return nb, errors.New("it should begin with [")
+	if json.Unmarshal(nb.all["cells"], &nb.cells) != nil || nb.cells == nil {
+		return nb, errors.New("it has no list of cells, as nbformat 4 does")
 	}
-	end := int(d.InputOffset())
-	nb.before, nb.after = text[:end-len(list)], text[end:]
-	nb.ids = format.Major > 4 || format.Major == 4 && format.Minor >= 5
 	return nb, nil
 }
 
-// newID returns an id that no cell has, always the same for a key.
-func (nb notebook) newID(key string) (id string) {
-	for used := true; used; {
+// fresh returns a new cell. From nbformat 4.5 on it has an id that no other
+// cell has, always the same for a key.
+func (nb notebook) fresh(key string) object {
+	c := object{"metadata": json.RawMessage("{}")}
+	var major, minor int
+	_ = json.Unmarshal(nb.all["nbformat"], &major) // what is no number is 0
+	_ = json.Unmarshal(nb.all["nbformat_minor"], &minor)
+	for used := major > 4 || major == 4 && minor >= 5; used; {
 		key = fmt.Sprintf("%x", sha256.Sum256([]byte(key)))
-		id = key[:8]
-		used = slices.ContainsFunc(nb.cells, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(id)) })
+		c["id"] = encode(key[:8])
+		used = slices.ContainsFunc(nb.cells, func(c json.RawMessage) bool { return bytes.Contains(c, []byte(key[:8])) })
 	}
-	return id
+	return c
 }
 
+// bytes returns the notebook as Jupyter writes it, which sorts members.
 func (nb notebook) bytes() []byte {
-	list := []byte("[")
-	for i, c := range nb.cells {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(append(list, "\n  "...), c...)
-	}
-	if len(nb.cells) > 0 {
-		list = append(list, "\n "...)
-	}
-	return slices.Concat(nb.before, list, []byte("]"), nb.after)
+	nb.all["cells"] = encode(nb.cells)
+	var b bytes.Buffer
+	_ = json.Indent(&b, encode(nb.all), "", " ") // it is JSON
+	return append(b.Bytes(), '\n')
 }
 
-// encode returns the JSON of a part of a cell, or of one, as Jupyter writes it.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("  ", " ")
 	_ = e.Encode(v) // it is JSON already, or strings
 	return bytes.TrimSpace(b.Bytes())
 }
