@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -254,13 +255,10 @@ func (p *program) backup(ctx context.Context, a *admin, args []string) (err erro
 		_, err = io.Copy(f, r)
 		err = errors.Join(err, r.Close())
 	}
-	if err := errors.Join(err, f.Sync()); err != nil {
-		return errors.Join(err, f.Close())
+	if err == nil {
+		_, err = unpack(ctx, io.NewSectionReader(f, 0, math.MaxInt64), nil)
 	}
-	if _, err = f.Seek(0, io.SeekStart); err == nil {
-		_, err = unpack(ctx, f, nil)
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), file); err != nil {

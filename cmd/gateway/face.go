@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -173,9 +174,7 @@ func (h *house) queues(ctx context.Context) (all []observe.Queue) {
 
 // backup sends a backup, once it is whole and was read back (P20).
 func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
-	s, ok := h.base.(interface {
-		Backup(ctx context.Context, path string) error
-	})
+	s, ok := h.base.(copied)
 	if !ok {
 		return errors.New("backup: the store is in memory: there is nothing to keep")
 	}
@@ -193,20 +192,13 @@ func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
 		return fmt.Errorf("backup: %w", err)
 	}
 	defer f.Close()
-	err = pack(ctx, f, db, h.Config.file, h.files.Root())
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err == nil {
-		_, err = unpack(ctx, f, nil)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+	if err = pack(ctx, f, db, h.Config.file, h.files.Root()); err == nil {
+		_, err = unpack(ctx, io.NewSectionReader(f, 0, math.MaxInt64), nil)
 	}
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	send(f)
+	send(io.NewSectionReader(f, 0, math.MaxInt64))
 	return nil
 }
 

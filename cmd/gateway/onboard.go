@@ -29,7 +29,6 @@ func (p *program) onboard(context.Context) error {
 		return fmt.Errorf("write config: %w", err)
 	}
 	p.told(wrote, s.File)
-	s.Must = true
 	c, err := load(s)
 	if err != nil {
 		return exit{exitUsage, fmt.Errorf("the config cannot be used\n%w", err)}
@@ -89,27 +88,33 @@ Next:
 	return err
 }
 
-// writeNew writes a file that only its owner can read, unless there is one. A
-// crash leaves no half of it.
+// writeNew is writeFile unless there is such a file.
 func writeNew(file string, data []byte) (wrote bool, err error) {
 	if _, err := os.Lstat(file); err == nil {
 		return false, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return false, err
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".config-*") // mode 0600
-	if err != nil {
-		return false, err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return false, err
-	}
-	err = os.Link(f.Name(), file) // fails where Rename would replace
+	err = writeFile(file, data, os.Link) // fails where os.Rename would replace
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// writeFile makes a file that only its owner can read, whole or not at all, and
+// has put bring it to its name.
+func writeFile(file string, data []byte, put func(from, to string) error) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return put(f.Name(), file)
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"parley/agent"
@@ -30,48 +31,61 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	there := inTheWay(c)
+	there := existing(filepath.Join(c.DataDir, storeFile), filepath.Join(c.DataDir, storeFile+".mark"), c.Workspace)
 	if len(there) > 0 && !force {
 		return nil, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])
 	}
-	draft, err := os.MkdirTemp(c.DataDir, ".restore-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(draft)
-	made, err := unpackFrom(ctx, file, draft)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	told = append(told, "backup of "+made.In(c.zone()).Format(time.DateTime))
-	shelved, err := settle(ctx, c, draft, log)
-	if err != nil {
-		return nil, err
-	}
 	aside := filepath.Join(c.DataDir, "before-restore-"+time.Now().Format("20060102-150405"))
+	shelved, err := exchange(ctx, c, there, aside, log, func(draft string) error {
+		made, err := unpackFrom(ctx, file, draft)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		told = append(told, "backup of "+made.In(c.zone()).Format(time.DateTime))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range there {
 		told = append(told, "moved "+path+" to "+aside)
 	}
 	if c.found {
 		told = append(told, "kept "+c.file+"; the config of the backup is not put in its place")
 	}
+	return append(told, shelved...), nil
+}
+
+// exchange puts what fill makes in a folder in the place of c's data. What is
+// there is moved to the folder aside. Whoever calls it holds the lock.
+func exchange(ctx context.Context, c *Config, there []string, aside string, log *slog.Logger, fill func(draft string) error) (told []string, err error) {
+	draft, err := os.MkdirTemp(c.DataDir, ".restore-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(draft)
+	if err := fill(draft); err != nil {
+		return nil, err
+	}
+	if told, err = settle(ctx, c, draft, log); err != nil {
+		return nil, err
+	}
 	if err := moveAside(aside, there); err != nil {
 		return nil, err
 	}
-	return append(told, shelved...), c.takeIn(draft)
+	if err := c.takeIn(draft); err != nil {
+		return nil, fmt.Errorf("%w; what was there is in %s", err, aside)
+	}
+	return told, nil
 }
 
-// inTheWay returns what of c's data exists.
-func inTheWay(c *Config) (paths []string) {
-	for _, path := range []string{filepath.Join(c.DataDir, storeFile), filepath.Join(c.DataDir, storeFile+".mark"), c.Workspace} {
-		if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
-			continue // an empty folder
-		}
-		if _, err := os.Lstat(path); err == nil {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+// existing returns those of paths that exist, and are no empty folders.
+func existing(paths ...string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool {
+		_, err := os.Lstat(path)
+		entries, notFolder := os.ReadDir(path)
+		return err != nil || notFolder == nil && len(entries) == 0
+	})
 }
 
 // unpackFrom unpacks file into the folder dir and returns when the backup was made.

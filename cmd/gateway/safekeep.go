@@ -33,11 +33,14 @@ func safeCopies(c *Config) []string {
 	return paths
 }
 
+// copied is a store that can be copied to a file while it is used.
+type copied interface {
+	Backup(ctx context.Context, path string) error
+}
+
 // safekeep copies the store when it is time to, until ctx ends.
 func (h *house) safekeep(ctx context.Context) {
-	s, ok := h.base.(interface {
-		Backup(ctx context.Context, path string) error
-	})
+	s, ok := h.base.(copied)
 	for ok {
 		select {
 		case <-ctx.Done():
@@ -107,36 +110,19 @@ func replace(ctx context.Context, c *Config, path string, log *slog.Logger) (not
 		return "", err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	draft, err := os.MkdirTemp(c.DataDir, ".restore-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(draft)
 	info, err := os.Stat(path)
-	if err == nil {
-		err = copyFile(filepath.Join(draft, storeFile), path)
-	}
 	if err != nil {
 		return "", err
-	}
-	shelved, err := settle(ctx, c, draft, log)
-	if err != nil {
-		return "", err
-	}
-	var there []string
-	for _, name := range []string{storeFile, storeFile + ".mark"} {
-		if _, err := os.Lstat(filepath.Join(c.DataDir, name)); err == nil {
-			there = append(there, filepath.Join(c.DataDir, name))
-		}
 	}
 	aside := filepath.Join(c.DataDir, "damaged-"+time.Now().Format("20060102-150405"))
-	if err := moveAside(aside, there); err != nil {
-		return "", err
-	}
+	there := existing(filepath.Join(c.DataDir, storeFile), filepath.Join(c.DataDir, storeFile+".mark"))
+	shelved, err := exchange(ctx, c, there, aside, log, func(draft string) error {
+		return copyFile(filepath.Join(draft, storeFile), path)
+	})
 	note = fmt.Sprintf("My store was damaged. I go on with the copy of %s; what came after that is lost to me. The damaged file is in %s.",
 		info.ModTime().In(c.zone()).Format(time.DateTime), aside)
 	for _, line := range shelved {
 		note += " I have " + line + "."
 	}
-	return note, c.takeIn(draft)
+	return note, err
 }

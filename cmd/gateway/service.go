@@ -54,13 +54,10 @@ func (p *program) installService(ctx context.Context) error {
 	var text strings.Builder
 	err = unit.Execute(&text, map[string]any{
 		"Args":        unitArgs(self, "--data", c.DataDir, "--config", c.file, "run", "--service"),
-		"Environment": escaped.Replace(secrets),
+		"Environment": strings.ReplaceAll(secrets, "%", "%%"), // % begins a specifier
 	})
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
-	}
-	if err == nil {
-		err = writeFile(file, []byte(text.String()))
+		err = writeFile(file, []byte(text.String()), os.Rename)
 	}
 	if err == nil {
 		_, err = writeNew(secrets, []byte("# The keys and tokens that config.json names, one NAME=value to a line.\n"))
@@ -81,30 +78,12 @@ func (p *program) installService(ctx context.Context) error {
 	return err
 }
 
-// escaped is what systemd makes the text again of: % begins a specifier there.
-var escaped = strings.NewReplacer("%", "%%")
-
 // unitArgs returns args as ExecStart takes them.
 func unitArgs(args ...string) []string {
 	for i, a := range args {
 		args[i] = `"` + strings.NewReplacer("%", "%%", "$", "$$", `\`, `\\`, `"`, `\"`).Replace(a) + `"`
 	}
 	return args
-}
-
-// writeFile puts a file that only its owner can read in the place of the one
-// that is there, whole or not at all.
-func writeFile(file string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }
 
 // goodFile is where a service keeps the last config that worked, beside the config.
@@ -115,7 +94,7 @@ func (c *Config) keepGood() error {
 	if !c.found || c.fellBack != nil {
 		return nil
 	}
-	return writeFile(goodFile(c.file), c.src)
+	return writeFile(goodFile(c.file), c.src, os.Rename)
 }
 
 // fallBack returns the last config that worked, for a service whose config has
