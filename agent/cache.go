@@ -7,9 +7,12 @@ import (
 	"parley/chat"
 )
 
-// cacheSize is how many estimated tokens of idle sessions stay in memory; four
-// bytes each. The others are read again when somebody speaks (P15).
-const cacheSize = 4 << 20
+// cacheSize is how much of idle sessions stays in memory, in estimated tokens of
+// four bytes each. The others are read again when somebody speaks (P15).
+const cacheSize = 2 << 20
+
+// What sessions take besides their texts, as it was measured.
+const sessionSize, entrySize = 512, 128
 
 // A cache keeps the sessions that were at work last.
 type cache struct {
@@ -32,7 +35,7 @@ func (c *cache) take(id chat.SessionID) *session {
 
 // put keeps s, and drops the sessions idle for longest if they are too many.
 func (c *cache) put(s *session) {
-	s.weight = s.history.size() + 256
+	s.weight = s.history.size() + sessionSize + len(s.history.entries)*entrySize
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {

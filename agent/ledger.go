@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,17 +38,19 @@ type page struct {
 	Spent  amounts     `json:"spent"`
 	Raised []string    `json:"raised,omitempty"` // keys of the messages by which owners raised the limit
 	Warned [kinds]bool `json:"warned"`           // of what it was said that it is running out
+	Told   bool        `json:"told,omitempty"`   // that nothing is left
 
-	told  bool // that nothing is left
 	dirty bool // it is to be written
 }
 
 // A ledger tells what each payer took of a day. It is in memory, and on disk a
 // moment later: no turn waits for it, and a crash forgets no more than that.
 type ledger struct {
-	wake  chan struct{} // a page is to be written
-	mu    sync.Mutex
-	pages map[string]*page // as in the store: "2026-11-21/person/owner"
+	wake chan struct{} // a page is to be written
+
+	mu      sync.Mutex
+	pages   map[string]*page // those in use, as in the store: "2026-11-21/person/owner"
+	reading int              // how many are being read
 }
 
 const (
@@ -68,9 +71,11 @@ func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
 	for i, b := range by {
 		key := today + "/" + b.key
 		if l.pages[key] == nil {
+			l.reading++
 			l.mu.Unlock()
 			read := p.page(context.WithoutCancel(ctx), key)
 			l.mu.Lock()
+			l.reading--
 			l.pages[key] = cmp.Or(l.pages[key], read)
 		}
 		by[i].page = l.pages[key]
@@ -121,19 +126,18 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 	return func() { cancel(); keeper.Wait() }
 }
 
-// writeLedger puts on disk bodies and what else is not there yet, and deletes what is old.
+// writeLedger puts on disk bodies and what else is not there yet, lets go of it
+// and deletes what is old.
 func (p *Pool) writeLedger(ctx context.Context, bodies map[string][]byte) error {
-	today := p.daysAgo(0)
-	p.ledger.mu.Lock()
-	for key, pg := range p.ledger.pages {
+	l := &p.ledger
+	l.mu.Lock()
+	for key, pg := range l.pages {
 		if pg.dirty {
 			bodies[key], _ = json.Marshal(pg) // it holds only what JSON can
 			pg.dirty = false
-		} else if key < today {
-			delete(p.ledger.pages, key)
 		}
 	}
-	p.ledger.mu.Unlock()
+	l.mu.Unlock()
 	var all errgroup.Group // they share a sync of the disk
 	bucket := p.Store.Bucket("ledger")
 	for key, body := range bodies {
@@ -148,5 +152,11 @@ func (p *Pool) writeLedger(ctx context.Context, bodies map[string][]byte) error 
 		}
 		all.Go(func() error { return bucket.Delete(ctx, key) })
 	}
-	return all.Wait()
+	err := all.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && l.reading == 0 { // else somebody may have read what it was before
+		maps.DeleteFunc(l.pages, func(_ string, pg *page) bool { return !pg.dirty })
+	}
+	return err
 }

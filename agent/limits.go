@@ -109,8 +109,9 @@ func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts)
 	for _, b := range by {
 		if i := slices.IndexFunc(need, func(k kind) bool { return b.at(100, k) }); i >= 0 {
 			who := by[max(len(by)-2, 0)]
-			again := who.told
-			who.told = true
+			again := who.Told
+			who.Told = true
+			p.ledger.changed(who.page)
 			return errLimit{fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.Zone, b.name), again}
 		}
 	}

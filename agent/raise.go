@@ -91,7 +91,7 @@ func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 		if again := slices.Contains(b.Raised, m.Key()); again || !low {
 			return !again
 		}
-		b.Raised, b.Warned, b.told = append(b.Raised, m.Key()), [kinds]bool{}, false
+		b.Raised, b.Warned, b.Told = append(b.Raised, m.Key()), [kinds]bool{}, false
 		p.ledger.changed(b.page)
 		return false
 	})
