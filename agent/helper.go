@@ -45,10 +45,10 @@ func (t *turn) assume(m chat.Message) error {
 	return nil
 }
 
-// lower has what helpers do, and what comes of it, done with the rights that
-// the person has by now, if those are less than when it began (R-S24).
+// lower has m answered with the rights that the person has by now, if those are
+// less than when it was said (R-S24). Of jobs the scheduler has asked.
 func (t *turn) lower(ctx context.Context, m chat.Message) error {
-	if t.Role == nil || m.Origin != chat.FromParent && m.Origin != chat.FromSubagent {
+	if t.Role == nil || m.Origin == chat.FromSchedule {
 		return nil
 	}
 	role, err := t.Role(ctx, m.At, m.From)

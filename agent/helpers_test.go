@@ -540,6 +540,32 @@ func TestRerunHelper(t *testing.T) {
 	})
 }
 
+// R-S24: what is said is answered with the rights that the person has by now, and
+// not at all if they may not talk any more.
+func TestRightsOfWhoWaited(t *testing.T) {
+	for now, want := range map[chat.Role]string{chat.Owner: "[owner] [worked: tool ran]", chat.User: "[user] [worked: tool ran]", chat.Stranger: "[] [(Stopped.)]"} {
+		t.Run("now "+string(now), func(t *testing.T) {
+			var roles []chat.Role
+			exec := tool("exec", nil)
+			exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+				roles = append(roles, c.From.Role)
+				return tools.Result{Text: "ran"}, nil
+			}
+			h := &house{tools: []tools.Tool{exec}, model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) { return worker(1)(r), nil }}
+			h.conf = func(c *agent.Config) {
+				c.Role = func(context.Context, chat.Address, chat.Sender) (chat.Role, error) { return now, nil }
+			}
+			play(t, h, func(h *house) {
+				h.say("1", "go")
+				synctest.Wait()
+				if got := fmt.Sprint(roles, " ", h.sent); got != want {
+					t.Errorf("got %s\nwant %s", got, want)
+				}
+			})
+		})
+	}
+}
+
 // R-S24: a helper, and what comes of it, has the rights that the person has by
 // now, and works for nobody who may not talk any more.
 func TestRightsOfHelpers(t *testing.T) {
@@ -548,6 +574,7 @@ func TestRightsOfHelpers(t *testing.T) {
 		chat.Owner: "[owner] " + reported, chat.User: "[user] " + reported, chat.Stranger: "[] [begun (Stopped.)]",
 	} {
 		t.Run("now "+string(now), func(t *testing.T) {
+			role := chat.Owner // when the helper is sent off
 			var roles []chat.Role
 			exec := tool("exec", nil)
 			exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
@@ -560,7 +587,8 @@ func TestRightsOfHelpers(t *testing.T) {
 					if at.Chat != "1" || from.ID != "7" {
 						t.Errorf("asked for %+v at %+v", from, at)
 					}
-					return now, nil
+					defer func() { role = now }()
+					return role, nil
 				}
 			}
 			play(t, h, func(h *house) {

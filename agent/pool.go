@@ -68,8 +68,8 @@ type Config struct {
 	Warn     func(ctx context.Context, id, text string) error // tells owners what runs out for everybody, once for each id; nil: nobody is told
 	Commands []Command                                        // besides those that the Pool has itself
 
-	// Role says what a person may do by now: helpers work with no more rights
-	// than that (R-S24). nil: it is as it was when they began.
+	// Role says what a person may do by now: what they said is answered, and helpers
+	// work, with no more rights than that (R-S24). nil: it is as it was then.
 	Role func(context.Context, chat.Address, chat.Sender) (chat.Role, error)
 }
 

@@ -198,6 +198,24 @@ func TestRS24WhoIsGone(t *testing.T) {
 	}
 }
 
+// TestRS24GoneWhileWaiting: what somebody said who was removed before the answer
+// is not answered: the model is not asked.
+func TestRS24GoneWhileWaiting(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, stuck(nil))
+	w.start()
+	w.tg.Say(asker, "hang")
+	w.askedFor(1)
+	w.kill()
+	w.channels["telegram"].(map[string]any)["allow"] = []string{itoa(reader)}
+	w.config()
+	w.start()
+	w.says(asker, "(Stopped.)")
+	if n := len(w.llm.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
 // TestQuietIsolatedAndTool: what an isolated job finds out is told in the chat,
 // which keeps nothing of it; a quiet one says nothing when there is nothing to
 // say; a call needs no model; and no job makes another (D-097).
