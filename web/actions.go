@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"parley/channels"
@@ -34,7 +33,6 @@ func (s *Server) actions() []route {
 		{"POST /api/cron/{id}/run", owner, s.change("cron", "run now", s.House.Fire)},
 		{"DELETE /api/cron/{id}", owner, s.change("cron", "removed", s.House.Clock.Remove)},
 		{"POST /api/memory/changes/{id}/restore", owner, s.restore},
-		{"POST /api/dream", owner, s.change("memory", "dream now", func(ctx context.Context, _ string) error { return s.House.Dream(ctx) })},
 		{"POST /api/people", owner, s.invite},
 		{"DELETE /api/people/{id}", owner, s.change("access", "removed", s.remove)},
 		{"POST /api/keys", owner, s.makeKey},
@@ -63,7 +61,7 @@ func (s *Server) change(kind, done string, f func(context.Context, string) error
 		if err := f(r.Context(), id); err != nil {
 			return err
 		}
-		s.Audit(kind, v.ID, strings.TrimSuffix(done+": "+id, ": "))
+		s.Audit(kind, v.ID, done+": "+id)
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}

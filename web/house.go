@@ -9,6 +9,7 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/llm"
+	"parley/memory"
 	"parley/store"
 )
 
@@ -18,7 +19,7 @@ type House struct {
 	Post
 	Toolbox
 	Clock
-	Memory
+	Notes *memory.Notes // what is known of people
 
 	Model    func() string                  // that answers, by its name
 	Reasons  func(context.Context) []string // why the house does not work; empty when it does

@@ -12,12 +12,6 @@ import (
 	"parley/store"
 )
 
-// Memory is what is known of people, how that changed, and what changes it.
-type Memory struct {
-	Notes *memory.Notes
-	Dream func(context.Context) error // begins one now; what is in the way is [Wrong]
-}
-
 // known is what there is of somebody's memory.
 type known struct {
 	Who     chat.Person     `json:"who"`

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ const mallory = chat.Person("telegram:" + evil + "&who=owner+1")
 // memory is a real one of the owner and of an evil person: of each an entry, and
 // two changes, of what they wrote by hand and of what they had it remember. The
 // second says why, as those of dreams do.
-func (f *face) memory(t testing.TB) Memory {
+func (f *face) memory(t testing.TB) *memory.Notes {
 	t.Helper()
 	ctx, log := context.Background(), slog.New(slog.DiscardHandler)
 	w, err := workspace.Open(t.TempDir())
@@ -57,7 +56,7 @@ func (f *face) memory(t testing.TB) Memory {
 			t.Fatal(err)
 		}
 	}
-	return Memory{Notes: notes, Dream: func(context.Context) error { f.note(&f.did, "dream"); return nil }}
+	return notes
 }
 
 // Point 5, R-S27: what a program asks of memory, and what it is answered. Only
@@ -90,7 +89,6 @@ func TestMemoryAPI(t *testing.T) {
 		{"POST", changes + "/2/restore", `{}`, 409, "what that change wrote is not there any more, so it cannot be undone", ""},
 		{"GET", changes + "/3" + them, "", 404, "no such thing", ""}, // theirs was left alone
 		{"POST", changes + "/3/restore?who=owner", `{}`, 200, `"by":"restore 3"`, "memory owner restore 3: owner"},
-		{"POST", "/api/dream", "", 204, "", "memory owner dream now"},
 	} {
 		f.audited = nil
 		got := read(t, f.want(t, c.status, asking{method: c.method, path: c.path, body: c.body, by: boss}))
@@ -98,25 +96,9 @@ func TestMemoryAPI(t *testing.T) {
 			t.Errorf("%s %s %s answered %s and told %q", c.method, c.path, c.body, got, told)
 		}
 	}
-	if !slices.Equal(f.did, []string{"dream"}) {
-		t.Errorf("did %q", f.did)
-	}
 	people := decoded[struct{ People []known }](t, f.want(t, 200, asking{path: "/api/memory", by: boss})).People
 	if len(people) != 2 || len(people[0].Changes) != 1 || people[0].Changes[0].ID != "4" || people[1].Who != mallory || people[1].Changes[0].ID != "2" {
 		t.Errorf("the people are %+v", people)
-	}
-}
-
-// Why there is no dream now is told, and is not in the audit log.
-func TestNoDream(t *testing.T) {
-	f := newFace(t, func(c *Config) {
-		c.House.Dream = func(context.Context) error { return Wrong(errors.New("this job is running already")) }
-	})
-	boss := f.owner(t)
-	f.audited = nil
-	got := read(t, f.want(t, 400, asking{method: "POST", path: "/api/dream", by: boss}))
-	if !strings.Contains(got, "this job is running already") || len(f.audited) > 0 {
-		t.Errorf("answered %s and told %q", got, f.audited)
 	}
 }
 

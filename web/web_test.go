@@ -148,7 +148,7 @@ func (f *face) house(t testing.TB) House {
 			},
 		},
 		Clock:    f.clock(),
-		Memory:   f.memory(t),
+		Notes:    f.memory(t),
 		Model:    func() string { return evil },
 		Reasons:  func(context.Context) []string { return nil },
 		Warnings: func() []string { return []string{evil} },

@@ -377,12 +377,23 @@ func TestLongList(t *testing.T) {
 	}
 }
 
+// A mailbox is a network on which everybody can be spoken to first.
+type mailbox struct{ channels.Channel }
+
+func (mailbox) Direct(id string) chat.Address { return chat.Address{Chat: "@" + id} }
+
 // R-S24: jobs that are made for a chat from outside it are those of the owner
 // there, and no memory of theirs goes where others read.
 func TestRS24OwnerAt(t *testing.T) {
 	c := &Config{Owners: []string{"console", "web", "telegram:1", "discord:77"}}
 	h := &house{hub: channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})}
 	h.now.Store(c)
+	access, err := c.access()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.hub.SetAccess(access)
+	h.hub.Add("discord", mailbox{})
 	for to, want := range map[string]string{
 		"telegram:1":         `{telegram 1 } by "1"`,
 		"telegram:2":         `{telegram 2 } by "1" among others`,
@@ -396,7 +407,7 @@ func TestRS24OwnerAt(t *testing.T) {
 		"telegram":           "",
 		"telegram:":          "",
 		":":                  "",
-		"":                   "", // no channel is there in this test
+		"":                   `{discord @77 } by "77"`, // the only one where somebody can be spoken to first
 		"telegram:1\x00:1/2": "",
 	} {
 		s, err := h.ownerAt(to)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/chat"
 	"parley/scheduler"
@@ -38,7 +39,9 @@ func (h *house) clockFace() web.Clock {
 			j, err := h.ownersOrder(ctx, id, o)
 			return j, told(err)
 		},
-		Fire:   func(ctx context.Context, id string) error { return told(h.clock.Fire(ctx, id, "")) },
+		Fire: func(ctx context.Context, id string) error { // each press is another
+			return told(h.clock.Fire(ctx, id, "press/"+time.Now().String()))
+		},
 		Remove: func(ctx context.Context, id string) error { return h.clock.Remove(ctx, id) },
 	}
 }

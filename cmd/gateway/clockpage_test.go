@@ -50,7 +50,7 @@ func TestClockPage(t *testing.T) {
 	w.until(`document.querySelectorAll("button[data-delete]").length === 0 && document.body.innerText.includes("dream")`)
 
 	w.visit(base + "/owner/memory")
-	press("button[data-post='/api/dream']")
+	press("button[data-post='/api/cron/dream/run']")
 	w.until(`location.pathname === "/owner/cron"`)
 	if r := s.dreamt(); r.Outcome != scheduler.Silent || !strings.Contains(r.Note, "1 change") {
 		t.Errorf("the dream came out as %s: %s", r.Outcome, r.Note)

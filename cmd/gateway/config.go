@@ -174,13 +174,13 @@ type Cron struct {
 // Heartbeat has the agent look at HEARTBEAT.md.
 type Heartbeat struct {
 	Every time.Duration `json:"every"` // 0: never
-	Model string        `json:"model" plain:"yes"`
+	Model string        `json:"model" plain:"yes" live:"yes"`
 }
 
 // Dream turns what was said into memory.
 type Dream struct {
 	Cron  string `json:"cron" plain:"yes"` // when; "": never
-	Model string `json:"model" plain:"yes"`
+	Model string `json:"model" plain:"yes" live:"yes"`
 }
 
 // Weather is where the weather is known.

@@ -83,7 +83,7 @@ func (h *house) windows() web.House {
 		},
 		Toolbox:  web.Toolbox{Tools: h.toolbox, Stats: &h.stats, Calls: h.pool.Calls},
 		Clock:    h.clockFace(),
-		Memory:   h.memoryFace(),
+		Notes:    h.mind.notes,
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,
 		Warnings: func() []string { return slices.Concat(h.toTell(), h.now.Load().warnings()) },

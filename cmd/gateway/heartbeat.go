@@ -26,14 +26,14 @@ func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run)
 	if !hasOpenItem(string(text)) {
 		return scheduler.Ended{Outcome: scheduler.Silent, Note: "nothing to do in " + heartbeatFile}, nil
 	}
-	at, ok := h.hub.Office()
-	if !ok {
+	s, err := h.ownerAt("")
+	if err != nil {
 		return scheduler.Ended{Outcome: scheduler.Silent, Note: "no owner can be spoken to first"}, nil
 	}
 	m := h.clock.Message(j, r)
-	m.At, m.From, m.In = at, chat.Sender{ID: at.Chat, Role: chat.Owner}, scheduler.Sessions+heartbeatID
+	m.At, m.From, m.In = s.At, s.From, scheduler.Sessions+heartbeatID
 	m.Text = toLookAfter(string(text))
-	m.Errand = &chat.Errand{Job: heartbeatID, Model: h.Config.Heartbeat.Model, Quiet: true, Fresh: true}
+	m.Errand = &chat.Errand{Job: heartbeatID, Model: h.now.Load().Heartbeat.Model, Quiet: true, Fresh: true}
 	return scheduler.Ended{Outcome: scheduler.Running}, h.pool.Deliver(ctx, m)
 }
 

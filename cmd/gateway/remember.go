@@ -20,7 +20,6 @@ import (
 	"parley/store"
 	"parley/tools"
 	"parley/tools/recall"
-	"parley/web"
 	"parley/workspace"
 )
 
@@ -181,16 +180,6 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}
 	return "I am going over my memory. In a while /dream log shows what changed.", err
-}
-
-// memoryFace is what is known of people as the owner's page has it.
-func (h *house) memoryFace() web.Memory {
-	return web.Memory{Notes: h.mind.notes, Dream: func(ctx context.Context) error {
-		if h.Config.Dream.Cron == "" {
-			return web.Wrong(errors.New("there are no dreams: dream.cron in the config is empty"))
-		}
-		return told(h.clock.Fire(ctx, dreamID, "page/"+time.Now().String()))
-	}}
 }
 
 // hasTool says which tools there are for who is in s.
