@@ -22,8 +22,8 @@ func Validate() Middleware {
 	})
 }
 
-// check returns what is wrong with in: the usual in words a model
-// understands, the rest, such as oneOf, in the library's.
+// check returns what is wrong with in, in words a model understands, as far as
+// New can say it in a schema.
 func (s *shape) check(in map[string]any) []string {
 	js := s.schema
 	if js == nil {
@@ -32,13 +32,7 @@ func (s *shape) check(in map[string]any) []string {
 	if js.Type != "object" {
 		return []string{fmt.Sprintf("Schema must be object type, got '%s'", strings.Join(typesOf(js), "|"))}
 	}
-	wrong := check(js, in, "")
-	if len(wrong) == 0 && s.rest != nil {
-		if err := s.rest.Validate(in); err != nil {
-			wrong = append(wrong, err.Error())
-		}
-	}
-	return wrong
+	return check(js, in, "")
 }
 
 // check returns what is wrong with v, which stands at path, such as "a.list[0]".
@@ -114,7 +108,7 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 			wrong = append(wrong, check(p, v[name], at(name))...)
 		case closed(s):
 			wrong = append(wrong, "unexpected parameter "+at(name)+suggest(s, v, name))
-		case len(s.PatternProperties) == 0:
+		default:
 			wrong = append(wrong, check(s.AdditionalProperties, v[name], at(name))...)
 		}
 	}
@@ -154,7 +148,7 @@ func near(a, b string, n int) bool {
 // closed says whether s allows only the properties it names.
 func closed(s *jsonschema.Schema) bool {
 	no := s.AdditionalProperties
-	return no != nil && no.Not != nil && text(no) == "false" && len(s.PatternProperties) == 0
+	return no != nil && no.Not != nil && text(no) == "false"
 }
 
 func deref[T any](p *T) (v T) {
