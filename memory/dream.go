@@ -30,8 +30,9 @@ const (
 	maxBatch     = 20 // entries for one change
 	maxBatchText = 24_000
 	maxHeard     = maxFile / 4
-	maxRounds    = 8 // requests for each kind of entries
-	maxFails     = 3 // over the same entries before they are passed over
+	maxShown     = 4 * maxFile // bytes of a file: more of it no model is to go over
+	maxRounds    = 8           // requests for each kind of entries
+	maxFails     = 3           // over the same entries before they are passed over
 )
 
 // Dream reads what is new in the history of who, in parts, and makes a change
@@ -162,6 +163,11 @@ func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, e
 		}
 		if _, there := s.was[main]; !there {
 			return nil, errors.New(main + " cannot be read")
+		}
+		for name, text := range s.was {
+			if len(text) > maxShown {
+				return nil, errors.New(name + " is too long to be gone over: make it shorter")
+			}
 		}
 		if err := s.run(ctx, d.Model(c.Who), system, told); err != nil {
 			return nil, err

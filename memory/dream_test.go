@@ -585,6 +585,28 @@ func TestFails(t *testing.T) {
 	}
 }
 
+// No entry is passed over because a file is too long to be shown to a model.
+func TestFailsOverLongFile(t *testing.T) {
+	a := newAttic(t)
+	script := &llmtest.Script{Else: diligent}
+	a.model = script
+	a.past.say("owner", "hello")
+	a.write("owner", memoryFile, strings.Repeat("- a line\n", maxShown/9+1))
+	for range maxFails + 1 {
+		_, read, err := a.dreamer().Dream(t.Context(), "owner")
+		if want := "dream of owner: MEMORY.md is too long to be gone over: make it shorter"; err == nil || err.Error() != want || read != 0 {
+			t.Fatalf("read %d, %v", read, err)
+		}
+	}
+	if n := len(script.Seen()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	a.write("owner", memoryFile, "- a line\n")
+	if changes, read := a.dream("owner"); len(changes) != 1 || read != 1 {
+		t.Errorf("%d changes, read %d", len(changes), read)
+	}
+}
+
 // One person's failure is not another's, but one of the provider is.
 func TestDreamAllFails(t *testing.T) {
 	for kind, want := range map[llm.Kind]string{llm.BadRequest: "1 new part of conversations, 1 change", llm.Overloaded: "0 new parts of conversations, 0 changes"} {

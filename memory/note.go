@@ -123,21 +123,22 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 	}
 	text := fmt.Sprintf("Forgotten: %s of past conversations, %s.", count(parts, "part"), count(len(lost), "line"))
 	if len(lost) > 0 {
-		text += "\n\n> " + strings.Join(lost, "\n> ") + fmt.Sprintf("\n\n`/dream restore %s` brings the lines back.", c.ID)
+		text += "\n\n> " + strings.Join(lost[:min(len(lost), mostLost)], "\n> ") + fmt.Sprintf("\n\n`/dream restore %s` brings the lines back.", c.ID)
 	}
 	return text, nil
 }
 
 // without returns the lines of text that are not to go, and those that are.
 func without(text string, which func(string) bool) (rest string, gone []string) {
+	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if which(line) {
 			gone = append(gone, clip(strings.TrimSpace(line), 200))
 		} else {
-			rest += line
+			b.WriteString(line)
 		}
 	}
-	return rest, gone
+	return b.String(), gone
 }
 
 // Show tells what is known of who.

@@ -82,6 +82,10 @@ func TestForgetting(t *testing.T) {
 	if _, err := n.Forget(ctx, "owner", "all karl", "k6"); err != nil || a.past.count("owner") != 1 {
 		t.Errorf("%v, %d are left", err, a.past.count("owner"))
 	}
+	a.write("owner", memoryFile, strings.Repeat("- Ann\n- Karl\n", 100_000)) // of which not all is said, nor copied for each line
+	if text, err := n.Forget(ctx, "owner", "all karl", "k7"); err != nil || len(text) > 1000 || !strings.HasPrefix(text, "Forgotten: 0 parts of past conversations, 100000 lines.\n\n> - Karl\n") {
+		t.Errorf("%v, %d bytes: %.100s", err, len(text), text)
+	}
 	a.consistent("owner")
 }
 
