@@ -152,6 +152,10 @@ func TestRS24Limits(t *testing.T) {
 		if jobs, err := s.Jobs(t.Context()); len(jobs) != 52 || err != nil {
 			t.Errorf("%d, %v", len(jobs), err)
 		}
+		if err := s.Remove(t.Context(), "j7"); err != nil {
+			t.Error(err)
+		}
+		w.add(scheduler.Job{ID: "j50", Schedule: hourly}) // there is room again
 		long := w.add(scheduler.Job{By: bob, At: home, Schedule: hourly, Text: "remind me\nof the parcel that comes on Tuesday"})
 		if long.Name != "remind me of the parcel that c" { // D-095
 			t.Errorf("%q", long.Name)
@@ -373,6 +377,16 @@ func TestD098Edit(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		j = edit(func(j *scheduler.Job) error { // somebody else does so meanwhile
+			if j.Model == "" {
+				edit(func(j *scheduler.Job) error { j.Model = "small"; return nil })
+			}
+			j.Quiet = true
+			return nil
+		})
+		if !j.Quiet || j.Model != "small" {
+			t.Errorf("%+v", j)
+		}
 		if got := s.Soon(w.job(j.ID), 2); len(got) != 2 || !got[1].Equal(at(52)) {
 			t.Errorf("%v", got)
 		}
@@ -390,8 +404,12 @@ func TestP21Damaged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		seed(t, w.store, scheduler.Job{ID: "lost", At: home, By: alice, Created: at(0), Next: at(1), Schedule: scheduler.Schedule{Cron: "0 * * * *", Zone: "Mars/Olympus"}})
 		s := w.open()
 		w.wait(2 * time.Hour)
+		if j := w.job("lost"); !j.Off || j.Why != "unknown timezone 'Mars/Olympus'" || s.Remove(t.Context(), "lost") != nil {
+			t.Errorf("%+v", j)
+		}
 		jobs, err := s.Jobs(t.Context())
 		if err != nil || len(jobs) != 3 || len(w.ran()) != 2 || jobs[0].ID != "good" || !jobs[1].Off || jobs[1].Why != "its record is damaged" {
 			t.Errorf("%+v, %v", jobs, err)
