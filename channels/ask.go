@@ -303,13 +303,11 @@ func (h *Hub) unbutton(q question) {
 	if l == nil || q.receipt == "" || !l.buttons(q.Reply.Ask) {
 		return
 	}
-	if e, ok := l.Channel.(Editor); ok {
-		l.errand("take buttons away", func(ctx context.Context) error {
-			r, err := l.closing(q)
-			if err != nil {
-				return err
-			}
-			return e.Edit(ctx, q.receipt, r)
-		})
-	}
+	l.errand("take buttons away", func(ctx context.Context) error {
+		r, err := l.closing(q)
+		if err != nil {
+			return err
+		}
+		return l.Channel.(Asker).Edit(ctx, q.receipt, r)
+	})
 }

@@ -42,25 +42,22 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // The powers below are optional, as http.Flusher is.
 
-// A Splitter is a Channel whose messages have a limit.
+// A Splitter is a Channel whose messages have a limit, or a markup of their own.
+// It is given what Parts makes by it.
 type Splitter interface {
-	// Split returns the messages that r has to be sent as, each Native, none
-	// over the limit. The same r gives the same parts. The Hub gives each an ID
-	// of its own and lets only the first quote. A part with files cannot take
-	// the place of a message that was streamed: text goes before.
-	Split(r chat.Reply) []chat.Reply
+	// Split returns what the messages say that text has to be sent as, in the
+	// network's own markup: none if text shows nothing. The same text gives the same.
+	Split(text string) []string
+	// Group returns the files of each message that files have to be sent as, in order.
+	Group(files []chat.File) [][]chat.File
 }
 
-// An Editor is a Channel that can change what it sent. Replies stream by it.
+// An Editor is a Channel that can change and take back what it sent. Replies stream by it.
 type Editor interface {
 	// Edit makes the message of rc say r. A message that says so already is no error.
 	Edit(ctx context.Context, rc Receipt, r chat.Reply) error
 	// EditEvery is the least time between two edits at to.
 	EditEvery(to chat.Address) time.Duration
-}
-
-// A Deleter is an Editor that can take back what it sent.
-type Deleter interface {
 	// Delete removes the message of rc. A message that is gone already is no error.
 	Delete(ctx context.Context, at chat.Address, rc Receipt) error
 }
@@ -104,12 +101,13 @@ type Fetcher interface {
 }
 
 // An Asker is a Channel that shows the choices of a question as buttons. Send
-// shows those of r.Ask; Edit with an r that asks nothing takes them away. The
-// press of one is a Message with an Answer. For other channels the Hub numbers
-// the choices in the text, and takes a number for the answer.
+// shows those of r.Ask. The press of one is a Message with an Answer. For other
+// channels the Hub numbers the choices in the text, and takes a number for the answer.
 type Asker interface {
 	// MaxChoices is how many choices can be buttons. Those of a question that has more are numbered.
 	MaxChoices() int
+	// Edit is as an Editor's. An r that asks nothing takes the buttons away.
+	Edit(ctx context.Context, rc Receipt, r chat.Reply) error
 }
 
 // A Reactor is a Channel that can mark the messages of people.

@@ -81,11 +81,9 @@ func (l *line) closing(q question) (chat.Reply, error) {
 	if err != nil || len(parts) == 0 {
 		return r, err
 	}
-	if !r.Native {
-		r.Text += "\n\n" + outcome(q.Choice)
-		if all, err := l.parts(r); err == nil && len(all) == len(parts) {
-			parts = all
-		}
+	r.Text += "\n\n" + outcome(q.Choice)
+	if all, err := l.parts(r); err == nil && len(all) == len(parts) {
+		parts = all
 	}
 	return parts[asking(parts)], nil
 }

@@ -74,12 +74,11 @@ func (d *delivery) clear(ctx context.Context) error {
 		if err := d.keep(ctx); err != nil {
 			return err
 		}
-		err := attempt(ctx, func(ctx context.Context) error {
-			return d.line.Channel.(Deleter).Delete(ctx, d.reply.To, d.old[0].Receipt)
-		})
-		if editor, ok := d.line.Channel.(Editor); ok && permanent(err) {
+		old := d.old[0].Receipt
+		err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Delete(ctx, d.reply.To, old) })
+		if permanent(err) {
 			parts, _ := d.line.parts(chat.Reply{To: d.reply.To, Group: d.reply.Group, Text: "⬇", Steps: d.reply.Steps})
-			err = attempt(ctx, func(ctx context.Context) error { return editor.Edit(ctx, d.old[0].Receipt, parts[0]) })
+			err = attempt(ctx, func(ctx context.Context) error { return d.line.editor.Edit(ctx, old, parts[0]) })
 		}
 		if err != nil && !permanent(err) {
 			return err
@@ -116,8 +115,7 @@ func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
 // change makes message i say part, by a new message where it cannot be changed.
 func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
 	old := &d.sent[i]
-	editor, ok := d.line.Channel.(Editor)
-	if !ok || old.Says == digest(part) {
+	if d.line.editor == nil || old.Says == digest(part) {
 		return nil
 	}
 	if len(part.Files) > 0 {
@@ -127,7 +125,7 @@ func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
 		return d.send(ctx, i, part)
 	}
 	old.Says = ""
-	err := attempt(ctx, func(ctx context.Context) error { return editor.Edit(ctx, old.Receipt, part) })
+	err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Edit(ctx, old.Receipt, part) })
 	switch {
 	case err == nil:
 		old.Says = digest(part)
@@ -166,13 +164,9 @@ func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
 	return nil
 }
 
-// remove takes a message back, if the channel can.
+// remove takes a message back, which only a live view may have shown.
 func (d *delivery) remove(ctx context.Context, rc Receipt) error {
-	c, ok := d.line.Channel.(Deleter)
-	if !ok {
-		return nil
-	}
-	err := attempt(ctx, func(ctx context.Context) error { return c.Delete(ctx, d.reply.To, rc) })
+	err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Delete(ctx, d.reply.To, rc) })
 	if permanent(err) {
 		return nil
 	}
@@ -195,7 +189,7 @@ func (d *delivery) load(ctx context.Context) error {
 		return fmt.Errorf("read delivery: %w", err)
 	}
 	d.loaded = true
-	if _, ok := d.line.Channel.(Deleter); ok && d.above && !d.live {
+	if d.above && !d.live {
 		d.old, d.sent, d.above, d.dirty = d.sent, nil, false, true
 	}
 	for _, s := range d.sent {
@@ -241,25 +235,38 @@ func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
 		}
 		return nil, nil
 	}
-	r = l.summed(r)
-	s, ok := l.Channel.(Splitter)
-	if !ok {
-		return []chat.Reply{r}, nil
-	}
 	err = Safely(func() error {
-		parts = s.Split(r)
+		parts = Parts(l.Channel, l.summed(r))
 		return nil
 	})
-	for i := range parts {
-		parts[i].ID, parts[i].To, parts[i].Group, parts[i].Ask = r.ID, r.To, r.Group, nil
-		if i > 0 {
-			parts[i].ID, parts[i].Quote = fmt.Sprintf("%s#%d", r.ID, i+1), ""
+	return parts, err
+}
+
+// Parts returns the messages that r has to be sent as by c: each with an ID of
+// its own, the first with the quote, the last of text with the question. Text
+// goes before files, which cannot take the place of a message that was streamed.
+func Parts(c Channel, r chat.Reply) (parts []chat.Reply) {
+	s, ok := c.(Splitter)
+	if !ok {
+		return []chat.Reply{r}
+	}
+	add := func(text string, files []chat.File) {
+		part := r
+		if part.Text, part.Files, part.Ask = text, files, nil; len(parts) > 0 {
+			part.ID, part.Quote = fmt.Sprintf("%s#%d", r.ID, len(parts)+1), ""
 		}
+		parts = append(parts, part)
+	}
+	for _, text := range s.Split(r.Text) {
+		add(text, nil)
+	}
+	for _, files := range s.Group(r.Files) {
+		add("", files)
 	}
 	if len(parts) > 0 {
 		parts[asking(parts)].Ask = r.Ask
 	}
-	return parts, err
+	return parts
 }
 
 // digest tells what r says from what others say.

@@ -71,8 +71,9 @@ func NewHub(c Config) *Hub {
 
 // Add adds c under its name in config.json, before Receive, Send and Work are called.
 func (h *Hub) Add(name string, c Channel) {
+	editor, _ := c.(Editor)
 	h.lines[name] = &line{
-		Channel: c, name: name, hub: h, log: h.cfg.Log.With("channel", name),
+		Channel: c, editor: editor, name: name, hub: h, log: h.cfg.Log.With("channel", name),
 		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.bucket("delivery"),
 		traffic: traffic{lanes: map[string]*load{}}, marks: newMarks(c), errands: make(chan errand, maxErrands),
 	}

@@ -53,11 +53,10 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 	if c, ok := l.Channel.(Typer); ok {
 		v.live.Go(func() { v.typing(ctx, c) })
 	}
-	switch c := l.Channel.(type) {
-	case Streamer:
+	if c, ok := l.Channel.(Streamer); ok {
 		v.live.Go(func() { v.stream(ctx, c) })
-	case Editor:
-		v.live.Go(func() { v.edit(ctx, c) })
+	} else if l.editor != nil {
+		v.live.Go(func() { v.edit(ctx) })
 	}
 	return v
 }
@@ -169,7 +168,7 @@ func (v *view) stream(ctx context.Context, c Streamer) {
 }
 
 // edit shows the reply by a message that is edited, or several.
-func (v *view) edit(ctx context.Context, c Editor) {
+func (v *view) edit(ctx context.Context) {
 	d := &delivery{line: v.line, id: v.r.ID, reply: v.r, live: true}
 	v.line.views.Store(v, nil)
 	defer v.leave(ctx, d)
@@ -179,7 +178,7 @@ func (v *view) edit(ctx context.Context, c Editor) {
 			return
 		}
 		err := v.paint(ctx, d)
-		wait = c.EditEvery(v.r.To)
+		wait = v.line.editor.EditEvery(v.r.To)
 		if again = err != nil; !again {
 			continue
 		}

@@ -27,7 +27,10 @@ func (l *line) notice(m chat.Message, err error) {
 		if _, waits := l.noticed.Load(m.At); !waits {
 			return nil
 		}
-		_, err := l.Send(ctx, r)
+		parts, err := l.parts(r)
+		for _, part := range parts {
+			_, err = l.Send(ctx, part)
+		}
 		return err
 	})
 }

@@ -17,6 +17,7 @@ import (
 // A line is one channel of a Hub, with its outbox.
 type line struct {
 	Channel
+	editor   Editor // the channel, nil if it is none
 	name     string
 	hub      *Hub
 	log      *slog.Logger

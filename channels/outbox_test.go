@@ -68,7 +68,7 @@ func TestP9Parts(t *testing.T) {
 		h.drain()
 		for i, want := range []chat.Reply{{ID: "a", Quote: "7", Text: "aaaa"}, {ID: "a#2", Text: "bbbb"}, {ID: "a#3", Text: "cccc"}} {
 			got := m.fake.Ops()[i].Reply
-			if got.ID != want.ID || got.Quote != want.Quote || got.Text != want.Text || !got.Group || !got.Native || got.To != room {
+			if got.ID != want.ID || got.Quote != want.Quote || got.Text != want.Text || !got.Group || got.To != room {
 				t.Errorf("part %d: %+v, want %+v", i, got, want)
 			}
 		}
@@ -161,7 +161,7 @@ func verify(t *testing.T, m *machine, long string, duplicates int) bool {
 	var want []string
 	f := channeltest.Fake{Limit: m.fake.Limit}
 	for _, r := range []chat.Reply{reply("", "hello"), reply("", long), reply("", long), reply("", "bye")} {
-		for _, p := range f.As(channeltest.Splits).(channels.Splitter).Split(r) {
+		for _, p := range channels.Parts(f.As(channeltest.Splits), r) {
 			want = append(want, p.Text)
 		}
 	}

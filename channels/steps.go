@@ -45,15 +45,11 @@ func below(text string, lines ...string) string {
 var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `<`, `\<`, `>`, `\>`, `~`, `\~`, `|`, `\|`, `#`, `\#`, `://`, `\://`)
 
 // lists says whether the steps are shown in the messages themselves.
-func (l *line) lists() bool {
-	_, edits := l.Channel.(Editor)
-	_, shows := l.Channel.(Stepper)
-	return edits && !shows
-}
+func (l *line) lists() bool { return l.editor != nil }
 
 // summed is r with the line on its steps in its text.
 func (l *line) summed(r chat.Reply) chat.Reply {
-	if strings.TrimSpace(r.Text) != "" && !r.Native && l.lists() {
+	if strings.TrimSpace(r.Text) != "" && l.lists() {
 		r.Text, r.Steps = below(r.Text, r.Steps), ""
 	}
 	return r

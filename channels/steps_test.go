@@ -102,21 +102,19 @@ func TestStepsOfReply(t *testing.T) {
 	for _, c := range []struct {
 		powers channeltest.Power
 		text   string
-		native bool
 		want   []string
 	}{
-		{channeltest.All, "hi", false, []string{"> 🔧 clock\n\nhi"}},
-		{channeltest.All, "hi", true, []string{"hi"}},
-		{channeltest.All, " ", false, nil},
-		{channeltest.Edits, "hi", false, []string{"> 🔧 clock\n\nhi"}},
-		{channeltest.Splits, "hi", false, []string{"hi"}},
-		{channeltest.Streams | channeltest.Steps, "hi", false, []string{"hi"}},
-		{0, "hi", false, []string{"hi"}},
+		{channeltest.All, "hi", []string{"> 🔧 clock\n\nhi"}},
+		{channeltest.All, " ", nil},
+		{channeltest.Edits, "hi", []string{"> 🔧 clock\n\nhi"}},
+		{channeltest.Splits, "hi", []string{"hi"}},
+		{channeltest.Streams | channeltest.Steps, "hi", []string{"hi"}},
+		{0, "hi", []string{"hi"}},
 	} {
 		in(t, func(t *testing.T, m *machine) {
 			h := m.start(c.powers)
 			r := reply("a", c.text)
-			r.Steps, r.Native = "🔧 clock", c.native
+			r.Steps = "🔧 clock"
 			send(t, h, r)
 			h.drain()
 			m.shows(c.want...)

@@ -121,12 +121,11 @@ const (
 type Reply struct {
 	ID     string   `json:"id"` // a reply whose ID was sent in the last 48 hours is dropped
 	To     Address  `json:"to"`
-	Quote  string   `json:"quote,omitempty"`  // ID of the message answered, if any
-	Also   []string `json:"also,omitempty"`   // IDs of other messages that it answers, too
-	Group  bool     `json:"group,omitempty"`  // others read along: the answer quotes what it answers
-	Text   string   `json:"text"`             // Markdown
-	Steps  string   `json:"steps,omitempty"`  // one line on the tools that were used, for channels without a place of its own for it
-	Native bool     `json:"native,omitempty"` // Text is in the channel's own markup, as its Split made it
+	Quote  string   `json:"quote,omitempty"` // ID of the message answered, if any
+	Also   []string `json:"also,omitempty"`  // IDs of other messages that it answers, too
+	Group  bool     `json:"group,omitempty"` // others read along: the answer quotes what it answers
+	Text   string   `json:"text"`            // Markdown
+	Steps  string   `json:"steps,omitempty"` // one line on the tools that were used, for channels without a place of its own for it
 	Files  []File   `json:"files,omitempty"`
 	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer
 

@@ -146,10 +146,7 @@ func (r Rig) reply(id, text string) chat.Reply {
 
 // parts returns the messages that text is sent as.
 func (r Rig) parts(id, text string) []chat.Reply {
-	if s, ok := r.Channel.(channels.Splitter); ok {
-		return s.Split(r.reply(id, text))
-	}
-	return []chat.Reply{r.reply(id, text)}
+	return channels.Parts(r.Channel, r.reply(id, text))
 }
 
 // shows waits until one message, and one only, holds text.
@@ -227,8 +224,7 @@ func sendEnds(t *testing.T, r Rig) {
 }
 
 func splits(t *testing.T, r Rig) {
-	s, ok := r.Channel.(channels.Splitter)
-	if !ok {
+	if _, ok := r.Channel.(channels.Splitter); !ok {
 		t.Skip("the channel does not split")
 	}
 	var words []string
@@ -237,15 +233,15 @@ func splits(t *testing.T, r Rig) {
 	}
 	long := r.reply("r1", strings.Join(words, " "))
 	long.Files = []chat.File{{Path: "a.txt", Type: "text/plain"}}
-	parts := s.Split(long)
-	if again := s.Split(long); !reflect.DeepEqual(parts, again) {
+	parts := channels.Parts(r.Channel, long)
+	if again := channels.Parts(r.Channel, long); !reflect.DeepEqual(parts, again) {
 		t.Error("the same reply has other parts the second time")
 	}
 	var all strings.Builder
 	files := 0
 	for i, p := range parts {
-		if !p.Native || p.Text == "" && len(p.Files) == 0 {
-			t.Errorf("part %d is not native or has nothing in it: %+v", i, p)
+		if p.Text == "" && len(p.Files) == 0 {
+			t.Errorf("part %d has nothing in it: %+v", i, p)
 		}
 		all.WriteString(p.Text + " ")
 		files += len(p.Files)
@@ -284,7 +280,7 @@ func edits(t *testing.T, r Rig) {
 }
 
 func deletes(t *testing.T, r Rig) {
-	d, ok := r.Channel.(channels.Deleter)
+	d, ok := r.Channel.(channels.Editor)
 	if !ok {
 		t.Skip("the channel does not delete")
 	}
@@ -363,7 +359,7 @@ func asks(t *testing.T, r Rig) {
 	got := receive(t, r, 0)
 	question := r.reply("q1", "Shall I?")
 	question.Ask = &chat.Question{ID: "abc123", Choices: []string{"Yes", "No <&> [maybe](later)"}}
-	rc, err := r.Channel.Send(t.Context(), question)
+	rc, err := r.Channel.Send(t.Context(), channels.Parts(r.Channel, question)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,13 +371,12 @@ func asks(t *testing.T, r Rig) {
 		*m.Answer != (chat.Answer{Question: "abc123", Choice: 1, Receipt: string(rc)}) {
 		t.Errorf("a press came as %+v, %+v; want choice 1 of abc123 with receipt %q", m, m.Answer, rc)
 	}
-	e, ok := r.Channel.(channels.Editor)
-	if !ok {
-		return
+	for range 2 {
+		if err := a.Edit(t.Context(), rc, r.parts("q1", "Shall I? No.")[0]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := e.Edit(t.Context(), rc, r.reply("q1", "Shall I? No.")); err != nil {
-		t.Fatal(err)
-	}
+	r.shows(t, "Shall I? No.")
 	if r.Press("abc123", 0) {
 		t.Error("the buttons are still there after an edit that asks nothing")
 	}
@@ -410,7 +405,7 @@ func directs(t *testing.T, r Rig) {
 	got := receive(t, r, 0)
 	r.Say("who am I?")
 	hello := chat.Reply{ID: "d1", To: d.Direct(next(t, got).From.ID), Text: "you have a letter"}
-	if _, err := r.Channel.Send(t.Context(), hello); err != nil {
+	if _, err := r.Channel.Send(t.Context(), channels.Parts(r.Channel, hello)[0]); err != nil {
 		t.Fatal(err)
 	}
 	r.shows(t, "you have a letter")

@@ -207,7 +207,7 @@ const (
 	All // but the three before
 )
 
-// As returns f as a channel with those powers. Edits can delete, too.
+// As returns f as a channel with those powers.
 func (f *Fake) As(powers Power) channels.Channel {
 	n := network{f}
 	switch powers {
@@ -222,15 +222,13 @@ func (f *Fake) As(powers Power) channels.Channel {
 		return struct {
 			channels.Channel
 			channels.Editor
-			channels.Deleter
-		}{n, n, n}
+		}{n, n}
 	case Splits | Edits:
 		return struct {
 			channels.Channel
 			channels.Splitter
 			channels.Editor
-			channels.Deleter
-		}{n, n, n, n}
+		}{n, n, n}
 	case Streams:
 		return struct {
 			channels.Channel
@@ -251,16 +249,18 @@ func (f *Fake) As(powers Power) channels.Channel {
 			channels.Channel
 			channels.Splitter
 			channels.Editor
-			channels.Deleter
 			channels.Typer
 			channels.Fetcher
-			channels.Asker
 			channels.Reactor
 			channels.Director
-		}{n, n, n, n, n, n, n, n, n}
+			choices
+		}{n, n, n, n, n, n, n, n}
 	}
 	panic(fmt.Sprintf("channeltest: no fake with the powers %b", powers))
 }
+
+// choices make an Editor a channels.Asker.
+type choices interface{ MaxChoices() int }
 
 // A network has all the powers.
 type network struct{ f *Fake }
@@ -294,9 +294,8 @@ func (n network) Send(ctx context.Context, r chat.Reply) (rc channels.Receipt, e
 }
 
 // Split cuts at the last blank before the limit.
-func (n network) Split(r chat.Reply) []chat.Reply {
-	var parts []chat.Reply
-	for rest := r.Text; rest != ""; {
+func (n network) Split(text string) (parts []string) {
+	for rest := text; rest != ""; {
 		cut := len(rest)
 		if n.f.Limit > 0 && utf8.RuneCountInString(rest) > n.f.Limit {
 			cut = len(string([]rune(rest)[:n.f.Limit]))
@@ -304,17 +303,18 @@ func (n network) Split(r chat.Reply) []chat.Reply {
 				cut = blank
 			}
 		}
-		part := r
-		part.Text, part.Files, part.Native = rest[:cut], nil, true
-		parts = append(parts, part)
+		parts = append(parts, rest[:cut])
 		rest = strings.TrimLeft(rest[cut:], " ")
 	}
-	if len(r.Files) > 0 {
-		part := r
-		part.Text, part.Native = "", true
-		parts = append(parts, part)
-	}
 	return parts
+}
+
+// Group puts all files together.
+func (network) Group(files []chat.File) (groups [][]chat.File) {
+	if len(files) > 0 {
+		groups = append(groups, files)
+	}
+	return groups
 }
 
 // Edit implements [channels.Editor].
@@ -331,7 +331,7 @@ func (n network) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) er
 // EditEvery implements [channels.Editor].
 func (n network) EditEvery(chat.Address) time.Duration { return max(n.f.Every, time.Millisecond) }
 
-// Delete implements [channels.Deleter].
+// Delete implements [channels.Editor].
 func (n network) Delete(ctx context.Context, at chat.Address, rc channels.Receipt) error {
 	return n.f.do(ctx, Op{Kind: Delete, Receipt: rc, Reply: chat.Reply{To: at}}, func() error {
 		n.f.chats[at] = slices.DeleteFunc(n.f.chats[at], func(m message) bool { return m.receipt == rc })

@@ -112,9 +112,9 @@ func FuzzSplit(f *testing.F) {
 	c := deaf(f)
 	f.Fuzz(func(t *testing.T, text string, times int) {
 		text = string(bytes.Repeat([]byte(text), min(max(times, 1), 4000/(len(text)+1)+1)))
-		for _, p := range c.Split(chat.Reply{ID: "r", Text: text}) {
-			if n := len([]rune(p.Text)); n > maxText || !bytes.ContainsFunc([]byte(p.Text), markdown.Visible) {
-				t.Errorf("a part of %d: %q", n, p.Text)
+		for _, p := range c.Split(text) {
+			if n := len([]rune(p)); n > maxText || !strings.ContainsFunc(p, markdown.Visible) {
+				t.Errorf("a part of %d: %q", n, p)
 			}
 		}
 	})

@@ -167,8 +167,12 @@ func (g *gateway) dial(ctx context.Context, at string) (socket, error) {
 		}
 		return conn, err
 	}
-	conn, _, err := dialer.DialContext(ctx, strings.TrimRight(at, "/")+"/?v=9&encoding=json", nil)
-	if opened(); err != nil {
+	conn, answer, err := dialer.DialContext(ctx, strings.TrimRight(at, "/")+"/?v=9&encoding=json", nil)
+	opened()
+	if answer != nil {
+		_ = answer.Body.Close() // of the connection nothing
+	}
+	if err != nil {
 		return nil, err
 	}
 	conn.SetReadLimit(maxPacket)

@@ -26,7 +26,7 @@ func TestAddressed(t *testing.T) {
 			h := build(t, discordtest.Config{}, func(c *discord.Config) { c.Groups = groups })
 			h.run()
 			room := h.Channel("900")
-			rc, err := h.ch.Send(t.Context(), chat.Reply{ID: "r", To: chat.Address{Chat: room}, Text: "ours", Native: true})
+			rc, err := h.ch.Send(t.Context(), chat.Reply{ID: "r", To: chat.Address{Chat: room}, Text: "ours"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestHeard(t *testing.T) {
 	if m = h.next(); m.At != (chat.Address{Channel: "discord", Chat: public, Thread: thread}) || m.From.Name != "Annie" || !m.Group {
 		t.Errorf("in a thread: %+v", m)
 	}
-	rc, err := h.ch.Send(t.Context(), h.ch.Split(chat.Reply{ID: "re", To: m.At, Quote: m.ID, Group: true, Text: "yes"})[0])
+	rc, err := h.ch.Send(t.Context(), channels.Parts(h.ch, chat.Reply{ID: "re", To: m.At, Quote: m.ID, Group: true, Text: "yes"})[0])
 	if err != nil || !strings.HasPrefix(string(rc), thread) || h.Messages(thread)[1].ReplyTo != m.ID {
 		t.Error(rc, err, h.Messages(thread))
 	}
@@ -153,7 +153,7 @@ func TestInteractions(t *testing.T) {
 	}
 	settled(id)
 
-	rc, err := h.ch.Send(t.Context(), h.ch.Split(chat.Reply{ID: "q", To: dm("7"), Text: "Shall I?", Ask: &chat.Question{ID: "abc", Choices: []string{"Yes", strings.Repeat("no", 100)}}})[0])
+	rc, err := h.ch.Send(t.Context(), channels.Parts(h.ch, chat.Reply{ID: "q", To: dm("7"), Text: "Shall I?", Ask: &chat.Question{ID: "abc", Choices: []string{"Yes", strings.Repeat("no", 100)}}})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestInteractions(t *testing.T) {
 	if again := h.next(); again.Key() != m.Key() {
 		t.Errorf("a replayed press has another key: %+v", again)
 	}
-	if err := h.ch.Edit(t.Context(), rc, chat.Reply{To: dm("7"), Text: "Shall I? No.", Native: true}); err != nil || len(h.Messages(room)[0].Buttons) != 0 {
+	if err := h.ch.Edit(t.Context(), rc, chat.Reply{To: dm("7"), Text: "Shall I? No."}); err != nil || len(h.Messages(room)[0].Buttons) != 0 {
 		t.Error("the buttons are still there", err)
 	}
 	for _, forged := range []string{"q:abc:-1", "q:abc", "x", "q::1", "q:" + strings.Repeat("a", 33) + ":1", "q:abc:1000"} {

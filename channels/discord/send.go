@@ -52,7 +52,7 @@ func pathOf(rc channels.Receipt) (string, error) {
 	return "/channels/" + at + "/messages/" + id, nil
 }
 
-// Send says r, which is of Split.
+// Send sends one message.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	to, err := c.target(ctx, r.To)
 	if err != nil {
@@ -206,13 +206,9 @@ func fileName(f chat.File) string {
 	return strings.ReplaceAll(cleaned(path.Base(f.Path)), "\n", " ")
 }
 
-// Edit makes the message of rc say r, or the first part of it.
+// Edit makes the message of rc say r.
 func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
-	parts := c.Split(r)
-	if len(parts) == 0 {
-		return forGood("edit: there is nothing to say")
-	}
-	return c.refused("edit", c.edit(ctx, rc, parts[0]))
+	return c.refused("edit", c.edit(ctx, rc, r))
 }
 
 func (c *Channel) edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {

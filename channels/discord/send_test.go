@@ -25,7 +25,7 @@ func permanent(err error) bool {
 }
 
 func (h *house) send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
-	return h.ch.Send(ctx, h.ch.Split(r)[0])
+	return h.ch.Send(ctx, channels.Parts(h.ch, r)[0])
 }
 
 // A reply whose answer was lost is not said twice (P9), also after a restart;
@@ -72,10 +72,10 @@ func TestRS13NoEmbeds(t *testing.T) {
 	for i, r := range []chat.Reply{
 		{Files: []chat.File{{Path: "a.txt"}}}, // is refused, and told of
 		{Text: link},
-		{Text: link, Native: true},
+		{Text: link},
 		{Text: "> 🔧 " + link + "\n\n" + link, Ask: &chat.Question{ID: "q", Choices: []string{link}}},
-		{Text: link, Native: true, Files: []chat.File{{Path: "a.txt"}}},
-		{Text: link, Native: true, Files: []chat.File{{Path: "gone.txt"}}},
+		{Text: link, Files: []chat.File{{Path: "a.txt"}}},
+		{Text: link, Files: []chat.File{{Path: "gone.txt"}}},
 	} {
 		r.ID, r.To = fmt.Sprint("r", i), dm("7")
 		rc, err := h.send(t.Context(), r)
@@ -166,7 +166,7 @@ func TestSplit(t *testing.T) {
 	code := strings.Repeat("    x := \"something\" // 漢字\n", 300)
 	long := "Before:\n\n```go\n" + code + "```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n~~~\nopen `\u0060` end"
 	var all strings.Builder
-	parts := ch.Split(chat.Reply{ID: "r", Text: long, Ask: &chat.Question{ID: "q", Choices: []string{"a"}}})
+	parts := channels.Parts(ch, chat.Reply{ID: "r", Text: long, Ask: &chat.Question{ID: "q", Choices: []string{"a"}}})
 	for i, p := range parts {
 		if n := utf8.RuneCountInString(p.Text); n > 2000 || n == 0 || strings.Count(p.Text, "```")%2 != 0 || (p.Ask != nil) != (i == len(parts)-1) {
 			t.Errorf("part %d has %d code points: %s", i, n, p.Text)
@@ -180,7 +180,7 @@ func TestSplit(t *testing.T) {
 		t.Errorf("%d lines of 300 in %d parts", n, len(parts))
 	}
 	for _, nothing := range []string{"", " \n\t", "```\n```", "\u200b", "\x00"} {
-		if parts := ch.Split(chat.Reply{ID: "r", Text: nothing}); len(parts) != 0 {
+		if parts := channels.Parts(ch, chat.Reply{ID: "r", Text: nothing}); len(parts) != 0 {
 			t.Errorf("%q is %d messages", nothing, len(parts))
 		}
 	}
@@ -207,7 +207,7 @@ func TestUpload(t *testing.T) {
 	for range 11 {
 		files = append(files, chat.File{Path: odd})
 	}
-	for i, part := range h.ch.Split(chat.Reply{ID: "r", To: dm("7"), Text: "here", Files: files}) {
+	for i, part := range channels.Parts(h.ch, chat.Reply{ID: "r", To: dm("7"), Text: "here", Files: files}) {
 		part.ID = fmt.Sprint("r", i)
 		if _, err := h.ch.Send(t.Context(), part); err != nil {
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func TestUpload(t *testing.T) {
 		t.Errorf("told %q", ms[1].Text)
 	}
 	h.Fail(create, discordtest.Fault{Status: 413, Code: 40005})
-	if _, err := h.ch.Send(t.Context(), chat.Reply{ID: "x", To: dm("7"), Native: true, Files: files[2:3]}); err != nil || !strings.Contains(h.Messages(room)[3].Text, "too large for Discord") {
+	if _, err := h.ch.Send(t.Context(), chat.Reply{ID: "x", To: dm("7"), Files: files[2:3]}); err != nil || !strings.Contains(h.Messages(room)[3].Text, "too large for Discord") {
 		t.Error(err, h.Messages(room)[3:])
 	}
 }

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,25 +15,13 @@ const (
 	maxFiles = 10   // of one message
 )
 
-// Split returns r as messages that Discord takes. What models write is what
+// Split returns text as messages that Discord takes. What models write is what
 // Discord reads, but for tables, which become code; code that is cut goes on as code.
-func (c *Channel) Split(r chat.Reply) (parts []chat.Reply) {
-	if r.Native {
-		return []chat.Reply{r}
-	}
-	part := r
-	part.Native, part.Files, part.Ask = true, nil, nil
-	for _, part.Text = range render(nil, fenced(r.Text), maxText) {
-		parts = append(parts, part)
-	}
-	if r.Ask != nil && len(parts) > 0 {
-		parts[len(parts)-1].Ask = r.Ask
-	}
-	for files := r.Files; len(files) > 0; files = files[min(len(files), maxFiles):] {
-		part.Text, part.Files = "", files[:min(len(files), maxFiles)]
-		parts = append(parts, part)
-	}
-	return parts
+func (c *Channel) Split(text string) []string { return render(nil, fenced(text), maxText) }
+
+// Group puts as many files together as one message can have.
+func (c *Channel) Group(files []chat.File) [][]chat.File {
+	return slices.Collect(slices.Chunk(files, maxFiles))
 }
 
 var (

@@ -106,7 +106,7 @@ func TestEndToEnd(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		r.Text += " *" + m.Text + "*"
+		r.Text += " <i>" + m.Text + "</i>"
 		return ch.Edit(t.Context(), rc, r)
 	})
 	defer quit()

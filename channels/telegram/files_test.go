@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -298,7 +297,7 @@ func TestFilesOut(t *testing.T) {
 				for _, f := range strings.Fields(tt.files) {
 					r.Files = append(r.Files, chat.File{Path: f})
 				}
-				for _, part := range h.ch.Split(r) {
+				for _, part := range channels.Parts(h.ch, r) {
 					rc, err := h.ch.Send(t.Context(), part)
 					if err != nil {
 						t.Fatal(err)
@@ -335,18 +334,15 @@ func TestSplitFiles(t *testing.T) {
 		r.Files = append(r.Files, chat.File{Path: fmt.Sprint(i), Type: "image/png"})
 	}
 	r.Ask = &chat.Question{ID: "q", Choices: []string{"yes"}}
-	parts := h.ch.Split(r)
+	parts := channels.Parts(h.ch, r)
 	if len(parts) != 3 || len(parts[0].Files) != 10 || len(parts[2].Files) != 3 {
 		t.Errorf("parts: %+v", parts)
 	}
 	r.Text = strings.Repeat("word ", 2000)
-	parts = h.ch.Split(r)
+	parts = channels.Parts(h.ch, r)
 	for i, p := range parts {
-		if (p.Ask != nil) != (i == 2) || !p.Native || len(p.Files) > 0 != (i > 2) {
+		if (p.Ask != nil) != (i == 2) || len(p.Files) > 0 != (i > 2) {
 			t.Errorf("part %d: %+v", i, p)
-		}
-		if again := h.ch.Split(p); len(again) != 1 || !reflect.DeepEqual(again[0], p) {
-			t.Errorf("part %d was split again", i)
 		}
 	}
 }

@@ -18,13 +18,12 @@ const (
 	maxLink     = 1024     // bytes of an address
 )
 
-// split returns the messages that md has to be sent as, in Telegram's HTML. The
-// same md gives the same messages; there are none if md shows nothing.
-func split(md string) []string {
-	return render(nil, markdown.Parse(md, opens), maxText)
+// Split returns text as messages of Telegram's HTML, of at most 4096 UTF-16 units.
+func (c *Channel) Split(text string) []string {
+	return render(nil, markdown.Parse(text, opens), maxText)
 }
 
-// plain returns the text of a message that split made, for when Telegram does not take its markup.
+// plain returns the text of a message that Split made, for when Telegram does not take its markup.
 func plain(message string) string {
 	var out strings.Builder
 	for {

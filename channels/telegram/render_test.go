@@ -12,6 +12,8 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
+var split = (&Channel{}).Split
+
 func TestSplitOne(t *testing.T) {
 	for _, test := range []struct{ name, md, want string }{
 		{"words", "Is 1 < 2 & \"so\" on?", "Is 1 &lt; 2 &amp; &#34;so&#34; on?"},

@@ -15,47 +15,6 @@ import (
 	"parley/chat"
 )
 
-// Split returns r as messages that Telegram takes: HTML of at most 4096 UTF-16
-// units, of which the last has the buttons, and after the text a message for
-// each file or album.
-func (c *Channel) Split(r chat.Reply) (parts []chat.Reply) {
-	if r.Native {
-		return []chat.Reply{r}
-	}
-	part := r
-	part.Native, part.Files, part.Ask = true, nil, nil
-	for _, part.Text = range split(r.Text) {
-		parts = append(parts, part)
-	}
-	if len(parts) > 0 {
-		parts[len(parts)-1].Ask = r.Ask
-	}
-	part.Text = ""
-	for _, part.Files = range albums(r.Files) {
-		parts = append(parts, part)
-	}
-	return parts
-}
-
-// Send says r, which Split made. Of another r it says all parts, and says them
-// all again if one of them failed and it is called again.
-func (c *Channel) Send(ctx context.Context, r chat.Reply) (first channels.Receipt, err error) {
-	parts := c.Split(r)
-	if len(parts) == 0 {
-		return "", forGood("send: there is nothing to say")
-	}
-	for i, part := range parts {
-		rc, err := c.say(ctx, part)
-		if err != nil {
-			return first, err
-		}
-		if i == 0 {
-			first = rc
-		}
-	}
-	return first, nil
-}
-
 // A target is where a message goes.
 type target struct {
 	chat   int64
@@ -63,8 +22,8 @@ type target struct {
 	quote  *models.ReplyParameters // the message it answers; nil for none
 }
 
-// say sends one message, following the group if it has moved.
-func (c *Channel) say(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
+// Send sends one message, following the group if it has moved.
+func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	for again := false; ; again = true {
 		chat, thread, moved, err := c.place(ctx, r.To)
 		if err != nil {
@@ -107,19 +66,14 @@ func (c *Channel) sendText(ctx context.Context, to target, text string, ask *cha
 	return id, err
 }
 
-// Edit makes the message of rc say r, or the first part of it. Its buttons go
-// unless r asks.
+// Edit makes the message of rc say r. Its buttons go unless r asks.
 func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
 	chat, id, err := sentAs(rc)
 	if err != nil {
 		return err
 	}
-	parts := c.Split(r)
-	if len(parts) == 0 {
-		return forGood("edit: there is nothing to say")
-	}
-	p := &bot.EditMessageTextParams{ChatID: chat, MessageID: id, LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(parts[0].Ask)}
-	err = c.write(ctx, chat, parts[0].Text, func(text string, mode models.ParseMode) error {
+	p := &bot.EditMessageTextParams{ChatID: chat, MessageID: id, LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(r.Ask)}
+	err = c.write(ctx, chat, r.Text, func(text string, mode models.ParseMode) error {
 		p.Text, p.ParseMode = text, mode
 		_, err := c.api.EditMessageText(ctx, p)
 		return err

@@ -36,8 +36,10 @@ func TestSend(t *testing.T) {
 		h.Say(group, "hello", telegramtest.InTopic(3))
 		send := func(r chat.Reply, chatID int64) telegramtest.Message {
 			t.Helper()
-			if _, err := h.ch.Send(t.Context(), r); err != nil {
-				t.Fatal(err)
+			for _, part := range channels.Parts(h.ch, r) {
+				if _, err := h.ch.Send(t.Context(), part); err != nil {
+					t.Fatal(err)
+				}
 			}
 			return h.last(chatID)
 		}
@@ -49,11 +51,6 @@ func TestSend(t *testing.T) {
 		}
 		if m.Preview {
 			t.Error("R-S13: links are unfurled")
-		}
-		r = to("7", "<b>x</b> &amp;")
-		r.Native = true
-		if m := send(r, 7); m.Text != "x &" {
-			t.Errorf("HTML was sent as %+v", m)
 		}
 		r = to("-1005", "answer")
 		r.Group, r.Quote, r.To.Thread = true, "1", "3"
@@ -74,8 +71,8 @@ func TestSend(t *testing.T) {
 		}
 		long := to("7", strings.Repeat("word ", 2000))
 		send(long, 7)
-		if n := len(h.Chat(7)); n != 6 {
-			t.Errorf("%d messages, want 6", n)
+		if n := len(h.Chat(7)); n != 5 {
+			t.Errorf("%d messages, want 5", n)
 		}
 	})
 }
@@ -84,19 +81,16 @@ func TestSplit(t *testing.T) {
 	h := build(t, telegramtest.Config{}, nil)
 	r := to("7", strings.Repeat("word ", 2000))
 	r.ID, r.Quote, r.Group = "re:1", "1", true
-	parts := h.ch.Split(r)
+	parts := channels.Parts(h.ch, r)
 	if len(parts) != 3 {
 		t.Fatalf("%d parts", len(parts))
 	}
 	for i, p := range parts {
-		if !p.Native || p.To != r.To || !p.Group {
+		if p.To != r.To || !p.Group {
 			t.Errorf("part %d is %+v", i, p)
 		}
-		if again := h.ch.Split(p); len(again) != 1 || again[0].Text != p.Text {
-			t.Error("a part was split again")
-		}
 	}
-	if parts := h.ch.Split(to("7", " \n")); len(parts) != 0 {
+	if parts := h.ch.Split(" \n"); len(parts) != 0 {
 		t.Errorf("nothing is %d parts", len(parts))
 	}
 }
@@ -190,7 +184,6 @@ func TestP10PlainText(t *testing.T) {
 	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
 		h.Say(7, "hello")
 		r := to("7", "<b>not closed &amp; sent")
-		r.Native = true
 		rc, err := h.ch.Send(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +216,7 @@ func TestRS13NoPreviews(t *testing.T) {
 		h.Say(7, "hello")
 		for i, r := range []chat.Reply{
 			{Text: link},
-			{Text: "<b>not closed " + link, Native: true},
+			{Text: "<b>not closed " + link},
 			{Text: "> 🔧 " + link + "\n\n" + link, Ask: &chat.Question{ID: "q", Choices: []string{"Yes"}}},
 			{Files: []chat.File{{Path: "gone.txt"}}},
 			{Files: []chat.File{{Path: "a.txt"}, {Path: "gone.txt"}}},
@@ -236,7 +229,7 @@ func TestRS13NoPreviews(t *testing.T) {
 			if m := h.last(7); m.Preview {
 				t.Errorf("reply %d: links are unfurled: %+v", i, m)
 			}
-			for _, again := range []chat.Reply{to("7", "edited "+link), {Text: "<i>not closed " + link, Native: true}} {
+			for _, again := range []chat.Reply{to("7", "edited "+link), {Text: "<i>not closed " + link}} {
 				if len(r.Files) > 1 {
 					continue // a caption is not edited
 				}
@@ -258,7 +251,7 @@ func TestEdit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{"so far", "so far", "so far, so **good**"} { // P9: an edit repeated is harmless
+		for _, text := range []string{"so far", "so far", "so far, so <b>good</b>"} { // P9: an edit repeated is harmless
 			if err := h.ch.Edit(t.Context(), rc, to("7", text)); err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,6 @@ var (
 	_ channels.Channel   = (*telegram.Channel)(nil)
 	_ channels.Splitter  = (*telegram.Channel)(nil)
 	_ channels.Editor    = (*telegram.Channel)(nil)
-	_ channels.Deleter   = (*telegram.Channel)(nil)
 	_ channels.Typer     = (*telegram.Channel)(nil)
 	_ channels.Commander = (*telegram.Channel)(nil)
 	_ channels.Fetcher   = (*telegram.Channel)(nil)

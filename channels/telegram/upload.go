@@ -40,8 +40,8 @@ func formOf(f chat.File) string {
 // shelves says what can be in one album: photos with videos, documents, music.
 var shelves = map[string]string{"photo": "photo", "video": "photo", "document": "document", "audio": "audio"}
 
-// albums puts together what follows each other and can be in one album.
-func albums(files []chat.File) (all [][]chat.File) {
+// Group puts together what follows each other and can be in one album.
+func (c *Channel) Group(files []chat.File) (all [][]chat.File) {
 	for _, f := range files {
 		last, shelf := len(all)-1, shelves[formOf(f)]
 		if last >= 0 && len(all[last]) < maxAlbum && shelf != "" && shelf == shelves[formOf(all[last][0])] {

@@ -39,7 +39,7 @@ type Config struct {
 }
 
 // A Channel is the chat in the browser. A person is a chat, and each of their
-// conversations a thread of it. It is also a channels.Editor, Streamer,
+// conversations a thread of it. It is also a channels.Streamer,
 // Stepper, Typer, Asker and Director, and an io.Closer.
 type Channel struct {
 	cfg    Config
@@ -133,7 +133,7 @@ func (c *Channel) unsent(err error) error {
 	return err
 }
 
-// Edit implements [channels.Editor]: r takes the place of what rc names.
+// Edit implements [channels.Asker]: r takes the place of what rc names.
 func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
 	seq, err := strconv.ParseUint(string(rc), 10, 64)
 	if err != nil || seq == 0 {
@@ -146,9 +146,6 @@ func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) e
 	}
 	return nil
 }
-
-// EditEvery implements [channels.Editor]. Replies do not stream by it.
-func (c *Channel) EditEvery(chat.Address) time.Duration { return time.Second }
 
 // Stream implements [channels.Streamer].
 func (c *Channel) Stream(r chat.Reply) {
