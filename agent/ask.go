@@ -32,7 +32,7 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		t.tools = t.noteTools(ctx, toolTextOf(t.kit))
 	}
 	how := asked{
-		System: t.note(ctx, []byte(system)), Tools: t.tools, Last: last,
+		System: t.noteSystem(ctx, system), Tools: t.tools, Last: last,
 		Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision,
 	}
 	if !last {
@@ -130,18 +130,43 @@ func (t *turn) stream() func(llm.Delta) {
 	}
 }
 
-// note keeps a long text of requests, once, and returns its digest. That it
-// could not is no reason to leave a person without an answer.
+// note keeps a long text of requests, once, and returns its digest.
 func (p *Pool) note(ctx context.Context, text []byte) string {
-	digest := fmt.Sprintf("%.12x", sha256.Sum256(text))
+	return p.noteAs(ctx, fmt.Sprintf("%.12x", sha256.Sum256(text)), text)
+}
+
+// noteAs keeps body under digest, once. That it could not is no reason to leave
+// a person without an answer.
+func (p *Pool) noteAs(ctx context.Context, digest string, body []byte) string {
 	if _, there := p.noted.LoadOrStore(digest, true); there {
 		return digest
 	}
-	if _, err := p.prompts.Put(ctx, digest, text, store.Any); err != nil {
+	if _, err := p.prompts.Put(ctx, digest, body, store.Any); err != nil {
 		p.noted.Delete(digest)
 		p.Log.Warn("what a model is told was not kept", "digest", digest, "err", err)
 	}
 	return digest
+}
+
+// noteSystem is note of instructions. Most sessions have a last paragraph of
+// their own: what is before it is kept once for all of them, and is named.
+func (p *Pool) noteSystem(ctx context.Context, text string) string {
+	last := max(strings.LastIndex(text, "\n\n"), 0)
+	head := p.note(ctx, []byte(text[:last]))
+	return p.noteAs(ctx, fmt.Sprintf("%.12x", sha256.Sum256([]byte(text))), []byte(parted+head+text[last:]))
+}
+
+const parted = "\x00" // begins what noteSystem keeps
+
+// prompt returns what was noted.
+func (p *Pool) prompt(ctx context.Context, digest string) (string, error) {
+	body, _, err := p.prompts.Get(ctx, digest)
+	rest, system := strings.CutPrefix(string(body), parted)
+	if err != nil || !system || len(rest) < len(digest) {
+		return string(body), err
+	}
+	head, _, err := p.prompts.Get(ctx, rest[:len(digest)])
+	return string(head) + rest[len(digest):], err
 }
 
 // noteTools is note of the tools of a turn. Turns mostly have the same: to

@@ -77,11 +77,11 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 					continue
 				}
 				written[digest] = true
-				text, _, err := p.prompts.Get(ctx, digest)
+				text, err := p.prompt(ctx, digest)
 				if err != nil { // what is not there cannot be told
 					continue
 				}
-				if !write(line{Digest: digest, Text: string(text)}) {
+				if !write(line{Digest: digest, Text: text}) {
 					return
 				}
 			}

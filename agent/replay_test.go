@@ -350,3 +350,41 @@ func TestLastRequestMadeAgain(t *testing.T) {
 		})
 	}
 }
+
+// A told tells each session the same, and in a last paragraph its name.
+type told string
+
+func (p told) System(_ context.Context, id chat.SessionID, _ chat.Person) (string, error) {
+	return string(p) + "\n\nThis is " + string(id), nil
+}
+
+func (p told) Helper(context.Context, chat.Person, string) (string, error) { return string(p), nil }
+
+// P15: what many sessions are told is kept once. A recording has all that one was told.
+func TestPromptsOfManySessions(t *testing.T) {
+	all := told("rules\n\n" + strings.Repeat("what everybody is told. ", 100))
+	h := &house{model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) { return words("hello"), nil }}
+	h.conf = func(c *agent.Config) { c.Memory = all }
+	play(t, h, func(h *house) {
+		for i := range 10 {
+			m := message(fmt.Sprint(i), "hello")
+			m.At.Chat = fmt.Sprint(i)
+			h.deliver(m)
+		}
+		synctest.Wait()
+		whole, _ := all.System(t.Context(), "test:1", "")
+		if rs := h.requests(); len(rs) != 1 || rs[0].System != whole {
+			t.Errorf("recorded are %+v", rs)
+		}
+		size, b := 0, h.store.Bucket("prompts")
+		for key := range b.Keys(t.Context(), "") {
+			body, _, err := b.Get(t.Context(), key)
+			if size += len(body); err != nil {
+				t.Error(err)
+			}
+		}
+		if size > 2*len(all) {
+			t.Errorf("%d bytes are kept of ten prompts of %d", size, len(whole))
+		}
+	})
+}
