@@ -18,7 +18,7 @@ type auditor struct {
 
 func (h *house) openAudit() {
 	h.auditor.events = make(chan store.Event, 1024)
-	h.auditor.chain = store.NewChain(h.base.Log("audit"), h.base.Bucket("audit"))
+	h.auditor.chain = store.NewChain(h.store.Log("audit"), h.store.Bucket("audit"))
 }
 
 // audit notes that who did what.

@@ -156,11 +156,15 @@ func (p *program) serve(ctx context.Context, o options) error {
 	if o.Config = c; !o.Chat && c.Channels.Console != nil {
 		o.Terminal = p.terminal(c)
 	}
-	out, err := p.logTo(c, o.Terminal)
-	if err != nil {
-		return err
+	out := p.stderr
+	if o.Terminal.Interactive() { // which a log would disturb
+		f, err := openLog(c)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		out = f
 	}
-	defer out.Close()
 	o.Recent, o.Redact = &recent{}, &p.redact
 	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact, o.Recent)
 	if p.service {
@@ -177,26 +181,17 @@ func (p *program) serve(ctx context.Context, o options) error {
 	return serve(ctx, o)
 }
 
-// logTo returns where the log goes: to a file while a person chats at the
-// terminal, and else to standard error.
-func (p *program) logTo(c *Config, t console.Terminal) (io.WriteCloser, error) {
-	if !t.Interactive() {
-		return struct {
-			io.Writer
-			io.Closer
-		}{p.stderr, io.NopCloser(nil)}, nil
-	}
+// openLog opens the file that the log goes to while a person chats.
+func openLog(c *Config) (*os.File, error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
-	f, err := os.OpenFile(logFile(c), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(c.DataDir, "parley.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	return f, nil
 }
-
-func logFile(c *Config) string { return filepath.Join(c.DataDir, "parley.log") }
 
 // watch calls apply with each new config until ctx ends.
 func (p *program) watch(ctx context.Context, c *Config, log *slog.Logger, apply func(*Config) error) {
@@ -263,15 +258,10 @@ func (p *program) source() (source, error) {
 		}
 		s.Data = filepath.Join(home, ".parley")
 	}
-	if s.File == "" {
-		s.File = filepath.Join(s.Data, "config.json")
-	}
-	var err error
-	if s.Data, err = filepath.Abs(s.Data); err != nil {
-		return s, err
-	}
-	s.File, err = filepath.Abs(s.File)
-	return s, err
+	var err, err2 error
+	s.Data, err = filepath.Abs(s.Data)
+	s.File, err2 = filepath.Abs(cmp.Or(s.File, filepath.Join(s.Data, configFile)))
+	return s, errors.Join(err, err2)
 }
 
 // version says which build this is.
@@ -280,9 +270,5 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	v := b.Main.Version
-	if v == "" {
-		v = "(devel)"
-	}
-	return v + " " + b.GoVersion
+	return cmp.Or(b.Main.Version, "(devel)") + " " + b.GoVersion
 }

@@ -174,7 +174,7 @@ func (h *house) queues(ctx context.Context) (all []observe.Queue) {
 
 // backup sends a backup, once it is whole and was read back (P20).
 func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
-	s, ok := h.base.(copied)
+	s, ok := h.store.(copied)
 	if !ok {
 		return errors.New("backup: the store is in memory: there is nothing to keep")
 	}

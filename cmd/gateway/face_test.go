@@ -217,6 +217,9 @@ func TestWebFace(t *testing.T) {
 			t.Errorf("%s: %d, without %q: %.500s", path, status, want, body)
 		}
 	}
+	if _, body := v.do("GET", "/metrics", nil); strings.Contains(body, "parley_store_commit_seconds_count 0\n") {
+		t.Error("no commit of the store was measured")
+	}
 	if out, code := w.run("", "sessions", "show", "web:owner/"+c); code != 0 || !strings.Contains(out, "list_dir") {
 		t.Errorf("sessions show: %d: %s", code, out)
 	}

@@ -50,8 +50,7 @@ type house struct {
 	options
 	now      atomic.Pointer[Config] // as it was reloaded last
 	began    time.Time
-	base     store.Store // as its driver made it
-	store    store.Store // base, observed
+	store    store.Store
 	notes    []string    // what the owners are told after the start
 	files    *workspace.Workspace
 	observer *observe.Observer
@@ -176,13 +175,12 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 
 // openStore opens what everything else is kept in.
 func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
+	h.observer = observe.New(observe.Config{Build: version()})
 	if h.Config.Store.Type == "mem" {
-		h.base = mem.New()
-	} else if h.base, h.notes, err = openBolt(ctx, h.Config, h.Log, leave); err != nil {
+		h.store = mem.New()
+	} else if h.store, h.notes, err = h.openBolt(ctx, leave); err != nil {
 		return err
 	}
-	h.observer = observe.New(observe.Config{Build: version()})
-	h.store = h.observer.Store(h.base)
 	h.openAudit()
 	return nil
 }
@@ -358,8 +356,8 @@ func (h *house) close() error {
 	if h.files != nil {
 		errs = append(errs, h.files.Close())
 	}
-	if h.base != nil {
-		errs = append(errs, h.base.Close())
+	if h.store != nil {
+		errs = append(errs, h.store.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -40,7 +40,7 @@ type copied interface {
 
 // safekeep copies the store when it is time to, until ctx ends.
 func (h *house) safekeep(ctx context.Context) {
-	s, ok := h.base.(copied)
+	s, ok := h.store.(copied)
 	for ok {
 		select {
 		case <-ctx.Done():
@@ -79,13 +79,13 @@ func safeCopy(ctx context.Context, c *Config, backup func(context.Context, strin
 
 // openBolt opens the store. One that is damaged is moved aside, and the latest
 // copy that is whole takes its place; notes say so (P18).
-func openBolt(ctx context.Context, c *Config, log *slog.Logger, stopped func(error)) (s store.Store, notes []string, err error) {
-	cfg := bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild, Stopped: stopped}
+func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Store, notes []string, err error) {
+	c, log := h.Config, h.Log
+	cfg := bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild, Stopped: stopped, Committed: h.observer.Committed}
 	opened, err := bolt.Open(ctx, cfg)
 	var damage *bolt.DamagedError
 	if errors.As(err, &damage) {
-		copies := safeCopies(c)
-		for _, path := range copies {
+		for _, path := range safeCopies(c) {
 			note, e := replace(ctx, c, path, log)
 			if e != nil {
 				log.Error("copy of the store cannot be used", "file", path, "err", e)

@@ -40,6 +40,8 @@ type Config struct {
 	// Stopped is called once, and must not block, if the Store can write no
 	// more until it is opened again; nil: nobody is told.
 	Stopped func(error)
+	// Committed is told how long each commit took, and must not block; nil: nobody is.
+	Committed func(time.Duration)
 }
 
 // Store is a [store.Store]. Make one with [Open].
@@ -50,6 +52,7 @@ type Store struct {
 	locks   *store.Locks
 	now     func() time.Time
 	stopped func(error)
+	commits func(time.Duration)
 	probe   func(ctx context.Context, path string) ([]string, error)
 	close   func() error // shut, once
 
@@ -118,7 +121,7 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, probe: cfg.Probe,
+		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, commits: cfg.Committed, probe: cfg.Probe,
 		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
 		queues: map[string]*queue{},
 	}, nil

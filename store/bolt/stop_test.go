@@ -3,6 +3,7 @@ package bolt
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -12,7 +13,10 @@ import (
 // A Store that cannot know what the disk holds says so once, reads on, and writes no more.
 func TestStopsWriting(t *testing.T) {
 	var told []error
-	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Stopped: func(err error) { told = append(told, err) }})
+	var took []time.Duration
+	s, err := Open(t.Context(), Config{
+		Dir: t.TempDir(), Stopped: func(err error) { told = append(told, err) }, Committed: func(d time.Duration) { took = append(took, d) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +35,7 @@ func TestStopsWriting(t *testing.T) {
 	if v, _, err := b.Get(t.Context(), "k"); err != nil || string(v) != "v" {
 		t.Errorf("get: %q, %v", v, err)
 	}
-	if len(told) != 1 {
-		t.Errorf("told %v", told)
+	if len(told) != 1 || len(took) != 1 || took[0] <= 0 {
+		t.Errorf("told %v, and that commits took %v", told, took)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -99,9 +100,12 @@ func (s *Store) try(batch []*op, errs []error) (err error) {
 	if !changed {
 		return tx.Rollback()
 	}
-	id := tx.ID()
+	id, began := tx.ID(), time.Now()
 	if err := tx.Commit(); err != nil {
 		return s.failed(err, id)
+	}
+	if s.commits != nil {
+		s.commits(time.Since(began))
 	}
 	s.wrote = true
 	return nil

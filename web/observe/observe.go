@@ -1,5 +1,5 @@
-// Package observe measures the house from outside: it wraps models, tools, the
-// store and the doors, counts for Prometheus what passes, and tells a tracer.
+// Package observe measures the house from outside: it wraps models, tools and
+// the doors, counts for Prometheus what passes, and tells a tracer.
 //
 // What people say never becomes a label or an attribute. Every label has a
 // bounded set of values: those that the config or the code names, and "other".
@@ -44,7 +44,7 @@ type Observer struct {
 	delivery    *prometheus.HistogramVec
 	redelivered *prometheus.CounterVec
 	parked      *prometheus.CounterVec
-	commits     commits
+	commits     prometheus.Observer
 	tools       toolMetrics
 	models      modelMetrics
 
@@ -76,7 +76,7 @@ func New(c Config) *Observer {
 		delivery:    m.histogram("delivery_seconds", "Time from the outbox to the network.", slow, "channel"),
 		redelivered: m.counter("delivery_retries_total", "Tries to send a reply after the first.", "channel"),
 		parked:      m.counter("deliveries_parked_total", "Replies that could not be sent and were put aside.", "channel"),
-		commits:     m.commits(),
+		commits:     m.histogram("store_commit_seconds", "Time of a commit of the store to the disk.", quick).WithLabelValues(),
 		tools:       m.tools(),
 		models:      m.models(),
 	}
@@ -150,6 +150,9 @@ func (o *Observer) Sent(channel string, _ chat.Reply, waited time.Duration, trie
 	}
 	o.delivery.WithLabelValues(channel).Observe(waited.Seconds())
 }
+
+// Committed notes that a commit of the store took so long.
+func (o *Observer) Committed(took time.Duration) { o.commits.Observe(took.Seconds()) }
 
 // finish ends span. The error's text may hold what somebody said, so only its
 // kind is told.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +24,6 @@ import (
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/store"
-	"parley/store/bolt"
-	"parley/store/mem"
-	"parley/store/storetest"
 	"parley/tools"
 	"parley/web/observe"
 )
@@ -349,7 +345,7 @@ func lint(t *testing.T) {
 	_ = o.Deliver(func(context.Context, chat.Message) error { return nil })(t.Context(), chat.Message{})
 	o.Sent("c", chat.Reply{}, time.Second, 2, nil)
 	o.Sent("c", chat.Reply{}, time.Second, 2, errors.New("gone"))
-	_ = o.Store(mem.New()).Bucket("b").Delete(t.Context(), "k")
+	o.Committed(3 * time.Millisecond)
 	o.Queues(func(context.Context) []observe.Queue { return []observe.Queue{{Name: "q"}} })
 	text := page(t, o)
 	if n := strings.Count(text, "# TYPE parley_"); n != 18 {
@@ -363,63 +359,5 @@ func lint(t *testing.T) {
 		if strings.HasPrefix(p.Metric, "parley_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
-	}
-}
-
-// A measured store keeps every promise of a store.
-func TestStore(t *testing.T) {
-	storetest.Run(t, true, func(t *testing.T) func() store.Store {
-		dir, err := os.MkdirTemp("/dev/shm", "parley")
-		if err != nil {
-			dir = t.TempDir()
-		}
-		t.Cleanup(func() { os.RemoveAll(dir) })
-		return func() store.Store {
-			s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { s.Close() })
-			return observe.New(observe.Config{}).Store(s)
-		}
-	})
-}
-
-func TestStoreMeasures(t *testing.T) {
-	o, ctx := observe.New(observe.Config{}), t.Context()
-	s := o.Store(mem.New())
-	b, l, q := s.Bucket("b"), s.Log("l"), s.Queue("q")
-	ops := map[string]func() error{
-		"put":    func() error { _, err := b.Put(ctx, "k", nil, store.Any); return err },
-		"delete": func() error { return b.Delete(ctx, "k") },
-		"append": func() error { _, err := l.Append(ctx, []byte("r")); return err },
-		"trim":   func() error { return l.Trim(ctx, 1) },
-		"push":   func() error { return q.Push(ctx, "i", nil) },
-	}
-	for op, do := range ops {
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
-		shows(t, o, fmt.Sprintf("parley_store_commit_seconds_count{op=%q} 1", op))
-	}
-	item, err := q.Pull(ctx)
-	if err == nil {
-		err = item.Done(ctx)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	shows(t, o, `parley_store_commit_seconds_count{op="done"} 1`)
-}
-
-// P15: what is measured at every commit must cost next to nothing.
-func TestStoreAllocates(t *testing.T) {
-	plain, ctx := mem.New(), t.Context()
-	put := func(b store.Bucket) float64 {
-		return testing.AllocsPerRun(100, func() { _, _ = b.Put(ctx, "k", []byte("v"), store.Any) })
-	}
-	bare, wrapped := put(plain.Bucket("b")), put(observe.New(observe.Config{}).Store(plain).Bucket("b"))
-	if wrapped > bare {
-		t.Errorf("%v allocations a Put, %v without measuring", wrapped, bare)
 	}
 }
