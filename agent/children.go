@@ -164,10 +164,14 @@ func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Chi
 	return all, nil
 }
 
-// change has f change the record of a helper, if there is one; f says whether it does.
+// change has f change the record of a helper, if there is one; f says whether it
+// does. One that was damaged while the helper works is made anew (P21).
 func (p *Pool) change(ctx context.Context, id string, f func(*tools.Child) bool) (tools.Child, error) {
 	for {
 		c, rev, err := store.Load[tools.Child](ctx, p.helpers, id)
+		if errors.Is(err, store.ErrDamaged) && p.kin.with(id, func(k *kid) { c, rev = k.Child, store.Any }) {
+			err = nil
+		}
 		if err != nil || !f(&c) {
 			return c, ignore(err, store.ErrNotFound)
 		}

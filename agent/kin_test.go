@@ -407,6 +407,21 @@ func TestDamagedHelperIsLoggedOnce(t *testing.T) {
 	}
 }
 
+// P21: a helper whose record is damaged while it works goes on, and reports.
+func TestDamagedAtWork(t *testing.T) {
+	h := &house{store: mem.New(), tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(spawning, worker(1))}
+	play(t, helped(h), func(h *house) {
+		h.say("1", "work")
+		time.Sleep(time.Second)
+		id := h.children()[0].ID
+		if _, err := h.store.Bucket("helpers").Put(h.t.Context(), id, []byte("no JSON"), store.Any); err != nil {
+			h.t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		h.want("begun", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
+	})
+}
+
 // A helper that is begun as its parent is stopped is not begun (D-093).
 func TestStoppedAsItBegins(t *testing.T) {
 	var stop atomic.Value
