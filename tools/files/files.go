@@ -54,12 +54,17 @@ func tool[In any](name, verb, what string, do doer[In, tools.Result]) tools.Tool
 	})
 }
 
+// maxPath keeps what is said of a path short, in bytes.
+const maxPath = 1000
+
 // bare makes a tool of do, which gets the path as the model has it. People
 // see the verb and the path.
 func bare[In any](name, verb, what string, do doer[In, tools.Result]) tools.Tool {
 	t := tools.New(name, what, func(ctx context.Context, c tools.Call, in In) (tools.Result, error) {
-		r, err := do(ctx, c, pathOf(c), in)
-		return r, shorten(err, pathOf(c))
+		if path := pathOf(c); len(path) <= maxPath {
+			return do(ctx, c, path, in)
+		}
+		return tools.Result{}, fail("the path is longer than %d bytes", maxPath)
 	})
 	t.Category, t.Preview, t.Aliases = "files", about(verb, "path"), named()
 	return t
@@ -148,18 +153,6 @@ var words = []word{
 	{workspace.ErrTooBig, "", "File too big: %s (more than " + strconv.Itoa(workspace.MaxOpen>>20) + " MiB)"},
 	{errNotDir, "", "Not a directory: %s"},
 	{syscall.ENOTDIR, "", "Not a directory on the way to %s"},
-}
-
-// endless are the parts of long paths that nobody wants to read.
-var endless = regexp.MustCompile(`(\S{300})[^\s…:]+`)
-
-// shorten cuts path in err at 300 characters, and what was made of it.
-func shorten(err error, path string) error {
-	short := clip(path, 300, "…")
-	if err == nil || short == path {
-		return err
-	}
-	return errors.New(endless.ReplaceAllString(strings.ReplaceAll(err.Error(), path, short), "$1…"))
 }
 
 // explain makes the err of a tool one that tells the model why path could not
