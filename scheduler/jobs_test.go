@@ -481,8 +481,10 @@ func TestP13ToldLater(t *testing.T) {
 			} else if last {
 				w.set(func() { w.mute = nil })
 				w.wait(time.Minute)
-				if err := s.Ended(t.Context(), m, bad); err != nil {
-					t.Error(err)
+				for range 2 { // the second time changes nothing
+					if err := s.Ended(t.Context(), m, bad); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 		}
