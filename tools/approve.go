@@ -145,5 +145,5 @@ func plainly(s string) string {
 			return '\ufffd'
 		}
 		return r
-	}, cut(s, shown))
+	}, chat.Clip(s, shown, ""))
 }

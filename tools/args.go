@@ -59,7 +59,8 @@ func mend(args string) string {
 			quote = 0
 			b.WriteByte('"')
 		case quote == 0:
-			if c != ',' || strings.Trim(cut(strings.TrimLeft(args[i+1:], " \t\r\n"), 1), "]}") != "" {
+			rest := strings.TrimLeft(args[i+1:], " \t\r\n")
+			if c != ',' || rest != "" && strings.IndexByte("]}", rest[0]) < 0 {
 				b.WriteByte(c)
 			}
 		case c == '\\' && i+1 < len(args):

@@ -361,7 +361,7 @@ func TestOrder(t *testing.T) {
 	tool.Aliases = map[string]string{"file": "path"}
 	tool.Hints = Hints{Dangerous: true, ReadOnly: true, Cacheable: true, MaxText: 20}
 	tool.Query = func(args map[string]any) string { note("query"); return "" }
-	tool.Assess = func(r Result) Verdict { note("assess " + cut(r.Text, 8)); return Poor }
+	tool.Assess = func(r Result) Verdict { note("assess " + r.Text[:min(8, len(r.Text))]); return Poor }
 	tool.Run = func(_ context.Context, c Call) (Result, error) {
 		note("run " + text(c.Input))
 		return Result{Data: map[string]any{"long": strings.Repeat("x", 99)}}, nil

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/chat"
 )
 
 // Middleware returns a Tool that does something before or after t.Run.
@@ -101,7 +103,7 @@ func report(ctx context.Context, log *slog.Logger, c Call, r Result) {
 	message := fmt.Sprintf("Tool %s completed in %dms", c.Name, r.Took.Milliseconds())
 	if r.Failed {
 		first, _, _ := strings.Cut(r.Text, "\n")
-		message = fmt.Sprintf("Tool %s failed to execute: %s", c.Name, cut(first, 120)) // D-040
+		message = fmt.Sprintf("Tool %s failed to execute: %s", c.Name, chat.Clip(first, 120, "")) // D-040
 	}
 	log.DebugContext(ctx, message, "tool", c.Name, "session", c.Session, "call", c.Key(), "round", c.Round,
 		"code", r.Code, "cached", r.Cached, "skipped", r.Skipped, "verdict", r.Verdict, "bytes", len(r.Text))

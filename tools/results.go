@@ -48,10 +48,10 @@ func Truncate() Middleware {
 func shorten(c Call, text string, n, limit int, strange bool) (seen, path string) {
 	path, err := keep(c, text, strange)
 	if err != nil {
-		return cut(text, limit) + "\n... (truncated)", ""
+		return chat.Clip(text, limit, "\n... (truncated)"), ""
 	}
 	seen = fmt.Sprintf("[tool output persisted]\nFull output saved to: %s\nOriginal size: %d chars\nPreview:\n%s\n...\n"+
-		"(Read the saved file if you need the full output.)", path, n, cut(text, min(preview, limit)))
+		"(Read the saved file if you need the full output.)", path, n, chat.Clip(text, min(preview, limit), ""))
 	return seen, path
 }
 
@@ -72,17 +72,6 @@ func thousands(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// cut returns the first n characters of text.
-func cut(text string, n int) string {
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
 }
 
 // What the house keeps in the workspace has one folder per session.

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"parley/chat"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -325,7 +326,7 @@ func (s *search) around(name string, text []byte, number, start, end int) string
 		if first+i == number {
 			mark = ">"
 		}
-		b += fmt.Sprintf("\n%s %d| %s", mark, first+i, clip(line, maxShown, "… (the line is longer)"))
+		b += fmt.Sprintf("\n%s %d| %s", mark, first+i, chat.Clip(line, maxShown, "… (the line is longer)"))
 	}
 	return b
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"parley/chat"
 )
 
 const (
@@ -27,7 +29,7 @@ func diff(from, to, text string, edits []udiff.Edit) string {
 		lines = append(lines[:maxDiff-1], fmt.Sprintf("... (%d more lines)", n))
 	}
 	for i, line := range lines {
-		lines[i] = clip(strings.TrimSuffix(line, "\r"), maxDiffLine, "…")
+		lines[i] = chat.Clip(strings.TrimSuffix(line, "\r"), maxDiffLine, "…")
 	}
 	return strings.Join(lines, "\n")
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/tools"
 )
@@ -179,18 +180,10 @@ func fitting(parts []string, sep, what string) (text string, n int) {
 		case n > 0:
 			return strings.Join(parts[:n], sep), n
 		default:
-			return clip(parts[0], maxChars, "… (the "+what+" is longer)"), 1
+			return chat.Clip(parts[0], maxChars, "… (the "+what+" is longer)"), 1
 		}
 	}
 	return strings.Join(parts, sep), n
-}
-
-// clip returns the first n characters of text, and behind them more if that is not all.
-func clip(text string, n int, more string) string {
-	if r := []rune(text); len(r) > n {
-		return string(r[:n]) + more
-	}
-	return text
 }
 
 // readLine returns the next line without its end, cut to about maxLine bytes.

@@ -111,10 +111,7 @@ func where(input map[string]any) (in args) {
 func preview(partial map[string]any) string {
 	in := where(partial)
 	text, _ := partial["text"].(string)
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > 40 {
-		text = string(r[:40]) + "…"
-	}
+	text = chat.Clip(strings.Join(strings.Fields(text), " "), 40, "…")
 	if in.Channel == "" && in.Chat == "" {
 		return text
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"parley/chat"
 )
 
 const (
@@ -117,8 +119,7 @@ func send(ctx context.Context, c *http.Client, at, header, body string) ([]byte,
 // that some put around the words searched for.
 func clean(text string, n int) string {
 	text = strings.NewReplacer("<strong>", "", "</strong>", "", "<b>", "", "</b>", "").Replace(text)
-	text, _ = cut(strings.Join(strings.Fields(html.UnescapeString(text)), " "), n)
-	return text
+	return chat.Clip(strings.Join(strings.Fields(html.UnescapeString(text)), " "), n, "")
 }
 
 // readJSON reads an answer in JSON: providers differ in where the list is and

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/sync/errgroup"
 
+	"parley/chat"
 	"parley/tools"
 )
 
@@ -40,8 +41,8 @@ func (f *fetcher) webFetch() tools.Tool {
 		func(ctx context.Context, _ tools.Call, in fetchArgs) (tools.Result, error) {
 			data, err := f.read(ctx, in.URL, func(p *page) (any, error) {
 				text, extractor, err := p.extract(in.Mode == "text")
-				text, short := cut(text, min(cmp.Or(in.MaxChars, maxText), f.most))
-				return answer{in.URL, p.at.String(), p.status, extractor, short || p.cut, utf8.RuneCountInString(text), true, banner + text}, err
+				shown := chat.Clip(text, min(cmp.Or(in.MaxChars, maxText), f.most), "")
+				return answer{in.URL, p.at.String(), p.status, extractor, shown != text || p.cut, utf8.RuneCountInString(shown), true, banner + shown}, err
 			})
 			if err != nil {
 				text, _ := json.Marshal(data)
@@ -58,8 +59,7 @@ func (f *fetcher) webFetch() tools.Tool {
 func (f *fetcher) read(ctx context.Context, raw string, show func(*page) (any, error)) (data any, err error) {
 	defer func() {
 		if err != nil {
-			why, _ := cut(err.Error(), 300) // a stranger may have had a word in it
-			data = map[string]any{"error": why, "url": raw}
+			data = map[string]any{"error": chat.Clip(err.Error(), 300, ""), "url": raw} // a stranger may have had a word in it
 		}
 	}()
 	defer rescue(&err)
@@ -182,8 +182,7 @@ func (p *page) view(kind string, most int) (map[string]any, error) {
 		prune(doc, around)
 		text = plain(doc)
 	}
-	text, _ = cut(text, most)
-	data["text"] = banner + text
+	data["text"] = banner + chat.Clip(text, most, "")
 	return data, nil
 }
 

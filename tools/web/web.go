@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/chat"
 	"parley/tools"
 )
 
@@ -66,8 +67,7 @@ func lookup(t tools.Tool, verb string, fields ...string) tools.Tool {
 		return key
 	}
 	t.Preview = func(args map[string]any) string {
-		text, _ := cut(verb+" "+normal(args[fields[0]]), 100)
-		return strings.TrimSpace(text)
+		return strings.TrimSpace(chat.Clip(verb+" "+normal(args[fields[0]]), 100, ""))
 	}
 	return t
 }
@@ -91,15 +91,4 @@ func normal(v any) string {
 	}
 	u.Host, u.Fragment = strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme]), ""
 	return u.JoinPath().String()
-}
-
-// cut returns the first n characters of text, and whether that is not all.
-func cut(text string, n int) (string, bool) {
-	for i := range text {
-		if n == 0 {
-			return text[:i], true
-		}
-		n--
-	}
-	return text, false
 }
