@@ -104,7 +104,7 @@ func (j *Job) check() error {
 	case j.Args != "" && json.Unmarshal([]byte(j.Args), &args) != nil:
 		return errors.New("the arguments must be a JSON object")
 	case j.Missed != Once && j.Missed != Skip:
-		return errors.New("missed must be empty or 'skip'")
+		return errors.New("missed must be 'once' or 'skip'")
 	}
 	j.Name = cmp.Or(head(oneLine(j.Name), maxName), j.title())
 	return nil

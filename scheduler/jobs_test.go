@@ -171,7 +171,7 @@ func TestD096Protected(t *testing.T) {
 		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"},
 			Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
 				ran++
-				return scheduler.Ended{Outcome: scheduler.Silent, Tokens: 5}, nil
+				return scheduler.Ended{Tokens: 5}, nil
 			}}}
 		s := w.open()
 		off := func(j *scheduler.Job) error { j.Off = true; return nil }
@@ -183,7 +183,7 @@ func TestD096Protected(t *testing.T) {
 			t.Error(err)
 		}
 		w.wait(24 * time.Hour)
-		if j := w.job("dream"); ran != 2 || !slices.Equal(history(j), []string{"1 nothing to say ", "2 nothing to say "}) || !j.System || j.Runs[0].Tokens != 5 {
+		if j := w.job("dream"); ran != 2 || !slices.Equal(history(j), []string{"1 done ", "2 done "}) || !j.System || j.Runs[0].Tokens != 5 {
 			t.Errorf("%d %+v", ran, j)
 		}
 		w.stop()

@@ -116,7 +116,7 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 		}
 		r.Result = head(e.Text, maxResult)
 		fallthrough
-	case Silent:
+	case Silent, Done:
 		j.Failed = 0
 	case Failed:
 		j.Failed++

@@ -172,7 +172,7 @@ func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
 	case e.Outcome == Running:
 		return
 	}
-	e.Outcome = cmp.Or(e.Outcome, Silent)
+	e.Outcome = cmp.Or(e.Outcome, Done)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retry)
 	defer cancel()
 	if err := s.end(ctx, j.ID, r.N, e); err != nil {

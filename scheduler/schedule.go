@@ -32,12 +32,12 @@ func (s Schedule) String() string {
 
 func minute(t time.Time) string { return t.Format("2006-01-02 15:04") }
 
-// ParseAt reads a time in ISO 8601; one that names no zone is of zone. Errors
-// are for people and models (D-095).
+// ParseAt reads a time in ISO 8601 and returns it in zone, of which it is if it
+// names none. Errors are for people and models (D-095).
 func ParseAt(text string, zone *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
+		return t.In(zone), nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly} {
 		if wall, err := time.Parse(layout, text); err == nil {

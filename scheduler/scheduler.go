@@ -92,6 +92,7 @@ const (
 	Running     Outcome = "running"  // it has begun
 	Answered    Outcome = "answered" // it said something
 	Silent      Outcome = "nothing to say"
+	Done        Outcome = "done"        // a job of the house did its work
 	Failed      Outcome = "failed"      // it came to nothing
 	Interrupted Outcome = "interrupted" // the process ended, or nobody knows what became of it (P13)
 	Stopped     Outcome = "stopped"     // somebody stopped it
@@ -102,7 +103,7 @@ const (
 
 // Ended is how a run ended.
 type Ended struct {
-	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure
+	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure; of a job of the house "" is Done
 	Text    string  // what it said; of a failure that has no Note it is the Note
 	Note    string  // why it ended so, in words for people
 	Tokens  int

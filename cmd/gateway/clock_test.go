@@ -130,7 +130,7 @@ func TestD095Texts(t *testing.T) {
 			{cron.Order{Action: "add", Message: "x", Every: 60, Model: "big"}, "Error: there is no model 'big'; there are main, small"},
 			{cron.Order{Action: "add", Tool: "rm", Every: 60}, "Error: there is no tool 'rm'"},
 			{cron.Order{Action: "add", Tool: "root", Every: 60}, "Error: there is no tool 'root'"},
-			{cron.Order{Action: "add", Message: "x", Every: 60, Missed: "twice"}, "Error: missed must be empty or 'skip'"},
+			{cron.Order{Action: "add", Message: "x", Every: 60, Missed: "twice"}, "Error: missed must be 'once' or 'skip'"},
 			{cron.Order{Action: "add", ID: "j1", Name: "Stretch", Message: "Stretch!", Every: 3600}, "Created job 'Stretch' (id: j1)"},
 			{cron.Order{Action: "add", ID: "j1", Name: "Stretch", Message: "Stretch!", Every: 3600}, "Created job 'Stretch' (id: j1)"}, // again: P6
 			{cron.Order{Action: "add", ID: "j2", Message: "Tell me the news of the town, and of the world", Cron: "0 9 * * 1-5", Zone: "Asia/Tokyo"}, "Created job 'Tell me the news of the town, ' (id: j2)"},

@@ -52,7 +52,7 @@ func TestClockPage(t *testing.T) {
 	w.visit(base + "/owner/memory")
 	press("button[data-post='/api/cron/dream/run']")
 	w.until(`location.pathname === "/owner/cron"`)
-	if r := s.dreamt(); r.Outcome != scheduler.Silent || !strings.Contains(r.Note, "1 change") {
+	if r := s.dreamt(); r.Outcome != scheduler.Done || !strings.Contains(r.Note, "1 change") {
 		t.Errorf("the dream came out as %s: %s", r.Outcome, r.Note)
 	}
 	w.visit(base + "/owner/memory/changes?who=owner")

@@ -194,7 +194,7 @@ func TestDream(t *testing.T) {
 	before := w.memory(chat.TheOwner)
 	other.asks("/dream", "Only owners can have me dream before it is time.")
 	s.asks("/dream", "I am going over my memory.")
-	if r := w.dreamt(); r.Outcome != scheduler.Silent || r.Note != "2 summed up; 2 new parts of conversations, 2 changes" {
+	if r := w.dreamt(); r.Outcome != scheduler.Done || r.Note != "2 summed up; 2 new parts of conversations, 2 changes" {
 		t.Errorf("the dream came out as %s: %s", r.Outcome, r.Note)
 	}
 	after, theirs := w.memory(chat.TheOwner), w.memory(them(asker))
@@ -298,7 +298,7 @@ func (w *town) wakes(died <-chan int) bool {
 		default:
 		}
 		for _, j := range w.jobs() {
-			if j.ID == dreamID && hasEnded(scheduler.Silent)(j) {
+			if j.ID == dreamID && hasEnded(scheduler.Done)(j) {
 				return true
 			}
 		}

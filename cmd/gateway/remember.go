@@ -99,7 +99,7 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 		note = fmt.Sprintf("%d summed up; %s", n, note)
 	}
 	h.sweep(ctx)
-	return scheduler.Ended{Outcome: scheduler.Silent, Note: note}, err
+	return scheduler.Ended{Note: note}, err
 }
 
 // sweep forgets the sessions of isolated jobs that are there no more, once what
