@@ -10,13 +10,11 @@ import (
 	"strings"
 	"time"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"parley/llm"
 )
 
 // post asks for the answer to r, as a stream.
-func (c Config) post(ctx context.Context, r openai.ChatCompletionRequest) (io.ReadCloser, error) {
+func (c Config) post(ctx context.Context, r request) (io.ReadCloser, error) {
 	r.Stream = true
 	body, err := json.Marshal(r)
 	if err != nil {

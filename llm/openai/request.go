@@ -12,9 +12,21 @@ import (
 // likeliest word always wins, as with 0.
 const coldest = 1e-6
 
+// A request is go-openai's but for the tools: those it writes down three times each.
+type request struct {
+	openai.ChatCompletionRequest
+	Tools []tool `json:"tools,omitempty"`
+}
+
+type tool struct {
+	Type     openai.ToolType           `json:"type"`
+	Function openai.FunctionDefinition `json:"function"`
+}
+
 // request puts req into OpenAI's words.
-func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionRequest {
-	r := openai.ChatCompletionRequest{Model: c.Model, Messages: make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1)}
+func (p *profile) request(c Config, req llm.Request) request {
+	var r request
+	r.Model, r.Messages = c.Model, make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1)
 	if p.completion {
 		r.MaxCompletionTokens = c.MaxTokens
 	} else {
@@ -33,7 +45,7 @@ func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionReques
 		r.Messages = append(r.Messages, p.message(c, m))
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, tool(t))
+		r.Tools = append(r.Tools, tool{openai.ToolTypeFunction, openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
 	}
 	if len(r.Tools) > 0 {
 		r.ReasoningEffort = p.effort
@@ -71,9 +83,4 @@ func parts(text string, images []llm.Image) []openai.ChatMessagePart {
 		ps = append(ps, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeImageURL, ImageURL: &openai.ChatMessageImageURL{URL: url}})
 	}
 	return ps
-}
-
-func tool(t llm.ToolSpec) openai.Tool {
-	return openai.Tool{Type: openai.ToolTypeFunction,
-		Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}}
 }
