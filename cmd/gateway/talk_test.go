@@ -254,4 +254,30 @@ func TestNoSecretLeaks(t *testing.T) {
 	}
 }
 
+// TestNoSecretLeaksByItself is R-S26 of helpers and dreams: what a provider says
+// that quotes the key back is kept, shown and passed on without it.
+func TestNoSecretLeaksByItself(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		if helps(r) || dreams(r) {
+			return llmtest.Reply{Status: 401, Body: `{"error":{"message":"Incorrect API key provided: ` + canaryKey + `."}}`}
+		}
+		return mindful(ctx, r)
+	})
+	w.start()
+	s := w.telegramSpot()
+	s.asks(`call multi_agent {"tasks": [{"name": "a", "instruction": "b"}]}`, "Incorrect API key provided: [key].")
+	s.asks("fact: the tide turns at noon.", "heard fact")
+	s.asks("/dream", "I am going over my memory.")
+	w.dreamt()
+	s.asks("/cron history dream", "Incorrect API key provided: [key].")
+	w.stop()
+	w.grep(canaryKey)
+	for _, r := range w.llm.Requests() {
+		if strings.Contains(string(r.Body), canaryKey) {
+			t.Error("a model was shown the key")
+		}
+	}
+}
+
 func itoa(n int) string { return strconv.Itoa(n) }
