@@ -289,7 +289,7 @@ func TestQuietIsolatedAndTool(t *testing.T) {
 	if out, code := w.run("", "cron", "run", "dream"); code != 0 {
 		t.Fatal(out)
 	}
-	w.job("dream", "over", hasEnded(scheduler.Silent))
+	w.job("dream", "over", hasEnded(scheduler.Done))
 	if all := sessions(); strings.Contains(all, "cron:"+isolated) {
 		t.Errorf("the session of a job that is gone is kept: %s", all)
 	}

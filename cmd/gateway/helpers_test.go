@@ -146,7 +146,7 @@ func TestGoneJobsHelper(t *testing.T) {
 	if out, code := w.run("", "cron", "run", "dream"); code != 0 {
 		t.Fatal(out)
 	}
-	w.job("dream", "over", hasEnded(scheduler.Silent))
+	w.job("dream", "over", hasEnded(scheduler.Done))
 	close(open)
 	s.last("the helper says: 384,400 km.")
 }
