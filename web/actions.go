@@ -19,9 +19,9 @@ func (s *Server) actions() []route {
 	return []route{
 		{"DELETE /api/sessions/{id}", owner, s.change("session", "deleted", s.forget)},
 		{"GET /api/sessions/{id}/export", owner, s.export},
-		{"GET /api/sessions/{id}/calls", owner, s.calls},
+		{"GET /api/sessions/{id}/calls", owner, tell(s.calls)},
 		{"GET /api/sessions/{id}/recording", owner, s.recording},
-		{"GET /api/tool-stats", owner, s.toolStats},
+		{"GET /api/tool-stats", owner, tell(s.toolStats)},
 		{"DELETE /api/tool-stats", owner, s.resetStats},
 		{"POST /api/parked/{id}/resend", owner, s.change("session", "reply sent again", s.House.Resend)},
 		{"POST /api/parked/{id}/drop", owner, s.change("session", "reply dropped", s.House.Drop)},
@@ -78,10 +78,7 @@ func (s *Server) approve(ctx context.Context, code string) error {
 // invite answers with a link for somebody, whom it lets in unless they are already.
 func (s *Server) invite(w http.ResponseWriter, r *http.Request, v visitor) (err error) {
 	var ask struct{ Name string }
-	if err := body(w, r, &ask); err != nil {
-		return err
-	}
-	if ask.Name != ownerName {
+	if err = body(w, r, &ask); err == nil && ask.Name != ownerName {
 		err = s.people.add(r.Context(), ask.Name)
 	}
 	if err != nil {

@@ -116,7 +116,7 @@ func TestBrowser(t *testing.T) {
 	until(`!window.before && document.readyState === "complete"`)
 	goTo(at + "/owner/cron")
 	js(`window.before = true; document.querySelector("[data-patch$=mallory]").click(); ""`)
-	until(`!window.before && document.querySelector("[data-patch$=mallory]")?.textContent === "Switch on"`)
+	until(`!window.before && document.readyState === "complete" && document.querySelector("[data-patch$=mallory]")?.textContent === "Switch on"`)
 	js(`window.before = true; document.getElementById("message").value = "Make tea"; document.getElementById("expr").value = "0 9 * * *"; document.querySelector("form button").click(); ""`)
 	until(`!window.before && document.querySelectorAll("[data-delete]").length === 2`)
 	goTo(at + "/owner/memory/changes/2")

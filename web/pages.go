@@ -54,8 +54,11 @@ func asset(w http.ResponseWriter, r *http.Request, _ visitor) error {
 type view struct {
 	page, api   string // paths
 	name, title string // of the page
-	load        func(*http.Request) (any, error)
+	load        load
 }
+
+// A load finds what there is to tell.
+type load func(*http.Request) (any, error)
 
 func (s *Server) page(v view) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ visitor) error {
@@ -67,9 +70,10 @@ func (s *Server) page(v view) handler {
 	}
 }
 
-func tell(v view) handler {
+// tell answers with what f finds, as JSON.
+func tell(f load) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ visitor) error {
-		d, err := v.load(r)
+		d, err := f(r)
 		if err == nil {
 			writeJSON(w, http.StatusOK, d)
 		}

@@ -55,38 +55,29 @@ func (s *Server) toolbox(r *http.Request) (any, error) {
 	return d, err
 }
 
-// calls answers with what became of each call of a session.
-func (s *Server) calls(w http.ResponseWriter, r *http.Request, _ visitor) error {
+// calls are what became of each call of a session.
+func (s *Server) calls(r *http.Request) (any, error) {
 	all, err := s.House.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
-	if err == nil {
-		writeJSON(w, http.StatusOK, map[string]any{"calls": append([]tools.Record{}, all...), "total": len(all)})
-	}
-	return err
+	return map[string]any{"calls": append([]tools.Record{}, all...), "total": len(all)}, err
 }
 
-// toolStats answers with the statistics since the start (C-043, C-045), of one
-// tool if it is named.
-func (s *Server) toolStats(w http.ResponseWriter, r *http.Request, _ visitor) error {
+// toolStats are the statistics since the start (C-043, C-045), of one tool if it
+// is named.
+func (s *Server) toolStats(r *http.Request) (any, error) {
 	if name := r.FormValue("tool"); name != "" {
 		one, err := s.House.Stats.Of(name)
 		if err != nil {
-			return problem{status: http.StatusNotFound, text: err.Error()} // C-044
+			err = problem{status: http.StatusNotFound, text: err.Error()} // C-044
 		}
-		writeJSON(w, http.StatusOK, one)
-		return nil
+		return one, err
 	}
 	all := s.House.Stats.All()
-	writeJSON(w, http.StatusOK, map[string]any{"tools": append([]tools.Stat{}, all...), "total": len(all)})
-	return nil
+	return map[string]any{"tools": append([]tools.Stat{}, all...), "total": len(all)}, nil
 }
 
 // resetStats begins the statistics anew, of one tool if it is named (C-044).
 func (s *Server) resetStats(w http.ResponseWriter, r *http.Request, v visitor) error {
-	if name := r.FormValue("tool"); name != "" {
-		s.House.Stats.Reset(name)
-	} else {
-		s.House.Stats.Reset()
-	}
+	s.House.Stats.Reset(r.URL.Query()["tool"]...)
 	s.Audit("config", v.ID, "tool statistics begun anew")
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -43,18 +44,12 @@ type Overview struct {
 func (s *Server) overview(r *http.Request) (any, error) {
 	ctx, h := r.Context(), s.House
 	o := Overview{Version: s.Version, Began: s.began, Model: h.Model(), Reasons: h.Reasons(ctx), Warnings: h.Warnings()}
-	var err error
-	if o.Channels, err = h.Channels(ctx); err != nil {
-		return nil, err
-	}
-	if o.Pairings, err = h.Pairings(ctx); err != nil {
-		return nil, err
-	}
-	if o.Parked, err = h.Parked(ctx); err != nil {
-		return nil, err
-	}
-	o.Aside, err = h.Aside(ctx)
-	return o, err
+	var errs [4]error
+	o.Channels, errs[0] = h.Channels(ctx)
+	o.Pairings, errs[1] = h.Pairings(ctx)
+	o.Parked, errs[2] = h.Parked(ctx)
+	o.Aside, errs[3] = h.Aside(ctx)
+	return o, errors.Join(errs[:]...)
 }
 
 const (
@@ -111,15 +106,10 @@ func (s *Server) events(r *http.Request) (any, error) {
 }
 
 func (s *Server) peopleAndKeys(r *http.Request) (any, error) {
-	var d struct {
+	all, err := list[invited](r.Context(), s.people.invited, "")
+	passes, err2 := list[pass](r.Context(), s.people.passes, kept(keys, ""))
+	return struct {
 		People []invited `json:"people"`
 		Keys   []pass    `json:"keys"`
-	}
-	ctx := r.Context()
-	all, err := list[invited](ctx, s.people.invited, "")
-	d.People = slices.DeleteFunc(all, func(p invited) bool { return !p.Removed.IsZero() })
-	if err == nil {
-		d.Keys, err = list[pass](ctx, s.people.passes, kept(keys, ""))
-	}
-	return d, err
+	}{slices.DeleteFunc(all, func(p invited) bool { return !p.Removed.IsZero() }), passes}, errors.Join(err, err2)
 }

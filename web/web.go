@@ -134,7 +134,7 @@ func (s *Server) routes() []route {
 		{"/", person, s.chat},
 	}
 	for _, v := range s.views() {
-		all = append(all, route{"GET " + v.page, owner, s.page(v)}, route{"GET " + v.api, owner, tell(v)})
+		all = append(all, route{"GET " + v.page, owner, s.page(v)}, route{"GET " + v.api, owner, tell(v.load)})
 	}
 	return append(all, s.actions()...)
 }

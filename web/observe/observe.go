@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -63,11 +64,12 @@ func New(c Config) *Observer {
 	if c.Tracer == nil {
 		c.Tracer = otel.GetTracerProvider()
 	}
-	m := maker{prometheus.NewRegistry()}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m := maker{promauto.With(registry)}
 	m.gauge("build_info", "Always 1; the labels tell the build.", prometheus.Labels{"version": c.Build, "go": runtime.Version()}).Set(1)
-	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return &Observer{
-		registry: m.Registry, tracer: c.Tracer.Tracer("parley"), known: map[string]bool{},
+		registry: registry, tracer: c.Tracer.Tracer("parley"), known: map[string]bool{},
 
 		turns:       m.counter("turns_total", "Turns that ended, by how.", "outcome"),
 		turnTime:    m.histogram("turn_seconds", "Time from the beginning of a turn to its end.", slow).WithLabelValues(),
@@ -88,24 +90,18 @@ func (o *Observer) Handler() http.Handler {
 }
 
 // A maker makes metrics and registers them.
-type maker struct{ *prometheus.Registry }
+type maker struct{ promauto.Factory }
 
 func (m maker) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "parley_" + name, Help: help}, labels)
-	m.MustRegister(v)
-	return v
+	return m.NewCounterVec(prometheus.CounterOpts{Name: "parley_" + name, Help: help}, labels)
 }
 
 func (m maker) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "parley_" + name, Help: help, Buckets: buckets}, labels)
-	m.MustRegister(v)
-	return v
+	return m.NewHistogramVec(prometheus.HistogramOpts{Name: "parley_" + name, Help: help, Buckets: buckets}, labels)
 }
 
 func (m maker) gauge(name, help string, labels prometheus.Labels) prometheus.Gauge {
-	v := prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_" + name, Help: help, ConstLabels: labels})
-	m.MustRegister(v)
-	return v
+	return m.NewGauge(prometheus.GaugeOpts{Name: "parley_" + name, Help: help, ConstLabels: labels})
 }
 
 // Begun notes that a turn which answers m began in session s. The turn is to
