@@ -26,7 +26,7 @@ func TestToolsCommand(t *testing.T) {
 	rules := tools.Rules{"owners only": tools.Owners}
 	h.set = func(s *agent.Settings) {
 		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
-			return tools.NewKit(ctx, scope, rules.Permit(tools.Fixed(h.tools)), tools.Standard(tools.StandardConfig{Rules: rules})...)
+			return tools.NewKit(ctx, scope, rules.Permit(tools.Fixed(h.tools)), tools.Standard(tools.StandardConfig{})...)
 		}
 	}
 	play(t, h, func(h *house) {

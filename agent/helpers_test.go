@@ -313,7 +313,7 @@ func TestHelpersHaveNoMore(t *testing.T) {
 	h.set = func(s *agent.Settings) {
 		source := agents.New(agents.Config{Runner: crew{h}})
 		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
-			return tools.NewKit(ctx, scope, rules.Permit(tools.Fixed(h.tools), source), tools.Standard(tools.StandardConfig{Rules: rules})...)
+			return tools.NewKit(ctx, scope, rules.Permit(tools.Fixed(h.tools), source), tools.Standard(tools.StandardConfig{})...)
 		}
 	}
 	play(t, h, func(h *house) {

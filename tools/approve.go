@@ -29,45 +29,31 @@ type Asker func(ctx context.Context, c Call, prompt string) (yes bool, by string
 // anybody once strangers have had a word in the turn (R-S12). After a yes, and after Call.Begin, which is called for
 // all that get here, the call is run. No answer within patience, which is
 // DefaultPatience if 0, is a no.
-//
-// Approve also tells the Kit whom to deny its tools: rules may have let in the
-// one who began the turn, and not another who joined it (B-014).
-func Approve(rules Rules, ask Asker, patience time.Duration) Middleware {
-	return func(t Tool) Tool {
+func Approve(ask Asker, patience time.Duration) Middleware {
+	return around(func(ctx context.Context, t Tool, c Call) (given Result, err error) {
 		if len(t.Schema) == 0 { // what the Kit refuses has none: nothing takes effect
-			return t
+			return t.Run(ctx, c)
 		}
-		inner, asks := t, rules.asks(t)
-		t.asks = asks
-		t.allows = func(role chat.Role) bool { return rules.allow(inner, role) }
-		t.Run = func(ctx context.Context, c Call) (given Result, err error) {
-			if asks != nil && asks(c) {
-				given, err = ask.consent(ctx, inner, c, cmp.Or(patience, DefaultPatience))
-			}
-			if err == nil && !given.Failed && c.Begin != nil {
-				err = c.Begin(ctx)
-			}
-			if err != nil || given.Failed {
-				return given, err
-			}
-			r, err := inner.Run(ctx, c)
-			r.By = given.By
-			return r, err
+		if t.asks(c) {
+			given, err = ask.consent(ctx, t, c, cmp.Or(patience, DefaultPatience))
 		}
-		return t
-	}
+		if err == nil && !given.Failed && c.Begin != nil {
+			err = c.Begin(ctx)
+		}
+		if err != nil || given.Failed {
+			return given, err
+		}
+		r, err := t.Run(ctx, c)
+		r.By = given.By
+		return r, err
+	})
 }
 
-// asks returns which calls of t are asked for; nil means none ever.
-func (r Rules) asks(t Tool) func(Call) bool {
-	always := t.Dangerous || r.of(t) == Ask
-	if !always && t.Guard == nil {
-		return nil
-	}
-	return func(c Call) bool {
-		skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
-		return !skipped && (always || (c.Tainted || c.From.Role != chat.Owner) && t.guarded(c))
-	}
+// asks says whether a person is asked before c is run.
+func (t Tool) asks(c Call) bool {
+	skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
+	held := t.Guard != nil && (c.Tainted || c.From.Role != chat.Owner) && t.guarded(c)
+	return !skipped && (held || t.Dangerous || t.rule == Ask)
 }
 
 // guarded says whether t's Guard holds c back. One that breaks down does.

@@ -67,7 +67,7 @@ func TestAsks(t *testing.T) {
 		var ran atomic.Int64
 		u := counting("u", c.hints, &ran)
 		u.Guard, u.Aliases = c.guard, map[string]string{"chat": "to"}
-		k := turnOf(t, StandardConfig{Rules: c.rules, Approve: j.ask}, chat.User, u)
+		k := turnBy(t, c.rules, StandardConfig{Approve: j.ask}, chat.User, u)
 		call := callTo("u", c.args)
 		call.Tainted, call.Twin = c.tainted, c.twin
 		if !strings.Contains(c.name, "of no owner") {
@@ -84,20 +84,12 @@ func TestAsks(t *testing.T) {
 			t.Errorf("%s: asked %q, %+v", c.name, j.asked, r)
 		}
 	}
-	k := turnOf(t, StandardConfig{Rules: Rules{"general": Ask}, Approve: (&judge{err: errors.New("asked")}).ask}, chat.User, echo("a", anything))
+	k := turnBy(t, Rules{"general": Ask}, StandardConfig{Approve: (&judge{err: errors.New("asked")}).ask}, chat.User, echo("a", anything))
 	if r := k.Call(t.Context(), callTo("nothing", "")); k.Asks(callTo("nothing", "")) || r.Code != CodeNotFound {
 		t.Errorf("for a tool that is not there: %+v", r)
 	}
 	if r := k.Call(t.Context(), callTo("a", "[1]")); r.Code != CodeInvalid {
 		t.Errorf("for arguments that are none: %+v", r)
-	}
-}
-
-// D-002, D-037: tools nobody ever asks about stay parallel.
-func TestAsksIsNil(t *testing.T) {
-	k := turnOf(t, StandardConfig{Rules: Rules{"web": Ask}}, chat.User, echo("a", anything))
-	if u, _ := k.Tool("a"); u.asks != nil {
-		t.Error("asks is set")
 	}
 }
 
@@ -180,16 +172,16 @@ func TestApproveAlone(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(ErrClosing)
 		gone := errors.New("gone")
-		u := Approve(nil, func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0)(dig.shaped())
+		u := Approve(func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0)(dig.shaped())
 		if _, err := u.Run(ctx, Call{}); !errors.Is(err, gone) {
 			t.Errorf("got %v", err)
 		}
-		u = Approve(nil, func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0)(dig.shaped())
+		u = Approve(func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0)(dig.shaped())
 		if r, err := u.Run(ctx, Call{}); !errors.Is(err, ErrClosing) || r.Text != "" {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		start := time.Now()
-		u = Approve(nil, (&judge{takes: time.Hour}).ask, 0)(dig.shaped())
+		u = Approve((&judge{takes: time.Hour}).ask, 0)(dig.shaped())
 		r, err := u.Run(t.Context(), Call{})
 		if r.Text != "nobody approved dig within 15m0s: it was not run" || err != nil || time.Since(start) != DefaultPatience {
 			t.Errorf("got %+v, %v after %v", r, err, time.Since(start))

@@ -33,7 +33,7 @@ func BenchmarkPipeline(b *testing.B) {
 		{"cached", Hints{ReadOnly: true, Cacheable: true}, NewCache(time.Hour)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			cfg := StandardConfig{Cache: bench.cache, Stats: new(Stats), Strays: new(Strays), Rules: Rules{"files": Owners}}
+			cfg := StandardConfig{Cache: bench.cache, Stats: new(Stats), Strays: new(Strays)}
 			k, err := NewKit(b.Context(), Scope{}, []Source{Fixed{benchTool("a", bench.hints)}}, Standard(cfg)...)
 			if err != nil {
 				b.Fatal(err)

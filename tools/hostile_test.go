@@ -99,7 +99,7 @@ func TestAsksOnlyForWhatMayRun(t *testing.T) {
 		role chat.Role
 		want bool
 	}{{`{"n":"1"}`, chat.Owner, true}, {`{"n":"one"}`, chat.Owner, false}, {`{"n":`, chat.Owner, false}, {`{"n":1}`, chat.User, false}} {
-		k := turnOf(t, StandardConfig{Rules: Rules{"general": Owners}}, chat.Owner, u)
+		k := turnBy(t, Rules{"general": Owners}, StandardConfig{}, chat.Owner, u)
 		call := callTo("u", c.args)
 		call.From.Role = c.role
 		if got := k.Asks(call); got != c.want {

@@ -118,7 +118,7 @@ func (k *Kit) Asks(c Call) bool {
 	if !ok || !t.may(c.From) {
 		return false
 	}
-	if t.asks == nil || t.Waits() {
+	if t.Waits() || !t.Dangerous && t.rule != Ask && t.Guard == nil {
 		return t.Waits()
 	}
 	in, problem := parse(t.Name, c.Args, t.shape)

@@ -30,7 +30,6 @@ type StandardConfig struct {
 	Strays *Strays // calls given up on: shared by all Kits, waited for at shutdown
 	Stats  *Stats  // what came of the calls: shared by all Kits
 
-	Rules    Rules         // who may use what
 	Approve  Asker         // nil: calls that need approval are denied
 	Patience time.Duration // with people who are to approve; 0 means DefaultPatience
 	Cache    *Cache        // shared by all Kits; nil: nothing is remembered beyond a turn
@@ -60,7 +59,7 @@ func Standard(c StandardConfig) []Middleware {
 	}
 	return []Middleware{
 		Observe(log, cmp.Or(c.Stats, new(Stats))), Strikes(), Recover(log),
-		Cast(), Validate(), Approve(c.Rules, c.Approve, c.Patience), Dedupe(c.Cache),
+		Cast(), Validate(), Approve(c.Approve, c.Patience), Dedupe(c.Cache),
 		Assess(), Truncate(), Shape(), Timeout(c.Strays), Recover(log),
 	}
 }

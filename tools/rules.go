@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"parley/chat"
 )
@@ -23,15 +22,10 @@ const (
 // Everyone may use those that are not named.
 type Rules map[string]Rule
 
-func (r Rules) of(t Tool) Rule { return cmp.Or(r[t.Kind()], Everyone) }
-
-func (r Rules) allow(t Tool, role chat.Role) bool {
-	rule := r.of(t)
-	return rule == Everyone || rule == Ask || rule == Owners && role == chat.Owner
-}
-
 // Permit returns the sources without the tools that the sender of the turn may
-// not use, so that they are not told from those that never were (B-014).
+// not use, so that they are not told from those that never were. The others go
+// by their Rule in what follows: the rules may let in the one who began the
+// turn, and not another who joined it (B-014).
 func (r Rules) Permit(sources ...Source) []Source {
 	permitted := make([]Source, len(sources))
 	for i, s := range sources {
@@ -45,11 +39,23 @@ type ruled struct {
 	rules Rules
 }
 
-func (s ruled) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
+func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err error) {
 	all, err := s.Source.Tools(ctx, scope)
-	forbidden := func(t Tool) bool { return !s.rules.allow(t, scope.From.Role) }
-	return slices.DeleteFunc(slices.Clone(all), forbidden), err
+	for _, t := range all {
+		if t.rule = cmp.Or(s.rules[t.Kind()], Everyone); t.may(scope.From) {
+			permitted = append(permitted, t)
+		}
+	}
+	return permitted, err
 }
 
-// may says whether a Kit lets s use t.
-func (t Tool) may(s chat.Sender) bool { return t.allows == nil || t.allows(s.Role) }
+// may says whether s may use t.
+func (t Tool) may(s chat.Sender) bool {
+	switch t.rule {
+	case "", Everyone, Ask:
+		return true
+	case Owners:
+		return s.Role == chat.Owner
+	}
+	return false
+}

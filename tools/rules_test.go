@@ -24,8 +24,14 @@ func counting(name string, h Hints, n *atomic.Int64) Tool {
 // turnOf makes the kit of one turn that someone of role begins.
 func turnOf(t testing.TB, cfg StandardConfig, role chat.Role, tools ...Tool) *Kit {
 	t.Helper()
+	return turnBy(t, nil, cfg, role, tools...)
+}
+
+// turnBy does the same by rules.
+func turnBy(t testing.TB, rules Rules, cfg StandardConfig, role chat.Role, tools ...Tool) *Kit {
+	t.Helper()
 	scope := Scope{From: chat.Sender{ID: "1", Role: role}}
-	k, err := NewKit(t.Context(), scope, cfg.Rules.Permit(Fixed(tools)), Standard(cfg)...)
+	k, err := NewKit(t.Context(), scope, rules.Permit(Fixed(tools)), Standard(cfg)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +78,7 @@ func TestRules(t *testing.T) {
 		{"alias goes", Rules{"old": Off}, chat.User, "calc count read", "calc count read"},
 		{"no rule", Rules{"custom": "admins"}, chat.Owner, "count read", "count read read_old"},
 	} {
-		k := turnOf(t, StandardConfig{Rules: c.rules}, c.role, all...)
+		k := turnBy(t, c.rules, StandardConfig{}, c.role, all...)
 		if got := listed(k); got != c.listed {
 			t.Errorf("%s: listed are %s, want %s", c.name, got, c.listed)
 		}
@@ -105,7 +111,7 @@ func TestRoleOfTheCall(t *testing.T) {
 	var ran atomic.Int64
 	ask := func(context.Context, Call, string) (bool, string, error) { return false, "", errors.New("asked") }
 	begin := func(context.Context) error { return errors.New("begun") }
-	k := turnOf(t, StandardConfig{Rules: Rules{"custom": Owners}, Approve: ask}, chat.Owner,
+	k := turnBy(t, Rules{"custom": Owners}, StandardConfig{Approve: ask}, chat.Owner,
 		counting("calc", Hints{Category: "custom"}, &ran), counting("dig", Hints{Category: "custom", Dangerous: true}, &ran), counting("read", Hints{}, &ran))
 	for _, name := range []string{"calc", "Calc", "functions.calc", "dig", "nothing"} {
 		c := by(chat.User, callTo(name, "{broken"))

@@ -34,9 +34,8 @@ type Tool struct {
 	// that none does.
 	Guard func(Call) bool
 
-	shape  *shape               // Schema, parsed
-	asks   func(Call) bool      // whether a person is asked first; nil: never
-	allows func(chat.Role) bool // who may use it; nil: everyone
+	shape *shape // Schema, parsed
+	rule  Rule   // of Permit; "" is Everyone
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the careful one.

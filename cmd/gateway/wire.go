@@ -86,7 +86,7 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
 	pipeline := tools.StandardConfig{
 		Log: h.Log, Strays: &h.strays, Stats: &h.stats,
-		Rules: rules, Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: tools.NewCache(c.Tools.CacheTTL),
+		Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: tools.NewCache(c.Tools.CacheTTL),
 	}
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
 		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools}, tools.Standard(pipeline)...)
