@@ -127,7 +127,13 @@ func (s *Shelf) Prompt(tool Has) string {
 // List returns all pages, in Markdown for a person, with what is wrong with
 // those that cannot be used.
 func (s *Shelf) List(tool Has) string {
-	return "**Skills**\n" + lines(s.Skills(tool)) + "\n**Agents**\n" + lines(s.Profiles()) + howSkills
+	agents := s.Profiles()
+	for i, p := range agents {
+		if lack := slices.DeleteFunc(slices.Clone(p.Tools), tool); len(lack) > 0 {
+			agents[i].Missing = plain("there is no tool " + strings.Join(lack, ", "))
+		}
+	}
+	return "**Skills**\n" + lines(s.Skills(tool)) + "\n**Agents**\n" + lines(agents) + howSkills
 }
 
 // lines lists pages, a line each.
