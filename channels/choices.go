@@ -99,27 +99,3 @@ func outcome(c *Choice) string {
 	}
 	return line
 }
-
-// plainly makes the words of a person fit to stand in a line of Markdown.
-func plainly(text string, most int) string {
-	return clipped(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("*_`[]<>\\~|", r) {
-			return ' '
-		}
-		return r
-	}, text), most)
-}
-
-// clipped makes text one line of at most so many runes.
-func clipped(text string, most int) string {
-	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)), " ")
-	if rs := []rune(text); len(rs) > most {
-		return string(rs[:most-1]) + "…"
-	}
-	return text
-}

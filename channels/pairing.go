@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"parley/chat"
 )
@@ -31,7 +30,6 @@ const (
 	codeLength = 8         // of 32 capitals and digits, none like another
 	maxOpen    = 100
 	maxMinute  = 10 // replies to strangers in a minute, on all channels
-	maxName    = 64 // runes
 )
 
 // ErrNoPairing is returned for a code that nobody holds, or no longer.
@@ -176,15 +174,4 @@ func (h *Hub) requests(ctx context.Context) (all []Pairing, err error) {
 	}
 	slices.SortFunc(all, func(a, b Pairing) int { return a.Time.Compare(b.Time) })
 	return all, nil
-}
-
-// oneLine makes a name that a stranger chose safe to show (R-S11).
-func oneLine(name string) string {
-	rs := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .'-", r) {
-			return r
-		}
-		return -1
-	}, name))
-	return string(rs[:min(len(rs), maxName)])
 }

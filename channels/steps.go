@@ -24,7 +24,7 @@ func above(text string, ss chat.Steps) string {
 	var lines []string
 	for _, s := range ss[max(0, len(ss)-maxStepLines):] {
 		sign := map[chat.StepState]string{chat.Waiting: "⏳", chat.Done: "✅", chat.Failed: "❌"}[s.State]
-		lines = append(lines, clipped(cmp.Or(sign, "🔧")+" "+cmp.Or(s.Name, s.Tool)+" "+s.Tip, maxStepLine))
+		lines = append(lines, Line(cmp.Or(sign, "🔧")+" "+cmp.Or(s.Name, s.Tool)+" "+s.Tip, maxStepLine))
 	}
 	return below(text, lines...)
 }
@@ -33,7 +33,7 @@ func above(text string, ss chat.Steps) string {
 func below(text string, lines ...string) string {
 	quote := ""
 	for _, line := range lines {
-		quote += "> " + markup.Replace(clipped(line, maxSum)) + "\n"
+		quote += "> " + markup.Replace(Line(line, maxSum)) + "\n"
 	}
 	if strings.Trim(quote, "> \n") == "" {
 		return text

@@ -3,9 +3,9 @@ package console
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/chat"
 )
 
@@ -44,11 +44,7 @@ func told(s chat.Step) string {
 	default:
 		return ""
 	}
-	line = "  " + strings.Join(strings.Fields(line), " ")
-	if rs := []rune(line); len(rs) > maxStep {
-		return string(rs[:maxStep-1]) + "…"
-	}
-	return line
+	return "  " + channels.Line(line, maxStep-2)
 }
 
 // step shows the line of f, below what was said before it.

@@ -15,11 +15,11 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"parley/channels"
 	"parley/chat"
 	"parley/store"
 )
@@ -41,12 +41,12 @@ type Config struct {
 // A Channel is one Discord bot. It is a channels.Channel, Splitter, Editor,
 // Deleter, Typer, Commander, Fetcher, Asker, Reactor and Director.
 type Channel struct {
+	channels.Trouble
 	cfg  Config
 	http *http.Client
 	pace *rate.Limiter // of requests to the API
 	log  *slog.Logger
-	me   user                  // set by Run before anything is heard
-	ill  atomic.Pointer[error] // why nothing comes in
+	me   user // set by Run before anything is heard
 
 	patience time.Duration // with a connection, until it is ready
 	haste    time.Duration // least wait before another attempt
@@ -69,13 +69,9 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Token = strings.TrimPrefix(cfg.Token, "Bot "); cfg.Token == "" || strings.ContainsAny(cfg.Token, " \t\r\n") { // which is not told (R-S26)
 		return nil, errors.New("token: not a bot token: copy it from https://discord.com/developers/applications, under Bot")
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(true) // a dead HTTP/2 connection would be used again (P24)
-	t.ForceAttemptHTTP2, t.MaxIdleConnsPerHost = false, 64
 	return &Channel{
 		cfg: cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
-		http:     &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		http:     channels.NewClient(),
 		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond,
 		parents: map[string]string{}, roles: map[string]string{}, direct: map[string]string{},
 	}, nil
@@ -95,14 +91,6 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	defer in.end()
 	defer cancel() // before the end is waited for
 	return c.stay(ctx, in.hear)
-}
-
-// Health returns why nothing comes in, nil when all is well.
-func (c *Channel) Health() error {
-	if err := c.ill.Load(); err != nil {
-		return *err
-	}
-	return nil
 }
 
 // Check asks Discord who the bot is, and whether it may read what people write.

@@ -81,7 +81,7 @@ func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.Raw
 			d = max(d, c.calm+rand.N(c.calm)) // as Discord asks, before the next IDENTIFY
 		}
 		err = c.plainly(err)
-		c.ill.Store(&err)
+		c.Feel(err)
 		c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", err)
 		channels.Sleep(ctx, d)
 	}
@@ -312,7 +312,7 @@ func (t *talk) event(p discordgo.Event) error {
 	case "RESUMED":
 		t.ready = true
 		t.alive()
-		t.c.ill.Store(nil)
+		t.c.Feel(nil)
 	}
 	if p.Sequence > 0 {
 		t.seq.Store(p.Sequence)

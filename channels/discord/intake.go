@@ -22,7 +22,6 @@ const (
 	maxSeen    = 1000 // chats that are looked into after a gap
 	lookAtOne  = 4    // of them at a time
 	maxWaiting = 100  // jobs of one chat
-	maxDead    = 1000 // what is kept in Dead
 )
 
 // An intake takes what people say to deliver: in order within a chat, and side
@@ -192,14 +191,7 @@ func (in *intake) addDead(raw json.RawMessage, why error) {
 // bury keeps raw for inspection (P4).
 func (in *intake) bury(ctx context.Context, raw json.RawMessage, why error) error {
 	in.c.log.Error("event not understood, kept for inspection", "err", why)
-	seq, err := in.c.cfg.Dead.Append(ctx, raw)
-	if err == nil && seq > maxDead {
-		err = in.c.cfg.Dead.Trim(ctx, seq-maxDead)
-	}
-	if err != nil {
-		return fmt.Errorf("keep dead event: %w", err)
-	}
-	return nil
+	return channels.Bury(ctx, in.c.cfg.Dead, raw)
 }
 
 // note stores how far the chat was read. Of what is not said to us it does so now and then.

@@ -1,9 +1,9 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -76,13 +76,8 @@ func (in *intake) interact(i interaction, since time.Time) {
 
 // quietly says text to whoever interacts, and to nobody else.
 func quietly(text string) map[string]any {
-	if len(text) > 200 {
-		text = strings.ToValidUTF8(text[:200], "") + "…"
-	}
-	return map[string]any{"type": sayBack, "data": map[string]any{"content": text, "flags": onlyToThem | noPreview, "allowed_mentions": nobody()}}
+	return map[string]any{"type": sayBack, "data": map[string]any{"content": channels.Clip(text, 200), "flags": onlyToThem | noPreview, "allowed_mentions": nobody()}}
 }
-
-var buttonForm = regexp.MustCompile(`^q:([A-Za-z0-9]{1,32}):([0-9]{1,2})$`)
 
 // interacted turns i into a message. It is not ok if i is none of ours.
 func (c *Channel) interacted(ctx context.Context, i interaction) (m chat.Message, ok bool) {
@@ -104,12 +99,10 @@ func (c *Channel) interacted(ctx context.Context, i interaction) (m chat.Message
 			m.Text += fmt.Sprint(" ", o.Value)
 		}
 	case pressOfKey:
-		button := buttonForm.FindStringSubmatch(i.Data.Button)
-		if button == nil || !snowflake.MatchString(i.On.ID) {
+		m.Answer = channels.Pressed(i.Data.Button, receipt(i.Channel, i.On.ID))
+		if m.Answer == nil || !snowflake.MatchString(i.On.ID) {
 			return m, false
 		}
-		n, _ := strconv.Atoi(button[2])
-		m.Answer = &chat.Answer{Question: button[1], Choice: n, Receipt: string(receipt(i.Channel, i.On.ID))}
 	default:
 		return m, false
 	}
@@ -126,11 +119,8 @@ func keys(q *chat.Question) []any {
 	}
 	var row []any
 	for i, choice := range q.Choices[:min(len(q.Choices), maxChoices)] {
-		label := []rune(choice)
-		if len(label) > maxLabel {
-			label = append(label[:maxLabel-1], '…')
-		}
-		row = append(row, map[string]any{"type": 2, "style": 2, "label": string(label), "custom_id": fmt.Sprintf("q:%s:%d", q.ID, i)})
+		label := cmp.Or(channels.Line(choice, maxLabel), strconv.Itoa(i+1))
+		row = append(row, map[string]any{"type": 2, "style": 2, "label": label, "custom_id": channels.Button(q, i)})
 		if len(row) == 5 || i == len(q.Choices)-1 {
 			rows, row = append(rows, map[string]any{"type": 1, "components": row}), nil
 		}
@@ -152,8 +142,7 @@ func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error 
 	const text = 3
 	menu := []any{}
 	for _, cmd := range cs {
-		help := []rune(cmd.Help)
-		menu = append(menu, map[string]any{"name": cmd.Name, "description": string(help[:min(len(help), 100)]),
+		menu = append(menu, map[string]any{"name": cmd.Name, "description": channels.Clip(cmd.Help, 100),
 			"options": []any{map[string]any{"type": text, "name": "text", "description": "what else to say"}}})
 	}
 	var app struct {

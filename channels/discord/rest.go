@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"parley/channels"
@@ -21,7 +19,6 @@ const (
 	callTime   = 30 * time.Second // of one request (P9)
 	uploadTime = 5 * time.Minute  // of one with files
 	maxAnswer  = 16 << 20         // bytes of one answer of the API
-	maxTold    = 500              // bytes of an error, which may quote an answer
 	worthWait  = 2 * time.Second  // a limit that ends within it is waited for, once
 )
 
@@ -89,13 +86,13 @@ func (c *Channel) once(ctx context.Context, method, path string, in, out any) er
 	req.Header.Set("User-Agent", "DiscordBot (https://github.com/bwmarrin/discordgo, 0.29.0) Parley")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return bare(err)
+		return channels.Bare(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	switch {
 	case err != nil:
-		return bare(err)
+		return channels.Bare(err)
 	case resp.StatusCode/100 != 2:
 		return refusalOf(resp, answer)
 	case out != nil && json.Unmarshal(answer, out) != nil:
@@ -118,25 +115,8 @@ func refusalOf(resp *http.Response, answer []byte) error {
 	return no
 }
 
-// bare returns err without the address, which may hold the token of an interaction.
-func bare(err error) error {
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return ue.Err
-	}
-	return err
-}
-
-// plainly returns err without the bot's token, and cut short (R-S26). Of its
-// causes only the end of a context is kept.
-func (c *Channel) plainly(err error) error {
-	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, end) {
-			return end
-		}
-	}
-	text := strings.ReplaceAll(err.Error(), c.cfg.Token, "***")
-	return errors.New(strings.ToValidUTF8(text[:min(len(text), maxTold)], ""))
-}
+// plainly returns err without the bot's token.
+func (c *Channel) plainly(err error) error { return channels.Plainly(err, c.cfg.Token) }
 
 // refused turns an error of call into one of a channel.
 func (c *Channel) refused(doing string, err error) error {

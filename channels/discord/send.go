@@ -81,7 +81,10 @@ func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Re
 	}
 	err := c.call(ctx, "POST", "/channels/"+to+"/messages", in, &sent)
 	if len(r.Files) > 0 && said(err, tooLarge, http.StatusRequestEntityTooLarge) {
-		r.Text, r.Files = told(r.Files, "too large for Discord"), nil
+		for _, f := range r.Files {
+			r.Text += "\n" + channels.Lost(channels.SafeName(path.Base(f.Path)), "is too large for Discord")
+		}
+		r.Files = nil
 		return c.say(ctx, to, r)
 	}
 	if err != nil {
@@ -140,7 +143,6 @@ func (c *Channel) target(ctx context.Context, a chat.Address) (string, error) {
 // upload returns the body of a message with files, which end closes. Files that
 // cannot go are told of in its text.
 func (c *Channel) upload(m map[string]any, r chat.Reply) (in any, end func()) {
-	var open []io.Closer
 	var parts []io.Reader
 	var head bytes.Buffer // what stands before the next part
 	form, b := multipart.NewWriter(&head), &body{}
@@ -150,24 +152,18 @@ func (c *Channel) upload(m map[string]any, r chat.Reply) (in any, end func()) {
 		b.size += int64(head.Len()) + size
 		head.Reset()
 	}
-	text := []string{r.Text}
-	for i, f := range r.Files {
-		file, size, why := c.open(f)
-		if why != "" {
-			text = append(text, told([]chat.File{f}, why))
-			continue
-		}
-		open = append(open, file)
-		add(multipart.FileContentDisposition(fmt.Sprintf("files[%d]", i), fileName(f)),
-			cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Path)), "application/octet-stream"), file, size)
+	ups, lost := channels.OpenAll(r.Files, maxUpload, c.cfg.Open, c.log)
+	for i, u := range ups {
+		add(multipart.FileContentDisposition(fmt.Sprintf("files[%d]", i), u.Name),
+			cmp.Or(u.Of.Type, mime.TypeByExtension(path.Ext(u.Of.Path)), "application/octet-stream"), u.File, u.Size)
 	}
 	end = func() {
-		for _, f := range open {
-			f.Close()
+		for _, u := range ups {
+			u.Close()
 		}
 	}
-	m["content"] = strings.TrimSpace(strings.Join(text, "\n"))
-	if len(open) == 0 {
+	m["content"] = strings.TrimSpace(r.Text + "\n" + lost)
+	if len(ups) == 0 {
 		return m, end
 	}
 	raw, _ := json.Marshal(m) // of texts and numbers
@@ -176,34 +172,6 @@ func (c *Channel) upload(m map[string]any, r chat.Reply) (in any, end func()) {
 	b.kind, b.size = form.FormDataContentType(), b.size+int64(head.Len())
 	b.Reader = io.MultiReader(append(parts, &head)...)
 	return b, end
-}
-
-// open opens f to be sent, or says why it cannot be.
-func (c *Channel) open(f chat.File) (file io.ReadCloser, size int64, why string) {
-	opened, err := c.cfg.Open(f.Path)
-	if err != nil {
-		c.log.Warn("file not sent", "path", f.Path, "err", err)
-		return nil, 0, "is gone"
-	}
-	info, err := opened.Stat()
-	if err != nil || info.Size() > maxUpload {
-		opened.Close()
-		return nil, 0, "is too large for Discord"
-	}
-	return opened, info.Size(), ""
-}
-
-// told tells of files that are not sent.
-func told(files []chat.File, why string) string {
-	var lines []string
-	for _, f := range files {
-		lines = append(lines, fmt.Sprintf("📎 `%s` %s", strings.ReplaceAll(fileName(f), "`", "'"), why))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func fileName(f chat.File) string {
-	return strings.ReplaceAll(cleaned(path.Base(f.Path)), "\n", " ")
 }
 
 // Edit makes the message of rc say r.
@@ -281,18 +249,5 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 	if i < 0 {
 		return nil, forGood("the file is no longer in its message")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, all[i].URL, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("fetch the file: %w", bare(err))
-	}
-	if resp.StatusCode != http.StatusOK {
-		resp.Body.Close()
-		no := &refusal{status: resp.StatusCode, Text: "the file"}
-		return nil, c.refused("fetch the file", no)
-	}
-	return resp.Body, nil
+	return channels.Download(ctx, c.http, all[i].URL)
 }

@@ -214,10 +214,10 @@ func TestUpload(t *testing.T) {
 		}
 	}
 	ms := h.Messages(room)
-	if len(ms) != 3 || ms[0].Text != "here" || len(ms[1].Files) != 8 || len(ms[2].Files) != 3 || string(ms[2].Files[0].Data) != "abc" || ms[2].Files[0].Type != "text/plain; charset=utf-8" || ms[2].Files[0].Name != "отчёт \" й.txt" {
+	if len(ms) != 3 || ms[0].Text != "here" || len(ms[1].Files) != 8 || len(ms[2].Files) != 3 || string(ms[2].Files[0].Data) != "abc" || ms[2].Files[0].Type != "text/plain; charset=utf-8" || ms[2].Files[0].Name != "отчёт _ й.txt" {
 		t.Fatalf("sent %+v", ms)
 	}
-	if !strings.Contains(ms[1].Text, "`gone.txt` is gone") || !strings.Contains(ms[1].Text, "`big.bin` is too large") {
+	if !strings.Contains(ms[1].Text, "gone.txt cannot be opened any more") || !strings.Contains(ms[1].Text, "big.bin is larger than the 10 MB") {
 		t.Errorf("told %q", ms[1].Text)
 	}
 	h.Fail(create, discordtest.Fault{Status: 413, Code: 40005})

@@ -3,8 +3,6 @@ package telegram
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -37,36 +35,30 @@ func keyboard(q *chat.Question) models.ReplyMarkup {
 	short := len(q.Choices) <= maxRow && utf8.RuneCountInString(strings.Join(q.Choices, "")) <= oneRow
 	var rows [][]models.InlineKeyboardButton
 	for i, choice := range q.Choices {
-		label := cmp.Or(clip(strings.Join(strings.Fields(choice), " "), maxLabel), strconv.Itoa(i+1))
+		label := cmp.Or(channels.Line(choice, maxLabel), strconv.Itoa(i+1))
 		if i == 0 || !short {
 			rows = append(rows, nil)
 		}
 		last := &rows[len(rows)-1]
-		*last = append(*last, models.InlineKeyboardButton{Text: label, CallbackData: fmt.Sprintf("q:%s:%d", q.ID, i)})
+		*last = append(*last, models.InlineKeyboardButton{Text: label, CallbackData: channels.Button(q, i)})
 	}
 	return models.InlineKeyboardMarkup{InlineKeyboard: rows}
 }
 
-// pressForm matches what a button carries: 1 is its question, 2 its choice.
-// Whoever sees a button can send anything as a press of it.
-var pressForm = regexp.MustCompile(`^q:([A-Za-z0-9]{1,32}):([0-9]{1,2})$`)
-
 // pressed turns the press of a button into a message. said is false for one that
 // is none of ours.
 func (c *Channel) pressed(ctx context.Context, p *press) (m chat.Message, said bool, err error) {
-	form := pressForm.FindStringSubmatch(p.Data)
-	if form == nil || p.ID == "" || p.From.ID == 0 || p.From.IsBot {
+	answer := channels.Pressed(p.Data, receipt(p.Message.Chat.ID, p.Message.ID))
+	if answer == nil || p.ID == "" || p.From.ID == 0 || p.From.IsBot {
 		return m, false, nil
 	}
 	at, _, err := c.at(ctx, p.Message)
 	if err != nil {
 		return m, false, err
 	}
-	choice, _ := strconv.Atoi(form[2]) // two digits
 	return chat.Message{
 		ID: "cb" + p.ID, Account: c.id, At: at, Group: inGroup(p.Message), Time: time.Now(),
-		From:   chat.Sender{ID: strconv.FormatInt(p.From.ID, 10), Name: userName(&p.From)},
-		Answer: &chat.Answer{Question: form[1], Choice: choice, Receipt: string(receipt(p.Message.Chat.ID, p.Message.ID))},
+		From: chat.Sender{ID: strconv.FormatInt(p.From.ID, 10), Name: userName(&p.From)}, Answer: answer,
 	}, true, nil
 }
 
@@ -100,12 +92,4 @@ func (c *Channel) React(ctx context.Context, at chat.Address, message string, m 
 	}
 	_, err = c.api.SetMessageReaction(ctx, p)
 	return c.refused("react", err)
-}
-
-// clip returns s with at most n runes.
-func clip(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return s
 }

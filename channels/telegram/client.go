@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -22,7 +21,6 @@ const (
 	largeLoad     = 1 << 20           // bytes
 	watchdog      = 90 * time.Second  // of one poll: one that takes longer is dead (P24)
 	maxAnswer     = 32 << 20          // bytes of one answer of the API
-	maxTold       = 500               // bytes of an error, which may quote an answer
 )
 
 // errSilent ends a request that takes too long.
@@ -32,19 +30,12 @@ var errSilent = errors.New("no answer in time")
 // which is part of every address (R-S26).
 type client struct{ *http.Client }
 
-// newClient returns a client that speaks HTTP/1.1, so that giving up a request
-// gives up its connection too: a dead HTTP/2 connection would be used again (P24).
+// newClient returns a client that does requests by h.
 func newClient(h *http.Client) client {
-	c := http.Client{}
-	if h != nil {
-		c = *h
-	} else {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.Protocols = new(http.Protocols)
-		t.Protocols.SetHTTP1(true)
-		t.MaxIdleConnsPerHost = 64
-		c.Transport = t
+	if h == nil {
+		return client{channels.NewClient()}
 	}
+	c := *h
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client{&c}
 }
@@ -75,13 +66,10 @@ func (c client) answer(req *http.Request, patience time.Duration) (body []byte, 
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return nil, cause
 	}
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return nil, ue.Err
-	}
 	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		err = fmt.Errorf("the server answered %s, and not as the Bot API does", resp.Status)
 	}
-	return body, err
+	return body, channels.Bare(err)
 }
 
 // A load is the body of a request. What is large may take its time, and then
@@ -100,18 +88,10 @@ func (l *load) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// plainly returns err without the token. Of its causes only the end of a context is kept.
+// plainly returns err without the token.
 func (c *Channel) plainly(doing string, err error) error {
-	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, end) {
-			return fmt.Errorf("%s: %w", doing, end)
-		}
-	}
-	text := err.Error()
-	if _, secret, _ := strings.Cut(c.cfg.Token, ":"); len(secret) >= 8 {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return errors.New(doing + ": " + strings.ToValidUTF8(text[:min(len(text), maxTold)], ""))
+	_, secret, _ := strings.Cut(c.cfg.Token, ":")
+	return fmt.Errorf("%s: %w", doing, channels.Plainly(err, secret))
 }
 
 // refused turns an error of the API into one of a channel.

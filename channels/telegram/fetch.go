@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 
 	"github.com/go-telegram/bot"
@@ -54,20 +53,5 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 		return nil, c.refused("get file", err)
 	}
 	link := c.cfg.APIURL + "/file/bot" + c.cfg.Token + "/" + (&url.URL{Path: got.FilePath}).EscapedPath()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
-	if err != nil {
-		return nil, c.plainly("download", err)
-	}
-	resp, err := c.http.Client.Do(req)
-	if err != nil {
-		return nil, c.plainly("download", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		resp.Body.Close()
-		return nil, &channels.Error{
-			Permanent: resp.StatusCode == http.StatusNotFound,
-			Err:       fmt.Errorf("download: the server answered %d", resp.StatusCode),
-		}
-	}
-	return resp.Body, nil
+	return channels.Download(ctx, c.http.Client, link)
 }

@@ -70,7 +70,7 @@ func (c *Channel) mend(ctx context.Context, err error, pause time.Duration) {
 	if c.cfg.Webhook != nil {
 		what = "webhook not set"
 	}
-	c.feel(said)
+	c.Feel(said)
 	c.log.Warn(what, "err", said, "again in", pause)
 	channels.Sleep(ctx, pause)
 }

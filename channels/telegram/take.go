@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
 	"sync"
@@ -12,9 +11,6 @@ import (
 	"parley/channels"
 	"parley/chat"
 )
-
-// maxDead is how many updates are kept in Dead.
-const maxDead = 1000
 
 // A parcel is an update as it came, and what is in it.
 type parcel struct {
@@ -67,7 +63,7 @@ func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deli
 		if err == nil {
 			lane, wait = lane[1:], pauses
 		} else if ctx.Err() == nil {
-			c.feel(err)
+			c.Feel(err)
 			c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].update.ID, "err", err)
 			channels.Sleep(ctx, wait.Next(err))
 		}
@@ -104,12 +100,5 @@ func (c *Channel) pass(ctx context.Context, u update, deliver chat.Deliver) erro
 
 func (c *Channel) bury(ctx context.Context, p parcel) error {
 	c.log.Error("update not understood, kept for inspection", "update", p.update.ID, "err", p.err)
-	seq, err := c.cfg.Dead.Append(ctx, p.raw)
-	if err == nil && seq > maxDead {
-		err = c.cfg.Dead.Trim(ctx, seq-maxDead)
-	}
-	if err != nil {
-		return fmt.Errorf("keep dead update: %w", err)
-	}
-	return nil
+	return channels.Bury(ctx, c.cfg.Dead, p.raw)
 }

@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-telegram/bot"
@@ -54,6 +53,7 @@ type Webhook struct {
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
 // Deleter, Typer, Commander, Fetcher, Asker, Reactor and Director.
 type Channel struct {
+	channels.Trouble
 	cfg  Config
 	id   string // the bot's
 	api  *bot.Bot
@@ -64,9 +64,8 @@ type Channel struct {
 	naming   sync.Mutex // held while username is asked for
 	username string     // empty until it is needed
 
-	gate    channels.Gate         // of webhook requests
-	albums  sync.Map              // id of a group -> the album that was said to us there last
-	trouble atomic.Pointer[error] // why nothing comes in; nil when all is well
+	gate   channels.Gate // of webhook requests
+	albums sync.Map      // id of a group -> the album that was said to us there last
 }
 
 var (
@@ -110,7 +109,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 		case ctx.Err() != nil:
 		case err == nil:
 			wait = pauses
-			c.feel(nil)
+			c.Feel(nil)
 		case errors.Is(err, bot.ErrorUnauthorized) || errors.Is(err, bot.ErrorNotFound):
 			return c.advice(err)
 		default:
@@ -122,17 +121,6 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 
 // pauses are those between attempts to hear.
 var pauses = channels.Backoff{Least: time.Second, Most: 30 * time.Second}
-
-// Health says why nothing comes in at present, nil when all is well.
-func (c *Channel) Health() error {
-	if err := c.trouble.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// feel notes why nothing comes in, or that something does.
-func (c *Channel) feel(err error) { c.trouble.Store(&err) }
 
 // Check asks Telegram who the bot is and returns its user name, such as "@parleybot".
 func (c *Channel) Check(ctx context.Context) (string, error) {

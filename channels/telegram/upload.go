@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"html"
-	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/go-telegram/bot"
@@ -53,30 +50,21 @@ func (c *Channel) Group(files []chat.File) (all [][]chat.File) {
 	return all
 }
 
-// An upload is a file on its way.
-type upload struct {
-	*os.File
-	name string
-	form string
-}
-
 // sendFiles sends files in one message or one album and returns the id of the
-// first message. Of those that cannot be sent it tells. Each try opens them
-// anew, since what was streamed is gone. What Telegram does not take as a photo,
-// say, goes once more as a document.
+// first message. Of those that cannot be sent it tells. What Telegram does not
+// take as a photo, say, goes once more as a document.
 func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as string) (id int, err error) {
-	ups, lost := c.openAll(files, as)
+	ups, lost := channels.OpenAll(files, maxUpload, c.cfg.Open, c.log)
 	defer func() {
 		for _, u := range ups {
 			u.Close()
 		}
 	}()
-	told := strings.Join(lost, "\n")
 	if len(ups) == 0 {
-		return c.sendText(ctx, to, html.EscapeString(told), nil)
+		return c.sendText(ctx, to, html.EscapeString(lost), nil)
 	}
 	err = c.inTurn(ctx, to.chat, func() (err error) {
-		id, err = c.post(ctx, to, ups, clip(told, maxCaption))
+		id, err = c.post(ctx, to, ups, as, channels.Clip(lost, maxCaption))
 		return err
 	})
 	if as != "document" && errors.Is(err, bot.ErrorBadRequest) {
@@ -86,49 +74,15 @@ func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, a
 	return id, err
 }
 
-// openAll opens files, and says of those that cannot be sent why.
-func (c *Channel) openAll(files []chat.File, as string) (ups []upload, lost []string) {
-	for i, f := range files {
-		u := upload{name: fileName(f), form: cmp.Or(as, formOf(f))}
-		if slices.ContainsFunc(files[:i], func(g chat.File) bool { return fileName(g) == u.name }) {
-			u.name = fmt.Sprintf("%d-%s", i+1, u.name) // an album tells its files apart by name
-		}
-		why := "cannot be opened any more"
-		var err error
-		if u.File, err = c.cfg.Open(f.Path); err != nil {
-			c.log.Warn("file not sent", "path", f.Path, "err", err)
-		} else if info, err := u.Stat(); err == nil && info.Size() == 0 {
-			why = "is empty"
-		} else if err == nil && info.Size() > maxUpload {
-			why = "is larger than the 50 MB that I may send here"
-		} else if err == nil {
-			if u.form == "photo" && info.Size() > maxPhoto {
-				u.form = "document"
-			}
-			ups, why = append(ups, u), ""
-		}
-		if why != "" {
-			lost = append(lost, "📎 "+u.name+" "+why)
-			u.Close() // of nil does nothing
-		}
-	}
-	return ups, lost
-}
-
-// fileName returns the name that people see.
-func fileName(f chat.File) string {
-	return cmp.Or(channels.SafeName(path.Base(f.Path)), "file")
-}
-
-// post sends ups, with a caption, in one request.
-func (c *Channel) post(ctx context.Context, to target, ups []upload, caption string) (int, error) {
+// post sends ups, with a caption, in one request: as what they are if as is empty.
+func (c *Channel) post(ctx context.Context, to target, ups []channels.Upload, as, caption string) (int, error) {
 	if len(ups) > 1 {
-		return c.postAlbum(ctx, to, ups, caption)
+		return c.postAlbum(ctx, to, ups, as, caption)
 	}
 	var sent *models.Message
 	var err error
-	file := &models.InputFileUpload{Filename: ups[0].name, Data: ups[0].File}
-	switch ups[0].form {
+	file := &models.InputFileUpload{Filename: ups[0].Name, Data: ups[0].File}
+	switch cmp.Or(as, shownAs(ups[0])) {
 	case "photo":
 		sent, err = c.api.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Photo: file})
 	case "video":
@@ -143,11 +97,19 @@ func (c *Channel) post(ctx context.Context, to target, ups []upload, caption str
 	return sent.ID, err
 }
 
-func (c *Channel) postAlbum(ctx context.Context, to target, ups []upload, caption string) (int, error) {
+// shownAs is the form of u, which as a photo must not be too large.
+func shownAs(u channels.Upload) string {
+	if form := formOf(u.Of); form != "photo" || u.Size <= maxPhoto {
+		return form
+	}
+	return "document"
+}
+
+func (c *Channel) postAlbum(ctx context.Context, to target, ups []channels.Upload, as, caption string) (int, error) {
 	p := &bot.SendMediaGroupParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote}
 	for _, u := range ups {
 		var m models.InputMedia
-		switch at := "attach://" + u.name; u.form {
+		switch at := "attach://" + u.Name; cmp.Or(as, shownAs(u)) {
 		case "photo":
 			m = &models.InputMediaPhoto{Media: at, MediaAttachment: u.File, Caption: caption}
 		case "video":

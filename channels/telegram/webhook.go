@@ -21,7 +21,7 @@ func (c *Channel) listen(ctx context.Context) error {
 		URL: c.cfg.Webhook.URL, SecretToken: c.cfg.Webhook.Secret, AllowedUpdates: wanted,
 	})
 	if err == nil {
-		c.feel(nil)
+		c.Feel(nil)
 		<-ctx.Done()
 	}
 	return err
@@ -58,7 +58,7 @@ func (c *Channel) receive(w http.ResponseWriter, r *http.Request) int {
 	if errors.Is(err, channels.ErrShut) {
 		return http.StatusServiceUnavailable
 	}
-	c.feel(err)
+	c.Feel(err)
 	if err != nil {
 		c.log.Error("update not kept, telegram brings it again", "update", p.update.ID, "err", err)
 		return http.StatusInternalServerError

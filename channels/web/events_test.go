@@ -201,8 +201,8 @@ func TestStepsAreBrief(t *testing.T) {
 	s := brief(large)
 	for name, ok := range map[string]bool{
 		"a number": s.Params["n"] == 17, "a truth": s.Params["on"] == true, "many": len(s.Params) == maxParams,
-		"a long text": s.Params["content"] == strings.Repeat("ä", maxValue)+"…", "a list": strings.HasPrefix(s.Params["list"].(string), `["xxx`),
-		"a result": s.Result == strings.Repeat("r", maxValue)+"…", "a name": s.Params[strings.Repeat("k", maxName)+"…"] == 1,
+		"a long text": s.Params["content"] == strings.Repeat("ä", maxValue-1)+"…", "a list": strings.HasPrefix(s.Params["list"].(string), `["xxx`),
+		"a result": s.Result == strings.Repeat("r", maxValue-1)+"…", "a name": s.Params[strings.Repeat("k", maxName-1)+"…"] == 1,
 	} {
 		if !ok {
 			t.Errorf("%s: %.200v", name, s.Params)

@@ -15,7 +15,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"parley/channels"
 	"parley/chat"
@@ -138,19 +137,4 @@ func (c *Channel) download(k call) error {
 	h.Set("Cache-Control", "private, no-cache")
 	http.ServeContent(k.w, k.r, "", info.ModTime(), f)
 	return nil
-}
-
-// plain makes one line of at most that many characters of s, without what
-// cannot be seen and what turns the direction of the text around.
-func plain(s string, most int) string {
-	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsGraphic(r) || r == '\u200d' { // which joins families
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(s, ""))), " ")
-	if rs := []rune(s); len(rs) > most {
-		return string(rs[:most-1]) + "…"
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"parley/channels"
 	"parley/chat"
 )
 
@@ -38,12 +39,12 @@ func brief(s chat.Step) chat.Step {
 	params := map[string]any{}
 	for _, k := range slices.Sorted(maps.Keys(s.Params)) {
 		if len(params) < maxParams {
-			params[clip(k, maxName)] = briefly(s.Params[k])
+			params[channels.Clip(k, maxName)] = briefly(s.Params[k])
 		}
 	}
 	s.Params = params
-	s.Tool, s.Name = clip(s.Tool, maxName), clip(s.Name, maxName)
-	s.Call, s.Tip, s.Result, s.Error = clip(s.Call, maxValue), clip(s.Tip, maxValue), clip(s.Result, maxValue), clip(s.Error, maxValue)
+	s.Tool, s.Name = channels.Clip(s.Tool, maxName), channels.Clip(s.Name, maxName)
+	s.Call, s.Tip, s.Result, s.Error = channels.Clip(s.Call, maxValue), channels.Clip(s.Tip, maxValue), channels.Clip(s.Result, maxValue), channels.Clip(s.Error, maxValue)
 	return s
 }
 
@@ -57,15 +58,5 @@ func briefly(v any) any {
 		}
 		text = cmp.Or(string(raw), fmt.Sprint(v))
 	}
-	return clip(text, maxValue)
-}
-
-// clip returns s with at most n runes.
-func clip(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
+	return channels.Clip(text, maxValue)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/chat"
 	"parley/store"
 )
@@ -59,7 +60,7 @@ func (c *Channel) hold(ctx context.Context, at chat.Address, h held) error {
 func (c *Channel) touch(ctx context.Context, at chat.Address, h held, s said) error {
 	title := h.Title
 	if title == "" && s.Who == you {
-		title = plain(s.Text, 60)
+		title = channels.Line(s.Text, 60)
 	}
 	if h.Used && title == h.Title && s.Time.Sub(h.Last) < time.Minute {
 		return nil
@@ -155,7 +156,7 @@ func (c *Channel) rename(k call) error {
 	if err := k.read(&in); err != nil {
 		return err
 	}
-	title := plain(in.Title, 200)
+	title := channels.Line(in.Title, 200)
 	if title == "" {
 		return problem{http.StatusBadRequest, "A title has words in it."}
 	}

@@ -1,0 +1,171 @@
+package channels
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A Trouble is why nothing comes in at present, at first nothing. It makes a
+// driver a Patient.
+type Trouble struct{ err atomic.Pointer[error] }
+
+// Feel notes why nothing comes in, or with nil that something does.
+func (t *Trouble) Feel(err error) { t.err.Store(&err) }
+
+// Health implements [Patient].
+func (t *Trouble) Health() error {
+	if err := t.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+const maxDead = 1000 // records
+
+// Bury keeps in dead, as it came, what a driver cannot understand (P4): the last 1000.
+func Bury(ctx context.Context, dead store.Log, raw []byte) error {
+	seq, err := dead.Append(ctx, raw)
+	if err == nil && seq > maxDead {
+		err = dead.Trim(ctx, seq-maxDead)
+	}
+	if err != nil {
+		return fmt.Errorf("keep what cannot be understood: %w", err)
+	}
+	return nil
+}
+
+// Button is what the button of choice i of q carries.
+func Button(q *chat.Question, i int) string { return fmt.Sprintf("q:%s:%d", q.ID, i) }
+
+// buttonForm matches a Button: 1 is its question, 2 its choice.
+var buttonForm = regexp.MustCompile(`^q:([A-Za-z0-9]{1,32}):([0-9]{1,2})$`)
+
+// Pressed returns the answer by the button of message rc that carries data, or
+// nil for one that is none of ours: whoever sees a button can send anything as
+// a press of it.
+func Pressed(data string, rc Receipt) *chat.Answer {
+	form := buttonForm.FindStringSubmatch(data)
+	if form == nil {
+		return nil
+	}
+	choice, _ := strconv.Atoi(form[2]) // two digits
+	return &chat.Answer{Question: form[1], Choice: choice, Receipt: string(rc)}
+}
+
+// NewClient returns a client that speaks HTTP/1.1, so that giving up a request
+// gives up its connection, too: a dead HTTP/2 connection would be used again (P24).
+// It follows no redirect.
+func NewClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2, t.MaxIdleConnsPerHost = false, 64
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Bare returns err without the address that a client was to call, which may
+// hold a secret (R-S26).
+func Bare(err error) error {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		return ue.Err
+	}
+	return err
+}
+
+const maxTold = 500 // bytes of an error, which may quote an answer
+
+// Plainly returns err without secret, and cut short (R-S26). Of its causes only
+// the end of a context is kept.
+func Plainly(err error, secret string) error {
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, end) {
+			return end
+		}
+	}
+	text := err.Error()
+	if secret != "" {
+		text = strings.ReplaceAll(text, secret, "***")
+	}
+	return errors.New(strings.ToValidUTF8(text[:min(len(text), maxTold)], ""))
+}
+
+// Download returns what is at link, which no error tells.
+func Download(ctx context.Context, c *http.Client, link string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
+	if err != nil {
+		return nil, fmt.Errorf("download: %w", Bare(err))
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("download: %w", Bare(err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		gone := []int{http.StatusForbidden, http.StatusNotFound, http.StatusGone}
+		return nil, &Error{Permanent: slices.Contains(gone, resp.StatusCode), Err: fmt.Errorf("download: the server answered %d", resp.StatusCode)}
+	}
+	return resp.Body, nil
+}
+
+// An Upload is a file of a reply, opened to be sent.
+type Upload struct {
+	*os.File
+	Of   chat.File
+	Name string // that people see; of several each has another
+	Size int64
+}
+
+// OpenAll opens files by open, each try anew, since what was streamed is gone.
+// Of those that cannot be sent it says why, in a line each: most is how many
+// bytes the network takes of one.
+func OpenAll(files []chat.File, most int64, open func(path string) (*os.File, error), log *slog.Logger) (ups []Upload, lost string) {
+	named := func(f chat.File) string { return cmp.Or(SafeName(path.Base(f.Path)), "file") }
+	for i, f := range files {
+		u := Upload{Of: f, Name: named(f)}
+		if slices.ContainsFunc(files[:i], func(g chat.File) bool { return named(g) == u.Name }) {
+			u.Name = fmt.Sprintf("%d-%s", i+1, u.Name)
+		}
+		var err error
+		if u.File, err = open(f.Path); err == nil {
+			var info os.FileInfo
+			if info, err = u.Stat(); err == nil {
+				u.Size = info.Size()
+			}
+		}
+		why := ""
+		switch {
+		case err != nil:
+			log.Warn("file not sent", "path", f.Path, "err", err)
+			why = "cannot be opened any more"
+		case u.Size == 0:
+			why = "is empty"
+		case u.Size > most:
+			why = fmt.Sprintf("is larger than the %d MB that I may send here", most>>20)
+		default:
+			ups = append(ups, u)
+			continue
+		}
+		u.Close() // of nil does nothing
+		lost = join(lost, "\n", Lost(u.Name, why))
+	}
+	return ups, lost
+}
+
+// Lost tells that a file was not sent, and why.
+func Lost(name, why string) string { return "📎 " + name + " " + why }

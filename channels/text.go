@@ -1,0 +1,51 @@
+package channels
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Clip returns text with at most so many runes.
+func Clip(text string, most int) string {
+	if rs := []rune(text); len(rs) > most {
+		return string(rs[:most-1]) + "…"
+	}
+	return text
+}
+
+// Line makes one line of at most so many runes of text, without what cannot be
+// seen and what turns the direction of the text around.
+func Line(text string, most int) string {
+	return Clip(strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), unicode.IsControl(r):
+			return ' '
+		case unicode.IsGraphic(r), r == '\u200d': // which joins families
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, ""))), " "), most)
+}
+
+// plainly makes the words of a person fit to stand in a line of Markdown.
+func plainly(text string, most int) string {
+	return Line(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*_`[]<>\\~|", r) {
+			return ' '
+		}
+		return r
+	}, text), most)
+}
+
+const maxName = 64 // runes
+
+// oneLine makes a name that a stranger chose safe to show (R-S11).
+func oneLine(name string) string {
+	rs := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .'-", r) {
+			return r
+		}
+		return -1
+	}, name))
+	return string(rs[:min(len(rs), maxName)])
+}
