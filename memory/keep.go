@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"errors"
 	"io/fs"
 	"sync"
 	"time"
@@ -40,11 +39,8 @@ func (k *keeper) ReadFile(name string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	info, err := k.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	case err != nil:
-		return k.Folder.ReadFile(name)
+	if err != nil {
+		return k.Folder.ReadFile(name) // which says in its own words what is wrong
 	}
 	if p, ok := k.kept[name]; ok && same(p.info, info) {
 		return p.text, nil

@@ -169,6 +169,9 @@ func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err err
 func (n *Notes) Changes(ctx context.Context, who chat.Person, id string) (string, error) {
 	if id == "" {
 		all, err := n.Versions.Log(ctx, who, 10)
+		if len(all) == 0 {
+			return answer(err, "My memory of you has not changed yet.")
+		}
 		return answer(err, "The last changes of my memory of you:\n"+n.list(all)+howToUndo)
 	}
 	diff, c, err := n.Versions.Show(ctx, who, id)

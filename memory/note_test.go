@@ -95,7 +95,7 @@ func TestTold(t *testing.T) {
 		a := newAttic(t)
 		n, ctx := a.notes(), t.Context()
 		a.answers("I remember 0 parts of past conversations (0 not thought over yet).")(n.Show(ctx, "x:1"))
-		a.answers("The last changes of my memory of you:\n" + howToUndo)(n.Changes(ctx, "x:1", ""))
+		a.answers("My memory of you has not changed yet.")(n.Changes(ctx, "x:1", ""))
 		a.past.say("x:1", "one", "!two")
 		a.model = &llmtest.Script{Answers: []llmtest.Answer{
 			calls(edits(memoryFile, "", "a ``` fence"), ends("a\nfence")), calls(edits(heardFile, "", "cats purr"), ends("x")),

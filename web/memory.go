@@ -93,9 +93,6 @@ func (s *Server) changed(r *http.Request) (any, error) {
 
 func (s *Server) restore(w http.ResponseWriter, r *http.Request, v visitor) error {
 	who, err := s.whose(r)
-	if err == nil {
-		err = body(w, r, &struct{}{})
-	}
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 	if theirs(err) {
 		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}
-	return "I am going over my memory. In a while /dream log shows what changed.", err
+	return "I am going over my memory. In a while /dream log shows what changed, and `/cron history dream` how it went.", err
 }
 
 // hasTool says which tools there are for who is in s.
