@@ -86,19 +86,15 @@ func (ask Asker) consent(ctx context.Context, t Tool, c Call, patience time.Dura
 
 // What a person sees of a call.
 const (
-	shownArgs = 40
-	shown     = 300 // characters of each argument …
-	shownEnd  = 60  // … and of what is not shown
+	shown    = 300 // characters of each argument …
+	shownEnd = 60  // … and of what is not shown
 )
 
 // prompt says in Markdown what c would do.
 func prompt(t Tool, c Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "May I use `%s`?\n", plainly(t.Name))
-	names := slices.SortedFunc(maps.Keys(c.Input), func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.shape.strange(a), t.shape.strange(b)), cmp.Compare(a, b))
-	})
-	for _, name := range names[:min(len(names), shownArgs)] {
+	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
 		value, isText := c.Input[name].(string)
 		if !isText || strings.TrimSpace(value) == "" {
 			value = text(c.Input[name])
@@ -108,9 +104,6 @@ func prompt(t Tool, c Call) string {
 			all := []rune(value)
 			fmt.Fprintf(&b, " … and %d more characters, at the end `%s`", more, plainly(string(all[len(all)-min(more, shownEnd):])))
 		}
-	}
-	if more := len(names) - shownArgs; more > 0 {
-		fmt.Fprintf(&b, "\n- … and %d more arguments", more)
 	}
 	if c.Tainted {
 		b.WriteString("\n\n(this came up after reading what strangers wrote)")

@@ -77,19 +77,6 @@ func TestPromptHidesNothing(t *testing.T) {
 	}
 }
 
-// C-051: nobody is made to read a book; what the tool knows of comes first.
-func TestPromptIsShort(t *testing.T) {
-	in := map[string]any{"path": "x"}
-	for i := range 1000 {
-		in[fmt.Sprintf("a%03d", i)] = "y"
-	}
-	u := Tool{ToolSpec: llm.ToolSpec{Name: "u", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)}}.shaped()
-	lines := strings.Split(prompt(u, Call{Input: in}), "\n")
-	if len(lines) != 2+shownArgs+1 || lines[2] != "- `path`: `x`" || lines[3] != "- `a000`: `y`" || lines[len(lines)-1] != "- … and 961 more arguments" {
-		t.Errorf("%d lines: %q", len(lines), lines)
-	}
-}
-
 // B-014, D-021: nobody waits for a person over a call that will not be run.
 func TestAsksOnlyForWhatMayRun(t *testing.T) {
 	u := echo("u", `{"type":"object","properties":{"n":{"type":"integer"}}}`)

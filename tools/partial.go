@@ -16,6 +16,8 @@ func Partial(args string) map[string]any {
 	return in
 }
 
+const deepest = 100 // levels of what is read
+
 type partial struct {
 	*json.Decoder
 	args string

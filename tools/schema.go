@@ -148,11 +148,3 @@ func (t Tool) shaped() Tool {
 	}
 	return t
 }
-
-// strange returns 1 for the name of an argument that s does not tell of, else 0.
-func (s *shape) strange(name string) int {
-	if s != nil && s.schema != nil && s.schema.Properties[name] != nil {
-		return 0
-	}
-	return 1
-}

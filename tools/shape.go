@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"reflect"
 	"strings"
 )
 
@@ -76,42 +74,15 @@ func envelope(r Result, isJSON bool) string {
 	return text(e)
 }
 
-// text returns v as JSON, in one line. What JSON has no form for, such as
-// NaN, is in it as the string that Go prints of it.
+// text returns v as JSON, in one line. Of what JSON has no form for, such as
+// NaN, it says so.
 func text(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
+	if err := enc.Encode(v); err != nil {
 		b.Reset()
-		_ = enc.Encode(sayable(v, 0)) // which cannot fail
+		_ = enc.Encode(err.Error()) // which cannot fail
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-const deepest = 100 // levels of what is made JSON piece by piece
-
-// sayable returns v with strings in place of what JSON has no form for.
-func sayable(v any, depth int) any {
-	rv := reflect.ValueOf(v)
-	switch kind := rv.Kind(); {
-	case depth > deepest:
-		return "…"
-	case kind == reflect.Map:
-		m := map[string]any{}
-		for k, e := range rv.Seq2() {
-			m[fmt.Sprint(k)] = sayable(e.Interface(), depth+1)
-		}
-		return m
-	case (kind == reflect.Slice || kind == reflect.Array) && rv.Type().Elem().Kind() != reflect.Uint8:
-		list := make([]any, rv.Len())
-		for i := range list {
-			list[i] = sayable(rv.Index(i).Interface(), depth+1)
-		}
-		return list
-	}
-	if _, err := json.Marshal(v); err != nil {
-		return fmt.Sprint(v)
-	}
-	return v
 }

@@ -107,42 +107,12 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 		case p != nil:
 			wrong = append(wrong, check(p, v[name], at(name))...)
 		case closed(s):
-			wrong = append(wrong, "unexpected parameter "+at(name)+suggest(s, v, name))
+			wrong = append(wrong, "unexpected parameter "+at(name))
 		default:
 			wrong = append(wrong, check(s.AdditionalProperties, v[name], at(name))...)
 		}
 	}
 	return wrong
-}
-
-// suggest returns a question whether the one property was meant that is
-// spelt nearly as name and is not in v; else "".
-func suggest(s *jsonschema.Schema, v map[string]any, name string) string {
-	found := ""
-	for p := range s.Properties {
-		if _, has := v[p]; has || letters(p) != letters(name) && !near(p, name, min(2, len(p)/2)) {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = p
-	}
-	if found == "" {
-		return ""
-	}
-	return fmt.Sprintf(". Did you mean '%s'?", found)
-}
-
-// near says whether at most n letters must be put in, taken out or changed to make b of a.
-func near(a, b string, n int) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	if n == 0 || a == "" || b == "" {
-		return max(len(a), len(b)) <= n
-	}
-	return near(a[1:], b, n-1) || near(a, b[1:], n-1) || near(a[1:], b[1:], n-1)
 }
 
 // closed says whether s allows only the properties it names.
