@@ -28,15 +28,15 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		return record{}, err
 	}
 	req := llm.Request{System: system}
-	if t.tools == "" {
+	if t.tools == nil {
 		t.tools = t.noteTools(ctx, toolTextOf(t.kit))
 	}
 	how := asked{
-		System: t.noteSystem(ctx, system), Tools: t.tools, Last: last,
+		System: t.noteSystem(ctx, system), Tools: t.tools.digest, Last: last,
 		Since: t.since, Note: t.history.open.note, Eyes: t.model.Vision,
 	}
 	if !last {
-		req.Tools = t.kit.Specs()
+		req.Tools = t.tools.Specs
 	} else if len(t.history.open.said) > 0 {
 		how.Note = joined(how.Note, wordsLastRound)
 	}
@@ -169,22 +169,23 @@ func (p *Pool) prompt(ctx context.Context, digest string) (string, error) {
 	return string(head) + rest[len(digest):], err
 }
 
-// noteTools is note of the tools of a turn. Turns mostly have the same: to
-// compare takes less time than to write them down.
-func (p *Pool) noteTools(ctx context.Context, text toolText) string {
+// noteTools is note of the tools of a turn, which it returns with their digest.
+// Turns mostly have the same: to compare takes less time than to write them down.
+func (p *Pool) noteTools(ctx context.Context, text *toolText) *toolText {
 	if last := p.told.Load(); last != nil && last.same(text) {
-		return last.digest
+		text.digest = last.digest
+		return text
 	}
 	b, _ := json.Marshal(text) // a schema is JSON
 	text.digest = p.note(ctx, b)
 	if _, kept := p.noted.Load(text.digest); kept {
-		p.told.Store(&text)
+		p.told.Store(text)
 	}
-	return text.digest
+	return text
 }
 
 // same says whether text and other would be written down alike.
-func (text *toolText) same(other toolText) bool {
+func (text *toolText) same(other *toolText) bool {
 	alike := func(a, b llm.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 	}
@@ -192,8 +193,8 @@ func (text *toolText) same(other toolText) bool {
 }
 
 // toolTextOf returns what is kept of the tools in k.
-func toolTextOf(k *tools.Kit) toolText {
-	text := toolText{Specs: k.Specs()}
+func toolTextOf(k *tools.Kit) *toolText {
+	text := &toolText{Specs: k.Specs()}
 	for _, t := range k.Tools() {
 		text.Known = append(text.Known, stub{Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON})
 	}

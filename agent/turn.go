@@ -25,7 +25,7 @@ type turn struct {
 	name  string       // of the model
 	model Model
 	kit   *tools.Kit
-	tools string // the digest of what is kept of it
+	tools *toolText // what is kept of it, once a model was told
 	scope tools.Scope
 	live  *screen
 	part  string // of the answer that is coming in
