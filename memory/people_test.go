@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -25,6 +26,18 @@ func TestPeople(t *testing.T) {
 	a.set(bert, memoryFile, "- coffee\n")
 	a.set(anna, memoryFile, "- tea\n")
 	want(chat.TheOwner, anna, bert)
+	err := a.disk.WriteFile(fileOf("x:9", historyFile), []byte(`{"cursor":1,"who":"x:8","text":"tea"}`+"\n")) // somebody else's (R-S14)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(chat.TheOwner, anna, bert)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err = range a.past.Since(gone, anna, 0) { // that not all was read is told
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Since: %v", err)
+	}
 	if err := a.mem.Close(); err != nil {
 		t.Fatal(err)
 	}

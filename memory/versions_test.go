@@ -94,7 +94,10 @@ func TestVersions(t *testing.T) {
 	if _, _, err := a.Show(t.Context(), "telegram:1", "1"); !errors.Is(err, store.ErrNotFound) { // R-S14
 		t.Errorf("shown to another: %v", err)
 	}
+	a.set("owner", userFile, "Ann\n")
+	a.write("owner", userFile, "") // by hand, as it was: the change is not made again
 	a.consistent("owner")
+	a.want("owner", userFile, "")
 }
 
 // What somebody edits between a crash and the next use is left as it is, and

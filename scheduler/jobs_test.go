@@ -272,7 +272,18 @@ func TestP13Overlap(t *testing.T) {
 		if err := s.Fire(t.Context(), j.ID, ""); err == nil || err.Error() != "this job is running already" {
 			t.Error(err)
 		}
-		w.wait(22 * time.Hour)
+		many := scheduler.Job{ID: "many", At: home, By: alice, Schedule: hourly, Created: at(0), Next: at(4), N: 1, Runs: []scheduler.Run{{N: 1, Began: at(3), Outcome: scheduler.Running}}}
+		for i := range 19 {
+			many.Runs = append(many.Runs, scheduler.Run{Due: at(2), Times: i, Outcome: scheduler.Missing})
+		}
+		w.stop()
+		seed(t, w.store, many)
+		s = w.open()
+		w.wait(time.Hour)
+		if r := w.job("many").Runs; len(r) != 20 || r[0].N != 1 || r[1].Times != 1 || r[19].Outcome != scheduler.Skipped { // of as many as are kept the one under way stays
+			t.Errorf("%+v", r)
+		}
+		w.wait(21 * time.Hour)
 		if got := history(w.job(j.ID)); len(got) != 3 || got[0] != "1 interrupted nobody knows what became of it" || got[2] != "2 running " {
 			t.Errorf("%q", got)
 		}
