@@ -13,35 +13,27 @@ import (
 // pipeline to cast. An answer that is cut off within a call comes without it.
 func New(m llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
-		live := newParser(req, stream)
-		var hear func(llm.Delta)
-		if stream != nil {
-			hear = func(d llm.Delta) {
-				if d.Reset {
-					live = newParser(req, stream)
-					stream(llm.Delta{Reset: true})
-				}
-				if d.Reasoning != "" {
-					stream(llm.Delta{Reasoning: d.Reasoning})
-				}
-				live.feed(d.Text)
+		p := newParser(req, stream)
+		msg, err := m.Generate(ctx, inWords(req), func(d llm.Delta) {
+			if d.Reset {
+				p = newParser(req, stream)
 			}
-		}
-		msg, err := m.Generate(ctx, inWords(req), hear)
+			if stream != nil && (d.Reset || d.Reasoning != "") {
+				stream(llm.Delta{Reset: d.Reset, Reasoning: d.Reasoning})
+			}
+			p.feed(d.Text)
+		})
 		if err != nil {
 			return llm.Message{}, err
 		}
 		cut := msg.Finish == llm.Length || msg.Finish == llm.Filtered
-		live.end(cut)
-		whole := newParser(req, nil)
-		whole.feed(msg.Text)
-		whole.end(cut)
-		msg.Text, msg.Calls = whole.text.String(), whole.calls
-		if whole.idle {
+		p.end(cut)
+		msg.Text, msg.Calls = p.text.String(), p.calls
+		if p.idle {
 			msg.Calls = nil
 		}
 		switch {
-		case whole.over:
+		case p.over:
 			msg.Finish = llm.Length
 		case !cut && len(msg.Calls) > 0:
 			msg.Finish = llm.CallsFor
