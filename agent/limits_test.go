@@ -405,7 +405,7 @@ func TestLimitOfErrands(t *testing.T) {
 		e.want(t, `1 answered "a cat\n\n100 % of today's limit for this job is used: 1 of 1 answers." 0 false`,
 			fmt.Sprintf("2 over the limit %q 0 false", over), `3 over the limit "" 0 false`, `4 over the limit "" 0 false`)
 		h.say("r", "/raise job j")
-		h.want("Raised, until midnight (UTC):\n- this job: 1 of 2 answers")
+		h.want("Raised, until midnight (UTC):\n- job j: 1 of 2 answers")
 		look := errand("1b", "", chat.Errand{Tool: "look", Args: "{}"})
 		h.deliver(look)
 		h.want("a cat\n\n100 % of today's limit for this job is used: 2 of 2 answers.")
@@ -443,7 +443,7 @@ func TestRaise(t *testing.T) {
 		h.say("4", "/raise test:8") // the network brings it again: it was answered, and nothing more is raised
 		h.want()
 		says("5", "/raise session", "Raised, until midnight (UTC):\n- this conversation: 0 of 20 answers")
-		says("6", "/raise job j", "Raised, until midnight (UTC):\n- this job: 0 of 2 answers")
+		says("6", "/raise job j", "Raised, until midnight (UTC):\n- job j: 0 of 2 answers")
 		says("7", "/raise all", "Raised, until midnight (UTC):\n- everybody together: 1 of 20 answers")
 		says("8", "/raise all", "Raised, until midnight (UTC):\n- everybody together: 1 of 30 answers")
 		h.deliver(guest("8")("9"))

@@ -102,7 +102,8 @@ func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 // named returns the payer called name, or those of m's session; nobody if none
 // can be called that.
 func (p *Pool) named(name string, m chat.Message) []payer {
-	switch job, isJob := strings.CutPrefix(name, "job "); {
+	who, job := chat.Person(name), ""
+	switch id, isJob := strings.CutPrefix(name, "job "); {
 	case name == "":
 		return p.payersOf(m)
 	case name == "all":
@@ -110,11 +111,11 @@ func (p *Pool) named(name string, m chat.Message) []payer {
 	case name == "session":
 		return p.payers("", m.Session(), "")[:1]
 	case isJob:
-		return p.payers("", "", strings.TrimSpace(job))[:1]
-	case name != string(chat.TheOwner) && !strings.Contains(name, ":"):
+		who, job = "", strings.TrimSpace(id)
+	case who != chat.TheOwner && !strings.Contains(name, ":"):
 		return nil
 	}
-	by := p.payers(chat.Person(name), "", "")[:1]
+	by := p.payers(who, "", job)[:1]
 	by[0].whose = name
 	return by
 }

@@ -16,7 +16,7 @@ import (
 // one of the house.
 func (f *face) clock() Clock {
 	ctx := context.Background()
-	dream := scheduler.Job{ID: "dream", Name: "dream", System: true, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}}
+	dream := scheduler.Job{ID: "dream", Name: "dream", System: true, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Runs: []scheduler.Run{{Outcome: scheduler.Failed}}}
 	s := scheduler.New(scheduler.Config{Store: f.store, Zone: time.UTC, System: []scheduler.System{{ID: dream.ID, Schedule: dream.Schedule}}})
 	dream.Next = time.Date(2030, 1, 1, 4, 0, 0, 0, time.UTC)
 	if _, err := store.Save(ctx, f.store.Bucket("jobs"), dream.ID, dream, 0); err != nil {
@@ -128,7 +128,7 @@ func TestClockPage(t *testing.T) {
 		t.Error("what others wrote is markup")
 	}
 	for text, times := range map[string]int{
-		" 09:00 JST<br>": 3, "0 9 * * * (Asia/Tokyo)": 1, " 04:00 UTC<br>": 3, "waiting": 2, "&lt;img src=x": 6,
+		" 09:00 JST<br>": 3, "0 9 * * * (Asia/Tokyo)": 1, " 04:00 UTC<br>": 3, "waiting": 2, "&lt;img src=x": 6, "model:": 0 /* for a tool */, `<span class="bad">failed</span>`: 1,
 		`data-post="/api/cron/mallory/run"`: 1, `data-patch="/api/cron/mallory" data-body='{"enabled":false}'`: 1, `data-delete="/api/cron/mallory"`: 1,
 		`data-post="/api/cron/dream/run"`: 1, `data-patch="/api/cron/dream"`: 0, `data-delete="/api/cron/dream"`: 0,
 	} {
@@ -149,7 +149,7 @@ func TestPagesTellTimesInTheZoneOfTheConfig(t *testing.T) {
 	page := read(t, f.want(t, 200, asking{path: "/owner/cron", by: f.owner(t)}))
 	due, ok := "", false
 	for i := range 3 { // the minute may change between the job and the page
-		due = "waiting, " + time.Now().Add(time.Duration(-i)*time.Minute).In(zone).Format("2006-01-02 15:04")
+		due = `<span>waiting</span><br><span class="times">` + time.Now().Add(time.Duration(-i)*time.Minute).In(zone).Format("2006-01-02 15:04")
 		ok = ok || strings.Contains(page, due)
 	}
 	if !ok {
