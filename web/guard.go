@@ -41,16 +41,24 @@ func newNames(listen, public string) (n names, err error) {
 	if public == "" {
 		return n, nil
 	}
+	if n.origin, err = Origin(public); err != nil {
+		return names{}, fmt.Errorf("http.publicUrl %w", err)
+	}
+	n.home = n.origin
+	_, n.public, _ = strings.Cut(n.origin, "://")
+	return n, nil
+}
+
+// Origin is the origin of a PublicURL, as browsers write it. The error says what
+// a PublicURL must be.
+func Origin(public string) (string, error) {
 	u, err := url.Parse(public)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Hostname() == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return names{}, errors.New(`http.publicUrl: write a scheme and a name, as in "https://chat.example.com"`)
+		return "", errors.New("must be an address without a path, such as https://chat.example.com")
 	}
 	usual := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]
-	n.public = strings.TrimSuffix(strings.ToLower(u.Host), usual)
-	n.origin = u.Scheme + "://" + n.public
-	n.home = n.origin
-	return n, nil
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), usual), nil
 }
 
 // ours says whether origin is a page of ours: exactly that of PublicURL, or

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/scheduler"
+	"parley/web"
 )
 
 // A checker finds the values that are well formed and yet make no sense.
@@ -299,11 +300,8 @@ func (k checker) http() {
 	} else if k.Channels.Web != nil && k.d.at["channels.web"] != 0 {
 		k.fail("channels.web", "needs http.listen")
 	}
-	if h.PublicURL != "" {
-		k.url("http.publicUrl", h.PublicURL, "https", "http")
-		if u, err := url.Parse(h.PublicURL); err == nil && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
-			k.fail("http.publicUrl", "must be an address without a path, such as https://parley.example.com")
-		}
+	if _, err := web.Origin(h.PublicURL); h.PublicURL != "" && err != nil {
+		k.fail("http.publicUrl", "%v", err)
 	}
 	switch host, _, _ := net.SplitHostPort(h.Listen); {
 	case h.AdminToken != "" && len(h.AdminToken) < 22:

@@ -385,7 +385,7 @@ func (mailbox) Direct(id string) chat.Address { return chat.Address{Chat: "@" + 
 // R-S24: jobs that are made for a chat from outside it are those of the owner
 // there, and no memory of theirs goes where others read.
 func TestRS24OwnerAt(t *testing.T) {
-	c := &Config{Owners: []string{"console", "web", "telegram:1", "discord:77"}}
+	c := &Config{Owners: []string{"console", "web", "telegram:1", "telegram:3", "discord:77"}}
 	h := &house{hub: channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})}
 	h.now.Store(c)
 	access, err := c.access()
@@ -397,6 +397,7 @@ func TestRS24OwnerAt(t *testing.T) {
 	for to, want := range map[string]string{
 		"telegram:1":         `{telegram 1 } by "1"`,
 		"telegram:2":         `{telegram 2 } by "1" among others`,
+		"telegram:3":         `{telegram 3 } by "3"`,
 		"telegram:-100/7":    `{telegram -100 7} by "1" among others`,
 		"discord:@77":        `{discord @77 } by "77"`,
 		"console:local":      `{console local } by ""`,

@@ -68,27 +68,30 @@ func (h *house) ownersOrder(ctx context.Context, id string, o json.RawMessage) (
 	return h.editJob(ctx, id, ask.Order)
 }
 
-// ownerAt is the owner who has a job made for the session to. They are who they
-// are on its channel, so that their rights there count (R-S24); in a chat that
-// is not their own they are among others.
+// ownerAt is the owner who has a job made for the session to: the one whose chat
+// it is, or else one of its channel, who is among others there. They are who they
+// are on the channel, so that their rights there count (R-S24).
 func (h *house) ownerAt(to string) (tools.Scope, error) {
 	at, _ := h.hub.Office()
 	if i := strings.LastIndex(to, ":"); to != "" {
 		at = chat.Address{Channel: to[:max(i, 0)]}
 		at.Chat, at.Thread, _ = strings.Cut(to[i+1:], "/")
 	}
+	s := tools.Scope{Session: at.Session(), At: at, Group: true}
 	access, err := h.now.Load().access()
 	for _, owner := range access.Owners() {
 		channel, id := owner, "" // of somebody who is alone there
 		if i := strings.LastIndex(owner, ":"); i >= 0 {
 			channel, id = owner[:i], owner[i+1:]
 		}
-		if channel == at.Channel && channel != "api" && at.Chat != "" {
-			group := id != "" && strings.TrimPrefix(at.Chat, "@") != id
-			return tools.Scope{Session: at.Session(), At: at, Group: group, From: chat.Sender{ID: id, Role: chat.Owner}}, nil
+		if own := id == "" || strings.TrimPrefix(at.Chat, "@") == id; channel == at.Channel && (own || s.From.Role == "") {
+			s.Group, s.From = !own, chat.Sender{ID: id, Role: chat.Owner}
 		}
 	}
-	return tools.Scope{}, errors.Join(err, fmt.Errorf("say to whom, as in telegram:42: no owner is at '%s'", to))
+	if s.From.Role == "" || at.Chat == "" || at.Channel == "api" {
+		return tools.Scope{}, errors.Join(err, fmt.Errorf("say to whom, as in telegram:42: no owner is at '%s'", to))
+	}
+	return s, nil
 }
 
 // theirs says whether err is about what was asked for, and no trouble of the house.

@@ -153,7 +153,7 @@ func (p *program) serve(ctx context.Context, o options) error {
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if o.Config = c; !o.Chat && c.Channels.Console != nil {
+	if o.Config, o.Service = c, p.service; !o.Chat && c.Channels.Console != nil {
 		o.Terminal = p.terminal(c)
 	}
 	out := p.stderr
@@ -167,13 +167,6 @@ func (p *program) serve(ctx context.Context, o options) error {
 	}
 	o.Recent, o.Redact = &recent{}, &p.redact
 	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact, o.Recent)
-	if p.service {
-		o.Good = func(c *Config) {
-			if err := c.keepGood(); err != nil {
-				o.Log.Warn("config not kept as the last good one", "err", err)
-			}
-		}
-	}
 	o.Watch = func(ctx context.Context, apply func(*Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := seal(); err != nil {
 		o.Log.Debug("process not sealed", "err", err)

@@ -91,6 +91,9 @@ func none(id string, err error) error {
 func (v *cronCommand) verb(use, short, done, method, path string, say any) *cobra.Command {
 	return v.with(use+" ID", short, cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
 		err := a.ask(ctx, method, jobPath(args[0])+path, say, nil)
+		if path == "/run" && !a.running {
+			done = "A gateway will run job"
+		}
 		if err == nil {
 			_, err = fmt.Fprintln(v.stdout, done, args[0])
 		}

@@ -38,9 +38,9 @@ type options struct {
 	Terminal console.Terminal
 	Stderr   io.Writer
 	Log      *slog.Logger
-	Recent   *recent       // what went wrong lately, by Log
-	Redact   *redactor     // as Log uses it
-	Good     func(*Config) // is told of each config that works; nil: nobody is
+	Recent   *recent   // what went wrong lately, by Log
+	Redact   *redactor // as Log uses it
+	Service  bool      // each config that works is kept for the day when one does not
 	// Watch calls apply with each new config until ctx ends.
 	Watch func(ctx context.Context, apply func(*Config) error)
 }
@@ -51,7 +51,7 @@ type house struct {
 	now      atomic.Pointer[Config] // as it was reloaded last
 	began    time.Time
 	store    store.Store
-	notes    []string    // what the owners are told after the start
+	notes    []string // what the owners are told after the start
 	files    *workspace.Workspace
 	observer *observe.Observer
 	auditor  auditor
@@ -60,8 +60,8 @@ type house struct {
 	pool     *agent.Pool
 	mind     mind
 	clock    *scheduler.Scheduler
-	offered  atomic.Pointer[map[string]bool] // the tools that an owner may use
-	browser  *webchat.Channel                // nil: there is none
+	offered  atomic.Pointer[tools.Kit] // those that an owner may use
+	browser  *webchat.Channel          // nil: there is none
 	api      *api.Channel
 	web      *web.Server
 	doors    []net.Listener
@@ -102,10 +102,13 @@ func serve(ctx context.Context, o options) error {
 	return errors.Join(err, h.close())
 }
 
-// good passes on that c works.
+// good notes that c works.
 func (h *house) good(c *Config) {
-	if h.Good != nil {
-		h.Good(c)
+	if !h.Service {
+		return
+	}
+	if err := c.keepGood(); err != nil {
+		h.Log.Warn("config not kept as the last good one", "err", err)
 	}
 }
 

@@ -133,6 +133,7 @@ func (h *house) recall(ctx context.Context, who chat.Person, words string, most 
 
 // memoryCommands are what people can do with what is known of them.
 func (h *house) memoryCommands() []agent.Command {
+	notes := h.mind.notes
 	whose := func(m chat.Message) chat.Person { return chat.Whose(m.At, m.From, m.Group) }
 	rest := func(m chat.Message) string {
 		_, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
@@ -140,29 +141,32 @@ func (h *house) memoryCommands() []agent.Command {
 	}
 	return []agent.Command{
 		{Name: "memory", Help: "what I know of you", Do: func(ctx context.Context, m chat.Message) (string, error) {
-			return h.mind.notes.Show(ctx, whose(m))
+			return notes.Show(ctx, whose(m))
 		}},
 		{Name: "remember", Help: "keep something for good", Do: func(ctx context.Context, m chat.Message) (string, error) {
-			return h.mind.notes.Remember(ctx, whose(m), rest(m), m.Key())
+			return notes.Remember(ctx, whose(m), rest(m), m.Key())
 		}},
 		{Name: "forget", Help: "forget what has these words", Do: func(ctx context.Context, m chat.Message) (string, error) {
-			return h.mind.notes.Forget(ctx, whose(m), rest(m), m.Key())
+			return notes.Forget(ctx, whose(m), rest(m), m.Key())
 		}},
 		{Name: "dream", Help: "go over my memory now; log, restore: its changes", Do: func(ctx context.Context, m chat.Message) (string, error) {
 			word, id, _ := strings.Cut(rest(m), " ")
 			switch {
 			case word == "log":
-				return h.mind.notes.Changes(ctx, whose(m), strings.TrimSpace(id))
+				return notes.Changes(ctx, whose(m), strings.TrimSpace(id))
 			case word == "restore" && id != "":
-				return h.mind.notes.Restore(ctx, whose(m), strings.TrimSpace(id), m.Key())
+				return notes.Restore(ctx, whose(m), strings.TrimSpace(id), m.Key())
 			case word != "":
 				return "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, and /dream restore ID undoes it.", nil
 			}
 			return h.dreamNow(ctx, m)
 		}},
 		{Name: "skills", Help: "what I have learnt to do", Do: func(ctx context.Context, m chat.Message) (string, error) {
-			has, err := h.hasTool(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group, Model: h.now.Load().Agent.Model})
-			return h.mind.skills.List(has), err
+			kit, err := (*h.kit.Load())(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group, Model: h.now.Load().Agent.Model})
+			if err != nil {
+				return "", err
+			}
+			return h.mind.skills.List(has(kit)), nil
 		}},
 	}
 }
@@ -182,17 +186,10 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 	return "I am going over my memory. In a while /dream log shows what changed, and `/cron history dream` how it went.", err
 }
 
-// hasTool says which tools there are for who is in s.
-func (h *house) hasTool(ctx context.Context, s tools.Scope) (func(string) bool, error) {
-	kit, err := (*h.kit.Load())(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return func(name string) bool { _, ok := kit.Tool(name); return ok }, nil
-}
-
 // skills tells the agent what it has learnt to do.
-func (h *house) skills() string {
-	offered := *h.offered.Load()
-	return h.mind.skills.Prompt(func(name string) bool { return offered[name] })
+func (h *house) skills() string { return h.mind.skills.Prompt(has(h.offered.Load())) }
+
+// has says which tools are in kit.
+func has(kit *tools.Kit) func(name string) bool {
+	return func(name string) bool { _, ok := kit.Tool(name); return ok }
 }

@@ -43,11 +43,7 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 	if err != nil {
 		return agent.Settings{}, fmt.Errorf("tools: %w", err)
 	}
-	offered := map[string]bool{}
-	for _, t := range all.Tools() {
-		offered[t.Name] = true
-	}
-	h.offered.Store(&offered)
+	h.offered.Store(all)
 	h.spacious(ctx, c, all)
 	h.kit.Store(&kit)
 	return agent.Settings{
