@@ -132,6 +132,7 @@ func TestRead(t *testing.T) {
 		{"D-050", `{"path":"short.txt"}`, "1| one\n2| two\n3| \n4| four\n\n(End of file — 4 lines total)"},
 		{"D-050", `{"path":"bom.txt"}`, "1| one\n\n(End of file — 1 lines total)"},
 		{"D-051", `{"path":"short.txt","offset":2,"limit":1}`, "2| two\n\n(Showing lines 2-2 of 4. Use offset=3 to continue.)"},
+		{"D-051 all of it", `{"path":"short.txt","offset":4,"limit":9223372036854775807}`, "4| four\n\n(End of file — 4 lines total)"},
 		{"D-051", `{"path":"short.txt","offset":"4"}`, "4| four\n\n(End of file — 4 lines total)"},
 		{"D-051", `{"path":"short.txt","offset":5}`, "Error: offset 5 is beyond end of file (4 lines)" + hint},
 		{"D-014", `{"path":"short.txt","offset":0}`, "Error: Invalid parameters for tool 'read_file': offset must be >= 1" + hint},

@@ -64,7 +64,7 @@ func (in notebookArgs) edit(old []byte, key string) (text []byte, done string, e
 		nb.cells = slices.Delete(nb.cells, i, i+1)
 		return nb.bytes(), fmt.Sprintf("Successfully deleted cell %d from %s", i, in.Path), nil
 	case "insert":
-		i = min(i+1, n)
+		i = min(i, n-1) + 1
 		nb.cells = slices.Insert(nb.cells, i, in.fill(nb.fresh(key)))
 		done = fmt.Sprintf("Successfully inserted cell at index %d in %s", i, in.Path)
 		if old == nil {

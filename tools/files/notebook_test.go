@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,7 +106,7 @@ func TestNotebookRefused(t *testing.T) {
 		{`{"path":"odd.ipynb","cell_index":0}`, "Error: Cannot parse notebook odd.ipynb: cell 0: it should begin with {" + hint},
 		{`{"path":"../a.ipynb","cell_index":0}`, "Error: Path ../a.ipynb is outside allowed directory " + d.w.Dir() + hint},
 		{`{"path":"one.ipynb","cell_index":0,"edit_mode":"delete"}`, "Successfully deleted cell 0 from one.ipynb"},
-		{`{"path":"one.ipynb","cell_index":0,"edit_mode":"insert","cell_type":"markdown"}`, "Successfully inserted cell at index 0 in one.ipynb"},
+		{`{"path":"one.ipynb","cell_index":9223372036854775807,"edit_mode":"insert","cell_type":"markdown"}`, "Successfully inserted cell at index 0 in one.ipynb"},
 	} {
 		if r := d.call("s", "notebook_edit", c.args); r.Text != c.want {
 			t.Errorf("D-099: notebook_edit(%s) = %q\nwant %q", c.args, r.Text, c.want)
@@ -143,7 +144,7 @@ func TestNotebookGuard(t *testing.T) {
 // An edit leaves a notebook that is valid, with the other cells as they were.
 func FuzzNotebook(f *testing.F) {
 	f.Add(before, 0, "a\nb", uint8(0), uint8(0))
-	f.Add(newNotebook, 0, "x", uint8(1), uint8(1))
+	f.Add(newNotebook, math.MaxInt, "x", uint8(1), uint8(1))
 	f.Add(`{"cells":[{"source":"","source":[]},{}],"cells":[],"nbformat":4.0,"nbformat_minor":9}`, 1, "\xff\u2028", uint8(2), uint8(2))
 	f.Add(`{"cells" : [ null ,[],{ } ] }`, 2, "", uint8(0), uint8(2))
 	f.Fuzz(func(t *testing.T, text string, index int, source string, mode, kind uint8) {
@@ -174,7 +175,7 @@ func FuzzNotebook(f *testing.F) {
 			}
 		}
 		for i, c := range now.cells {
-			if in.EditMode == "insert" && i != min(in.CellIndex+1, len(was.cells)) || in.EditMode == "delete" || in.EditMode == "replace" && i != in.CellIndex {
+			if in.EditMode == "insert" && i != min(in.CellIndex, len(was.cells)-1)+1 || in.EditMode == "delete" || in.EditMode == "replace" && i != in.CellIndex {
 				b = append(b, compact(c))
 			}
 		}
@@ -190,7 +191,7 @@ func FuzzNotebook(f *testing.F) {
 		var c struct{ Source any }
 		i := in.CellIndex
 		if in.EditMode == "insert" {
-			i = min(i+1, len(was.cells))
+			i = min(i, len(was.cells)-1) + 1
 		}
 		if err := json.Unmarshal(now.cells[i], &c); err != nil {
 			t.Fatal(err)

@@ -149,7 +149,7 @@ func (p *page) fill(ctx context.Context, r *bufio.Reader) error {
 		if p.total++; p.total == 1 {
 			line = strings.TrimPrefix(line, bom)
 		}
-		if p.total >= p.first && p.total < p.first+p.limit && p.chars <= maxChars {
+		if n := p.total - p.first; n >= 0 && n < p.limit && p.chars <= maxChars {
 			line = fmt.Sprintf("%d| %s", p.total, strings.ToValidUTF8(line, "\ufffd"))
 			p.lines, p.chars = append(p.lines, line), p.chars+utf8.RuneCountInString(line)
 		}
