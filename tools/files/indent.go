@@ -36,22 +36,16 @@ func newMoves(old, found string) (ms moves) {
 
 // reindent moves new as the lines of old are moved in found (D-061): all alike
 // if those are; else each to where the one is that it replaces, if they are as
-// many; else each as those of the same content. It is not ok if none can be.
+// many. It is not ok if neither can be.
 func reindent(new, old, found string) (text string, ok bool) {
 	ms := newMoves(old, found)
-	ways := []func(i int, line string) (string, bool){ms.inPlace, ms.byContent}
-	if len(splitLines(new)) != len(ms) {
-		ways = ways[1:]
-	}
 	if m, alike := ms.common(); alike {
-		ways = append([]func(int, string) (string, bool){func(_ int, line string) (string, bool) { return m.of(line) }}, ways...)
+		text, ok = each(new, func(_ int, line string) (string, bool) { return m.of(line) })
 	}
-	for _, way := range ways {
-		if text, ok = each(new, way); ok {
-			return text, true
-		}
+	if !ok && len(splitLines(new)) == len(ms) {
+		text, ok = each(new, ms.inPlace)
 	}
-	return "", false
+	return text, ok
 }
 
 // common returns a move that is that of all lines.
@@ -79,22 +73,6 @@ func (ms moves) inPlace(i int, line string) (string, bool) {
 		}
 	}
 	return to + strings.TrimLeftFunc(line, unicode.IsSpace), ms[i].content != ""
-}
-
-// byContent moves line as those with its content are moved, if they are alike.
-func (ms moves) byContent(_ int, line string) (moved string, ok bool) {
-	content := strings.TrimSpace(line)
-	for _, m := range ms {
-		if m.content != content {
-			continue
-		}
-		to, can := m.of(line)
-		if !can || ok && to != moved {
-			return "", false
-		}
-		moved, ok = to, true
-	}
-	return moved, ok
 }
 
 // each does a thing to the lines of text that are not blank, if it can be done to all.
