@@ -32,11 +32,12 @@ type watcher struct {
 func (w watcher) Run(ctx context.Context, now *Config, apply func(*Config) error) {
 	var events chan fsnotify.Event
 	var errs chan error
+	var real string
 	fw, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer fw.Close()
 		events, errs = fw.Events, fw.Errors
-		err = w.follow(fw)
+		real, err = w.follow(fw)
 	}
 	if err != nil {
 		w.Log.Warn("config file is not watched: send SIGHUP after a change", "file", w.File, "err", err)
@@ -49,7 +50,7 @@ func (w watcher) Run(ctx context.Context, now *Config, apply func(*Config) error
 		case <-ctx.Done():
 			return
 		case ev := <-events:
-			if w.concerns(ev) {
+			if w.concerns(ev, real) {
 				settled.Reset(w.Settle)
 			}
 		case err := <-errs:
@@ -60,28 +61,28 @@ func (w watcher) Run(ctx context.Context, now *Config, apply func(*Config) error
 			settled.Reset(0)
 		case <-settled.C:
 			if fw != nil {
-				_ = w.follow(fw) // a link may lead elsewhere now; Run told of what fails at first
+				real, _ = w.follow(fw) // a link may lead elsewhere now; Run told of what fails at first
 			}
 			now, seen = w.reload(now, seen, apply)
 		}
 	}
 }
 
-// follow watches the folder of the file and the one that a link leads to:
-// editors and Kubernetes put a new file in place of the old.
-func (w watcher) follow(fw *fsnotify.Watcher) error {
-	err := fw.Add(filepath.Dir(w.File))
-	if real, e := filepath.EvalSymlinks(w.File); e == nil {
+// follow watches the folder of the file and the one that a link leads to, and
+// returns where that is: editors and Kubernetes put a new file in place of the old.
+func (w watcher) follow(fw *fsnotify.Watcher) (real string, err error) {
+	err = fw.Add(filepath.Dir(w.File))
+	real, e := filepath.EvalSymlinks(w.File)
+	if e == nil {
 		err = errors.Join(err, fw.Add(filepath.Dir(real)))
 	}
-	return err
+	return real, err
 }
 
 // concerns tells the file from its neighbours, the store among them, which are
 // written all the time: of those only new names count, since a link may go through one.
-func (w watcher) concerns(ev fsnotify.Event) bool {
+func (w watcher) concerns(ev fsnotify.Event, real string) bool {
 	name := filepath.Base(ev.Name)
-	real, _ := filepath.EvalSymlinks(w.File)
 	return ev.Has(fsnotify.Create|fsnotify.Rename) || name == filepath.Base(w.File) || name == filepath.Base(real)
 }
 
