@@ -60,7 +60,7 @@ func (p *program) asking() []*cobra.Command {
 	sessions.AddCommand(
 		with("list", "List conversations, the latest first", cobra.NoArgs, p.listSessions),
 		with("show SESSION", "Print a conversation with its tool calls", cobra.ExactArgs(1), p.showSession),
-		with("search WORDS…", "Search all conversations", cobra.MinimumNArgs(1), p.searchSessions),
+		with("search WORDS…", "Search all conversations", cobra.MinimumNArgs(1), p.listSessions),
 		export,
 		with("delete SESSION", "Delete a conversation for good", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
 			return a.ask(ctx, "DELETE", "/api/sessions/"+url.PathEscape(args[0]), nil, nil)
@@ -124,14 +124,21 @@ func visible(r rune) rune {
 	return r
 }
 
-func (p *program) listSessions(ctx context.Context, a *admin, _ []string) error {
-	var all struct{ Talks []chat.Talk }
-	if err := a.ask(ctx, "GET", "/api/sessions", nil, &all); err != nil {
+// listSessions prints all conversations, or where words were said.
+func (p *program) listSessions(ctx context.Context, a *admin, words []string) error {
+	var all struct {
+		Talks []chat.Talk
+		Found []chat.Find
+	}
+	if err := a.ask(ctx, "GET", "/api/sessions?q="+url.QueryEscape(strings.Join(words, " ")), nil, &all); err != nil {
 		return err
 	}
 	return p.table(func(line func(...any)) {
 		for _, t := range all.Talks {
 			line(t.Session, moment(t.Last, a.zone), oneLine(t.Title))
+		}
+		for _, f := range all.Found {
+			line(f.Session, moment(f.Entry.Time, a.zone), oneLine(f.Entry.Text))
 		}
 	})
 }
@@ -151,18 +158,6 @@ func (p *program) showSession(ctx context.Context, a *admin, args []string) erro
 		}
 	}
 	return nil
-}
-
-func (p *program) searchSessions(ctx context.Context, a *admin, args []string) error {
-	var all struct{ Found []chat.Find }
-	if err := a.ask(ctx, "GET", "/api/sessions?q="+url.QueryEscape(strings.Join(args, " ")), nil, &all); err != nil {
-		return err
-	}
-	return p.table(func(line func(...any)) {
-		for _, f := range all.Found {
-			line(f.Session, moment(f.Entry.Time, a.zone), oneLine(f.Entry.Text))
-		}
-	})
 }
 
 func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {

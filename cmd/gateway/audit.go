@@ -55,13 +55,8 @@ func (h *house) keepAudit(ctx context.Context) {
 
 // endAudit writes down what was noted and not written yet.
 func (h *house) endAudit() {
-	for {
-		select {
-		case e := <-h.auditor.events:
-			h.writeDown(e)
-		default:
-			return
-		}
+	for len(h.auditor.events) > 0 {
+		h.writeDown(<-h.auditor.events)
 	}
 }
 

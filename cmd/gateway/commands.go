@@ -235,10 +235,14 @@ func (p *program) load() (*Config, error) {
 	return c, err
 }
 
-// keep keeps the secrets of c from being shown, and from children (R-S17, R-S26).
-func (p *program) keep(c *Config) error {
+// keep keeps the secrets of c from being shown (R-S26), and takes the variables
+// that held them out of the process: nothing it starts can show them (R-S17).
+func (p *program) keep(c *Config) (err error) {
 	p.redact.Add(c.secrets...)
-	return hide(c.vars)
+	for _, name := range c.vars {
+		err = errors.Join(err, os.Unsetenv(name))
+	}
+	return err
 }
 
 // source says where the config is.

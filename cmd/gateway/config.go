@@ -84,17 +84,11 @@ type Agent struct {
 
 // Channels are the entries of channels, by their whole name: "telegram", "telegram:work".
 type Channels struct {
-	Console  *Console `json:"console"` // nil: no chat in the terminal of "parley run"
-	Web      *Web     `json:"web"`     // nil: no chat in the browser
+	Console  *struct{} `json:"console"` // nil: no chat in the terminal of "parley run"
+	Web      *struct{} `json:"web"`     // nil: no chat in the browser
 	Telegram map[string]*Telegram
 	Discord  map[string]*Discord
 }
-
-// Console is the terminal of "parley run". It has nothing to set.
-type Console struct{}
-
-// Web is the chat in the browser. It has nothing to set: see HTTP.
-type Web struct{}
 
 // bots are the bots of all networks, by their whole names.
 func (c *Channels) bots() map[string]*Bot {
@@ -267,7 +261,7 @@ func parse(s source, src []byte) (*Config, error) {
 	c := &Config{
 		Owners:   []string{"console", "web"},
 		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels: Channels{Console: &Console{}, Web: &Web{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
+		Channels: Channels{Console: &struct{}{}, Web: &struct{}{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true},
 		Limits: map[string]*Limit{ // enough for a person who works with the agent all day, too little for a loop to ruin anybody
 			"person": {Tokens: 20_000_000, Children: 100}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},

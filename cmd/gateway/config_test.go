@@ -31,7 +31,7 @@ func TestDefaults(t *testing.T) {
 		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console", "web"},
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native"}},
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels: Channels{Console: &Console{}, Web: &Web{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
+		Channels: Channels{Console: &struct{}{}, Web: &struct{}{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
 		Limits: map[string]*Limit{
 			"person": {Tokens: 20_000_000, Children: 100}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},

@@ -132,8 +132,7 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 	case len(id) > 0:
 		_, err := fmt.Fprintln(v.stdout, history(all.Jobs[0].Job, a.zone))
 		return err
-	}
-	if len(all.Jobs) == 0 {
+	case len(all.Jobs) == 0:
 		_, err := fmt.Fprintln(v.stdout, listed(nil, a.zone))
 		return err
 	}

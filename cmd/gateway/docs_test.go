@@ -81,7 +81,7 @@ func keysOf(typ reflect.Type, path, when string) (keys []string) {
 	switch {
 	case typ == reflect.TypeFor[Channels]():
 		for name, of := range map[string]reflect.Type{
-			"console": reflect.TypeFor[Console](), "web": reflect.TypeFor[Web](), "telegram": reflect.TypeFor[Telegram](), "discord": reflect.TypeFor[Discord](),
+			"console": reflect.TypeFor[struct{}](), "web": reflect.TypeFor[struct{}](), "telegram": reflect.TypeFor[Telegram](), "discord": reflect.TypeFor[Discord](),
 		} {
 			keys = append(keys, keysOf(of, path+"."+name, when)...)
 		}

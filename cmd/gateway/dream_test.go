@@ -194,8 +194,8 @@ func TestDream(t *testing.T) {
 	before := w.memory(chat.TheOwner)
 	other.asks("/dream", "Only owners can have me dream before it is time.")
 	s.asks("/dream", "I am going over my memory.")
-	if r := w.dreamt(); r.Outcome != scheduler.Done || r.Note != "2 summed up; 2 new parts of conversations, 2 changes" {
-		t.Errorf("the dream came out as %s: %s", r.Outcome, r.Note)
+	if r := w.dreamt(); r.Outcome != scheduler.Done || r.Tokens != 6*15 || r.Note != "2 summed up; 2 new parts of conversations, 2 changes" {
+		t.Errorf("the dream came out as %s, with %d tokens: %s", r.Outcome, r.Tokens, r.Note)
 	}
 	after, theirs := w.memory(chat.TheOwner), w.memory(them(asker))
 	if !strings.Contains(after, "- the boat is called Albatross\n") || strings.Contains(after, "Vermeer") || !strings.Contains(theirs, "- the cat is called Vermeer\n") || strings.Contains(theirs, "Albatross") {

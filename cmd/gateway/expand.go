@@ -3,13 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 )
 
 // An environ is the environment as the process found it. It is kept, so that
-// a reload can read the variables that hide has taken out of the process.
+// a reload can read the variables that keep has taken out of the process.
 type environ map[string]string
 
 func newEnviron(vars []string) environ {
@@ -26,16 +25,6 @@ func newEnviron(vars []string) environ {
 func (e environ) lookup(name string) (string, bool) {
 	v := e[name]
 	return v, v != ""
-}
-
-// hide takes the named variables out of the process, so that nothing it
-// starts or prints can show them (R-S17).
-func hide(names []string) error {
-	var errs []error
-	for _, n := range names {
-		errs = append(errs, os.Unsetenv(n))
-	}
-	return errors.Join(errs...)
 }
 
 var placeholder = regexp.MustCompile(`\$?\$\{[^}]*\}?`)

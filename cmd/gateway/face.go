@@ -25,8 +25,9 @@ import (
 )
 
 // openFace makes the web face: its socket for whoever has the data folder, and
-// its address for everybody else, unless there is none or this is a chat.
-func (h *house) openFace(ctx context.Context) error {
+// its address for everybody else, unless there is none or this is a chat. It
+// opens the addresses of hooks, which networks call, too.
+func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) error {
 	c, addr := h.Config, cmp.Or(h.Config.HTTP.Listen, "localhost:0") // of a chat: where its links will lead
 	var front net.Listener
 	if c.HTTP.Listen != "" && !h.Chat {
@@ -58,6 +59,15 @@ func (h *house) openFace(ctx context.Context) error {
 		return err
 	}
 	h.door(socket, h.web.HTTP(h.web.Local()))
+	for addr, mux := range hooks {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+		if err != nil {
+			return fmt.Errorf("webhook: %w", err)
+		}
+		s := h.web.HTTP(mux)
+		s.ReadTimeout = 30 * time.Second
+		h.door(l, s)
+	}
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (d *decoder) unknown(at int, path, name string, fields map[string]reflect.S
 		allowed = append(allowed, n)
 	}
 	slices.Sort(allowed)
-	d.fail(at, join(path, name), "unknown key; allowed: "+orNone(allowed))
+	d.fail(at, join(path, name), "unknown key; allowed: "+cmp.Or(strings.Join(allowed, ", "), "none"))
 }
 
 func (d *decoder) fail(at int, key, text string) {
@@ -108,11 +108,4 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }

@@ -146,14 +146,9 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		Store: h.store, Log: h.Log, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
 		Sent: h.observer.Sent, Audit: h.audit,
 	})
-	handlers, err := h.addChannels(leave)
+	hooks, err := h.addChannels(leave)
 	if err != nil {
 		return err
-	}
-	if !h.Chat {
-		if err := h.listen(ctx, handlers); err != nil {
-			return err
-		}
 	}
 	settings, err := h.settings(ctx, c)
 	if err != nil {
@@ -173,7 +168,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		return err
 	}
 	h.hub.SetAccess(access)
-	return h.openFace(ctx)
+	return h.openFace(ctx, hooks)
 }
 
 // openStore opens what everything else is kept in.
@@ -225,21 +220,6 @@ func (h *house) menu() (cs []channels.Command) {
 		cs = append(cs, channels.Command{Name: c.Name, Help: c.Help})
 	}
 	return cs
-}
-
-// listen opens the addresses that networks call.
-func (h *house) listen(ctx context.Context, handlers map[string]*http.ServeMux) error {
-	for addr, mux := range handlers {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-		if err != nil {
-			return fmt.Errorf("webhook: %w", err)
-		}
-		h.door(l, &http.Server{
-			Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-			ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelWarn),
-		})
-	}
-	return nil
 }
 
 // live runs the house until ctx ends, and then lets it come to rest: nothing

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -41,15 +42,11 @@ func (r *redactor) Add(secrets ...string) {
 			disguises(s, r.forms)
 		}
 	}
-	var all []string
-	for f := range r.forms {
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b string) int { // the longest first: one secret may begin another
+	longest := func(a, b string) int { // first: one secret may begin another
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
+	}
 	var pairs []string
-	for _, f := range all {
+	for _, f := range slices.SortedFunc(maps.Keys(r.forms), longest) {
 		pairs = append(pairs, f, hiddenText)
 	}
 	r.swap.Store(strings.NewReplacer(pairs...))

@@ -26,10 +26,9 @@ import (
 // A mind is all that is known beyond the conversation under way.
 type mind struct {
 	*memory.History
-	notes   *memory.Notes
-	dreamer *memory.Dreamer
-	skills  *skills.Shelf
-	pages   keptFiles
+	notes  *memory.Notes
+	skills *skills.Shelf
+	pages  keptFiles
 }
 
 // keptFiles are the files of the workspace that each request is made of: they are
@@ -49,8 +48,7 @@ func (h *house) openMind() {
 	kept := keptFiles{memory.Keep(h.files), h.files}
 	h.mind = mind{
 		History: past, pages: kept,
-		notes:   &memory.Notes{Versions: versions, Past: past, Zone: zone},
-		dreamer: &memory.Dreamer{Model: h.dreaming, Past: past, Versions: versions, Zone: zone},
+		notes: &memory.Notes{Versions: versions, Past: past, Zone: zone},
 		skills: skills.New(kept,
 			func(bin string) bool { _, err := exec.LookPath(bin); return err == nil },
 			func(name string) bool { _, set := os.LookupEnv(name); return set }),
@@ -65,8 +63,9 @@ func (m mind) Summarise(ctx context.Context, model llm.Model, earlier, said stri
 // dreamModel names the model that goes over memory.
 func (c *Config) dreamModel() string { return cmp.Or(c.Dream.Model, c.Agent.Model) }
 
-// dreaming is the model that thinks about what who said, at their expense.
-func (h *house) dreaming(who chat.Person) llm.Model {
+// dreaming is the model that thinks about what who said, at their expense, which
+// is added to took.
+func (h *house) dreaming(who chat.Person, took *scheduler.Ended) llm.Model {
 	name := h.now.Load().dreamModel()
 	model := h.pool.Model(name)
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
@@ -74,7 +73,8 @@ func (h *house) dreaming(who chat.Person) llm.Model {
 			return llm.Message{}, err
 		}
 		answer, err := model.Generate(ctx, req, stream)
-		h.pool.Charge(ctx, who, "", dreamID, cmp.Or(answer.Model, name), answer.Usage)
+		took.Cost += h.pool.Charge(ctx, who, "", dreamID, cmp.Or(answer.Model, name), answer.Usage)
+		took.Tokens += answer.Usage.In + answer.Usage.Out
 		return answer, err
 	})
 }
@@ -90,16 +90,21 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	if r.Key != "" { // somebody wants it now, with what was said a moment ago
 		silent = 0
 	}
-	n, err := h.pool.Digest(ctx, silent)
+	t, err := h.pool.Digest(ctx, silent)
 	if err != nil { // what there is can be dreamt all the same
 		h.Log.Error("not all that was said is summed up", "err", err)
 	}
-	note, err := h.mind.dreamer.DreamAll(ctx)
-	if n > 0 {
-		note = fmt.Sprintf("%d summed up; %s", n, note)
+	took := scheduler.Ended{Tokens: t.Tokens, Cost: t.Cost}
+	dreamer := memory.Dreamer{
+		Past: h.mind.History, Versions: h.mind.notes.Versions, Zone: h.Config.zone(),
+		Model: func(who chat.Person) llm.Model { return h.dreaming(who, &took) },
+	}
+	took.Note, err = dreamer.DreamAll(ctx)
+	if t.Parts > 0 {
+		took.Note = fmt.Sprintf("%d summed up; %s", t.Parts, took.Note)
 	}
 	h.sweep(ctx)
-	return scheduler.Ended{Note: note}, err
+	return took, err
 }
 
 // sweep forgets the sessions of isolated jobs that are there no more, once what
