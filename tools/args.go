@@ -18,8 +18,8 @@ const maxArgs = 1 << 20 // bytes of arguments
 // arguments that were cut off on their way: they would be run as if they were whole.
 func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 	if len(args) > maxArgs {
-		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %s bytes of arguments are more than the limit of %s. The tool was not run. Send less at a time.",
-			tool, thousands(len(args)), thousands(maxArgs))
+		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %d bytes of arguments are more than the limit of %d. The tool was not run. Send less at a time.",
+			tool, len(args), maxArgs)
 	}
 	v, err := decode(args)
 	if err != nil {

@@ -98,7 +98,7 @@ func TestBadInput(t *testing.T) {
 		{"wrong type, mended", "echo", `{"path":5,"count":"7"}`, `{"count":7,"path":"5"}`},
 		{"a list for a string", "echo", `{"path":["x"]}`, `{"path":"[\"x\"]"}`},
 		{"out of bounds", "echo", `{"path":"x","count":99}`, invalid("count must be <= 9")},
-		{"far too large", "echo", `{"path":"` + strings.Repeat("x", 2<<20) + `"}`, invalid("2,097,163 bytes of arguments are more than the limit of 1,048,576. The tool was not run. Send less at a time.")},
+		{"far too large", "echo", `{"path":"` + strings.Repeat("x", 2<<20) + `"}`, invalid("2097163 bytes of arguments are more than the limit of 1048576. The tool was not run. Send less at a time.")},
 		{"as large as may be", "latin", `{"x":"` + strings.Repeat("x", 1<<20-8) + `"}`, "caf\ufffd cr\ufffdme"},
 		{"extra key", "echo", `{"path":"x","colour":"red"}`, invalid("unexpected parameter colour")},
 		{"misspelt key", "echo", `{"pth":"x"}`, invalid("path is required; unexpected parameter pth")},

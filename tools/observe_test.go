@@ -407,24 +407,3 @@ func TestTruncated(t *testing.T) {
 		}
 	}
 }
-
-// B-048, D-076
-func TestHeadTail(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		most int
-		want string
-	}{
-		{"", 4, ""}, {"abcd", 4, "abcd"}, {"äöüß", 4, "äöüß"},
-		{"abcdefg", 4, "ab\n\n... (3 chars truncated) ...\n\nfg"},
-		{"abcdefg", 5, "ab\n\n... (3 chars truncated) ...\n\nfg"},
-		{"äöü日本語", 2, "ä\n\n... (4 chars truncated) ...\n\n語"},
-		{strings.Repeat("h", 5000) + strings.Repeat("x", 1234) + strings.Repeat("t", 5000), 10_000, strings.Repeat("h", 5000) + "\n\n... (1,234 chars truncated) ...\n\n" + strings.Repeat("t", 5000)},
-		{strings.Repeat("x", 10_000_002), 2, "x\n\n... (10,000,000 chars truncated) ...\n\nx"},
-		{"\xff\xfe\xfd", 2, "\ufffd\n\n... (1 chars truncated) ...\n\n\ufffd"},
-	} {
-		if got := HeadTail(c.text, c.most); got != c.want {
-			t.Errorf("HeadTail(%.20q, %d) = %.80q", c.text, c.most, got)
-		}
-	}
-}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,25 +52,6 @@ func shorten(c Call, text string, n, limit int, strange bool) (seen, path string
 	seen = fmt.Sprintf("[tool output persisted]\nFull output saved to: %s\nOriginal size: %d chars\nPreview:\n%s\n...\n"+
 		"(Read the saved file if you need the full output.)", path, n, chat.Clip(text, min(preview, limit), ""))
 	return seen, path
-}
-
-// HeadTail returns text, or if it has more than most characters its first and
-// its last half of most, and between them how many are left out (D-076).
-func HeadTail(text string, most int) string {
-	all, half := []rune(text), most/2
-	if len(all) <= most {
-		return text
-	}
-	return fmt.Sprintf("%s\n\n... (%s chars truncated) ...\n\n%s", string(all[:half]), thousands(len(all)-2*half), string(all[len(all)-half:]))
-}
-
-// thousands returns n as in 1,234.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // What the house keeps in the workspace has one folder per session.

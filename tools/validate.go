@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley/chat"
 )
 
 // Validate checks the arguments against the schema and tells the model, field
@@ -16,7 +18,7 @@ import (
 func Validate() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		if wrong := t.shape.check(c.Input); len(wrong) > 0 {
-			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %s", t.Name, HeadTail(strings.Join(wrong, "; "), 4000)), nil
+			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %s", t.Name, chat.Clip(strings.Join(wrong, "; "), 4000, "…")), nil
 		}
 		return t.Run(ctx, c)
 	})

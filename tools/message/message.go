@@ -27,11 +27,7 @@ type args struct {
 const description = "Say something in the chat now, before your work is done, or in another chat of the same person. " +
 	"It is also the only way to send files, by media: read_file shows them to you alone. Your final answer is sent without it: do not say the same thing twice."
 
-// What the model reads (D-087).
-var (
-	errNoTarget = errors.New("No target channel/chat specified") //nolint:staticcheck // a sentence
-	errNoSend   = errors.New("Message sending not configured")   //nolint:staticcheck // a sentence
-)
+var errNoTarget = errors.New("No target channel/chat specified") //nolint:staticcheck // the words of D-087
 
 // New returns the tool. Owners may have the agent speak anywhere, others only
 // where they are (R-S23). send may be nil: then the tool says that it is not
@@ -42,10 +38,8 @@ func New(send chat.Send) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		if to != c.At {
-			if err := ownersOnly(c.From, to); err != nil {
-				return tools.Failf(tools.CodeDenied, "%v", err), nil
-			}
+		if to != c.At && c.From.Role != chat.Owner {
+			return tools.Failf(tools.CodeDenied, "only an owner may send to %s: leave out channel and chat to send to this chat", to.Session()), nil
 		}
 		if wrong := unclear(in.Buttons); wrong != "" {
 			return tools.Failf(tools.CodeInvalid, "%s: nothing was sent", wrong), nil
@@ -55,7 +49,7 @@ func New(send chat.Send) tools.Tool {
 			return tools.Result{}, err
 		}
 		if send == nil {
-			return tools.Result{}, errNoSend
+			return tools.Failf(tools.CodeError, "Message sending not configured"), nil // D-087
 		}
 		r := reply(c, to, in)
 		r.Files = files
@@ -159,13 +153,6 @@ func locate(c tools.Call, p string) (name string, err error) {
 		err = fmt.Errorf("%s is not for this conversation", p)
 	}
 	return name, err
-}
-
-func ownersOnly(from chat.Sender, to chat.Address) error {
-	if from.Role == chat.Owner {
-		return nil
-	}
-	return fmt.Errorf("only an owner may send to %s: leave out channel and chat to send to this chat", to.Session())
 }
 
 // target returns where to speak: here, or as in says. A chat may be written
