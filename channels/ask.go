@@ -140,7 +140,7 @@ func (h *Hub) recall(ctx context.Context) error {
 		return nil
 	}
 	all := []question{}
-	err := sift(ctx, h.bucket("questions"), h.cfg.Log, func(_ string, q question) bool {
+	err := Sift(ctx, h.bucket("questions"), h.cfg.Log, func(_ string, q question) bool {
 		if q.Reply.Ask == nil || q.old() {
 			return false
 		}

@@ -178,8 +178,7 @@ func (d *delivery) load(ctx context.Context) error {
 	if d.loaded {
 		return nil
 	}
-	var r record
-	err := read(ctx, d.line.delivery, d.id, &r)
+	r, _, err := store.Load[record](ctx, d.line.delivery, d.id)
 	switch {
 	case err == nil:
 		d.sent, d.above, d.old, d.stored = r.Sent, r.Above, r.Old, true
@@ -281,7 +280,7 @@ func digest(r chat.Reply) string {
 
 // prune forgets the records of replies that were begun and never sent.
 func (h *Hub) prune(ctx context.Context) {
-	err := sift(ctx, h.bucket("delivery"), h.cfg.Log, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
+	err := Sift(ctx, h.bucket("delivery"), h.cfg.Log, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
 	if err != nil && ctx.Err() == nil {
 		h.cfg.Log.Warn("old delivery records not pruned", "err", err)
 	}

@@ -134,7 +134,7 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 	if !ok {
 		return errNoFiles
 	}
-	for p := (pace{}); ; {
+	for p := patience(); ; {
 		in := &source{}
 		err := Safely(func() error {
 			if in.ReadCloser, in.err = c.Fetch(ctx, m, *f); in.err != nil {
@@ -146,7 +146,7 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 			f.Size = cmp.Or(size, f.Size)
 			return err
 		})
-		if err == nil || permanent(err) || in.err == nil || !Sleep(ctx, p.wait(err)) {
+		if err == nil || permanent(err) || in.err == nil || !Sleep(ctx, p.Next(err)) {
 			return err
 		}
 	}

@@ -75,7 +75,10 @@ func (h *Hub) Add(name string, c Channel) {
 	h.lines[name] = &line{
 		Channel: c, editor: editor, name: name, hub: h, log: h.cfg.Log.With("channel", name),
 		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.bucket("delivery"),
-		traffic: traffic{lanes: map[string]*load{}}, marks: newMarks(c), errands: make(chan errand, maxErrands),
+		traffic: traffic{lanes: map[string]*load{}}, errands: make(chan errand, maxErrands),
+	}
+	if _, ok := c.(Reactor); ok {
+		h.lines[name].marks = make(chan marking, maxMarks)
 	}
 }
 
@@ -108,7 +111,7 @@ func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string)
 	}
 	var errs []error
 	for _, l := range h.lines {
-		errs = append(errs, l.fault())
+		errs = append(errs, l.fault.Health())
 	}
 	return errors.Join(errs...)
 }

@@ -49,7 +49,7 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 	if l == nil {
 		return v
 	}
-	l.marks.set(spot{r.To, r.Quote}, Working)
+	l.mark(spot{r.To, r.Quote}, Working)
 	if c, ok := l.Channel.(Typer); ok {
 		v.live.Go(func() { v.typing(ctx, c) })
 	}

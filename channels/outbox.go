@@ -24,12 +24,12 @@ type line struct {
 	queue    store.Queue
 	delivery store.Bucket // reply id -> how far it has come
 	traffic  traffic
-	views    sync.Map // *view -> nil: those that edit messages
-	noticed  sync.Map // chat.Address -> true: was told that the disk is full
-	marks    *marks
+	views    sync.Map     // *view -> nil: those that edit messages
+	noticed  sync.Map     // chat.Address -> true: was told that the disk is full
+	marks    chan marking // what react does next; nil for a channel without marks
 	errands  chan errand
-	dropped  atomic.Int64          // messages of strangers
-	err      atomic.Pointer[error] // why it does not receive, if it does not
+	dropped  atomic.Int64 // messages of strangers
+	fault    Trouble      // why it does not receive, if it does not
 }
 
 // A letter is a reply in the outbox.
@@ -98,7 +98,7 @@ func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 func (l *line) left(r letter, tries int, reason error) {
 	if reason == nil {
 		for _, id := range append([]string{r.Quote}, r.Also...) {
-			l.marks.set(spot{r.To, id}, Done)
+			l.mark(spot{r.To, id}, Done)
 		}
 	}
 	l.hub.cfg.Sent(l.name, r.Reply, time.Since(r.pushed()), tries, reason)
@@ -107,13 +107,13 @@ func (l *line) left(r letter, tries int, reason error) {
 // try sends d until it is sent, or until that is hopeless and the error says
 // why. It returns how often it tried.
 func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
-	var p pace
+	p := patience()
 	for {
 		err := d.finish(ctx)
 		if err == nil || ctx.Err() != nil || permanent(err) {
 			return p.tries + 1, err
 		}
-		wait := p.wait(err)
+		wait := p.Next(err)
 		if p.over() {
 			return p.tries, fmt.Errorf("tried for %v: %w", giveUp, err)
 		}
@@ -132,7 +132,7 @@ func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
 // persist does f, which writes to the store, until it succeeds or ctx ends. A
 // full disk must not make us send twice what was sent (P19).
 func (l *line) persist(ctx context.Context, what string, f func(context.Context) error) bool {
-	var p pace
+	p := Backoff{Least: firstWait, Most: storeWait}
 	for {
 		err := attempt(ctx, f)
 		if err == nil {
@@ -141,7 +141,7 @@ func (l *line) persist(ctx context.Context, what string, f func(context.Context)
 		if p.tries == 0 {
 			l.log.Error(what, "err", err)
 		}
-		if !Sleep(ctx, min(p.wait(err), storeWait)) {
+		if !Sleep(ctx, p.Next(err)) {
 			return false
 		}
 	}

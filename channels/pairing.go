@@ -161,7 +161,7 @@ func (h *Hub) ask(ctx context.Context, m chat.Message) (Pairing, error) {
 // older ones. They are also the account of what strangers were told, so that a
 // restart does not begin it anew.
 func (h *Hub) requests(ctx context.Context) (all []Pairing, err error) {
-	err = sift(ctx, h.bucket("pairing"), h.cfg.Log, func(_ string, p Pairing) bool {
+	err = Sift(ctx, h.bucket("pairing"), h.cfg.Log, func(_ string, p Pairing) bool {
 		age := time.Since(p.Time)
 		holds := age < codeTime && age > -codeTime
 		if holds {

@@ -36,7 +36,7 @@ func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 	for key, err := range h.bucket(shelf).Keys(ctx, "") {
 		var p Parked
 		if err == nil && strings.HasSuffix(key, sum) {
-			err = read(ctx, h.bucket(shelf), key, &p)
+			p, _, err = store.Load[Parked](ctx, h.bucket(shelf), key)
 		}
 		kept := p.Reply.ID == r.ID && p.Reply.To == r.To // since before a crash
 		if kept || err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
@@ -75,7 +75,7 @@ func (h *Hub) clear(ctx context.Context) error {
 
 // Parked returns the parked replies, oldest first.
 func (h *Hub) Parked(ctx context.Context) (all []Parked, err error) {
-	err = sift(ctx, h.bucket(shelf), h.cfg.Log, func(key string, p Parked) bool {
+	err = Sift(ctx, h.bucket(shelf), h.cfg.Log, func(key string, p Parked) bool {
 		p.Key = key
 		all = append(all, p)
 		return true
@@ -89,8 +89,8 @@ func (h *Hub) Parked(ctx context.Context) (all []Parked, err error) {
 // Resend sends the parked reply of that key again, once, however often it is
 // called. It returns store.ErrNotFound if none is parked under that key.
 func (h *Hub) Resend(ctx context.Context, key string) error {
-	var p Parked
-	if err := read(ctx, h.bucket(shelf), key, &p); err != nil {
+	p, _, err := store.Load[Parked](ctx, h.bucket(shelf), key)
+	if err != nil {
 		return fmt.Errorf("send parked reply: %w", err)
 	}
 	p.Reply.ID = "again:" + key // the old one may have been seen by the outbox or the network

@@ -12,7 +12,7 @@ import (
 // receive runs the channel until ctx ends or it cannot go on. A channel that
 // panics is run again.
 func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
-	var p pace
+	p := patience()
 	for {
 		err := Safely(func() error {
 			return l.Run(ctx, func(ctx context.Context, m chat.Message) error { return l.hear(ctx, m, deliver) })
@@ -24,12 +24,12 @@ func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 			err = fmt.Errorf("channel %s: %w", l.name, err)
 			l.log.Error("channel does not receive", "err", err, stack(err))
 		}
-		l.err.Store(&err)
+		l.fault.Feel(err)
 		var crash *panicError
-		if !errors.As(err, &crash) || !Sleep(ctx, p.wait(err)) {
+		if !errors.As(err, &crash) || !Sleep(ctx, p.Next(err)) {
 			return
 		}
-		l.err.Store(nil)
+		l.fault.Feel(nil)
 	}
 }
 
@@ -62,10 +62,10 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 // pass delivers m and marks it.
 func (l *line) pass(ctx context.Context, m chat.Message, deliver chat.Deliver) error {
 	s := spot{m.At, m.ID}
-	l.marks.expect(s) // before, because it may be answered before deliver has returned
+	l.mark(s, "") // before, because it may be answered before deliver has returned
 	err := deliver(ctx, m)
 	if err == nil {
-		l.marks.set(s, Seen)
+		l.mark(s, Seen)
 	}
 	return err
 }
@@ -91,13 +91,13 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 
 // offer sets the command menu of the channel, however often it takes.
 func (l *line) offer(ctx context.Context, c Commander) {
-	var p pace
+	p := patience()
 	for {
 		err := Safely(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })
 		if permanent(err) {
 			l.log.Warn("command menu not set", "err", err)
 		}
-		if err == nil || permanent(err) || !Sleep(ctx, p.wait(err)) {
+		if err == nil || permanent(err) || !Sleep(ctx, p.Next(err)) {
 			return
 		}
 	}

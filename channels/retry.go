@@ -11,12 +11,6 @@ import (
 	"time"
 )
 
-// A pace is how one thing is tried again and again (P10).
-type pace struct {
-	tries int
-	since time.Time // of the first failure
-}
-
 const (
 	leastWait = 100 * time.Millisecond // whatever a channel says, no lane spins
 	firstWait = time.Second
@@ -28,19 +22,6 @@ const (
 	uploadTime  = 15 * time.Minute // of one with files: 50 MB on a slow line
 	grace       = 3 * time.Second
 )
-
-// wait returns how long to wait after err.
-func (p *pace) wait(err error) time.Duration {
-	if p.tries == 0 {
-		p.since = time.Now()
-	}
-	d := min(firstWait<<min(p.tries, 20), longWait)
-	p.tries++
-	return cmp.Or(asked(err), d-rand.N(d/4))
-}
-
-// over says that err has come for so long that it will not pass.
-func (p *pace) over() bool { return p.tries > 0 && time.Since(p.since) >= giveUp }
 
 // asked returns how long err asks to wait, 0 when it does not say.
 func asked(err error) time.Duration {
@@ -106,11 +87,28 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// A Backoff is the wait of a driver between two attempts: Least, doubling to Most.
-type Backoff struct{ Least, Most, last time.Duration }
+// A Backoff is how one thing is tried again and again (P10): after a wait of
+// about Least, doubling to Most.
+type Backoff struct {
+	Least, Most time.Duration
 
-// Next returns the wait after err, which is longer if err is an *Error that asks for it.
-func (b *Backoff) Next(err error) time.Duration {
-	b.last = min(max(2*b.last, b.Least), b.Most)
-	return max(b.last, asked(err))
+	tries int
+	since time.Time // of the first failure
+	last  time.Duration
 }
+
+// Next returns the wait after err, which is as long as err says if it is an
+// *Error that asks for one.
+func (b *Backoff) Next(err error) time.Duration {
+	if b.tries++; b.tries == 1 {
+		b.since = time.Now()
+	}
+	b.last = min(max(2*b.last, b.Least), b.Most)
+	return cmp.Or(asked(err), b.last-rand.N(b.last/4+1))
+}
+
+// patience is the Backoff of what the Hub asks of a network.
+func patience() Backoff { return Backoff{Least: firstWait, Most: longWait} }
+
+// over says that err has come for so long that it will not pass.
+func (b *Backoff) over() bool { return b.tries > 0 && time.Since(b.since) >= giveUp }

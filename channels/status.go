@@ -31,18 +31,11 @@ func (h *Hub) Status(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-// fault returns why the channel stopped receiving, if it did.
-func (l *line) fault() error {
-	if err := l.err.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
 // health returns why nothing comes in, if that is so.
 func (l *line) health() error {
-	if p, ok := l.Channel.(Patient); ok && l.fault() == nil {
+	err := l.fault.Health()
+	if p, ok := l.Channel.(Patient); ok && err == nil {
 		return p.Health()
 	}
-	return l.fault()
+	return err
 }
