@@ -42,13 +42,20 @@ func (s *session) digested() uint64 {
 // errBusy ends the digest of a session: somebody speaks there.
 var errBusy = errors.New("somebody speaks")
 
+// Taken is what Digest took.
+type Taken struct {
+	Parts  int // archived
+	Tokens int
+	Cost   float64 // money, in the unit of the config's prices
+}
+
 // Digest archives what is new in sessions in which nobody has spoken for a
-// while, and says in how many parts. The conversations stay as they are. Those
+// while, and says what that took. The conversations stay as they are. Those
 // of jobs and helpers are left out: what came of them was told in a chat. What
 // is too much for one night is for the next.
-func (p *Pool) Digest(outer context.Context, silent time.Duration) (n int, err error) {
+func (p *Pool) Digest(outer context.Context, silent time.Duration) (t Taken, err error) {
 	if p.Archive == nil {
-		return 0, nil
+		return t, nil
 	}
 	ctx, over := context.WithTimeout(outer, night)
 	defer over()
@@ -59,27 +66,27 @@ func (p *Pool) Digest(outer context.Context, silent time.Duration) (n int, err e
 		if err != nil && ctx.Err() == nil {
 			failed = append(failed, err)
 		}
-		if err != nil || ctx.Err() != nil || n >= aNight || len(failed) >= faults {
+		if err != nil || ctx.Err() != nil || t.Parts >= aNight || len(failed) >= faults {
 			break
 		}
 		if strings.HasPrefix(id, helperPrefix) || strings.HasPrefix(id, runPrefix) {
 			continue
 		}
-		d := digest{Pool: p, id: chat.SessionID(id), most: min(ofEach, aNight-n)}
+		d := digest{Pool: p, Taken: &t, id: chat.SessionID(id), most: min(t.Parts+ofEach, aNight)}
 		if err := d.session(ctx, soon, silent); err != nil {
 			failed = append(failed, fmt.Errorf("digest session %s: %w", id, err))
 		}
-		n += d.n
 	}
-	return n, errors.Join(append(failed, outer.Err())...)
+	return t, errors.Join(append(failed, outer.Err())...)
 }
 
 // A digest is that of one session.
 type digest struct {
 	*Pool
+	*Taken
 	id chat.SessionID
 	digested
-	n, most int // parts archived
+	most int // Parts by then
 }
 
 // session archives what is new, unless a turn is under way and not over soon;
@@ -144,7 +151,7 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 	}
 	model := s.Models[name]
 	most := min(max(2*(model.Window-model.MaxTokens), 512), mostRaw) // bytes: half of what it takes
-	for len(es) > 0 && err == nil && d.n < d.most {
+	for len(es) > 0 && err == nil && d.Parts < d.most {
 		part := firstPart(es, d.Seq, most)
 		e, said := d.partOf(d.id, d.Epoch, part), transcript(part)
 		if err := d.Allow(ctx, e.Who, d.id, ""); err != nil { // R-S15: for another night
@@ -159,11 +166,12 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 		default:
 			var used llm.Usage
 			e.Text, used, err = d.Archive.Summarise(ctx, model.Model, "", clip(said, most))
-			d.Charge(ctx, e.Who, d.id, "", name, used)
+			d.Cost += d.Charge(ctx, e.Who, d.id, "", name, used)
+			d.Tokens += used.In + used.Out
 		}
 		if err == nil && e.Text != "" {
 			_, err = d.Archive.Append(ctx, e.Who, e)
-			d.n++
+			d.Parts++
 		}
 		if err == nil {
 			d.Done, d.Tries = d.Seq, 0

@@ -129,10 +129,12 @@ func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts)
 // asking is what a request takes.
 func asking() []kind { return []kind{aRound, aToken, someMoney} }
 
-// Charge counts a request made of model outside a turn, also over a limit; of
-// who, session and job those that are "" are not charged.
-func (p *Pool) Charge(ctx context.Context, who chat.Person, session chat.SessionID, job, model string, u llm.Usage) {
-	_ = p.spend(ctx, p.payers(who, session, job), nil, p.cost(1, model, u)) // nil: it was spent
+// Charge counts a request made of model outside a turn, also over a limit, and
+// returns what it cost; of who, session and job those that are "" are not charged.
+func (p *Pool) Charge(ctx context.Context, who chat.Person, session chat.SessionID, job, model string, u llm.Usage) (money float64) {
+	plus := p.cost(1, model, u)
+	_ = p.spend(ctx, p.payers(who, session, job), nil, plus) // nil: it was spent
+	return plus[someMoney]
 }
 
 // Allow returns nil if a model may be asked outside a turn, or an error that

@@ -480,7 +480,9 @@ func TestLimitOutsideTurns(t *testing.T) {
 		h.pool.Charge(ctx, "", "test:1", "", "main", u)
 		h.pool.Charge(ctx, "", "", "j", "main", u)
 		allow("owner", "test:1", "j", "<nil>")
-		h.pool.Charge(ctx, "owner", "test:1", "j", "main", u)
+		if money := h.pool.Charge(ctx, "owner", "test:1", "j", "main", u); money != 0.5 {
+			t.Errorf("it cost %v", money)
+		}
 		allow("owner", "", "", "Today's limit for you is reached: 2 of 2 requests."+raisable+"owner.")
 		allow("", "test:1", "", "Today's limit for this conversation is reached: 200 of 150 tokens."+raisable+"session.")
 		allow("", "", "j", "Today's limit for this job is reached: 1 of 1 money."+raisable+"job j.")

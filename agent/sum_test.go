@@ -421,8 +421,8 @@ func TestToolsAlone(t *testing.T) {
 func (h *house) digest(silent time.Duration, want int) {
 	h.t.Helper()
 	synctest.Wait()
-	if n, err := h.pool.Digest(h.t.Context(), silent); n != want || err != nil {
-		h.t.Errorf("%d parts, %v, want %d", n, err, want)
+	if took, err := h.pool.Digest(h.t.Context(), silent); took.Parts != want || err != nil {
+		h.t.Errorf("%+v, %v, want %d parts", took, err, want)
 	}
 }
 
@@ -560,9 +560,9 @@ func TestDigestFails(t *testing.T) {
 		h.deliver(other)
 		for night, want := range []int{1, 0, 0, 2} {
 			time.Sleep(24 * time.Hour)
-			n, err := h.pool.Digest(h.t.Context(), time.Hour)
-			if fails := err != nil && err.Error() == "digest session test:1: no"; n != want || fails != (night < 3) {
-				t.Errorf("night %d: %d parts, %v", night, n, err)
+			took, err := h.pool.Digest(h.t.Context(), time.Hour)
+			if fails := err != nil && err.Error() == "digest session test:1: no"; took.Parts != want || fails != (night < 3) {
+				t.Errorf("night %d: %+v, %v", night, took, err)
 			}
 			h.tell(night*10+11, night*10+11) // the part that failed stays what it is
 		}
@@ -587,8 +587,8 @@ func TestDigestIsBounded(t *testing.T) {
 		var got []int
 		for range want {
 			time.Sleep(24 * time.Hour)
-			n, err := h.pool.Digest(h.t.Context(), time.Hour)
-			got, errs = append(got, n), append(errs, err)
+			took, err := h.pool.Digest(h.t.Context(), time.Hour)
+			got, errs = append(got, took.Parts), append(errs, err)
 		}
 		if !slices.Equal(got, want) {
 			h.t.Errorf("archived %v parts, want %v: %v", got, want, errs)
@@ -678,15 +678,15 @@ func TestDigestMakesWay(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.tell(1, 1)
 		time.Sleep(time.Hour)
-		var n int
+		var took agent.Taken
 		var err error
-		go func() { n, err = h.pool.Digest(h.t.Context(), time.Minute) }()
+		go func() { took, err = h.pool.Digest(h.t.Context(), time.Minute) }()
 		synctest.Wait()
 		h.sent = nil
 		h.say("2", "are you there?")
 		h.want("ok")
-		if n != 0 || err != nil {
-			t.Errorf("%d parts, %v", n, err)
+		if took.Parts != 0 || err != nil {
+			t.Errorf("%+v, %v", took, err)
 		}
 		h.model = func(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 			time.Sleep(time.Hour)
