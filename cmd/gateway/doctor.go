@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"parley/channels/console"
 	"parley/llm"
 )
 
@@ -254,4 +256,18 @@ func lookAtPort(ctx context.Context, addr string, holder int) finding {
 	}
 	_ = l.Close()
 	return finding{fine, addr + " is free", ""}
+}
+
+// holder returns the process id of the gateway that runs, 0 for none. It takes
+// no lock, which might keep a gateway from starting.
+func holder(ctx context.Context, dataDir string) int {
+	if !console.Running(ctx, filepath.Join(dataDir, "parley.sock")) {
+		return 0
+	}
+	text, _ := os.ReadFile(filepath.Join(dataDir, "lock"))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return -1
+	}
+	return pid
 }

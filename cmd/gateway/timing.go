@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"strings"
 
 	"parley/agent"
 	"parley/chat"
@@ -47,10 +50,63 @@ func (h *house) ended(ctx context.Context, e agent.End) error {
 	})
 }
 
-// limits are those of a day, as the agent knows them.
-func (c *Config) limits() agent.Limits {
-	l := c.Limits
-	return agent.Limits{
-		Person: agent.Limit(*l["person"]), Session: agent.Limit(*l["session"]), Job: agent.Limit(*l["job"]), Everybody: agent.Limit(*l["everybody"]),
+const (
+	heartbeatID   = "heartbeat"
+	heartbeatFile = "HEARTBEAT.md"
+)
+
+// heartbeat has the agent look after what HEARTBEAT.md lists. Without an open
+// item in it no model is asked.
+func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
+	h.sweep(ctx)
+	text, err := h.files.ReadFile(heartbeatFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return scheduler.Ended{}, err
 	}
+	if !hasOpenItem(string(text)) {
+		return scheduler.Ended{Outcome: scheduler.Silent, Note: "nothing to do in " + heartbeatFile}, nil
+	}
+	s, err := h.ownerAt("")
+	if err != nil {
+		return scheduler.Ended{Outcome: scheduler.Silent, Note: "no owner can be spoken to first"}, nil
+	}
+	m := h.clock.Message(j, r)
+	m.At, m.From, m.In = s.At, s.From, scheduler.Sessions+heartbeatID
+	m.Text = toLookAfter(string(text))
+	m.Errand = &chat.Errand{Job: heartbeatID, Model: h.now.Load().Heartbeat.Model, Quiet: true, Fresh: true}
+	return scheduler.Ended{Outcome: scheduler.Running}, h.pool.Deliver(ctx, m)
+}
+
+// maxHeartbeat is how many bytes of HEARTBEAT.md the agent is shown each time.
+const maxHeartbeat = 32 << 10
+
+// toLookAfter is what the agent is told of the items in text.
+func toLookAfter(text string) string {
+	if len(text) > maxHeartbeat {
+		text = strings.ToValidUTF8(text[:maxHeartbeat], "") + "\n(The rest of " + heartbeatFile + " is left out: it is too long.)"
+	}
+	return "Look after the open items of " + heartbeatFile + ", which are below: do what is due, and tick off in the file what is done for good. " +
+		"Tell the person only what they should know now.\n\n" + text
+}
+
+// hasOpenItem says whether a list in text has an item that is not ticked off,
+// outside of comments and code.
+func hasOpenItem(text string) bool {
+	code, comment := false, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case comment || strings.HasPrefix(line, "<!--"):
+			comment = !strings.Contains(line, "-->")
+		case strings.HasPrefix(line, "```"):
+			code = !code
+		case code:
+		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "), strings.HasPrefix(line, "+ "):
+			item := strings.TrimSpace(line[2:])
+			if item != "" && item != "[ ]" && !strings.HasPrefix(strings.ToLower(item), "[x]") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -288,3 +288,11 @@ func (c *Config) zone() *time.Location {
 	}
 	return zone
 }
+
+// limits are those of a day, as the agent knows them.
+func (c *Config) limits() agent.Limits {
+	l := c.Limits
+	return agent.Limits{
+		Person: agent.Limit(*l["person"]), Session: agent.Limit(*l["session"]), Job: agent.Limit(*l["job"]), Everybody: agent.Limit(*l["everybody"]),
+	}
+}
