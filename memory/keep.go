@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"io/fs"
 	"sync"
 	"time"
@@ -39,8 +40,11 @@ func (k *keeper) ReadFile(name string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	info, err := k.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) { // of most people there is little
+		return nil, err
+	}
 	if err != nil {
-		return k.Folder.ReadFile(name) // which says in its own words what is wrong
+		return k.Folder.ReadFile(name)
 	}
 	if p, ok := k.kept[name]; ok && same(p.info, info) {
 		return p.text, nil

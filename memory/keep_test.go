@@ -46,7 +46,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("read %d times, want %d", d.reads, reads)
 		}
 	}
-	want(1, "")
+	want(0, "")
 	write("one", now.Add(-time.Hour))
 	want(1, "one")
 	want(0, "one")
@@ -61,5 +61,5 @@ func TestKeep(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	want(1, "")
+	want(0, "")
 }

@@ -81,7 +81,13 @@ func (w *Workspace) explain(path string, err error) error {
 }
 
 // Stat describes the file called name in the workspace.
-func (w *Workspace) Stat(name string) (fs.FileInfo, error) { return w.root.Stat(name) }
+func (w *Workspace) Stat(name string) (fs.FileInfo, error) {
+	info, err := w.root.Stat(name)
+	if err != nil {
+		err = w.explain(name, err)
+	}
+	return info, err
+}
 
 // ReadDir returns what is in the folder called name of the workspace, sorted.
 func (w *Workspace) ReadDir(name string) ([]fs.DirEntry, error) {
