@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -138,6 +139,14 @@ func (f *family) under(want func(*kid) bool) (n int) {
 		n += 1 + f.under(of(helperSession(k.ID)))
 	}
 	return n
+}
+
+// awaits says whether the session id waits for a helper of that kind, or for one
+// that waits for one.
+func (f *family) awaits(id chat.SessionID, kind func(*kid) bool) bool {
+	return slices.ContainsFunc(f.all(of(id)), func(k kid) bool {
+		return !k.Report && (kind(&k) || f.awaits(helperSession(k.ID), kind))
+	})
 }
 
 // hearing returns the session that hears what is said in the session id: that

@@ -18,14 +18,18 @@ import (
 // assume makes the turn that of a helper, if m is one's task: it has what its
 // record says.
 func (t *turn) assume(m chat.Message) error {
-	if m.Origin == chat.FromSubagent { // a report is never too old
+	if err := t.insist(t.hard, "see to helpers", t.know); err != nil {
+		return err
+	}
+	fresh := func(k *kid) bool { return k.State == tools.ChildPaused || time.Since(k.Woken) <= t.MaxAge }
+	if m.Origin == chat.FromSubagent || t.kin.awaits(t.session.id, fresh) { // a report is never too old, nor who waits for one
 		t.MaxAge = 0
 	}
 	if helperOf(m.In) == "" {
 		return nil
 	}
-	c := new(tools.Child)
-	if !t.kin.with(helperOf(m.In), func(k *kid) { *c = k.Child }) { // it was stopped a moment ago
+	c, young := new(tools.Child), false
+	if !t.kin.with(helperOf(m.In), func(k *kid) { *c, young = k.Child, fresh(k) }) { // it was stopped a moment ago
 		t.run.stop(errStopped)
 		return errStopped
 	}
@@ -36,7 +40,7 @@ func (t *turn) assume(m chat.Message) error {
 	if c.Patience > 0 {
 		t.model.Model = llm.Limit(c.Patience)(t.model.Model)
 	}
-	if c.State == tools.ChildPaused || time.Since(c.Woken) <= t.MaxAge {
+	if young {
 		t.MaxAge = 0
 	}
 	t.Rounds = cmp.Or(c.Rounds, t.Rounds)

@@ -119,6 +119,40 @@ func TestSteerHelpers(t *testing.T) {
 	})
 }
 
+// A turn that waits for a helper goes on after a restart, however long the helper
+// was paused (C-033).
+func TestWaitForThePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, said := mem.New(), map[string]string{}
+		start := func() *house {
+			h := &house{t: t, store: db, said: said, tools: []tools.Tool{slowExec(10 * time.Second)}}
+			h.model = byTask(func(r llm.Request) llm.Message {
+				if last := lastOf(r); last.Role == llm.ToolRole {
+					return words("result " + last.Text)
+				}
+				return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"t"}`))
+			}, worker(2))
+			helped(h).start()
+			return h
+		}
+		h := start()
+		h.say("1", "work")
+		time.Sleep(5 * time.Second)
+		id := h.children()[0].ID
+		h.say("2", "/agents pause "+id)
+		h.want("Paused the helper 'X' (`" + id + "`).")
+		time.Sleep(48 * time.Hour)
+		h.stop()
+		h = start()
+		time.Sleep(time.Minute)
+		h.want()
+		h.say("3", "/agents resume "+id)
+		time.Sleep(time.Minute)
+		h.want("Resumed the helper 'X' (`"+id+"`).", `result {"success":true,"summary":"worked: tool ran","subtaskId":"sub_task_`+id+`"}`)
+		h.stop()
+	})
+}
+
 // Only who a helper works for, and owners, see it and say what becomes of it.
 func TestWhoSteers(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
