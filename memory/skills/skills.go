@@ -104,10 +104,10 @@ func (s *Shelf) Prompt(tool Has) string {
 	var list, whole string
 	left := 0
 	for _, p := range s.Skills(tool) {
-		switch text := "\n## " + p.Name + "\n\n" + p.Text + "\n"; {
+		switch {
 		case p.Fault != "" || p.Missing != "":
-		case p.Always && len(whole)+len(text) <= maxWhole:
-			whole += text
+		case p.Always && len(whole)+len(p.Text) <= maxWhole:
+			whole += "\n## " + p.Name + "\n\n" + p.Text + "\n"
 		case !tool("read_file"):
 		case len(list) > maxList:
 			left++
