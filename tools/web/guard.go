@@ -23,6 +23,9 @@ const (
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
+// ports are those of the web. Networks that AllowPrivate opens may have others.
+var ports = []uint16{80, 443, 8080, 8443}
+
 // public is where the IPv6 addresses of the web are; of IPv4 it is all of them.
 // private is what is not the web there (R-S19, D-083).
 var (
@@ -50,7 +53,6 @@ func prefixes(list string) (ps []netip.Prefix) {
 type guard struct {
 	next  http.RoundTripper
 	allow []netip.Prefix
-	ports []uint16 // of servers that are not in allow
 }
 
 // Client returns a client for the public web and what c allows besides. It
@@ -59,10 +61,7 @@ type guard struct {
 // D-083. Time and the size of bodies are the caller's to limit, since it serves
 // streams too. It is safe for use by several goroutines.
 func Client(c Config) *http.Client {
-	g := &guard{allow: c.AllowPrivate, ports: c.Ports}
-	if g.ports == nil {
-		g.ports = []uint16{80, 443, 8080, 8443}
-	}
+	g := &guard{allow: c.AllowPrivate}
 	d := &net.Dialer{Timeout: 10 * time.Second, Resolver: c.resolver, ControlContext: g.control}
 	g.next = &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
 		MaxResponseHeaderBytes: maxHeader, MaxIdleConns: 20, IdleConnTimeout: 30 * time.Second}
@@ -115,7 +114,7 @@ func (g *guard) check(u *url.URL) error {
 		return refuse("Blocked: a URL must not hold a user name or password")
 	case odd(host):
 		return refuse("Blocked: %s is an address in a form that hides what it is", host)
-	case err != nil || len(g.allow) == 0 && !slices.Contains(g.ports, uint16(port)):
+	case err != nil || len(g.allow) == 0 && !slices.Contains(ports, uint16(port)):
 		return refuse("Blocked: port %s is not allowed", u.Port())
 	}
 	return nil
@@ -138,7 +137,7 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 		return err
 	case !g.allows(a):
 		return refusal(a.String())
-	case !within(g.allow, a) && !slices.Contains(g.ports, ap.Port()):
+	case !within(g.allow, a) && !slices.Contains(ports, ap.Port()):
 		return closedPort(ap.Port())
 	}
 	return nil

@@ -20,7 +20,6 @@ import (
 type Config struct {
 	Search       []Provider     // in the order in which they are asked; none is DuckDuckGo
 	AllowPrivate []netip.Prefix // private networks whose pages may be read (D-083); metadata services never
-	Ports        []uint16       // of servers; nil is 80, 443, 8080 and 8443
 	Demo         bool           // texts of pages end after 20,000 characters (E-015…E-018)
 	Log          *slog.Logger   // may be nil
 
