@@ -285,7 +285,9 @@ func (p *program) key(ctx context.Context, a *admin, args []string) error {
 		say["Prefix"] = args[1]
 	}
 	var made struct{ Secret string }
-	if err := a.ask(ctx, "POST", "/api/keys", say, &made); err != nil {
+	if err := a.ask(ctx, "POST", "/api/keys", say, &made); errors.Is(err, errNone) {
+		return fmt.Errorf("nobody has the name %s: parley link %[1]s lets them in", args[0])
+	} else if err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.stdout, "%s\nIt is shown this once; the owner's page revokes it.\n", made.Secret)
