@@ -130,30 +130,28 @@ func (t *turn) stream() func(llm.Delta) {
 	}
 }
 
-// note keeps a long text of requests, once, and returns its digest.
-func (p *Pool) note(ctx context.Context, text []byte) string {
-	return p.noteAs(ctx, fmt.Sprintf("%.12x", sha256.Sum256(text)), text)
-}
+// digestOf names a long text of requests.
+func digestOf(text string) string { return fmt.Sprintf("%.12x", sha256.Sum256([]byte(text))) }
 
-// noteAs keeps body under digest, once. That it could not is no reason to leave
-// a person without an answer.
-func (p *Pool) noteAs(ctx context.Context, digest string, body []byte) string {
+// note keeps body under digest, once, and returns that. That it could not is no
+// reason to leave a person without an answer.
+func (p *Pool) note(ctx context.Context, digest, body string) string {
 	if _, there := p.noted.LoadOrStore(digest, true); there {
 		return digest
 	}
-	if _, err := p.prompts.Put(ctx, digest, body, store.Any); err != nil {
+	if _, err := p.prompts.Put(ctx, digest, []byte(body), store.Any); err != nil {
 		p.noted.Delete(digest)
 		p.Log.Warn("what a model is told was not kept", "digest", digest, "err", err)
 	}
 	return digest
 }
 
-// noteSystem is note of instructions. Most sessions have a last paragraph of
-// their own: what is before it is kept once for all of them, and is named.
+// noteSystem notes instructions. Most sessions have a last paragraph of their
+// own: what is before it is kept once for all of them, and is named.
 func (p *Pool) noteSystem(ctx context.Context, text string) string {
 	last := max(strings.LastIndex(text, "\n\n"), 0)
-	head := p.note(ctx, []byte(text[:last]))
-	return p.noteAs(ctx, fmt.Sprintf("%.12x", sha256.Sum256([]byte(text))), []byte(parted+head+text[last:]))
+	head := p.note(ctx, digestOf(text[:last]), text[:last])
+	return p.note(ctx, digestOf(text), parted+head+text[last:])
 }
 
 const parted = "\x00" // begins what noteSystem keeps
@@ -169,7 +167,7 @@ func (p *Pool) prompt(ctx context.Context, digest string) (string, error) {
 	return string(head) + rest[len(digest):], err
 }
 
-// noteTools is note of the tools of a turn, which it returns with their digest.
+// noteTools notes the tools of a turn, which it returns with their digest.
 // Turns mostly have the same: to compare takes less time than to write them down.
 func (p *Pool) noteTools(ctx context.Context, text *toolText) *toolText {
 	if last := p.told.Load(); last != nil && last.same(text) {
@@ -177,7 +175,7 @@ func (p *Pool) noteTools(ctx context.Context, text *toolText) *toolText {
 		return text
 	}
 	b, _ := json.Marshal(text) // a schema is JSON
-	text.digest = p.note(ctx, b)
+	text.digest = p.note(ctx, digestOf(string(b)), string(b))
 	if _, kept := p.noted.Load(text.digest); kept {
 		p.told.Store(text)
 	}
