@@ -62,7 +62,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	defer pruning.Wait()
 	pruning.Go(func() {
 		for first := true; first || channels.Sleep(ctx, time.Hour); first = false {
-			if err := c.book.prune(ctx); err != nil && ctx.Err() == nil {
+			if err := c.book.prune(ctx, c.cfg.Log); err != nil && ctx.Err() == nil {
 				c.cfg.Log.Warn("old requests not forgotten", "err", err)
 			}
 		}

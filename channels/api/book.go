@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -180,25 +181,12 @@ func (b book) note(ctx context.Context, r chat.Reply, text string) error {
 
 // prune forgets answers after 48 hours, when the inbox forgets their messages
 // (P2, P3), and conversations after 90 days.
-func (b book) prune(ctx context.Context) error {
+func (b book) prune(ctx context.Context, log *slog.Logger) error {
 	const day = 24 * time.Hour
-	return errors.Join(prune(ctx, b.asked, 2*day), prune(ctx, b.talks, 90*day), prune(ctx, b.heads, 90*day))
-}
-
-func prune(ctx context.Context, b store.Bucket, age time.Duration) error {
-	for key, err := range b.Keys(ctx, "") {
-		if err != nil {
-			return err
-		}
-		v, _, err := get[struct{ Time time.Time }](ctx, b, key)
-		if err == nil && time.Since(v.Time) >= age {
-			err = b.Delete(ctx, key)
-		}
-		if err != nil {
-			return err
-		}
+	prune := func(b store.Bucket, age time.Duration) error {
+		return channels.Sift(ctx, b, log, func(_ string, v struct{ Time time.Time }) bool { return time.Since(v.Time) < age })
 	}
-	return nil
+	return errors.Join(prune(b.asked, 2*day), prune(b.talks, 90*day), prune(b.heads, 90*day))
 }
 
 // get returns the value of key and its revision, 0 if there is none. One that

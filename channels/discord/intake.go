@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -52,22 +51,12 @@ type seen struct {
 // newIntake returns an intake that knows what was read before.
 func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake, error) {
 	in := &intake{c: c, ctx: ctx, deliver: deliver, lanes: map[string][]job{}, seen: map[string]*seen{}, looking: make(chan struct{}, lookAtOne)}
-	for id, err := range c.cfg.Seen.Keys(ctx, "") {
-		if err != nil {
-			return in, fmt.Errorf("read what was seen: %w", err)
-		}
-		val, _, err := c.cfg.Seen.Get(ctx, id)
-		var s seen
-		switch {
-		case err == nil && json.Unmarshal(val, &s) == nil && snowflake.MatchString(s.Last):
-			in.seen[id] = &s
-		case err == nil, errors.Is(err, store.ErrDamaged): // P21
-			c.log.Error("how far a chat was read is damaged, it is read from now on", "chat", id)
-			err = c.cfg.Seen.Delete(ctx, id)
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return in, fmt.Errorf("read what was seen: %w", err)
-		}
+	err := channels.Sift(ctx, c.cfg.Seen, c.log, func(id string, s seen) bool { // a damaged one is read from now on (P21)
+		in.seen[id] = &s
+		return snowflake.MatchString(s.Last)
+	})
+	if err != nil {
+		return in, fmt.Errorf("read what was seen: %w", err)
 	}
 	return in, nil
 }
@@ -212,12 +201,12 @@ func (in *intake) note(ctx context.Context, w message, said bool) {
 	if keep {
 		s.aside = 0
 	}
-	val, err := json.Marshal(s)
+	now := *s
 	in.mu.Unlock()
-	if keep && err == nil {
-		_, err = in.c.cfg.Seen.Put(context.WithoutCancel(ctx), w.Channel, val, store.Any)
+	if !keep {
+		return
 	}
-	if err != nil { // it only would be delivered twice (P2)
+	if _, err := store.Save(context.WithoutCancel(ctx), in.c.cfg.Seen, w.Channel, now, store.Any); err != nil { // it only would be delivered twice (P2)
 		in.c.log.Warn("how far a chat was read is not kept", "chat", w.Channel, "err", err)
 	}
 }
