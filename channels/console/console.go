@@ -53,24 +53,16 @@ type Channel struct {
 	live    sync.WaitGroup // of those connected
 	mu      sync.Mutex
 	clients []*client
-	waiting map[string]*showing // by reply ID
-	seen    []string            // IDs of the latest replies that were shown
-	steps   []string            // the latest that were told
-	ended   bool                // Run has, and nobody will come
-}
-
-// A showing is a reply on its way to whoever is to see it.
-type showing struct {
-	frame
-	readers []*client     // those still connected
-	late    *time.Timer   // hangs up on them
-	over    chan struct{} // closed when one has shown it, or nobody will
+	seen    []string      // IDs of the latest replies that were shown
+	steps   []string      // the latest that were told
+	ended   bool          // Run has, and nobody will come
+	news    chan struct{} // closed when any of these has changed
 }
 
 // New returns the Channel of cfg. The socket is there while Run runs.
 func New(cfg Config) *Channel {
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	c := &Channel{cfg: cfg, waiting: map[string]*showing{}}
+	c := &Channel{cfg: cfg, news: make(chan struct{})}
 	c.open, c.close = context.WithCancel(context.Background())
 	return c
 }
@@ -84,7 +76,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	if err != nil {
 		return err
 	}
-	defer c.rest()
+	defer c.change(func() { c.ended = true })
 	defer os.Remove(c.cfg.Socket)
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
@@ -139,101 +131,62 @@ func (c *Channel) Direct(id string) chat.Address {
 }
 
 // Send shows r to those it concerns and returns nil once one has acknowledged
-// it. When nobody is there it waits for somebody, while Run runs.
+// it. When nobody is there it waits for somebody, while Run runs. On those who
+// do not show it in time it hangs up.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	if r.To.Chat != Local {
 		return "", &channels.Error{Permanent: true, Err: errors.New("send to console: no chat " + r.To.Chat)}
 	}
-	w := &showing{over: make(chan struct{}), frame: frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text}}
+	f := frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text}
 	if r.Quote != "" {
-		w.To = append(w.To, r.Quote)
+		f.To = append(f.To, r.Quote)
 	}
 	for _, file := range r.Files {
-		w.Files = append(w.Files, filepath.Join(c.cfg.Files, file.Path))
+		f.Files = append(f.Files, filepath.Join(c.cfg.Files, file.Path))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !slices.Contains(c.seen, r.ID) {
-		w.late = time.AfterFunc(showTime, func() { c.drop(w) })
-		c.waiting[r.ID] = w
-		c.offer(w)
-		c.mu.Unlock()
-		select {
-		case <-w.over:
-		case <-ctx.Done():
-		}
+	var told []*client
+	var late <-chan time.Time
+	for ctx.Err() == nil {
 		c.mu.Lock()
-		c.end(w)
-	}
-	if !slices.Contains(c.seen, r.ID) {
-		return "", &channels.Error{After: againTime, Err: errors.New("send to console: nobody is there to read")}
-	}
-	return channels.Receipt(r.ID), nil
-}
-
-// offer sends w to its readers: the terminals and the pipe that asked. When
-// there are none, any pipe may have it: else a reply that waits for a reader
-// would hold up the answers behind it. c.mu is held.
-func (c *Channel) offer(w *showing) {
-	w.readers = slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool { return k.pipe && !slices.Contains(w.To, k.asked) })
-	if len(w.readers) == 0 {
-		w.readers = slices.Clone(c.clients)
-	}
-	for _, k := range w.readers {
-		k.send(w.frame)
-	}
-	w.late.Reset(showTime)
-	if len(w.readers) == 0 && c.ended {
-		c.end(w)
-	}
-}
-
-// offerAgain offers what has no readers. c.mu is held.
-func (c *Channel) offerAgain() {
-	for _, w := range c.waiting {
-		if len(w.readers) == 0 {
-			c.offer(w)
+		shown, ended, news := slices.Contains(c.seen, r.ID), c.ended, c.news
+		told = slices.DeleteFunc(told, func(k *client) bool { return !slices.Contains(c.clients, k) })
+		if !shown && len(told) == 0 {
+			told = c.tellReply(f)
+			late = time.After(showTime)
+		}
+		c.mu.Unlock()
+		switch {
+		case shown:
+			return channels.Receipt(r.ID), nil
+		case ended && len(told) == 0:
+			return "", errNobody
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+		case <-late:
+			for _, k := range told {
+				k.conn.Close()
+			}
 		}
 	}
+	return "", errNobody
 }
 
-// drop hangs up on those who did not show a reply in time.
-func (c *Channel) drop(w *showing) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range w.readers {
-		k.conn.Close()
-		c.end(w)
+var errNobody = &channels.Error{After: againTime, Err: errors.New("send to console: nobody is there to read")}
+
+// tellReply sends f to the terminals and to the pipe that asked. When there are
+// none, any pipe may have it: else a reply that waits for a reader would hold up
+// the answers behind it. c.mu is held.
+func (c *Channel) tellReply(f frame) []*client {
+	readers := slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool { return k.pipe && !slices.Contains(f.To, k.asked) })
+	if len(readers) == 0 {
+		readers = slices.Clone(c.clients)
 	}
-}
-
-// end ends the showing of w, if it has not ended. c.mu is held.
-func (c *Channel) end(w *showing) {
-	if c.waiting[w.ID] != w {
-		return
+	for _, k := range readers {
+		k.send(f)
 	}
-	delete(c.waiting, w.ID)
-	close(w.over)
-	w.late.Stop()
-}
-
-// rest notes that Run has ended.
-func (c *Channel) rest() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	c.offerAgain()
-}
-
-// acknowledge notes that k has shown the reply id.
-func (c *Channel) acknowledge(k *client, id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seen = remember(c.seen, id)
-	if w := c.waiting[id]; w != nil {
-		c.end(w)
-	}
-	k.send(frame{Kind: taken, ID: id})
+	return readers
 }
 
 // Stream shows r on the terminals, not in pipes.
@@ -266,31 +219,29 @@ func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver
 	k.run(c.open, func(f frame) {
 		switch f.Kind {
 		case hello:
-			c.join(k, f.ID == asPipe)
+			c.change(func() {
+				if !slices.Contains(c.clients, k) {
+					k.pipe = f.ID == asPipe
+					c.clients = append(c.clients, k)
+				}
+			})
 		case say:
 			c.hear(ctx, k, f, deliver)
 		case got:
-			c.acknowledge(k, f.ID)
+			c.change(func() { c.seen = remember(c.seen, f.ID) })
+			k.send(frame{Kind: taken, ID: f.ID})
 		}
 	})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	same := func(o *client) bool { return o == k }
-	c.clients = slices.DeleteFunc(c.clients, same)
-	for _, w := range c.waiting {
-		w.readers = slices.DeleteFunc(w.readers, same)
-	}
-	c.offerAgain()
+	c.change(func() { c.clients = slices.DeleteFunc(c.clients, func(o *client) bool { return o == k }) })
 }
 
-func (c *Channel) join(k *client, pipe bool) {
+// change does how, which changes what is known, and wakes the replies that wait.
+func (c *Channel) change(how func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.Contains(c.clients, k) {
-		k.pipe = pipe
-		c.clients = append(c.clients, k)
-		c.offerAgain()
-	}
+	how()
+	close(c.news)
+	c.news = make(chan struct{})
 }
 
 // hear delivers what a client said. A message that the house cannot take ends

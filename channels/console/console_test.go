@@ -80,12 +80,12 @@ func TestP16NobodyWaitsAfterRun(t *testing.T) {
 		_, err := h.Send(t.Context(), r)
 		sent <- err
 	}()
-	until(t, func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return len(h.waiting) > 0
-	})
-	h.rest()
+	select {
+	case err := <-sent:
+		t.Fatal("Send does not wait:", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	h.change(func() { h.ended = true })
 	_, again := h.Send(t.Context(), r)
 	for _, err := range []error{<-sent, again} {
 		if retryable(err) != againTime {
