@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,7 +172,7 @@ func (h *house) memoryCommands() []agent.Command {
 			if err != nil {
 				return "", err
 			}
-			return h.mind.skills.List(has(kit)), nil
+			return h.mind.skills.List(has(kit), func(name string) bool { return slices.Contains(h.modelNames(), name) }), nil
 		}},
 	}
 }

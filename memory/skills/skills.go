@@ -125,12 +125,14 @@ func (s *Shelf) Prompt(tool Has) string {
 }
 
 // List returns all pages, in Markdown for a person, with what is wrong with
-// those that cannot be used.
-func (s *Shelf) List(tool Has) string {
+// those that cannot be used. model says which models there are.
+func (s *Shelf) List(tool, model Has) string {
 	agents := s.Profiles()
 	for i, p := range agents {
 		if lack := slices.DeleteFunc(slices.Clone(p.Tools), tool); len(lack) > 0 {
 			agents[i].Missing = plain("there is no tool " + strings.Join(lack, ", "))
+		} else if p.Model != "" && !model(p.Model) {
+			agents[i].Missing = plain("there is no model " + p.Model)
 		}
 	}
 	return "**Skills**\n" + lines(s.Skills(tool)) + "\n**Agents**\n" + lines(agents) + howSkills

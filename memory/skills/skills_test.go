@@ -167,7 +167,7 @@ func TestOddFiles(t *testing.T) {
 
 	d = open(t)
 	d.must(os.Symlink("/etc", filepath.Join(d.Dir(), "skills")))
-	if got := New(d, all, all).List(all); !strings.Contains(got, "- skills: ⚠️ broken: the folder cannot be read\n") {
+	if got := New(d, all, all).List(all, all); !strings.Contains(got, "- skills: ⚠️ broken: the folder cannot be read\n") {
 		t.Errorf("list: %s", got)
 	}
 }
@@ -241,7 +241,7 @@ func golden(t *testing.T, name, got string) {
 func TestPrompt(t *testing.T) {
 	_, s := shelf(t)
 	golden(t, "prompt.md", s.Prompt(tools("read_file", "new_task", "cron")))
-	golden(t, "list.md", s.List(tools("read_file", "new_task", "cron")))
+	golden(t, "list.md", s.List(tools("read_file", "new_task", "cron"), all))
 	if got := s.Prompt(none); strings.Contains(got, "zebra") || !strings.Contains(got, "## whole") {
 		t.Errorf("without read_file: %s", got)
 	}
@@ -258,7 +258,10 @@ func TestPrompt(t *testing.T) {
 	if got := New(d, all, all).Prompt(all); got != "" {
 		t.Errorf("of what is broken: %q", got)
 	}
-	golden(t, "empty.md", New(open(t), all, all).List(all))
+	if got := s.List(all, none); !strings.Contains(got, "\n- researcher: ⚠️ there is no model cheap. Looks things up.\n") {
+		t.Errorf("without models: %s", got)
+	}
+	golden(t, "empty.md", New(open(t), all, all).List(all, all))
 }
 
 // A description is one line of at most 300 characters that is no markup.
@@ -462,7 +465,7 @@ func TestMany(t *testing.T) {
 	if got := s.Prompt(all); len(got) > maxList+1000 || !strings.HasSuffix(got, " more, in the folder skills.") {
 		t.Errorf("%d bytes, that end with %q", len(got), got[max(0, len(got)-100):])
 	}
-	if got := s.List(all); !strings.Contains(got, "- more: ⚠️ broken: there are more than 500, and no more are read\n") {
+	if got := s.List(all, all); !strings.Contains(got, "- more: ⚠️ broken: there are more than 500, and no more are read\n") {
 		t.Errorf("people are shown %d bytes", len(got))
 	}
 }
