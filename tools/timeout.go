@@ -58,12 +58,10 @@ type answer struct {
 // the call is a stray.
 func (s *Strays) run(ctx context.Context, do func(context.Context, Call) (Result, error), c Call) (a answer, answered bool) {
 	done := make(chan answer, 1)
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
+	s.running.Go(func() {
 		r, err := do(ctx, c)
 		done <- answer{r, err}
-	}()
+	})
 	select {
 	case a = <-done:
 		return a, true

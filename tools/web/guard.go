@@ -86,11 +86,8 @@ func (g *guard) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	var no refusal
 	if err = g.check(r.URL); err == nil {
 		resp, err = g.next.RoundTrip(r)
-		if errors.As(err, &no) {
-			err = refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), no)
-		}
-		if port := closedPort(0); errors.As(err, &port) {
-			err = refuse("%v", port)
+		if address := closed(""); errors.As(err, &address) {
+			err = refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), address)
 		}
 	} else if r.Body != nil {
 		r.Body.Close()
@@ -129,24 +126,24 @@ func odd(host string) bool {
 	return err != nil && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
 }
 
-// control refuses to connect to a private address: the refusal is the address.
+// A closed address is a private one.
+type closed string
+
+func (c closed) Error() string { return string(c) }
+
+// control refuses to connect where the web is not.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	switch a := ap.Addr().WithZone("").Unmap(); {
 	case err != nil:
 		return err
 	case !g.allows(a):
-		return refusal(a.String())
+		return closed(a.String())
 	case !within(g.allow, a) && !slices.Contains(ports, ap.Port()):
-		return closedPort(ap.Port())
+		return refuse("Blocked: port %d is not allowed", ap.Port())
 	}
 	return nil
 }
-
-// A closedPort is none of those the web is at.
-type closedPort uint16
-
-func (p closedPort) Error() string { return fmt.Sprintf("Blocked: port %d is not allowed", p) }
 
 func within(ps []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(a) })

@@ -266,7 +266,10 @@ func flatten(n *html.Node) {
 	}
 }
 
-var gaps = regexp.MustCompile(`\n{3,}`)
+var (
+	gaps   = regexp.MustCompile(`\n{3,}`)
+	spaces = regexp.MustCompile(`[\s\pZ]+`)
+)
 
 // plain returns the text of doc, a line for each block and never more than
 // one empty line in a row (A-033).
@@ -284,7 +287,11 @@ func write(b []byte, n *html.Node, pre bool) []byte {
 	case n.Type == html.TextNode && pre:
 		return append(b, n.Data...)
 	case n.Type == html.TextNode:
-		return append(b, squeeze(n.Data, len(b) == 0 || strings.IndexByte(" \n\t", b[len(b)-1]) >= 0)...)
+		text := spaces.ReplaceAllString(n.Data, " ")
+		if len(b) == 0 || strings.IndexByte(" \n\t", b[len(b)-1]) >= 0 {
+			text = strings.TrimPrefix(text, " ")
+		}
+		return append(b, text...)
 	case n.Type == html.CommentNode, n.Data == "head", slices.Contains(unread, n.Data):
 		return b
 	case n.Data == "br":
@@ -314,18 +321,4 @@ func begin(b []byte, n int) []byte {
 		b = append(b, '\n')
 	}
 	return b
-}
-
-// squeeze returns text with white space as one space each, and none at its
-// beginning if there is one before it.
-func squeeze(text string, spaced bool) string {
-	words := strings.Fields(text)
-	before, after := "", ""
-	if !spaced && text != "" && text[0] <= ' ' {
-		before = " "
-	}
-	if len(words) > 0 && text[len(text)-1] <= ' ' {
-		after = " "
-	}
-	return before + strings.Join(words, " ") + after
 }
