@@ -2,10 +2,10 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html"
 	"html/template"
@@ -25,40 +25,22 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// assets are the files of the page. They are named after their content, all
-// together, so that a browser asks for them once and modules find each other.
-type assets struct {
-	digest string
-	files  map[string][]byte
-}
-
-// pages returns the template of the page and what it is made with.
-func pages() (assets, *template.Template, error) {
-	a, sum := assets{files: map[string][]byte{}}, sha256.New()
+// pages returns the template of the page, and a digest of all the files that it
+// is made with. Their addresses have that, so that a browser asks for them once
+// and modules find each other.
+func pages() (digest string, t *template.Template, err error) {
+	sum := sha256.New()
 	names, err := fs.Glob(embedded, "page/*")
 	for _, name := range names {
-		body, err := embedded.ReadFile(name)
-		if err != nil {
-			return a, nil, err
-		}
+		body, bad := embedded.ReadFile(name)
+		err = errors.Join(err, bad)
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body)
-		a.files[path.Base(name)] = body
 	}
 	if err != nil {
-		return a, nil, err
+		return "", nil, err
 	}
-	a.digest = hex.EncodeToString(sum.Sum(nil)[:8])
-	t, err := template.New("page.html").Funcs(template.FuncMap{"size": size, "stamp": stamp}).Parse(string(a.files["page.html"]))
-	delete(a.files, "page.html")
-	return a, t, err
-}
-
-func zipped(body []byte) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write(body) // to memory
-	_ = z.Close()
-	return b.Bytes()
+	t, err = template.New("page.html").Funcs(template.FuncMap{"size": size, "stamp": stamp}).ParseFS(embedded, "page/page.html")
+	return hex.EncodeToString(sum.Sum(nil)[:8]), t, err
 }
 
 // size writes n bytes for people.
@@ -74,31 +56,24 @@ func size(n int64) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// write sends body, zipped for those who take that: what is asked for often is
-// kept by browsers.
+// write sends body.
 func (k call) write(kind string, body []byte) {
-	h := k.w.Header()
-	h.Set("Content-Type", kind)
-	h.Set("Vary", "Accept-Encoding")
-	if strings.Contains(k.r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		body = zipped(body)
-	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	k.w.Header().Set("Content-Type", kind)
 	_, _ = k.w.Write(body) // an error is theirs: they left
 }
 
 // asset sends a file of the page.
 func (c *Channel) asset(k call) error {
-	body, ok := c.assets.files[k.r.PathValue("file")]
-	if !ok {
+	name := k.r.PathValue("file")
+	body, err := embedded.ReadFile("page/" + name)
+	if err != nil || name == "page.html" {
 		return problem{http.StatusNotFound, "There is no such file."}
 	}
 	k.w.Header().Set("Cache-Control", "private, no-cache")
-	if k.r.PathValue("v") == c.assets.digest {
+	if k.r.PathValue("v") == c.assets {
 		k.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
-	k.write(mime.TypeByExtension(path.Ext(k.r.PathValue("file"))), body)
+	k.write(mime.TypeByExtension(path.Ext(name)), body)
 	return nil
 }
 
@@ -115,7 +90,7 @@ func (c *Channel) home(k call) error {
 // show sends the page.
 func (c *Channel) show(k call) error {
 	ctx, id := k.r.Context(), k.room.at.Thread
-	p := page{Who: k.who, ID: id, Title: called(id, k.held), Assets: "/assets/" + c.assets.digest, MaxFile: c.cfg.MaxFile}
+	p := page{Who: k.who, ID: id, Title: called(id, k.held), Assets: "/assets/" + c.assets, MaxFile: c.cfg.MaxFile}
 	var err error
 	p.Entries, p.More, p.Last, err = k.room.before(ctx, math.MaxUint64)
 	if err == nil {

@@ -46,7 +46,7 @@ type Channel struct {
 	gate   channels.Gate
 	talks  store.Bucket // person, conversation -> held
 	files  store.Bucket // person, file -> chat.File
-	assets assets
+	assets string       // digest of the files of the page
 	page   *template.Template
 	mux    *http.ServeMux
 
