@@ -102,16 +102,15 @@ func inside(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-var senderID = regexp.MustCompile(`^-?[1-9][0-9]{0,18}$`)
+var (
+	senderID = regexp.MustCompile(`^-?[1-9][0-9]{0,18}$`)
+	ownerID  = regexp.MustCompile(`^(console|web|(telegram|discord)(:[A-Za-z0-9_-]+)?:-?[1-9][0-9]{0,18})$`)
+)
 
 func (k checker) owners() {
 	for i, o := range k.Owners {
-		key := fmt.Sprintf("owners[%d]", i)
-		at := strings.LastIndex(o, ":")
-		switch {
-		case o == "console", o == "web":
-		case at < 0 || !strings.HasPrefix(o, "telegram:") && !strings.HasPrefix(o, "discord:") || !senderID.MatchString(o[at+1:]):
-			k.fail(key, `is no owner; allowed: "console", "web", or a channel's name and a person's numeric id, such as "telegram:123456"`)
+		if !ownerID.MatchString(o) {
+			k.fail(fmt.Sprintf("owners[%d]", i), `is no owner; allowed: "console", "web", or a channel's name and a person's numeric id, such as "telegram:123456"`)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"parley/channels/discord"
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
-	"parley/chat"
 	"parley/llm"
 	"parley/llm/demo"
 	"parley/llm/openai"
@@ -55,8 +54,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	h.hub.Add("api", h.api)
 	if h.Config.Channels.Web != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: h.store, Open: h.files.Open, Save: h.hub.Save, Log: h.Log, Search: h.heard,
-			Forget: func(ctx context.Context, id chat.SessionID) error { return h.pool.Forget(ctx, id) },
+			Name: "web", Store: h.store, Open: h.files.Open, Save: h.hub.Save, Log: h.Log, Search: h.heard, Forget: h.pool.Forget,
 		})
 		if err != nil {
 			return nil, err

@@ -146,6 +146,12 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		Store: h.store, Log: h.Log, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
 		Sent: h.observer.Sent, Audit: h.audit,
 	})
+	h.pool = agent.New(agent.Config{
+		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
+		Memory: h.prompt(), Workspace: h.files, Archive: h.mind,
+		Ended: h.ended, Role: h.roleNow, Commands: h.commands(), Warn: h.hub.TellOwners,
+		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
+	}, agent.Settings{})
 	hooks, err := h.addChannels(leave)
 	if err != nil {
 		return err
@@ -154,13 +160,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if err != nil {
 		return err
 	}
-	zone := c.zone()
-	h.pool = agent.New(agent.Config{
-		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: zone,
-		Memory: memory.Prompt{Files: h.mind.pages, Zone: zone, Skills: h.skills}, Workspace: h.files, Archive: h.mind,
-		Ended: h.ended, Role: h.roleNow, Commands: h.commands(), Warn: h.hub.TellOwners,
-		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
-	}, settings)
+	h.pool.Set(settings)
 	h.openClock()
 	h.observer.Queues(h.queues)
 	access, err := c.access()

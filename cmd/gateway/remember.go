@@ -192,6 +192,11 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 	return "I am going over my memory. In a while /dream log shows what changed, and `/cron history dream` how it went.", err
 }
 
+// prompt makes the instructions of the agent.
+func (h *house) prompt() memory.Prompt {
+	return memory.Prompt{Files: h.mind.pages, Zone: h.Config.zone(), Skills: h.skills}
+}
+
 // skills tells the agent what it has learnt to do.
 func (h *house) skills() string { return h.mind.skills.Prompt(has(h.offered.Load())) }
 

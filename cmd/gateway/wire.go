@@ -17,7 +17,6 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
-	"parley/memory"
 	"parley/tools"
 	"parley/tools/agents"
 	"parley/tools/cron"
@@ -54,7 +53,7 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 
 // spacious warns if instructions and tools leave the model little room for talk.
 func (h *house) spacious(ctx context.Context, c *Config, all *tools.Kit) {
-	system, _ := memory.Prompt{Files: h.mind.pages, Zone: c.zone(), Skills: h.skills}.System(ctx, "", chat.TheOwner) // of files that cannot be read it says so
+	system, _ := h.prompt().System(ctx, "", chat.TheOwner) // of files that cannot be read it says so
 	n := len(system)
 	for _, t := range all.Specs() {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
@@ -78,7 +77,7 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	helpers := agents.New(agents.Config{Runner: runner{h}, Profiles: h.profiles})
+	helpers := agents.New(agents.Config{Runner: h.pool, Profiles: h.profiles})
 	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
 	pipeline := tools.StandardConfig{
 		Log: h.Log, Strays: &h.strays, Stats: &h.stats,
@@ -88,17 +87,6 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools}, tools.Standard(pipeline)...)
 		return tools.NewKit(ctx, s, sources, stages...)
 	}, nil
-}
-
-// A runner has helpers work in the pool of its house, which is made after the tools.
-type runner struct{ *house }
-
-func (r runner) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
-	return r.pool.Spawn(ctx, c)
-}
-
-func (r runner) Await(ctx context.Context, id string) (tools.Child, error) {
-	return r.pool.Await(ctx, id)
 }
 
 // profiles are the agents that a task can be given to.
