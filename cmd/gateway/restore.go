@@ -73,10 +73,10 @@ func exchange(ctx context.Context, c *Config, there []string, aside string, log 
 	if err := moveAside(aside, there); err != nil {
 		return nil, err
 	}
-	if err := c.takeIn(draft); err != nil {
-		return nil, fmt.Errorf("%w; what was there is in %s", err, aside)
+	if err = c.takeIn(draft); err != nil && len(there) > 0 {
+		err = fmt.Errorf("%w; what was there is in %s", err, aside)
 	}
-	return told, nil
+	return told, err
 }
 
 // existing returns those of paths that exist, and are no empty folders.
@@ -147,16 +147,21 @@ func empty(ctx context.Context, b store.Bucket) error {
 	return nil
 }
 
+// moveAside moves paths into a new folder: all of them, or none.
 func moveAside(dir string, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	for _, path := range paths {
-		if err := os.Rename(path, filepath.Join(dir, filepath.Base(path))); err != nil {
-			return err
+	err := os.Mkdir(dir, 0o700)
+	for i, path := range paths {
+		if err == nil {
+			err = os.Rename(path, filepath.Join(dir, filepath.Base(path)))
+		}
+		if err != nil { // such as a workspace on another disk
+			for _, moved := range paths[:i] {
+				err = errors.Join(err, os.Rename(filepath.Join(dir, filepath.Base(moved)), moved))
+			}
+			return errors.Join(err, os.Remove(dir))
 		}
 	}
 	return nil
