@@ -46,10 +46,11 @@ type Config struct {
 
 // Store is a [store.Store]. Make one with [Open].
 type Store struct {
+	*store.Locks // has the Store's Lock
+
 	db      *bbolt.DB
 	log     *slog.Logger
 	dir     *os.File // holds the lock of the directory
-	locks   *store.Locks
 	now     func() time.Time
 	stopped func(error)
 	commits func(time.Duration)
@@ -121,7 +122,7 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		db: db, log: cfg.Log, locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, commits: cfg.Committed, probe: cfg.Probe,
+		db: db, log: cfg.Log, Locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, commits: cfg.Committed, probe: cfg.Probe,
 		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
 		queues: map[string]*queue{},
 	}, nil
@@ -160,11 +161,6 @@ func openFile(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
-// Lock implements [store.Store].
-func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
-	return s.locks.Lock(ctx, name)
-}
-
 // Close implements [store.Store]. Every call returns when all is closed.
 func (s *Store) Close() error { return s.close() }
 
@@ -175,7 +171,7 @@ func (s *Store) shut() error {
 		q.pending.Close()
 	}
 	s.mu.Unlock()
-	s.locks.Close()
+	s.Locks.Close()
 	s.calls.Wait()
 	close(s.ops)
 	<-s.ended

@@ -16,7 +16,7 @@ import (
 
 // Store keeps everything in maps. Make one with [New].
 type Store struct {
-	locks *store.Locks
+	*store.Locks // has the Store's Lock
 
 	mu      sync.Mutex // guards all that follows, and what it points to
 	closed  bool
@@ -28,7 +28,7 @@ type Store struct {
 // New returns an empty Store.
 func New() *Store {
 	return &Store{
-		locks:   store.NewLocks(),
+		Locks:   store.NewLocks(),
 		buckets: map[string]*bucket{},
 		logs:    map[string]*log{},
 		queues:  map[string]*queue{},
@@ -50,11 +50,6 @@ func (s *Store) Queue(name string) store.Queue {
 	return named(s, s.queues, name, func() *queue { return newQueue(s) })
 }
 
-// Lock implements [store.Store].
-func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
-	return s.locks.Lock(ctx, name)
-}
-
 // Close implements [store.Store].
 func (s *Store) Close() error {
 	s.mu.Lock()
@@ -63,7 +58,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.locks.Close()
+	s.Locks.Close()
 	for _, q := range s.queues {
 		q.pending.Close()
 	}
