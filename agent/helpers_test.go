@@ -307,6 +307,33 @@ func TestNoHelperVanishes(t *testing.T) {
 	}
 }
 
+// R-S12: what strangers told a helper taints the turn that hears its report.
+func TestTaintedReport(t *testing.T) {
+	var tainted []bool
+	exec := tool("exec", nil)
+	exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		tainted = append(tainted, c.Tainted)
+		return tools.Result{Text: "ran", Tainted: c.Depth > 0}, nil
+	}
+	h := &house{tools: []tools.Tool{exec}, model: byTask(func(r llm.Request) llm.Message {
+		switch last := lastOf(r); {
+		case last.Role == llm.ToolRole:
+			return words("ok")
+		case strings.HasSuffix(last.Text, "spawn"):
+			return calls(with("s", "spawn", `{"task":"t"}`))
+		}
+		return calls(call("x", "exec"))
+	}, worker(1))}
+	play(t, helped(h), func(h *house) {
+		h.say("1", "spawn")
+		h.want("ok", "ok")
+		h.say("2", "look")
+		if h.want("ok"); fmt.Sprint(tainted) != "[false true false]" {
+			t.Errorf("tainted: %v", tainted)
+		}
+	})
+}
+
 // A-062, R-S15: a helper has no more than its parent has, whatever it calls.
 func TestHelpersHaveNoMore(t *testing.T) {
 	var seen []string
