@@ -8,14 +8,12 @@ import (
 	"parley/llm"
 )
 
-// coldest stands for a temperature of 0, which go-openai leaves out: the
-// likeliest word always wins, as with 0.
-const coldest = 1e-6
-
-// A request is go-openai's but for the tools: those it writes down three times each.
+// A request is go-openai's but for the temperature, of which it leaves out 0,
+// and the tools: those it writes down three times each.
 type request struct {
 	openai.ChatCompletionRequest
-	Tools []tool `json:"tools,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	Tools       []tool   `json:"tools,omitempty"`
 }
 
 type tool struct {
@@ -32,8 +30,8 @@ func (p *profile) request(c Config, req llm.Request) request {
 	} else {
 		r.MaxTokens = c.MaxTokens //nolint:staticcheck // the only name that most vendors know
 	}
-	if c.Temperature != nil && !p.noTemperature {
-		r.Temperature = float32(max(*c.Temperature, coldest))
+	if !p.noTemperature {
+		r.Temperature = c.Temperature
 	}
 	if !p.noUsage {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
