@@ -4,6 +4,7 @@ package channels
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -36,6 +37,11 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
+
+// ForGood is an Error that is Permanent.
+func ForGood(format string, args ...any) error {
+	return &Error{Permanent: true, Err: fmt.Errorf(format, args...)}
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

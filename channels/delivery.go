@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,28 +22,26 @@ type delivery struct {
 	line  *line
 	id    string
 	reply chat.Reply
-	live  bool   // the reply is still being made: what its messages say changes faster than the journal
-	sent  []sent // messages that are out, in order
-	above bool   // they are above what else was said since
-	old   []sent // that were above: taken back once the reply is below
+	live  bool // the reply is still being made: what its messages say changes faster than the journal
+	record
 
 	loaded bool
 	stored bool // the journal has a record
-	dirty  bool // sent holds more than that record
+	dirty  bool // this one says more than that
+}
+
+// A record is a delivery in the journal.
+type record struct {
+	Sent  []sent    `json:"sent"`            // messages that are out, in order
+	Above bool      `json:"above,omitempty"` // they are above what else was said since
+	Old   []sent    `json:"old,omitempty"`   // that were above: taken back once the reply is below
+	Time  time.Time `json:"time"`
 }
 
 // A sent message is one part of a reply.
 type sent struct {
 	Receipt Receipt `json:"receipt"`
 	Says    string  `json:"says,omitempty"` // digest of its text; empty when that is not known
-}
-
-// A record is a delivery in the journal.
-type record struct {
-	Sent  []sent    `json:"sent"`
-	Above bool      `json:"above,omitempty"`
-	Old   []sent    `json:"old,omitempty"`
-	Time  time.Time `json:"time"`
 }
 
 // keepRecords is how long a reply shown by a live view may take to be sent.
@@ -58,11 +57,11 @@ func (d *delivery) finish(ctx context.Context) error {
 	if err := d.put(ctx, parts); err != nil {
 		return err
 	}
-	for last := len(d.sent) - 1; last >= len(parts); last-- { // a live view showed more
-		if err := d.remove(ctx, d.sent[last].Receipt); err != nil {
+	for last := len(d.Sent) - 1; last >= len(parts); last-- { // a live view showed more
+		if err := d.remove(ctx, d.Sent[last].Receipt); err != nil {
 			return err
 		}
-		d.sent = d.sent[:last]
+		d.Sent = d.Sent[:last]
 	}
 	return d.clear(ctx)
 }
@@ -70,11 +69,11 @@ func (d *delivery) finish(ctx context.Context) error {
 // clear takes back the messages above, once the reply is journalled as sent
 // below. One that the network keeps says no more than the steps.
 func (d *delivery) clear(ctx context.Context) error {
-	for ; len(d.old) > 0; d.old = d.old[1:] {
+	for ; len(d.Old) > 0; d.Old = d.Old[1:] {
 		if err := d.keep(ctx); err != nil {
 			return err
 		}
-		old := d.old[0].Receipt
+		old := d.Old[0].Receipt
 		err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Delete(ctx, d.reply.To, old) })
 		if permanent(err) {
 			parts, _ := d.line.parts(chat.Reply{To: d.reply.To, Group: d.reply.Group, Text: "⬇", Steps: d.reply.Steps})
@@ -100,7 +99,7 @@ func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
 			return ctx.Err()
 		}
 		var err error
-		if i < len(d.sent) {
+		if i < len(d.Sent) {
 			err = d.change(ctx, i, part)
 		} else {
 			err = d.send(ctx, i, part)
@@ -114,7 +113,7 @@ func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
 
 // change makes message i say part, by a new message where it cannot be changed.
 func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
-	old := &d.sent[i]
+	old := &d.Sent[i]
 	if d.line.editor == nil || old.Says == digest(part) {
 		return nil
 	}
@@ -154,10 +153,10 @@ func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
 	if err != nil {
 		return unclear{err}
 	}
-	if d.dirty = true; i == len(d.sent) {
-		d.sent = append(d.sent, sent{})
+	if d.dirty = true; i == len(d.Sent) {
+		d.Sent = append(d.Sent, sent{})
 	}
-	d.sent[i] = sent{rc, digest(part)}
+	d.Sent[i] = sent{rc, digest(part)}
 	if part.Ask != nil {
 		d.line.hub.shown(part.Ask.ID, rc)
 	}
@@ -181,17 +180,17 @@ func (d *delivery) load(ctx context.Context) error {
 	r, _, err := store.Load[record](ctx, d.line.delivery, d.id)
 	switch {
 	case err == nil:
-		d.sent, d.above, d.old, d.stored = r.Sent, r.Above, r.Old, true
+		d.record, d.stored = r, true
 	case errors.Is(err, store.ErrDamaged):
 		d.line.log.Error("delivery record is damaged, the reply is sent from its beginning", "id", d.id)
 	case !errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("read delivery: %w", err)
 	}
 	d.loaded = true
-	if d.above && !d.live {
-		d.old, d.sent, d.above, d.dirty = d.sent, nil, false, true
+	if d.Above && !d.live {
+		d.Old, d.Sent, d.Above, d.dirty = d.Sent, nil, false, true
 	}
-	for _, s := range d.sent {
+	for _, s := range d.Sent {
 		d.dirty = d.dirty || d.live && s.Says != ""
 	}
 	return nil
@@ -202,12 +201,12 @@ func (d *delivery) keep(ctx context.Context) error {
 	if !d.dirty {
 		return nil
 	}
-	r := record{Above: d.above, Old: d.old, Time: time.Now()}
-	for _, s := range d.sent {
+	r := d.record
+	r.Sent, r.Time = slices.Clone(r.Sent), time.Now()
+	for i := range r.Sent {
 		if d.live {
-			s.Says = ""
+			r.Sent[i].Says = ""
 		}
-		r.Sent = append(r.Sent, s)
 	}
 	err := attempt(ctx, func(ctx context.Context) error { return write(ctx, d.line.delivery, d.id, r) })
 	if err != nil {

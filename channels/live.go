@@ -199,13 +199,13 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 		if err != nil {
 			return err
 		}
-		if len(parts) > len(d.sent) && v.line.traffic.busy(lane(v.r.To)) {
+		if len(parts) > len(d.Sent) && v.line.traffic.busy(lane(v.r.To)) {
 			if !Sleep(ctx, holdEvery) {
 				return ctx.Err()
 			}
 			continue
 		}
-		v.shown.Store(len(parts)+len(d.sent) > 0)
+		v.shown.Store(len(parts)+len(d.Sent) > 0)
 		if err := d.put(ctx, parts); err != nil {
 			return err
 		}
@@ -216,11 +216,11 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 // leave journals what the messages say at last, and whether others came below.
 func (v *view) leave(ctx context.Context, d *delivery) {
 	v.line.views.Delete(v)
-	if len(d.sent) == 0 {
+	if len(d.Sent) == 0 {
 		return
 	}
 	d.live, d.dirty = false, true
-	d.above = d.above || v.overtaken.Load()
+	d.Above = d.Above || v.overtaken.Load()
 	if err := d.keep(ctx); err != nil {
 		v.line.log.Error("live view", "id", d.id, "err", err)
 	}

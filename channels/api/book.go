@@ -170,7 +170,7 @@ func (b book) note(ctx context.Context, r chat.Reply, text string) error {
 			return err
 		}
 		if len(t.Notes) >= maxNotes {
-			return &channels.Error{Permanent: true, Err: errors.New("nobody has asked there for long")}
+			return channels.ForGood("nobody has asked there for long")
 		}
 		t.Notes, t.Time = append(t.Notes, n), time.Now()
 		if err = put(ctx, b.talks, session, t, rev); !errors.Is(err, store.ErrConflict) {

@@ -135,7 +135,7 @@ func (c *Channel) Direct(id string) chat.Address {
 // do not show it in time it hangs up.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	if r.To.Chat != Local {
-		return "", &channels.Error{Permanent: true, Err: errors.New("send to console: no chat " + r.To.Chat)}
+		return "", channels.ForGood("send to console: no chat %s", r.To.Chat)
 	}
 	f := frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text}
 	if r.Quote != "" {

@@ -128,13 +128,13 @@ func (c *Channel) refused(doing string, err error) error {
 	ours, never := errors.AsType[*channels.Error](err)
 	switch {
 	case never && ours.Permanent:
-		return forGood("%w", said)
+		return channels.ForGood("%w", said)
 	case !ok:
 		return said
 	case no.after > 0:
 		return &channels.Error{After: no.after, Err: said}
 	case no.status/100 == 4 && no.status != http.StatusUnauthorized && no.status != http.StatusRequestTimeout:
-		return forGood("%w", said)
+		return channels.ForGood("%w", said)
 	}
 	return said
 }

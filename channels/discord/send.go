@@ -37,17 +37,13 @@ const (
 // nobody lets a message ping nobody.
 func nobody() map[string]any { return map[string]any{"parse": []string{}, "replied_user": true} }
 
-func forGood(format string, args ...any) error {
-	return &channels.Error{Permanent: true, Err: fmt.Errorf(format, args...)}
-}
-
 func receipt(at, id string) channels.Receipt { return channels.Receipt(at + "/" + id) }
 
 // pathOf returns where the API has the message of rc.
 func pathOf(rc channels.Receipt) (string, error) {
 	at, id, _ := strings.Cut(string(rc), "/")
 	if !snowflake.MatchString(at) || !snowflake.MatchString(id) {
-		return "", forGood("%q is no receipt of discord", rc)
+		return "", channels.ForGood("%q is no receipt of discord", rc)
 	}
 	return "/channels/" + at + "/messages/" + id, nil
 }
@@ -123,7 +119,7 @@ func (c *Channel) target(ctx context.Context, a chat.Address) (string, error) {
 	id := cmp.Or(a.Thread, a.Chat)
 	person, direct := strings.CutPrefix(id, "@")
 	if !snowflake.MatchString(person) {
-		return "", forGood("%q is no chat of discord", a.Session())
+		return "", channels.ForGood("%q is no chat of discord", a.Session())
 	}
 	if !direct {
 		return id, nil
@@ -235,7 +231,7 @@ func (c *Channel) React(ctx context.Context, at chat.Address, message string, m 
 func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.ReadCloser, error) {
 	ref := strings.Split(f.Ref, "/")
 	if len(ref) != 3 || slices.ContainsFunc(ref, func(id string) bool { return !snowflake.MatchString(id) }) {
-		return nil, forGood("%q names no file of discord", f.Ref)
+		return nil, channels.ForGood("%q names no file of discord", f.Ref)
 	}
 	var w message
 	if err := c.call(ctx, "GET", "/channels/"+ref[0]+"/messages/"+ref[1], nil, &w); err != nil {
@@ -247,7 +243,7 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 	}
 	i := slices.IndexFunc(all, func(a file) bool { return a.ID == ref[2] })
 	if i < 0 {
-		return nil, forGood("the file is no longer in its message")
+		return nil, channels.ForGood("the file is no longer in its message")
 	}
 	return channels.Download(ctx, c.http, all[i].URL)
 }

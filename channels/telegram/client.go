@@ -109,7 +109,7 @@ func (c *Channel) refused(doing string, err error) error {
 	_, moved := errors.AsType[*bot.MigrateError](err)
 	tooLarge := strings.Contains(said.Error(), " 413 ") // the library has no name for it
 	if moved || tooLarge || errors.Is(err, bot.ErrorBadRequest) || errors.Is(err, bot.ErrorForbidden) {
-		return &channels.Error{Permanent: true, Err: said}
+		return channels.ForGood("%w", said)
 	}
 	return said
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"html"
 	"io"
 	"net/url"
@@ -163,8 +162,7 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 	got, err := c.api.GetFile(ctx, &bot.GetFileParams{FileID: f.Ref})
 	switch {
 	case saidBad(err, "file is too big"):
-		err := fmt.Errorf("telegram hands no file over 20 MB to a bot: %w", workspace.ErrTooBig)
-		return nil, &channels.Error{Permanent: true, Err: err}
+		return nil, channels.ForGood("telegram hands no file over 20 MB to a bot: %w", workspace.ErrTooBig)
 	case saidBad(err, "temporarily unavailable"):
 		return nil, c.plainly("get file", err)
 	case err != nil:

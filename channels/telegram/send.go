@@ -137,10 +137,6 @@ func saidBad(err error, what string) bool {
 	return errors.Is(err, bot.ErrorBadRequest) && strings.Contains(err.Error(), what)
 }
 
-func forGood(text string) error {
-	return &channels.Error{Permanent: true, Err: errors.New(text)}
-}
-
 func noPreview() *models.LinkPreviewOptions { // R-S13
 	return &models.LinkPreviewOptions{IsDisabled: bot.True()}
 }
@@ -153,7 +149,7 @@ func (c *Channel) place(ctx context.Context, a chat.Address) (chat int64, thread
 		thread, err = strconv.Atoi(a.Thread)
 	}
 	if err != nil {
-		return 0, 0, false, forGood(fmt.Sprintf("%q is no chat of telegram", a.Session()))
+		return 0, 0, false, channels.ForGood("%q is no chat of telegram", a.Session())
 	}
 	chat, moved, err = c.alias(ctx, today, chat)
 	return chat, thread, moved, err
@@ -166,7 +162,7 @@ func receipt(chat int64, id int) channels.Receipt {
 
 func sentAs(rc channels.Receipt) (chat int64, id int, err error) {
 	if _, err := fmt.Sscanf(string(rc), "%d/%d", &chat, &id); err != nil {
-		return 0, 0, forGood(fmt.Sprintf("%q is no receipt of telegram", rc))
+		return 0, 0, channels.ForGood("%q is no receipt of telegram", rc)
 	}
 	return chat, id, nil
 }

@@ -128,7 +128,7 @@ func receipt(seq uint64) channels.Receipt { return channels.Receipt(strconv.Form
 func (c *Channel) unsent(err error) error {
 	err = fmt.Errorf("send to %s: %w", c.cfg.Name, err)
 	if errors.Is(err, errGone) {
-		return &channels.Error{Permanent: true, Err: err}
+		return channels.ForGood("%w", err)
 	}
 	return err
 }
