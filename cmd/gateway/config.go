@@ -262,7 +262,10 @@ func parse(s source, src []byte) (*Config, error) {
 		Owners:   []string{"console", "web"},
 		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: Channels{Console: &struct{}{}, Web: &struct{}{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
-		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true},
+		Tools: Tools{
+			Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true,
+			Web: WebTools{Search: Search{Provider: "duckduckgo"}},
+		},
 		Limits: map[string]*Limit{ // enough for a person who works with the agent all day, too little for a loop to ruin anybody
 			"person": {Tokens: 20_000_000, Children: 100}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
 		},
@@ -306,25 +309,14 @@ func (c *Config) fill(s source, d *decoder) {
 		set(&m.ContextWindow, 128_000)
 		set(&m.ToolCalls, "native")
 	}
-	if c.Agent.Model == "" {
-		c.Agent.Model = soleModel(c.Models)
-	}
-	set(&c.Tools.Web.Search.Provider, "duckduckgo")
+	set(&c.Agent.Model, soleModel(c.Models))
 	demo, _ := s.Environ.lookup("DEMO_MODE")
 	c.Tools.Web.demo = demo == "1"
-	for _, b := range c.Channels.bots() {
-		set(&b.Groups, GroupsMention)
-	}
-	for _, d := range c.Channels.Discord {
-		set(&d.APIURL, "https://discord.com/api/v9")
-	}
 	if t := c.Transcription; t != nil {
 		set(&t.BaseURL, "https://api.openai.com/v1")
 		set(&t.Model, "whisper-1")
 	}
 	for _, t := range c.Channels.Telegram {
-		set(&t.Rate, 30)
-		set(&t.APIURL, "https://api.telegram.org")
 		if t.Webhook != nil {
 			set(&t.Webhook.Listen, "127.0.0.1:8081")
 		}

@@ -134,10 +134,10 @@ func (d *decoder) channels(v hujson.Value, out *Channels, path string) {
 		case labelled && (label == "" || !simple.MatchString(label)):
 			d.fail(val.at, key, `the label after ":" is made of letters, digits, - and _`)
 		case kind == "telegram":
-			out.Telegram[name] = &Telegram{Bot: Bot{Reactions: true}}
+			out.Telegram[name] = &Telegram{Bot: Bot{Groups: GroupsMention, APIURL: "https://api.telegram.org", Reactions: true}, Rate: 30}
 			d.value(val.Value, reflect.ValueOf(out.Telegram[name]).Elem(), key, false)
 		case kind == "discord":
-			out.Discord[name] = &Discord{Bot: Bot{Reactions: true}}
+			out.Discord[name] = &Discord{Bot: Bot{Groups: GroupsMention, APIURL: "https://discord.com/api/v9", Reactions: true}}
 			d.value(val.Value, reflect.ValueOf(out.Discord[name]).Elem(), key, false)
 		case name == "console":
 			d.value(val.Value, reflect.ValueOf(&out.Console).Elem(), key, false)
