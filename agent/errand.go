@@ -36,10 +36,11 @@ func silent(text string) bool {
 }
 
 // spoken returns r, the answer to the turn under way, or nil if nobody is to
-// hear it. Who stopped an errand hears that it was.
+// hear it. Who stopped an errand hears that it was, and a quiet one tells, too,
+// that a limit is reached: nobody is to wait in vain for what it watches.
 func (t *turn) spoken(how outcome, r chat.Reply) *chat.Reply {
 	m := t.history.open.first
-	if m.Errand != nil && r.Text == "" || quiet(m) && how != stopped && (how != answered || silent(r.Text)) {
+	if m.Errand != nil && r.Text == "" || quiet(m) && how != stopped && how != overLimit && (how != answered || silent(r.Text)) {
 		return nil
 	}
 	return &r

@@ -382,7 +382,7 @@ func TestLimitWarns(t *testing.T) {
 	})
 }
 
-// TestLimitOfErrands: a job is told of its limit once a day, a quiet one never;
+// TestLimitOfErrands: a job tells of its limit once a day, a quiet one too (R-S15);
 // who runs it hears it each time. A tool that answers costs a turn and no tokens.
 func TestLimitOfErrands(t *testing.T) {
 	e := &ear{}
@@ -417,6 +417,10 @@ func TestLimitOfErrands(t *testing.T) {
 		h.want("ok\n\n100 % of today's limit for you is used: 100 of 100 tokens.")
 		h.deliver(errand("6", "", chat.Errand{Tool: "look", Args: "{}"})) // it takes no tokens
 		h.want("a cat\n\n100 % of today's limit for this job is used: 1 of 1 answers.")
+		for n, want := range [][]string{{"Today's limit for you is reached: 100 of 100 tokens." + raisable + "owner."}, {}} {
+			h.deliver(errand(fmt.Sprint("quiet", n), "hi", chat.Errand{Quiet: true}))
+			h.want(want...)
+		}
 	})
 }
 
