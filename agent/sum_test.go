@@ -469,7 +469,10 @@ func TestWhoseIsSummedUp(t *testing.T) {
 		h.tell(5, 7)
 		h.tell(8, 10)
 		h.archived(s, "owner test:1#0@13: w4", "owner test:1#0@23: w5 w6 (tainted)", "owner test:1#0@30: w7 w8")
-		if !strings.HasPrefix(s.asked[3], "w3\n\nw4 / ") || !strings.HasPrefix(s.asked[4], " / ") {
+		h.model = script(words("ok"), words("ok"), words("ok"))
+		h.tell(11, 13)
+		h.archived(s, "owner test:1#0@35: w9 w10")
+		if !strings.HasPrefix(s.asked[3], "w3\n\nw4 / ") || !strings.HasPrefix(s.asked[4], " / ") || !strings.HasPrefix(s.asked[5], " / ") {
 			t.Errorf("what strangers had a word in comes into what they had not: %.60q", s.asked[3])
 		}
 	})
