@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -220,6 +222,20 @@ func TestSchemaOf(t *testing.T) {
 	} {
 		if s, err := schemaOf(bad); err == nil {
 			t.Errorf("%v: %s, want an error", bad, s)
+		}
+	}
+}
+
+// D-005: what is left out is the default that the schema names, what is given is not.
+func TestDefaults(t *testing.T) {
+	u := New("u", "Tells.", func(_ context.Context, _ Call, in fields) (Result, error) {
+		return Result{Text: fmt.Sprintf("%d %s %v %v", in.Count, in.Mode, in.Ratio, in.Tags)}, nil
+	})
+	for args, want := range map[string]string{
+		`{"path":"x"}`: "60 insert <nil> []", `{"path":"x","count":1,"tags":["a"]}`: "1 insert <nil> [a]", `{"path":"x","mode":"replace","count":null}`: "60 replace <nil> []",
+	} {
+		if r := kitOf(t, u).Call(t.Context(), callTo("u", args)); r.Text != want {
+			t.Errorf("%s: %s, want %s", args, r.Text, want)
 		}
 	}
 }

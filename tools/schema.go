@@ -20,18 +20,22 @@ import (
 // jsonschema tag describes it; its limit tag holds what else it must keep to,
 // in this notation:
 //
-//	limit:"min=1 max=600 default=60"    a number, or the length of a string or list
+//	limit:"min=1 max=600 default=60"    a number, or the length of a string or list; what is left out is the default
 //	limit:"enum=replace|insert|delete"  a string
 //
 // New panics when no schema can be made of In.
 func New[In any](name, description string, fn func(context.Context, Call, In) (Result, error)) Tool {
 	schema, err := schemaOf(reflect.TypeFor[In]())
+	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema}}.shaped()
+	var usual In
+	if err == nil {
+		err = json.Unmarshal(t.shape.defaults(), &usual)
+	}
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err))
 	}
-	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema}}
 	t.Run = func(ctx context.Context, c Call) (Result, error) {
-		var in In
+		in := usual
 		args, err := json.Marshal(c.Input)
 		if err == nil {
 			err = json.Unmarshal(args, &in)
@@ -41,7 +45,7 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 		}
 		return fn(ctx, c, in)
 	}
-	return t.shaped()
+	return t
 }
 
 // schemaOf returns the schema of a struct, in bytes that are always the same.
@@ -147,4 +151,15 @@ func (t Tool) shaped() Tool {
 		t.shape.schema = &js
 	}
 	return t
+}
+
+// defaults returns the arguments that s has a default for.
+func (s *shape) defaults() []byte {
+	usual := map[string]json.RawMessage{}
+	for name, p := range s.schema.Properties {
+		if p.Default != nil {
+			usual[name] = p.Default
+		}
+	}
+	return []byte(text(usual))
 }

@@ -14,7 +14,7 @@ import (
 type globArgs struct {
 	Pattern   string `json:"pattern" jsonschema:"such as *.go or src/**/*_test.go; without a slash it is matched by the name alone, at any depth" limit:"min=1"`
 	Path      string `json:"path,omitempty" jsonschema:"the directory to search, relative to the workspace" limit:"default=."`
-	HeadLimit *int   `json:"head_limit,omitempty" jsonschema:"how many paths to return at most; 0 is all" limit:"min=0 max=1000 default=250"`
+	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"how many paths to return at most; 0 is all" limit:"min=0 max=1000 default=250"`
 	Offset    int    `json:"offset,omitempty" jsonschema:"how many paths to leave out first" limit:"min=0 max=100000"`
 	EntryType string `json:"entry_type,omitempty" jsonschema:"what to look for" limit:"enum=files|dirs|both default=files"`
 }
@@ -69,18 +69,10 @@ func newest(found []entry) []string {
 	return names
 }
 
-// headLimit returns how many lines a call asks for; 0 is all.
-func headLimit(asked *int) int {
-	if asked == nil {
-		return 250
-	}
-	return *asked
-}
-
-// paged returns the lines that a call asked for, and what to note of it.
-func paged(lines []string, head *int, offset int) (part []string, note string) {
+// paged returns the lines that a call asked for, and what to note of it. A limit of 0 is none.
+func paged(lines []string, limit, offset int) (part []string, note string) {
 	part = lines[min(offset, len(lines)):]
-	if limit := headLimit(head); limit > 0 && len(part) > limit {
+	if limit > 0 && len(part) > limit {
 		return part[:limit], fmt.Sprintf("(pagination: limit=%d, offset=%d)", limit, offset)
 	}
 	if offset > 0 {

@@ -37,7 +37,7 @@ type grepArgs struct {
 	OutputMode      string `json:"output_mode,omitempty" jsonschema:"the paths of the files, the lines, or how many in each file" limit:"enum=files_with_matches|content|count default=files_with_matches"`
 	ContextBefore   int    `json:"context_before,omitempty" jsonschema:"how many lines to show before each line; only with content" limit:"min=0 max=20"`
 	ContextAfter    int    `json:"context_after,omitempty" jsonschema:"how many lines to show after each line; only with content" limit:"min=0 max=20"`
-	HeadLimit       *int   `json:"head_limit,omitempty" jsonschema:"how many paths or lines to return at most; 0 is all" limit:"min=0 max=1000 default=250"`
+	HeadLimit       int    `json:"head_limit,omitempty" jsonschema:"how many paths or lines to return at most; 0 is all" limit:"min=0 max=1000 default=250"`
 	Offset          int    `json:"offset,omitempty" jsonschema:"how many paths or lines to leave out first" limit:"min=0 max=100000"`
 }
 
@@ -291,7 +291,7 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 // content returns the lines that match as they are shown, by path: as many as
 // are asked for and one more, and nothing for those before them.
 func (s *search) content(ctx context.Context) (blocks []string) {
-	limit, size := headLimit(s.args.HeadLimit), 0
+	limit, size := s.args.HeadLimit, 0
 	enough := func() bool { return size > maxLine || limit > 0 && len(blocks) > s.args.Offset+limit }
 	slices.SortFunc(s.found, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	for _, f := range s.found {

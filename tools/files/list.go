@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,17 +96,17 @@ func list() tools.Tool {
 
 // listDir is list_dir (D-068).
 func listDir(ctx context.Context, c tools.Call, dir string, in listArgs) (tools.Result, error) {
-	most, total := cmp.Or(in.MaxEntries, 200), 0
+	total := 0
 	var lines []string
 	_, err := hunt{dir, "Directory", in.Pattern, !in.Recursive}.walk(ctx, c, func(name string, d fs.DirEntry) {
-		if total++; total <= most {
+		if total++; total <= in.MaxEntries {
 			lines = append(lines, in.line(legible(below(dir, name)), d.IsDir()))
 		}
 	})
 	text := strings.Join(lines, "\n")
 	switch {
-	case total > most:
-		text += fmt.Sprintf("\n\n(truncated, showing first %d of %d entries)", most, total)
+	case total > in.MaxEntries:
+		text += fmt.Sprintf("\n\n(truncated, showing first %d of %d entries)", in.MaxEntries, total)
 	case total == 0 && in.Pattern != "":
 		text = fmt.Sprintf("No entries of %s match '%s'", pathOf(c), in.Pattern)
 	case total == 0:

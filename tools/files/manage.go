@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -95,7 +94,7 @@ func fileMkdir(_ context.Context, c tools.Call, name string, _ pathArgs) (facts,
 
 // fileWrite is write_file.
 func (p pen) fileWrite(_ context.Context, c tools.Call, name string, in writeArgs) (facts, error) {
-	f := facts{"success": true, "size": utf8.RuneCountInString(in.Content), "mode": cmp.Or(in.Mode, "write")}
+	f := facts{"success": true, "size": utf8.RuneCountInString(in.Content), "mode": in.Mode}
 	return f, p.put(c, name, in)
 }
 

@@ -3,7 +3,6 @@ package files
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -63,7 +62,7 @@ func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs
 	if err != nil && !errors.Is(err, io.EOF) {
 		return result, err
 	}
-	p := page{first: cmp.Or(in.Offset, 1), limit: cmp.Or(in.Limit, 2000)}
+	p := page{first: in.Offset, limit: in.Limit}
 	kind := http.DetectContentType(head)
 	switch {
 	case len(head) == 0:

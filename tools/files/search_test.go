@@ -231,8 +231,7 @@ func TestGrepCap(t *testing.T) {
 		d.put(fmt.Sprintf("%d.txt", i), strings.Repeat(strings.Repeat("ä", 999)+"\n", 100))
 	}
 	call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "grep"}, Scope: tools.Scope{Session: "s", Workspace: d.w}}
-	all := 0
-	r, err := grep(t.Context(), call, ".", grepArgs{Pattern: "ä", OutputMode: "content", HeadLimit: &all})
+	r, err := grep(t.Context(), call, ".", grepArgs{Pattern: "ä", OutputMode: "content"})
 	if n := len([]rune(r.Text)); n > maxChars+100 || n < maxChars-2000 || !strings.HasSuffix(r.Text, "\n\n(output truncated due to size)") || err != nil {
 		t.Errorf("%d characters, %v: … %q", n, err, r.Text[max(0, len(r.Text)-100):])
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,7 +40,7 @@ func (f *fetcher) webFetch() tools.Tool {
 		func(ctx context.Context, _ tools.Call, in fetchArgs) (tools.Result, error) {
 			data, err := f.read(ctx, in.URL, func(p *page) (any, error) {
 				text, extractor, err := p.extract(in.Mode == "text")
-				shown := chat.Clip(text, min(cmp.Or(in.MaxChars, maxText), f.most), "")
+				shown := chat.Clip(text, min(in.MaxChars, f.most), "")
 				return answer{in.URL, p.at.String(), p.status, extractor, shown != text || p.cut, utf8.RuneCountInString(shown), true, banner + shown}, err
 			})
 			if err != nil {

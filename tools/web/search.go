@@ -121,7 +121,7 @@ type searchArgs struct {
 func (s *searcher) tool(name, aliasOf string) tools.Tool {
 	t := tools.New(name, "Search the web. Returns titles, addresses and snippets; read a page with web_fetch.",
 		func(ctx context.Context, _ tools.Call, in searchArgs) (tools.Result, error) {
-			hits, err := s.search(ctx, in.Query, cmp.Or(in.Max, 5))
+			hits, err := s.search(ctx, in.Query, in.Max)
 			switch {
 			case err != nil:
 				return tools.Result{}, err
