@@ -49,7 +49,9 @@ func (p *program) admin(ctx context.Context) (*admin, error) {
 // openHouse serves the admin socket of a house in which nothing is at work.
 func (p *program) openHouse(ctx context.Context, c *Config) (end func() error, err error) {
 	var last recent
-	h := &house{began: time.Now(), options: options{Config: c, Chat: true, Stderr: io.Discard, Recent: &last, Redact: &p.redact, Log: newLog(p.stderr, &p.level, &p.redact, &last)}}
+	h := &house{began: time.Now(), options: options{
+		Config: c, Chat: true, Stderr: io.Discard, Recent: &last, Redact: &p.redact, Log: newLog(p.stderr, &p.level, &p.redact, &last),
+	}}
 	if err := h.build(ctx, func(error) {}); err != nil {
 		return nil, errors.Join(err, h.close())
 	}

@@ -28,6 +28,7 @@ type program struct {
 	stdout, stderr io.Writer
 	environ        environ
 	file, data     string // flags
+	text           string // to say in a chat, and leave
 	redact         redactor
 	level          slog.LevelVar
 	begun          bool // the command line was understood
@@ -46,7 +47,7 @@ func (p *program) commands() *cobra.Command {
 		Version:           version(),
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun:  func(*cobra.Command, []string) { p.begun = true },
-		RunE:              func(c *cobra.Command, _ []string) error { return p.serve(c.Context(), options{}) },
+		RunE:              func(c *cobra.Command, _ []string) error { return p.serve(c.Context(), false) },
 	}
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
@@ -60,17 +61,16 @@ func (p *program) commands() *cobra.Command {
 		root.AddCommand(c)
 		return c
 	}
-	run := add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, options{}) })
+	run := add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, false) })
 	run.Flags().BoolVar(&p.service, "service", false, "go on with the last config that worked if the file has faults: for service managers")
 	var chat *cobra.Command
-	var text string
 	chat = add("chat", "Chat in the terminal, through the running gateway if there is one", func(ctx context.Context) error {
-		if chat.Flags().Changed("message") && strings.TrimSpace(text) == "" {
+		if chat.Flags().Changed("message") && strings.TrimSpace(p.text) == "" {
 			return exit{exitUsage, errors.New("-m needs something to say")}
 		}
-		return p.chat(ctx, text)
+		return p.chat(ctx)
 	})
-	chat.Flags().StringVarP(&text, "message", "m", "", "say this `text`, print the answer and leave")
+	chat.Flags().StringVarP(&p.text, "message", "m", "", "say this `text`, print the answer and leave")
 	root.AddCommand(&cobra.Command{
 		Use:    "pdf-text FIRST LAST",
 		Hidden: true,
@@ -109,20 +109,18 @@ func (p *program) commands() *cobra.Command {
 }
 
 // chat talks to the gateway that runs, or else to one of its own.
-func (p *program) chat(ctx context.Context, text string) error {
+func (p *program) chat(ctx context.Context) error {
 	c, err := p.load()
 	running := c != nil && console.Running(ctx, socketOf(c))
 	if err != nil && !running {
 		return err
 	}
-	t := p.terminal(c)
-	t.Text = text
 	if !running {
-		return p.serve(ctx, options{Chat: true, Terminal: t})
+		return p.serve(ctx, true)
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return console.Chat(ctx, socketOf(c), t)
+	return console.Chat(ctx, socketOf(c), p.terminal(c))
 }
 
 // health fails unless a gateway answers on the socket. It asks nothing of model or network.
@@ -139,21 +137,23 @@ func (p *program) health(ctx context.Context) error {
 
 // terminal returns the terminal of this process.
 func (p *program) terminal(c *Config) console.Terminal {
-	return console.Terminal{In: p.stdin, Out: p.stdout, Notes: p.stderr, History: filepath.Join(c.DataDir, "history")}
+	return console.Terminal{In: p.stdin, Text: p.text, Out: p.stdout, Notes: p.stderr, History: filepath.Join(c.DataDir, "history")}
 }
 
 // socketOf returns the path of the gateway's socket.
 func socketOf(c *Config) string { return filepath.Join(c.DataDir, "parley.sock") }
 
-// serve loads the config, hides its secrets and runs the house.
-func (p *program) serve(ctx context.Context, o options) error {
+// serve loads the config, hides its secrets and runs the house: the gateway, or
+// what a chat in this terminal needs.
+func (p *program) serve(ctx context.Context, chat bool) error {
 	c, err := p.load()
 	if err != nil {
 		return err
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if o.Config, o.Service = c, p.service; !o.Chat && c.Channels.Console != nil {
+	o := options{Config: c, Chat: chat, Service: p.service, Stderr: p.stderr, Recent: &recent{}, Redact: &p.redact}
+	if chat || c.Channels.Console != nil {
 		o.Terminal = p.terminal(c)
 	}
 	out := p.stderr
@@ -165,8 +165,7 @@ func (p *program) serve(ctx context.Context, o options) error {
 		defer f.Close()
 		out = f
 	}
-	o.Recent, o.Redact = &recent{}, &p.redact
-	o.Stderr, o.Log = p.stderr, newLog(out, &p.level, &p.redact, o.Recent)
+	o.Log = newLog(out, &p.level, &p.redact, o.Recent)
 	o.Watch = func(ctx context.Context, apply func(*Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := seal(); err != nil {
 		o.Log.Debug("process not sealed", "err", err)

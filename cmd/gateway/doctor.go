@@ -48,7 +48,7 @@ func (p *program) doctor(ctx context.Context) error {
 		p.print("config", finding{bad, err.Error(), "mend the lines named, or move the file away and run parley onboard"})
 		return exit{code: exitFailure}
 	}
-	well, exams := true, examinations(c, holder(ctx, c.DataDir))
+	well, exams := true, examinations(c, holder(ctx, c))
 	for i, f := range lookAll(ctx, exams) {
 		found := <-f
 		p.print(exams[i].name, found)
@@ -260,11 +260,11 @@ func lookAtPort(ctx context.Context, addr string, holder int) finding {
 
 // holder returns the process id of the gateway that runs, 0 for none. It takes
 // no lock, which might keep a gateway from starting.
-func holder(ctx context.Context, dataDir string) int {
-	if !console.Running(ctx, filepath.Join(dataDir, "parley.sock")) {
+func holder(ctx context.Context, c *Config) int {
+	if !console.Running(ctx, socketOf(c)) {
 		return 0
 	}
-	text, _ := os.ReadFile(filepath.Join(dataDir, "lock"))
+	text, _ := os.ReadFile(filepath.Join(c.DataDir, "lock"))
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		return -1
