@@ -147,8 +147,9 @@ func TestSpawn(t *testing.T) {
 		{`{"task":"t"}`, &runner{err: errors.New("disk full")}, "Error: disk full" + hint},
 		{`{"task":""}`, &runner{}, "Error: Invalid parameters for tool 'spawn': task must be at least 1 chars" + hint},
 	} {
-		if r, _ := use(t, c.run, scope, "spawn", c.args); r.Text != c.want {
-			t.Errorf("%s: %q\nwant %q", c.args, r.Text, c.want)
+		waits := strings.Contains(c.args, "wait") // for the words of one that strangers had a word with (R-S12)
+		if r, _ := use(t, c.run, scope, "spawn", c.args); r.Text != c.want || r.Tainted != waits {
+			t.Errorf("%s: %+v\nwant %q", c.args, r, c.want)
 		}
 	}
 }
@@ -232,7 +233,7 @@ func TestNewTask(t *testing.T) {
 	run = &runner{end: func(c *tools.Child) { c.State, c.Result = tools.ChildFailed, "no luck" }}
 	r, tips = use(t, run, deep, "new_task", `{"agentName":"all","taskName":"X","input":"find x"}`)
 	h = run.only(t)
-	if want := `{"success":false,"summary":"","subtaskId":"sub_task_` + h.ID + `","error":"no luck"}`; r.Text != want || tips[2] != "子任务「X」执行失败" {
+	if want := `{"success":false,"summary":"","subtaskId":"sub_task_` + h.ID + `","error":"no luck"}`; r.Text != want || !r.Tainted || tips[2] != "子任务「X」执行失败" {
 		t.Errorf("got %+v, %q, want %s", r, tips, want)
 	}
 	if got := line(h.Only, h.Model, h.Depth); got != "[attempt_completion exec own read_file web_search] cheap 3" {
