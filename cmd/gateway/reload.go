@@ -176,3 +176,31 @@ func renewBots[B any](r *renewal, old, next map[string]*B) {
 		r.restart = append(r.restart, join("channels", name)+" (added)")
 	}
 }
+
+// goodFile is where a service keeps the last config that worked, beside the config.
+func goodFile(file string) string { return file + ".last-good" }
+
+// keepGood notes that c works.
+func (c *Config) keepGood() error {
+	if !c.found || c.fellBack != nil {
+		return nil
+	}
+	return writeFile(goodFile(c.file), c.src, os.Rename)
+}
+
+// fallBack returns the last config that worked, for a service whose config has
+// the fault reason: it must not stop, or start again and again, because of it.
+// It returns nil when there is none, or it does not work any more either.
+func fallBack(s source, reason error) *Config {
+	src, err := os.ReadFile(goodFile(s.File))
+	if err != nil {
+		return nil
+	}
+	c, err := parse(s, src)
+	if err != nil {
+		return nil
+	}
+	c.fellBack = reason
+	c.sum = [len(c.sum)]byte{} // the file itself is read as soon as it is watched
+	return c
+}
