@@ -5,27 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"parley/llm"
 )
-
-type modelMetrics struct {
-	rounds, retries, tokens, errors *prometheus.CounterVec
-	took                            *prometheus.HistogramVec
-}
-
-func (m maker) models() modelMetrics {
-	return modelMetrics{
-		rounds:  m.counter("model_rounds_total", "Requests that a model answered or failed to, tries not counted.", "model"),
-		retries: m.counter("model_retries_total", "Tries after the first one of a round.", "model"),
-		tokens:  m.counter("model_tokens_total", "Tokens of requests (in), of these read from the provider's cache (cached), and of answers (out).", "model", "direction"),
-		errors:  m.counter("model_errors_total", "Rounds that ended without an answer, by kind.", "model", "kind"),
-		took:    m.histogram("model_seconds", "Time of a round, tries and pauses included.", slow, "model"),
-	}
-}
 
 // kinds are the labels of the errors that a model gives.
 var kinds = map[llm.Kind]string{
@@ -52,15 +36,15 @@ func (o *Observer) Model(name string, m llm.Model) llm.Model {
 			attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.request.model", name)))
 		began := time.Now()
 		msg, err := m.Generate(context.WithValue(ctx, triesKey{}, new(int)), req, stream)
-		o.models.rounds.WithLabelValues(name).Inc()
-		o.models.took.WithLabelValues(name).Observe(time.Since(began).Seconds())
+		o.rounds.WithLabelValues(name).Inc()
+		o.roundTime.WithLabelValues(name).Observe(time.Since(began).Seconds())
 		if err != nil {
-			o.models.errors.WithLabelValues(name, kindOf(err)).Inc()
+			o.failures.WithLabelValues(name, kindOf(err)).Inc()
 			finish(span, kindOf(err), true)
 			return msg, err
 		}
 		for direction, n := range map[string]int{"in": msg.Usage.In, "out": msg.Usage.Out, "cached": msg.Usage.Cached} {
-			o.models.tokens.WithLabelValues(name, direction).Add(float64(max(n, 0)))
+			o.tokens.WithLabelValues(name, direction).Add(float64(max(n, 0)))
 		}
 		span.SetAttributes(
 			attribute.String("gen_ai.response.model", msg.Model),
@@ -82,7 +66,7 @@ func (o *Observer) Try(name string, m llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 		if tries, ok := ctx.Value(triesKey{}).(*int); ok {
 			if *tries++; *tries > 1 {
-				o.models.retries.WithLabelValues(name).Inc()
+				o.retries.WithLabelValues(name).Inc()
 				trace.SpanFromContext(ctx).AddEvent("retry")
 			}
 		}

@@ -38,16 +38,11 @@ type Observer struct {
 	registry *prometheus.Registry
 	tracer   trace.Tracer
 
-	turns       *prometheus.CounterVec
-	turnTime    prometheus.Observer
-	running     prometheus.Gauge
-	messages    *prometheus.CounterVec
-	delivery    *prometheus.HistogramVec
-	redelivered *prometheus.CounterVec
-	parked      *prometheus.CounterVec
-	commits     prometheus.Observer
-	tools       toolMetrics
-	models      modelMetrics
+	running           prometheus.Gauge
+	turnTime, commits prometheus.Observer
+
+	turns, messages, redelivered, parked, calls, rounds, retries, tokens, failures *prometheus.CounterVec
+	delivery, callTime, roundTime                                                  *prometheus.HistogramVec
 
 	mu    sync.Mutex
 	known map[string]bool // names of tools that are labels
@@ -79,8 +74,13 @@ func New(c Config) *Observer {
 		redelivered: m.counter("delivery_retries_total", "Tries to send a reply after the first.", "channel"),
 		parked:      m.counter("deliveries_parked_total", "Replies that could not be sent and were put aside.", "channel"),
 		commits:     m.histogram("store_commit_seconds", "Time of a commit of the store to the disk.", quick).WithLabelValues(),
-		tools:       m.tools(),
-		models:      m.models(),
+		calls:       m.counter("tool_calls_total", "Calls of tools, by how they ended.", "tool", "outcome"),
+		callTime:    m.histogram("tool_seconds", "Time of a call.", slow, "tool"),
+		rounds:      m.counter("model_rounds_total", "Requests that a model answered or failed to, tries not counted.", "model"),
+		retries:     m.counter("model_retries_total", "Tries after the first one of a round.", "model"),
+		tokens:      m.counter("model_tokens_total", "Tokens of requests (in), of these read from the provider's cache (cached), and of answers (out).", "model", "direction"),
+		failures:    m.counter("model_errors_total", "Rounds that ended without an answer, by kind.", "model", "kind"),
+		roundTime:   m.histogram("model_seconds", "Time of a round, tries and pauses included.", slow, "model"),
 	}
 }
 

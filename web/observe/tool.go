@@ -5,24 +5,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"parley/tools"
 )
-
-type toolMetrics struct {
-	calls *prometheus.CounterVec
-	took  *prometheus.HistogramVec
-}
-
-func (m maker) tools() toolMetrics {
-	return toolMetrics{
-		calls: m.counter("tool_calls_total", "Calls of tools, by how they ended.", "tool", "outcome"),
-		took:  m.histogram("tool_seconds", "Time of a call.", slow, "tool"),
-	}
-}
 
 // outcomes are the labels of the codes of failures.
 var outcomes = map[string]string{
@@ -44,8 +31,8 @@ func (o *Observer) Tool() tools.Middleware {
 			began := time.Now()
 			r, err := run(ctx, c)
 			outcome := outcomeOf(ctx, r, err)
-			o.tools.calls.WithLabelValues(name, outcome).Inc()
-			o.tools.took.WithLabelValues(name).Observe(time.Since(began).Seconds())
+			o.calls.WithLabelValues(name, outcome).Inc()
+			o.callTime.WithLabelValues(name).Observe(time.Since(began).Seconds())
 			finish(span, outcome, outcome != "ok")
 			return r, err
 		}
