@@ -127,7 +127,7 @@ func numbers(v any) any {
 		if u, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
 			return u
 		}
-		f, _ := v.Float64() // infinite where it does not fit: Validate says so
+		f, _ := v.Float64() // infinite where it does not fit: check says so
 		return f
 	case map[string]any:
 		for k, e := range v {

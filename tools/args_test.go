@@ -240,7 +240,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Whatever a model writes, Cast and Validate do not panic; what is valid stays
+// Whatever a model writes, it is mended and checked without a panic; what is valid stays
 // so; what was cast is cast; and what they let through the library finds valid too.
 func FuzzCast(f *testing.F) {
 	for _, seed := range []string{`{"i":"120","b":"Yes"}`, `{"li":"[1,\"2\"]"}`, `{"o":{"b":1,"deep":[{"x":"TRUE"}]}}`, `{"_x":null,"null":null}`,

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"math"
@@ -12,18 +11,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Cast mends arguments that models get wrong: names by Tool.Aliases (E-002),
-// types where the schema says so (D-011, C-037), nulls that mean nothing
-// (E-037), and names with a leading "_", which are ours. What it
-// cannot mend it leaves for Validate to report (D-012).
-func Cast() Middleware {
-	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-		c.Input = t.mended(c.Input)
-		return t.Run(ctx, c)
-	})
-}
-
-// mended returns in as Cast leaves it to t.
+// mended returns in without what models get wrong: names by Tool.Aliases
+// (E-002), types where the schema says so (D-011, C-037), nulls that mean nothing
+// (E-037), and names with a leading "_", which are ours. What cannot be
+// mended is left for check to report (D-012).
 func (t Tool) mended(in map[string]any) map[string]any {
 	if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
 		return castArgs(s, t.Aliases, in)

@@ -121,9 +121,9 @@ func (k *Kit) Asks(c Call) bool {
 	if t.Waits() || !t.Dangerous && t.rule != Ask && t.Guard == nil {
 		return t.Waits()
 	}
-	in, problem := parse(t.Name, c.Args, t.shape)
-	c.Input = t.mended(in)
-	return problem == "" && len(t.shape.check(c.Input)) == 0 && t.asks(c)
+	in, problem := t.prepare(c.Args)
+	c.Input = in
+	return problem == "" && t.asks(c)
 }
 
 // Call runs the tool that c names and returns what the model is to read. A
@@ -137,7 +137,7 @@ func (k *Kit) Call(ctx context.Context, c Call) Result {
 		return k.refuse(ctx, Tool{}, c, Failf(CodeNotFound, "%s", k.unknown(c)))
 	}
 	c.Name = t.Name
-	in, problem := parse(t.Name, c.Args, t.shape)
+	in, problem := t.prepare(c.Args)
 	if problem != "" {
 		return k.refuse(ctx, t, c, Failf(CodeInvalid, "%s", problem))
 	}
@@ -148,7 +148,7 @@ func (k *Kit) Call(ctx context.Context, c Call) Result {
 
 // refuse answers c, which was to call asked, with r. The pipeline sees it as any other call.
 func (k *Kit) refuse(ctx context.Context, asked Tool, c Call, r Result) Result {
-	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}, Hints: Hints{ReadOnly: true}}
+	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name, Description: asked.Description}, Hints: Hints{ReadOnly: true}}
 	t.Run = func(context.Context, Call) (Result, error) { return r, nil }
 	r, err := Chain(t.shaped(), k.mw...).Run(ctx, c)
 	return asked.finish(ctx, r, err)

@@ -379,7 +379,7 @@ func TestOrder(t *testing.T) {
 	}
 	order = nil
 	if k.Call(t.Context(), callTo("a", `{"file":"a"}`)); len(order) != 0 { // not valid: nothing of it is done
-		t.Errorf("after Validate: %v", order)
+		t.Errorf("of a call that is not valid: %v", order)
 	}
 	if r := k.Call(t.Context(), callNo(7, "a", `{"path":"ab","n":5}`)); !r.Cached || r.Verdict != Poor {
 		t.Errorf("from memory: %+v", r)

@@ -42,8 +42,6 @@ type StandardConfig struct {
 //	Observe   ↓↑ logs and counts the call, and notes how it went
 //	Strikes    ↑ ends a turn that gets nowhere
 //	Recover    ↑  makes a panic the tool's failure, not the house's
-//	Cast      ↓  mends names and types of arguments the model got wrong
-//	Validate  ↓  checks the arguments against the schema
 //	Approve   ↓  asks a person first, where that is due
 //	Dedupe    ↓↑ answers from memory what was asked before
 //	Assess     ↑ notes whether the result is worth having
@@ -59,7 +57,7 @@ func Standard(c StandardConfig) []Middleware {
 	}
 	return []Middleware{
 		Observe(log, cmp.Or(c.Stats, new(Stats))), Strikes(), Recover(log),
-		Cast(), Validate(), Approve(c.Approve, c.Patience), Dedupe(c.Cache),
+		Approve(c.Approve, c.Patience), Dedupe(c.Cache),
 		Assess(), Truncate(), Shape(), Timeout(c.Strays), Recover(log),
 	}
 }

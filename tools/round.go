@@ -73,8 +73,8 @@ func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	in, wrong := parse(t.Name, c.Args, t.shape)
-	return t.Name + ":" + text(t.mended(in)), wrong == ""
+	in, problem := t.prepare(c.Args)
+	return t.Name + ":" + text(in), problem == ""
 }
 
 // Together runs the calls of a group, at most MaxParallel at a time, and

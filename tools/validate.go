@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -13,15 +12,18 @@ import (
 	"parley/chat"
 )
 
-// Validate checks the arguments against the schema and tells the model, field
-// by field, what is wrong (D-014…D-018, D-021). The tool is then not run.
-func Validate() Middleware {
-	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
-		if wrong := t.shape.check(c.Input); len(wrong) > 0 {
-			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %s", t.Name, chat.Clip(strings.Join(wrong, "; "), 4000, "…")), nil
-		}
-		return t.Run(ctx, c)
-	})
+// prepare returns the arguments of a call of t: parsed, mended and checked
+// against the schema (D-019). If they are wrong it returns what to tell the
+// model, field by field (D-014…D-018, D-021): the tool is not to be run.
+func (t Tool) prepare(args string) (in map[string]any, problem string) {
+	if in, problem = parse(t.Name, args, t.shape); problem != "" {
+		return nil, problem
+	}
+	in = t.mended(in)
+	if wrong := t.shape.check(in); len(wrong) > 0 {
+		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %s", t.Name, chat.Clip(strings.Join(wrong, "; "), 4000, "…"))
+	}
+	return in, ""
 }
 
 // check returns what is wrong with in, in words a model understands, as far as
