@@ -192,7 +192,7 @@ func TestC033NewTask(t *testing.T) {
 	w.file("agents/weatherman.md", "---\ndescription: Knows the weather\ntools: [calculator]\nrounds: 5\n---\nYou know the weather of canary-bay.\n")
 	s.say(`call new_task {"agentName": "weatherman", "taskName": "weather", "input": "How warm is it?"}`)
 	w.helped(1, func(r llmtest.Request) bool {
-		return task(r) == "How warm is it?" && strings.HasPrefix(r.Messages[0].Content, "You know the weather of canary-bay.\n\n") && len(r.Tools) == 2 // the other is new_task
+		return task(r) == "How warm is it?" && strings.HasPrefix(r.Messages[0].Content, "You know the weather of canary-bay.\n\n") && len(r.Tools) == 1
 	})
 	w.kill()
 	w.start()

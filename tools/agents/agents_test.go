@@ -224,9 +224,14 @@ func TestNewTask(t *testing.T) {
 	if got := fmt.Sprintf("%q", tips); got != `["正在创建子任务「X」..." "子任务「X」已创建，正在执行..." "子任务「X」执行成功"]` {
 		t.Errorf("tips %s", got)
 	}
-	if got := line(h.Only, h.Agent, h.Model, h.Rounds, h.Strict, h.Hears, h.Report, h.Label, h.Task, h.Depth); got != "[attempt_completion exec web_search new_task] researcher big 9 true true false X find x 1" ||
+	if got := line(h.Only, h.Agent, h.Model, h.Rounds, h.Strict, h.Hears, h.Report, h.Label, h.Task, h.Depth); got != "[attempt_completion exec web_search] researcher big 9 true true false X find x 1" ||
 		h.Instruction != "Be curious." {
 		t.Errorf("begun %s, told %q", got, h.Instruction)
+	}
+	run = &runner{}
+	use(t, run, scope, "new_task", `{"agentName":"all","taskName":"X","input":"x"}`)
+	if got := run.only(t).Only; !slices.Contains(got, "new_task") { // its profile does not say what it may use
+		t.Errorf("it has %q", got)
 	}
 	deep := scope
 	deep.Depth, deep.Agent = 2, "researcher"

@@ -50,11 +50,11 @@ func (s source) task() tools.Tool {
 	})
 }
 
-// helper is the one that c gives a task to. It may give one itself, unless it is
-// the last that there may be.
+// helper is the one that c gives a task to. It may give one itself if its
+// profile lets it, unless it is the last that there may be.
 func helper(c tools.Call, p Profile, in taskArgs) tools.Child {
 	h := child(c, 0, in.Name, in.Input, p.Tools)
-	if h.Depth < deepest {
+	if h.Depth < deepest && (p.Tools == nil || slices.Contains(p.Tools, c.Name)) {
 		h.Only = append(h.Only, c.Name)
 	}
 	h.Agent, h.Instruction, h.Model, h.Rounds, h.Strict, h.Hears = p.Name, p.Instruction, cmp.Or(p.Model, c.Model), p.Rounds, p.Strict, true
