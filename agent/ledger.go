@@ -58,6 +58,9 @@ const (
 	daysKept   = 40
 )
 
+// zoneNow names the time zone of days as clocks do by now: "CET".
+func (p *Pool) zoneNow() string { return time.Now().In(p.Zone).Format("MST") }
+
 // daysAgo names a day: 0 is today.
 func (p *Pool) daysAgo(n int) string {
 	return time.Now().In(p.Zone).AddDate(0, 0, -n).Format(time.DateOnly)

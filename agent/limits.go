@@ -112,7 +112,7 @@ func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts)
 			again := who.Told
 			who.Told = true
 			p.ledger.changed(who.page)
-			return errLimit{fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.Zone, b.name), again}
+			return errLimit{fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.zoneNow(), b.name), again}
 		}
 	}
 	for _, b := range by {

@@ -194,7 +194,7 @@ func TestLimitMidnight(t *testing.T) {
 	}
 	h := limited(agent.Limits{Person: agent.Limit{Turns: 3}})
 	h.conf = func(c *agent.Config) { c.Zone = zone }
-	over := "Today's limit for you is reached: 3 of 3 answers. It begins anew at midnight (America/New_York). An owner can raise it with /raise owner."
+	over := "Today's limit for you is reached: 3 of 3 answers. It begins anew at midnight (EST). An owner can raise it with /raise owner."
 	play(t, h, func(h *house) { // it is 19:00 there
 		for n := range 3 {
 			h.say(fmt.Sprint(n), "hi")
@@ -212,7 +212,7 @@ func TestLimitMidnight(t *testing.T) {
 		h.say("6", "hi")
 		h.want("ok")
 		h.say("7", "/usage")
-		h.want("Tokens used in this conversation:\nmain: 320 in (0 from cache), 80 out, cost 2.0000\n\nToday, until midnight (America/New_York):\n- you: 1 of 3 answers")
+		h.want("Tokens used in this conversation:\nmain: 320 in (0 from cache), 80 out, cost 2.0000\n\nToday, until midnight (EST):\n- you: 1 of 3 answers")
 	})
 }
 

@@ -71,7 +71,7 @@ func (p *Pool) standings(ctx context.Context, title string, by []payer) (text st
 	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s, until midnight (%s):%s", title, p.Zone, text)
+	return fmt.Sprintf("%s, until midnight (%s):%s", title, p.zoneNow(), text)
 }
 
 // cmdRaise raises limits for today by as much as they are, once for each message:
