@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,30 +48,43 @@ func (s *shelf) put(l line) {
 }
 
 // shelf opens the history of who, and returns what is in it. It reads a file
-// that is new, or not as h left it. h.mu is held.
+// that is new, or not as h left it. h.mu is held, but for that.
 func (h *History) shelf(ctx context.Context, who chat.Person) (*shelf, *scroll, error) {
-	f, err := h.open(fileOf(who, historyFile), who)
-	if err != nil {
-		return nil, nil, err
-	}
-	if s := h.shelves[who]; s != nil && s.info != nil && same(s.info, f.info) && ctx.Err() == nil {
-		return s, f, nil
-	}
-	s := &shelf{info: f.info, keys: map[string]int{}}
-	for l, err := range f.entries(ctx) {
+	for {
+		f, err := h.open(fileOf(who, historyFile), who)
 		if err != nil {
-			return nil, nil, errors.Join(err, f.Close())
+			return nil, nil, err
 		}
-		s.put(l)
-	}
-	h.shelves[who] = s
-	held := 0
-	for other, o := range h.shelves {
-		if held += len(o.at); held > maxHeld && other != who {
-			delete(h.shelves, other)
+		if s := h.shelves[who]; s != nil && s.info != nil && same(s.info, f.info) && ctx.Err() == nil {
+			return s, f, nil
+		}
+		h.mu.Unlock() // others need not wait
+		s, err := f.shelf(ctx)
+		h.mu.Lock()
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return nil, nil, err
+		}
+		h.shelves[who] = s
+		held := 0
+		for other, o := range h.shelves {
+			if held += len(o.at); held > maxHeld && other != who {
+				delete(h.shelves, other)
+			}
 		}
 	}
-	return s, f, nil
+}
+
+// shelf reads s to its end and closes it.
+func (s *scroll) shelf(ctx context.Context) (*shelf, error) {
+	defer s.Close()
+	all := &shelf{info: s.info, keys: map[string]int{}}
+	for l, err := range s.entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		all.put(l)
+	}
+	return all, nil
 }
 
 // same says whether a and b are of the same file, unchanged.

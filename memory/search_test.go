@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -436,6 +437,33 @@ func TestOnlyTheirs(t *testing.T) {
 		}
 	}
 }
+
+// While a long history is read for the first time, nobody else waits, and what
+// is added to it meanwhile is found.
+func TestOthersGoOnWhileOneIsRead(t *testing.T) {
+	p := newDiary(t)
+	p.add(anna, "1", "word one")
+	p.write(fileOf(anna, historyFile), p.file(anna)+"damaged\n")
+	other := diary{NewHistory(p.w, slog.New(slog.DiscardHandler)), t, p.w, p.log}
+	p.History = NewHistory(p.w, slog.New(slog.NewTextHandler(during(func() { // it is being read
+		p.add(bert, "1", "word of another")
+		other.add(anna, "2", "word two")
+	}), nil)))
+	if got := p.found(anna, "word", 9); got != "word two | word one" {
+		t.Errorf("found %q", got)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.write(fileOf(anna, historyFile), "")
+	if _, err := p.Search(ended, anna, "word", 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a search that is over: %v", err)
+	}
+}
+
+// A during is done whenever something is written.
+type during func()
+
+func (d during) Write(b []byte) (int, error) { d(); return len(b), nil }
 
 // fill writes a history of n entries, of some 60 words each, of a language of
 // 50,000 words.
