@@ -132,7 +132,7 @@ func (s *Scheduler) note(e *entry, rev uint64, j Job) {
 	now, r := s.now(), j.open()
 	p, err := s.plan(j.Schedule, j.Created)
 	switch {
-	case j.over(), err == nil && p.behind(j.Next, now), r != nil && (r.Outcome == Waiting || !j.System && r.N != e.begun):
+	case j.over(), err == nil && p.astray(j.Next, now), r != nil && (r.Outcome == Waiting || !j.System && r.N != e.begun):
 		e.wake = now
 	case r != nil && (j.Next.IsZero() || j.Next.Sub(r.Began) > lostAfter):
 		e.wake = r.Began.Add(lostAfter)

@@ -41,6 +41,22 @@ func TestD094Year(t *testing.T) {
 	})
 }
 
+// Who changes the house's zone is not woken by the old one any more.
+func TestD095OtherZone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open()
+		j := w.add(scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}})
+		own := w.add(scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *", Zone: "Asia/Tokyo"}})
+		w.stop()
+		w.zone, _ = time.LoadLocation("America/New_York")
+		w.open()
+		if next := w.job(j.ID).Next; !next.Equal(at(14)) || !w.job(own.ID).Next.Equal(own.Next) {
+			t.Errorf("due at %s, the other at %s", next, w.job(own.ID).Next)
+		}
+	})
+}
+
 // A restart moves no due time: every is counted from when the job was made (P12).
 func TestP12Anchored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

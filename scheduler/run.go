@@ -133,7 +133,7 @@ func (s *Scheduler) advance(ctx context.Context, j *Job) (changed bool, err erro
 		return true, nil
 	}
 	changed = j.lose(now)
-	if p.behind(j.Next, now) {
+	if p.astray(j.Next, now) {
 		j.Next, changed = p.next(now), true
 	}
 	if j.Next.IsZero() || j.Next.After(now) {

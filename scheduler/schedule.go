@@ -138,16 +138,17 @@ func (p *plan) passed(first, now time.Time) (n int, before, last time.Time) {
 	return n, before, last
 }
 
-// behind says whether a clock that shows now was put back since next was
-// reckoned, past more than one time that the schedule is due. What is repeated
-// by then is better than a job that stands still (P23).
-func (p *plan) behind(next, now time.Time) bool {
+// astray says whether next, in the future, is not to be waited for: the house has
+// another zone since it was reckoned, or the clock was put back, past more than
+// one time that the schedule is due. What is repeated by then is better than a
+// job that stands still (P23).
+func (p *plan) astray(next, now time.Time) bool {
 	one := p.next(now)
 	if one.IsZero() {
 		return false
 	}
 	two := p.next(one)
-	return !two.IsZero() && next.After(two)
+	return !two.IsZero() && next.After(two) || next.After(now) && !p.next(next.Add(-1)).Equal(next)
 }
 
 // many times that were missed are not counted one by one.
