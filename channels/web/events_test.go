@@ -184,32 +184,6 @@ func TestA089StepsAfterReload(t *testing.T) {
 	}
 }
 
-// However much a tool takes and gives, the page is shown little of it.
-func TestStepsAreBrief(t *testing.T) {
-	params := map[string]any{"n": 17, "on": true, "list": []any{strings.Repeat("x", 1000)}, "odd": func() {}, strings.Repeat("k", 100): 1, "content": strings.Repeat("ä", 1<<20)}
-	for i := range 100 {
-		params[fmt.Sprint("z", i)] = i
-	}
-	large := chat.Step{Call: strings.Repeat("c", 1<<20), Tool: strings.Repeat("t", 1<<20), Params: params, Result: strings.Repeat("r", 1<<20), Error: strings.Repeat("e", 1<<20), State: chat.Failed}
-	h := newHouse(t)
-	h.Step(chat.Reply{ID: "r1", To: h.address("anna", first)}, large)
-	b := h.watch("anna", first, "")
-	until(t, "the step is there", func() bool { return len(b.all("step")) > 0 })
-	if n := len(b.all("step")[0].data); n > 8<<10 || n < 3000 {
-		t.Errorf("an event of %d bytes", n)
-	}
-	s := brief(large)
-	for name, ok := range map[string]bool{
-		"a number": s.Params["n"] == 17, "a truth": s.Params["on"] == true, "many": len(s.Params) == maxParams,
-		"a long text": s.Params["content"] == strings.Repeat("ä", maxValue-1)+"…", "a list": strings.HasPrefix(s.Params["list"].(string), `["xxx`),
-		"a result": s.Result == strings.Repeat("r", maxValue-1)+"…", "a name": s.Params[strings.Repeat("k", maxName-1)+"…"] == 1,
-	} {
-		if !ok {
-			t.Errorf("%s: %.200v", name, s.Params)
-		}
-	}
-}
-
 // A reply that says nothing is no entry, and ends what was in the making.
 func TestSaysNothing(t *testing.T) {
 	h := newHouse(t)

@@ -2,15 +2,10 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
-	"parley/channels"
 	"parley/channels/markdown"
 	"parley/chat"
 )
@@ -222,13 +217,6 @@ func (rm *room) busy() {
 	rm.pushing(event("busy", 0, on{true}))
 }
 
-// What the page shows of a step, however much there is.
-const (
-	maxParams = 16
-	maxName   = 64  // runes
-	maxValue  = 600 // runes of a parameter, a result or an error
-)
-
 // A step is a chat.Step, on the way to the reply of that ID.
 type step struct {
 	Reply string `json:"reply"`
@@ -240,34 +228,7 @@ func (rm *room) step(r chat.Reply, s chat.Step) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
 	rm.begin(r.ID)
-	if s, news := rm.making.steps.Add(brief(s)); news {
+	if s, news := rm.making.steps.Add(s); news {
 		rm.pushing(event("step", 0, step{r.ID, s}))
 	}
-}
-
-// brief returns what the page shows of s.
-func brief(s chat.Step) chat.Step {
-	params := map[string]any{}
-	for _, k := range slices.Sorted(maps.Keys(s.Params)) {
-		if len(params) < maxParams {
-			params[channels.Clip(k, maxName)] = briefly(s.Params[k])
-		}
-	}
-	s.Params = params
-	s.Tool, s.Name = channels.Clip(s.Tool, maxName), channels.Clip(s.Name, maxName)
-	s.Call, s.Tip, s.Result, s.Error = channels.Clip(s.Call, maxValue), channels.Clip(s.Tip, maxValue), channels.Clip(s.Result, maxValue), channels.Clip(s.Error, maxValue)
-	return s
-}
-
-// briefly returns v, or the beginning of what it is as text.
-func briefly(v any) any {
-	text, ok := v.(string)
-	if !ok {
-		raw, err := json.Marshal(v)
-		if err == nil && len(raw) <= maxValue {
-			return v
-		}
-		text = cmp.Or(string(raw), fmt.Sprint(v))
-	}
-	return channels.Clip(text, maxValue)
 }

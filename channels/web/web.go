@@ -106,7 +106,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if err != nil {
 		return "", c.unsent(err)
 	}
-	s := said{ID: r.ID, Who: parley, Text: r.Text + gone, Steps: channels.Clip(r.Steps, maxValue), Time: time.Now(), Files: files, Ask: r.Ask, Replies: inPage(r.Quote)}
+	s := said{ID: r.ID, Who: parley, Text: r.Text + gone, Steps: r.Steps, Time: time.Now(), Files: files, Ask: r.Ask, Replies: inPage(r.Quote)}
 	for _, id := range r.Also {
 		s.Also = append(s.Also, inPage(id))
 	}
