@@ -314,6 +314,13 @@ func TestUsage(t *testing.T) {
 		if got := usage(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+		alone := at("3", "7", "hi") // of a network with one person
+		alone.From.ID = ""
+		h.deliver(alone)
+		synctest.Wait()
+		if got := usage(); !strings.Contains(got, `"who":"test","model":"main","turns":1`) {
+			t.Errorf("got %s", got)
+		}
 		before := read
 		h.deliver(at("1", "/new", "/new"))
 		h.deliver(at("1", "again", "hi"))
@@ -322,7 +329,7 @@ func TestUsage(t *testing.T) {
 		if got := h.sent[len(h.sent)-1]; got != "Tokens used in this conversation:\nmain: 10 in (0 from cache), 1 out" {
 			t.Errorf("/usage says %q", got)
 		}
-		if got := usage(); !strings.HasPrefix(got, `[{"day":"2000-01-02","who":"test:7","model":"main","turns":4,"usage":{"in":40`) {
+		if got := usage(); !strings.Contains(got, `{"day":"2000-01-02","who":"test:7","model":"main","turns":4,"usage":{"in":40`) {
 			t.Errorf("got %s", got)
 		}
 		if n := read - before; n > 4 {

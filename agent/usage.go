@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +85,7 @@ func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usa
 func (b *books) read(t *tally, r record, zone *time.Location) {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && t.turn.Who == "":
-		t.turn = llm.Spent{Day: m.Time.In(zone).Format(time.DateOnly), Who: m.At.Channel + ":" + m.From.ID}
+		t.turn = llm.Spent{Day: m.Time.In(zone).Format(time.DateOnly), Who: strings.TrimSuffix(m.At.Channel+":"+m.From.ID, ":")}
 	case r.answer() && r.Said.Model != "":
 		if t.here == nil {
 			t.here = map[string]llm.Usage{}
