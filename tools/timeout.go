@@ -58,10 +58,12 @@ type answer struct {
 // the call is a stray.
 func (s *Strays) run(ctx context.Context, do func(context.Context, Call) (Result, error), c Call) (a answer, answered bool) {
 	done := make(chan answer, 1)
-	s.running.Go(func() {
+	s.running.Add(1)
+	go func() { // with Go there would be an allocation more
+		defer s.running.Done()
 		r, err := do(ctx, c)
 		done <- answer{r, err}
-	})
+	}()
 	select {
 	case a = <-done:
 		return a, true
