@@ -328,6 +328,28 @@ func TestP13Overlap(t *testing.T) {
 	})
 }
 
+// What was to be done once and failed stays, to be seen, and can be run again.
+func TestP13FailedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.set(func() { w.result = scheduler.Ended{Outcome: scheduler.Failed, Text: "The model is overloaded."} })
+		s := w.open()
+		j := w.add(scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}, Quiet: true})
+		w.wait(2 * time.Hour)
+		if j = w.job(j.ID); !j.Off || j.Why != "The model is overloaded." || len(j.Runs) != 1 {
+			t.Errorf("%+v", j)
+		}
+		w.set(func() { w.result = scheduler.Ended{Outcome: scheduler.Answered, Text: "done"} })
+		if err := s.Fire(t.Context(), j.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(time.Minute)
+		if _, err := s.Job(t.Context(), j.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("then: %v", err)
+		}
+	})
+}
+
 // Three failures in a row are told, once; an answer begins the count anew.
 func TestP13Failing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

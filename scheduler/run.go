@@ -218,9 +218,10 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 		if j.end(&j.Runs[i], e, s.now()) {
 			err = s.Tell(ctx, fmt.Sprintf("cron/%s/failing/%d", j.ID, n), j.At, fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, j.Runs[i].Note))
 		}
-		if e.Outcome == Refused {
-			j.stop(e.Note)
-		} else if !j.Schedule.At.IsZero() && j.Next.IsZero() {
+		once := !j.Schedule.At.IsZero() && j.Next.IsZero()
+		if e.Outcome == Refused || once && e.Outcome == Failed {
+			j.stop(j.Runs[i].Note) // it stays, to be seen
+		} else if once {
 			j.Off = false // it is over, at last
 		}
 		return err
