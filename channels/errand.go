@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"parley/chat"
@@ -69,4 +70,106 @@ func (l *line) notice(m chat.Message, err error) {
 		}
 		return err
 	})
+}
+
+const (
+	markAfter = time.Second      // an answer quicker than this needs no marks
+	markTime  = 10 * time.Minute // what is not answered by then may be forgotten
+	maxMarks  = 1000
+	reactions = 20 // in a second, at most
+)
+
+// A spot is one message.
+type spot struct {
+	at chat.Address
+	id string
+}
+
+// A marking says that a message is to be marked, or by "" that it may be.
+type marking struct {
+	spot
+	mark Mark
+}
+
+// mark has s marked with m if that may be, and there is time. Marks are best
+// effort: lost by a restart, and not tried again.
+func (l *line) mark(s spot, m Mark) {
+	select {
+	case l.marks <- marking{s, m}:
+	default:
+	}
+}
+
+// A marked message is being answered. It has one mark to come at most, the latest.
+type marked struct {
+	want, shown Mark      // "" for none yet
+	due         time.Time // not earlier
+}
+
+// heeded notes m in all, and says whether the message is now to be marked and was not before.
+func (m marking) heeded(all map[spot]*marked) bool {
+	e := all[m.spot]
+	switch {
+	case m.mark == "":
+		if len(all) >= maxMarks {
+			maps.DeleteFunc(all, func(_ spot, e *marked) bool { return time.Since(e.due) > markTime })
+		}
+		if e == nil && len(all) < maxMarks {
+			all[m.spot] = &marked{due: time.Now().Add(markAfter)}
+		}
+		return false
+	case e == nil, m.mark == Seen && e.want != "": // it is further already
+		return false
+	case m.mark == Done && e.shown == "": // quick
+		delete(all, m.spot)
+		return false
+	}
+	waits := e.want != e.shown
+	e.want = m.mark
+	return !waits
+}
+
+// react marks messages until ctx ends, each in its turn.
+func (l *line) react(ctx context.Context, c Reactor) {
+	all := map[spot]*marked{}
+	var todo []spot
+	for rest := time.Now(); ; {
+		var turn <-chan time.Time
+		if len(todo) > 0 {
+			wait := time.Until(rest)
+			if e := all[todo[0]]; e != nil {
+				wait = max(wait, time.Until(e.due)) // those that come after have to wait, too
+			}
+			turn = time.After(wait)
+		}
+		select {
+		case m := <-l.marks:
+			if m.heeded(all) {
+				todo = append(todo, m.spot)
+			}
+		case <-turn:
+			s := todo[0]
+			todo = todo[1:]
+			rest = time.Now().Add(l.show(ctx, c, s, all))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// show marks s as it is to be, and returns how long to leave the network alone.
+func (l *line) show(ctx context.Context, c Reactor, s spot, all map[spot]*marked) time.Duration {
+	e := all[s]
+	if e == nil {
+		return 0
+	}
+	e.shown = e.want
+	err := within(ctx, signTime, func(ctx context.Context) error { return c.React(ctx, s.at, s.id, e.want) })
+	if err != nil {
+		l.log.Debug("message not marked", "chat", s.at.Session(), "err", err, stack(err))
+	}
+	if e.want == Done || permanent(err) { // as in a chat that takes no marks
+		delete(all, s)
+	}
+	return max(asked(err), time.Second/reactions)
 }

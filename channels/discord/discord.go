@@ -79,9 +79,6 @@ func New(cfg Config) (*Channel, error) {
 
 // Run hears until ctx ends. An error says that Discord refuses the bot for good.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	if c.cfg.Seen == nil || c.cfg.Dead == nil {
-		return errors.New("discord needs Seen and Dead")
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in, err := c.newIntake(ctx, deliver)
