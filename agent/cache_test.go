@@ -31,4 +31,10 @@ func TestCacheIsBounded(t *testing.T) {
 	if len(c.by) != 0 || c.size != 0 {
 		t.Errorf("%d sessions of %d tokens after one that is too large", len(c.by), c.size)
 	}
+	for i := range 10_000 { // short ones take more than their words
+		c.put(&session{id: id(i), history: talkOf(10)})
+	}
+	if n := len(c.by); n < 2000 || n > 4000 {
+		t.Errorf("%d sessions of a few words", n)
+	}
 }
