@@ -117,7 +117,7 @@ func (h *house) onClock(ctx context.Context, s tools.Scope, key string, o cron.O
 		jobs, err := h.clock.Jobs(ctx)
 		jobs = slices.DeleteFunc(jobs, func(j scheduler.Job) bool { return !mayChange(s, j) })
 		strange := func(j scheduler.Job) bool { return strange(j, s.Whose()) }
-		return tools.Result{Text: listed(jobs, h.Config.zone()), Tainted: slices.ContainsFunc(jobs, strange)}, err
+		return tools.Result{Text: listed(jobs, s.At, h.Config.zone()), Tainted: slices.ContainsFunc(jobs, strange)}, err
 	}
 	return h.tend(ctx, s, key, o)
 }
@@ -191,8 +191,9 @@ func title(j scheduler.Job) string {
 	return fmt.Sprintf("%s (id: %s, %s)", oneLine(j.Name), j.ID, j.Schedule)
 }
 
-// listed tells of jobs, with times in zone (D-095).
-func listed(jobs []scheduler.Job, zone *time.Location) string {
+// listed tells of jobs, with times in zone (D-095), and of those that are not
+// heard of here, where they are.
+func listed(jobs []scheduler.Job, here chat.Address, zone *time.Location) string {
 	if len(jobs) == 0 {
 		return "No scheduled jobs."
 	}
@@ -200,6 +201,9 @@ func listed(jobs []scheduler.Job, zone *time.Location) string {
 	b.WriteString("Scheduled jobs:")
 	for _, j := range jobs[:min(len(jobs), mostListed)] {
 		fmt.Fprintf(&b, "\n- %s\n  %s; %s", title(j), nextRun(j, zone), lastRun(j, zone))
+		if j.At != here && j.At != (chat.Address{}) {
+			b.WriteString("; in " + oneLine(string(j.At.Session())))
+		}
 	}
 	if more := len(jobs) - mostListed; more > 0 {
 		fmt.Fprintf(&b, "\n… and %d more", more)

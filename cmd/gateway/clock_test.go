@@ -369,9 +369,13 @@ func TestCronCommand(t *testing.T) {
 	})
 }
 
-// Of very many jobs the list is cut.
+// Of very many jobs the list is cut. Of one that is heard of elsewhere it says where.
 func TestLongList(t *testing.T) {
-	text := listed(make([]scheduler.Job, 250), time.UTC)
+	here, there := chat.Address{Channel: "telegram", Chat: "42"}, chat.Address{Channel: "telegram", Chat: "-7", Thread: "3"}
+	if text := listed([]scheduler.Job{{At: here}, {At: there}, {System: true}}, here, time.UTC); strings.Count(text, "; in ") != 1 || !strings.Contains(text, "; in telegram:-7/3\n") {
+		t.Error(text)
+	}
+	text := listed(make([]scheduler.Job, 250), chat.Address{}, time.UTC)
 	if n := strings.Count(text, "\n- "); n != 100 || !strings.HasSuffix(text, "\n… and 150 more") {
 		t.Errorf("%d of them\n%s", n, text[len(text)-50:])
 	}

@@ -89,7 +89,7 @@ func (h *house) ownerAt(to string) (tools.Scope, error) {
 		}
 	}
 	if s.From.Role == "" || at.Chat == "" || at.Channel == "api" {
-		return tools.Scope{}, errors.Join(err, fmt.Errorf("say to whom, as in telegram:42: no owner is at '%s'", to))
+		return tools.Scope{}, errors.Join(err, fmt.Errorf("say to whom, as in telegram:42 or console:local: no owner is at '%s'", to))
 	}
 	return s, nil
 }

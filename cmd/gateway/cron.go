@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/chat"
 	"parley/scheduler"
 	"parley/web"
 )
@@ -133,12 +134,12 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 		_, err := fmt.Fprintln(v.stdout, history(all.Jobs[0].Job, a.zone))
 		return err
 	case len(all.Jobs) == 0:
-		_, err := fmt.Fprintln(v.stdout, listed(nil, a.zone))
+		_, err := fmt.Fprintln(v.stdout, listed(nil, chat.Address{}, a.zone))
 		return err
 	}
 	return v.table(func(line func(...any)) {
 		for _, j := range all.Jobs {
-			line(j.ID, oneLine(j.Name), j.Schedule, nextRun(j.Job, a.zone), lastRun(j.Job, a.zone))
+			line(j.ID, oneLine(j.Name), j.Schedule, strings.Trim(oneLine(string(j.At.Session())), ":"), nextRun(j.Job, a.zone), lastRun(j.Job, a.zone))
 		}
 	})
 }
