@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -50,52 +51,9 @@ var (
 )
 
 // parse returns the tree of an HTML page, or of as much of it as there may be.
-// It is not out of proportion to the page, since the parser sees formatting
-// elements under names that mean nothing to it.
+// It is not out of proportion to the page.
 func (p *page) parse() (*html.Node, error) {
-	var safe bytes.Buffer
-	z := html.NewTokenizer(io.LimitReader(strings.NewReader(p.text), maxHTML))
-	skip := "" // to the end tag of this
-	ends := map[string]int{}
-	for _, name := range unseen {
-		ends[name] = strings.LastIndex(p.text, "</"+name)
-	}
-	for tags, read := 0, 0; ; {
-		kind, raw := z.Next(), z.Raw()
-		read += len(raw)
-		if p.cut = tags > maxTags || len(p.text) > maxHTML; tags > maxTags || kind == html.ErrorToken {
-			break
-		}
-		if kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken {
-			tags++
-			at := 1 // behind < or </
-			if kind == html.EndTagToken {
-				at = 2
-			}
-			switch name, _ := z.TagName(); {
-			case skip != "":
-				if kind == html.EndTagToken && string(name) == skip {
-					skip = ""
-				}
-				z.NextIsNotRawText()
-				continue
-			case slices.Contains(embedded, string(name)):
-				if kind == html.StartTagToken && read < ends[string(name)] {
-					skip = string(name)
-				}
-				z.NextIsNotRawText()
-				continue
-			case slices.Contains(formatting, string(name)):
-				safe.Write(raw[:at])
-				safe.WriteString("x-")
-				raw = raw[at:]
-			}
-		}
-		if skip == "" {
-			safe.Write(raw)
-		}
-	}
-	doc, err := html.Parse(&safe)
+	doc, err := html.Parse(p.safe())
 	if err != nil {
 		return nil, errDeep
 	}
@@ -115,6 +73,47 @@ func (p *page) parse() (*html.Node, error) {
 		}
 	}
 	return doc, nil
+}
+
+// safe returns the page for the parser, without embedded elements and with
+// formatting ones under names that mean nothing to it.
+func (p *page) safe() io.Reader {
+	var safe bytes.Buffer
+	z := html.NewTokenizer(io.LimitReader(strings.NewReader(p.text), maxHTML))
+	skip, ends := "", map[string]int{} // skip: to the end tag of this
+	for _, name := range unseen {
+		ends[name] = strings.LastIndex(p.text, "</"+name)
+	}
+	tags, read := 0, 0
+	for kind := z.Next(); kind != html.ErrorToken && tags <= maxTags; kind = z.Next() {
+		raw, tag := z.Raw(), ""
+		read += len(raw)
+		if kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken {
+			name, _ := z.TagName()
+			tag = string(name)
+			tags++
+		}
+		switch {
+		case tag != "" && skip != "":
+			if kind == html.EndTagToken && tag == skip {
+				skip = ""
+			}
+			z.NextIsNotRawText()
+		case slices.Contains(embedded, tag):
+			if kind == html.StartTagToken && read < ends[tag] {
+				skip = tag
+			}
+			z.NextIsNotRawText()
+		case skip != "":
+		case slices.Contains(formatting, tag):
+			at := bytes.IndexFunc(raw, unicode.IsLetter) // behind < or </
+			safe.Write(slices.Concat(raw[:at], []byte("x-"), raw[at:]))
+		default:
+			safe.Write(raw)
+		}
+	}
+	p.cut = tags > maxTags || len(p.text) > maxHTML
+	return &safe
 }
 
 var errDeep = errors.New("the page is nested too deeply")
