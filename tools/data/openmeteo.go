@@ -17,31 +17,13 @@ const maxWeather = 1 << 20
 // OpenMeteo returns a Config.Weather that asks open-meteo.com, which needs no
 // key, or a server like it at base.
 func OpenMeteo(client *http.Client, base string) func(context.Context, string) (Weather, error) {
-	get := func(ctx context.Context, host, path string, q url.Values, v any) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(base, host)+path+"?"+q.Encode(), nil)
-		if err != nil {
-			return errors.New("the weather service has no valid address")
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return errors.New("the weather service cannot be reached")
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("the weather service answered %s", resp.Status)
-		}
-		if json.NewDecoder(io.LimitReader(resp.Body, maxWeather)).Decode(v) != nil {
-			return errors.New("the answer of the weather service makes no sense")
-		}
-		return nil
-	}
 	return func(ctx context.Context, city string) (w Weather, err error) {
 		var found struct {
 			Results []struct {
 				Latitude, Longitude json.Number
 			}
 		}
-		err = get(ctx, "https://geocoding-api.open-meteo.com", "/v1/search", url.Values{"name": {city}, "count": {"1"}}, &found)
+		err = get(ctx, client, cmp.Or(base, "https://geocoding-api.open-meteo.com")+"/v1/search", url.Values{"name": {city}, "count": {"1"}}, &found)
 		if err == nil && len(found.Results) == 0 {
 			err = errors.New("no such place is known")
 		}
@@ -56,7 +38,7 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 				Code        int     `json:"weather_code"`
 			}
 		}
-		err = get(ctx, "https://api.open-meteo.com", "/v1/forecast", url.Values{
+		err = get(ctx, client, cmp.Or(base, "https://api.open-meteo.com")+"/v1/forecast", url.Values{
 			"latitude": {at.Latitude.String()}, "longitude": {at.Longitude.String()}, "current": {"temperature_2m,relative_humidity_2m,weather_code"},
 		}, &now)
 		if err == nil && now.Current == nil {
@@ -67,6 +49,26 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 		}
 		return Weather{Temperature: now.Current.Temperature, Humidity: now.Current.Humidity, Description: sky(now.Current.Code)}, nil
 	}
+}
+
+// get reads what the weather service says to a query. An error names no address.
+func get(ctx context.Context, client *http.Client, at string, q url.Values, v any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?"+q.Encode(), nil)
+	if err != nil {
+		return errors.New("the weather service has no valid address")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return errors.New("the weather service cannot be reached")
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the weather service answered %s", resp.Status)
+	}
+	if json.NewDecoder(io.LimitReader(resp.Body, maxWeather)).Decode(v) != nil {
+		return errors.New("the answer of the weather service makes no sense")
+	}
+	return nil
 }
 
 // sky names a weather code of the WMO.
