@@ -377,10 +377,10 @@ func TestPromptsOfManySessions(t *testing.T) {
 			t.Errorf("recorded are %+v", rs)
 		}
 		size, b := 0, h.store.Bucket("prompts")
-		for key := range b.Keys(t.Context(), "") {
-			body, _, err := b.Get(t.Context(), key)
-			if size += len(body); err != nil {
-				t.Error(err)
+		for key, err := range b.Keys(t.Context(), "") {
+			body, _, unread := b.Get(t.Context(), key)
+			if size += len(body); err != nil || unread != nil {
+				t.Error(err, unread)
 			}
 		}
 		if size > 2*len(all) {
