@@ -73,25 +73,26 @@ func TestP9ReplyIsHandedOn(t *testing.T) {
 
 // P16: when Run has ended nobody comes, and what waits is to be tried again.
 func TestP16NobodyWaitsAfterRun(t *testing.T) {
-	h := open(t, Config{})
-	r := chat.Reply{ID: "1", To: here, Text: "hi"}
-	sent := make(chan error)
-	go func() {
-		_, err := h.Send(t.Context(), r)
-		sent <- err
-	}()
-	select {
-	case err := <-sent:
-		t.Fatal("Send does not wait:", err)
-	case <-time.After(20 * time.Millisecond):
-	}
-	h.change(func() { h.ended = true })
-	_, again := h.Send(t.Context(), r)
-	for _, err := range []error{<-sent, again} {
-		if retryable(err) != againTime {
-			t.Errorf("Send: %v, want one to try again in %v", err, againTime)
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{Name: "console"})
+		r := chat.Reply{ID: "1", To: here, Text: "hi"}
+		sent := make(chan error, 1)
+		go func() {
+			_, err := c.Send(t.Context(), r)
+			sent <- err
+		}()
+		time.Sleep(time.Minute)
+		if len(sent) > 0 {
+			t.Fatal("Send does not wait:", <-sent)
 		}
-	}
+		c.change(func() { c.ended = true })
+		_, again := c.Send(t.Context(), r)
+		for _, err := range []error{<-sent, again} {
+			if retryable(err) != againTime {
+				t.Errorf("Send: %v, want one to try again in %v", err, againTime)
+			}
+		}
+	})
 }
 
 func TestDirect(t *testing.T) {

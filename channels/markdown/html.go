@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"cmp"
 	"html"
 	"net/url"
 	"strings"
@@ -58,7 +59,7 @@ func (t tags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, t.heading)
 	r.Register(ast.KindLink, t.link)
 	r.Register(ast.KindImage, t.link)
-	r.Register(ast.KindAutoLink, t.autoLink)
+	r.Register(ast.KindAutoLink, t.link)
 }
 
 // heading stays below the headings of the page.
@@ -71,50 +72,38 @@ func (tags) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.
 	return ast.WalkContinue, err
 }
 
-// link writes a link or an image. An address that is not opened is written out.
-func (tags) link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	var dest []byte
+// link writes a link, an image, or an address that is a link by itself. An
+// address that is not opened is written out.
+func (tags) link(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	var address, words string // words: besides those within n
 	switch n := n.(type) {
 	case *ast.Link:
-		dest = n.Destination
+		address = unescape(n.Destination)
 	case *ast.Image:
-		dest = n.Destination
+		address = unescape(n.Destination)
+	case *ast.AutoLink:
+		address, words = string(n.URL(src)), string(n.Label(src))
+		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(address), "mailto:") {
+			address = "mailto:" + address
+		}
 	}
-	address := unescape(dest)
 	if strings.HasPrefix(strings.ToLower(address), "data:") {
 		address = ""
 	}
-	opened, label := opensOnPage(address) && !linked(n), ""
+	opened, out := opensOnPage(address) && !linked(n), ""
 	switch {
 	case entering && opened:
-		label = anchor(address)
+		out = anchor(address)
 	case entering:
 	case !n.HasChildren():
-		label = html.EscapeString(address)
+		out = html.EscapeString(cmp.Or(words, address))
 	case !opened && address != "":
-		label = " (" + html.EscapeString(address) + ")"
+		out = " (" + html.EscapeString(address) + ")"
 	}
 	if !entering && opened {
-		label += "</a>"
+		out += "</a>"
 	}
-	_, err := w.WriteString(label)
-	return ast.WalkContinue, err
-}
-
-// autoLink writes an address that is a link by itself.
-func (tags) autoLink(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
-	}
-	link := n.(*ast.AutoLink)
-	address, label := string(link.URL(src)), html.EscapeString(string(link.Label(src)))
-	if link.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(address), "mailto:") {
-		address = "mailto:" + address
-	}
-	if opensOnPage(address) && !linked(n) {
-		label = anchor(address) + label + "</a>"
-	}
-	_, err := w.WriteString(label)
+	_, err := w.WriteString(out)
 	return ast.WalkContinue, err
 }
 
