@@ -44,24 +44,19 @@ func bundle(use, short string) *cobra.Command {
 func (p *program) asking() []*cobra.Command {
 	with := p.with
 	sessions := bundle("sessions", "List, read, search, export and delete past conversations")
-	var format string
-	export := with("export SESSION", "Print a conversation as a file: --format md or json", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
-		path := "/api/sessions/" + url.PathEscape(args[0])
-		switch format {
-		case "md":
-			path += "/export"
-		case "json":
-		default:
-			return errors.New("--format is md or json")
-		}
-		return p.copyOut(a.open(ctx, "GET", path, nil))
-	})
-	export.Flags().StringVar(&format, "format", "md", "md or json")
 	sessions.AddCommand(
 		with("list", "List conversations, the latest first", cobra.NoArgs, p.listSessions),
 		with("show SESSION", "Print a conversation with its tool calls", cobra.ExactArgs(1), p.showSession),
 		with("search WORDS…", "Search all conversations", cobra.MinimumNArgs(1), p.listSessions),
-		export,
+		with("export SESSION", "Print a conversation as Markdown, for a file", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
+			r, err := a.open(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0])+"/export", nil)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			_, err = io.Copy(p.stdout, r)
+			return err
+		}),
 		with("delete SESSION", "Delete a conversation for good", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
 			return a.ask(ctx, "DELETE", "/api/sessions/"+url.PathEscape(args[0]), nil, nil)
 		}),
@@ -81,16 +76,6 @@ func (p *program) asking() []*cobra.Command {
 		with("link [NAME]", "Print a link that signs in once: the owner, or somebody who was invited or is now", cobra.MaximumNArgs(1), p.link),
 		with("key NAME [PREFIX]", "Make an API key for a person, whose sessions begin with PREFIX", cobra.RangeArgs(1, 2), p.key),
 	}
-}
-
-// copyOut prints all of r.
-func (p *program) copyOut(r io.ReadCloser, err error) error {
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	_, err = io.Copy(p.stdout, r)
-	return err
 }
 
 // table prints rows below each other.

@@ -33,7 +33,7 @@ func (w *town) quiet(chats []int64, what func()) {
 // exported returns a conversation as "parley sessions export" prints it.
 func (w *town) exported(session string) string {
 	w.t.Helper()
-	out, code := w.run("", "sessions", "export", session, "--format", "json")
+	out, code := w.run("", "sessions", "export", session)
 	if code != 0 {
 		w.t.Fatalf("export %s: exit code %d: %s", session, code, out)
 	}
