@@ -102,6 +102,9 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 // clerks are who speaks when no person does.
 var clerks = map[chat.Origin]string{chat.FromSchedule: "the clock", chat.FromParent: "the agent", chat.FromSubagent: "a helper"}
 
+// Speaker names to people who speaks in m.
+func Speaker(m chat.Message) string { return cmp.Or(clerks[m.Origin], m.From.Name, m.From.ID) }
+
 // heard writes down m, and what the person was told of it.
 func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 	if s.at = m.Time; s.told == nil {
@@ -111,7 +114,7 @@ func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 	if s.anew {
 		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: s.at}), false
 	}
-	who, text := cmp.Or(clerks[m.Origin], m.From.Name, m.From.ID), m.Text
+	who, text := Speaker(m), m.Text
 	if strings.TrimSpace(text) == "" && m.Media != "" {
 		text = "(" + m.Media + ")"
 	}

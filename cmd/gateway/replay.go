@@ -185,7 +185,7 @@ func (v *replay) print(t agent.Turn) {
 }
 
 func (v *replay) heard(m chat.Message) {
-	head := moment(m.Time, v.zone) + "  " + cmp.Or(m.From.Name, m.From.ID)
+	head := moment(m.Time, v.zone) + "  " + agent.Speaker(m)
 	if m.Edits != "" {
 		head += ", corrected"
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/chat"
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/llm/openai"
@@ -429,5 +430,17 @@ func TestRecordingsWithHoles(t *testing.T) {
 	swapped := bytes.Join([][]byte{lines[0], lines[2], lines[1], lines[1]}, nil)
 	if _, err := agent.ReadRecording(bytes.NewReader(swapped)); err == nil {
 		t.Error("records out of order are read")
+	}
+}
+
+// What no person wrote is not told as if the person had, for whom it was done.
+func TestReplayNamesWhoSpeaks(t *testing.T) {
+	for origin, want := range map[chat.Origin]string{chat.FromPerson: "Ann", chat.FromSchedule: "the clock", chat.FromSubagent: "a helper"} {
+		var out strings.Builder
+		v := replay{out: &out, zone: time.UTC}
+		v.heard(chat.Message{From: chat.Sender{ID: "7", Name: "Ann"}, Origin: origin, Text: "hi"})
+		if !strings.Contains(out.String(), " "+want+"\n") {
+			t.Errorf("%v: %q", origin, out.String())
+		}
 	}
 }
