@@ -39,7 +39,7 @@ type Config struct {
 }
 
 // A Channel is one Discord bot. It is a channels.Channel, Splitter, Editor,
-// Deleter, Typer, Commander, Fetcher, Asker, Reactor and Director.
+// Typer, Commander, Fetcher, Asker, Reactor and Director.
 type Channel struct {
 	channels.Trouble
 	cfg  Config

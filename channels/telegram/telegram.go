@@ -51,7 +51,7 @@ type Webhook struct {
 }
 
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
-// Deleter, Typer, Commander, Fetcher, Asker, Reactor and Director.
+// Typer, Commander, Fetcher, Asker, Reactor and Director.
 type Channel struct {
 	channels.Trouble
 	cfg  Config
