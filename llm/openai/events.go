@@ -13,13 +13,16 @@ import (
 
 const maxLine = 2 * maxAnswer // bytes: an answer in JSON takes more room than by itself
 
-// events are the pieces of an answer that comes in. Comments are dropped, and
-// so is what vendors put between the lines.
+// events is the body of an answer, cleaned for go-openai: one "data:" line for
+// each piece and nothing else. Comments are dropped, and an error in any
+// spelling becomes the error of Read.
 type events struct {
-	body  watched
-	lines *bufio.Scanner
-	event string
-	done  bool // the provider said that this was all
+	body    watched
+	lines   *bufio.Scanner
+	done    bool // the provider said that this was all
+	event   string
+	pending []byte
+	err     error
 }
 
 func newEvents(body io.ReadCloser, w *watch) *events {
@@ -45,66 +48,79 @@ func (b watched) Read(p []byte) (int, error) {
 
 func cut(err error) *llm.Error { return &llm.Error{Kind: llm.Cut, Err: err} }
 
-// next returns the next piece, in JSON, or an error that came in, in whatever
-// spelling; after the last piece io.EOF.
-func (e *events) next() ([]byte, error) {
-	for e.lines.Scan() {
-		piece, err := e.line(bytes.TrimPrefix(e.lines.Bytes(), []byte("\ufeff")))
-		if len(piece) > 0 || err != nil {
-			return piece, err
+// Read implements io.Reader.
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.pending) == 0 {
+		if e.err != nil {
+			return 0, e.err
 		}
+		e.next()
 	}
-	if err := e.lines.Err(); err != nil {
-		return nil, cut(fmt.Errorf("read the answer: %w", err))
-	}
-	return nil, io.EOF
+	n := copy(p, e.pending)
+	e.pending = e.pending[n:]
+	return n, nil
 }
 
-// close reads to the end of the body once the answer is whole, for the
-// connection to be used again.
-func (e *events) close() {
+// Close implements io.Closer. Once the answer is whole it reads to the end of
+// the body, for the connection to be used again.
+func (e *events) Close() error {
 	if e.done {
 		e.body.watch.hurry(afterDone)
 		for e.lines.Scan() {
 		}
 	}
-	_ = e.body.Close() // what matters was read
+	return e.body.Close()
 }
 
-func (e *events) line(line []byte) (piece []byte, err error) {
-	name, value, _ := bytes.Cut(line, []byte(":"))
+// next takes in the next line.
+func (e *events) next() {
+	if !e.lines.Scan() {
+		e.err = io.EOF
+		if err := e.lines.Err(); err != nil {
+			e.err = cut(fmt.Errorf("read the answer: %w", err))
+		}
+		return
+	}
+	line := strings.TrimPrefix(e.lines.Text(), "\ufeff")
+	name, value, _ := strings.Cut(line, ":")
 	switch {
-	case len(line) == 0:
+	case line == "":
 		e.event = ""
-	case string(name) == "event":
-		e.event = strings.TrimSpace(string(value))
-	case string(name) == "data":
-		return e.data(bytes.TrimSpace(value))
+	case name == "event":
+		e.event = strings.TrimSpace(value)
+	case name == "data":
+		e.data(strings.TrimSpace(value))
 	case line[0] == '{': // an error, written by a proxy that did not care that this is a stream
-		return nil, e.fault(line)
+		e.fault([]byte(line))
 	case line[0] == '<':
-		return nil, &llm.Error{Kind: llm.Unreachable, Err: errors.New("a web page answered in the model's place: is baseUrl right?")}
+		e.err = &llm.Error{Kind: llm.Unreachable, Err: errors.New("a web page answered in the model's place: is baseUrl right?")}
 	}
-	return nil, nil
 }
 
-func (e *events) data(payload []byte) (piece []byte, err error) {
+func (e *events) data(payload string) {
 	e.body.watch.answered()
-	if string(payload) == "[DONE]" {
+	switch {
+	case payload == "":
+		return
+	case payload == "[DONE]":
 		e.done = true
-		return nil, io.EOF
+	case e.fault([]byte(payload)):
+		return
 	}
-	return payload, e.fault(payload)
+	if rest, ok := strings.CutPrefix(payload, "{"); ok {
+		payload = "{ " + rest // go-openai would take {"error": for an error, even where it is null
+	}
+	e.pending = append(append(append(e.pending[:0], "data: "...), payload...), '\n')
 }
 
-// fault returns the error that payload is, if it is one.
-func (e *events) fault(payload []byte) error {
+// fault makes payload the error of Read, where it is one.
+func (e *events) fault(payload []byte) bool {
 	if e.event != "error" && !bytes.Contains(payload, []byte(`"error"`)) {
-		return nil
+		return false
 	}
 	fault, serious := complaintIn(payload, 0)
 	if serious || e.event == "error" {
-		return fault
+		e.err = fault
 	}
-	return nil
+	return e.err != nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"path"
 	"strings"
 	"time"
@@ -38,7 +37,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, name string, audio io.Read
 	limited, cancel := context.WithTimeout(ctx, maxListen)
 	defer cancel()
 	c := openai.DefaultConfig(t.config.APIKey)
-	c.BaseURL, c.HTTPClient = t.config.BaseURL, sender{t.config.Transport}
+	c.BaseURL, c.HTTPClient = t.config.BaseURL, &exchange{transport: t.config.Transport}
 	text, err := openai.NewClientWithConfig(c).CreateTranscription(limited, openai.AudioRequest{
 		Model: t.config.Model, Reader: audio, FilePath: "voice" + ending(name), Language: t.language, Format: openai.AudioResponseFormatJSON,
 	})
@@ -54,18 +53,6 @@ func (t *Transcriber) Transcribe(ctx context.Context, name string, audio io.Read
 		err = cut(err) // an answer that is none
 	}
 	return "", t.config.failure(err)
-}
-
-// A sender is what go-openai sends through, which would hide why it was refused.
-type sender struct{ transport http.RoundTripper }
-
-// Do implements openai.HTTPDoer.
-func (s sender) Do(req *http.Request) (*http.Response, error) {
-	resp, err := send(s.transport, req)
-	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
-	}
-	return resp, err
 }
 
 // ending is that of name as transcribers know it.

@@ -1,5 +1,5 @@
-// Package openai asks any endpoint that speaks OpenAI's chat completions. The
-// words are go-openai's; what vendors do differently is evened out here.
+// Package openai asks any endpoint that speaks OpenAI's chat completions,
+// through go-openai. What vendors do differently is evened out here.
 package openai
 
 import (
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	openai "github.com/sashabaranov/go-openai"
 
 	"parley/llm"
 )
@@ -86,17 +88,19 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 	w := newWatch(ctx)
 	defer w.stop()
-	body, err := m.post(w.ctx, p.request(m.Config, req))
+	x := &exchange{transport: m.Transport, watch: w}
+	c := openai.DefaultConfig(m.APIKey)
+	c.BaseURL, c.HTTPClient = m.BaseURL, x
+	s, err := openai.NewClientWithConfig(c).CreateChatCompletionStream(w.ctx, p.request(m.Config, req))
 	if err != nil {
 		return llm.Message{}, w.blame(err)
 	}
-	e := newEvents(body, w)
-	defer e.close()
+	defer s.Close()
 	a := &answer{stream: stream, said: req.Messages}
-	if err := a.read(e); err != nil {
+	if err := a.read(s, w); err != nil {
 		return llm.Message{}, w.blame(err)
 	}
-	msg, err := a.message(e.done)
+	msg, err := a.message(x.body.done)
 	msg.Model = m.Name
 	return msg, err
 }
@@ -120,13 +124,13 @@ func (c Config) failure(err error) *llm.Error {
 	return e
 }
 
-// read takes in all that comes. What goes wrong after the provider has said
-// that the answer is whole does not matter any more.
-func (a *answer) read(e *events) error {
+// read takes in the stream until it ends. What goes wrong after the provider
+// has said that the answer is whole does not matter any more.
+func (a *answer) read(s *openai.ChatCompletionStream, w *watch) error {
 	for {
-		piece, err := e.next()
+		raw, err := s.RecvRaw()
 		if err == nil {
-			err = a.add(piece)
+			err = a.add(raw)
 		}
 		switch {
 		case errors.Is(err, io.EOF) || err != nil && a.finish != "":
@@ -134,7 +138,7 @@ func (a *answer) read(e *events) error {
 		case err != nil:
 			return err
 		case a.finish != "":
-			e.body.watch.hurry(afterFinish)
+			w.hurry(afterFinish)
 		}
 	}
 }

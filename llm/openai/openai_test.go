@@ -112,7 +112,7 @@ func (b *tracked) Close() error {
 	return nil
 }
 
-// A temperature of 0 is sent; families take what they take, also behind a router.
+// A temperature of as good as 0 is sent; families take what they take, also behind a router.
 func TestParameters(t *testing.T) {
 	zero, some := 0.0, 0.2
 	for _, c := range []struct {
@@ -121,7 +121,7 @@ func TestParameters(t *testing.T) {
 		tools bool
 		want  string // of max_tokens max_completion_tokens temperature reasoning_effort
 	}{
-		{"gpt-4o", &zero, true, "max_tokens=100 temperature=0"},
+		{"gpt-4o", &zero, true, "max_tokens=100 temperature=1e-06"},
 		{"gpt-4o", &some, false, "max_tokens=100 temperature=0.2"},
 		{"gpt-4o", nil, false, "max_tokens=100"},
 		{"o3-mini", &some, true, "max_completion_tokens=100"},
@@ -133,7 +133,7 @@ func TestParameters(t *testing.T) {
 		{"gpt-6-luna", &some, false, "max_completion_tokens=100"},
 		{"openai/gpt-6-luna", &some, true, "max_completion_tokens=100 reasoning_effort=none"},
 		{"gpt-6-astra", &some, false, "max_completion_tokens=100"},
-		{"meta-llama/llama-3", &zero, true, "max_tokens=100 temperature=0"},
+		{"meta-llama/llama-3", &zero, true, "max_tokens=100 temperature=1e-06"},
 	} {
 		s := serve(t, llmtest.Reply{Text: "ok"})
 		m := model(t, s.URL(), func(cfg *openai.Config) { cfg.Model, cfg.Temperature, cfg.MaxTokens = c.model, c.temp, 100 })

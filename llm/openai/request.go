@@ -8,30 +8,20 @@ import (
 	"parley/llm"
 )
 
-// A request is go-openai's but for the temperature, of which it leaves out 0,
-// and the tools: those it writes down three times each.
-type request struct {
-	openai.ChatCompletionRequest
-	Temperature *float64 `json:"temperature,omitempty"`
-	Tools       []tool   `json:"tools,omitempty"`
-}
-
-type tool struct {
-	Type     openai.ToolType           `json:"type"`
-	Function openai.FunctionDefinition `json:"function"`
-}
+// coldest stands for a temperature of 0, which go-openai leaves out: the
+// likeliest word always wins, as with 0.
+const coldest = 1e-6
 
 // request puts req into OpenAI's words.
-func (p *profile) request(c Config, req llm.Request) request {
-	var r request
-	r.Model, r.Messages = c.Model, make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1)
+func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionRequest {
+	r := openai.ChatCompletionRequest{Model: c.Model, Messages: make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1)}
 	if p.completion {
 		r.MaxCompletionTokens = c.MaxTokens
 	} else {
 		r.MaxTokens = c.MaxTokens //nolint:staticcheck // the only name that most vendors know
 	}
-	if !p.noTemperature {
-		r.Temperature = c.Temperature
+	if c.Temperature != nil && !p.noTemperature {
+		r.Temperature = float32(max(*c.Temperature, coldest))
 	}
 	if !p.noUsage {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
@@ -43,7 +33,7 @@ func (p *profile) request(c Config, req llm.Request) request {
 		r.Messages = append(r.Messages, p.message(c, m))
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, tool{openai.ToolTypeFunction, openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
+		r.Tools = append(r.Tools, tool(t))
 	}
 	if len(r.Tools) > 0 {
 		r.ReasoningEffort = p.effort
@@ -81,4 +71,9 @@ func parts(text string, images []llm.Image) []openai.ChatMessagePart {
 		ps = append(ps, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeImageURL, ImageURL: &openai.ChatMessageImageURL{URL: url}})
 	}
 	return ps
+}
+
+func tool(t llm.ToolSpec) openai.Tool {
+	return openai.Tool{Type: openai.ToolTypeFunction,
+		Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}}
 }
