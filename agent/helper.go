@@ -266,7 +266,7 @@ func (p *Pool) inspect(ctx context.Context) error {
 		case lost, c.State.Over() && c.Report:
 			bad = errors.Join(bad, p.vanished(ctx, c.ID))
 		case c.State.Over() && time.Since(c.Ended) > keepFor:
-			bad = errors.Join(bad, p.forgetChild(ctx, c.ID))
+			bad = errors.Join(bad, p.forgetChild(ctx, all, c.ID))
 		}
 	}
 	p.kin.mu.Lock()
@@ -281,21 +281,32 @@ func (p *Pool) forgetChildren(ctx context.Context, id chat.SessionID) error {
 	if err := p.know(ctx); err != nil {
 		return err
 	}
-	all, err := p.Children(ctx, id)
+	all, err := p.Children(ctx, "")
 	if self := helperOf(id); err == nil && self != "" {
 		err = p.dismiss(ctx, self, "It was forgotten.", true)
 	}
-	for ; err == nil && len(all) > 0; all = all[1:] {
-		err = p.forgetChild(ctx, all[0].ID)
+	if err == nil {
+		err = p.forgetThose(ctx, all, id)
 	}
 	return err
 }
 
-// forgetChild ends and forgets a helper, with all that was said in its session.
-func (p *Pool) forgetChild(ctx context.Context, id string) error {
-	err := p.dismiss(ctx, id, "It was forgotten.", false)
+// forgetThose ends and forgets those of all that work for the session id.
+func (p *Pool) forgetThose(ctx context.Context, all []tools.Child, id chat.SessionID) (err error) {
+	for _, c := range all {
+		if c.Parent == id && err == nil {
+			err = p.forgetChild(ctx, all, c.ID)
+		}
+	}
+	return err
+}
+
+// forgetChild ends and forgets a helper, with all that was said in its session,
+// and those of all that work for it: to read the records of each one's takes long.
+func (p *Pool) forgetChild(ctx context.Context, all []tools.Child, id string) error {
+	err, session := p.dismiss(ctx, id, "It was forgotten.", false), helperSession(id)
 	if err == nil {
-		err = p.Forget(ctx, helperSession(id))
+		err = p.forget(ctx, session, func() error { return p.forgetThose(ctx, all, session) })
 	}
 	if err == nil {
 		err = p.helpers.Delete(ctx, id)

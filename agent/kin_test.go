@@ -422,6 +422,33 @@ func TestDamagedAtWork(t *testing.T) {
 	})
 }
 
+// However many helpers ended long ago, to forget them is to read each a few times.
+func TestForgetMany(t *testing.T) {
+	var looks atomic.Int64
+	const many = 500
+	h := &house{store: nosy{mem.New(), func() { looks.Add(1) }}}
+	for i := range many {
+		id := fmt.Sprintf("%08x", i)
+		c := tools.Child{ID: id, Parent: "test:1", State: tools.ChildAnswered, Ended: time.Date(1999, 12, 1, 0, 0, 0, 0, time.UTC)}
+		if i%2 > 0 { // a conversation that is forgotten
+			c.Ended, c.Parent = c.Ended.AddDate(0, 1, 0), "test:2"
+		}
+		if _, err := store.Save(t.Context(), h.store.Bucket("helpers"), id, c, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play(t, helped(h), func(h *house) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if err := h.pool.Forget(h.t.Context(), "test:2"); err != nil {
+			h.t.Error(err)
+		}
+		if n := looks.Load(); len(h.children()) != 0 || n > 20*many {
+			h.t.Errorf("%d are left, after %d looks", len(h.children()), n)
+		}
+	})
+}
+
 // A helper that is begun as its parent is stopped is not begun (D-093).
 func TestStoppedAsItBegins(t *testing.T) {
 	var stop atomic.Value

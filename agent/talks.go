@@ -140,12 +140,17 @@ func (p *Pool) Resting(ctx context.Context, id chat.SessionID) (bool, error) {
 // Forget removes the session id and all that was ever said in it. A turn under
 // way is broken off without an answer; a message that comes later begins anew.
 func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
+	return p.forget(ctx, id, func() error { return p.forgetChildren(ctx, id) })
+}
+
+// forget is Forget of a session whose helpers kids ends and forgets.
+func (p *Pool) forget(ctx context.Context, id chat.SessionID, kids func() error) error {
 	r := &running{since: time.Now(), doing: "forgetting", stop: func(error) {}}
 	if err := p.enter(ctx, id, r, errForgotten); err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}
 	defer p.leave(id)
-	err := p.forgetChildren(ctx, id)
+	err := kids()
 	st, _, bad := p.lookup(ctx, id)
 	err = cmp.Or(err, bad)
 	p.idle.take(id)
