@@ -22,20 +22,20 @@ func (s *Server) actions() []route {
 		{"GET /api/sessions/{id}/calls", owner, tell(s.calls)},
 		{"GET /api/sessions/{id}/recording", owner, s.recording},
 		{"GET /api/tool-stats", owner, tell(s.toolStats)},
-		{"DELETE /api/tool-stats", owner, s.resetStats},
+		{"DELETE /api/tool-stats", owner, s.does("config", 0, s.resetStats)},
 		{"POST /api/parked/{id}/resend", owner, s.change("session", "reply sent again", s.House.Resend)},
 		{"POST /api/parked/{id}/drop", owner, s.change("session", "reply dropped", s.House.Drop)},
 		{"POST /api/aside/{id}/again", owner, s.change("session", "message answered again", s.House.Again)},
 		{"POST /api/aside/{id}/drop", owner, s.change("session", "message dropped", s.House.Dismiss)},
-		{"POST /api/pairings/{id}/approve", owner, s.change("access", "paired", s.approve)},
-		{"POST /api/cron", owner, s.order},
-		{"PATCH /api/cron/{id}", owner, s.order},
+		{"POST /api/pairings/{id}/approve", owner, s.does("access", http.StatusOK, s.approve)},
+		{"POST /api/cron", owner, s.does("cron", http.StatusCreated, s.order)},
+		{"PATCH /api/cron/{id}", owner, s.does("cron", http.StatusOK, s.order)},
 		{"POST /api/cron/{id}/run", owner, s.change("cron", "run now", s.House.Fire)},
 		{"DELETE /api/cron/{id}", owner, s.change("cron", "removed", s.House.Clock.Remove)},
-		{"POST /api/memory/changes/{id}/restore", owner, s.restore},
-		{"POST /api/people", owner, s.invite},
+		{"POST /api/memory/changes/{id}/restore", owner, s.does("memory", http.StatusOK, s.restore)},
+		{"POST /api/people", owner, s.does("access", http.StatusCreated, s.invite)},
 		{"DELETE /api/people/{id}", owner, s.change("access", "removed", s.remove)},
-		{"POST /api/keys", owner, s.makeKey},
+		{"POST /api/keys", owner, s.does("key", http.StatusCreated, s.makeKey)},
 		{"DELETE /api/keys/{id}", owner, s.change("key", "revoked", s.revoke)},
 		{"GET /api/backup", owner, s.backup},
 	}
@@ -54,42 +54,56 @@ func (s *Server) forget(ctx context.Context, id string) error {
 	return store.ErrNotFound
 }
 
-// change serves f with the id of the path, and notes that it was done.
-func (s *Server) change(kind, done string, f func(context.Context, string) error) handler {
+// A deed is something that is done for the owner: it returns what to answer, nil
+// for nothing, and what to note.
+type deed func(w http.ResponseWriter, r *http.Request) (told any, note string, err error)
+
+// does serves d, and notes what was done as of that kind (R-S27).
+func (s *Server) does(kind string, status int, d deed) handler {
 	return func(w http.ResponseWriter, r *http.Request, v visitor) error {
-		id := r.PathValue("id")
-		if err := f(r.Context(), id); err != nil {
+		told, note, err := d(w, r)
+		if err != nil {
 			return err
 		}
-		s.Audit(kind, v.ID, done+": "+id)
-		w.WriteHeader(http.StatusNoContent)
+		s.Audit(kind, v.ID, note)
+		if told == nil {
+			w.WriteHeader(http.StatusNoContent)
+		} else {
+			writeJSON(w, status, told)
+		}
 		return nil
 	}
 }
 
-func (s *Server) approve(ctx context.Context, code string) error {
-	_, err := s.House.Approve(ctx, code)
+// change is does for f, which is done to the id of the path.
+func (s *Server) change(kind, done string, f func(context.Context, string) error) handler {
+	return s.does(kind, 0, func(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+		id := r.PathValue("id")
+		return nil, done + ": " + id, f(r.Context(), id)
+	})
+}
+
+// approve answers with whom it let in.
+func (s *Server) approve(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+	who, err := s.House.Approve(r.Context(), r.PathValue("id"))
 	if errors.Is(err, channels.ErrNoPairing) {
 		err = store.ErrNotFound
 	}
-	return err
+	return who, "paired: " + r.PathValue("id"), err
 }
 
 // invite answers with a link for somebody, whom it lets in unless they are already.
-func (s *Server) invite(w http.ResponseWriter, r *http.Request, v visitor) (err error) {
+func (s *Server) invite(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var ask struct{ Name string }
-	if err = body(w, r, &ask); err == nil && ask.Name != ownerName {
+	err := body(w, r, &ask)
+	if err == nil && ask.Name != ownerName {
 		err = s.people.add(r.Context(), ask.Name)
 	}
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	link, err := s.Link(r.Context(), ask.Name)
-	if err == nil {
-		s.Audit("access", v.ID, "link for "+ask.Name)
-		writeJSON(w, http.StatusCreated, map[string]any{"person": ask.Name, "link": link, "expires": time.Now().Add(linkLife).UTC()})
-	}
-	return err
+	return map[string]any{"person": ask.Name, "link": link, "expires": time.Now().Add(linkLife).UTC()}, "link for " + ask.Name, err
 }
 
 // remove puts name out. It holds from its first write on.
@@ -100,26 +114,22 @@ func (s *Server) remove(ctx context.Context, name string) error {
 	return s.end(ctx, func(p pass) bool { return p.Person == name })
 }
 
-func (s *Server) makeKey(w http.ResponseWriter, r *http.Request, v visitor) error {
+// makeKey answers with a new API key.
+func (s *Server) makeKey(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var ask struct{ Person, Prefix string }
 	if err := body(w, r, &ask); err != nil {
-		return err
+		return nil, "", err
 	}
 	name := cmp.Or(ask.Person, ownerName)
 	prefix := cmp.Or(ask.Prefix, name)
 	if !goodName.MatchString(prefix) {
-		return bad("a prefix" + nameRule)
+		return nil, "", bad("a prefix" + nameRule)
 	}
 	secret, k, err := s.people.grant(r.Context(), pass{Kind: keys, Person: name, Prefix: prefix})
-	if err != nil {
-		return err
-	}
-	s.Audit("key", v.ID, fmt.Sprintf("made …%s for %s, sessions %s: %s", k.Last, name, prefix, k.ID))
-	writeJSON(w, http.StatusCreated, struct {
+	return struct {
 		pass
 		Secret string `json:"secret"` // this once
-	}{k, secret})
-	return nil
+	}{k, secret}, fmt.Sprintf("made …%s for %s, sessions %s: %s", k.Last, name, prefix, k.ID), err
 }
 
 func (s *Server) revoke(ctx context.Context, id string) error {

@@ -41,20 +41,15 @@ func (s *Server) jobs(r *http.Request) (any, error) {
 }
 
 // order puts a job on the clock, or changes one.
-func (s *Server) order(w http.ResponseWriter, r *http.Request, v visitor) error {
+func (s *Server) order(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var o json.RawMessage
 	if err := body(w, r, &o); err != nil {
-		return err
+		return nil, "", err
 	}
-	id, done, status := r.PathValue("id"), "changed", http.StatusOK
-	j, err := s.House.Order(r.Context(), id, o)
-	if err != nil {
-		return err
-	}
+	id, done := r.PathValue("id"), "changed: "
 	if id == "" {
-		done, status = "added", http.StatusCreated
+		done = "added: "
 	}
-	s.Audit("cron", v.ID, done+": "+j.ID)
-	writeJSON(w, status, j)
-	return nil
+	j, err := s.House.Order(r.Context(), id, o)
+	return j, done + j.ID, err
 }

@@ -91,15 +91,11 @@ func (s *Server) changed(r *http.Request) (any, error) {
 	return changed{c, diff}, err
 }
 
-func (s *Server) restore(w http.ResponseWriter, r *http.Request, v visitor) error {
+func (s *Server) restore(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 	who, err := s.whose(r)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	c, err := s.House.Notes.Versions.Restore(r.Context(), who, r.PathValue("id"), "")
-	if err == nil {
-		s.Audit("memory", v.ID, c.By+": "+string(who))
-		writeJSON(w, http.StatusOK, c)
-	}
-	return err
+	return c, c.By + ": " + string(who), err
 }

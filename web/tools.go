@@ -76,9 +76,7 @@ func (s *Server) toolStats(r *http.Request) (any, error) {
 }
 
 // resetStats begins the statistics anew, of one tool if it is named (C-044).
-func (s *Server) resetStats(w http.ResponseWriter, r *http.Request, v visitor) error {
+func (s *Server) resetStats(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 	s.House.Stats.Reset(r.URL.Query()["tool"]...)
-	s.Audit("config", v.ID, "tool statistics begun anew")
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return nil, "tool statistics begun anew", nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/channels"
 	"parley/chat"
 	"parley/store"
 	"parley/web"
@@ -203,18 +204,13 @@ func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
 
 // pair lets somebody in and says who that is.
 func (p *program) pair(ctx context.Context, a *admin, args []string) error {
-	var o web.Overview
-	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
-		return err
-	}
-	err := a.ask(ctx, "POST", "/api/pairings/"+url.PathEscape(args[0])+"/approve", nil, nil)
+	var who channels.Pairing
+	err := a.ask(ctx, "POST", "/api/pairings/"+url.PathEscape(args[0])+"/approve", nil, &who)
 	if errors.Is(err, errNone) {
 		return errors.New("nobody has that code, or it is older than an hour: parley status shows who asks")
 	}
-	for _, q := range o.Pairings {
-		if err == nil && strings.EqualFold(q.Code, args[0]) {
-			_, err = fmt.Fprintf(p.stdout, "%s (%s:%s) may talk to me now.\n", cmp.Or(oneLine(q.Name), "Somebody without a name"), q.At.Channel, q.Sender)
-		}
+	if err == nil {
+		_, err = fmt.Fprintf(p.stdout, "%s (%s:%s) may talk to me now.\n", cmp.Or(oneLine(who.Name), "Somebody without a name"), who.At.Channel, who.Sender)
 	}
 	return err
 }
