@@ -221,6 +221,20 @@ func TestP24Zombie(t *testing.T) {
 	h.hears("still there?")
 }
 
+// A connection on which nothing is said is kept alive by heartbeats, for longer
+// than Discord would wait for one (P24).
+func TestP24Heartbeats(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{Heartbeat: 300 * time.Millisecond}, nil)
+	h.run()
+	h.wait(func(v discordtest.View) bool { return v.Beats() >= 12 })
+	h.Look(func(v discordtest.View) {
+		if begun, resumed := v.Sessions(); begun != 1 || resumed != 0 {
+			t.Errorf("%d sessions, %d resumed", begun, resumed)
+		}
+	})
+}
+
 // A session is resumed where Discord says (op 6), and its events come once.
 func TestResume(t *testing.T) {
 	t.Parallel()

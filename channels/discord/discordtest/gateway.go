@@ -261,6 +261,10 @@ func (s *Server) talk(c *conn) {
 		}
 		switch p.Op {
 		case 1:
+			s.mu.Lock()
+			s.beats++
+			s.tell()
+			s.mu.Unlock()
 			if !c.gate.NoAck {
 				c.write(packet{Op: 11})
 			}

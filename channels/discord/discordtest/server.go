@@ -46,6 +46,7 @@ type Server struct {
 	sessions map[string]*session
 	starts   int // sessions begun
 	resumes  int // and resumed
+	beats    int // heartbeats of the bot
 	acts     map[string]*Interaction
 	menu     json.RawMessage
 	nonces   map[string]string // of the last minutes: message
@@ -155,6 +156,9 @@ func (v View) Online() bool {
 
 // Sessions returns how many sessions were begun, and how often one was resumed.
 func (v View) Sessions() (begun, resumed int) { return v.s.starts, v.s.resumes }
+
+// Beats returns how many heartbeats have come.
+func (v View) Beats() int { return v.s.beats }
 
 // Interaction returns the one of that id.
 func (v View) Interaction(id string) Interaction { return *v.s.acts[id] }
