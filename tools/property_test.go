@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
 
 	"parley/llm"
@@ -124,11 +125,14 @@ func muddle(t *rapid.T, v any) any {
 }
 
 // D-011, D-014: what is valid is never changed; what was cast is cast, and judged the same again; and what
-// passes is valid for the library too.
+// passes is valid for the library too, which is asked only about unusual schemas.
 func TestCastOfAny(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		js := objects(rt, 2)
 		s := parsed(t, text(js))
+		if s.rest != nil {
+			rt.Fatalf("%s is unusual", text(js))
+		}
 		good := object(t, text(values(rt, js)))
 		if wrong := s.check(good); len(wrong) > 0 {
 			rt.Fatalf("%s for %s: %s", text(good), text(js), wrong)
@@ -158,6 +162,24 @@ func TestCastOfAny(t *testing.T) {
 			rt.Fatalf("%s for %s: %q, but the library says %v", text(once), text(js), wrong, err)
 		}
 	})
+}
+
+// What check does not look at is left to the library.
+func TestUsual(t *testing.T) {
+	for schema, want := range map[string]bool{
+		anything: true, wide: false, `{"type":"object","additionalProperties":false}`: true,
+		`{"type":"object","properties":{"a":{"type":"string","description":"x","default":"y","maxLength":3}}}`: true,
+		`{"type":"object","properties":{"a":{"type":"string","pattern":"^a"}}}`:                                false,
+		`{"type":"object","properties":{"a":{"items":{"anyOf":[{}]}}}}`:                                        false,
+		`{"type":"object","additionalProperties":{"multipleOf":2}}`:                                            false,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string"}}}`:            false,
+		`{"type":"object","minProperties":1}`:                                                                  false,
+	} {
+		var s jsonschema.Schema
+		if err := json.Unmarshal([]byte(schema), &s); err != nil || usual(&s) != want {
+			t.Errorf("usual(%s) is not %v, %v", schema, want, err)
+		}
+	}
 }
 
 // A sign is a Source that says what hangs on it today.

@@ -137,7 +137,8 @@ func limitBy(s *jsonschema.Schema, word string) error {
 // A shape is a schema, parsed.
 type shape struct {
 	source json.RawMessage
-	schema *jsonschema.Schema // nil when source is broken
+	schema *jsonschema.Schema   // nil when source is broken
+	rest   *jsonschema.Resolved // nil when it cannot be resolved, or says no more than check looks at
 }
 
 // shaped returns t with the shape of its schema.
@@ -149,6 +150,9 @@ func (t Tool) shaped() Tool {
 	var js jsonschema.Schema
 	if json.Unmarshal(t.Schema, &js) == nil {
 		t.shape.schema = &js
+		if !usual(&js) {
+			t.shape.rest, _ = js.CloneSchemas().Resolve(nil)
+		}
 	}
 	return t
 }
@@ -162,4 +166,24 @@ func (s *shape) defaults() []byte {
 		}
 	}
 	return []byte(text(usual))
+}
+
+// usual says whether check looks at all that s says.
+func usual(s *jsonschema.Schema) bool {
+	if s == nil {
+		return true
+	}
+	rest := *s
+	rest.Title, rest.Description, rest.Default, rest.Examples = "", "", nil, nil
+	rest.Type, rest.Types, rest.Enum, rest.Required, rest.Items, rest.Properties, rest.PropertyOrder = "", nil, nil, nil, nil, nil, nil
+	rest.Minimum, rest.Maximum, rest.MinLength, rest.MaxLength, rest.MinItems, rest.MaxItems = nil, nil, nil, nil, nil, nil
+	if rest.AdditionalProperties = nil; text(rest) != "true" {
+		return false
+	}
+	for _, p := range s.Properties {
+		if !usual(p) {
+			return false
+		}
+	}
+	return usual(s.Items) && (closed(s) || usual(s.AdditionalProperties))
 }

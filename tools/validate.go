@@ -26,8 +26,8 @@ func (t Tool) prepare(args string) (in map[string]any, problem string) {
 	return in, ""
 }
 
-// check returns what is wrong with in, in words a model understands, as far as
-// New can say it in a schema.
+// check returns what is wrong with in: the usual in words a model
+// understands, the rest, such as oneOf, in the library's.
 func (s *shape) check(in map[string]any) []string {
 	js := s.schema
 	if js == nil {
@@ -36,7 +36,13 @@ func (s *shape) check(in map[string]any) []string {
 	if js.Type != "object" {
 		return []string{fmt.Sprintf("Schema must be object type, got '%s'", strings.Join(typesOf(js), "|"))}
 	}
-	return check(js, in, "")
+	wrong := check(js, in, "")
+	if len(wrong) == 0 && s.rest != nil {
+		if err := s.rest.Validate(in); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	return wrong
 }
 
 // check returns what is wrong with v, which stands at path, such as "a.list[0]".
@@ -112,7 +118,7 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 			wrong = append(wrong, check(p, v[name], at(name))...)
 		case closed(s):
 			wrong = append(wrong, "unexpected parameter "+at(name))
-		default:
+		case len(s.PatternProperties) == 0:
 			wrong = append(wrong, check(s.AdditionalProperties, v[name], at(name))...)
 		}
 	}
@@ -122,7 +128,7 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 // closed says whether s allows only the properties it names.
 func closed(s *jsonschema.Schema) bool {
 	no := s.AdditionalProperties
-	return no != nil && no.Not != nil && text(no) == "false"
+	return no != nil && no.Not != nil && text(no) == "false" && len(s.PatternProperties) == 0
 }
 
 func deref[T any](p *T) (v T) {
