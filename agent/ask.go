@@ -133,25 +133,30 @@ func (t *turn) stream() func(llm.Delta) {
 // digestOf names a long text of requests.
 func digestOf(text string) string { return fmt.Sprintf("%.12x", sha256.Sum256([]byte(text))) }
 
-// note keeps body under digest, once, and returns that. That it could not is no
-// reason to leave a person without an answer.
-func (p *Pool) note(ctx context.Context, digest, body string) string {
-	if _, there := p.noted.LoadOrStore(digest, true); there {
-		return digest
+// note keeps body under digest, once. That it could not is no reason to leave a
+// person without an answer.
+func (p *Pool) note(ctx context.Context, digest, body string) (kept bool) {
+	_, _, err := p.prompts.Get(ctx, digest)
+	if err != nil {
+		_, err = p.prompts.Put(ctx, digest, []byte(body), store.Any)
 	}
-	if _, err := p.prompts.Put(ctx, digest, []byte(body), store.Any); err != nil {
-		p.noted.Delete(digest)
+	if err != nil {
 		p.Log.Warn("what a model is told was not kept", "digest", digest, "err", err)
 	}
-	return digest
+	return err == nil
 }
 
-// noteSystem notes instructions. Most sessions have a last paragraph of their
-// own: what is before it is kept once for all of them, and is named.
+// noteSystem notes instructions and returns their digest. Most sessions have a
+// last paragraph of their own: what is before it is kept once for all of them,
+// and is named.
 func (p *Pool) noteSystem(ctx context.Context, text string) string {
-	last := max(strings.LastIndex(text, "\n\n"), 0)
-	head := p.note(ctx, digestOf(text[:last]), text[:last])
-	return p.note(ctx, digestOf(text), parted+head+text[last:])
+	digest := digestOf(text)
+	if _, _, err := p.prompts.Get(ctx, digest); err != nil {
+		last := max(strings.LastIndex(text, "\n\n"), 0)
+		head := digestOf(text[:last])
+		_ = p.note(ctx, head, text[:last]) && p.note(ctx, digest, parted+head+text[last:])
+	}
+	return digest
 }
 
 const parted = "\x00" // begins what noteSystem keeps
@@ -175,8 +180,8 @@ func (p *Pool) noteTools(ctx context.Context, text *toolText) *toolText {
 		return text
 	}
 	b, _ := json.Marshal(text) // a schema is JSON
-	text.digest = p.note(ctx, digestOf(string(b)), string(b))
-	if _, kept := p.noted.Load(text.digest); kept {
+	text.digest = digestOf(string(b))
+	if p.note(ctx, text.digest, string(b)) {
 		p.told.Store(text)
 	}
 	return text

@@ -114,7 +114,6 @@ type Pool struct {
 	tries    store.Bucket             // how often a message was begun after a crash (P8)
 	parked   store.Bucket             // messages put aside
 	prompts  store.Bucket             // the long texts of requests, by their digests
-	noted    sync.Map                 // digests of those that are there for sure
 	told     atomic.Pointer[toolText] // the tools that were noted last
 	turns    *semaphore.Weighted
 	alone    *semaphore.Weighted // held by the turn of a message that may have crashed the process
