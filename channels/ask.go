@@ -52,16 +52,17 @@ func (q question) old() bool {
 // the store has; the lock is held while both change, so that one answer is the first.
 type polls struct {
 	mu  sync.Mutex
-	all []question // nil until they are read
+	all []*question // nil until they are read
 }
 
 // find returns the question with that ID, or nil. The lock is held.
 func (ps *polls) find(id string) *question {
-	i := slices.IndexFunc(ps.all, func(q question) bool { return q.Reply.Ask.ID == id })
-	if i < 0 {
-		return nil
+	for _, q := range ps.all {
+		if q.Reply.Ask.ID == id {
+			return q
+		}
 	}
-	return &ps.all[i]
+	return nil
 }
 
 var questionID = regexp.MustCompile(`^[A-Za-z0-9]{1,32}$`)
@@ -78,7 +79,9 @@ func (h *Hub) Ask(ctx context.Context, r chat.Reply) (Choice, error) {
 	if err != nil {
 		return Choice{}, fmt.Errorf("ask: %w", err)
 	}
-	if !q.over() { // as by an answer in an earlier life
+	select {
+	case <-q.done: // as by an answer in an earlier life
+	default:
 		if err := h.Send(ctx, r); err != nil {
 			return Choice{}, err
 		}
@@ -88,12 +91,10 @@ func (h *Hub) Ask(ctx context.Context, r chat.Reply) (Choice, error) {
 	case <-ctx.Done():
 		return Choice{}, ctx.Err()
 	}
-	h.polls.mu.Lock()
-	defer h.polls.mu.Unlock()
-	if q := h.polls.find(r.Ask.ID); q != nil && q.Choice != nil {
-		return *q.Choice, nil
+	if q.Choice == nil {
+		return Choice{}, ErrWithdrawn
 	}
-	return Choice{}, ErrWithdrawn
+	return *q.Choice, nil
 }
 
 // Withdraw ends the question with that ID, if it is open: Ask returns
@@ -113,22 +114,22 @@ func (h *Hub) Withdraw(ctx context.Context, id string) error {
 }
 
 // open stores the question of r, unless it was asked before, and forgets old ones.
-func (h *Hub) open(ctx context.Context, r chat.Reply) (question, error) {
+func (h *Hub) open(ctx context.Context, r chat.Reply) (*question, error) {
 	h.polls.mu.Lock()
 	defer h.polls.mu.Unlock()
 	if err := h.recall(ctx); err != nil {
-		return question{}, err
+		return nil, err
 	}
 	b := h.bucket("questions")
-	h.polls.all = slices.DeleteFunc(h.polls.all, func(q question) bool {
+	h.polls.all = slices.DeleteFunc(h.polls.all, func(q *question) bool {
 		return q.old() && b.Delete(ctx, q.Reply.Ask.ID) == nil
 	})
 	if q := h.polls.find(r.Ask.ID); q != nil {
-		return *q, nil
+		return q, nil
 	}
-	q := question{Reply: r, Time: time.Now(), done: make(chan struct{})}
+	q := &question{Reply: r, Time: time.Now(), done: make(chan struct{})}
 	if err := write(ctx, b, r.Ask.ID, q); err != nil {
-		return question{}, err
+		return nil, err
 	}
 	h.polls.all = append(h.polls.all, q)
 	return q, nil
@@ -139,7 +140,7 @@ func (h *Hub) recall(ctx context.Context) error {
 	if h.polls.all != nil {
 		return nil
 	}
-	all := []question{}
+	all := []*question{}
 	err := Sift(ctx, h.bucket("questions"), h.cfg.Log, func(_ string, q question) bool {
 		if q.Reply.Ask == nil || q.old() {
 			return false
@@ -148,13 +149,13 @@ func (h *Hub) recall(ctx context.Context) error {
 		if q.over() {
 			close(q.done)
 		}
-		all = append(all, q)
+		all = append(all, &q)
 		return true
 	})
 	if err != nil {
 		return fmt.Errorf("read questions: %w", err)
 	}
-	slices.SortFunc(all, func(a, b question) int { return a.Time.Compare(b.Time) })
+	slices.SortFunc(all, func(a, b *question) int { return a.Time.Compare(b.Time) })
 	h.polls.all = all
 	return nil
 }
@@ -168,22 +169,22 @@ func (h *Hub) settle(ctx context.Context, end func(*question) (found bool)) (que
 	if err := h.recall(ctx); err != nil {
 		return question{}, err
 	}
-	for i, q := range slices.Backward(h.polls.all) {
-		was := q
-		if !end(&q) {
+	for _, q := range slices.Backward(h.polls.all) {
+		now := *q
+		if !end(&now) {
 			continue
 		}
-		if was.Choice == q.Choice && was.over() == q.over() {
-			return q, nil
+		if now.Choice == q.Choice && now.over() == q.over() {
+			return now, nil
 		}
-		if err := write(ctx, h.bucket("questions"), q.Reply.Ask.ID, q); err != nil {
+		if err := write(ctx, h.bucket("questions"), q.Reply.Ask.ID, now); err != nil {
 			return question{}, fmt.Errorf("store answer: %w", err)
 		}
-		if h.polls.all[i] = q; q.over() {
+		if *q = now; q.over() {
 			close(q.done)
-			h.ended(q)
+			h.ended(now)
 		}
-		return q, nil
+		return now, nil
 	}
 	return question{}, nil
 }
