@@ -190,7 +190,7 @@ func TestPropertyNext(t *testing.T) {
 		at := time.Unix(rapid.Int64Range(1.3e9, 2e9).Draw(t, "at"), 0)
 		next := p.next(at)
 		between := at.Add(time.Duration(rapid.Int64Range(0, int64(next.Sub(at))-1).Draw(t, "between")))
-		if !next.After(at) || !p.next(between).Equal(next) {
+		if !next.After(at) || !p.next(between).Equal(next) || p.astray(next, at) {
 			t.Fatalf("after %s comes %s, after %s %s", at, next, between, p.next(between))
 		}
 	})
@@ -207,8 +207,12 @@ func FuzzCron(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if spec != "" && !p.next(now).After(now) {
+		next := p.next(now)
+		if spec != "" && !next.After(now) {
 			t.Errorf("%q is taken and never due", spec)
+		}
+		if p.astray(next, now) { // it would be reckoned for ever
+			t.Errorf("%q is due at %s, and is not", spec, next)
 		}
 	})
 }
