@@ -52,17 +52,16 @@ func (q question) old() bool {
 // the store has; the lock is held while both change, so that one answer is the first.
 type polls struct {
 	mu  sync.Mutex
-	all []*question // nil until they are read
+	all []question // nil until they are read
 }
 
 // find returns the question with that ID, or nil. The lock is held.
 func (ps *polls) find(id string) *question {
-	for _, q := range ps.all {
-		if q.Reply.Ask.ID == id {
-			return q
-		}
+	i := slices.IndexFunc(ps.all, func(q question) bool { return q.Reply.Ask.ID == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &ps.all[i]
 }
 
 var questionID = regexp.MustCompile(`^[A-Za-z0-9]{1,32}$`)
@@ -79,9 +78,7 @@ func (h *Hub) Ask(ctx context.Context, r chat.Reply) (Choice, error) {
 	if err != nil {
 		return Choice{}, fmt.Errorf("ask: %w", err)
 	}
-	select {
-	case <-q.done: // as by an answer in an earlier life
-	default:
+	if !q.over() { // as by an answer in an earlier life
 		if err := h.Send(ctx, r); err != nil {
 			return Choice{}, err
 		}
@@ -91,10 +88,12 @@ func (h *Hub) Ask(ctx context.Context, r chat.Reply) (Choice, error) {
 	case <-ctx.Done():
 		return Choice{}, ctx.Err()
 	}
-	if q.Choice == nil {
-		return Choice{}, ErrWithdrawn
+	h.polls.mu.Lock()
+	defer h.polls.mu.Unlock()
+	if q := h.polls.find(r.Ask.ID); q != nil && q.Choice != nil {
+		return *q.Choice, nil
 	}
-	return *q.Choice, nil
+	return Choice{}, ErrWithdrawn
 }
 
 // Withdraw ends the question with that ID, if it is open: Ask returns
@@ -114,22 +113,22 @@ func (h *Hub) Withdraw(ctx context.Context, id string) error {
 }
 
 // open stores the question of r, unless it was asked before, and forgets old ones.
-func (h *Hub) open(ctx context.Context, r chat.Reply) (*question, error) {
+func (h *Hub) open(ctx context.Context, r chat.Reply) (question, error) {
 	h.polls.mu.Lock()
 	defer h.polls.mu.Unlock()
 	if err := h.recall(ctx); err != nil {
-		return nil, err
+		return question{}, err
 	}
 	b := h.bucket("questions")
-	h.polls.all = slices.DeleteFunc(h.polls.all, func(q *question) bool {
+	h.polls.all = slices.DeleteFunc(h.polls.all, func(q question) bool {
 		return q.old() && b.Delete(ctx, q.Reply.Ask.ID) == nil
 	})
 	if q := h.polls.find(r.Ask.ID); q != nil {
-		return q, nil
+		return *q, nil
 	}
-	q := &question{Reply: r, Time: time.Now(), done: make(chan struct{})}
+	q := question{Reply: r, Time: time.Now(), done: make(chan struct{})}
 	if err := write(ctx, b, r.Ask.ID, q); err != nil {
-		return nil, err
+		return question{}, err
 	}
 	h.polls.all = append(h.polls.all, q)
 	return q, nil
@@ -140,7 +139,7 @@ func (h *Hub) recall(ctx context.Context) error {
 	if h.polls.all != nil {
 		return nil
 	}
-	all := []*question{}
+	all := []question{}
 	err := Sift(ctx, h.bucket("questions"), h.cfg.Log, func(_ string, q question) bool {
 		if q.Reply.Ask == nil || q.old() {
 			return false
@@ -149,13 +148,13 @@ func (h *Hub) recall(ctx context.Context) error {
 		if q.over() {
 			close(q.done)
 		}
-		all = append(all, &q)
+		all = append(all, q)
 		return true
 	})
 	if err != nil {
 		return fmt.Errorf("read questions: %w", err)
 	}
-	slices.SortFunc(all, func(a, b *question) int { return a.Time.Compare(b.Time) })
+	slices.SortFunc(all, func(a, b question) int { return a.Time.Compare(b.Time) })
 	h.polls.all = all
 	return nil
 }
@@ -169,22 +168,22 @@ func (h *Hub) settle(ctx context.Context, end func(*question) (found bool)) (que
 	if err := h.recall(ctx); err != nil {
 		return question{}, err
 	}
-	for _, q := range slices.Backward(h.polls.all) {
-		now := *q
-		if !end(&now) {
+	for i, q := range slices.Backward(h.polls.all) {
+		was := q
+		if !end(&q) {
 			continue
 		}
-		if now.Choice == q.Choice && now.over() == q.over() {
-			return now, nil
+		if was.Choice == q.Choice && was.over() == q.over() {
+			return q, nil
 		}
-		if err := write(ctx, h.bucket("questions"), q.Reply.Ask.ID, now); err != nil {
+		if err := write(ctx, h.bucket("questions"), q.Reply.Ask.ID, q); err != nil {
 			return question{}, fmt.Errorf("store answer: %w", err)
 		}
-		if *q = now; q.over() {
+		if h.polls.all[i] = q; q.over() {
 			close(q.done)
-			h.ended(now)
+			h.ended(q)
 		}
-		return now, nil
+		return q, nil
 	}
 	return question{}, nil
 }
