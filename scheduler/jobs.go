@@ -103,6 +103,8 @@ func (j *Job) check() error {
 		return fmt.Errorf("message and args must be at most %d bytes each", maxText)
 	case j.Args != "" && json.Unmarshal([]byte(j.Args), &args) != nil:
 		return errors.New("the arguments must be a JSON object")
+	case j.Args != "" && j.Tool == "":
+		return errors.New("args can only be used with tool")
 	case j.Missed != Once && j.Missed != Skip:
 		return errors.New("missed must be 'once' or 'skip'")
 	}

@@ -132,18 +132,37 @@ func (k *Kit) Asks(c Call) bool {
 // says only Result.Failed (D-040). Of a call whose ctx ended the result has
 // CodeCancelled, unless the tool had done its work.
 func (k *Kit) Call(ctx context.Context, c Call) Result {
+	t, wrong := k.resolve(&c)
+	if wrong.Failed {
+		return k.refuse(ctx, t, c, wrong)
+	}
+	r, err := t.Run(ctx, c)
+	return t.finish(ctx, r, err)
+}
+
+// Check returns c as it would be run, or says in the words for the model why it
+// would not be: there is no such tool for who asks, or the arguments are wrong.
+func (k *Kit) Check(c Call) (Call, error) {
+	if _, wrong := k.resolve(&c); wrong.Failed {
+		return c, errors.New(wrong.Text)
+	}
+	return c, nil
+}
+
+// resolve returns the tool that c names, and puts right its name and its Input;
+// or else it returns what failed, with the tool if there is one.
+func (k *Kit) resolve(c *Call) (Tool, Result) {
 	t, ok := k.Tool(c.Name)
 	if !ok || !t.may(c.From) {
-		return k.refuse(ctx, Tool{}, c, Failf(CodeNotFound, "%s", k.unknown(c)))
+		return Tool{}, Failf(CodeNotFound, "%s", k.unknown(*c))
 	}
 	c.Name = t.Name
 	in, problem := t.prepare(c.Args)
 	if problem != "" {
-		return k.refuse(ctx, t, c, Failf(CodeInvalid, "%s", problem))
+		return t, Failf(CodeInvalid, "%s", problem)
 	}
 	c.Input = in
-	r, err := t.Run(ctx, c)
-	return t.finish(ctx, r, err)
+	return t, Result{}
 }
 
 // refuse answers c, which was to call asked, with r. The pipeline sees it as any other call.

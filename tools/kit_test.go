@@ -166,8 +166,12 @@ func TestArguments(t *testing.T) {
 		{"open", `{'a':'x\u00e4\\'}`, `{"a":"xä\\"}`}, {"open", `{'a':'it's'}`, bad("invalid character '\\'' looking for beginning of object key string")},
 		{"open", `"words"`, bad("invalid character 'w' looking for beginning of value")},
 	} {
-		if r := k.Call(t.Context(), callTo(c.tool, c.args)); r.Text != c.want || r.Failed != strings.HasPrefix(c.want, "Error") {
+		r := k.Call(t.Context(), callTo(c.tool, c.args))
+		if r.Text != c.want || r.Failed != strings.HasPrefix(c.want, "Error") {
 			t.Errorf("%s(%s) = %q\nwant %q", c.tool, c.args, r.Text, c.want)
+		}
+		if _, err := k.Check(callTo(c.tool, c.args)); r.Failed != (err != nil) || err != nil && prefix+err.Error()+hint != r.Text {
+			t.Errorf("%s(%s) is found %v", c.tool, c.args, err)
 		}
 	}
 }

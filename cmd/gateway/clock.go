@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/llm"
 	"parley/scheduler"
 	"parley/store"
 	"parley/tools"
@@ -86,24 +87,29 @@ func (h *house) setModel(j *scheduler.Job, name string) error {
 	return nil
 }
 
-// setTool has j call the tool of o, if the person whose job it is may use it.
+// setTool has j call the tool of o, if it is a call that the person whose job it
+// is could make.
 func (h *house) setTool(ctx context.Context, j *scheduler.Job, o cron.Order) error {
 	if o.Tool != "" {
-		kit, err := (*h.kit.Load())(ctx, tools.Scope{Session: j.At.Session(), At: j.At, From: j.By, Group: j.Group, Origin: chat.FromSchedule})
+		j.Tool, j.Args = o.Tool, "{}"
+	}
+	if len(o.Args) > 0 {
+		args, err := json.Marshal(o.Args)
 		if err != nil {
 			return err
 		}
-		t, ok := kit.Tool(o.Tool)
-		if !ok {
-			return fmt.Errorf("there is no tool '%s'", o.Tool)
-		}
-		j.Tool, j.Args = t.Name, "{}"
+		j.Args = string(args)
 	}
-	if len(o.Args) == 0 {
+	if j.Tool == "" || o.Tool == "" && len(o.Args) == 0 {
 		return nil
 	}
-	args, err := json.Marshal(o.Args)
-	j.Args = string(args)
+	s := tools.Scope{Session: j.At.Session(), At: j.At, From: j.By, Group: j.Group, Origin: chat.FromSchedule}
+	kit, err := (*h.kit.Load())(ctx, s)
+	if err != nil {
+		return err
+	}
+	c, err := kit.Check(tools.Call{ToolCall: llm.ToolCall{Name: j.Tool, Args: j.Args}, Scope: s})
+	j.Tool = c.Name
 	return err
 }
 

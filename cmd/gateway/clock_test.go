@@ -36,7 +36,11 @@ func newWatch(t *testing.T) *watch {
 	w.now.Store(c)
 	w.auditor.events = make(chan store.Event, 100)
 	w.Redact = &redactor{}
-	echo := tools.New("echo", "Says it again.", func(context.Context, tools.Call, struct{}) (tools.Result, error) { return tools.Result{}, nil })
+	type in struct {
+		N int   `json:"n,omitempty"`
+		A []int `json:"a,omitempty"`
+	}
+	echo := tools.New("echo", "Says it again.", func(context.Context, tools.Call, in) (tools.Result, error) { return tools.Result{}, nil })
 	root := echo
 	root.Name, root.Category = "root", "files"
 	rules := tools.Rules{"files": tools.Owners}
@@ -128,8 +132,10 @@ func TestD095Texts(t *testing.T) {
 			{cron.Order{Action: "add", Message: "x", Every: 9}, "Error: every_seconds must be at least 10"},
 			{cron.Order{Action: "add", Message: "x", Every: -1 << 62}, "Error: every_seconds must be at least 10"},
 			{cron.Order{Action: "add", Message: "x", Every: 60, Model: "big"}, "Error: there is no model 'big'; there are main, small"},
-			{cron.Order{Action: "add", Tool: "rm", Every: 60}, "Error: there is no tool 'rm'"},
-			{cron.Order{Action: "add", Tool: "root", Every: 60}, "Error: there is no tool 'root'"},
+			{cron.Order{Action: "add", Tool: "rm", Every: 60}, "Error: Tool 'rm' not found. Available: echo"},
+			{cron.Order{Action: "add", Tool: "root", Every: 60}, "Error: Tool 'root' not found. Available: echo"},
+			{cron.Order{Action: "add", Tool: "echo", Args: map[string]any{"n": "x", "b": 1}, Every: 60}, "Error: Invalid parameters for tool 'echo': unexpected parameter b; n should be integer"},
+			{cron.Order{Action: "add", Message: "x", Args: map[string]any{"n": 1}, Every: 60}, "Error: args can only be used with tool"},
 			{cron.Order{Action: "add", Message: "x", Every: 60, Missed: "twice"}, "Error: missed must be 'once' or 'skip'"},
 			{cron.Order{Action: "add", ID: "j1", Name: "Stretch", Message: "Stretch!", Every: 3600}, "Created job 'Stretch' (id: j1)"},
 			{cron.Order{Action: "add", ID: "j1", Name: "Stretch", Message: "Stretch!", Every: 3600}, "Created job 'Stretch' (id: j1)"}, // again: P6
@@ -143,6 +149,9 @@ func TestD095Texts(t *testing.T) {
 				"- Tell me the news of the town, (id: j2, 0 9 * * 1-5 (Asia/Tokyo))\n  next: 2000-01-03 01:00 CET; has not run yet\n" +
 				"- echo (id: j4, every 24h)\n  off; has not run yet"},
 			{cron.Order{Action: "enable", ID: "j4"}, "Enabled job j4"},
+			{cron.Order{Action: "edit", ID: "j4", Tool: "rm"}, "Error: Tool 'rm' not found. Available: echo"},
+			{cron.Order{Action: "edit", ID: "j4", Args: map[string]any{"a": 1}}, "Error: Invalid parameters for tool 'echo': a should be array"},
+			{cron.Order{Action: "edit", ID: "j4", Model: "big"}, "Error: there is no model 'big'; there are main, small"},
 			{cron.Order{Action: "edit", ID: "j4", Zone: "UTC"}, "Error: tz can only be used with cron_expr"},
 			{cron.Order{Action: "edit", ID: "j2", Zone: "UTC", Model: "small"}, "Changed job j2"},
 			{cron.Order{Action: "history", ID: "j3"}, "Job j3 has not run yet."},
