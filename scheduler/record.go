@@ -107,7 +107,10 @@ func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location)
 
 // end notes how run r of j ended, and says whether people should know of its failures.
 func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
-	r.Outcome, r.Note, r.Ended = e.Outcome, head(oneLine(e.Note), maxNote), now
+	r.Outcome, r.Note = e.Outcome, head(oneLine(e.Note), maxNote)
+	if !r.Began.IsZero() {
+		r.Seconds = int(max(time.Second, now.Sub(r.Began).Round(time.Second)) / time.Second)
+	}
 	r.Tokens, r.Cost, r.Tainted = e.Tokens, e.Cost, e.Tainted
 	switch e.Outcome {
 	case Answered:

@@ -66,7 +66,7 @@ type Run struct {
 	Times   int       `json:"times,omitempty"` // that were missed or skipped one after the other
 	Key     string    `json:"key,omitempty"`   // of the call or message that asked for it, if one did
 	Began   time.Time `json:"began,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
+	Seconds int       `json:"seconds,omitempty"` // it took, at least one; 0 if it has not ended
 	Outcome Outcome   `json:"outcome"`
 	Note    string    `json:"note,omitempty"`   // why it ended so, in words for people: one line of at most 500 bytes
 	Result  string    `json:"result,omitempty"` // the beginning of what came of it, at most 2,000 bytes: kept of the latest that answered
@@ -76,12 +76,7 @@ type Run struct {
 }
 
 // Took returns how long the run took, to the second; 0 if it has not ended.
-func (r Run) Took() time.Duration {
-	if r.Began.IsZero() || r.Ended.IsZero() {
-		return 0
-	}
-	return max(time.Second, r.Ended.Sub(r.Began).Round(time.Second))
-}
+func (r Run) Took() time.Duration { return seconds(r.Seconds) }
 
 // An Outcome says how a run ended, or how far it is.
 type Outcome string

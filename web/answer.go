@@ -1,12 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"math"
 	"mime"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -91,7 +93,25 @@ func body(w http.ResponseWriter, r *http.Request, v any) error {
 	if _, big := errors.AsType[*http.MaxBytesError](err); big {
 		return problem{status: http.StatusRequestEntityTooLarge, text: "that is too much"}
 	} else if err != nil {
-		return bad("that is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: "))
+		return bad("that is not the JSON expected here: " + amiss(err, v))
 	}
 	return nil
+}
+
+// amiss says what kept err, of a decoder, from making v, in the words of JSON.
+func amiss(err error, v any) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kinds := map[reflect.Kind]string{reflect.String: "text", reflect.Int: "a whole number", reflect.Bool: "true or false"}
+		return cmp.Or(e.Field, "it") + " must be " + cmp.Or(kinds[e.Type.Kind()], "an object")
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if strings.HasPrefix(text, "unknown field") {
+		var names []string
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, cmp.Or(name, strings.ToLower(f.Name)))
+		}
+		text += "; there are " + strings.Join(names, ", ")
+	}
+	return text
 }

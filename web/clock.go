@@ -1,29 +1,81 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
 
+	"parley/chat"
 	"parley/scheduler"
 )
 
 // A Clock is what is done at its time. What whoever asks got wrong, the functions
 // say with [Wrong].
 type Clock struct {
-	Jobs func(context.Context) ([]Job, error) // the next one first
-	// Order changes the job of that ID, or makes one if it is "", as a JSON object says.
-	Order  func(ctx context.Context, id string, o json.RawMessage) (scheduler.Job, error)
+	Jobs func(context.Context) ([]scheduler.Job, error) // the next one first
+	Soon func(j scheduler.Job, n int) []time.Time       // when it is due next
+	// Order changes the job of that ID, or makes one if it is "".
+	Order  func(ctx context.Context, id string, o Order) (scheduler.Job, error)
 	Fire   func(ctx context.Context, id string) error
 	Remove func(ctx context.Context, id string) error
 }
 
-// A Job is a job on the clock, and when it is due next.
+// An Order is what is asked of a job, in the words of the tool cron. What is left
+// out is as usual, or stays as it is.
+type Order struct {
+	Name     string         `json:"name,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	Every    int            `json:"every_seconds,omitempty"`
+	Cron     string         `json:"cron_expr,omitempty"`
+	Zone     string         `json:"tz,omitempty"`
+	At       string         `json:"at,omitempty"`
+	Isolated *bool          `json:"isolated,omitempty"`
+	Quiet    *bool          `json:"quiet,omitempty"`
+	Model    string         `json:"model,omitempty"`
+	Missed   string         `json:"missed,omitempty"`
+	Tool     string         `json:"tool,omitempty"`
+	Args     map[string]any `json:"args,omitempty"`
+	Enabled  *bool          `json:"enabled,omitempty"`
+	To       string         `json:"to,omitempty"` // the session that hears of it, for good; "" is where the owner can be spoken to first
+}
+
+// A Job is a job as it is told: all that was asked of it, and what nobody can ask.
 type Job struct {
-	scheduler.Job
-	Soon []time.Time `json:"soon"`
+	Order
+	ID      string          `json:"id"`
+	System  bool            `json:"system,omitempty"` // the house's own
+	Created time.Time       `json:"created"`
+	Next    time.Time       `json:"next,omitzero"` // when it is due, and Soon up to three such times
+	Soon    []time.Time     `json:"soon"`
+	Why     string          `json:"why,omitempty"` // it is off, if nobody switched it off
+	Runs    []scheduler.Run `json:"runs"`          // latest last
+	Record  scheduler.Job   `json:"-"`
+}
+
+// job tells of j.
+func (s *Server) job(j scheduler.Job) Job {
+	on := !j.Off
+	told := Job{
+		Order: Order{
+			Name: j.Name, Message: j.Text, Every: int(j.Schedule.Every / time.Second), Cron: j.Schedule.Cron, Zone: j.Schedule.Zone, Isolated: &j.Isolated,
+			Quiet: &j.Quiet, Model: j.Model, Missed: cmp.Or(string(j.Missed), "once"), Tool: j.Tool, Enabled: &on,
+		},
+		ID: j.ID, System: j.System, Created: j.Created, Next: j.Next, Why: j.Why, Record: j,
+		Soon: append([]time.Time{}, s.House.Soon(j, 3)...), Runs: append([]scheduler.Run{}, j.Runs...), // JSON has lists of none
+	}
+	if !j.Schedule.At.IsZero() {
+		told.At = j.Schedule.At.Format(time.RFC3339)
+	}
+	if j.At != (chat.Address{}) {
+		told.To = string(j.At.Session())
+	}
+	if j.Args != "" {
+		_ = json.Unmarshal([]byte(j.Args), &told.Args) // the scheduler has seen that it is an object
+	}
+	return told
 }
 
 // Latest are its runs, the latest first.
@@ -35,14 +87,18 @@ func (j Job) Latest() []scheduler.Run {
 
 func (s *Server) jobs(r *http.Request) (any, error) {
 	all, err := s.House.Jobs(r.Context())
+	told := make([]Job, len(all))
+	for i, j := range all {
+		told[i] = s.job(j)
+	}
 	return struct {
 		Jobs []Job `json:"jobs"`
-	}{append([]Job{}, all...)}, err
+	}{told}, err
 }
 
 // order puts a job on the clock, or changes one.
 func (s *Server) order(w http.ResponseWriter, r *http.Request) (any, string, error) {
-	var o json.RawMessage
+	var o Order
 	if err := body(w, r, &o); err != nil {
 		return nil, "", err
 	}
@@ -51,5 +107,5 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) (any, string, err
 		done = "added: "
 	}
 	j, err := s.House.Order(r.Context(), id, o)
-	return j, done + j.ID, err
+	return s.job(j), done + j.ID, err
 }

@@ -39,24 +39,11 @@ func (f *face) clock() Clock {
 		return err
 	}
 	return Clock{
-		Jobs: func(ctx context.Context) (all []Job, err error) {
-			jobs, err := s.Jobs(ctx)
-			for _, j := range jobs {
-				all = append(all, Job{Job: j, Soon: s.Soon(j, 3)})
-			}
-			return all, err
-		},
-		Order: func(ctx context.Context, id string, o json.RawMessage) (scheduler.Job, error) {
-			var ask struct {
-				Message string
-				Cron    string `json:"cron_expr"`
-				Enabled bool
-			}
-			if err := json.Unmarshal(o, &ask); err != nil {
-				return scheduler.Job{}, Wrong(err)
-			}
+		Jobs: s.Jobs,
+		Soon: s.Soon,
+		Order: func(ctx context.Context, id string, ask Order) (scheduler.Job, error) {
 			if id != "" {
-				j, err := s.Edit(ctx, id, func(j *scheduler.Job) error { j.Off = !ask.Enabled; return nil })
+				j, err := s.Edit(ctx, id, func(j *scheduler.Job) error { j.Off = ask.Enabled != nil && !*ask.Enabled; return nil })
 				return j, did("edit", id, err)
 			}
 			j, err := s.Add(ctx, scheduler.Job{
@@ -89,9 +76,15 @@ func TestClockAPI(t *testing.T) {
 	}{
 		{"POST", "/api/cron", `{"message":"Make tea","cron_expr":"@daily"}`, 201, `"name":"Make tea"`, "cron owner added: "},
 		{"POST", "/api/cron", `{"message":"Make tea"}`, 400, "either every_seconds, cron_expr, or at is required", ""},
-		{"POST", "/api/cron", `{"message":1}`, 400, "cannot unmarshal", ""},
+		{"POST", "/api/cron", `{"message":1}`, 400, ": message must be text\"", ""},
+		{"POST", "/api/cron", `{"every_seconds":1.5}`, 400, ": every_seconds must be a whole number\"", ""},
+		{"POST", "/api/cron", `{"quiet":"yes"}`, 400, ": quiet must be true or false\"", ""},
+		{"POST", "/api/cron", `{"args":[]}`, 400, ": args must be an object\"", ""},
+		{"POST", "/api/cron", `[]`, 400, ": it must be an object\"", ""},
+		{"POST", "/api/cron", `{"text":"x"}`, 400, `: unknown field \"text\"; there are name, message, every_seconds, cron_expr, tz, at, isolated, quiet, model, missed, tool, args, enabled, to"`, ""},
+		{"POST", "/api/people", `{"nam":"x"}`, 400, `: unknown field \"nam\"; there are name"`, ""},
 		{"POST", "/api/cron", `{"message":`, 400, "not the JSON expected", ""},
-		{"PATCH", "/api/cron/mallory", `{"enabled":false}`, 200, `"off":true`, "cron owner changed: mallory"},
+		{"PATCH", "/api/cron/mallory", `{"enabled":false}`, 200, `"enabled":false`, "cron owner changed: mallory"},
 		{"PATCH", "/api/cron/absent", `{}`, 404, "no such thing", ""},
 		{"PATCH", "/api/cron/dream", `{}`, 409, "belongs to the house", ""},
 		{"POST", "/api/cron/mallory/run", "", 400, "running already", ""},
@@ -107,14 +100,42 @@ func TestClockAPI(t *testing.T) {
 			t.Errorf("%s %s %s answered %s and told %q", c.method, c.path, c.body, got, told)
 		}
 	}
-	var all struct{ Jobs []map[string]any }
-	body := read(t, f.want(t, 200, asking{path: "/api/cron", by: boss}))
-	if err := json.Unmarshal([]byte(body), &all); err != nil || len(all.Jobs) != 2 {
-		t.Fatalf("%s, %v", body, err)
-	}
-	for _, key := range []string{"id", "name", "schedule", "next", "soon", "created"} {
-		if all.Jobs[0][key] == nil {
-			t.Errorf("no %s in %s", key, body)
+}
+
+// D-095: a job is told as it is asked for, with what is only told: times as in RFC
+// 3339, and how long things take in seconds.
+func TestToldJob(t *testing.T) {
+	zone := time.FixedZone("", 2*60*60)
+	at := time.Date(2030, 6, 1, 9, 0, 0, 0, zone)
+	f := newFace(t)
+	f.Server.House.Soon = func(j scheduler.Job, n int) []time.Time { return make([]time.Time, 0, n) }
+	for _, c := range []struct {
+		job  scheduler.Job
+		want string
+	}{
+		{
+			scheduler.Job{
+				ID: "j", Name: "N", Text: "T", Schedule: scheduler.Schedule{Cron: "@daily", Zone: "UTC"}, At: chat.Address{Channel: "telegram", Chat: "1", Thread: "2"},
+				Quiet: true, Model: "small", Missed: scheduler.Skip, Created: at, Next: at,
+				Runs: []scheduler.Run{{N: 1, Due: at, Began: at, Seconds: 90, Outcome: scheduler.Failed, Note: "no", Tokens: 7, Cost: 0.5}},
+			},
+			`{"name":"N","message":"T","cron_expr":"@daily","tz":"UTC","isolated":false,"quiet":true,"model":"small","missed":"skip","enabled":true,"to":"telegram:1/2",` +
+				`"id":"j","created":"2030-06-01T09:00:00+02:00","next":"2030-06-01T09:00:00+02:00","soon":[],` +
+				`"runs":[{"n":1,"due":"2030-06-01T09:00:00+02:00","began":"2030-06-01T09:00:00+02:00","seconds":90,"outcome":"failed","note":"no","tokens":7,"cost":0.5}]}`,
+		},
+		{
+			scheduler.Job{ID: "j", Name: "t", Tool: "t", Args: `{"a":[1]}`, Schedule: scheduler.Schedule{At: at}, Off: true, Why: "no", System: true, Created: at},
+			`{"name":"t","at":"2030-06-01T09:00:00+02:00","isolated":false,"quiet":false,"missed":"once","tool":"t","args":{"a":[1]},"enabled":false,` +
+				`"id":"j","system":true,"created":"2030-06-01T09:00:00+02:00","soon":[],"why":"no","runs":[]}`,
+		},
+		{
+			scheduler.Job{ID: "j", Name: "T", Text: "T", Schedule: scheduler.Schedule{Every: time.Hour}, Created: at},
+			`{"name":"T","message":"T","every_seconds":3600,"isolated":false,"quiet":false,"missed":"once","enabled":true,` +
+				`"id":"j","created":"2030-06-01T09:00:00+02:00","soon":[],"runs":[]}`,
+		},
+	} {
+		if got, err := json.Marshal(f.job(c.job)); err != nil || string(got) != c.want {
+			t.Errorf("%s, %v\nnot\n%s", got, err, c.want)
 		}
 	}
 }

@@ -38,11 +38,6 @@ func (h *house) addJob(ctx context.Context, s tools.Scope, o cron.Order) (schedu
 	return h.clock.Add(ctx, j)
 }
 
-// editJob changes the job of that ID as o says.
-func (h *house) editJob(ctx context.Context, id string, o cron.Order) (scheduler.Job, error) {
-	return h.clock.Edit(ctx, id, func(j *scheduler.Job) error { return h.alter(ctx, j, o) })
-}
-
 // alter makes of j what o says of it. What is wrong with its times the
 // scheduler says.
 func (h *house) alter(ctx context.Context, j *scheduler.Job, o cron.Order) (err error) {
@@ -151,7 +146,7 @@ func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Orde
 		r.Text, r.Tainted = history(j, h.Config.zone()), strange(j, s.Whose())
 	default:
 		r.Text = map[string]string{"enable": "Enabled", "disable": "Disabled", "edit": "Changed"}[o.Action] + " job " + j.ID
-		_, err = h.editJob(ctx, j.ID, o)
+		_, err = h.clock.Edit(ctx, j.ID, func(j *scheduler.Job) error { return h.alter(ctx, j, o) })
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):

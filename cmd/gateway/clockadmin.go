@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,54 +16,44 @@ import (
 	"parley/web"
 )
 
-// jobAsked is what the owner's page and the command line say of a job.
-type jobAsked struct {
-	cron.Order
-	On *bool  `json:"enabled,omitempty"`
-	To string `json:"to,omitempty"` // of a new job: the session that hears of it; "" is where the owner can be spoken to first
-}
-
 // clockFace is the clock as the owner's page and the command line have it.
 func (h *house) clockFace() web.Clock {
 	return web.Clock{
-		Jobs: func(ctx context.Context) (all []web.Job, err error) {
-			jobs, err := h.clock.Jobs(ctx)
-			for _, j := range jobs {
-				all = append(all, web.Job{Job: j, Soon: h.clock.Soon(j, 3)})
-			}
-			return all, err
-		},
-		Order: func(ctx context.Context, id string, o json.RawMessage) (scheduler.Job, error) {
+		Jobs: h.clock.Jobs,
+		Soon: h.clock.Soon,
+		Order: func(ctx context.Context, id string, o web.Order) (scheduler.Job, error) {
 			j, err := h.ownersOrder(ctx, id, o)
 			return j, told(err)
 		},
 		Fire: func(ctx context.Context, id string) error { // each press is another
 			return told(h.clock.Fire(ctx, id, "press/"+time.Now().String()))
 		},
-		Remove: func(ctx context.Context, id string) error { return h.clock.Remove(ctx, id) },
+		Remove: h.clock.Remove,
 	}
 }
 
 // ownersOrder changes the job of that ID, or makes one if it is "".
-func (h *house) ownersOrder(ctx context.Context, id string, o json.RawMessage) (scheduler.Job, error) {
-	var ask jobAsked
-	d := json.NewDecoder(bytes.NewReader(o))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&ask); err != nil {
+func (h *house) ownersOrder(ctx context.Context, id string, ask web.Order) (scheduler.Job, error) {
+	o := cron.Order{
+		Name: ask.Name, Message: ask.Message, Every: ask.Every, Cron: ask.Cron, Zone: ask.Zone, At: ask.At, Isolated: ask.Isolated,
+		Quiet: ask.Quiet, Model: ask.Model, Missed: ask.Missed, Tool: ask.Tool, Args: ask.Args,
+	}
+	if ask.Enabled != nil {
+		o.Action = map[bool]string{true: "enable", false: "disable"}[*ask.Enabled]
+	}
+	if id != "" {
+		return h.clock.Edit(ctx, id, func(j *scheduler.Job) error {
+			if at := string(j.At.Session()); ask.To != "" && ask.To != at {
+				return fmt.Errorf("to is %s for good: make another job", at)
+			}
+			return h.alter(ctx, j, o)
+		})
+	}
+	s, err := h.ownerAt(ask.To)
+	if err != nil {
 		return scheduler.Job{}, err
 	}
-	if id == "" {
-		s, err := h.ownerAt(ask.To)
-		if err != nil {
-			return scheduler.Job{}, err
-		}
-		ask.ID = ""
-		return h.addJob(ctx, s, ask.Order)
-	}
-	if ask.On != nil {
-		ask.Action = map[bool]string{true: "enable", false: "disable"}[*ask.On]
-	}
-	return h.editJob(ctx, id, ask.Order)
+	return h.addJob(ctx, s, o)
 }
 
 // ownerAt is the owner who has a job made for the session to: the one whose chat

@@ -22,7 +22,7 @@ import (
 type cronCommand struct {
 	*program
 	json bool
-	ask  jobAsked
+	ask  web.Order
 }
 
 // cron are the commands for what is done at its time.
@@ -44,8 +44,8 @@ func (p *program) cron() *cobra.Command {
 		p.with("history ID", "Print how a job went", cobra.ExactArgs(1), v.list),
 		v.verb("run", "Run a job now", "Running job", "POST", "/run", nil),
 		v.verb("remove", "Remove a job", "Removed job", "DELETE", "", nil),
-		v.verb("enable", "Switch a job on", "Enabled job", "PATCH", "", jobAsked{On: &yes}),
-		v.verb("disable", "Switch a job off", "Disabled job", "PATCH", "", jobAsked{On: &no}),
+		v.verb("enable", "Switch a job on", "Enabled job", "PATCH", "", web.Order{Enabled: &yes}),
+		v.verb("disable", "Switch a job off", "Disabled job", "PATCH", "", web.Order{Enabled: &no}),
 	)
 	return all
 }
@@ -105,15 +105,24 @@ func (v *cronCommand) verb(use, short, done, method, path string, say any) *cobr
 // send sends what the flags and the words of message say, and prints what became of it.
 func (v *cronCommand) send(ctx context.Context, a *admin, done, method, path string, message []string) error {
 	v.ask.Message = strings.Join(message, " ")
-	var j scheduler.Job
+	var j web.Job
 	if err := a.ask(ctx, method, path, v.ask, &j); err != nil {
 		return err
 	}
 	if v.json {
 		return json.NewEncoder(v.stdout).Encode(j)
 	}
-	_, err := fmt.Fprintln(v.stdout, done, title(j))
+	_, err := fmt.Fprintln(v.stdout, done, title(record(j)))
 	return err
+}
+
+// record is of j what title, nextRun, lastRun and history tell.
+func record(j web.Job) scheduler.Job {
+	at, _ := time.Parse(time.RFC3339, j.At) // "" is never
+	return scheduler.Job{
+		ID: j.ID, Name: j.Name, Off: !*j.Enabled, Why: j.Why, Next: j.Next, Runs: j.Runs,
+		Schedule: scheduler.Schedule{Every: time.Duration(j.Every) * time.Second, Cron: j.Cron, At: at, Zone: j.Zone},
+	}
 }
 
 // list prints all jobs, or how the one of that ID went.
@@ -131,7 +140,7 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 	case v.json:
 		return json.NewEncoder(v.stdout).Encode(all.Jobs)
 	case len(id) > 0:
-		_, err := fmt.Fprintln(v.stdout, history(all.Jobs[0].Job, a.zone))
+		_, err := fmt.Fprintln(v.stdout, history(record(all.Jobs[0]), a.zone))
 		return err
 	case len(all.Jobs) == 0:
 		_, err := fmt.Fprintln(v.stdout, listed(nil, chat.Address{}, a.zone))
@@ -139,7 +148,8 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 	}
 	return v.table(func(line func(...any)) {
 		for _, j := range all.Jobs {
-			line(j.ID, oneLine(j.Name), j.Schedule, strings.Trim(oneLine(string(j.At.Session())), ":"), nextRun(j.Job, a.zone), lastRun(j.Job, a.zone))
+			r := record(j)
+			line(j.ID, oneLine(j.Name), r.Schedule, oneLine(j.To), nextRun(r, a.zone), lastRun(r, a.zone))
 		}
 	})
 }

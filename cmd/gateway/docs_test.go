@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,6 +72,42 @@ func TestDocumentedKeys(t *testing.T) {
 	for _, key := range told {
 		if !slices.Contains(keys, key) {
 			t.Errorf("docs/config.md has %s, which the config does not know", key)
+		}
+	}
+}
+
+// TestDocumentedOrders: what docs/operations.md has programs ask of the clock is
+// done, and answered as it says (D-094).
+func TestDocumentedOrders(t *testing.T) {
+	t.Parallel()
+	text := strings.ReplaceAll(pages(t)["docs/operations.md"], "telegram:42", fmt.Sprint("telegram:", person))
+	w := newTown(t, echo)
+	w.start()
+	owner, id := w.visit(), ""
+	examples := regexp.MustCompile(`curl .*-X (\w+) \$URL(\S+) --json '(.*)'`).FindAllStringSubmatch(text, -1)
+	if len(examples) != 2 {
+		t.Fatalf("%q", examples)
+	}
+	for _, x := range examples {
+		var ask, told map[string]any
+		if err := json.Unmarshal([]byte(x[3]), &ask); err != nil {
+			t.Fatal(err)
+		}
+		status, body := owner.do(x[1], strings.Replace(x[2], "ID", id, 1), ask)
+		if err := json.Unmarshal([]byte(body), &told); err != nil || status > 201 {
+			t.Fatalf("%s: %d %s", x[0], status, body)
+		}
+		for field, want := range ask {
+			if told[field] != want {
+				t.Errorf("%s: %s is %v", x[0], field, told[field])
+			}
+		}
+		id = told["id"].(string)
+	}
+	_, body := owner.do("GET", "/api/cron", nil)
+	for _, m := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(body, -1) {
+		if field := m[1]; field != "jobs" && !strings.Contains(text, "`"+field+"`") && !strings.Contains(pages(t)["docs/tools.md"], "`"+field+"`") {
+			t.Errorf("docs/operations.md lacks %s", field)
 		}
 	}
 }

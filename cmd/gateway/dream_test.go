@@ -176,7 +176,7 @@ func TestSummingUp(t *testing.T) {
 func (w *town) dreamt() scheduler.Run {
 	w.t.Helper()
 	j := w.job(dreamID, "over", func(j scheduler.Job) bool {
-		return len(j.Runs) > 0 && !j.Runs[len(j.Runs)-1].Ended.IsZero()
+		return len(j.Runs) > 0 && j.Runs[len(j.Runs)-1].Seconds > 0
 	})
 	return j.Runs[len(j.Runs)-1]
 }
@@ -219,7 +219,7 @@ func TestDream(t *testing.T) {
 	}
 	s.asks("/dream restore "+id[1], "What that change wrote is not there any more, so it cannot be undone.")
 	s.asks("/dream", "I am going over my memory.")
-	w.job(dreamID, "over", func(j scheduler.Job) bool { return len(j.Runs) == 2 && !j.Runs[1].Ended.IsZero() })
+	w.job(dreamID, "over", func(j scheduler.Job) bool { return len(j.Runs) == 2 && j.Runs[1].Seconds > 0 })
 	if now := w.memory(chat.TheOwner); now != before {
 		t.Errorf("it was dreamt again: %q", now)
 	}
