@@ -612,7 +612,9 @@ func TestRightsOfWhoWaited(t *testing.T) {
 				roles = append(roles, c.From.Role)
 				return tools.Result{Text: "ran"}, nil
 			}
-			h := &house{tools: []tools.Tool{exec}, model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) { return worker(1)(r), nil }}
+			h := &house{tools: []tools.Tool{exec}, model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+				return worker(1)(r), nil
+			}}
 			h.conf = func(c *agent.Config) {
 				c.Role = func(context.Context, chat.Address, chat.Sender) (chat.Role, error) { return now, nil }
 			}
