@@ -73,26 +73,35 @@ func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
 	l.mu.Lock()
 	for i, b := range by {
 		key := today + "/" + b.key
-		if l.pages[key] == nil {
+		pg := l.pages[key]
+		if pg == nil {
 			l.reading++
 			l.mu.Unlock()
-			read := p.page(context.WithoutCancel(ctx), key)
+			read, err := p.page(ctx, key)
 			l.mu.Lock()
 			l.reading--
-			l.pages[key] = cmp.Or(l.pages[key], read)
+			if pg = cmp.Or(l.pages[key], read); err == nil { // else nobody writes it
+				l.pages[key] = pg
+			}
 		}
-		by[i].page = l.pages[key]
+		by[i].page = pg
 	}
 	return l.mu.Unlock
 }
 
-// page reads a page. One that is damaged begins anew (P21).
-func (p *Pool) page(ctx context.Context, key string) *page {
-	pg, _, err := store.Load[page](ctx, p.Store.Bucket("ledger"), key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		p.Log.Error("what was spent today cannot be read and counts from zero", "whose", key, "err", err)
-	}
-	return &pg
+// page reads a page, and tries until it can or ctx ends. One that is damaged
+// begins anew (P21).
+func (p *Pool) page(ctx context.Context, key string) (pg *page, err error) {
+	err = p.insist(ctx, "read the ledger", func(context.Context) error {
+		read, _, err := store.Load[page](context.WithoutCancel(ctx), p.Store.Bucket("ledger"), key)
+		if errors.Is(err, store.ErrDamaged) {
+			p.Log.Error("what was spent today is damaged and counts from zero", "whose", key)
+			err = nil
+		}
+		pg = &read
+		return ignore(err, store.ErrNotFound)
+	})
+	return pg, err
 }
 
 // changed has pg written. l.mu is held.

@@ -272,9 +272,24 @@ func TestLedgerDamaged(t *testing.T) {
 		h.say("2", "/usage")
 		h.want("Tokens used in this conversation:\nmain: 80 in (0 from cache), 20 out, cost 0.5000\n\nToday, until midnight (UTC):\n- you: 1 of 5 answers")
 	})
-	if n := strings.Count(log.String(), `msg="what was spent today cannot be read and counts from zero" whose=2000-01-01/person/owner`); n != 1 {
+	if n := strings.Count(log.String(), `msg="what was spent today is damaged and counts from zero" whose=2000-01-01/person/owner`); n != 1 {
 		t.Errorf("the log says it %d times: %s", n, log.String())
 	}
+}
+
+// TestLedgerUnreadable is R-S15: what was spent does not count from zero because
+// it cannot be read for a moment.
+func TestLedgerUnreadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := limited(agent.Limits{Person: agent.Limit{Turns: 5}})
+		h.t, h.store = t, moody{mem.New(), "ledger", time.Now().Add(2 * time.Second)}
+		put(t, h.store, "2000-01-01/person/owner", `{"spent":[4,0,0,0,0]}`)
+		h.start()
+		h.say("1", "hi")
+		time.Sleep(10 * time.Second)
+		h.want("ok\n\n100 % of today's limit for you is used: 5 of 5 answers.")
+		h.stop()
+	})
 }
 
 func put(t *testing.T, s store.Store, key, val string) {

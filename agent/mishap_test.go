@@ -174,14 +174,15 @@ func TestRetryHasNoMoreRights(t *testing.T) {
 
 var errBusy = errors.New("the disk is busy")
 
-// A moody store fails to tell of sessions for a while.
+// A moody store fails to tell what is in a bucket for a while.
 type moody struct {
 	store.Store
-	until time.Time
+	bucket string
+	until  time.Time
 }
 
 func (m moody) Bucket(name string) store.Bucket {
-	if name == "sessions" {
+	if name == m.bucket {
 		return moodyBucket{m.Store.Bucket(name), m.until}
 	}
 	return m.Store.Bucket(name)
@@ -203,7 +204,7 @@ func (b moodyBucket) Get(ctx context.Context, key string) ([]byte, uint64, error
 // are answered in the order they came, and the session is what it was.
 func TestOrderAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{t: t, store: moody{mem.New(), time.Now().Add(2 * time.Second)}}
+		h := &house{t: t, store: moody{mem.New(), "sessions", time.Now().Add(2 * time.Second)}}
 		h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 			return words(spoken(r, 9)), nil
 		}
