@@ -158,7 +158,7 @@ func TestP12Two(t *testing.T) {
 	run := func(t *testing.T, s store.Store, jobs int, every, d time.Duration) {
 		var mu sync.Mutex
 		count, house := map[string]int{}, 0
-		c := scheduler.Config{Store: s, Zone: time.UTC, Most: jobs, Least: time.Millisecond,
+		c := scheduler.Config{Store: s, Zone: time.UTC, Most: func() int { return jobs }, Least: time.Millisecond,
 			Deliver: func(_ context.Context, m chat.Message) error {
 				mu.Lock()
 				defer mu.Unlock()

@@ -71,8 +71,8 @@ func (s *Scheduler) room(p chat.Person) error {
 			n++
 		}
 	}
-	if n >= s.Most {
-		return fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, s.Most)
+	if most := s.Most(); most > 0 && n >= most {
+		return fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, most)
 	}
 	return nil
 }

@@ -112,11 +112,11 @@ type Config struct {
 	Deliver chat.Deliver
 	// Role says what from may do at a by now.
 	Role func(ctx context.Context, at chat.Address, from chat.Sender) (chat.Role, error)
-	// Tell says text in the chat, once for each id.
+	// Tell says text in the chat, of jobs of the house to the owners, once for each id.
 	Tell   func(ctx context.Context, id string, at chat.Address, text string) error
 	Zone   *time.Location   // of cron specs that name none; nil is time.Local
 	Least  time.Duration    // shortest interval; 0 means 10 s
-	Most   int              // jobs that a person may have; 0 means 50
+	Most   func() int       // jobs that a person may have by now; 0 or less is no limit, and nil 50
 	System []System         // the house's own jobs
 	Log    *slog.Logger     // nil discards
 	Now    func() time.Time // the wall clock; nil is time.Now
@@ -153,10 +153,13 @@ type Scheduler struct {
 
 // New returns a Scheduler of the jobs in c.Store.
 func New(c Config) *Scheduler {
-	c.Least, c.Most, c.Zone = cmp.Or(c.Least, 10*time.Second), cmp.Or(c.Most, 50), cmp.Or(c.Zone, time.Local)
+	c.Least, c.Zone = cmp.Or(c.Least, 10*time.Second), cmp.Or(c.Zone, time.Local)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Most == nil {
+		c.Most = func() int { return 50 }
 	}
 	return &Scheduler{Config: c, jobs: c.Store.Bucket("jobs"), nudge: make(chan struct{}, 1), entries: map[string]*entry{}, nap: 30 * time.Second}
 }

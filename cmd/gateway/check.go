@@ -163,13 +163,17 @@ func (k checker) limits() {
 		if !slices.Contains([]string{"everybody", "job", "person", "session"}, whose) {
 			k.fail(key, "there are no limits of this kind; allowed: everybody, job, person, session")
 		}
-		for _, n := range []int{l.Turns, l.Rounds, l.Tokens, l.Children} {
-			if n < -1 {
-				k.fail(key, "must be numbers above 0, or -1 for no limit")
+		for name, n := range map[string]float64{
+			"turns": float64(l.Turns), "rounds": float64(l.Rounds), "tokens": float64(l.Tokens), "money": l.Money,
+			"children": float64(l.Children), "jobs": float64(l.Jobs),
+		} {
+			_, given := k.d.at[join(key, name)]
+			switch {
+			case given && n <= 0 && n != -1:
+				k.fail(join(key, name), "must be above 0, or -1 for no limit")
+			case given && name == "jobs" && whose != "person":
+				k.fail(join(key, name), "only a person has jobs: write limits.person.jobs")
 			}
-		}
-		if !(l.Money >= 0 || l.Money == -1) {
-			k.fail(key+".money", "must be above 0, or -1 for no limit")
 		}
 	}
 }
@@ -177,7 +181,6 @@ func (k checker) limits() {
 // clock checks what goes on by itself.
 func (k checker) clock() {
 	k.lasts("cron.minInterval", k.Cron.MinInterval, time.Second, 24*time.Hour)
-	k.inRange("cron.jobs", k.Cron.Jobs, 1, 100_000)
 	if k.Heartbeat.Every != 0 {
 		k.lasts("heartbeat.every", k.Heartbeat.Every, time.Minute, 24*time.Hour)
 	}

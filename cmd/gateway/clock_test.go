@@ -49,7 +49,7 @@ func newWatch(t *testing.T) *watch {
 	})
 	w.kit.Store(&kit)
 	w.clock = scheduler.New(scheduler.Config{
-		Store: mem.New(), Zone: c.zone(), Most: 20,
+		Store: mem.New(), Zone: c.zone(), Most: func() int { return 20 },
 		Role:    func(_ context.Context, _ chat.Address, from chat.Sender) (chat.Role, error) { return from.Role, nil },
 		Tell:    func(context.Context, string, chat.Address, string) error { return nil },
 		Deliver: func(_ context.Context, m chat.Message) error { w.ran = append(w.ran, m); return nil },

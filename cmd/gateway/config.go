@@ -150,19 +150,19 @@ type Tools struct {
 	Weather             Weather           `json:"weather"`
 }
 
-// A Limit is what may be used in a day (R-S15). -1 is no limit, as 0 is.
+// A Limit is what may be used in a day (R-S15). -1 is no limit; so is 0, which the file may not say.
 type Limit struct {
 	Turns    int     `json:"turns"`    // answers
 	Rounds   int     `json:"rounds"`   // requests to models
 	Tokens   int     `json:"tokens"`   // of requests and answers
 	Money    float64 `json:"money"`    // in the currency of the prices
 	Children int     `json:"children"` // helpers that are sent off
+	Jobs     int     `json:"jobs"`     // on the clock at any time; of a person only (R-S24)
 }
 
 // Cron is the clock.
 type Cron struct {
 	MinInterval time.Duration `json:"minInterval"` // between two runs of a job
-	Jobs        int           `json:"jobs"`        // that a person may have at any time (R-S24)
 }
 
 // Heartbeat has the agent look at HEARTBEAT.md.
@@ -267,9 +267,9 @@ func parse(s source, src []byte) (*Config, error) {
 			Web: WebTools{Search: Search{Provider: "duckduckgo"}},
 		},
 		Limits: map[string]*Limit{ // enough for a person who works with the agent all day, too little for a loop to ruin anybody
-			"person": {Tokens: 20_000_000, Children: 100}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
+			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
 		},
-		Cron:      Cron{MinInterval: 10 * time.Second, Jobs: 50},
+		Cron:      Cron{MinInterval: 10 * time.Second},
 		Heartbeat: Heartbeat{Every: 30 * time.Minute},
 		Dream:     Dream{Cron: "0 4 * * *"},
 		HTTP:      HTTP{Listen: "127.0.0.1:18790"},

@@ -34,9 +34,9 @@ func TestDefaults(t *testing.T) {
 		Channels: Channels{Console: &struct{}{}, Web: &struct{}{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
 		Limits: map[string]*Limit{
-			"person": {Tokens: 20_000_000, Children: 100}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
+			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000},
 		},
-		Cron: Cron{MinInterval: 10 * time.Second, Jobs: 50}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},
+		Cron: Cron{MinInterval: 10 * time.Second}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},
 		HTTP:  HTTP{Listen: "127.0.0.1:18790"},
 		Store: Store{Type: "bolt"}, Log: Log{Level: "info"},
 	}
@@ -196,9 +196,10 @@ func TestFaults(t *testing.T) {
 		{`{"tools": {"rules": {"crawler": "all"}}}`, `tools.rules.crawler: "all" is not known; allowed: everyone, owners, ask, off`},
 		{`{"tools": {"rules": {"wbe": "off"}}}`, `tools.rules.wbe: no tools are of this category; allowed: agents, crawler, cron, data, files, memory, message, weather`},
 		{`{"limits": {"persn": {"turns": 1}}}`, `1:22: limits.persn: there are no limits of this kind; allowed: everybody, job, person, session`},
-		{`{"limits": {"person": {"turns": -2}}}`, `limits.person: must be numbers above 0, or -1 for no limit`},
+		{`{"limits": {"person": {"turns": -2}}}`, `limits.person.turns: must be above 0, or -1 for no limit`},
+		{`{"limits": {"everybody": {"tokens": 0}}}`, `1:37: limits.everybody.tokens: must be above 0, or -1 for no limit`}, // 0 looks like nothing, and would be no limit
 		{`{"limits": {"job": {"money": -0.5}}}`, `limits.job.money: must be above 0, or -1 for no limit`},
-		{`{"cron": {"jobs": 0}}`, `cron.jobs: is 0, must be from 1 to 100000`}, // R-S24
+		{`{"limits": {"everybody": {"jobs": 5}}}`, `limits.everybody.jobs: only a person has jobs: write limits.person.jobs`},
 		{`{"cron": {"minInterval": "1ms"}}`, `cron.minInterval: must be from 1s to 24h`},
 		{`{"heartbeat": {"every": "1s"}}`, `heartbeat.every: must be from 1m to 24h`},
 		{`{"heartbeat": {"model": "x"}}`, `heartbeat.model: "x" is not known; allowed: demo`},

@@ -45,3 +45,32 @@ func TestRS15LimitsOfADay(t *testing.T) {
 	other.asks("five", "five")
 	s.asks("mine", "heard mine") // each has their own
 }
+
+// TestRS15JobsOfAPerson: a person has so many jobs on the clock as the file says
+// by now (R-S24).
+func TestRS15JobsOfAPerson(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	add := func() (string, int) {
+		return w.run("", "cron", "add", "--every", "1h", "--to", "console:local", "Stretch")
+	}
+	for reloads, c := range []struct{ most, more int }{{1, 1}, {2, 1}, {-1, 3}} {
+		w.more["limits"] = map[string]any{"person": map[string]any{"jobs": c.most}}
+		if reloads == 0 {
+			w.start()
+			w.face() // it is open
+		} else {
+			w.config()
+			w.logs("config reloaded", reloads)
+		}
+		for range c.more {
+			if out, code := add(); code != 0 {
+				t.Errorf("of %d: %s", c.most, out)
+			}
+		}
+		if c.most > 0 {
+			add()
+			w.logs(fmt.Sprintf("parley: there are %d jobs already, and %[1]d are allowed", c.most), 1)
+		}
+	}
+}

@@ -216,7 +216,7 @@ func TestRenew(t *testing.T) {
 	next, err := parseText(`{
 		"dataDir": "/elsewhere", "workspace": "/work", "timezone": "UTC", "owners": [], "store": {"type": "mem"}, "log": {"level": "debug"},
 		"models": {"b": {"type": "demo"}}, "tools": {"timeout": "2s"}, "agent": {"maxConcurrentTurns": 5},
-		"limits": {"person": {"turns": 3}}, "cron": {"minInterval": "1m"}, "heartbeat": {"every": "1h"}, "dream": {"cron": ""},
+		"limits": {"person": {"turns": 3, "jobs": 7}}, "cron": {"minInterval": "1m"}, "heartbeat": {"every": "1h"}, "dream": {"cron": ""},
 		"channels": {"telegram": {"token": "3:a", "allow": ["2"], "apiUrl": "http://h", "groups": "all", "rate": 1,
 			"webhook": {"url": "https://h", "secret": "0123456789012345678901"}}, "telegram:new": {"token": "4:a"}},
 	}`)
@@ -238,7 +238,7 @@ func TestRenew(t *testing.T) {
 		now.DataDir != old.DataDir || now.Store != old.Store || now.Models["b"] == nil || now.Channels.Console == nil {
 		t.Errorf("%+v", now.Channels.Telegram)
 	}
-	if l := now.Limits["person"]; l.Turns != 3 || now.Cron != old.Cron || now.Dream != old.Dream || now.Heartbeat != old.Heartbeat {
+	if l := now.Limits["person"]; l.Turns != 3 || l.Jobs != 7 || now.Cron != old.Cron || now.Dream != old.Dream || now.Heartbeat != old.Heartbeat {
 		t.Errorf("%+v, %+v, %+v, %+v", l, now.Cron, now.Heartbeat, now.Dream)
 	}
 	if changed, restart := renew(old, old); len(changed)+len(restart) > 0 {

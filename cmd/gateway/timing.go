@@ -23,7 +23,7 @@ func (h *house) openClock() {
 	}
 	h.clock = scheduler.New(scheduler.Config{
 		Store: h.store, Deliver: h.pool.Deliver, Role: h.roleNow, Tell: h.tellChat,
-		Zone: c.zone(), Least: c.Cron.MinInterval, Most: c.Cron.Jobs, System: own, Log: h.Log,
+		Zone: c.zone(), Least: c.Cron.MinInterval, Most: func() int { return h.now.Load().Limits["person"].Jobs }, System: own, Log: h.Log,
 	})
 }
 
@@ -38,8 +38,11 @@ func (h *house) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (
 	return role, err
 }
 
-// tellChat says text at a, once for each id.
+// tellChat says text at a, or to the owners if that is nowhere, once for each id.
 func (h *house) tellChat(ctx context.Context, id string, a chat.Address, text string) error {
+	if a == (chat.Address{}) {
+		return h.hub.TellOwners(ctx, id, text)
+	}
 	return h.hub.Send(ctx, chat.Reply{ID: id, To: a, Text: text})
 }
 

@@ -279,8 +279,9 @@ func (c *Config) zone() *time.Location {
 
 // limits are those of a day, as the agent knows them.
 func (c *Config) limits() agent.Limits {
-	l := c.Limits
-	return agent.Limits{
-		Person: agent.Limit(*l["person"]), Session: agent.Limit(*l["session"]), Job: agent.Limit(*l["job"]), Everybody: agent.Limit(*l["everybody"]),
+	of := func(whose string) agent.Limit {
+		l := c.Limits[whose]
+		return agent.Limit{Turns: l.Turns, Rounds: l.Rounds, Tokens: l.Tokens, Money: l.Money, Children: l.Children}
 	}
+	return agent.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
 }
