@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,24 +31,52 @@ func (p *program) cron() *cobra.Command {
 	v, yes, no := &cronCommand{program: p}, true, false
 	all := bundle("cron", "List, add and change what is done at its time")
 	all.PersistentFlags().BoolVar(&v.json, "json", false, "print JSON")
-	add := p.with("add [MESSAGE…]", "Put something on the clock: what the agent is to do, and when", cobra.ArbitraryArgs, func(ctx context.Context, a *admin, words []string) error {
+	add := p.with("add [MESSAGE…]", "Put something on the clock: what the agent is to do, and when", v.addArgs, func(ctx context.Context, a *admin, words []string) error {
 		return v.send(ctx, a, "Created job", "POST", "/api/cron", words)
 	})
 	add.Flags().StringVar(&v.ask.To, "to", "", "the `chat` that hears of it, as telegram:42 (default where the owner can be spoken to first)")
-	edit := p.with("edit ID [MESSAGE…]", "Change what is given of a job", cobra.MinimumNArgs(1), func(ctx context.Context, a *admin, args []string) error {
+	edit := p.with("edit ID [MESSAGE…]", "Change what is given of a job", v.editArgs, func(ctx context.Context, a *admin, args []string) error {
 		return none(args[0], v.send(ctx, a, "Changed job", "PATCH", jobPath(args[0]), args[1:]))
 	})
 	v.flags(add)
 	v.flags(edit)
+	add.MarkFlagsOneRequired("every", "cron", "at")
 	all.AddCommand(add, edit,
 		p.with("list", "List the jobs, the next one first", cobra.NoArgs, v.list),
-		p.with("history ID", "Print how a job went", cobra.ExactArgs(1), v.list),
+		p.with("history ID", "Print how a job went", oneJob, v.list),
 		v.verb("run", "Run a job now", "Running job", "POST", "/run", nil),
 		v.verb("remove", "Remove a job", "Removed job", "DELETE", "", nil),
 		v.verb("enable", "Switch a job on", "Enabled job", "PATCH", "", web.Order{Enabled: &yes}),
 		v.verb("disable", "Switch a job off", "Disabled job", "PATCH", "", web.Order{Enabled: &no}),
 	)
 	return all
+}
+
+// addArgs says what add lacks.
+func (v *cronCommand) addArgs(c *cobra.Command, message []string) error {
+	if len(message) == 0 && v.ask.Tool == "" {
+		return errors.New("add needs a MESSAGE, which says what the agent is to do, or a --tool")
+	}
+	return c.ValidateFlagGroups()
+}
+
+// editArgs says what edit lacks.
+func (v *cronCommand) editArgs(c *cobra.Command, args []string) error {
+	if err := oneJob(c, args[:min(len(args), 1)]); err != nil {
+		return err
+	}
+	if len(args) == 1 && reflect.ValueOf(v.ask).IsZero() {
+		return errors.New("edit needs what to change: a MESSAGE, --name, --every, --cron, --at, --tz, --isolated, --quiet, --model, --missed, --tool or --args")
+	}
+	return c.ValidateFlagGroups()
+}
+
+// oneJob says that c needs the ID of one job.
+func oneJob(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs the ID of one job: parley cron list shows them", c.Name())
+	}
+	return nil
 }
 
 // flags has c take what a job is like.
@@ -74,8 +103,18 @@ func (v *cronCommand) flags(c *cobra.Command) {
 	f.StringVar(&v.ask.Model, "model", "", "the `name` of the model that answers; default is the chat's")
 	f.StringVar(&v.ask.Missed, "missed", "", "`what` becomes of a time when no gateway runs: once or skip")
 	f.StringVar(&v.ask.Tool, "tool", "", "call this `tool` instead of asking a model …")
-	f.Func("args", "… with these arguments, a `JSON` object", func(text string) error { return json.Unmarshal([]byte(text), &v.ask.Args) })
+	f.Func("args", "… with these arguments, a `JSON` object", func(text string) error {
+		if json.Unmarshal([]byte(text), &v.ask.Args) != nil {
+			return errors.New("it must be a JSON object")
+		}
+		return nil
+	})
+	c.MarkFlagsMutuallyExclusive("every", "cron", "at")
 }
+
+// asFlags says of flags what the house says of the fields that they become.
+var asFlags = strings.NewReplacer("every_seconds must", "--every, in seconds, must", "every_seconds", "--every", "cron_expr", "--cron", "tz can", "--tz can",
+	"into tz", "into --tz", "at is in", "--at is in", "missed must", "--missed must", "args can", "--args can", "with tool", "with --tool")
 
 // jobPath is where the job of that ID is asked for.
 func jobPath(id string) string { return "/api/cron/" + url.PathEscape(id) }
@@ -90,7 +129,7 @@ func none(id string, err error) error {
 
 // verb is a command that does one thing to a job.
 func (v *cronCommand) verb(use, short, done, method, path string, say any) *cobra.Command {
-	return v.with(use+" ID", short, cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
+	return v.with(use+" ID", short, oneJob, func(ctx context.Context, a *admin, args []string) error {
 		err := a.ask(ctx, method, jobPath(args[0])+path, say, nil)
 		if path == "/run" && !a.running {
 			done = "A gateway will run job"
@@ -106,8 +145,10 @@ func (v *cronCommand) verb(use, short, done, method, path string, say any) *cobr
 func (v *cronCommand) send(ctx context.Context, a *admin, done, method, path string, message []string) error {
 	v.ask.Message = strings.Join(message, " ")
 	var j web.Job
-	if err := a.ask(ctx, method, path, v.ask, &j); err != nil {
+	if err := a.ask(ctx, method, path, v.ask, &j); errors.Is(err, errNone) {
 		return err
+	} else if err != nil {
+		return errors.New(asFlags.Replace(err.Error()))
 	}
 	if v.json {
 		return json.NewEncoder(v.stdout).Encode(j)

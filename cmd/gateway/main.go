@@ -31,14 +31,14 @@ func main() {
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.commands()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	var end exit
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &end):
 	case !p.begun: // cobra did not understand
-		end = exit{exitUsage, fmt.Errorf("%w\nparley --help lists the commands and what they take", err)}
+		end = exit{exitUsage, fmt.Errorf("%w\nusage: %s\n%s --help tells more", err, c.UseLine(), c.CommandPath())}
 	default:
 		end = exit{exitFailure, err}
 	}
