@@ -15,7 +15,6 @@ import (
 // known is what there is of somebody's memory.
 type known struct {
 	Who     chat.Person     `json:"who"`
-	Entries int             `json:"entries"` // of their history
 	Changes []memory.Change `json:"changes"` // newest first; among other people's only the last
 }
 
@@ -48,17 +47,9 @@ func (s *Server) memory(r *http.Request) (any, error) {
 	return map[string][]known{"people": all}, err
 }
 
-func (s *Server) known(ctx context.Context, who chat.Person, most int) (k known, err error) {
-	k.Who = who
-	for _, err := range s.House.Notes.Past.Since(ctx, who, 0) {
-		if err != nil {
-			return k, err
-		}
-		k.Entries++
-	}
+func (s *Server) known(ctx context.Context, who chat.Person, most int) (known, error) {
 	all, err := s.House.Notes.Versions.Log(ctx, who, most)
-	k.Changes = append([]memory.Change{}, all...)
-	return k, err
+	return known{who, append([]memory.Change{}, all...)}, err
 }
 
 // whose is the person that r is about: the owner, if it does not say. Of whom

@@ -70,8 +70,8 @@ func TestMemoryAPI(t *testing.T) {
 		status             int
 		says, audited      string
 	}{
-		{"GET", "/api/memory", "", 200, `{"people":[{"who":"owner","entries":1,"changes":[{"id":"2","who":"owner",`, ""},
-		{"GET", changes, "", 200, `{"who":"owner","entries":1,"changes":[{"id":"2",`, ""},
+		{"GET", "/api/memory", "", 200, `{"people":[{"who":"owner","changes":[{"id":"2","who":"owner",`, ""},
+		{"GET", changes, "", 200, `{"who":"owner","changes":[{"id":"2",`, ""},
 		{"GET", changes + "?who=owner", "", 200, `"by":"/remember"`, ""},
 		{"GET", changes + them, "", 200, `"by":"edited"`, ""},
 		{"GET", changes + "?who=telegram:7", "", 404, "no such thing", ""},
