@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -381,6 +382,68 @@ func TestP13Failing(t *testing.T) {
 		}
 		if err := s.Ended(t.Context(), chat.Message{ID: "news/1", Errand: &chat.Errand{Job: "news"}}, w.result); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Of a job of the house the owners are told, too.
+func TestP13FailingHouse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := newWorld(t), errors.New("no model")
+		w.system = []scheduler.System{{ID: "dream", Schedule: hourly, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return scheduler.Ended{}, err
+		}}}
+		w.open()
+		for i, fails := range []error{err, nil, err} {
+			w.set(func() { err = fails })
+			w.wait(5 * time.Hour)
+			if len(w.told) != 1+i/2 {
+				t.Errorf("%d: %q", i, w.told)
+			}
+		}
+		if got := w.told["cron/dream/failing/3"]; got != "The job dream failed three times in a row, the last time because of this: no model; /cron shows more." {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// A late store does something before it deletes.
+type late struct {
+	store.Store
+	before func()
+}
+
+func (l late) Bucket(name string) store.Bucket { return lateBucket{l.Store.Bucket(name), l.before} }
+
+type lateBucket struct {
+	store.Bucket
+	before func()
+}
+
+func (b lateBucket) Delete(ctx context.Context, key string) error {
+	b.before()
+	return b.Bucket.Delete(ctx, key)
+}
+
+// D-095, D-098: a job that is over and about to be forgotten is not to be edited:
+// nobody is told that it was changed, and then it is not there.
+func TestEditAsItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var edited error
+		var again atomic.Bool
+		w.store = late{w.store, func() {
+			if !again.Swap(true) {
+				_, edited = w.s.Edit(t.Context(), "once", func(j *scheduler.Job) error { j.Schedule.At = at(5); return nil })
+			}
+		}}
+		s := w.open()
+		w.add(scheduler.Job{ID: "once", Schedule: scheduler.Schedule{At: at(1)}})
+		w.wait(2 * time.Hour)
+		if _, err := s.Job(t.Context(), "once"); !errors.Is(err, store.ErrNotFound) || !errors.Is(edited, store.ErrNotFound) {
+			t.Errorf("edited: %v, then: %v", edited, err)
 		}
 	})
 }

@@ -123,7 +123,7 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 		j.Failed = 0
 	case Failed:
 		j.Failed++
-		return j.Failed == tooMany && !j.System
+		return j.Failed == tooMany
 	}
 	return false
 }

@@ -33,10 +33,13 @@ func (s *Scheduler) load(ctx context.Context, id string) (Job, uint64, error) {
 }
 
 // change changes the record of a job as f does, again if somebody else did
-// meanwhile. A job that is over is forgotten.
+// meanwhile. A job that is over is forgotten, and not to be found any more.
 func (s *Scheduler) change(ctx context.Context, id string, f func(*Job) error) (Job, error) {
 	for {
 		j, rev, err := s.load(ctx, id)
+		if err == nil && j.over() {
+			err = cmp.Or(s.forget(ctx, id), fmt.Errorf("job %s: %w", id, store.ErrNotFound))
+		}
 		if err != nil {
 			return Job{}, err
 		}
