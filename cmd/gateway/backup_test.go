@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -42,10 +44,13 @@ func (w *town) exported(session string) string {
 
 // TestBackupUnderLoad: P20. A backup made while people talk restores to the
 // same conversations, and the house that is restored says and answers nothing
-// again.
+// again. What others left that were killed is swept away.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, echo)
+	if err := errors.Join(os.MkdirAll(filepath.Join(w.dir, ".backup-1", "backup"), 0o700), os.MkdirAll(filepath.Join(w.dir, ".restore-1"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	w.start()
 	for i := range 3 {
 		w.tg.Say(person, fmt.Sprint("before ", i))
@@ -95,6 +100,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(w.dir, "workspace", "notes.txt")); string(b) != "remember" {
 		t.Errorf("the workspace was not restored: %q, %v", b, err)
+	}
+	if drafts, err := filepath.Glob(filepath.Join(w.dir, ".*")); err != nil || len(drafts) > 0 {
+		t.Errorf("left there: %q, %v", drafts, err)
 	}
 	everybody := []int64{person, person + 1, person + 2, person + 3, person + 4, person + 5}
 	w.quiet(everybody[1:], func() {
@@ -192,7 +200,13 @@ func TestSafeCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := safeCopy(t.Context(), c, s.Backup); err != nil {
+	half := func(_ context.Context, path string) error {
+		return errors.Join(os.WriteFile(path, nil, 0o600), errors.New("killed"))
+	}
+	if err := safeCopy(t.Context(), c, half); err == nil || len(safeCopies(c)) != 5 {
+		t.Errorf("half a copy counts as one: %v, %q", err, safeCopies(c))
+	}
+	if err := errors.Join(sweepDrafts(c), safeCopy(t.Context(), c, s.Backup)); err != nil { // as at the next start
 		t.Fatal(err)
 	}
 	copies := safeCopies(c)

@@ -61,13 +61,30 @@ func (h *house) safekeep(ctx context.Context) {
 	}
 }
 
+// sweepDrafts removes what backups and restores have left that were killed.
+// Whoever calls it holds the lock.
+func sweepDrafts(c *Config) (err error) {
+	for _, drafts := range []string{".backup-*", ".restore-*"} {
+		left, _ := filepath.Glob(filepath.Join(c.DataDir, drafts)) // the pattern is a good one
+		for _, path := range left {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}
+	return err
+}
+
 // safeCopy makes a copy and forgets the oldest ones.
 func safeCopy(ctx context.Context, c *Config, backup func(context.Context, string) error) error {
 	if err := os.MkdirAll(safeFolder(c), 0o700); err != nil {
 		return err
 	}
 	name := "parley-" + time.Now().UTC().Format("20060102-150405") + ".db"
-	if err := backup(ctx, filepath.Join(safeFolder(c), name)); err != nil {
+	draft := filepath.Join(c.DataDir, ".backup-"+name) // half a copy must not count as one
+	err := backup(ctx, draft)
+	if err == nil {
+		err = os.Rename(draft, filepath.Join(safeFolder(c), name))
+	}
+	if err != nil {
 		return err
 	}
 	for i, old := range safeCopies(c) {
@@ -102,6 +119,9 @@ func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Stor
 	}
 	if err != nil {
 		return nil, nil, err // not a nil *bolt.Store, which is no nil store.Store
+	}
+	if err := sweepDrafts(c); err != nil {
+		log.Warn("drafts of backups not removed", "err", err)
 	}
 	return opened, notes, nil
 }
