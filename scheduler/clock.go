@@ -52,7 +52,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// start makes ready for whoever comes first: Run, Add or Fire.
+// start makes ready for whoever comes first: Run, Add, Fire or Jobs.
 func (s *Scheduler) start(ctx context.Context) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()

@@ -189,6 +189,9 @@ func (s *Scheduler) Job(ctx context.Context, id string) (Job, error) {
 // Jobs returns all jobs, the next one first. A job whose record is damaged is
 // off, and Why says so (P21).
 func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
 	var jobs []Job
 	for id, err := range s.jobs.Keys(ctx, "") {
 		if err != nil {
