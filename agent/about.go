@@ -30,7 +30,7 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return l.sorry("list the tools", l.id, err)
 	}
-	_, arg := cut(m.Text)
+	_, arg := chat.Word(m.Text)
 	by := map[string][]string{}
 	for _, t := range next.kit.Tools() {
 		what, _, _ := strings.Cut(strings.TrimSuffix(tame(t.Description, 1000), "."), ". ")
@@ -110,7 +110,7 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 
 // cmdVerbose says whether steps are shown, and changes it with "on" or "off".
 func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
-	_, want := cut(strings.ToLower(m.Text))
+	_, want := chat.Word(strings.ToLower(m.Text))
 	st, _, err := p.lookup(ctx, m.Session())
 	quiet := st.Quiet
 	if err == nil && (want == "on" || want == "off") {

@@ -62,7 +62,7 @@ var chores = map[string]func(*lane, context.Context, chat.Message) string{
 
 // command returns the command that a person gives by m, such as "new" for "/new", or "".
 func (p *Pool) command(m chat.Message) string {
-	word, _ := cut(m.Text)
+	word, _ := chat.Word(m.Text)
 	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
 	if _, known := deeds[name]; m.Origin == chat.FromPerson && m.In == "" && ok && (known || p.more(name) != nil) {
 		return name
@@ -92,12 +92,6 @@ func (l *lane) chore(name string) func(*lane, context.Context, chat.Message) str
 		}
 		return text
 	}
-}
-
-// cut returns the first word of text and what is after it.
-func cut(text string) (word, rest string) {
-	word, rest, _ = strings.Cut(strings.TrimSpace(text), " ")
-	return word, strings.TrimSpace(rest)
 }
 
 // sorry notes why something could not be done, and says so.
@@ -210,7 +204,7 @@ func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
 func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 	s, id := p.settings.Load(), m.Session()
 	names := slices.Sorted(maps.Keys(s.Models))
-	_, want := cut(m.Text)
+	_, want := chat.Word(m.Text)
 	switch {
 	case want == "":
 		return fmt.Sprintf("This conversation uses %s. There are: %s. Choose with /model NAME.", p.modelOf(ctx, id), strings.Join(names, ", "))

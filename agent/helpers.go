@@ -69,10 +69,10 @@ var orders = map[string]string{"stop": "Stopped", "pause": "Paused", "resume": "
 
 // cmdAgents lists the helpers at work, and does with them as it is told.
 func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
-	_, args := cut(m.Text)
-	what, args := cut(args)
+	_, args := chat.Word(m.Text)
+	what, args := chat.Word(args)
 	what = strings.ToLower(what)
-	which, words := cut(args)
+	which, words := chat.Word(args)
 	if err := p.know(ctx); err != nil {
 		return p.sorry("look at the helpers", m.Session(), err)
 	}

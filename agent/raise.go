@@ -77,7 +77,7 @@ func (p *Pool) standings(ctx context.Context, title string, by []payer) (text st
 // cmdRaise raises limits for today by as much as they are, once for each message:
 // the one that is named, or those that run out here.
 func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
-	_, name := cut(m.Text)
+	_, name := chat.Word(m.Text)
 	if m.From.Role != chat.Owner {
 		return wordsNoRaise
 	}

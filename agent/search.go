@@ -97,7 +97,7 @@ func around(text string, at []int) string {
 
 // found answers /search: it shows what was said in this chat.
 func (l *lane) found(ctx context.Context, m chat.Message) string {
-	_, words := cut(m.Text)
+	_, words := chat.Word(m.Text)
 	if words == "" {
 		return wordsNoSearch
 	}

@@ -38,7 +38,7 @@ type done struct {
 // again is answered with the same words, which the outbox drops: "/resend all"
 // must not resend what was parked since.
 func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error) {
-	name, arg, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	name, arg := chat.Word(m.Text)
 	name, _, _ = strings.Cut(strings.ToLower(name), "@") // as in "/pair@parley_bot"
 	deed, own := h.deeds()[name]
 	if !own {
@@ -52,7 +52,6 @@ func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error)
 	case m.Group && deed.private:
 		r.Text = "Please ask me that in a private chat."
 	default:
-		arg = strings.TrimSpace(arg)
 		before, err := h.once(ctx, r.ID, func() (string, error) { return deed.do(ctx, arg) })
 		if err != nil {
 			return true, err

@@ -1,5 +1,10 @@
 package chat
 
+import (
+	"strings"
+	"unicode"
+)
+
 // Clip returns the first n characters of text, and behind them more if that is not all.
 func Clip(text string, n int, more string) string {
 	for i := range text {
@@ -8,4 +13,11 @@ func Clip(text string, n int, more string) string {
 		}
 	}
 	return text
+}
+
+// Word returns the first word of text, and what is after it.
+func Word(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	i := strings.IndexFunc(text+" ", unicode.IsSpace)
+	return text[:i], strings.TrimSpace(text[i:])
 }

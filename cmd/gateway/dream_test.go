@@ -91,7 +91,7 @@ func TestRS14WhatIsKnown(t *testing.T) {
 	s, other := w.telegramSpot(), w.at(asker)
 	own := map[*spot]string{s: "Vermeer", other: "Albatross"}
 	s.asks("/remember The safe is behind the Vermeer", "Noted.")
-	other.asks("/remember My boat is called Albatross", "Noted.")
+	other.asks("/remember\nMy boat is called Albatross", "Noted.")
 	for one, mine := range own {
 		theirs := own[s]
 		if one == s {

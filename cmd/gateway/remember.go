@@ -142,8 +142,8 @@ func (h *house) memoryCommands() []agent.Command {
 	notes := h.mind.notes
 	whose := func(m chat.Message) chat.Person { return chat.Whose(m.At, m.From, m.Group) }
 	rest := func(m chat.Message) string {
-		_, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-		return strings.TrimSpace(rest)
+		_, rest := chat.Word(m.Text)
+		return rest
 	}
 	return []agent.Command{
 		{Name: "memory", Help: "what I know of you", Do: func(ctx context.Context, m chat.Message) (string, error) {
@@ -156,12 +156,12 @@ func (h *house) memoryCommands() []agent.Command {
 			return notes.Forget(ctx, whose(m), rest(m), m.Key())
 		}},
 		{Name: "dream", Help: "go over my memory now; log, restore: its changes", Do: func(ctx context.Context, m chat.Message) (string, error) {
-			word, id, _ := strings.Cut(rest(m), " ")
+			word, id := chat.Word(rest(m))
 			switch {
 			case word == "log":
-				return notes.Changes(ctx, whose(m), strings.TrimSpace(id))
+				return notes.Changes(ctx, whose(m), id)
 			case word == "restore" && id != "":
-				return notes.Restore(ctx, whose(m), strings.TrimSpace(id), m.Key())
+				return notes.Restore(ctx, whose(m), id, m.Key())
 			case word != "":
 				return "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, and /dream restore ID undoes it.", nil
 			}
