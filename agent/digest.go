@@ -25,7 +25,7 @@ const (
 	night  = time.Hour
 	aNight = 200 // parts …
 	ofEach = 40  // … and of one session
-	faults = 5   // sessions that fail: then it is not up to them
+	faults = 5   // sessions that the model fails to sum up: then it is not up to them
 
 	nights   = 3               // that a part is tried, before it is archived as it is
 	aCommand = 2 * time.Second // is over by then
@@ -62,11 +62,12 @@ func (p *Pool) Digest(outer context.Context, silent time.Duration) (t Taken, err
 	soon, over := context.WithTimeout(ctx, aCommand) // that of a person who wants it done
 	defer over()
 	var failed []error
+	dumb := 0
 	for id, err := range p.states.Keys(ctx, "") {
 		if err != nil && ctx.Err() == nil {
 			failed = append(failed, err)
 		}
-		if err != nil || ctx.Err() != nil || t.Parts >= aNight || len(failed) >= faults {
+		if err != nil || ctx.Err() != nil || t.Parts >= aNight || dumb >= faults {
 			break
 		}
 		if strings.HasPrefix(id, helperPrefix) || strings.HasPrefix(id, runPrefix) {
@@ -75,6 +76,9 @@ func (p *Pool) Digest(outer context.Context, silent time.Duration) (t Taken, err
 		d := digest{Pool: p, Taken: &t, id: chat.SessionID(id), most: min(t.Parts+ofEach, aNight)}
 		if err := d.session(ctx, soon, silent); err != nil {
 			failed = append(failed, fmt.Errorf("digest session %s: %w", id, err))
+			if d.dumb {
+				dumb++
+			}
 		}
 	}
 	return t, errors.Join(append(failed, outer.Err())...)
@@ -86,7 +90,8 @@ type digest struct {
 	*Taken
 	id chat.SessionID
 	digested
-	most int // Parts by then
+	most int  // Parts by then
+	dumb bool // the model could not sum up
 }
 
 // session archives what is new, unless a turn is under way and not over soon;
@@ -166,6 +171,7 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 		default:
 			var used llm.Usage
 			e.Text, used, err = d.Archive.Summarise(ctx, model.Model, "", clip(said, most))
+			d.dumb = err != nil
 			d.Cost += d.Charge(ctx, e.Who, d.id, "", name, used)
 			d.Tokens += used.In + used.Out
 		}

@@ -30,6 +30,7 @@ import (
 type shelf struct {
 	sum  func(ctx context.Context, earlier, said string) (string, error)
 	fail func() error
+	deaf string       // nothing is kept of people whose names begin so
 	die  func(string) // is told of what is about to be done, and was
 
 	mu    sync.Mutex
@@ -55,6 +56,9 @@ func (s *shelf) Append(_ context.Context, who chat.Person, e memory.Entry) (memo
 	defer s.mu.Unlock()
 	if s.fail != nil && s.fail() != nil {
 		return memory.Entry{}, s.fail()
+	}
+	if s.deaf != "" && strings.HasPrefix(string(who), s.deaf) {
+		return memory.Entry{}, errBusy
 	}
 	if i := slices.IndexFunc(s.all, func(x memory.Entry) bool { return x.Key == e.Key }); i >= 0 {
 		return s.all[i], nil
@@ -639,6 +643,21 @@ func TestDigestIsBounded(t *testing.T) {
 			}
 			s.sum = echoing
 			nights(h, 12)
+		})
+	})
+	t.Run("archives that cannot be written", func(t *testing.T) {
+		s := &shelf{sum: echoing, deaf: "test:1"}
+		play(t, small(s), func(h *house) {
+			crowd(h, 0, 20) // ten of which nobody can keep anything
+			var errs []error
+			for range 5 {
+				time.Sleep(24 * time.Hour)
+				_, err := h.pool.Digest(h.t.Context(), time.Hour)
+				errs = append(errs, err)
+			}
+			if n := len(s.all); n != 10 || errs[4] == nil {
+				t.Errorf("%d are archived: %v", n, errs)
+			}
 		})
 	})
 	t.Run("one session", func(t *testing.T) {
