@@ -105,6 +105,9 @@ func TestBrowser(t *testing.T) {
 		if wide := js(`String(document.documentElement.scrollWidth > innerWidth)`); wide != "false" {
 			t.Errorf("%s is wider than the window", page)
 		}
+		if section := js(`[...document.querySelectorAll("nav [aria-current]")].map(e => e.pathname).join()`); !strings.HasPrefix(page, section) || section == "" || section == "/owner" && page != section {
+			t.Errorf("%s is marked as of %q", page, section)
+		}
 		shoot(t, ctx, page)
 	}
 	js(`document.getElementById("name").value = "anna"; document.querySelector("form[data-post='/api/people'] button").click(); ""`)
@@ -115,6 +118,11 @@ func TestBrowser(t *testing.T) {
 	js(`window.before = true; document.querySelector("[data-post$=resend]").click(); ""`)
 	until(`!window.before && document.readyState === "complete"`)
 	goTo(at + "/owner/cron")
+	_, err = chromedp.Run(ctx, chromedp.EmulateViewport(390, 800))
+	must(err)
+	if cut := js(`[...document.querySelectorAll("button,input,a")].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML).join()`); cut != "" {
+		t.Errorf("on a phone one has to look for %s", cut)
+	}
 	js(`window.before = true; document.querySelector("[data-patch$=mallory]").click(); ""`)
 	until(`!window.before && document.readyState === "complete" && document.querySelector("[data-patch$=mallory]")?.textContent === "Switch on"`)
 	js(`window.before = true; document.getElementById("message").value = "Make tea"; document.getElementById("expr").value = "0 9 * * *"; document.querySelector("form button").click(); ""`)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -21,7 +22,25 @@ func newPages(zone *time.Location) *template.Template {
 		"path":  func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
 		"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }, // in the zone it has
 		"when":  func(t time.Time) string { return t.In(zone).Format("2006-01-02 15:04") },
+		"zone": func() string {
+			if zone == time.Local {
+				return "the time zone of the gateway's machine"
+			}
+			return zone.String()
+		},
+		"current": current,
 	}).ParseFS(files, "pages/*.html"))
+}
+
+// current marks the section that a page is, or stands in.
+func current(here, section string) template.HTMLAttr {
+	switch {
+	case here == section:
+		return `aria-current="page"`
+	case section != "/owner" && strings.HasPrefix(here, section+"/"):
+		return `aria-current="true"`
+	}
+	return ""
 }
 
 // A frame is a page: what is around it, and its Data.

@@ -31,7 +31,7 @@ func TestClockPage(t *testing.T) {
 	w.does(chromedp.SendKeys(chromedp.CSS("#message"), "Make <b>tea</b>"))
 	w.does(chromedp.SendKeys(chromedp.CSS("#expr"), "0 9 * * 1-5"))
 	press("form[data-post='/api/cron'] button")
-	const row = `[...document.querySelectorAll("tr")].find((r) => r.innerText.includes("Make <b>tea</b>"))`
+	const row = `[...document.querySelectorAll(".jobs > li")].find((r) => r.innerText.includes("Make <b>tea</b>"))`
 	w.until(row + `.innerText.includes("telegram:7001") && ` + row + `.innerText.includes("0 9 * * 1-5") && (` + row + `.innerText.match(/09:00/g) ?? []).length === 3`)
 	w.shot("clock")
 	press("button[data-post$='/run']:has(+ button[data-patch])")
