@@ -96,6 +96,9 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		return c, 0, err
 	}
 	entries, err := d.next(ctx, who, c.From)
+	if err == nil && len(entries) == 0 && c.From > 0 {
+		entries, err = d.anew(ctx, &c)
+	}
 	if err != nil || len(entries) == 0 {
 		return c, 0, err
 	}
@@ -120,6 +123,23 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		return nil
 	})
 	return c, len(entries), err
+}
+
+// anew begins again with the history if it ends before c: somebody took it away
+// or made it shorter, and counts from there.
+func (d *Dreamer) anew(ctx context.Context, c *Change) ([]Entry, error) {
+	err := d.Versions.with(ctx, c.Who, func(h *head, _ map[string]string) error {
+		last, err := d.Past.last(ctx, c.Who)
+		if err != nil || last >= h.Cursor {
+			return err
+		}
+		h.Cursor, h.Fails, c.From = 0, 0, 0
+		return d.Versions.save(ctx, h)
+	})
+	if err != nil || c.From > 0 {
+		return nil, err
+	}
+	return d.next(ctx, c.Who, 0)
 }
 
 // forgotten says whether any of the entries is not there still.

@@ -348,6 +348,38 @@ func TestDreamOfNothing(t *testing.T) {
 	}
 }
 
+// P21: where somebody took the history away, or made it shorter, dreams begin again
+// with what there is; not because the latest was forgotten.
+func TestHistoryTakenAway(t *testing.T) {
+	a := newAttic(t)
+	a.model = &llmtest.Script{Else: diligent}
+	a.past.say("owner", "first", "second", "secret")
+	reads := func(want int) {
+		t.Helper()
+		if _, n := a.dream("owner"); n != want {
+			t.Errorf("%d entries were read, want %d", n, want)
+		}
+	}
+	reads(3)
+	if _, err := a.notes().Forget(t.Context(), "owner", "secret", "k"); err != nil {
+		t.Fatal(err)
+	}
+	reads(0)
+	a.past.say("owner", "after")
+	reads(1)
+	a.write("owner", historyFile, "")
+	reads(0)
+	a.past.say("owner", "one", "two")
+	reads(2)
+	a.past.say("owner", "three", "four", "five")
+	reads(3)
+	a.write("owner", historyFile, "")
+	a.past.say("owner", "of another file")
+	reads(1)
+	reads(0)
+	a.consistent("owner")
+}
+
 // R-S14: what one person said never reaches the model that thinks about another, nor their files.
 func TestApartFromOthers(t *testing.T) {
 	a := newAttic(t)

@@ -207,6 +207,28 @@ func (s *scroll) entry(at span) (Entry, error) {
 // all, in the order they were added. Nothing comes after an error.
 func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		for e, err := range h.entries(ctx, who) {
+			if (err != nil || e.Cursor > cursor && e.Text != "") && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// last returns the highest cursor of who, also if what had it is forgotten.
+func (h *History) last(ctx context.Context, who chat.Person) (last int64, err error) {
+	for e, err := range h.entries(ctx, who) {
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, e.Cursor)
+	}
+	return last, nil
+}
+
+// entries yields all entries of who, those that are forgotten too.
+func (h *History) entries(ctx context.Context, who chat.Person) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
 		h.mu.Lock()
 		f, err := h.open(fileOf(who, historyFile), who)
 		h.mu.Unlock()
@@ -218,7 +240,7 @@ func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter
 		}
 		defer f.Close()
 		for l, err := range f.entries(ctx) {
-			if (err != nil || l.Cursor > cursor && l.Text != "") && !yield(l.Entry, err) {
+			if !yield(l.Entry, err) {
 				return
 			}
 		}
