@@ -173,7 +173,7 @@ func TestPagesTellTimesInTheZoneOfTheConfig(t *testing.T) {
 		due = `<span>waiting</span> <span class="times">` + time.Now().Add(time.Duration(-i)*time.Minute).In(zone).Format("2006-01-02 15:04")
 		ok = ok || strings.Contains(page, due)
 	}
-	if !ok || !strings.Contains(page, "Times are read in Chatham.") {
+	if !ok || !strings.Contains(page, "Times are read in the time zone of Chatham.") {
 		t.Errorf("not as %s: %s", due, page)
 	}
 }

@@ -22,32 +22,15 @@ func newPages(zone *time.Location) *template.Template {
 		"path":  func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
 		"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }, // in the zone it has
 		"when":  func(t time.Time) string { return t.In(zone).Format("2006-01-02 15:04") },
-		"zone": func() string {
-			if zone == time.Local {
-				return "the time zone of the gateway's machine"
-			}
-			return zone.String()
-		},
-		"current": current,
+		"zone":  func() string { return strings.Replace(zone.String(), "Local", "the gateway's machine", 1) },
 	}).ParseFS(files, "pages/*.html"))
-}
-
-// current marks the section that a page is, or stands in.
-func current(here, section string) template.HTMLAttr {
-	switch {
-	case here == section:
-		return `aria-current="page"`
-	case section != "/owner" && strings.HasPrefix(here, section+"/"):
-		return `aria-current="true"`
-	}
-	return ""
 }
 
 // A frame is a page: what is around it, and its Data.
 type frame struct {
-	Title, Here string
-	Version     string
-	Data        any
+	Title   string
+	Section string // of the owner's pages, as "talks"; of the overview ""
+	Data    any
 }
 
 // show writes the page of that name, whole or not at all.
@@ -85,7 +68,8 @@ func (s *Server) page(v view) handler {
 		if err != nil {
 			return err
 		}
-		return s.show(w, http.StatusOK, v.name, frame{v.title, v.page, s.Version, d})
+		section, _, _ := strings.Cut(strings.TrimPrefix(v.page, "/owner/"), "/")
+		return s.show(w, http.StatusOK, v.name, frame{v.title, section, d})
 	}
 }
 

@@ -89,10 +89,7 @@ func (h *house) setTool(ctx context.Context, j *scheduler.Job, o cron.Order) err
 		j.Tool, j.Args = o.Tool, "{}"
 	}
 	if len(o.Args) > 0 {
-		args, err := json.Marshal(o.Args)
-		if err != nil {
-			return err
-		}
+		args, _ := json.Marshal(o.Args) // they came as JSON
 		j.Args = string(args)
 	}
 	if j.Tool == "" || o.Tool == "" && len(o.Args) == 0 {
