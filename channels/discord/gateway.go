@@ -65,6 +65,9 @@ func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.Raw
 	g := &gateway{c: c, lib: lib, hear: hear}
 	for wait := c.pauses(); ctx.Err() == nil; {
 		ready, err := g.connect(ctx)
+		if !ready {
+			g.resume = "" // which may be why
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -100,7 +103,6 @@ func (g *gateway) connect(ctx context.Context) (ready bool, err error) {
 	}
 	t := &talk{gateway: g}
 	if t.socket, err = g.dial(ctx, at); err != nil {
-		g.resume = ""
 		return false, err
 	}
 	defer t.heart.Wait()

@@ -3,6 +3,7 @@ package discord_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"parley/channels/discord"
 	"parley/channels/discord/discordtest"
 	"parley/chat"
+	"parley/store"
 )
 
 // Whatever happens to the connection, the bot comes back, and hears what was
@@ -19,36 +21,40 @@ import (
 func TestP3Faults(t *testing.T) {
 	t.Parallel()
 	ready := `{"op":0,"t":"READY","s":1,"d":{"session_id":"s","user":{"id":"101"}}}`
-	for name, break_ := range map[string]func(h *house){
-		"no HELLO":              func(h *house) { h.Gates(discordtest.Gate{NoHello: true}); h.Drop(0) },
-		"READY without HELLO":   func(h *house) { h.Gates(discordtest.Gate{ReadyFirst: true}); h.Drop(0) },
-		"op 7 first":            func(h *house) { h.Gates(discordtest.Gate{First: `{"op":7}`}); h.Drop(0) },
-		"op 7 as second packet": func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":7,"d":null}`}); h.Drop(0) },
-		"ACK as second packet":  func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":11}`}); h.Drop(0) },
-		"silence after HELLO":   func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":1}`}); h.Drop(0) },
-		"null first":            func(h *house) { h.Gates(discordtest.Gate{First: `null`}); h.Drop(0) },
-		"null":                  func(h *house) { h.Raw(false, `null`) },
-		"a guild that is null":  func(h *house) { h.Push("GUILD_CREATE", `null`); h.Drop(0) },
-		"HELLO without beat":    func(h *house) { h.Gates(discordtest.Gate{First: `{"op":10,"d":{}}`}); h.Drop(0) },
-		"READY of nobody":       func(h *house) { h.Gates(discordtest.Gate{Second: strings.Replace(ready, `:"s"`, `:""`, 1)}); h.Drop(0) },
-		"op 7":                  func(h *house) { h.Reconnect() },
-		"op 9":                  func(h *house) { h.Raw(false, `{"op":9,"d":false}`) },
-		"op 9, resumable":       func(h *house) { h.Raw(false, `{"op":9,"d":true}`) },
-		"op 9 to RESUME":        func(h *house) { h.Gates(discordtest.Gate{Invalid: true}); h.Drop(4000) },
-		"session forgotten":     func(h *house) { h.Forget() },
-		"garbage":               func(h *house) { h.Raw(true, "\x78\x9cgarbage") },
-		"no JSON":               func(h *house) { h.Raw(false, `{"op":0,"t":"MESSAGE_CREATE","s":9,"d":{`) },
-		"close in mid-frame":    func(h *house) { h.HalfFrame() },
-		"close 1000":            func(h *house) { h.Drop(1000) },
-		"close 4000":            func(h *house) { h.Drop(4000) },
-		"close 4009 to RESUME":  func(h *house) { h.Gates(discordtest.Gate{Close: 4009}); h.Drop(0) },
-		"close 4007 to RESUME":  func(h *house) { h.Gates(discordtest.Gate{Close: 4007}); h.Drop(0) },
-		"no websocket":          func(h *house) { h.Gates(discordtest.Gate{Refuse: true}); h.Drop(0) },
-		"500 to where":          func(h *house) { h.Fail("GET /gateway/bot", discordtest.Fault{Status: 500}); h.Forget() },
-		"429 to where": func(h *house) {
+	for name, c := range map[string]struct {
+		begun, asked int // sessions, and how often where the gateway is
+		fault        func(h *house)
+	}{
+		"no HELLO":              {1, 2, func(h *house) { h.Gates(discordtest.Gate{NoHello: true}); h.Drop(0) }},
+		"READY without HELLO":   {1, 2, func(h *house) { h.Gates(discordtest.Gate{ReadyFirst: true}); h.Drop(0) }},
+		"op 7 first":            {1, 2, func(h *house) { h.Gates(discordtest.Gate{First: `{"op":7}`}); h.Drop(0) }},
+		"op 7 as second packet": {1, 2, func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":7,"d":null}`}); h.Drop(0) }},
+		"ACK as second packet":  {1, 2, func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":11}`}); h.Drop(0) }},
+		"silence after HELLO":   {1, 2, func(h *house) { h.Gates(discordtest.Gate{Second: `{"op":1}`}); h.Drop(0) }},
+		"null first":            {1, 2, func(h *house) { h.Gates(discordtest.Gate{First: `null`}); h.Drop(0) }},
+		"null":                  {1, 1, func(h *house) { h.Raw(false, `null`) }},
+		"a guild that is null":  {1, 1, func(h *house) { h.Push("GUILD_CREATE", `null`); h.Drop(0) }},
+		"HELLO without beat":    {1, 2, func(h *house) { h.Gates(discordtest.Gate{First: `{"op":10,"d":{}}`}); h.Drop(0) }},
+		"READY of nobody":       {1, 2, func(h *house) { h.Gates(discordtest.Gate{Second: strings.Replace(ready, `:"s"`, `:""`, 1)}); h.Drop(0) }},
+		"op 7":                  {1, 1, func(h *house) { h.Reconnect() }},
+		"op 9":                  {2, 2, func(h *house) { h.Raw(false, `{"op":9,"d":false}`) }},
+		"op 9, resumable":       {1, 1, func(h *house) { h.Raw(false, `{"op":9,"d":true}`) }},
+		"op 9 to RESUME":        {2, 2, func(h *house) { h.Gates(discordtest.Gate{Invalid: true}); h.Drop(4000) }},
+		"session forgotten":     {2, 2, func(h *house) { h.Forget() }},
+		"garbage":               {1, 1, func(h *house) { h.Raw(true, "\x78\x9cgarbage") }},
+		"a packet of 33 MB":     {1, 1, func(h *house) { h.Raw(false, strings.Repeat(" ", 33<<20)+`{"op":11}`) }},
+		"no JSON":               {1, 1, func(h *house) { h.Raw(false, `{"op":0,"t":"MESSAGE_CREATE","s":9,"d":{`) }},
+		"close in mid-frame":    {1, 1, func(h *house) { h.HalfFrame() }},
+		"close 1000":            {1, 1, func(h *house) { h.Drop(1000) }},
+		"close 4000":            {1, 1, func(h *house) { h.Drop(4000) }},
+		"close 4009 to RESUME":  {2, 2, func(h *house) { h.Gates(discordtest.Gate{Close: 4009}); h.Drop(0) }},
+		"close 4007 to RESUME":  {2, 2, func(h *house) { h.Gates(discordtest.Gate{Close: 4007}); h.Drop(0) }},
+		"no websocket":          {1, 2, func(h *house) { h.Gates(discordtest.Gate{Refuse: true}); h.Drop(0) }},
+		"500 to where":          {2, 3, func(h *house) { h.Fail("GET /gateway/bot", discordtest.Fault{Status: 500}); h.Forget() }},
+		"429 to where": {2, 3, func(h *house) {
 			h.Fail("GET /gateway/bot", discordtest.Fault{Status: 429, RetryAfter: 0.3})
 			h.Forget()
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +66,7 @@ func TestP3Faults(t *testing.T) {
 			room := h.DM("7")
 			h.Say(room, "7", "Ann", "before")
 			h.hears("before")
-			break_(h)
+			c.fault(h)
 			h.Say(room, "7", "Ann", "meanwhile")
 			heard := h.next()
 			h.wait(discordtest.View.Online)
@@ -76,6 +82,13 @@ func TestP3Faults(t *testing.T) {
 			if got := strings.Join(texts, " "); got != "meanwhile after" {
 				t.Errorf("heard %q", got)
 			}
+			h.Look(func(v discordtest.View) {
+				begun, resumed := v.Sessions()
+				asked := v.Count("GET /gateway/bot")
+				if begun != c.begun || begun+resumed < 2 || asked < c.asked || c.asked == 1 && asked > 1 {
+					t.Errorf("%d sessions begun, %d resumed, asked %d times where the gateway is", begun, resumed, asked)
+				}
+			})
 		})
 	}
 }
@@ -176,6 +189,20 @@ func TestManyWait(t *testing.T) {
 	}
 }
 
+// A chat of which it is not known how far it was read is read from now on (P21).
+func TestP21Seen(t *testing.T) {
+	t.Parallel()
+	for _, damaged := range []string{`{"last":"all"}`, `{}`, `{`} {
+		h := build(t, discordtest.Config{}, nil)
+		room := h.DM("7")
+		if _, err := h.seen.Put(t.Context(), room, []byte(damaged), store.Any); err != nil {
+			t.Fatal(err)
+		}
+		h.run()
+		h.hearsOnly(room)
+	}
+}
+
 // A message over which the house breaks down is kept for inspection (P4), nonsense too.
 func TestP4Nonsense(t *testing.T) {
 	t.Parallel()
@@ -233,13 +260,38 @@ func TestP24Heartbeats(t *testing.T) {
 			t.Errorf("%d sessions, %d resumed", begun, resumed)
 		}
 	})
+	h = build(t, discordtest.Config{Heartbeat: time.Hour}, nil)
+	h.run()
+	h.Raw(false, `{"op":1,"d":null}`) // Discord asks for one
+	h.wait(func(v discordtest.View) bool { return v.Beats() > 0 })
 }
 
-// A session is resumed where Discord says (op 6), and its events come once.
+// No session is begun that Discord does not allow for the day, or it takes the
+// token away; one may be resumed, and what is the matter is told.
+func TestSessionsOfTheDay(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{Starts: 1}, nil)
+	h.run()
+	h.Gates(discordtest.Gate{Refuse: true}) // so that it is asked where the gateway is
+	h.Drop(4000)
+	h.wait(func(v discordtest.View) bool { _, resumed := v.Sessions(); return resumed == 1 && v.Online() })
+	h.Forget()
+	h.wait(func(v discordtest.View) bool { return v.Count("GET /gateway/bot") == 5 }) // once more than what is told of
+	if err := h.ch.Health(); err == nil || !strings.Contains(err.Error(), "no more sessions today") {
+		t.Errorf("it is well: %v", err)
+	}
+	h.Look(func(v discordtest.View) {
+		if begun, _ := v.Sessions(); begun != 1 {
+			t.Errorf("%d sessions", begun)
+		}
+	})
+}
+
+// A session is resumed where Discord says (op 6), until the bot leaves.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	h := build(t, discordtest.Config{}, nil)
-	h.run()
+	stop := h.run()
 	for i := range 2 {
 		h.Drop(4000)
 		h.wait(func(v discordtest.View) bool { _, resumed := v.Sessions(); return resumed == i+1 && v.Online() })
@@ -249,6 +301,8 @@ func TestResume(t *testing.T) {
 			t.Errorf("%d sessions, asked %d times where the gateway is", begun, v.Count("GET /gateway/bot"))
 		}
 	})
+	stop()
+	h.wait(discordtest.View.Left)
 }
 
 // What cannot be mended ends Run, with advice and without the token (R-S26).
@@ -304,6 +358,28 @@ func TestP16Hang(t *testing.T) {
 			h.Gates(g)
 			stop := h.start()
 			h.wait(func(v discordtest.View) bool { return v.Count("GET /gateway/bot") == 1 })
+			stop()
+		})
+	}
+	for limit, dials := range map[time.Duration]int{50 * time.Millisecond: 2, time.Hour: 1} { // P24: it is given up
+		t.Run(fmt.Sprint("no answer to the upgrade in ", limit), func(t *testing.T) {
+			t.Parallel()
+			silent, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer silent.Close()
+			_ = silent.SetDeadline(time.Now().Add(patience))
+			h := build(t, discordtest.Config{}, func(c *discord.Config) { c.GatewayURL = "ws://" + silent.Addr().String() })
+			h.ch.Hasten(limit, 10*time.Millisecond)
+			stop := h.start()
+			for range dials {
+				conn, err := silent.Accept()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+			}
 			stop()
 		})
 	}

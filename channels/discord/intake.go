@@ -52,8 +52,11 @@ type seen struct {
 func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake, error) {
 	in := &intake{c: c, ctx: ctx, deliver: deliver, lanes: map[string][]job{}, seen: map[string]*seen{}, looking: make(chan struct{}, lookAtOne)}
 	err := channels.Sift(ctx, c.cfg.Seen, c.log, func(id string, s seen) bool { // a damaged one is read from now on (P21)
-		in.seen[id] = &s
-		return snowflake.MatchString(s.Last)
+		ok := snowflake.MatchString(s.Last)
+		if ok {
+			in.seen[id] = &s
+		}
+		return ok
 	})
 	if err != nil {
 		return in, fmt.Errorf("read what was seen: %w", err)

@@ -273,7 +273,7 @@ func (s *Server) blob(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) gatewayBot(*call) (any, *refusal) {
 	return map[string]any{"url": s.GatewayURL, "shards": 1, "session_start_limit": map[string]any{
-		"total": 1000, "remaining": max(0, 1000-s.starts), "reset_after": 1000, "max_concurrency": 1,
+		"total": s.cfg.Starts, "remaining": max(0, s.cfg.Starts-s.starts), "reset_after": 1000, "max_concurrency": 1,
 	}}, nil
 }
 

@@ -25,6 +25,7 @@ type Config struct {
 	Limits    bool          // answer 429 to bots that send more than Discord allows
 	Heartbeat time.Duration // 41.25 s when 0
 	Patience  time.Duration // with the answer to an interaction: 3 s when 0
+	Starts    int           // sessions that may be begun: 1000 when 0
 }
 
 // A Server is a Discord with one bot. Its methods may be called by many goroutines.
@@ -63,6 +64,7 @@ func NewServer(cfg Config) *Server {
 	cfg.Token = cmp.Or(cfg.Token, "MTAx.test.token-of-the-test-bot")
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 41250*time.Millisecond)
 	cfg.Patience = cmp.Or(cfg.Patience, 3*time.Second)
+	cfg.Starts = cmp.Or(cfg.Starts, 1000)
 	s := &Server{
 		cfg: cfg, bot: User{ID: "101", Username: "parley", Bot: true},
 		changed: make(chan struct{}), rooms: map[string]*room{}, sessions: map[string]*session{}, acts: map[string]*Interaction{},
@@ -156,6 +158,9 @@ func (v View) Online() bool {
 
 // Sessions returns how many sessions were begun, and how often one was resumed.
 func (v View) Sessions() (begun, resumed int) { return v.s.starts, v.s.resumes }
+
+// Left says whether the bot has no session: it has said good-bye.
+func (v View) Left() bool { return len(v.s.sessions) == 0 }
 
 // Beats returns how many heartbeats have come.
 func (v View) Beats() int { return v.s.beats }
