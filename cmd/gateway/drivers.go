@@ -46,6 +46,8 @@ func (m *Model) sees() bool {
 // modelNames are the names of the models in the config.
 func (h *house) modelNames() []string { return slices.Sorted(maps.Keys(h.now.Load().Models)) }
 
+func (h *house) hasModel(name string) bool { return h.now.Load().Models[name] != nil }
+
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -172,7 +171,7 @@ func (h *house) memoryCommands() []agent.Command {
 			if err != nil {
 				return "", err
 			}
-			return h.mind.skills.List(has(kit), func(name string) bool { return slices.Contains(h.modelNames(), name) }), nil
+			return h.mind.skills.List(has(kit), h.hasModel), nil
 		}},
 	}
 }

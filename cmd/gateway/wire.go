@@ -77,7 +77,7 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	helpers := agents.New(agents.Config{Runner: h.pool, Profiles: h.profiles})
+	helpers := agents.New(agents.Config{Runner: h.pool, Profiles: h.profiles, Model: h.hasModel})
 	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
 	pipeline := tools.StandardConfig{
 		Log: h.Log, Strays: &h.strays, Stats: &h.stats,

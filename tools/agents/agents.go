@@ -35,7 +35,8 @@ type Profile struct {
 // Config is what the tools need to know.
 type Config struct {
 	Runner   Runner
-	Profiles func() []Profile // the agents there are; nil: none
+	Profiles func() []Profile       // the agents there are; nil: none
+	Model    func(name string) bool // whether there is one of that name; nil: there is
 }
 
 // New returns the source of the tools. Who talks to people has spawn and
@@ -43,6 +44,9 @@ type Config struct {
 func New(c Config) tools.Source {
 	if c.Profiles == nil {
 		c.Profiles = func() []Profile { return nil }
+	}
+	if c.Model == nil {
+		c.Model = func(string) bool { return true }
 	}
 	s := source{Config: c}
 	s.made = []tools.Tool{s.spawn(), s.multi(), s.task()}

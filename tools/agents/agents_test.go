@@ -72,6 +72,7 @@ var scope = tools.Scope{
 var profiles = []Profile{
 	{Name: "researcher", Description: "finds\nthings out", Instruction: "Be curious.", Model: "big", Tools: []string{"web_search", "exec"}, Rounds: 9, Strict: true},
 	{Name: "all", Description: "does anything"},
+	{Name: "lost", Description: "lacks much", Model: "gone", Tools: []string{"exec", "web_serch", "cron"}},
 }
 
 // kit makes the tools of a turn in s, whose helpers r runs.
@@ -83,7 +84,8 @@ func kit(t *testing.T, r Runner, s tools.Scope) (*tools.Kit, tools.Scope) {
 		fake("web_search", "web"), alias, fake("exec", "code"), fake("read_file", "files"), fake("cron", "clock"),
 		fake("message", "message"), fake("ask_user", "message"), fake("attempt_completion", "message"), fake("own", "custom"),
 	}
-	k, err := tools.NewKit(t.Context(), s, []tools.Source{tools.Fixed(all), New(Config{Runner: r, Profiles: func() []Profile { return profiles }})},
+	own := New(Config{Runner: r, Profiles: func() []Profile { return profiles }, Model: func(name string) bool { return name != "gone" }})
+	k, err := tools.NewKit(t.Context(), s, []tools.Source{tools.Fixed(all), own},
 		tools.Standard(tools.StandardConfig{})...)
 	if err != nil {
 		t.Fatal(err)
@@ -244,6 +246,13 @@ func TestNewTask(t *testing.T) {
 	if got := line(h.Only, h.Model, h.Depth); got != "[attempt_completion exec own read_file web_search] cheap 3" {
 		t.Errorf("begun %s", got)
 	}
+	run = &runner{end: func(c *tools.Child) { c.Result = "found" }} // C-029: what is not there is told of
+	r, _ = use(t, run, scope, "new_task", `{"agentName":"lost","taskName":"X","input":"x"}`)
+	h = run.only(t)
+	want := `{"success":true,"summary":"found","subtaskId":"sub_task_` + h.ID + `","note":"agents/lost.md names what it does not have here: web_serch, cron, the model gone"}`
+	if got := line(h.Only, h.Model); r.Text != want || got != "[attempt_completion exec] cheap" {
+		t.Errorf("got %s, begun %s", r.Text, got)
+	}
 	for s, parent := range map[*tools.Scope]string{&scope: "main", &deep: "researcher"} {
 		r, _ := use(t, &runner{}, *s, "new_task", `{"agentName":"nobody","taskName":"X","input":"x"}`)
 		if want := "Error: 子任务执行失败：Sub agent 'nobody' not found in parent agent '" + parent + "'" + hint; r.Text != want || r.Code != tools.CodeError {
@@ -272,7 +281,7 @@ func TestOffered(t *testing.T) {
 		}
 	}
 	k, _ := kit(t, &runner{}, scope)
-	if tool, _ := k.Tool("new_task"); !strings.HasSuffix(tool.Description, "\n\n# Available Sub-Agents\n\n- researcher: finds things out\n- all: does anything") {
+	if tool, _ := k.Tool("new_task"); !strings.HasSuffix(tool.Description, "\n\n# Available Sub-Agents\n\n- researcher: finds things out\n- all: does anything\n- lost: lacks much") {
 		t.Errorf("told %q", tool.Description)
 	}
 	none, err := New(Config{}).Tools(t.Context(), scope)

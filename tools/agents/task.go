@@ -23,6 +23,7 @@ type taskAnswer struct {
 	Summary string `json:"summary"`
 	Subtask string `json:"subtaskId"`
 	Error   string `json:"error,omitempty"`
+	Note    string `json:"note,omitempty"` // what its profile names in vain
 }
 
 const taskDescription = "Give a task to a sub-agent and wait until it is done. What the person says meanwhile is said to it.\n\n"
@@ -36,13 +37,14 @@ func (s source) task() tools.Tool {
 			return tools.Failf(tools.CodeError, "子任务执行失败：Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
 		}
 		c.Say("正在创建子任务「" + in.Name + "」...")
-		h, err := s.run(ctx, helper(c, profiles[i], in), func() { c.Say("子任务「" + in.Name + "」已创建，正在执行...") })
+		h, note := s.helper(c, profiles[i], in)
+		h, err := s.run(ctx, h, func() { c.Say("子任务「" + in.Name + "」已创建，正在执行...") })
 		if err != nil {
 			return tools.Failf(tools.CodeError, "子任务执行失败：%v", err), context.Cause(ctx)
 		}
-		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID}, "成功"
+		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID, Note: note}, "成功"
 		if h.State != tools.ChildAnswered {
-			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result}, "失败"
+			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, "失败"
 		}
 		c.Say("子任务「" + in.Name + "」执行" + how)
 		b, err := json.Marshal(answer)
@@ -51,14 +53,22 @@ func (s source) task() tools.Tool {
 }
 
 // helper is the one that c gives a task to. It may give one itself if its
-// profile lets it, unless it is the last that there may be.
-func helper(c tools.Call, p Profile, in taskArgs) tools.Child {
-	h := child(c, 0, in.Name, in.Input, p.Tools)
+// profile lets it, unless it is the last that there may be. The note tells what
+// the profile names and the helper does not have.
+func (s source) helper(c tools.Call, p Profile, in taskArgs) (h tools.Child, note string) {
+	h = child(c, 0, in.Name, in.Input, p.Tools)
 	if h.Depth < deepest && (p.Tools == nil || slices.Contains(p.Tools, c.Name)) {
 		h.Only = append(h.Only, c.Name)
 	}
+	lacks := slices.DeleteFunc(slices.Clone(p.Tools), func(tool string) bool { return slices.Contains(h.Only, tool) })
+	if p.Model != "" && !s.Model(p.Model) {
+		lacks, p.Model = append(lacks, "the model "+p.Model), ""
+	}
+	if len(lacks) > 0 {
+		note = fmt.Sprintf("agents/%s.md names what it does not have here: %s", p.Name, strings.Join(lacks, ", "))
+	}
 	h.Agent, h.Instruction, h.Model, h.Rounds, h.Strict, h.Hears = p.Name, p.Instruction, cmp.Or(p.Model, c.Model), p.Rounds, p.Strict, true
-	return h
+	return h, note
 }
 
 // section tells which agents there are (C-034).
