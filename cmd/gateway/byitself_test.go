@@ -352,7 +352,11 @@ func TestHeartbeat(t *testing.T) {
 	w.file("HEARTBEAT.md", "# To do\n\n- [x] Sell the boat\n- [ ] Mondays: water the plants\n")
 	beat(2, "nothing to say: ", 2)
 	w.file("HEARTBEAT.md", "# To do\n\n- [ ] Now: water the plants\n")
+	w.file("USER.md", "canary-owner")
 	beat(3, "answered: ", 3)
+	if r := w.asked()[2]; !strings.Contains(r.Messages[0].Content, "canary-owner") {
+		t.Error("it is not the owner who is looked after")
+	}
 	s.last("The plants need water.")
 	s.asks("thanks", "heard thanks")
 	if n := len(botTexts(w.tg.Chat(person))); n != 3 {

@@ -237,6 +237,13 @@ func TestRS9Webhook(t *testing.T) {
 		t.Errorf("the same update once more: status %d", code)
 	}
 	w.stop()
+	if l, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := w.run("", "status"); code != 0 { // which opens no door of the house
+		t.Errorf("status: %d %s", code, out)
+	}
+	_ = l.Close()
 	w.tg.Say(person, "two")
 	w.start()
 	w.says(person, "heard two")
