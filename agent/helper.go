@@ -115,7 +115,7 @@ func (t *turn) conclude(ctx context.Context) (bool, error) {
 func (t *turn) failure(err error) string {
 	var e *llm.Error
 	if t.child != nil && errors.As(err, &e) {
-		return "LLM API error: " + head(err.Error(), 500)
+		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
 	}
 	return joined(t.history.open.notice(), t.history.open.text(), llm.Kindly(err))
 }

@@ -18,6 +18,8 @@ import (
 
 const (
 	shownText  = 200                    // characters of a result, and of each argument, that a step shows
+	shownArgs  = 16                     // arguments
+	shownName  = 64                     // characters of the name of one
 	shownError = 120                    // characters of an error (D-040)
 	partly     = 500 * time.Millisecond // between two views of the arguments that come in (C-015)
 )
@@ -115,26 +117,30 @@ func preview(t tools.Tool, params map[string]any, args string) (words string) {
 	return tame(t.Preview(params), shownError)
 }
 
-// brief returns params with what is long in them cut.
+// brief returns the first of params by name, with what is long in them cut.
 func brief(params map[string]any) map[string]any {
-	params = maps.Clone(params)
-	for name, v := range params {
+	all := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		v := params[name]
 		s, isText := v.(string)
 		if !isText {
 			b, _ := json.Marshal(v)
 			s = string(b)
 		}
 		if len(s) > shownText {
-			params[name] = head(s, shownText)
+			v = chat.Clip(s, shownText, "")
+		}
+		if len(all) < shownArgs {
+			all[chat.Clip(name, shownName, "")] = v
 		}
 	}
-	return params
+	return all
 }
 
 // over shows the person what came of a call.
 func (t *turn) over(m llm.Message, r tools.Result) {
 	news := chat.Step{Call: m.Call, Tool: m.Name, State: chat.Done, Ended: time.Now()}
-	if news.Result = head(m.Text, shownText); r.Failed {
+	if news.Result = chat.Clip(m.Text, shownText, ""); r.Failed {
 		news.State, news.Result, news.Error = chat.Failed, "", reason(m.Text)
 	}
 	if r.Verdict == tools.Poor && t.revocable() {
@@ -150,18 +156,7 @@ func reason(text string) string {
 		text = envelope.Error
 	}
 	line, _, _ := strings.Cut(strings.TrimPrefix(text, "Error: "), "\n")
-	return head(line, shownError)
-}
-
-// head returns the first n characters of s.
-func head(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
+	return chat.Clip(line, shownError, "")
 }
 
 // summary is what remains of the steps: one line.
