@@ -26,7 +26,7 @@ func (h *house) clockFace() web.Clock {
 			return j, told(err)
 		},
 		Fire: func(ctx context.Context, id string) error { // each press is another
-			return told(h.clock.Fire(ctx, id, "press/"+time.Now().String()))
+			return told(h.clock.Fire(ctx, id, "press/"+time.Now().UTC().Format(time.RFC3339Nano)))
 		},
 		Remove: h.clock.Remove,
 	}
