@@ -58,11 +58,13 @@ func mend(args string) string {
 		case c == quote && c != 0:
 			quote = 0
 			b.WriteByte('"')
-		case quote == 0:
+		case quote == 0 && c == ',': // no other looks ahead: that takes long in a megabyte of spaces
 			rest := strings.TrimLeft(args[i+1:], " \t\r\n")
-			if c != ',' || rest != "" && strings.IndexByte("]}", rest[0]) < 0 {
+			if rest != "" && strings.IndexByte("]}", rest[0]) < 0 {
 				b.WriteByte(c)
 			}
+		case quote == 0:
+			b.WriteByte(c)
 		case c == '\\' && i+1 < len(args):
 			if i++; args[i] != '\'' {
 				b.WriteByte(c)

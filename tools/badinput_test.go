@@ -100,6 +100,7 @@ func TestBadInput(t *testing.T) {
 		{"out of bounds", "echo", `{"path":"x","count":99}`, invalid("count must be <= 9")},
 		{"far too large", "echo", `{"path":"` + strings.Repeat("x", 2<<20) + `"}`, invalid("2097163 bytes of arguments are more than the limit of 1048576. The tool was not run. Send less at a time.")},
 		{"as large as may be", "latin", `{"x":"` + strings.Repeat("x", 1<<20-8) + `"}`, "caf\ufffd cr\ufffdme"},
+		{"all spaces", "echo", "{" + strings.Repeat(" ", 1<<20-8) + "x", notJSON("invalid character 'x' looking for beginning of object key string")},
 		{"extra key", "echo", `{"path":"x","colour":"red"}`, invalid("unexpected parameter colour")},
 		{"misspelt key", "echo", `{"pth":"x"}`, invalid("path is required; unexpected parameter pth")},
 		{"misspelt case", "echo", `{"PATH":"x","Count":1}`, invalid("path is required; unexpected parameter Count; unexpected parameter PATH")},
