@@ -143,7 +143,8 @@ func TestRestoredStoreIsSettled(t *testing.T) {
 }
 
 // TestDamagedStoreIsReplaced: P18. A damaged store is moved aside, the latest
-// copy that is whole takes its place, and the owner is told.
+// copy that is whole takes its place, also when that was cut off in the middle,
+// and the owner is told.
 func TestDamagedStoreIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, echo)
@@ -169,6 +170,13 @@ func TestDamagedStoreIsReplaced(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.dir, storeFile), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	w.more["workspace"] = filepath.Join(w.dir, "lock", "in a file")
+	w.config()
+	if out, code := w.run("", "status"); code != exitFailure {
+		t.Errorf("status: %d %s", code, out)
+	}
+	delete(w.more, "workspace")
+	w.config()
 	w.start()
 	w.told(person, "that the store was damaged", func(texts []string) bool {
 		return len(texts) > 0 && strings.Contains(texts[len(texts)-1], "My store was damaged")

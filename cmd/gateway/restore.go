@@ -31,10 +31,11 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	there := existing(filepath.Join(c.DataDir, storeFile), filepath.Join(c.DataDir, storeFile+".mark"), c.Workspace)
-	if len(there) > 0 && !force {
+	db := filepath.Join(c.DataDir, storeFile)
+	if there := existing(db, db+".mark", c.Workspace); len(there) > 0 && !force {
 		return nil, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])
 	}
+	there := existing(db, c.Workspace)
 	aside := filepath.Join(c.DataDir, "before-restore-"+time.Now().Format("20060102-150405"))
 	shelved, err := exchange(ctx, c, there, aside, log, func(draft string) error {
 		made, err := unpackFrom(ctx, file, draft)
@@ -57,7 +58,9 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 }
 
 // exchange puts what fill makes in a folder in the place of c's data. What is
-// there is moved to the folder aside. Whoever calls it holds the lock.
+// there is moved to the folder aside, but the mark of the store stays until there
+// is another: without one, a gateway would start empty after a kill (P18).
+// Whoever calls it holds the lock.
 func exchange(ctx context.Context, c *Config, there []string, aside string, log *slog.Logger, fill func(draft string) error) (told []string, err error) {
 	draft, err := os.MkdirTemp(c.DataDir, ".restore-*")
 	if err != nil {

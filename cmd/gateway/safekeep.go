@@ -138,12 +138,14 @@ func replace(ctx context.Context, c *Config, path string, log *slog.Logger) (not
 		return "", err
 	}
 	aside := filepath.Join(c.DataDir, "damaged-"+time.Now().Format("20060102-150405"))
-	there := existing(filepath.Join(c.DataDir, storeFile), filepath.Join(c.DataDir, storeFile+".mark"))
+	there := existing(filepath.Join(c.DataDir, storeFile))
 	shelved, err := exchange(ctx, c, there, aside, log, func(draft string) error {
 		return copyFile(filepath.Join(draft, storeFile), path)
 	})
-	note = fmt.Sprintf("My store was damaged. I go on with the copy of %s; what came after that is lost to me. The damaged file is in %s.",
-		info.ModTime().In(c.zone()).Format(time.DateTime), aside)
+	note = fmt.Sprintf("My store was damaged. I go on with the copy of %s; what came after that is lost to me.", info.ModTime().In(c.zone()).Format(time.DateTime))
+	if len(there) > 0 {
+		note += " The damaged file is in " + aside + "."
+	}
 	for _, line := range shelved {
 		note += " I have " + line + "."
 	}
