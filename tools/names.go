@@ -42,7 +42,7 @@ func letters(s string) string {
 func (k *Kit) unknown(c Call) string {
 	var names []string
 	for _, t := range k.all {
-		if known, _ := k.Tool(t.Name); t.listed() && known.may(c.From) {
+		if t.listed() && t.may(c.From) {
 			names = append(names, t.Name)
 		}
 	}
