@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -366,5 +369,29 @@ func TestHeartbeat(t *testing.T) {
 		if strings.Contains(m.Content, "plants") {
 			t.Errorf("the chat holds %q", m.Content)
 		}
+	}
+}
+
+// TestHouseJobFails: that a job of the house keeps failing the owner is told, once (P13).
+func TestHouseJobFails(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	s := w.telegramSpot()
+	s.asks("hello", "heard hello")
+	name := filepath.Join(w.dir, "workspace", heartbeatFile)
+	if err := errors.Join(os.Remove(name), os.Mkdir(name, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 4; n++ {
+		if out, code := w.run("", "cron", "run", heartbeatID); code != 0 {
+			t.Fatalf("run: %d %s", code, out)
+		}
+		w.job(heartbeatID, "over", func(j scheduler.Job) bool { return len(j.Runs) == n && j.Runs[n-1].Seconds > 0 })
+	}
+	s.last("The job heartbeat failed three times in a row, the last time because of this: HEARTBEAT.md: ")
+	s.asks("thanks", "heard thanks")
+	if n := len(botTexts(w.tg.Chat(person))); n != 3 {
+		t.Errorf("the bot said %q", botTexts(w.tg.Chat(person)))
 	}
 }
