@@ -172,6 +172,7 @@ func TestHost(t *testing.T) {
 		{"127.0.0.1:80", "", "localhost", true},
 		{"127.0.0.1:18790", public, "chat.example.com", true},
 		{"127.0.0.1:18790", public + ":443", "chat.example.com", true},
+		{"127.0.0.1:18790", "https://Chat.Example.com", "chat.example.com", true},
 		{"127.0.0.1:18790", public, "evil.chat.example.com", false},
 		{"127.0.0.1:18790", public, "chat.example.com:8443", false},
 		{"0.0.0.0:18790", "", "0.0.0.0:18790", false},

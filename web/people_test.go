@@ -182,6 +182,9 @@ func TestRemove(t *testing.T) {
 	if left := f.dump(t); strings.Count(left, "anna") != 2 { // twice in the one entry of who was removed
 		t.Errorf("left:\n%s", left)
 	}
+	if people := read(t, f.want(t, 200, asking{path: "/api/people", by: boss})); strings.Contains(people, "anna") {
+		t.Errorf("the people are %s", people)
+	}
 	f.want(t, 409, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"anna"}`})
 	f.want(t, 404, asking{method: "POST", path: "/api/keys", by: boss, body: `{"person":"anna"}`})
 	f.want(t, 404, asking{method: "DELETE", path: "/api/people/nobody", by: boss})
