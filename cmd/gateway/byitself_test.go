@@ -372,6 +372,22 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
+// TestDreamWithoutArchive: what cannot be kept fails the dream, which owners hear of (P13).
+func TestDreamWithoutArchive(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, mindful)
+	w.start()
+	s := w.telegramSpot()
+	if err := os.MkdirAll(filepath.Join(w.dir, "workspace", "memory", "history.jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.asks("fact: the tide turns at noon.", "heard fact")
+	s.asks("/dream", "I am going over my memory.")
+	if r := w.dreamt(); r.Outcome != scheduler.Failed || !strings.HasPrefix(r.Note, "digest session telegram:") || r.Tokens == 0 {
+		t.Errorf("the dream came out as %s: %s", r.Outcome, r.Note)
+	}
+}
+
 // TestHouseJobFails: that a job of the house keeps failing the owner is told, once (P13).
 func TestHouseJobFails(t *testing.T) {
 	t.Parallel()

@@ -90,21 +90,19 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	if r.Key != "" { // somebody wants it now, with what was said a moment ago
 		silent = 0
 	}
-	t, err := h.pool.Digest(ctx, silent)
-	if err != nil { // what there is can be dreamt all the same
-		h.Log.Error("not all that was said is summed up", "err", err)
-	}
+	t, left := h.pool.Digest(ctx, silent) // what there is can be dreamt all the same
 	took := scheduler.Ended{Tokens: t.Tokens, Cost: t.Cost}
 	dreamer := memory.Dreamer{
 		Past: h.mind.History, Versions: h.mind.notes.Versions, Zone: h.Config.zone(),
 		Model: func(who chat.Person) llm.Model { return h.dreaming(who, &took) },
 	}
-	took.Note, err = dreamer.DreamAll(ctx)
+	note, err := dreamer.DreamAll(ctx)
 	if t.Parts > 0 {
-		took.Note = fmt.Sprintf("%d summed up; %s", t.Parts, took.Note)
+		note = fmt.Sprintf("%d summed up; %s", t.Parts, note)
 	}
+	took.Note = note
 	h.sweep(ctx)
-	return took, err
+	return took, errors.Join(left, err)
 }
 
 // sweep forgets the sessions of isolated jobs that are there no more, once what
