@@ -162,9 +162,13 @@ func (p *program) installService(ctx context.Context) error {
 		dir = filepath.Join(home, ".config")
 	}
 	file, secrets := filepath.Join(dir, "systemd", "user", "parley.service"), filepath.Join(c.DataDir, "environment")
+	args := []string{self, "--data", c.DataDir}
+	if c.found { // what is named must be there at each start
+		args = append(args, "--config", c.file)
+	}
 	var text strings.Builder
 	err = unit.Execute(&text, map[string]any{
-		"Args":        unitArgs(self, "--data", c.DataDir, "--config", c.file, "run", "--service"),
+		"Args":        unitArgs(append(args, "run", "--service")...),
 		"Environment": strings.ReplaceAll(secrets, "%", "%%"), // % begins a specifier
 	})
 	if err == nil {
