@@ -180,10 +180,21 @@ func TestManyWait(t *testing.T) {
 	}
 	h.Say(h.DM("8"), "8", "", "all was told")
 	h.hears("all was told")
+	h.failing(func(m chat.Message) error {
+		if m.From.ID == "7" && m.Text != "0" {
+			return errFull
+		}
+		return nil
+	})
+	h.hears("0")
+	h.Say(room, "7", "", fmt.Sprint(many)) // will be among the rest
+	h.Say(h.DM("8"), "8", "", "this, too")
+	h.hears("this, too")
 	h.failing(nil)
 	for i := range many {
-		h.hears(fmt.Sprint(i))
+		h.hears(fmt.Sprint(i + 1))
 	}
+	h.hearsOnly(room)
 	if n := h.Count("GET /channels/{id}/messages"); n != 3 {
 		t.Errorf("discord was asked %d times", n)
 	}

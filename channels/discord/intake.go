@@ -35,6 +35,7 @@ type intake struct {
 
 	mu    sync.Mutex
 	lanes map[string][]job // by chat; present while its goroutine lives
+	full  map[string]bool  // by chat: its lane ends in a job that asks for the rest
 	seen  map[string]*seen // by chat
 }
 
@@ -50,7 +51,7 @@ type seen struct {
 
 // newIntake returns an intake that knows what was read before.
 func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake, error) {
-	in := &intake{c: c, ctx: ctx, deliver: deliver, lanes: map[string][]job{}, seen: map[string]*seen{}, looking: make(chan struct{}, lookAtOne)}
+	in := &intake{c: c, ctx: ctx, deliver: deliver, lanes: map[string][]job{}, full: map[string]bool{}, seen: map[string]*seen{}, looking: make(chan struct{}, lookAtOne)}
 	err := channels.Sift(ctx, c.cfg.Seen, c.log, func(id string, s seen) bool { // a damaged one is read from now on (P21)
 		ok := snowflake.MatchString(s.Last)
 		if ok {
@@ -119,15 +120,20 @@ func (in *intake) add(id string, j, again job) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	jobs, running := in.lanes[id]
-	if len(jobs) >= maxWaiting {
-		j = again
-	}
-	switch {
-	case in.ctx.Err() != nil, len(jobs) > maxWaiting:
+	switch full := len(jobs) >= maxWaiting; {
+	case in.ctx.Err() != nil, in.full[id]:
 		return
-	case j == nil:
+	case full && again == nil:
 		in.c.log.Error("event dropped, there are too many that wait", "chat", id)
 		return
+	case full:
+		in.full[id] = true
+		j = func(ctx context.Context) error {
+			in.mu.Lock()
+			delete(in.full, id)
+			in.mu.Unlock()
+			return again(ctx)
+		}
 	}
 	in.lanes[id] = append(jobs, j)
 	if !running {
