@@ -263,11 +263,11 @@ func TestP24Zombie(t *testing.T) {
 // than Discord would wait for one (P24).
 func TestP24Heartbeats(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{Heartbeat: 300 * time.Millisecond}, nil)
+	h := build(t, discordtest.Config{Heartbeat: time.Second}, nil)
 	h.run()
-	h.wait(func(v discordtest.View) bool { return v.Beats() >= 12 })
+	h.wait(func(v discordtest.View) bool { return v.Beats() >= 6 })
 	h.Look(func(v discordtest.View) {
-		if begun, resumed := v.Sessions(); begun != 1 || resumed != 0 {
+		if begun, resumed := v.Sessions(); begun != 1 || resumed > 1 { // one, if the machine stood still
 			t.Errorf("%d sessions, %d resumed", begun, resumed)
 		}
 	})
