@@ -95,6 +95,32 @@ func TestP16NobodyWaitsAfterRun(t *testing.T) {
 	})
 }
 
+// P16: whoever is still there when Run has ended is told what there is to tell,
+// and has the time to show it; who does not is hung up on (P14).
+func TestP16ToldAfterRun(t *testing.T) {
+	for wait, want := range map[time.Duration]time.Duration{showTime / 2: 0, showTime + time.Second: againTime} {
+		bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+			g := h.guest(ctx, asTerminal)
+			_, hangUp := g.start(ctx)
+			defer hangUp()
+			synctest.Wait()
+			h.change(func() { h.ended = true })
+			sent := make(chan error, 1)
+			go func() {
+				_, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "bye"})
+				sent <- err
+			}()
+			f := <-g.frames
+			time.Sleep(wait)
+			g.got(f.ID)
+			<-g.frames
+			if err := <-sent; retryable(err) != want || err != nil && want == 0 {
+				t.Errorf("shown after %v: %v", wait, err)
+			}
+		})
+	}
+}
+
 func TestDirect(t *testing.T) {
 	c := New(Config{Name: "console"})
 	if c.Direct("") != here || c.Direct(Owner) != here || c.Direct("somebody").Chat != "" {

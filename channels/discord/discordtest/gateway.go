@@ -90,6 +90,7 @@ func (s *Server) Raw(binary bool, body string) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		_ = c.SetWriteDeadline(time.Now().Add(time.Minute)) // not that of what was written before
 		_ = c.WriteMessage(kind, []byte(body))
 	})
 }
