@@ -422,6 +422,27 @@ func TestDamagedAtWork(t *testing.T) {
 	})
 }
 
+// A session rests once no turn and no helper is at work, and a report that was on
+// its way has come.
+func TestResting(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(func(r llm.Request) llm.Message {
+		time.Sleep(10 * time.Second)
+		return spawning(r)
+	}, worker(1))}
+	play(t, helped(h), func(h *house) {
+		h.say("1", "work")
+		for _, c := range []struct {
+			after time.Duration
+			want  bool
+		}{{5 * time.Second, false}, {20 * time.Second, false}, {time.Minute, false}, {time.Hour, true}} { // thinks; its helper works; has reported; rests
+			time.Sleep(c.after)
+			if got, err := h.pool.Resting(h.t.Context(), "test:1"); got != c.want || err != nil {
+				h.t.Errorf("after %v: %v, %v", c.after, got, err)
+			}
+		}
+	})
+}
+
 // However many helpers ended long ago, to forget them is to read each a few times.
 func TestForgetMany(t *testing.T) {
 	var looks atomic.Int64
