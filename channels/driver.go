@@ -3,6 +3,7 @@ package channels
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func Pressed(data string, rc Receipt) *chat.Answer {
 // It follows no redirect.
 func NewClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.Protocols = new(http.Protocols)
+	t.Protocols, t.TLSClientConfig = new(http.Protocols), &tls.Config{} // the clone's own offers HTTP/2
 	t.Protocols.SetHTTP1(true)
 	t.ForceAttemptHTTP2, t.MaxIdleConnsPerHost = false, 64
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
