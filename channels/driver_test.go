@@ -21,7 +21,11 @@ func TestClient(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	tr.TLSClientConfig.RootCAs = x509.NewCertPool()
 	tr.TLSClientConfig.RootCAs.AddCert(s.Certificate())
-	resp, err := c.Get(s.URL)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
