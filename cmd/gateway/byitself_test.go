@@ -90,8 +90,12 @@ func (w *town) jobs() (all []scheduler.Job) {
 	if err := json.Unmarshal([]byte(out), &told); out != "" && err != nil {
 		w.t.Fatalf("cron list: %v: %s", err, out)
 	}
-	for _, j := range told {
-		all = append(all, record(j))
+	for _, t := range told {
+		j := record(t)
+		for _, r := range j.Runs {
+			j.N = max(j.N, r.N)
+		}
+		all = append(all, j)
 	}
 	return all
 }
