@@ -133,6 +133,11 @@ func (m marking) heeded(all map[spot]*marked) bool {
 func (l *line) react(ctx context.Context, c Reactor) {
 	all := map[spot]*marked{}
 	var todo []spot
+	heed := func(m marking) {
+		if m.heeded(all) {
+			todo = append(todo, m.spot)
+		}
+	}
 	for rest := time.Now(); ; {
 		var turn <-chan time.Time
 		if len(todo) > 0 {
@@ -144,10 +149,11 @@ func (l *line) react(ctx context.Context, c Reactor) {
 		}
 		select {
 		case m := <-l.marks:
-			if m.heeded(all) {
-				todo = append(todo, m.spot)
-			}
+			heed(m)
 		case <-turn:
+			for len(l.marks) > 0 { // what is answered by now needs none
+				heed(<-l.marks)
+			}
 			s := todo[0]
 			todo = todo[1:]
 			rest = time.Now().Add(l.show(ctx, c, s, all))

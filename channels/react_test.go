@@ -125,6 +125,37 @@ func TestMarksAreAskedLess(t *testing.T) {
 	})
 }
 
+// While the network takes its time over one mark, others are answered: those
+// need none any more.
+func TestMarksThatAreNotNeeded(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.on(func(op channeltest.Op) error {
+			if op.Kind == channeltest.React {
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		})
+		h := m.start(channeltest.All)
+		access(t, h)
+		var all []chat.Message
+		for i := range 20 {
+			msg := by("2", "hi")
+			msg.ID = fmt.Sprint("x", i)
+			say(t, m, msg)
+			all = append(all, msg)
+		}
+		time.Sleep(3 * time.Second)
+		for _, msg := range all {
+			send(t, h, to(msg))
+		}
+		time.Sleep(time.Hour)
+		if got := m.marked(); fmt.Sprint(got) != "[x0 seen x0 done]" {
+			t.Errorf("%q", got)
+		}
+		h.stop()
+	})
+}
+
 // P15: what is never answered takes no memory for ever.
 func TestP15MarksAreBounded(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
