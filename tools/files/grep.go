@@ -13,9 +13,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
-
-	"golang.org/x/sync/errgroup"
 
 	"parley/chat"
 	"parley/tools"
@@ -131,15 +131,17 @@ func (s *search) names(ctx context.Context, name string) (names []string, unseen
 // all searches the files, several at once.
 func (s *search) all(ctx context.Context, names []string) {
 	entries, errs := make([]entry, len(names)), make([]error, len(names))
-	var g errgroup.Group
-	g.SetLimit(min(4, runtime.GOMAXPROCS(0)))
-	for i := 0; i < len(names) && ctx.Err() == nil; i++ {
-		g.Go(func() error {
-			entries[i], errs[i] = s.one(ctx, names[i])
-			return nil
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(4, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			var buf bytes.Buffer
+			for i := next.Add(1) - 1; i < int64(len(names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				entries[i], errs[i] = s.one(ctx, names[i], &buf)
+			}
 		})
 	}
-	_ = g.Wait() // none of them returns an error
+	wg.Wait()
 	for i, e := range entries {
 		switch {
 		case errors.Is(errs[i], workspace.ErrTooBig):
@@ -153,8 +155,8 @@ func (s *search) all(ctx context.Context, names []string) {
 }
 
 // one searches a file, to its end only if its matches are counted.
-func (s *search) one(ctx context.Context, name string) (e entry, err error) {
-	text, info, err := s.read(name)
+func (s *search) one(ctx context.Context, name string, buf *bytes.Buffer) (e entry, err error) {
+	text, info, err := s.read(name, buf)
 	if err != nil {
 		return e, err
 	}
@@ -169,14 +171,14 @@ func (s *search) one(ctx context.Context, name string) (e entry, err error) {
 	return e, nil
 }
 
-// read returns the text of a file.
-func (s *search) read(name string) (text []byte, info fs.FileInfo, err error) {
+// read returns the text of a file, which buf holds.
+func (s *search) read(name string, buf *bytes.Buffer) ([]byte, fs.FileInfo, error) {
 	f, err := s.call.Workspace.Root().OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	info, err = f.Stat()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -185,12 +187,10 @@ func (s *search) read(name string) (text []byte, info fs.FileInfo, err error) {
 	case info.Size() > maxGrep:
 		return nil, nil, workspace.ErrTooBig
 	}
-	text = make([]byte, info.Size())
-	n, err := f.ReadAt(text, 0)
-	if errors.Is(err, io.EOF) { // it became shorter
-		err = nil
-	}
-	text = bytes.TrimPrefix(text[:n], []byte(bom))
+	buf.Reset()
+	buf.Grow(int(info.Size()) + bytes.MinRead)
+	_, err = buf.ReadFrom(io.LimitReader(f, maxGrep))
+	text := bytes.TrimPrefix(buf.Bytes(), []byte(bom))
 	if err == nil && bytes.IndexByte(text, 0) >= 0 {
 		err = workspace.ErrNotFile
 	}
@@ -294,8 +294,9 @@ func (s *search) content(ctx context.Context) (blocks []string) {
 	limit, size := s.args.HeadLimit, 0
 	enough := func() bool { return size > maxLine || limit > 0 && len(blocks) > s.args.Offset+limit }
 	slices.SortFunc(s.found, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	var buf bytes.Buffer
 	for _, f := range s.found {
-		text, info, err := s.read(f.name)
+		text, info, err := s.read(f.name, &buf)
 		if err != nil || s.call.Workspace.Plain(info) != nil || enough() { // an error: it is another by now
 			continue
 		}
