@@ -67,6 +67,7 @@ func BenchmarkDiscordChats256(b *testing.B) {
 	c.run()
 	c.online()
 	c.talk(256, 256, among(256)) // the connections are open
+	c.drip(15, 15, among(256))   // and Discord's limit is at rest
 	b.Run("steady", func(b *testing.B) {
 		var waits []time.Duration
 		for b.Loop() {
