@@ -601,18 +601,23 @@ func TestRerunHelper(t *testing.T) {
 	})
 }
 
+// asRole is an exec that notes with which rights it is called.
+func asRole(roles *[]chat.Role) tools.Tool {
+	exec := tool("exec", nil)
+	exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		*roles = append(*roles, c.From.Role)
+		return tools.Result{Text: "ran"}, nil
+	}
+	return exec
+}
+
 // R-S24: what is said is answered with the rights that the person has by now, and
 // not at all if they may not talk any more.
 func TestRightsOfWhoWaited(t *testing.T) {
 	for now, want := range map[chat.Role]string{chat.Owner: "[owner] [worked: tool ran]", chat.User: "[user] [worked: tool ran]", chat.Stranger: "[] [(Stopped.)]"} {
 		t.Run("now "+string(now), func(t *testing.T) {
 			var roles []chat.Role
-			exec := tool("exec", nil)
-			exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-				roles = append(roles, c.From.Role)
-				return tools.Result{Text: "ran"}, nil
-			}
-			h := &house{tools: []tools.Tool{exec}, model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+			h := &house{tools: []tools.Tool{asRole(&roles)}, model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 				return worker(1)(r), nil
 			}}
 			h.conf = func(c *agent.Config) {
@@ -639,12 +644,7 @@ func TestRightsOfHelpers(t *testing.T) {
 		t.Run("now "+string(now), func(t *testing.T) {
 			role := chat.Owner // when the helper is sent off
 			var roles []chat.Role
-			exec := tool("exec", nil)
-			exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-				roles = append(roles, c.From.Role)
-				return tools.Result{Text: "ran"}, nil
-			}
-			h := helped(&house{tools: []tools.Tool{exec}, model: byTask(spawning, worker(1))})
+			h := helped(&house{tools: []tools.Tool{asRole(&roles)}, model: byTask(spawning, worker(1))})
 			h.conf = func(c *agent.Config) {
 				c.Role = func(_ context.Context, at chat.Address, from chat.Sender) (chat.Role, error) {
 					if at.Chat != "1" || from.ID != "7" {
