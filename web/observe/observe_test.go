@@ -253,7 +253,7 @@ func TestTool(t *testing.T) {
 		`parley_tool_calls_total{outcome="not_found",tool="other"} 1`,
 		`parley_tool_seconds_count{tool="act"} 8`,
 	)
-	if strings.Contains(page(t, o), "1234") {
+	if strings.Contains(page(t, o), "password") {
 		t.Error("what the model called is a label")
 	}
 }
