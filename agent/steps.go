@@ -21,6 +21,8 @@ const (
 	shownArgs  = 16                     // arguments
 	shownName  = 64                     // characters of the name of one
 	shownError = 120                    // characters of an error (D-040)
+	shownTip   = 80                     // bytes of the first text among the arguments
+	readText   = 4096                   // characters of a result that are looked at for what a step shows
 	partly     = 500 * time.Millisecond // between two views of the arguments that come in (C-015)
 )
 
@@ -91,7 +93,11 @@ func (s *screen) Close() {
 // step shows the person how far c is, and what it is about.
 func (t *turn) step(c llm.ToolCall, s chat.StepState) {
 	known, _ := t.kit.Tool(c.Name)
-	params := tools.Partial(c.Args)
+	hide := chat.HideLogins
+	if !json.Valid([]byte(c.Args)) {
+		hide = chat.HideUnfinishedLogins
+	}
+	params, _ := mapText(tools.Partial(c.Args), hide).(map[string]any)
 	for wrong, right := range known.Aliases { // E-005
 		if v, has := params[wrong]; has && params[right] == nil {
 			delete(params, wrong)
@@ -100,14 +106,35 @@ func (t *turn) step(c llm.ToolCall, s chat.StepState) {
 	}
 	t.live.Step(chat.Step{
 		Call: c.ID, Tool: cmp.Or(known.Name, tame(c.Name, 64)), Name: known.Display, State: s,
-		Tip: preview(known, params, c.Args), Params: brief(params), Began: time.Now(),
+		Tip: preview(known, params, hide(firstText(c.Args))), Params: brief(params), Began: time.Now(),
 	})
 }
 
-// preview says in a few words what a call does: a tool's own, or the first of its arguments.
-func preview(t tools.Tool, params map[string]any, args string) (words string) {
+// mapText returns v, a value of JSON, with change made to each text in it.
+func mapText(v any, change func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return change(v)
+	case []any:
+		changed := make([]any, len(v))
+		for i, element := range v {
+			changed[i] = mapText(element, change)
+		}
+		return changed
+	case map[string]any:
+		changed := make(map[string]any, len(v))
+		for name, value := range v {
+			changed[name] = mapText(value, change)
+		}
+		return changed
+	}
+	return v
+}
+
+// preview says in a few words what a call does: a tool's own, or first, the first text among its arguments.
+func preview(t tools.Tool, params map[string]any, first string) (words string) {
 	if t.Preview == nil {
-		return tip(args)
+		return tame(first, shownTip)
 	}
 	defer func() {
 		if recover() != nil { // a tip is not worth a turn
@@ -140,7 +167,7 @@ func brief(params map[string]any) map[string]any {
 // over shows the person what came of a call.
 func (t *turn) over(m llm.Message, r tools.Result) {
 	news := chat.Step{Call: m.Call, Tool: m.Name, State: chat.Done, Ended: time.Now()}
-	if news.Result = chat.Clip(m.Text, shownText, ""); r.Failed {
+	if news.Result = chat.Clip(chat.HideLogins(chat.Clip(m.Text, readText, "")), shownText, ""); r.Failed {
 		news.State, news.Result, news.Error = chat.Failed, "", reason(m.Text)
 	}
 	if r.Verdict == tools.Poor && t.revocable() {
@@ -156,7 +183,7 @@ func reason(text string) string {
 		text = envelope.Error
 	}
 	line, _, _ := strings.Cut(strings.TrimPrefix(text, "Error: "), "\n")
-	return chat.Clip(line, shownError, "")
+	return chat.Clip(chat.HideLogins(line), shownError, "")
 }
 
 // summary is what remains of the steps: one line.
@@ -203,11 +230,14 @@ func (a *arrivals) news(c llm.ToolCall) {
 }
 
 // tip returns the first words among the arguments of a call, such as the path of a file.
-func tip(args string) (words string) {
+func tip(args string) string { return tame(chat.HideLogins(firstText(args)), shownTip) }
+
+// firstText returns the first text among the arguments of a call.
+func firstText(args string) (words string) {
 	if m := firstWords.FindStringSubmatch(args[:min(len(args), 1000)]); m != nil {
 		_ = json.Unmarshal([]byte(m[1]+`"`), &words) // none if a cut letter is at the end
 	}
-	return tame(words, 80)
+	return words
 }
 
 var firstWords = regexp.MustCompile(`:\s*("(?:[^"\\]|\\.)*)`)

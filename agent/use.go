@@ -41,7 +41,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 		}
 		calls = append(calls, tools.Call{
 			ToolCall: c, Scope: scope, Twin: twins[c.ID],
-			Tip: func(text string) { t.live.Step(chat.Step{Call: c.ID, Tip: tame(text, shownError)}) },
+			Tip: func(text string) { t.live.Step(chat.Step{Call: c.ID, Tip: tame(chat.HideLogins(text), shownError)}) },
 		})
 	}
 	return calls

@@ -613,6 +613,46 @@ func TestStepsWhileArgumentsComeIn(t *testing.T) {
 	})
 }
 
+// R-S26: no step shows the user and the password of an address, not even while
+// the arguments come in and it is not known yet what is the host.
+func TestStepsHideLogins(t *testing.T) {
+	const address = "https://user:hunter2@example.com/path"
+	fetch := tool("fetch", nil)
+	fetch.Preview = func(p map[string]any) string { return fmt.Sprintf("Reading %.24s", p["url"]) }
+	fetch.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		c.Say("now at " + address)
+		if c.Name == "plain" {
+			return tools.Result{Text: strings.Repeat("x", 185) + address}, nil
+		}
+		return tools.Failf(tools.CodeError, "cannot read %s%s", strings.Repeat("x", 90), address), nil
+	}
+	plain := fetch
+	plain.Name, plain.Preview = "plain", nil
+	args := fmt.Sprintf(`{"url":%q,"more":{"list":[%[1]q]},"text":%q}`, address, strings.Repeat("x", 185)+address)
+	h := &house{tools: []tools.Tool{fetch, plain}}
+	h.model = func(_ context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		if spoken(r, 1) == "user go" {
+			return streamed(stream, len(args), with("1", "fetch", args), with("2", "plain", args)), nil
+		}
+		return words("ok"), nil
+	}
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		time.Sleep(5 * time.Minute)
+		h.want("ok")
+		for _, s := range rec.steps {
+			all, _ := json.Marshal(s)
+			if shown := string(all); strings.Contains(shown, "user") || strings.Contains(shown, "hunt") || strings.Contains(shown, ":h") {
+				t.Errorf("shown: %s", shown)
+			}
+		}
+		if tip := rec.steps[len(rec.steps)-1].Tip; tip != "now at https://…@example.com/path" {
+			t.Errorf("the tip is %q", tip)
+		}
+	})
+}
+
 // C-015: what waits for a person, after its arguments came in faster than they
 // are shown, is shown with all of them.
 func TestStepsThatWait(t *testing.T) {

@@ -99,6 +99,7 @@ func prompt(t Tool, c Call) string {
 		if !isText || strings.TrimSpace(value) == "" {
 			value = text(c.Input[name])
 		}
+		value = chat.HideLogins(value)
 		fmt.Fprintf(&b, "\n- `%s`: `%s`", plainly(name), plainly(value))
 		if more := utf8.RuneCountInString(value) - shown; more > 0 {
 			all := []rune(value)

@@ -237,6 +237,7 @@ func TestPrompt(t *testing.T) {
 		{map[string]any{"a": "x`y`\n\r\x00\x1b[2Kz\x7f\u202e\u2028\u200bé 日本🙂"}, false, "May I use `exec`?\n\n- `a`: `xˋyˋ␊␍␀␛[2Kz\ufffd\ufffd\ufffd\ufffdé 日本🙂`"},
 		{map[string]any{"a": "", "b": " \n", "c": nil, "d": []any{"x\n", 1.5}, "e": map[string]any{"f": "`<"}}, false,
 			"May I use `exec`?\n\n- `a`: `\"\"`\n- `b`: `\" \\n\"`\n- `c`: `null`\n- `d`: `[\"x\\n\",1.5]`\n- `e`: `{\"f\":\"ˋ<\"}`"},
+		{map[string]any{"url": "https://user:hunter2@example.com/"}, false, "May I use `exec`?\n\n- `url`: `https://…@example.com/`"},
 		{map[string]any{"a\n- `b`": "c"}, false, "May I use `exec`?\n\n- `a␊- ˋbˋ`: `c`"},
 		{map[string]any{"a": strings.Repeat("ä", 300)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "`"},
 		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters, at the end `ää`"},

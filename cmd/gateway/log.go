@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/chat"
 	"parley/web"
 )
 
@@ -26,8 +27,9 @@ const (
 
 // A redactor takes secrets out of what people read: the log, and errors shown
 // to a person (R-S26). It knows each secret also as it looks in a URL, in JSON,
-// in Go quotes and in base64. The zero value knows none. Its methods may be
-// called by many goroutines.
+// in Go quotes and in base64; the user and password of an address are secret
+// always. The zero value knows no others. Its methods may be called by many
+// goroutines.
 type redactor struct {
 	mu    sync.Mutex
 	forms map[string]struct{}
@@ -59,9 +61,9 @@ func (r *redactor) Add(secrets ...string) {
 // String returns s without secrets.
 func (r *redactor) String(s string) string {
 	if p := r.swap.Load(); p != nil {
-		return p.Replace(s)
+		s = p.Replace(s)
 	}
-	return s
+	return chat.HideLogins(s)
 }
 
 // Writer returns a writer that passes on to w what it is given, without

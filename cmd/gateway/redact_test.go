@@ -115,6 +115,19 @@ func TestShortSecretsAreWords(t *testing.T) {
 	}
 }
 
+// R-S26: the user and password of an address are secrets that no config names.
+func TestLogHidesLogins(t *testing.T) {
+	var r redactor
+	var out bytes.Buffer
+	last := new(recent)
+	newLog(&out, slog.LevelInfo, &r, last).Warn("no page", "err", errors.New(`Get "https://user:hunter2@example.com/": no such host`), "at", "https://hunter2@example.com")
+	for _, text := range []string{out.String(), last.Lines()[0].Text} {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, "user") || !strings.Contains(text, "https://…@example.com/") {
+			t.Error(text)
+		}
+	}
+}
+
 func TestRedactProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[ -~]{6,20}`).Draw(t, "secret")
