@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"parley/scheduler"
+	webtools "parley/tools/web"
 	"parley/web"
 )
 
@@ -222,8 +222,8 @@ func (k checker) tools(t Tools) {
 		k.search(fmt.Sprintf("tools.web.searchFallback[%d]", i), s)
 	}
 	for i, net := range t.Web.AllowPrivate {
-		if _, err := netip.ParsePrefix(net); err != nil {
-			k.fail(fmt.Sprintf("tools.web.allowPrivate[%d]", i), `is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`)
+		if _, err := webtools.ParseNetwork(net); err != nil {
+			k.fail(fmt.Sprintf("tools.web.allowPrivate[%d]", i), "%v", err)
 		}
 	}
 }

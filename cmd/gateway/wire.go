@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -183,7 +182,7 @@ func webTools(c WebTools, log *slog.Logger) ([]tools.Tool, error) {
 		cfg.Search = append(cfg.Search, web.Provider{Name: s.Provider, Key: string(s.APIKey), BaseURL: s.BaseURL})
 	}
 	for _, net := range c.AllowPrivate {
-		prefix, err := netip.ParsePrefix(net)
+		prefix, err := web.ParseNetwork(net)
 		if err != nil {
 			return nil, err
 		}

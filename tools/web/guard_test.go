@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/tools"
 )
@@ -99,31 +100,31 @@ func TestAddresses(t *testing.T) {
 		169.254.0.1 169.254.169.254 169.254.170.2 172.16.0.1 172.31.255.255 192.0.0.1 192.0.0.192 192.0.2.1 192.88.99.1 192.168.0.1
 		192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.9 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 168.63.129.16
 		:: ::1 ::127.0.0.1 ::10.0.0.1 ::8.8.8.8 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::ffff:0:127.0.0.1 fc00::1 fd00::1 fd00:ec2::254
-		fe80::1 fe80::1%eth0 fec0::1 ff02::1 64:ff9b::7f00:1 64:ff9b::8.8.8.8 64:ff9b:1::a00:1 2001::1 2001:2::1 2001:db8::1 2002:7f00:1::1
+		fe80::1 fe80::1%eth0 fec0::1 ff02::1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2001::1 2001:2::1 2001:db8::1 2002:7f00:1::1
 		2002:808:808::1 3fff::1 100::1 4000::1 5f00::1`
 	passed := `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.1 93.184.216.34 100.63.255.255 100.128.0.1 126.255.255.255 128.0.0.1 172.15.255.255 172.32.0.1
-		192.0.1.1 192.167.255.255 192.169.0.1 198.17.255.255 198.20.0.1 203.0.112.1 203.0.114.1 223.255.255.255 ::ffff:8.8.8.8
+		192.0.1.1 192.167.255.255 192.169.0.1 198.17.255.255 198.20.0.1 203.0.112.1 203.0.114.1 223.255.255.255 ::ffff:8.8.8.8 64:ff9b::8.8.8.8
 		2001:4860:4860::8888 2606:4700:4700::1111 2a00:1450:4001::1 2620:fe::fe 2003::1 3ffe::1`
-	open := &guard{}
+	open := newGuard(Config{resolver: offline(t)})
 	for a := range strings.FieldsSeq(refused) {
-		if open.allows(netip.MustParseAddr(a)) {
+		if open.reach(t.Context(), netip.MustParseAddr(a)) != nowhere {
 			t.Errorf("%s is let through", a)
 		}
 	}
 	for a := range strings.FieldsSeq(passed) {
-		if !open.allows(netip.MustParseAddr(a)) {
+		if open.reach(t.Context(), netip.MustParseAddr(a)) != publicWeb {
 			t.Errorf("%s is refused", a)
 		}
 	}
 	// What is allowed, and what never is.
-	g := &guard{allow: prefixes("0.0.0.0/0 ::/0")}
+	g := newGuard(Config{AllowPrivate: prefixes("0.0.0.0/0 ::/0"), resolver: offline(t)})
 	for a := range strings.FieldsSeq("10.0.0.1 127.0.0.1 ::1 fd00::1 ::ffff:192.168.1.1 2001:db8::1 fe80::1%eth0") {
-		if !g.allows(netip.MustParseAddr(a)) {
+		if g.reach(t.Context(), netip.MustParseAddr(a)) != opened {
 			t.Errorf("%s is refused although it is allowed", a)
 		}
 	}
 	for a := range strings.FieldsSeq("169.254.169.254 ::ffff:169.254.169.254 100.100.100.200 fd00:ec2::254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1 192.0.0.192") {
-		if g.allows(netip.MustParseAddr(a)) {
+		if g.reach(t.Context(), netip.MustParseAddr(a)) != nowhere {
 			t.Errorf("%s is let through since everything is allowed", a)
 		}
 	}
@@ -156,7 +157,7 @@ func TestRefused(t *testing.T) {
 		{"http://example.com:99999/", "Blocked: port 99999 is not allowed"},
 	} {
 		for tool, want := range map[string]string{
-			"web_fetch":      "Error: " + quote(map[string]string{"error": c.want, "url": c.url}) + hint,
+			"web_fetch":      "Error: " + quote(map[string]string{"error": c.want, "url": chat.HideLogins(c.url)}) + hint,
 			"fetch_page":     `{"success":false,"data":null,"error":` + quote(c.want) + `}`,
 			"scrape_website": "Error: " + c.want + hint,
 		} {
@@ -170,7 +171,7 @@ func TestRefused(t *testing.T) {
 		}
 		r := callKit(t, kit, "crawl_batch", `{"urls":[`+quote(c.url)+`]}`)
 		r.Text = strings.Replace(r.Text, "localhost resolves to private/internal address ::1", "localhost resolves to private/internal address 127.0.0.1", 1)
-		want := `{"success":true,"data":{"results":[` + quote(map[string]string{"error": c.want, "url": c.url}) + `],"total":1},"error":null}`
+		want := `{"success":true,"data":{"results":[` + quote(map[string]string{"error": c.want, "url": chat.HideLogins(c.url)}) + `],"total":1},"error":null}`
 		if r.Text != want {
 			t.Errorf("crawl_batch %s: %s, want %s", c.url, r.Text, want)
 		}
@@ -263,8 +264,19 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// rebinding is a resolver that asks a name server on loopback, which answers with next.
+// rebinding is a resolver that has another IPv4 address for each question: what next returns.
 func rebinding(t *testing.T, next func() netip.Addr) *net.Resolver {
+	return nameServer(t, func(q dnsmessage.Question) []dnsmessage.ResourceBody {
+		if q.Type != dnsmessage.TypeA {
+			return nil
+		}
+		return []dnsmessage.ResourceBody{&dnsmessage.AResource{A: next().As4()}}
+	})
+}
+
+// nameServer is a resolver that asks a name server on loopback, which answers
+// with what answer returns.
+func nameServer(t *testing.T, answer func(dnsmessage.Question) []dnsmessage.ResourceBody) *net.Resolver {
 	l, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -284,8 +296,9 @@ func rebinding(t *testing.T, next func() netip.Addr) *net.Resolver {
 				continue
 			}
 			m.Response, m.Additionals = true, nil
-			if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
-				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: next().As4()}}}
+			q := m.Questions[0]
+			for _, body := range answer(q) {
+				m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: body})
 			}
 			if out, err := m.Pack(); err == nil {
 				_, _ = l.WriteTo(out, from)

@@ -58,7 +58,7 @@ func (f *fetcher) webFetch() tools.Tool {
 func (f *fetcher) read(ctx context.Context, raw string, show func(*page) (any, error)) (data any, err error) {
 	defer func() {
 		if err != nil {
-			data = map[string]any{"error": chat.Clip(err.Error(), 300, ""), "url": raw} // a stranger may have had a word in it
+			data = map[string]any{"error": chat.Clip(err.Error(), 300, ""), "url": chat.HideLogins(raw)} // a stranger may have had a word in it
 		}
 	}()
 	defer rescue(&err)

@@ -66,7 +66,7 @@ func lookup(t tools.Tool, verb string, fields ...string) tools.Tool {
 		return key
 	}
 	t.Preview = func(args map[string]any) string {
-		return strings.TrimSpace(chat.Clip(verb+" "+normal(args[fields[0]]), 100, ""))
+		return strings.TrimSpace(chat.Clip(verb+" "+chat.HideLogins(normal(args[fields[0]])), 100, ""))
 	}
 	return t
 }

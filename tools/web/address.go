@@ -1,0 +1,208 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// public is where the IPv6 addresses of the web are; of IPv4 it is all of them.
+// private is what is not the web there (R-S19, D-083).
+var (
+	public  = prefixes("0.0.0.0/0 2000::/3")
+	private = prefixes("0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 " +
+		"198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20")
+)
+
+// metadata are the addresses of metadata services, which hand out a machine's
+// keys: of AWS, Azure, Google, Oracle and most others (169.254.0.0/16), Alibaba,
+// Volcengine, UCloud, Azure's host and Oracle's old ones; then of AWS, Google,
+// Scaleway, Akamai and Alibaba on IPv6. AllowPrivate does not open them.
+var metadata = prefixes("169.254.0.0/16 100.100.100.200/32 100.96.0.96/32 100.80.80.80/32 168.63.129.16/32 192.0.0.192/32 " +
+	"fd00:ec2::/32 fd20:ce::/32 fd00:42::42/128 fd00:a9fe:a9fe::/48 fd00:100::100:200/128")
+
+// metadataEnd is 169.254.169.254 as the end of an IPv6 address. Such an address
+// is a metadata service's, whatever is before it: OpenStack's at fe80::a9fe:a9fe,
+// Oracle's at fd00:c1::a9fe:a9fe, or any through a translator that is unknown here.
+var metadataEnd = []byte{169, 254, 169, 254}
+
+// tunnels are IPv6 addresses that stand for an IPv4 one by translation of the
+// host, by Teredo and by 6to4. They are of no use today but for getting around
+// the rest, so AllowPrivate does not open them either.
+var tunnels = prefixes("::ffff:0:0:0/96 2001::/32 2002::/16")
+
+// NAT64 has two prefixes that are the same everywhere: in the first, each address
+// stands for the IPv4 address at its end; in the second, networks choose theirs.
+var (
+	nat64WellKnown = netip.MustParsePrefix("64:ff9b::/96")
+	nat64Local     = netip.MustParsePrefix("64:ff9b:1::/48")
+)
+
+func prefixes(list string) (ps []netip.Prefix) {
+	for p := range strings.FieldsSeq(list) {
+		ps = append(ps, netip.MustParsePrefix(p))
+	}
+	return ps
+}
+
+func within(ps []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// ParseNetwork reads an entry of AllowPrivate. An error says what was probably
+// meant: a network that is larger or smaller than it looks opens too much or
+// nothing.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if a, isAddress := netip.ParseAddr(text); isAddress == nil {
+		a = a.WithZone("").Unmap()
+		return p, fmt.Errorf("a network has a length: write %s for this one machine", netip.PrefixFrom(a, a.BitLen()))
+	}
+	switch {
+	case err != nil:
+		return p, errors.New(`is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`)
+	case p.Addr().Is4In6():
+		return p, fmt.Errorf("%s is an IPv4 network in the form of IPv6: write %s", p, netip.PrefixFrom(p.Addr().Unmap(), max(p.Bits()-96, 0)).Masked())
+	case p != p.Masked():
+		return p, fmt.Errorf("%s would be all of %s: write that, or %s for this one machine", p, p.Masked(), netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
+	}
+	return p, nil
+}
+
+// reach is what a connection to an address may be made for.
+type reach int
+
+const (
+	nowhere   reach = iota // it is refused
+	publicWeb              // the ports of the web
+	opened                 // any port: AllowPrivate has it
+)
+
+// reach says whether a may be connected to.
+func (g *guard) reach(ctx context.Context, a netip.Addr) reach {
+	a = a.WithZone("").Unmap() // no prefix holds an address with a zone
+	if within(metadata, a) || within(tunnels, a) {
+		return nowhere
+	}
+	if a.Is4() {
+		return g.plainReach(a)
+	}
+	if nat64WellKnown.Contains(a) {
+		return g.reach(ctx, embeddedIPv4(a, nat64WellKnown.Bits()))
+	}
+	own, local := g.plainReach(a), nat64Local.Contains(a)
+	if b := a.AsSlice(); slices.Equal(b[12:], metadataEnd) || own == nowhere && !local {
+		return nowhere
+	}
+	translated := nowhere
+	for _, p := range g.nat64.prefixes(ctx) {
+		if !p.Contains(a) {
+			continue
+		}
+		if translated = g.reach(ctx, embeddedIPv4(a, p.Bits())); translated == nowhere {
+			return nowhere
+		}
+	}
+	switch {
+	case translated != nowhere:
+		return translated
+	case local: // how this network would read it is not known
+		return nowhere
+	case holdsIPv4(a) && g.reach(ctx, embeddedIPv4(a, 96)) == nowhere:
+		return nowhere
+	}
+	return own
+}
+
+// plainReach is the same for an address that stands for itself.
+func (g *guard) plainReach(a netip.Addr) reach {
+	switch {
+	case within(g.allow, a):
+		return opened
+	case within(public, a) && !within(private, a):
+		return publicWeb
+	}
+	return nowhere
+}
+
+// holdsIPv4 says whether a has the form of an IPv4-compatible or an ISATAP
+// address, whose last four bytes are an IPv4 address.
+func holdsIPv4(a netip.Addr) bool {
+	b := a.As16()
+	compatible := !slices.ContainsFunc(b[:12], func(x byte) bool { return x != 0 }) && a != netip.IPv6Loopback()
+	isatap := b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe // 3: the bits for "global" and "group"
+	return compatible || isatap
+}
+
+// embeddedIPv4 returns the IPv4 address behind the first bits of a, which are 32,
+// 40, 48, 56, 64 or 96 (RFC 6052, section 2.2): its bytes follow, but for the
+// ninth byte of a, which is always 0.
+func embeddedIPv4(a netip.Addr, bits int) netip.Addr {
+	b := a.As16()
+	var v4 [4]byte
+	at := bits / 8
+	for i := range v4 {
+		if at == 8 {
+			at++
+		}
+		v4[i] = b[at]
+		at++
+	}
+	return netip.AddrFrom4(v4)
+}
+
+// How long what a network says of its NAT64 is believed, and how long it is not
+// asked again after it could not say.
+const (
+	nat64Fresh = 10 * time.Minute
+	nat64Retry = 30 * time.Second
+	nat64Time  = 2 * time.Second // for one question
+)
+
+// A nat64Finder finds the prefixes under which a network without IPv4 reaches the
+// addresses of IPv4: ipv4only.arpa has only the IPv4 addresses below, so where it
+// has an IPv6 address, the name server made it with such a prefix (RFC 7050).
+type nat64Finder struct {
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
+	mu    sync.Mutex
+	found []netip.Prefix
+	until time.Time // found is believed
+}
+
+var (
+	nat64Lengths = []int{32, 40, 48, 56, 64, 96}
+	ipv4Only     = prefixes("192.0.0.170/31")
+)
+
+// prefixes returns those there are. If the name server cannot be asked, these are
+// the last ones known.
+func (f *nat64Finder) prefixes(ctx context.Context) []netip.Prefix {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Now().Before(f.until) {
+		return f.found
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nat64Time) // the answer is for others, too
+	defer cancel()
+	addrs, err := f.lookup(ctx, "ip6", "ipv4only.arpa")
+	if dns, ok := errors.AsType[*net.DNSError](err); err != nil && (!ok || !dns.IsNotFound) {
+		f.until = time.Now().Add(nat64Retry)
+		return f.found
+	}
+	f.found, f.until = nil, time.Now().Add(nat64Fresh)
+	for _, a := range addrs {
+		for _, bits := range nat64Lengths {
+			if a.Is6() && !a.Is4In6() && within(ipv4Only, embeddedIPv4(a, bits)) {
+				f.found = append(f.found, netip.PrefixFrom(a, bits).Masked())
+			}
+		}
+	}
+	return f.found
+}
