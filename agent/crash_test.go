@@ -358,3 +358,49 @@ func TestShutdown(t *testing.T) {
 		h.store.Close()
 	})
 }
+
+// TestResultsAsTheyCome is P6: when the process dies while one call of a group
+// is under way, those that had ended are not repeated, and the model reads what
+// they gave, in the order it had asked.
+func TestResultsAsTheyCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := t.TempDir(), map[string]string{}
+		var ran sync.Map
+		for run := range 2 {
+			m := newMortal(t, dir, 1<<40)
+			h := &house{t: t, store: m, said: said}
+			for _, name := range []string{"slow", "fetch", "read"} {
+				look := tool(name, func(context.Context) (string, error) {
+					n, _ := ran.LoadOrStore(name, new(atomic.Int64))
+					times := n.(*atomic.Int64).Add(1)
+					if name == "slow" {
+						time.Sleep(10 * time.Second)
+						m.left.Store(0)
+						runtime.Goexit()
+					}
+					return fmt.Sprintf("%s %d", name, times), nil
+				})
+				look.ReadOnly = true
+				h.tools = append(h.tools, look)
+			}
+			h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+				if lastOf(r).Role == llm.ToolRole {
+					return words(spoken(r, 3)), nil
+				}
+				return calls(call("1", "slow"), call("2", "fetch"), call("3", "read")), nil
+			}
+			h.start()
+			if run == 0 {
+				h.say("1", "look around")
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			h.stop()
+			m.Close()
+		}
+		want := "tool Error: interrupted while it ran. It may have taken effect: look before you do it again. | tool fetch 1 | tool read 1"
+		if got := said["re:test//1/1"]; got != want {
+			t.Errorf("the model read %q\nwant           %q", got, want)
+		}
+	})
+}

@@ -79,16 +79,14 @@ func unwrapped(text string) string {
 // compare notes the first record that is not as it was. In which groups calls
 // were begun depends on what is not recorded of tools, and on people.
 func (p *player) compare(ctx context.Context) error {
-	var was, is []string
-	for _, n := range p.turn.last {
-		was = essence(was, n.record)
-	}
+	was, again := essence(p.turn.last), []numbered(nil)
 	for n, err := range p.records(ctx, p.session, 0, p.turn.last[0].seq-1) {
 		if err != nil {
 			return err
 		}
-		is = essence(is, n.record)
+		again = append(again, n)
 	}
+	is := essence(again)
 	for i := range max(len(was), len(is)) {
 		switch {
 		case i >= len(is):
@@ -105,17 +103,35 @@ func (p *player) compare(ctx context.Context) error {
 	return nil
 }
 
-// essence adds to what must be the same again what of r is part of it. Why a
-// model failed is not.
-func essence(all []string, r record) []string {
-	if r.Started != nil {
-		return all
-	}
-	if e := r.Ended; e != nil {
-		r.Ended = &ended{Outcome: e.Outcome}
-		if e.Reply != nil && e.Outcome != failed {
-			r.Ended.Reply = &chat.Reply{Text: strings.TrimSpace(strings.TrimSuffix(e.Reply.Text, e.Note))}
+// essence returns what must be the same again of records. Not part of it are why
+// a model failed, and which of several calls under way ended first.
+func essence(records []numbered) (all []string) {
+	var results []record // that follow each other
+	flush := func() {
+		slices.SortFunc(results, func(a, b record) int { return strings.Compare(a.Finished.Call, b.Finished.Call) })
+		for _, r := range results {
+			all = append(all, string(r.encode()))
 		}
+		results = nil
 	}
-	return append(all, string(r.encode()))
+	for _, n := range records {
+		r := n.record
+		if r.Started != nil {
+			continue
+		}
+		if r.Finished != nil {
+			results = append(results, r)
+			continue
+		}
+		flush()
+		if e := r.Ended; e != nil {
+			r.Ended = &ended{Outcome: e.Outcome}
+			if e.Reply != nil && e.Outcome != failed {
+				r.Ended.Reply = &chat.Reply{Text: strings.TrimSpace(strings.TrimSuffix(e.Reply.Text, e.Note))}
+			}
+		}
+		all = append(all, string(r.encode()))
+	}
+	flush()
+	return all
 }

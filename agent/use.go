@@ -47,21 +47,39 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	return calls
 }
 
-// work runs a group of calls, between two records of it (P6).
-func (t *turn) work(ctx context.Context, group []tools.Call) (err error) {
-	var results []tools.Result
+// work runs a group of calls. The result of each is on disk as soon as it can
+// be: a crash repeats no call that has ended, whatever the others still do (P6).
+func (t *turn) work(ctx context.Context, group []tools.Call) error {
 	if t.kit.Asks(group[0]) { // and is alone
-		results, err = t.wait(ctx, group[0])
-	} else if err = t.begin(ctx, group); err == nil {
-		results = t.kit.Together(ctx, group)
+		results, err := t.wait(ctx, group[0])
+		if err != nil {
+			return err
+		}
+		t.finished(group[0].ToolCall, results[0])
+		return t.flush(t.hard)
 	}
-	if err != nil {
+	if err := t.begin(ctx, group); err != nil {
 		return err
 	}
-	for i, c := range group {
-		t.finished(c.ToolCall, results[i])
+	return t.collect(t.kit.Each(ctx, group), group)
+}
+
+// collect takes in what came of the calls of a group. Those that end while
+// others are being saved share the next commit.
+func (t *turn) collect(ended <-chan tools.Ended, group []tools.Call) (err error) {
+	for e := range ended {
+		if err != nil {
+			continue // the calls are waited for all the same
+		}
+		if e.Stack != "" {
+			t.Log.Error("panic in a tool call", "session", t.session.id, "call", group[e.Index].Key(), "stack", e.Stack)
+		}
+		t.finished(group[e.Index].ToolCall, e.Result)
+		if len(ended) == 0 {
+			err = t.flush(t.hard)
+		}
 	}
-	return t.flush(t.hard)
+	return err
 }
 
 // begin notes that calls are about to run.

@@ -113,7 +113,7 @@ func Recover(log *slog.Logger) Middleware {
 		defer func() {
 			if p := recover(); p != nil {
 				log.ErrorContext(ctx, "tool panicked", "tool", t.Name, "call", c.Key(), "panic", p, "stack", string(debug.Stack()))
-				r, err = Failf(CodeError, "%s broke down: %v. This is a fault of the tool, not of your arguments", t.Name, p), nil
+				r, err = Failf(CodeError, wordsBrokeDown, t.Name, p), nil
 			}
 		}()
 		return t.Run(ctx, c)

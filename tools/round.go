@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -77,26 +78,68 @@ func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
 	return t.Name + ":" + text(in), problem == ""
 }
 
-// Together runs the calls of a group, at most MaxParallel at a time, and
-// returns their results in the same order. Those that had not begun when ctx
-// ended do not run: they have CodeCancelled.
+// An Ended is what came of one call of a group.
+type Ended struct {
+	Index  int // of the call in its group
+	Result Result
+	Stack  string // of a panic that no stage of the pipeline caught, for the log
+}
+
+// Each runs the calls of a group, at most MaxParallel at a time, and sends what
+// came of each as soon as it ends. The channel has room for all of them, and is
+// closed after the last. Those that had not begun when ctx ended do not run:
+// they have CodeCancelled.
+func (k *Kit) Each(ctx context.Context, group []Call) <-chan Ended {
+	ended := make(chan Ended, len(group))
+	if len(group) == 1 {
+		ended <- k.one(ctx, group, 0)
+		close(ended)
+		return ended
+	}
+	go func() { // ends before the channel is closed, for which the receiver waits
+		defer close(ended)
+		var g errgroup.Group
+		g.SetLimit(MaxParallel)
+		for i := range group {
+			g.Go(func() error {
+				ended <- k.one(ctx, group, i)
+				return nil
+			})
+		}
+		g.Wait() //nolint:errcheck // none of them returns one
+	}()
+	return ended
+}
+
+// Together runs the calls of a group as Each does, and returns their results in
+// the order of the calls.
 func (k *Kit) Together(ctx context.Context, group []Call) []Result {
 	results := make([]Result, len(group))
-	var g errgroup.Group
-	g.SetLimit(MaxParallel)
-	for i, c := range group {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				results[i] = k.notRun(ctx, c)
-			} else {
-				results[i] = k.Call(ctx, c)
-			}
-			return nil
-		})
+	for e := range k.Each(ctx, group) {
+		results[e.Index] = e.Result
 	}
-	g.Wait() //nolint:errcheck // none of them returns one
 	return results
 }
+
+// one runs a call of a group. A panic is a failure of this call, not the end of
+// the process (P8).
+func (k *Kit) one(ctx context.Context, group []Call, i int) (e Ended) {
+	c := group[i]
+	defer func() {
+		if p := recover(); p != nil {
+			t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}}
+			r := t.finish(ctx, Failf(CodeError, wordsBrokeDown, c.Name, p), nil)
+			e = Ended{Index: i, Result: r, Stack: string(debug.Stack())}
+		}
+	}()
+	if ctx.Err() != nil {
+		return Ended{Index: i, Result: k.notRun(ctx, c)}
+	}
+	return Ended{Index: i, Result: k.Call(ctx, c)}
+}
+
+// wordsBrokeDown tells the model of a panic.
+const wordsBrokeDown = "%s broke down: %v. This is a fault of the tool, not of your arguments"
 
 // notRun is the result of a call that was not begun when ctx ended.
 func (k *Kit) notRun(ctx context.Context, c Call) Result {
