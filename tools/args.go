@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"strings"
 )
 
@@ -21,6 +19,7 @@ func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %d bytes of arguments are more than the limit of %d. The tool was not run. Send less at a time.",
 			tool, len(args), maxArgs)
 	}
+	args = unfence(args)
 	v, err := decode(args)
 	if err != nil {
 		if mended, err2 := decode(mend(args)); err2 == nil {
@@ -43,6 +42,21 @@ func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 		return nil, fmt.Sprintf("Invalid parameters for tool '%s': parameters must be a JSON object, got %s", tool, kind(v))
 	}
 	return unwrap(in, s), ""
+}
+
+// unfence returns args without a byte order mark, and without the Markdown fence
+// that some models put around JSON.
+func unfence(args string) string {
+	args = strings.TrimPrefix(args, "\ufeff")
+	body, fenced := strings.CutPrefix(strings.TrimSpace(args), "```")
+	body, closed := strings.CutSuffix(body, "```")
+	if !fenced || !closed {
+		return args
+	}
+	if language, rest, ok := strings.Cut(body, "\n"); ok && !strings.ContainsAny(language, `{["`) {
+		body = rest
+	}
+	return body
 }
 
 // mend returns args without what models write and JSON has not: strings in
@@ -99,8 +113,8 @@ func unwrap(in map[string]any, s *shape) map[string]any {
 
 var errEmpty = errors.New("there is no JSON value")
 
-// decode parses one JSON value. Numbers become int64 or uint64 where they fit
-// and float64 elsewhere.
+// decode parses one JSON value. Numbers stay [json.Number], digit by digit: a
+// number may turn out to be meant as text (see settle).
 func decode(text string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -116,51 +130,5 @@ func decode(text string) (any, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("there is more after the JSON value")
 	}
-	return numbers(v), nil
-}
-
-// numbers replaces each json.Number within v.
-func numbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return i
-		}
-		if u, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
-			return u
-		}
-		f, _ := v.Float64() // infinite where it does not fit: check says so
-		return f
-	case map[string]any:
-		for k, e := range v {
-			v[k] = numbers(e)
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = numbers(e)
-		}
-	}
-	return v
-}
-
-// kind returns the JSON Schema type of v.
-func kind(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	case int64, uint64:
-		return "integer"
-	case float64:
-		if v == math.Trunc(v) && !math.IsInf(v, 0) {
-			return "integer"
-		}
-		return "number"
-	case []any:
-		return "array"
-	}
-	return "object"
+	return v, nil
 }

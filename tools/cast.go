@@ -3,7 +3,7 @@ package tools
 import (
 	"encoding/json"
 	"maps"
-	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,22 +17,25 @@ import (
 // mended is left for check to report (D-012).
 func (t Tool) mended(in map[string]any) map[string]any {
 	if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
-		return castArgs(s, t.Aliases, in)
+		return t.shape.castArgs(t.Aliases, in)
 	}
+	settle(in)
 	return in
 }
 
-func castArgs(s *jsonschema.Schema, aliases map[string]string, in map[string]any) map[string]any {
+func (s *shape) castArgs(aliases map[string]string, in map[string]any) map[string]any {
 	out := make(map[string]any, len(in))
 	for name, v := range in {
-		if s.Properties[name] != nil || !strings.HasPrefix(name, "_") {
+		if s.schema.Properties[name] != nil || !strings.HasPrefix(name, "_") {
 			out[name] = v
 		}
 	}
 	if len(aliases) > 0 {
-		rename(s, aliases, out)
+		rename(s.schema, aliases, out)
 	}
-	return castObject(s, out, out)
+	cast, _ := s.cast(s.schema, out, 0).(map[string]any)
+	settle(cast)
+	return cast
 }
 
 // rename puts right the names in args that are aliases; of several for one
@@ -47,50 +50,138 @@ func rename(s *jsonschema.Schema, aliases map[string]string, args map[string]any
 	}
 }
 
-// cast returns v as s wants it, or v itself. It never changes v in place.
-func cast(s *jsonschema.Schema, v any) any {
-	if s == nil {
+// maxSchemaDepth is how many schemas may stand above one another for one value,
+// by $ref, allOf, anyOf and oneOf: a schema may refer to itself.
+const maxSchemaDepth = 64
+
+// cast returns v as js wants it, or v itself. It never changes v in place.
+func (s *shape) cast(js *jsonschema.Schema, v any, depth int) any {
+	js = s.follow(js)
+	if js == nil || depth > maxSchemaDepth {
 		return v
 	}
-	types := typesOf(s)
-	if len(types) == 0 || fits(types, v) {
-		return castWithin(s, v)
+	types := typesOf(js)
+	if len(types) > 0 && !fits(types, v) {
+		cast := false
+		for _, want := range types {
+			if w, ok := castTo(want, v); ok {
+				v, cast = w, true
+				break
+			}
+		}
+		if !cast {
+			return v
+		}
 	}
-	for _, want := range types {
-		if w, ok := castTo(want, v); ok {
-			return castWithin(s, w)
+	v = s.castWithin(js, wholeNumber(types, v), depth)
+	for _, all := range js.AllOf {
+		v = s.cast(all, v, depth+1)
+	}
+	v = s.castToOne(js.AnyOf, v, depth)
+	return s.castToOne(js.OneOf, v, depth)
+}
+
+// castToOne returns v as the first of the alternatives wants it that takes it
+// as it is, or else cast.
+func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, depth int) any {
+	for _, js := range alternatives {
+		if len(s.checkValue(js, v, "", depth+1)) == 0 {
+			return v
+		}
+	}
+	for _, js := range alternatives {
+		if w := s.cast(js, v, depth+1); len(s.checkValue(js, w, "", depth+1)) == 0 {
+			return w
+		}
+	}
+	return v
+}
+
+// follow returns the schema that js stands for: that of its $ref, if it has one
+// that leads to a definition of the same schema; nil if it goes round in circles.
+func (s *shape) follow(js *jsonschema.Schema) *jsonschema.Schema {
+	for range maxSchemaDepth {
+		if js == nil || js.Ref == "" {
+			return js
+		}
+		target := s.target(js.Ref)
+		if target == nil {
+			return js
+		}
+		js = target
+	}
+	return nil
+}
+
+// Where the definitions of a schema stand.
+const (
+	defsPrefix        = "#/$defs/"
+	definitionsPrefix = "#/definitions/"
+)
+
+// target returns the schema that ref leads to, or nil.
+func (s *shape) target(ref string) *jsonschema.Schema {
+	if ref == "#" {
+		return s.schema
+	}
+	if name, ok := strings.CutPrefix(ref, defsPrefix); ok {
+		return s.schema.Defs[unescapePointer(name)]
+	}
+	if name, ok := strings.CutPrefix(ref, definitionsPrefix); ok {
+		return s.schema.Definitions[unescapePointer(name)]
+	}
+	return nil
+}
+
+// unescapePointer returns one part of a JSON pointer in a URL as it was meant.
+func unescapePointer(part string) string {
+	if plain, err := url.PathUnescape(part); err == nil {
+		part = plain
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+}
+
+// wholeNumber returns an integer without point and exponent, where an integer
+// is wanted: the receiver may read "1e30" as a float, and lose digits.
+func wholeNumber(types []string, v any) any {
+	n, ok := v.(json.Number)
+	if !ok || !slices.Contains(types, "integer") {
+		return v
+	}
+	if d, ok := parseDecimal(n.String()); ok {
+		if whole, ok := d.whole(); ok {
+			return whole
 		}
 	}
 	return v
 }
 
 // castWithin casts what is inside a list or an object.
-func castWithin(s *jsonschema.Schema, v any) any {
+func (s *shape) castWithin(js *jsonschema.Schema, v any, depth int) any {
 	switch v := v.(type) {
 	case map[string]any:
-		return castObject(s, v, make(map[string]any, len(v)))
+		return s.castObject(js, v, depth)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = cast(s.Items, e)
+			out[i] = s.cast(js.Items, e, depth+1)
 		}
 		return out
 	}
 	return v
 }
 
-// castObject puts what is in in, cast, into out, which may be the same.
-func castObject(s *jsonschema.Schema, in, out map[string]any) map[string]any {
+func (s *shape) castObject(js *jsonschema.Schema, in map[string]any, depth int) map[string]any {
+	out := make(map[string]any, len(in))
 	for name, v := range in {
-		p := s.Properties[name]
+		p := js.Properties[name]
 		if p == nil {
-			p = s.AdditionalProperties
+			p = js.AdditionalProperties
 		}
-		if v == nil && s.Properties[name] != nil && !nullable(p) {
-			delete(out, name)
+		if v == nil && js.Properties[name] != nil && !s.nullable(p, depth) {
 			continue
 		}
-		out[name] = cast(p, v)
+		out[name] = s.cast(p, v, depth+1)
 	}
 	return out
 }
@@ -101,15 +192,17 @@ func castTo(want string, v any) (any, bool) {
 	words = strings.TrimSpace(words)
 	switch want {
 	case "integer":
-		if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			return int64(f), true
-		}
-		i, err := strconv.ParseInt(words, 10, 64)
-		return i, isText && err == nil
+		_, err := strconv.ParseInt(words, 10, 64)
+		return json.Number(strings.TrimPrefix(words, "+")), isText && err == nil
 	case "number":
-		if _, err := strconv.ParseFloat(words, 64); isText && err == nil && strings.Trim(words, "+-.0123456789eE") == "" {
-			return numbers(json.Number(words)), true // as if it had been written as a number
+		f, err := strconv.ParseFloat(words, 64)
+		if !isText || err != nil || strings.Trim(words, "+-.0123456789eE") != "" {
+			return nil, false
 		}
+		if json.Valid([]byte(words)) {
+			return json.Number(words), true // as if it had been written as a number
+		}
+		return f, true // such as ".5"
 	case "boolean":
 		switch strings.ToLower(words) {
 		case "true", "1", "yes":
@@ -139,9 +232,8 @@ func typesOf(s *jsonschema.Schema) []string {
 	return s.Types
 }
 
-func nullable(s *jsonschema.Schema) bool {
-	types := typesOf(s)
-	return len(types) == 0 || slices.Contains(types, "null")
+func (s *shape) nullable(js *jsonschema.Schema, depth int) bool {
+	return len(s.checkValue(js, nil, "", depth+1)) == 0
 }
 
 // fits says whether v is of one of the types. A boolean is no integer (D-018).

@@ -66,7 +66,7 @@ func (p *partial) value(depth int) (v any, ok bool) {
 		p.token()
 		return list, true
 	}
-	return numbers(t), true
+	return settle(t), true
 }
 
 // growing returns the string that all the rest is the beginning of.

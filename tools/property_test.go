@@ -137,7 +137,7 @@ func TestCastOfAny(t *testing.T) {
 		if wrong := s.check(good); len(wrong) > 0 {
 			rt.Fatalf("%s for %s: %s", text(good), text(js), wrong)
 		}
-		if got := castArgs(s.schema, nil, good); !reflect.DeepEqual(got, good) {
+		if got := s.castArgs(nil, good); !reflect.DeepEqual(got, good) {
 			rt.Fatalf("%s was valid for %s and becomes %s", text(good), text(js), text(got))
 		}
 		bad, ok := muddle(rt, good).(map[string]any)
@@ -145,8 +145,8 @@ func TestCastOfAny(t *testing.T) {
 			return
 		}
 		before := text(bad)
-		once := castArgs(s.schema, nil, object(t, before))
-		twice := castArgs(s.schema, nil, once)
+		once := s.castArgs(nil, object(t, before))
+		twice := s.castArgs(nil, once)
 		if !reflect.DeepEqual(once, twice) || !slices.Equal(s.check(once), s.check(twice)) {
 			rt.Fatalf("%s becomes %s and then %s for %s", before, text(once), text(twice), text(js))
 		}

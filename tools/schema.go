@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +41,11 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 		in := usual
 		args, err := json.Marshal(c.Input)
 		if err == nil {
-			err = json.Unmarshal(args, &in)
+			err = unmarshalExact(args, &in)
+		}
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Value, "number ") {
+			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %s does not fit: %s is out of range",
+				name, wrong.Field, strings.TrimPrefix(wrong.Value, "number ")), nil
 		}
 		if err != nil {
 			return Failf(CodeInvalid, "Invalid parameters for tool '%s': %v", name, err), nil
@@ -46,6 +53,13 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 		return fn(ctx, c, in)
 	}
 	return t
+}
+
+// unmarshalExact is [json.Unmarshal] that keeps the digits of numbers in fields of any type.
+func unmarshalExact(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(v)
 }
 
 // schemaOf returns the schema of a struct, in bytes that are always the same.
@@ -151,10 +165,104 @@ func (t Tool) shaped() Tool {
 	if json.Unmarshal(t.Schema, &js) == nil {
 		t.shape.schema = &js
 		if !usual(&js) {
-			t.shape.rest, _ = js.CloneSchemas().Resolve(nil)
+			t.shape.rest = resolve(js.CloneSchemas())
 		}
 	}
 	return t
+}
+
+// resolve returns js, which it changes, ready to validate with. What the library
+// cannot read is left out, as patterns with a look-ahead and references to other
+// documents are: the tool judges these itself, and all else is still checked.
+func resolve(js *jsonschema.Schema) *jsonschema.Resolved {
+	dropUnreadable(js)
+	if resolved, err := js.Resolve(nil); err == nil && !circular(js) {
+		return resolved
+	}
+	eachSchema(js, func(js *jsonschema.Schema) { js.Ref = "" }) // maybe one leads nowhere
+	resolved, _ := js.Resolve(nil)
+	return resolved
+}
+
+// dropUnreadable leaves out, in js and all schemas within, patterns that the
+// regexp package cannot read, and references that shape.follow does not know.
+func dropUnreadable(js *jsonschema.Schema) {
+	eachSchema(js, func(js *jsonschema.Schema) {
+		if !readable(js.Pattern) {
+			js.Pattern = ""
+		}
+		for pattern := range js.PatternProperties {
+			if !readable(pattern) {
+				delete(js.PatternProperties, pattern)
+				js.AdditionalProperties, js.UnevaluatedProperties = nil, nil // they were for what no pattern names
+			}
+		}
+		if js.Ref != "#" && !strings.HasPrefix(js.Ref, defsPrefix) && !strings.HasPrefix(js.Ref, definitionsPrefix) {
+			js.Ref = ""
+		}
+		js.DynamicRef = ""
+	})
+}
+
+func readable(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	return err == nil
+}
+
+// circular reports whether a schema of root refers to itself for the same value:
+// the library would never come to an end with it.
+func circular(root *jsonschema.Schema) bool {
+	s := &shape{schema: root}
+	done, open := map[*jsonschema.Schema]bool{}, map[*jsonschema.Schema]bool{}
+	var visit func(js *jsonschema.Schema) bool
+	visit = func(js *jsonschema.Schema) bool {
+		if js == nil || done[js] {
+			return false
+		}
+		if open[js] {
+			return true
+		}
+		open[js] = true
+		same := slices.Concat(js.AllOf, js.AnyOf, js.OneOf, []*jsonschema.Schema{js.Not, js.If, js.Then, js.Else})
+		same = slices.AppendSeq(same, maps.Values(js.DependentSchemas))
+		if js.Ref != "" {
+			same = append(same, s.target(js.Ref))
+		}
+		if slices.ContainsFunc(same, visit) {
+			return true
+		}
+		done[js] = true
+		return false
+	}
+	found := false
+	eachSchema(root, func(js *jsonschema.Schema) { found = found || visit(js) })
+	return found
+}
+
+// eachSchema calls do for js and for all schemas within.
+func eachSchema(js *jsonschema.Schema, do func(*jsonschema.Schema)) {
+	if js == nil {
+		return
+	}
+	do(js)
+	fields := reflect.ValueOf(js).Elem()
+	for i := range fields.NumField() {
+		if !fields.Type().Field(i).IsExported() {
+			continue
+		}
+		switch field := fields.Field(i).Interface().(type) {
+		case *jsonschema.Schema:
+			eachSchema(field, do)
+		case []*jsonschema.Schema:
+			for _, inner := range field {
+				eachSchema(inner, do)
+			}
+		case map[string]*jsonschema.Schema:
+			for _, inner := range field {
+				eachSchema(inner, do)
+			}
+		}
+	}
 }
 
 // defaults returns the arguments that s has a default for.

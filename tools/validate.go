@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -36,25 +37,26 @@ func (s *shape) check(in map[string]any) []string {
 	if js.Type != "object" {
 		return []string{fmt.Sprintf("Schema must be object type, got '%s'", strings.Join(typesOf(js), "|"))}
 	}
-	wrong := check(js, in, "")
+	wrong := s.checkValue(js, in, "", 0)
 	if len(wrong) == 0 && s.rest != nil {
-		if err := s.rest.Validate(in); err != nil {
+		if err := s.rest.Validate(approximate(in)); err != nil {
 			wrong = append(wrong, err.Error())
 		}
 	}
 	return wrong
 }
 
-// check returns what is wrong with v, which stands at path, such as "a.list[0]".
-func check(s *jsonschema.Schema, v any, path string) []string {
-	if s == nil {
+// checkValue returns what is wrong with v, which stands at path, such as "a.list[0]".
+func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, depth int) []string {
+	js = s.follow(js)
+	if js == nil || depth > maxSchemaDepth {
 		return nil
 	}
 	label := path
 	if label == "" {
 		label = "parameter"
 	}
-	if types := typesOf(s); len(types) > 0 && !fits(types, v) {
+	if types := typesOf(js); len(types) > 0 && !fits(types, v) {
 		types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" })
 		return []string{label + " should be " + strings.Join(types, " or ")}
 	}
@@ -64,29 +66,60 @@ func check(s *jsonschema.Schema, v any, path string) []string {
 			wrong = append(wrong, label+" "+strings.Replace(words, "#", text(limit), 1))
 		}
 	}
-	say(s.Enum != nil && !slices.ContainsFunc(s.Enum, func(e any) bool { return text(e) == text(v) }), "must be one of #", &s.Enum)
+	say(js.Enum != nil && !slices.ContainsFunc(js.Enum, func(e any) bool { return text(e) == text(v) }), "must be one of #", &js.Enum)
 	switch v := v.(type) {
 	case int64:
-		checkNumber(s, float64(v), say)
+		checkNumber(js, float64(v), say)
 	case uint64:
-		checkNumber(s, float64(v), say)
+		checkNumber(js, float64(v), say)
+	case json.Number:
+		f, _ := v.Float64()
+		say(math.IsInf(f, 0), "must be finite", nil)
+		checkNumber(js, f, say)
 	case float64:
 		say(math.IsInf(v, 0) || math.IsNaN(v), "must be finite", nil)
-		checkNumber(s, v, say)
+		checkNumber(js, v, say)
 	case string:
 		n := utf8.RuneCountInString(v)
-		say(s.MinLength != nil && n < deref(s.MinLength), "must be at least # chars", s.MinLength)
-		say(s.MaxLength != nil && n > deref(s.MaxLength), "must be at most # chars", s.MaxLength)
+		say(js.MinLength != nil && n < deref(js.MinLength), "must be at least # chars", js.MinLength)
+		say(js.MaxLength != nil && n > deref(js.MaxLength), "must be at most # chars", js.MaxLength)
 	case []any:
-		say(s.MinItems != nil && len(v) < deref(s.MinItems), "must have at least # items", s.MinItems)
-		say(s.MaxItems != nil && len(v) > deref(s.MaxItems), "must have at most # items", s.MaxItems)
+		say(js.MinItems != nil && len(v) < deref(js.MinItems), "must have at least # items", js.MinItems)
+		say(js.MaxItems != nil && len(v) > deref(js.MaxItems), "must have at most # items", js.MaxItems)
 		for i, e := range v {
-			wrong = append(wrong, check(s.Items, e, fmt.Sprintf("%s[%d]", path, i))...)
+			wrong = append(wrong, s.checkValue(js.Items, e, fmt.Sprintf("%s[%d]", path, i), depth+1)...)
 		}
 	case map[string]any:
-		wrong = append(wrong, checkObject(s, v, path)...)
+		wrong = append(wrong, s.checkObject(js, v, path, depth)...)
+	}
+	return append(wrong, s.checkCombined(js, v, path, depth)...)
+}
+
+// checkCombined returns what is wrong with v by allOf, anyOf and oneOf. That
+// several of oneOf take it is for the library to say.
+func (s *shape) checkCombined(js *jsonschema.Schema, v any, path string, depth int) []string {
+	var wrong []string
+	for _, all := range js.AllOf {
+		wrong = append(wrong, s.checkValue(all, v, path, depth+1)...)
+	}
+	for _, alternatives := range [][]*jsonschema.Schema{js.AnyOf, js.OneOf} {
+		wrong = append(wrong, s.checkAlternatives(alternatives, v, path, depth)...)
 	}
 	return wrong
+}
+
+func (s *shape) checkAlternatives(alternatives []*jsonschema.Schema, v any, path string, depth int) []string {
+	var fewest []string
+	for i, js := range alternatives {
+		wrong := s.checkValue(js, v, path, depth+1)
+		if len(wrong) == 0 {
+			return nil
+		}
+		if i == 0 || len(wrong) < len(fewest) {
+			fewest = wrong
+		}
+	}
+	return fewest
 }
 
 func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, words string, limit any)) {
@@ -94,7 +127,7 @@ func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, words string
 	say(s.Maximum != nil && v > deref(s.Maximum), "must be <= #", s.Maximum)
 }
 
-func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
+func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string, depth int) []string {
 	var wrong []string
 	at := func(name string) string {
 		if path == "" {
@@ -102,7 +135,7 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 		}
 		return path + "." + name
 	}
-	for _, name := range s.Required {
+	for _, name := range js.Required {
 		if _, ok := v[name]; !ok {
 			wrong = append(wrong, at(name)+" is required")
 		}
@@ -113,13 +146,13 @@ func checkObject(s *jsonschema.Schema, v map[string]any, path string) []string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		switch p := s.Properties[name]; {
+		switch p := js.Properties[name]; {
 		case p != nil:
-			wrong = append(wrong, check(p, v[name], at(name))...)
-		case closed(s):
+			wrong = append(wrong, s.checkValue(p, v[name], at(name), depth+1)...)
+		case closed(js):
 			wrong = append(wrong, "unexpected parameter "+at(name))
-		case len(s.PatternProperties) == 0:
-			wrong = append(wrong, check(s.AdditionalProperties, v[name], at(name))...)
+		case len(js.PatternProperties) == 0:
+			wrong = append(wrong, s.checkValue(js.AdditionalProperties, v[name], at(name), depth+1)...)
 		}
 	}
 	return wrong
