@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -219,7 +220,8 @@ func (t *turn) judge() {
 	t.keep(record{RolledBack: wordsPoor(poor[0])})
 	for _, c := range poor {
 		if t.RolledBack != nil {
-			t.RolledBack(c.Name)
+			known, _ := t.kit.Tool(c.Name)
+			t.RolledBack(cmp.Or(known.AliasOf, known.Name, c.Name))
 		}
 	}
 }

@@ -37,14 +37,13 @@ func NewCache(ttl time.Duration) *Cache {
 }
 
 // keyOf names all calls that mean what call does: of the same person in the
-// same session and workspace. It takes t's own name: a tool's alias
-// says the same in another form.
+// same session and workspace, whichever of its names the tool is called by.
 func keyOf(t Tool, call Call) meant {
 	dir := ""
 	if call.Workspace != nil {
 		dir = call.Workspace.Dir()
 	}
-	return sha256.Sum256([]byte(text([]any{t.Name, call.Session, call.From.ID, call.From.Role, dir, call.Input})))
+	return sha256.Sum256([]byte(text([]any{t.canonical(), call.Session, call.From.ID, call.From.Role, dir, call.Input})))
 }
 
 // get returns what is known of a call.

@@ -114,7 +114,7 @@ func TestCacheKey(t *testing.T) {
 		{"A-013 project", with(func(c *Call) { c.Workspace = homes[1] }), false},
 		{"no project", with(func(c *Call) { c.Workspace = nil }), false},
 		{"tool", with(func(c *Call) { c.Name = "v" }), false},
-		{"tool's other name", with(func(c *Call) { c.Name = "old_u" }), false}, // it answers in another form
+		{"A-079 canonical name", with(func(c *Call) { c.Name = "old_u" }), true},
 	} {
 		var n atomic.Int64
 		hints := Hints{ReadOnly: true, Cacheable: true}

@@ -1,8 +1,8 @@
 package tools
 
 import (
-	"cmp"
 	"context"
+	"strings"
 	"sync"
 
 	"parley/chat"
@@ -77,7 +77,7 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 	if t.Query == nil || t.Query(c.Input) == "" {
 		return p.recall(ctx, t, c)
 	}
-	key := cmp.Or(t.AliasOf, t.Name) + ":" + t.Query(c.Input)
+	key := t.canonical() + ":" + strings.TrimPrefix(t.Query(c.Input), t.Name+"_") // E-006 puts the name first
 	known, _ := p.lookups.LoadOrStore(key, &lookup{busy: make(chan struct{}, 1)})
 	l := known.(*lookup)
 	select {

@@ -238,8 +238,11 @@ func TestLookups(t *testing.T) {
 			}
 		}
 		fails.Store(0)
-		if s, _ := stats.Of("web_search"); s.Duplicates != 4 { // E-034
+		if s, _ := stats.Of("web_search"); s.Duplicates != 6 { // E-034, by all of its names
 			t.Errorf("%+v", s)
+		}
+		if s, err := stats.Of("google_search"); err == nil {
+			t.Errorf("an alias has statistics of its own: %+v", s)
 		}
 		// E-010, E-013: another turn, or another agent, has its own count.
 		if r := turnOf(t, cfg, chat.User, search).Call(t.Context(), callTo("web_search", `{"q":"go"}`)); r.Text != "run 8" {

@@ -45,7 +45,7 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 		k.all = append(k.all, offered...)
 	}
 	k.all = slices.DeleteFunc(k.all, func(t Tool) bool {
-		return scope.Only != nil && !slices.Contains(scope.Only, cmp.Or(t.AliasOf, t.Name))
+		return scope.Only != nil && !slices.Contains(scope.Only, t.canonical())
 	})
 	slices.SortFunc(k.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
 	for i := range k.all {
@@ -101,7 +101,7 @@ func (k *Kit) Specs() (specs []llm.ToolSpec) {
 // zero Tool and false.
 func (k *Kit) Tool(name string) (Tool, bool) {
 	if k.ready[name] == nil {
-		name = k.repair(name)
+		name = repair(k.all, name).Name
 	}
 	if ready := k.ready[name]; ready != nil {
 		return ready(), true
@@ -167,7 +167,7 @@ func (k *Kit) resolve(c *Call) (Tool, Result) {
 
 // refuse answers c, which was to call asked, with r. The pipeline sees it as any other call.
 func (k *Kit) refuse(ctx context.Context, asked Tool, c Call, r Result) Result {
-	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name, Description: asked.Description}, Hints: Hints{ReadOnly: true}}
+	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name, Description: asked.Description}, Hints: Hints{AliasOf: asked.AliasOf, ReadOnly: true}}
 	t.Run = func(context.Context, Call) (Result, error) { return r, nil }
 	r, err := Chain(t.shaped(), k.mw...).Run(ctx, c)
 	return asked.finish(ctx, r, err)

@@ -86,7 +86,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 		}
 		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || !r.Failed)
 		if r.Code != CodeCancelled {
-			stats.note(c.Name, r)
+			stats.note(cmp.Or(t.AliasOf, c.Name), r)
 		}
 		report(ctx, log, c, r)
 		return r, nil

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 
 	"parley/tools"
 )
@@ -90,9 +89,14 @@ func child(c tools.Call, n int, label, task string, names []string) tools.Child 
 		ID: fmt.Sprintf("%.4x", sha256.Sum256([]byte(key))), Call: key, Turn: c.Turn, Door: c.Name, Label: label, Task: task,
 		Only: []string{}, Model: c.Model, Parent: c.Session, At: c.At, From: c.From, Group: c.Group, Depth: c.Depth + 1, Tainted: c.Tainted,
 	}
-	for _, t := range c.Tools() {
+	all := c.Tools()
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[tools.Canonical(all, name)] = true
+	}
+	for _, t := range all {
 		speaks := t.Category == "message" || t.Category == category || t.Name == "cron"
-		if t.AliasOf == "" && (!speaks && (names == nil || slices.Contains(names, t.Name)) || t.Name == "attempt_completion") {
+		if t.AliasOf == "" && (!speaks && (names == nil || wanted[t.Name]) || t.Name == "attempt_completion") {
 			h.Only = append(h.Only, t.Name)
 		}
 	}

@@ -171,7 +171,7 @@ func TestMultiAgent(t *testing.T) {
 	}}
 	clean := scope
 	clean.Tainted = false
-	r, tips := use(t, run, clean, "multi_agent", `{"tasks":[{"name":"a","instruction":"A","tools":["web_search","nothing","spawn","new_task","message"]},{"name":"b","instruction":"B"},{"name":"c","instruction":"C"}]}`)
+	r, tips := use(t, run, clean, "multi_agent", `{"tasks":[{"name":"a","instruction":"A","tools":["search_web","functions.Read_File","spawn","new_task","message"]},{"name":"b","instruction":"B"},{"name":"c","instruction":"C"}]}`)
 	const want = `{"success":true,"results":[{"task_name":"a","success":true,"response":"did A"},` +
 		`{"task_name":"b","success":false,"error":"LLM API error: x"},` +
 		`{"task_name":"c","success":true,"response":"Agent task completed but did not produce a final text response within the iteration limit."}],"total":3}`
@@ -181,7 +181,7 @@ func TestMultiAgent(t *testing.T) {
 	for _, h := range run.begun {
 		want := "[attempt_completion exec own read_file web_search]"
 		if h.Label == "a" {
-			want = "[attempt_completion web_search]"
+			want = "[attempt_completion read_file web_search]"
 		}
 		if got := line(h.Only); got != want || h.Rounds != 3 || h.Patience.String() != "1m0s" || h.Model != "cheap" || h.Instruction != "" || h.Report || h.Depth != 1 {
 			t.Errorf("begun %+v", h)
@@ -192,11 +192,14 @@ func TestMultiAgent(t *testing.T) {
 	}
 	six := `{"tasks":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a","instruction":"A"},`, 6), ",") + `]}`
 	for args, want := range map[string]string{
-		six:                        "Error: Maximum 5 concurrent agents allowed" + hint,
-		`{"tasks":[]}`:             "Error: Invalid parameters for tool 'multi_agent': tasks must have at least 1 items" + hint,
+		six:            "Error: Maximum 5 concurrent agents allowed" + hint,
+		`{"tasks":[]}`: "Error: Invalid parameters for tool 'multi_agent': tasks must have at least 1 items" + hint,
+		`{"tasks":[{"name":"b","instruction":"B"},{"name":"a","instruction":"A","tools":["web_serch"]}]}`: "Error: Task 'a' names tools that there are not: web_serch. " +
+			"No agent was started. Available: attempt_completion, exec, own, read_file, web_search" + hint,
 		`{"tasks":[{"name":"a"}]}`: "Error: Invalid parameters for tool 'multi_agent': tasks[0].instruction is required" + hint,
 	} {
-		if r, _ := use(t, &runner{}, scope, "multi_agent", args); r.Text != want {
+		none := &runner{}
+		if r, _ := use(t, none, scope, "multi_agent", args); r.Text != want || len(none.begun) > 0 {
 			t.Errorf("%s: %q\nwant %q", args, r.Text, want)
 		}
 	}

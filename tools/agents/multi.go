@@ -3,6 +3,8 @@ package agents
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +45,12 @@ func (s source) multi() tools.Tool {
 		if len(in.Tasks) > 5 {
 			return tools.Failf(tools.CodeInvalid, "Maximum 5 concurrent agents allowed"), nil
 		}
+		for _, task := range in.Tasks {
+			if unknown := unknownTools(c, task.Tools); len(unknown) > 0 {
+				return tools.Failf(tools.CodeInvalid, "Task '%s' names tools that there are not: %s. No agent was started. Available: %s",
+					task.Name, strings.Join(unknown, ", "), strings.Join(child(c, 0, "", "", nil).Only, ", ")), nil
+			}
+		}
 		all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}
 		var done atomic.Int64
 		var tainted atomic.Bool
@@ -65,6 +73,12 @@ func (s source) multi() tools.Tool {
 		err := g.Wait()
 		return tools.Result{Data: all, Tainted: tainted.Load()}, err
 	})
+}
+
+// unknownTools returns those of names that mean no tool of c's.
+func unknownTools(c tools.Call, names []string) []string {
+	all := c.Tools()
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return tools.Canonical(all, name) != "" })
 }
 
 // one does the ith task. Whatever becomes of it is its result.

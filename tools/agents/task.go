@@ -60,7 +60,10 @@ func (s source) helper(c tools.Call, p Profile, in taskArgs) (h tools.Child, not
 	if h.Depth < deepest && (p.Tools == nil || slices.Contains(p.Tools, c.Name)) {
 		h.Only = append(h.Only, c.Name)
 	}
-	lacks := slices.DeleteFunc(slices.Clone(p.Tools), func(tool string) bool { return slices.Contains(h.Only, tool) })
+	all := c.Tools()
+	lacks := slices.DeleteFunc(slices.Clone(p.Tools), func(tool string) bool {
+		return slices.Contains(h.Only, tools.Canonical(all, tool))
+	})
 	if p.Model != "" && !s.Model(p.Model) {
 		lacks, p.Model = append(lacks, "the model "+p.Model), ""
 	}

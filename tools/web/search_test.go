@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/llm"
 	"parley/tools"
 )
 
@@ -156,6 +157,30 @@ func TestOrganic(t *testing.T) {
 		if r := callKit(t, kit, tool, args); r.Text != `{"organic":[],"untrusted":true}` || r.Verdict != tools.Poor {
 			t.Errorf("%s, none: %s, verdict %q", tool, r.Text, r.Verdict)
 		}
+	}
+}
+
+// A search under another name of the tool is the same search (E-010).
+func TestSearchByAlias(t *testing.T) {
+	asked := 0
+	list, err := New(Config{Search: []Provider{{Name: "searxng", BaseURL: "http://sx"}}, transport: fake(func(*http.Request) (*http.Response, error) {
+		asked++
+		return reply(200, hitsOf(1))
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(list)}, tools.Standard(tools.StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	search := func(id, name, args string) tools.Result {
+		return turn.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: id, Name: name, Args: args}, Scope: tools.Scope{Turn: "turn"}})
+	}
+	first := search("1", "web_search", `{"query":"x"}`)
+	again := search("2", "google_search", `{"q":"x"}`)
+	if asked != 1 || first.Failed || again.Failed || !again.Cached {
+		t.Errorf("asked %d times: %+v", asked, again)
 	}
 }
 
