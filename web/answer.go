@@ -23,6 +23,7 @@ type problem struct {
 	status int
 	text   string
 	after  time.Duration // how long to wait before another try; 0 when that does not help
+	code   string        // for clients of the models' API; "": none
 }
 
 func (p problem) Error() string { return p.text }
@@ -57,20 +58,24 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.after.Seconds()))))
 	}
-	s.refuse(w, r, p.status, p.text)
+	s.refuse(w, r, p)
 }
 
-// refuse answers with status and text: a page for people, JSON for programs, in
+// refuse answers with p: a page for people, JSON for programs, in
 // the shape that clients of the models' API read. People who are to sign in are
 // taken to where they can.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem) {
 	switch people := r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"); {
-	case people && status == http.StatusUnauthorized:
+	case people && p.status == http.StatusUnauthorized:
 		http.Redirect(w, r, "/signin", http.StatusSeeOther)
 	case people:
-		_ = s.show(w, status, "refused", frame{Title: http.StatusText(status), Data: text})
+		_ = s.show(w, p.status, "refused", frame{Title: http.StatusText(p.status), Data: strings.TrimSuffix(p.text, ".")})
 	default:
-		writeJSON(w, status, map[string]any{"error": map[string]any{"message": text, "type": "invalid_request_error", "code": nil}})
+		failure := map[string]any{"message": p.text, "type": "invalid_request_error", "code": nil}
+		if p.code != "" {
+			failure["code"] = p.code
+		}
+		writeJSON(w, p.status, map[string]any{"error": failure})
 	}
 }
 

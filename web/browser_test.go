@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func TestBrowser(t *testing.T) {
 	const chatShown = `document.querySelector("h1")?.textContent === "The chat of owner"`
 
 	goTo(at + "/signin#wrong")
-	until(`document.getElementById("said").textContent.includes("not right")`)
+	until(`document.getElementById("said").textContent.includes("invalid or has expired")`)
 	if hash := js(`location.href`); hash != at+"/signin" {
 		t.Errorf("the code stays in the address: %s", hash)
 	}
@@ -93,6 +94,13 @@ func TestBrowser(t *testing.T) {
 	until(chatShown)
 	goTo(at + "/signin")
 	until(chatShown) // signed in already
+
+	js(`fetch("/signout", {method: "POST", headers: {"X-Parley": "1"}}).then(() => location.assign("/signin")); ""`)
+	until(`location.pathname === "/signin" && document.readyState === "complete" && document.querySelector("#signin") !== null`)
+	link, err = f.Link(ctx, ownerName)
+	must(err)
+	js(`location.href = ` + strconv.Quote(link) + `; ""`) // as if it was pasted into the tab: nothing is loaded anew
+	until(chatShown)
 	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/memory", "/owner/memory/changes", "/owner/memory/changes/2", "/owner/people"} {
 		goTo(at + page)
 		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {

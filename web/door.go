@@ -34,43 +34,82 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 	ctx, b := r.Context(), bearer(r)
 	switch {
 	case strings.HasPrefix(b, keyMark):
-		p, _, err := s.people.find(ctx, keys, b)
-		if missing(err) { // a right one never waits, so that nobody can shut others out by being wrong; it has 256 bits
-			err = s.judge(s.keys, r, "an API key", func() error { return err })
-		}
+		var p pass
+		err := s.judge(apiKey, r, func() (err error) {
+			p, _, err = s.people.find(ctx, keys, b)
+			return err
+		})
 		return visitor{sender(p.Person), p}, err
 	case b != "":
-		err := s.judge(s.guesses, r, "the administrator's token", func() error { return s.token(b) })
+		err := s.judge(s.adminToken(), r, func() error { return s.token(b) })
 		return visitor{Sender: sender(ownerName)}, err
 	}
-	c, err := r.Cookie(cookieName)
-	if err != nil {
-		return visitor{}, nil
+	// Another server on this host may have set a cookie of the same name, and
+	// browsers send it along, maybe first: each is tried.
+	for _, c := range r.CookiesNamed(cookieName) {
+		p, renewed, err := s.people.signed(ctx, c.Value)
+		if missing(err) {
+			continue // it ended or is not ours, and 256 bits are not guessed
+		} else if err != nil {
+			return visitor{}, err
+		}
+		if renewed {
+			s.setCookie(w, c.Value, loginLife)
+		}
+		return visitor{sender(p.Person), p}, nil
 	}
-	p, renewed, err := s.people.signed(ctx, c.Value)
-	if missing(err) {
-		return visitor{}, nil // it ended, and 256 bits are not guessed
-	} else if err != nil {
-		return visitor{}, err
-	}
-	if renewed {
-		s.setCookie(w, c.Value, loginLife)
-	}
-	return visitor{sender(p.Person), p}, nil
+	return visitor{}, nil
 }
 
-// judge lets r be right about a secret, and returns a problem if it is not:
-// right tells by an error that is missing.
-func (s *Server) judge(t *tries, r *http.Request, what string, right func() error) error {
-	wait, err := t.attempt(r.RemoteAddr, right)
-	switch {
-	case wait > 0:
-		return problem{http.StatusTooManyRequests, "too many wrong ones: wait a little", wait}
-	case missing(err):
-		s.Audit("refused", r.RemoteAddr, "wrong: "+what)
-		return problem{status: http.StatusUnauthorized, text: "that is not right, or not any more"}
+// A credential is a kind of secret that lets somebody in.
+type credential struct {
+	name  string // for the audit log
+	wrong string // what is said to whoever has a wrong one
+	code  string // the same for clients of the models' API; "": none
+	short bool   // it has fewer than 128 bits, so it could be guessed by somebody who need not wait
+}
+
+var (
+	apiKey  = credential{name: "API key", wrong: "This API key is invalid or has been revoked.", code: "invalid_api_key"}
+	oneTime = credential{name: "sign-in link", wrong: "This link is invalid or has expired."}
+)
+
+// adminToken is the credential that the owner chose.
+func (s *Server) adminToken() credential {
+	return credential{name: "administrator's token", wrong: "This token is invalid.", short: !StrongSecret(s.Token)}
+}
+
+// StrongSecret reports whether secret has 128 bits if it was made at random: 22
+// characters of base64, or 32 in hexadecimal.
+func StrongSecret(secret string) bool {
+	kinds := map[rune]bool{}
+	for _, c := range secret {
+		kinds[c] = true
 	}
-	return err
+	low, up := strings.ToLower(secret), strings.ToUpper(secret)
+	return len(kinds) >= 8 && (len(secret) >= 32 && low != up || len(secret) >= 22 && secret != low && secret != up)
+}
+
+// judge returns nil if r has the secret that c describes, and otherwise a
+// problem: right returns an error that is missing for a wrong one. A right one
+// of 128 bits is let in at once, so that nobody locks others out by guessing; a
+// short one has to wait when too many wrong ones came before it.
+func (s *Server) judge(c credential, r *http.Request, right func() error) error {
+	var wait time.Duration
+	var err error
+	if c.short {
+		wait, err = s.guesses.attempt(r.RemoteAddr, right)
+	} else if err = right(); missing(err) {
+		wait = s.guesses.count(r.RemoteAddr)
+	}
+	if wait == 0 && !missing(err) {
+		return err
+	}
+	s.Audit("refused", address(r.RemoteAddr).Addr().String(), "wrong "+c.name)
+	if wait > 0 {
+		return problem{status: http.StatusTooManyRequests, text: "Too many failed attempts. Wait a moment, then try again.", after: wait}
+	}
+	return problem{status: http.StatusUnauthorized, text: c.wrong, code: c.code}
 }
 
 // token returns store.ErrNotFound unless t is the administrator's. It takes as
@@ -98,18 +137,19 @@ func (s *Server) signInPage(w http.ResponseWriter, _ *http.Request, _ visitor) e
 
 // signIn takes the administrator's token or a one-time code for a cookie.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error {
-	var by struct{ Token, Code string }
-	if err := body(w, r, &by); err != nil {
+	var ask struct{ Token, Code string }
+	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn) // whoever sends it is unknown, and may send many
+	if err := body(w, r, &ask); err != nil {
 		return err
 	}
-	name, what, right := ownerName, "the administrator's token", func() error { return s.token(by.Token) }
-	if by.Code != "" {
-		what, right = "a one-time code", func() (err error) {
-			name, err = s.people.use(r.Context(), by.Code)
+	name, by, right := ownerName, s.adminToken(), func() error { return s.token(ask.Token) }
+	if ask.Code != "" {
+		by, right = oneTime, func() (err error) {
+			name, err = s.people.use(r.Context(), ask.Code)
 			return err
 		}
 	}
-	if err := s.judge(s.guesses, r, what, right); err != nil {
+	if err := s.judge(by, r, right); err != nil {
 		return err
 	}
 	cookie, _, err := s.people.grant(r.Context(), pass{Kind: logins, Person: name, Expires: time.Now().Add(loginLife)})
@@ -117,7 +157,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error
 		return err
 	}
 	s.setCookie(w, cookie, loginLife)
-	s.Audit("sign-in", name, "by "+what+" from "+r.RemoteAddr)
+	s.Audit("sign-in", name, "by "+by.name+" from "+r.RemoteAddr)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -158,51 +198,74 @@ func (s *Server) end(ctx context.Context, goes func(pass) bool) error {
 // take a quarter of an hour wherever they come from. Nothing that a request says
 // of itself counts, and this machine is an address like any other.
 const (
-	everyOne, burstOne = 2 * time.Second, 10
-	everyAll, burstAll = time.Second, 50
-	manyOnes           = 1000 // addresses, before those that have been quiet are forgotten
+	addressInterval = 2 * time.Second
+	addressBurst    = 10
+	totalInterval   = time.Second
+	totalBurst      = 50
+	maxAddresses    = 1000    // before those that have been quiet are forgotten
+	maxSignIn       = 4 << 10 // bytes of a request to sign in
 )
 
-// tries counts wrong guesses.
-type tries struct {
-	mu  sync.Mutex
-	all *rate.Limiter
-	one map[netip.Prefix]*rate.Limiter
+// guessLimit limits wrong guesses.
+type guessLimit struct {
+	mu     sync.Mutex
+	total  *rate.Limiter
+	byAddr map[netip.Prefix]*rate.Limiter
 }
 
-func newTries() *tries {
-	return &tries{all: rate.NewLimiter(rate.Every(everyAll), burstAll), one: map[netip.Prefix]*rate.Limiter{}}
+func newGuessLimit() *guessLimit {
+	return &guessLimit{total: rate.NewLimiter(rate.Every(totalInterval), totalBurst), byAddr: map[netip.Prefix]*rate.Limiter{}}
 }
 
 // attempt calls right, unless whoever is there was wrong too often: then it
 // returns how long to wait. An error that is missing is a wrong guess. Guesses are
 // looked at one after another, so that many at once are no more than that.
-func (t *tries) attempt(remote string, right func() error) (wait time.Duration, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (g *guessLimit) attempt(remote string, right func() error) (wait time.Duration, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	from := address(remote)
-	if one := t.one[from]; one != nil && one.Tokens() < 1 {
-		return everyOne, nil
-	}
-	if t.all.Tokens() < 1 {
-		return everyAll, nil
+	if wait := g.wait(from); wait > 0 {
+		return wait, nil
 	}
 	if err = right(); missing(err) {
-		t.wrong(from)
+		g.take(from)
 	}
 	return 0, err
 }
 
-// wrong counts a wrong guess.
-func (t *tries) wrong(from netip.Prefix) {
-	if len(t.one) >= manyOnes {
-		maps.DeleteFunc(t.one, func(_ netip.Prefix, l *rate.Limiter) bool { return l.Tokens() >= burstOne })
+// count counts a wrong guess, and returns how long to wait if there were too
+// many before it.
+func (g *guessLimit) count(remote string) (wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	from := address(remote)
+	if wait = g.wait(from); wait == 0 {
+		g.take(from)
 	}
-	if t.one[from] == nil {
-		t.one[from] = rate.NewLimiter(rate.Every(everyOne), burstOne)
+	return wait
+}
+
+// wait returns how long whoever is at from has to wait. The caller holds mu.
+func (g *guessLimit) wait(from netip.Prefix) time.Duration {
+	if l := g.byAddr[from]; l != nil && l.Tokens() < 1 {
+		return addressInterval
 	}
-	t.one[from].Allow()
-	t.all.Allow()
+	if g.total.Tokens() < 1 {
+		return totalInterval
+	}
+	return 0
+}
+
+// take counts a wrong guess. The caller holds mu.
+func (g *guessLimit) take(from netip.Prefix) {
+	if len(g.byAddr) >= maxAddresses {
+		maps.DeleteFunc(g.byAddr, func(_ netip.Prefix, l *rate.Limiter) bool { return l.Tokens() >= addressBurst })
+	}
+	if g.byAddr[from] == nil {
+		g.byAddr[from] = rate.NewLimiter(rate.Every(addressInterval), addressBurst)
+	}
+	g.byAddr[from].Allow()
+	g.total.Allow()
 }
 
 // address is what counts as one place: an IPv4 address, or the 64 bits of IPv6

@@ -90,7 +90,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			w.Header().Set(k, v)
 		}
 		if why := s.names.foreign(r); why != "" {
-			s.refuse(w, r, http.StatusForbidden, why)
+			s.refuse(w, r, problem{status: http.StatusForbidden, text: why})
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -57,21 +57,90 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// A right credential is not counted among the wrong ones.
-func TestRightIsFree(t *testing.T) {
+// Whoever has the right credential is let in at once, also while somebody at the
+// same address guesses wrong as fast as they can.
+func TestNobodyIsLockedOut(t *testing.T) {
 	f := newFace(t)
-	for range 3 * burstAll {
-		f.want(t, 200, asking{path: "/metrics", header: http.Header{"Authorization": {"Bearer " + token}}})
-	}
-	plain, _, err := f.people.grant(t.Context(), pass{Kind: keys, Person: ownerName, Prefix: "x"})
+	boss := f.owner(t)
+	key, _, err := f.people.grant(t.Context(), pass{Kind: keys, Person: ownerName, Prefix: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 * burstAll {
-		f.ask(asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + keyMark + "wrong"}}})
+	bearer := func(secret string) http.Header { return http.Header{"Authorization": {"Bearer " + secret}} }
+	for range 3 * totalBurst {
+		for _, wrong := range []asking{
+			{method: "POST", path: "/signin", body: `{"token":"wrong"}`}, {method: "POST", path: "/signin", body: `{"code":"wrong"}`},
+			{path: "/metrics", header: bearer("wrong")}, {path: "/v1/models", header: bearer(keyMark + "wrong")},
+		} {
+			if got := f.ask(wrong).StatusCode; got != 401 && got != 429 {
+				t.Fatalf("%s: %d", wrong.path, got)
+			}
+		}
+		f.want(t, 200, asking{path: "/metrics", header: bearer(token)})
+		f.want(t, 200, asking{path: "/v1/models", header: bearer(key)})
+		f.want(t, 200, asking{path: "/", by: boss})
 	}
-	f.want(t, 200, asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + plain}}}) // nobody can shut others out
+	f.want(t, 429, asking{path: "/metrics", header: bearer("wrong")})
 	f.owner(t)
+	link, err := f.Link(t.Context(), ownerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.signed(t, codeOf(t, link))
+}
+
+// A token with fewer than 128 bits could be guessed, so it has to wait behind
+// wrong ones like any guess; a link still signs the owner in.
+func TestShortTokenWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const short = "correct-horse-battery-" // lower case only, 22 characters
+		f := newFace(t, func(c *Config) { c.Token = short })
+		right := asking{method: "POST", path: "/signin", body: `{"token":"` + short + `"}`}
+		f.want(t, 204, right)
+		for range addressBurst {
+			f.want(t, 401, asking{method: "POST", path: "/signin", body: `{"token":"wrong"}`})
+		}
+		f.want(t, 429, right)
+		link, err := f.Link(t.Context(), ownerName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.signed(t, codeOf(t, link))
+		time.Sleep(addressInterval)
+		f.want(t, 204, right)
+	})
+}
+
+// Another server on this host, on another port, can set a cookie of the same
+// name. Browsers send it along, maybe first; it keeps nobody out.
+func TestForeignCookie(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	foreign := []string{cookieName + "=foreign", cookieName + "=" + strings.Repeat("A", 52)}
+	for _, cookies := range [][]string{
+		{foreign[0], cookieName + "=" + boss}, {cookieName + "=" + boss, foreign[0]}, append(foreign, cookieName+"="+boss),
+	} {
+		f.want(t, 200, asking{path: "/", header: http.Header{"Cookie": {strings.Join(cookies, "; ")}}})
+	}
+	f.want(t, 401, asking{path: "/", header: http.Header{"Cookie": {strings.Join(foreign, "; ")}}})
+}
+
+// What is refused says what was wrong, in words that help.
+func TestWrongCredential(t *testing.T) {
+	f := newFace(t)
+	for _, c := range []struct {
+		asking
+		says string
+	}{
+		{asking{method: "POST", path: "/signin", body: `{"token":"wrong"}`}, "This token is invalid."},
+		{asking{method: "POST", path: "/signin", body: `{"code":"wrong"}`}, "This link is invalid or has expired."},
+		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + keyMark + "wrong"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","type":"invalid_request_error"}}`},
+	} {
+		if got := read(t, f.want(t, 401, c.asking)); !strings.Contains(got, c.says) {
+			t.Errorf("%s %s: %s", c.path, c.body, got)
+		}
+	}
+	f.want(t, 413, asking{method: "POST", path: "/signin", body: `{"code":"` + strings.Repeat("x", maxSignIn) + `"}`})
 }
 
 // A login holds for 30 days after it was used.

@@ -45,8 +45,7 @@ type Server struct {
 	Config
 	names   names
 	people  people
-	guesses *tries   // of the token and of one-time codes
-	keys    *tries   // of API keys
+	guesses *guessLimit
 	open    sync.Map // the requests of those who were let in: *visitor to context.CancelFunc
 	pages   *template.Template
 	began   time.Time
@@ -63,7 +62,7 @@ func New(c Config) (*Server, error) {
 	}
 	return &Server{
 		Config: c, names: n, people: people{c.Store.Bucket("web/people"), c.Store.Bucket("web/passes")},
-		guesses: newTries(), keys: newTries(), pages: newPages(c.Zone), began: time.Now(),
+		guesses: newGuessLimit(), pages: newPages(c.Zone), began: time.Now(),
 	}, nil
 }
 
@@ -96,6 +95,9 @@ func (s *Server) Link(ctx context.Context, person string) (string, error) {
 	}
 	return s.names.home + "/signin#" + code, nil // no server, log or preview ever sees a fragment
 }
+
+// Home returns the address of the page.
+func (s *Server) Home() string { return s.names.home }
 
 // A right says who may use a route.
 type right int

@@ -308,23 +308,12 @@ func (k checker) http() {
 	switch host, _, _ := net.SplitHostPort(h.Listen); {
 	case h.AdminToken != "" && len(h.AdminToken) < 22:
 		k.fail("http.adminToken", "must have 22 characters or more; make one with: openssl rand -hex 16")
-	case h.Listen == "" || host == "localhost" || net.ParseIP(host).IsLoopback() || strong(string(h.AdminToken)):
+	case h.Listen == "" || host == "localhost" || net.ParseIP(host).IsLoopback() || web.StrongSecret(string(h.AdminToken)):
 	case h.AdminToken == "":
 		k.fail("http.adminToken", "is missing, and http.listen lets other machines in; make one with: openssl rand -hex 16")
 	default:
 		k.fail("http.adminToken", "can be guessed, and http.listen lets other machines in; make one with: openssl rand -hex 16")
 	}
-}
-
-// strong says whether token has 128 bits if it was made at random: 22 characters
-// of base64, or 32 in hexadecimal.
-func strong(token string) bool {
-	kinds := map[rune]bool{}
-	for _, c := range token {
-		kinds[c] = true
-	}
-	low, up := strings.ToLower(token), strings.ToUpper(token)
-	return len(kinds) >= 8 && (len(token) >= 32 && low != up || len(token) >= 22 && token != low && token != up)
 }
 
 // listen takes an address of this machine.

@@ -444,7 +444,7 @@ func TestD098CronAtATerminal(t *testing.T) {
 	w, tokyo := newTown(t, echo), time.FixedZone("JST", 9*60*60)
 	w.more["timezone"] = "Asia/Tokyo"
 	w.start()
-	w.face()               // it is open
+	w.base()               // it is open
 	w.tg.Say(person, "hi") // a bot cannot speak first
 	w.says(person, "heard hi")
 	run := func(args ...string) string {

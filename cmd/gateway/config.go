@@ -240,6 +240,12 @@ type source struct {
 	Environ environ
 }
 
+// Where the HTTP server listens.
+const (
+	defaultListen = "127.0.0.1:18790" // unless the config says otherwise
+	freeListen    = "127.0.0.1:0"     // if the default is in use
+)
+
 const maxConfig = 128 << 10 // bytes
 
 // load reads the Config of s. The error names every fault in the file, each
@@ -272,7 +278,7 @@ func parse(s source, src []byte) (*Config, error) {
 		Cron:      Cron{MinInterval: 10 * time.Second},
 		Heartbeat: Heartbeat{Every: 30 * time.Minute},
 		Dream:     Dream{Cron: "0 4 * * *"},
-		HTTP:      HTTP{Listen: "127.0.0.1:18790"},
+		HTTP:      HTTP{Listen: defaultListen},
 		Store:     Store{Type: "bolt"},
 		Log:       Log{Level: "info"},
 		file:      s.File,

@@ -13,7 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/term"
 
 	"parley/channels/console"
 	"parley/chat"
@@ -32,10 +35,13 @@ func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) e
 	var front net.Listener
 	if c.HTTP.Listen != "" && !h.Chat {
 		var err error
-		if front, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP.Listen); err != nil {
-			return fmt.Errorf("http.listen: %w", err)
+		if front, err = listenHTTP(ctx, c); err != nil {
+			return err
 		}
 		addr = boundAs(c.HTTP.Listen, front.Addr())
+		if !strings.HasSuffix(c.HTTP.Listen, ":0") && addr != c.HTTP.Listen {
+			h.Log.Warn("http.listen is in use by another program, so the web page has another port until the next start", "wanted", c.HTTP.Listen, "address", addr)
+		}
 	}
 	cfg := web.Config{
 		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.zone(),
@@ -69,6 +75,25 @@ func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) e
 		h.door(l, s)
 	}
 	return nil
+}
+
+// listenHTTP listens where c says. If that is the default and another program is
+// there, it listens at any free port: a first run must not end because of it.
+// Whoever chose an address is told that it is taken.
+func listenHTTP(ctx context.Context, c *Config) (net.Listener, error) {
+	listen := (&net.ListenConfig{}).Listen
+	l, err := listen(ctx, "tcp", c.HTTP.Listen)
+	switch {
+	case err == nil:
+		return l, nil
+	case !errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("http.listen: %w", err)
+	case c.HTTP.Listen == defaultListen && c.HTTP.PublicURL == "":
+		if free, err := listen(ctx, "tcp", freeListen); err == nil {
+			return free, nil
+		}
+	}
+	return nil, fmt.Errorf("http.listen: another program uses %s: end it, or choose another port in the config: %w", c.HTTP.Listen, err)
 }
 
 // door has s serve whoever comes by l, once the house lives.
@@ -227,9 +252,15 @@ func (h *house) heard(ctx context.Context, person, words string) ([]chat.Find, e
 	return h.pool.Search(ctx, func(id chat.SessionID) bool { return strings.HasPrefix(string(id), mine) }, words, 50)
 }
 
-// greet tells whoever started the house where the page is, and how to get in once.
+// greet tells whoever started the gateway where the page is. Only a person at a
+// terminal is given a link that signs in: the output of a service is kept in
+// logs, and whoever reads them would be the owner.
 func (h *house) greet(ctx context.Context) {
 	if h.Chat || h.Config.HTTP.Listen == "" || h.browser == nil {
+		return
+	}
+	if !isTerminal(h.Stderr) {
+		fmt.Fprintf(h.Stderr, "%-9s %s (parley link prints a link that signs you in)\n", "web", h.web.Home())
 		return
 	}
 	link, err := h.web.Link(ctx, webOwner)
@@ -238,6 +269,12 @@ func (h *house) greet(ctx context.Context) {
 		return
 	}
 	fmt.Fprintf(h.Stderr, "%-9s %s (signs you in once; parley link makes another)\n", "web", link)
+}
+
+// isTerminal reports whether a person reads what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // toTell returns what the owners should know of the start.

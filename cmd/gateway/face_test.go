@@ -31,15 +31,29 @@ type visitor struct {
 	http.Client
 }
 
-var startLink = regexp.MustCompile(`(http://127\.0\.0\.1:[0-9]+)/signin#(\S+)`)
+var (
+	startLink = regexp.MustCompile(`(http://127\.0\.0\.1:[0-9]+)/signin#(\S+)`)
+	startLine = regexp.MustCompile(`(?m)^web +(http://127\.0\.0\.1:[0-9]+) `)
+)
 
-// face returns where the web face is, and the code of the link printed at the last start.
+// face returns where the web face is, and the code of a new sign-in link.
 func (w *town) face() (base, code string) {
 	w.t.Helper()
-	w.logs("/signin#", w.starts)
-	all := startLink.FindAllStringSubmatch(w.log.String(), -1)
-	last := all[len(all)-1]
-	return last[1], last[2]
+	w.base()
+	out, _ := w.run("", "link")
+	link := startLink.FindStringSubmatch(out)
+	if link == nil {
+		w.t.Fatalf("link: %s", out)
+	}
+	return link[1], link[2]
+}
+
+// base waits until the web face is open and returns where it is.
+func (w *town) base() string {
+	w.t.Helper()
+	w.logs("web       http", w.starts)
+	all := startLine.FindAllStringSubmatch(w.log.String(), -1)
+	return all[len(all)-1][1]
 }
 
 // visit signs the owner in with the start link.
@@ -185,7 +199,7 @@ func TestWebFace(t *testing.T) {
 	})
 	w.more = map[string]any{"http": map[string]any{"listen": "127.0.0.1:0", "adminToken": adminToken}}
 	w.start()
-	base, _ := w.face()
+	base := w.base()
 	stranger := &visitor{t: t, base: base}
 	for path, want := range map[string]int{
 		"/healthz": 200, "/readyz": 200, "/signin": 200,
@@ -262,7 +276,7 @@ func TestOpenAIClient(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, echo)
 	w.start()
-	base, _ := w.face()
+	base := w.base()
 	out, code := w.run("", "key", "owner", "laptop")
 	key, _, _ := strings.Cut(out, "\n")
 	if code != 0 || key == "" {
@@ -324,7 +338,7 @@ func TestOpenAIClientOfAModelThatFails(t *testing.T) {
 		return llmtest.Reply{Status: http.StatusUnauthorized}
 	})
 	w.start()
-	base, _ := w.face()
+	base := w.base()
 	out, _ := w.run("", "key", "owner")
 	key, _, _ := strings.Cut(out, "\n")
 	cfg := openai.DefaultConfig(key)

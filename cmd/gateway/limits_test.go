@@ -58,7 +58,7 @@ func TestRS15JobsOfAPerson(t *testing.T) {
 		w.more["limits"] = map[string]any{"person": map[string]any{"jobs": c.most}}
 		if reloads == 0 {
 			w.start()
-			w.face() // it is open
+			w.base() // it is open
 		} else {
 			w.config()
 			w.logs("config reloaded", reloads)

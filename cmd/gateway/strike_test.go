@@ -161,7 +161,7 @@ func TestP12KillAtRandom(t *testing.T) {
 			b := newBell(t, 2)
 			for range rounds {
 				for range 2 {
-					b.face() // it lives
+					b.base() // it lives
 					next := time.Now().Truncate(time.Second).Add(time.Second + time.Duration(rnd.IntN(120))*time.Millisecond)
 					for time.Now().Before(next) {
 						soon(t.Context())

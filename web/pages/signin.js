@@ -12,7 +12,7 @@ async function signIn(by) {
       body: JSON.stringify(by),
     });
     if (answer.ok) return location.replace("/");
-    said.textContent = (await answer.json()).error.message + ".";
+    said.textContent = (await answer.json()).error.message.replace(/\.?$/, ".");
   } catch {
     said.textContent = "There is no connection. Try again.";
   }
@@ -23,10 +23,15 @@ form?.addEventListener("submit", (event) => {
   signIn({ token: form.token.value });
 });
 
-const code = location.hash.slice(1);
-history.replaceState(null, "", location.pathname);
-if (code) {
-  signIn({ code });
-} else if ((await fetch("/")).ok) {
+// enter signs in by the code in the address, if there is one.
+function enter() {
+  const code = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname);
+  if (code) signIn({ code });
+  return Boolean(code);
+}
+
+addEventListener("hashchange", () => enter()); // a link pasted into this tab loads nothing anew
+if (!enter() && (await fetch("/")).ok) {
   location.replace("/"); // a link from elsewhere comes without the cookie
 }

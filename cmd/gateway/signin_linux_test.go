@@ -1,0 +1,159 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestSignInLinkIsForTerminals: the output of a service is kept in logs, so it
+// holds no link that signs its reader in as the owner; a person at a terminal
+// gets one.
+func TestSignInLinkIsForTerminals(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.base()
+	w.logs("parley link", 1)
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if log := w.log.String(); strings.Contains(log, "/signin#") {
+		t.Errorf("a link is in the log:\n%s", log)
+	}
+
+	master, slave, err := openPTY()
+	if err != nil {
+		if os.Getenv("PARLEY_REQUIRE") == "all" {
+			t.Fatal("no terminal:", err)
+		}
+		t.Skip("no terminal:", err)
+	}
+	cmd := w.command()
+	cmd.Stderr = slave
+	w.starts++
+	w.proc = startProcess(t, cmd)
+	slave.Close()
+	var copying sync.WaitGroup
+	copying.Go(func() { _, _ = io.Copy(&w.log, master) }) // ends with an error once nobody has the other end
+	w.logs("/signin#", 1)
+	link := startLink.FindStringSubmatch(w.log.String())
+	if link == nil {
+		t.Fatalf("no link: %s", w.log.String())
+	}
+	w.signIn(link[1], link[2])
+	w.kill()
+	master.Close()
+	copying.Wait()
+}
+
+// startProcess runs cmd, to be ended by the town's kill.
+func startProcess(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait()
+	}()
+	return p
+}
+
+// openPTY returns the two ends of a terminal.
+func openPTY() (master, slave *os.File, err error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	master = os.NewFile(uintptr(fd), "master")
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		return nil, nil, errors.Join(err, master.Close())
+	}
+	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 {
+		return nil, nil, errors.Join(errno, master.Close())
+	}
+	return master, os.NewFile(peer, "slave"), nil
+}
+
+// TestGuessesAreSummedUp: whoever guesses wrong makes the audit log no longer
+// than one entry for all of it (R-S27).
+func TestGuessesAreSummedUp(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.more["http"] = map[string]any{"listen": "127.0.0.1:0", "adminToken": adminToken}
+	w.start()
+	base, owner := w.base(), w.visit()
+	for range 200 {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", base+"/v1/models", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer parley_wrong")
+		resp, err := owner.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 401 && resp.StatusCode != 429 {
+			t.Fatalf("got %d", resp.StatusCode)
+		}
+	}
+	w.stop()
+	out, _ := w.run("", "audit")
+	if n := strings.Count(out, "refused"); n != 1 || !strings.Contains(out, "wrong API key from 127.0.0.1: 200") {
+		t.Errorf("%d entries: %s", n, out)
+	}
+}
+
+// TestPortInUse: another program at the default port does not end a first run;
+// an address that somebody chose is kept to, and the error says what to do.
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen)
+	if err == nil {
+		defer l.Close()
+	} // else somebody else has it, which does as well
+	home := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "parley", "--data", filepath.Join(home, "data"))
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
+	w := &town{t: t, dir: filepath.Join(home, "data"), starts: 1}
+	cmd.Stderr = &w.log
+	w.proc = startProcess(t, cmd)
+	t.Cleanup(w.kill)
+	resp, err := http.Get(w.base() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Errorf("health: %d", resp.StatusCode)
+	}
+	if log := w.log.String(); !strings.Contains(log, "in use by another program") {
+		t.Errorf("it does not say why the port is another one: %s", log)
+	}
+
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	chosen := newTown(t, echo)
+	chosen.more["http"] = map[string]any{"listen": taken.Addr().String()}
+	chosen.start()
+	<-chosen.proc.ended
+	if log := chosen.log.String(); !strings.Contains(log, "another program uses "+taken.Addr().String()) || chosen.proc.cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("exit %d: %s", chosen.proc.cmd.ProcessState.ExitCode(), log)
+	}
+}
