@@ -50,6 +50,7 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		now := how
 		now.Limits = how.Limits[try:]
 		req.Messages = t.history.request(now, light(t.kit), t.album(how.Refused))
+		how.Untrusted = t.history.untrusted()
 		answer, err := t.model.Generate(ctx, req, t.stream())
 		var e *llm.Error
 		switch {

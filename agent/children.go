@@ -94,7 +94,7 @@ func (p *Pool) found(ctx context.Context, c tools.Child) (known tools.Child, err
 func taskOf(c tools.Child) chat.Message {
 	m := chat.Message{
 		ID: c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Text: c.Task, Time: c.Began,
-		Origin: chat.FromParent, In: helperSession(c.ID), Tainted: c.Tainted,
+		Origin: chat.FromParent, In: helperSession(c.ID), Tainted: c.Tainted, Sources: c.Sources,
 	}
 	if c.Errand != nil {
 		m.Errand = &chat.Errand{Job: c.Errand.Job}
@@ -111,7 +111,7 @@ func reportOf(c tools.Child) chat.Message {
 		how = "completed successfully"
 	}
 	m := chat.Message{
-		ID: "report/" + c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Time: c.Ended, Origin: chat.FromSubagent, Tainted: c.Tainted,
+		ID: "report/" + c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Time: c.Ended, Origin: chat.FromSubagent, Tainted: c.Tainted, Sources: c.Sources,
 		Text: fmt.Sprintf(wordsReport, c.Label, how, c.Task, cmp.Or(c.Result, wordsNoResult)),
 	}
 	if c.Parent != c.At.Session() {

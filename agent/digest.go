@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley/chat"
-	"parley/llm"
+	"parley/memory"
 )
 
 // digested is how far Digest came in a session. A part is settled before the
@@ -134,8 +134,13 @@ func (d *digest) news(ctx context.Context) ([]entry, error) {
 	for r, err := range d.records(ctx, d.id, d.Epoch, d.Done) {
 		if s := r.Summed; s == nil {
 			h.apply(r.seq, r.record)
-		} else if h.drop(max(s.From, d.Seq+1), s.Upto); s.Part != nil {
-			_, err = d.Archive.Append(ctx, s.Part.Who, *s.Part)
+		} else {
+			h.drop(max(s.From, d.Seq+1), s.Upto)
+			for _, part := range s.parts() {
+				if err == nil {
+					_, err = d.Archive.Append(ctx, part.Who, part)
+				}
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -169,15 +174,14 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 		case d.Tries > nights:
 			e.Raw, e.Text = true, clip(said, mostRaw)
 		default:
-			var used llm.Usage
-			e.Text, used, err = d.Archive.Summarise(ctx, model.Model, "", clip(said, most))
-			d.dumb = err != nil
-			d.Cost += d.Charge(ctx, e.Who, d.id, "", name, used)
-			d.Tokens += used.In + used.Out
+			e.Text, err = d.summarise(ctx, model, name, e.Who, clip(said, most))
 		}
 		if err == nil && e.Text != "" {
 			_, err = d.Archive.Append(ctx, e.Who, e)
 			d.Parts++
+		}
+		if own := ownWords(part); err == nil && e.Tainted && own != "" && ofOne(e.Who) {
+			err = d.fileOwn(ctx, ownPart(e), clip(own, most), model, name)
 		}
 		if err == nil {
 			d.Done, d.Tries = d.Seq, 0
@@ -185,6 +189,26 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 		}
 	}
 	return err
+}
+
+// fileOwn archives what the person typed themselves in an untrusted part.
+func (d *digest) fileOwn(ctx context.Context, e memory.Entry, own string, model Model, name string) (err error) {
+	if e.Text = own; !e.Raw {
+		e.Text, err = d.summarise(ctx, model, name, e.Who, own)
+	}
+	if err == nil && e.Text != "" {
+		_, err = d.Archive.Append(ctx, e.Who, e)
+	}
+	return err
+}
+
+// summarise has the model called name sum up said, at who's expense.
+func (d *digest) summarise(ctx context.Context, model Model, name string, who chat.Person, said string) (string, error) {
+	text, used, err := d.Archive.Summarise(ctx, model.Model, "", said)
+	d.dumb = err != nil
+	d.Cost += d.Charge(ctx, who, d.id, "", name, used)
+	d.Tokens += used.In + used.Out
+	return text, err
 }
 
 // settle notes how far it is.

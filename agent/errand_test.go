@@ -209,7 +209,7 @@ func TestTaintedErrand(t *testing.T) {
 		h.want("a")
 		h.deliver(errand("2", "look", chat.Errand{}))
 		h.want("b")
-		if fmt.Sprint(tainted) != "[true false]" {
+		if fmt.Sprint(tainted) != "[true true]" {
 			t.Errorf("tainted: %v", tainted)
 		}
 	})

@@ -134,7 +134,7 @@ func (t *turn) settled(ctx context.Context) error {
 	}
 	how := map[outcome]tools.ChildState{answered: tools.ChildAnswered, stopped: tools.ChildStopped}[last.how]
 	return t.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.text, func(c *tools.Child) {
-		c.Tainted = c.Tainted || last.tainted
+		c.Tainted, c.Sources = c.Tainted || last.tainted, chat.JoinSources(c.Sources, last.sources...)
 		c.Pure = how == tools.ChildAnswered && t.pure(last.steps)
 	})
 }
@@ -188,7 +188,7 @@ func (l *lane) late(jobs []job) (bool, error) {
 	if errors.Is(err, store.ErrDamaged) { // P21
 		m := jobs[0].Message
 		c = tools.Child{
-			ID: id, Label: id, Task: m.Text, Parent: m.At.Session(), At: m.At, From: m.From, Group: m.Group, Tainted: m.Tainted,
+			ID: id, Label: id, Task: m.Text, Parent: m.At.Session(), At: m.At, From: m.From, Group: m.Group, Tainted: m.Tainted, Sources: m.Sources,
 			Began: m.Time, Ended: time.Now(), State: tools.ChildFailed, Result: "Its record is damaged.", Report: true,
 		}
 		_, err = store.Save(l.hard, l.helpers, id, c, store.Any)
@@ -215,8 +215,8 @@ func (l *lane) bounce(ctx context.Context, c tools.Child, j job) (err error) {
 	}
 	if strings.HasSuffix(m.ID, toldTo(c.ID)) {
 		m.Quote = &chat.Quote{From: "you", Text: fmt.Sprintf(wordsMeantFor, label(c))}
-		m.Tainted = m.Tainted || c.Tainted // the label may be of strangers
-		deliver = l.push                   // to the parent, not to another helper
+		m.Tainted, m.Sources = m.Tainted || c.Tainted, chat.JoinSources(m.Sources, c.Sources...) // the label may be untrusted
+		deliver = l.push                                                                         // to the parent, not to another helper
 	}
 	if m.Origin == chat.FromPerson {
 		err = deliver(ctx, m)

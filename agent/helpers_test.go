@@ -307,7 +307,8 @@ func TestNoHelperVanishes(t *testing.T) {
 	}
 }
 
-// R-S12: what strangers told a helper taints the turn that hears its report.
+// R-S12: untrusted content that a helper read is in its report, and so in the turn
+// that hears it and those after.
 func TestTaintedReport(t *testing.T) {
 	var tainted []bool
 	exec := tool("exec", nil)
@@ -328,7 +329,7 @@ func TestTaintedReport(t *testing.T) {
 		h.say("1", "spawn")
 		h.want("ok", "ok")
 		h.say("2", "look")
-		if h.want("ok"); fmt.Sprint(tainted) != "[false true false]" {
+		if h.want("ok"); fmt.Sprint(tainted) != "[false true true]" {
 			t.Errorf("tainted: %v", tainted)
 		}
 	})
@@ -389,7 +390,7 @@ func TestHelpersHaveNoMore(t *testing.T) {
 				t.Error("it forgets that strangers have had a word")
 			}
 		}
-		if got := fmt.Sprintf("%q", seen); got != `["8user1parenttest:8false" "8user0test:8false" "8user1parenttest:8true"]` {
+		if got := fmt.Sprintf("%q", seen); got != `["8user1parenttest:8false" "8user0test:8true" "8user1parenttest:8true"]` {
 			t.Errorf("used by %s", got)
 		}
 	})

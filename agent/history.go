@@ -32,7 +32,10 @@ type entry struct {
 	from    chat.Sender
 	who     chat.Person // whose words it holds, "" for none's
 	at      time.Time   // when they were said
-	tainted bool        // strangers have a word in it (R-S12)
+	tainted bool        // it is untrusted content, or was said while some was shown (R-S12) …
+	sources []string    // … which came from there
+	own     bool        // said holds what a person typed themselves
+	public  bool        // of the result of a call: it was published, such as a page (see tools.Result)
 	key     string      // of the result of a call, while it is whole: that of the call
 	read    bool        // holds nothing but pictures that a tool read
 
@@ -56,7 +59,8 @@ type open struct {
 	usage   map[string]llm.Usage     // what it took, by model
 	notices []string                 // what could not be taken in
 	asks    bool                     // something heard is to be answered
-	tainted bool                     // strangers have had a word (R-S12)
+	tainted bool                     // untrusted content was shown to the model (R-S12) …
+	sources []string                 // … which came from there
 	ending  bool                     // a tool ended the turn, and nobody spoke since (C-030)
 
 	revoked []llm.Message // answers that were taken back …
@@ -75,10 +79,14 @@ type last struct {
 	steps   []chat.Step          // what tools did
 	usage   map[string]llm.Usage // of it, by model
 	tainted bool
+	sources []string
 }
 
 // apply takes in the record numbered seq.
 func (h *history) apply(seq uint64, r record) {
+	if r.Asked != nil && h.open != nil {
+		h.open.distrust(r.Asked.Untrusted)
+	}
 	switch {
 	case r.Heard != nil:
 		h.hear(seq, *r.Heard)
@@ -116,9 +124,13 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	if o.keys[m.Key()] { // written down once more after a panic
 		return
 	}
-	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, tainted: m.Tainted || quotes(m.Quote), first: len(o.keys) == 0}
+	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, sources: m.UntrustedSources(), first: len(o.keys) == 0}
+	if q := m.Quote; q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.vouches(q.Text) {
+		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
+	}
+	e.tainted = len(e.sources) > 0
 	if m.Origin == chat.FromPerson {
-		e.who, e.at = chat.Whose(m.At, m.From, m.Group), m.Time
+		e.who, e.at, e.own = chat.Whose(m.At, m.From, m.Group), m.Time, !m.Chosen
 	}
 	e.pictures, e.dimmed = pictures(m.Files)
 	o.keys[m.Key()] = true
@@ -161,13 +173,11 @@ func (h *history) begin(m chat.Message) {
 
 // heed notes that the turn does what e says.
 func (o *open) heed(e entry) {
-	if o.tainted = o.tainted || e.tainted; e.from.Role != chat.Owner {
+	o.distrust(e.sources)
+	if e.from.Role != chat.Owner {
 		o.from = e.from
 	}
 }
-
-// quotes says whether q holds what anybody but the agent wrote (R-S12).
-func quotes(q *chat.Quote) bool { return q != nil && (q.Forwarded || q.From != "you") }
 
 // end closes the turn under way. Of one that was parked only that is known: the
 // process may have crashed over anything heard in it, and what joined it is
@@ -175,7 +185,8 @@ func quotes(q *chat.Quote) bool { return q != nil && (q.Forwarded || q.From != "
 func (h *history) end(e ended) {
 	h.last = last{reply: e.Reply, how: e.Outcome}
 	if o := h.open; o != nil {
-		h.last.first, h.last.usage, h.last.tainted, h.last.steps, h.last.text = o.first, o.usage, o.tainted, o.steps, o.text()
+		h.last.first, h.last.usage, h.last.steps, h.last.text = o.first, o.usage, o.steps, o.text()
+		h.last.tainted, h.last.sources = o.tainted, o.sources
 	}
 	if e.Reply != nil {
 		h.last.text = e.Reply.Text
@@ -192,7 +203,11 @@ func (h *history) end(e ended) {
 }
 
 func (h *history) say(seq uint64, m llm.Message) {
-	h.add(seq, entry{tainted: h.open != nil && h.open.tainted}, m)
+	e := entry{}
+	if h.open != nil {
+		e.tainted, e.sources = h.open.tainted, h.open.sources
+	}
+	h.add(seq, e, m)
 	if h.open == nil || m.Role != llm.Assistant {
 		return
 	}
@@ -226,13 +241,14 @@ func (o *open) poor() bool {
 // finish takes in the result of a call.
 func (h *history) finish(seq uint64, r record) {
 	m, result, o := *r.Finished, cmp.Or(r.Result, &tools.Result{}), h.open
+	untrusted := untrustedSources(*result)
 	if o == nil {
-		h.add(seq, entry{}, m)
+		h.add(seq, entry{tainted: result.Tainted, sources: untrusted}, m)
 		return
 	}
-	h.add(seq, entry{tainted: result.Tainted, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
+	h.add(seq, entry{tainted: result.Tainted, sources: untrusted, public: result.Public, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
 	if all := result.Pictures[:min(len(result.Pictures), maxPictures)]; len(all) > 0 { // models are shown them as a person's (D-052)
-		h.add(seq, entry{read: true, pictures: all}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
+		h.add(seq, entry{read: true, pictures: all, tainted: result.Tainted, sources: untrusted}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
 	}
 	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
 	if result.Failed {
@@ -240,7 +256,7 @@ func (h *history) finish(seq uint64, r record) {
 	}
 	o.steps = append(o.steps, step)
 	o.done[m.Call] = result.Verdict
-	o.tainted = o.tainted || result.Tainted
+	o.distrust(untrusted)
 	if r.Told != "" {
 		o.told = append(o.told, r.Told)
 	}

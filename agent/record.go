@@ -27,14 +27,15 @@ type record struct {
 // asked says how a request was made of what the records before it tell. With
 // them it tells all that the model was shown.
 type asked struct {
-	System  string  `json:"system"`            // a digest: the bucket "prompts" has the text
-	Tools   string  `json:"tools"`             // the same, of a toolText
-	Last    bool    `json:"last,omitempty"`    // the model was told of no tools
-	Since   *uint64 `json:"since,omitempty"`   // the history was read anew, from the record after this one on: what it was fitted to before is forgotten
-	Limits  []int   `json:"limits"`            // that the history was fitted to, one after the other
-	Note    string  `json:"note,omitempty"`    // what the request ends with, and no later one has
-	Eyes    bool    `json:"eyes,omitempty"`    // the model can be shown pictures …
-	Refused bool    `json:"refused,omitempty"` // … and its provider did not take them: once it answers they are shown no more (P25)
+	System    string   `json:"system"`              // a digest: the bucket "prompts" has the text
+	Tools     string   `json:"tools"`               // the same, of a toolText
+	Last      bool     `json:"last,omitempty"`      // the model was told of no tools
+	Since     *uint64  `json:"since,omitempty"`     // the history was read anew, from the record after this one on: what it was fitted to before is forgotten
+	Limits    []int    `json:"limits"`              // that the history was fitted to, one after the other
+	Note      string   `json:"note,omitempty"`      // what the request ends with, and no later one has
+	Eyes      bool     `json:"eyes,omitempty"`      // the model can be shown pictures …
+	Untrusted []string `json:"untrusted,omitempty"` // where the untrusted content came from that the model was shown (R-S12)
+	Refused   bool     `json:"refused,omitempty"`   // … and its provider did not take them: once it answers they are shown no more (P25)
 }
 
 // A toolText is what is kept of the tools of a turn.

@@ -28,8 +28,10 @@ type summed struct {
 	Upto    uint64        `json:"upto"` // … and the last
 	Text    string        `json:"text"` // instead of them and of the summed before
 	Who     chat.Person   `json:"who,omitempty"`
-	Tainted bool          `json:"tainted,omitempty"`
-	Part    *memory.Entry `json:"part,omitempty"` // for the Archive; nil if nothing of it is, or Digest sees to it
+	Tainted bool          `json:"tainted,omitempty"` // Text was made of untrusted content …
+	Sources []string      `json:"sources,omitempty"` // … from there
+	Part    *memory.Entry `json:"part,omitempty"`    // for the Archive; nil if nothing of it is, or Digest sees to it
+	Own     *memory.Entry `json:"own,omitempty"`     // beside an untrusted Part: what the person said in it themselves
 	Model   string        `json:"model"`
 	Usage   llm.Usage     `json:"usage,omitzero"`
 
@@ -37,9 +39,20 @@ type summed struct {
 }
 
 // message is s as the model is shown it: as something said, which is no
-// instruction. Like the turns that it tells of it taints no later one (R-S12).
+// instruction. A turn that is shown what was made of untrusted content is
+// untrusted (R-S12).
 func (s summed) message() llm.Message {
 	return llm.Message{Role: llm.User, Text: wordsSummed + s.Text}
+}
+
+// parts returns what of s is for the Archive.
+func (s summed) parts() (all []memory.Entry) {
+	for _, e := range []*memory.Entry{s.Part, s.Own} {
+		if e != nil {
+			all = append(all, *e)
+		}
+	}
+	return all
 }
 
 // replace takes in s, the record numbered seq.
@@ -83,8 +96,8 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 		if err := t.flush(t.hard); err != nil {
 			return err
 		}
-		if s.Part != nil {
-			if _, err := t.Archive.Append(t.hard, s.Part.Who, *s.Part); err != nil {
+		for _, part := range s.parts() {
+			if _, err := t.Archive.Append(t.hard, part.Who, part); err != nil {
 				t.Log.Error("what was summed up is to be archived later", "session", t.session.id, "err", err)
 			}
 		}
@@ -109,8 +122,8 @@ func (h history) oldest(limit int, light func(tool string) bool) []entry {
 }
 
 // firstPart returns the first turns of es, as many as can be told as one: they
-// are one person's (R-S14), on one side of the record border, and, unless it is
-// one turn, no more than most bytes.
+// are one person's (R-S14), on one side of the record border, all trusted or all
+// not (R-S12), and, unless it is one turn, no more than most bytes.
 func firstPart(es []entry, border uint64, most int) []entry {
 	size := 0
 	for n := 0; n < len(es); {
@@ -119,13 +132,16 @@ func firstPart(es []entry, border uint64, most int) []entry {
 			next++
 		}
 		size += len(transcript(es[n:next]))
-		if n > 0 && (size > most || personOf(es[:next]) == several || es[n-1].seq <= border && es[next-1].seq > border) {
+		mixed := slices.ContainsFunc(es[:n], isTainted) != slices.ContainsFunc(es[n:next], isTainted)
+		if n > 0 && (size > most || mixed || personOf(es[:next]) == several || es[n-1].seq <= border && es[next-1].seq > border) {
 			return es[:n]
 		}
 		n = next
 	}
 	return es
 }
+
+func isTainted(e entry) bool { return e.tainted }
 
 // several is whose the words of more than one person are. They are archived for
 // none of them (R-S14), as words that nobody said.
@@ -151,11 +167,22 @@ const mostRaw = 64_000
 func (p *Pool) partOf(id chat.SessionID, epoch int64, es []entry) memory.Entry {
 	e := memory.Entry{Session: id, Who: personOf(es), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es[len(es)-1].seq)}
 	for _, x := range es {
-		if e.Tainted = e.Tainted || x.tainted; x.at.After(e.Time) {
+		if x.tainted {
+			e.Tainted, e.Sources = true, chat.JoinSources(e.Sources, x.sources...)
+		}
+		if x.at.After(e.Time) {
 			e.Time = x.at.In(p.Zone)
 		}
 	}
 	return e
+}
+
+// ownPart returns an entry beside part for what the person said themselves: that
+// stays trusted whatever was shown, so that their memory does not become hearsay.
+func ownPart(part memory.Entry) memory.Entry {
+	part.Key += " own"
+	part.Text, part.Tainted, part.Sources = "", false, nil
+	return part
 }
 
 // sum tells es in fewer words. If the model cannot, all of it is archived.
@@ -164,7 +191,8 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	if part.Who != "" && before.Who != "" && part.Who != before.Who {
 		before = summed{} // R-S14
 	}
-	s := summed{From: es[0].seq, Upto: es[len(es)-1].seq, Who: cmp.Or(part.Who, before.Who), Tainted: before.Tainted || part.Tainted, Model: t.name}
+	s := summed{From: es[0].seq, Upto: es[len(es)-1].seq, Who: cmp.Or(part.Who, before.Who), Model: t.name}
+	s.Tainted, s.Sources = before.Tainted || part.Tainted, chat.JoinSources(before.Sources, part.Sources...)
 	if !before.Tainted || part.Tainted { // nothing taints what is archived but itself
 		earlier = before.Text
 	}
@@ -182,8 +210,23 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	case part.Text == "":
 		s.Text = before.Text
 	}
-	if s.Text = clip(s.Text, limit); ofOne(part.Who) && part.Text != "" && s.Upto > t.digested() {
+	s.Text = clip(s.Text, limit)
+	if !ofOne(part.Who) || s.Upto <= t.digested() {
+		return s
+	}
+	if part.Text != "" {
 		s.Part = &part
+	}
+	if own := ownWords(es); part.Tainted && own != "" {
+		e := ownPart(part)
+		if e.Raw, e.Text = t.dumb, clip(own, mostRaw); !t.dumb {
+			var used llm.Usage
+			e.Text, used = t.summarise(ctx, "", clip(own, 3*limit))
+			s.Usage = s.Usage.Add(used)
+		}
+		if e.Text != "" {
+			s.Own = &e
+		}
 	}
 	return s
 }

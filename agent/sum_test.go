@@ -446,8 +446,8 @@ func TestStoppedSummingUp(t *testing.T) {
 	})
 }
 
-// R-S14: nobody's words come into another's archive, and what strangers had a
-// word in is marked, and marks nothing else.
+// R-S14: nobody's words come into another's archive, and what was made of
+// untrusted content is marked, but for what the person said themselves.
 func TestWhoseIsSummedUp(t *testing.T) {
 	s := &shelf{sum: echoing}
 	h := small(s)
@@ -472,12 +472,19 @@ func TestWhoseIsSummedUp(t *testing.T) {
 		h.model = script(calls(call("1", "page")), words("ok"), words("ok"), words("ok"), words("ok"), words("ok"))
 		h.tell(5, 7)
 		h.tell(8, 10)
-		h.archived(s, "owner test:1#0@13: w4", "owner test:1#0@23: w5 w6 (tainted)", "owner test:1#0@30: w7 w8")
+		h.archived(s, "owner test:1#0@13: w4", "owner test:1#0@23: w5 w6 (tainted)", "owner test:1#0@23 own: w5 w6",
+			"owner test:1#0@30: w7 w8 (tainted)", "owner test:1#0@30 own: w7 w8")
 		h.model = script(words("ok"), words("ok"), words("ok"))
 		h.tell(11, 13)
-		h.archived(s, "owner test:1#0@35: w9 w10")
-		if !strings.HasPrefix(s.asked[3], "w3\n\nw4 / ") || !strings.HasPrefix(s.asked[4], " / ") || !strings.HasPrefix(s.asked[5], " / ") {
-			t.Errorf("what strangers had a word in comes into what they had not: %.60q", s.asked[3])
+		h.archived(s, "owner test:1#0@33: w9 (tainted)", "owner test:1#0@33 own: w9", "owner test:1#0@35: w10") // w10 had no answer
+		if !strings.HasPrefix(s.asked[3], "w3\n\nw4 / ") {
+			t.Errorf("an untrusted part is summed up without what was before it: %.60q", s.asked[3])
+		}
+		for i, of := range map[int]string{4: "w5", 6: "w7", 8: "w9", 9: "w10"} { // what people said themselves
+			earlier, said, _ := strings.Cut(s.asked[i], " / ")
+			if earlier != "" || !strings.Contains(said, of) || strings.Contains(said, "buy") || strings.Contains(said, "[you]") {
+				t.Errorf("untrusted content comes into what is trusted: %.100q", s.asked[i])
+			}
 		}
 	})
 }

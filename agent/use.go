@@ -34,7 +34,8 @@ func (t *turn) use(ctx context.Context) error {
 // again, unless its tool is repeatable: it may have taken effect (P6).
 func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	o, scope := t.history.open, t.scope
-	scope.From, scope.Tainted, scope.Round, scope.Shown = o.from, o.tainted, len(o.all()), t.history.shown()
+	scope.From, scope.Tainted, scope.Sources = o.from, o.tainted, o.sources
+	scope.Round, scope.Shown = len(o.all()), t.history.shown()
 	for _, c := range o.unanswered() {
 		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {
 			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})

@@ -358,7 +358,7 @@ func TestEveryCallHasAResult(t *testing.T) {
 	})
 }
 
-// R-S12: once strangers had a word, the rest of the turn knows, the next turn does not.
+// R-S12: once there was untrusted content, the rest of the turn knows, and the next turn.
 func TestTaint(t *testing.T) {
 	var tainted []string
 	tell := tool("tell", nil)
@@ -374,7 +374,7 @@ func TestTaint(t *testing.T) {
 		h.want("a")
 		h.say("m2", "again")
 		h.want("b")
-		if got := strings.Join(strings.Fields(strings.Join(tainted, "")), " "); got != "false 1 m1 true 1 m1 true 2 m1 false 1 m2" {
+		if got := strings.Join(strings.Fields(strings.Join(tainted, "")), " "); got != "false 1 m1 true 1 m1 true 2 m1 true 1 m2" {
 			t.Errorf("tainted %s", got)
 		}
 	})
@@ -826,6 +826,8 @@ func TestTaintOfQuotes(t *testing.T) {
 			h.deliver(m)
 			synctest.Wait()
 			h.say(fmt.Sprint("r", i), "/retry")
+			synctest.Wait()
+			h.say(fmt.Sprint("n", i), "/new")
 			synctest.Wait()
 		}
 		if want := []bool{false, false, true, true, true, true, false, false}; !slices.Equal(tainted, want) {

@@ -121,6 +121,7 @@ func (l *line) offered(ctx context.Context, r chat.Reply) error {
 // heard once, however often buttons are pressed.
 func (l *line) heed(ctx context.Context, q question, m chat.Message, deliver chat.Deliver) error {
 	m.ID, m.At, m.From, m.Text, m.Answer = "press:"+q.Reply.Ask.ID, q.Reply.To, q.Choice.By, q.Choice.Text, nil
+	m.Chosen = true
 	m.Quote = &chat.Quote{ID: q.Reply.ID, From: "you", Text: q.Reply.Text}
 	if err := l.pass(ctx, m, deliver); err != nil {
 		return err

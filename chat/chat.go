@@ -47,7 +47,9 @@ type Message struct {
 	Origin  Origin    `json:"origin,omitempty"`
 
 	In      SessionID `json:"in,omitempty"`      // the session it belongs to, if not At's: that of a job or a helper
-	Tainted bool      `json:"tainted,omitempty"` // strangers have had a word in it (R-S12)
+	Tainted bool      `json:"tainted,omitempty"` // it holds untrusted content (R-S12) …
+	Sources []string  `json:"sources,omitempty"` // … from there
+	Chosen  bool      `json:"chosen,omitempty"`  // Text is a choice that the agent offered, and not the person's own words
 	Errand  *Errand   `json:"errand,omitempty"`  // of what no person wrote: how it is to be answered
 }
 

@@ -41,7 +41,8 @@ type Entry struct {
 	Key     string         `json:"key"` // names the part: an entry with the key of another is the same
 	Text    string         `json:"text"`
 	Raw     bool           `json:"raw,omitempty"`     // Text is what was said, because nobody could sum it up
-	Tainted bool           `json:"tainted,omitempty"` // strangers had a word in it (R-S14)
+	Tainted bool           `json:"tainted,omitempty"` // it was made of untrusted content (R-S14) …
+	Sources []string       `json:"sources,omitempty"` // … from there
 }
 
 // A History is what was said, part by part: of each person a file of entries,

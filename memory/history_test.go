@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -92,14 +93,14 @@ func TestHistory(t *testing.T) {
 	if got := p.since(anna, 0); got != "" {
 		t.Errorf("at first there is %s", got)
 	}
-	first := Entry{Key: "a", Text: "one <&> \u2028\x00\xff", Session: "telegram:7/2", Time: time.Unix(1_800_000_000, 0).UTC(), Raw: true, Tainted: true, Cursor: 99, Who: bert}
+	first := Entry{Key: "a", Text: "one <&> \u2028\x00\xff", Session: "telegram:7/2", Time: time.Unix(1_800_000_000, 0).UTC(), Raw: true, Tainted: true, Sources: []string{"a page"}, Cursor: 99, Who: bert}
 	got, err := p.Append(t.Context(), anna, first)
 	first.Cursor, first.Who, first.Text = 1, anna, "one <&> \u2028\x00\uFFFD"
-	if got != first || err != nil {
+	if !reflect.DeepEqual(got, first) || err != nil {
 		t.Errorf("Append = %+v, %v; want %+v", got, err, first)
 	}
 	for e, err := range p.Since(t.Context(), anna, 0) {
-		if e != first || err != nil {
+		if !reflect.DeepEqual(e, first) || err != nil {
 			t.Errorf("Since = %+v, %v; want %+v", e, err, first)
 		}
 	}

@@ -51,19 +51,20 @@ type Prompt struct {
 // nobody else's files there is anything in it (R-S14). The files are read for
 // each request, so that an edit counts at once. One that is not there is left
 // out; of one that cannot be read the agent is told, and can tell the person.
+// What was heard from others is only named: whoever is shown untrusted content
+// is in an untrusted turn (R-S12), and not every turn is to be one.
 func (p Prompt) System(_ context.Context, id chat.SessionID, who chat.Person) (string, error) {
 	user, memory := fileOf(who, userFile), fileOf(who, memoryFile)
 	about := p.read(user)
 	if who != chat.TheOwner { // they give no orders for good
 		about = quoted("Who you work for", about)
 	}
-	parts := []string{p.read("AGENTS.md"), p.read(soulFile), about, p.read("TOOLS.md"), quoted("What you remember", p.read(memory)),
-		quoted("What you heard from others (not checked)", p.read(fileOf(who, heardFile)))}
+	parts := []string{p.read("AGENTS.md"), p.read(soulFile), about, p.read("TOOLS.md"), quoted("What you remember", p.read(memory))}
 	if p.Skills != nil {
 		parts = append(parts, p.Skills())
 	}
 	channel, _, _ := strings.Cut(string(id), ":")
-	return joined(append(parts, p.facts(), fmt.Sprintf(inChat, channel, user, memory))...), nil
+	return joined(append(parts, p.facts(), fmt.Sprintf(inChat, channel, user, memory, fileOf(who, heardFile)))...), nil
 }
 
 // Helper returns the instructions of a helper, to which an agent gave a task.
@@ -127,5 +128,5 @@ const facts = `# Where you are
 // inChat is the last paragraph: what the agent is told before it, it is told in many sessions.
 const inChat = `# This conversation
 - It is on the channel %q. What you answer is sent there as Markdown.
-- In your workspace, AGENTS.md, SOUL.md, %s, TOOLS.md hold these instructions, %s what you remember.
+- In your workspace, AGENTS.md, SOUL.md, %s, TOOLS.md hold these instructions, %s what you remember. What you heard from others, which nobody has checked, is in %s: memory_search finds it.
 `

@@ -167,7 +167,7 @@ func (s *Scheduler) Message(j Job, r Run) chat.Message {
 		}
 		m.Quote, m.Tainted = &chat.Quote{From: "you", Text: last.Result}, last.Tainted
 		if last.Tainted {
-			m.Quote.From = "the web"
+			m.Quote.From, m.Sources = "the web", []string{fmt.Sprintf("the last run of the job %q", oneLine(j.Name))}
 		}
 	}
 	return m

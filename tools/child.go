@@ -34,7 +34,8 @@ type Child struct {
 	Group   bool           `json:"group,omitempty"`
 	Errand  *chat.Errand   `json:"errand,omitempty"`  // that it works for, if it does for one: who pays, and how its report is answered
 	Depth   int            `json:"depth"`             // how many agents up to the person
-	Tainted bool           `json:"tainted,omitempty"` // strangers have had a word: in the task, and in the end in the result (R-S12)
+	Tainted bool           `json:"tainted,omitempty"` // the task holds untrusted content, and in the end the result does (R-S12) …
+	Sources []string       `json:"sources,omitempty"` // … from there
 
 	// What is noted while it works.
 	State  ChildState `json:"state,omitempty"`

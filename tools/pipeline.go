@@ -85,12 +85,26 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 			r.Took = 0
 		}
 		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || !r.Failed)
+		r.Public = t.Untrusted && !r.Failed
+		if r.Tainted && len(r.Sources) == 0 {
+			r.Sources = []string{sourceOf(c)}
+		}
 		if r.Code != CodeCancelled {
 			stats.note(cmp.Or(t.AliasOf, c.Name), r)
 		}
 		report(ctx, log, c, r)
 		return r, nil
 	})
+}
+
+// sourceOf says in a few words where the result of c comes from.
+func sourceOf(c Call) string {
+	for _, name := range []string{"url", "path", "query"} {
+		if v, ok := c.Input[name].(string); ok && v != "" {
+			return fmt.Sprintf("%s %q", c.Name, chat.Clip(v, 100, "…"))
+		}
+	}
+	return "the result of " + c.Name
 }
 
 func report(ctx context.Context, log *slog.Logger, c Call, r Result) {

@@ -86,12 +86,13 @@ type Scope struct {
 	Only      []string     // the tools there may be; nil: all
 	Message   string       // ID of the message that is answered
 	Workspace *workspace.Workspace
-	Model     string // name in config.json
-	Depth     int    // how many agents up to the person: 0 is the one they talk to
-	Agent     string // its profile; "" is the one they talk to
-	Turn      string // names the turn; with the call's ID it names the call for good
-	Round     int    // of the turn: counts the model's answers, from 1
-	Tainted   bool   // strangers have had a word in the turn (R-S12)
+	Model     string   // name in config.json
+	Depth     int      // how many agents up to the person: 0 is the one they talk to
+	Agent     string   // its profile; "" is the one they talk to
+	Turn      string   // names the turn; with the call's ID it names the call for good
+	Round     int      // of the turn: counts the model's answers, from 1
+	Tainted   bool     // untrusted content is in what the model is shown (R-S12) …
+	Sources   []string // … and came from there
 
 	// Of a helper: the session that it works for in the end, and the turn there
 	// that /undo takes back its changes with.
@@ -159,7 +160,9 @@ type Result struct {
 	Cut     bool          `json:"cut,omitempty"`     // Text is not all of it
 	JSON    bool          `json:"json,omitempty"`    // Text is {"success":…,"data":…,"error":…}
 	By      string        `json:"by,omitempty"`      // ID of the person who approved the call
-	Tainted bool          `json:"tainted,omitempty"` // Text is what strangers wrote
+	Tainted bool          `json:"tainted,omitempty"` // Text holds untrusted content (R-S12) …
+	Sources []string      `json:"sources,omitempty"` // … from there
+	Public  bool          `json:"public,omitempty"`  // Text was published, such as a page: what stands in it may be passed on
 }
 
 // A Verdict says whether a result is worth having.

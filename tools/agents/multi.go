@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"parley/chat"
 	"parley/tools"
 )
 
@@ -53,7 +54,7 @@ func (s source) multi() tools.Tool {
 		}
 		all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}
 		var done atomic.Int64
-		var tainted atomic.Bool
+		helpers := make([]tools.Child, len(in.Tasks))
 		var g errgroup.Group
 		g.SetLimit(3)
 		tell := func(n int64) { c.Say(fmt.Sprintf("%d of %d done", n, all.Total)) }
@@ -61,17 +62,18 @@ func (s source) multi() tools.Tool {
 		for i, task := range in.Tasks {
 			g.Go(func() error {
 				if ctx.Err() == nil {
-					h, result := s.one(ctx, c, i, task)
-					if all.Results[i] = result; h.Tainted {
-						tainted.Store(true)
-					}
+					helpers[i], all.Results[i] = s.one(ctx, c, i, task)
 					tell(done.Add(1))
 				}
 				return context.Cause(ctx)
 			})
 		}
 		err := g.Wait()
-		return tools.Result{Data: all, Tainted: tainted.Load()}, err
+		r := tools.Result{Data: all}
+		for _, h := range helpers {
+			r.Tainted, r.Sources = r.Tainted || h.Tainted, chat.JoinSources(r.Sources, h.Sources...)
+		}
+		return r, err
 	})
 }
 

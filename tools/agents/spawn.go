@@ -44,7 +44,7 @@ func (s source) spawn() tools.Tool {
 		default:
 			r.Text = h.Result
 		}
-		r.Tainted = h.Tainted
+		r.Tainted, r.Sources = h.Tainted, h.Sources
 		return r, nil
 	})
 }

@@ -48,7 +48,7 @@ func (s source) task() tools.Tool {
 		}
 		c.Say("子任务「" + in.Name + "」执行" + how)
 		b, err := json.Marshal(answer)
-		return tools.Result{Text: string(b), Tainted: h.Tainted}, err // no failure of the tool, whatever came of the task
+		return tools.Result{Text: string(b), Tainted: h.Tainted, Sources: h.Sources}, err // no failure of the tool, whatever came of the task
 	})
 }
 

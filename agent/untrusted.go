@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+)
+
+// Untrusted content is what neither a person nor an owner of the gateway wrote
+// in this conversation: pages, quotes, files that people sent, what a subagent
+// made of them. A turn is untrusted while the model is shown any of it (R-S12),
+// and so is what the model says then, because it may say it in the content's name.
+
+// distrust makes the turn untrusted if there are sources of untrusted content.
+func (o *open) distrust(sources []string) {
+	if len(sources) > 0 {
+		o.tainted, o.sources = true, chat.JoinSources(o.sources, sources...)
+	}
+}
+
+// untrustedSources names where the untrusted content of r came from, nil if it has none.
+func untrustedSources(r tools.Result) []string {
+	if !r.Tainted {
+		return nil
+	}
+	if sources := chat.JoinSources(nil, r.Sources...); sources != nil {
+		return sources
+	}
+	return []string{"the result of a tool"}
+}
+
+// untrusted names where the untrusted content came from that a request made of
+// h shows, nil if there is none.
+func (h *history) untrusted() (sources []string) {
+	if h.summed.Tainted && h.summed.Text != "" {
+		sources = chat.JoinSources(nil, append(slices.Clone(h.summed.Sources), "a summary of what was said before")[0])
+	}
+	for i := range h.entries {
+		e := &h.entries[i]
+		if e.tainted {
+			sources = chat.JoinSources(sources, e.sources...)
+		}
+		if e.heard != "" && h.eyes && len(e.pictures) > 0 { // anybody may have drawn it
+			sources = chat.JoinSources(sources, "the picture "+e.pictures[0])
+		}
+	}
+	return sources
+}
+
+// vouches says whether text, which a network says that the agent said, stands in
+// what it said here in trusted turns. What was said elsewhere, or is shown no
+// more, may have been a page's words.
+func (h *history) vouches(text string) bool {
+	text = squash(text)
+	if text == "" {
+		return true
+	}
+	for i := range h.entries {
+		e := &h.entries[i]
+		if e.tainted || e.Role != llm.Assistant {
+			continue
+		}
+		if strings.Contains(squash(e.Text), text) || slices.ContainsFunc(e.Calls, func(c llm.ToolCall) bool {
+			return slices.ContainsFunc(textsIn(c.Args), func(s string) bool { return strings.Contains(squash(s), text) })
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// squash returns the letters and digits of text: networks show Markdown in their own ways.
+func squash(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
+// textsIn returns the texts in arguments, which are JSON.
+func textsIn(args string) (all []string) {
+	var v any
+	if json.Unmarshal([]byte(args), &v) != nil {
+		return nil
+	}
+	var collect func(any)
+	collect = func(v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, e := range v {
+				collect(e)
+			}
+		case map[string]any:
+			for _, e := range v {
+				collect(e)
+			}
+		}
+	}
+	collect(v)
+	return all
+}
+
+// ownWords returns what people typed themselves in es, message by message: no
+// untrusted content is in it, also where some was shown.
+func ownWords(es []entry) string {
+	var b strings.Builder
+	for _, e := range es {
+		if text := strings.TrimSpace(e.said); e.own && text != "" {
+			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + cmp.Or(tame(e.from.Name, 64), "the person") + "]\n"
+			b.WriteString(breaks.Replace(head+text) + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,42 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Bounds of what is kept of where untrusted content came from.
+const (
+	maxSources = 4   // of one message, result or turn
+	maxSource  = 160 // characters of each
+)
+
+// JoinSources returns all and what of more is new, in a few words each. Sources
+// name where untrusted content came from, for people who are asked about it:
+// they hold parts of addresses and names that others chose.
+func JoinSources(all []string, more ...string) []string {
+	for _, s := range more {
+		if s = Clip(s, maxSource, "…"); s != "" && len(all) < maxSources && !slices.Contains(all, s) {
+			all = append(slices.Clip(all), s)
+		}
+	}
+	return all
+}
+
+// UntrustedSources names where untrusted content in m came from: nil if there is none (R-S12).
+func (m Message) UntrustedSources() (sources []string) {
+	if m.Tainted {
+		sources = JoinSources(m.Sources)
+	}
+	if m.Tainted && sources == nil {
+		sources = []string{"what came with this task"}
+	}
+	switch q := m.Quote; {
+	case q == nil || q.From == "you" && !q.Forwarded:
+	case q.Forwarded:
+		sources = JoinSources(sources, fmt.Sprintf("a message of %q that was passed on", q.From))
+	default:
+		sources = JoinSources(sources, fmt.Sprintf("a message of %q that was quoted", q.From))
+	}
+	return sources
+}
