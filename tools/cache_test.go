@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/chat"
+	"parley/store"
+	"parley/store/mem"
 	"parley/workspace"
 )
 
@@ -187,8 +191,8 @@ func TestCacheSize(t *testing.T) {
 	}
 	first := call(0)
 	call(512) // in place of 1
-	if again, one, two := call(0), call(1), call(3); !first || !again || one || !two || len(cfg.Cache.known) != 512 {
-		t.Errorf("0: %v %v, 1: %v, 3: %v; %d are kept", first, again, one, two, len(cfg.Cache.known))
+	if again, one, two := call(0), call(1), call(3); !first || !again || one || !two || len(cfg.Cache.entries) != 512 {
+		t.Errorf("0: %v %v, 1: %v, 3: %v; %d are kept", first, again, one, two, len(cfg.Cache.entries))
 	}
 }
 
@@ -201,8 +205,8 @@ func TestCacheOfTwo(t *testing.T) {
 		u.Run = func(ctx context.Context, c Call) (Result, error) { time.Sleep(time.Second); return run(ctx, c) }
 		cfg := StandardConfig{Cache: NewCache(fiveMinutes)}
 		turnOf(t, cfg, chat.User, u).Together(t.Context(), []Call{callTo("u", ""), callTo("u", "")})
-		if n.Load() != 2 || len(cfg.Cache.known) != 1 {
-			t.Errorf("ran %d times, kept %d", n.Load(), len(cfg.Cache.known))
+		if n.Load() != 2 || len(cfg.Cache.entries) != 1 {
+			t.Errorf("ran %d times, kept %d", n.Load(), len(cfg.Cache.entries))
 		}
 	})
 }
@@ -222,4 +226,126 @@ func TestCacheNotForJobs(t *testing.T) {
 	if n := ran.Load(); n != 3 {
 		t.Errorf("ran %d times", n)
 	}
+}
+
+// What was looked up, and the statistics, survive a restart; what is too old,
+// of another variant or of a deleted session does not (A-075, P28).
+func TestCacheSurvives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.New()
+		defer s.Close()
+		bucket := s.Bucket("cache")
+		var n atomic.Int64
+		u := counting("u", Hints{ReadOnly: true, Cacheable: true, Untrusted: true}, &n)
+		// session opens the cache, does use, and closes it again as a shutdown does.
+		session := func(variant string, use func(c *Cache, call func(session, args string) Result)) {
+			t.Helper()
+			cache, err := OpenCache(t.Context(), bucket, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cache.Configure(fiveMinutes, variant)
+			ctx, stop := context.WithCancel(t.Context())
+			var writer sync.WaitGroup
+			writer.Go(func() { cache.Run(ctx) })
+			use(cache, func(session, args string) Result {
+				c := callTo("u", args)
+				c.Session = chat.SessionID(session)
+				return turnOf(t, StandardConfig{Cache: cache}, chat.User, u).Call(t.Context(), c)
+			})
+			stop()
+			writer.Wait()
+		}
+		kept := func() (keys []string) {
+			for key, err := range bucket.Keys(t.Context(), "") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				keys = append(keys, key)
+			}
+			return keys
+		}
+		session("a", func(_ *Cache, call func(session, args string) Result) {
+			call("telegram:1", `{"i":1}`)
+			call("telegram:11", `{"i":1}`)
+			time.Sleep(time.Minute)
+			if len(kept()) != 2 { // without a shutdown, too
+				t.Errorf("kept %q", kept())
+			}
+		})
+		session("a", func(c *Cache, call func(session, args string) Result) {
+			if r := call("telegram:1", `{"i":1}`); r.Text != "run 1" || !r.Cached || !r.Tainted || r.Took != 0 {
+				t.Errorf("after a restart: %+v", r)
+			}
+			c.Forget("telegram:1")
+			if r := call("telegram:1", `{"i":2}`); r.Text != "run 3" {
+				t.Errorf("another call: %+v", r)
+			}
+		})
+		session("a", func(_ *Cache, call func(session, args string) Result) {
+			if r := call("telegram:1", `{"i":1}`); r.Cached {
+				t.Errorf("of a session that was deleted: %+v", r)
+			}
+			if r := call("telegram:11", `{"i":1}`); !r.Cached {
+				t.Errorf("of another session: %+v", r)
+			}
+		})
+		session("b", func(_ *Cache, call func(session, args string) Result) {
+			if r := call("telegram:11", `{"i":1}`); r.Cached {
+				t.Errorf("after a change of the settings: %+v", r)
+			}
+			time.Sleep(fiveMinutes)
+			if r := call("telegram:11", `{"i":1}`); r.Cached {
+				t.Errorf("after its time: %+v", r)
+			}
+		})
+		if _, err := bucket.Put(t.Context(), "telegram:1 broken", []byte("{"), store.Any); err != nil {
+			t.Fatal(err)
+		}
+		session("b", func(_ *Cache, _ func(session, args string) Result) { time.Sleep(3 * fiveMinutes) })
+		if left := kept(); len(left) > 0 {
+			t.Errorf("never deleted: %q", left)
+		}
+	})
+}
+
+// C-043: the statistics survive a restart, also if the disk was full for a while.
+func TestStatsSurvive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mem.New()
+		defer s.Close()
+		full := &fullBucket{Bucket: s.Bucket("stats")}
+		full.is.Store(true)
+		stats, err := OpenStats(t.Context(), full, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var writer sync.WaitGroup
+		writer.Go(func() { stats.Run(ctx) })
+		stats.RolledBack("web_search")
+		time.Sleep(time.Minute)
+		full.is.Store(false)
+		stats.RolledBack("web_search")
+		time.Sleep(time.Minute)
+		stop()
+		writer.Wait()
+		again, err := OpenStats(t.Context(), full, slog.New(slog.DiscardHandler))
+		if n, _ := again.Of("web_search"); err != nil || n.Rollbacks != 2 {
+			t.Errorf("%+v, %v", n, err)
+		}
+	})
+}
+
+// A fullBucket is on a disk that may be full.
+type fullBucket struct {
+	store.Bucket
+	is atomic.Bool
+}
+
+func (b *fullBucket) Put(ctx context.Context, key string, val []byte, rev uint64) (uint64, error) {
+	if b.is.Load() {
+		return 0, store.ErrFull
+	}
+	return b.Bucket.Put(ctx, key, val, rev)
 }

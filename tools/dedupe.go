@@ -108,10 +108,10 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 
 // recall answers a call from the cache, or executes it.
 func (p *past) recall(ctx context.Context, t Tool, c Call) (Result, error) {
-	if !t.Cacheable || p.cache.ttl <= 0 || c.Origin == chat.FromSchedule {
+	if !t.Cacheable || !p.cache.enabled() || c.Origin == chat.FromSchedule {
 		return t.Run(ctx, c)
 	}
-	key := keyOf(t, c)
+	key := p.cache.keyOf(t, c)
 	r, ok := p.cache.get(key)
 	if ok {
 		r = r.again()

@@ -1,15 +1,22 @@
 package tools
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+
+	"parley/store"
 )
 
-// Stats counts what came of the calls of each tool. The zero value is ready;
-// it is safe for use by several goroutines.
+// Stats counts what came of the calls of each tool. The zero value is ready,
+// and counts in memory only; it is safe for use by several goroutines.
 type Stats struct {
+	disk *writeBehind // nil: in memory only
+
 	mu    sync.Mutex
 	tools map[string]*Stat
 }
@@ -28,6 +35,27 @@ type Stat struct {
 	Duplicates      int     `json:"duplicates"` // lookups that were repeated in their turn (E-034)
 	Rollbacks       int     `json:"rollbacks"`
 }
+
+// OpenStats returns the Stats of bucket, where they survive restarts: what
+// changes is written while Run runs.
+func OpenStats(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Stats, error) {
+	s := &Stats{disk: newWriteBehind(bucket, log, "tool statistics"), tools: map[string]*Stat{}}
+	err := s.disk.load(ctx, func(tool string, value []byte) error {
+		n := &Stat{}
+		if err := json.Unmarshal(value, n); err != nil {
+			return err
+		}
+		s.tools[tool] = n
+		return nil
+	})
+	return s, err
+}
+
+// Run writes what changes to the bucket until ctx ends. It is for Stats of OpenStats.
+func (s *Stats) Run(ctx context.Context) { s.disk.run(ctx, nil) }
+
+// save has the numbers of one tool written. s.mu is held.
+func (s *Stats) save(n *Stat) { s.disk.set(n.Tool, []byte(text(n))) }
 
 // note counts a call of tool with the result r.
 func (s *Stats) note(tool string, r Result) {
@@ -54,13 +82,16 @@ func (s *Stats) note(tool string, r Result) {
 	n.Runs = n.Successes + n.Failures
 	n.TotalDuration += float64(r.Took.Microseconds()) / 1000
 	n.AverageDuration = n.TotalDuration / float64(max(n.Runs, 1))
+	s.save(n)
 }
 
 // RolledBack counts a round that was taken back for a poor result of tool (E-034).
 func (s *Stats) RolledBack(tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(tool).Rollbacks++
+	n := s.of(tool)
+	n.Rollbacks++
+	s.save(n)
 }
 
 // of returns the numbers of tool, which s.mu guards.
@@ -98,7 +129,12 @@ func (s *Stats) Of(tool string) (Stat, error) {
 func (s *Stats) Reset(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.tools, func(name string, _ *Stat) bool { return len(names) == 0 || slices.Contains(names, name) })
+	for name := range s.tools {
+		if len(names) == 0 || slices.Contains(names, name) {
+			delete(s.tools, name)
+			s.disk.set(name, nil)
+		}
+	}
 }
 
 // Unreliable names the tools of which at least 5 runs are known and half failed (C-045).

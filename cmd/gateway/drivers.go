@@ -56,7 +56,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	h.hub.Add("api", h.api)
 	if h.Config.Channels.Web != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: h.store, Open: h.files.Open, Save: h.hub.Save, Log: h.Log, Search: h.heard, Forget: h.pool.Forget,
+			Name: "web", Store: h.store, Open: h.files.Open, Save: h.hub.Save, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
 		})
 		if err != nil {
 			return nil, err

@@ -111,12 +111,12 @@ func boundAs(listen string, bound net.Addr) string {
 // windows are what the owner's page looks at.
 func (h *house) windows() web.House {
 	return web.House{
-		Talks: web.Talks{List: h.pool.Talks, Transcript: h.pool.Transcript, Search: h.pool.Search, Forget: h.pool.Forget, Recording: h.pool.Recording},
+		Talks: web.Talks{List: h.pool.Talks, Transcript: h.pool.Transcript, Search: h.pool.Search, Forget: h.forgetSession, Recording: h.pool.Recording},
 		Post: web.Post{
 			Parked: h.parked, Resend: h.hub.Resend, Drop: h.hub.Drop,
 			Aside: h.aside, Again: h.pool.Again, Dismiss: h.pool.Dismiss,
 		},
-		Toolbox:  web.Toolbox{Tools: h.toolbox, Stats: &h.stats, Calls: h.pool.Calls},
+		Toolbox:  web.Toolbox{Tools: h.toolbox, Stats: h.stats, Calls: h.pool.Calls},
 		Clock:    h.clockFace(),
 		Notes:    h.mind.notes,
 		Model:    func() string { return h.now.Load().Agent.Model },

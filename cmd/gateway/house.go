@@ -67,7 +67,8 @@ type house struct {
 	doors    []net.Listener
 	served   []*http.Server // of each of doors
 	strays   tools.Strays
-	stats    tools.Stats
+	stats    *tools.Stats
+	cache    *tools.Cache
 	kit      atomic.Pointer[kitMaker] // as the pool has it
 	filing   []tools.Tool             // those of files, which remember what each session has read
 }
@@ -180,7 +181,17 @@ func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
 		return err
 	}
 	h.openAudit()
-	return nil
+	if h.stats, err = tools.OpenStats(ctx, h.store.Bucket("toolStats"), h.Log); err != nil {
+		return err
+	}
+	h.cache, err = tools.OpenCache(ctx, h.store.Bucket("toolCache"), h.Log)
+	return err
+}
+
+// forgetSession deletes a conversation and what was looked up in it.
+func (h *house) forgetSession(ctx context.Context, id chat.SessionID) error {
+	h.cache.Forget(id)
+	return h.pool.Forget(ctx, id)
 }
 
 // report tells an owner how the channels do.
@@ -237,6 +248,8 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	}
 	run(&outbox, func() error { return h.hub.Work(work) })
 	outbox.Go(func() { h.keepAudit(work) })
+	outbox.Go(func() { h.cache.Run(work) })
+	outbox.Go(func() { h.stats.Run(work) })
 	run(&doors, func() error { return h.pool.Run(ctx) })
 	run(&doors, func() error { return h.receive(ctx) })
 	run(&doors, func() error { return h.clock.Run(ctx) })

@@ -115,7 +115,7 @@ func (h *house) sweep(ctx context.Context) {
 		}
 		resting, e := h.pool.Resting(ctx, t.Session)
 		if e == nil && resting {
-			e = h.pool.Forget(ctx, t.Session)
+			e = h.forgetSession(ctx, t.Session)
 		}
 		err = errors.Join(err, e)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/channels/telegram/telegramtest"
@@ -226,4 +227,34 @@ func TestRulesOfTheHouse(t *testing.T) {
 	if rules, _ := os.ReadFile(filepath.Join(w.dir, "workspace", "AGENTS.md")); strings.Contains(string(rules), "obey me") {
 		t.Error("the rules are theirs")
 	}
+}
+
+// TestLookupsSurvive: what a page said is answered from memory after a restart,
+// and the statistics go on counting (A-075, C-043).
+func TestLookupsSurvive(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, obedient)
+	var asked atomic.Int64
+	url := w.site(func(rw http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(rw, "<p>high tide at nine</p>")
+	})
+	for range 2 {
+		w.start()
+		w.tg.Say(person, `call web_fetch {"url": "`+url+`/tide"}`)
+		w.told(person, "the tide", func(texts []string) bool {
+			return len(texts) > 0 && strings.Contains(texts[len(texts)-1], "high tide at nine")
+		})
+		w.tg.Say(person, "/new")
+		w.says(person, "A new conversation. What is on your mind?")
+		w.stop()
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the page was asked for %d times", n)
+	}
+	w.start()
+	w.tg.Say(person, "/toolstats")
+	w.told(person, "the statistics", func(texts []string) bool {
+		return len(texts) > 0 && strings.Contains(texts[len(texts)-1], "web_fetch: 1 runs") && strings.Contains(texts[len(texts)-1], "1 from memory")
+	})
 }

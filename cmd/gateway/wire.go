@@ -78,9 +78,10 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 	}
 	helpers := agents.New(agents.Config{Runner: h.pool, Profiles: h.profiles, Model: h.hasModel})
 	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
+	h.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
 	pipeline := tools.StandardConfig{
-		Log: h.Log, Strays: &h.strays, Stats: &h.stats,
-		Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: tools.NewCache(c.Tools.CacheTTL),
+		Log: h.Log, Strays: &h.strays, Stats: h.stats,
+		Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: h.cache,
 	}
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
 		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools}, tools.Standard(pipeline)...)
@@ -146,10 +147,10 @@ func (h *house) undo(_ context.Context, id chat.SessionID) (string, error) {
 func (h *house) toolStats() string {
 	all := h.stats.All()
 	if len(all) == 0 {
-		return "No tool was used since the start."
+		return "No tool was used yet."
 	}
 	var b strings.Builder
-	b.WriteString("Tools used since the start:\n")
+	b.WriteString("Tools used so far:\n")
 	for _, s := range all {
 		fmt.Fprintf(&b, "\n- %s: %d runs, %d failed, %.0f ms on average", s.Tool, s.Runs, s.Failures, s.AverageDuration)
 		for _, n := range []struct {
