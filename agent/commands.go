@@ -32,6 +32,7 @@ func Commands() []Command {
 		{"undo", "put back the files that I changed last", nil},
 		{"search", "find what was said here before", nil},
 		{"status", "what I am doing", nil},
+		{"approvals", "what I may do without asking again; revoke NUMBER, revoke all", nil},
 		{"agents", "the helpers at work; stop, pause or resume ID, tell ID WORDS", nil},
 		{"verbose", "show the steps on the way, or not: on, off", nil},
 		{"model", "show or choose the model", nil},
@@ -51,7 +52,7 @@ func Commands() []Command {
 var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
 	"new": nil, "retry": nil, "search": nil, "undo": nil, "tools": nil, "context": nil,
 	"verbose": (*Pool).cmdVerbose, "toolstats": (*Pool).cmdToolStats,
-	"stop": (*Pool).cmdStop, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
+	"stop": (*Pool).cmdStop, "approvals": (*Pool).cmdApprovals, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
 	"agents": (*Pool).cmdAgents, "usage": (*Pool).cmdUsage, "raise": (*Pool).cmdRaise, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
 }
 

@@ -59,7 +59,10 @@ func (l *lane) openFor(m chat.Message) (*session, error) {
 			return nil, err
 		}
 	}
-	err = l.update(l.hard, l.id, func(s *state) { s.Epoch, s.From, s.First = s.Epoch+1, 0, max(last+1, s.First) })
+	err = l.update(l.hard, l.id, func(s *state) {
+		s.beginConversation()
+		s.First = max(last+1, s.First)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,8 @@ type entry struct {
 	at      time.Time   // when they were said
 	tainted bool        // it is untrusted content, or was said while some was shown (R-S12) …
 	sources []string    // … which came from there
-	own     bool        // said holds what a person typed themselves
+	own     bool        // said holds what a person said themselves …
+	typed   bool        // … and typed
 	public  bool        // of the result of a call: it was published, such as a page (see tools.Result)
 	key     string      // of the result of a call, while it is whole: that of the call
 	read    bool        // holds nothing but pictures that a tool read
@@ -131,6 +132,7 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	e.tainted = len(e.sources) > 0
 	if m.Origin == chat.FromPerson {
 		e.who, e.at, e.own = chat.Whose(m.At, m.From, m.Group), m.Time, !m.Chosen
+		e.typed = e.own && !m.Spoken
 	}
 	e.pictures, e.dimmed = pictures(m.Files)
 	o.keys[m.Key()] = true

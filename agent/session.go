@@ -24,6 +24,7 @@ type state struct {
 	First  int64  `json:"first,omitempty"`  // earlier ones are forgotten
 
 	Digested digested `json:"digested,omitzero"`
+	Grants   []grant  `json:"grants,omitempty"` // what owners approved for a while
 
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"` // somebody spoke, to within lastEvery

@@ -75,6 +75,16 @@ func (h *history) vouches(text string) bool {
 	return false
 }
 
+// typed returns what owners typed in the turn under way, message by message.
+func (h *history) typed() (all []string) {
+	for _, e := range h.entries[h.lastTurn():] {
+		if e.typed && e.from.Role == chat.Owner && e.said != "" {
+			all = append(all, e.said)
+		}
+	}
+	return all
+}
+
 // squash returns the letters and digits of text: networks show Markdown in their own ways.
 func squash(text string) string {
 	return strings.Map(func(r rune) rune {

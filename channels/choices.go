@@ -43,6 +43,22 @@ func initial(choices []string, text string) int {
 	return i
 }
 
+// initials lists the letters that each name one of choices, as "y, n or h", or
+// is "" if they do not.
+func initials(choices []string) string {
+	var letters []string
+	for i, c := range choices {
+		r, _ := utf8.DecodeRuneInString(c)
+		letter := string(unicode.ToLower(r))
+		if initial(choices, letter) != i {
+			return ""
+		}
+		letters = append(letters, letter)
+	}
+	last := len(letters) - 1
+	return strings.Join(letters[:last], ", ") + " or " + letters[last]
+}
+
 // bare is text without what people write around a choice.
 func bare(text string) string {
 	text = strings.TrimSpace(text)
@@ -66,8 +82,10 @@ func (l *line) worded(r chat.Reply) chat.Reply {
 		r.Text += fmt.Sprintf("%d. %s\n", i+1, c)
 	}
 	how := "with a number"
-	if len(q.Choices) == 2 && initial(q.Choices, "y") == 0 && initial(q.Choices, "n") == 1 {
-		how = "y or n"
+	if initial(q.Choices, "y") == 0 && initial(q.Choices, "n") == 1 {
+		if letters := initials(q.Choices); letters != "" {
+			how = letters
+		}
 	}
 	if q.Free {
 		how += " or in your own words"

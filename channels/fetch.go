@@ -66,7 +66,7 @@ func (h *Hub) listen(ctx context.Context, m *chat.Message, path string) {
 		m.Media += ", not listened to"
 		return
 	}
-	m.Text = join(m.Text, "\n\n", text)
+	m.Text, m.Spoken = join(m.Text, "\n\n", text), true
 	m.Media += ", transcribed"
 }
 

@@ -49,6 +49,7 @@ type Message struct {
 	In      SessionID `json:"in,omitempty"`      // the session it belongs to, if not At's: that of a job or a helper
 	Tainted bool      `json:"tainted,omitempty"` // it holds untrusted content (R-S12) …
 	Sources []string  `json:"sources,omitempty"` // … from there
+	Spoken  bool      `json:"spoken,omitempty"`  // Text was heard in a recording: somebody else may speak in it
 	Chosen  bool      `json:"chosen,omitempty"`  // Text is a choice that the agent offered, and not the person's own words
 	Errand  *Errand   `json:"errand,omitempty"`  // of what no person wrote: how it is to be answered
 }

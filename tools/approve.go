@@ -26,15 +26,18 @@ type Asker func(ctx context.Context, c Call, prompt string) (yes bool, by string
 
 // Approve asks before calls of Dangerous tools (C-051), of categories whose
 // Rule is Ask, and those that a Guard holds back: of who is no owner, and of
-// anybody once strangers have had a word in the turn (R-S12). After a yes, and after Call.Begin, which is called for
-// all that get here, the call is run. No answer within patience, which is
-// DefaultPatience if 0, is a no.
+// anybody in an untrusted turn (R-S12). After a yes, and after Call.Begin, which
+// is called for all that get here, the call is run. No answer within patience,
+// which is DefaultPatience if 0, is a no.
 func Approve(ask Asker, patience time.Duration) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (given Result, err error) {
 		if len(t.Schema) == 0 { // what the Kit refuses has none: nothing takes effect
 			return t.Run(ctx, c)
 		}
 		if t.asks(c) {
+			if c.Effect = ""; !t.Dangerous && t.rule != Ask && c.From.Role == chat.Owner {
+				c.Effect = t.effect(c)
+			}
 			given, err = ask.consent(ctx, t, c, cmp.Or(patience, DefaultPatience))
 		}
 		if err == nil && !given.Failed && c.Begin != nil {
@@ -52,8 +55,36 @@ func Approve(ask Asker, patience time.Duration) Middleware {
 // asks says whether a person is asked before c is run.
 func (t Tool) asks(c Call) bool {
 	skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
-	held := t.Guard != nil && (c.Tainted || c.From.Role != chat.Owner) && t.guarded(c)
-	return !skipped && (held || t.Dangerous || t.rule == Ask)
+	return !skipped && (t.Dangerous || t.rule == Ask || t.held(c))
+}
+
+// held says whether c is asked for because of what it reaches.
+func (t Tool) held(c Call) bool {
+	owner := c.From.Role == chat.Owner
+	if t.Guard == nil || owner && !c.Tainted || !t.guarded(c) {
+		return false
+	}
+	return !owner || !t.wanted(c) && (c.Granted == nil || !c.Granted(t.effect(c)))
+}
+
+// names returns the name under which calls of t are approved.
+func (t Tool) names() string { return cmp.Or(t.AliasOf, t.Name) }
+
+// effect names what c would do, for people.
+func (t Tool) effect(c Call) (what string) {
+	defer func() {
+		if recover() != nil || what == "" {
+			what = "use " + t.names()
+		}
+	}()
+	if t.Effect != nil {
+		return t.Effect(c)
+	}
+	name, _ := c.Input["path"].(string)
+	if c.Workspace != nil && name != "" {
+		name, _ = c.Workspace.Path(name)
+	}
+	return strings.TrimSpace(t.names() + " " + name)
 }
 
 // guarded says whether t's Guard holds c back. One that breaks down does.
@@ -107,7 +138,13 @@ func prompt(t Tool, c Call) string {
 		}
 	}
 	if c.Tainted {
-		b.WriteString("\n\n(this came up after reading what strangers wrote)")
+		fmt.Fprintf(&b, "\n\nUntrusted content is in this conversation and may have asked for this:")
+		for _, source := range c.Sources {
+			fmt.Fprintf(&b, "\n- `%s`", plainly(source))
+		}
+		if c.Effect != "" {
+			fmt.Fprintf(&b, "\n\n*Conversation* and *Hour* are a yes to every call that would `%s`: until /new, or for an hour.", plainly(c.Effect))
+		}
 	}
 	return strings.TrimSpace(b.String())
 }

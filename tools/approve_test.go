@@ -233,7 +233,7 @@ func TestPrompt(t *testing.T) {
 	}{
 		{nil, false, "May I use `exec`?"},
 		{map[string]any{"timeout": int64(5), "command": "rm -rf build"}, false, "May I use `exec`?\n\n- `command`: `rm -rf build`\n- `timeout`: `5`"},
-		{map[string]any{"command": "ls"}, true, "May I use `exec`?\n\n- `command`: `ls`\n\n(this came up after reading what strangers wrote)"},
+		{map[string]any{"command": "ls"}, true, "May I use `exec`?\n\n- `command`: `ls`\n\nUntrusted content is in this conversation and may have asked for this:\n- `web_fetch ˋxˋ`"},
 		{map[string]any{"a": "x`y`\n\r\x00\x1b[2Kz\x7f\u202e\u2028\u200bé 日本🙂"}, false, "May I use `exec`?\n\n- `a`: `xˋyˋ␊␍␀␛[2Kz\ufffd\ufffd\ufffd\ufffdé 日本🙂`"},
 		{map[string]any{"a": "", "b": " \n", "c": nil, "d": []any{"x\n", 1.5}, "e": map[string]any{"f": "`<"}}, false,
 			"May I use `exec`?\n\n- `a`: `\"\"`\n- `b`: `\" \\n\"`\n- `c`: `null`\n- `d`: `[\"x\\n\",1.5]`\n- `e`: `{\"f\":\"ˋ<\"}`"},
@@ -243,7 +243,7 @@ func TestPrompt(t *testing.T) {
 		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters, at the end `ää`"},
 		{map[string]any{"a": "ls" + strings.Repeat(" ", 500) + "; rm -rf /"}, false, "May I use `exec`?\n\n- `a`: `ls" + strings.Repeat(" ", 298) + "` … and 212 more characters, at the end `" + strings.Repeat(" ", 50) + "; rm -rf /`"},
 	} {
-		if got := prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted}}); got != c.want {
+		if got := prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted, Sources: []string{"web_fetch `x`"}}}); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)
 		}
 	}

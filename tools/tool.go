@@ -29,10 +29,14 @@ type Tool struct {
 	// Assess says whether a result is worth having (E-019). It may be nil.
 	Assess func(Result) Verdict
 	// Guard says whether a call reaches out of the turn, such as to another chat
-	// or to the agent's standing rules: it is asked for first once strangers have
-	// had a word in the turn, and for who is no owner always (R-S12). nil means
-	// that none does.
+	// or to the agent's standing rules: in an untrusted turn it is asked for first,
+	// unless the person's own words ask for just that call, and for who is no
+	// owner always (R-S12). nil means that none does.
 	Guard func(Call) bool
+	// Effect names what a call that Guard holds back would do, as "write SOUL.md":
+	// a person can approve all such calls for a while. No other tool's call has the
+	// same. nil: it is made of the tool's name and the path it is about.
+	Effect func(Call) string
 
 	shape *shape // Schema, parsed
 	rule  Rule   // of Permit; "" is Everyone
@@ -93,6 +97,11 @@ type Scope struct {
 	Round     int      // of the turn: counts the model's answers, from 1
 	Tainted   bool     // untrusted content is in what the model is shown (R-S12) …
 	Sources   []string // … and came from there
+	Typed     []string // what an owner typed in this turn, message by message: no quotes, no choices, nothing passed on
+
+	// Granted says whether an owner has approved calls with the same effect for a
+	// while (R-S12). nil: none has.
+	Granted func(effect string) bool
 
 	// Of a helper: the session that it works for in the end, and the turn there
 	// that /undo takes back its changes with.
@@ -116,7 +125,10 @@ type Call struct {
 	llm.ToolCall
 	Scope
 	Input map[string]any // Args, parsed, mended and validated by the pipeline
-	Twin  string         // ID of an earlier call of the same round that is the same
+	// Effect is set for who approves the call: all calls with the same effect can be
+	// approved for a while. "": only this one can.
+	Effect string
+	Twin   string // ID of an earlier call of the same round that is the same
 
 	// Begin is called when the call is about to take effect, once a person who
 	// had to be asked has agreed. An error means that it must not. It may be nil.

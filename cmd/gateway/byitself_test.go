@@ -318,7 +318,7 @@ func TestRS24TaintedClock(t *testing.T) {
 	for choice, want := range []string{"Created job ", "the person who was asked refused this call of cron: it was not run."} {
 		s.say(fmt.Sprintf("call web_fetch {\"url\": \"%s/%d\"}\nthen\n", url, choice) + order(map[string]any{"action": "add", "every_seconds": 3600, "message": fmt.Sprint("Think of me ", choice)}))
 		q := w.asks(person, fmt.Sprint("Think of me ", choice))
-		if !strings.Contains(q.Text, "May I use cron?") || !strings.Contains(q.Text, "what strangers wrote") || len(w.jobs()) != 2+choice {
+		if !strings.Contains(q.Text, "May I use cron?") || !strings.Contains(q.Text, "Untrusted content is in this conversation") || len(w.jobs()) != 2+choice {
 			t.Errorf("the question is %q; there are %d jobs", q.Text, len(w.jobs()))
 		}
 		w.tg.PressData(person, q.ID, q.Buttons[0][choice].Data, telegramtest.As(person, "Ada"))

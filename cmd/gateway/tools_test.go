@@ -185,7 +185,7 @@ call write_file {"path": "notes/page.md", "content": "what I read"}
 	w.tg.Say(person, `call web_fetch {"url": "`+url+`/evil"}`)
 	for _, about := range []string{"8888", "AGENTS.md", "SOUL.md", "diary.md"} {
 		q := w.asks(person, about)
-		if about != "diary.md" && !strings.Contains(q.Text, "what strangers wrote") {
+		if about != "diary.md" && !strings.Contains(q.Text, "Untrusted content is in this conversation") {
 			t.Errorf("the question does not say why it is asked: %q", q.Text)
 		}
 		w.tg.PressData(person, q.ID, q.Buttons[0][1].Data, telegramtest.As(person, "Ada"))

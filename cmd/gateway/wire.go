@@ -228,13 +228,26 @@ func (h *house) approve(ctx context.Context, c tools.Call, prompt string) (yes b
 		c.Say("waiting for an owner's approval")
 	} else {
 		c.Say("waiting for your approval")
+		if c.Effect != "" {
+			q.Choices = approvalChoices
+		}
 	}
 	choice, err := h.hub.Ask(ctx, r)
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
 		err = errors.Join(err, h.hub.Withdraw(context.WithoutCancel(ctx), q.ID))
 	}
-	return err == nil && choice.Index == 0, r.To.Channel + ":" + choice.By.ID, err
+	by = r.To.Channel + ":" + choice.By.ID
+	if err == nil && choice.Index > 1 {
+		if err := h.pool.Grant(ctx, c, by, choice.Index == 3); err != nil { // then it is for this time
+			h.Log.Error("an approval counts only once, because it could not be kept", "err", err)
+		}
+	}
+	return err == nil && choice.Index != 1, by, err
 }
+
+// approvalChoices are the answers to a question that untrusted content brought
+// up: yes or no to this call, or yes to all like it for a while.
+var approvalChoices = []string{"Yes", "No", "Conversation", "Hour"}
 
 // models returns the models a conversation may choose from. Each is tried
 // several times, and then those of agent.fallback (P11).

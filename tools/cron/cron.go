@@ -42,7 +42,7 @@ type Order struct {
 type Clock func(ctx context.Context, s tools.Scope, key string, o Order) (tools.Result, error)
 
 // New returns the tool. Jobs are made in chats, and not by jobs or helpers
-// (D-097); once strangers have had a word an owner is asked first (R-S24).
+// (D-097); in an untrusted turn an owner is asked first (R-S24).
 func New(do Clock) tools.Tool {
 	t := tools.New("cron", description, func(ctx context.Context, c tools.Call, o Order) (tools.Result, error) {
 		switch {
@@ -61,6 +61,7 @@ func New(do Clock) tools.Tool {
 	t.Guard = func(c tools.Call) bool {
 		return c.Tainted && c.Input["action"] != "list" && c.Input["action"] != "history"
 	}
+	t.Effect = func(c tools.Call) string { return fmt.Sprintf("%v scheduled jobs", c.Input["action"]) }
 	t.Preview = preview
 	t.Aliases = map[string]string{
 		"command": "action", "id": "job_id", "job": "job_id", "title": "name", "text": "message", "prompt": "message", "task": "message",

@@ -59,6 +59,10 @@ func New(send chat.Send) tools.Tool {
 		return sent(c, r), nil
 	})
 	t.Preview, t.Guard = preview, elsewhere
+	t.Effect = func(c tools.Call) string {
+		to, _ := target(c.At, where(c.Input))
+		return "send a message to " + string(to.Session())
+	}
 	t.Category, t.Repeatable = "message", true // a reply with an ID that was sent is dropped
 	t.Aliases = map[string]string{
 		"content": "text", "message": "text", "chat_id": "chat", "to": "chat", "files": "media", "attachments": "media",

@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/tools"
+)
+
+// A grant is an owner's yes to all calls with the same effect in one session,
+// although untrusted content is there (R-S12). It is kept in the state of the
+// session of the chat in which it was given, and shown there.
+type grant struct {
+	Session chat.SessionID `json:"session"`
+	Effect  string         `json:"effect"`
+	By      string         `json:"by"`             // ID of who gave it
+	Until   time.Time      `json:"until,omitzero"` // zero: until the conversation ends
+}
+
+// mostGrants is how many of a session are kept, the latest.
+const mostGrants = 50
+
+// grantHour is how long a grant for an hour lasts.
+const grantHour = time.Hour
+
+func (g grant) over() bool { return !g.Until.IsZero() && !time.Now().Before(g.Until) }
+
+// beginConversation makes s the state of a new conversation: what was approved
+// for the old one counts no more.
+func (s *state) beginConversation() {
+	s.Epoch, s.From = s.Epoch+1, 0
+	s.Grants = slices.DeleteFunc(s.Grants, func(g grant) bool { return g.Until.IsZero() || g.over() })
+}
+
+// grantSession is the session for which a call in s is approved: that of a
+// subagent is the one it works for.
+func grantSession(s tools.Scope) chat.SessionID { return cmp.Or(s.Root, s.Session) }
+
+// Grant keeps that by, an owner, has approved all calls like c: for an hour, or
+// else until the conversation ends. Granted twice is granted once.
+func (p *Pool) Grant(ctx context.Context, c tools.Call, by string, hour bool) error {
+	g := grant{Session: grantSession(c.Scope), Effect: c.Effect, By: by}
+	if hour {
+		g.Until = time.Now().Add(grantHour)
+	}
+	err := p.update(ctx, c.At.Session(), func(s *state) {
+		s.Grants = slices.DeleteFunc(s.Grants, func(old grant) bool { return old.over() || old.covers(g.Session, g.Effect) })
+		s.Grants = append(s.Grants, g)
+		s.Grants = s.Grants[max(0, len(s.Grants)-mostGrants):]
+	})
+	if err != nil {
+		return fmt.Errorf("keep an approval: %w", err)
+	}
+	return nil
+}
+
+func (g grant) covers(id chat.SessionID, effect string) bool {
+	return !g.over() && g.Session == id && g.Effect == effect
+}
+
+// granted returns what says which calls in s are approved for a while.
+func (p *Pool) granted(ctx context.Context, s tools.Scope) func(effect string) bool {
+	return func(effect string) bool {
+		st, _, err := p.lookup(ctx, s.At.Session())
+		if err != nil {
+			p.Log.Error("approvals cannot be read", "session", s.At.Session(), "err", err)
+			return false
+		}
+		return slices.ContainsFunc(st.Grants, func(g grant) bool { return g.covers(grantSession(s), effect) })
+	}
+}
+
+// cmdApprovals lists what is approved for a while in m's chat, and revokes it.
+func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
+	_, rest := chat.Word(m.Text)
+	word, which := chat.Word(rest)
+	which = strings.TrimSpace(which)
+	st, _, err := p.lookup(ctx, m.Session())
+	if err != nil {
+		return p.sorry("list the approvals", m.Session(), err)
+	}
+	all := slices.DeleteFunc(slices.Clone(st.Grants), grant.over)
+	switch n, _ := strconv.Atoi(which); {
+	case word == "" && len(all) == 0:
+		return msgNoApprovals
+	case word == "":
+		return listApprovals(all, p.Zone)
+	case word != "revoke" || which != "all" && (n < 1 || n > len(all)):
+		return "Write /approvals to see what I may do without asking, and /approvals revoke and its number, or all, to end that."
+	case m.From.Role != chat.Owner:
+		return "Only owners can revoke approvals."
+	case which != "all":
+		all = all[n-1 : n]
+	}
+	err = p.update(ctx, m.Session(), func(s *state) {
+		s.Grants = slices.DeleteFunc(s.Grants, func(g grant) bool { return slices.Contains(all, g) })
+	})
+	if err != nil {
+		return p.sorry("revoke that", m.Session(), err)
+	}
+	return "Revoked. I ask again."
+}
+
+const msgNoApprovals = "Nothing is approved for a while: each time untrusted content may be behind something that reaches out of this conversation, I ask."
+
+// listApprovals tells which calls need no more asking.
+func listApprovals(all []grant, zone *time.Location) string {
+	var b strings.Builder
+	b.WriteString("Without asking again, although there is untrusted content, I may:\n")
+	for i, g := range all {
+		until := "until /new"
+		if !g.Until.IsZero() {
+			until = "until " + g.Until.In(zone).Format("15:04")
+		}
+		fmt.Fprintf(&b, "\n%d. %s (%s)", i+1, strings.ReplaceAll(tame(g.Effect, 200), "`", "'"), until)
+	}
+	return b.String() + "\n\n/approvals revoke and a number, or all, ends that."
+}
