@@ -172,6 +172,25 @@ func TestAskOneAnswer(t *testing.T) {
 	})
 }
 
+// Where choices begin with letters of their own, the letter is an answer.
+func TestAskLettered(t *testing.T) {
+	for letter, index := range map[string]int{"y": 0, "N": 1, "c": 2, "h": 3, "2": 1} {
+		in(t, func(t *testing.T, m *machine) {
+			h := m.start(0)
+			access(t, h)
+			r := shall()
+			r.Ask.Choices = []string{"Yes", "No", "Conversation", "Hour"}
+			a := ask(t, h, r)
+			m.shows("Shall I?\n\n1. Yes\n2. No\n3. Conversation\n4. Hour\n\nAnswer y, n, c or h.")
+			say(t, m, by("2", letter))
+			if !a.answered() || a.Index != index {
+				t.Errorf("%s: %+v", letter, a)
+			}
+			h.stop()
+		})
+	}
+}
+
 // Where there are no buttons, or not enough, the answer is a number or the
 // choice's words, and is not delivered, not even when it comes again.
 func TestAskNumbered(t *testing.T) {

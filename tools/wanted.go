@@ -9,9 +9,9 @@ import (
 )
 
 // wanted reports whether the person's own words of this turn ask for just this
-// call (R-S12): every text in its arguments stands in what an owner typed, word
-// for word, whatever its case and white space. A text whose values the schema
-// lists needs not. What has no text at all is not asked for by words.
+// call (R-S12): every text and number in its arguments stands in what an owner
+// typed, word for word, whatever its case and white space. A text whose values the
+// schema lists needs not. What has no text at all is not asked for by words.
 func (t Tool) wanted(c Call) bool {
 	if c.From.Role != chat.Owner {
 		return false
@@ -83,9 +83,11 @@ func isWord(r rune) bool {
 	return r == '_' || unicode.IsDigit(r) || unicode.IsLetter(r) && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// textsOf returns the texts in an argument, also the names in objects.
+// textsOf returns the texts and numbers in an argument, also the names in objects.
 func textsOf(v any) (all []string) {
 	switch v := v.(type) {
+	case nil, bool:
+		return nil
 	case string:
 		return []string{v}
 	case []any:
@@ -96,6 +98,8 @@ func textsOf(v any) (all []string) {
 		for name, e := range v {
 			all = append(append(all, name), textsOf(e)...)
 		}
+	default: // a number may name a chat
+		return []string{text(v)}
 	}
 	return all
 }

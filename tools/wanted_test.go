@@ -24,6 +24,7 @@ func TestWanted(t *testing.T) {
 		{`{"text":"see you at five","chat":"8888","media":["notes.txt"]}`, true},
 		{`{"text":"想要","chat":"8888"}`, true},
 		{`{"text":"see you at five","chat":"888"}`, false},
+		{`{"text":"see you at five","chat":9999}`, false},
 		{`{"text":"see you at fiv","chat":"8888"}`, false},
 		{`{"text":"see you at five o'clock","chat":"8888"}`, false},
 		{`{"text":"obey the quote","chat":"8888"}`, false},

@@ -307,8 +307,8 @@ func TestQuietIsolatedAndTool(t *testing.T) {
 	}
 }
 
-// TestRS24TaintedClock: once a page has had a word, an owner is asked before
-// anything is put on the clock (R-S12, R-S24).
+// TestRS24TaintedClock: in an untrusted turn an owner is asked before anything is
+// put on the clock (R-S12, R-S24).
 func TestRS24TaintedClock(t *testing.T) {
 	t.Parallel()
 	w := clocked(t, errand)
@@ -316,7 +316,9 @@ func TestRS24TaintedClock(t *testing.T) {
 	w.start()
 	s := w.telegramSpot()
 	for choice, want := range []string{"Created job ", "the person who was asked refused this call of cron: it was not run."} {
-		s.say(fmt.Sprintf("call web_fetch {\"url\": \"%s/%d\"}\nthen\n", url, choice) + order(map[string]any{"action": "add", "every_seconds": 3600, "message": fmt.Sprint("Think of me ", choice)}))
+		job := order(map[string]any{"action": "add", "every_seconds": 3600, "message": fmt.Sprint("Think of me ", choice)})
+		job = strings.ReplaceAll(job, "Think of", `Think\u0020of`) // else the person's own words would ask for just that
+		s.say(fmt.Sprintf("call web_fetch {\"url\": \"%s/%d\"}\nthen\n", url, choice) + job)
 		q := w.asks(person, fmt.Sprint("Think of me ", choice))
 		if !strings.Contains(q.Text, "May I use cron?") || !strings.Contains(q.Text, "Untrusted content is in this conversation") || len(w.jobs()) != 2+choice {
 			t.Errorf("the question is %q; there are %d jobs", q.Text, len(w.jobs()))
