@@ -16,8 +16,11 @@ const (
 )
 
 // Split returns text as messages that Discord takes. What models write is what
-// Discord reads, but for tables, which become code; code that is cut goes on as code.
-func (c *Channel) Split(text string) []string { return render(nil, fenced(text), maxText) }
+// Discord reads, but for what only looks like a mark, which is escaped, and
+// tables, which become code; code that is cut goes on as code.
+func (c *Channel) Split(text string) []string {
+	return render(nil, fenced(markdown.Escape(text)), maxText)
+}
 
 // Group puts as many files together as one message can have.
 func (c *Channel) Group(files []chat.File) [][]chat.File {
@@ -26,7 +29,7 @@ func (c *Channel) Group(files []chat.File) [][]chat.File {
 
 var (
 	fenceForm = regexp.MustCompile("^[ \t>]*(```+|~~~+)[ \t]*([A-Za-z0-9_+#.-]*)[^`]*$")
-	tableForm = regexp.MustCompile(`^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)+\|?\s*$`)
+	tableForm = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$`)
 )
 
 // fenced returns md with its lines of code as spans, so that it can be cut

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"html"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -60,6 +61,63 @@ func (t tags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindLink, t.link)
 	r.Register(ast.KindImage, t.link)
 	r.Register(ast.KindAutoLink, t.link)
+	r.Register(ast.KindText, t.text)
+	r.Register(ast.KindFencedCodeBlock, t.code)
+}
+
+// text writes words, and ends a line where the source does.
+func (tags) text(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	t := n.(*ast.Text)
+	words := html.EscapeString(textOf(t, src))
+	if t.SoftLineBreak() || t.HardLineBreak() {
+		words += "<br>\n"
+	}
+	_, err := w.WriteString(words)
+	return ast.WalkContinue, err
+}
+
+// code writes the lines of a fence, and before them what its first line says besides the language.
+func (tags) code(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	lang, more := fenceInfo(n.(*ast.FencedCodeBlock), src)
+	out := "<pre><code>"
+	if lang != "" {
+		out = `<pre><code class="language-` + html.EscapeString(lang) + `">`
+	}
+	if more != "" {
+		out = "<p>" + html.EscapeString(more) + "</p>\n" + out
+	}
+	out += html.EscapeString(string(n.Lines().Value(src))) + "</code></pre>\n"
+	_, err := w.WriteString(out)
+	return ast.WalkContinue, err
+}
+
+// itemNumbers tells HTML the number of each item that does not follow from the one before.
+type itemNumbers struct{}
+
+// Transform implements [parser.ASTTransformer].
+func (itemNumbers) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which returns no error of its own
+		l, isList := n.(*ast.List)
+		if !entering || !isList || !l.IsOrdered() {
+			return ast.WalkContinue, nil
+		}
+		next := l.Start
+		for item := l.FirstChild(); item != nil; item = item.NextSibling() {
+			number := itemNumber(reader.Source(), item)
+			if value, err := strconv.Atoi(number); err == nil && value != next {
+				item.SetAttributeString("value", []byte(number))
+				next = value
+			}
+			next++
+		}
+		return ast.WalkContinue, nil
+	})
 }
 
 // heading stays below the headings of the page.

@@ -22,7 +22,7 @@ func TestHTML(t *testing.T) {
 		{"headings stay below those of the page", "# a\n##### b", "<h3>a</h3><h6>b</h6>"},
 		{"code has its language", "```go\na < b\n```", "<pre><code class=\"language-go\">a &lt; b\n</code></pre>\n"},
 		{"a fence without an end", "```\na", "<pre><code>a\n</code></pre>\n"},
-		{"a language that breaks out", "```x\"><b>\na\n```", "<pre><code class=\"language-x&quot;&gt;&lt;b&gt;\">a\n</code></pre>\n"},
+		{"a language that breaks out", "```x\"><b>\na\n```", "<p>x&#34;&gt;&lt;b&gt;</p>\n<pre><code>a\n</code></pre>\n"},
 		{"a table without styles", "|a|b|\n|-|-:|\n|1|2|", "<table>\n<thead>\n<tr>\n<th>a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td align=\"right\">2</td>\n</tr>\n</tbody>\n</table>\n"},
 		{"tasks", "- [x] done", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> done</li>\n</ul>\n"},
 		{"a link", "[here](https://e.org/?a=1&b=2)", `<p><a href="https://e.org/?a=1&amp;b=2"` + attrs + ">here</a></p>\n"},

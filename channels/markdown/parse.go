@@ -44,7 +44,8 @@ func Parse(src string, opens func(url string) bool) Text {
 
 // grammar is CommonMark with tables, task lists and strikethrough; without
 // HTML, underlined headings (a line and --- below it is a line and a rule) and
-// references (they would hide what they define).
+// references (they would hide what they define). What is ordinary in chats and
+// only looks like a mark is text: see markParser and quoteParser.
 var grammar = sync.OnceValue(newGrammar)
 
 func newGrammar() parser.Parser {
@@ -56,7 +57,7 @@ func newGrammar() parser.Parser {
 			util.Prioritized(parser.NewCodeBlockParser(), 500),
 			util.Prioritized(parser.NewATXHeadingParser(), 600),
 			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-			util.Prioritized(parser.NewBlockquoteParser(), 800),
+			util.Prioritized(quoteParser{parser.NewBlockquoteParser()}, 800),
 			util.Prioritized(parser.NewParagraphParser(), 1000),
 		),
 		parser.WithInlineParsers(
@@ -64,11 +65,10 @@ func newGrammar() parser.Parser {
 			util.Prioritized(parser.NewCodeSpanParser(), 100),
 			util.Prioritized(parser.NewLinkParser(), 200),
 			util.Prioritized(parser.NewAutoLinkParser(), 300),
-			util.Prioritized(parser.NewEmphasisParser(), 500),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
+			util.Prioritized(markParser{}, 500),
 		),
-		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+		parser.WithParagraphTransformers(util.Prioritized(tableTransformer{}, 200)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0), util.Prioritized(itemNumbers{}, 1)),
 	)
 }
 

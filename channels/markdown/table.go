@@ -1,27 +1,91 @@
 package markdown
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 )
 
 // maxTable is the width in columns up to which a table fits on a phone.
 const maxTable = 42
 
+// A tableTransformer makes tables of paragraphs, as GitHub does, but for the
+// cells of a row that are more than the header has: they are cells, too.
+type tableTransformer struct{}
+
+// Transform implements [parser.ParagraphTransformer].
+func (tableTransformer) Transform(p *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	before, parent := p.PreviousSibling(), p.Parent()
+	extension.NewTableParagraphTransformer().Transform(p, reader, pc)
+	made := parent.FirstChild()
+	switch {
+	case p.Parent() != nil:
+		made = p.NextSibling()
+	case before != nil:
+		made = before.NextSibling()
+	}
+	t, ok := made.(*extast.Table)
+	if !ok {
+		return
+	}
+	for row := t.FirstChild().NextSibling(); row != nil; row = row.NextSibling() {
+		addCells(row, reader.Source())
+	}
+}
+
+// addCells gives row the cells that follow its last one in the source.
+func addCells(row ast.Node, src []byte) {
+	last := row.LastChild()
+	if last == nil || last.Lines().Len() == 0 {
+		return
+	}
+	from := last.Lines().At(0).Stop
+	line, _, _ := bytes.Cut(src[from:], []byte("\n"))
+	from += len(line) - len(bytes.TrimLeft(line, " \t"))
+	line = bytes.TrimRight(bytes.TrimLeft(line, " \t"), " \t\r")
+	if len(line) > 1 && bytes.HasSuffix(line, []byte("|")) && !bytes.HasSuffix(line, []byte(`\|`)) {
+		line = line[:len(line)-1]
+	}
+	if len(line) == 0 || line[0] != '|' || !visible(string(line[1:])) {
+		return
+	}
+	for at := 1; at <= len(line); {
+		end := at
+		for end < len(line) && (line[end] != '|' || line[end-1] == '\\') {
+			end++
+		}
+		cell := extast.NewTableCell()
+		cell.SetPos(from + at)
+		segment := text.NewSegment(from+at, from+end)
+		segment = segment.TrimLeftSpace(src)
+		cell.Lines().Append(segment.TrimRightSpace(src))
+		row.AppendChild(row, cell)
+		at = end + 1
+	}
+}
+
 // table writes a table with its columns aligned, as Pre. One that is wider
 // than a phone, or that has links, is written row by row instead.
 func (w *writer) table(t *extast.Table) {
 	var rows [][]string
-	widths, linked := make([]int, len(t.Alignments)), false
+	var widths []int
+	linked := false
 	for r := t.FirstChild(); r != nil; r = r.NextSibling() {
 		var row []string
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
 			cell := writer{src: w.src, opens: w.opens}
 			cell.inlines(c)
 			text := strings.ReplaceAll(strings.TrimSpace(string(cell.out)), "\n", " ")
+			if len(row) == len(widths) {
+				widths = append(widths, 0)
+			}
 			widths[len(row)] = max(widths[len(row)], width(text))
 			row = append(row, text)
 			linked = linked || slices.ContainsFunc(cell.spans, func(s Span) bool { return s.Kind == Link })
@@ -52,7 +116,7 @@ func (w *writer) row(row []string, widths []int, aligns []extast.Alignment) {
 	line := ""
 	for i, cell := range row {
 		space, left := widths[i]-width(cell), 0
-		if aligns[i] == extast.AlignRight {
+		if i < len(aligns) && aligns[i] == extast.AlignRight {
 			left = space
 		}
 		line += strings.Repeat(" ", left) + cell + strings.Repeat(" ", space-left+2)
@@ -60,23 +124,27 @@ func (w *writer) row(row []string, widths []int, aligns []extast.Alignment) {
 	w.write(strings.TrimRight(line, " "))
 }
 
-// rows writes a table as a list: of each row the first cell in bold, the others below it, named by the header.
+// rows writes a table as a list: the header, and of each row the first cell in
+// bold, the others below it, named by the header.
 func (w *writer) rows(t *extast.Table, header []string) {
-	if t.ChildCount() == 1 {
-		w.write(strings.Join(header, " · "))
+	for c := t.FirstChild().FirstChild(); c != nil; c = c.NextSibling() {
+		if c.PreviousSibling() != nil {
+			w.write(" · ")
+		}
+		w.inlines(c)
 	}
 	for r := t.FirstChild().NextSibling(); r != nil; r = r.NextSibling() {
-		if r.PreviousSibling() != t.FirstChild() {
-			w.newline()
-			w.newline()
-		}
-		w.within(Bold, r.FirstChild(), w.inlines)
-		for i, c := 1, r.FirstChild().NextSibling(); c != nil; i, c = i+1, c.NextSibling() {
+		w.newline()
+		for i, c := 0, r.FirstChild(); c != nil; i, c = i+1, c.NextSibling() {
 			if !c.HasChildren() {
 				continue
 			}
 			w.newline()
-			if header[i] != "" {
+			if i == 0 {
+				w.within(Bold, c, w.inlines)
+				continue
+			}
+			if i < len(header) && header[i] != "" {
 				w.write(header[i] + ": ")
 			}
 			w.inlines(c)

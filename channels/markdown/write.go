@@ -1,7 +1,8 @@
 package markdown
 
 import (
-	"strconv"
+	"bytes"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -95,7 +96,12 @@ func (w *writer) block(n ast.Node) {
 	case *ast.ThematicBreak:
 		w.write("———")
 	case *ast.FencedCodeBlock:
-		w.code(n.Lines(), language(string(n.Language(w.src))))
+		lang, more := fenceInfo(n, w.src)
+		if more != "" {
+			w.write(more)
+			w.newline()
+		}
+		w.code(n.Lines(), lang)
 	case *ast.CodeBlock:
 		w.code(n.Lines(), "")
 	case *ast.Blockquote:
@@ -123,18 +129,23 @@ func (w *writer) quote(n ast.Node) {
 }
 
 func (w *writer) list(l *ast.List) {
-	number := l.Start
 	for n := l.FirstChild(); n != nil; n = n.NextSibling() {
 		w.gap(n)
 		mark := "• "
 		if l.IsOrdered() {
-			mark = strconv.Itoa(number) + string(l.Marker) + " "
-			number++
+			mark = itemNumber(w.src, n) + string(l.Marker) + " "
 		} else if first := n.FirstChild(); first != nil && first.FirstChild() != nil && first.FirstChild().Kind() == extast.KindTaskCheckBox {
 			mark = "" // its box is mark enough
 		}
 		w.indented(mark, strings.Repeat(" ", max(2, utf8.RuneCountInString(mark))), n)
 	}
+}
+
+// itemNumber returns the number of an item of an ordered list as it is written,
+// which need not follow from the one before.
+func itemNumber(src []byte, item ast.Node) string {
+	rest := src[item.Pos():]
+	return string(rest[:len(rest)-len(bytes.TrimLeft(rest, "0123456789"))])
 }
 
 // indented writes the blocks in n, with mark before the first line and indent
@@ -158,12 +169,18 @@ func (w *writer) code(lines *text.Segments, lang string) {
 	w.end(i)
 }
 
-// language returns the language of a fence if it looks like one.
-func language(info string) string {
-	if len(info) > 32 || strings.Trim(strings.ToLower(info), "abcdefghijklmnopqrstuvwxyz0123456789+-_.#") != "" {
-		return ""
+// fenceInfo returns the language of a fence, if what stands there looks like
+// one, and what stands there besides.
+func fenceInfo(n *ast.FencedCodeBlock, src []byte) (lang, more string) {
+	if n.Info == nil {
+		return "", ""
 	}
-	return info
+	info := strings.TrimSpace(textOf(n.Info, src))
+	lang, more, _ = strings.Cut(info, " ")
+	if len(lang) > 32 || strings.Trim(strings.ToLower(lang), "abcdefghijklmnopqrstuvwxyz0123456789+-_.#") != "" {
+		return "", info
+	}
+	return lang, strings.TrimSpace(more)
 }
 
 func (w *writer) inlines(parent ast.Node) {
@@ -175,7 +192,7 @@ func (w *writer) inlines(parent ast.Node) {
 func (w *writer) inline(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
-		w.write(unescape(n.Segment.Value(w.src)))
+		w.write(textOf(n, w.src))
 		if n.SoftLineBreak() || n.HardLineBreak() {
 			w.newline()
 		}
@@ -235,8 +252,71 @@ func (w *writer) link(n ast.Node, url string) {
 	}
 }
 
-// unescape resolves the backslashes and entities of Markdown.
-func unescape(b []byte) string {
-	s := util.UnescapePunctuations(util.ResolveEntityNames(util.ResolveNumericReferences(b)))
-	return strings.ReplaceAll(strings.Map(Clean, string(s)), "\t", " ")
+// textOf returns the words of n.
+func textOf(n *ast.Text, src []byte) string {
+	words := resolve(src, n.Segment.Start, n.Segment.Stop)
+	if end := n.Segment.Stop; n.HardLineBreak() && end < len(src) && src[end] == '\\' {
+		if keeps, _ := keepsBackslashes(src, end); keeps {
+			words += `\` // the end of a path, not the mark of a line's end
+		}
+	}
+	return words
 }
+
+// unescape resolves the backslashes and entities of Markdown.
+func unescape(b []byte) string { return resolve(b, 0, len(b)) }
+
+// resolve is unescape for src[from:to].
+func resolve(src []byte, from, to int) string {
+	var out strings.Builder
+	keeps, known := false, from // known: up to where keeps is
+	for at := from; at < to; {
+		entity := ""
+		if src[at] == '&' {
+			entity = entityForm.FindString(string(src[at:min(to, at+40)]))
+		}
+		switch {
+		case src[at] == '\\' && at+1 < to && util.IsPunct(src[at+1]):
+			if at >= known {
+				keeps, known = keepsBackslashes(src, at)
+			}
+			if keeps {
+				out.WriteByte('\\')
+			}
+			out.WriteByte(src[at+1])
+			at += 2
+		case entity != "":
+			out.Write(util.ResolveEntityNames(util.ResolveNumericReferences([]byte(entity))))
+			at += len(entity)
+		default:
+			out.WriteByte(src[at])
+			at++
+		}
+	}
+	return strings.ReplaceAll(strings.Map(Clean, out.String()), "\t", " ")
+}
+
+var (
+	entityForm = regexp.MustCompile(`^&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});`)
+
+	// plainBackslash matches a word in which a backslash stands for itself: before
+	// a letter or a digit it is no mark of Markdown, so the others in that word are
+	// none either. The word is a path, a regular expression or a formula.
+	plainBackslash = regexp.MustCompile(`\\[A-Za-z0-9]|^['(\[]?[A-Za-z]:\\`)
+)
+
+// keepsBackslashes reports whether the backslash at src[at] is part of such a
+// word, and where the word ends.
+func keepsBackslashes(src []byte, at int) (keeps bool, wordEnd int) {
+	end := bytes.IndexFunc(src[at:min(len(src), at+maxWord)], endsAddress)
+	if end < 0 {
+		end = min(len(src), at+maxWord) - at
+	}
+	word := src[wordStart(src, at) : at+end]
+	return plainBackslash.Match(escapedBackslash.ReplaceAll(word, []byte("//"))) || uncForm.Match(word), at + end
+}
+
+var (
+	escapedBackslash = regexp.MustCompile(`\\\\`)
+	uncForm          = regexp.MustCompile(`^['(\[]?\\\\[\w.-]+\\[\w.$-]`) // \\server\share
+)

@@ -33,6 +33,11 @@ func TestSplitOne(t *testing.T) {
 		{"table", "|a|b|\n|-|-|\n|<1|2|", "<pre>a   b\n─────\n&lt;1  2</pre>"},
 		{"steps", "> 🔧 web\\_search \\<b\\> &lt; https\\://a.b\n> ✅ x\n\n**So**", "<blockquote>🔧 web_search &lt;b&gt; &lt; https://a.b\n✅ x</blockquote>\n\n<b>So</b>"},
 		{"steps alone", "> ✅ x\n\n", "<blockquote>✅ x</blockquote>"},
+		{"a bare address", "see https://x.com/pkg/__init__.py and \"https://x.com/*/a_b_c/*\"", "see https://x.com/pkg/__init__.py and &#34;https://x.com/*/a_b_c/*&#34;"},
+		{"arithmetic", "5*3*2 = 30, 2**3**2, 3~5元 src/**/*.go C:\\_a\\*.*", "5*3*2 = 30, 2**3**2, 3~5元 src/**/*.go C:\\_a\\*.*"},
+		{"Chinese", "**Note：**这是", "<b>Note：</b>这是"},
+		{"an escaped entity", "\\&lt; &lt;", "&amp;lt; &lt;"},
+		{"cells beyond the header, and numbers that skip", "|a|\n|-|\n|1|2|\n\n3. x\n5. y", "<pre>a\n────\n1  2</pre>\n\n3. x\n5. y"},
 		{"list", "1. **a**: b\n   - c", "1. <b>a</b>: b\n   • c"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

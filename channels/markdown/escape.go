@@ -1,0 +1,130 @@
+package markdown
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// Escape returns src for a network that reads Markdown itself, and less strictly
+// than Parse: what Parse takes for text has a backslash before what would be a
+// mark there, among them the || of spoilers and a number of a list that does not
+// follow from the one before. Code and web addresses stay as they are.
+func Escape(src string) string {
+	if excessive(src) {
+		return src
+	}
+	e := escaper{src: []byte(src), endsWord: underscoreAtEnd.MatchString(src)}
+	_ = ast.Walk(grammar().Parse(text.NewReader(e.src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which returns no error of its own
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.CodeSpan, *ast.AutoLink, *ast.FencedCodeBlock:
+			return ast.WalkSkipChildren, nil
+		case *ast.Text:
+			e.words(n.Segment.Start, n.Segment.Stop)
+		case *ast.CodeBlock:
+			for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
+				e.words(line.Start, line.Stop)
+			}
+		case *ast.List:
+			e.numbers(n)
+		}
+		return ast.WalkContinue, nil
+	})
+	return e.result()
+}
+
+// A single _ within words begins an emphasis only where one at the end of a word ends it.
+var underscoreAtEnd = regexp.MustCompile(`_(?:[^0-9A-Za-z_]|$)`)
+
+// An escaper collects where backslashes are missing.
+type escaper struct {
+	src      []byte
+	endsWord bool // a _ stands at the end of a word
+	at       []int
+}
+
+func (e *escaper) result() string {
+	slices.Sort(e.at)
+	var out strings.Builder
+	from := 0
+	for _, at := range e.at {
+		out.Write(e.src[from:at])
+		out.WriteByte('\\')
+		from = at
+	}
+	out.Write(e.src[from:])
+	return out.String()
+}
+
+// words escapes what is no mark in src[from:to].
+func (e *escaper) words(from, to int) {
+	if bytes.HasPrefix(e.src[from:to], []byte(">>> ")) {
+		e.at = append(e.at, from)
+	}
+	for at := from; at < to; {
+		c := e.src[at]
+		end := at + 1
+		switch {
+		case c == '\\' && end < to && unicode.IsPunct(rune(e.src[end])):
+			if keeps, _ := keepsBackslashes(e.src, at); keeps {
+				e.at = append(e.at, at, at) // of the three that there are then, the first two are one
+			}
+			end++
+		case strings.IndexByte("*_~|", c) >= 0:
+			for end < to && e.src[end] == c {
+				end++
+			}
+			if e.misread(at, end) && !inWebAddress(e.src, at) {
+				for i := range end - at {
+					e.at = append(e.at, at+i)
+				}
+			}
+		}
+		at = end
+	}
+}
+
+// misread reports whether the run of equal characters src[at:end] may be taken for a mark.
+func (e *escaper) misread(at, end int) bool {
+	before, _ := utf8.DecodeLastRune(e.src[:at])
+	after, _ := utf8.DecodeRune(e.src[end:])
+	switch e.src[at] {
+	case '~', '|':
+		return end-at > 1
+	case '_':
+		return end-at > 1 || e.endsWord || !isWord(before) || !isWord(after)
+	}
+	space := func(r rune, beyond bool) bool { return beyond || unicode.IsSpace(r) }
+	return !space(before, at == 0) || !space(after, end == len(e.src))
+}
+
+// numbers escapes the numbers of l that do not follow from the one before.
+func (e *escaper) numbers(l *ast.List) {
+	next := l.Start
+	for item := l.FirstChild(); item != nil && l.IsOrdered(); item = item.NextSibling() {
+		number := itemNumber(e.src, item)
+		value, err := strconv.Atoi(number)
+		if err == nil && value != next {
+			e.at = append(e.at, item.Pos()+len(number))
+			next = value
+		}
+		next++
+	}
+}
+
+var webAddress = regexp.MustCompile(`(?i)https?://\S`)
+
+// inWebAddress reports whether src[at] is a part of an address that a network finds by itself.
+func inWebAddress(src []byte, at int) bool {
+	return webAddress.Match(src[wordStart(src, at) : at+1])
+}
