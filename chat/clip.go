@@ -5,11 +5,12 @@ import (
 	"unicode"
 )
 
-// Clip returns the first n characters of text, and behind them more if that is not all.
+// Clip returns the first n characters of text, and behind them more if that is
+// not all. What is clipped is a copy, so that it does not keep all of text in memory.
 func Clip(text string, n int, more string) string {
 	for i := range text {
 		if n--; n < 0 {
-			return text[:i] + more
+			return strings.Clone(text[:i]) + more
 		}
 	}
 	return text

@@ -26,6 +26,8 @@ type Config struct {
 	Name   string                                            // of the channel in config.json
 	Store  store.Store                                       // remembers requests, answers and conversations
 	Save   func(name string, r io.Reader) (chat.File, error) // puts an upload into the workspace
+	Dir    string                                            // where pictures are while a request comes in; "": the system's folder for such
+	Budget *channels.Budget                                  // of the bytes of requests that are in memory; nil: as much as a small machine has
 	Models func() []string                                   // names that requests may give besides "parley"; nil: none
 	Log    *slog.Logger
 }
@@ -50,6 +52,9 @@ type Channel struct {
 
 // New returns the Channel of cfg.
 func New(cfg Config) *Channel {
+	if cfg.Budget == nil {
+		cfg.Budget = channels.NewBudget(16<<20, 8<<20)
+	}
 	c := &Channel{cfg: cfg, book: newBook(cfg.Store), waiting: map[string][]*call{}}
 	c.open, c.close = context.WithCancel(context.Background())
 	return c
@@ -77,8 +82,14 @@ func (c *Channel) Close() error {
 	return nil
 }
 
-// A call is a request that waits. Its fields are guarded by Channel.mu.
+// A call is a request that waits. The fields from at on are guarded by Channel.mu.
 type call struct {
+	id     string // of its message
+	model  string // as the client named it
+	prefix string // of its person's sessions
+	usage  bool   // a stream tells what the answer took
+	leave  func() // ends the waiting
+
 	at    chat.Address
 	live  bool   // it is streamed
 	stop  bool   // it asks for the end of a turn, whose answer is its answer, too

@@ -18,6 +18,7 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"parley/channels"
 	"parley/channels/api"
 	"parley/channels/channeltest"
 	"parley/chat"
@@ -745,6 +746,76 @@ func TestLarge(t *testing.T) {
 	if w.Code != 413 || !strings.Contains(w.Body.String(), "request_too_large") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+}
+
+// Bodies that come in are bounded in sum, for each person and in all. Who is over
+// that is told to come again, and may once there is room; pictures do not count.
+func TestBudget(t *testing.T) {
+	const person, all = 1000, 1500
+	h := bare(t)
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Dir: t.TempDir(), Budget: channels.NewBudget(all, person), Log: quiet})
+	t.Cleanup(h.server.Close)
+	// send sends a request of so many bytes but for its end, which comes with finish.
+	send := func(who string, bytes int) (finish func() (status int, retryAfter string)) {
+		body, rest := io.Pipe()
+		done := make(chan result, 1)
+		go func() {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", h.server.URL+"/v1/chat/completions", body)
+			if err != nil {
+				t.Error(err)
+			}
+			req.Header.Set("Authorization", "Bearer k-"+who)
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				resp = &http.Response{Body: http.NoBody}
+			}
+			resp.Body.Close()
+			done <- result{Response: resp}
+		}()
+		go func() { _, _ = io.WriteString(rest, `{"model":"nobody","user":"`+strings.Repeat("x", bytes)) }()
+		return func() (int, string) {
+			go func() {
+				_, _ = io.WriteString(rest, `","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,`+strings.Repeat("AAAA", 1000)+`"}}]}]}`)
+				rest.Close()
+			}()
+			r := <-done
+			return r.StatusCode, r.Header.Get("Retry-After")
+		}
+	}
+	first := send("ann", 700)
+	h.until(func() bool { // it has come in
+		status, after := send("ann", 700)()
+		return status == 429 && after != ""
+	})
+	bob := send("bob", 700)
+	h.until(func() bool {
+		status, after := send("ann2", 700)()
+		return status == 429 && after != "" // a key more is no person more
+	})
+	h.until(func() bool {
+		status, after := send("eve", 700)()
+		return status == 503 && after != ""
+	})
+	for name, finish := range map[string]func() (int, string){"ann": first, "bob": bob} {
+		if status, _ := finish(); status != 400 { // its image is none
+			t.Errorf("%s: %d", name, status)
+		}
+	}
+	h.until(func() bool { status, _ := send("ann", 700)(); return status == 400 })
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// What is not an image is limited to what a person can have to say.
+func TestLongText(t *testing.T) {
+	h := bare(t)
+	t.Cleanup(h.server.Close)
+	r := h.post("k-ann", `{"model":"parley","messages":[{"role":"user","content":"`+strings.Repeat("x", 5<<20)+`"}]}`, nil)
+	if r.StatusCode != 413 || !strings.Contains(r.body, "request_too_large") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 type endless struct{}

@@ -47,7 +47,7 @@ type house struct {
 }
 
 // keys are who may ask, and the prefix of their sessions.
-var keys = map[string][2]string{"Bearer k-ann": {"ann", "phone"}, "Bearer k-bob": {"bob", ""}, "Bearer k-ann2": {"ann", "phone-my"}}
+var keys = map[string][2]string{"Bearer k-ann": {"ann", "phone"}, "Bearer k-bob": {"bob", ""}, "Bearer k-ann2": {"ann", "phone-my"}, "Bearer k-eve": {"eve", ""}}
 
 // bare is a house whose channel nobody runs.
 func bare(t *testing.T) *house {

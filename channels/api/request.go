@@ -3,22 +3,26 @@ package api
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
+	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/chat"
 )
 
 const (
 	maxBody   = 20 << 20    // bytes of a request, images included
+	maxText   = 4 << 20     // bytes of a request without its images, which is in memory
+	maxImages = 20          // of what is said now
 	readTime  = time.Minute // for a request to come in
 	assistant = "assistant"
 )
@@ -39,7 +43,13 @@ type request struct {
 	system  []string
 	history []turn // what was said, up to the last answer
 	fresh   []turn // what is said now
-	images  [][]byte
+	images  []image
+}
+
+// An image is one that is said now.
+type image struct {
+	kind string
+	data *io.SectionReader
 }
 
 // A message is one of the conversation that a client sends.
@@ -71,30 +81,62 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// read reads the request of r. Its error is a *failure.
-func read(w http.ResponseWriter, r *http.Request) (*request, error) {
-	q, body := &request{}, http.MaxBytesReader(w, r.Body, maxBody)
-	var large *http.MaxBytesError
+// read reads the request of r, whose pictures stay in the spool until release
+// is called. Its error is a *failure.
+func (c *Channel) read(w http.ResponseWriter, r *http.Request, who string) (q *request, release func(), err error) {
+	pictures := newSpool(http.MaxBytesReader(w, r.Body, maxBody), c.cfg.Dir)
+	body, uncount := c.cfg.Budget.Reader(who, http.MaxBytesReader(w, io.NopCloser(pictures), maxText))
+	release = func() {
+		pictures.close()
+		uncount()
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	q = &request{}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTime)) // not every writer can
-	err := json.NewDecoder(body).Decode(q)
+	err = json.NewDecoder(body).Decode(q)
 	_ = control.SetReadDeadline(time.Time{}) // it would end the request's context
+	if err == nil {
+		q.name = named(cmp.Or(r.Header.Get("X-Session-Id"), q.User))
+		err = q.sort(pictures)
+	} else {
+		err = c.unread(err)
+	}
+	return q, release, err
+}
+
+// unread is what a client is told of err, which broke off the reading of its request.
+func (c *Channel) unread(err error) *failure {
+	var large *http.MaxBytesError
+	var file *fs.PathError
 	switch {
 	case errors.As(err, &large):
-		return nil, &failure{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("The request is larger than %d MiB.", maxBody>>20), code: "request_too_large"}
-	case err != nil:
-		return nil, bad("", "The body is not a chat completion request in JSON.")
-	case len(q.Messages) == 0:
-		return nil, bad("messages", "There must be at least one message.")
-	case q.N != nil && *q.N != 1:
-		return nil, bad("n", "There is one answer only.")
+		return &failure{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("The request is larger than %d MiB, or %d MiB without its images.", maxBody>>20, maxText>>20), code: "request_too_large"}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &failure{status: http.StatusRequestTimeout, message: "The request took too long to come in.", code: "request_timeout"}
+	case errors.Is(err, channels.ErrBusyPerson):
+		return &failure{status: http.StatusTooManyRequests, message: "You send too much at once. Wait for other requests to finish, then try again.", code: "rate_limit_exceeded", after: "2"}
+	case errors.Is(err, channels.ErrBusy):
+		return &failure{status: http.StatusServiceUnavailable, message: "Too much is being sent at once. Try again in a moment.", code: "unavailable", after: "2"}
+	case errors.As(err, &file):
+		c.cfg.Log.Error("images of a request were not kept", "err", err)
+		return failed(err)
 	}
-	q.name = named(cmp.Or(r.Header.Get("X-Session-Id"), q.User))
-	return q, q.sort()
+	return bad("", "The body is not a chat completion request in JSON.")
 }
 
 // sort tells what was said before from what is new.
-func (q *request) sort() error {
+func (q *request) sort(pictures *spool) error {
+	switch {
+	case len(q.Messages) == 0:
+		return bad("messages", "There must be at least one message.")
+	case q.N != nil && *q.N != 1:
+		return bad("n", "There is one answer only.")
+	}
 	last := 0
 	for i, m := range q.Messages {
 		if m.Role == assistant {
@@ -105,14 +147,21 @@ func (q *request) sort() error {
 		param := fmt.Sprintf("messages[%d]", i)
 		t := turn{Role: m.Role}
 		for _, p := range m.Content {
-			switch image := p.Type == "image_url"; {
-			case image && m.Role == "user" && i >= last:
-				data, err := picture(p.ImageURL.URL)
+			switch isImage := p.Type == "image_url"; {
+			case isImage && m.Role == "user" && i >= last:
+				picture, err := pictures.picture(p.ImageURL.URL)
 				if err != nil {
 					return bad(param, err.Error())
 				}
-				q.images = append(q.images, data)
-			case !image && p.Type != "text" && p.Type != "refusal":
+				kind, err := picture.contentType()
+				if err != nil {
+					return bad(param, err.Error())
+				}
+				if len(q.images) == maxImages {
+					return bad(param, fmt.Sprintf("A message can have %d images at most.", maxImages))
+				}
+				q.images = append(q.images, image{kind, picture.data})
+			case !isImage && p.Type != "text" && p.Type != "refusal":
 				return bad(param, "A part can be text or image_url only.")
 			}
 			t.Text = strings.TrimSpace(t.Text + "\n" + p.Text)
@@ -137,21 +186,6 @@ func (q *request) sort() error {
 		return bad("messages", "The last message must be the user's, and say something.")
 	}
 	return nil
-}
-
-// picture returns the bytes of an image in a data URL. Others are not fetched:
-// a client could have us call any address we can reach (R-S19).
-func picture(url string) ([]byte, error) {
-	rest, isData := strings.CutPrefix(url, "data:")
-	kind, coded, ok := strings.Cut(rest, ";base64,")
-	if !isData || !ok {
-		return nil, errors.New("images must be sent as data: URLs in base64; addresses are not fetched")
-	}
-	data, err := base64.StdEncoding.DecodeString(coded)
-	if err != nil || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, http.DetectContentType(data)) {
-		return nil, fmt.Errorf("an image of type %.40q cannot be read; it must be PNG, JPEG, GIF or WebP", kind)
-	}
-	return data, nil
 }
 
 // text is what is said now.

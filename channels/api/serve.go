@@ -1,13 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -60,22 +60,38 @@ func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who chat.Send
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		return &failure{status: http.StatusUnsupportedMediaType, message: "The content type must be application/json."}
 	}
-	q, err := read(w, r)
+	k, err := c.take(w, r, who, prefix)
 	if err != nil {
 		return err
 	}
+	defer k.leave()
+	return c.respond(w, r, k)
+}
+
+// take reads a request and delivers the message that it is, whose answer the
+// call waits for until leave is called. Nothing of the request stays in memory.
+func (c *Channel) take(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) (k *call, err error) {
+	q, release, err := c.read(w, r, who.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if !slices.Contains(c.names(), q.Model) {
-		return &failure{status: http.StatusNotFound, message: fmt.Sprintf("There is no model %.64q; use %q.", q.Model, Name), param: "model", code: "model_not_found"}
+		return nil, &failure{status: http.StatusNotFound, message: fmt.Sprintf("There is no model %.64q; use %q.", q.Model, Name), param: "model", code: "model_not_found"}
 	}
 	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
 	id := q.id(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
-	k := &call{live: q.Stream, stop: strings.EqualFold(q.text(), "/stop"), news: make(chan struct{}, 1)}
-	defer c.wait(id, k)()
-	if err := c.begin(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
-		c.cfg.Log.Warn("request not taken", "session", q.at.Session(), "err", err)
-		return failed(err)
+	k = &call{
+		id: id, model: q.Model, prefix: prefix, live: q.Stream, usage: q.StreamOptions.IncludeUsage,
+		stop: strings.EqualFold(q.text(), "/stop"), news: make(chan struct{}, 1),
 	}
-	return c.respond(w, r, q, id, k)
+	k.leave = c.wait(id, k)
+	if err := c.begin(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
+		k.leave()
+		c.cfg.Log.Warn("request not taken", "session", q.at.Session(), "err", err)
+		return nil, failed(err)
+	}
+	return k, nil
 }
 
 // begin delivers the message that q is, unless it is answered already. What
@@ -141,13 +157,12 @@ func (c *Channel) ask(rec record, k *call) error {
 // save puts the images of q into the workspace.
 func (c *Channel) save(q *request) ([]chat.File, error) {
 	files := []chat.File{}
-	for i, data := range q.images {
-		kind := http.DetectContentType(data)
-		f, err := c.cfg.Save(fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(kind, "image/")), bytes.NewReader(data))
+	for i, img := range q.images {
+		f, err := c.cfg.Save(fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(img.kind, "image/")), io.NewSectionReader(img.data, 0, img.data.Size()))
 		if err != nil {
 			return nil, fmt.Errorf("save image: %w", err)
 		}
-		f.Type, f.Size = kind, int64(len(data))
+		f.Type, f.Size = img.kind, img.data.Size()
 		files = append(files, f)
 	}
 	return files, nil
@@ -155,10 +170,10 @@ func (c *Channel) save(q *request) ([]chat.File, error) {
 
 // respond waits for the answer and writes it. A client that goes away finds it
 // in the session, or when it asks again under the same key.
-func (c *Channel) respond(w http.ResponseWriter, r *http.Request, q *request, id string, k *call) error {
-	o := output{w: w, id: "chatcmpl-" + id, model: q.Model, created: time.Now().Unix(), usage: q.StreamOptions.IncludeUsage}
-	w.Header().Set("X-Session-Id", strings.TrimPrefix(strings.TrimPrefix(k.at.Thread, q.at.Thread), between))
-	if q.Stream {
+func (c *Channel) respond(w http.ResponseWriter, r *http.Request, k *call) error {
+	o := output{w: w, id: "chatcmpl-" + k.id, model: k.model, created: time.Now().Unix(), usage: k.usage}
+	w.Header().Set("X-Session-Id", strings.TrimPrefix(strings.TrimPrefix(k.at.Thread, k.prefix), between))
+	if k.live {
 		o.begin()
 	}
 	defer o.hurry(time.Time{})
@@ -170,24 +185,24 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, q *request, id
 		select {
 		case <-k.news:
 		case <-alive.C:
-			if q.Stream {
+			if k.live {
 				o.write(":\n")
 			}
 			continue
 		case <-r.Context().Done():
 			return nil
 		case <-c.open.Done():
-			return o.fail(q.Stream, failed(channels.ErrShut))
+			return o.fail(k.live, failed(channels.ErrShut))
 		case <-late.C:
-			return o.fail(q.Stream, &failure{status: http.StatusGatewayTimeout, message: "There is no answer yet; it will be in the session.", code: "timeout"})
+			return o.fail(k.live, &failure{status: http.StatusGatewayTimeout, message: "There is no answer yet; it will be in the session.", code: "timeout"})
 		}
 		c.mu.Lock()
 		text, over, fault := k.text, k.over, k.fault
 		c.mu.Unlock()
 		switch {
 		case fault != "":
-			return o.fail(q.Stream, &failure{status: http.StatusBadGateway, message: fault, code: "no_answer"})
-		case q.Stream:
+			return o.fail(k.live, &failure{status: http.StatusBadGateway, message: fault, code: "no_answer"})
+		case k.live:
 			o.more(text[done:], over)
 			done = len(text)
 		case over:

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"parley/channels"
 	"parley/chat"
 	"parley/store"
 )
@@ -31,6 +32,8 @@ type call struct {
 	who  chat.Sender
 	room *room // of the conversation, which is there; nil for what concerns none
 	held held  // what the list knew of it when the request came
+
+	budget *channels.Budget // of what is read
 }
 
 func (c *Channel) routes() *http.ServeMux {
@@ -52,7 +55,7 @@ func (c *Channel) routes() *http.ServeMux {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			who, _ := r.Context().Value(visitor{}).(chat.Sender)
-			k := call{w: w, r: r, who: who}
+			k := call{w: w, r: r, who: who, budget: c.cfg.Budget}
 			var err error
 			if id := r.PathValue("id"); id != "" {
 				rm, leave := c.use(c.address(who.ID, id))
@@ -116,13 +119,18 @@ func (k call) read(v any) error {
 	if t, _, _ := mime.ParseMediaType(k.r.Header.Get("Content-Type")); t != "application/json" {
 		return problem{http.StatusUnsupportedMediaType, "This takes application/json."}
 	}
-	d := json.NewDecoder(http.MaxBytesReader(k.w, k.r.Body, maxBody))
+	body, release := k.budget.Reader(k.who.ID, http.MaxBytesReader(k.w, k.r.Body, maxBody))
+	defer release()
+	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):
 		return problem{http.StatusRequestEntityTooLarge, "That is too long."}
+	case errors.Is(err, channels.ErrBusy), errors.Is(err, channels.ErrBusyPerson):
+		k.w.Header().Set("Retry-After", "2")
+		return problem{http.StatusTooManyRequests, "Too much is being sent at once. Please try again in a moment."}
 	case err != nil || d.More():
 		return problem{http.StatusBadRequest, "That is not the JSON expected here."}
 	}

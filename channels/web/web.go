@@ -32,6 +32,7 @@ type Config struct {
 	Store   store.Store
 	Open    func(path string) (*os.File, error)                                  // opens a file of the workspace (R-S18)
 	Save    func(name string, r io.Reader) (chat.File, error)                    // puts an upload into the workspace's inbox
+	Budget  *channels.Budget                                                     // of the bytes of requests that are in memory; nil: as much as a small machine has
 	MaxFile int64                                                                // bytes of an upload; 0: 20 MiB
 	Forget  func(context.Context, chat.SessionID) error                          // ends a session and forgets it; nil: there is nothing to forget
 	Search  func(ctx context.Context, person, words string) ([]chat.Find, error) // finds what was said with person; nil: titles only
@@ -61,6 +62,9 @@ type Channel struct {
 // New returns the Channel of cfg. The error is of its own page.
 func New(cfg Config) (*Channel, error) {
 	cfg.MaxFile = cmp.Or(cfg.MaxFile, 20<<20)
+	if cfg.Budget == nil {
+		cfg.Budget = channels.NewBudget(16<<20, 8<<20)
+	}
 	c := &Channel{
 		cfg: cfg, talks: cfg.Store.Bucket(cfg.Name + "/talks"), files: cfg.Store.Bucket(cfg.Name + "/files"),
 		rooms: map[chat.Address]*room{},

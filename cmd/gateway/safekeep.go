@@ -61,10 +61,10 @@ func (h *house) safekeep(ctx context.Context) {
 	}
 }
 
-// sweepDrafts removes what backups and restores have left that were killed.
+// sweepDrafts removes what backups, restores and uploads have left that were killed.
 // Whoever calls it holds the lock.
 func sweepDrafts(c *Config) (err error) {
-	for _, drafts := range []string{".backup-*", ".restore-*"} {
+	for _, drafts := range []string{".backup-*", ".restore-*", ".upload-*"} {
 		left, _ := filepath.Glob(filepath.Join(c.DataDir, drafts)) // the pattern is a good one
 		for _, path := range left {
 			err = errors.Join(err, os.RemoveAll(path))
