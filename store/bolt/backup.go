@@ -23,7 +23,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	}
 	err = errors.Join(s.copyTo(ctx, f), f.Sync(), f.Close())
 	if err == nil {
-		err = s.verify(ctx, path)
+		err = s.verifyCopy(ctx, path)
 	}
 	if err == nil {
 		err = syncDir(filepath.Dir(path))
@@ -54,9 +54,9 @@ func (w untilEnd) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// verify reads a copy. A value damaged in the Store is damaged in the copy, too,
+// verifyCopy reads a copy. A value damaged in the Store is damaged in the copy, too,
 // and no reason to have none.
-func (s *Store) verify(ctx context.Context, path string) error {
+func (s *Store) verifyCopy(ctx context.Context, path string) error {
 	damaged, err := s.probe(ctx, path)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)

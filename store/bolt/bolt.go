@@ -8,6 +8,7 @@
 //	queue   / name / number  id, body: the work that is not done
 //	seen    / name / id      time of the last push to that queue
 //	damaged / name / number  work whose checksum was wrong, as it was found
+//	store   /      / name    what the file is: its format, its lineage
 //
 // bbolt keeps a sequence per bucket: it gives revisions and numbers, and never
 // one twice. No transaction is open while a caller's code runs (P20).
@@ -22,6 +23,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -34,6 +36,11 @@ import (
 type Config struct {
 	Dir string       // made when absent; the Store is the file parley.db in it
 	Log *slog.Logger // nil: log nothing
+	// Brief says that this process soon ends, so that others wait for it.
+	Brief bool
+	// Patience is how long to wait for the lock of the directory while a
+	// process that soon ends has it.
+	Patience time.Duration
 	// Probe is called after an unclean end. It returns what [Probe] does,
 	// which it had better call in another process; nil: in this one.
 	Probe func(ctx context.Context, path string) (damaged []string, err error)
@@ -49,6 +56,7 @@ type Store struct {
 	*store.Locks // has the Store's Lock
 
 	db      *bbolt.DB
+	path    string // of the file
 	log     *slog.Logger
 	dir     *os.File // holds the lock of the directory
 	now     func() time.Time
@@ -61,6 +69,11 @@ type Store struct {
 	ended  chan struct{} // the writer has returned
 	broken error         // why the writer gave up writing
 	wrote  bool
+	id     identity  // the writer's, once it runs
+	marked time.Time // the writer's: when the mark was written last
+	// suspect says that the free list in memory may be wrong, because a fault
+	// broke off a commit: the file is probed by the next Open.
+	suspect bool
 
 	mu     sync.RWMutex // guards what follows
 	closed bool
@@ -69,10 +82,11 @@ type Store struct {
 }
 
 // Open opens the Store in cfg.Dir, which it locks. It returns a [*LockedError]
-// when another process has it open, and a [*DamagedError] when the file is not
-// what was there before; it never starts empty in its place. After an end that
-// was not clean it first has the file probed, and logs each value whose
-// checksum is wrong.
+// when another process has it open, a [*DamagedError] when the file is not what
+// was there before, an [*OlderError] when it is a former one, and a
+// [*FormatError] when a newer version wrote it; it never starts empty in its
+// place. After an end that was not clean it first has the file probed, and logs
+// each value whose checksum is wrong.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -81,15 +95,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.Probe = func(_ context.Context, path string) ([]string, error) { return Probe(path) }
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, fmt.Errorf("open store: %w", explain(err))
 	}
-	dir, err := lockDir(cfg.Dir)
+	dir, err := waitForLock(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, fmt.Errorf("open store: %w", explain(err))
 	}
 	s, err := open(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", errors.Join(err, unlockDir(dir)))
+		return nil, fmt.Errorf("open store: %w", errors.Join(explain(err), unlockDir(dir)))
 	}
 	s.dir, s.close = dir, sync.OnceValue(s.shut)
 	go s.run()
@@ -98,7 +112,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 func open(ctx context.Context, cfg Config) (*Store, error) {
 	path := filepath.Join(cfg.Dir, "parley.db")
-	clean, err := inspect(path)
+	m, err := readMark(path)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil && m.Format > Format {
+		return nil, &FormatError{File: path, Has: m.Format}
+	}
+	clean, err := inspect(path, m)
 	if err != nil {
 		return nil, err
 	}
@@ -108,25 +129,87 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			return nil, &DamagedError{File: path, Cause: err}
+			return nil, damagedUnlessRefused(path, err)
 		}
 		for _, where := range damaged {
 			cfg.Log.Error("damaged value in the store", "where", where)
 		}
 	}
-	if err := markOpen(path); err != nil {
-		return nil, err
-	}
 	db, err := openFile(path, options())
 	if err != nil {
-		return nil, err
+		return nil, damagedUnlessRefused(path, err)
 	}
-	return &Store{
-		db: db, log: cfg.Log, Locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, commits: cfg.Committed, probe: cfg.Probe,
+	s := &Store{
+		db: db, path: path, log: cfg.Log, Locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, commits: cfg.Committed, probe: cfg.Probe,
 		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
 		queues: map[string]*queue{},
-	}, nil
+	}
+	if err := s.begin(m); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
 }
+
+// begin checks that the file is the one that m is about, gives it numbers if it
+// has none, and notes, before the first write, that the Store is open.
+func (s *Store) begin(m *mark) (err error) {
+	if s.id, err = s.identify(); err != nil {
+		return &DamagedError{File: s.path, Cause: err}
+	}
+	switch {
+	case s.id.format > Format:
+		return &FormatError{File: s.path, Has: s.id.format}
+	case s.id.isOlder(m):
+		return &OlderError{File: s.path, Wrote: m.Wrote}
+	}
+	if err := s.mark(nil, true); err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(s.path)); err != nil {
+		return err
+	}
+	if s.id.lineage == 0 {
+		return s.giveNumbers()
+	}
+	return nil
+}
+
+// giveNumbers makes the file one of today's format. On a full disk, the next
+// Open does.
+func (s *Store) giveNumbers() (err error) {
+	defer catch(&err)()
+	lineage := time.Now().UnixNano()
+	err = s.db.Update(s.stampNumbers(lineage))
+	switch {
+	case err == nil:
+		s.id.format, s.id.lineage, s.id.tx = Format, lineage, s.id.tx+1
+		s.wrote = true
+	case isFull(err):
+		s.log.Warn("store not numbered", "err", err)
+	default:
+		return err
+	}
+	return nil
+}
+
+// mark notes what is known of the file, and how it was closed, if it is.
+func (s *Store) mark(closed *state, sync bool) error {
+	s.marked = time.Now()
+	m := mark{Format: Format, Lineage: s.id.lineage, Tx: s.id.tx, Wrote: s.marked.UTC(), Closed: closed}
+	return m.write(s.path, sync)
+}
+
+// damagedUnlessRefused says of an error of opening path that the file is
+// damaged, unless it is one of the system, or of another process.
+func damagedUnlessRefused(path string, err error) error {
+	var errno syscall.Errno
+	if errors.Is(err, errInUse) || errors.As(err, &errno) {
+		return err
+	}
+	return &DamagedError{File: path, Cause: err}
+}
+
+var errInUse = errors.New("another program has it open")
 
 // lockTimeout is how long bbolt tries to lock the file: another process has it
 // open when it is not free by then.
@@ -153,7 +236,7 @@ func openFile(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	defer catch(&err)()
 	db, err = bbolt.Open(path, 0o600, o)
 	if errors.Is(err, berrors.ErrTimeout) {
-		return nil, fmt.Errorf("%s: another program has it open", path)
+		return nil, fmt.Errorf("%s: %w", path, errInUse)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -179,26 +262,35 @@ func (s *Store) shut() error {
 }
 
 func (s *Store) closeFile() error {
-	path := s.db.Path()
-	if s.wrote && s.broken == nil {
-		s.keepFreelist()
+	whole := s.broken == nil && !s.suspect
+	if s.wrote && whole {
+		whole = s.keepFreelist()
 	}
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
-	if s.broken != nil {
+	if !whole {
 		return nil // the next Open probes
 	}
-	return markClean(path)
+	closed, err := stateOf(s.path)
+	if err == nil {
+		err = s.mark(closed, true)
+	}
+	if err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
 }
 
 // keepFreelist saves the next Open a walk of the whole file. When it fails,
-// the walk is made.
-func (s *Store) keepFreelist() {
+// the walk is made. It reports whether the file is to be trusted.
+func (s *Store) keepFreelist() (whole bool) {
 	s.db.NoFreelistSync = false
-	if err := s.db.Update(func(*bbolt.Tx) error { return nil }); err != nil {
+	_, err := s.attempt([]*op{{do: func(*bbolt.Tx) error { return nil }}}, make([]error, 1))
+	if err != nil {
 		s.log.Warn("free list not kept", "err", err)
 	}
+	return !errors.Is(err, store.ErrDamaged)
 }
 
 // enter begins a call, unless it is in vain. Whoever enters leaves with calls.Done.

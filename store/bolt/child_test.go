@@ -3,9 +3,13 @@ package bolt_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"parley/store/bolt"
@@ -25,9 +29,10 @@ var children = map[string]func(args []string) error{
 		_, err := bolt.Open(context.Background(), bolt.Config{Dir: args[0]})
 		return err
 	},
-	"write": writeForEver,
-	"flip":  flipBits,
-	"fill":  fillToLimit,
+	"write":  writeForEver,
+	"flip":   flipBits,
+	"fill":   fillToLimit,
+	"zeroed": useZeroed,
 }
 
 const childEnv = "PARLEY_BOLT_CHILD"
@@ -60,4 +65,50 @@ func probeInChild(ctx context.Context, path string) (damaged []string, err error
 		return nil, fmt.Errorf("%w: %.200s", err, said.String())
 	}
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
+}
+
+// childAs is child under another user, which only root can.
+func childAs(t *testing.T, uid uint32, name string, args ...string) *exec.Cmd {
+	cmd := child(t.Context(), name, args...)
+	program := filepath.Join(t.TempDir(), "program") // the test's own may be where nobody else gets
+	for dir := filepath.Dir(program); len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range args {
+		for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	data, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(program, data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path = program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	return cmd
+}
+
+// A logged is a log that tells when a line was said.
+type logged struct {
+	text string
+	seen chan struct{}
+	once sync.Once
+}
+
+func logLine(text string) *logged { return &logged{text: text, seen: make(chan struct{})} }
+
+func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+func (l *logged) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), l.text) {
+		l.once.Do(func() { close(l.seen) })
+	}
+	return len(p), nil
 }

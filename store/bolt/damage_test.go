@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/store"
 	"parley/store/bolt"
@@ -77,7 +78,12 @@ func contents(s store.Store) (all map[string]string, damaged int, err error) {
 		return all, damaged + 1, err
 	}
 	for {
-		item, e := q.Pull(ctx)
+		limited, cancel := context.WithTimeout(ctx, time.Second) // what cannot be read is not handed out
+		item, e := q.Pull(limited)
+		cancel()
+		if errors.Is(e, context.DeadlineExceeded) {
+			return all, damaged + 1, err
+		}
 		if item.ID == end {
 			e = errors.Join(e, item.Done(ctx))
 			return all, damaged, errors.Join(err, e)

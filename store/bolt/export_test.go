@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -16,4 +17,12 @@ func (s *Store) Used() (size int64) {
 		return nil
 	})
 	return size
+}
+
+// MarkNow has the mark told of the next commit.
+func (s *Store) MarkNow() { s.marked = time.Time{} }
+
+// SetFormat writes another format number into the file.
+func (s *Store) SetFormat(n uint64) error {
+	return s.write(context.Background(), func(tx *bbolt.Tx) error { return s.self().put(tx, label("format"), number(n)) }, nil)
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,19 +11,22 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"go.etcd.io/bbolt"
+	"time"
 )
 
 // A LockedError says that another process has the data directory (P17).
 type LockedError struct {
-	Dir string
-	PID int // 0: not known
+	Dir   string
+	PID   int  // 0: not known
+	Brief bool // it is a command that soon ends
 }
 
 func (e *LockedError) Error() string {
-	if e.PID == 0 {
+	switch {
+	case e.PID == 0:
 		return fmt.Sprintf("%s is in use by another process", e.Dir)
+	case e.Brief:
+		return fmt.Sprintf("%s is in use by process %d, a command that soon ends", e.Dir, e.PID)
 	}
 	return fmt.Sprintf("%s is in use by process %d", e.Dir, e.PID)
 }
@@ -41,31 +45,102 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Cause }
 
+// An OlderError says that the file is an older one than the one that was used
+// last: what was written since would be lost, and what was sent since be sent
+// again. It was left as it was found.
+type OlderError struct {
+	File  string
+	Wrote time.Time // the last change that is known of
+}
+
+func (e *OlderError) Error() string {
+	return fmt.Sprintf("%s is not the file that was used last, but an older one: it lacks changes up to %s; put the right one back, or restore this one",
+		e.File, e.Wrote.Format(time.DateTime))
+}
+
+// A FormatError says that a newer version has written the Store. It was left
+// as it was found.
+type FormatError struct {
+	File string
+	Has  int
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s has format %d, and this version of Parley understands %d at most: run the newer version, or restore a backup that this version made",
+		e.File, e.Has, Format)
+}
+
+// explain adds what to do when the system refuses access to what the Store is
+// made of.
+func explain(err error) error {
+	var pe *fs.PathError
+	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &pe) {
+		return err
+	}
+	owner := "another user"
+	if info, e := os.Stat(pe.Path); e == nil {
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			owner = fmt.Sprint("user ", s.Uid)
+			if int(s.Uid) == os.Geteuid() {
+				return fmt.Errorf("%w: chmod u+rw %s", err, pe.Path)
+			}
+		}
+	}
+	return fmt.Errorf("%w: it belongs to %s, and this is user %d; run Parley as that user, or: sudo chown -R %[3]d %s",
+		err, owner, os.Geteuid(), filepath.Dir(pe.Path))
+}
+
 // Lock keeps everybody from opening a Store in dir until unlock is called. It
 // returns a [*LockedError] when another process has one open.
 func Lock(dir string) (unlock func() error, err error) {
-	f, err := lockDir(dir)
+	f, err := lockDir(dir, true)
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	return func() error { return unlockDir(f) }, nil
 }
 
+// lockRetry is the time between two tries to lock a directory.
+const lockRetry = 50 * time.Millisecond
+
+// waitForLock locks cfg.Dir. It waits for a holder that soon ends.
+func waitForLock(ctx context.Context, cfg Config) (*os.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Patience)
+	defer cancel()
+	for first := true; ; first = false {
+		dir, err := lockDir(cfg.Dir, cfg.Brief)
+		var locked *LockedError
+		if !errors.As(err, &locked) || !locked.Brief && locked.PID != 0 || cfg.Patience == 0 {
+			return dir, err
+		}
+		if first {
+			cfg.Log.Info("waiting for another process to let go of the data folder", "process", locked.PID)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(lockRetry):
+		}
+	}
+}
+
 // lockDir locks dir for this process, until unlockDir of what it returns.
-func lockDir(dir string) (*os.File, error) {
+func lockDir(dir string, brief bool) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = &LockedError{Dir: dir, PID: readPID(f)}
+		text, _ := io.ReadAll(io.LimitReader(f, 64))
+		pid, brief := parseHolder(string(text))
+		err = &LockedError{Dir: dir, PID: pid, Brief: brief}
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	writePID(f)
+	writeHolder(f, brief)
 	return f, nil
 }
 
@@ -75,100 +150,31 @@ func unlockDir(f *os.File) error {
 	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
-// writePID does what it can: on a full disk the lock holds without a number.
-func writePID(f *os.File) {
+const briefly = "briefly" // stands in the lock of a command that soon ends
+
+// writeHolder does what it can: on a full disk the lock holds without a number.
+func writeHolder(f *os.File, brief bool) {
+	text := fmt.Sprintln(os.Getpid())
+	if brief {
+		text = fmt.Sprintln(os.Getpid(), briefly)
+	}
 	if f.Truncate(0) == nil {
-		fmt.Fprintln(f, os.Getpid())
+		_, _ = f.WriteAt([]byte(text), 0)
 	}
 }
 
-func readPID(f *os.File) int {
-	text, _ := io.ReadAll(io.LimitReader(f, 32))
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+func parseHolder(text string) (pid int, brief bool) {
+	words := strings.Fields(text)
+	if len(words) > 0 {
+		pid, _ = strconv.Atoi(words[0])
+	}
+	return pid, len(words) > 1 && words[1] == briefly
+}
+
+// Holder returns the process that locked dir last, 0 if none is known. Whether
+// it still holds the lock is another question.
+func Holder(dir string) (pid int) {
+	text, _ := os.ReadFile(filepath.Join(dir, "lock"))
+	pid, _ = parseHolder(string(text))
 	return pid
-}
-
-// The mark beside the file says that there was a Store. It is empty while the
-// Store is open; after a clean Close it tells the file's size and time.
-func markOf(path string) string { return path + ".mark" }
-
-func cleanMark(info fs.FileInfo) string {
-	return fmt.Sprintf("closed %d %d\n", info.Size(), info.ModTime().UnixNano())
-}
-
-// inspect says whether the file is as the last Close left it. It makes the
-// file when there was never one.
-func inspect(path string) (clean bool, err error) {
-	mark, err := os.ReadFile(markOf(path))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	existed := err == nil
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !existed:
-		return true, create(path)
-	case errors.Is(err, fs.ErrNotExist):
-		return false, &DamagedError{File: path, Cause: errors.New("it is missing")}
-	case err != nil:
-		return false, err
-	case info.Size() == 0:
-		return false, &DamagedError{File: path, Cause: errors.New("it is empty")}
-	}
-	return string(mark) == cleanMark(info), nil
-}
-
-// create makes an empty Store at path: all of it or nothing, since an empty
-// file counts as damage.
-func create(path string) error {
-	draft := path + ".new"
-	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	db, err := openFile(draft, &bbolt.Options{})
-	if err != nil {
-		return err
-	}
-	if err := db.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(draft, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// markOpen notes, before the first write, that the Store exists and is open.
-// It needs no space when there is a mark already.
-func markOpen(path string) error {
-	if err := setMark(path, ""); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// markClean notes that the Store was closed as it should be.
-func markClean(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("close store: %w", err)
-	}
-	return setMark(path, cleanMark(info))
-}
-
-func setMark(path, text string) error {
-	f, err := os.OpenFile(markOf(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -52,54 +53,124 @@ func last(b *bbolt.Bucket) uint64 {
 
 func (l log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		for end := ^uint64(0); seq < end; {
+		end, err := l.end(ctx)
+		for err == nil && seq < end {
 			var recs []store.Record
-			err := l.store.view(ctx, func(tx *bbolt.Tx) error {
-				recs, end = l.page(tx, seq, end)
-				return nil
-			})
-			if err != nil {
-				yield(store.Record{}, l.wrap(err))
-				return
-			}
-			if len(recs) == 0 {
+			recs, err = l.page(ctx, seq, end)
+			if err == nil && len(recs) == 0 {
 				return
 			}
 			for _, r := range recs {
-				seq, err = r.Seq, nil
+				seq = r.Seq
+				var bad error
 				if r.Body == nil {
-					err = l.wrap(fmt.Errorf("record %d: %w", seq, errChecksum))
+					bad = l.wrap(fmt.Errorf("record %d: %w", seq, errChecksum))
 				}
-				if !yield(r, err) {
+				if !yield(r, bad) {
 					return
 				}
 			}
 		}
+		if err != nil {
+			yield(store.Record{}, l.wrap(err))
+		}
 	}
 }
 
-// page returns some records after seq and up to end, and the number of the
-// last one up to end. A damaged record has no Body.
-func (l log) page(tx *bbolt.Tx, seq, end uint64) ([]store.Record, uint64) {
-	in := l.in(tx)
-	if in == nil {
-		return nil, end
-	}
-	end = min(end, last(in))
-	var recs []store.Record
-	l.scan(tx, number(seq+1), func(k, v []byte) bool {
-		n, _ := split(k)
-		if n > end {
-			return false
+// end returns the number of the last record. If the page that would tell cannot
+// be read, the sequence is to be trusted.
+func (l log) end(ctx context.Context) (end uint64, err error) {
+	err = l.store.view(ctx, func(tx *bbolt.Tx) error {
+		in := l.in(tx)
+		if in == nil {
+			return nil
 		}
-		r := store.Record{Seq: n}
-		if body, ok := unseal(l.place, k, v); ok {
-			r.Body = append(make([]byte, 0, len(body)), body...)
-		}
-		recs = append(recs, r)
-		return true
+		end = in.Sequence()
+		end = max(end, lastReadable(in))
+		return nil
 	})
-	return recs, end
+	return end, err
+}
+
+// lastReadable is last of b, 0 if the page that would tell cannot be read.
+func lastReadable(b *bbolt.Bucket) (n uint64) {
+	var err error
+	defer catch(&err)()
+	return last(b)
+}
+
+// page returns some records after seq and up to end. A damaged record has no
+// Body. So have those that a page that cannot be read may have held, at most
+// maxUnread of them.
+func (l log) page(ctx context.Context, seq, end uint64) (recs []store.Record, err error) {
+	err = l.store.view(ctx, func(tx *bbolt.Tx) error {
+		l.scan(tx, number(seq+1), func(k, v []byte) bool {
+			n, _ := split(k)
+			if n > end {
+				return false
+			}
+			r := store.Record{Seq: n}
+			if body, ok := unseal(l.place, k, v); ok {
+				r.Body = append(make([]byte, 0, len(body)), body...)
+			}
+			recs = append(recs, r)
+			return true
+		})
+		return nil
+	})
+	if len(recs) > 0 || err == nil || !errors.Is(err, store.ErrDamaged) {
+		return recs, ignoreFault(err) // those behind what was read come next
+	}
+	next, err := l.readable(ctx, seq+1, end)
+	for n := max(seq+1, next-min(next, maxUnread)); n < next && err == nil; n++ {
+		recs = append(recs, store.Record{Seq: n})
+	}
+	return recs, err
+}
+
+// maxUnread bounds the records that an unreadable page is taken to have held.
+const maxUnread = 1000
+
+// readable returns the first number from n on, which cannot be read, at which
+// there is a page that can be, and the number behind end if there is none.
+func (l log) readable(ctx context.Context, n, end uint64) (uint64, error) {
+	for step := uint64(1); ; step *= 2 {
+		n = min(n+step, end+1)
+		if n > end {
+			break
+		}
+		err := l.store.view(ctx, func(tx *bbolt.Tx) error {
+			l.in(tx).Cursor().Seek(number(n))
+			return nil
+		})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrDamaged) {
+			return n, err
+		}
+	}
+	return l.narrow(ctx, n)
+}
+
+// narrow returns the lowest number up to n from which on all can be read.
+func (l log) narrow(ctx context.Context, n uint64) (uint64, error) {
+	err := l.store.view(ctx, func(tx *bbolt.Tx) (err error) {
+		defer catch(&err)()
+		for c := l.in(tx).Cursor(); n > 1; n-- {
+			c.Seek(number(n - 1))
+		}
+		return nil
+	})
+	return n, ignoreFault(err)
+}
+
+// ignoreFault returns err unless it says that a page cannot be read.
+func ignoreFault(err error) error {
+	if errors.Is(err, store.ErrDamaged) {
+		return nil
+	}
+	return err
 }
 
 // Trim works in several commits, the oldest records first.

@@ -143,6 +143,19 @@ func unseal(place uint32, k, v []byte) ([]byte, bool) {
 	return v[4:], true
 }
 
+// describe names an entry for people.
+func describe(top, name, k []byte) string {
+	what := fmt.Sprintf("%s %q", top, bytes.TrimPrefix(name, []byte{'='}))
+	switch {
+	case k == nil:
+		return what
+	case len(k) == 8 && (string(top) == "log" || string(top) == "queue" || string(top) == "damaged"):
+		n, _ := split(k)
+		return fmt.Sprintf("%s number %d", what, n)
+	}
+	return fmt.Sprintf("%s key %q", what, bytes.TrimPrefix(k, []byte{'='}))
+}
+
 // number is n as a key or part of a value: the order of bytes is the order of numbers.
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 

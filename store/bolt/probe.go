@@ -85,7 +85,7 @@ func walk(tx *bbolt.Tx) (damaged []string, err error) {
 			place := placeOf(top, name)
 			return all.Bucket(name).ForEach(func(k, v []byte) error {
 				if _, ok := unseal(place, k, v); !ok {
-					damaged = append(damaged, fmt.Sprintf("%s %q %q", top, name, k))
+					damaged = append(damaged, describe(top, name, k))
 				}
 				return nil
 			})

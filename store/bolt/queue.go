@@ -40,8 +40,11 @@ func (s *Store) Queue(name string) store.Queue {
 type queue struct {
 	part                   // the work that is not done
 	seen    part           // the ids that were pushed, and when
-	swept   []byte         // the writer's: up to where it has looked for old ones
 	pending *store.Pending // complete once loaded
+
+	// The writer's:
+	swept    []byte // up to where it has looked for old ids
+	keepsAll bool   // old ids stay: damage was found among them
 
 	mu     sync.Mutex // guards what follows
 	loaded bool
@@ -82,10 +85,11 @@ func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 		return err
 	}
 	var n uint64
-	return q.wrap(q.store.write(ctx, func(tx *bbolt.Tx) (err error) {
+	do := func(tx *bbolt.Tx) (err error) {
 		n, err = q.insert(tx, id, body)
 		return err
-	}, func() { q.pending.Add(n) }))
+	}
+	return q.wrap(q.store.submit(ctx, &op{do: do, then: func() { q.pending.Add(n) }, vital: true}))
 }
 
 func (q *queue) insert(tx *bbolt.Tx, id string, body []byte) (uint64, error) {
@@ -116,9 +120,25 @@ func isOver(v []byte, now time.Time) bool {
 	return now.Sub(time.Unix(0, int64(ns))) >= memory
 }
 
-// forget looks at the next ids and lets go of those whose time is over.
+// forget looks at the next ids and lets go of those whose time is over. Damage
+// in its way ends that until the next start.
 func (q *queue) forget(tx *bbolt.Tx, now time.Time) error {
-	var old [][]byte
+	if q.keepsAll {
+		return nil
+	}
+	old, err := q.over(tx, now)
+	q.keepsAll = err != nil
+	for _, k := range old {
+		if err := q.seen.delete(tx, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over returns those of the next ids whose time is over.
+func (q *queue) over(tx *bbolt.Tx, now time.Time) (old [][]byte, err error) {
+	defer catch(&err)()
 	c := q.seen.in(tx).Cursor()
 	k, sealed := c.Seek(q.swept)
 	for n := 0; n < sweep && k != nil; n++ {
@@ -128,12 +148,7 @@ func (q *queue) forget(tx *bbolt.Tx, now time.Time) error {
 		k, sealed = c.Next()
 	}
 	q.swept = bytes.Clone(k)
-	for _, k := range old {
-		if err := q.seen.delete(tx, k); err != nil {
-			return err
-		}
-	}
-	return nil
+	return old, nil
 }
 
 func (q *queue) Pull(ctx context.Context) (store.Item, error) {
@@ -177,9 +192,8 @@ func (q *queue) item(ctx context.Context, n uint64) (item store.Item, err error)
 }
 
 func (q *queue) done(ctx context.Context, n uint64) error {
-	return q.wrap(q.store.write(ctx,
-		func(tx *bbolt.Tx) error { return q.delete(tx, number(n)) },
-		func() { q.pending.Drop(n) }))
+	do := func(tx *bbolt.Tx) error { return q.delete(tx, number(n)) }
+	return q.wrap(q.store.submit(ctx, &op{do: do, then: func() { q.pending.Drop(n) }, vital: true}))
 }
 
 // setAside takes damaged work out of the way of the rest (P21) and keeps what

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,14 @@ func TestStopsWriting(t *testing.T) {
 	if _, err := b.Put(t.Context(), "k", []byte("v"), 0); err != nil {
 		t.Fatal(err)
 	}
-	err = s.write(t.Context(), func(*bbolt.Tx) error { panic("a fault in the mapped file") }, nil)
+	fault := func(*bbolt.Tx) error { panic("a fault in the mapped file") }
+	if err := s.write(t.Context(), fault, nil); !errors.Is(err, store.ErrDamaged) { // P21: it affects only itself
+		t.Errorf("a fault is %v", err)
+	}
+	if _, err := b.Put(t.Context(), "k", []byte("v"), store.Any); err != nil {
+		t.Errorf("put after a fault elsewhere: %v", err)
+	}
+	err = s.submit(t.Context(), &op{do: fault, vital: true})
 	if err == nil {
 		t.Fatal("a fault is no error")
 	}
@@ -35,7 +43,7 @@ func TestStopsWriting(t *testing.T) {
 	if v, _, err := b.Get(t.Context(), "k"); err != nil || string(v) != "v" {
 		t.Errorf("get: %q, %v", v, err)
 	}
-	if len(told) != 1 || len(took) != 1 || took[0] <= 0 {
+	if len(told) != 1 || len(took) != 2 || took[0] <= 0 {
 		t.Errorf("told %v, and that commits took %v", told, took)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +27,10 @@ type op struct {
 	do func(*bbolt.Tx) error
 	// then runs when the change is on disk; those of a batch in its order.
 	then func()
-	done chan error
+	// vital says that without this change nothing goes on as it should: when it
+	// comes upon damage, the Store stops.
+	vital bool
+	done  chan error
 }
 
 var errSame = errors.New("nothing to change")
@@ -34,11 +38,16 @@ var errSame = errors.New("nothing to change")
 // write has do done by the writer and returns when it is on disk. It waits for
 // that also when ctx ends, so that the caller knows what became of the change.
 func (s *Store) write(ctx context.Context, do func(*bbolt.Tx) error, then func()) error {
+	return s.submit(ctx, &op{do: do, then: then})
+}
+
+// submit is write of o.
+func (s *Store) submit(ctx context.Context, o *op) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
-	o := &op{do: do, then: then, done: make(chan error, 1)}
+	o.done = make(chan error, 1)
 	s.ops <- o
 	return <-o.done
 }
@@ -62,11 +71,9 @@ func (s *Store) run() {
 
 func (s *Store) commit(batch []*op) {
 	errs := make([]error, len(batch))
-	err := s.try(batch, errs)
+	s.try(batch, errs)
 	for i, o := range batch {
 		switch {
-		case err != nil: // an op may have failed because of another that was not kept
-			errs[i] = err
 		case errs[i] == nil && o.then != nil:
 			o.then()
 		case errors.Is(errs[i], errSame):
@@ -76,40 +83,96 @@ func (s *Store) commit(batch []*op) {
 	}
 }
 
-// try makes all changes of batch in one transaction. It returns an error when
-// none was kept; errs takes those of single ops.
-func (s *Store) try(batch []*op, errs []error) (err error) {
+// try makes all changes of batch in one transaction; errs takes what came of
+// each. A change that comes upon a page that cannot be read is left out, and
+// the others are made without it (P21). One that others rely on stops the Store.
+func (s *Store) try(batch []*op, errs []error) {
+	faulty, err := s.attempt(batch, errs)
+	switch {
+	case err == nil:
+		return
+	case !errors.Is(err, errFault), s.broken != nil:
+		for i := range errs { // an op may have failed because of another that was not kept
+			errs[i] = err
+		}
+		return
+	case len(batch) > 1 && faulty < 0: // in the commit: nobody knows whose page it was
+		for i := range batch {
+			s.try(batch[i:i+1], errs[i:i+1])
+		}
+		return
+	case len(batch) > 1:
+		s.try(batch[faulty:faulty+1], errs[faulty:faulty+1])
+		rest := slices.Concat(batch[:faulty], batch[faulty+1:])
+		others := make([]error, len(rest))
+		s.try(rest, others)
+		copy(errs, others[:faulty])
+		copy(errs[faulty+1:], others[faulty:])
+		return
+	case batch[0].vital:
+		err = s.stop(err)
+	}
+	errs[0] = err
+}
+
+// errFault says that a page cannot be read.
+var errFault = fmt.Errorf("%w: unreadable page", store.ErrDamaged)
+
+// attempt makes the changes of batch in one transaction. It returns an error
+// when none was kept, and which op is to blame for an errFault, -1 if none or
+// all may be; errs takes those of single ops.
+func (s *Store) attempt(batch []*op, errs []error) (faulty int, err error) {
 	if s.broken != nil {
-		return s.broken
+		return -1, s.broken
 	}
 	tx, err := s.db.Begin(true)
 	if err != nil {
-		return err
+		return -1, err
 	}
+	faulty = -1
 	defer func() {
 		if r := recover(); r != nil {
-			_ = tx.Rollback()
-			err = s.stop(fmt.Errorf("%w: %v", store.ErrDamaged, r))
+			s.suspect = s.suspect || faulty < 0
+			err = fmt.Errorf("%w: %v", errFault, r)
+			if e := rollBack(tx); e != nil {
+				err = s.stop(errors.Join(err, e))
+			}
 		}
 	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	changed := false
 	for i, o := range batch {
+		faulty = i
 		errs[i] = o.do(tx)
 		changed = changed || errs[i] == nil
 	}
+	faulty = -1
 	if !changed {
-		return tx.Rollback()
+		return -1, tx.Rollback()
 	}
 	id, began := tx.ID(), time.Now()
 	if err := tx.Commit(); err != nil {
-		return s.failed(err, id)
+		return -1, s.failed(err, id)
 	}
 	if s.commits != nil {
 		s.commits(time.Since(began))
 	}
-	s.wrote = true
-	return nil
+	s.wrote, s.id.tx = true, id
+	if time.Since(s.marked) > markEvery {
+		if err := s.mark(nil, false); err != nil { // the one before it is true, too
+			s.log.Debug("mark of the store not written", "err", err)
+		}
+	}
+	return -1, nil
 }
+
+func rollBack(tx *bbolt.Tx) (err error) {
+	defer catch(&err)()
+	return tx.Rollback()
+}
+
+// markEvery is how often the mark is told of new commits.
+const markEvery = time.Minute
 
 // failed tells a full disk, which may get better, from every other failure to
 // commit the transaction id, after which nobody knows what the disk holds: the

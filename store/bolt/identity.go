@@ -1,0 +1,63 @@
+package bolt
+
+import (
+	"context"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// An identity is what the file says of itself. Its lineage is the time at which
+// it was made, or at which a copy of it took the place of a later file: of two
+// files, the one with the higher lineage is the one that is meant to be used,
+// and of one lineage the one with more commits.
+type identity struct {
+	format  int
+	lineage int64
+	tx      int // the number of the last commit
+}
+
+func (s *Store) self() part { return s.part("store", "") }
+
+// identify reads the identity of the file, without numbers if it has none yet.
+func (s *Store) identify() (id identity, err error) {
+	defer catch(&err)()
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		id.tx = tx.ID()
+		if v, err := s.self().get(tx, label("format")); err == nil {
+			n, _ := split(v)
+			id.format = int(n)
+		}
+		if v, err := s.self().get(tx, label("lineage")); err == nil {
+			n, _ := split(v)
+			id.lineage = int64(n)
+		}
+		return nil
+	})
+	return id, err
+}
+
+// isOlder reports whether a file of this identity lacks what m says was there.
+func (id identity) isOlder(m *mark) bool {
+	if m == nil || m.Lineage == 0 {
+		return false
+	}
+	return id.lineage < m.Lineage || id.lineage == m.Lineage && id.tx < m.Tx
+}
+
+// stampNumbers writes the format and a lineage into the file.
+func (s *Store) stampNumbers(lineage int64) func(*bbolt.Tx) error {
+	return func(tx *bbolt.Tx) error {
+		if err := s.self().put(tx, label("format"), number(Format)); err != nil {
+			return err
+		}
+		return s.self().put(tx, label("lineage"), number(uint64(lineage)))
+	}
+}
+
+// Renew makes this copy of a Store count as later than the one whose place it
+// takes, although it has fewer changes.
+func (s *Store) Renew(ctx context.Context) error {
+	lineage := time.Now().UnixNano()
+	return s.write(ctx, s.stampNumbers(lineage), func() { s.id.lineage = lineage })
+}
