@@ -69,6 +69,7 @@ type Store struct {
 	ended  chan struct{} // the writer has returned
 	broken error         // why the writer gave up writing
 	wrote  bool
+	clean  bool      // nobody has touched the file since it was closed
 	id     identity  // the writer's, once it runs
 	marked time.Time // the writer's: when the mark was written last
 	// suspect says that the free list in memory may be wrong, because a fault
@@ -140,7 +141,8 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, damagedUnlessRefused(path, err)
 	}
 	s := &Store{
-		db: db, path: path, log: cfg.Log, Locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, commits: cfg.Committed, probe: cfg.Probe,
+		clean: clean,
+		db:    db, path: path, log: cfg.Log, Locks: store.NewLocks(), now: time.Now, stopped: cfg.Stopped, commits: cfg.Committed, probe: cfg.Probe,
 		ops: make(chan *op, maxBatch), ended: make(chan struct{}),
 		queues: map[string]*queue{},
 	}
@@ -159,6 +161,10 @@ func (s *Store) begin(m *mark) (err error) {
 	switch {
 	case s.id.format > Format:
 		return &FormatError{File: s.path, Has: s.id.format}
+	case s.clean && s.id.isOlder(m) && m.Closed.Spare && s.id.tx == m.Tx-1:
+		s.log.Error("one of the two heads of the store is damaged; the other is used, and nothing is lost")
+	case s.clean && s.id.isOlder(m):
+		return &DamagedError{File: s.path, Cause: errors.New("its last changes are gone")}
 	case s.id.isOlder(m):
 		return &OlderError{File: s.path, Wrote: m.Wrote}
 	}
@@ -176,17 +182,16 @@ func (s *Store) begin(m *mark) (err error) {
 
 // giveNumbers makes the file one of today's format. On a full disk, the next
 // Open does.
-func (s *Store) giveNumbers() (err error) {
-	defer catch(&err)()
-	lineage := time.Now().UnixNano()
-	err = s.db.Update(s.stampNumbers(lineage))
+func (s *Store) giveNumbers() error {
+	s.id.format, s.id.lineage = Format, time.Now().UnixNano()
+	_, err := s.attempt([]*op{{do: s.stampNumbers(s.id.lineage)}}, make([]error, 1))
 	switch {
-	case err == nil:
-		s.id.format, s.id.lineage, s.id.tx = Format, lineage, s.id.tx+1
-		s.wrote = true
-	case isFull(err):
+	case errors.Is(err, store.ErrFull):
+		s.id.lineage = 0
 		s.log.Warn("store not numbered", "err", err)
-	default:
+	case errors.Is(err, store.ErrDamaged):
+		return &DamagedError{File: s.path, Cause: err}
+	case err != nil:
 		return err
 	}
 	return nil
@@ -233,6 +238,17 @@ func options() *bbolt.Options {
 
 // openFile opens path with o, and returns a fault in its pages as an error.
 func openFile(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
+	var f *os.File
+	o.OpenFile = func(path string, flag int, mode os.FileMode) (_ *os.File, err error) {
+		f, err = os.OpenFile(path, flag, mode)
+		return f, err
+	}
+	defer func() {
+		if db == nil && f != nil { // a fault has kept bbolt from letting go of its lock, which its map of the file holds, too
+			_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+			_ = f.Close()
+		}
+	}()
 	defer catch(&err)()
 	db, err = bbolt.Open(path, 0o600, o)
 	if errors.Is(err, berrors.ErrTimeout) {
@@ -262,9 +278,10 @@ func (s *Store) shut() error {
 }
 
 func (s *Store) closeFile() error {
-	whole := s.broken == nil && !s.suspect
+	whole, spare := s.broken == nil && !s.suspect, false
 	if s.wrote && whole {
-		whole = s.keepFreelist()
+		err := s.keepFreelist()
+		whole, spare = !errors.Is(err, store.ErrDamaged), err == nil
 	}
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("close store: %w", err)
@@ -274,6 +291,7 @@ func (s *Store) closeFile() error {
 	}
 	closed, err := stateOf(s.path)
 	if err == nil {
+		closed.Spare = spare
 		err = s.mark(closed, true)
 	}
 	if err != nil {
@@ -283,14 +301,14 @@ func (s *Store) closeFile() error {
 }
 
 // keepFreelist saves the next Open a walk of the whole file. When it fails,
-// the walk is made. It reports whether the file is to be trusted.
-func (s *Store) keepFreelist() (whole bool) {
+// the walk is made.
+func (s *Store) keepFreelist() error {
 	s.db.NoFreelistSync = false
 	_, err := s.attempt([]*op{{do: func(*bbolt.Tx) error { return nil }}}, make([]error, 1))
 	if err != nil {
 		s.log.Warn("free list not kept", "err", err)
 	}
-	return !errors.Is(err, store.ErrDamaged)
+	return err
 }
 
 // enter begins a call, unless it is in vain. Whoever enters leaves with calls.Done.

@@ -35,6 +35,8 @@ type mark struct {
 type state struct {
 	Size int64 `json:"size"`
 	Time int64 `json:"time"` // of the last change, in nanoseconds
+	// Spare says that the last commit changed nothing but the free list.
+	Spare bool `json:"spare,omitempty"`
 }
 
 const markSize = 512 // bytes
@@ -108,7 +110,7 @@ func inspect(path string, m *mark) (clean bool, err error) {
 	case now.Size == 0:
 		return false, &DamagedError{File: path, Cause: errors.New("it is empty")}
 	}
-	return m != nil && m.Closed != nil && *m.Closed == *now, nil
+	return m != nil && m.Closed != nil && m.Closed.Size == now.Size && m.Closed.Time == now.Time, nil
 }
 
 // create makes an empty Store at path: all of it or nothing, since an empty

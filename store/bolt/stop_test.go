@@ -43,7 +43,7 @@ func TestStopsWriting(t *testing.T) {
 	if v, _, err := b.Get(t.Context(), "k"); err != nil || string(v) != "v" {
 		t.Errorf("get: %q, %v", v, err)
 	}
-	if len(told) != 1 || len(took) != 2 || took[0] <= 0 {
-		t.Errorf("told %v, and that commits took %v", told, took)
+	if len(told) != 1 || len(took) != 3 || took[0] <= 0 {
+		t.Errorf("told %v, and that commits took %v, the first of them to number the Store", told, took)
 	}
 }

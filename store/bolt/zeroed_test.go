@@ -102,6 +102,13 @@ func TestZeroedPage(t *testing.T) {
 		}
 	}
 	t.Log(outcomes)
+	for what := range outcomes {
+		switch what {
+		case "same", "damage", "refused", "stopped":
+		default:
+			t.Error(what)
+		}
+	}
 	if outcomes["stopped"] > outcomes["damage"] {
 		t.Error("the Store stopped more often than it went on: only for the queue it may")
 	}
