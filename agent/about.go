@@ -108,7 +108,7 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 	return text
 }
 
-// cmdVerbose says whether steps are shown, and changes it with "on" or "off".
+// cmdVerbose reports whether steps are shown, and changes it with "on" or "off" only.
 func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	_, want := chat.Word(strings.ToLower(m.Text))
 	st, _, err := p.lookup(ctx, m.Session())
@@ -120,10 +120,14 @@ func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	switch {
 	case err != nil:
 		return p.sorry("look that up", m.Session(), err)
+	case want != "on" && want != "off" && quiet:
+		return "Steps are not shown in this conversation. /verbose on shows them."
+	case want != "on" && want != "off":
+		return "Steps are shown in this conversation. /verbose off hides them."
 	case quiet:
-		return "From the next answer on I do not show the steps on the way; /verbose on changes that."
+		return "Steps are hidden from the next answer on. /verbose on shows them again."
 	}
-	return "From the next answer on I show the steps on the way; /verbose off changes that."
+	return "Steps are shown from the next answer on. /verbose off hides them."
 }
 
 func (p *Pool) cmdToolStats(_ context.Context, m chat.Message) string {

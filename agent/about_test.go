@@ -158,14 +158,14 @@ func TestUndoOnce(t *testing.T) {
 
 func TestVerboseCommand(t *testing.T) {
 	play(t, &house{}, func(h *house) {
-		shown := "From the next answer on I show the steps on the way; /verbose off changes that."
-		hidden := "From the next answer on I do not show the steps on the way; /verbose on changes that."
+		shown, hidden := "Steps are shown in this conversation. /verbose off hides them.", "Steps are not shown in this conversation. /verbose on shows them."
+		show, hide := "Steps are shown from the next answer on. /verbose off hides them.", "Steps are hidden from the next answer on. /verbose on shows them again."
 		h.say("ask", "/verbose")
 		h.want(shown)
 		if talks, err := h.pool.Talks(h.t.Context(), ""); len(talks) > 0 || err != nil { // to ask changes nothing
 			t.Errorf("there are %v, %v", talks, err)
 		}
-		for i, c := range [][2]string{{"", shown}, {" off", hidden}, {"", hidden}, {" maybe", hidden}, {" ON", shown}, {"", shown}} {
+		for i, c := range [][2]string{{"", shown}, {" off", hide}, {"", hidden}, {" maybe", hidden}, {" ON", show}, {"", shown}} {
 			h.say(fmt.Sprint(i), "/verbose"+c[0])
 			h.want(c[1])
 		}

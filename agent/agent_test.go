@@ -563,6 +563,19 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// A mistyped command is answered at once, and no model is asked; a path is none.
+func TestUnknownCommand(t *testing.T) {
+	play(t, &house{model: script(words("a path"))}, func(h *house) {
+		h.say("1", "/stpo now")
+		h.want("There is no command /stpo. /help lists the commands there are.")
+		if len(h.asks) > 0 {
+			t.Errorf("a model was asked: %v", h.asks)
+		}
+		h.say("2", "/etc/hosts says what?")
+		h.want("a path")
+	})
+}
+
 func TestModelIsChosen(t *testing.T) {
 	h := &house{}
 	h.model = script(

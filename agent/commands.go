@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
 	"verbose": (*Pool).cmdVerbose, "toolstats": (*Pool).cmdToolStats,
 	"stop": (*Pool).cmdStop, "approvals": (*Pool).cmdApprovals, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
 	"agents": (*Pool).cmdAgents, "usage": (*Pool).cmdUsage, "raise": (*Pool).cmdRaise, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
+	unknownCommand: (*Pool).cmdUnknown,
 }
 
 // chores are those commands that pass through the inbox and change no history.
@@ -65,10 +67,28 @@ var chores = map[string]func(*lane, context.Context, chat.Message) string{
 func (p *Pool) command(m chat.Message) string {
 	word, _ := chat.Word(m.Text)
 	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
-	if _, known := deeds[name]; m.Origin == chat.FromPerson && m.In == "" && ok && (known || p.more(name) != nil) {
+	if !ok || m.Origin != chat.FromPerson || m.In != "" {
+		return ""
+	}
+	if _, known := deeds[name]; known || p.more(name) != nil {
 		return name
 	}
+	if commandShape.MatchString(word) && len(m.Files) == 0 {
+		return unknownCommand
+	}
 	return ""
+}
+
+// unknownCommand stands for a command that there is not. A model is not asked
+// about it: whoever mistypes /stop wants no answer of a model.
+const unknownCommand = "?"
+
+// commandShape is what a command looks like, unlike a path such as /etc/hosts.
+var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+
+func (p *Pool) cmdUnknown(_ context.Context, m chat.Message) string {
+	word, _ := chat.Word(m.Text)
+	return fmt.Sprintf("There is no command %s. /help lists the commands there are.", word)
 }
 
 // more returns the command called name that is not the Pool's own, or nil.

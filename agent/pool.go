@@ -71,6 +71,8 @@ type Config struct {
 	// Role says what a person may do by now: what they said is answered, and helpers
 	// work, with no more rights than that (R-S24). nil: it is as it was then.
 	Role func(context.Context, chat.Address, chat.Sender) (chat.Role, error)
+	// HasJob says whether the scheduled job of that ID still exists. nil: all do.
+	HasJob func(ctx context.Context, id string) bool
 }
 
 // Settings are what may change while a Pool runs. A turn keeps those it began with.

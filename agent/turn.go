@@ -85,7 +85,7 @@ func (t *turn) hear(jobs []job) {
 		case t.history.knows(m):
 		case j.command != "retry":
 			t.keep(record{Heard: &m})
-		case len(t.history.entries) > 0:
+		case len(t.history.entries) > 0 && !t.ofGoneJob():
 			if e := t.history.last.first.Errand; e != nil { // done again as it was done, by who asks for it
 				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args}
 			}
@@ -94,9 +94,19 @@ func (t *turn) hear(jobs []job) {
 	}
 }
 
+// ofGoneJob reports whether the last turn was the run of a scheduled job that
+// has been removed since: nobody wants that answered again.
+func (t *turn) ofGoneJob() bool {
+	e := t.history.last.first.Errand
+	return e != nil && e.Job != "" && t.HasJob != nil && !t.HasJob(t.hard, e.Job)
+}
+
 // dismiss ends jobs that ask for no answer.
 func (t *turn) dismiss(ctx context.Context) error {
 	if j := t.jobs[0]; j.command == "retry" {
+		if t.ofGoneJob() {
+			return t.reply(j, wordsJobGone)
+		}
 		return t.reply(j, wordsNoRetry) // a command is the only one of its turn
 	}
 	return t.done(ctx)

@@ -8,6 +8,7 @@ import (
 // What the agent says by itself: to the person …
 const (
 	wordsNew        = "A new conversation. What is on your mind?"
+	wordsJobGone    = "The last answer was of a scheduled job that no longer exists."
 	wordsNoRetry    = "There is nothing to answer again yet."
 	wordsStopped    = "(Stopped.)"
 	wordsNoResult   = "The task is done, without any last words."

@@ -127,14 +127,14 @@ func TestP6FireOnce(t *testing.T) {
 			m := &mortal{Store: whole}
 			m.left.Store(int64(life))
 			w.store = m
-			first := scheduler.New(w.config()).Fire(t.Context(), j.ID, "call")
+			first := scheduler.New(w.config()).Fire(t.Context(), j.ID, "call", false)
 			if died := life < 2; (first != nil) != died {
 				t.Fatalf("life %d: %v", life, first)
 			}
 			w.store = whole
 			s := w.open()
 			for _, key := range []string{"call", "call", "another"} {
-				if err := s.Fire(t.Context(), j.ID, key); err != nil {
+				if err := s.Fire(t.Context(), j.ID, key, false); err != nil {
 					t.Error(err)
 				}
 				w.wait(time.Second)
@@ -144,7 +144,7 @@ func TestP6FireOnce(t *testing.T) {
 			}
 			w.set(func() { w.hold = true })
 			for range 2 { // it is running, and that is no reason to refuse
-				if err := s.Fire(t.Context(), j.ID, "long"); err != nil {
+				if err := s.Fire(t.Context(), j.ID, "long", false); err != nil {
 					t.Error(err)
 				}
 				w.wait(time.Second)

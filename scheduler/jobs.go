@@ -157,11 +157,11 @@ func (s *Scheduler) Remove(ctx context.Context, id string) error {
 	return s.forget(ctx, id)
 }
 
-// Fire runs a job now, besides its schedule, even if it is off. The key is that
-// of the call or message that asks for it: the same one again changes nothing.
-// With "" each call asks anew. Fire returns [store.ErrNotFound], or says that the
-// job is running.
-func (s *Scheduler) Fire(ctx context.Context, id, key string) error {
+// Fire runs a job now, besides its schedule. The key is that of the call or
+// message that asks for it: the same one again changes nothing. With "" each call
+// asks anew. Fire returns [store.ErrNotFound], [ErrOff] of a job that is off,
+// unless force is set, or says that the job is running.
+func (s *Scheduler) Fire(ctx context.Context, id, key string, force bool) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
@@ -169,6 +169,9 @@ func (s *Scheduler) Fire(ctx context.Context, id, key string) error {
 		now := s.now()
 		if key != "" && slices.ContainsFunc(j.Runs, func(r Run) bool { return r.Key == key }) {
 			return errSame
+		}
+		if j.Off && !force {
+			return ErrOff
 		}
 		if j.lose(now); j.open() != nil {
 			return errors.New("this job is running already")

@@ -196,7 +196,7 @@ func TestD096Protected(t *testing.T) {
 			t.Error(err)
 		} else if _, err := s.Edit(t.Context(), "dream", off); !errors.Is(err, scheduler.ErrProtected) {
 			t.Error(err)
-		} else if err := s.Fire(t.Context(), "dream", ""); err != nil {
+		} else if err := s.Fire(t.Context(), "dream", "", false); err != nil {
 			t.Error(err)
 		}
 		w.wait(24 * time.Hour)
@@ -263,7 +263,7 @@ func TestP13FireAfterKill(t *testing.T) {
 			return scheduler.Ended{Outcome: scheduler.Silent}, nil
 		}}}
 		seed(t, w.store, scheduler.Job{ID: "dream", System: true, N: 1, Runs: []scheduler.Run{{N: 1, Began: at(0), Outcome: scheduler.Running}}})
-		if err := scheduler.New(w.config()).Fire(t.Context(), "dream", "call"); err != nil { // the clock is not wound up yet
+		if err := scheduler.New(w.config()).Fire(t.Context(), "dream", "call", false); err != nil { // the clock is not wound up yet
 			t.Fatal(err)
 		}
 		w.open()
@@ -286,7 +286,7 @@ func TestP13Overlap(t *testing.T) {
 		if got := history(w.job(j.ID)); !slices.Equal(got, []string{"1 running ", "0 skipped 2 runs were skipped, from 2000-01-01 02:00 to 2000-01-01 03:00"}) {
 			t.Errorf("%q", got)
 		}
-		if err := s.Fire(t.Context(), j.ID, ""); err == nil || err.Error() != "this job is running already" {
+		if err := s.Fire(t.Context(), j.ID, "", false); err == nil || err.Error() != "this job is running already" {
 			t.Error(err)
 		}
 		many := scheduler.Job{ID: "many", At: home, By: alice, Schedule: hourly, Created: at(0), Next: at(4), N: 1, Runs: []scheduler.Run{{N: 1, Began: at(3), Outcome: scheduler.Running}}}
@@ -307,7 +307,7 @@ func TestP13Overlap(t *testing.T) {
 		if once = w.job(once.ID); !once.Off || once.Why != "nobody knows what became of it" {
 			t.Errorf("%+v", once)
 		}
-		if err := s.Fire(t.Context(), once.ID, ""); err != nil {
+		if err := s.Fire(t.Context(), once.ID, "", true); err != nil {
 			t.Error(err)
 		}
 		w.wait(time.Minute)
@@ -341,7 +341,7 @@ func TestP13FailedOnce(t *testing.T) {
 			t.Errorf("%+v", j)
 		}
 		w.set(func() { w.result = scheduler.Ended{Outcome: scheduler.Answered, Text: "done"} })
-		if err := s.Fire(t.Context(), j.ID, ""); err != nil {
+		if err := s.Fire(t.Context(), j.ID, "", true); err != nil {
 			t.Fatal(err)
 		}
 		w.wait(time.Minute)
@@ -375,7 +375,7 @@ func TestP13Failing(t *testing.T) {
 		if err := s.Remove(t.Context(), j.ID); err != nil {
 			t.Error(err)
 		}
-		for _, err := range []error{s.Remove(t.Context(), "news"), s.Fire(t.Context(), "news", "")} {
+		for _, err := range []error{s.Remove(t.Context(), "news"), s.Fire(t.Context(), "news", "", false)} {
 			if !errors.Is(err, store.ErrNotFound) {
 				t.Error(err)
 			}
@@ -463,7 +463,10 @@ func TestD098Edit(t *testing.T) {
 		}
 		edit(func(j *scheduler.Job) error { j.Off, j.By = true, bob; return nil })
 		w.wait(3 * time.Hour)
-		if err := s.Fire(t.Context(), j.ID, ""); err != nil {
+		if err := s.Fire(t.Context(), j.ID, "", false); !errors.Is(err, scheduler.ErrOff) {
+			t.Errorf("a job that is off was run: %v", err)
+		}
+		if err := s.Fire(t.Context(), j.ID, "", true); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -546,7 +549,7 @@ func TestP20Restored(t *testing.T) {
 		}
 		w.wait(2 * time.Hour)
 		w.stop()
-		if err := s.Fire(t.Context(), "asked", ""); err != nil {
+		if err := s.Fire(t.Context(), "asked", "", false); err != nil {
 			t.Fatal(err)
 		}
 		if err := scheduler.New(scheduler.Config{Store: w.store, Now: w.now}).Shelve(t.Context()); err != nil {

@@ -18,6 +18,9 @@ import (
 // nobody can change (D-096).
 var ErrProtected = errors.New("this job belongs to the house")
 
+// ErrOff is returned by Fire for a job that is switched off.
+var ErrOff = errors.New("this job is switched off: enable it, or run it once with force")
+
 // A Job is something to be done at certain times.
 type Job struct {
 	ID       string       `json:"id"`   // 1 to 64 letters, digits, "-" and "_"

@@ -30,7 +30,7 @@ func (s *Server) actions() []route {
 		{"POST /api/pairings/{id}/approve", owner, s.does("access", http.StatusOK, s.approve)},
 		{"POST /api/cron", owner, s.does("cron", http.StatusCreated, s.order)},
 		{"PATCH /api/cron/{id}", owner, s.does("cron", http.StatusOK, s.order)},
-		{"POST /api/cron/{id}/run", owner, s.change("cron", "run now", s.House.Fire)},
+		{"POST /api/cron/{id}/run", owner, s.does("cron", 0, s.fire)},
 		{"DELETE /api/cron/{id}", owner, s.change("cron", "removed", s.House.Clock.Remove)},
 		{"POST /api/memory/changes/{id}/restore", owner, s.does("memory", http.StatusOK, s.restore)},
 		{"POST /api/people", owner, s.does("access", http.StatusCreated, s.invite)},
@@ -81,6 +81,12 @@ func (s *Server) change(kind, done string, f func(context.Context, string) error
 		id := r.PathValue("id")
 		return nil, done + ": " + id, f(r.Context(), id)
 	})
+}
+
+// fire has a job run now: one that is off only with ?force=1.
+func (s *Server) fire(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+	id := r.PathValue("id")
+	return nil, "run now: " + id, s.House.Fire(r.Context(), id, r.URL.Query().Get("force") == "1")
 }
 
 // approve answers with whom it let in.

@@ -19,7 +19,7 @@ type Clock struct {
 	Soon func(j scheduler.Job, n int) []time.Time       // when it is due next
 	// Order changes the job of that ID, or makes one if it is "".
 	Order  func(ctx context.Context, id string, o Order) (scheduler.Job, error)
-	Fire   func(ctx context.Context, id string) error
+	Fire   func(ctx context.Context, id string, force bool) error
 	Remove func(ctx context.Context, id string) error
 }
 

@@ -29,7 +29,7 @@ func (f *face) clock() Clock {
 	if err != nil {
 		panic(err)
 	}
-	if err := s.Fire(ctx, "mallory", ""); err != nil {
+	if err := s.Fire(ctx, "mallory", "", false); err != nil {
 		panic(err)
 	}
 	did := func(what, id string, err error) error {
@@ -54,11 +54,11 @@ func (f *face) clock() Clock {
 			}
 			return j, did("add", ask.Message, nil)
 		},
-		Fire: func(ctx context.Context, id string) error {
+		Fire: func(ctx context.Context, id string, force bool) error {
 			if id == "mallory" {
-				return Wrong(s.Fire(ctx, id, "")) // it is running
+				return Wrong(s.Fire(ctx, id, "", force)) // it is running
 			}
-			return did("run", id, s.Fire(ctx, id, ""))
+			return did("run", id, s.Fire(ctx, id, "", force))
 		},
 		Remove: func(ctx context.Context, id string) error { return did("remove", id, s.Remove(ctx, id)) },
 	}
@@ -87,7 +87,8 @@ func TestClockAPI(t *testing.T) {
 		{"PATCH", "/api/cron/mallory", `{"enabled":false}`, 200, `"enabled":false`, "cron owner changed: mallory"},
 		{"PATCH", "/api/cron/absent", `{}`, 404, "no such thing", ""},
 		{"PATCH", "/api/cron/dream", `{}`, 409, "belongs to the house", ""},
-		{"POST", "/api/cron/mallory/run", "", 400, "running already", ""},
+		{"POST", "/api/cron/mallory/run", "", 400, "switched off", ""},
+		{"POST", "/api/cron/mallory/run?force=1", "", 400, "running already", ""},
 		{"POST", "/api/cron/dream/run", "", 204, "", "cron owner run now: dream"},
 		{"POST", "/api/cron/absent/run", "", 404, "no such thing", ""},
 		{"DELETE", "/api/cron/dream", "", 409, "belongs to the house", ""},

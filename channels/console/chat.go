@@ -26,16 +26,22 @@ type Terminal struct {
 	Out     io.Writer // for what is said; but in a pipe, for answers
 	Notes   io.Writer // in a pipe: for what is said besides; nil: discard
 	History string    // file that keeps what a person typed; empty: none
+	Serves  string    // what else ends when the person leaves, such as "telegram, web"; empty: nothing
 }
 
 // Chat connects t to the gateway at socket. A person chats until they leave
 // with Ctrl-D or Ctrl-C or ctx ends, and Chat returns nil. In a pipe, each line
 // is said once the one before is answered, and Chat returns nil when all are.
-// Other errors: there is no gateway, it went away for long, ctx ended with a
-// line unanswered.
+// It returns ErrUnanswered once all are said if one could not be answered. Other
+// errors: there is no gateway, it went away for long, ctx ended with a line
+// unanswered.
 func Chat(ctx context.Context, socket string, t Terminal) error {
 	return converse(ctx, dialTo(socket), t)
 }
+
+// ErrUnanswered is returned by Chat in a pipe if the agent could not answer. The
+// reply, which was shown, says why.
+var ErrUnanswered = errors.New("the message could not be answered")
 
 // A dialer connects to the gateway.
 type dialer func(context.Context) (net.Conn, error)
@@ -98,7 +104,7 @@ func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) e
 	l := &link{dial: dial, as: asPipe, patience: patience, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
-	asked := ""
+	asked, failed := "", false
 	for lines != nil || l.unsettled() > 0 {
 		next := lines
 		if l.unsettled() > 0 {
@@ -115,9 +121,13 @@ func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) e
 			if err := show(l, f, asked, t); err != nil {
 				return err
 			}
+			failed = failed || f.Failed && slices.Contains(f.To, asked)
 		case err := <-gone:
 			return cmp.Or(err, ctx.Err())
 		}
+	}
+	if failed {
+		return ErrUnanswered
 	}
 	return nil
 }

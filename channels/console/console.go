@@ -137,7 +137,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if r.To.Chat != Local {
 		return "", channels.ForGood("send to console: no chat %s", r.To.Chat)
 	}
-	f := frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text}
+	f := frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed}
 	if r.Quote != "" {
 		f.To = append(f.To, r.Quote)
 	}

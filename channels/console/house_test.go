@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func child(socket string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	t := Terminal{In: os.Stdin, Out: os.Stdout, History: os.Getenv("PARLEY_CONSOLE_HISTORY")}
+	t := Terminal{In: os.Stdin, Out: os.Stdout, History: os.Getenv("PARLEY_CONSOLE_HISTORY"), Serves: os.Getenv("PARLEY_CONSOLE_SERVES")}
 	path, gateway := strings.CutPrefix(socket, "gateway:")
 	var err error
 	if !gateway {

@@ -32,7 +32,7 @@ func sit(ctx context.Context, dial dialer, t Terminal) (err error) {
 	l := &link{dial: dial, as: asTerminal, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
-	s := &seat{link: l, screen: screen{out: t.Out}}
+	s := &seat{link: l, screen: screen{out: t.Out}, serves: t.Serves}
 	for !s.left {
 		select {
 		case typed, more := <-k.typed:
@@ -71,6 +71,7 @@ type seat struct {
 	worked  time.Time // when the agent was last known to be at work
 	aborted time.Time // when Ctrl-C was pressed last
 	left    bool
+	serves  string // as Terminal has it
 }
 
 func (s *seat) hear(l line) {
@@ -79,14 +80,17 @@ func (s *seat) hear(l line) {
 	case !l.abort && strings.TrimSpace(l.text) == "":
 	case !l.abort:
 		s.link.say(l.text)
-		s.worked = time.Now()
+		s.worked, s.aborted = time.Now(), time.Time{}
 	case time.Since(s.aborted) < twiceTime:
 		s.left = true
 	case time.Since(s.worked) < quietTime:
 		s.aborted = time.Now()
 		s.link.say(stop)
-	case l.empty:
+	case l.empty && s.serves == "":
 		s.left = true
+	case l.empty:
+		s.aborted = time.Now()
+		s.screen.print("[Ctrl-C again stops Parley, which serves " + s.serves + " too]\n")
 	default:
 		s.aborted = time.Now()
 	}

@@ -233,6 +233,22 @@ func TestTerminalCtrlC(t *testing.T) {
 	p.leave()
 }
 
+// At the terminal of a gateway that others use as well, one Ctrl-C ends nothing.
+func TestTerminalCtrlCServes(t *testing.T) {
+	h := open(t, Config{})
+	t.Setenv("PARLEY_CONSOLE_SERVES", "telegram, the web page")
+	p := sitDown(t, h.socket, "")
+	p.typeIn("\x03")
+	p.expect("[Ctrl-C again stops Parley, which serves telegram, the web page too]\nyou> ")
+	p.typeIn("hello\r")
+	h.answer(h.hear("hello"), "still here")
+	p.expect("still here\n\nyou> ")
+	p.typeIn("\x03")
+	p.expect("telegram, the web page too]\nyou> ")
+	p.typeIn("\x03")
+	p.leave()
+}
+
 // P16: the end comes at once, with a line half typed, and the terminal is as it was.
 func TestTerminalEndsWithProcess(t *testing.T) {
 	h := open(t, Config{})

@@ -22,6 +22,8 @@ type frame struct {
 	To    []string `json:"to,omitempty"` // of a reply: the messages it answers
 	Text  string   `json:"text,omitempty"`
 	Files []string `json:"files,omitempty"`
+
+	Failed bool `json:"failed,omitempty"` // of a reply: it says why there is no answer
 }
 
 // The kinds of frames.

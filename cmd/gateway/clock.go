@@ -138,7 +138,7 @@ func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Orde
 	case o.Action == "remove":
 		r.Text, err = "Removed job "+j.ID, h.clock.Remove(ctx, j.ID)
 	case o.Action == "run":
-		r.Text, err = fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID, key)
+		r.Text, err = fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID, key, o.Force)
 	case o.Action == "history":
 		r.Text, r.Tainted = history(j, h.Config.zone()), strange(j, s.Whose())
 	default:
@@ -157,14 +157,18 @@ func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Orde
 // cronVerbs are what /cron does, as an Order calls it.
 var cronVerbs = map[string]string{"list": "list", "history": "history", "run": "run", "remove": "remove", "on": "enable", "off": "disable"}
 
-const cronHelp = "/cron lists what is on the clock. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – do it now\n" +
+const cronHelp = "/cron lists what is on the clock. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – run it now; /cron run ID force, also if it is off\n" +
 	"/cron off ID, /cron on ID – not for now, and again\n/cron remove ID – not any more\n\nTo put something on the clock, tell me what and when."
 
 // cmdCron answers /cron.
 func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 	o, words := cron.Order{Action: "list"}, strings.Fields(m.Text)[1:]
 	if len(words) > 0 {
-		o.Action, o.ID = cronVerbs[strings.ToLower(words[0])], strings.Join(words[1:], " ")
+		o.Action = cronVerbs[strings.ToLower(words[0])]
+		if n := len(words); o.Action == "run" && n > 2 && words[n-1] == "force" {
+			o.Force, words = true, words[:n-1]
+		}
+		o.ID = strings.Join(words[1:], " ")
 	}
 	if o.Action == "" || (o.Action == "list") != (o.ID == "") {
 		return cronHelp, nil

@@ -25,8 +25,8 @@ func (h *house) clockFace() web.Clock {
 			j, err := h.ownersOrder(ctx, id, o)
 			return j, told(err)
 		},
-		Fire: func(ctx context.Context, id string) error { // each press is another
-			return told(h.clock.Fire(ctx, id, "press/"+time.Now().UTC().Format(time.RFC3339Nano)))
+		Fire: func(ctx context.Context, id string, force bool) error { // each press is another
+			return told(h.clock.Fire(ctx, id, "press/"+time.Now().UTC().Format(time.RFC3339Nano), force))
 		},
 		Remove: h.clock.Remove,
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -44,7 +45,7 @@ func (p *program) cron() *cobra.Command {
 	all.AddCommand(add, edit,
 		p.with("list", "List the jobs, the next one first", cobra.NoArgs, v.list),
 		p.with("history ID", "Print how a job went", oneJob, v.list),
-		v.verb("run", "Run a job now", "Running job", "POST", "/run", nil),
+		v.runNow(),
 		v.verb("remove", "Remove a job", "Removed job", "DELETE", "", nil),
 		v.verb("enable", "Switch a job on", "Enabled job", "PATCH", "", web.Order{Enabled: &yes}),
 		v.verb("disable", "Switch a job off", "Disabled job", "PATCH", "", web.Order{Enabled: &no}),
@@ -114,7 +115,7 @@ func (v *cronCommand) flags(c *cobra.Command) {
 
 // asFlags says of flags what the house says of the fields that they become.
 var asFlags = strings.NewReplacer("every_seconds must", "--every, in seconds, must", "every_seconds", "--every", "cron_expr", "--cron", "tz can", "--tz can",
-	"into tz", "into --tz", "at is in", "--at is in", "missed must", "--missed must", "args can", "--args can", "with tool", "with --tool")
+	"into tz", "into --tz", "at is in", "--at is in", "missed must", "--missed must", "args can", "--args can", "with tool", "with --tool", "with force", "with --force")
 
 // jobPath is where the job of that ID is asked for.
 func jobPath(id string) string { return "/api/cron/" + url.PathEscape(id) }
@@ -127,13 +128,31 @@ func none(id string, err error) error {
 	return err
 }
 
+// runNow is the command that runs a job besides its schedule.
+func (v *cronCommand) runNow() *cobra.Command {
+	force := false
+	c := v.with("run ID", "Run a job now", oneJob, func(ctx context.Context, a *admin, args []string) error {
+		path, done := jobPath(args[0])+"/run", "Running job"
+		if force {
+			path += "?force=1"
+		}
+		if err := a.ask(ctx, "POST", path, nil, nil); err != nil {
+			return none(args[0], err)
+		}
+		if !a.running {
+			done = "A gateway will run job"
+		}
+		_, err := fmt.Fprintln(v.stdout, done, args[0])
+		return err
+	})
+	c.Flags().BoolVar(&force, "force", false, "run it even if it is switched off")
+	return c
+}
+
 // verb is a command that does one thing to a job.
 func (v *cronCommand) verb(use, short, done, method, path string, say any) *cobra.Command {
 	return v.with(use+" ID", short, oneJob, func(ctx context.Context, a *admin, args []string) error {
 		err := a.ask(ctx, method, jobPath(args[0])+path, say, nil)
-		if path == "/run" && !a.running {
-			done = "A gateway will run job"
-		}
 		if err == nil {
 			_, err = fmt.Fprintln(v.stdout, done, args[0])
 		}
@@ -153,7 +172,11 @@ func (v *cronCommand) send(ctx context.Context, a *admin, done, method, path str
 	if v.json {
 		return json.NewEncoder(v.stdout).Encode(j)
 	}
-	_, err := fmt.Fprintln(v.stdout, done, title(record(j)))
+	where := ""
+	if method == http.MethodPost {
+		where = "; its answers go to " + oneLine(j.To)
+	}
+	_, err := fmt.Fprintf(v.stdout, "%s %s%s\n", done, title(record(j)), where)
 	return err
 }
 

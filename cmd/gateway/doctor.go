@@ -46,7 +46,7 @@ func (p *program) doctor(ctx context.Context) error {
 	c, err := p.load()
 	if err != nil {
 		p.print("config", finding{bad, err.Error(), "mend the lines named, or move the file away and run parley onboard"})
-		return exit{code: exitFailure}
+		return exit{code: exitUsage}
 	}
 	well, exams := true, examinations(c, holder(ctx, c))
 	for i, f := range lookAll(ctx, exams) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"parley/channels"
 	"parley/channels/api"
@@ -104,9 +105,22 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 func (h *house) console(leave func(error)) channels.Channel {
 	cfg := console.Config{Name: "console", Socket: socketOf(h.Config), Files: h.Config.Workspace, Leave: leave, Log: h.Log.With("channel", "console")}
 	if h.Chat || h.Terminal.Interactive() {
+		if !h.Chat {
+			h.Terminal.Serves = strings.Join(h.othersServed(), ", ")
+		}
 		cfg.Local = &h.Terminal
 	}
 	return console.New(cfg)
+}
+
+// othersServed names the channels besides the terminal.
+func (h *house) othersServed() []string {
+	c := h.Config.Channels
+	names := slices.Concat(slices.Sorted(maps.Keys(c.Telegram)), slices.Sorted(maps.Keys(c.Discord)))
+	if c.Web != nil {
+		names = append(names, "the web page")
+	}
+	return names
 }
 
 // checkBot asks the network of that channel who its bot is.

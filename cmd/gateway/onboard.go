@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -181,16 +182,18 @@ func (p *program) installService(ctx context.Context) error {
 		return fmt.Errorf("install service: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "wrote %s\nkeys and tokens go into %s\n", file, secrets)
+	var failed error
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", "--now", "parley.service"}} {
 		args = append([]string{"--user"}, args...)
 		if out, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput(); err != nil {
 			fmt.Fprintf(p.stdout, "systemctl did not do it (%v); run it where you are logged in: systemctl %s\n%s", err, strings.Join(args, " "), out)
+			failed = errors.New("install service: the unit is written, but systemd did not take it")
 			continue
 		}
 		fmt.Fprintf(p.stdout, "done: systemctl %s\n", strings.Join(args, " "))
 	}
 	_, err = fmt.Fprintln(p.stdout, "to have it run while you are logged out: loginctl enable-linger\nits log: journalctl --user -u parley")
-	return err
+	return cmp.Or(failed, err)
 }
 
 // unitArgs returns args as ExecStart takes them.

@@ -182,7 +182,7 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 	if h.Config.Dream.Cron == "" {
 		return "I do not dream: `dream.cron` in my config is empty.", nil
 	}
-	err := h.clock.Fire(ctx, dreamID, m.Key())
+	err := h.clock.Fire(ctx, dreamID, m.Key(), true)
 	if theirs(err) {
 		return fmt.Sprintf("I could not do that: %v.", err), nil
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -281,3 +282,24 @@ func TestNoSecretLeaksByItself(t *testing.T) {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// TestChatFailure: a script sees by the exit code that there is no answer, and
+// the person reads why.
+func TestChatFailure(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Status: http.StatusUnauthorized}
+	})
+	for range 2 { // by the gateway, and without one
+		for in, args := range map[string][]string{"": {"chat", "-m", "hello"}, "one\ntwo\n": {"chat"}} {
+			if w.proc == nil {
+				w.config()
+			}
+			if out, code := w.run(in, args...); code != exitFailure || strings.TrimSpace(out) == "" {
+				t.Errorf("%q: exit code %d, output %q", in, code, out)
+			}
+		}
+		w.start()
+		w.logs("parley link", 1)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/scheduler"
+	"parley/store"
 )
 
 // openClock makes h.clock. It is wound up when the house lives.
@@ -44,6 +45,12 @@ func (h *house) tellChat(ctx context.Context, id string, a chat.Address, text st
 		return h.hub.TellOwners(ctx, id, text)
 	}
 	return h.hub.Send(ctx, chat.Reply{ID: id, To: a, Text: text})
+}
+
+// hasJob says whether the scheduled job of that ID still exists, as far as anybody can tell.
+func (h *house) hasJob(ctx context.Context, id string) bool {
+	_, err := h.clock.Job(ctx, id)
+	return !errors.Is(err, store.ErrNotFound)
 }
 
 // ended tells the clock how the run of a job came out.

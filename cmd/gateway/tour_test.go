@@ -228,7 +228,7 @@ func TestTourSteps(t *testing.T) {
 			t.Errorf("the answer is %q, in message %s; live was %s", done.text, done.id, live.id)
 		}
 		s.all("no second message", func(all []shown) bool { return len(all) == 1 })
-		s.asks("/verbose off", "From the next answer on I do not show the steps on the way; /verbose on changes that.")
+		s.asks("/verbose off", "Steps are hidden from the next answer on. /verbose on shows them again.")
 		w.kill()
 		w.start()
 		if w.dc != nil {
@@ -238,7 +238,7 @@ func TestTourSteps(t *testing.T) {
 		if strings.ContainsAny(quiet.text+strings.Join(quiet.was, ""), "🔧✅⏳❌") {
 			t.Errorf("it shows steps: %+v", quiet)
 		}
-		s.asks("/verbose on", "From the next answer on I show the steps on the way; /verbose off changes that.")
+		s.asks("/verbose on", "Steps are shown from the next answer on. /verbose off hides them.")
 		s.asks(`call list_dir {"path": "loud"}`, "🔧 list_dir")
 	})
 }

@@ -15,7 +15,7 @@ type spawnArgs struct {
 	Wait  bool   `json:"wait,omitempty" jsonschema:"wait for the result instead of going on"`
 }
 
-const spawnDescription = "Have a helper work on a task in the background, while you go on talking. It can use files, commands and the web, " +
+const spawnDescription = "Have a subagent work on a task in the background, while you go on talking. It can read, write and search files and use the web, " +
 	"and cannot talk to the person. You are told when it is done, and then tell the person."
 
 // workers are the tools of a background worker (D-092).

@@ -34,6 +34,7 @@ type Order struct {
 	Missed   string         `json:"missed,omitempty" jsonschema:"if its time passes while the computer is off: once (as usual) catches up with the last time, skip does not"`
 	Tool     string         `json:"tool,omitempty" jsonschema:"a tool that is called each time, without a model"`
 	Args     map[string]any `json:"args,omitempty" jsonschema:"the arguments of tool"`
+	Force    bool           `json:"force,omitempty" jsonschema:"run a job that is switched off, this once"`
 }
 
 // A Clock does what an Order says, for the person in s and in their chat, and
