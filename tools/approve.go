@@ -35,6 +35,11 @@ func Approve(ask Asker, patience time.Duration) Middleware {
 			return t.Run(ctx, c)
 		}
 		if t.asks(c) {
+			if t.Precheck != nil { // nobody is to decide about what cannot be done anyway
+				if r, err := t.Precheck(c); err != nil || r.Failed {
+					return r, err
+				}
+			}
 			if c.Effect = ""; !t.Dangerous && t.rule != Ask && c.From.Role == chat.Owner {
 				c.Effect = t.effect(c)
 			}
@@ -67,14 +72,11 @@ func (t Tool) held(c Call) bool {
 	return !owner || !t.wanted(c) && (c.Granted == nil || !c.Granted(t.effect(c)))
 }
 
-// names returns the name under which calls of t are approved.
-func (t Tool) names() string { return cmp.Or(t.AliasOf, t.Name) }
-
 // effect names what c would do, for people.
 func (t Tool) effect(c Call) (what string) {
 	defer func() {
 		if recover() != nil || what == "" {
-			what = "use " + t.names()
+			what = "use " + t.canonical()
 		}
 	}()
 	if t.Effect != nil {
@@ -84,7 +86,7 @@ func (t Tool) effect(c Call) (what string) {
 	if c.Workspace != nil && name != "" {
 		name, _ = c.Workspace.Path(name)
 	}
-	return strings.TrimSpace(t.names() + " " + name)
+	return strings.TrimSpace(t.canonical() + " " + name)
 }
 
 // guarded says whether t's Guard holds c back. One that breaks down does.

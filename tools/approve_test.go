@@ -189,6 +189,29 @@ func TestApproveAlone(t *testing.T) {
 	})
 }
 
+// Nobody is asked to approve what cannot be done.
+func TestPrecheck(t *testing.T) {
+	dig := echo("dig", anything)
+	dig.Dangerous = true
+	dig.Precheck = func(c Call) (Result, error) {
+		if c.Input["where"] == "rock" {
+			return Result{}, errors.New("there is rock")
+		}
+		return Result{}, nil
+	}
+	asked := 0
+	k := kitWith(t, StandardConfig{Approve: func(context.Context, Call, string) (bool, string, error) {
+		asked++
+		return true, "x", nil
+	}}, dig)
+	if r := k.Call(t.Context(), callTo("dig", `{"where":"rock"}`)); !strings.HasPrefix(r.Text, "Error: there is rock") || asked != 0 {
+		t.Errorf("asked %d times: %+v", asked, r)
+	}
+	if r := k.Call(t.Context(), callTo("dig", `{"where":"sand"}`)); r.Failed || asked != 1 {
+		t.Errorf("asked %d times: %+v", asked, r)
+	}
+}
+
 // P6: Begin comes before every effect, asked for or not, and can forbid it.
 func TestBegin(t *testing.T) {
 	for _, dangerous := range []bool{false, true} {

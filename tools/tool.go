@@ -28,6 +28,10 @@ type Tool struct {
 	Query func(args map[string]any) string
 	// Assess says whether a result is worth having (E-019). It may be nil.
 	Assess func(Result) Verdict
+	// Precheck returns the failure of a call that cannot succeed, such as the
+	// deletion of a file that does not exist: no person is asked to approve it. It
+	// changes nothing. It may be nil.
+	Precheck func(Call) (Result, error)
 	// Guard says whether a call reaches out of the turn, such as to another chat
 	// or to the agent's standing rules: in an untrusted turn it is asked for first,
 	// unless the person's own words ask for just that call, and for who is no
