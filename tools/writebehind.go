@@ -74,7 +74,8 @@ func (w *writeBehind) load(ctx context.Context, each func(key string, value []by
 // run writes until ctx ends, and then what is left. It calls tidy, which may
 // be nil, before each write and every few minutes.
 func (w *writeBehind) run(ctx context.Context, tidy func()) {
-	for delay := writeDelay; ctx.Err() == nil; {
+	delay := writeDelay
+	for last := false; !last; {
 		select {
 		case <-ctx.Done():
 		case <-w.wake:
@@ -84,6 +85,7 @@ func (w *writeBehind) run(ctx context.Context, tidy func()) {
 		case <-ctx.Done():
 		case <-time.After(delay):
 		}
+		last = ctx.Err() != nil
 		if tidy != nil {
 			tidy()
 		}
