@@ -2,8 +2,9 @@
 // private, in the channels of servers and in their threads.
 //
 // Discord tells of events by a connection, the gateway, and has no
-// acknowledgement. So the house notes how far each chat was read, once Deliver
-// took what was said, and asks for the rest after every gap (P3). What is sent
+// acknowledgement. So a session is resumed from the last event that was handled,
+// also after a restart. Where Discord has forgotten the session, each chat is
+// read back from the last message that Deliver took (P3). What is sent
 // carries a nonce, so that what is sent again is not said twice (P9).
 package discord
 
@@ -15,6 +16,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -32,7 +34,7 @@ type Config struct {
 	GatewayURL string                              // where events come from; as the API says when empty
 	Groups     string                              // what to hear in servers: "mention" (also when empty), "all" or "none"
 	Reactions  bool                                // marks on messages say how far the house is with them
-	Seen       store.Bucket                        // remembers how far each chat was read
+	Seen       store.Bucket                        // remembers how far each chat was read, and the session
 	Dead       store.Log                           // gets the events that cannot be understood, as they came (P4); the last 1000 are kept
 	Open       func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
 	Log        *slog.Logger                        // nil for slog.Default
@@ -46,11 +48,13 @@ type Channel struct {
 	http *http.Client
 	pace *rate.Limiter // of requests to the API
 	log  *slog.Logger
-	me   user // set by Run before anything is heard
+	me   user                   // set by Run before anything is heard
+	in   atomic.Pointer[intake] // of Run
 
 	patience time.Duration // with a connection, until it is ready
 	haste    time.Duration // least wait before another attempt
 	calm     time.Duration // before a session that replaces one which Discord forgot
+	remember time.Duration // between two writes of the position in Discord's events
 
 	mu      sync.Mutex
 	parents map[string]string // by channel or thread: of a thread, where it is
@@ -72,7 +76,7 @@ func New(cfg Config) (*Channel, error) {
 	return &Channel{
 		cfg: cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
 		http:     channels.NewClient(),
-		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond,
+		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond, remember: 20 * time.Second,
 		parents: map[string]string{}, roles: map[string]string{}, direct: map[string]string{},
 	}, nil
 }
@@ -87,7 +91,10 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	}
 	defer in.end()
 	defer cancel() // before the end is waited for
-	return c.stay(ctx, in.hear)
+	in.live.Go(func() {
+		in.tracker.keep(ctx, c.remember, func(err error) { c.log.Warn("position not stored yet", "err", err) })
+	})
+	return c.stay(ctx, in)
 }
 
 // Check asks Discord who the bot is, and whether it may read what people write.

@@ -6,3 +6,6 @@ import "time"
 func (c *Channel) Hasten(patience, calm time.Duration) {
 	c.patience, c.haste, c.calm = patience, calm, calm
 }
+
+// Remember sets how often the position in Discord's events is stored.
+func (c *Channel) Remember(every time.Duration) { c.remember = every }

@@ -3,7 +3,6 @@ package discord
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -52,17 +51,20 @@ var (
 type gateway struct {
 	c       *Channel
 	lib     *discordgo.Session
-	hear    func(kind string, data json.RawMessage)
+	in      *intake
 	session string       // to be resumed; empty: the next connection begins one
 	resume  string       // where Discord wants that, if anywhere special
 	seq     atomic.Int64 // of the last event
 }
 
-// stay is connected until ctx ends, or Discord refuses us for good. hear is
-// called in the order of events and must return at once.
-func (c *Channel) stay(ctx context.Context, hear func(kind string, data json.RawMessage)) error {
+// stay is connected until ctx ends, or Discord refuses us for good. It first
+// resumes the session of the process before this one.
+func (c *Channel) stay(ctx context.Context, in *intake) error {
 	lib, _ := discordgo.New("Bot " + c.cfg.Token) // which has no error to return
-	g := &gateway{c: c, lib: lib, hear: hear}
+	g := &gateway{c: c, lib: lib, in: in}
+	var seq int64
+	g.session, g.resume, seq = in.tracker.resumable()
+	g.seq.Store(seq)
 	for wait := c.pauses(); ctx.Err() == nil; {
 		ready, err := g.connect(ctx)
 		if !ready {

@@ -93,33 +93,35 @@ func TestP3Faults(t *testing.T) {
 	}
 }
 
-// What was said while the bot was away is heard (P3): in private chats,
-// channels and threads that have a session, oldest first, however much it is.
+// What was said while the bot was away is heard (P3), also if Discord has
+// forgotten the session: in private chats that were heard before, and in all
+// channels and threads, oldest first, however much it is.
 func TestP3BackFill(t *testing.T) {
 	t.Parallel()
 	h := build(t, discordtest.Config{}, nil)
 	stop := h.run()
 	private, public := h.DM("7"), h.Channel("900")
-	thread, strange := h.Thread(public), h.Channel("900")
+	thread, first := h.Thread(public), h.Channel("900")
 	for _, room := range []string{private, public, thread} {
 		h.Say(room, "7", "Ann", "<@101> hello")
 		h.hears("hello")
 	}
 	stop()
+	h.Forget()
 	for i := range 250 {
 		h.Say(private, "7", "Ann", fmt.Sprint("m", i))
 		h.Say(public, "8", "Bob", fmt.Sprint("not to you ", i))
 	}
 	h.Say(public, "8", "Bob", "<@101> p")
 	h.Say(thread, "8", "Bob", "<@!101>, t")
-	h.Say(strange, "8", "Bob", "<@101> nobody listens here yet")
+	h.Say(first, "8", "Bob", "<@101> the first here")
 	h.anew()
 	h.run()
 	got := map[string][]string{}
-	for range 252 {
+	for range 253 {
 		m := h.next()
 		got[m.At.Chat+"/"+m.At.Thread] = append(got[m.At.Chat+"/"+m.At.Thread], m.Text)
-		if m.Group != (m.At.Chat == public) || m.Account != "101" {
+		if m.Group != (m.At.Chat == public || m.At.Chat == first) || m.Account != "101" {
 			t.Errorf("heard %+v", m)
 		}
 	}
@@ -128,7 +130,7 @@ func TestP3BackFill(t *testing.T) {
 			t.Fatalf("message %d is %q", i, text)
 		}
 	}
-	if len(got["@7/"]) != 250 || fmt.Sprint(got[public+"/"], got[public+"/"+thread]) != "[p] [t]" {
+	if len(got["@7/"]) != 250 || fmt.Sprint(got[public+"/"], got[public+"/"+thread], got[first+"/"]) != "[p] [t] [the first here]" {
 		t.Errorf("heard %d, %v", len(got["@7/"]), got)
 	}
 	h.hearsOnly(private)
@@ -195,7 +197,7 @@ func TestManyWait(t *testing.T) {
 		h.hears(fmt.Sprint(i + 1))
 	}
 	h.hearsOnly(room)
-	if n := h.Count("GET /channels/{id}/messages"); n != 3 {
+	if n := h.Count("GET /channels/{id}/messages"); n != 2+3 { // two chats that were never heard, and the rest of one
 		t.Errorf("discord was asked %d times", n)
 	}
 }
@@ -298,7 +300,7 @@ func TestSessionsOfTheDay(t *testing.T) {
 	})
 }
 
-// A session is resumed where Discord says (op 6), until the bot leaves.
+// A session is resumed where Discord says (op 6), also by the next process.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	h := build(t, discordtest.Config{}, nil)
@@ -313,7 +315,16 @@ func TestResume(t *testing.T) {
 		}
 	})
 	stop()
-	h.wait(discordtest.View.Left)
+	room := h.DM("7")
+	h.Say(room, "7", "", "while it was away")
+	h.anew()
+	h.run()
+	h.hears("while it was away")
+	h.Look(func(v discordtest.View) {
+		if begun, resumed := v.Sessions(); begun != 1 || resumed != 3 {
+			t.Errorf("%d sessions begun, %d resumed", begun, resumed)
+		}
+	})
 }
 
 // What cannot be mended ends Run, with advice and without the token (R-S26).

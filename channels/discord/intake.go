@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 const (
 	pageSize   = 100  // messages in one answer, the most there can be
 	asideMax   = 50   // messages not said to us that are passed over again after a crash
-	maxSeen    = 1000 // chats that are looked into after a gap
+	maxSeen    = 1000 // chats that are looked into at once after a gap; the others when somebody writes there
 	lookAtOne  = 4    // of them at a time
 	maxWaiting = 100  // jobs of one chat
 )
@@ -26,43 +27,97 @@ const (
 // An intake takes what people say to deliver: in order within a chat, and side
 // by side otherwise. Discord has no acknowledgement: what deliver does not take
 // waits here, and is asked for again if it is too much, or after a restart.
+//
+// In each new session, something may have been missed in every chat. It is read
+// back before anything later of that chat is delivered.
 type intake struct {
 	c       *Channel
 	ctx     context.Context // Run's
 	deliver chat.Deliver
+	tracker *tracker
 	live    sync.WaitGroup
 	looking chan struct{} // holds a value for each chat that is looked into
 
-	mu    sync.Mutex
-	lanes map[string][]job // by chat; present while its goroutine lives
-	full  map[string]bool  // by chat: its lane ends in a job that asks for the rest
-	seen  map[string]*seen // by chat
+	mu      sync.Mutex
+	lanes   map[string][]job // by chat; present while its goroutine lives
+	full    map[string]bool  // by chat: its lane ends in a job that asks for the rest
+	seen    map[string]*seen // by chat
+	session string
+	asked   map[string]string // by chat: the session in which it needs not be read back any more
+	denied  map[string]bool   // by chat: it is not shown to us
+	joined  map[string]string // by server: an id of when we came
+	began   time.Time         // the session, or its being resumed by this process
+	back    map[string]bool   // by id: messages that were read back, and may come as events, too
 }
 
-// A job is done again until it returns nil.
-type job func(context.Context) error
+// A job is done again until it returns nil. Then its event is released.
+type job struct {
+	do func(context.Context) error
+	of *event
+}
 
 // A seen says how far a chat was read, and where it is.
 type seen struct {
-	Last  string `json:"last"` // id of the last message that was delivered or not said to us
-	Guild string `json:"guild,omitempty"`
-	aside int    // messages passed over since it was stored
+	Last    string `json:"last"` // id of the last message that was delivered or not said to us
+	Guild   string `json:"guild,omitempty"`
+	Session string `json:"session,omitempty"` // all events of the chat up to Seq of that session were handled
+	Seq     int64  `json:"seq,omitempty"`
+	aside   int    // messages passed over since it was stored
 }
 
 // newIntake returns an intake that knows what was read before.
 func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake, error) {
-	in := &intake{c: c, ctx: ctx, deliver: deliver, lanes: map[string][]job{}, full: map[string]bool{}, seen: map[string]*seen{}, looking: make(chan struct{}, lookAtOne)}
-	err := channels.Sift(ctx, c.cfg.Seen, c.log, func(id string, s seen) bool { // a damaged one is read from now on (P21)
-		ok := snowflake.MatchString(s.Last)
-		if ok {
+	in := &intake{
+		c: c, ctx: ctx, deliver: deliver, looking: make(chan struct{}, lookAtOne),
+		lanes: map[string][]job{}, full: map[string]bool{}, seen: map[string]*seen{},
+		asked: map[string]string{}, denied: map[string]bool{}, joined: map[string]string{}, back: map[string]bool{}, began: time.Now(),
+	}
+	var known bool
+	var err error
+	if in.tracker, known, err = newTracker(ctx, c.cfg.Seen); err != nil {
+		return in, err
+	}
+	in.session, _, _ = in.tracker.resumable()
+	for id, err := range c.cfg.Seen.Keys(ctx, "") {
+		if id == positionKey {
+			continue
+		}
+		var s seen
+		if err == nil {
+			s, _, err = store.Load[seen](ctx, c.cfg.Seen, id)
+		}
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil && !errors.Is(err, store.ErrDamaged):
+			return in, fmt.Errorf("read what was seen: %w", err)
+		case err != nil || !snowflake.MatchString(s.Last): // what is said from now on counts (P21)
+			c.log.Error("how far a chat was read is damaged", "chat", id)
+			if known {
+				if err := in.tracker.distrust(ctx); err != nil {
+					return in, err
+				}
+			}
+			if err := c.cfg.Seen.Delete(ctx, id); err != nil {
+				return in, fmt.Errorf("forget how far a chat was read: %w", err)
+			}
+		default:
 			in.seen[id] = &s
 		}
-		return ok
-	})
-	if err != nil {
-		return in, fmt.Errorf("read what was seen: %w", err)
 	}
+	c.in.Store(in)
 	return in, nil
+}
+
+// begin is called when a new session begins, before any of its events.
+func (in *intake) begin(session, resume string, seq int64, guilds []string) {
+	if in.c.cfg.Groups == "none" {
+		guilds = nil
+	}
+	in.tracker.began(session, resume, seq, guilds)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.session, in.asked = session, map[string]string{}
+	in.began, in.back = time.Now(), map[string]bool{}
 }
 
 // older compares the ids of messages.
@@ -75,67 +130,107 @@ func before(id string) string {
 }
 
 // hear takes an event of the gateway. It returns at once.
-func (in *intake) hear(kind string, data json.RawMessage) {
-	switch kind {
-	case "READY":
-		in.c.log.Info("connected to discord")
-		in.catchUp()
-	case "MESSAGE_CREATE", "MESSAGE_UPDATE":
-		w, err := messageIn(data)
-		edited := kind == "MESSAGE_UPDATE"
-		again := func(ctx context.Context) error { return in.ask(ctx, w.Channel, w.Guild, before(w.ID)) }
-		switch {
-		case err != nil:
-			in.addDead(data, err)
-		case edited: // which cannot be asked for
-			in.add(w.Channel, func(ctx context.Context) error { return in.take(ctx, w, true) }, nil)
-		default:
-			in.add(w.Channel, func(ctx context.Context) error { return in.take(ctx, w, false) }, again)
-		}
-	case "INTERACTION_CREATE":
-		var i interaction
-		if err := json.Unmarshal(data, &i); err != nil {
-			in.addDead(data, err)
-			return
-		}
-		since := time.Now()
-		in.mu.Lock()
-		defer in.mu.Unlock()
-		if in.ctx.Err() == nil {
-			in.live.Go(func() { in.interact(i, since) })
+func (in *intake) hear(kind string, seq int64, data json.RawMessage) {
+	var w message
+	var bad error
+	said, edited := kind == "MESSAGE_CREATE", kind == "MESSAGE_UPDATE"
+	if said || edited {
+		if w, bad = messageIn(data); bad != nil {
+			w = message{}
 		}
 	}
+	e := in.tracker.begin(seq, w.ID)
+	defer in.tracker.release(e)
+	switch {
+	case kind == "READY":
+		in.c.log.Info("connected to discord")
+		in.catchUp(e)
+	case kind == "RESUMED":
+		in.c.log.Info("connected to discord again")
+	case kind == "GUILD_CREATE":
+		in.lookAround(e, data)
+	case kind == "GUILD_DELETE":
+		var g guild
+		if json.Unmarshal(data, &g) == nil && !g.Unavailable {
+			in.tracker.left(g.ID)
+		}
+	case bad != nil:
+		in.addDead(e, data, bad)
+	case edited: // which cannot be asked for
+		in.add(w.Channel, e, func(ctx context.Context) error { return in.takeEvent(ctx, w, e, true) }, nil)
+	case said:
+		in.add(w.Channel, e, func(ctx context.Context) error { return in.takeEvent(ctx, w, e, false) }, func(ctx context.Context) error {
+			return in.ask(ctx, w.Channel, w.Guild, before(w.ID), "")
+		})
+	case kind == "INTERACTION_CREATE":
+		in.hearInteraction(e, data)
+	}
+}
+
+func (in *intake) hearInteraction(e *event, data json.RawMessage) {
+	var i interaction
+	if err := json.Unmarshal(data, &i); err != nil {
+		in.addDead(e, data, err)
+		return
+	}
+	if in.tracker.wasHandled(e) {
+		return
+	}
+	if snowflake.MatchString(i.Channel) { // somebody is there: was anything said before?
+		look := func(ctx context.Context) error { return in.readBack(ctx, i.Channel, i.Guild, nil, "") }
+		in.add(i.Channel, e, look, look)
+	}
+	since := time.Now()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ctx.Err() != nil {
+		return
+	}
+	in.tracker.hold(e)
+	in.live.Go(func() {
+		if in.interact(i, since, e) {
+			in.tracker.release(e)
+		}
+	})
 }
 
 // end returns when everything has ended. in.ctx has, and nothing more is heard.
 func (in *intake) end() {
 	in.mu.Lock() // whoever saw in.ctx still on has been counted
-	defer in.live.Wait()
 	in.mu.Unlock()
+	in.live.Wait()
+	if err := in.tracker.save(context.WithoutCancel(in.ctx)); err != nil {
+		in.c.log.Warn("the next start may hear again what was heard", "err", err)
+	}
 }
 
-// add puts j at the end of the chat's lane. In a lane that is full, again stands
-// for j and all that follow: it asks for them. Where it is nil, j is dropped.
-func (in *intake) add(id string, j, again job) {
+// add puts do at the end of the chat's lane, and has it hold e until it is done.
+// In a lane that is full, again stands for do and all that follow: it asks for
+// them. Where it is nil, do is dropped.
+func (in *intake) add(id string, e *event, do, again func(context.Context) error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	jobs, running := in.lanes[id]
 	switch full := len(jobs) >= maxWaiting; {
-	case in.ctx.Err() != nil, in.full[id]:
+	case in.ctx.Err() != nil:
+		in.tracker.hold(e) // for ever: it is not handled
+		return
+	case in.full[id]:
 		return
 	case full && again == nil:
 		in.c.log.Error("event dropped, there are too many that wait", "chat", id)
 		return
 	case full:
 		in.full[id] = true
-		j = func(ctx context.Context) error {
+		do = func(ctx context.Context) error {
 			in.mu.Lock()
 			delete(in.full, id)
 			in.mu.Unlock()
 			return again(ctx)
 		}
 	}
-	in.lanes[id] = append(jobs, j)
+	in.tracker.hold(e)
+	in.lanes[id] = append(jobs, job{do, e})
 	if !running {
 		in.live.Go(func() { in.work(id) })
 	}
@@ -154,20 +249,52 @@ func (in *intake) work(id string) {
 		in.lanes[id] = jobs[1:]
 		in.mu.Unlock()
 		wait := in.c.pauses()
-		for err := jobs[0](in.ctx); err != nil && in.ctx.Err() == nil; err = jobs[0](in.ctx) {
+		err := jobs[0].do(in.ctx)
+		for ; err != nil && in.ctx.Err() == nil; err = jobs[0].do(in.ctx) {
 			in.c.log.Error("message not kept yet", "chat", id, "err", in.c.plainly(err))
 			channels.Sleep(in.ctx, wait.Next(in.c.refused("", err)))
+		}
+		if err == nil {
+			in.tracker.release(jobs[0].of)
 		}
 	}
 }
 
+// takeEvent takes the message of an event, after what was missed before it.
+func (in *intake) takeEvent(ctx context.Context, w message, e *event, edited bool) error {
+	in.mu.Lock()
+	s := in.seen[w.Channel]
+	handled := s != nil && s.Session == e.session && e.seq <= s.Seq // before a restart
+	if in.back[w.ID] && !edited {
+		delete(in.back, w.ID)
+		handled = true
+	}
+	in.mu.Unlock()
+	if handled {
+		return nil
+	}
+	until := w.ID
+	if edited { // the message itself may have been missed
+		until = ""
+	}
+	if err := in.readBack(ctx, w.Channel, w.Guild, e, until); err != nil {
+		return err
+	}
+	return in.take(ctx, w, e, edited)
+}
+
 // take delivers w if it is said to us, and notes that the chat was read so far.
-// One over which the house breaks down goes to Dead: it would again (P4).
-func (in *intake) take(ctx context.Context, w message, edited bool) (err error) {
+// One over which the house breaks down goes to Dead: it would again (P4). e is
+// nil for what was read back.
+func (in *intake) take(ctx context.Context, w message, e *event, edited bool) (err error) {
 	var said bool
 	crash := channels.Safely(func() error {
 		var m chat.Message
-		if m, said, err = in.c.read(ctx, w, edited); err == nil && said {
+		m, said, err = in.c.read(ctx, w, edited)
+		if err == nil && said { // a crash after the delivery must not leave a chat of which nothing is known
+			err = in.know(ctx, w.Channel, seen{Last: before(w.ID), Guild: w.Guild})
+		}
+		if err == nil && said {
 			err = in.deliver(ctx, m)
 		}
 		return nil
@@ -176,14 +303,45 @@ func (in *intake) take(ctx context.Context, w message, edited bool) (err error) 
 		err = in.bury(ctx, w.raw, crash)
 	}
 	if err == nil && !edited {
-		in.note(ctx, w, said)
+		in.note(ctx, w, e, said)
 	}
 	return err
 }
 
+// know stores that a chat is read from s on, if nothing is known of it yet.
+func (in *intake) know(ctx context.Context, id string, s seen) error {
+	in.mu.Lock()
+	known := in.seen[id] != nil
+	in.mu.Unlock()
+	if known {
+		return nil
+	}
+	if _, err := store.Save(ctx, in.c.cfg.Seen, id, s, store.Any); err != nil {
+		return fmt.Errorf("store how far a chat was read: %w", err)
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.seen[id] == nil {
+		in.seen[id] = &s
+	}
+	return nil
+}
+
+// opened notes that we began a private chat: what is answered there while we are
+// away is read back.
+func (in *intake) opened(ctx context.Context, id string) {
+	private, _ := in.tracker.bounds()
+	if private == "" { // there was no session yet
+		return
+	}
+	if err := in.know(ctx, id, seen{Last: private}); err != nil {
+		in.c.log.Warn("private chat not noted", "chat", id, "err", err)
+	}
+}
+
 // addDead keeps an event that cannot be understood.
-func (in *intake) addDead(raw json.RawMessage, why error) {
-	in.add("", func(ctx context.Context) error { return in.bury(ctx, raw, why) }, nil)
+func (in *intake) addDead(e *event, raw json.RawMessage, why error) {
+	in.add("", e, func(ctx context.Context) error { return in.bury(ctx, raw, why) }, nil)
 }
 
 // bury keeps raw for inspection (P4).
@@ -193,18 +351,17 @@ func (in *intake) bury(ctx context.Context, raw json.RawMessage, why error) erro
 }
 
 // note stores how far the chat was read. Of what is not said to us it does so now and then.
-func (in *intake) note(ctx context.Context, w message, said bool) {
+func (in *intake) note(ctx context.Context, w message, e *event, said bool) {
 	in.mu.Lock()
 	s := in.seen[w.Channel]
-	if s == nil && said {
-		s = &seen{Last: w.ID, Guild: w.Guild}
-		in.seen[w.Channel] = s
-	}
-	if s == nil || older(w.ID, s.Last) < 0 {
+	if s == nil {
 		in.mu.Unlock()
 		return
 	}
-	s.Last = w.ID
+	s.Last, s.Guild = later(s.Last, w.ID), w.Guild
+	if e != nil && e.seq > 0 {
+		s.Session, s.Seq = e.session, e.seq
+	}
 	s.aside++
 	keep := said || s.aside >= asideMax
 	if keep {
@@ -226,51 +383,141 @@ func (in *intake) forget(id string) {
 	delete(in.seen, id)
 	in.mu.Unlock()
 	if err := in.c.cfg.Seen.Delete(in.ctx, id); err != nil {
-		in.c.log.Warn("chat not forgotten", "chat", id, "err", err)
+		in.c.log.Warn("could not clear the chat's position", "chat", id, "err", err)
 	}
 }
 
 // catchUp asks what was said in the chats that have a session since they were
-// last read (P3), of very many only in those where somebody spoke last. What is
-// said from now on waits behind it.
-func (in *intake) catchUp() {
+// last read (P3), of very many only in those where somebody spoke last: in the
+// others when somebody does. What is said from now on waits behind it.
+func (in *intake) catchUp(e *event) {
 	in.mu.Lock()
 	var ids []string
-	for id := range in.seen {
+	guilds := map[string]string{}
+	for id, s := range in.seen {
 		ids = append(ids, id)
+		guilds[id] = s.Guild
 	}
 	slices.SortFunc(ids, func(a, b string) int { return older(in.seen[b].Last, in.seen[a].Last) })
 	in.mu.Unlock()
 	for _, id := range ids[:min(len(ids), maxSeen)] {
-		ask := func(ctx context.Context) error {
-			in.mu.Lock()
-			var at seen
-			if s := in.seen[id]; s != nil {
-				at = *s
-			}
-			in.mu.Unlock()
-			if at.Last == "" { // forgotten meanwhile
-				return nil
-			}
-			return in.ask(ctx, id, at.Guild, at.Last)
-		}
-		in.add(id, ask, ask)
+		look := func(ctx context.Context) error { return in.readBack(ctx, id, guilds[id], nil, "") }
+		in.add(id, e, look, look)
 	}
 }
 
-// ask takes what was said in the chat after that message.
-func (in *intake) ask(ctx context.Context, id, guild, after string) error {
+// A guild is a server, as it is described when a session begins and when we join it.
+type guild struct {
+	ID          string    `json:"id"`
+	Unavailable bool      `json:"unavailable"`
+	Joined      time.Time `json:"joined_at"`
+	Channels    []place   `json:"channels"`
+	Threads     []place   `json:"threads"`
+}
+
+type place struct {
+	ID   string `json:"id"`
+	Type int    `json:"type"`
+	Last string `json:"last_message_id"`
+}
+
+// silent are the types of channels that have no messages of their own:
+// categories, stores, directories, forums and galleries.
+var silent = []int{4, 6, 14, 15, 16}
+
+// lookAround looks into those channels and threads of a server where something
+// was said after we last listened.
+func (in *intake) lookAround(e *event, data json.RawMessage) {
+	var g guild
+	if err := json.Unmarshal(data, &g); err != nil {
+		in.c.log.Warn("server not understood", "err", err)
+		return
+	}
+	if g.Unavailable || !snowflake.MatchString(g.ID) {
+		return
+	}
+	in.tracker.described(g.ID, e)
+	var missed []string
+	in.mu.Lock()
+	if !g.Joined.IsZero() {
+		in.joined[g.ID] = idAt(g.Joined)
+	}
+	for _, p := range slices.Concat(g.Channels, g.Threads) {
+		after := in.behind(p.ID, g.ID)
+		switch {
+		case after == "" || in.denied[p.ID] || slices.Contains(silent, p.Type):
+		case snowflake.MatchString(p.Last) && older(p.Last, after) > 0:
+			missed = append(missed, p.ID)
+		default:
+			in.asked[p.ID] = in.session
+		}
+	}
+	in.mu.Unlock()
+	for _, id := range missed {
+		look := func(ctx context.Context) error { return in.readBack(ctx, id, g.ID, nil, "") }
+		in.add(id, e, look, look)
+	}
+}
+
+// behind returns the id of the message after which something may have been
+// missed in the chat, "" if nothing was. in.mu is held.
+func (in *intake) behind(id, guild string) string {
+	if in.session == "" || in.asked[id] == in.session {
+		return ""
+	}
+	if s := in.seen[id]; s != nil {
+		return s.Last
+	}
+	private, server := in.tracker.bounds()
+	switch {
+	case guild == "":
+		return private
+	case in.c.cfg.Groups == "none":
+		return ""
+	}
+	return later(server, in.joined[guild])
+}
+
+// readBack takes what was missed in the chat, once in a session. Messages from
+// until on are not taken, if e, which brings that one, is of this session.
+func (in *intake) readBack(ctx context.Context, id, guild string, e *event, until string) error {
+	in.mu.Lock()
+	session, after := in.session, in.behind(id, guild)
+	if e == nil || e.session != session {
+		until = ""
+	}
+	in.mu.Unlock()
+	if after == "" {
+		return nil
+	}
+	if until == "" || older(after, before(until)) < 0 {
+		if err := in.ask(ctx, id, guild, after, until); err != nil {
+			return err
+		}
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.session == session {
+		in.asked[id] = session
+	}
+	return nil
+}
+
+// ask takes what was said in the chat after one message and before another, or
+// all if that is "".
+func (in *intake) ask(ctx context.Context, id, guild, after, until string) error {
 	in.looking <- struct{}{}
 	defer func() { <-in.looking }()
 	for last := ""; after != last; {
 		var page []json.RawMessage
 		err := in.c.call(ctx, "GET", fmt.Sprintf("/channels/%s/messages?limit=%d&after=%s", id, pageSize, after), nil, &page)
+		no, _ := errors.AsType[*channels.Error](in.c.refused("ask what was said meanwhile", err))
 		switch {
-		case said(err, 404):
+		case said(err, noSuchChannel):
 			in.forget(id)
 			return nil
-		case said(err, 403):
-			in.c.log.Warn("discord does not show what was said meanwhile", "chat", id)
+		case no != nil && no.Permanent && !said(err, 404): // which may be the answer of a proxy
+			in.deny(id, no)
 			return nil
 		case err != nil:
 			return fmt.Errorf("ask what was said meanwhile: %w", err)
@@ -278,8 +525,14 @@ func (in *intake) ask(ctx context.Context, id, guild, after string) error {
 		last = after
 		ms, err := in.inOrder(ctx, page)
 		for _, w := range ms {
+			if err == nil && until != "" && older(w.ID, until) >= 0 {
+				return nil
+			}
 			if w.Guild = guild; err == nil {
-				err, after = in.take(ctx, w, false), w.ID
+				err, after = in.take(ctx, w, nil, false), w.ID
+			}
+			if err == nil {
+				in.expect(w.ID)
 			}
 		}
 		if err != nil || len(page) < pageSize {
@@ -287,6 +540,26 @@ func (in *intake) ask(ctx context.Context, id, guild, after string) error {
 		}
 	}
 	return nil
+}
+
+// expect notes that the message was read back. Its event may still come.
+func (in *intake) expect(id string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if madeAt(id).After(in.began.Add(-floorMargin)) {
+		in.back[id] = true
+	}
+}
+
+// deny notes that Discord does not show what is said in the chat.
+func (in *intake) deny(id string, why error) {
+	in.mu.Lock()
+	in.denied[id] = true
+	known := in.seen[id] != nil
+	in.mu.Unlock()
+	if known {
+		in.c.log.Warn("discord does not show what was said meanwhile", "chat", id, "err", why)
+	}
 }
 
 // inOrder reads the messages of page, oldest first. What is none is kept in Dead (P4).

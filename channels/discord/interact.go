@@ -46,13 +46,14 @@ type interaction struct {
 	} `json:"data"`
 }
 
-// interact delivers i once, and tells the person what became of it.
-func (in *intake) interact(i interaction, since time.Time) {
+// interact delivers i once, and tells the person what became of it. It reports
+// whether that was done, rather than cut short by the end of Run.
+func (in *intake) interact(i interaction, since time.Time, e *event) (done bool) {
 	ctx, cancel := context.WithDeadline(in.ctx, since.Add(interactTime))
 	defer cancel()
 	m, ok := in.c.interacted(ctx, i)
 	if !ok && i.Type != pressOfKey || !snowflake.MatchString(i.ID) {
-		return
+		return true
 	}
 	var err error
 	if ok {
@@ -60,6 +61,12 @@ func (in *intake) interact(i interaction, since time.Time) {
 		err = channels.Safely(func() error { return in.deliver(taking, m) })
 		taken()
 	}
+	if err == nil && i.Type == useOfCommand { // a press that is heard twice does nothing
+		if err := in.tracker.neverAgain(context.WithoutCancel(ctx), e); err != nil {
+			in.c.log.Warn("a restart may repeat a command", "command", m.Text, "err", err)
+		}
+	}
+	done = err == nil || in.ctx.Err() == nil
 	answer := map[string]any{"type": noChange}
 	switch {
 	case err != nil:
@@ -72,6 +79,7 @@ func (in *intake) interact(i interaction, since time.Time) {
 	if err != nil && !said(err, 404, 40060) { // too late, or answered already
 		in.c.log.Warn("interaction not acknowledged", "chat", i.Channel, "err", in.c.plainly(err))
 	}
+	return done
 }
 
 // quietly says text to whoever interacts, and to nobody else.

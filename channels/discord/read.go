@@ -273,8 +273,10 @@ func (c *Channel) role(ctx context.Context, guild string) (string, error) {
 	})
 }
 
+const discordEpoch = 1420070400000 // milliseconds
+
 // madeAt returns when a snowflake was made.
 func madeAt(id string) time.Time {
 	n, _ := strconv.ParseInt(id, 10, 64)
-	return time.UnixMilli(n>>22 + 1420070400000)
+	return time.UnixMilli(n>>22 + discordEpoch)
 }

@@ -30,6 +30,7 @@ const (
 
 // What Discord calls its refusals.
 const (
+	noSuchChannel = 10003
 	noSuchMessage = 10008
 	tooLarge      = 40005
 )
@@ -131,6 +132,9 @@ func (c *Channel) target(ctx context.Context, a chat.Address) (string, error) {
 		err := c.call(ctx, "POST", "/users/@me/channels", map[string]string{"recipient_id": person}, &opened)
 		if err == nil && !snowflake.MatchString(opened.ID) {
 			err = errors.New("the server names no chat")
+		}
+		if in := c.in.Load(); in != nil && err == nil {
+			in.opened(ctx, opened.ID)
 		}
 		return opened.ID, err
 	})

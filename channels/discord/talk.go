@@ -45,17 +45,18 @@ func (t *talk) say(op int, data any) error {
 	return t.WriteJSON(map[string]any{"op": op, "d": data})
 }
 
-// leave ends the session, so that the bot is seen to leave.
+// leave closes the connection. The code keeps the session: what is said until it
+// is resumed is not lost. Code 1000 would end it.
 func (t *talk) leave() {
-	const closing, normal = 8, "\x03\xe8" // code 1000
-	_ = t.WriteControl(closing, []byte(normal), time.Now().Add(time.Second))
+	const closing, resuming = 8, "\x10\x68" // code 4200
+	_ = t.WriteControl(closing, []byte(resuming), time.Now().Add(time.Second))
 	_ = t.Close()
 }
 
 // beat keeps the connection alive until ctx ends.
 func (t *talk) beat(ctx context.Context) {
 	for wait := rand.N(t.every); channels.Sleep(ctx, wait); wait = t.every {
-		if t.say(opBeat, t.seq.Load()) != nil {
+		if t.say(opBeat, t.in.tracker.acknowledge()) != nil {
 			_ = t.Close()
 			return
 		}
@@ -99,9 +100,9 @@ func (t *talk) take(ctx context.Context, p discordgo.Event) error {
 		}
 		t.every = time.Duration(d.Every) * time.Millisecond
 		t.heart.Go(func() { t.beat(ctx) })
-		return t.open()
+		return t.open(ctx)
 	case opBeat:
-		return t.say(opBeat, t.seq.Load())
+		return t.say(opBeat, t.in.tracker.acknowledge())
 	case opAck:
 		t.alive()
 	case opReconnect:
@@ -118,9 +119,12 @@ func (t *talk) take(ctx context.Context, p discordgo.Event) error {
 }
 
 // open resumes the session, or begins one.
-func (t *talk) open() error {
+func (t *talk) open(ctx context.Context) error {
 	if t.session != "" {
 		return t.say(opResume, map[string]any{"token": t.lib.Token, "session_id": t.session, "seq": t.seq.Load()})
+	}
+	if err := t.in.tracker.startSession(ctx); err != nil {
+		return err
 	}
 	t.seq.Store(0)
 	id := t.lib.Identify
@@ -135,11 +139,19 @@ func (t *talk) event(p discordgo.Event) error {
 		var d struct {
 			Session string `json:"session_id"`
 			Next    string `json:"resume_gateway_url"`
+			Guilds  []struct {
+				ID string `json:"id"`
+			} `json:"guilds"`
 		}
 		if json.Unmarshal(p.RawData, &d) != nil || d.Session == "" {
 			return fmt.Errorf("%w: a READY without a session", errNonsense)
 		}
 		t.session, t.resume = d.Session, d.Next
+		var guilds []string
+		for _, g := range d.Guilds {
+			guilds = append(guilds, g.ID)
+		}
+		t.in.begin(d.Session, d.Next, p.Sequence, guilds)
 		fallthrough
 	case "RESUMED":
 		t.ready = true
@@ -149,6 +161,6 @@ func (t *talk) event(p discordgo.Event) error {
 	if p.Sequence > 0 {
 		t.seq.Store(p.Sequence)
 	}
-	t.hear(p.Type, p.RawData)
+	t.in.hear(p.Type, p.Sequence, p.RawData)
 	return nil
 }

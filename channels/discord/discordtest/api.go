@@ -367,7 +367,7 @@ func (s *Server) create(c *call) (any, *refusal) {
 		}
 		m.Files = append(m.Files, s.keep(c.room, f))
 	}
-	c.room.messages = append(c.room.messages, m)
+	c.room.add(m)
 	s.nonces[c.room.id+c.Nonce] = m.ID
 	s.dispatch(c.room, "MESSAGE_CREATE", s.json(c.room, m, true))
 	c.room.tell()

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,7 +24,8 @@ type session struct {
 	ready   bool
 	zlib    bool // what is sent is to be compressed
 	seq     int64
-	sent    []packet // all of them: they can be told again
+	sent    []packet // the last events, which a RESUME brings again
+	trimmed int64    // number of the last event that is kept no longer
 	conn    *conn    // nil while the bot is away
 }
 
@@ -174,9 +177,22 @@ func (s *Server) send(ses *session, kind string, data any) {
 	seq := ses.seq
 	p := packet{Op: 0, Type: kind, Seq: &seq, Data: data}
 	ses.sent = append(ses.sent, p)
+	if over := len(ses.sent) - s.cfg.Buffer; over > 0 {
+		ses.trim(*ses.sent[over-1].Seq)
+	}
 	if ses.conn != nil {
 		ses.conn.write(p)
 	}
+}
+
+// trim forgets the events up to that number: the bot has them, or they are too many.
+func (ses *session) trim(seq int64) {
+	kept := slices.IndexFunc(ses.sent, func(p packet) bool { return *p.Seq > seq })
+	if kept < 0 {
+		kept = len(ses.sent)
+	}
+	ses.sent = slices.Delete(ses.sent, 0, kept)
+	ses.trimmed = max(ses.trimmed, min(seq, ses.seq))
 }
 
 var upgrader = websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
@@ -264,6 +280,10 @@ func (s *Server) talk(c *conn) {
 		case 1:
 			s.mu.Lock()
 			s.beats++
+			var had int64
+			if ses != nil && json.Unmarshal(p.Data, &had) == nil {
+				ses.trim(had)
+			}
 			s.tell()
 			s.mu.Unlock()
 			if !c.gate.NoAck {
@@ -341,14 +361,58 @@ func (s *Server) identify(c *conn, d opening) (*session, bool) {
 	ses := &session{id: "session" + strconv.Itoa(s.starts), intents: d.Intents, ready: true, conn: c}
 	c.zlib, ses.zlib = d.Compress, d.Compress
 	s.sessions[ses.id] = ses
+	guilds := s.guilds()
+	listed := []any{}
+	for _, id := range guilds {
+		listed = append(listed, map[string]any{"id": id, "unavailable": true})
+	}
 	s.send(ses, "READY", map[string]any{
 		"v": 9, "session_id": ses.id, "resume_gateway_url": s.GatewayURL + "/resume", "user": s.bot,
-		"guilds": []any{map[string]any{"id": "900", "unavailable": true}}, "application": map[string]any{"id": "100", "flags": 0},
-		"private_channels": []any{},
+		"guilds": listed, "application": map[string]any{"id": "100", "flags": 0},
+		"private_channels": []any{}, // a bot's private channels are listed nowhere
 	})
-	s.send(ses, "GUILD_CREATE", map[string]any{"id": "900", "name": "A server", "channels": []any{}, "members": []any{}})
+	ses.sent = nil // no RESUME brings a READY
+	for _, id := range guilds {
+		s.send(ses, "GUILD_CREATE", s.guild(id))
+	}
 	s.tell()
 	return ses, true
+}
+
+// guilds returns the ids of the servers. s.mu is held.
+func (s *Server) guilds() []string {
+	ids := map[string]bool{"900": true}
+	for _, r := range s.rooms {
+		ids[r.guild] = true
+	}
+	delete(ids, "")
+	return slices.Sorted(maps.Keys(ids))
+}
+
+// guild is what the bot is told of a server when a session begins: its channels
+// and the threads that are active, each with the id of its last message, which
+// may be gone. s.mu is held.
+func (s *Server) guild(id string) map[string]any {
+	channels, threads := []any{}, []any{}
+	for _, key := range slices.Sorted(maps.Keys(s.rooms)) {
+		r := s.rooms[key]
+		if r.guild != id || r.gone == 10003 {
+			continue
+		}
+		is := map[string]any{"id": r.id, "type": r.kind, "last_message_id": nil}
+		if r.last != "" {
+			is["last_message_id"] = r.last
+		}
+		if r.kind == 11 {
+			is["parent_id"] = r.parent
+			threads = append(threads, is)
+		} else {
+			channels = append(channels, is)
+		}
+	}
+	return map[string]any{
+		"id": id, "name": "A server", "joined_at": madeAt("0"), "members": []any{}, "channels": channels, "threads": threads,
+	}
 }
 
 // resume goes on with a session.
@@ -368,6 +432,11 @@ func (s *Server) resume(c *conn, d opening) (*session, bool) {
 		c.bye(4007, "Invalid seq.")
 		return nil, false
 	}
+	if d.Seq < ses.trimmed { // too old
+		delete(s.sessions, ses.id)
+		c.write(packet{Op: 9, Data: false})
+		return nil, true
+	}
 	if ses.conn != nil {
 		_ = ses.conn.Close()
 	}
@@ -379,7 +448,6 @@ func (s *Server) resume(c *conn, d opening) (*session, bool) {
 	}
 	s.resumes++
 	s.send(ses, "RESUMED", map[string]any{})
-	ses.sent = ses.sent[:len(ses.sent)-1]
 	s.tell()
 	return ses, true
 }

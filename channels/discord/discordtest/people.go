@@ -57,7 +57,8 @@ type room struct {
 	parent   string
 	person   User
 	messages []Message
-	gone     int // code of the refusal, 0 while the bot may write
+	last     string // id of the last message, deleted or not
+	gone     int    // code of the refusal, 0 while the bot may write
 	changed  chan struct{}
 }
 
@@ -74,6 +75,11 @@ func (s *Server) room(id string) *room {
 func (r *room) tell() {
 	close(r.changed)
 	r.changed = make(chan struct{})
+}
+
+func (r *room) add(m Message) {
+	r.messages = append(r.messages, m)
+	r.last = m.ID
 }
 
 func (r *room) find(id string) *Message {
@@ -153,7 +159,7 @@ func (s *Server) Say(channel, userID, name, text string, opts ...Option) string 
 	for i, f := range m.Files {
 		m.Files[i] = s.keep(r, f)
 	}
-	r.messages = append(r.messages, m)
+	r.add(m)
 	s.dispatch(r, "MESSAGE_CREATE", s.json(r, m, true))
 	r.tell()
 	s.tell()

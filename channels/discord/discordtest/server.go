@@ -26,6 +26,7 @@ type Config struct {
 	Heartbeat time.Duration // 41.25 s when 0
 	Patience  time.Duration // with the answer to an interaction: 3 s when 0
 	Starts    int           // sessions that may be begun: 1000 when 0
+	Buffer    int           // events of a session that a RESUME may bring again: 1000 when 0
 }
 
 // A Server is a Discord with one bot. Its methods may be called by many goroutines.
@@ -65,6 +66,7 @@ func NewServer(cfg Config) *Server {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 41250*time.Millisecond)
 	cfg.Patience = cmp.Or(cfg.Patience, 3*time.Second)
 	cfg.Starts = cmp.Or(cfg.Starts, 1000)
+	cfg.Buffer = cmp.Or(cfg.Buffer, 1000)
 	s := &Server{
 		cfg: cfg, bot: User{ID: "101", Username: "parley", Bot: true},
 		changed: make(chan struct{}), rooms: map[string]*room{}, sessions: map[string]*session{}, acts: map[string]*Interaction{},
