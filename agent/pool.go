@@ -68,6 +68,10 @@ type Config struct {
 	Warn     func(ctx context.Context, id, text string) error // tells owners what runs out for everybody, once for each id; nil: nobody is told
 	Commands []Command                                        // besides those that the Pool has itself
 
+	// Remembered returns what is kept of somebody for good: in untrusted turns tools
+	// do not tell it to the web unasked (R-S12). nil: nothing is.
+	Remembered func(chat.Person) string
+
 	// Role says what a person may do by now: what they said is answered, and helpers
 	// work, with no more rights than that (R-S24). nil: it is as it was then.
 	Role func(context.Context, chat.Address, chat.Sender) (chat.Role, error)

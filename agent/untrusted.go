@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -83,6 +84,62 @@ func (h *history) typed() (all []string) {
 		}
 	}
 	return all
+}
+
+// known returns what the model is shown, by where it came from.
+func (t *turn) known() (k tools.Known) {
+	h := &t.history
+	calls, now := map[string]llm.ToolCall{}, h.lastTurn()
+	for i := range h.entries {
+		e := &h.entries[i]
+		for _, c := range e.Calls {
+			calls[c.ID] = c // IDs are of one turn: of two with the same the later is meant
+		}
+		switch {
+		case e.own && i >= now:
+			k.Words = append(k.Words, e.said)
+		case e.heard != "" && e.who == "" && !e.tainted: // a job's
+			k.Spoken = append(k.Spoken, e.said)
+		case e.own:
+			k.Spoken = append(k.Spoken, e.said)
+		}
+		switch {
+		case e.heard != "" && t.child != nil && e.who == "": // whoever gave the task was asked about it
+			k.Spoken = append(k.Spoken, e.said)
+		case e.heard != "" && e.tainted:
+			k.Quoted = append(k.Quoted, e.Text)
+		case e.heard != "":
+			k.Spoken = append(k.Spoken, headOf(e.Text))
+		case e.Role == llm.ToolRole && e.public:
+			k.Public = append(k.Public, t.published(e.Text, calls[e.Call]))
+		case e.Role == llm.ToolRole:
+			k.Private = append(k.Private, e.Text)
+		}
+	}
+	if h.summed.Text != "" {
+		k.Told = append(k.Told, h.summed.Text)
+	}
+	if t.Remembered != nil {
+		k.Private = append(k.Private, t.Remembered(t.scope.Whose()))
+	}
+	return k
+}
+
+// headOf returns the line that the gateway wrote: when something was said is no secret.
+func headOf(text string) string {
+	head, _, _ := strings.Cut(text, "\n")
+	return head
+}
+
+// published is the result of c, which gave text.
+func (t *turn) published(text string, c llm.ToolCall) tools.Published {
+	p := tools.Published{Text: text}
+	if known, _ := t.kit.Tool(c.Name); bytes.Contains(known.Schema, []byte(`"query"`)) {
+		p.Asked = strings.Join(textsIn(c.Args), "\n")
+	} else {
+		p.Opened = textsIn(c.Args)
+	}
+	return p
 }
 
 // squash returns the letters and digits of text: networks show Markdown in their own ways.

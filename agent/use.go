@@ -36,6 +36,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	o, scope := t.history.open, t.scope
 	scope.From, scope.Tainted, scope.Sources = o.from, o.tainted, o.sources
 	scope.Typed, scope.Granted = t.history.typed(), t.granted(t.hard, scope)
+	scope.Known = func() tools.Known { return t.known() }
 	scope.Round, scope.Shown = len(o.all()), t.history.shown()
 	for _, c := range o.unanswered() {
 		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {

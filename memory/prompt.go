@@ -67,6 +67,26 @@ func (p Prompt) System(_ context.Context, id chat.SessionID, who chat.Person) (s
 	return joined(append(parts, p.facts(), fmt.Sprintf(inChat, channel, user, memory, fileOf(who, heardFile)))...), nil
 }
 
+// Remembered returns what is known of who for good, without the lines that say
+// only what might be filled in.
+func (p Prompt) Remembered(who chat.Person) string {
+	var b strings.Builder
+	for _, name := range []string{userFile, memoryFile} {
+		for line := range strings.Lines(p.read(fileOf(who, name))) {
+			line = strings.TrimSpace(line)
+			label, value, labelled := strings.Cut(line, ":")
+			switch {
+			case strings.HasPrefix(line, "#"), line == "The person fills this in; what is empty you do not know.":
+			case labelled && strings.HasPrefix(label, "- "):
+				b.WriteString(value + "\n")
+			default:
+				b.WriteString(line + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
 // Helper returns the instructions of a helper, to which an agent gave a task.
 func (p Prompt) Helper(_ context.Context, _ chat.Person, instruction string) (string, error) {
 	return joined(strings.TrimSpace(instruction), reporting, p.facts()), nil

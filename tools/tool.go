@@ -103,6 +103,10 @@ type Scope struct {
 	Sources   []string // … and came from there
 	Typed     []string // what an owner typed in this turn, message by message: no quotes, no choices, nothing passed on
 
+	// Known returns what the model is shown, for tools that reach the web in an
+	// untrusted turn. nil: nothing is known, and so all may be a secret.
+	Known func() Known
+
 	// Granted says whether an owner has approved calls with the same effect for a
 	// while (R-S12). nil: none has.
 	Granted func(effect string) bool

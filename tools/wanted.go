@@ -22,7 +22,7 @@ func (t Tool) wanted(c Call) bool {
 	}
 	texts := 0
 	for name, v := range c.Input {
-		for _, s := range textsOf(v) {
+		for _, s := range TextsOf(v) {
 			if s = flatten(s); s == "" || t.listedValue(name) {
 				continue
 			}
@@ -80,11 +80,11 @@ func standsIn(all []string, s string) bool {
 
 // isWord says whether r is of a word in a script that puts spaces between words.
 func isWord(r rune) bool {
-	return r == '_' || unicode.IsDigit(r) || unicode.IsLetter(r) && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+	return r == '_' || unicode.IsDigit(r) || unicode.IsLetter(r) && !isDense(r)
 }
 
-// textsOf returns the texts and numbers in an argument, also the names in objects.
-func textsOf(v any) (all []string) {
+// TextsOf returns the texts and numbers in an argument, also the names in objects.
+func TextsOf(v any) (all []string) {
 	switch v := v.(type) {
 	case nil, bool:
 		return nil
@@ -92,11 +92,11 @@ func textsOf(v any) (all []string) {
 		return []string{v}
 	case []any:
 		for _, e := range v {
-			all = append(all, textsOf(e)...)
+			all = append(all, TextsOf(e)...)
 		}
 	case map[string]any:
 		for name, e := range v {
-			all = append(append(all, name), textsOf(e)...)
+			all = append(append(all, name), TextsOf(e)...)
 		}
 	default: // a number may name a chat
 		return []string{text(v)}

@@ -149,7 +149,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	})
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
-		Memory: h.prompt(), Workspace: h.files, Archive: h.mind,
+		Memory: h.prompt(), Remembered: h.prompt().Remembered, Workspace: h.files, Archive: h.mind,
 		Ended: h.ended, Role: h.roleNow, HasJob: h.hasJob, Commands: h.commands(), Warn: h.hub.TellOwners,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
 	}, agent.Settings{})

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 
 	"parley/tools"
 )
@@ -51,8 +52,22 @@ func New(c Config) tools.Source {
 	s.made = []tools.Tool{s.spawn(), s.multi(), s.task()}
 	for i := range s.made {
 		s.made[i].Category, s.made[i].Repeatable, s.made[i].Timeout = category, true, -1
+		s.made[i].Guard = leaks
+		s.made[i].Effect = func(tools.Call) string { return "give subagents words of memory or files" }
 	}
 	return s
+}
+
+// leaks is Guard of the tools: what a task holds, the subagent may search for and
+// open (R-S12).
+func leaks(c tools.Call) bool {
+	if !c.Tainted {
+		return false
+	}
+	if c.Known == nil {
+		return true
+	}
+	return c.Known().TaskLeaks(strings.Join(tools.TextsOf(c.Input), "\n"), c.Descriptions())
 }
 
 type source struct {

@@ -66,7 +66,7 @@ func fake(name, category string) tools.Tool {
 
 var scope = tools.Scope{
 	Session: "telegram:42", At: chat.Address{Channel: "telegram", Chat: "42"}, From: chat.Sender{ID: "7", Role: chat.User},
-	Turn: "turn", Model: "cheap", Tainted: true,
+	Turn: "turn", Model: "cheap", Tainted: true, Known: func() tools.Known { return tools.Known{} },
 }
 
 var profiles = []Profile{
