@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,10 @@ func newDecoder(src []byte, lookup func(string) (string, bool)) *decoder {
 // decode reads the whole source into v, a pointer to a struct, and says
 // whether the source is JSON at all.
 func (d *decoder) decode(v any) bool {
+	d.src = bytes.TrimPrefix(d.src, []byte("\ufeff"))
+	if d.broken = d.encodingFault(); d.broken != "" {
+		return false
+	}
 	root, err := hujson.Parse(d.src)
 	if err != nil {
 		d.syntax(err)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +28,12 @@ var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 // over, which may be half a secret: that is left out.
 func (d *decoder) syntax(err error) {
 	d.broken = hujsonPlace.ReplaceAllString(err.Error(), "$1:$2: ")
+	if m := hujsonPlace.FindStringSubmatch(err.Error()); m != nil {
+		if quote := d.curlyQuote(m[1], m[2]); quote != "" {
+			d.broken = m[1] + ":" + m[2] + ": " + quote + ` is a curly quote, as word processors make them; JSON wants the straight one: "`
+			return
+		}
+	}
 	for what, plain := range map[string]string{
 		"invalid literal": `not a value: text stands in "quotes", and \ and line ends in it are written \\ and \n`,
 		"unexpected EOF":  "the file ends too early: something is missing, such as a } or ]",
@@ -34,6 +42,48 @@ func (d *decoder) syntax(err error) {
 			d.broken = place[:strings.Index(place, ": ")+2] + plain
 		}
 	}
+	if at := bytes.IndexAny(d.src, "“”„"); at >= 0 { // maybe it was to end a text
+		line, column := d.place(at)
+		d.broken += fmt.Sprintf("; the curly quote at %d:%d may be why: JSON wants the straight one", line, column)
+	}
+}
+
+// curlyQuote returns the curly quote that stands at a line and column, which
+// count bytes from 1, or "".
+func (d *decoder) curlyQuote(line, column string) string {
+	l, _ := strconv.Atoi(line)
+	c, _ := strconv.Atoi(column)
+	lines := bytes.Split(d.src, []byte("\n"))
+	if l < 1 || l > len(lines) || c < 1 || c > len(lines[l-1]) {
+		return ""
+	}
+	if r, _ := utf8.DecodeRune(lines[l-1][c-1:]); strings.ContainsRune("“”„‟«»‘’‚‛", r) {
+		return string(r)
+	}
+	return ""
+}
+
+// encodingFault says, with line and column, why the source is not text in UTF-8, or "".
+func (d *decoder) encodingFault() string {
+	const save = "save it as UTF-8"
+	src := d.src
+	switch {
+	case bytes.HasPrefix(src, []byte{0xff, 0xfe}), bytes.HasPrefix(src, []byte{0xfe, 0xff}),
+		len(src) > 1 && (src[0] == 0) != (src[1] == 0): // one of each two bytes of plain text in UTF-16
+		return "1:1: the file is UTF-16: " + save
+	case utf8.Valid(src):
+		return ""
+	}
+	at := 0
+	for at < len(src) {
+		r, size := utf8.DecodeRune(src[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	line, column := d.place(at)
+	return fmt.Sprintf("%d:%d: here the file is not UTF-8, but maybe Latin-1 or Windows-1252: %s", line, column, save)
 }
 
 var kinds = map[hujson.Kind]string{
