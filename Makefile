@@ -1,9 +1,13 @@
-# Five words. The CI (.ci/run) does the same as "make lint test".
+# The CI (.ci/run) does the same as "make lint test".
 build:
 	go build -trimpath -o parley ./cmd/gateway
 
 test:
 	go test -race -shuffle=on ./...
+
+# Long runs of the tests that kill the program and break what it depends on.
+torture:
+	PARLEY_TORTURE=1 go test -run Torture -timeout 60m ./...
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
@@ -17,4 +21,4 @@ run:
 image:
 	docker build -t parley .
 
-.PHONY: build test lint run image
+.PHONY: build test torture lint run image
