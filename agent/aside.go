@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 type Aside struct {
 	Key     string
 	Message chat.Message // the zero Message if it cannot be read
+	ForNow  bool         // it is tried again by itself, once the process has been up for five minutes
 }
 
-// Aside returns the messages that were put aside, in the order of their keys.
+// Aside returns the messages that were put aside, in the order of their keys,
+// and then those that are only put aside for now.
 func (p *Pool) Aside(ctx context.Context) (all []Aside, err error) {
 	for key, err := range p.parked.Keys(ctx, "") {
 		if err != nil {
@@ -25,16 +28,35 @@ func (p *Pool) Aside(ctx context.Context) (all []Aside, err error) {
 		m, _, _ := store.Load[chat.Message](ctx, p.parked, key) // none if it is damaged
 		all = append(all, Aside{Key: key, Message: m})
 	}
+	for _, is := range p.holds.all() {
+		if is.Model != "" || is.free {
+			continue
+		}
+		a := Aside{Key: is.Key, ForNow: true}
+		if is.item != nil {
+			_ = json.Unmarshal(is.item.Body, &a.Message) // it was read when it was put aside
+		}
+		all = append(all, a)
+	}
 	return all, nil
 }
 
 // Dismiss lets go the message put aside under key, which may be gone already.
-func (p *Pool) Dismiss(ctx context.Context, key string) error { return p.parked.Delete(ctx, key) }
+// One that is put aside for now is given up.
+func (p *Pool) Dismiss(ctx context.Context, key string) error {
+	if p.holds.release(true, func(is held) bool { return is.Key == key && is.Model == "" }) > 0 {
+		return nil
+	}
+	return p.parked.Delete(ctx, key)
+}
 
 // Again gives the message put aside under key another try. It is answered as
 // if it were said now, under a key of its own: the old one was answered.
 // store.ErrNotFound says that there is none.
 func (p *Pool) Again(ctx context.Context, key string) error {
+	if p.holds.release(false, func(is held) bool { return is.Key == key && is.Model == "" }) > 0 {
+		return nil
+	}
 	m, _, err := store.Load[chat.Message](ctx, p.parked, key)
 	if err == nil {
 		m.Account, m.Time = m.Account+"+", time.Now()

@@ -73,6 +73,7 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		}
 		t.ratios.learn(t.name, fixed+t.history.size(), answer.Usage.In)
 		t.part = ""
+		t.holds.back(t.name)
 		answer.Role = llm.Assistant
 		return record{Asked: &how, Said: &answer}, nil
 	}

@@ -204,7 +204,11 @@ func (p *Pool) aside(ctx context.Context) (lines []string) {
 		return []string{p.sorry("list the messages put aside", "", err)}
 	}
 	for _, a := range all[:min(len(all), most)] {
-		lines = append(lines, "Put aside, because I crashed over it: "+a.Key)
+		line := "Put aside, because I crashed over it: " + a.Key
+		if a.ForNow {
+			line += " (tried again once I have been up for five minutes)"
+		}
+		lines = append(lines, line)
 	}
 	if n := len(all) - most; n > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more.", n))

@@ -198,18 +198,25 @@ func TestCrashTwice(t *testing.T) {
 	}
 }
 
-// TestParked is P8: a message over which the process dies three times is put
-// aside and the person told; what came after it is answered.
+// lastTry is what a process leaves behind that died over the last try of the message key.
+func lastTry(key string) map[string]any {
+	return map[string]any{"key": key, "alone": true, "last": true}
+}
+
+// TestParked is P8: a message over which the process dies three times, alone at
+// work, is put aside; it is tried once more by a process that has been up for
+// five minutes, and given up when that dies, too, and the person is told. What
+// came after it is answered.
 func TestParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, said := t.TempDir(), map[string]string{}
-		var began int
+		var began []time.Duration // since the start of its process
 		start := func() (h *house, m *mortal) {
-			m = newMortal(t, dir, 1<<40)
+			m, up := newMortal(t, dir, 1<<40), time.Now()
 			h = &house{t: t, store: m, said: said}
 			h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 				if strings.Contains(spoken(r, 1), "poison") {
-					began++
+					began = append(began, time.Since(up).Truncate(time.Minute))
 					m.left.Store(0)
 					runtime.Goexit()
 				}
@@ -218,14 +225,13 @@ func TestParked(t *testing.T) {
 			h.start()
 			return h, m
 		}
-		for run := range 4 {
+		for life := range 8 {
 			h, m := start()
-			if run == 0 {
+			if life == 0 {
 				go h.pool.Deliver(t.Context(), message("1", "poison")) //nolint:errcheck // the process dies over it
 				synctest.Wait()
 				m2 := message("2", "hello")
 				m2.At.Chat = "2"
-				synctest.Wait()
 				h.stop()
 				m.Close()
 				m = newMortal(t, dir, 1<<40) // it came in just before the end
@@ -236,13 +242,14 @@ func TestParked(t *testing.T) {
 				m.Close()
 				continue
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(6 * time.Minute)
 			synctest.Wait()
 			h.stop()
 			m.Close()
 		}
-		if began != 3 {
-			t.Errorf("the message was begun %d times, want 3", began)
+		// with others, beside another, alone three times, and the last try
+		if got, want := fmt.Sprint(began), "[0s 0s 0s 0s 0s 5m0s]"; got != want {
+			t.Errorf("the message was begun at %s, want %s", got, want)
 		}
 		h, m := start()
 		h.say("9", "/status")
@@ -263,6 +270,53 @@ func TestParked(t *testing.T) {
 			t.Errorf("the parked message: %v", err)
 		}
 	})
+}
+
+// TestKillsFromOutside is P8: whatever kills the process from outside, and
+// however often, no message is given up, and all are answered once it lives.
+func TestKillsFromOutside(t *testing.T) {
+	for _, after := range []time.Duration{200 * time.Millisecond, 2 * time.Second, 4 * time.Second, 7 * time.Second, 20 * time.Second} {
+		for _, chats := range []int{1, 2, 5} {
+			t.Run(fmt.Sprint(after, " ", chats), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					dir, said := t.TempDir(), map[string]string{}
+					for life := range 12 {
+						m := newMortal(t, dir, 1<<40)
+						h := &house{t: t, store: m, said: said}
+						h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+							select {
+							case <-time.After(30 * time.Second):
+								return words("fine"), nil
+							case <-ctx.Done():
+								return llm.Message{}, ctx.Err()
+							}
+						}
+						h.start()
+						for i := range chats {
+							if m := message("1", "hi"); life == 0 {
+								m.At.Chat = fmt.Sprint(i)
+								h.deliver(m)
+							}
+						}
+						if life < 11 {
+							time.Sleep(after)
+							m.left.Store(0)
+						} else {
+							time.Sleep(10 * time.Minute)
+							synctest.Wait()
+						}
+						h.stop()
+						m.Close()
+					}
+					for i := range chats {
+						if got := said[fmt.Sprintf("re:test//%d/1", i)]; got != "fine" {
+							t.Errorf("chat %d was told %q", i, got)
+						}
+					}
+				})
+			})
+		}
+	}
 }
 
 // TestAnsweredIsNotParked: when the process dies a third time after the answer

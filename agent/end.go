@@ -31,6 +31,9 @@ func (t *turn) broken(ctx context.Context, err error) error {
 		}
 		return t.done(t.hard)
 	}
+	if !o.ending && t.outage(err) {
+		return t.await(err)
+	}
 	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)
 	if o.ending { // all is said
 		return t.end(t.hard, answered, t.text())
@@ -74,6 +77,9 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 	m := t.history.open.first
 	r := m.Reply()
 	note := t.warning(ctx, how)
+	if how == answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
+		text = joined(wordsBack, text)
+	}
 	r.Text, r.Also, r.Failed = joined(text, note), t.others(r.Quote), how == failed || how == overLimit
 	if m.In == "" {
 		r.Steps = t.summary()
@@ -119,7 +125,7 @@ func (t *turn) finish(ctx context.Context) error {
 // done removes the jobs from the inbox.
 func (t *turn) done(ctx context.Context) error {
 	for _, j := range t.jobs {
-		if err := t.insist(ctx, "end "+j.Key(), j.item.Done); err != nil {
+		if err := t.dequeue(ctx, j); err != nil {
 			return err
 		}
 	}
@@ -137,7 +143,7 @@ func (t *turn) remember(ctx context.Context) {
 	if es := t.history.entries; len(es) > 0 {
 		first = min(es[0].seq, cmp.Or(first, es[0].seq))
 	}
-	if first >= from+256 {
+	if first >= from+256 && len(t.history.aside) == 0 { // what was put aside is read again
 		from = first
 	}
 	if from == t.From && title == t.Title && !t.Began.IsZero() && now.Sub(t.Last).Abs() < lastEvery {

@@ -199,9 +199,6 @@ func (l *lane) late(jobs []job) (bool, error) {
 			err = l.insist(l.hard, "end "+j.Key(), func(ctx context.Context) error { return l.bounce(ctx, c, j) })
 		}
 	}
-	if err == nil {
-		l.uncount(jobs, nil)
-	}
 	return true, err
 }
 
@@ -224,7 +221,7 @@ func (l *lane) bounce(ctx context.Context, c tools.Child, j job) (err error) {
 		err = l.vanished(ctx, c.ID)
 	}
 	if err == nil {
-		err = j.item.Done(ctx)
+		err = l.dequeue(ctx, j)
 	}
 	return err
 }

@@ -220,7 +220,7 @@ func TestNoHelperVanishes(t *testing.T) {
 	}{
 		"too old": {48 * time.Hour, nil, "reported 'it' failed]  Task: work  Result: I was away, and your message is more than a day old. I have read it; say so if you still want an answer."},
 		"parked": {time.Minute, func(s store.Store, id string) error {
-			_, err := s.Bucket("tries").Put(context.Background(), "test/agent/1/"+id, []byte("5"), 0)
+			_, err := store.Save(context.Background(), s.Bucket("tries"), "trial", lastTry("test/agent/1/"+id), store.Any)
 			return err
 		}, "reported 'it' failed]  Task: work  Result: I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."},
 		"put aside": {time.Minute, func(s store.Store, _ string) error {
@@ -491,7 +491,7 @@ func TestOrphans(t *testing.T) {
 			h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(time.Hour)}}
 			h.model = byTask(func(llm.Request) llm.Message { return multi(2) }, worker(2)) // of which the first is interrupted
 			if life == 1 {
-				if _, err := m.Bucket("tries").Put(t.Context(), "test//1/1", []byte("5"), 0); err != nil {
+				if _, err := store.Save(t.Context(), m.Bucket("tries"), "trial", lastTry("test//1/1"), store.Any); err != nil {
 					t.Fatal(err)
 				}
 			}

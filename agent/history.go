@@ -19,6 +19,7 @@ type history struct {
 	entries []entry
 	summed  summed // what was said before them
 	open    *open  // the turn under way, nil between turns
+	aside   []suspended
 	last    last
 }
 
@@ -39,6 +40,7 @@ type entry struct {
 	public  bool        // of the result of a call: it was published, such as a page (see tools.Result)
 	key     string      // of the result of a call, while it is whole: that of the call
 	read    bool        // holds nothing but pictures that a tool read
+	of      string      // of something heard: the key of the message
 
 	pictures []string // paths of those that came along and are to be shown
 	dimmed   int      // how many came along and are shown no more
@@ -48,7 +50,8 @@ type entry struct {
 type open struct {
 	first   chat.Message             // what the reply answers
 	from    chat.Sender              // of those heard, the one who may do least: nobody acts with another's rights
-	keys    map[string]bool          // of the messages heard
+	keys    map[string]bool          // of the messages heard …
+	heard   []chat.Message           // … which are these
 	calls   []llm.ToolCall           // of the last answer
 	started map[string]bool          // IDs of calls
 	done    map[string]tools.Verdict // of the results, by IDs of calls
@@ -108,11 +111,16 @@ func (h *history) apply(seq uint64, r record) {
 		h.unsay()
 		h.begin(*r.Retried)
 		h.open.keys[r.Retried.Key()], h.open.asks = true, true
+		h.open.heard = append(h.open.heard, *r.Retried)
 		for _, e := range h.entries[h.lastTurn():] {
 			h.open.heed(e)
 		}
 	case r.Summed != nil:
 		h.replace(seq, *r.Summed)
+	case r.PutAside != nil:
+		h.putAside(*r.PutAside)
+	case r.TakenUp != "":
+		h.takeUp(seq, r.TakenUp)
 	case r.Ended != nil:
 		h.end(*r.Ended)
 	}
@@ -135,7 +143,8 @@ func (h *history) hear(seq uint64, m chat.Message) {
 		e.typed = e.own && !m.Spoken
 	}
 	e.pictures, e.dimmed = pictures(m.Files)
-	o.keys[m.Key()] = true
+	o.keys[m.Key()], e.of = true, m.Key()
+	o.heard = append(o.heard, m)
 	o.heed(e)
 	o.asks, o.ending = o.asks || asks(m), o.ending && !asks(m)
 	if m.Notice != "" && !slices.Contains(o.notices, m.Notice) {

@@ -18,11 +18,16 @@ type job struct {
 	chat.Message
 	item    store.Item
 	command string // that it is, or ""
+	held    *held  // it was put aside, and is tried again; nil: it was not
 }
 
 // apart says whether j has a turn of its own: nothing joins what no person
-// wrote, and that joins nothing.
-func (j job) apart() bool { return j.command != "" || j.Origin != chat.FromPerson }
+// wrote, or what was put aside, and that joins nothing.
+func (j job) apart() bool { return j.command != "" || j.Origin != chat.FromPerson || j.held != nil }
+
+// last says whether j was put aside because the process died over it, and is
+// tried for the last time.
+func (j job) last() bool { return j.held != nil && j.held.Model == "" }
 
 // A lane is the goroutine of one session, which exists only while there is
 // something to answer (P5).
@@ -33,11 +38,11 @@ type lane struct {
 	hard context.Context // when it ends turns end
 	pull func() []store.Item
 
-	waiting []job // in the order they came
-	joined  []job // what joined the turn under way
-	solo    bool  // nothing joins it
-	crashed int   // how often its first message was taken up after a crash
-	held    []*semaphore.Weighted
+	waiting []job  // in the order they came
+	joined  []job  // what joined the turn under way
+	solo    bool   // nothing joins it
+	begun   func() // ends the time in which the process may be dying over the turn
+	places  []*semaphore.Weighted
 }
 
 // serve answers what has come in. What it cannot do yet it tries again, so that
@@ -77,37 +82,84 @@ func (l *lane) next() error {
 		}
 		return err
 	}
-	var err error
-	l.crashed, err = l.begun(jobs[0])
-	if l.solo = l.crashed > 0; l.solo {
+	deaths, _ := l.guard.blame(jobs[0].Key())
+	if l.solo = deaths > 0 || jobs[0].last() || jobs[0].item.Again && l.guard.isCareful(); l.solo {
 		l.waiting = append(jobs[1:], l.waiting...)
 		jobs = jobs[:1:1]
 	}
 	l.joined = nil
-	if err == nil {
-		err = l.handle(jobs)
-	}
+	err := l.safely(jobs)
 	if err != nil {
 		l.waiting = append(append(jobs, l.joined...), l.waiting...)
 	}
 	return err
 }
 
+// safely handles jobs. A panic, which no turn has made good, ends these jobs and
+// nothing else (P8).
+func (l *lane) safely(jobs []job) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			l.Log.Error("panic over a message", "session", l.id, "message", jobs[0].Key(), "panic", x, "stack", string(debug.Stack()))
+			err = l.surrender(append(jobs, l.joined...))
+		}
+	}()
+	return l.handle(jobs)
+}
+
+// surrender ends jobs without a look at what they say, which may be what caused
+// a panic.
+func (l *lane) surrender(jobs []job) error {
+	for i, j := range jobs {
+		if l.guarded("say that a message failed", func() {
+			if i == 0 {
+				_ = l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, wordsPanic) }) // else it comes again
+			}
+		}) {
+			l.insist(l.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
+				_, err := l.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
+				return err
+			})
+		}
+		if err := l.dequeue(l.hard, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guarded does do, and says whether it panicked. It is for what runs in
+// goroutines of its own, where a panic would end the process.
+func (p *Pool) guarded(what string, do func()) (panicked bool) {
+	defer func() {
+		if x := recover(); x != nil {
+			p.Log.Error("panic", "what", what, "panic", x, "stack", string(debug.Stack()))
+			panicked = true
+		}
+	}()
+	do()
+	return false
+}
+
 // hold waits for a place of s, which is the lane's until it rests.
 func (l *lane) hold(ctx context.Context, s *semaphore.Weighted) error {
 	err := s.Acquire(ctx, 1)
 	if err == nil {
-		l.held = append(l.held, s)
+		l.places = append(l.places, s)
 	}
 	return err
 }
 
-// rest leaves the lane's places to others.
+// rest leaves the lane's places to others, and ends the suspicion against it.
 func (l *lane) rest() {
-	for _, s := range l.held {
+	for _, s := range l.places {
 		s.Release(1)
 	}
-	l.held = nil
+	l.places = nil
+	if l.begun != nil {
+		l.begun()
+		l.begun = nil
+	}
 }
 
 // batch removes from those that wait what one turn can answer: messages up to
@@ -152,6 +204,10 @@ func (l *lane) take() (jobs []job) {
 			})
 			continue
 		}
+		var stays bool
+		if j.held, stays = l.holds.takes(j.Key(), item); stays {
+			continue
+		}
 		j.command = l.Pool.command(j.Message)
 		jobs = append(jobs, j)
 	}
@@ -188,29 +244,45 @@ func inAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
 
 // handle answers jobs, one command or messages.
 func (l *lane) handle(jobs []job) error {
-	if jobs[0].command == "new" {
-		return l.renew(jobs[0])
+	first := jobs[0]
+	if first.command == "new" {
+		return l.renew(first)
 	}
 	defer l.rest()
-	if l.solo {
-		if err := l.hold(l.soft, l.alone); err != nil {
-			return err
-		}
-	}
-	if l.crashed >= crashes {
-		return l.park(jobs[0])
+	switch deaths, last := l.guard.blame(first.Key()); {
+	case last, first.held != nil && first.held.drop:
+		return l.giveUp(first)
+	case deaths >= deathsToPutAside:
+		return l.putAside(first)
 	}
 	if err := l.hold(l.soft, l.turns); err != nil {
 		return err
 	}
-	if do := l.chore(jobs[0].command); do != nil {
-		return l.command(jobs[0], do)
-	}
-	if err := l.count(jobs); err != nil {
+	if err := l.begin(jobs); err != nil {
 		return err
 	}
-	err := l.turn(jobs)
-	l.uncount(jobs, err)
+	if do := l.chore(first.command); do != nil {
+		return l.command(first, do)
+	}
+	return l.turn(jobs)
+}
+
+// begin waits until jobs may be answered, alone if the process may have died
+// over them.
+func (l *lane) begin(jobs []job) (err error) {
+	first := jobs[0]
+	if first.last() && !first.held.Tried {
+		tried := first.held.hold
+		tried.Tried = true
+		if err := l.insist(l.hard, "note the last try", func(ctx context.Context) error {
+			_, err := store.Save(ctx, l.tries, first.Key(), tried, store.Any)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	left := slices.ContainsFunc(jobs, func(j job) bool { return j.item.Again })
+	l.begun, err = l.guard.begin(l.soft, first.Key(), left, first.last(), len(jobs) > 1)
 	return err
 }
 
@@ -240,9 +312,19 @@ func (l *lane) renew(j job) error {
 func (l *lane) reply(j job, text string) error {
 	err := l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, text) })
 	if err == nil {
-		err = l.insist(l.hard, "end "+j.Key(), j.item.Done)
+		err = l.dequeue(l.hard, j)
 	}
 	return err
+}
+
+// dequeue removes j from the inbox.
+func (l *lane) dequeue(ctx context.Context, j job) error {
+	return l.insist(ctx, "end "+j.Key(), func(ctx context.Context) error {
+		if err := l.holds.forget(ctx, j.Key()); err != nil {
+			return err
+		}
+		return j.item.Done(ctx)
+	})
 }
 
 // turn answers jobs in one turn. A panic on the way is a failed turn, not the

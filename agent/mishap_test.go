@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,44 +71,100 @@ func TestPanicTellsOnce(t *testing.T) {
 	})
 }
 
-// TestParkedAlone is P8: what joined the turn of a message that is put aside is
-// answered, and without the words that the process may have crashed over.
-func TestParkedAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
-		for run := range 4 {
-			m := newMortal(t, dir, 1<<40)
-			h := &house{t: t, store: m, said: said, tools: []tools.Tool{slow()}}
-			h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
-				switch {
-				case len(r.Messages) == 1 && spoken(r, 1) == "user poison":
-					return calls(call("1", "slow")), nil
-				case strings.Contains(spoken(r, 3), "poison") && run == 0: // notes what has joined
-					return calls(call("2", "slow")), nil
-				case strings.Contains(spoken(r, 9), "poison"):
-					m.left.Store(0)
-					runtime.Goexit()
+// A joint is a turn that a second message joins, whose call writes; the process
+// dies over the first message as long as it is poison.
+type joint struct {
+	t      *testing.T
+	dir    string
+	said   map[string]string
+	poison bool
+	wrote  atomic.Int64
+	asked  []string // what the last life was asked
+}
+
+// live is one life of the process, which dies at the latest after so many operations of the store.
+func (j *joint) live(life int, first bool, up time.Duration) (where string) {
+	m := newMortal(j.t, j.dir, life)
+	j.asked = nil
+	h := &house{t: j.t, store: m, said: j.said, tools: []tools.Tool{slow(), tool("write", func(context.Context) (string, error) {
+		return fmt.Sprint("wrote ", j.wrote.Add(1)), nil
+	})}}
+	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		all := spoken(r, 99)
+		j.asked = append(j.asked, all)
+		switch last := spoken(r, 1); {
+		case last == "user poison":
+			return calls(call("1", "slow")), nil
+		case last == "user hello":
+			return calls(call("2", "write")), nil
+		case strings.Contains(all, "poison") && j.poison && strings.Contains(all, "wrote"):
+			m.left.Store(0)
+			runtime.Goexit()
+		}
+		return words("well"), nil
+	}
+	h.start()
+	if first {
+		h.say("1", "poison")
+		time.Sleep(time.Second)
+		h.say("2", "hello")
+	}
+	time.Sleep(up)
+	synctest.Wait()
+	h.stop()
+	if err := m.Close(); err != nil {
+		j.t.Error(err)
+	}
+	where, _ = m.where.Load().(string)
+	return where
+}
+
+const putAside = "[A message that was said here is put aside for now. What follows, up to the next message, was done for it.]"
+
+// TestPutAsideAtEveryStep is P8: when a message is put aside whose turn another
+// has joined, that one is answered without the words that the process may have
+// died over, and what was done stays done; the first goes on where it was, once
+// the process has been healthy for a while. So it is wherever the process dies
+// meanwhile.
+func TestPutAsideAtEveryStep(t *testing.T) {
+	for n, done := 0, false; !done; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &joint{t: t, dir: t.TempDir(), said: map[string]string{}, poison: true}
+				for life := range 5 { // as they come, both once more, alone three times
+					j.live(1<<40, life == 0, time.Minute)
 				}
-				return words(spoken(r, 9)), nil
-			}
-			h.start()
-			if run == 0 {
-				h.say("1", "poison")
-				time.Sleep(time.Second)
-				h.say("2", "hello")
-			}
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			h.stop()
-			m.Close()
-		}
-		if got := said["re:test//1/1"]; !strings.Contains(got, "crashed three times") {
-			t.Errorf("the first was told %q", got)
-		}
-		if got := said["re:test//1/2"]; got != "user hello" {
-			t.Errorf("the second was told %q", got)
-		}
-	})
+				up := 4 * time.Minute // not for long enough for the last try
+				if n%2 == 0 {         // or it is, and the message has done no harm
+					j.poison, up = false, 20*time.Minute
+				}
+				where := j.live(n/2, false, up) // it is put aside
+				if done = where == "" && n%2 == 0; done {
+					want := []string{ // of which the first is answered without words that may do harm
+						"user " + putAside + " | assistant  | tool done | user hello | assistant  | tool wrote 1",
+						"user hello | assistant well | user poison | assistant  | tool done | assistant  | tool wrote 1",
+					}
+					if !slices.Equal(j.asked, want) {
+						t.Errorf("asked %q\nwant  %q", j.asked, want)
+					}
+				}
+				j.poison = false
+				j.live(1<<40, false, 20*time.Minute)
+				if one := j.said["re:test//1/1"]; one != "well" && (n%2 == 1 || !strings.HasPrefix(one, "I crashed")) { // the kill may come in the last try
+					t.Errorf("said %q", one)
+				}
+				if two := j.said["re:test//1/2"]; two != "well" && (two != "" || done) {
+					t.Errorf("said %q", j.said) // the second has no answer of its own if the two were not parted after all
+				}
+				if n := j.wrote.Load(); n != 1 {
+					t.Errorf("written %d times", n)
+				}
+				if t.Failed() {
+					t.Logf("died %s", where)
+				}
+			})
+		})
+	}
 }
 
 // TestEndLost is P21: when the record of a turn's end is damaged, the next

@@ -116,13 +116,14 @@ type Pool struct {
 	Config
 	settings atomic.Pointer[Settings]
 	inbox    store.Queue
-	states   store.Bucket             // of sessions
-	tries    store.Bucket             // how often a message was begun after a crash (P8)
-	parked   store.Bucket             // messages put aside
+	states   store.Bucket // of sessions
+	tries    store.Bucket // of guard and holds
+	guard    *guard
+	holds    *holds
+	parked   store.Bucket             // messages given up
 	prompts  store.Bucket             // the long texts of requests, by their digests
 	told     atomic.Pointer[toolText] // the tools that were noted last
 	turns    *semaphore.Weighted
-	alone    *semaphore.Weighted // held by the turn of a message that may have crashed the process
 	ratios   ratios
 	idle     cache
 	helpers  store.Bucket // their records, by ID
@@ -168,10 +169,11 @@ func New(c Config, s Settings) *Pool {
 	p := &Pool{
 		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
-		turns: semaphore.NewWeighted(int64(c.Turns)), alone: semaphore.NewWeighted(1), began: time.Now(), running: map[chat.SessionID]*running{},
+		turns: semaphore.NewWeighted(int64(c.Turns)), began: time.Now(), running: map[chat.SessionID]*running{},
 		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]string{}},
 		ledger: ledger{wake: make(chan struct{}, 1), pages: map[string]*page{}}, books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
+	p.guard, p.holds = newGuard(p.tries, c.Log), newHolds(p.tries)
 	p.Set(s)
 	return p
 }
@@ -193,7 +195,9 @@ func (p *Pool) Model(name string) Model {
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	name := p.command(m)
 	if do := deeds[name]; do != nil {
-		return p.answer(ctx, m, do(p, ctx, m))
+		text := wordsPanic
+		p.guarded("/"+name, func() { text = do(p, ctx, m) })
+		return p.answer(ctx, m, text)
 	}
 	if err := p.push(ctx, p.routed(ctx, m, name)); err != nil {
 		return err
@@ -238,7 +242,14 @@ func (p *Pool) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer over()
+	for _, load := range []func(context.Context) error{p.guard.load, p.holds.load} {
+		if err := p.insist(ctx, "read what was put aside", load); err != nil {
+			return ignore(err, context.Canceled)
+		}
+	}
 	beside.Go(func() { p.tend(tending) })
+	beside.Go(func() { p.guard.run(tending) })
+	beside.Go(func() { p.holds.run(tending, p.began) })
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
 		l := lane{Pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
 		l.serve()

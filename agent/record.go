@@ -21,6 +21,8 @@ type record struct {
 	RolledBack string        `json:"rolledBack,omitempty"` // the last answer is forgotten, with its results; what the model is told of it (E-019)
 	Retried    *chat.Message `json:"retried,omitempty"`    // the last turn is to be answered anew
 	Summed     *summed       `json:"summed,omitempty"`     // the oldest of what was said is told in fewer words from now on
+	PutAside   *aside        `json:"putAside,omitempty"`   // the turn under way stops for now, for one of its messages or for all (P8)
+	TakenUp    string        `json:"takenUp,omitempty"`    // it goes on: the key of a message that was put aside
 	Ended      *ended        `json:"ended,omitempty"`      // the turn is over
 }
 
@@ -53,6 +55,12 @@ type stub struct {
 	ReadOnly bool   `json:",omitempty"`
 	Last     bool   `json:",omitempty"`
 	JSON     bool   `json:",omitempty"`
+}
+
+// aside says what is put aside.
+type aside struct {
+	Key   string `json:"key"`             // of a message
+	Whole bool   `json:"whole,omitempty"` // and all that was heard with it: the turn is not the fault of one
 }
 
 // ended closes a turn. The answer and the end of the turn are one record (P7).

@@ -138,7 +138,8 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 				var req *llm.Request
 				h, req = r.step(h, records[:i], next)
 				events = append(events, Event{next.record, req})
-				if next.Ended == nil && i < len(records)-1 {
+				paused := next.PutAside != nil && h.open == nil
+				if next.Ended == nil && !paused && i < len(records)-1 {
 					continue
 				}
 				if n++; !yield(Turn{N: n, Talk: talk + 1, Events: events, done: records[:first], last: records[first : i+1]}) {

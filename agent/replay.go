@@ -58,6 +58,8 @@ func (t Turn) unfit() string {
 			return "it was interrupted"
 		case how != nil && (e.Request == nil || len(how.Limits) == 0), how == nil && e.answer() && last != nil && last.Outcome == answered:
 			return "what the model was told was not kept"
+		case e.PutAside != nil, e.TakenUp != "":
+			return "it was put aside on the way"
 		case e.Summed != nil:
 			return "what was said before it was summed up on the way"
 		case how != nil && how.Refused:

@@ -206,7 +206,7 @@ func TestRerunOfLongConversations(t *testing.T) {
 		usage := llm.Usage{In: len(fmt.Sprint(r.Messages)) / 3, Out: 1} // not what we think
 		switch size := len(fmt.Sprint(r.Messages)); {
 		case n%17 == 0:
-			return llm.Message{}, &llm.Error{Kind: llm.Overloaded, After: 7 * time.Minute, Err: errors.New("no")}
+			return llm.Message{}, &llm.Error{Kind: llm.Quota, Err: errors.New("no")}
 		case n%13 == 0 && size > 9000:
 			return llm.Message{}, &llm.Error{Kind: llm.TooLong, Err: errors.New("too long")}
 		case n%5 == 0:

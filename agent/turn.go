@@ -41,6 +41,12 @@ func (t *turn) do(ctx context.Context) error {
 		return err
 	}
 	defer func() { t.live.Close() }()
+	if t.takeUp() {
+		if t.jobs[0].last() {
+			return t.giveUp()
+		}
+		return t.done(t.hard) // the conversation it was said in is over
+	}
 	err := t.listen(ctx, t.jobs)
 	if err == nil && t.history.open == nil {
 		return t.dismiss(t.hard)

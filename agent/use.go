@@ -81,6 +81,7 @@ func (t *turn) collect(ended <-chan tools.Ended, group []tools.Call) (err error)
 		t.finished(group[e.Index].ToolCall, e.Result)
 		if len(ended) == 0 {
 			err = t.flush(t.hard)
+			t.guard.progressed(t.jobs[0].Key())
 		}
 	}
 	return err
@@ -148,7 +149,7 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	switch {
 	case !begun && results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing):
 		return nil, tools.ErrClosing
-	case len(t.held) > 0:
+	case len(t.places) > 0:
 		return results, nil
 	}
 	return results, t.hold(t.hard, t.turns)
@@ -162,7 +163,7 @@ func (t *turn) pausing(doing string, do func()) {
 	paused := make(chan struct{})
 	soon := time.AfterFunc(soonest, func() {
 		defer close(paused)
-		t.pause(doing)
+		t.guarded("pause a turn", func() { t.pause(doing) })
 	})
 	defer func() {
 		if !soon.Stop() {
@@ -177,8 +178,7 @@ func (t *turn) pausing(doing string, do func()) {
 func (t *turn) pause(doing string) {
 	t.doing(doing)
 	t.rest()
-	t.uncount(t.jobs, nil)
-	t.crashed, t.solo = 0, false
+	t.solo = false
 }
 
 // finished takes in the result of c.

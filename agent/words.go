@@ -17,6 +17,8 @@ const (
 	wordsNoNews     = "There is nothing to say."
 	wordsNoStop     = "There is nothing to stop."
 	wordsParked     = "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."
+	wordsLater      = "I will answer by myself once it is back; you need not write again."
+	wordsBack       = "(I could not reach my model when you wrote. It is back, and this is the answer.)"
 	wordsPanic      = "Something went wrong inside me. The error is in my log. Please try again."
 	wordsDone       = "Done."
 	wordsToolFailed = "I could not do that with %s: %s"
@@ -64,6 +66,8 @@ func span(d time.Duration) string {
 		name string
 	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
 		switch n := int(d / u.d); {
+		case n == 1 && u.d == time.Hour:
+			return "an hour"
 		case n == 1:
 			return "a " + u.name
 		case n > 1:

@@ -51,14 +51,23 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 	}
 	l.mark(spot{r.To, r.Quote}, Working)
 	if c, ok := l.Channel.(Typer); ok {
-		v.live.Go(func() { v.typing(ctx, c) })
+		v.run(func() { v.typing(ctx, c) })
 	}
 	if c, ok := l.Channel.(Streamer); ok {
-		v.live.Go(func() { v.stream(ctx, c) })
+		v.run(func() { v.stream(ctx, c) })
 	} else if l.editor != nil {
-		v.live.Go(func() { v.edit(ctx) })
+		v.run(func() { v.edit(ctx) })
 	}
 	return v
+}
+
+// run does part of the view in a goroutine of its own. A panic ends that part.
+func (v *view) run(part func()) {
+	v.live.Go(func() {
+		if err := Safely(func() error { part(); return nil }); err != nil {
+			v.line.log.Error("live view ended", "err", err, stack(err))
+		}
+	})
 }
 
 // Show implements [chat.Live].

@@ -81,7 +81,7 @@ func (s *Scheduler) poke() {
 
 // work does what is to be done for a job by now.
 func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
-	err := s.attend(ctx, id, e)
+	err := s.attendSafely(ctx, id, e)
 	s.mu.Lock()
 	if err != nil && ctx.Err() == nil {
 		s.trouble(id, e, err)
@@ -93,6 +93,17 @@ func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
 	if few {
 		s.poke()
 	}
+}
+
+// attendSafely is attend, of which a panic is an error of this job alone.
+func (s *Scheduler) attendSafely(ctx context.Context, id string, e *entry) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Log.Error("panic over a job", "job", id, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return s.attend(ctx, id, e)
 }
 
 // attend does what is to be done for a job by now: it claims the run that is

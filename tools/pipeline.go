@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -126,7 +125,7 @@ func Recover(log *slog.Logger) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (r Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				log.ErrorContext(ctx, "tool panicked", "tool", t.Name, "call", c.Key(), "panic", p, "stack", string(debug.Stack()))
+				log.ErrorContext(ctx, "tool panicked", "tool", t.Name, "call", c.Key(), "panic", p, "stack", stackOf(p))
 				r, err = Failf(CodeError, wordsBrokeDown, t.Name, p), nil
 			}
 		}()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -253,21 +255,49 @@ func TestDeafTelegram(t *testing.T) {
 	w.says(person, "heard do you hear me?")
 }
 
-// TestP8Parked: a message over which the program dies three times is put
-// aside, the person is told, and the next message is answered.
-func TestP8Parked(t *testing.T) {
+// TestP8PutAside: a message over which the program dies three times, alone at
+// work, is put aside for now. What joined its turn is answered, and the file
+// that was written for it is not written again; the next message is answered.
+func TestP8PutAside(t *testing.T) {
 	t.Parallel()
-	s := newSiege(t, "telegram", 1)
+	var s *siege
+	var writes atomic.Int64
+	s = besieged(t, func(*siege) llmtest.Handler {
+		return func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+			all, done := fmt.Sprint(r.Messages), len(results(r))
+			write := func(name string) llmtest.Reply {
+				return llmtest.Reply{Calls: []llm.ToolCall{{ID: name, Name: "write_file", Args: fmt.Sprintf(`{"path": %q, "content": "x"}`, name)}}}
+			}
+			switch said := spokenLast(r); {
+			case said == "poison" && done == 0:
+				s.tg.Say(person, "hello") // it joins
+				if err := s.tg.Wait(ctx, func(v telegramtest.View) bool { return v.Pending() == 0 }); err != nil {
+					t.Error(err)
+				}
+				return write("first")
+			case said == "hello" && done == 0:
+				writes.Add(1)
+				return write("second")
+			case strings.Contains(all, "poison"):
+				s.reach("model asked")
+			case said == "hello":
+				return llmtest.Reply{Text: "It is written."}
+			}
+			return llmtest.Reply{Text: "Well."}
+		}
+	})
+	s.revive()
 	s.killAt(nth(1, "model asked"), func() { s.tg.Say(person, "poison") })
-	for range 2 {
+	for range 4 { // with what joined it, and alone
 		s.killAt(nth(1, "model asked"), s.revive)
 	}
 	s.revive()
-	s.told(person, "that it was put aside", func(texts []string) bool {
-		return strings.Contains(texts[len(texts)-1], "I crashed three times over this message")
-	})
-	s.tell(0, "plain")
-	s.answered()
+	s.says(person, "It is written.")
+	s.tg.Say(person, "and now?")
+	s.says(person, "Well.")
+	if n := writes.Load(); n != 1 {
+		t.Errorf("written %d times", n)
+	}
 }
 
 // TestP25PoisonedHistory: a history that no provider would take is healed (the

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"parley/chat"
 	"parley/tools"
 )
@@ -55,7 +53,7 @@ func (s source) multi() tools.Tool {
 		all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}
 		var done atomic.Int64
 		helpers := make([]tools.Child, len(in.Tasks))
-		var g errgroup.Group
+		var g tools.Group
 		g.SetLimit(3)
 		tell := func(n int64) { c.Say(fmt.Sprintf("%d of %d done", n, all.Total)) }
 		tell(0)

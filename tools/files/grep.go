@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -132,16 +131,17 @@ func (s *search) names(ctx context.Context, name string) (names []string, unseen
 func (s *search) all(ctx context.Context, names []string) {
 	entries, errs := make([]entry, len(names)), make([]error, len(names))
 	var next atomic.Int64
-	var wg sync.WaitGroup
+	var workers tools.Group
 	for range min(4, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
+		workers.Go(func() error {
 			var buf bytes.Buffer
 			for i := next.Add(1) - 1; i < int64(len(names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				entries[i], errs[i] = s.one(ctx, names[i], &buf)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = workers.Wait() // none of them returns an error
 	for i, e := range entries {
 		switch {
 		case errors.Is(errs[i], workspace.ErrTooBig):

@@ -10,8 +10,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
-	"golang.org/x/sync/errgroup"
-
 	"parley/chat"
 	"parley/tools"
 )
@@ -131,7 +129,7 @@ func (f *fetcher) crawlBatch() tools.Tool {
 				return tools.Failf(tools.CodeError, "Maximum 10 pages can be fetched at once"), nil
 			}
 			results := make([]any, len(in.URLs))
-			var g errgroup.Group
+			var g tools.Group
 			g.SetLimit(5)
 			for i, u := range in.URLs {
 				g.Go(func() error {

@@ -1,0 +1,303 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/store"
+)
+
+const (
+	youngTime   = 5 * time.Second // the process dies over an answer within so long of its start, or over something else
+	carefulTime = time.Minute     // after such a death the next process begins answers one at a time for so long
+	firstTime   = 3 * time.Second // that others wait for the message under suspicion to begin
+
+	// deathsToPutAside is how many processes in a row die over one message, alone
+	// at work, before it is put aside (P8).
+	deathsToPutAside = 3
+)
+
+// trialKey is that of the one trial in the bucket "tries". The keys of messages
+// have slashes.
+const trialKey = "trial"
+
+// A trial tells the next process what had just begun when this one died. There
+// is none on disk while no answer began lately, so a kill at any other time
+// blames nobody.
+type trial struct {
+	Key    string `json:"key,omitempty"`    // of the one message whose answer had just begun; "" for several
+	Alone  bool   `json:"alone,omitempty"`  // nothing else was at work, and nothing ended since
+	Deaths int    `json:"deaths,omitempty"` // of processes before this one, over Key alone, one after the other
+	Last   bool   `json:"last,omitempty"`   // Key had been put aside, and this is its last try
+}
+
+// A guard finds out over which message the process dies (P8). In ordinary times
+// it writes nothing: only answers to messages that a dead process left behind
+// are noted.
+type guard struct {
+	bucket store.Bucket
+	log    *slog.Logger
+	nudge  chan struct{} // wakes run
+
+	mu      sync.Mutex
+	careful time.Time // until then each answer begins alone
+	suspect trial     // of the process before …
+	firstBy time.Time // … whose message begins before all others, if it does by then
+	young   map[string]*youth
+	working int           // answers under way
+	alone   int           // that wait to begin alone
+	changed chan struct{} // closed when one more answer may be able to begin
+	noting  bool          // what begins is noted
+	noted   *trial        // what is on disk, nil if nothing is
+	closed  bool          // the process ends in good order, which is nobody's fault
+}
+
+// A youth is an answer that began a moment ago.
+type youth struct {
+	trial
+	until     time.Time
+	exclusive bool // no other begins beside it
+	over      bool
+}
+
+func newGuard(bucket store.Bucket, log *slog.Logger) *guard {
+	return &guard{bucket: bucket, log: log, nudge: make(chan struct{}, 1), young: map[string]*youth{}, changed: make(chan struct{})}
+}
+
+// load reads what the process before died over.
+func (g *guard) load(ctx context.Context) error {
+	t, _, err := store.Load[trial](ctx, g.bucket, trialKey)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	g.noted, g.noting, g.suspect = &t, true, t
+	g.careful, g.firstBy = now.Add(carefulTime), now.Add(firstTime)
+	if t.Alone {
+		g.suspect.Deaths++
+	}
+	g.log.Warn("the process before died within seconds after answers began; answers begin one at a time for a while",
+		"message", t.Key, "alone", t.Alone, "deaths", g.suspect.Deaths)
+	return nil
+}
+
+// blame returns how many processes in a row died over the message key, alone at
+// work, and whether that was its last try.
+func (g *guard) blame(key string) (deaths int, last bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.suspect.Key != key || key == "" {
+		return 0, false
+	}
+	return g.suspect.Deaths, g.suspect.Last
+}
+
+// acquit lets others begin: the message under suspicion was put aside, or is gone.
+func (g *guard) acquit(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.suspect.Key == key {
+		g.suspect = trial{}
+		g.note()
+		g.wake()
+	}
+}
+
+// isCareful says whether answers begin one at a time.
+func (g *guard) isCareful() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Now().Before(g.careful)
+}
+
+// begin waits until the answer to the message key may begin, and notes that it
+// does if that message was left behind by a dead process. The answer is over, or
+// waits for somebody, once end is called, which works once. several says that it answers others, too.
+func (g *guard) begin(ctx context.Context, key string, left, last, several bool) (end func(), err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	exclusive := last || time.Now().Before(g.careful)
+	if exclusive {
+		g.alone++
+		defer func() { g.alone--; g.wake() }()
+	}
+	for {
+		wait := g.wait(key, exclusive)
+		if wait <= 0 {
+			break
+		}
+		changed := g.changed
+		g.mu.Unlock()
+		select {
+		case <-changed:
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		g.mu.Lock()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	y := &youth{trial: trial{Key: key, Alone: g.working == 0, Last: last}, until: time.Now().Add(youngTime), exclusive: exclusive}
+	if several {
+		y.trial = trial{}
+	}
+	if g.suspect.Key == key {
+		y.Deaths, g.suspect = g.suspect.Deaths, trial{}
+	}
+	g.young[key] = y
+	g.working++
+	g.noting = g.noting || left || exclusive
+	g.note()
+	return func() { g.end(key, y) }, nil
+}
+
+// wait returns how long the answer to key has to wait at most before another look. The caller holds mu.
+func (g *guard) wait(key string, exclusive bool) time.Duration {
+	now := time.Now()
+	g.age(now)
+	if g.suspect.Key != "" && g.suspect.Key != key && now.Before(g.firstBy) {
+		return g.firstBy.Sub(now)
+	}
+	var wait time.Duration
+	for _, y := range g.young {
+		if exclusive || y.exclusive {
+			wait = max(wait, y.until.Sub(now))
+		}
+	}
+	if wait == 0 && !exclusive && g.alone > 0 {
+		wait = youngTime
+	}
+	return wait
+}
+
+// age forgets the answers that are young no more. The caller holds mu.
+func (g *guard) age(now time.Time) {
+	for key, y := range g.young {
+		if !now.Before(y.until) {
+			delete(g.young, key)
+			g.wake()
+		}
+	}
+}
+
+// end notes that an answer is over: whoever began a moment ago was not alone.
+func (g *guard) end(key string, y *youth) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if y.over {
+		return
+	}
+	y.over = true
+	g.working--
+	if g.young[key] == y {
+		delete(g.young, key)
+	}
+	for _, other := range g.young {
+		other.Alone, other.Deaths = false, 0
+	}
+	g.note()
+	g.wake()
+}
+
+// progressed notes that the answer to key has come a step further, which no crash
+// takes back: it is young no more.
+func (g *guard) progressed(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.young[key] != nil {
+		delete(g.young, key)
+		g.note()
+		g.wake()
+	}
+}
+
+// wake lets those look again that wait to begin. The caller holds mu.
+func (g *guard) wake() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// note writes down what is to be known if the process dies now, unless that
+// stands there. The caller holds mu.
+func (g *guard) note() {
+	var now *trial
+	for _, y := range g.young {
+		if now = new(trial); len(g.young) == 1 {
+			*now = y.trial
+		}
+		if !now.Alone && !now.Last {
+			now.Deaths = 0
+		}
+	}
+	if !g.noting || g.closed {
+		now = nil
+	}
+	g.noting = now != nil
+	if now == g.noted || now != nil && g.noted != nil && *now == *g.noted {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var err error
+	if now == nil {
+		err = g.bucket.Delete(ctx, trialKey)
+	} else {
+		_, err = store.Save(ctx, g.bucket, trialKey, *now, store.Any)
+	}
+	if err != nil {
+		g.log.Warn("not noted which answers have begun", "err", err)
+		return
+	}
+	g.noted = now
+	select {
+	case g.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// run forgets what began lately once the process has lived with it for long
+// enough, or ends in good order, as it does when ctx ends.
+func (g *guard) run(ctx context.Context) {
+	for {
+		select {
+		case <-g.nudge:
+		case <-time.After(g.review()):
+		case <-ctx.Done():
+			g.close()
+			return
+		}
+	}
+}
+
+// review brings what is on disk up to now, and returns when to look again.
+func (g *guard) review() (wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	g.age(now)
+	if now.Before(g.firstBy) { // the message under suspicion may begin yet
+		return g.firstBy.Sub(now)
+	}
+	g.note()
+	wait = time.Hour
+	for _, y := range g.young {
+		wait = min(wait, y.until.Sub(now))
+	}
+	return wait
+}
+
+func (g *guard) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	g.note()
+}

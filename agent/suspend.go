@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// A suspended turn was put aside: what was heard, said and done in it is not
+// part of the conversation until it is taken up, and is not done again then.
+type suspended struct {
+	key     string // of the message it was put aside for
+	entries []entry
+	open    *open // nil if nothing had been heard of it
+}
+
+// putAside takes the turn under way out of the conversation. What joined it goes
+// on, unless all of it is put aside, with what tools gave and without the words
+// of the message: the process may have died over them, and no call that has
+// ended is made again (P8).
+func (h *history) putAside(a aside) {
+	if h.asideWith(a.Key) != nil {
+		return
+	}
+	o := h.open
+	if o == nil || !o.keys[a.Key] {
+		h.aside = append(h.aside, suspended{key: a.Key})
+		return
+	}
+	from := h.lastTurn()
+	es := slices.Clone(h.entries[from:])
+	h.entries, h.open = h.entries[:from:from], nil
+	if a.Whole || len(o.keys) == 1 {
+		h.aside = append(h.aside, suspended{a.Key, es, o})
+		return
+	}
+	rest := *o
+	rest.keys, rest.done, rest.heard = maps.Clone(o.keys), maps.Clone(o.done), nil
+	rest.said, rest.steps = slices.Clone(o.said), slices.Clone(o.steps)
+	delete(rest.keys, a.Key)
+	for _, m := range o.heard {
+		if m.Key() != a.Key {
+			rest.heard = append(rest.heard, m)
+		}
+	}
+	rest.first = rest.heard[0]
+	rest.calls = slices.DeleteFunc(slices.Clone(o.calls), func(c llm.ToolCall) bool { _, ended := o.done[c.ID]; return !ended })
+	rest.started = map[string]bool{}
+	h.open = &rest
+	first := true
+	for _, e := range es {
+		switch {
+		case e.of == a.Key: // what follows was done for it
+			e = entry{Message: llm.Message{Role: llm.User, Text: wordsPutAside}, seq: e.seq, first: true}
+		case e.of != "" && first:
+			e.first, first = true, false
+		}
+		h.entries = append(h.entries, e)
+	}
+	alone := *o
+	alone.keys, alone.heard = map[string]bool{a.Key: true}, slices.DeleteFunc(slices.Clone(o.heard), func(m chat.Message) bool { return m.Key() != a.Key })
+	es = slices.DeleteFunc(es, func(e entry) bool { return e.of != "" && e.of != a.Key })
+	h.aside = append(h.aside, suspended{a.Key, es, &alone})
+}
+
+// takeUp goes on with the turn that the message key was put aside with, where it was.
+func (h *history) takeUp(seq uint64, key string) {
+	s := h.asideWith(key)
+	if s == nil {
+		return
+	}
+	was := *s
+	h.aside = slices.DeleteFunc(h.aside, func(s suspended) bool { return s.key == was.key })
+	if was.open == nil {
+		return
+	}
+	moved := map[uint64]bool{}
+	for _, e := range was.entries {
+		moved[e.seq] = true
+	}
+	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return moved[e.seq] && e.of == "" })
+	for i, e := range was.entries {
+		e.seq, e.first = seq, i == 0
+		h.add(seq, e, e.Message)
+	}
+	h.open = was.open
+}
+
+// asideWith returns the turn that the message key was put aside with, or nil.
+func (h *history) asideWith(key string) *suspended {
+	for i := range h.aside {
+		if s := &h.aside[i]; s.key == key || s.open != nil && s.open.keys[key] {
+			return s
+		}
+	}
+	return nil
+}
+
+// wordsPutAside stands for the words of a message that was put aside.
+const wordsPutAside = "[A message that was said here is put aside for now. What follows, up to the next message, was done for it.]"
