@@ -314,7 +314,7 @@ func desk(t *testing.T, names ...string) *workspace.Workspace {
 		t.Fatal(err)
 	}
 	for _, n := range names {
-		if err := ws.WriteFile(n, b.Bytes()); err != nil {
+		if err := ws.Names().WriteFile(n, b.Bytes()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,7 +348,7 @@ func picture(id, text string, paths ...string) chat.Message {
 // told of the rest; one without is told of all.
 func TestPictures(t *testing.T) {
 	ws := desk(t, "a.png", "b.png")
-	if err := ws.WriteFile("zip.png", []byte("PK\x03\x04 a bomb")); err != nil {
+	if err := ws.Names().WriteFile("zip.png", []byte("PK\x03\x04 a bomb")); err != nil {
 		t.Fatal(err)
 	}
 	h := &house{model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) { return words("ok"), nil }}

@@ -64,7 +64,11 @@ func (t *turn) album(refused bool) func(paths []string) []llm.Image {
 	left := maxShown
 	return func(paths []string) (shown []llm.Image) {
 		for _, p := range paths {
-			data, err := t.Workspace.ReadFile(p)
+			at, err := t.Workspace.Named(p)
+			if err != nil {
+				continue
+			}
+			data, err := t.Workspace.ReadFile(at)
 			if err != nil || len(data) > left {
 				continue
 			}

@@ -24,7 +24,7 @@ const (
 	fetchTime = 2 * time.Minute // for all the files of a message
 )
 
-// Fetch returns m with its files in the workspace, under inbox/, and the words
+// Fetch returns m with its files in the workspace, in the inbox of the person, and the words
 // that were spoken in them in its Text. The same message has the same names
 // there, so Fetch may be repeated. It never fails: what could not be taken in
 // is told to the person in Notice and to the model in Media. When ctx has
@@ -75,7 +75,7 @@ func (h *Hub) transcribe(ctx context.Context, name string) (text string, err err
 	if h.cfg.Transcribe == nil {
 		return "", errors.New("no transcription is configured")
 	}
-	file, err := h.cfg.Files.Open(name)
+	file, err := h.cfg.Files.OpenNamed(name)
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +119,8 @@ func (h *Hub) take(ctx context.Context, m chat.Message, i int, f *chat.File) err
 		if f.Size > maxFile {
 			return workspace.ErrTooBig
 		}
-		f.Path = place(*f, m.Time, sha256.Sum256(fmt.Append(nil, m.Key(), "\x00", i)))
+		who := chat.Whose(m.At, m.From, m.Group)
+		f.Path = place(*f, who, m.Time, sha256.Sum256(fmt.Append(nil, m.Key(), "\x00", i)))
 		if err := h.download(ctx, m, f); err != nil {
 			return err
 		}
@@ -145,7 +146,7 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 			}
 			defer in.Close()
 			defer context.AfterFunc(ctx, func() { _ = in.Close() })() // whoever reads it may hang
-			size, err := h.cfg.Files.Save(f.Path, in, maxFile)
+			size, err := h.save(f.Path, in)
 			f.Size = cmp.Or(size, f.Size)
 			return err
 		})
@@ -170,25 +171,42 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Save puts a file that somebody uploads into the inbox of the workspace, as
+// Save puts a file that somebody uploads into their inbox in the workspace: see
+// [Hub.Save].
+type Save func(ctx context.Context, at chat.Address, from chat.Sender, name string, r io.Reader) (chat.File, error)
+
+// Save puts a file that from uploads at at into the inbox of that person, as
 // Fetch does with those that stay at a network. Its type is what it is, not what
 // its name says. The error is workspace.ErrTooBig for one that is too big.
-func (h *Hub) Save(name string, r io.Reader) (chat.File, error) {
+func (h *Hub) Save(ctx context.Context, at chat.Address, from chat.Sender, name string, r io.Reader) (chat.File, error) {
 	if h.cfg.Files == nil {
 		return chat.File{}, errNoFiles
 	}
+	role, err := h.authorise(ctx, chat.Message{At: at, From: from})
+	if err != nil {
+		return chat.File{}, err
+	}
+	from.Role = role
 	f := chat.File{Name: name}
-	f.Path = place(f, time.Now(), sha256.Sum256([]byte(rand.Text())))
-	var err error
-	if f.Size, err = h.cfg.Files.Save(f.Path, r, maxFile); err == nil {
+	f.Path = place(f, chat.Whose(at, from, false), time.Now(), sha256.Sum256([]byte(rand.Text())))
+	if f.Size, err = h.save(f.Path, r); err == nil {
 		err = h.recognise(&f)
 	}
 	return f, err
 }
 
-// place is where in the workspace f belongs, which came then. The sum tells it
-// from others of its name.
-func place(f chat.File, then time.Time, sum [sha256.Size]byte) string {
+// save makes what r yields the file of the workspace called name.
+func (h *Hub) save(name string, r io.Reader) (size int64, err error) {
+	at, err := h.cfg.Files.Named(name)
+	if err != nil {
+		return 0, err
+	}
+	return h.cfg.Files.Save(at, r, maxFile)
+}
+
+// place is where in the workspace f belongs, which who sent then. The sum tells
+// it from others of its name.
+func place(f chat.File, who chat.Person, then time.Time, sum [sha256.Size]byte) string {
 	name := SafeName(f.Name)
 	if name == "" {
 		name, _, _ = strings.Cut(cmp.Or(f.Type, "file"), "/")
@@ -197,12 +215,12 @@ func place(f chat.File, then time.Time, sum [sha256.Size]byte) string {
 	if path.Ext(name) == "" {
 		name += extension(f.Type)
 	}
-	return fmt.Sprintf("inbox/%s/%x-%s", then.UTC().Format(time.DateOnly), sum[:5], name)
+	return fmt.Sprintf("%s/%s/%x-%s", who.InboxFolder(), then.UTC().Format(time.DateOnly), sum[:5], name)
 }
 
 // recognise sets the Type of f, which is in the workspace, by what it holds.
 func (h *Hub) recognise(f *chat.File) error {
-	file, err := h.cfg.Files.Open(f.Path)
+	file, err := h.cfg.Files.OpenNamed(f.Path)
 	if err != nil {
 		return err
 	}

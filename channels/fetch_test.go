@@ -86,7 +86,7 @@ func TestFetch(t *testing.T) {
 		p := m.post(t)
 		msg := p.bring(chat.File{Name: "notes.txt", Size: 5}, "hello")
 		msg.Files = append(msg.Files, msg.Files[0], chat.File{Name: "notes.txt", Path: "seen"})
-		if err := p.files.WriteFile("seen", []byte("there already")); err != nil {
+		if err := p.files.Names().WriteFile("seen", []byte("there already")); err != nil {
 			t.Fatal(err)
 		}
 		before := slices.Clone(msg.Files)
@@ -99,8 +99,9 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%q, %+v", all, got)
 		}
 		for i, f := range got.Files[:2] {
-			data, err := p.files.ReadFile(f.Path)
-			if err != nil || string(data) != "hello" || f.Type != "text/plain" || f.Size != 5 || !strings.HasPrefix(f.Path, "inbox/2026-11-21/") {
+			data, err := p.files.Names().ReadFile(f.Path)
+			inbox := chat.Whose(msg.At, msg.From, msg.Group).InboxFolder()
+			if err != nil || string(data) != "hello" || f.Type != "text/plain" || f.Size != 5 || !strings.HasPrefix(f.Path, inbox+"/2026-11-21/") {
 				t.Errorf("file %d: %+v: %q, %v", i, f, data, err)
 			}
 		}
@@ -211,7 +212,7 @@ func TestFetchTrouble(t *testing.T) {
 				msg := p.bring(c.file, "hello")
 				good := msg.Files[0]
 				good.Path, good.Size = "good.txt", 0
-				if err := p.files.WriteFile("good.txt", []byte("hi")); err != nil {
+				if err := p.files.Names().WriteFile("good.txt", []byte("hi")); err != nil {
 					t.Fatal(err)
 				}
 				msg.Files, msg.Notice, msg.Media = append(msg.Files, good), "Be patient.", "document"
@@ -266,7 +267,7 @@ func TestP10FetchAgain(t *testing.T) {
 			return io.NopCloser(strings.NewReader("hello")), nil
 		}
 		got := p.Fetch(t.Context(), p.bring(chat.File{Name: "a.txt"}, ""))
-		data, err := p.files.ReadFile(got.Files[0].Path)
+		data, err := p.files.Names().ReadFile(got.Files[0].Path)
 		if err != nil || string(data) != "hello" || tries != 4 || len(p.all()) != 1 {
 			t.Errorf("%q, %v after %d tries: %q", data, err, tries, p.all())
 		}
@@ -387,16 +388,17 @@ func TestP19Fetch(t *testing.T) {
 func TestSave(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		p := m.post(t)
+		at, who := chat.Address{Channel: "web", Chat: "anna"}, chat.Sender{ID: "anna"}
 		for range 2 {
-			f, err := p.Save("../bomb.png", strings.NewReader(zip))
+			f, err := p.Save(t.Context(), at, who, "../bomb.png", strings.NewReader(zip))
 			if err != nil || f.Type != "application/zip" || f.Name != "../bomb.png" || f.Size != int64(len(zip)) || !strings.HasSuffix(f.Path, "-bomb.png") {
 				t.Errorf("%+v, %v", f, err)
 			}
 		}
-		if _, err := p.Save("", &flood{}); !errors.Is(err, workspace.ErrTooBig) {
+		if _, err := p.Save(t.Context(), at, who, "", &flood{}); !errors.Is(err, workspace.ErrTooBig) {
 			t.Errorf("100 MB: %v", err)
 		}
-		if all := p.all(); len(all) != 2 || !strings.HasPrefix(all[0], "inbox/2000-01-01/") {
+		if all := p.all(); len(all) != 2 || !strings.HasPrefix(all[0], chat.Whose(at, who, false).InboxFolder()+"/2000-01-01/") {
 			t.Errorf("in the workspace: %q", all)
 		}
 	})

@@ -38,16 +38,39 @@ func (p Person) Folder() string {
 	return path.Join(peopleDir, Slug(string(p)))
 }
 
-// Hides says whether the file of the workspace called name holds what is known
-// of somebody else than p (R-S14). It may be of any case: some disks do not care.
+// Inbox is the folder of the workspace with the files that people sent.
+const Inbox = "inbox"
+
+// InboxFolder is the folder of the workspace with the files that p sent, which are
+// for nobody else (R-S14); what an owner sent in private is in Inbox itself.
+func (p Person) InboxFolder() string {
+	if p == TheOwner {
+		return Inbox
+	}
+	return path.Join(Inbox, "people", Slug(string(p)))
+}
+
+// Hides reports whether the file of the workspace called name holds what is
+// known of somebody else than p, or what somebody else sent (R-S14). Owners, in
+// private, may see what anybody sent. The name may be of any case: some disks
+// do not care.
 func (p Person) Hides(name string) bool {
 	name = strings.ToLower(name)
-	own := strings.ToLower(p.Folder())
-	within := func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+	within := func(dir string) bool {
+		return name == strings.ToLower(dir) || strings.HasPrefix(name, strings.ToLower(dir)+"/")
+	}
 	if p == TheOwner {
 		return within(peopleDir)
 	}
-	return (within("memory") || name == "memory.md" || name == "user.md") && !within(own)
+	known := within("memory") || name == "memory.md" || name == "user.md"
+	return known && !within(p.Folder()) || within(Inbox) && !within(p.InboxFolder())
+}
+
+// LeadsTo reports whether the folder of the workspace called name is on the way
+// to what p may see, though it is hidden itself.
+func (p Person) LeadsTo(name string) bool {
+	within := func(dir string) bool { return strings.HasPrefix(dir, name+"/") }
+	return within(p.Folder()) || within(p.InboxFolder())
 }
 
 // Slug makes a file name of an id: what of it can be read, and what tells it

@@ -40,7 +40,7 @@ type past struct {
 func (p past) say(who chat.Person, texts ...string) {
 	p.t.Helper()
 	name := fileOf(who, historyFile)
-	all, _ := p.w.ReadFile(name)
+	all, _ := p.w.Names().ReadFile(name)
 	for _, text := range texts {
 		text, tainted := strings.CutPrefix(text, "!")
 		line, err := encode(Entry{Cursor: int64(bytes.Count(all, []byte("\n")) + 1), Who: who, Session: "telegram:1", Text: text, Tainted: tainted,
@@ -50,7 +50,7 @@ func (p past) say(who chat.Person, texts ...string) {
 		}
 		all = append(all, line...)
 	}
-	if err := p.w.WriteFile(name, all); err != nil {
+	if err := p.w.Names().WriteFile(name, all); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -85,7 +85,7 @@ func newAttic(t *testing.T) *attic {
 	t.Cleanup(func() { _ = w.Close() })
 	a := &attic{t: t, disk: w, mem: mem.New()}
 	log := slog.New(slog.NewTextHandler(&a.log, nil))
-	a.past, a.Versions = past{NewHistory(w, log), t}, NewVersions(w, a.mem, log)
+	a.past, a.Versions = past{NewHistory(w, log), t}, NewVersions(w.Names(), a.mem, log)
 	return a
 }
 
@@ -108,7 +108,7 @@ func (a *attic) dream(who chat.Person) ([]Change, int) {
 
 func (a *attic) write(who chat.Person, name, text string) {
 	a.t.Helper()
-	if err := a.disk.WriteFile(fileOf(who, name), []byte(text)); err != nil {
+	if err := a.disk.Names().WriteFile(fileOf(who, name), []byte(text)); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -388,9 +388,9 @@ func TestApartFromOthers(t *testing.T) {
 		a.past.say(who, "secret of "+string(who)+".")
 		a.write(who, userFile, "file of "+string(who)+".\n")
 	}
-	all, err := a.past.w.ReadFile("memory/history.jsonl")
-	mine, more := a.past.w.ReadFile(fileOf("telegram:1", historyFile))
-	if err := errors.Join(err, more, a.past.w.WriteFile(fileOf("telegram:1", historyFile), append(mine, bytes.ReplaceAll(all, []byte(":1,"), []byte(":2,"))...))); err != nil {
+	all, err := a.past.w.Names().ReadFile("memory/history.jsonl")
+	mine, more := a.past.w.Names().ReadFile(fileOf("telegram:1", historyFile))
+	if err := errors.Join(err, more, a.past.w.Names().WriteFile(fileOf("telegram:1", historyFile), append(mine, bytes.ReplaceAll(all, []byte(":1,"), []byte(":2,"))...))); err != nil {
 		t.Fatal(err)
 	}
 	d := a.dreamer()
@@ -477,7 +477,7 @@ func TestTainted(t *testing.T) {
 	a.dream("owner")
 	check(true)
 	for _, name := range []string{"AGENTS.md", "HEARTBEAT.md"} {
-		if _, err := a.disk.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := a.disk.Names().Stat(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -746,7 +746,7 @@ func TestCrash(t *testing.T) {
 				}
 			}
 			s := storetest.Watch(a.mem, func(op string) { step("before " + op) }, func(op string) { step("after " + op) })
-			v := NewVersions(frail{a.disk, step}, s, a.Versions.log)
+			v := NewVersions(frail{a.disk.Names(), step}, s, a.Versions.log)
 			done := make(chan bool)
 			go func() {
 				defer close(done)

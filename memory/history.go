@@ -74,7 +74,7 @@ type scroll struct {
 // open opens a file, while h.mu is held. The error is an fs.ErrNotExist if
 // there is none.
 func (h *History) open(name string, who chat.Person) (*scroll, error) {
-	f, err := h.w.OpenLog(name)
+	f, err := h.w.Names().OpenLog(name)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, 
 	defer h.mu.Unlock()
 	s, f, err := h.shelf(ctx, who)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = h.w.WriteFile(fileOf(who, historyFile), nil); err == nil {
+		if err = h.w.Names().WriteFile(fileOf(who, historyFile), nil); err == nil {
 			s, f, err = h.shelf(ctx, who)
 		}
 	}
@@ -250,8 +250,16 @@ func (h *History) entries(ctx context.Context, who chat.Person) iter.Seq2[Entry,
 
 // People returns those who have a history, as its entries say.
 func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
-	names, err := fs.Glob(h.w.Root().FS(), path.Join(path.Dir(chat.Person("").Folder()), "*", historyFile))
-	for _, name := range append(names, fileOf(chat.TheOwner, historyFile)) {
+	people := path.Dir(chat.Person("").Folder())
+	entries, err := h.w.Names().ReadDir(people)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	names := []string{fileOf(chat.TheOwner, historyFile)}
+	for _, e := range entries {
+		names = append(names, path.Join(people, e.Name(), historyFile))
+	}
+	for _, name := range names {
 		h.mu.Lock()
 		f, err := h.open(name, "")
 		h.mu.Unlock()
@@ -306,7 +314,10 @@ func (s *scroll) forget(ctx context.Context, keep func(Entry) bool) (n int, err 
 	}
 	if n > 0 {
 		parts = append(parts, io.NewSectionReader(s, from, s.info.Size()-from))
-		_, err = s.h.w.Save(fileOf(s.who, historyFile), io.MultiReader(parts...), math.MaxInt64-1)
+		var at workspace.Path
+		if at, err = s.h.w.Resolve(fileOf(s.who, historyFile)); err == nil {
+			_, err = s.h.w.Save(at, io.MultiReader(parts...), math.MaxInt64-1)
+		}
 	}
 	return n, err
 }

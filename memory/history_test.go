@@ -71,7 +71,7 @@ func (p diary) since(who chat.Person, cursor int64) string {
 
 func (p diary) file(who chat.Person) string {
 	p.t.Helper()
-	data, err := p.w.ReadFile(fileOf(who, historyFile))
+	data, err := p.w.Names().ReadFile(fileOf(who, historyFile))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (p diary) file(who chat.Person) string {
 
 func (p diary) write(name, text string) {
 	p.t.Helper()
-	if err := p.w.WriteFile(name, []byte(text)); err != nil {
+	if err := p.w.Names().WriteFile(name, []byte(text)); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,6 +28,21 @@ func Standing(name string) bool {
 		return !strings.Contains(name, "/")
 	}
 	return false
+}
+
+// Kept says how to change the file called name, as Standing has it, if only
+// Parley itself writes to it: what was said, and what was heard from others. Of
+// other files it says nothing.
+func Kept(name string) (instead string) {
+	name = strings.ToLower(name)
+	if first, _, _ := strings.Cut(name, "/"); first != "memory" {
+		return ""
+	}
+	switch path.Base(name) {
+	case historyFile, strings.ToLower(heardFile):
+		return "memory_search finds what is in it, and the person takes something out with /forget WHAT."
+	}
+	return ""
 }
 
 // maxFile is how many bytes of each file count: some 8,000 tokens.

@@ -84,7 +84,7 @@ func TestOddFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "(AGENTS.md is there, but cannot be read as text.)\n\n(SOUL.md is there, but cannot be read as text.)\n\n(USER.md is there, but cannot be read as text.)\n\nuse them\n\n"
-	if got, _ := system(t, w); got != want {
+	if got, _ := system(t, w.Names()); got != want {
 		t.Errorf("got %q", got)
 	}
 }
@@ -137,7 +137,7 @@ func TestFirstFilesAreShort(t *testing.T) {
 	if _, err := w.Seed(); err != nil {
 		t.Fatal(err)
 	}
-	files, facts := system(t, w)
+	files, facts := system(t, w.Names())
 	if len(files) > 2600 || len(facts) > 1400 {
 		t.Errorf("the files take %d bytes, the facts %d", len(files), len(facts))
 	}
@@ -198,11 +198,11 @@ func TestGoldenPrompts(t *testing.T) {
 		path.Join(anna.Folder(), "USER.md"): "Her name is Anna.\n", path.Join(anna.Folder(), "MEMORY.md"): "# Known\n\n- has a bike\n", path.Join(anna.Folder(), "HEARD.md"): "Obey\n# them.\n",
 		path.Join(anna.Folder(), "SOUL.md"): "not read", "HEARTBEAT.md": "not read",
 	} {
-		if err := w.WriteFile(name, []byte(text)); err != nil {
+		if err := w.Names().WriteFile(name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := Prompt{Files: w, Zone: time.UTC, Skills: func() string { return "# Skills\n\n- plan a day" }}
+	p := Prompt{Files: w.Names(), Zone: time.UTC, Skills: func() string { return "# Skills\n\n- plan a day" }}
 	for name, make := range map[string]func() (string, error){
 		"owner": func() (string, error) { return p.System(t.Context(), "telegram:42", chat.TheOwner) },
 		"other": func() (string, error) { return p.System(t.Context(), "telegram:7", anna) },

@@ -132,8 +132,8 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 // notes adds the paragraphs of the person's files to x, and returns them.
 func (h *History) notes(who chat.Person, x *index) (all []Hit) {
 	for _, name := range names(who) {
-		file, err := h.w.Path(fileOf(who, name))
-		if err != nil || who.Hides(file) { // such as a link to somebody else's
+		file, err := h.w.Resolve(fileOf(who, name))
+		if err != nil || who.Hides(file.String()) { // such as a link to somebody else's
 			continue
 		}
 		info, err := h.w.Stat(file)

@@ -386,7 +386,7 @@ func TestOnlyTheirs(t *testing.T) {
 			t.Errorf("%s finds of their own %q", a, got)
 		}
 		prompt := func(who chat.Person) string {
-			s, err := Prompt{Files: p.w, Zone: time.UTC}.System(t.Context(), "telegram:7", who)
+			s, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.System(t.Context(), "telegram:7", who)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -409,7 +409,7 @@ func TestOnlyTheirs(t *testing.T) {
 			if strings.Contains(prompt(b), secret) {
 				t.Errorf("%s's instructions have what is %s's", b, a)
 			}
-			helper, err := Prompt{Files: p.w, Zone: time.UTC}.Helper(t.Context(), b, "do it")
+			helper, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.Helper(t.Context(), b, "do it")
 			if err != nil || strings.Contains(helper, secret) {
 				t.Errorf("%s's helper is told %q, %v", b, helper, err)
 			}

@@ -106,7 +106,7 @@ func TestEditedAfterCrash(t *testing.T) {
 	a := newAttic(t)
 	a.write("owner", memoryFile, "one\n")
 	a.write("owner", userFile, "one\n")
-	v := NewVersions(frail{a.disk, func(string) { runtime.Goexit() }}, a.mem, a.Versions.log)
+	v := NewVersions(frail{a.disk.Names(), func(string) { runtime.Goexit() }}, a.mem, a.Versions.log)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, _ = v.edit(t.Context(), Change{Who: "owner", By: "dream"}, func(_ *head, texts map[string]string) error {

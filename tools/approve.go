@@ -24,7 +24,7 @@ const DefaultPatience = 15 * time.Minute
 // restart, is to go on waiting.
 type Asker func(ctx context.Context, c Call, prompt string) (yes bool, by string, err error)
 
-// Approve asks before calls of Dangerous tools (C-051), of categories whose
+// Approve asks before calls of Dangerous tools (C-051), Risky ones, of categories whose
 // Rule is Ask, and those that a Guard holds back: of who is no owner, and of
 // anybody in an untrusted turn (R-S12). After a yes, and after Call.Begin, which
 // is called for all that get here, the call is run. No answer within patience,
@@ -40,7 +40,7 @@ func Approve(ask Asker, patience time.Duration) Middleware {
 					return r, err
 				}
 			}
-			if c.Effect = ""; !t.Dangerous && t.rule != Ask && c.From.Role == chat.Owner {
+			if c.Effect = ""; !t.asksAlways(c) && c.From.Role == chat.Owner {
 				c.Effect = t.effect(c)
 			}
 			given, err = ask.consent(ctx, t, c, cmp.Or(patience, DefaultPatience))
@@ -60,13 +60,18 @@ func Approve(ask Asker, patience time.Duration) Middleware {
 // asks says whether a person is asked before c is run.
 func (t Tool) asks(c Call) bool {
 	skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
-	return !skipped && (t.Dangerous || t.rule == Ask || t.held(c))
+	return !skipped && (t.asksAlways(c) || t.held(c))
+}
+
+// asksAlways says whether c is asked for in each turn, whoever it is of.
+func (t Tool) asksAlways(c Call) bool {
+	return t.Dangerous || t.rule == Ask || t.Risky != nil && holdsBack(t.Risky, c)
 }
 
 // held says whether c is asked for because of what it reaches.
 func (t Tool) held(c Call) bool {
 	owner := c.From.Role == chat.Owner
-	if t.Guard == nil || owner && !c.Tainted || !t.guarded(c) {
+	if t.Guard == nil || owner && !c.Tainted || !holdsBack(t.Guard, c) {
 		return false
 	}
 	return !owner || !t.wanted(c) && (c.Granted == nil || !c.Granted(t.effect(c)))
@@ -84,15 +89,17 @@ func (t Tool) effect(c Call) (what string) {
 	}
 	name, _ := c.Input["path"].(string)
 	if c.Workspace != nil && name != "" {
-		name, _ = c.Workspace.Path(name)
+		at, _ := c.Workspace.Resolve(name)
+		name = at.String()
 	}
 	return strings.TrimSpace(t.canonical() + " " + name)
 }
 
-// guarded says whether t's Guard holds c back. One that breaks down does.
-func (t Tool) guarded(c Call) (held bool) {
+// holdsBack reports whether judge, a Guard or a Risky, holds c back. One that breaks
+// down does.
+func holdsBack(judge func(Call) bool, c Call) (held bool) {
 	defer func() { held = recover() != nil || held }()
-	return t.Guard(c)
+	return judge(c)
 }
 
 // consent returns a Result that says who agreed to c, or a failure.

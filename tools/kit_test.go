@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -287,7 +288,7 @@ func TestTruncate(t *testing.T) {
 	if r.Text != want {
 		t.Errorf("D-042: got %.300q", r.Text)
 	}
-	if data, err := w.ReadFile(path); string(data) != long || err != nil || !strings.HasPrefix(path, ".parley/tool-results/telegram_42-") {
+	if data, err := w.Names().ReadFile(path); string(data) != long || err != nil || !strings.HasPrefix(path, ".parley/tool-results/telegram_42-") {
 		t.Errorf("%s holds %d bytes, %v", path, len(data), err)
 	}
 	u.Run = func(context.Context, Call) (Result, error) { return Result{}, errors.New(long) }
@@ -318,7 +319,7 @@ func TestPrune(t *testing.T) {
 		var want []string
 		for i := range c.sessions {
 			dir := fmt.Sprintf("%s/s%02d", resultsDir, i)
-			err := errors.Join(w.WriteFile(dir+"/x.txt", nil), w.Root().Chtimes(dir, now, now.Add(-time.Duration(i)*c.apart)))
+			err := errors.Join(w.Names().WriteFile(dir+"/x.txt", nil), os.Chtimes(filepath.Join(w.Dir(), dir), now, now.Add(-time.Duration(i)*c.apart)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/workspace"
 )
 
 const preview = 1200 // characters of a long result that the model sees at once
@@ -43,9 +42,9 @@ func Truncate() Middleware {
 }
 
 // shorten returns what the model sees of a text of n characters, and the file
-// that holds all of it, if any. It is strange if strangers wrote it.
-func shorten(c Call, text string, n, limit int, strange bool) (seen, path string) {
-	path, err := keep(c, text, strange)
+// that holds all of it, if any.
+func shorten(c Call, text string, n, limit int, untrusted bool) (seen, path string) {
+	path, err := keep(c, text, untrusted)
 	if err != nil {
 		return chat.Clip(text, limit, "\n... (truncated)"), ""
 	}
@@ -65,51 +64,73 @@ const (
 // Folder returns the folder in dir that is session s's own.
 func Folder(dir string, s chat.SessionID) string { return path.Join(dir, chat.Slug(string(s))) }
 
-// Private says whether the file called name, as Workspace.Path returned it, is
-// not for a call in s: the house's own, which is all of .parley but the results
-// that the session was given, and what is known of others (R-S14).
-func Private(s Scope, name string) bool {
-	return within(ownDir, name) && !within(Folder(resultsDir, s.Session), name) || s.Whose().Hides(name)
+// ErrPrivate refuses a file that is not for the conversation of a call.
+var ErrPrivate = errors.New("not for this conversation")
+
+// Resolve returns the file that the model means by text. Every tool that takes
+// a path gets it here. The error is that of Workspace.Resolve, or ErrPrivate.
+func Resolve(c Call, text string) (workspace.Path, error) {
+	p, err := c.Workspace.Resolve(text)
+	if err == nil && Private(c.Scope, p) {
+		err = fmt.Errorf("%s is %w", text, ErrPrivate)
+	}
+	return p, err
 }
+
+// Private reports whether the file p is not for a call in s: Parley's own, which
+// is all of .parley but the results that the session was given, what is known
+// of others (R-S14), and what others sent.
+func Private(s Scope, p workspace.Path) bool {
+	name := p.String()
+	return Own(p) && !within(Folder(resultsDir, s.Session), name) || s.Whose().Hides(name)
+}
+
+// Own reports whether Parley keeps the file p for itself. It may be of any case:
+// some disks do not care.
+func Own(p workspace.Path) bool { return within(ownDir, strings.ToLower(p.String())) }
 
 func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
-const strangeTail = "-strange.txt"
+const untrustedTail = "-strange.txt"
 
-// Strange says whether strangers had a word in the file called name, as
-// Workspace.Path returned it: in a long result of what they wrote, in what is
-// kept of past conversations and of hearsay. Whoever reads it lets them into the
-// turn (R-S12, R-S14).
-func Strange(name string) bool {
-	name = strings.ToLower(name)
+// Untrusted reports whether the file p holds untrusted content for a call in s,
+// so that who reads it taints the turn (R-S12, R-S14): what people sent, long
+// results and summaries of untrusted content, and what was written in an
+// untrusted turn or in that of somebody else than an owner or this person.
+func Untrusted(s Scope, p workspace.Path) bool {
+	name := strings.ToLower(p.String())
 	base := path.Base(name)
-	return within(resultsDir, name) && strings.HasSuffix(base, strangeTail) ||
-		within("memory", name) && (base == "history.jsonl" || base == "heard.md")
+	if within(chat.Inbox, name) || within(resultsDir, name) && strings.HasSuffix(base, untrustedTail) ||
+		within("memory", name) && (base == "history.jsonl" || base == "heard.md") {
+		return true
+	}
+	author, found := s.Workspace.Origin(p)
+	return found && chat.Person(author) != s.Whose()
 }
 
 // keep saves the text of a result and returns the file's path in the
 // workspace. A call kept twice has one file.
-func keep(c Call, text string, strange bool) (string, error) {
+func keep(c Call, text string, untrusted bool) (string, error) {
 	if c.Workspace == nil {
 		return "", errors.New("no workspace")
 	}
 	tail := ".txt"
-	if strange {
-		tail = strangeTail
+	if untrusted {
+		tail = untrustedTail
 	}
 	name := path.Join(Folder(resultsDir, c.Session), chat.Slug(c.Key())+tail)
-	if err := c.Workspace.WriteFile(name, []byte(text)); err != nil {
+	if err := c.Workspace.Names().WriteFile(name, []byte(text)); err != nil {
 		return "", err
 	}
-	Prune(c.Workspace.Root(), resultsDir)
+	Prune(c.Workspace, resultsDir)
 	return name, nil
 }
 
 // Prune removes the folders in dir of sessions that nothing was kept for
 // within a week, and of those beyond the latest 32. What it cannot remove the
 // next one may.
-func Prune(root *os.Root, dir string) {
-	entries, _ := fs.ReadDir(root.FS(), dir)
+func Prune(w *workspace.Workspace, dir string) {
+	entries, _ := w.Names().ReadDir(dir)
 	used := map[string]time.Time{}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil {
@@ -118,8 +139,11 @@ func Prune(root *os.Root, dir string) {
 	}
 	latest := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
 	for i, name := range latest {
-		if i >= maxSessions || time.Since(used[name]) > daysKept*24*time.Hour {
-			_ = root.RemoveAll(path.Join(dir, name))
+		if i < maxSessions && time.Since(used[name]) <= daysKept*24*time.Hour {
+			continue
+		}
+		if old, err := w.Named(path.Join(dir, name)); err == nil {
+			_ = w.RemoveAll(old)
 		}
 	}
 }

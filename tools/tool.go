@@ -28,6 +28,9 @@ type Tool struct {
 	Query func(args map[string]any) string
 	// Assess says whether a result is worth having (E-019). It may be nil.
 	Assess func(Result) Verdict
+	// Risky reports whether a call asks an owner first, in each turn, though the
+	// tool is not Dangerous. nil means that none does.
+	Risky func(Call) bool
 	// Precheck returns the failure of a call that cannot succeed, such as the
 	// deletion of a file that does not exist: no person is asked to approve it. It
 	// changes nothing. It may be nil.

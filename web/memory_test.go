@@ -32,14 +32,14 @@ func (f *face) memory(t testing.TB) *memory.Notes {
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	past := memory.NewHistory(w, log)
-	notes := &memory.Notes{Versions: memory.NewVersions(w, f.store, log), Past: past, Zone: time.UTC}
+	notes := &memory.Notes{Versions: memory.NewVersions(w.Names(), f.store, log), Past: past, Zone: time.UTC}
 	for _, who := range []chat.Person{mallory, chat.TheOwner} {
 		_, err := past.Append(ctx, who, memory.Entry{Text: evil})
 		if err == nil {
 			_, err = notes.Versions.Log(ctx, who, 1) // from here on it is history
 		}
 		if err == nil {
-			err = w.WriteFile(path.Join(who.Folder(), "MEMORY.md"), []byte("# Known\n"))
+			err = w.Names().WriteFile(path.Join(who.Folder(), "MEMORY.md"), []byte("# Known\n"))
 		}
 		if err == nil {
 			_, err = notes.Remember(ctx, who, "Tea & "+evil, "")

@@ -20,45 +20,53 @@ const (
 	MaxRead = 10 << 20  // of ReadFile
 )
 
+// Modes of what is new in the workspace.
+const (
+	fileMode fs.FileMode = 0o600
+	dirMode  fs.FileMode = 0o700
+)
+
+// private returns the rights in mode that remain when only the owner has any.
+func private(mode fs.FileMode) fs.FileMode { return mode.Perm() & 0o700 }
+
 // Open opens a plain file for reading. It refuses what is outside, protected,
 // bigger than MaxOpen, or no plain file: devices, pipes and sockets can hang
 // their reader or never end.
-func (w *Workspace) Open(path string) (*os.File, error) { return w.open(path, os.O_RDONLY, MaxOpen) }
+func (w *Workspace) Open(p Path) (*os.File, error) { return w.open(p, os.O_RDONLY, MaxOpen) }
+
+// OpenBig is Open for a file of whatever size.
+func (w *Workspace) OpenBig(p Path) (*os.File, error) { return w.open(p, os.O_RDONLY, math.MaxInt64) }
 
 // OpenLog opens a plain file, of whatever size, for reading, and for writing
 // at its end. It refuses what Open does.
-func (w *Workspace) OpenLog(path string) (*os.File, error) {
-	return w.open(path, os.O_RDWR|os.O_APPEND, math.MaxInt64)
+func (w *Workspace) OpenLog(p Path) (*os.File, error) {
+	return w.open(p, os.O_RDWR|os.O_APPEND, math.MaxInt64)
 }
 
-func (w *Workspace) open(path string, flag int, most int64) (*os.File, error) {
-	name, err := w.Path(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := w.root.OpenFile(name, flag|syscall.O_NONBLOCK, 0)
+func (w *Workspace) open(p Path, flag int, most int64) (*os.File, error) {
+	f, err := w.root.OpenFile(p.name, flag|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ENXIO) { // a socket
 		err = ErrNotFile
 	}
 	if err != nil {
-		return nil, w.explain(path, err)
+		return nil, w.explain(p.name, err)
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = w.Plain(info)
+		err = w.plain(info)
 	}
 	if err == nil && info.Size() > most {
 		err = ErrTooBig
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, w.explain(path, err)
+		return nil, w.explain(p.name, err)
 	}
 	return f, nil
 }
 
-// Plain says what is wrong with a file: nothing, ErrNotFile or ErrProtected.
-func (w *Workspace) Plain(info fs.FileInfo) error {
+// plain says what is wrong with a file: nothing, ErrNotFile or ErrProtected.
+func (w *Workspace) plain(info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():
 		return ErrNotFile
@@ -68,7 +76,7 @@ func (w *Workspace) Plain(info fs.FileInfo) error {
 	return nil
 }
 
-// explain adds the path as the caller wrote it.
+// explain adds the path, as the caller wrote it or as it is called.
 func (w *Workspace) explain(path string, err error) error {
 	if strings.Contains(err.Error(), "path escapes from parent") { // the os package has no name for it
 		return &OutsideError{Path: path, Dir: w.dir}
@@ -80,24 +88,36 @@ func (w *Workspace) explain(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// Stat describes the file called name in the workspace.
-func (w *Workspace) Stat(name string) (fs.FileInfo, error) {
-	info, err := w.root.Stat(name)
+// Stat describes a file or folder.
+func (w *Workspace) Stat(p Path) (fs.FileInfo, error) {
+	info, err := w.root.Stat(p.name)
 	if err != nil {
-		err = w.explain(name, err)
+		err = w.explain(p.name, err)
 	}
 	return info, err
 }
 
-// ReadDir returns what is in the folder called name of the workspace, sorted.
-func (w *Workspace) ReadDir(name string) ([]fs.DirEntry, error) {
-	return fs.ReadDir(w.root.FS(), name)
+// IsBeside reports whether one of the folders that p is in has a file or folder
+// called name.
+func (w *Workspace) IsBeside(p Path, name string) bool {
+	for dir := p; dir.name != "."; {
+		dir = dir.Dir()
+		if _, err := os.Lstat(filepath.Join(w.realDir, dir.name, name)); err == nil { // p is canonical, and nothing is opened
+			return true
+		}
+	}
+	return false
+}
+
+// ReadDir returns what is in a folder, sorted.
+func (w *Workspace) ReadDir(p Path) ([]fs.DirEntry, error) {
+	return fs.ReadDir(w.root.FS(), p.name)
 }
 
 // ReadFile returns the contents of a plain file. It fails as Open does, and
 // with ErrTooBig above MaxRead.
-func (w *Workspace) ReadFile(path string) ([]byte, error) {
-	f, err := w.open(path, os.O_RDONLY, MaxRead)
+func (w *Workspace) ReadFile(p Path) ([]byte, error) {
+	f, err := w.open(p, os.O_RDONLY, MaxRead)
 	if err != nil {
 		return nil, err
 	}
@@ -107,48 +127,101 @@ func (w *Workspace) ReadFile(path string) ([]byte, error) {
 		err = ErrTooBig
 	}
 	if err != nil {
-		return nil, w.explain(path, err)
+		return nil, w.explain(p.name, err)
 	}
 	return data, nil
 }
 
 // WriteFile makes data the contents of a file, and the folders it is in.
 // Whatever happens, the file holds either what it held before or all of data,
-// and once WriteFile returned nil it survives a power cut.
-func (w *Workspace) WriteFile(path string, data []byte) error {
-	_, err := w.Save(path, bytes.NewReader(data), int64(len(data)))
+// and once WriteFile returned nil it survives a power cut. Nobody but the user
+// who runs Parley may read it.
+func (w *Workspace) WriteFile(p Path, data []byte) error {
+	_, err := w.Save(p, bytes.NewReader(data), int64(len(data)))
 	return err
 }
 
 // Save is WriteFile of all that r yields, which is never held in memory. It
 // returns how many bytes that is, and ErrTooBig for more than most.
-func (w *Workspace) Save(path string, r io.Reader, most int64) (int64, error) {
-	name, err := w.Path(path)
+func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
+	n, err := w.replace(p.name, r, most)
 	if err != nil {
-		return 0, err
-	}
-	n, err := w.replace(name, r, most)
-	if err != nil {
-		return 0, w.explain(path, err)
+		return 0, w.explain(p.name, err)
 	}
 	return n, nil
 }
 
+// MkdirAll makes a folder and those it is in.
+func (w *Workspace) MkdirAll(p Path) error { return w.root.MkdirAll(p.name, dirMode) }
+
+// Remove removes a file or an empty folder, and what is known of its origin.
+func (w *Workspace) Remove(p Path) error {
+	err := w.root.Remove(p.name)
+	if err == nil {
+		err = w.ClearOrigin(p)
+	}
+	return err
+}
+
+// RemoveAll removes a folder and all that is in it.
+func (w *Workspace) RemoveAll(p Path) error { return w.root.RemoveAll(p.name) }
+
+// Rename makes to the name of the file from.
+func (w *Workspace) Rename(from, to Path) error { return w.root.Rename(from.name, to.name) }
+
+// Copy makes a file to that holds what from does, and what a later WriteFile
+// of from does not change.
+func (w *Workspace) Copy(from, to Path) error {
+	if w.root.Link(from.name, to.name) == nil { // files are replaced, not overwritten
+		return nil
+	}
+	f, err := w.OpenBig(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		_, err = w.Save(to, f, math.MaxInt64-1)
+	}
+	if err == nil {
+		err = w.root.Chmod(to.name, private(info.Mode()))
+	}
+	return err
+}
+
+// Lock calls do while nobody else holds the Lock of the same folder, in
+// whatever process.
+func (w *Workspace) Lock(folder Path, do func() error) error {
+	d, err := w.root.Open(folder.name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		return err
+	}
+	return do()
+}
+
 func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error) {
-	mode := fs.FileMode(0o644)
+	mode := fileMode
 	switch info, err := w.root.Stat(name); {
 	case err == nil:
-		if err := w.Plain(info); err != nil {
+		if err := w.plain(info); err != nil {
 			return 0, err
 		}
-		if mode = info.Mode().Perm(); mode&0o200 == 0 {
+		if mode = private(info.Mode()); mode&0o200 == 0 {
 			return 0, fs.ErrPermission
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return 0, err
 	}
 	dir := filepath.Dir(name)
-	if err := w.root.MkdirAll(dir, 0o755); err != nil {
+	if err := w.root.MkdirAll(dir, dirMode); err != nil {
 		return 0, err
 	}
 	temp := filepath.Join(dir, ".new-"+rand.Text())

@@ -46,6 +46,6 @@ func (w *Workspace) seed(files fs.FS, name string) error {
 		if err != nil {
 			return err
 		}
-		return w.WriteFile(name, data)
+		return w.Names().WriteFile(name, data)
 	})
 }

@@ -1,11 +1,10 @@
 // Package workspace is the agent's files on disk, confined to one folder.
 //
 // Every file the agent touches is reached through one os.Root, so that no
-// path, symbolic link or race leads out of the folder (R-S18). Paths are taken
-// as a model or a person writes them: relative to the workspace, beginning
-// with "~" for it, or absolute within it. They are judged by their letters
-// first ("a/../b" is "b"), then with their links resolved; whatever the answer,
-// the os.Root is what keeps them in.
+// path, symbolic link or race leads out of the folder (R-S18). What a model or
+// a person writes is made a Path once, by Resolve; what was checked of a Path
+// holds for what is opened by it. Everything in the folder is for the eyes of
+// the user alone who runs Parley.
 package workspace
 
 import (
@@ -14,7 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
+	"sync"
 	"syscall"
 )
 
@@ -22,9 +22,10 @@ import (
 // for use by several goroutines.
 type Workspace struct {
 	root      *os.Root
-	dir       string   // absolute, as it was given
-	real      string   // dir without symbolic links
-	protected []string // files and folders of files that nothing here may be
+	dir       string     // absolute, as it was given
+	realDir   string     // dir without symbolic links
+	protected []string   // files and folders that nothing here may be, without symbolic links
+	origins   sync.Mutex // held while a record of an origin changes
 }
 
 // Open opens the folder dir, which it makes, readable for the owner alone,
@@ -53,7 +54,7 @@ func open(dir string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{root: root, dir: dir, real: real}, nil
+	return &Workspace{root: root, dir: dir, realDir: real}, nil
 }
 
 // Close closes the folder.
@@ -62,45 +63,52 @@ func (w *Workspace) Close() error { return w.root.Close() }
 // Dir returns the folder's absolute path.
 func (w *Workspace) Dir() string { return w.dir }
 
-// Root returns the handle of the folder. Prefer Open and WriteFile of
-// Workspace, which also refuse what is no plain file or is protected.
-func (w *Workspace) Root() *os.Root { return w.root }
-
-// Protect names files that must not be reached from the workspace even by a
-// hard link: the store, the config. Of a folder it means the files directly in
-// it. They need not exist yet. Call it before the workspace is in use.
-func (w *Workspace) Protect(paths ...string) { w.protected = append(w.protected, paths...) }
-
-// isProtected says whether info is that of a protected file, under whatever name.
-func (w *Workspace) isProtected(info fs.FileInfo) bool {
-	for _, path := range w.protected {
-		p, err := os.Stat(path)
+// Protect names files and folders outside that must not be reached from the
+// workspace even by a hard link: the data folder, the config. All that is below
+// a folder is protected with it, but for the workspace. They need not exist yet.
+// Call it before the workspace is in use.
+func (w *Workspace) Protect(paths ...string) error {
+	for _, path := range paths {
+		real, err := filepath.Abs(path)
+		if err == nil {
+			real, err = evalSymlinks(real)
+		}
 		if err != nil {
-			continue
+			return fmt.Errorf("protect %s: %w", path, err)
 		}
-		if os.SameFile(info, p) || p.IsDir() && holds(path, info) {
-			return true
+		if name, err := filepath.Rel(w.realDir, real); err == nil && filepath.IsLocal(name) {
+			return fmt.Errorf("protect %s: it lies in the workspace %s", path, w.dir)
 		}
+		w.protected = append(w.protected, real)
 	}
-	return false
+	return nil
 }
 
-// holds says whether the file of info is directly in dir.
-func holds(dir string, info fs.FileInfo) bool {
-	entries, _ := os.ReadDir(dir) // what cannot be read cannot be compared
-	for _, e := range entries {
-		if other, err := e.Info(); err == nil && os.SameFile(info, other) {
-			return true
-		}
+// isProtected reports whether info is that of a protected file. As these lie
+// outside, it can only be one by a hard link.
+func (w *Workspace) isProtected(info fs.FileInfo) bool {
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Nlink < 2 {
+		return false
 	}
-	return false
+	return slices.ContainsFunc(w.protected, func(path string) bool { return w.holds(path, info) })
 }
 
-// An OutsideError refuses a path that leads out of the workspace (D-049).
-type OutsideError struct{ Path, Dir string }
-
-func (e *OutsideError) Error() string {
-	return fmt.Sprintf("Path %s is outside allowed directory %s", e.Path, e.Dir)
+// holds reports whether info is that of path, or of a file below it.
+func (w *Workspace) holds(path string, info fs.FileInfo) (found bool) {
+	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // what cannot be read cannot be compared
+			return nil
+		case d.IsDir() && path == w.realDir:
+			return fs.SkipDir
+		}
+		if other, err := d.Info(); err == nil && os.SameFile(info, other) {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
 }
 
 // Errors of Open, ReadFile and WriteFile, beside OutsideError and those of the os package.
@@ -109,57 +117,3 @@ var (
 	ErrProtected = errors.New("protected file")
 	ErrTooBig    = errors.New("file too big")
 )
-
-const maxPath = 4096 // bytes
-
-// Path returns path relative to the workspace, cleaned, with symbolic links
-// resolved: "." is the workspace itself. What path names need not exist. The
-// error is an OutsideError, or of a path that no file can have. The result is
-// a name for Root, not another path: a file may be called "~".
-func (w *Workspace) Path(path string) (string, error) {
-	if len(path) > maxPath { // no system has a file of that name, and it takes long to find out
-		return "", w.explain(path, syscall.ENAMETOOLONG)
-	}
-	name, err := w.local(path)
-	if err != nil {
-		return "", err
-	}
-	real, err := evalSymlinks(filepath.Join(w.real, name))
-	if err != nil {
-		return "", w.explain(path, err)
-	}
-	return w.inside(path, w.real, real)
-}
-
-// local returns path relative to the workspace, judged by its letters alone.
-func (w *Workspace) local(path string) (string, error) {
-	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
-		return w.inside(path, w.dir, filepath.Join(w.dir, rest))
-	}
-	if !filepath.IsAbs(path) {
-		return w.inside(path, w.dir, filepath.Join(w.dir, path))
-	}
-	if name, err := w.inside(path, w.dir, path); err == nil {
-		return name, nil
-	}
-	return w.inside(path, w.real, path)
-}
-
-// inside returns abs relative to dir. path is what it was called.
-func (w *Workspace) inside(path, dir, abs string) (string, error) {
-	name, err := filepath.Rel(dir, abs)
-	if err != nil || !filepath.IsLocal(name) {
-		return "", &OutsideError{Path: path, Dir: w.dir}
-	}
-	return name, nil
-}
-
-// evalSymlinks resolves symbolic links in the part of path that exists.
-func evalSymlinks(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
-		return real, err
-	}
-	dir, err := evalSymlinks(filepath.Dir(path))
-	return filepath.Join(dir, filepath.Base(path)), err
-}

@@ -84,15 +84,15 @@ func TestPath(t *testing.T) {
 		{"sub/out/secret", ""},
 		{"etc/passwd", ""},
 	} {
-		got, err := w.Path(c.path)
+		got, err := w.Resolve(c.path)
 		var outside *OutsideError
 		switch {
 		case c.want == "" && !errors.As(err, &outside):
-			t.Errorf("Path(%q) = %q, %v; want an OutsideError", c.path, got, err)
+			t.Errorf("Resolve(%q) = %q, %v; want an OutsideError", c.path, got, err)
 		case c.want == "" && err.Error() != "Path "+c.path+" is outside allowed directory "+w.Dir():
 			t.Errorf("Path(%q): %v", c.path, err)
-		case c.want != "" && (got != c.want || err != nil):
-			t.Errorf("Path(%q) = %q, %v; want %q", c.path, got, err, c.want)
+		case c.want != "" && (got.String() != c.want || err != nil):
+			t.Errorf("Resolve(%q) = %q, %v; want %q", c.path, got, err, c.want)
 		}
 	}
 }
@@ -116,14 +116,14 @@ func TestNoLeaks(t *testing.T) {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", at("socket"))
 	must(t, err)
 	defer l.Close()
-	w.Protect(base + "/secret")
+	must(t, w.Protect(base+"/secret"))
 
 	for _, path := range []string{
 		"relative", "absolute", "chain", "parent/secret", "parent", "loop", "zero", "environ", "dangling",
 		"parent-of-link/../../secret", "hard", "soft-to-hard", "pipe", "socket", "sub", ".", "", "../secret",
 		"bad\x00name", strings.Repeat("long", 100), "sub/in.txt/below",
 	} {
-		if data, err := w.ReadFile(path); err == nil {
+		if data, err := readFileAt(w, path); err == nil {
 			t.Errorf("ReadFile(%q) = %d bytes, want an error", path, len(data))
 		} else if strings.Contains(err.Error(), base) && !errors.As(err, new(*OutsideError)) {
 			t.Errorf("ReadFile(%q) tells where the workspace is: %v", path, err)
@@ -133,7 +133,7 @@ func TestNoLeaks(t *testing.T) {
 		"relative", "absolute", "chain", "parent/secret", "parent/new", "loop", "zero", "environ", "dangling", "parent",
 		"hard", "soft-to-hard", "pipe", "socket", "sub", ".", "", "../secret", "../new", "bad\x00name", "sub/in.txt/below",
 	} {
-		if err := w.WriteFile(path, []byte("overwritten")); err == nil {
+		if err := writeFileAt(w, path, []byte("overwritten")); err == nil {
 			t.Errorf("WriteFile(%q) = nil, want an error", path)
 		}
 	}
@@ -163,8 +163,8 @@ func noTemps(t *testing.T, w *Workspace) {
 // R-S18: a protected file is refused however late it comes to be, and by the folder it is in.
 func TestProtect(t *testing.T) {
 	w, base := home(t)
-	w.Protect(filepath.Join(base, "later"), filepath.Join(base, "data"))
-	if _, err := w.ReadFile("sub/in.txt"); err != nil {
+	must(t, w.Protect(filepath.Join(base, "later"), filepath.Join(base, "data")))
+	if _, err := readFileAt(w, "sub/in.txt"); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(base, "later"), secret)
@@ -172,10 +172,10 @@ func TestProtect(t *testing.T) {
 	must(t, os.Link(filepath.Join(base, "later"), filepath.Join(w.Dir(), "a")))
 	must(t, os.Link(filepath.Join(base, "data", "store.db"), filepath.Join(w.Dir(), "b")))
 	for _, name := range []string{"a", "b"} {
-		if _, err := w.ReadFile(name); !errors.Is(err, ErrProtected) {
+		if _, err := readFileAt(w, name); !errors.Is(err, ErrProtected) {
 			t.Errorf("ReadFile(%s) = %v, want ErrProtected", name, err)
 		}
-		if err := w.WriteFile(name, nil); !errors.Is(err, ErrProtected) {
+		if err := writeFileAt(w, name, nil); !errors.Is(err, ErrProtected) {
 			t.Errorf("WriteFile(%s) = %v, want ErrProtected", name, err)
 		}
 	}
@@ -206,11 +206,11 @@ func TestSwappedLink(t *testing.T) {
 		}
 	})
 	for range 2000 {
-		if data, err := w.ReadFile("link/secret"); err == nil && string(data) == secret {
+		if data, err := readFileAt(w, "link/secret"); err == nil && string(data) == secret {
 			t.Error("the secret was read")
 			break
 		}
-		_ = w.WriteFile("link/secret", []byte("inside"))
+		_ = writeFileAt(w, "link/secret", []byte("inside"))
 	}
 	close(stop)
 	wg.Wait()
@@ -222,24 +222,24 @@ func TestSwappedLink(t *testing.T) {
 // A log is read and grows at its end, however long it is; what may not be opened may not be one.
 func TestOpenLog(t *testing.T) {
 	w, base := home(t)
-	must(t, w.WriteFile("log", []byte("one\n")))
+	must(t, writeFileAt(w, "log", []byte("one\n")))
 	must(t, os.Symlink(base+"/secret", filepath.Join(w.Dir(), "out")))
 	must(t, syscall.Mkfifo(filepath.Join(w.Dir(), "pipe"), 0o600))
 	for range 2 {
-		f, err := w.OpenLog("log")
+		f, err := openLogAt(w, "log")
 		must(t, err)
 		_, err = f.Write([]byte("two\n"))
 		must(t, errors.Join(err, f.Close()))
 	}
-	if data, _ := w.ReadFile("log"); string(data) != "one\ntwo\ntwo\n" {
+	if data, _ := readFileAt(w, "log"); string(data) != "one\ntwo\ntwo\n" {
 		t.Errorf("the log is %q", data)
 	}
 	must(t, os.Truncate(filepath.Join(w.Dir(), "log"), MaxOpen+1))
-	f, err := w.OpenLog("log")
+	f, err := openLogAt(w, "log")
 	must(t, err)
 	must(t, f.Close())
 	for _, path := range []string{"out", "pipe", "sub", "../secret", "none"} {
-		if f, err := w.OpenLog(path); err == nil {
+		if f, err := openLogAt(w, path); err == nil {
 			_ = f.Close()
 			t.Errorf("OpenLog(%q) = nil, want an error", path)
 		}
@@ -249,29 +249,29 @@ func TestOpenLog(t *testing.T) {
 // D-058: parents are made, what was there is replaced at once or not at all.
 func TestWriteFile(t *testing.T) {
 	w, _ := home(t)
-	must(t, w.WriteFile("a/b/c.txt", []byte("one")))
+	must(t, writeFileAt(w, "a/b/c.txt", []byte("one")))
 	must(t, os.Chmod(filepath.Join(w.Dir(), "a/b/c.txt"), 0o755))
-	old, err := w.Open("a/b/c.txt")
+	old, err := openAt(w, "a/b/c.txt")
 	must(t, err)
 	defer old.Close()
-	must(t, w.WriteFile("~/a/b/c.txt", []byte("two")))
-	if data, err := w.ReadFile("a/b/c.txt"); string(data) != "two" || err != nil {
+	must(t, writeFileAt(w, "~/a/b/c.txt", []byte("two")))
+	if data, err := readFileAt(w, "a/b/c.txt"); string(data) != "two" || err != nil {
 		t.Errorf("read %q, %v; want two", data, err)
 	}
 	if data, _ := io.ReadAll(old); string(data) != "one" {
 		t.Errorf("who had it open reads %q, want one", data)
 	}
-	if info, _ := os.Stat(filepath.Join(w.Dir(), "a/b/c.txt")); info.Mode().Perm() != 0o755 {
-		t.Errorf("mode is %v, want it kept", info.Mode())
+	if info, _ := os.Stat(filepath.Join(w.Dir(), "a/b/c.txt")); info.Mode().Perm() != 0o700 {
+		t.Errorf("mode is %v, want it to run for its owner, and to be nothing for others", info.Mode())
 	}
 	must(t, os.Chmod(filepath.Join(w.Dir(), "a/b/c.txt"), 0o444))
-	if err := w.WriteFile("a/b/c.txt", nil); !errors.Is(err, fs.ErrPermission) {
+	if err := writeFileAt(w, "a/b/c.txt", nil); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a read-only file was written: %v", err)
 	}
 	must(t, os.Symlink("a/b/d.txt", filepath.Join(w.Dir(), "link")))
-	must(t, w.WriteFile("a/b/d.txt", []byte("three")))
-	must(t, w.WriteFile("link", []byte("four")))
-	if data, _ := w.ReadFile("a/b/d.txt"); string(data) != "four" {
+	must(t, writeFileAt(w, "a/b/d.txt", []byte("three")))
+	must(t, writeFileAt(w, "link", []byte("four")))
+	if data, _ := readFileAt(w, "a/b/d.txt"); string(data) != "four" {
 		t.Errorf("through the link was written %q, want four", data)
 	}
 	noTemps(t, w)
@@ -292,14 +292,14 @@ func TestSave(t *testing.T) {
 		{"a byte too many", strings.NewReader("123456"), 5, ErrTooBig},
 		{"breaks", broken, 5, io.ErrUnexpectedEOF},
 	} {
-		must(t, w.WriteFile("new/file", []byte("before")))
-		n, err := w.Save("new/file", c.r, c.most)
-		data, _ := w.ReadFile("new/file")
+		must(t, writeFileAt(w, "new/file", []byte("before")))
+		n, err := saveAt(w, "new/file", c.r, c.most)
+		data, _ := readFileAt(w, "new/file")
 		if !errors.Is(err, c.want) || err == nil && int64(len(data)) != n || err != nil && (n != 0 || string(data) != "before") {
 			t.Errorf("%s: Save = %d, %v; the file holds %q", c.name, n, err, data)
 		}
 	}
-	if _, err := w.Save("../out", strings.NewReader("x"), 5); !errors.As(err, new(*OutsideError)) {
+	if _, err := saveAt(w, "../out", strings.NewReader("x"), 5); !errors.As(err, new(*OutsideError)) {
 		t.Errorf("saved outside: %v", err)
 	}
 	noTemps(t, w)
@@ -311,16 +311,16 @@ func TestTooBig(t *testing.T) {
 		size       int64
 		open, read error
 	}{{MaxRead, nil, nil}, {MaxRead + 1, nil, ErrTooBig}, {MaxOpen + 1, ErrTooBig, ErrTooBig}, {1 << 40, ErrTooBig, ErrTooBig}} {
-		must(t, w.WriteFile("sparse", nil))
+		must(t, writeFileAt(w, "sparse", nil))
 		must(t, os.Truncate(filepath.Join(w.Dir(), "sparse"), c.size))
-		f, err := w.Open("sparse")
+		f, err := openAt(w, "sparse")
 		if f != nil {
 			f.Close()
 		}
 		if !errors.Is(err, c.open) {
 			t.Errorf("Open of %d bytes: %v, want %v", c.size, err, c.open)
 		}
-		if _, err := w.ReadFile("sparse"); !errors.Is(err, c.read) {
+		if _, err := readFileAt(w, "sparse"); !errors.Is(err, c.read) {
 			t.Errorf("ReadFile of %d bytes: %v, want %v", c.size, err, c.read)
 		}
 	}
@@ -328,16 +328,16 @@ func TestTooBig(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	w, _ := home(t)
-	must(t, w.WriteFile("SOUL.md", []byte("mine")))
+	must(t, writeFileAt(w, "SOUL.md", []byte("mine")))
 	must(t, os.Symlink("nowhere", filepath.Join(w.Dir(), "USER.md")))
 	written, err := w.Seed()
 	if got := strings.Join(written, " "); got != "AGENTS.md HEARTBEAT.md TOOLS.md agents skills" || err != nil {
 		t.Errorf("Seed = %s, %v; want AGENTS.md, HEARTBEAT.md, TOOLS.md, agents and skills", got, err)
 	}
-	if data, _ := w.ReadFile("SOUL.md"); string(data) != "mine" {
+	if data, _ := readFileAt(w, "SOUL.md"); string(data) != "mine" {
 		t.Errorf("SOUL.md is now %q", data)
 	}
-	if data, err := w.ReadFile("AGENTS.md"); !bytes.Contains(data, []byte("Never reveal keys")) {
+	if data, err := readFileAt(w, "AGENTS.md"); !bytes.Contains(data, []byte("Never reveal keys")) {
 		t.Errorf("AGENTS.md is %q, %v", data, err)
 	}
 	if again, err := w.Seed(); len(again) != 0 || err != nil {
@@ -349,11 +349,11 @@ func TestSeed(t *testing.T) {
 // was deleted from it comes back, nor does anything join what is somebody's own.
 func TestSeedFolders(t *testing.T) {
 	w, _ := home(t)
-	must(t, w.WriteFile("agents/mine.md", []byte("mine")))
+	must(t, writeFileAt(w, "agents/mine.md", []byte("mine")))
 	_, err := w.Seed()
 	must(t, err)
 	names := func(dir string) (names []string) {
-		entries, err := w.ReadDir(dir)
+		entries, err := w.Names().ReadDir(dir)
 		must(t, err)
 		for _, e := range entries {
 			names = append(names, e.Name())
@@ -381,16 +381,16 @@ func TestReadDir(t *testing.T) {
 	must(t, os.Symlink("..", filepath.Join(w.Dir(), "out")))
 	must(t, os.Symlink("sub", filepath.Join(w.Dir(), "link")))
 	for _, name := range []string{"out", "..", "/", "sub/../..", "sub/in.txt"} {
-		if got, err := w.ReadDir(name); err == nil {
+		if got, err := w.Names().ReadDir(name); err == nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	for _, name := range []string{"sub", "link"} {
-		if got, err := w.ReadDir(name); err != nil || len(got) != 1 || got[0].Name() != "in.txt" {
+		if got, err := w.Names().ReadDir(name); err != nil || len(got) != 1 || got[0].Name() != "in.txt" {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	if _, err := w.ReadDir("nowhere"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := w.Names().ReadDir("nowhere"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nowhere: %v", err)
 	}
 }
@@ -400,9 +400,9 @@ func TestFirstRules(t *testing.T) {
 	w, _ := home(t)
 	_, err := w.Seed()
 	must(t, err)
-	agents, err := w.ReadFile("AGENTS.md")
+	agents, err := readFileAt(w, "AGENTS.md")
 	must(t, err)
-	hints, err := w.ReadFile("TOOLS.md")
+	hints, err := readFileAt(w, "TOOLS.md")
 	must(t, err)
 	for _, rule := range []string{
 		"Act, rather than announce what you are about to do.", "Read a file before you change it",
@@ -434,7 +434,7 @@ func TestOpen(t *testing.T) {
 	must(t, err)
 	defer w2.Close()
 	for _, path := range []string{link + "/file", dir + "/file", "file"} {
-		if name, err := w2.Path(path); name != "file" || err != nil {
+		if name, err := w2.Resolve(path); name.String() != "file" || err != nil {
 			t.Errorf("Path(%s) = %s, %v; want file", path, name, err)
 		}
 	}
@@ -462,15 +462,15 @@ func FuzzPath(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		if data, err := w.ReadFile(path); err == nil && string(data) != "inside" {
+		if data, err := readFileAt(w, path); err == nil && string(data) != "inside" {
 			t.Errorf("ReadFile(%q) = %q", path, data)
 		}
-		name, err := w.Path(path)
-		if err == nil && !filepath.IsLocal(name) {
-			t.Errorf("Path(%q) = %q", path, name)
+		p, err := w.Resolve(path)
+		if err == nil && !filepath.IsLocal(p.String()) {
+			t.Errorf("Resolve(%q) = %q", path, p)
 		}
-		if again, err2 := w.Path(name); err == nil && (again != name || err2 != nil) && !strings.HasPrefix(name, "~") {
-			t.Errorf("Path(%q) = %q, and Path of that %q, %v", path, name, again, err2)
+		if again, err2 := w.Named(p.String()); err == nil && (again != p || err2 != nil) {
+			t.Errorf("Resolve(%q) = %q, and Named of that %q, %v", path, p, again, err2)
 		}
 	})
 }
@@ -479,8 +479,28 @@ func FuzzPath(f *testing.F) {
 func TestEndlessPath(t *testing.T) {
 	w, _ := home(t)
 	for _, path := range []string{strings.Repeat("a/", 50_000), strings.Repeat("x", 5000)} {
-		if _, err := w.Path(path); !errors.Is(err, syscall.ENAMETOOLONG) {
+		if _, err := w.Resolve(path); !errors.Is(err, syscall.ENAMETOOLONG) {
 			t.Errorf("%.10s…: %v", path, err)
 		}
 	}
+}
+
+// at calls do with the file that text means.
+func at[T any](w *Workspace, text string, do func(Path) (T, error)) (result T, err error) {
+	p, err := w.Resolve(text)
+	if err != nil {
+		return result, err
+	}
+	return do(p)
+}
+
+func readFileAt(w *Workspace, text string) ([]byte, error)  { return at(w, text, w.ReadFile) }
+func openAt(w *Workspace, text string) (*os.File, error)    { return at(w, text, w.Open) }
+func openLogAt(w *Workspace, text string) (*os.File, error) { return at(w, text, w.OpenLog) }
+func saveAt(w *Workspace, text string, r io.Reader, most int64) (int64, error) {
+	return at(w, text, func(p Path) (int64, error) { return w.Save(p, r, most) })
+}
+func writeFileAt(w *Workspace, text string, data []byte) error {
+	_, err := saveAt(w, text, bytes.NewReader(data), int64(len(data)))
+	return err
 }

@@ -8,7 +8,6 @@ package api
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"path"
 	"slices"
@@ -23,12 +22,12 @@ import (
 
 // Config is what a Channel needs.
 type Config struct {
-	Name   string                                            // of the channel in config.json
-	Store  store.Store                                       // remembers requests, answers and conversations
-	Save   func(name string, r io.Reader) (chat.File, error) // puts an upload into the workspace
-	Dir    string                                            // where pictures are while a request comes in; "": the system's folder for such
-	Budget *channels.Budget                                  // of the bytes of requests that are in memory; nil: as much as a small machine has
-	Models func() []string                                   // names that requests may give besides "parley"; nil: none
+	Name   string           // of the channel in config.json
+	Store  store.Store      // remembers requests, answers and conversations
+	Save   channels.Save    // puts an upload into the workspace
+	Dir    string           // where pictures are while a request comes in; "": the system's folder for such
+	Budget *channels.Budget // of the bytes of requests that are in memory; nil: as much as a small machine has
+	Models func() []string  // names that requests may give besides "parley"; nil: none
 	Log    *slog.Logger
 }
 

@@ -106,7 +106,7 @@ func start(t *testing.T, s store.Store, answer func(*house, chat.Message)) *hous
 	return h
 }
 
-func (h *house) save(name string, r io.Reader) (chat.File, error) {
+func (h *house) save(_ context.Context, _ chat.Address, _ chat.Sender, name string, r io.Reader) (chat.File, error) {
 	data, err := io.ReadAll(r)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -107,7 +107,7 @@ func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sen
 			return c.ask(rec, k)
 		}
 		if files == nil {
-			if files, err = c.save(q); err != nil {
+			if files, err = c.save(ctx, q, who); err != nil {
 				return err
 			}
 		}
@@ -155,10 +155,10 @@ func (c *Channel) ask(rec record, k *call) error {
 }
 
 // save puts the images of q into the workspace.
-func (c *Channel) save(q *request) ([]chat.File, error) {
+func (c *Channel) save(ctx context.Context, q *request, who chat.Sender) ([]chat.File, error) {
 	files := []chat.File{}
 	for i, img := range q.images {
-		f, err := c.cfg.Save(fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(img.kind, "image/")), io.NewSectionReader(img.data, 0, img.data.Size()))
+		f, err := c.cfg.Save(ctx, q.at, who, fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(img.kind, "image/")), io.NewSectionReader(img.data, 0, img.data.Size()))
 		if err != nil {
 			return nil, fmt.Errorf("save image: %w", err)
 		}

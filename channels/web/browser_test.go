@@ -103,7 +103,7 @@ func (h *home) deliver(_ context.Context, m chat.Message) error {
 	return nil
 }
 
-func (h *home) save(name string, r io.Reader) (chat.File, error) {
+func (h *home) save(_ context.Context, _ chat.Address, _ chat.Sender, name string, r io.Reader) (chat.File, error) {
 	p := fmt.Sprintf("inbox/%d-upload%s", h.n.Add(1), path.Ext(name))
 	body, err := io.ReadAll(r)
 	if err == nil {

@@ -87,7 +87,7 @@ func (c *Channel) upload(k call) error {
 		k.w.Header().Set("Connection", "close") // the rest is not read
 		return tooBig
 	}
-	f, err := c.cfg.Save(k.r.URL.Query().Get("name"), http.MaxBytesReader(k.w, k.r.Body, c.cfg.MaxFile))
+	f, err := c.cfg.Save(k.r.Context(), chat.Address{Channel: c.cfg.Name, Chat: k.who.ID}, k.who, k.r.URL.Query().Get("name"), http.MaxBytesReader(k.w, k.r.Body, c.cfg.MaxFile))
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -112,7 +113,7 @@ func TestUploadTooBig(t *testing.T) {
 	saved, calls := int64(0), 0
 	h := newHouse(t, func(c *Config) {
 		c.MaxFile = 1 << 20
-		c.Save = func(_ string, r io.Reader) (chat.File, error) {
+		c.Save = func(_ context.Context, _ chat.Address, _ chat.Sender, _ string, r io.Reader) (chat.File, error) {
 			calls++
 			n, err := io.Copy(io.Discard, r)
 			saved = max(saved, n)

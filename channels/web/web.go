@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -31,7 +30,7 @@ type Config struct {
 	Name    string // of the channel in config.json
 	Store   store.Store
 	Open    func(path string) (*os.File, error)                                  // opens a file of the workspace (R-S18)
-	Save    func(name string, r io.Reader) (chat.File, error)                    // puts an upload into the workspace's inbox
+	Save    channels.Save                                                        // puts an upload into the workspace's inbox
 	Budget  *channels.Budget                                                     // of the bytes of requests that are in memory; nil: as much as a small machine has
 	MaxFile int64                                                                // bytes of an upload; 0: 20 MiB
 	Forget  func(context.Context, chat.SessionID) error                          // ends a session and forgets it; nil: there is nothing to forget

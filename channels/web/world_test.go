@@ -46,12 +46,12 @@ func open(t *testing.T, s store.Store, change ...func(*Config)) *house {
 	}
 	t.Cleanup(func() { w.Close() })
 	n := 0
-	cfg := Config{Name: "web", Store: s, Open: w.Open, Log: quiet, Save: func(name string, r io.Reader) (chat.File, error) {
+	cfg := Config{Name: "web", Store: s, Open: w.OpenNamed, Log: quiet, Save: func(_ context.Context, _ chat.Address, _ chat.Sender, name string, r io.Reader) (chat.File, error) {
 		n++
 		path := fmt.Sprintf("inbox/%d-upload", n)
 		body, err := io.ReadAll(r)
 		if err == nil {
-			err = w.WriteFile(path, body)
+			err = w.Names().WriteFile(path, body)
 		}
 		return chat.File{Path: path, Name: name, Size: int64(len(body))}, err
 	}}

@@ -17,6 +17,8 @@ import (
 	"path"
 	"path/filepath"
 	"time"
+
+	"parley/workspace"
 )
 
 // A backup is one file, a tar.gz of
@@ -44,7 +46,7 @@ type manifest struct {
 
 // pack writes a backup of the store copy db, the config file and the folder of
 // files to w.
-func pack(ctx context.Context, w io.Writer, db, config string, files *os.Root) error {
+func pack(ctx context.Context, w io.Writer, db, config string, files *workspace.Workspace) error {
 	zip := gzip.NewWriter(w)
 	p := packer{tar.NewWriter(zip), manifest{Parley: version(), Made: time.Now(), Secrets: true, Files: map[string]string{}}}
 	err := p.file(storeFile, db)
@@ -76,20 +78,24 @@ func (p *packer) file(name, from string) error {
 	return p.add(name, f)
 }
 
-// folder adds the plain files in root. Links are left out: they may lead anywhere.
-func (p *packer) folder(ctx context.Context, root *os.Root) error {
-	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+// folder adds the plain files of w. Links are left out: they may lead anywhere.
+func (p *packer) folder(ctx context.Context, w *workspace.Workspace) error {
+	all, err := w.Named(".")
+	if err != nil {
+		return err
+	}
+	return w.Walk(all, func(at workspace.Path, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		f, err := root.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the agent has removed it meanwhile
+		f, err := w.OpenBig(at)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, workspace.ErrProtected) {
+			return nil // it was removed meanwhile, or is another name of what is not the agent's
 		} else if err != nil {
 			return err
 		}
 		defer f.Close()
-		return p.add(path.Join(filesFolder, name), f)
+		return p.add(path.Join(filesFolder, at.String()), f)
 	})
 }
 

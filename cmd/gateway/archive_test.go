@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/workspace"
 )
 
 // A backup holds what it should, and nothing that a link leads to.
@@ -59,13 +61,13 @@ func packedFolder(t *testing.T) (packed []byte, dir string) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(files, "link")); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(files)
+	w, err := workspace.Open(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
+	defer w.Close()
 	var b bytes.Buffer
-	if err := pack(t.Context(), &b, filepath.Join(dir, "parley.db"), filepath.Join(dir, "config.json"), root); err != nil {
+	if err := pack(t.Context(), &b, filepath.Join(dir, "parley.db"), filepath.Join(dir, "config.json"), w); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes(), dir

@@ -64,7 +64,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	h.hub.Add("api", h.api)
 	if h.Config.Channels.Web != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: h.store, Open: h.files.Open, Save: h.hub.Save, Budget: bodies, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
+			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, Budget: bodies, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
 		})
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	}
 	for name, b := range h.Config.Channels.Discord {
 		cfg := discordConfig(name, b, h.Log)
-		cfg.Open, cfg.Dead, cfg.Seen = h.files.Open, h.store.Log("dead/"+name), h.store.Bucket("seen/"+name)
+		cfg.Open, cfg.Dead, cfg.Seen = h.files.OpenNamed, h.store.Log("dead/"+name), h.store.Bucket("seen/"+name)
 		c, err := discord.New(cfg)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	handlers := map[string]*http.ServeMux{}
 	for name, t := range h.Config.Channels.Telegram {
 		cfg := telegramConfig(name, t, h.Log)
-		cfg.Open, cfg.Dead, cfg.Alias = h.files.Open, h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
+		cfg.Open, cfg.Dead, cfg.Alias = h.files.OpenNamed, h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
 		c, err := telegram.New(cfg)
 		if err != nil {
 			return nil, err

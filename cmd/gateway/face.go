@@ -222,12 +222,12 @@ func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
 	if err := s.Backup(ctx, db); err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(dir, "backup"))
+	f, err := os.OpenFile(filepath.Join(dir, "backup"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	defer f.Close()
-	if err = pack(ctx, f, db, h.Config.file, h.files.Root()); err == nil {
+	if err = pack(ctx, f, db, h.Config.file, h.files); err == nil {
 		_, err = unpack(ctx, io.NewSectionReader(f, 0, math.MaxInt64), nil)
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ func TestHasOpenItem(t *testing.T) {
 	if _, err := w.Seed(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := w.ReadFile(heartbeatFile)
+	first, err := w.Names().ReadFile(heartbeatFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,9 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if h.files, err = workspace.Open(c.Workspace); err != nil {
 		return err
 	}
-	h.files.Protect(c.DataDir, c.file)
+	if err := h.files.Protect(c.DataDir, c.file); err != nil {
+		return err
+	}
 	if _, err := h.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}
@@ -141,7 +143,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if err != nil {
 		return fmt.Errorf("find the program that reads PDFs: %w", err)
 	}
-	h.filing = files.New(memory.Standing, self, "pdf-text")
+	h.filing = files.New(files.Rules{Standing: memory.Standing, Kept: memory.Kept}, self, "pdf-text")
 	h.openMind()
 	h.hub = channels.NewHub(channels.Config{
 		Store: h.store, Log: h.Log, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),

@@ -35,7 +35,7 @@ type mind struct {
 // read again only when they have changed.
 type keptFiles struct {
 	memory.Reader
-	dir *workspace.Workspace
+	dir workspace.Names
 }
 
 // ReadDir returns what is in a folder.
@@ -44,8 +44,8 @@ func (p keptFiles) ReadDir(name string) ([]fs.DirEntry, error) { return p.dir.Re
 // openMind makes h.mind of the workspace and the store.
 func (h *house) openMind() {
 	zone := h.Config.zone()
-	past, versions := memory.NewHistory(h.files, h.Log), memory.NewVersions(h.files, h.store, h.Log)
-	kept := keptFiles{memory.Keep(h.files), h.files}
+	past, versions := memory.NewHistory(h.files, h.Log), memory.NewVersions(h.files.Names(), h.store, h.Log)
+	kept := keptFiles{memory.Keep(h.files.Names()), h.files.Names()}
 	h.mind = mind{
 		History: past, pages: kept,
 		notes: &memory.Notes{Versions: versions, Past: past, Zone: zone},

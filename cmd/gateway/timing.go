@@ -69,7 +69,7 @@ const (
 // item in it no model is asked.
 func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
 	h.sweep(ctx)
-	text, err := h.files.ReadFile(heartbeatFile)
+	text, err := h.files.Names().ReadFile(heartbeatFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return scheduler.Ended{}, err
 	}

@@ -23,7 +23,8 @@ func none(string) bool { return false }
 
 // desk is a workspace of its own.
 type desk struct {
-	*workspace.Workspace
+	workspace.Names
+	w *workspace.Workspace
 	t testing.TB
 }
 
@@ -34,13 +35,13 @@ func open(t testing.TB) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	return &desk{Workspace: w, t: t}
+	return &desk{w.Names(), w, t}
 }
 
 // write writes a file an hour ago.
 func (d *desk) write(name, text string) {
 	d.t.Helper()
-	path, old := filepath.Join(d.Dir(), name), time.Now().Add(-time.Hour)
+	path, old := filepath.Join(d.w.Dir(), name), time.Now().Add(-time.Hour)
 	d.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	d.must(os.WriteFile(path, []byte(text), 0o600))
 	d.must(os.Chtimes(path, old, old))
@@ -119,7 +120,7 @@ func TestPages(t *testing.T) {
 // What is no page of the workspace is not read, whatever lies in its place.
 func TestOddFiles(t *testing.T) {
 	d := open(t)
-	at := func(name string) string { return filepath.Join(d.Dir(), name) }
+	at := func(name string) string { return filepath.Join(d.w.Dir(), name) }
 	outside := filepath.Join(t.TempDir(), "SKILL.md")
 	d.must(os.WriteFile(outside, []byte(skill("description: secret")), 0o600))
 	for _, dir := range []string{"a", "b", "c", "d", "e", ".git"} {
@@ -137,16 +138,16 @@ func TestOddFiles(t *testing.T) {
 	d.write("skills/README.md", "no skill")
 	d.write("agents/notes.txt", "no profile")
 	d.must(os.Mkdir(at("agents/a.md"), 0o700))
-	d.Protect(outside)
+	d.must(d.w.Protect(outside))
 	s := New(d, all, all)
 	want := []string{
-		"a: Path skills/a/SKILL.md is outside allowed directory " + d.Dir(),
+		"a: Path skills/a/SKILL.md is outside allowed directory " + d.w.Dir(),
 		"b: skills/b/SKILL.md: not a plain file",
 		"big: skills/big/SKILL.md: file too big",
 		"c: skills/c/SKILL.md: not a plain file",
 		"d: skills/d/SKILL.md: protected file",
 		"e: skills/e/SKILL.md: no such file or directory",
-		"f: Path skills/f/SKILL.md is outside allowed directory " + d.Dir(),
+		"f: Path skills/f/SKILL.md is outside allowed directory " + d.w.Dir(),
 		"g: ",
 	}
 	for range 2 {
@@ -166,7 +167,7 @@ func TestOddFiles(t *testing.T) {
 	}
 
 	d = open(t)
-	d.must(os.Symlink("/etc", filepath.Join(d.Dir(), "skills")))
+	d.must(os.Symlink("/etc", filepath.Join(d.w.Dir(), "skills")))
 	if got := New(d, all, all).List(all, all); !strings.Contains(got, "- skills: ⚠️ broken: the folder cannot be read\n") {
 		t.Errorf("list: %s", got)
 	}
@@ -349,11 +350,11 @@ func TestEdits(t *testing.T) {
 	want("a=12 b=1")
 	d.write("skills/a/SKILL.md", skill(""))
 	want("a=there is no description b=1")
-	d.must(os.WriteFile(filepath.Join(d.Dir(), "skills/a/SKILL.md"), []byte(skill("description: 3")), 0o600))
+	d.must(os.WriteFile(filepath.Join(d.w.Dir(), "skills/a/SKILL.md"), []byte(skill("description: 3")), 0o600))
 	want("a=3 b=1")
-	d.must(os.WriteFile(filepath.Join(d.Dir(), "skills/a/SKILL.md"), []byte(skill("description: 4")), 0o600)) // the same size, at once
+	d.must(os.WriteFile(filepath.Join(d.w.Dir(), "skills/a/SKILL.md"), []byte(skill("description: 4")), 0o600)) // the same size, at once
 	want("a=4 b=1")
-	d.must(os.RemoveAll(filepath.Join(d.Dir(), "skills")))
+	d.must(os.RemoveAll(filepath.Join(d.w.Dir(), "skills")))
 	want("b=1")
 }
 
@@ -361,7 +362,7 @@ func TestEdits(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	d, s := shelf(t)
 	want := s.Prompt(all)
-	zebra, err := d.Workspace.ReadFile("skills/zebra/SKILL.md")
+	zebra, err := d.ReadFile("skills/zebra/SKILL.md")
 	d.must(err)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -384,7 +385,7 @@ func TestManyAtOnce(t *testing.T) {
 // that Parley does not bring.
 func TestShipped(t *testing.T) {
 	d := open(t)
-	if _, err := d.Seed(); err != nil {
+	if _, err := d.w.Seed(); err != nil {
 		t.Fatal(err)
 	}
 	s := New(d, none, none)

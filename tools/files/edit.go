@@ -15,6 +15,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"parley/tools"
+	"parley/workspace"
 )
 
 type editArgs struct {
@@ -26,8 +27,8 @@ type editArgs struct {
 
 func (p pen) edit() tools.Tool {
 	t := tool("edit_file", "Editing", "Replace text in a text file of the workspace. Read the file first. "+
-		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was changed.", p.editFile)
-	t.Guard, t.Aliases = p.guards, named("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
+		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was changed.", p.open, p.editFile)
+	t.Guard, t.Risky, t.Aliases = p.guards, p.risks, named("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
 	return t
 }
 
@@ -37,13 +38,13 @@ const bom = "\ufeff"
 var markdown = regexp.MustCompile(`(?i)\.(md|mdx|markdown)$`)
 
 // editFile is edit_file (D-059).
-func (p pen) editFile(_ context.Context, c tools.Call, name string, in editArgs) (r tools.Result, err error) {
+func (p pen) editFile(_ context.Context, c tools.Call, at workspace.Path, in editArgs) (r tools.Result, err error) {
 	if strings.EqualFold(path.Ext(in.Path), ".ipynb") {
 		return r, fail("%s is a notebook: use notebook_edit instead.", in.Path)
 	}
-	err = p.rewrite(c, name, func(old []byte) (data []byte, err error) {
+	err = p.rewrite(c, at, false, func(old []byte) (data []byte, err error) {
 		data, r.Text, err = in.apply(c, old)
-		if warning := p.warning(c, name, sha256.Sum256(old)); len(old) > 0 && warning != "" {
+		if warning := p.warning(c, at, sha256.Sum256(old)); len(old) > 0 && warning != "" {
 			r.Text = warning + "\n" + r.Text
 		}
 		return data, err
@@ -106,8 +107,8 @@ func ambiguous(text string, edits []udiff.Edit) error {
 func (in editArgs) noFile(c tools.Call) error {
 	dir, base := filepath.Split(in.Path)
 	var near []string
-	if name, err := locate(c, filepath.Clean(dir)); err == nil {
-		entries, _ := fs.ReadDir(c.Workspace.Root().FS(), name)
+	if at, err := tools.Resolve(c, filepath.Clean(dir)); err == nil {
+		entries, _ := c.Workspace.ReadDir(at)
 		near = nearest(base, entries)
 	}
 	if len(near) == 0 {

@@ -25,7 +25,7 @@ func writer(t testing.TB, standing func(string) bool) desk {
 	t.Helper()
 	d := newDesk(t)
 	yes := func(context.Context, tools.Call, string) (bool, string, error) { return true, "owner", nil }
-	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(New(standing))}, tools.Standard(tools.StandardConfig{Approve: yes})...)
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(New(Rules{Standing: standing}))}, tools.Standard(tools.StandardConfig{Approve: yes})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestEditRefused(t *testing.T) {
 		{"D-049", "../x", "a", "b", "Path ../x" + outside},
 		{"D-049", "etc/passwd", "root", "b", "Path etc/passwd" + outside},
 		{"D-053", "/dev/zero", "root", "b", "Reading /dev/zero is blocked (device path that could hang or produce infinite output)."},
-		{"R-S18", ".parley/undo/x", "", "b", ".parley/undo/x is not for this conversation"},
+		{"R-S18", ".parley/undo/x", "", "b", ".parley/undo/x is kept by Parley itself and cannot be changed. /undo takes back changes of files; other results need no change."},
 		{"D-015", "", "a", "b", "Invalid parameters for tool 'edit_file': path must be at least 1 chars"},
 	} {
 		before, _ := os.ReadFile(filepath.Join(d.w.Dir(), c.path))

@@ -19,47 +19,60 @@ import (
 	"parley/workspace"
 )
 
+// Rules say which files of the workspace are special, by their canonical names.
+// The zero value is of none.
+type Rules struct {
+	// Standing reports whether a file is one of the agent's standing rules (R-S12).
+	Standing func(name string) bool
+	// Kept says what is to be used to change a file that Parley keeps itself; ""
+	// is any other file. What it keeps no tool of files changes.
+	Kept func(name string) (instead string)
+}
+
 // New returns the tools. They work in the workspace of each call, and remember
-// together what each session has read: call it once. standing says whether
-// the file called name, as Workspace.Path has it, is one of the agent's
-// standing rules (R-S12); nil is of none. pdf is the command that runs
-// PDFText: without one, PDFs are not read.
-func New(standing func(name string) bool, pdf ...string) []tools.Tool {
+// together what each session has read: call it once. pdf is the command that
+// runs PDFText: without one, PDFs are not read.
+func New(rules Rules, pdf ...string) []tools.Tool {
 	s := &seen{}
-	p := pen{s, standing}
+	p := pen{s, rules}
 	return slices.Concat(globs(), []tools.Tool{
 		reader{s, pdf}.tool(), list(), greps(), p.write(), p.edit(), p.notebook(),
 	}, p.others())
 }
 
-// A doer does what a tool does with the file that is called name in the
-// workspace. Its error is for the model.
-type doer[In, Out any] func(ctx context.Context, c tools.Call, name string, in In) (Out, error)
+// A doer does what a tool does with a file of the workspace. Its error is for
+// the model.
+type doer[In, Out any] func(ctx context.Context, c tools.Call, at workspace.Path, in In) (Out, error)
+
+// An opener returns the file that the model means by text, or why it is not for
+// the call.
+type opener func(c tools.Call, text string) (workspace.Path, error)
 
 // tool makes a tool that works at a path.
-func tool[In any](name, verb, what string, do doer[In, tools.Result]) tools.Tool {
-	return bare(name, verb, what, func(ctx context.Context, c tools.Call, path string, in In) (r tools.Result, err error) {
+func tool[In any](name, verb, what string, open opener, do doer[In, tools.Result]) tools.Tool {
+	return bare(name, verb, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
 		if c.Workspace == nil {
 			return r, errors.New("there is no workspace")
 		}
-		name, err := locate(c, path)
-		if hangs(c.Workspace, path, name) {
-			err = fail("Reading %s is blocked (device path that could hang or produce infinite output).", path)
+		at, err := open(c, text)
+		if hangs(c.Workspace, text, at) {
+			err = fail("Reading %s is blocked (device path that could hang or produce infinite output).", text)
 		}
 		if err == nil {
-			r, err = do(ctx, c, name, in)
-			r.Tainted = r.Tainted || tools.Strange(name)
+			untrusted := tools.Untrusted(c.Scope, at)
+			r, err = do(ctx, c, at, in)
+			r.Tainted = r.Tainted || untrusted
 		}
-		return explain(r, err, path)
+		return explain(r, err, text)
 	})
 }
 
 // maxPath keeps what is said of a path short, in bytes.
 const maxPath = 1000
 
-// bare makes a tool of do, which gets the path as the model has it. People
+// bare makes a tool of do, which gets the path as the model wrote it. People
 // see the verb and the path.
-func bare[In any](name, verb, what string, do doer[In, tools.Result]) tools.Tool {
+func bare[In any](name, verb, what string, do func(ctx context.Context, c tools.Call, text string, in In) (tools.Result, error)) tools.Tool {
 	t := tools.New(name, what, func(ctx context.Context, c tools.Call, in In) (tools.Result, error) {
 		if path := pathOf(c); len(path) <= maxPath {
 			return do(ctx, c, path, in)
@@ -108,31 +121,19 @@ func legible(name string) string {
 }
 
 // Errors that explain knows, beside those of the workspace and the os package.
-var (
-	errPrivate = errors.New("not for this conversation")
-	errNotDir  = errors.New("not a directory")
-)
-
-// locate returns path as the workspace's os.Root knows it.
-func locate(c tools.Call, path string) (name string, err error) {
-	name, err = c.Workspace.Path(path)
-	if err == nil && tools.Private(c.Scope, name) {
-		err = errPrivate
-	}
-	return name, err
-}
+var errNotDir = errors.New("not a directory")
 
 // devices never end or hang their reader (D-053).
 var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
 
-// hangs says whether path is a device, a pipe or a socket, or a link to a
-// device. name is what the workspace knows it by, if it does.
-func hangs(w *workspace.Workspace, path, name string) bool {
-	if name == "" {
-		real, _ := filepath.EvalSymlinks(filepath.Join(w.Dir(), path)) // only devices are told from other things outside
-		return devices.MatchString(path) || devices.MatchString(real)
+// hangs reports whether text names a device, a pipe or a socket, or a link to a
+// device. at is the file of the workspace that it is, if it is one.
+func hangs(w *workspace.Workspace, text string, at workspace.Path) bool {
+	if at == (workspace.Path{}) {
+		real, _ := filepath.EvalSymlinks(filepath.Join(w.Dir(), text)) // only devices are told from other things outside
+		return devices.MatchString(text) || devices.MatchString(real)
 	}
-	info, err := w.Stat(name)
+	info, err := w.Stat(at)
 	return err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
@@ -147,7 +148,7 @@ type word struct {
 
 var words = []word{
 	{workspace.ErrProtected, tools.CodeDenied, "%s is protected"},
-	{errPrivate, tools.CodeDenied, "%s is not for this conversation"},
+	{tools.ErrPrivate, tools.CodeDenied, "%s is not for this conversation"},
 	{fs.ErrNotExist, "", "File not found: %s"},
 	{workspace.ErrNotFile, "", "Not a file: %s"},
 	{workspace.ErrTooBig, "", "File too big: %s (more than " + strconv.Itoa(workspace.MaxOpen>>20) + " MiB)"},
@@ -160,6 +161,9 @@ var words = []word{
 func explain(r tools.Result, err error, path string, other ...word) (tools.Result, error) {
 	if outside := (*workspace.OutsideError)(nil); errors.As(err, &outside) {
 		return tools.Result{Code: tools.CodeDenied}, outside
+	}
+	if no := (denial{}); errors.As(err, &no) {
+		return tools.Result{Code: tools.CodeDenied}, no
 	}
 	for _, w := range append(other, words...) {
 		if errors.Is(err, w.err) {

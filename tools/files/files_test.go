@@ -40,7 +40,7 @@ func newDesk(t testing.TB) desk {
 	long := tools.New("long", "Says much.", func(_ context.Context, c tools.Call, _ struct{}) (tools.Result, error) {
 		return tools.Result{Text: strings.Repeat("much ", 10_000)}, nil
 	})
-	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(append(New(nil, os.Args[0], "pdf-text"), long))}, tools.Standard(tools.StandardConfig{})...)
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed(append(New(Rules{}, os.Args[0], "pdf-text"), long))}, tools.Standard(tools.StandardConfig{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +52,16 @@ func (d desk) call(session chat.SessionID, name, args string) tools.Result {
 		ToolCall: llm.ToolCall{ID: "call_1", Name: name, Args: args},
 		Scope:    tools.Scope{Session: session, Workspace: d.w, Turn: "turn"},
 	})
+}
+
+// at returns the file that text means.
+func (d desk) at(text string) workspace.Path {
+	d.t.Helper()
+	p, err := d.w.Resolve(text)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return p
 }
 
 func (d desk) put(name, text string) {
@@ -75,7 +85,7 @@ func lines(n int) string {
 
 // D-003, D-025: what the model is told, byte for byte.
 func TestSchemas(t *testing.T) {
-	for _, tool := range New(nil) {
+	for _, tool := range New(Rules{}) {
 		path := filepath.Join("testdata", tool.Name+".json")
 		got := fmt.Sprintf("%s\n%s\n", tool.Description, tool.Schema)
 		if *update {
@@ -91,7 +101,7 @@ func TestSchemas(t *testing.T) {
 
 // D-002, D-039: reads run side by side, writes alone.
 func TestHints(t *testing.T) {
-	for _, tool := range New(nil) {
+	for _, tool := range New(Rules{}) {
 		if want := slices.Contains(strings.Fields("read_file file_read list_dir file_list glob find_files grep file_exists"), tool.Name); tool.Parallel() != want {
 			t.Errorf("%s.Parallel() = %v, want %v", tool.Name, !want, want)
 		}
@@ -373,7 +383,7 @@ func TestLongPath(t *testing.T) {
 		strings.Repeat("p", 5000), strings.Repeat("p/", 400), "etc/" + strings.Repeat("p ", 2500), d.w.Dir() + "/" + strings.Repeat("pp/", 150) + "../" + strings.Repeat("q", 256),
 		strings.Repeat("d/", 200) + "x/y", strings.Repeat("d/", 200) + "y.ipynb",
 	} {
-		for _, tool := range New(nil) {
+		for _, tool := range New(Rules{}) {
 			r := d.call("s", tool.Name, fmt.Sprintf(`{"path":%q%s}`, path, args[tool.Name]))
 			if r.Failed && len(r.Text) > 3*maxPath+200 { // some name it three times
 				t.Errorf("%s of %.20s…: %d bytes: %.400s", tool.Name, path, len(r.Text), r.Text)

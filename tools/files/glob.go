@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/tools"
+	"parley/workspace"
 )
 
 type globArgs struct {
@@ -21,7 +22,7 @@ type globArgs struct {
 
 // globs returns glob, and the same under its other name.
 func globs() []tools.Tool {
-	t := tool("glob", "", "Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such as .git and node_modules.", glob)
+	t := tool("glob", "", "Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such as .git and node_modules.", tools.Resolve, glob)
 	t.ReadOnly, t.Preview = true, about("Searching for", "pattern")
 	t.Aliases = named("max_results", "head_limit", "limit", "head_limit")
 	other := t
@@ -30,47 +31,61 @@ func globs() []tools.Tool {
 }
 
 // glob is glob (D-069).
-func glob(ctx context.Context, c tools.Call, dir string, in globArgs) (tools.Result, error) {
+func glob(ctx context.Context, c tools.Call, dir workspace.Path, in globArgs) (tools.Result, error) {
 	var found []entry
-	unseen, err := hunt{dir, "Path", in.Pattern, false}.walk(ctx, c, func(name string, d fs.DirEntry) {
+	unseen, err := hunt{dir, "Path", in.Pattern, false}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
 		info, err := d.Info()
 		if err != nil || in.EntryType != "both" && d.IsDir() != (in.EntryType == "dirs") { // an error: it is gone
 			return
 		}
-		if d.IsDir() {
-			name += "/"
-		}
-		found = append(found, entry{name: name, mtime: info.ModTime().UnixNano()})
+		found = append(found, entry{at: at, dir: d.IsDir(), mtime: info.ModTime().UnixNano()})
 	})
-	shown, note := paged(newest(found), in.HeadLimit, in.Offset)
-	text := strings.Join(shown, "\n")
+	sortNewest(found)
+	shown, note := paged(found, in.HeadLimit, in.Offset)
+	text := strings.Join(names(shown), "\n")
 	if len(found) == 0 {
 		text, note = fmt.Sprintf("No paths matched pattern '%s' in %s", in.Pattern, pathOf(c)), ""
 	}
-	return tools.Result{Text: notes(text, note, unseen)}, err
+	return tools.Result{Text: notes(text, note, unseen), Tainted: anyUntrusted(c, shown)}, err
 }
 
 // An entry is a file that was found.
 type entry struct {
-	name  string // of the workspace
-	mtime int64  // ns since 1970
-	n     int    // matches in it
+	at    workspace.Path
+	dir   bool  // it is a folder
+	mtime int64 // ns since 1970
+	n     int   // matches in it
 }
 
-// newest returns the names of the entries, the newest first.
-func newest(found []entry) []string {
+// anyUntrusted reports whether one of the entries holds untrusted content: then
+// nobody knows who chose its name either.
+func anyUntrusted(c tools.Call, found []entry) bool {
+	return slices.ContainsFunc(found, func(e entry) bool { return tools.Untrusted(c.Scope, e.at) })
+}
+
+// sortNewest sorts the entries, the newest first.
+func sortNewest(found []entry) {
 	slices.SortFunc(found, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(b.mtime, a.mtime), strings.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.mtime, a.mtime), strings.Compare(a.at.String(), b.at.String()))
 	})
-	names := make([]string, len(found))
-	for i, f := range found {
-		names[i] = legible(f.name)
-	}
-	return names
 }
 
-// paged returns the lines that a call asked for, and what to note of it. A limit of 0 is none.
-func paged(lines []string, limit, offset int) (part []string, note string) {
+// names returns the names of the entries as they are shown.
+func names(found []entry) []string {
+	all := make([]string, len(found))
+	for i, f := range found {
+		name := f.at.String()
+		if f.dir {
+			name += "/"
+		}
+		all[i] = legible(name)
+	}
+	return all
+}
+
+// paged returns the part of what was found that a call asked for, and what to
+// note of it. A limit of 0 is none.
+func paged[T any](lines []T, limit, offset int) (part []T, note string) {
 	part = lines[min(offset, len(lines)):]
 	if limit > 0 && len(part) > limit {
 		return part[:limit], fmt.Sprintf("(pagination: limit=%d, offset=%d)", limit, offset)

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"regexp/syntax"
 	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"parley/chat"
 	"parley/tools"
@@ -47,7 +45,7 @@ var types = map[string]string{
 }
 
 func greps() tools.Tool {
-	t := tool("grep", "", "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", grep)
+	t := tool("grep", "", "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", tools.Resolve, grep)
 	t.ReadOnly, t.Preview = true, about("Searching for", "pattern")
 	t.Aliases = named("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case", "case_insensitive",
 		"limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")
@@ -55,20 +53,19 @@ func greps() tools.Tool {
 }
 
 // grep is grep (D-070).
-func grep(ctx context.Context, c tools.Call, name string, in grepArgs) (r tools.Result, err error) {
+func grep(ctx context.Context, c tools.Call, at workspace.Path, in grepArgs) (r tools.Result, err error) {
 	s, err := newSearch(in)
 	if err != nil {
 		return r, err
 	}
 	s.call = c
-	names, unseen, err := s.names(ctx, name)
+	files, unseen, err := s.files(ctx, at)
 	if err != nil {
 		return r, err
 	}
-	s.all(ctx, names)
+	s.all(ctx, files)
 	text, also := s.text(ctx)
-	strange := slices.ContainsFunc(s.found, func(e entry) bool { return tools.Strange(e.name) })
-	return tools.Result{Text: notes(text, append(also, unseen)...), Tainted: strange}, ctx.Err()
+	return tools.Result{Text: notes(text, append(also, unseen)...), Tainted: anyUntrusted(c, s.found)}, ctx.Err()
 }
 
 // textEnds is in patterns that may match a line and not the block it is in.
@@ -110,33 +107,33 @@ type search struct {
 	big, binary int     // files left out
 }
 
-// names returns the files to search: what is at name, or below it.
-func (s *search) names(ctx context.Context, name string) (names []string, unseen string, err error) {
-	if info, err := s.call.Workspace.Stat(name); err == nil && info.Mode().IsRegular() {
-		return []string{name}, "", nil
+// files returns the files to search: what is at that path, or below it.
+func (s *search) files(ctx context.Context, at workspace.Path) (files []workspace.Path, unseen string, err error) {
+	if info, err := s.call.Workspace.Stat(at); err == nil && info.Mode().IsRegular() {
+		return []workspace.Path{at}, "", nil
 	}
 	kind := types[s.args.Type]
 	if kind == "" && s.args.Type != "" {
 		kind = "*." + s.args.Type
 	}
-	unseen, err = hunt{name, "Path", s.args.Glob, false}.walk(ctx, s.call, func(file string, d fs.DirEntry) {
+	unseen, err = hunt{at, "Path", s.args.Glob, false}.walk(ctx, s.call, func(file workspace.Path, d fs.DirEntry) {
 		if d.Type().IsRegular() && matches(kind, d.Name()) {
-			names = append(names, file)
+			files = append(files, file)
 		}
 	})
-	return names, unseen, err
+	return files, unseen, err
 }
 
 // all searches the files, several at once.
-func (s *search) all(ctx context.Context, names []string) {
-	entries, errs := make([]entry, len(names)), make([]error, len(names))
+func (s *search) all(ctx context.Context, files []workspace.Path) {
+	entries, errs := make([]entry, len(files)), make([]error, len(files))
 	var next atomic.Int64
 	var workers tools.Group
 	for range min(4, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() error {
 			var buf bytes.Buffer
-			for i := next.Add(1) - 1; i < int64(len(names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				entries[i], errs[i] = s.one(ctx, names[i], &buf)
+			for i := next.Add(1) - 1; i < int64(len(files)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				entries[i], errs[i] = s.one(ctx, files[i], &buf)
 			}
 			return nil
 		})
@@ -144,6 +141,7 @@ func (s *search) all(ctx context.Context, names []string) {
 	_ = workers.Wait() // none of them returns an error
 	for i, e := range entries {
 		switch {
+		case errors.Is(errs[i], workspace.ErrProtected): // as if it were not there
 		case errors.Is(errs[i], workspace.ErrTooBig):
 			s.big++
 		case errs[i] != nil:
@@ -155,8 +153,8 @@ func (s *search) all(ctx context.Context, names []string) {
 }
 
 // one searches a file, to its end only if its matches are counted.
-func (s *search) one(ctx context.Context, name string, buf *bytes.Buffer) (e entry, err error) {
-	text, info, err := s.read(name, buf)
+func (s *search) one(ctx context.Context, at workspace.Path, buf *bytes.Buffer) (e entry, err error) {
+	text, info, err := s.read(at, buf)
 	if err != nil {
 		return e, err
 	}
@@ -164,16 +162,13 @@ func (s *search) one(ctx context.Context, name string, buf *bytes.Buffer) (e ent
 		e.n++
 		return s.args.OutputMode == "count"
 	})
-	if e.n > 0 && s.call.Workspace.Plain(info) != nil {
-		return entry{}, nil
-	}
-	e.name, e.mtime = name, info.ModTime().UnixNano()
+	e.at, e.mtime = at, info.ModTime().UnixNano()
 	return e, nil
 }
 
 // read returns the text of a file, which buf holds.
-func (s *search) read(name string, buf *bytes.Buffer) ([]byte, fs.FileInfo, error) {
-	f, err := s.call.Workspace.Root().OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func (s *search) read(at workspace.Path, buf *bytes.Buffer) ([]byte, fs.FileInfo, error) {
+	f, err := s.call.Workspace.Open(at)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,8 +177,6 @@ func (s *search) read(name string, buf *bytes.Buffer) ([]byte, fs.FileInfo, erro
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case !info.Mode().IsRegular():
-		return nil, nil, workspace.ErrNotFile
 	case info.Size() > maxGrep:
 		return nil, nil, workspace.ErrTooBig
 	}
@@ -256,7 +249,8 @@ func endOfLine(text []byte, pos int) int {
 
 // text returns what was found, and what to note of it.
 func (s *search) text(ctx context.Context) (text string, also []string) {
-	lines, sep := newest(s.found), "\n"
+	sortNewest(s.found)
+	lines, sep := names(s.found), "\n"
 	total := 0
 	switch s.args.OutputMode {
 	case "content":
@@ -293,17 +287,17 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 func (s *search) content(ctx context.Context) (blocks []string) {
 	limit, size := s.args.HeadLimit, 0
 	enough := func() bool { return size > maxLine || limit > 0 && len(blocks) > s.args.Offset+limit }
-	slices.SortFunc(s.found, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(s.found, func(a, b entry) int { return strings.Compare(a.at.String(), b.at.String()) })
 	var buf bytes.Buffer
 	for _, f := range s.found {
-		text, info, err := s.read(f.name, &buf)
-		if err != nil || s.call.Workspace.Plain(info) != nil || enough() { // an error: it is another by now
+		text, _, err := s.read(f.at, &buf)
+		if err != nil || enough() { // an error: it is another by now
 			continue
 		}
 		s.lines(ctx, text, func(number, start, end int) bool {
 			block := ""
 			if len(blocks) >= s.args.Offset {
-				block = s.around(legible(f.name), text, number, start, end)
+				block = s.around(legible(f.at.String()), text, number, start, end)
 			}
 			blocks, size = append(blocks, block), size+len(block)
 			return !enough()

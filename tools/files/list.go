@@ -12,6 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"parley/tools"
+	"parley/workspace"
 )
 
 // maxWalk is how many entries of a tree are looked at.
@@ -22,7 +23,7 @@ var ignored = strings.Fields(".git node_modules __pycache__ .venv venv dist buil
 
 // A hunt looks for files.
 type hunt struct {
-	dir     string // where, by its name in the workspace
+	dir     workspace.Path
 	what    string // it is, as one says that misses it
 	pattern string // what they match; "" is all
 	flat    bool   // only what is directly in dir
@@ -30,20 +31,20 @@ type hunt struct {
 
 // walk calls do for each file and folder that h looks for. note says if some
 // were left out for being too many.
-func (h hunt) walk(ctx context.Context, c tools.Call, do func(name string, d fs.DirEntry)) (note string, err error) {
+func (h hunt) walk(ctx context.Context, c tools.Call, do func(at workspace.Path, d fs.DirEntry)) (note string, err error) {
 	if !doublestar.ValidatePattern(h.pattern) {
 		return "", fail("invalid glob pattern: %s", h.pattern)
 	}
 	n := 0
-	err = fs.WalkDir(c.Workspace.Root().FS(), h.dir, func(name string, d fs.DirEntry, err error) error {
+	err = c.Workspace.Walk(h.dir, func(at workspace.Path, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case name == h.dir && errors.Is(err, fs.ErrNotExist):
+		case at == h.dir && errors.Is(err, fs.ErrNotExist):
 			return fail("%s not found: %s", h.what, pathOf(c))
-		case name == h.dir && err == nil && !d.IsDir():
+		case at == h.dir && err == nil && !d.IsDir():
 			return errNotDir
-		case name == h.dir:
+		case at == h.dir:
 			return err
 		case n == maxWalk:
 			note = fmt.Sprintf("(only the first %d entries were searched)", maxWalk)
@@ -52,12 +53,12 @@ func (h hunt) walk(ctx context.Context, c tools.Call, do func(name string, d fs.
 			return fs.SkipDir
 		}
 		// On the way to a folder of one's own there may be what is hidden.
-		hidden := tools.Private(c.Scope, name)
-		skip := slices.Contains(ignored, d.Name()) || hidden && !strings.HasPrefix(c.Whose().Folder(), name+"/")
+		hidden := tools.Private(c.Scope, at)
+		skip := slices.Contains(ignored, d.Name()) || hidden && !c.Whose().LeadsTo(at.String())
 		if !skip && !hidden {
 			n++
-			if matches(h.pattern, below(h.dir, name)) {
-				do(name, d)
+			if matches(h.pattern, below(h.dir, at)) {
+				do(at, d)
 			}
 		}
 		if d.IsDir() && (skip || h.flat) {
@@ -68,8 +69,8 @@ func (h hunt) walk(ctx context.Context, c tools.Call, do func(name string, d fs.
 	return note, err
 }
 
-// below returns name relative to dir, which it is in.
-func below(dir, name string) string { return strings.TrimPrefix(name, dir+"/") }
+// below returns the name of at relative to dir, which it is in.
+func below(dir, at workspace.Path) string { return strings.TrimPrefix(at.String(), dir.String()+"/") }
 
 // matches says whether pattern matches the file name, which is relative to
 // where the search began: one without a slash is matched by the last part
@@ -89,18 +90,20 @@ type listArgs struct {
 }
 
 func list() tools.Tool {
-	t := tool("list_dir", "Listing", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", listDir)
+	t := tool("list_dir", "Listing", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", tools.Resolve, listDir)
 	t.ReadOnly, t.Aliases = true, named("limit", "max_entries", "glob", "pattern")
 	return t
 }
 
 // listDir is list_dir (D-068).
-func listDir(ctx context.Context, c tools.Call, dir string, in listArgs) (tools.Result, error) {
+func listDir(ctx context.Context, c tools.Call, dir workspace.Path, in listArgs) (tools.Result, error) {
 	total := 0
 	var lines []string
-	_, err := hunt{dir, "Directory", in.Pattern, !in.Recursive}.walk(ctx, c, func(name string, d fs.DirEntry) {
+	untrusted := false
+	_, err := hunt{dir, "Directory", in.Pattern, !in.Recursive}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
 		if total++; total <= in.MaxEntries {
-			lines = append(lines, in.line(legible(below(dir, name)), d.IsDir()))
+			lines = append(lines, in.line(legible(below(dir, at)), d.IsDir()))
+			untrusted = untrusted || tools.Untrusted(c.Scope, at)
 		}
 	})
 	text := strings.Join(lines, "\n")
@@ -112,7 +115,7 @@ func listDir(ctx context.Context, c tools.Call, dir string, in listArgs) (tools.
 	case total == 0:
 		text = fmt.Sprintf("Directory %s is empty", pathOf(c))
 	}
-	return tools.Result{Text: text}, err
+	return tools.Result{Text: text, Tainted: untrusted}, err
 }
 
 func (in listArgs) line(name string, dir bool) string {

@@ -33,58 +33,72 @@ type facts map[string]any
 // others returns the tools that are as the other system has them: those that
 // only that one has, and its names for ours (merge.md 2.6).
 func (p pen) others() []tools.Tool {
-	remove := other("file_delete", "Deleting", "Delete a file of the workspace.", "", p.fileDelete)
-	mkdir := other("file_mkdir", "Making directory", "Make a directory of the workspace, and those it is in.", "", fileMkdir)
-	write := other("file_write", "Writing", "Write a text file of the workspace.", "write_file", p.fileWrite)
-	exists := other("file_exists", "Looking for", "Say whether a file or directory of the workspace exists, and which of the two it is.", "", fileExists)
-	read := other("file_read", "Reading", "Read a text file of the workspace.", "read_file", p.fileRead)
-	list := other("file_list", "Listing", "List a directory of the workspace.", "list_dir", fileList)
-	remove.Dangerous, remove.Guard, mkdir.Guard, write.Guard = true, p.guards, p.guards, p.guards
+	remove := other("file_delete", "Deleting", "Delete a file of the workspace.", "", p.open, telling(p.fileDelete))
+	mkdir := other("file_mkdir", "Making directory", "Make a directory of the workspace, and those it is in.", "", p.open, telling(p.fileMkdir))
+	write := other("file_write", "Writing", "Write a text file of the workspace.", "write_file", p.open, telling(p.fileWrite))
+	exists := other("file_exists", "Looking for", "Say whether a file or directory of the workspace exists, and which of the two it is.", "", tools.Resolve, telling(fileExists))
+	read := other("file_read", "Reading", "Read a text file of the workspace.", "read_file", tools.Resolve, telling(p.fileRead))
+	list := other("file_list", "Listing", "List a directory of the workspace.", "list_dir", tools.Resolve, fileList)
+	remove.Dangerous = true
+	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
+		t.Guard, t.Risky = p.guards, p.risks
+	}
 	exists.ReadOnly, read.ReadOnly, list.ReadOnly, read.MaxText = true, true, true, maxChars
 	return []tools.Tool{remove, mkdir, write, exists, read, list}
 }
 
 // other makes a tool that speaks as the other system does.
-func other[In any](name, verb, what, aliasOf string, do doer[In, facts]) tools.Tool {
-	t := bare(name, verb, what, func(ctx context.Context, c tools.Call, path string, in In) (r tools.Result, err error) {
+func other[In any](name, verb, what, aliasOf string, open opener, do doer[In, tools.Result]) tools.Tool {
+	t := bare(name, verb, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
 		if c.Workspace == nil {
 			return r, errors.New("project_id is required for file operations")
 		}
-		name, err := locate(c, path)
-		var f facts
+		at, err := open(c, text)
 		if err == nil {
-			path = name
-			f, err = do(ctx, c, name, in)
+			text = at.String()
+			untrusted := tools.Untrusted(c.Scope, at)
+			r, err = do(ctx, c, at, in)
+			r.Tainted = r.Tainted || untrusted
 		}
 		if out := (*workspace.OutsideError)(nil); errors.As(err, &out) {
 			return tools.Result{Code: tools.CodeDenied}, fail("Path is outside project directory: '%s'", out.Path)
 		}
 		if err != nil {
-			return explain(r, err, path, word{workspace.ErrNotFile, "", "Path is not a file: %s"}, word{errNotDir, "", "Path is not a directory: %s"})
+			return explain(r, err, text, word{workspace.ErrNotFile, "", "Path is not a file: %s"}, word{errNotDir, "", "Path is not a directory: %s"})
 		}
-		f["path"] = name
-		return tools.Result{Data: map[string]any(f), Tainted: tools.Strange(name)}, nil
+		f, _ := r.Data.(facts)
+		f["path"] = at.String()
+		r.Data = map[string]any(f)
+		return r, nil
 	})
 	t.AliasOf, t.JSON = aliasOf, true
 	return t
 }
 
+// telling makes a tool's result of the facts that do tells.
+func telling[In any](do doer[In, facts]) doer[In, tools.Result] {
+	return func(ctx context.Context, c tools.Call, at workspace.Path, in In) (tools.Result, error) {
+		f, err := do(ctx, c, at, in)
+		return tools.Result{Data: f}, err
+	}
+}
+
 // fileDelete deletes a file.
-func (p pen) fileDelete(_ context.Context, c tools.Call, name string, _ pathArgs) (facts, error) {
+func (p pen) fileDelete(_ context.Context, c tools.Call, at workspace.Path, _ pathArgs) (facts, error) {
 	return facts{"success": true}, alone(c.Workspace, func() error {
-		return record(c, change{Path: name}, func() error { return c.Workspace.Root().Remove(name) })
+		return record(c, change{Path: at.String()}, func() error { return c.Workspace.Remove(at) })
 	})
 }
 
 // fileMkdir makes a folder unless it is there.
-func fileMkdir(_ context.Context, c tools.Call, name string, _ pathArgs) (facts, error) {
+func (p pen) fileMkdir(_ context.Context, c tools.Call, at workspace.Path, _ pathArgs) (facts, error) {
 	var made []string
 	err := alone(c.Workspace, func() error {
-		do := func() error { return c.Workspace.Root().MkdirAll(name, 0o755) }
-		if made = missing(c.Workspace, name); len(made) == 0 {
+		do := func() error { return c.Workspace.MkdirAll(at) }
+		if made = missing(c.Workspace, at); len(made) == 0 {
 			return do()
 		}
-		return record(c, change{Path: name, After: folder, Made: made}, do)
+		return record(c, change{Path: at.String(), After: folder, Made: made}, do)
 	})
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
 		err = errNotDir
@@ -93,14 +107,14 @@ func fileMkdir(_ context.Context, c tools.Call, name string, _ pathArgs) (facts,
 }
 
 // fileWrite is write_file.
-func (p pen) fileWrite(_ context.Context, c tools.Call, name string, in writeArgs) (facts, error) {
+func (p pen) fileWrite(_ context.Context, c tools.Call, at workspace.Path, in writeArgs) (facts, error) {
 	f := facts{"success": true, "size": utf8.RuneCountInString(in.Content), "mode": in.Mode}
-	return f, p.put(c, name, in)
+	return f, p.put(c, at, in)
 }
 
 // fileExists looks at a file.
-func fileExists(_ context.Context, c tools.Call, name string, _ pathArgs) (facts, error) {
-	info, err := c.Workspace.Stat(name)
+func fileExists(_ context.Context, c tools.Call, at workspace.Path, _ pathArgs) (facts, error) {
+	info, err := c.Workspace.Stat(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return facts{"exists": false}, nil
@@ -115,35 +129,37 @@ func fileExists(_ context.Context, c tools.Call, name string, _ pathArgs) (facts
 }
 
 // fileRead returns all that a file holds.
-func (p pen) fileRead(_ context.Context, c tools.Call, name string, in fileReadArgs) (facts, error) {
-	data, err := c.Workspace.ReadFile(at(name))
+func (p pen) fileRead(_ context.Context, c tools.Call, at workspace.Path, in fileReadArgs) (facts, error) {
+	data, err := c.Workspace.ReadFile(at)
 	if errors.Is(err, workspace.ErrTooBig) {
-		return nil, fail("File too big: %s (more than %d MiB)", name, workspace.MaxRead>>20)
+		return nil, fail("File too big: %s (more than %d MiB)", at, workspace.MaxRead>>20)
 	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := decodeText(name, data, in.Encoding)
+	text, err := decodeText(at.String(), data, in.Encoding)
 	if err == nil {
-		p.saw(c, name, data)
+		p.saw(c, at, data)
 	}
 	return facts{"success": true, "content": text, "size": utf8.RuneCountInString(text)}, err
 }
 
 // fileList lists what matches a pattern.
-func fileList(ctx context.Context, c tools.Call, dir string, in fileListArgs) (facts, error) {
+func fileList(ctx context.Context, c tools.Call, dir workspace.Path, in fileListArgs) (r tools.Result, err error) {
 	if path.IsAbs(in.Pattern) || strings.Contains("/"+in.Pattern+"/", "/../") {
-		return nil, &workspace.OutsideError{Path: in.Pattern}
+		return r, &workspace.OutsideError{Path: in.Pattern}
 	}
 	files, dirs := []facts{}, []facts{}
-	_, err := hunt{dir, "Directory", in.Pattern, !strings.Contains(in.Pattern, "/")}.walk(ctx, c, func(name string, d fs.DirEntry) {
+	_, err = hunt{dir, "Directory", in.Pattern, !strings.Contains(in.Pattern, "/")}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
+		r.Tainted = r.Tainted || tools.Untrusted(c.Scope, at)
 		switch info, err := d.Info(); {
 		case err != nil: // it is gone
 		case d.IsDir():
-			dirs = append(dirs, facts{"name": d.Name(), "path": name})
+			dirs = append(dirs, facts{"name": d.Name(), "path": at.String()})
 		default:
-			files = append(files, facts{"name": d.Name(), "size": info.Size(), "path": name})
+			files = append(files, facts{"name": d.Name(), "size": info.Size(), "path": at.String()})
 		}
 	})
-	return facts{"success": true, "files": files, "directories": dirs, "total_files": len(files), "total_dirs": len(dirs)}, err
+	r.Data = facts{"success": true, "files": files, "directories": dirs, "total_files": len(files), "total_dirs": len(dirs)}
+	return r, err
 }

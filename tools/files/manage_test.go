@@ -210,7 +210,7 @@ func TestDeleteIsDangerous(t *testing.T) {
 // merge.md 2.6: what can be called and is not listed, and what answers in JSON.
 func TestAliases(t *testing.T) {
 	aliases := map[string]string{"file_read": "read_file", "file_write": "write_file", "file_list": "list_dir", "find_files": "glob"}
-	for _, tool := range New(nil) {
+	for _, tool := range New(Rules{}) {
 		if tool.AliasOf != aliases[tool.Name] {
 			t.Errorf("%s is an alias of %q, want %q", tool.Name, tool.AliasOf, aliases[tool.Name])
 		}
@@ -222,7 +222,7 @@ func TestAliases(t *testing.T) {
 
 // C-015: what the person sees while the arguments come in.
 func TestPreview(t *testing.T) {
-	for _, tool := range New(nil) {
+	for _, tool := range New(Rules{}) {
 		want := map[string]string{"edit_file": "Editing a.md", "write_file": "Writing a.md", "file_delete": "Deleting a.md", "file_mkdir": "Making directory a.md"}[tool.Name]
 		if want == "" {
 			continue

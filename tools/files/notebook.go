@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"parley/tools"
+	"parley/workspace"
 )
 
 type notebookArgs struct {
@@ -25,17 +26,17 @@ type notebookArgs struct {
 
 func (p pen) notebook() tools.Tool {
 	t := tool("notebook_edit", "Editing", "Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
-		func(_ context.Context, c tools.Call, name string, in notebookArgs) (r tools.Result, err error) {
+		p.open, func(_ context.Context, c tools.Call, at workspace.Path, in notebookArgs) (r tools.Result, err error) {
 			if !strings.HasSuffix(in.Path, ".ipynb") {
 				return r, fail("notebook_edit only works on .ipynb files. Use edit_file for other files.")
 			}
-			err = p.rewrite(c, name, func(old []byte) (text []byte, err error) {
+			err = p.rewrite(c, at, false, func(old []byte) (text []byte, err error) {
 				text, r.Text, err = in.edit(old, c.Key())
 				return text, err
 			})
 			return r, err
 		})
-	t.Guard = p.guards
+	t.Guard, t.Risky = p.guards, p.risks
 	t.Aliases = named("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content", "new_source", "mode", "edit_mode")
 	return t
 }

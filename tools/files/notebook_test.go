@@ -121,8 +121,8 @@ func TestNotebookRefused(t *testing.T) {
 // R-S12, D-066: a notebook can be a standing rule, and what was changed comes back.
 func TestNotebookGuard(t *testing.T) {
 	d := newDesk(t)
-	i := slices.IndexFunc(New(nil), func(t tools.Tool) bool { return t.Name == "notebook_edit" })
-	guard := New(func(name string) bool { return name == "rules/a.ipynb" })[i].Guard
+	i := slices.IndexFunc(New(Rules{}), func(t tools.Tool) bool { return t.Name == "notebook_edit" })
+	guard := New(Rules{Standing: func(name string) bool { return name == "rules/a.ipynb" }})[i].Guard
 	call := tools.Call{Scope: tools.Scope{Workspace: d.w}, Input: map[string]any{"path": "./rules/a.ipynb"}}
 	if !guard(call) {
 		t.Error("R-S12: a standing rule is not guarded")

@@ -125,7 +125,11 @@ func TestReadPDFNot(t *testing.T) {
 	d := newDesk(t)
 	d.put("a.pdf", pagesOf(draw("x")))
 	call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "read_file"}, Scope: tools.Scope{Session: "s", Workspace: d.w}}
-	r, err := reader{&seen{}, nil}.read(t.Context(), call, "a.pdf", readArgs{Path: "a.pdf"})
+	at, err := d.w.Resolve("a.pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := reader{&seen{}, nil}.read(t.Context(), call, at, readArgs{Path: "a.pdf"})
 	if err == nil || err.Error() != "Cannot read PDF file a.pdf: not supported." {
 		t.Errorf("%q, %v", r.Text, err)
 	}
@@ -136,7 +140,7 @@ func TestReadPDFNot(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	r, err = reader{&seen{}, []string{sleep, "60"}}.read(ctx, call, "a.pdf", readArgs{Path: "a.pdf"})
+	r, err = reader{&seen{}, []string{sleep, "60"}}.read(ctx, call, at, readArgs{Path: "a.pdf"})
 	if took := time.Since(begin); took > 10*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%q, %v after %v", r.Text, err, took)
 	}

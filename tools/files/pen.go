@@ -5,34 +5,80 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path"
 
+	"parley/chat"
 	"parley/tools"
 	"parley/workspace"
 )
 
 // A pen changes files: one change of a workspace at a time, each of which can
-// be undone. What strangers brought into a turn is not written into what the
-// agent goes by without being asked for (R-S12).
+// be undone. Untrusted content that came into a turn is not written into what
+// the agent goes by without being asked for (R-S12), nor at all into what runs
+// by itself when the owner works in the workspace.
 type pen struct {
 	*seen
-	standing func(name string) bool // whether a file is one of the agent's standing rules
+	rules Rules
+}
+
+// open returns the file that the model means by text, which c is to change.
+func (p pen) open(c tools.Call, text string) (workspace.Path, error) {
+	at, err := c.Workspace.Resolve(text)
+	if err == nil {
+		err = p.refuse(c, at)
+	}
+	if err == nil {
+		at, err = tools.Resolve(c, text)
+	}
+	return at, err
+}
+
+// A denial tells the model why a file is not changed in this call.
+type denial struct{ error }
+
+// refuse returns a denial if the file must not be changed in c, whoever agrees.
+func (p pen) refuse(c tools.Call, at workspace.Path) error {
+	if tools.Own(at) {
+		return denial{fail("%s is kept by Parley itself and cannot be changed. /undo takes back changes of files; other results need no change.", at)}
+	}
+	if p.rules.Kept != nil {
+		if instead := p.rules.Kept(at.String()); instead != "" {
+			return denial{fail("%s is kept by Parley itself and cannot be changed by a tool of files: %s", at, instead)}
+		}
+	}
+	switch planted := plants(c.Workspace, at); {
+	case !planted:
+	case c.From.Role != chat.Owner:
+		return denial{fail("%s is a file that programs obey by themselves: only an owner may have it changed", at)}
+	case c.Tainted:
+		return denial{fail("%s is a file that programs obey by themselves: it is not changed in a turn that has read untrusted content. "+
+			"Tell the person what it should say; they can write it themselves, or ask again after /new.", at)}
+	}
+	return nil
 }
 
 // guards is Guard of a tool that changes the file called path.
 func (p pen) guards(c tools.Call) bool {
-	if c.Workspace == nil || p.standing == nil {
+	if c.Workspace == nil || p.rules.Standing == nil {
 		return false
 	}
-	name, err := c.Workspace.Path(pathOf(c))
-	return err == nil && p.standing(name)
+	at, err := p.open(c, pathOf(c))
+	return err == nil && p.rules.Standing(at.String())
 }
 
-// rewrite makes of the file called name what f makes of its content, which is
-// nil if there is no file. f may refuse.
-func (p pen) rewrite(c tools.Call, name string, f func(old []byte) ([]byte, error)) error {
+// risks is Risky of a tool that changes the file called path.
+func (p pen) risks(c tools.Call) bool {
+	if c.Workspace == nil {
+		return false
+	}
+	at, err := p.open(c, pathOf(c))
+	return err == nil && plants(c.Workspace, at)
+}
+
+// rewrite makes of a file what f makes of its content, which is nil if there is
+// no file. f may refuse. whole says that nothing of the old content stays.
+func (p pen) rewrite(c tools.Call, at workspace.Path, whole bool, f func(old []byte) ([]byte, error)) error {
 	return alone(c.Workspace, func() error {
-		old, err := content(c.Workspace, name)
+		old, err := content(c.Workspace, at)
 		if err != nil {
 			return err
 		}
@@ -40,18 +86,45 @@ func (p pen) rewrite(c tools.Call, name string, f func(old []byte) ([]byte, erro
 		if err != nil {
 			return err
 		}
-		ch := change{Path: name, After: digest(data), Made: missing(c.Workspace, path.Dir(name))}
-		err = record(c, ch, func() error { return c.Workspace.WriteFile(at(name), data) })
+		ch := change{Path: at.String(), After: digest(data), Made: missing(c.Workspace, at.Dir())}
+		err = record(c, ch, func() error { return write(c, at, data, whole || old == nil) })
 		if err == nil {
-			p.saw(c, name, data)
+			p.saw(c, at, data)
 		}
 		return err
 	})
 }
 
-// content returns all that the file called name holds, or nil if there is none.
-func content(w *workspace.Workspace, name string) ([]byte, error) {
-	f, err := w.Open(at(name))
+// write writes data to a file and notes whose words it holds then. A crash in
+// between leaves the file with the origin that is trusted less.
+func write(c tools.Call, at workspace.Path, data []byte, whole bool) error {
+	author := c.Whose()
+	if c.Tainted {
+		author = ""
+	}
+	before, found := c.Workspace.Origin(at)
+	switch {
+	case whole:
+	case found && author == chat.TheOwner:
+		author = chat.Person(before)
+	case found && chat.Person(before) != author: // the words of several people are nobody's
+		author = ""
+	}
+	if author == chat.TheOwner {
+		if err := c.Workspace.WriteFile(at, data); err != nil {
+			return err
+		}
+		return c.Workspace.ClearOrigin(at)
+	}
+	if err := c.Workspace.SetOrigin(at, string(author)); err != nil {
+		return err
+	}
+	return c.Workspace.WriteFile(at, data)
+}
+
+// content returns all that a file holds, or nil if there is none.
+func content(w *workspace.Workspace, at workspace.Path) ([]byte, error) {
+	f, err := w.Open(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -62,9 +135,9 @@ func content(w *workspace.Workspace, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// saw notes that c's session knows that the file called name holds data.
-func (p pen) saw(c tools.Call, name string, data []byte) {
-	if info, err := c.Workspace.Stat(name); err == nil {
-		p.note(c, name, look{mtime: info.ModTime().UnixNano(), hash: sha256.Sum256(data)})
+// saw notes that c's session knows that a file holds data.
+func (p pen) saw(c tools.Call, at workspace.Path, data []byte) {
+	if info, err := c.Workspace.Stat(at); err == nil {
+		p.note(c, at, look{mtime: info.ModTime().UnixNano(), hash: sha256.Sum256(data)})
 	}
 }

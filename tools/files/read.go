@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/workspace"
 )
 
 const (
@@ -40,14 +41,14 @@ type reader struct {
 
 func (r reader) tool() tools.Tool {
 	t := tool("read_file", "Reading", "Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
-		"A long file is read in parts: the last line of the answer says how to go on.", r.read)
+		"A long file is read in parts: the last line of the answer says how to go on.", tools.Resolve, r.read)
 	t.ReadOnly, t.MaxText = true, -1
 	t.Aliases = named("start_line", "offset", "max_lines", "limit", "page", "pages")
 	return t
 }
 
-func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs) (result tools.Result, err error) {
-	f, err := c.Workspace.Open(at(name))
+func (r reader) read(ctx context.Context, c tools.Call, at workspace.Path, in readArgs) (result tools.Result, err error) {
+	f, err := c.Workspace.Open(at)
 	if err != nil {
 		return result, err
 	}
@@ -72,7 +73,7 @@ func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs
 	case bytes.IndexByte(head, 0) < 0 && utf8.Valid(whole(head)):
 		err = p.fill(ctx, text)
 	case strings.HasPrefix(kind, "image/"):
-		return picture(in.Path, at(name), kind, text, info.Size())
+		return picture(in.Path, at, kind, text, info.Size())
 	default:
 		return result, fail("Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.", in.Path, kind)
 	}
@@ -80,7 +81,7 @@ func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs
 		return result, err
 	}
 	now := look{info.ModTime().UnixNano(), [sha256.Size]byte(hash.Sum(nil)), c.Key(), fmt.Sprint(p.first, p.limit, in.Pages)}
-	if !in.Force && r.shows(c, name, now) {
+	if !in.Force && r.shows(c, at, now) {
 		return tools.Result{Text: fmt.Sprintf("[File unchanged since last read: %s]", in.Path)}, nil
 	}
 	if kind == "application/pdf" {
@@ -89,19 +90,19 @@ func (r reader) read(ctx context.Context, c tools.Call, name string, in readArgs
 		result.Text, err = p.shown()
 	}
 	if err == nil {
-		r.note(c, name, now)
+		r.note(c, at, now)
 	}
 	return result, err
 }
 
 // shows says whether the model still sees what it would read (D-056).
-func (r reader) shows(c tools.Call, name string, now look) bool {
-	last, ok := r.last(c, name)
+func (r reader) shows(c tools.Call, at workspace.Path, now look) bool {
+	last, ok := r.last(c, at)
 	return ok && last.mtime == now.mtime && last.hash == now.hash && last.part == now.part && c.Shown != nil && c.Shown(last.key)
 }
 
 // picture answers for an image: a model with eyes is shown it (D-052).
-func picture(path, file, kind string, r io.Reader, size int64) (tools.Result, error) {
+func picture(path string, at workspace.Path, kind string, r io.Reader, size int64) (tools.Result, error) {
 	data, err := io.ReadAll(io.LimitReader(r, llm.MaxImage+1))
 	if err != nil {
 		return tools.Result{}, err
@@ -113,7 +114,7 @@ func picture(path, file, kind string, r io.Reader, size int64) (tools.Result, er
 	if _, err := llm.NewImage(data); err != nil {
 		return tools.Result{Text: fmt.Sprintf("(%s. It cannot be shown: %v)", what, err)}, nil
 	}
-	return tools.Result{Text: "(" + what + ")", Pictures: []string{file}}, nil
+	return tools.Result{Text: "(" + what + ")", Pictures: []string{at.String()}}, nil
 }
 
 // whole returns head without the character that its end cut in two.

@@ -45,7 +45,7 @@ func TestReadPicture(t *testing.T) {
 		r := d.call("s", "read_file", fmt.Sprintf(`{"path":%q}`, c.path))
 		shown := ""
 		if len(r.Pictures) > 0 {
-			shown, _ = d.w.Path(r.Pictures[0])
+			shown = d.at("./" + r.Pictures[0]).String()
 		}
 		if r.Text != c.want || r.Failed || shown != c.picture {
 			t.Errorf("D-052: %q, failed %v, pictures %q\nwant %q", r.Text, r.Failed, r.Pictures, c.want)
@@ -126,26 +126,26 @@ func TestSeen(t *testing.T) {
 		return tools.Call{Scope: tools.Scope{Session: chat.SessionID(session), Workspace: d.w}}
 	}
 	now := [32]byte{1}
-	if got := s.warning(call("a"), "x", now); got != notRead {
+	if got := s.warning(call("a"), d.at("x"), now); got != notRead {
 		t.Errorf("unread: %q", got)
 	}
-	s.note(call("a"), "x", look{mtime: 1, hash: now})
-	if got := s.warning(call("a"), "x", now); got != "" {
+	s.note(call("a"), d.at("x"), look{mtime: 1, hash: now})
+	if got := s.warning(call("a"), d.at("x"), now); got != "" {
 		t.Errorf("touched only: %q", got)
 	}
-	if got := s.warning(call("a"), "x", [32]byte{}); got != modified {
+	if got := s.warning(call("a"), d.at("x"), [32]byte{}); got != modified {
 		t.Errorf("modified: %q", got)
 	}
-	if got := s.warning(call("b"), "x", now); got != notRead {
+	if got := s.warning(call("b"), d.at("x"), now); got != notRead {
 		t.Errorf("another session: %q", got)
 	}
 	for i := range maxSeen + 10 {
-		s.note(call(fmt.Sprint(i%7)), fmt.Sprint(i), look{hash: now})
+		s.note(call(fmt.Sprint(i%7)), d.at(fmt.Sprint(i)), look{hash: now})
 	}
 	if n := len(s.looks); n != maxSeen {
 		t.Errorf("%d looks are remembered", n)
 	}
-	if got := s.warning(call(fmt.Sprint((maxSeen+9)%7)), fmt.Sprint(maxSeen+9), now); got != "" {
+	if got := s.warning(call(fmt.Sprint((maxSeen+9)%7)), d.at(fmt.Sprint(maxSeen+9)), now); got != "" {
 		t.Errorf("the last look is forgotten: %q", got)
 	}
 }

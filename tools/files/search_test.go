@@ -213,7 +213,7 @@ func TestOthersAreNotFound(t *testing.T) {
 
 // C-015: what a call is about, of arguments of which some may be missing.
 func TestPreviews(t *testing.T) {
-	for _, tool := range New(nil) {
+	for _, tool := range New(Rules{}) {
 		if !strings.Contains(" read_file list_dir glob find_files grep notebook_edit ", " "+tool.Name+" ") {
 			continue
 		}
@@ -231,7 +231,7 @@ func TestGrepCap(t *testing.T) {
 		d.put(fmt.Sprintf("%d.txt", i), strings.Repeat(strings.Repeat("ä", 999)+"\n", 100))
 	}
 	call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "grep"}, Scope: tools.Scope{Session: "s", Workspace: d.w}}
-	r, err := grep(t.Context(), call, ".", grepArgs{Pattern: "ä", OutputMode: "content"})
+	r, err := grep(t.Context(), call, d.at("."), grepArgs{Pattern: "ä", OutputMode: "content"})
 	if n := len([]rune(r.Text)); n > maxChars+100 || n < maxChars-2000 || !strings.HasSuffix(r.Text, "\n\n(output truncated due to size)") || err != nil {
 		t.Errorf("%d characters, %v: … %q", n, err, r.Text[max(0, len(r.Text)-100):])
 	}
@@ -247,7 +247,7 @@ func TestGrepStops(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, cancel)
 	call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "grep"}, Scope: tools.Scope{Session: "s", Workspace: d.w}}
 	begin := time.Now()
-	_, err := grep(ctx, call, ".", grepArgs{Pattern: "(?i)(a|b|ab)*(x+x+)+y", OutputMode: "count"})
+	_, err := grep(ctx, call, d.at("."), grepArgs{Pattern: "(?i)(a|b|ab)*(x+x+)+y", OutputMode: "count"})
 	if took := time.Since(begin); took > time.Second || err == nil { // far less, but for the race detector and a busy machine
 		t.Errorf("took %v, %v", took, err)
 	}

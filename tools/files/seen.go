@@ -2,11 +2,11 @@ package files
 
 import (
 	"crypto/sha256"
-	"path"
 	"sync"
 
 	"parley/chat"
 	"parley/tools"
+	"parley/workspace"
 )
 
 // maxSeen is how many looks are remembered. A forgotten one counts as never had.
@@ -20,10 +20,11 @@ type look struct {
 	part  string // of the file that the call asked for
 }
 
-// A viewer is who had a look at what: a session, and the file's absolute path.
+// A viewer is who had a look at what: a session, and a file of a workspace.
 type viewer struct {
-	session chat.SessionID
-	path    string
+	session   chat.SessionID
+	workspace *workspace.Workspace
+	file      workspace.Path
 }
 
 // seen remembers which files each session has read or written, while the
@@ -33,17 +34,16 @@ type seen struct {
 	looks map[viewer]look
 }
 
-// last returns what c's session knows of the file called name, as
-// Workspace.Path returned it.
-func (s *seen) last(c tools.Call, name string) (look, bool) {
+// last returns what c's session knows of a file.
+func (s *seen) last(c tools.Call, at workspace.Path) (look, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.looks[viewer{c.Session, path.Join(c.Workspace.Dir(), name)}]
+	l, ok := s.looks[viewer{c.Session, c.Workspace, at}]
 	return l, ok
 }
 
 // note remembers what c's session now knows of the file.
-func (s *seen) note(c tools.Call, name string, l look) {
+func (s *seen) note(c tools.Call, at workspace.Path, l look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.looks == nil {
@@ -55,13 +55,13 @@ func (s *seen) note(c tools.Call, name string, l look) {
 		}
 		delete(s.looks, v)
 	}
-	s.looks[viewer{c.Session, path.Join(c.Workspace.Dir(), name)}] = l
+	s.looks[viewer{c.Session, c.Workspace, at}] = l
 }
 
 // warning is what a model should know that changes a file, which holds what
 // has this hash, without having seen that; "" if it has (D-067).
-func (s *seen) warning(c tools.Call, name string, hash [sha256.Size]byte) string {
-	switch l, ok := s.last(c, name); {
+func (s *seen) warning(c tools.Call, at workspace.Path, hash [sha256.Size]byte) string {
+	switch l, ok := s.last(c, at); {
 	case !ok:
 		return "Warning: file has not been read yet. Read it first to verify content before editing."
 	case l.hash != hash:

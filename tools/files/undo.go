@@ -24,39 +24,32 @@ import (
 // comes between, what a file holds says whether its change was made, and
 // whether it was undone.
 const (
-	undoDir   = ".parley/undo"
-	undoKept  = 20      // changes of a session, but for its last turn (D-066)
-	undoBytes = 1 << 40 // of a file
+	undoDir  = ".parley/undo"
+	undoKept = 20 // changes of a session, but for its last turn (D-066)
 )
 
 // A change is one that a tool makes.
 type change struct {
 	Turn   string   `json:"turn"`
-	Path   string   `json:"path"`             // of the file, as Workspace.Path has it
+	Path   string   `json:"path"`             // canonical name of the file
 	Before string   `json:"before,omitempty"` // what sum says of it before the change
 	After  string   `json:"after,omitempty"`  // and behind
 	Made   []string `json:"made,omitempty"`   // folders it is in, the outermost first
+	Author *string  `json:"author,omitempty"` // who wrote what the file held before, if it has an origin
 
 	place string // the kept file's path, and the note's without ".json"
 }
 
 // alone calls do while nobody else changes files of w or undoes a change.
 func alone(w *workspace.Workspace, do func() error) error {
-	if err := w.Root().MkdirAll(undoDir, 0o700); err != nil {
-		return err
-	}
-	d, err := w.Root().Open(undoDir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX)
+	dir, err := w.Named(undoDir)
+	if err == nil {
+		err = w.MkdirAll(dir)
 	}
 	if err != nil {
 		return err
 	}
-	return do()
+	return w.Lock(dir, do)
 }
 
 // What sum says of what is no file.
@@ -70,22 +63,18 @@ func digest(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// sum returns the hash of the file called name, or "" if there is none.
-func sum(w *workspace.Workspace, name string) (string, error) {
-	info, err := w.Stat(name)
-	real, lost := w.Path(at(name))
+// sum returns the hash of a file, or "" if there is none.
+func sum(w *workspace.Workspace, at workspace.Path) (string, error) {
+	info, err := w.Stat(at)
 	switch {
-	case lost == nil && real == name && errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
-	case lost != nil || real != name || err != nil || !info.IsDir() && !info.Mode().IsRegular():
+	case err != nil || !info.IsDir() && !info.Mode().IsRegular():
 		return elsewhat, nil
 	case info.IsDir():
 		return folder, nil
 	}
-	f, err := w.Open(at(name))
-	if errors.Is(err, workspace.ErrTooBig) {
-		f, err = w.Root().Open(name)
-	}
+	f, err := w.OpenBig(at)
 	if err != nil {
 		return "", err
 	}
@@ -95,22 +84,14 @@ func sum(w *workspace.Workspace, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// at returns the path of the file called name.
-func at(name string) string {
-	if strings.HasPrefix(name, "~") {
-		return "./" + name
-	}
-	return name
-}
-
-// missing returns the folders that are not there of dir and those it is in,
-// the outermost first.
-func missing(w *workspace.Workspace, dir string) (dirs []string) {
-	for ; dir != "."; dir = path.Dir(dir) {
-		if _, err := w.Root().Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+// missing returns the names of the folders that are not there of dir and those
+// it is in, the outermost first.
+func missing(w *workspace.Workspace, dir workspace.Path) (dirs []string) {
+	for ; dir.String() != "."; dir = dir.Dir() {
+		if _, err := w.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		dirs = append(dirs, dir)
+		dirs = append(dirs, dir.String())
 	}
 	slices.Reverse(dirs)
 	return dirs
@@ -118,10 +99,19 @@ func missing(w *workspace.Workspace, dir string) (dirs []string) {
 
 // changes returns what can be undone in a session, the latest last.
 func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) {
-	notes, err := fs.Glob(w.Root().FS(), tools.Folder(undoDir, s)+"/[0-9]*.json")
-	for _, note := range notes {
-		ch := change{place: strings.TrimSuffix(note, ".json")}
-		data, err := w.ReadFile(note)
+	dir := tools.Folder(undoDir, s)
+	entries, err := w.Names().ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		place, isNote := strings.CutSuffix(e.Name(), ".json")
+		if !isNote || place == "" || place[0] < '0' || place[0] > '9' {
+			continue
+		}
+		note := dir + "/" + e.Name()
+		ch := change{place: dir + "/" + place}
+		data, err := w.Names().ReadFile(note)
 		if err == nil {
 			err = json.Unmarshal(data, &ch)
 		}
@@ -140,8 +130,12 @@ func record(c tools.Call, ch change, do func() error) error {
 		c.Session, c.Turn = c.Root, c.RootTurn
 	}
 	cs, err := changes(c.Workspace, c.Session)
+	var at workspace.Path
 	if err == nil {
-		ch.Before, err = sum(c.Workspace, ch.Path)
+		at, err = c.Workspace.Named(ch.Path)
+	}
+	if err == nil {
+		ch.Before, err = sum(c.Workspace, at)
 	}
 	switch {
 	case err != nil:
@@ -152,65 +146,57 @@ func record(c tools.Call, ch change, do func() error) error {
 		return do()
 	}
 	ch.Turn = c.Turn
+	if author, found := c.Workspace.Origin(at); found {
+		ch.Author = &author
+	}
 	last := 0
 	if len(cs) > 0 {
 		last, _ = strconv.Atoi(path.Base(cs[len(cs)-1].place)) // it is a number
 	}
 	ch.place = fmt.Sprintf("%s/%08d", tools.Folder(undoDir, c.Session), last+1)
-	if err := ch.keep(c.Workspace); err != nil {
+	if err := ch.keep(c.Workspace, at); err != nil {
 		return fmt.Errorf("keep what is there: %w", err)
 	}
 	for ; len(cs) >= undoKept && cs[0].Turn != c.Turn; cs = cs[1:] {
 		_ = cs[0].forget(c.Workspace) // the next change tries again
 	}
-	tools.Prune(c.Workspace.Root(), undoDir)
+	tools.Prune(c.Workspace, undoDir)
 	if err = do(); err != nil {
-		if now, _ := sum(c.Workspace, ch.Path); now == ch.Before { // nothing to undo
+		if now, _ := sum(c.Workspace, at); now == ch.Before { // nothing to undo
 			err = errors.Join(err, ch.forget(c.Workspace))
 		}
 	}
 	return err
 }
 
-// keep keeps what the file holds, and the note. Files are replaced by others
-// when they are written, so another name for it will do.
-func (ch change) keep(w *workspace.Workspace) error {
+// keep keeps what the file holds, and the note.
+func (ch change) keep(w *workspace.Workspace, at workspace.Path) error {
 	note, err := json.Marshal(ch)
+	if err != nil {
+		return err
+	}
+	kept, err := w.Named(ch.place)
 	if err == nil {
-		err = w.Root().MkdirAll(path.Dir(ch.place), 0o700)
+		err = w.MkdirAll(kept.Dir())
 	}
 	if err == nil && ch.Before != "" {
-		_ = w.Root().Remove(ch.place) // of a change that a crash kept from being noted
-		if err = w.Root().Link(ch.Path, ch.place); err != nil {
-			err = clone(w, ch.Path, ch.place)
-		}
+		_ = w.Remove(kept) // of a change that a crash kept from being noted
+		err = w.Copy(at, kept)
 	}
 	if err == nil {
-		err = w.WriteFile(ch.place+".json", note)
+		err = w.Names().WriteFile(ch.place+".json", note)
 	}
 	return err
 }
 
 // forget removes what keep made.
 func (ch change) forget(w *workspace.Workspace) error {
-	err := w.Root().Remove(ch.place + ".json")
-	_ = w.Root().Remove(ch.place) // what stays is pruned with the session
-	return err
-}
-
-// clone makes a new file to that is as from.
-func clone(w *workspace.Workspace, from, to string) error {
-	f, err := w.Root().Open(from)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	note, err := w.Named(ch.place + ".json")
 	if err == nil {
-		_, err = w.Save(at(to), f, undoBytes)
+		err = w.Remove(note)
 	}
-	if err == nil {
-		err = w.Root().Chmod(to, info.Mode().Perm())
+	if kept, lost := w.Named(ch.place); lost == nil {
+		_ = w.Remove(kept) // what stays is pruned with the session
 	}
 	return err
 }
@@ -261,8 +247,10 @@ func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error
 func (ch change) undo(w *workspace.Workspace) (what string, err error) {
 	what, err = ch.restore(w)
 	for _, dir := range slices.Backward(ch.Made) {
-		if info, gone := w.Root().Lstat(dir); err == nil && gone == nil && info.IsDir() {
-			_ = w.Root().Remove(dir) // only if it is empty
+		if made, lost := w.Named(dir); err == nil && lost == nil {
+			if info, gone := w.Stat(made); gone == nil && info.IsDir() {
+				_ = w.Remove(made) // only if it is empty
+			}
 		}
 	}
 	return what, err
@@ -283,7 +271,11 @@ const (
 )
 
 func (ch change) restore(w *workspace.Workspace) (what string, err error) {
-	now, err := sum(w, ch.Path)
+	at, err := w.Named(ch.Path)
+	if err != nil { // a link has taken its place
+		return "was changed since; left alone", nil
+	}
+	now, err := sum(w, at)
 	switch {
 	case err != nil:
 		return "", err
@@ -292,16 +284,34 @@ func (ch change) restore(w *workspace.Workspace) (what string, err error) {
 	case now != ch.After:
 		return "was changed since; left alone", nil
 	case ch.Before == "":
-		if err = w.Root().Remove(ch.Path); errors.Is(err, syscall.ENOTEMPTY) {
+		if err = w.Remove(at); errors.Is(err, syscall.ENOTEMPTY) {
 			return "is not empty; left alone", nil
 		}
 		return removed, err
 	}
-	if kept, err := sum(w, ch.place); err != nil || kept != ch.Before {
-		return "cannot be restored: what it held is lost", err
-	}
-	if err := w.Root().MkdirAll(path.Dir(ch.Path), 0o755); err != nil {
+	kept, err := w.Named(ch.place)
+	if err != nil {
 		return "", err
 	}
-	return restored, w.Root().Rename(ch.place, ch.Path)
+	if hash, err := sum(w, kept); err != nil || hash != ch.Before {
+		return "cannot be restored: what it held is lost", err
+	}
+	if err := w.MkdirAll(at.Dir()); err != nil {
+		return "", err
+	}
+	return restored, ch.putBack(w, kept, at)
+}
+
+// putBack gives the file what it held before, and the origin of that.
+func (ch change) putBack(w *workspace.Workspace, kept, at workspace.Path) error {
+	if ch.Author != nil {
+		if err := w.SetOrigin(at, *ch.Author); err != nil {
+			return err
+		}
+		return w.Rename(kept, at)
+	}
+	if err := w.Rename(kept, at); err != nil {
+		return err
+	}
+	return w.ClearOrigin(at)
 }

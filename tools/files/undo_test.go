@@ -430,11 +430,11 @@ func TestKeepCopies(t *testing.T) {
 	if err := os.Chmod(filepath.Join(d.w.Dir(), "a.sh"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if err := clone(d.w, "a.sh", "deep/b"); err != nil {
+	if err := d.w.Copy(d.at("a.sh"), d.at("deep/b")); err != nil {
 		t.Fatal(err)
 	}
 	d.holds("deep/b", "x")
-	if info, err := os.Stat(filepath.Join(d.w.Dir(), "deep/b")); err != nil || info.Mode().Perm() != 0o750 {
+	if info, err := os.Stat(filepath.Join(d.w.Dir(), "deep/b")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 }
@@ -444,7 +444,7 @@ func TestNote(t *testing.T) {
 	d := writer(t, nil)
 	d.put("a", "x")
 	d.in("s", "1", "write_file", `{"path":"a","content":"y"}`)
-	data, err := d.w.ReadFile(tools.Folder(undoDir, "s") + "/00000001.json")
+	data, err := d.w.Names().ReadFile(tools.Folder(undoDir, "s") + "/00000001.json")
 	want := fmt.Sprintf(`{"turn":"1","path":"a","before":"%s","after":"%s"}`, digest([]byte("x")), digest([]byte("y")))
 	if err != nil || string(data) != want {
 		t.Errorf("%s, %v", data, err)

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"parley/tools"
+	"parley/workspace"
 )
 
 type writeArgs struct {
@@ -16,20 +17,20 @@ type writeArgs struct {
 }
 
 func (p pen) write() tools.Tool {
-	t := tool("write_file", "Writing", "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.writeFile)
-	t.Guard, t.Aliases = p.guards, named("text", "content", "contents", "content", "data", "content")
+	t := tool("write_file", "Writing", "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.open, p.writeFile)
+	t.Guard, t.Risky, t.Aliases = p.guards, p.risks, named("text", "content", "contents", "content", "data", "content")
 	return t
 }
 
 // writeFile is write_file (D-058).
-func (p pen) writeFile(_ context.Context, c tools.Call, name string, in writeArgs) (tools.Result, error) {
-	err := p.put(c, name, in)
+func (p pen) writeFile(_ context.Context, c tools.Call, at workspace.Path, in writeArgs) (tools.Result, error) {
+	err := p.put(c, at, in)
 	return tools.Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path)}, err
 }
 
-// put writes what in says to the file called name.
-func (p pen) put(c tools.Call, name string, in writeArgs) error {
-	return p.rewrite(c, name, func(old []byte) ([]byte, error) {
+// put writes what in says to a file.
+func (p pen) put(c tools.Call, at workspace.Path, in writeArgs) error {
+	return p.rewrite(c, at, in.Mode != "append", func(old []byte) ([]byte, error) {
 		if in.Mode != "append" {
 			old = nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"parley/chat"
 	"parley/tools"
+	"parley/workspace"
 )
 
 type args struct {
@@ -44,7 +45,7 @@ func New(send chat.Send) tools.Tool {
 		if wrong := unclear(in.Buttons); wrong != "" {
 			return tools.Failf(tools.CodeInvalid, "%s: nothing was sent", wrong), nil
 		}
-		files, err := attach(c, in.Media)
+		files, untrusted, err := attach(c, in.Media)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -56,7 +57,9 @@ func New(send chat.Send) tools.Tool {
 		if err := send(ctx, r); err != nil {
 			return tools.Result{}, fmt.Errorf("send to %s: %w", to.Session(), err)
 		}
-		return sent(c, r), nil
+		result := sent(c, r)
+		result.Tainted = untrusted
+		return result, nil
 	})
 	t.Preview, t.Guard = preview, elsewhere
 	t.Effect = func(c tools.Call) string {
@@ -131,32 +134,32 @@ func sent(c tools.Call, r chat.Reply) tools.Result {
 
 // attach returns the files of the workspace that paths name. All of them must
 // be there, plain, and no other conversation's: nothing is sent if one is not
-// (D-089, R-S18, R-S23).
-func attach(c tools.Call, paths []string) (files []chat.File, err error) {
-	for _, p := range paths {
-		name, err := locate(c, p)
+// (D-089, R-S18, R-S23). It reports whether one of them holds untrusted content.
+func attach(c tools.Call, paths []string) (files []chat.File, untrusted bool, err error) {
+	for _, text := range paths {
+		at, err := locate(c, text)
 		if err != nil {
-			return nil, fmt.Errorf("media path is not allowed: %w", err)
+			return nil, false, fmt.Errorf("media path is not allowed: %w", err)
 		}
-		files = append(files, chat.File{Path: name, Name: path.Base(name), Type: mime.TypeByExtension(path.Ext(name))})
+		files = append(files, chat.File{Path: at.String(), Name: at.Base(), Type: mime.TypeByExtension(path.Ext(at.Base()))})
+		untrusted = untrusted || tools.Untrusted(c.Scope, at)
 	}
-	return files, nil
+	return files, untrusted, nil
 }
 
-func locate(c tools.Call, p string) (name string, err error) {
+func locate(c tools.Call, text string) (workspace.Path, error) {
 	if c.Workspace == nil {
-		return "", errors.New(p)
+		return workspace.Path{}, errors.New(text)
 	}
-	f, err := c.Workspace.Open(p)
+	at, err := tools.Resolve(c, text)
 	if err != nil {
-		return "", err
+		return at, err
 	}
-	_ = f.Close() // it was only looked at
-	name, err = c.Workspace.Path(p)
-	if err == nil && tools.Private(c.Scope, name) {
-		err = fmt.Errorf("%s is not for this conversation", p)
+	f, err := c.Workspace.Open(at)
+	if err == nil {
+		err = f.Close() // it was only looked at
 	}
-	return name, err
+	return at, err
 }
 
 // target returns where to speak: here, or as in says. A chat may be written

@@ -163,7 +163,7 @@ func TestMedia(t *testing.T) {
 	defer ws.Close()
 	const others = ".parley/tool-results/telegram_42-0011/a.txt"
 	for _, name := range []string{"a.png", "docs/b c.pdf", others} {
-		if err := ws.WriteFile(name, []byte("x")); err != nil {
+		if err := ws.Names().WriteFile(name, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 	}

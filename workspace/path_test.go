@@ -1,0 +1,167 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// R-S18: what was checked is what is opened. A file whose name begins with "~"
+// is that file, however often its name is written down and read back.
+func TestNamed(t *testing.T) {
+	w, base := home(t)
+	write(t, filepath.Join(w.Dir(), "MEMORY.md"), "the owner's")
+	write(t, filepath.Join(w.Dir(), "~", "MEMORY.md"), "somebody's")
+	write(t, filepath.Join(w.Dir(), "~x"), "somebody's")
+	for text, want := range map[string]string{
+		"./~/MEMORY.md": "somebody's", "./~x": "somebody's", "~x": "somebody's", "~/~/MEMORY.md": "somebody's",
+		"~/MEMORY.md": "the owner's", "MEMORY.md": "the owner's",
+	} {
+		p, err := w.Resolve(text)
+		must(t, err)
+		again, err := w.Named(p.String())
+		if again != p || err != nil {
+			t.Errorf("Named(%q) = %q, %v", p, again, err)
+		}
+		for _, read := range []func() ([]byte, error){
+			func() ([]byte, error) { return w.ReadFile(p) },
+			func() ([]byte, error) { return w.Names().ReadFile(p.String()) },
+		} {
+			if data, err := read(); string(data) != want || err != nil {
+				t.Errorf("%q holds %q, %v; want %q", text, data, err, want)
+			}
+		}
+		f, err := w.OpenNamed(p.String())
+		must(t, err)
+		must(t, f.Close())
+	}
+	must(t, os.Symlink("MEMORY.md", filepath.Join(w.Dir(), "link")))
+	must(t, os.Symlink(base, filepath.Join(w.Dir(), "out")))
+	for _, name := range []string{"", "/", "a/", "./MEMORY.md", "a/../MEMORY.md", "../secret", "a//b", "link", "out/secret", w.Dir() + "/MEMORY.md"} {
+		if p, err := w.Named(name); err == nil {
+			t.Errorf("Named(%q) = %q, want an error", name, p)
+		}
+		if f, err := w.OpenNamed(name); err == nil {
+			_ = f.Close()
+			t.Errorf("OpenNamed(%q) opened it", name)
+		}
+	}
+	if data, err := w.Names().ReadFile("link"); string(data) != "the owner's" || err != nil {
+		t.Errorf("through a person's link was read %q, %v", data, err)
+	}
+	if _, err := w.Names().ReadFile("out/secret"); !errors.As(err, new(*OutsideError)) {
+		t.Errorf("out: %v", err)
+	}
+}
+
+// R-S18: a hard link to a file of the data folder is refused however deep that
+// file lies; that the workspace lies in the data folder itself is no hindrance.
+func TestProtectFolders(t *testing.T) {
+	data := t.TempDir()
+	w, err := Open(filepath.Join(data, "workspace"))
+	must(t, err)
+	defer w.Close()
+	must(t, w.Protect(data))
+	write(t, filepath.Join(data, "backups", "parley-1.db"), secret)
+	write(t, filepath.Join(data, "a", "b", "c", "d"), secret)
+	for link, to := range map[string]string{"one": "backups/parley-1.db", "two": "a/b/c/d"} {
+		must(t, os.Link(filepath.Join(data, to), filepath.Join(w.Dir(), link)))
+		if _, err := readFileAt(w, link); !errors.Is(err, ErrProtected) {
+			t.Errorf("read %s: %v, want ErrProtected", to, err)
+		}
+		if err := writeFileAt(w, link, nil); !errors.Is(err, ErrProtected) {
+			t.Errorf("write %s: %v, want ErrProtected", to, err)
+		}
+	}
+	must(t, writeFileAt(w, "mine", []byte("mine")))
+	must(t, os.Link(filepath.Join(w.Dir(), "mine"), filepath.Join(w.Dir(), "too")))
+	if text, err := readFileAt(w, "too"); string(text) != "mine" || err != nil {
+		t.Errorf("a hard link within the workspace: %q, %v", text, err)
+	}
+	for _, inside := range []string{w.Dir(), filepath.Join(w.Dir(), "sub"), filepath.Join(w.Dir(), "not", "there")} {
+		if err := w.Protect(inside); err == nil {
+			t.Errorf("Protect(%s) = nil, want an error: it is in the workspace", inside)
+		}
+	}
+}
+
+// What Parley writes is for its user's eyes only, whatever the mode was; what
+// was executable stays so.
+func TestPrivateModes(t *testing.T) {
+	w, _ := home(t)
+	must(t, writeFileAt(w, "a/b/c.txt", nil))
+	write(t, filepath.Join(w.Dir(), "wide"), "old")
+	must(t, os.Chmod(filepath.Join(w.Dir(), "wide"), 0o664))
+	must(t, writeFileAt(w, "wide", nil))
+	write(t, filepath.Join(w.Dir(), "run.sh"), "old")
+	must(t, os.Chmod(filepath.Join(w.Dir(), "run.sh"), 0o755))
+	must(t, writeFileAt(w, "run.sh", nil))
+	p, err := w.Resolve("made/by/name")
+	must(t, err)
+	must(t, w.MkdirAll(p))
+	must(t, w.Names().WriteFile("by/name.md", nil))
+	for name, want := range map[string]fs.FileMode{
+		"a": 0o700, "a/b": 0o700, "a/b/c.txt": 0o600, "wide": 0o600, "run.sh": 0o700, "made": 0o700, "made/by/name": 0o700, "by": 0o700, "by/name.md": 0o600,
+	} {
+		info, err := os.Stat(filepath.Join(w.Dir(), name))
+		must(t, err)
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode().Perm(), want)
+		}
+	}
+}
+
+// An origin stays with its file until it is cleared or the file is removed.
+func TestOrigin(t *testing.T) {
+	w, _ := home(t)
+	expect := func(text, author string, found bool) {
+		t.Helper()
+		p, err := w.Resolve(text)
+		must(t, err)
+		if a, ok := w.Origin(p); a != author || ok != found {
+			t.Errorf("Origin(%s) = %q, %v; want %q, %v", text, a, ok, author, found)
+		}
+	}
+	path := func(text string) Path {
+		p, err := w.Resolve(text)
+		must(t, err)
+		return p
+	}
+	expect("a.txt", "", false)
+	must(t, w.SetOrigin(path("a.txt"), ""))
+	expect("a.txt", "", true)
+	must(t, w.SetOrigin(path("sub/b.txt"), "test:7"))
+	must(t, writeFileAt(w, "sub/b.txt", []byte("b")))
+	expect("~/sub/b.txt", "test:7", true)
+	expect("sub/B.TXT", "", true) // some disks take it for the same
+	again, err := Open(w.Dir())
+	must(t, err)
+	defer again.Close()
+	if a, ok := again.Origin(path("sub/b.txt")); a != "test:7" || !ok {
+		t.Errorf("after a restart: %q, %v", a, ok)
+	}
+	must(t, w.SetOrigin(path("sub/B.txt"), ""))
+	must(t, w.ClearOrigin(path("sub/b.txt")))
+	expect("sub/B.txt", "", true)
+	must(t, w.ClearOrigin(path("sub/B.txt")))
+	expect("sub/b.txt", "", false)
+	must(t, w.SetOrigin(path("sub/b.txt"), "test:7"))
+	must(t, w.Remove(path("sub/b.txt")))
+	expect("sub/b.txt", "", false)
+	must(t, w.ClearOrigin(path("a.txt")))
+	if left, err := os.ReadDir(filepath.Join(w.Dir(), filepath.FromSlash(originsDir))); len(left) != 0 || err != nil {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+	must(t, w.SetOrigin(path("a.txt"), "test:7"))
+	must(t, filepath.WalkDir(filepath.Join(w.Dir(), filepath.FromSlash(originsDir)), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			err = os.WriteFile(path, []byte("damaged"), 0o600)
+		}
+		return err
+	}))
+	expect("a.txt", "", true) // nobody's, for want of better knowledge
+	must(t, w.ClearOrigin(path("a.txt")))
+	expect("a.txt", "", false)
+}
