@@ -108,6 +108,16 @@ func Untrusted(s Scope, p workspace.Path) bool {
 	return found && chat.Person(author) != s.Whose()
 }
 
+// TaintBy notes which of files, whose words or names r tells, hold untrusted
+// content for a call in s.
+func (r *Result) TaintBy(s Scope, files ...workspace.Path) {
+	for _, p := range files {
+		if Untrusted(s, p) {
+			r.Tainted, r.Sources = true, chat.JoinSources(r.Sources, "the file "+p.String())
+		}
+	}
+}
+
 // keep saves the text of a result and returns the file's path in the
 // workspace. A call kept twice has one file.
 func keep(c Call, text string, untrusted bool) (string, error) {

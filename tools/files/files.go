@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"unicode"
 
+	"parley/chat"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -59,12 +60,22 @@ func tool[In any](name, verb, what string, open opener, do doer[In, tools.Result
 			err = fail("Reading %s is blocked (device path that could hang or produce infinite output).", text)
 		}
 		if err == nil {
-			untrusted := tools.Untrusted(c.Scope, at)
 			r, err = do(ctx, c, at, in)
-			r.Tainted = r.Tainted || untrusted
 		}
 		return explain(r, err, text)
 	})
+}
+
+// reading makes a tool's doer of one that shows the model what the file held
+// before the call: that may be untrusted content.
+func reading[In any](do doer[In, tools.Result]) doer[In, tools.Result] {
+	return func(ctx context.Context, c tools.Call, at workspace.Path, in In) (tools.Result, error) {
+		var held tools.Result
+		held.TaintBy(c.Scope, at)
+		r, err := do(ctx, c, at, in)
+		r.Tainted, r.Sources = r.Tainted || held.Tainted, chat.JoinSources(r.Sources, held.Sources...)
+		return r, err
+	}
 }
 
 // maxPath keeps what is said of a path short, in bytes.

@@ -46,7 +46,9 @@ func glob(ctx context.Context, c tools.Call, dir workspace.Path, in globArgs) (t
 	if len(found) == 0 {
 		text, note = fmt.Sprintf("No paths matched pattern '%s' in %s", in.Pattern, pathOf(c)), ""
 	}
-	return tools.Result{Text: notes(text, note, unseen), Tainted: anyUntrusted(c, shown)}, err
+	r := tools.Result{Text: notes(text, note, unseen)}
+	r.TaintBy(c.Scope, paths(shown)...)
+	return r, err
 }
 
 // An entry is a file that was found.
@@ -57,10 +59,12 @@ type entry struct {
 	n     int   // matches in it
 }
 
-// anyUntrusted reports whether one of the entries holds untrusted content: then
-// nobody knows who chose its name either.
-func anyUntrusted(c tools.Call, found []entry) bool {
-	return slices.ContainsFunc(found, func(e entry) bool { return tools.Untrusted(c.Scope, e.at) })
+// paths returns the files of the entries.
+func paths(found []entry) (files []workspace.Path) {
+	for _, e := range found {
+		files = append(files, e.at)
+	}
+	return files
 }
 
 // sortNewest sorts the entries, the newest first.

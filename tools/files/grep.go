@@ -65,7 +65,9 @@ func grep(ctx context.Context, c tools.Call, at workspace.Path, in grepArgs) (r 
 	}
 	s.all(ctx, files)
 	text, also := s.text(ctx)
-	return tools.Result{Text: notes(text, append(also, unseen)...), Tainted: anyUntrusted(c, s.found)}, ctx.Err()
+	r.Text = notes(text, append(also, unseen)...)
+	r.TaintBy(c.Scope, paths(s.found)...)
+	return r, ctx.Err()
 }
 
 // textEnds is in patterns that may match a line and not the block it is in.

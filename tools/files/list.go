@@ -99,23 +99,23 @@ func list() tools.Tool {
 func listDir(ctx context.Context, c tools.Call, dir workspace.Path, in listArgs) (tools.Result, error) {
 	total := 0
 	var lines []string
-	untrusted := false
+	var r tools.Result
 	_, err := hunt{dir, "Directory", in.Pattern, !in.Recursive}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
 		if total++; total <= in.MaxEntries {
 			lines = append(lines, in.line(legible(below(dir, at)), d.IsDir()))
-			untrusted = untrusted || tools.Untrusted(c.Scope, at)
+			r.TaintBy(c.Scope, at)
 		}
 	})
-	text := strings.Join(lines, "\n")
+	r.Text = strings.Join(lines, "\n")
 	switch {
 	case total > in.MaxEntries:
-		text += fmt.Sprintf("\n\n(truncated, showing first %d of %d entries)", in.MaxEntries, total)
+		r.Text += fmt.Sprintf("\n\n(truncated, showing first %d of %d entries)", in.MaxEntries, total)
 	case total == 0 && in.Pattern != "":
-		text = fmt.Sprintf("No entries of %s match '%s'", pathOf(c), in.Pattern)
+		r.Text = fmt.Sprintf("No entries of %s match '%s'", pathOf(c), in.Pattern)
 	case total == 0:
-		text = fmt.Sprintf("Directory %s is empty", pathOf(c))
+		r.Text = fmt.Sprintf("Directory %s is empty", pathOf(c))
 	}
-	return tools.Result{Text: text, Tainted: untrusted}, err
+	return r, err
 }
 
 func (in listArgs) line(name string, dir bool) string {

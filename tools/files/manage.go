@@ -37,7 +37,7 @@ func (p pen) others() []tools.Tool {
 	mkdir := other("file_mkdir", "Making directory", "Make a directory of the workspace, and those it is in.", "", p.open, telling(p.fileMkdir))
 	write := other("file_write", "Writing", "Write a text file of the workspace.", "write_file", p.open, telling(p.fileWrite))
 	exists := other("file_exists", "Looking for", "Say whether a file or directory of the workspace exists, and which of the two it is.", "", tools.Resolve, telling(fileExists))
-	read := other("file_read", "Reading", "Read a text file of the workspace.", "read_file", tools.Resolve, telling(p.fileRead))
+	read := other("file_read", "Reading", "Read a text file of the workspace.", "read_file", tools.Resolve, reading(telling(p.fileRead)))
 	list := other("file_list", "Listing", "List a directory of the workspace.", "list_dir", tools.Resolve, fileList)
 	remove.Dangerous = true
 	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
@@ -56,9 +56,7 @@ func other[In any](name, verb, what, aliasOf string, open opener, do doer[In, to
 		at, err := open(c, text)
 		if err == nil {
 			text = at.String()
-			untrusted := tools.Untrusted(c.Scope, at)
 			r, err = do(ctx, c, at, in)
-			r.Tainted = r.Tainted || untrusted
 		}
 		if out := (*workspace.OutsideError)(nil); errors.As(err, &out) {
 			return tools.Result{Code: tools.CodeDenied}, fail("Path is outside project directory: '%s'", out.Path)
@@ -151,7 +149,7 @@ func fileList(ctx context.Context, c tools.Call, dir workspace.Path, in fileList
 	}
 	files, dirs := []facts{}, []facts{}
 	_, err = hunt{dir, "Directory", in.Pattern, !strings.Contains(in.Pattern, "/")}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
-		r.Tainted = r.Tainted || tools.Untrusted(c.Scope, at)
+		r.TaintBy(c.Scope, at)
 		switch info, err := d.Info(); {
 		case err != nil: // it is gone
 		case d.IsDir():

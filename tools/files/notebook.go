@@ -26,7 +26,7 @@ type notebookArgs struct {
 
 func (p pen) notebook() tools.Tool {
 	t := tool("notebook_edit", "Editing", "Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
-		p.open, func(_ context.Context, c tools.Call, at workspace.Path, in notebookArgs) (r tools.Result, err error) {
+		p.open, reading(func(_ context.Context, c tools.Call, at workspace.Path, in notebookArgs) (r tools.Result, err error) {
 			if !strings.HasSuffix(in.Path, ".ipynb") {
 				return r, fail("notebook_edit only works on .ipynb files. Use edit_file for other files.")
 			}
@@ -35,7 +35,7 @@ func (p pen) notebook() tools.Tool {
 				return text, err
 			})
 			return r, err
-		})
+		}))
 	t.Guard, t.Risky = p.guards, p.risks
 	t.Aliases = named("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content", "new_source", "mode", "edit_mode")
 	return t

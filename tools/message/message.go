@@ -45,7 +45,7 @@ func New(send chat.Send) tools.Tool {
 		if wrong := unclear(in.Buttons); wrong != "" {
 			return tools.Failf(tools.CodeInvalid, "%s: nothing was sent", wrong), nil
 		}
-		files, untrusted, err := attach(c, in.Media)
+		files, err := attach(c, in.Media)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -53,12 +53,14 @@ func New(send chat.Send) tools.Tool {
 			return tools.Failf(tools.CodeError, "Message sending not configured"), nil // D-087
 		}
 		r := reply(c, to, in)
-		r.Files = files
+		for _, at := range files {
+			r.Files = append(r.Files, chat.File{Path: at.String(), Name: at.Base(), Type: mime.TypeByExtension(path.Ext(at.Base()))})
+		}
 		if err := send(ctx, r); err != nil {
 			return tools.Result{}, fmt.Errorf("send to %s: %w", to.Session(), err)
 		}
 		result := sent(c, r)
-		result.Tainted = untrusted
+		result.TaintBy(c.Scope, files...)
 		return result, nil
 	})
 	t.Preview, t.Guard = preview, elsewhere
@@ -134,17 +136,16 @@ func sent(c tools.Call, r chat.Reply) tools.Result {
 
 // attach returns the files of the workspace that paths name. All of them must
 // be there, plain, and no other conversation's: nothing is sent if one is not
-// (D-089, R-S18, R-S23). It reports whether one of them holds untrusted content.
-func attach(c tools.Call, paths []string) (files []chat.File, untrusted bool, err error) {
+// (D-089, R-S18, R-S23).
+func attach(c tools.Call, paths []string) (files []workspace.Path, err error) {
 	for _, text := range paths {
 		at, err := locate(c, text)
 		if err != nil {
-			return nil, false, fmt.Errorf("media path is not allowed: %w", err)
+			return nil, fmt.Errorf("media path is not allowed: %w", err)
 		}
-		files = append(files, chat.File{Path: at.String(), Name: at.Base(), Type: mime.TypeByExtension(path.Ext(at.Base()))})
-		untrusted = untrusted || tools.Untrusted(c.Scope, at)
+		files = append(files, at)
 	}
-	return files, untrusted, nil
+	return files, nil
 }
 
 func locate(c tools.Call, text string) (workspace.Path, error) {
