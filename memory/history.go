@@ -26,9 +26,9 @@ import (
 const (
 	historyFile = "history.jsonl"
 
-	maxText   = 64_000  // characters of an entry
-	maxLine   = 1 << 20 // bytes of one in the file: more than its text can fill
-	maxCursor = 1 << 53 // beyond that, not every reader of JSON counts
+	maxText = 64_000  // characters of an entry
+	maxLine = 1 << 20 // bytes of one in the file: more than its text can fill
+	maxGap  = 1 << 20 // entries that somebody may have taken out before another: a higher cursor is forged, and would leave none for later entries
 )
 
 // An Entry is what is kept of a part of a conversation once it is over: the
@@ -47,8 +47,8 @@ type Entry struct {
 
 // A History is what was said, part by part: of each person a file of entries,
 // one a line, in <Folder>/history.jsonl, or memory/history.jsonl for the owner.
-// A line that is damaged, or somebody else's, stays where it is and counts as
-// none (P21, R-S14).
+// A line that is damaged, forged or somebody else's stays where it is and counts
+// as none (P21, R-S14).
 type History struct {
 	w    *workspace.Workspace
 	log  *slog.Logger
@@ -114,9 +114,6 @@ func (s *shelf) add(f *scroll, e Entry) (Entry, error) {
 		return f.entry(s.at[i])
 	}
 	e.Cursor, e.Who, e.Text = s.last+1, f.who, clip(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
-	if e.Cursor >= maxCursor { // nobody would find it
-		return e, fmt.Errorf("the line with cursor %d, which somebody wrote, is in the way: take it out", s.last)
-	}
 	text, err := encode(e)
 	l := line{e, span{f.info.Size(), f.info.Size() + int64(len(text))}}
 	last := []byte{'\n'}
@@ -153,7 +150,7 @@ func encode(e Entry) ([]byte, error) {
 // decode returns the entry of who in a line.
 func decode(text []byte, who chat.Person) (e Entry, ok bool) {
 	err := json.Unmarshal(text, &e)
-	return e, err == nil && (e.Who == who || who == "") && e.Cursor > 0 && e.Cursor < maxCursor
+	return e, err == nil && (e.Who == who || who == "") && e.Cursor > 0
 }
 
 // A line is an entry and where it is in the file.
@@ -168,7 +165,7 @@ type span struct{ start, end int64 }
 // skipped is logged once for each person.
 func (s *scroll) entries(ctx context.Context) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
-		size := s.info.Size()
+		size, highest := s.info.Size(), int64(0)
 		r := bufio.NewReaderSize(io.NewSectionReader(s, 0, size), int(min(size, maxLine)))
 		for at := int64(0); at < size; {
 			text, err := r.ReadSlice('\n') // or a piece of what is no entry, or the rest of the file
@@ -182,7 +179,11 @@ func (s *scroll) entries(ctx context.Context) iter.Seq2[line, error] {
 			l := line{span: span{at, at + int64(len(text))}}
 			at = l.end
 			var ok bool
-			if l.Entry, ok = decode(text, s.who); ok && !yield(l, nil) {
+			l.Entry, ok = decode(text, s.who)
+			if ok = ok && l.Cursor <= highest+maxGap; ok {
+				highest = max(highest, l.Cursor)
+			}
+			if ok && !yield(l, nil) {
 				return
 			} else if !ok && len(text) > 1 {
 				if _, told := s.h.told.LoadOrStore(s.who, true); !told {

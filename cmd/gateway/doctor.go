@@ -93,8 +93,8 @@ func examinations(c *Config, pid int) (all []examination) {
 		add(name+" port", func(ctx context.Context) finding { return lookAtPort(ctx, addr, pid) })
 	}
 	add("config", func(context.Context) finding { return lookAtConfig(c) })
-	add("data", func(context.Context) finding { return lookAtFolder(c.DataDir, true) })
-	add("workspace", func(context.Context) finding { return lookAtFolder(c.Workspace, false) })
+	add("data", func(context.Context) finding { return lookAtFolder(c.DataDir, c.Workspace) })
+	add("workspace", func(context.Context) finding { return lookAtFolder(c.Workspace, "") })
 	add("gateway", func(context.Context) finding { return lookAtHolder(pid) })
 	add("store", func(ctx context.Context) finding { return lookAtStore(ctx, c, pid, probeInChild) })
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
@@ -133,7 +133,8 @@ const (
 	noSpace     = 20 << 20
 )
 
-func lookAtFolder(dir string, private bool) finding {
+// lookAtFolder looks at a folder, without the one in it that is looked at by itself.
+func lookAtFolder(dir, without string) finding {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return finding{fine, dir + " is not there yet: parley makes it", ""}
@@ -157,8 +158,14 @@ func lookAtFolder(dir string, private bool) finding {
 		return finding{bad, text, "free some space: nothing can be accepted on a full disk"}
 	case known && free < littleSpace:
 		return finding{odd, text, "free some space soon"}
-	case private && info.Mode().Perm()&0o077 != 0:
-		return finding{odd, dir + " can be read by others on this machine", "chmod 700 " + dir}
+	}
+	exposed, err := exposedFiles(dir, without)
+	if err != nil {
+		return finding{odd, "cannot look at all files: " + err.Error(), fmt.Sprintf("chown -R %d %s", os.Getuid(), dir)}
+	}
+	if n := len(exposed); n > 0 {
+		return finding{odd, fmt.Sprintf("%s is open to others on this machine: files and folders: %d, the first is %s", dir, n, exposed[0]),
+			"start parley, which closes them, or run: chmod -R go-rwx " + dir}
 	}
 	return finding{fine, text, ""}
 }

@@ -136,6 +136,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if err := h.files.Protect(c.DataDir, c.file); err != nil {
 		return err
 	}
+	h.closeToOthers()
 	if _, err := h.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}
