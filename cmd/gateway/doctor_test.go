@@ -160,9 +160,9 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 		{lookAtStore(t.Context(), &empty, 0, probe), bad, "is empty"},
 		{lookAtStore(t.Context(), &gone, 0, probe), bad, "is missing"},
 		{lookAtHolder(7), fine, "process id 7"},
-		{lookAtFolder(dir, true), odd, "others"},
-		{lookAtFolder(dir, false), fine, dir},
-		{lookAtFolder(file, false), bad, "no folder"},
+		{lookAtFolder(dir, ""), odd, "is open to others"},
+		{lookAtFolder(t.TempDir(), ""), odd, "is open to others"},
+		{lookAtFolder(file, ""), bad, "no folder"},
 		{lookAtPort(t.Context(), "127.0.0.1:1", 7), fine, "left to the gateway"},
 	} {
 		if tt.got.state != tt.state || !strings.Contains(tt.got.text, tt.text) || (tt.state == fine) != (tt.got.todo == "") {
