@@ -94,7 +94,7 @@ func (w *town) sendPictures(uploads, size int) (before, peak int) {
 		})
 	}
 	sending.Wait()
-	saved, err := filepath.Glob(filepath.Join(w.dir, "workspace", "inbox", "*", "*"))
+	saved, err := filepath.Glob(filepath.Join(w.dir, "workspace", "inbox", "people", "*", "*", "*"))
 	if len(saved) != uploads || err != nil {
 		w.t.Errorf("%d pictures are in the workspace, want %d", len(saved), uploads)
 	}
