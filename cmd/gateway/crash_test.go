@@ -22,19 +22,22 @@ import (
 type siege struct {
 	*town
 	venue
-	mu    sync.Mutex
-	kill  func(point string) bool // says whether to kill now
-	died  chan string             // gets the point
-	kills int
-	asked []int         // by chat: messages so far
-	slow  time.Duration // between two chunks of a slow answer
+	mu     sync.Mutex
+	kill   func(point string) bool // says whether to kill now
+	died   chan string             // gets the point
+	kills  int
+	doubts int // requests to send that were done, though their answer was lost
+	model  llmtest.Handler
+	asked  []int         // by chat: messages so far
+	slow   time.Duration // between two chunks of a slow answer
 }
 
 // newSiege starts a town, which change may change before, where chats are known
 // to the gateway, so that what is said in them while it is dead is heard.
 func newSiege(t *testing.T, at string, chats int, change ...func(*town)) *siege {
 	s := &siege{died: make(chan string, 1), slow: 100 * time.Millisecond, asked: make([]int, chats)}
-	s.town = newTown(t, s.answer)
+	s.model = s.answer
+	s.town = newTown(t, s.askModel)
 	s.venue = venues[at](s.town, s.reach)
 	for _, f := range change {
 		f(s.town)
@@ -48,7 +51,15 @@ func newSiege(t *testing.T, at string, chats int, change ...func(*town)) *siege 
 	return s
 }
 
-// answer is the model: it names each message it was told since it spoke last,
+// askModel has the model of the moment answer.
+func (s *siege) askModel(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	s.mu.Lock()
+	model := s.model
+	s.mu.Unlock()
+	return model(ctx, r)
+}
+
+// answer is the model, as a rule: it names each message it was told since it spoke last,
 // and uses tools for those that say so.
 func (s *siege) answer(ctx context.Context, r llmtest.Request) llmtest.Reply {
 	s.reach("model asked")
@@ -198,7 +209,7 @@ func (s *siege) texts(chat int) []string {
 // kills, or nothing at all where the network can tell (P1, P2, P3, P5, P7, P9).
 func (s *siege) lift() {
 	s.t.Helper()
-	most := s.kills
+	most := s.kills + s.doubts
 	if !s.repeats() {
 		most = 0
 	}
