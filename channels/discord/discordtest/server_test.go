@@ -194,3 +194,37 @@ func TestGateway(t *testing.T) {
 		}
 	})
 }
+
+// A RESUME brings what came after its number, if all of it is still kept: the
+// last events, and none that a heartbeat has confirmed. A server is described
+// with the last message of each channel and thread, and private chats nowhere.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	s := discordtest.NewServer(discordtest.Config{Buffer: 3})
+	defer s.Close()
+	channel := s.Channel("900")
+	thread := s.Thread(channel)
+	s.Say(channel, "8", "", "before")
+	last := s.Say(thread, "8", "", "before")
+	s.Say(s.DM("9"), "9", "", "before")
+	token := `"token":"Bot ` + s.Token() + `"`
+	packets, _ := dial(t, s, `{"op":2,"d":{`+token+`,"intents":37377}}`) // READY is 1, the server 2
+	all := strings.Join(packets, "\n")
+	if !strings.Contains(all, `"last_message_id":"`+last+`"`) || strings.Contains(all, s.DM("9")) {
+		t.Errorf("the session begins with %s", all)
+	}
+	for i := range 4 { // 3 to 6
+		s.Say(s.DM("7"), "7", "", fmt.Sprint("message ", i+3))
+	}
+	resume := func(seq int) string {
+		packets, _ := dial(t, s, fmt.Sprintf(`{"op":6,"d":{%s,"session_id":"session1","seq":%d}}`, token, seq), `{"op":1,"d":5}`)
+		return strings.Join(packets, "\n")
+	}
+	got := resume(4)
+	if strings.Contains(got, "message 4") || !strings.Contains(got, "message 5") || !strings.Contains(got, "message 6") || !strings.Contains(got, "RESUMED") {
+		t.Errorf("resumed with %s", got)
+	}
+	if got := resume(4); !strings.Contains(got, `{"op":9,"d":false}`) { // 5 was confirmed
+		t.Errorf("resumed with %s", got)
+	}
+}
