@@ -161,6 +161,18 @@ func (w *town) pages(pages map[string]string) string {
 	return s.URL
 }
 
+// TestNothingToApprove: nobody is asked whether a file may be deleted that does not exist.
+func TestNothingToApprove(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, obedient)
+	w.start()
+	w.tg.Say(person, `call file_delete {"path": "nothing.txt"}`)
+	texts := w.told(person, "why not", func(texts []string) bool { return toldOf(texts, "the tools say:") })
+	if !toldOf(texts, "nothing.txt") || toldOf(texts, "May I") || toldOf(texts, "Delete") {
+		t.Errorf("the bot said %q", texts)
+	}
+}
+
 // TestTaint: a model that does whatever a page tells it does nothing that
 // reaches out of the turn unless an owner says yes (R-S12).
 func TestTaint(t *testing.T) {

@@ -40,6 +40,8 @@ func (p pen) others() []tools.Tool {
 	read := other("file_read", "Reading", "Read a text file of the workspace.", "read_file", tools.Resolve, reading(telling(p.fileRead)))
 	list := other("file_list", "Listing", "List a directory of the workspace.", "list_dir", tools.Resolve, fileList)
 	remove.Dangerous = true
+	there := other("file_delete", "", "", "", p.open, telling(fileThere))
+	remove.Precheck = func(c tools.Call) (tools.Result, error) { return there.Run(context.Background(), c) }
 	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
 		t.Guard, t.Risky = p.guards, p.risks
 	}
@@ -79,6 +81,12 @@ func telling[In any](do doer[In, facts]) doer[In, tools.Result] {
 		f, err := do(ctx, c, at, in)
 		return tools.Result{Data: f}, err
 	}
+}
+
+// fileThere fails as fileDelete would if there is no such file.
+func fileThere(_ context.Context, c tools.Call, at workspace.Path, _ pathArgs) (facts, error) {
+	_, err := c.Workspace.Stat(at)
+	return facts{}, err
 }
 
 // fileDelete deletes a file.
