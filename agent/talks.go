@@ -36,7 +36,7 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 }
 
 // Transcript yields what was said in the session id, oldest first, all of its
-// conversations. What is damaged is left out (P21).
+// conversations. In the place of a damaged record stands an entry that says so (P21).
 func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
 		s, epoch := scribe{}, int64(0)
@@ -50,7 +50,11 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 			case r.epoch != epoch:
 				s.anew, epoch = !s.at.IsZero(), r.epoch
 			}
-			for _, e := range s.entries(r.record) {
+			entries := s.entries(r.record)
+			if r.damaged != nil {
+				entries = []chat.Entry{{Kind: chat.Lost, Time: s.at, Text: fmt.Sprintf("[entry %d could not be read]", r.seq)}}
+			}
+			for _, e := range entries {
 				if !yield(e, nil) {
 					return
 				}

@@ -30,6 +30,7 @@ const (
 	Called EntryKind = "called" // the agent used a tool
 	Gave   EntryKind = "gave"   // what the tool gave back
 	Ended  EntryKind = "ended"  // a turn ended otherwise than by an answer; Text says how
+	Lost   EntryKind = "lost"   // something was said that is damaged on disk; Text says so
 	Began  EntryKind = "began"  // a new conversation began at the same place
 )
 

@@ -24,6 +24,7 @@ type House struct {
 	Model    func() string                  // that answers, by its name
 	Reasons  func(context.Context) []string // why the house does not work; empty when it does
 	Warnings func() []string                // where a door stands open, or something will soon be wrong
+	Damaged  func() []string                // what cannot be read in the store; nil: that is not known
 	Channels func(context.Context) ([]Channel, error)
 	Pairings func(context.Context) ([]channels.Pairing, error)
 	Approve  func(ctx context.Context, code string) (channels.Pairing, error)

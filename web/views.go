@@ -35,6 +35,7 @@ type Overview struct {
 	Model    string             `json:"model"`
 	Reasons  []string           `json:"reasons"` // why it is not ready
 	Warnings []string           `json:"warnings"`
+	Damaged  []string           `json:"damaged,omitempty"` // what cannot be read in the store
 	Channels []Channel          `json:"channels"`
 	Pairings []channels.Pairing `json:"pairings"`
 	Parked   []Held             `json:"parked"`
@@ -44,6 +45,9 @@ type Overview struct {
 func (s *Server) overview(r *http.Request) (any, error) {
 	ctx, h := r.Context(), s.House
 	o := Overview{Version: s.Version, Began: s.began, Model: h.Model(), Reasons: h.Reasons(ctx), Warnings: h.Warnings()}
+	if h.Damaged != nil {
+		o.Damaged = h.Damaged()
+	}
 	var errs [4]error
 	o.Channels, errs[0] = h.Channels(ctx)
 	o.Pairings, errs[1] = h.Pairings(ctx)

@@ -57,6 +57,24 @@ func open(dir string) (*Workspace, error) {
 	return &Workspace{root: root, dir: dir, realDir: real}, nil
 }
 
+// Claim makes the folder this process's until the file it returns is closed, for
+// those that ask: nobody else is kept out. The error is ErrInUse if another
+// process has done so, and others where the disk knows no locks.
+func (w *Workspace) Claim() (*os.File, error) {
+	f, err := w.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrInUse
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("claim workspace: %w", err), f.Close())
+	}
+	return f, nil
+}
+
 // Close closes the folder.
 func (w *Workspace) Close() error { return w.root.Close() }
 
@@ -116,4 +134,5 @@ var (
 	ErrNotFile   = errors.New("not a plain file")
 	ErrProtected = errors.New("protected file")
 	ErrTooBig    = errors.New("file too big")
+	ErrInUse     = errors.New("another process uses this workspace") // of Claim
 )

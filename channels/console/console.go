@@ -13,7 +13,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -77,7 +76,6 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 		return err
 	}
 	defer c.change(func() { c.ended = true })
-	defer os.Remove(c.cfg.Socket)
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	if c.cfg.Local != nil {

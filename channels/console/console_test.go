@@ -556,10 +556,11 @@ func TestSocket(t *testing.T) {
 	}
 	for _, path := range []string{filepath.Join(dir, "s")} {
 		// What a process that was killed leaves behind.
-		dead, err := Listen(path)
+		dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 		if err != nil {
 			t.Fatal(err)
 		}
+		dead.SetUnlinkOnClose(false)
 		dead.Close()
 		if Running(t.Context(), path) {
 			t.Fatalf("%s: a dead socket is served", path)

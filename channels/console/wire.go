@@ -147,10 +147,12 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 // limit is 104 or a few more.
 const longest = 95
 
-// Listen makes the socket at path. One that a dead process left is replaced,
+// Listen makes the socket at path, which is removed when the listener is closed.
+// One that a dead process left is replaced, also if it belongs to another user;
 // one that is served is not. Only the owner may ever open it: it is made in a
-// directory of its own and moved to path when its mode is right.
-func Listen(path string) (*net.UnixListener, error) {
+// directory of its own and moved to path when its mode is right. The caller
+// holds the lock of the data folder.
+func Listen(path string) (net.Listener, error) {
 	if len(path) > longest {
 		return nil, fmt.Errorf("socket: %s is too long for the path of a socket: use a data folder with a shorter name", path)
 	}
@@ -162,6 +164,7 @@ func Listen(path string) (*net.UnixListener, error) {
 	case err == nil:
 		conn.Close()
 		return nil, fmt.Errorf("socket: another gateway serves %s", path)
+	case errors.Is(err, syscall.EACCES): // a process of another user left it: it would hold the lock if it were alive
 	case !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist): // it may be alive
 		return nil, fmt.Errorf("socket: %w", err)
 	}
@@ -176,9 +179,27 @@ func Listen(path string) (*net.UnixListener, error) {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
-	if err := errors.Join(os.Chmod(private, 0o600), os.Rename(private, path)); err != nil {
+	made, err := os.Lstat(private)
+	if err := errors.Join(err, os.Chmod(private, 0o600), os.Rename(private, path)); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("socket: %w", err)
 	}
-	return l, nil
+	return &listener{socket: l, path: path, made: made}, nil
+}
+
+// A listener removes its socket when it is closed, unless another is in its place.
+type listener struct {
+	socket *net.UnixListener
+	path   string
+	made   fs.FileInfo
+}
+
+func (l *listener) Accept() (net.Conn, error) { return l.socket.Accept() }
+func (l *listener) Addr() net.Addr            { return l.socket.Addr() }
+
+func (l *listener) Close() error {
+	if info, err := os.Lstat(l.path); err == nil && os.SameFile(info, l.made) {
+		_ = os.Remove(l.path) // the next who listens replaces it
+	}
+	return l.socket.Close()
 }

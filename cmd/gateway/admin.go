@@ -35,22 +35,34 @@ func (p *program) admin(ctx context.Context) (*admin, error) {
 	if err != nil && !running {
 		return nil, err
 	}
-	a := &admin{running: running, zone: c.zone(), close: func() error { return nil }}
+	a := adminOf(c)
+	if a.running = running; running {
+		return a, nil
+	}
+	end, err := p.openHouse(ctx, c)
+	switch {
+	case err == nil:
+		a.close = end
+	case startsSoon(ctx, err, adminSocket(c)):
+		a.running, err = true, nil
+	}
+	return a, err
+}
+
+// adminOf returns an admin of whoever serves c's admin socket.
+func adminOf(c *Config) *admin {
+	a := &admin{zone: c.zone(), close: func() error { return nil }}
 	a.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return console.Dial(ctx, adminSocket(c))
 	}}
-	if running {
-		return a, nil
-	}
-	a.close, err = p.openHouse(ctx, c)
-	return a, err
+	return a
 }
 
 // openHouse serves the admin socket of a house in which nothing is at work.
 func (p *program) openHouse(ctx context.Context, c *Config) (end func() error, err error) {
 	var last recent
 	h := &house{began: time.Now(), options: options{
-		Config: c, Chat: true, Stderr: io.Discard, Recent: &last, Redact: &p.redact, Log: newLog(p.stderr, &p.level, &p.redact, &last),
+		Config: c, Chat: true, Brief: true, Stderr: io.Discard, Recent: &last, Redact: &p.redact, Log: newLog(p.stderr, &p.level, &p.redact, &last),
 	}}
 	if err := h.build(ctx, func(error) {}); err != nil {
 		return nil, errors.Join(err, h.close())

@@ -20,6 +20,7 @@ import (
 	"parley/channels/console"
 	"parley/store/bolt"
 	"parley/tools/files"
+	"parley/web"
 )
 
 // A program is one run of parley: what the system gave it, and its flags.
@@ -33,6 +34,7 @@ type program struct {
 	level          slog.LevelVar
 	begun          bool // the command line was understood
 	service        bool // see --service
+	anew           bool // see --begin-anew
 }
 
 func (p *program) commands() *cobra.Command {
@@ -63,6 +65,9 @@ func (p *program) commands() *cobra.Command {
 	}
 	run := add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, false) })
 	run.Flags().BoolVar(&p.service, "service", false, "go on with the last config that worked if the file has faults: for service managers")
+	for _, c := range []*cobra.Command{root, run} {
+		c.Flags().BoolVar(&p.anew, "begin-anew", false, "begin with an empty store or workspace where the former one is gone")
+	}
 	var chat *cobra.Command
 	chat = add("chat", "Chat in the terminal, through the running gateway if there is one", func(ctx context.Context) error {
 		if chat.Flags().Changed("message") && strings.TrimSpace(p.text) == "" {
@@ -116,14 +121,40 @@ func (p *program) chat(ctx context.Context) error {
 		return err
 	}
 	if !running {
-		return p.serve(ctx, true)
+		err := p.serve(ctx, true)
+		if !startsSoon(ctx, err, socketOf(c)) {
+			return err
+		}
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return console.Chat(ctx, socketOf(c), p.terminal(c))
 }
 
-// health fails unless a gateway answers on the socket. It asks nothing of model or network.
+// startTime is how long a command waits for a gateway that is about to start.
+const startTime = 10 * time.Second
+
+// startsSoon reports whether err says that another process has the data folder,
+// and that proves to be a gateway that serves socket.
+func startsSoon(ctx context.Context, err error, socket string) bool {
+	var locked *bolt.LockedError
+	if !errors.As(err, &locked) || locked.Brief {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for !console.Running(ctx, socket) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return true
+}
+
+// health fails unless a gateway answers on the socket. It asks nothing of model
+// or network. What is wrong with a gateway that runs it prints.
 func (p *program) health(ctx context.Context) error {
 	c, err := p.load()
 	switch {
@@ -131,6 +162,17 @@ func (p *program) health(ctx context.Context) error {
 		return err
 	case !console.Running(ctx, socketOf(c)):
 		return errors.New("no gateway runs with the data in " + c.DataDir)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	a := adminOf(c)
+	defer a.CloseIdleConnections()
+	var o web.Overview
+	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
+		return nil // it may be about to end
+	}
+	for _, w := range append(o.Reasons, o.Warnings...) {
+		fmt.Fprintln(p.stdout, "warning:", p.redact.String(oneLine(w)))
 	}
 	return nil
 }
@@ -152,10 +194,11 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 	}
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := options{Config: c, Chat: chat, Service: p.service, Stderr: p.stderr, Recent: &recent{}, Redact: &p.redact}
+	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr, Recent: &recent{}, Redact: &p.redact}
 	if chat || c.Channels.Console != nil {
 		o.Terminal = p.terminal(c)
 	}
+	o.Brief = chat && !o.Terminal.Interactive()
 	out := p.stderr
 	if o.Terminal.Interactive() { // which a log would disturb
 		f, err := openLog(c)
@@ -229,7 +272,7 @@ func (p *program) load() (*Config, error) {
 	}
 	if c != nil {
 		p.level.Set(c.Log.level())
-		err = cmp.Or(err, p.keep(c))
+		err = cmp.Or(err, p.keep(c), actAsOwner(c.DataDir))
 	}
 	return c, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"parley/channels/console"
 	"parley/llm"
+	"parley/store/bolt"
+	"parley/web"
 )
 
 // An examination looks at one thing that may be wrong. It changes nothing.
@@ -188,7 +190,9 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 	case c.Store.Type == "mem":
 		return finding{odd, "in memory: everything is forgotten at the end", `write "store": { "type": "bolt" }`}
 	case holder != 0:
-		return finding{fine, "in use by the gateway, which checked it when it started", ""}
+		return lookAtStoreInUse(ctx, c)
+	case errors.Is(err, fs.ErrNotExist) && len(safeCopies(c)) > 0 && unmarked != nil:
+		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: parley restore " + safeCopies(c)[0]}
 	case errors.Is(err, fs.ErrNotExist) && unmarked == nil:
 		return finding{bad, file + " is missing", restore}
 	case errors.Is(err, fs.ErrNotExist):
@@ -204,6 +208,20 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 		return finding{bad, fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]), "the rest works; put the latest backup in its place to have them again"}
 	}
 	return finding{fine, file + " is whole", ""}
+}
+
+// lookAtStoreInUse asks the gateway that runs what it found.
+func lookAtStoreInUse(ctx context.Context, c *Config) finding {
+	a := adminOf(c)
+	defer a.CloseIdleConnections()
+	var o web.Overview
+	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
+		return finding{odd, "in use by the gateway, which does not tell of it: " + err.Error(), "look at the log of the gateway"}
+	}
+	if n := len(o.Damaged); n > 0 {
+		return finding{bad, fmt.Sprintf("entries that cannot be read: %d, the first is %s", n, o.Damaged[0]), "look at the disk; the rest works, and backups made before have what is lost"}
+	}
+	return finding{fine, "in use by the gateway, which has found no damage", ""}
 }
 
 func lookAtModel(ctx context.Context, name string, m *Model, model llm.Model) finding {
@@ -271,10 +289,5 @@ func holder(ctx context.Context, c *Config) int {
 	if !console.Running(ctx, socketOf(c)) {
 		return 0
 	}
-	text, _ := os.ReadFile(filepath.Join(c.DataDir, "lock"))
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return -1
-	}
-	return pid
+	return cmp.Or(bolt.Holder(c.DataDir), -1)
 }

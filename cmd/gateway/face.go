@@ -121,7 +121,8 @@ func (h *house) windows() web.House {
 		Notes:    h.mind.notes,
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,
-		Warnings: func() []string { return slices.Concat(h.toTell(), h.now.Load().warnings()) },
+		Warnings: func() []string { return slices.Concat(h.toTell(), h.damage.warnings(), h.now.Load().warnings()) },
+		Damaged:  h.damage.all,
 		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
 		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditor.chain, Backup: h.backup,
 	}

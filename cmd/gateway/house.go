@@ -40,6 +40,8 @@ type options struct {
 	Log      *slog.Logger
 	Recent   *recent   // what went wrong lately, by Log
 	Redact   *redactor // as Log uses it
+	Brief    bool      // this is a command that soon ends
+	Anew     bool      // the owner wants to begin with an empty store or workspace where there was one
 	Service  bool      // each config that works is kept for the day when one does not
 	// Watch calls apply with each new config until ctx ends.
 	Watch func(ctx context.Context, apply func(*Config) error)
@@ -52,7 +54,9 @@ type house struct {
 	began    time.Time
 	store    store.Store
 	notes    []string // what the owners are told after the start
+	damage   damage   // what was found damaged in the store
 	files    *workspace.Workspace
+	sole     *os.File // holds the lock of the workspace; nil if another gateway has it
 	observer *observe.Observer
 	auditor  auditor
 	full     atomic.Bool // the last message did not fit on the disk (P19)
@@ -95,12 +99,28 @@ func serve(ctx context.Context, o options) error {
 	if err := h.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); err != nil {
 		return errors.Join(err, h.close())
 	}
+	h.claimWorkspace()
 	h.welcome()
 	h.greet(ctx)
 	h.tell(ctx)
 	h.good(h.Config)
 	err := h.live(ctx, leave)
 	return errors.Join(err, h.close())
+}
+
+// claimWorkspace notes if another gateway uses the workspace, too.
+func (h *house) claimWorkspace() {
+	if h.Chat {
+		return
+	}
+	sole, err := h.files.Claim()
+	if err != nil {
+		h.Log.Warn("the workspace is not this gateway's alone", "folder", h.files.Dir(), "err", err)
+	}
+	if errors.Is(err, workspace.ErrInUse) {
+		h.notes = append(h.notes, "Another gateway uses my workspace "+h.files.Dir()+", too. We overwrite each other's memory and files: give one of us another folder (workspace in config.json).")
+	}
+	h.sole = sole
 }
 
 // good notes that c works.
@@ -130,15 +150,8 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if err := h.openStore(ctx, leave); err != nil {
 		return err
 	}
-	if h.files, err = workspace.Open(c.Workspace); err != nil {
+	if err := h.openWorkspace(ctx); err != nil {
 		return err
-	}
-	if err := h.files.Protect(c.DataDir, c.file); err != nil {
-		return err
-	}
-	h.closeToOthers()
-	if _, err := h.files.Seed(); err != nil {
-		return fmt.Errorf("write the agent's first files: %w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -206,6 +219,7 @@ func (h *house) report(ctx context.Context) (lines []string) {
 		return []string{"The channels cannot be looked at; the log says why."}
 	}
 	lines = append(lines, h.toTell()...)
+	lines = append(lines, h.damage.warnings()...)
 	for _, s := range all {
 		state := "works"
 		switch {
@@ -258,6 +272,7 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	run(&doors, func() error { return h.clock.Run(ctx) })
 	doors.Go(func() { h.Watch(ctx, h.apply) })
 	doors.Go(func() { h.safekeep(ctx) })
+	doors.Go(func() { h.keepVerifying(ctx) })
 	for i, s := range h.served {
 		run(&doors, func() error { return closed(s.Serve(h.doors[i])) })
 	}
@@ -354,6 +369,9 @@ func (h *house) close() error {
 	}
 	if h.files != nil {
 		errs = append(errs, h.files.Close())
+	}
+	if h.sole != nil {
+		errs = append(errs, h.sole.Close())
 	}
 	if h.store != nil {
 		errs = append(errs, h.store.Close())

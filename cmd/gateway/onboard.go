@@ -28,6 +28,9 @@ func (p *program) onboard(context.Context) error {
 	if err != nil {
 		return exit{exitUsage, err}
 	}
+	if err := actAsOwner(s.Data); err != nil {
+		return err
+	}
 	wrote, err := writeNew(s.File, firstConfig)
 	if err != nil {
 		return fmt.Errorf("write config: %w", err)
@@ -129,6 +132,7 @@ var unit = template.Must(template.New("unit").Parse(`# Written by "parley instal
 Description=Parley, a chat gateway with a built-in agent
 After=network-online.target
 Wants=network-online.target
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart={{range .Args}}{{.}} {{end}}

@@ -36,6 +36,9 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 		return nil, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])
 	}
 	there := existing(db, c.Workspace)
+	if isStore(file) { // a copy of the store alone
+		there = existing(db)
+	}
 	aside := filepath.Join(c.DataDir, "before-restore-"+time.Now().Format("20060102-150405"))
 	shelved, err := exchange(ctx, c, there, aside, log, func(draft string) error {
 		made, err := unpackFrom(ctx, file, draft)
@@ -91,8 +94,31 @@ func existing(paths ...string) []string {
 	})
 }
 
+// isStore reports whether file is a copy of a store, and no backup, which begins
+// as all files of gzip do.
+func isStore(file string) bool {
+	head := make([]byte, 2)
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) != "\x1f\x8b" && filepath.Ext(file) == filepath.Ext(storeFile)
+}
+
 // unpackFrom unpacks file into the folder dir and returns when the backup was made.
 func unpackFrom(ctx context.Context, file, dir string) (time.Time, error) {
+	if isStore(file) {
+		info, err := os.Stat(file)
+		if err == nil {
+			err = copyFile(filepath.Join(dir, storeFile), file)
+		}
+		if err != nil {
+			return time.Time{}, err
+		}
+		return info.ModTime(), nil
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return time.Time{}, err
@@ -115,6 +141,9 @@ func settle(ctx context.Context, c *Config, dir string, log *slog.Logger) (told 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Renew(ctx); err != nil {
+		return nil, err
+	}
 	queues, err := s.Queues(ctx)
 	if err != nil {
 		return nil, err

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/workspace"
 )
 
 // The store is copied to the folder backups of the data folder once a day, for
@@ -97,11 +99,22 @@ func safeCopy(ctx context.Context, c *Config, backup func(context.Context, strin
 	return nil
 }
 
+// lockPatience is how long the gateway waits for a command that has the data
+// folder and soon ends.
+const lockPatience = 20 * time.Second
+
 // openBolt opens the store. One that is damaged is moved aside, and the latest
-// copy that is whole takes its place; notes say so (P18).
+// copy that is whole takes its place; notes say so (P18). Where to go on would
+// lose what may still be there, it says what to do and changes nothing.
 func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Store, notes []string, err error) {
 	c, log := h.Config, h.Log
-	cfg := bolt.Config{Dir: c.DataDir, Log: log, Probe: probeInChild, Stopped: stopped, Committed: h.observer.Committed}
+	if err := h.checkForLoss(); err != nil {
+		return nil, nil, err
+	}
+	cfg := bolt.Config{
+		Dir: c.DataDir, Log: log, Brief: h.Brief, Patience: lockPatience,
+		Probe: probeInChild, Stopped: stopped, Committed: h.observer.Committed,
+	}
 	opened, err := bolt.Open(ctx, cfg)
 	var damage *bolt.DamagedError
 	if errors.As(err, &damage) {
@@ -118,12 +131,84 @@ func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Stor
 		}
 	}
 	if err != nil {
-		return nil, nil, err // not a nil *bolt.Store, which is no nil store.Store
+		return nil, nil, explainStore(err) // not a nil *bolt.Store, which is no nil store.Store
 	}
 	if err := sweepDrafts(c); err != nil {
 		log.Warn("drafts of backups not removed", "err", err)
 	}
 	return opened, notes, nil
+}
+
+// checkForLoss refuses to begin with an empty store where copies tell of one
+// that is gone, its mark included: a disk that is not mounted, a folder that
+// was half copied.
+func (h *house) checkForLoss() error {
+	c := h.Config
+	file, copies := filepath.Join(c.DataDir, storeFile), safeCopies(c)
+	if len(copies) == 0 || len(existing(file, file+".mark")) > 0 {
+		return nil
+	}
+	if !h.Anew {
+		return exit{exitUsage, fmt.Errorf("the store %s is gone, though there are copies of it; nothing was started or changed\n"+
+			"put it back, or go on with the latest copy: parley restore %s\nor begin with an empty store: parley run --begin-anew", file, copies[0])}
+	}
+	kept := safeFolder(c) + "-" + time.Now().Format("20060102-150405")
+	h.Log.Warn("beginning with an empty store", "copies of the former one", kept)
+	return os.Rename(safeFolder(c), kept)
+}
+
+// explainStore says what to do about a store that is there and must not be used.
+func explainStore(err error) error {
+	var older *bolt.OlderError
+	var newer *bolt.FormatError
+	switch {
+	case errors.As(err, &older):
+		return exit{exitUsage, fmt.Errorf("%w\nto go on with it, and lose what came after it: parley restore --force %s", err, older.File)}
+	case errors.As(err, &newer):
+		return exit{exitUsage, err}
+	}
+	return err
+}
+
+// A place is what the store knows of the workspace.
+type place struct {
+	Folder string `json:"folder"`
+}
+
+// openWorkspace opens the agent's folder. One that the store knows, and that is
+// gone or empty, is not made anew unasked: it may be on a disk that is not
+// mounted, and the memory of everybody with it.
+func (h *house) openWorkspace(ctx context.Context) error {
+	c, b := h.Config, h.store.Bucket("gateway")
+	known, _, err := store.Load[place](ctx, b, "workspace")
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("look up the workspace: %w", err)
+	}
+	if known.Folder == c.Workspace && len(existing(c.Workspace)) == 0 {
+		if !h.Anew {
+			return exit{exitUsage, fmt.Errorf("the workspace %s is gone or empty, and the agent's memory and files with it; nothing was started or changed\n"+
+				"mount it or put it back, or take it from a backup: parley restore --force FILE\nor begin with an empty one: parley run --begin-anew", c.Workspace)}
+		}
+		h.Log.Warn("beginning with an empty workspace", "folder", c.Workspace)
+	}
+	if h.files, err = workspace.Open(c.Workspace); err != nil {
+		return err
+	}
+	if err := h.files.Protect(c.DataDir, c.file); err != nil {
+		return err
+	}
+	h.closeToOthers()
+	if _, err := h.files.Seed(); err != nil {
+		return fmt.Errorf("write the agent's first files: %w", err)
+	}
+	if known.Folder == c.Workspace {
+		return nil
+	}
+	if known.Folder != "" {
+		h.Log.Warn("the workspace is another folder than before", "folder", c.Workspace, "before", known.Folder)
+	}
+	_, err = store.Save(ctx, b, "workspace", place{c.Workspace}, store.Any)
+	return err
 }
 
 // replace puts the copy of the store in the place of the damaged one.
@@ -169,13 +254,23 @@ func probeInChild(ctx context.Context, file string) (damaged []string, err error
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("probe store: %w", ctx.Err())
+	case err != nil && cmd.ProcessState == nil: // it was never read
+		return nil, fmt.Errorf("probe store: %w", err)
+	case killed(cmd.ProcessState): // from outside, as for want of memory
+		return nil, fmt.Errorf("probe store: %w: %w", err, syscall.EINTR)
 	case err == nil:
 		for line := range strings.Lines(out.String()) {
 			damaged = append(damaged, strings.TrimSuffix(line, "\n"))
 		}
 		return damaged, nil
-	case cmd.ProcessState == nil || !cmd.ProcessState.Exited() || cmd.ProcessState.ExitCode() != exitFailure || said == "":
+	case !cmd.ProcessState.Exited() || cmd.ProcessState.ExitCode() != exitFailure || said == "":
 		return nil, fmt.Errorf("reading it ended the process that did: %w", err)
 	}
 	return nil, errors.New(said)
+}
+
+// killed reports whether somebody ended the process of s.
+func killed(s *os.ProcessState) bool {
+	status, ok := s.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM || status.Signal() == syscall.SIGINT)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,8 @@ type town struct {
 	model    map[string]any // the main one, of config.json
 	more     map[string]any // further keys of config.json
 	args     []string       // of the gateway's command line
+	program  string         // that is run; "": parley
+	uid      int            // of the user who runs it, if it is not this one
 
 	log    lockedBuffer
 	proc   *process
@@ -140,16 +143,19 @@ func (w *town) config() {
 
 // command prepares a run of the program with args.
 func (w *town) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(context.WithoutCancel(w.t.Context()), "parley", append([]string{"--data", w.dir}, args...)...)
+	cmd := exec.CommandContext(context.WithoutCancel(w.t.Context()), cmp.Or(w.program, "parley"), append([]string{"--data", w.dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "HOME="+w.dir, "TOWN_MODEL_KEY="+canaryKey, "TOWN_BOT_TOKEN="+w.tg.Token())
 	cmd.Stderr = &w.log
+	if w.uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(w.uid), Gid: uint32(w.uid)}}
+	}
 	return cmd
 }
 
 // start runs the gateway.
 func (w *town) start() {
 	w.t.Helper()
-	if w.proc == nil {
+	if w.proc == nil && w.uid == 0 {
 		w.config()
 	}
 	w.kill()

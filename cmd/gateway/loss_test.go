@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/store/bolt"
+)
+
+// spoilStore flips a bit wherever the store says text, and leaves its size and
+// time as they were: damage at rest.
+func (w *town) spoilStore(text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, storeFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := bytes.Count(data, []byte(text))
+	for at := range data {
+		if bytes.HasPrefix(data[at:], []byte(text)) {
+			data[at] ^= 1
+		}
+	}
+	err = errors.Join(os.WriteFile(path, data, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
+	if err != nil || n == 0 {
+		w.t.Fatalf("%q was found %d times: %v", text, n, err)
+	}
+}
+
+// copyStore makes a copy as each day does.
+func (w *town) copyStore() string {
+	w.t.Helper()
+	c := &Config{DataDir: w.dir}
+	s, err := bolt.Open(w.t.Context(), bolt.Config{Dir: w.dir})
+	if err == nil {
+		err = errors.Join(safeCopy(w.t.Context(), c, s.Backup), s.Close())
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return safeCopies(c)[0]
+}
+
+// TestDamageAtRest: P18, P21. What a disk lost while the gateway was stopped is
+// found while it runs. The owner is told once, status, health and doctor say so,
+// and a transcript shows what is missing.
+func TestDamageAtRest(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	for _, text := range []string{"one", "the victim", "three"} {
+		w.tg.Say(person, text)
+		w.says(person, "heard "+text)
+	}
+	w.stop()
+	w.spoilStore(`"text":"heard the victim`)
+	w.start()
+	told := func(texts []string) (n int) {
+		for _, text := range texts {
+			n += strings.Count(text, "My store is damaged on disk")
+		}
+		return n
+	}
+	w.told(person, "that the store is damaged", func(texts []string) bool { return told(texts) == 1 })
+	session := fmt.Sprintf("telegram:%d", person)
+	if out, code := w.run("", "sessions", "show", session); code != 0 || !strings.Contains(out, "[entry 5 could not be read]") ||
+		!strings.Contains(out, "heard one") || !strings.Contains(out, "heard three") {
+		t.Errorf("show: %d\n%s", code, out)
+	}
+	if out := w.exported(session); !strings.Contains(out, "could not be read]") {
+		t.Errorf("export: %s", out)
+	}
+	for command, want := range map[string]int{"status": 0, "health": 0, "doctor": exitFailure} {
+		if out, code := w.run("", command); code != want || !strings.Contains(out, "cannot be read") {
+			t.Errorf("%s: %d\n%s", command, code, out)
+		}
+	}
+	w.stop()
+	w.start()
+	w.tg.Say(person, "/status")
+	texts := w.told(person, "a status that tells of the damage", func(texts []string) bool {
+		return strings.Contains(texts[len(texts)-1], "entries cannot be read")
+	})
+	if told(texts) != 1 {
+		t.Errorf("the owner was told anew: %q", texts)
+	}
+}
+
+// TestBrokenHeadIsReplaced: P18. A store whose head is broken after a clean end
+// is set aside, and the latest copy takes its place.
+func TestBrokenHeadIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	w.stop()
+	w.copyStore()
+	path := filepath.Join(w.dir, storeFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[40] ^= 1
+	data[4096+40] ^= 1
+	if err := errors.Join(os.WriteFile(path, data, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.told(person, "that the store was damaged", func(texts []string) bool {
+		return strings.Contains(texts[len(texts)-1], "My store was damaged")
+	})
+	w.tg.Say(person, "two")
+	w.says(person, "heard two")
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "damaged-*", storeFile)); len(found) != 1 {
+		t.Errorf("the broken file is not aside: %q", found)
+	}
+}
+
+// fails runs the gateway, which must end with the exit code that service
+// managers do not answer with another start, and say all of texts.
+func (w *town) fails(texts ...string) {
+	w.t.Helper()
+	before := len(w.log.String())
+	_, code := w.run("", "run")
+	said := w.log.String()[before:]
+	for _, text := range texts {
+		if code != exitUsage || !strings.Contains(said, text) {
+			w.t.Errorf("exit code %d, and not %q:\n%s", code, text, said)
+		}
+	}
+}
+
+// TestLostStoreIsAskedAbout: P18. A store that is gone with its mark is not
+// replaced by an empty one while there are copies: by one of them, or by an
+// empty one if the owner says so.
+func TestLostStoreIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	w.stop()
+	safe := w.copyStore()
+	lose := func() {
+		if err := errors.Join(os.Remove(filepath.Join(w.dir, storeFile)), os.Remove(filepath.Join(w.dir, storeFile+".mark"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lose()
+	w.fails("is gone", "parley restore "+safe, "--begin-anew")
+	if out, code := w.run("", "doctor"); code != exitFailure || !strings.Contains(out, "parley restore "+safe) {
+		t.Errorf("doctor: %d\n%s", code, out)
+	}
+	if entries, _ := filepath.Glob(filepath.Join(w.dir, storeFile+"*")); len(entries) > 0 {
+		t.Errorf("it made %q", entries)
+	}
+	if out, code := w.run("", "restore", safe, "--force"); code != 0 {
+		t.Fatalf("restore of a copy: %d\n%s", code, out)
+	}
+	if out := w.exported(fmt.Sprintf("telegram:%d", person)); !strings.Contains(out, "heard one") {
+		t.Errorf("the copy was not restored: %s", out)
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "workspace", "AGENTS.md")); err != nil {
+		t.Errorf("the workspace was moved: %v", err)
+	}
+	lose()
+	w.args = []string{"run", "--begin-anew"}
+	w.start()
+	w.tg.Say(person, "two")
+	w.says(person, "heard two")
+	w.stop()
+	w.args = nil
+	w.start() // it has a store again
+	w.tg.Say(person, "three")
+	w.says(person, "heard three")
+}
+
+// TestOlderStoreIsAskedAbout: P18, P20. A former file in the place of the store
+// would lose what came since and send what was sent: it is refused until it is
+// restored.
+func TestOlderStoreIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	w.stop()
+	path := filepath.Join(w.dir, storeFile)
+	former, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.tg.Say(person, "two")
+	w.says(person, "heard two")
+	w.stop()
+	if err := os.WriteFile(path, former, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.fails("an older one", "parley restore --force "+path)
+	if out, code := w.run("", "restore", "--force", path); code != 0 {
+		t.Fatalf("restore: %d\n%s", code, out)
+	}
+	w.quiet([]int64{person}, func() {
+		w.start()
+		w.tg.Say(person+1, "three")
+		w.says(person+1, "heard three")
+	})
+}
+
+// TestLostWorkspaceIsAskedAbout: the agent's memory is not begun anew because a
+// disk is not mounted.
+func TestLostWorkspaceIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	w.stop()
+	folder, away := filepath.Join(w.dir, "workspace"), filepath.Join(w.dir, "away")
+	if err := os.Rename(folder, away); err != nil {
+		t.Fatal(err)
+	}
+	w.fails("the workspace "+folder+" is gone or empty", "--begin-anew")
+	if err := os.Mkdir(folder, 0o700); err != nil { // as a disk that is not mounted leaves it
+		t.Fatal(err)
+	}
+	w.fails("gone or empty")
+	if err := errors.Join(os.Remove(folder), os.Rename(away, folder)); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.tg.Say(person, "two")
+	w.says(person, "heard two")
+	w.stop()
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	w.args = []string{"run", "--begin-anew"}
+	w.start()
+	w.tg.Say(person, "three")
+	w.says(person, "heard three")
+}

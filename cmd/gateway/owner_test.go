@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/store/bolt"
+)
+
+const otherUser = 4711 // of this machine, not root
+
+// ownedBy gives the town's data folder to the user uid, who runs its gateway.
+func (w *town) ownedBy(uid int) {
+	w.t.Helper()
+	if os.Geteuid() != 0 {
+		w.t.Skip("only root can act as other users")
+	}
+	for dir := w.dir; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	self, err := exec.LookPath("parley")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	program := filepath.Join(w.t.TempDir(), "parley") // the test's own is where only root gets
+	for dir := filepath.Dir(program); len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := errors.Join(copyFile(program, self), os.Chmod(program, 0o755)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.program = program
+	w.config()
+	err = filepath.WalkDir(w.dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, uid, uid))
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.uid = uid
+}
+
+// TestRootLeavesNothingBehind: what root asks in the data folder of another user
+// is done as that user, whose gateway starts afterwards as before, whether it
+// was running or not.
+func TestRootLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.ownedBy(otherUser)
+	asRoot := func() {
+		t.Helper()
+		for _, args := range [][]string{{"sessions", "list"}, {"status"}, {"chat", "-m", "hi"}, {"doctor"}, {"link"}} {
+			cmd := w.command(args...)
+			cmd.SysProcAttr = nil
+			if out, err := cmd.Output(); err != nil && args[0] != "doctor" {
+				t.Errorf("%v: %v\n%s", args, err, out)
+			}
+		}
+		err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+			info, err2 := d.Info()
+			if err := errors.Join(err, err2); err != nil {
+				return err
+			}
+			if s := info.Sys().(*syscall.Stat_t); s.Uid != otherUser {
+				t.Errorf("%s belongs to user %d", path, s.Uid)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+	asRoot()
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	asRoot()
+	w.stop()
+	for _, socket := range []string{"parley.sock", "admin.sock"} {
+		if _, err := os.Lstat(filepath.Join(w.dir, socket)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left behind: %v", socket, err)
+		}
+	}
+}
+
+// TestSocketsOfAnotherUser: sockets that a process of root has left in the data
+// folder are replaced; a lock of root's is told of in words.
+func TestSocketsOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.ownedBy(otherUser)
+	for _, name := range []string{"parley.sock", "admin.sock"} {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(w.dir, name), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		if err := errors.Join(l.Close(), os.Chmod(filepath.Join(w.dir, name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	if out, code := w.run("", "status"); code != 0 || !strings.Contains(out, "up since") {
+		t.Errorf("status: %d\n%s", code, out)
+	}
+	w.stop()
+	if err := os.Chown(filepath.Join(w.dir, "lock"), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	<-w.proc.ended
+	if want := fmt.Sprintf("belongs to user 0, and this is user %d", otherUser); !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log does not say %q", want)
+	}
+}
+
+// TestStartDuringBriefCommand: P17. A gateway that starts while a command has
+// the data folder waits for it.
+func TestStartDuringBriefCommand(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.config()
+	s, err := bolt.Open(t.Context(), bolt.Config{Dir: w.dir, Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.logs("waiting for another process", 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+}
+
+// TestCommandsBesideRestarts: whatever is asked while the gateway is started
+// anew, time and again, each start succeeds and each question is answered.
+func TestCommandsBesideRestarts(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	ctx, stop := context.WithCancel(t.Context())
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		for n := 0; ctx.Err() == nil; n++ {
+			cmd := w.command([][]string{{"chat", "-m", "hi"}, {"sessions", "list"}}[n%2]...)
+			if out, err := cmd.Output(); err != nil {
+				t.Errorf("%v: %v\n%s", cmd.Args[3:], err, out)
+			}
+		}
+	}()
+	for i := range 4 {
+		if code := w.stop(); code != 0 {
+			t.Errorf("the gateway ended with %d", code)
+		}
+		w.start()
+		w.tg.Say(person, fmt.Sprint("again ", i))
+		w.says(person, fmt.Sprint("heard again ", i))
+	}
+	stop()
+	<-asked
+}
+
+// TestSharedWorkspace: two gateways with one workspace tell their owners.
+func TestSharedWorkspace(t *testing.T) {
+	t.Parallel()
+	one, two := newTown(t, echo), newTown(t, echo)
+	two.more["workspace"] = filepath.Join(one.dir, "workspace")
+	one.start()
+	one.tg.Say(person, "one")
+	one.says(person, "heard one")
+	two.start()
+	two.told(person, "that the workspace is shared", func(texts []string) bool {
+		return len(texts) > 0 && strings.Contains(texts[0], "Another gateway uses my workspace")
+	})
+}
