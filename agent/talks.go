@@ -52,7 +52,7 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 			}
 			entries := s.entries(r.record)
 			if r.damaged != nil {
-				entries = []chat.Entry{{Kind: chat.Lost, Time: s.at, Text: fmt.Sprintf("[entry %d could not be read]", r.seq)}}
+				entries = p.unreadable(ctx, id, &s, r.seq)
 			}
 			for _, e := range entries {
 				if !yield(e, nil) {
@@ -61,6 +61,20 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 			}
 		}
 	}
+}
+
+// unreadable writes down that record seq of the session id cannot be read.
+func (p *Pool) unreadable(ctx context.Context, id chat.SessionID, s *scribe, seq uint64) (es []chat.Entry) {
+	at := s.at
+	if at.IsZero() {
+		if st, _, err := p.lookup(ctx, id); err == nil {
+			at = st.Began
+		}
+	}
+	if s.anew {
+		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: at}), false
+	}
+	return append(es, chat.Entry{Kind: chat.Lost, Time: at, Text: fmt.Sprintf("[entry %d could not be read]", seq)})
 }
 
 // A scribe writes records down as people read them.
