@@ -122,7 +122,7 @@ func TestTranscript(t *testing.T) {
 		want := []string{
 			"heard Anna weather?", "said main Let me look.", "called look {}", "gave look sun", "said main You said tool sun",
 			"heard Anna (voice 3 s)", "said  I could not listen.",
-			"began", "lost  [entry 1 could not be read]", "heard Anna fail", "ended  failed: The model's provider does not accept my key; whoever runs me has to set a valid one.",
+			"began", "lost  [entry 1 could not be read]", "began", "heard Anna fail", "ended  failed: The model's provider does not accept my key; whoever runs me has to set a valid one.",
 			"heard Anna /retry", "ended  failed: The model's provider does not accept my key; whoever runs me has to set a valid one.",
 		}
 		if got := h.transcript("test:1"); strings.Join(got, "\n") != strings.Join(want, "\n") {
