@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
+	"parley/llm/llmtest"
 )
 
 const guest = person + 1 // may talk, and is no owner
@@ -230,4 +232,69 @@ func TestNobodyElseReads(t *testing.T) {
 	if strings.Contains(string(out), "open to others") || !strings.Contains(string(out), "ok    workspace") {
 		t.Errorf("the doctor says %s, %v", out, err)
 	}
+}
+
+// TestFilesTaint: a model that does whatever a file tells it changes no standing
+// rule without an owner's yes: not in the turn that reads what was sent, and not
+// by a file that such a turn wrote, in another conversation (R-S12).
+func TestFilesTaint(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		last, rs := spokenLast(r), results(r)
+		if len(rs) > 0 {
+			last = rs[len(rs)-1]
+		}
+		name, read := strings.CutPrefix(last, "read ")
+		switch {
+		case read:
+			return llmtest.Reply{Calls: call("read_file", fmt.Sprintf(`{"path": %q}`, name))}
+		case strings.Contains(last, "PLANT"):
+			return llmtest.Reply{Calls: call("write_file", `{"path": "notes.txt", "content": "STRIKE"}`)}
+		case strings.Contains(last, "STRIKE"):
+			return llmtest.Reply{Calls: call("write_file", `{"path": "SOUL.md", "content": "evil"}`)}
+		}
+		return llmtest.Reply{Text: "done after " + last}
+	})
+	w.start()
+	refuse := func(source string) {
+		t.Helper()
+		q := w.asks(person, "SOUL.md")
+		if !strings.Contains(q.Text, source) {
+			t.Errorf("the question does not say where it comes from: %q", q.Text)
+		}
+		w.tg.PressData(person, q.ID, q.Buttons[0][1].Data, telegramtest.As(person, "Ada"))
+		w.told(person, "the end", func(texts []string) bool {
+			return toldOf(texts[len(texts)-1:], "refused") || toldOf(texts[len(texts)-1:], "done after Error")
+		})
+		if soul, err := os.ReadFile(filepath.Join(w.dir, "workspace", "SOUL.md")); strings.Contains(string(soul), "evil") || err != nil {
+			t.Errorf("SOUL.md says %q, %v", soul, err)
+		}
+	}
+	sent := func(text string) string {
+		n := len(w.inbox())
+		w.tg.Post(person, telegramtest.File{Kind: "document", Name: text + ".txt", Type: "text/plain", Data: []byte(text)}, "for later")
+		w.told(person, "an answer", func(texts []string) bool { return len(w.inbox()) == n+1 && toldOf(texts[len(texts)-1:], "done after") })
+		for _, name := range w.inbox() {
+			if strings.HasSuffix(name, text+".txt") {
+				return strings.TrimPrefix(name, filepath.Join(w.dir, "workspace")+"/")
+			}
+		}
+		t.Fatal("it is not in the inbox")
+		return ""
+	}
+	strike := sent("STRIKE")
+	w.tg.Say(person, "read "+strike)
+	refuse("the file " + strike)
+
+	w.tg.Say(person, "/new")
+	w.told(person, "a new conversation", func(texts []string) bool { return !strings.Contains(texts[len(texts)-1], "Error") })
+	plant := sent("PLANT")
+	w.tg.Say(person, "read "+plant)
+	w.told(person, "a note", func(texts []string) bool { return toldOf(texts[len(texts)-1:], "Successfully wrote 6") })
+	w.tg.Say(person, "/new")
+	w.told(person, "a new conversation", func(texts []string) bool { return !strings.Contains(texts[len(texts)-1], "Successfully") })
+	w.kill()
+	w.start()
+	w.tg.Say(person, "read notes.txt")
+	refuse("the file notes.txt")
 }
