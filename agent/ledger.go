@@ -23,11 +23,12 @@ const (
 	aToken
 	someMoney
 	aChild
+	aByte // that a person sent or had written
 	kinds
 )
 
 func (k kind) String() string {
-	return [...]string{"answers", "requests", "tokens", "money", "helpers"}[k]
+	return [...]string{"answers", "requests", "tokens", "money", "helpers", "megabytes"}[k]
 }
 
 // amounts are how much of each kind.

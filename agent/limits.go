@@ -30,6 +30,7 @@ type Limit struct {
 	Tokens   int     // of requests and answers
 	Money    float64 // as far as prices are known
 	Children int     // helpers that were begun
+	Bytes    int64   // that were sent, or written into files; owners have no limit of their own
 }
 
 // A payer is somebody or something whose limit counts.
@@ -45,6 +46,9 @@ type payer struct {
 // what is "" does not. For helpers that is whom they work for.
 func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []payer {
 	l := p.settings.Load().Limits
+	if who == chat.TheOwner {
+		l.Person.Bytes = 0
+	}
 	session, _ = p.kin.root(session)
 	root := string(session)
 	if run, isolated := strings.CutPrefix(root, runPrefix); isolated {
@@ -70,7 +74,7 @@ func (p *Pool) payersOf(m chat.Message) []payer {
 // most is how much of k there is for b, 0 if there is no limit.
 func (b payer) most(k kind) float64 {
 	l := b.limit
-	return amounts{float64(l.Turns), float64(l.Rounds), float64(l.Tokens), l.Money, float64(l.Children)}[k] * float64(1+len(b.Raised))
+	return amounts{float64(l.Turns), float64(l.Rounds), float64(l.Tokens), l.Money, float64(l.Children), float64(l.Bytes)}[k] * float64(1+len(b.Raised))
 }
 
 // at says whether b has spent so many percent of k.
@@ -80,7 +84,14 @@ func (b payer) at(percent float64, k kind) bool {
 
 // share says how much of k is spent.
 func (b payer) share(k kind) string {
-	return fmt.Sprintf("%s of %s %s", number(b.Spent[k]), number(b.most(k)), k)
+	spent, most := b.Spent[k], b.most(k)
+	if k == aByte {
+		spent, most = spent/1e6, most/1e6
+		if most >= 1 {
+			spent = math.Ceil(spent*10) / 10
+		}
+	}
+	return fmt.Sprintf("%s of %s %s", number(spent), number(most), k)
 }
 
 // number returns x as people read it: 20,000,000, with as many of four decimals
@@ -124,6 +135,21 @@ func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts)
 		}
 	}
 	return nil
+}
+
+// TakeBytes counts bytes that who sends or has written into files, unless the
+// limit of the day is used up: then it counts nothing, and returns a
+// [*chat.Refusal]. To ask for 0 bytes tells whether it is. What owners send does
+// not count.
+func (p *Pool) TakeBytes(ctx context.Context, who chat.Person, bytes int64) error {
+	if who == chat.TheOwner {
+		return nil
+	}
+	err := p.spend(ctx, p.payers(who, "", ""), []kind{aByte}, amounts{aByte: float64(bytes)})
+	if over, ok := errors.AsType[errLimit](err); ok {
+		return &chat.Refusal{Text: over.text}
+	}
+	return err
 }
 
 // asking is what a request takes.

@@ -565,7 +565,7 @@ func TestLedgerOnFullDisk(t *testing.T) {
 		}
 		full.Store(false)
 		time.Sleep(time.Minute)
-		if got := page(); got != `{"spent":[3,3,300,1.5,0],"warned":[false,false,false,false,false]}` {
+		if got := page(); got != `{"spent":[3,3,300,1.5,0,0],"warned":[false,false,false,false,false,false]}` {
 			t.Errorf("written: %s", got)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/store"
 	"parley/workspace"
 )
 
@@ -45,6 +46,9 @@ func (h *Hub) Fetch(ctx context.Context, m chat.Message) chat.Message {
 			h.cfg.Log.Warn("file not taken in", "chat", m.At.Session(), "name", name, "err", err)
 			name = cmp.Or(name, "a file")
 			got.Notice = join(got.Notice, " ", fmt.Sprintf("I could not take in %s%s.", name, why(err)))
+			if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
+				got.Notice += " " + refusal.Text
+			}
 			got.Media = join(got.Media, ", ", name+" not taken in"+why(err))
 		} else if f.Voice {
 			h.listen(limited, &got, f.Path)
@@ -102,6 +106,8 @@ func why(err error) string {
 	switch {
 	case errors.Is(err, workspace.ErrTooBig):
 		return " because it is too big"
+	case errors.Is(err, store.ErrFull):
+		return " because my disk is full"
 	case permanent(err):
 		return " because it is no longer there"
 	}
@@ -119,6 +125,9 @@ func (h *Hub) take(ctx context.Context, m chat.Message, i int, f *chat.File) err
 		if f.Size > maxFile {
 			return workspace.ErrTooBig
 		}
+		if err := h.admit(ctx, m, f.Size); err != nil {
+			return err
+		}
 		who := chat.Whose(m.At, m.From, m.Group)
 		f.Path = place(*f, who, m.Time, sha256.Sum256(fmt.Append(nil, m.Key(), "\x00", i)))
 		if err := h.download(ctx, m, f); err != nil {
@@ -126,6 +135,14 @@ func (h *Hub) take(ctx context.Context, m chat.Message, i int, f *chat.File) err
 		}
 	}
 	return h.recognise(f)
+}
+
+// admit returns why a file of so many bytes, which came with m, is not taken.
+func (h *Hub) admit(ctx context.Context, m chat.Message, size int64) error {
+	if err := h.cfg.Room(); err != nil {
+		return err
+	}
+	return h.cfg.TakeBytes(ctx, chat.Whose(m.At, m.From, m.Group), size)
 }
 
 // download saves f at its Path, however often that has to be begun anew while ctx lasts.
@@ -181,6 +198,9 @@ type Save func(ctx context.Context, at chat.Address, from chat.Sender, name stri
 func (h *Hub) Save(ctx context.Context, at chat.Address, from chat.Sender, name string, r io.Reader) (chat.File, error) {
 	if h.cfg.Files == nil {
 		return chat.File{}, errNoFiles
+	}
+	if err := h.cfg.Room(); err != nil {
+		return chat.File{}, fmt.Errorf("save file: %w", err)
 	}
 	role, err := h.authorise(ctx, chat.Message{At: at, From: from})
 	if err != nil {

@@ -31,6 +31,12 @@ type Config struct {
 	// asks; nil if that is not configured.
 	Transcribe func(ctx context.Context, name string, audio io.Reader) (string, error)
 
+	// TakeBytes counts bytes of files that a person sends, or returns why no more
+	// are taken, a [*chat.Refusal]; nil: there is no limit.
+	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
+	// Room returns store.ErrFull when there is no room on the disk for files; nil: there always is.
+	Room func() error
+
 	// Sent is told of each reply that left the outbox of a channel: how long it
 	// was there, how often it was tried, and why it was parked, if it was.
 	Sent func(channel string, r chat.Reply, waited time.Duration, tries int, err error)
@@ -60,6 +66,12 @@ type Hub struct {
 func NewHub(c Config) *Hub {
 	if c.Sent == nil {
 		c.Sent = func(string, chat.Reply, time.Duration, int, error) {}
+	}
+	if c.TakeBytes == nil {
+		c.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
+	}
+	if c.Room == nil {
+		c.Room = func() error { return nil }
 	}
 	if c.Audit == nil {
 		c.Audit = func(string, string, string) {}

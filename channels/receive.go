@@ -55,8 +55,18 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	if !own && err == nil {
 		err = l.pass(ctx, m, deliver)
 	}
+	if refusal, refused := errors.AsType[*chat.Refusal](err); refused {
+		err = l.refuse(ctx, m, refusal)
+	}
 	l.notice(m, err)
 	return err
+}
+
+// refuse tells the sender of m why it was refused.
+func (l *line) refuse(ctx context.Context, m chat.Message, why *chat.Refusal) error {
+	r := m.Reply()
+	r.ID, r.Text = "refused:"+m.Key(), why.Text // m may be answered under the other ID, if it was taken before
+	return l.hub.Send(ctx, r)
 }
 
 // pass delivers m and marks it.

@@ -162,8 +162,16 @@ type Answer struct {
 	Receipt  string `json:"receipt,omitempty"` // the network's name of the message that asked
 }
 
-// Deliver hands a message to the house. It returns nil once the message cannot be lost.
+// Deliver hands a message to the gateway. It returns nil once the message cannot be
+// lost, and a [*Refusal] for one that is not taken and need not come again.
 type Deliver func(context.Context, Message) error
+
+// A Refusal is why a message or a file is not taken, in a sentence for the person
+// who sent it.
+type Refusal struct{ Text string }
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Text }
 
 // Send hands a reply to the channel it is addressed to. It returns nil once the reply cannot be lost.
 type Send func(context.Context, Reply) error

@@ -16,6 +16,10 @@ func Clip(text string, n int, more string) string {
 	return text
 }
 
+// IsShortCommand reports whether text is a command such as "/usage", which may be
+// given also by whoever may not send anything else.
+func IsShortCommand(text string) bool { return strings.HasPrefix(text, "/") && len(text) < 200 }
+
 // Word returns the first word of text, and what is after it.
 func Word(text string) (word, rest string) {
 	text = strings.TrimSpace(text)

@@ -27,7 +27,11 @@ type Config struct {
 	Save   channels.Save    // puts an upload into the workspace
 	Dir    string           // where pictures are while a request comes in; "": the system's folder for such
 	Budget *channels.Budget // of the bytes of requests that are in memory; nil: as much as a small machine has
-	Models func() []string  // names that requests may give besides "parley"; nil: none
+	// TakeBytes counts bytes that a person sends, or returns why no more are taken,
+	// a [*chat.Refusal]; nil: there is no limit.
+	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
+
+	Models func() []string // names that requests may give besides "parley"; nil: none
 	Log    *slog.Logger
 }
 
@@ -51,6 +55,9 @@ type Channel struct {
 
 // New returns the Channel of cfg.
 func New(cfg Config) *Channel {
+	if cfg.TakeBytes == nil {
+		cfg.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
+	}
 	if cfg.Budget == nil {
 		cfg.Budget = channels.NewBudget(16<<20, 8<<20)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"parley/chat"
 )
 
 // An output writes a completion in OpenAI's shape.
@@ -108,6 +110,9 @@ func bad(param, message string) *failure {
 func failed(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
+	}
+	if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
+		return &failure{status: http.StatusTooManyRequests, message: refusal.Text, code: "quota_exceeded"}
 	}
 	return &failure{status: http.StatusServiceUnavailable, message: "The message cannot be taken or answered at present; try again.", code: "unavailable", after: "5"}
 }

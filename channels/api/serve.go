@@ -107,6 +107,9 @@ func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sen
 			return c.ask(rec, k)
 		}
 		if files == nil {
+			if err = c.takeBytes(ctx, q, who); err != nil {
+				return err
+			}
 			if files, err = c.save(ctx, q, who); err != nil {
 				return err
 			}
@@ -152,6 +155,19 @@ func (c *Channel) ask(rec record, k *call) error {
 		return nil
 	}
 	return c.gate.Deliver(rec.Message)
+}
+
+// takeBytes counts what is said now and what is quoted, or returns why no more is taken.
+func (c *Channel) takeBytes(ctx context.Context, q *request, who chat.Sender) error {
+	text := q.text()
+	if chat.IsShortCommand(text) {
+		return nil
+	}
+	n := int64(len(text))
+	for _, img := range q.images {
+		n += img.data.Size()
+	}
+	return c.cfg.TakeBytes(ctx, chat.Whose(q.at, who, false), n)
 }
 
 // save puts the images of q into the workspace.

@@ -87,6 +87,14 @@ func (c *Channel) upload(k call) error {
 		k.w.Header().Set("Connection", "close") // the rest is not read
 		return tooBig
 	}
+	expected := k.r.ContentLength
+	if expected < 0 { // it is not said: as much as it may be
+		expected = c.cfg.MaxFile
+	}
+	if err := c.takeBytes(k, expected); err != nil {
+		k.w.Header().Set("Connection", "close")
+		return err
+	}
 	f, err := c.cfg.Save(k.r.Context(), chat.Address{Channel: c.cfg.Name, Chat: k.who.ID}, k.who, k.r.URL.Query().Get("name"), http.MaxBytesReader(k.w, k.r.Body, c.cfg.MaxFile))
 	var big *http.MaxBytesError
 	switch {

@@ -47,6 +47,11 @@ func (c *Channel) say(k call) error {
 	case strings.TrimSpace(in.Text) == "" && len(in.Files) == 0, len(in.Files) > maxSent, in.Quiet && !strings.HasPrefix(in.Text, "/"):
 		return problem{http.StatusBadRequest, "That is not a message."}
 	}
+	if !chat.IsShortCommand(in.Text) {
+		if err := c.takeBytes(k, int64(len(in.Text))); err != nil { // what is not taken is not kept either
+			return err
+		}
+	}
 	m.Text = in.Text
 	s := said{ID: in.ID, Who: you, Text: m.Text, Time: m.Time}
 	for _, id := range in.Files {

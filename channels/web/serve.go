@@ -85,8 +85,11 @@ func (p problem) Error() string { return p.text }
 // refuse says why not: a page to people, JSON to the page.
 func (c *Channel) refuse(k call, err error) {
 	var p problem
+	var refusal *chat.Refusal
 	switch {
 	case errors.As(err, &p):
+	case errors.As(err, &refusal):
+		p = problem{http.StatusInsufficientStorage, refusal.Text}
 	case errors.Is(err, errGone):
 		p = problem{http.StatusNotFound, "There is no such conversation, or not any more."}
 	case errors.Is(err, store.ErrFull):

@@ -29,13 +29,17 @@ import (
 type Config struct {
 	Name    string // of the channel in config.json
 	Store   store.Store
-	Open    func(path string) (*os.File, error)                                  // opens a file of the workspace (R-S18)
-	Save    channels.Save                                                        // puts an upload into the workspace's inbox
-	Budget  *channels.Budget                                                     // of the bytes of requests that are in memory; nil: as much as a small machine has
-	MaxFile int64                                                                // bytes of an upload; 0: 20 MiB
-	Forget  func(context.Context, chat.SessionID) error                          // ends a session and forgets it; nil: there is nothing to forget
-	Search  func(ctx context.Context, person, words string) ([]chat.Find, error) // finds what was said with person; nil: titles only
-	Log     *slog.Logger
+	Open    func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
+	Save    channels.Save                       // puts an upload into the workspace's inbox
+	Budget  *channels.Budget                    // of the bytes of requests that are in memory; nil: as much as a small machine has
+	MaxFile int64                               // bytes of an upload; 0: 20 MiB
+	// TakeBytes counts bytes that a person sends, or returns why no more are taken,
+	// a [*chat.Refusal]; nil: there is no limit.
+	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
+
+	Forget func(context.Context, chat.SessionID) error                          // ends a session and forgets it; nil: there is nothing to forget
+	Search func(ctx context.Context, person, words string) ([]chat.Find, error) // finds what was said with person; nil: titles only
+	Log    *slog.Logger
 }
 
 // A Channel is the chat in the browser. A person is a chat, and each of their
@@ -61,6 +65,9 @@ type Channel struct {
 // New returns the Channel of cfg. The error is of its own page.
 func New(cfg Config) (*Channel, error) {
 	cfg.MaxFile = cmp.Or(cfg.MaxFile, 20<<20)
+	if cfg.TakeBytes == nil {
+		cfg.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
+	}
 	if cfg.Budget == nil {
 		cfg.Budget = channels.NewBudget(16<<20, 8<<20)
 	}
@@ -75,6 +82,11 @@ func New(cfg Config) (*Channel, error) {
 	c.mux = c.routes()
 	c.open, c.close = context.WithCancel(context.Background())
 	return c, nil
+}
+
+// takeBytes counts bytes that whoever calls sends, or returns why no more are taken.
+func (c *Channel) takeBytes(k call, bytes int64) error {
+	return c.cfg.TakeBytes(k.r.Context(), chat.Whose(c.address(k.who.ID, ""), k.who, false), bytes)
 }
 
 // Run lets browsers speak to the house until ctx ends. They can read before and

@@ -165,12 +165,14 @@ func (k checker) limits() {
 		}
 		for name, n := range map[string]float64{
 			"turns": float64(l.Turns), "rounds": float64(l.Rounds), "tokens": float64(l.Tokens), "money": l.Money,
-			"children": float64(l.Children), "jobs": float64(l.Jobs),
+			"children": float64(l.Children), "bytes": float64(l.Bytes), "jobs": float64(l.Jobs),
 		} {
 			_, given := k.d.at[join(key, name)]
 			switch {
 			case given && n <= 0 && n != -1:
 				k.fail(join(key, name), "must be above 0, or -1 for no limit")
+			case given && name == "bytes" && whose != "person" && whose != "everybody":
+				k.fail(join(key, name), "bytes are counted for persons and for everybody: write limits.person.bytes or limits.everybody.bytes")
 			case given && name == "jobs" && whose != "person":
 				k.fail(join(key, name), "only a person has jobs: write limits.person.jobs")
 			}

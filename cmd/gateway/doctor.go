@@ -150,7 +150,7 @@ func lookAtFolder(dir, without string) finding {
 		return finding{bad, "cannot write: " + err.Error(), fmt.Sprintf("chown -R %d %s, or free some space", os.Getuid(), dir)}
 	}
 	_ = errors.Join(f.Close(), os.Remove(f.Name()))
-	free, known := freeSpace(dir)
+	free, _, known := freeSpace(dir)
 	text := dir
 	if known {
 		text += fmt.Sprintf(", %d MiB free", free>>20)

@@ -60,11 +60,11 @@ const (
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
 	h.hub.Add("console", h.console(leave))
 	bodies := channels.NewBudget(maxBodies, maxBodiesOfPerson)
-	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, Budget: bodies, Models: h.modelNames, Log: h.Log})
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, Budget: bodies, TakeBytes: h.pool.TakeBytes, Models: h.modelNames, Log: h.Log})
 	h.hub.Add("api", h.api)
 	if h.Config.Channels.Web != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, Budget: bodies, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
+			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, Budget: bodies, TakeBytes: h.pool.TakeBytes, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
 		})
 		if err != nil {
 			return nil, err

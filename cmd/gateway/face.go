@@ -181,7 +181,7 @@ func (h *house) reasons(ctx context.Context) (why []string) {
 	if err != nil {
 		return []string{"the store does not answer: " + h.redact(err.Error())}
 	}
-	if h.full.Load() {
+	if h.full.Load() || h.space.room() != nil {
 		why = append(why, "the disk is full: nothing is accepted until there is space")
 	}
 	for _, s := range states {

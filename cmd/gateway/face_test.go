@@ -114,6 +114,27 @@ func (v *visitor) do(method, path string, say any) (status int, body string) {
 	return resp.StatusCode, string(text)
 }
 
+// upload sends a file as the page does.
+func (v *visitor) upload(name, content string) (status int, body string) {
+	v.t.Helper()
+	req, err := http.NewRequestWithContext(v.t.Context(), "PUT", v.base+"/files?name="+url.QueryEscape(name), strings.NewReader(content))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	req.Header.Set("X-Parley", "1")
+	resp, err := v.Do(req)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
 // say says text in the conversation under an id of its own, until it is taken.
 func (v *visitor) say(conversation, id, text string) {
 	v.t.Helper()

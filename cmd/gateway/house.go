@@ -59,6 +59,7 @@ type house struct {
 	sole     *os.File // holds the lock of the workspace; nil if another gateway has it
 	observer *observe.Observer
 	auditor  auditor
+	space    space
 	full     atomic.Bool // the last message did not fit on the disk (P19)
 	hub      *channels.Hub
 	pool     *agent.Pool
@@ -147,6 +148,7 @@ func (h *house) welcome() {
 func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	c := h.Config
 	h.now.Store(c)
+	h.space = space{folders: []string{c.DataDir, c.Workspace}, look: freeSpace}
 	if err := h.openStore(ctx, leave); err != nil {
 		return err
 	}
@@ -161,7 +163,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.openMind()
 	h.hub = channels.NewHub(channels.Config{
 		Store: h.store, Log: h.Log, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
-		Sent: h.observer.Sent, Audit: h.audit,
+		Sent: h.observer.Sent, Audit: h.audit, TakeBytes: h.takeBytes, Room: h.space.room,
 	})
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
@@ -304,6 +306,9 @@ func (h *house) excuse() {
 // receive lets people in. At a chat of this process the other networks wait.
 func (h *house) receive(ctx context.Context) error {
 	deliver := h.observer.Deliver(func(ctx context.Context, m chat.Message) error {
+		if err := h.admit(ctx, m); err != nil {
+			return err
+		}
 		err := h.pool.Deliver(ctx, m)
 		h.full.Store(errors.Is(err, store.ErrFull))
 		return err

@@ -47,11 +47,12 @@ func wipeEnviron() error {
 	return nil
 }
 
-// freeSpace returns the bytes free on the disk of dir, and whether that is known.
-func freeSpace(dir string) (uint64, bool) {
+// freeSpace returns how many bytes are free for us on the disk of dir, how many
+// it has, and whether that is known.
+func freeSpace(dir string) (free, total uint64, known bool) {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
-		return 0, false
+		return 0, 0, false
 	}
-	return s.Bavail * uint64(s.Bsize), true
+	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), true
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // megabytes returns a figure of the gateway from /proc/PID/status, in MB: VmRSS is
@@ -124,5 +126,29 @@ func BenchmarkUploads(b *testing.B) {
 		b.ReportMetric(float64(before), "MB-before")
 		b.ReportMetric(float64(peak), "MB-peak")
 		w.kill()
+	}
+}
+
+// nearlyFull puts the town on a disk of 24 MB of its own; leave fills it but for
+// so many bytes.
+func nearlyFull(w *town) (leave func(bytes int), free func()) {
+	if err := unix.Mount("tmpfs", w.dir, "tmpfs", 0, "size=24m"); err != nil {
+		w.t.Skipf("mount a small disk: %v", err)
+	}
+	w.t.Cleanup(func() {
+		w.kill()
+		_ = unix.Unmount(w.dir, unix.MNT_DETACH)
+	})
+	ballast := filepath.Join(w.dir, "ballast")
+	leave = func(bytes int) {
+		left, _, _ := freeSpace(w.dir)
+		if err := os.WriteFile(ballast, make([]byte, int(left)-bytes), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return leave, func() {
+		if err := os.Remove(ballast); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }

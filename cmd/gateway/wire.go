@@ -84,7 +84,7 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 		Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: h.cache,
 	}
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
-		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools}, tools.Standard(pipeline)...)
+		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools, h.countWritten(s)}, tools.Standard(pipeline)...)
 		return tools.NewKit(ctx, s, sources, stages...)
 	}, nil
 }
@@ -294,7 +294,7 @@ func (c *Config) zone() *time.Location {
 func (c *Config) limits() agent.Limits {
 	of := func(whose string) agent.Limit {
 		l := c.Limits[whose]
-		return agent.Limit{Turns: l.Turns, Rounds: l.Rounds, Tokens: l.Tokens, Money: l.Money, Children: l.Children}
+		return agent.Limit{Turns: l.Turns, Rounds: l.Rounds, Tokens: l.Tokens, Money: l.Money, Children: l.Children, Bytes: l.Bytes}
 	}
 	return agent.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/channels/telegram/telegramtest"
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/store"
+)
+
+// TestReserve: how much of a disk is kept free.
+func TestReserve(t *testing.T) {
+	for _, c := range []struct {
+		total, free uint64
+		full        bool
+	}{
+		{10 << 30, 1 << 30, false}, {10 << 30, 101 << 20, true}, {1 << 40, 1<<30 - 1, true}, {1 << 40, 1 << 30, false},
+		{24 << 20, 7 << 20, false}, {24 << 20, 5 << 20, true}, {0, 0, false},
+	} {
+		s := space{folders: []string{"data"}, look: func(string) (uint64, uint64, bool) { return c.free, c.total, true }}
+		if err := s.room(); errors.Is(err, store.ErrFull) != c.full {
+			t.Errorf("%d of %d MB are free: %v", c.free>>20, c.total>>20, err)
+		}
+	}
+}
+
+// TestBytesOfAPerson: who has sent as much as a day allows is told so in one
+// plain sentence on each channel, and what comes after is not kept; others and
+// owners go on.
+func TestBytesOfAPerson(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		if strings.HasPrefix(spokenLast(r), "write") && !used(r) {
+			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "c1", Name: "write_file", Args: `{"path": "notes.txt", "content": "` + strings.Repeat("x", 900) + `"}`}}}
+		}
+		if got := results(r); len(got) > 0 {
+			return llmtest.Reply{Text: strings.Join(got, "\n")}
+		}
+		return echo(ctx, r)
+	})
+	w.more["limits"] = map[string]any{"person": map[string]any{"bytes": 1000}}
+	w.start()
+	const enough = " of 0.001 megabytes. It begins anew at midnight (UTC). An owner can raise it with /raise "
+	long := strings.Repeat("y", 600)
+
+	other := w.at(asker)
+	other.asks("hello", "heard hello")
+	other.asks(long, "heard "+long)
+	other.asks(long+"2", "heard "+long+"2\n\n120 % of today's limit for you is used: 0.0012 of 0.001 megabytes.")
+	w.tg.Say(asker, "once more")
+	w.told(asker, "a refusal", func(texts []string) bool {
+		return strings.HasPrefix(texts[len(texts)-1], "Today's limit for you is reached: 0.0012"+enough)
+	})
+	w.tg.Say(person, long+long)
+	w.says(person, "heard "+long+long)
+
+	anna := w.invite("anna")
+	anna.say("first", "aaaaaaaa", long)
+	anna.say("first", "bbbbbbbb", long)
+	if status, body := anna.do("POST", "/c/first/messages", map[string]any{"id": "cccccccc", "text": "more"}); status != http.StatusInsufficientStorage || !strings.Contains(body, enough) {
+		t.Errorf("web: %d %s", status, body)
+	}
+	if status, body := anna.upload("a.txt", "z"); status != http.StatusInsufficientStorage || !strings.Contains(body, enough) {
+		t.Errorf("upload: %d %s", status, body)
+	}
+	for _, l := range anna.reads("first", "two answers", func(lines []line) bool { return len(lines) >= 4 }) {
+		if l.Text == "more" {
+			t.Error("what was refused is kept")
+		}
+	}
+
+	key := w.key("anna") // who is another person on another channel
+	if status, answer, err := w.sendPicture(t.Context(), w.base(), key, 2000); status != 200 || err != nil {
+		t.Fatalf("api: %d %s %v", status, answer, err)
+	}
+	if status, answer, err := w.sendPicture(t.Context(), w.base(), key, 10); status != 429 || !strings.Contains(answer, "quota_exceeded") || err != nil {
+		t.Errorf("api: %d %s %v", status, answer, err)
+	}
+
+	bert := w.invite("bert")
+	bert.say("first", "aaaaaaaa", "write it")
+	bert.reads("first", "an answer", func(lines []line) bool { return lines[len(lines)-1].Who == "parley" })
+	bert.say("first", "bbbbbbbb", "write it again")
+	bert.reads("first", "an answer", func(lines []line) bool { return len(lines) == 4 })
+	bert.do("POST", "/c/first/messages", map[string]any{"id": "cccccccc", "text": "write it a third time"})
+	bert.reads("first", "a refusal", func(lines []line) bool {
+		body, _ := json.Marshal(lines)
+		return strings.Contains(string(body), "Nothing was changed. Today's limit") || len(lines) == 4
+	})
+	if _, body := bert.do("POST", "/c/first/messages", map[string]any{"id": "dddddddd", "text": "hello"}); !strings.Contains(body, enough) {
+		t.Errorf("what tools write does not count: %s", body)
+	}
+}
+
+// TestIntakeStopsBeforeTheDiskIsFull: while little is left of the disk, what
+// people say stays where it is; what was taken before is answered.
+func TestIntakeStopsBeforeTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	going := make(chan struct{})
+	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		if spokenLast(r) == "slowly" {
+			select {
+			case <-going:
+			case <-ctx.Done():
+			}
+		}
+		return echo(ctx, r)
+	})
+	leave, free := nearlyFull(w)
+	w.start()
+	w.tg.Say(person, "before")
+	w.says(person, "heard before")
+	w.tg.Say(person, "slowly")
+	w.sees("the question", func(v telegramtest.View) bool { return v.Pending() == 0 })
+	v := w.visit()
+	leave(4 << 20)
+	w.tg.Say(asker, "now?")
+	w.logs("update not kept", 1)
+	close(going)
+	w.says(person, "heard slowly")
+	if status, body := v.upload("a.txt", "z"); status != http.StatusInsufficientStorage || !strings.Contains(body, "disk is full") {
+		t.Errorf("upload: %d %s", status, body)
+	}
+	if status, body := v.do("GET", "/readyz", nil); status != 503 || !strings.Contains(body, "disk is full") {
+		t.Errorf("ready: %d %s", status, body)
+	}
+	free()
+	w.told(asker, "an answer", func(texts []string) bool { return fmt.Sprint(texts[len(texts)-1]) == "heard now?" })
+	if status, body := v.do("GET", "/readyz", nil); status != 200 {
+		t.Errorf("ready: %d %s", status, body)
+	}
+}
