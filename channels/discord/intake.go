@@ -197,8 +197,9 @@ func (in *intake) hearInteraction(e *event, data json.RawMessage) {
 // end returns when everything has ended. in.ctx has, and nothing more is heard.
 func (in *intake) end() {
 	in.mu.Lock() // whoever saw in.ctx still on has been counted
+	wait := in.live.Wait
 	in.mu.Unlock()
-	in.live.Wait()
+	wait()
 	if err := in.tracker.save(context.WithoutCancel(in.ctx)); err != nil {
 		in.c.log.Warn("the next start may hear again what was heard", "err", err)
 	}
