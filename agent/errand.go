@@ -143,6 +143,7 @@ func (t *turn) tell(ctx context.Context) error {
 		return nil
 	}
 	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.tainted}
+	e.Sent = last.reply != nil && helperOf(last.first.In) == ""
 	if last.how == answered && last.reply == nil && quiet(last.first) {
 		e.Outcome = nothingSaid
 	}

@@ -98,6 +98,7 @@ type End struct {
 	Message chat.Message
 	Outcome string // "answered", "nothing to say", "stopped", "failed", "parked", "too old" or "over the limit"
 	Text    string // what was said in the end, to the person or to nobody
+	Sent    bool   // Text is in the outbox; what becomes of it there the network decides
 	Tokens  int
 	Cost    float64 // as far as prices are known
 	Tainted bool    // strangers had a word in it (R-S12)

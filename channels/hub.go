@@ -40,6 +40,11 @@ type Config struct {
 	// Sent is told of each reply that left the outbox of a channel: how long it
 	// was there, how often it was tried, and why it was parked, if it was.
 	Sent func(channel string, r chat.Reply, waited time.Duration, tries int, err error)
+	// Fate is told what became of each reply that no person waits for, before it
+	// leaves the outbox, and again if a crash came between: that the network has
+	// taken it, or the reason why it was parked, for the first time or after
+	// tries more (P26). It may be nil.
+	Fate func(ctx context.Context, r chat.Reply, tries int, reason string) error
 	// Audit is told of what owners decide, and of what others are refused.
 	Audit func(kind, who, what string)
 }
@@ -72,6 +77,9 @@ func NewHub(c Config) *Hub {
 	}
 	if c.Room == nil {
 		c.Room = func() error { return nil }
+	}
+	if c.Fate == nil {
+		c.Fate = func(context.Context, chat.Reply, int, string) error { return nil }
 	}
 	if c.Audit == nil {
 		c.Audit = func(string, string, string) {}
@@ -132,18 +140,21 @@ func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string)
 // sent, or parked with a reason, whatever happens. A reply with neither text
 // nor files takes away what Live has shown of it. A question in it is one that
 // nobody waits for (Say); others are sent by Ask.
-func (h *Hub) Send(ctx context.Context, r chat.Reply) error {
+func (h *Hub) Send(ctx context.Context, r chat.Reply) error { return h.push(ctx, r, 0) }
+
+// push is Send of a reply that was parked and tried again so many times.
+func (h *Hub) push(ctx context.Context, r chat.Reply, tries int) error {
 	if r.ID == "" {
 		return errors.New("send: reply has no id")
 	}
 	l, ok := h.lines[r.To.Channel]
 	if !ok {
-		return h.park(ctx, r, fmt.Sprintf("there is no channel named %q", r.To.Channel))
+		return h.park(ctx, Parked{Reply: r, Reason: fmt.Sprintf("there is no channel named %q", r.To.Channel), Tries: tries})
 	}
 	if err := l.offered(ctx, r); err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 	}
-	body, err := json.Marshal(letter{r, time.Now()})
+	body, err := json.Marshal(letter{r, time.Now(), tries})
 	if err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 	}
@@ -163,6 +174,7 @@ func (h *Hub) Work(ctx context.Context) error {
 		g.Go(func() error { f(ctx); return nil })
 	}
 	do(h.prune)
+	do(h.retryParked)
 	for _, l := range h.lines {
 		g.Go(func() error { return l.work(ctx) })
 		do(l.run)

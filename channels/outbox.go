@@ -36,6 +36,7 @@ type line struct {
 type letter struct {
 	chat.Reply
 	Pushed time.Time `json:"pushed,omitzero"`
+	Tries  int       `json:"tries,omitempty"` // how often it was parked and tried again by itself
 }
 
 func (r letter) pushed() time.Time { return cmp.Or(r.Pushed, time.Now()) }
@@ -82,8 +83,15 @@ func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		parked := func(ctx context.Context) error { return l.hub.park(ctx, d.reply, reason.Error()) }
+		parked := func(ctx context.Context) error {
+			return l.hub.park(ctx, Parked{Reply: d.reply, Reason: reason.Error(), Tries: r.Tries})
+		}
 		if !l.persist(ctx, "park reply", parked) {
+			return false
+		}
+	} else if d.reply.Unasked {
+		taken := func(ctx context.Context) error { return l.hub.cfg.Fate(ctx, d.reply, r.Tries, "") }
+		if !l.persist(ctx, "note a delivery", taken) {
 			return false
 		}
 	}

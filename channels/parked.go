@@ -19,6 +19,7 @@ type Parked struct {
 	Reply  chat.Reply `json:"reply"`
 	Reason string     `json:"reason"`
 	Time   time.Time  `json:"time"`
+	Tries  int        `json:"tries,omitempty"` // how often it was tried again by itself
 }
 
 const (
@@ -26,8 +27,28 @@ const (
 	maxParked = 1000
 )
 
-// park keeps r to be looked at, unless it is kept already, and ends the question it asks.
-func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
+// retryAfter is when a parked reply that no person waits for is tried again by
+// itself, after the first time, the second and so on (P26). What a person waited
+// for is not: they have asked again by then, or have given up.
+var retryAfter = []time.Duration{10 * time.Minute, time.Hour, 6 * time.Hour}
+
+// retryEvery is how often parked replies are looked through.
+const retryEvery = time.Minute
+
+// park keeps a reply to be looked at, unless it is kept already, and ends the
+// question it asks. Of one that no person waits for it tells its fate.
+func (h *Hub) park(ctx context.Context, now Parked) error {
+	if now.Reply.Unasked {
+		if err := h.cfg.Fate(ctx, now.Reply, now.Tries, now.Reason); err != nil {
+			return err
+		}
+	}
+	return h.shelve(ctx, now)
+}
+
+// shelve is park of a reply whose fate is nobody's concern.
+func (h *Hub) shelve(ctx context.Context, parked Parked) error {
+	r := parked.Reply
 	if r.Ask != nil {
 		if err := h.Withdraw(ctx, r.Ask.ID); err != nil {
 			return err
@@ -44,12 +65,12 @@ func (h *Hub) park(ctx context.Context, r chat.Reply, reason string) error {
 			return err
 		}
 	}
-	now := time.Now()
-	key := fmt.Sprintf("%016x%s", now.UnixNano(), sum)
-	if err := write(ctx, h.bucket(shelf), key, Parked{Reply: r, Reason: reason, Time: now}); err != nil {
+	parked.Time = time.Now()
+	key := fmt.Sprintf("%016x%s", parked.Time.UnixNano(), sum)
+	if err := write(ctx, h.bucket(shelf), key, parked); err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}
-	h.cfg.Log.Error("reply parked", "chat", r.To.Session(), "id", r.ID, "reason", reason)
+	h.cfg.Log.Error("reply parked", "chat", r.To.Session(), "id", r.ID, "reason", parked.Reason)
 	if err := h.clear(ctx); err != nil {
 		h.cfg.Log.Error("old parked replies not forgotten", "err", err)
 	}
@@ -90,16 +111,35 @@ func (h *Hub) Parked(ctx context.Context) (all []Parked, err error) {
 // Resend sends the parked reply of that key again, once, however often it is
 // called. It returns store.ErrNotFound if none is parked under that key.
 func (h *Hub) Resend(ctx context.Context, key string) error {
+	return h.resend(ctx, key, len(retryAfter))
+}
+
+func (h *Hub) resend(ctx context.Context, key string, tries int) error {
 	p, _, err := store.Load[Parked](ctx, h.bucket(shelf), key)
 	if err != nil {
 		return fmt.Errorf("send parked reply: %w", err)
 	}
 	p.Reply.ID = "again:" + key // the old one may have been seen by the outbox or the network
 	p.Reply.Ask = nil           // nobody waits for the answer any more
-	if err := h.Send(ctx, p.Reply); err != nil {
+	if err := h.push(ctx, p.Reply, tries); err != nil {
 		return err
 	}
 	return h.Drop(ctx, key)
+}
+
+// retryParked tries parked replies again that no person waits for, until ctx ends.
+func (h *Hub) retryParked(ctx context.Context) {
+	for Sleep(ctx, retryEvery) {
+		all, err := h.Parked(ctx)
+		for _, p := range all {
+			if p.Reply.Unasked && p.Tries < len(retryAfter) && time.Since(p.Time) >= retryAfter[p.Tries] {
+				err = errors.Join(err, h.resend(ctx, p.Key, p.Tries+1))
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			h.cfg.Log.Warn("parked replies not tried again", "err", err)
+		}
+	}
 }
 
 // Drop forgets the parked reply of that key, if there is one.
@@ -127,7 +167,7 @@ func (h *Hub) Shelve(ctx context.Context, queues []string, reason string) (n int
 			if json.Unmarshal(item.Body, &r) != nil {
 				r = chat.Reply{ID: item.ID, To: chat.Address{Channel: channel}}
 			}
-			if err := h.park(ctx, r, reason); err != nil {
+			if err := h.shelve(ctx, Parked{Reply: r, Reason: reason, Tries: len(retryAfter)}); err != nil {
 				return n, err
 			}
 			if err := item.Done(ctx); err != nil {

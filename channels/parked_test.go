@@ -315,3 +315,39 @@ func TestP10ParkedOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryOfUnasked is P26: a reply that no person waits for is tried again by
+// itself when its chat did not take it, a few times, and its fate is told each
+// time; one that a person waited for is not.
+func TestRetryOfUnasked(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		var fates []string
+		m.cfg.Fate = func(_ context.Context, r chat.Reply, tries int, reason string) error {
+			fates = append(fates, fmt.Sprintf("%s %s %d %q", r.Run, r.Text, tries, reason))
+			if len(fates) == 1 {
+				return errors.New("the disk is full") // it is told again
+			}
+			return nil
+		}
+		h := m.start(0)
+		gone := &channels.Error{Permanent: true, Err: errors.New("gone")}
+		m.on(func(channeltest.Op) error { return gone })
+		told := reply("a", "news")
+		told.Unasked, told.Run = true, "job/1"
+		send(t, h, told)
+		send(t, h, reply("b", "an answer"))
+		time.Sleep(time.Hour)
+		if got, want := fmt.Sprint(fates), `[job/1 news 0 "gone" job/1 news 0 "gone" job/1 news 1 "gone"]`; got != want {
+			t.Errorf("told %s\nwant %s", got, want)
+		}
+		m.on(nil)
+		time.Sleep(12 * time.Hour)
+		if n := len(fates); n != 4 || fates[3] != `job/1 news 2 ""` {
+			t.Errorf("told %q", fates)
+		}
+		m.shows("news")
+		if all, err := h.Parked(t.Context()); err != nil || len(all) != 1 || all[0].Reply.Text != "an answer" {
+			t.Errorf("left: %+v, %v", all, err)
+		}
+	})
+}

@@ -69,6 +69,11 @@ func (m Message) Reply() Reply {
 	r := Reply{ID: "re:" + m.Key(), To: m.At, Group: m.Group}
 	if m.Origin == FromPerson { // nobody sees the others in the chat
 		r.Quote = m.ID
+	} else {
+		r.Unasked = true
+	}
+	if m.Origin == FromSchedule && m.Errand != nil && m.Errand.Job != "" {
+		r.Run = m.ID
 	}
 	return r
 }
@@ -131,6 +136,9 @@ type Reply struct {
 	Steps  string   `json:"steps,omitempty"` // one line on the tools that were used, for channels without a place of its own for it
 	Files  []File   `json:"files,omitempty"`
 	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer
+
+	Unasked bool   `json:"unasked,omitempty"` // no person waits for it: if the network does not take it, owners are told (P26)
+	Run     string `json:"run,omitempty"`     // the run of a job that it tells of: the ID of its message
 
 	Ask *Question `json:"ask,omitempty"` // what the person is to choose
 }

@@ -226,12 +226,17 @@ func (s *Scheduler) Shelve(ctx context.Context) error {
 	for id, err := range s.jobs.Keys(ctx, "") {
 		if err == nil {
 			_, err = s.change(ctx, id, func(j *Job) error {
-				r := j.open()
-				if r == nil {
-					return errSame
+				same := errSame
+				for i := range j.Runs {
+					if j.Runs[i].Outcome == Sending && j.told(&j.Runs[i], copied) {
+						same = nil
+					}
 				}
-				j.giveUp(r, copied, s.now())
-				return nil
+				if r := j.open(); r != nil {
+					j.giveUp(r, copied, s.now())
+					same = nil
+				}
+				return same
 			})
 		}
 		if err != nil && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNotFound) {

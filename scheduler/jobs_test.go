@@ -624,3 +624,58 @@ func TestP12DeliveredLater(t *testing.T) {
 		}
 	})
 }
+
+// TestTold is P26: a run is delivered once the network has taken what it said,
+// whichever news comes first, and a job that was due once stays until then.
+func TestTold(t *testing.T) {
+	const refused = "the bot was blocked"
+	for name, c := range map[string]struct {
+		told []string // reasons, "ended" for the end of the run
+		want scheduler.Outcome
+		gone bool // of a job that was due once
+	}{
+		"on its way":             {[]string{"ended"}, scheduler.Sending, false},
+		"taken":                  {[]string{"ended", ""}, scheduler.Delivered, true},
+		"taken early":            {[]string{"", "ended"}, scheduler.Delivered, true},
+		"refused":                {[]string{"ended", refused}, scheduler.Undelivered, false},
+		"refused early":          {[]string{refused, "ended"}, scheduler.Undelivered, false},
+		"refused and then taken": {[]string{"ended", refused, refused, ""}, scheduler.Delivered, true},
+		"taken, told again":      {[]string{"ended", "", "ended", ""}, scheduler.Delivered, true},
+	} {
+		for _, sch := range []scheduler.Schedule{{Every: time.Hour}, {At: time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)}} {
+			t.Run(name+" "+sch.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t)
+					w.hold = true
+					w.open()
+					defer w.stop()
+					w.add(scheduler.Job{ID: "j", Schedule: sch, Text: "t"})
+					time.Sleep(time.Hour + time.Minute)
+					synctest.Wait()
+					m := w.runs[0]
+					for _, news := range c.told {
+						tell := func() error { return w.s.Told(t.Context(), m.ID, news) }
+						if news == "ended" {
+							tell = func() error {
+								return w.s.Ended(t.Context(), m, scheduler.Ended{Outcome: scheduler.Answered, Text: "tea", Sent: true})
+							}
+						}
+						if err := tell(); err != nil {
+							t.Error(err)
+						}
+					}
+					j, err := w.s.Job(t.Context(), "j")
+					if gone := errors.Is(err, store.ErrNotFound); gone != (c.gone && sch.Every == 0) {
+						t.Errorf("the job is gone: %v, %v", gone, err)
+					} else if gone {
+						return
+					}
+					r := j.Runs[0]
+					if r.Outcome != c.want || (r.Note == refused) != (c.want == scheduler.Undelivered) || r.Result != "tea" {
+						t.Errorf("the run is %+v", r)
+					}
+				})
+			})
+		}
+	}
+}

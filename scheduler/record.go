@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,12 @@ func (j *Job) open() *Run {
 
 // over says whether nothing is left of a job that was due once (D-095).
 func (j *Job) over() bool {
-	return !j.Schedule.At.IsZero() && j.Next.IsZero() && !j.Off && j.open() == nil
+	return !j.Schedule.At.IsZero() && j.Next.IsZero() && !j.Off && j.open() == nil && !j.sending()
+}
+
+// sending says whether the network has not taken yet what a run said.
+func (j *Job) sending() bool {
+	return slices.ContainsFunc(j.Runs, func(r Run) bool { return r.Outcome == Sending })
 }
 
 // stop switches j off, and says why.
@@ -107,7 +113,11 @@ func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location)
 
 // end notes how run r of j ended, and says whether people should know of its failures.
 func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
-	r.Outcome, r.Note = e.Outcome, head(oneLine(e.Note), maxNote)
+	r.Outcome, r.Note = e.Outcome, head(oneLine(cmp.Or(e.Note, r.Note)), maxNote)
+	if e.Sent && e.Outcome == Answered {
+		r.Outcome = cmp.Or(r.Sent, Sending)
+	}
+	r.Sent = ""
 	if !r.Began.IsZero() {
 		r.Seconds = int(max(time.Second, now.Sub(r.Began).Round(time.Second)) / time.Second)
 	}
@@ -127,6 +137,32 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 	}
 	return false
 }
+
+// told notes what became of what run r of j said, and says whether that is news.
+func (j *Job) told(r *Run, reason string) bool {
+	fate, note := Delivered, ""
+	if reason != "" {
+		fate, note = Undelivered, head(oneLine(reason), maxNote)
+	}
+	switch r.Outcome {
+	case Waiting, Running, Interrupted: // the news of its end follows
+		r.Sent, r.Note = fate, cmp.Or(note, r.Note)
+		return true
+	case Sending, Undelivered:
+	default:
+		return false
+	}
+	r.Outcome, r.Note = fate, note
+	if j.lastTime() && fate == Undelivered {
+		j.stop(note) // it stays, to be seen
+	} else if j.lastTime() {
+		j.Off = false // it is over
+	}
+	return true
+}
+
+// lastTime says whether j was due once, and is not due again.
+func (j *Job) lastTime() bool { return !j.Schedule.At.IsZero() && j.Next.IsZero() }
 
 // lose gives up a run of which nobody has heard for long. It says whether there was one.
 func (j *Job) lose(now time.Time) bool {

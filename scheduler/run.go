@@ -220,6 +220,28 @@ func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
 	return s.end(ctx, m.Errand.Job, n, e)
 }
 
+// Told notes what became of what a run said, whose message has the ID run: with
+// reason "" the network has taken it, else it has refused it for that reason, and
+// may take it yet (P26). To tell it again changes nothing.
+func (s *Scheduler) Told(ctx context.Context, run, reason string) error {
+	i := strings.LastIndex(run, "/")
+	n, err := strconv.ParseUint(run[i+1:], 10, 64)
+	if err != nil || i < 0 {
+		return nil
+	}
+	_, err = s.change(ctx, run[:i], func(j *Job) error {
+		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
+		if i < 0 || !j.told(&j.Runs[i], reason) {
+			return errSame
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
+		return nil
+	}
+	return err
+}
+
 // end notes how a run ended. One that was given up may still end. What people
 // are told is on its way before the record says so, and its id keeps it from
 // being said again.
@@ -232,8 +254,8 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 		if j.end(&j.Runs[i], e, s.now()) {
 			err = s.Tell(ctx, fmt.Sprintf("cron/%s/failing/%d", j.ID, n), j.At, fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, j.Runs[i].Note))
 		}
-		once := !j.Schedule.At.IsZero() && j.Next.IsZero()
-		if e.Outcome == Refused || once && e.Outcome == Failed {
+		once := j.lastTime()
+		if e.Outcome == Refused || once && (e.Outcome == Failed || j.Runs[i].Outcome == Undelivered) {
 			j.stop(j.Runs[i].Note) // it stays, to be seen
 		} else if once {
 			j.Off = false // it is over, at last

@@ -76,6 +76,7 @@ type Run struct {
 	Tokens  int       `json:"tokens,omitempty"`
 	Cost    float64   `json:"cost,omitempty"` // money, in the unit of the config's prices
 	Tainted bool      `json:"tainted,omitempty"`
+	Sent    Outcome   `json:"sent,omitempty"` // while it runs: Delivered or Undelivered, if its message was faster than the news of its end
 }
 
 // Took returns how long the run took, to the second; 0 if it has not ended.
@@ -86,9 +87,12 @@ type Outcome string
 
 // The outcomes.
 const (
-	Waiting     Outcome = "waiting"  // somebody wants it to begin
-	Running     Outcome = "running"  // it has begun
-	Answered    Outcome = "answered" // it said something
+	Waiting     Outcome = "waiting"     // somebody wants it to begin
+	Running     Outcome = "running"     // it has begun
+	Answered    Outcome = "answered"    // it came to its end, and has nothing to send
+	Sending     Outcome = "sending"     // it said something, which the network has not taken yet
+	Delivered   Outcome = "delivered"   // … which it has taken (P26)
+	Undelivered Outcome = "undelivered" // … which it has refused
 	Silent      Outcome = "nothing to say"
 	Done        Outcome = "done"        // a job of the house did its work
 	Failed      Outcome = "failed"      // it came to nothing
@@ -102,6 +106,7 @@ const (
 // Ended is how a run ended.
 type Ended struct {
 	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure; of a job of the house "" is Done
+	Sent    bool    // Text is on its way: what becomes of it is told by Told
 	Text    string  // what it said; of a failure that has no Note it is the Note
 	Note    string  // why it ended so, in words for people
 	Tokens  int

@@ -257,7 +257,7 @@ func TestQuietIsolatedAndTool(t *testing.T) {
 	for range 2 {
 		s.asks("/cron run "+isolated, "runs now")
 		s.last("heard what is the tide?")
-		w.job(isolated, "answered", hasEnded(scheduler.Answered))
+		w.job(isolated, "delivered", hasEnded(scheduler.Delivered))
 	}
 	if n := len(w.lastAsked().Messages); n != 2 { // instructions and task: it begins afresh, …
 		t.Errorf("an isolated run was told %d messages: %+v", n, w.lastAsked().Messages[1:])
@@ -274,7 +274,7 @@ func TestQuietIsolatedAndTool(t *testing.T) {
 	n := len(w.asked())
 	s.asks("/cron run "+tool, "runs now")
 	s.last("42")
-	if w.job(tool, "answered", hasEnded(scheduler.Answered)); len(w.asked()) != n {
+	if w.job(tool, "delivered", hasEnded(scheduler.Delivered)); len(w.asked()) != n {
 		t.Errorf("a call took %d requests of the model", len(w.asked())-n)
 	}
 	if texts := botTexts(w.tg.Chat(person)); slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "NOTHING_TO_SAY") || text == "" }) {
@@ -352,7 +352,9 @@ func TestHeartbeat(t *testing.T) {
 		if out, code := w.run("", "cron", "run", "heartbeat"); code != 0 {
 			t.Fatalf("run: %d %s", code, out)
 		}
-		j := w.job(heartbeatID, "over", func(j scheduler.Job) bool { return len(j.Runs) == n && j.Runs[n-1].Seconds > 0 })
+		j := w.job(heartbeatID, "over", func(j scheduler.Job) bool {
+			return len(j.Runs) == n && j.Runs[n-1].Seconds > 0 && j.Runs[n-1].Outcome != scheduler.Sending
+		})
 		if r := j.Runs[n-1]; string(r.Outcome)+": "+r.Note != want || len(w.asked()) != requests {
 			t.Errorf("run %d came out as %s: %s, after %d requests", n, r.Outcome, r.Note, len(w.asked()))
 		}
@@ -362,7 +364,7 @@ func TestHeartbeat(t *testing.T) {
 	beat(2, "nothing to say: ", 2)
 	w.file("HEARTBEAT.md", "# To do\n\n- [ ] Now: water the plants\n")
 	w.file("USER.md", "canary-owner")
-	beat(3, "answered: ", 3)
+	beat(3, "delivered: ", 3)
 	if r := w.asked()[2]; !strings.Contains(r.Messages[0].Content, "canary-owner") {
 		t.Error("it is not the owner who is looked after")
 	}
@@ -409,11 +411,57 @@ func TestHouseJobFails(t *testing.T) {
 		if out, code := w.run("", "cron", "run", heartbeatID); code != 0 {
 			t.Fatalf("run: %d %s", code, out)
 		}
-		w.job(heartbeatID, "over", func(j scheduler.Job) bool { return len(j.Runs) == n && j.Runs[n-1].Seconds > 0 })
+		w.job(heartbeatID, "over", func(j scheduler.Job) bool {
+			return len(j.Runs) == n && j.Runs[n-1].Seconds > 0 && j.Runs[n-1].Outcome != scheduler.Sending
+		})
 	}
 	s.last("The job heartbeat failed three times in a row, the last time because of this: HEARTBEAT.md: ")
 	s.asks("thanks", "heard thanks")
 	if n := len(botTexts(w.tg.Chat(person))); n != 3 {
 		t.Errorf("the bot said %q", botTexts(w.tg.Chat(person)))
+	}
+}
+
+// TestP26Undelivered: a run whose answer the network refuses ends as
+// undelivered, wherever jobs are shown, and the owner is told once; it survives
+// a kill between the refusal and the note of it.
+func TestP26Undelivered(t *testing.T) {
+	t.Parallel()
+	w := clocked(t, errand)
+	w.start()
+	w.tg.Say(person, "hello")
+	w.says(person, "heard hello")
+	s := w.at(reader)
+	id := s.made(order(map[string]any{"action": "add", "every_seconds": 3600, "message": "Tea"}))
+	w.tg.Fail("sendMessage", telegramtest.Fault{Chat: reader, Times: -1, Code: 403, Text: "Forbidden: bot was blocked by the user"})
+	run := func() {
+		if out, code := w.run("", "cron", "run", id); code != 0 {
+			t.Fatalf("run: %d %s", code, out)
+		}
+	}
+	run()
+	j := w.job(id, "undelivered", hasEnded(scheduler.Undelivered))
+	if note := j.Runs[len(j.Runs)-1].Note; !strings.Contains(note, "blocked") {
+		t.Errorf("the run has the note %q", note)
+	}
+	if out, _ := w.run("", "cron", "history", id); !strings.Contains(out, "undelivered") {
+		t.Errorf("its history is %q", out)
+	}
+	tells := func(texts []string) (n int) {
+		for _, text := range texts {
+			n += strings.Count(text, "could not be delivered")
+		}
+		return n
+	}
+	w.told(person, "that it was not delivered", func(texts []string) bool { return tells(texts) == 1 })
+	run()
+	w.kill() // wherever it is by now
+	w.tg.Say(person, "are you back?")
+	w.start()
+	w.told(person, "that it is back", func(texts []string) bool { return slices.Contains(texts, "heard are you back?") })
+	w.job(id, "undelivered again", func(j scheduler.Job) bool { return len(j.Runs) == 2 && hasEnded(scheduler.Undelivered)(j) })
+	texts := w.told(person, "that it was not delivered", func(texts []string) bool { return tells(texts) >= 2 })
+	if n := tells(texts); n != 2 {
+		t.Errorf("the owner was told %d times of 2 runs: %q", n, texts)
 	}
 }

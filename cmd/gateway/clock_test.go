@@ -470,7 +470,8 @@ func TestD098CronAtATerminal(t *testing.T) {
 	}
 	run("run", id[1])
 	w.says(person, "heard Bake biscuits")
-	if got := run("history", id[1]); !strings.Contains(got, " JST: answered, ") { // as a chat tells it
+	w.job(id[1], "delivered", hasEnded(scheduler.Delivered))
+	if got := run("history", id[1]); !strings.Contains(got, " JST: delivered, ") { // as a chat tells it
 		t.Error(got)
 	}
 	// Times are printed in the zone of the config.

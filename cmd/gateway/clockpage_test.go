@@ -38,11 +38,11 @@ func TestClockPage(t *testing.T) {
 	chat.last("heard Make <b>tea</b>")
 	for _, j := range s.jobs() {
 		if j.ID != dreamID && j.ID != heartbeatID {
-			s.job(j.ID, "answered", hasEnded(scheduler.Answered))
+			s.job(j.ID, "delivered", hasEnded(scheduler.Delivered))
 		}
 	}
 	w.visit(base + "/owner/cron")
-	w.until(row + `.innerText.includes("answered")`)
+	w.until(row + `.innerText.includes("delivered")`)
 	press("button[data-patch]")
 	w.until(row + `.innerText.includes("off") && document.querySelector("button[data-patch]").innerText === "Switch on"`)
 	w.eval(`window.confirm = () => true; ""`)

@@ -163,7 +163,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.openMind()
 	h.hub = channels.NewHub(channels.Config{
 		Store: h.store, Log: h.Log, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
-		Sent: h.observer.Sent, Audit: h.audit, TakeBytes: h.takeBytes, Room: h.space.room,
+		Sent: h.observer.Sent, Fate: h.fate, Audit: h.audit, TakeBytes: h.takeBytes, Room: h.space.room,
 	})
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),

@@ -89,10 +89,12 @@ func (b *bell) lift(kills int) {
 	}
 	for i, id := range b.ids {
 		j := b.job(id, "at rest", func(j scheduler.Job) bool {
-			return j.Off && !slices.ContainsFunc(j.Runs, func(r scheduler.Run) bool { return r.Outcome == scheduler.Running || r.Outcome == scheduler.Waiting })
+			return j.Off && !slices.ContainsFunc(j.Runs, func(r scheduler.Run) bool {
+				return r.Outcome == scheduler.Running || r.Outcome == scheduler.Waiting || r.Outcome == scheduler.Sending
+			})
 		})
 		for _, r := range j.Runs {
-			if r.N > 0 && r.Outcome != scheduler.Answered {
+			if r.N > 0 && r.Outcome != scheduler.Delivered {
 				b.t.Errorf("job %d: run %d came out as %s: %s", i, r.N, r.Outcome, r.Note)
 			}
 		}

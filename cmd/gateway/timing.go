@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -56,8 +57,25 @@ func (h *house) hasJob(ctx context.Context, id string) bool {
 // ended tells the clock how the run of a job came out.
 func (h *house) ended(ctx context.Context, e agent.End) error {
 	return h.clock.Ended(ctx, e.Message, scheduler.Ended{
-		Outcome: scheduler.Outcome(e.Outcome), Text: e.Text, Tokens: e.Tokens, Cost: e.Cost, Tainted: e.Tainted,
+		Outcome: scheduler.Outcome(e.Outcome), Text: e.Text, Sent: e.Sent, Tokens: e.Tokens, Cost: e.Cost, Tainted: e.Tainted,
 	})
+}
+
+// fate notes what became of a reply that no person waits for: with reason "" the
+// network has taken it. Owners are told of the first refusal, and not of those
+// that follow when it is sent again (P26).
+func (h *house) fate(ctx context.Context, r chat.Reply, tries int, reason string) error {
+	if reason != "" && tries == 0 {
+		text := fmt.Sprintf("A message of mine to %s could not be delivered: %s. It is tried again later, a few times; /parked shows what could not be sent.\n\n%s",
+			r.To.Session(), reason, chat.Clip(r.Text, 300, "…"))
+		if err := h.hub.TellOwners(ctx, "undelivered:"+r.ID, text); err != nil {
+			return err
+		}
+	}
+	if r.Run == "" {
+		return nil
+	}
+	return h.clock.Told(ctx, r.Run, reason)
 }
 
 const (
