@@ -82,7 +82,7 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 	}
 	r.Text, r.Also, r.Failed = joined(text, note), t.others(r.Quote), how == failed || how == overLimit
 	if m.In == "" {
-		r.Steps = t.summary()
+		r.Steps, r.Tokens = t.summary(), t.history.open.tokens()
 	}
 	t.outcome = how
 	t.keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r), Note: note}})
@@ -93,6 +93,18 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 		t.live.Close()
 	}
 	return t.finish(ctx)
+}
+
+// tokens is what the turn took so far, of all models; nil if none was asked.
+func (o *open) tokens() *chat.Tokens {
+	if len(o.usage) == 0 {
+		return nil
+	}
+	var sum llm.Usage
+	for _, u := range o.usage {
+		sum = sum.Add(u)
+	}
+	return &chat.Tokens{In: sum.In, Out: sum.Out, Cached: sum.Cached}
 }
 
 // others returns the IDs of the jobs but for the one that the reply quotes.

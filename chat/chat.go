@@ -136,11 +136,19 @@ type Reply struct {
 	Steps  string   `json:"steps,omitempty"` // one line on the tools that were used, for channels without a place of its own for it
 	Files  []File   `json:"files,omitempty"`
 	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer
+	Tokens *Tokens  `json:"tokens,omitempty"` // what the answer took; nil: no model was asked
 
 	Unasked bool   `json:"unasked,omitempty"` // no person waits for it: if the network does not take it, owners are told (P26)
 	Run     string `json:"run,omitempty"`     // the run of a job that it tells of: the ID of its message
 
 	Ask *Question `json:"ask,omitempty"` // what the person is to choose
+}
+
+// Tokens are what requests to models took.
+type Tokens struct {
+	In     int `json:"in"`               // of the requests, Cached included
+	Out    int `json:"out"`              // of the answers
+	Cached int `json:"cached,omitempty"` // of In: read from the provider's cache
 }
 
 // A File travels with a Message or a Reply. Its bytes are in the workspace, or

@@ -96,14 +96,15 @@ type call struct {
 	usage  bool   // a stream tells what the answer took
 	leave  func() // ends the waiting
 
-	at    chat.Address
-	live  bool   // it is streamed
-	stop  bool   // it asks for the end of a turn, whose answer is its answer, too
-	text  string // to be written so far; it only ever grows
-	ended bool   // text will not grow
-	over  bool   // and the answer is on disk
-	fault string // why there is no answer
-	news  chan struct{}
+	at     chat.Address
+	live   bool         // it is streamed
+	stop   bool         // it asks for the end of a turn, whose answer is its answer, too
+	text   string       // to be written so far; it only ever grows
+	ended  bool         // text will not grow
+	over   bool         // and the answer is on disk
+	tokens *chat.Tokens // that the answer took; nil: none
+	fault  string       // why there is no answer
+	news   chan struct{}
 }
 
 // grow makes k's text say all that whole says. With end nothing comes after;
@@ -122,8 +123,9 @@ func (k *call) grow(whole string, end bool) {
 	k.wake()
 }
 
-// end has k be told text: the answer, or why there is none.
-func (k *call) end(text string, failed bool) {
+// end has k be told text: the answer, or why there is none, and what it took.
+func (k *call) end(text string, failed bool, tokens *chat.Tokens) {
+	k.tokens = tokens
 	if failed {
 		k.fault = text
 	} else {
@@ -249,7 +251,7 @@ func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text str
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.waiting[rec.Message.ID] { // also those that came since and did not find the answer yet
-		k.end(text, r.Failed)
+		k.end(text, r.Failed, r.Tokens)
 	}
 	return nil
 }

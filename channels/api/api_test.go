@@ -365,7 +365,7 @@ func TestShape(t *testing.T) {
 		`[{"delta":{"content":"","role":"assistant"},"finish_reason":null,"index":0}]`,
 		`[{"delta":{"content":"You said: hi"},"finish_reason":null,"index":0}]`,
 		`[{"delta":{},"finish_reason":"stop","index":0}]`,
-		`[]{"completion_tokens":0,"prompt_tokens":0,"total_tokens":0}`,
+		`[]{"completion_tokens":7,"prompt_tokens":120,"prompt_tokens_details":{"cached_tokens":100},"total_tokens":127}`,
 		"[DONE]",
 	})
 	r = h.post("k-ann", `{"model":"parley","messages":[{"role":"user","content":"hi"}]}`, nil)
@@ -470,6 +470,57 @@ func TestBadInput(t *testing.T) {
 	}
 	if len(h.messages()) != 0 {
 		t.Errorf("heard %q", h.said())
+	}
+}
+
+// The tokens that an answer took are told, streamed or not, and again to whoever
+// asks again; a model can be looked up by its name.
+func TestUsage(t *testing.T) {
+	h := start(t, fresh(), nil)
+	req := openai.ChatCompletionRequest{Model: "parley", Messages: []openai.ChatCompletionMessage{{Role: "user", Content: "hi"}}}
+	whole, err := h.client("k-ann").CreateChatCompletion(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, u openai.Usage) {
+		t.Helper()
+		if u.PromptTokens != 120 || u.CompletionTokens != 7 || u.TotalTokens != 127 || u.PromptTokensDetails == nil || u.PromptTokensDetails.CachedTokens != 100 {
+			t.Errorf("%s: %+v", what, u)
+		}
+	}
+	check("whole", whole.Usage)
+	req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	s, err := h.client("k-ann").CreateChatCompletionStream(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var last openai.ChatCompletionStreamResponse
+	for {
+		chunk, err := s.Recv()
+		if err != nil {
+			break
+		}
+		last = chunk
+	}
+	if last.Usage == nil {
+		t.Fatal("a stream tells no usage")
+	}
+	check("stream", *last.Usage)
+	for range 2 {
+		r := h.post("k-ann", `{"model":"parley","messages":[{"role":"user","content":"once"}]}`, map[string]string{"Idempotency-Key": "k"})
+		if !strings.Contains(r.body, `"total_tokens":127`) {
+			t.Errorf("asked again: %s", r.body)
+		}
+	}
+	for name, status := range map[string]int{"parley": 200, "gpt": 200, "gpt-9": 404} {
+		m, err := h.client("k-ann").GetModel(t.Context(), name)
+		if status == 200 && (err != nil || m.ID != name) {
+			t.Errorf("%s: %+v %v", name, m, err)
+		}
+		if e, ok := errors.AsType[*openai.APIError](err); status != 200 && (!ok || e.HTTPStatusCode != status) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ type record struct {
 	Reply   string       `json:"reply,omitempty"` // ID of the reply that answered it; "" before
 	Answer  string       `json:"answer,omitempty"`
 	Failed  bool         `json:"failed,omitempty"` // Answer is why there is none
+	Tokens  *chat.Tokens `json:"tokens,omitempty"` // what Answer took
 	Next    string       `json:"next,omitempty"`   // ID of the message that came after Answer, which was a question
 	Time    time.Time    `json:"time"`
 }
@@ -155,7 +156,7 @@ func (b book) answered(ctx context.Context, rec record, r chat.Reply, text strin
 			return err
 		}
 	}
-	return change(ctx, b.asked, rec.Message.ID, func(o *record) { o.Reply, o.Answer, o.Failed = r.ID, text, r.Failed })
+	return change(ctx, b.asked, rec.Message.ID, func(o *record) { o.Reply, o.Answer, o.Failed, o.Tokens = r.ID, text, r.Failed, r.Tokens })
 }
 
 const maxNotes = 50

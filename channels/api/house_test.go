@@ -136,6 +136,7 @@ func (h *house) deliver(_ context.Context, m chat.Message) error {
 func (h *house) reply(m chat.Message, text string) {
 	r := m.Reply()
 	r.Text = text
+	r.Tokens = &chat.Tokens{In: 120, Out: 7, Cached: 100}
 	h.send(r)
 }
 

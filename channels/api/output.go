@@ -16,13 +16,21 @@ type output struct {
 	model   string
 	created int64
 	usage   bool
+	tokens  *chat.Tokens // that the answer took; nil: no model was asked
 }
 
-// completion makes one, or a piece of one. What an answer took is not known here: 0 tokens.
+// completion makes one, or a piece of one.
 func (o output) completion(object string, choices []map[string]any, usage bool) map[string]any {
 	c := map[string]any{"id": o.id, "object": object, "created": o.created, "model": o.model, "choices": choices}
 	if usage {
-		c["usage"] = map[string]int{"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+		var t chat.Tokens
+		if o.tokens != nil {
+			t = *o.tokens
+		}
+		c["usage"] = map[string]any{
+			"prompt_tokens": t.In, "completion_tokens": t.Out, "total_tokens": t.In + t.Out,
+			"prompt_tokens_details": map[string]int{"cached_tokens": t.Cached},
+		}
 	}
 	return c
 }

@@ -29,6 +29,8 @@ func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender,
 	switch is := r.Method + " " + r.URL.Path; {
 	case is == "GET /v1/models":
 		c.models(w)
+	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/models/"):
+		err = c.model(w, strings.TrimPrefix(r.URL.Path, "/v1/models/"))
 	case is == "POST /v1/chat/completions":
 		err = c.complete(w, r, who, prefix)
 	case r.URL.Path == "/v1/models", r.URL.Path == "/v1/chat/completions":
@@ -51,9 +53,26 @@ func (c *Channel) names() []string {
 func (c *Channel) models(w http.ResponseWriter) {
 	var all []map[string]any
 	for _, n := range c.names() {
-		all = append(all, map[string]any{"id": n, "object": "model", "created": 0, "owned_by": Name})
+		all = append(all, modelObject(n))
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+}
+
+// model describes one model.
+func (c *Channel) model(w http.ResponseWriter, name string) error {
+	if !slices.Contains(c.names(), name) {
+		return noModel(name)
+	}
+	writeJSON(w, http.StatusOK, modelObject(name))
+	return nil
+}
+
+func modelObject(name string) map[string]any {
+	return map[string]any{"id": name, "object": "model", "created": 0, "owned_by": Name}
+}
+
+func noModel(name string) *failure {
+	return &failure{status: http.StatusNotFound, message: fmt.Sprintf("There is no model %.64q; use %q.", name, Name), param: "model", code: "model_not_found"}
 }
 
 func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) error {
@@ -77,7 +96,7 @@ func (c *Channel) take(w http.ResponseWriter, r *http.Request, who chat.Sender, 
 	}
 	defer release()
 	if !slices.Contains(c.names(), q.Model) {
-		return nil, &failure{status: http.StatusNotFound, message: fmt.Sprintf("There is no model %.64q; use %q.", q.Model, Name), param: "model", code: "model_not_found"}
+		return nil, noModel(q.Model)
 	}
 	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
 	id := q.id(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
@@ -148,7 +167,7 @@ func (c *Channel) ask(rec record, k *call) error {
 	c.mu.Lock()
 	k.at = rec.Message.At
 	if rec.Reply != "" {
-		k.end(rec.Answer, rec.Failed)
+		k.end(rec.Answer, rec.Failed, rec.Tokens)
 	}
 	c.mu.Unlock()
 	if rec.Reply != "" {
@@ -214,6 +233,7 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, k *call) error
 		}
 		c.mu.Lock()
 		text, over, fault := k.text, k.over, k.fault
+		o.tokens = k.tokens
 		c.mu.Unlock()
 		switch {
 		case fault != "":

@@ -311,6 +311,12 @@ func TestOpenAIClient(t *testing.T) {
 	if err != nil || first.Choices[0].Message.Content != "heard one" {
 		t.Fatalf("%+v, %v", first, err)
 	}
+	if u := first.Usage; u.PromptTokens == 0 || u.CompletionTokens == 0 || u.TotalTokens != u.PromptTokens+u.CompletionTokens {
+		t.Errorf("usage: %+v", u)
+	}
+	if m, err := client.GetModel(t.Context(), "parley"); err != nil || m.ID != "parley" {
+		t.Errorf("model: %+v %v", m, err)
+	}
 	said = append(said, first.Choices[0].Message, openai.ChatCompletionMessage{Role: "user", Content: "two"})
 	stream, err := client.CreateChatCompletionStream(t.Context(), openai.ChatCompletionRequest{Model: "parley", Messages: said})
 	if err != nil {
