@@ -43,7 +43,7 @@ func (p pen) others() []tools.Tool {
 	there := other("file_delete", "", "", "", p.open, telling(fileThere))
 	remove.Precheck = func(c tools.Call) (tools.Result, error) { return there.Run(context.Background(), c) }
 	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
-		t.Guard, t.Risky = p.guards, p.risks
+		p.protect(t)
 	}
 	exists.ReadOnly, read.ReadOnly, list.ReadOnly, read.MaxText = true, true, true, maxChars
 	return []tools.Tool{remove, mkdir, write, exists, read, list}

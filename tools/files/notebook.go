@@ -36,7 +36,7 @@ func (p pen) notebook() tools.Tool {
 			})
 			return r, err
 		}))
-	t.Guard, t.Risky = p.guards, p.risks
+	p.protect(&t)
 	t.Aliases = named("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content", "new_source", "mode", "edit_mode")
 	return t
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -191,6 +192,19 @@ func TestPlants(t *testing.T) {
 				if tool.Risky(c) != asked {
 					t.Errorf("%s of %s: it is not %v that %+v is asked", name, path, asked, *by)
 				}
+			}
+		}
+		asked := 0
+		counting := func(context.Context, tools.Call, string) (bool, string, error) { asked++; return true, "owner", nil }
+		always := tools.Rules{"files": tools.Ask}
+		kit, err := tools.NewKit(t.Context(), tools.Scope{}, always.Permit(tools.Fixed(New(Rules{}))), tools.Standard(tools.StandardConfig{Approve: counting})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		strict := desk{d.t, d.w, kit}
+		for _, tool := range strings.Fields("write_file file_write file_delete file_mkdir") {
+			if strict.as(ofAnna, "1", tool, fmt.Sprintf(`{"path":%q,"content":"x"}`, path)); want && asked > 0 {
+				t.Errorf("an owner was asked about %s of %s, which is refused", tool, path)
 			}
 		}
 		for by, refused := range map[*origin]string{&ofOwner: "", &ofPage: "untrusted content", &ofAnna: "only an owner"} {

@@ -56,6 +56,27 @@ func (p pen) refuse(c tools.Call, at workspace.Path) error {
 	return nil
 }
 
+// protect has a tool that changes the file called path refuse what must not be
+// changed, before anybody is asked, and ask about what is of consequence.
+func (p pen) protect(t *tools.Tool) {
+	t.Guard, t.Risky = p.guards, p.risks
+	if t.Precheck == nil {
+		t.Precheck = p.precheck
+	}
+}
+
+// precheck is Precheck of a tool that changes the file called path.
+func (p pen) precheck(c tools.Call) (tools.Result, error) {
+	if c.Workspace == nil {
+		return tools.Result{}, nil // the tool says so
+	}
+	_, err := p.open(c, pathOf(c))
+	if errors.As(err, new(denial)) || errors.Is(err, tools.ErrPrivate) {
+		return explain(tools.Result{}, err, pathOf(c))
+	}
+	return tools.Result{}, nil
+}
+
 // guards is Guard of a tool that changes the file called path.
 func (p pen) guards(c tools.Call) bool {
 	if c.Workspace == nil || p.rules.Standing == nil {
