@@ -35,6 +35,7 @@ type entry struct {
 	at      time.Time   // when they were said
 	tainted bool        // it is untrusted content, or was said while some was shown (R-S12) …
 	sources []string    // … which came from there
+	quoted  string      // what came along of somebody who is known not to be the agent
 	own     bool        // said holds what a person said themselves …
 	typed   bool        // … and typed
 	public  bool        // of the result of a call: it was published, such as a page (see tools.Result)
@@ -138,6 +139,9 @@ func (h *history) hear(seq uint64, m chat.Message) {
 		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
 	}
 	e.tainted = len(e.sources) > 0
+	if q := m.Quote; q != nil && m.Origin == chat.FromPerson && !slices.Contains([]string{"you", "", "someone"}, q.From) {
+		e.quoted = q.Text
+	}
 	if m.Origin == chat.FromPerson {
 		e.who, e.at, e.own = chat.Whose(m.At, m.From, m.Group), m.Time, !m.Chosen
 		e.typed = e.own && !m.Spoken

@@ -106,9 +106,8 @@ func (t *turn) known() (k tools.Known) {
 		switch {
 		case e.heard != "" && t.child != nil && e.who == "": // whoever gave the task was asked about it
 			k.Spoken = append(k.Spoken, e.said)
-		case e.heard != "" && e.tainted:
-			k.Quoted = append(k.Quoted, e.Text)
 		case e.heard != "":
+			k.Quoted = append(k.Quoted, e.quoted)
 			k.Spoken = append(k.Spoken, headOf(e.Text))
 		case e.Role == llm.ToolRole && e.public:
 			k.Public = append(k.Public, t.published(e.Text, calls[e.Call]))

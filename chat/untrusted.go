@@ -33,6 +33,8 @@ func (m Message) UntrustedSources() (sources []string) {
 	}
 	switch q := m.Quote; {
 	case q == nil || q.From == "you" && !q.Forwarded:
+	case q.Forwarded && q.From == "you":
+		sources = JoinSources(sources, "an earlier answer that was passed on")
 	case q.Forwarded:
 		sources = JoinSources(sources, fmt.Sprintf("a message of %q that was passed on", q.From))
 	default:

@@ -16,7 +16,7 @@ import (
 type Known struct {
 	Words   []string    // what people said in this turn themselves
 	Spoken  []string    // what was said in the conversation, and the tasks that it has
-	Quoted  []string    // what people quoted or passed on
+	Quoted  []string    // what people quoted or passed on of others: never the agent's own words, which may hold a secret
 	Public  []Published // pages and the results of searches
 	Private []string    // memory, files that were read, and the results of other tools
 	Told    []string    // summaries of what was said before

@@ -55,6 +55,9 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	if w.Forward != nil { // the words of somebody else: nothing in them is a command
 		m.Text, m.Media = "", ""
 		m.Quote = &chat.Quote{From: w.Forward.name(), Text: w.tell(text), Forwarded: true}
+		if c.isUs(w.Forward.User) {
+			m.Quote.From = "you"
+		}
 	}
 	if u.Message == nil {
 		m.Edits, m.ID = m.ID, fmt.Sprintf("%se%d", m.ID, u.ID)
