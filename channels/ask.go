@@ -285,6 +285,16 @@ func (q *question) choose(i int, text string, m chat.Message) {
 	}
 }
 
+// asked returns the message that asks question id, if it is known.
+func (h *Hub) asked(id string) Receipt {
+	h.polls.mu.Lock()
+	defer h.polls.mu.Unlock()
+	if q := h.polls.find(id); q != nil {
+		return q.receipt
+	}
+	return ""
+}
+
 // shown notes which message asks question id, which may be over by now.
 func (h *Hub) shown(id string, rc Receipt) {
 	h.polls.mu.Lock()

@@ -4,6 +4,7 @@ package channels
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -25,13 +26,15 @@ type Channel interface {
 	Send(ctx context.Context, r chat.Reply) (Receipt, error)
 }
 
-// A Receipt is the network's own name for what was sent, opaque to others.
+// A Receipt is the network's own name for what was sent, opaque to others. It
+// is empty if the network did not tell it: what was sent cannot be changed then.
 type Receipt string
 
 // An Error is a reply that a network did not take.
 type Error struct {
 	Permanent bool          // another try cannot help: the chat is gone, the bot is blocked
 	After     time.Duration // the network asks to wait this long; 0 when it does not say
+	Unsent    bool          // nothing was sent, for certain; so it is with Permanent and After, too
 	Err       error
 }
 
@@ -45,6 +48,13 @@ func ForGood(format string, args ...any) error {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// MayBeSent reports whether a message may have been sent although sending it
+// returned err, as when the connection broke before the answer came.
+func MayBeSent(err error) bool {
+	var e *Error
+	return err != nil && (!errors.As(err, &e) || !e.Permanent && e.After == 0 && !e.Unsent)
+}
 
 // The powers below are optional, as http.Flusher is.
 
@@ -66,6 +76,25 @@ type Editor interface {
 	EditEvery(to chat.Address) time.Duration
 	// Delete removes the message of rc. A message that is gone already is no error.
 	Delete(ctx context.Context, at chat.Address, rc Receipt) error
+}
+
+// A Position is how far the numbers of the messages of a network have come.
+// Messages to one chat have rising numbers. 0 stands for one that is not known.
+type Position int64
+
+// A Tracer is a Channel that can find out whether a message was sent when its
+// answer was lost, because the connection broke or the process died. Messages to
+// one chat of a Tracer are sent one after the other.
+type Tracer interface {
+	// Position returns the highest number that is known now: a message that is
+	// sent to the chat of r from now on has a higher one.
+	Position(ctx context.Context, r chat.Reply) (Position, error)
+	// Recall tells of a number that was known when the process ran before.
+	Recall(ctx context.Context, to chat.Address, p Position) error
+	// Trace looks for r, and no other message of ours to that chat is above
+	// after. It returns the Receipt of r, or "" if r was not sent, or not found
+	// by any reasonable effort. After an error it goes on where it was.
+	Trace(ctx context.Context, r chat.Reply, after Position) (Receipt, error)
 }
 
 // A Typer is a Channel that can show that the agent is busy.

@@ -15,15 +15,22 @@ import (
 )
 
 // A delivery is one reply becoming messages of its chat. What was sent is
-// journalled before the next message is, so that a crash repeats one at most
-// (P9). A reply of one message that had no live view needs no journal: its
-// place in the outbox is enough.
+// journalled before the next message is, so that a crash repeats one at most,
+// and none where a Tracer finds out what became of it (P9). A reply of one
+// message that had no live view needs no journal: its place in the outbox is
+// enough.
 type delivery struct {
 	line  *line
 	id    string
 	reply chat.Reply
 	live  bool // the reply is still being made: what its messages say changes faster than the journal
 	record
+
+	entered bool // it may send to its chat, and nobody else may
+
+	after  Position // that is in the outbox beside the reply
+	begun  bool     // its first message may have been sent before this start
+	strays []doubt  // messages that were sent, and nobody knows their numbers
 
 	loaded bool
 	stored bool // the journal has a record
@@ -36,12 +43,35 @@ type record struct {
 	Above bool      `json:"above,omitempty"` // they are above what else was said since
 	Old   []sent    `json:"old,omitempty"`   // that were above: taken back once the reply is below
 	Time  time.Time `json:"time"`
+
+	To     chat.Address `json:"to,omitzero"`      // of a reply to a Tracer
+	Unsure *unsure      `json:"unsure,omitempty"` // the message that may have been sent; nil for none
+}
+
+// settle notes what became of the message that may have been sent; found is nil
+// if it was not.
+func (r *record) settle(found *sent) {
+	if found != nil {
+		r.place(r.Unsure.Index, *found)
+	}
+	r.Unsure = nil
+}
+
+// place notes that message i was sent, for the first time or anew.
+func (r *record) place(i int, m sent) {
+	if i < len(r.Sent) {
+		r.Sent[i] = m
+	} else {
+		r.Sent = append(r.Sent, m)
+	}
 }
 
 // A sent message is one part of a reply.
 type sent struct {
 	Receipt Receipt `json:"receipt"`
 	Says    string  `json:"says,omitempty"` // digest of its text; empty when that is not known
+
+	Position Position `json:"position,omitempty"` // how far a Tracer's numbers had come
 }
 
 // keepRecords is how long a reply shown by a live view may take to be sent.
@@ -88,12 +118,14 @@ func (d *delivery) clear(ctx context.Context) error {
 
 // put makes the first messages of the reply say parts.
 func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
-	if err := d.load(ctx); err != nil {
+	if err := d.resume(ctx, parts); err != nil {
 		return err
 	}
 	for i, part := range parts {
-		if err := d.keep(ctx); err != nil {
-			return err
+		if i < len(d.Sent) || d.line.sequence == nil { // else send does it
+			if err := d.keep(ctx); err != nil {
+				return err
+			}
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -134,13 +166,41 @@ func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
 	return err
 }
 
-// An unclear error leaves open whether a message was sent.
+// An unclear error leaves open whether a message was sent, and nobody can find out.
 type unclear struct{ error }
 
 func (u unclear) Unwrap() error { return u.error }
 
+// prepare journals that part is about to be sent as message i, where that is
+// needed to find out after a crash whether it was.
+func (d *delivery) prepare(ctx context.Context, i int, part chat.Reply) error {
+	s := d.line.sequence
+	if err := s.settle(ctx, d.reply.To.Chat, d.id); err != nil {
+		return err
+	}
+	now, err := s.tracer.Position(ctx, part)
+	if err != nil {
+		return err
+	}
+	u := unsureOf(part, i, now)
+	if d.live {
+		u.Says = ""
+	}
+	d.Unsure = &u
+	if d.stored || d.dirty || d.live || i > 0 || now > d.after+farAhead {
+		d.dirty = true
+		return d.keep(ctx)
+	}
+	return nil
+}
+
 // send sends part as message i.
 func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
+	if d.line.sequence != nil {
+		if err := d.prepare(ctx, i, part); err != nil {
+			return err
+		}
+	}
 	limit := attemptTime
 	if len(part.Files) > 0 {
 		limit = uploadTime
@@ -150,15 +210,87 @@ func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
 		rc, err = d.line.Send(ctx, part)
 		return err
 	})
-	if err != nil {
+	if err != nil && d.line.sequence == nil {
 		return unclear{err}
 	}
-	if d.dirty = true; i == len(d.Sent) {
-		d.Sent = append(d.Sent, sent{})
+	if err != nil {
+		if !MayBeSent(err) {
+			d.Unsure, d.dirty = nil, d.dirty || d.stored
+		}
+		return err
 	}
-	d.Sent[i] = sent{rc, digest(part)}
+	if err := d.sentAs(ctx, i, sent{Receipt: rc, Says: digest(part)}); err != nil {
+		return err
+	}
 	if part.Ask != nil {
 		d.line.hub.shown(part.Ask.ID, rc)
+	}
+	return nil
+}
+
+// sentAs notes that message i was sent.
+func (d *delivery) sentAs(ctx context.Context, i int, m sent) (err error) {
+	if s := d.line.sequence; s != nil {
+		if m.Position, err = s.tracer.Position(ctx, d.reply); err != nil {
+			return err
+		}
+		if m.Receipt == "" {
+			d.strays = append(d.strays, doubt{unsure: *d.Unsure})
+		}
+	}
+	d.place(i, m)
+	d.Unsure, d.dirty = nil, true
+	return nil
+}
+
+// enter waits until the messages of d may be sent to its chat.
+func (d *delivery) enter(ctx context.Context) (err error) {
+	if s := d.line.sequence; s != nil && !d.entered {
+		err = s.enter(ctx, d.reply.To.Chat)
+		d.entered = err == nil
+	}
+	return err
+}
+
+// exit lets others send to the chat.
+func (d *delivery) exit() {
+	if !d.entered {
+		return
+	}
+	left := d.strays
+	if d.Unsure != nil {
+		left = append(left, doubt{d.id, *d.Unsure})
+	}
+	d.line.sequence.exit(d.reply.To.Chat, left...)
+	d.entered, d.strays = false, nil
+}
+
+// resume finds out what was sent of the reply before a crash, or before a
+// connection broke. In the end the reply begins anew below what was said since.
+func (d *delivery) resume(ctx context.Context, parts []chat.Reply) (err error) {
+	if err := d.load(ctx); err != nil {
+		return err
+	}
+	s := d.line.sequence
+	if d.begun && !d.stored && len(d.Sent) == 0 && d.Unsure == nil {
+		if d.Unsure, err = s.began(ctx, d, parts); err != nil {
+			return err
+		}
+	}
+	d.begun = false
+	if d.Unsure != nil {
+		if err := s.settle(ctx, d.reply.To.Chat, d.id); err != nil {
+			return err
+		}
+		found, err := s.trace(ctx, doubt{d.id, *d.Unsure})
+		if err != nil {
+			return err
+		}
+		d.dirty = d.dirty || d.stored
+		d.settle(found)
+	}
+	if d.Above && !d.live {
+		d.Old, d.Sent, d.Above, d.dirty = d.Sent, nil, false, true
 	}
 	return nil
 }
@@ -172,7 +304,7 @@ func (d *delivery) remove(ctx context.Context, rc Receipt) error {
 	return err
 }
 
-// load reads how far the reply had come. In the end it begins anew below what was said since.
+// load reads how far the reply had come.
 func (d *delivery) load(ctx context.Context) error {
 	if d.loaded {
 		return nil
@@ -187,9 +319,6 @@ func (d *delivery) load(ctx context.Context) error {
 		return fmt.Errorf("read delivery: %w", err)
 	}
 	d.loaded = true
-	if d.Above && !d.live {
-		d.Old, d.Sent, d.Above, d.dirty = d.Sent, nil, false, true
-	}
 	for _, s := range d.Sent {
 		d.dirty = d.dirty || d.live && s.Says != ""
 	}
@@ -203,6 +332,9 @@ func (d *delivery) keep(ctx context.Context) error {
 	}
 	r := d.record
 	r.Sent, r.Time = slices.Clone(r.Sent), time.Now()
+	if d.line.sequence != nil {
+		r.To = d.reply.To
+	}
 	for i := range r.Sent {
 		if d.live {
 			r.Sent[i].Says = ""

@@ -65,10 +65,20 @@ func (l *line) notice(m chat.Message, err error) {
 			return nil
 		}
 		parts, err := l.parts(r)
-		for _, part := range parts {
-			_, err = l.Send(ctx, part)
+		if err != nil {
+			return err
 		}
-		return err
+		d := delivery{line: l, id: r.ID, reply: r, loaded: true}
+		if err := d.enter(ctx); err != nil {
+			return err
+		}
+		defer d.exit()
+		if l.sequence != nil {
+			if d.after, err = l.sequence.tracer.Position(ctx, r); err != nil {
+				return err
+			}
+		}
+		return d.put(ctx, parts)
 	})
 }
 

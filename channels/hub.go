@@ -97,6 +97,9 @@ func (h *Hub) Add(name string, c Channel) {
 		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.bucket("delivery"),
 		traffic: traffic{lanes: map[string]*load{}}, errands: make(chan errand, maxErrands),
 	}
+	if t, ok := c.(Tracer); ok {
+		h.lines[name].sequence = newSequence(h.lines[name], t)
+	}
 	if _, ok := c.(Reactor); ok {
 		h.lines[name].marks = make(chan marking, maxMarks)
 	}
@@ -154,7 +157,15 @@ func (h *Hub) push(ctx context.Context, r chat.Reply, tries int) error {
 	if err := l.offered(ctx, r); err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 	}
-	body, err := json.Marshal(letter{r, time.Now(), tries})
+	out := letter{Reply: r, Pushed: time.Now(), Tries: tries}
+	if l.sequence != nil {
+		p, err := l.sequence.tracer.Position(ctx, r)
+		if err != nil && !permanent(err) { // else it is parked when it is sent
+			return fmt.Errorf("send to %s: %w", r.To.Session(), err)
+		}
+		out.After = p
+	}
+	body, err := json.Marshal(out)
 	if err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 	}

@@ -208,24 +208,37 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 		if err != nil {
 			return err
 		}
-		if len(parts) > len(d.Sent) && v.line.traffic.busy(lane(v.r.To)) {
+		more := len(parts) > len(d.Sent)
+		if more || d.Unsure != nil {
+			if err := d.enter(ctx); err != nil {
+				return err
+			}
+		}
+		if more && d.Unsure == nil && v.line.traffic.busy(v.line.lane(v.r.To)) {
+			d.exit()
 			if !Sleep(ctx, holdEvery) {
 				return ctx.Err()
 			}
 			continue
 		}
 		v.shown.Store(len(parts)+len(d.Sent) > 0)
-		if err := d.put(ctx, parts); err != nil {
-			return err
+		err = d.put(ctx, parts)
+		if d.Unsure != nil || err != nil && !d.entered {
+			return err // what is in doubt is found out before anybody else sends
 		}
-		return d.keep(ctx)
+		if errKeep := d.keep(ctx); errKeep != nil {
+			return errors.Join(err, errKeep)
+		}
+		d.exit()
+		return err
 	}
 }
 
 // leave journals what the messages say at last, and whether others came below.
 func (v *view) leave(ctx context.Context, d *delivery) {
 	v.line.views.Delete(v)
-	if len(d.Sent) == 0 {
+	defer d.exit()
+	if len(d.Sent) == 0 && d.Unsure == nil {
 		return
 	}
 	d.live, d.dirty = false, true

@@ -30,6 +30,7 @@ type line struct {
 	errands  chan errand
 	dropped  atomic.Int64 // messages of strangers
 	fault    Trouble      // why it does not receive, if it does not
+	sequence *sequence    // nil: the channel is no Tracer
 }
 
 // A letter is a reply in the outbox.
@@ -37,21 +38,28 @@ type letter struct {
 	chat.Reply
 	Pushed time.Time `json:"pushed,omitzero"`
 	Tries  int       `json:"tries,omitempty"` // how often it was parked and tried again by itself
+	After  Position  `json:"after,omitempty"` // that a Tracer knew then
 }
 
 func (r letter) pushed() time.Time { return cmp.Or(r.Pushed, time.Now()) }
 
-// lane names the chat of a. Replies to one lane go out in order (P9), and no
-// lane waits for another (P14).
-func lane(a chat.Address) string { return a.Chat + "\x00" + a.Thread }
+// lane names the chat of a, and the thread unless all of a chat are sent in
+// sequence. Replies to one lane go out in order (P9), and no lane waits for
+// another (P14).
+func (l *line) lane(a chat.Address) string {
+	if l.sequence != nil {
+		return a.Chat
+	}
+	return a.Chat + "\x00" + a.Thread
+}
 
 // work sends what is in the outbox until ctx ends.
 func (l *line) work(ctx context.Context) error {
 	key := func(item store.Item) string {
 		var r letter
 		_ = json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
-		l.traffic.pulled(lane(r.To), r.pushed())
-		return lane(r.To)
+		l.traffic.pulled(l.lane(r.To), r.pushed())
+		return l.lane(r.To)
 	}
 	err := store.Work(ctx, l.queue, key, func(ctx context.Context, lane string, take func() []store.Item) {
 		for _, item := range take() {
@@ -77,6 +85,13 @@ func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 		d.reply.ID, d.reply.To.Channel = item.ID, l.name
 		reason = fmt.Errorf("read outbox: %w", reason)
 	} else {
+		if !l.persist(ctx, "read the journal of deliveries", d.enter) {
+			return false
+		}
+		defer d.exit()
+		if s := l.sequence; s != nil {
+			d.after, d.begun = r.After, item.Again && s.first(r.To.Chat)
+		}
 		tries, reason = l.try(ctx, lane, &d)
 	}
 	if reason != nil {
@@ -92,6 +107,12 @@ func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 	} else if d.reply.Unasked {
 		taken := func(ctx context.Context) error { return l.hub.cfg.Fate(ctx, d.reply, r.Tries, "") }
 		if !l.persist(ctx, "note a delivery", taken) {
+			return false
+		}
+	}
+	if reason == nil && l.sequence != nil {
+		noted := func(ctx context.Context) error { return l.sequence.note(ctx, &d) }
+		if !l.persist(ctx, "journal what was sent last", noted) {
 			return false
 		}
 	}

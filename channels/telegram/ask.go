@@ -48,7 +48,7 @@ func keyboard(q *chat.Question) models.ReplyMarkup {
 // pressed turns the press of a button into a message. said is false for one that
 // is none of ours.
 func (c *Channel) pressed(ctx context.Context, p *press) (m chat.Message, said bool, err error) {
-	answer := channels.Pressed(p.Data, receipt(p.Message.Chat.ID, p.Message.ID))
+	answer := channels.Pressed(p.Data, receipt(p.Message.Chat.ID, []int{p.Message.ID}))
 	if answer == nil || p.ID == "" || p.From.ID == 0 || p.From.IsBot {
 		return m, false, nil
 	}

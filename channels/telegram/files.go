@@ -53,10 +53,10 @@ func (c *Channel) Group(files []chat.File) (all [][]chat.File) {
 	return all
 }
 
-// sendFiles sends files in one message or one album and returns the id of the
-// first message. Of those that cannot be sent it tells. What Telegram does not
+// sendFiles sends files in one message or one album and returns the ids of what
+// was sent. Of those that cannot be sent it tells. What Telegram does not
 // take as a photo, say, goes once more as a document.
-func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as string) (id int, err error) {
+func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as string) (ids []int, err error) {
 	ups, lost := channels.OpenAll(files, maxUpload, c.cfg.Open, c.log)
 	defer func() {
 		for _, u := range ups {
@@ -67,18 +67,18 @@ func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, a
 		return c.sendText(ctx, to, html.EscapeString(lost), nil)
 	}
 	err = c.inTurn(ctx, to.chat, func() (err error) {
-		id, err = c.post(ctx, to, ups, as, channels.Clip(lost, maxCaption))
+		ids, err = c.post(ctx, to, ups, as, channels.Clip(lost, maxCaption))
 		return err
 	})
 	if as != "document" && errors.Is(err, bot.ErrorBadRequest) {
 		c.log.Warn("telegram does not take a file as what it is, which goes as a document", "chat", to.chat, "err", c.plainly("send", err))
 		return c.sendFiles(ctx, to, files, "document")
 	}
-	return id, err
+	return ids, err
 }
 
 // post sends ups, with a caption, in one request: as what they are if as is empty.
-func (c *Channel) post(ctx context.Context, to target, ups []channels.Upload, as, caption string) (int, error) {
+func (c *Channel) post(ctx context.Context, to target, ups []channels.Upload, as, caption string) ([]int, error) {
 	if len(ups) > 1 {
 		return c.postAlbum(ctx, to, ups, as, caption)
 	}
@@ -97,7 +97,7 @@ func (c *Channel) post(ctx context.Context, to target, ups []channels.Upload, as
 	default:
 		sent, err = c.api.SendDocument(ctx, &bot.SendDocumentParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote, Caption: caption, Document: file})
 	}
-	return sent.ID, err
+	return idsOf(sent), err
 }
 
 // shownAs is the form of u, which as a photo must not be too large.
@@ -108,7 +108,7 @@ func shownAs(u channels.Upload) string {
 	return "document"
 }
 
-func (c *Channel) postAlbum(ctx context.Context, to target, ups []channels.Upload, as, caption string) (int, error) {
+func (c *Channel) postAlbum(ctx context.Context, to target, ups []channels.Upload, as, caption string) ([]int, error) {
 	p := &bot.SendMediaGroupParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote}
 	for _, u := range ups {
 		var m models.InputMedia
@@ -125,10 +125,7 @@ func (c *Channel) postAlbum(ctx context.Context, to target, ups []channels.Uploa
 		p.Media, caption = append(p.Media, m), ""
 	}
 	sent, err := c.api.SendMediaGroup(ctx, p)
-	if err != nil || len(sent) == 0 {
-		return 0, err
-	}
-	return sent[0].ID, nil
+	return idsOf(sent...), err
 }
 
 // fileKinds are the kinds of content that are files, with the types of those

@@ -41,22 +41,43 @@ func newPace(perSecond float64) *pace {
 // Telegram wants to be left alone it returns an error at once. A few at once
 // may be sent, so that short answers are not held up.
 func (p *pace) wait(ctx context.Context, chat int64) error {
+	l, err := p.open(chat)
+	if err != nil {
+		return err
+	}
+	return p.within(ctx, l.Limiter, p.all)
+}
+
+// waitToLook is wait for a request about chat that shows nothing there: only
+// what is asked in all is limited.
+func (p *pace) waitToLook(ctx context.Context, chat int64) error {
+	if _, err := p.open(chat); err != nil {
+		return err
+	}
+	return p.within(ctx, p.all)
+}
+
+func (p *pace) within(ctx context.Context, limits ...*rate.Limiter) error {
 	if p.free {
 		return nil
 	}
-	p.mu.Lock()
-	l := p.lane(chat)
-	closed := time.Until(l.closed)
-	p.mu.Unlock()
-	if closed > 0 {
-		return &channels.Error{After: closed, Err: errors.New("telegram wants this chat left alone")}
-	}
-	for _, limit := range []*rate.Limiter{l.Limiter, p.all} {
+	for _, limit := range limits {
 		if err := limit.Wait(ctx); err != nil {
-			return fmt.Errorf("wait for telegram's limit: %w", err)
+			return unsent{fmt.Errorf("wait for telegram's limit: %w", err)}
 		}
 	}
 	return nil
+}
+
+// open returns the lane of chat, or an error where Telegram wants to be left alone.
+func (p *pace) open(chat int64) (*lane, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lane(chat)
+	if closed := time.Until(l.closed); closed > 0 && !p.free {
+		return l, &channels.Error{After: closed, Err: errors.New("telegram wants this chat left alone")}
+	}
+	return l, nil
 }
 
 // hold lets nothing go to chat for d.

@@ -36,13 +36,19 @@ var errMalformed = errors.New("the answer is malformed")
 // the highest.
 func (c *Channel) poll(deliver chat.Deliver) func(context.Context) error {
 	offset, limit := int64(0), batch
+	var after uint64 // the updates of the next answer are from after that moment; 0 while some may be older
 	return func(ctx context.Context) error {
+		began := c.numbers.begin()
 		raws, err := c.getUpdates(ctx, offset, limit)
+		drained := err == nil && len(raws) < limit
 		limit = batch
 		if errors.Is(err, errMalformed) {
 			limit = 1 // the next answer is about one update only
 		}
-		last := c.takeAll(ctx, raws, deliver)
+		last := c.takeAll(ctx, raws, after, deliver)
+		if after = 0; drained {
+			after = began // the next ones are not in this answer
+		}
 		if err == nil && len(raws) > 0 && last == 0 {
 			err = errors.New("the updates have no ids")
 		}
@@ -170,6 +176,7 @@ func (c *Channel) receive(w http.ResponseWriter, r *http.Request) int {
 		return http.StatusRequestEntityTooLarge
 	}
 	p := open(raw)
+	c.noteMessage(p.update, 0)
 	err = c.take(r.Context(), p, func(_ context.Context, m chat.Message) error { return c.gate.Deliver(m) })
 	if errors.Is(err, channels.ErrShut) {
 		return http.StatusServiceUnavailable

@@ -33,18 +33,24 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 		if id, ok := messageNumber(r.Quote, moved); ok && r.Group {
 			to.quote = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 		}
-		var id int
+		began := c.numbers.begin()
+		var ids []int
 		if len(r.Files) > 0 {
-			id, err = c.sendFiles(ctx, to, r.Files, "")
+			ids, err = c.sendFiles(ctx, to, r.Files, "")
 		} else {
-			id, err = c.sendText(ctx, to, r.Text, r.Ask)
+			ids, err = c.sendText(ctx, to, r.Text, r.Ask)
 		}
 		if err == nil {
-			return receipt(chat, id), nil
+			c.numbers.note(chat, began, ids...)
+			return receipt(chat, ids), nil
 		}
 		gone, ok := errors.AsType[*bot.MigrateError](err)
 		if !ok || again {
-			return "", c.refused("send", err)
+			err = c.refused("send", err)
+			if channels.MayBeSent(err) {
+				c.numbers.doubt(chat)
+			}
+			return "", err
 		}
 		if err := c.moved(ctx, chat, int64(gone.MigrateToChatID)); err != nil {
 			return "", err
@@ -52,7 +58,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	}
 }
 
-func (c *Channel) sendText(ctx context.Context, to target, text string, ask *chat.Question) (id int, err error) {
+func (c *Channel) sendText(ctx context.Context, to target, text string, ask *chat.Question) (ids []int, err error) {
 	p := &bot.SendMessageParams{
 		ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote,
 		LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(ask),
@@ -60,10 +66,20 @@ func (c *Channel) sendText(ctx context.Context, to target, text string, ask *cha
 	err = c.write(ctx, to.chat, text, func(text string, mode models.ParseMode) error {
 		p.Text, p.ParseMode = text, mode
 		sent, err := c.api.SendMessage(ctx, p)
-		id = sent.ID
+		ids = idsOf(sent)
 		return err
 	})
-	return id, err
+	return ids, err
+}
+
+// idsOf returns the ids of what was sent, as far as Telegram told them.
+func idsOf(sent ...*models.Message) (ids []int) {
+	for _, m := range sent {
+		if m != nil && m.ID > 0 {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 // Edit makes the message of rc say r. Its buttons go unless r asks.
@@ -155,9 +171,13 @@ func (c *Channel) place(ctx context.Context, a chat.Address) (chat int64, thread
 	return chat, thread, moved, err
 }
 
-// receipt names a message that was sent: its chat, too, since that may move.
-func receipt(chat int64, id int) channels.Receipt {
-	return channels.Receipt(fmt.Sprintf("%d/%d", chat, id))
+// receipt names what was sent by the first of its messages, and by the chat,
+// too, since that may move. It is empty if Telegram did not tell the id.
+func receipt(chat int64, ids []int) channels.Receipt {
+	if len(ids) == 0 {
+		return ""
+	}
+	return channels.Receipt(fmt.Sprintf("%d/%d", chat, ids[0]))
 }
 
 func sentAs(rc channels.Receipt) (chat int64, id int, err error) {

@@ -102,16 +102,17 @@ func TestP10SendErrors(t *testing.T) {
 		fault     telegramtest.Fault
 		permanent bool
 		after     time.Duration
+		unsent    bool
 	}{
-		{"blocked", telegramtest.Fault{Code: 403, Text: "Forbidden: bot was blocked by the user"}, true, 0},
-		{"bad request", telegramtest.Fault{Code: 400, Text: "Bad Request: chat not found"}, true, 0},
-		{"flood", telegramtest.Fault{Code: 429, Text: "Too Many Requests: retry after 17", RetryAfter: 17}, false, 17 * time.Second},
-		{"token revoked", telegramtest.Fault{Code: 401, Text: "Unauthorized"}, false, 0},
-		{"server error", telegramtest.Fault{Code: 500, Text: "Internal Server Error"}, false, 0},
-		{"error page", telegramtest.Fault{Code: 502, Page: "<html>Bad Gateway</html>"}, false, 0},
-		{"no answer", telegramtest.Fault{Hang: true}, false, 0},
-		{"lost before", telegramtest.Fault{DropBefore: true}, false, 0},
-		{"lost after", telegramtest.Fault{DropAfter: true}, false, 0},
+		{"blocked", telegramtest.Fault{Code: 403, Text: "Forbidden: bot was blocked by the user"}, true, 0, false},
+		{"bad request", telegramtest.Fault{Code: 400, Text: "Bad Request: chat not found"}, true, 0, false},
+		{"flood", telegramtest.Fault{Code: 429, Text: "Too Many Requests: retry after 17", RetryAfter: 17}, false, 17 * time.Second, false},
+		{"token revoked", telegramtest.Fault{Code: 401, Text: "Unauthorized"}, false, 0, true},
+		{"server error", telegramtest.Fault{Code: 500, Text: "Internal Server Error"}, false, 0, false},
+		{"error page", telegramtest.Fault{Code: 502, Page: "<html>Bad Gateway</html>"}, false, 0, false},
+		{"no answer", telegramtest.Fault{Hang: true}, false, 0, false},
+		{"lost before", telegramtest.Fault{DropBefore: true}, false, 0, false},
+		{"lost after", telegramtest.Fault{DropAfter: true}, false, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
@@ -127,10 +128,10 @@ func TestP10SendErrors(t *testing.T) {
 				errEdit := h.ch.Edit(t.Context(), "7/1", to("7", "answer"))
 				for _, err := range []error{errSend, errEdit} {
 					var refused *channels.Error
-					if is := errors.As(err, &refused); err == nil || is != (tt.permanent || tt.after > 0) {
+					if is := errors.As(err, &refused); err == nil || is != (tt.permanent || tt.after > 0 || tt.unsent) {
 						t.Fatalf("the error is %#v", err)
 					}
-					if refused != nil && (refused.Permanent != tt.permanent || refused.After != tt.after) {
+					if refused != nil && (refused.Permanent != tt.permanent || refused.After != tt.after || refused.Unsent != tt.unsent) {
 						t.Errorf("the error is %+v", refused)
 					}
 				}

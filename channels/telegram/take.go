@@ -33,12 +33,14 @@ func open(raw json.RawMessage) parcel {
 
 // takeAll takes each of raws, in order within a chat and at the same time
 // otherwise, and tries again for what could not be kept until all is, or ctx
-// ends. It returns the id of the last update, 0 if none has one.
-func (c *Channel) takeAll(ctx context.Context, raws []json.RawMessage, deliver chat.Deliver) (last int64) {
+// ends. All are from after that moment, unless it is 0. It returns the id of the
+// last update, 0 if none has one.
+func (c *Channel) takeAll(ctx context.Context, raws []json.RawMessage, after uint64, deliver chat.Deliver) (last int64) {
 	lanes, before := map[int64][]parcel{}, map[int64]int64{}
 	for _, raw := range raws {
 		p := open(raw)
 		last = cmp.Or(p.update.ID, last)
+		c.noteMessage(p.update, after)
 		var lane int64
 		if m := p.update.any(); m != nil {
 			if m.MovedFrom != 0 { // what was said before and what is said now is one chat's
@@ -54,6 +56,18 @@ func (c *Channel) takeAll(ctx context.Context, raws []json.RawMessage, deliver c
 	}
 	all.Wait()
 	return last
+}
+
+// noteMessage notes the number of the message that u brings, which got it after
+// that moment. The message of a button that was pressed is our own: it may be
+// one that is in doubt.
+func (c *Channel) noteMessage(u update, after uint64) {
+	switch {
+	case u.Message != nil:
+		c.numbers.note(u.Message.Chat.ID, after, u.Message.ID)
+	case u.Edited != nil: // which has had its number for long
+		c.numbers.note(u.Edited.Chat.ID, 0, u.Edited.ID)
+	}
 }
 
 func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deliver) {

@@ -51,7 +51,7 @@ type Webhook struct {
 }
 
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
-// Typer, Commander, Fetcher, Asker, Reactor and Director.
+// Typer, Commander, Fetcher, Asker, Reactor, Director and Tracer.
 type Channel struct {
 	channels.Trouble
 	cfg  Config
@@ -60,6 +60,8 @@ type Channel struct {
 	http client
 	pace *pace
 	log  *slog.Logger
+
+	numbers *numbers
 
 	naming   sync.Mutex // held while username is asked for
 	username string     // empty until it is needed
@@ -84,6 +86,7 @@ func New(cfg Config) (*Channel, error) {
 	}
 	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cmp.Or(cfg.Log, slog.Default()).With("channel", cfg.Name)}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
+	c.numbers = newNumbers()
 	var err error
 	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
 		bot.WithHTTPClient(sendTimeout, c.http), bot.WithErrorsHandler(func(error) {}))

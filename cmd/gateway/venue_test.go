@@ -28,8 +28,6 @@ type venue interface {
 	// wait returns when ok is true of what the agent has said in the chat, or
 	// with what that was and an error when ctx ends.
 	wait(ctx context.Context, chat int, ok func(texts []string) bool) ([]string, error)
-	// repeats says whether a crash may have what was sent last sent again (P9).
-	repeats() bool
 	// check looks for faults of the network's own when all is over.
 	check()
 }
@@ -88,7 +86,6 @@ type onTelegram struct{ *town }
 
 func (v onTelegram) open(int)                  {}
 func (v onTelegram) say(chat int, text string) { v.tg.Say(int64(person+chat), text) }
-func (v onTelegram) repeats() bool             { return true }
 func (v onTelegram) check()                    {}
 
 func (v onTelegram) wait(ctx context.Context, chat int, ok func([]string) bool) (texts []string, err error) {
@@ -130,7 +127,6 @@ func (w *town) online() {
 
 func (v onDiscord) dm(chat int) string { return v.dc.DM(fmt.Sprint(person + chat)) }
 func (v onDiscord) open(int)           { v.online() }
-func (v onDiscord) repeats() bool      { return false } // what is sent carries a nonce
 func (v onDiscord) check()             {}
 
 func (v onDiscord) say(chat int, text string) {
@@ -287,8 +283,6 @@ func (v *visitor) follow(ctx context.Context, conversation string, last uint64, 
 	}
 	return in.Err()
 }
-
-func (v *onWeb) repeats() bool { return false }
 
 func (v *onWeb) wait(ctx context.Context, chat int, ok func([]string) bool) ([]string, error) {
 	for b := v.tabs[chat]; ; {

@@ -48,14 +48,17 @@ var methods = map[string]func(*Server, params) (any, *refusal){
 	"sendMessage":     (*Server).sendMessage,
 	"editMessageText": (*Server).editMessageText,
 	"deleteMessage":   (*Server).deleteMessage,
-	"sendChatAction":  (*Server).sendChatAction,
-	"getFile":         (*Server).getFile,
-	"sendPhoto":       sendFile("photo"),
-	"sendDocument":    sendFile("document"),
-	"sendAudio":       sendFile("audio"),
-	"sendVideo":       sendFile("video"),
-	"sendVoice":       sendFile("voice"),
-	"sendMediaGroup":  (*Server).sendMediaGroup,
+
+	"editMessageReplyMarkup": (*Server).editMessageReplyMarkup,
+
+	"sendChatAction": (*Server).sendChatAction,
+	"getFile":        (*Server).getFile,
+	"sendPhoto":      sendFile("photo"),
+	"sendDocument":   sendFile("document"),
+	"sendAudio":      sendFile("audio"),
+	"sendVideo":      sendFile("video"),
+	"sendVoice":      sendFile("voice"),
+	"sendMediaGroup": (*Server).sendMediaGroup,
 
 	"answerCallbackQuery": (*Server).answerCallbackQuery,
 	"setMessageReaction":  (*Server).setMessageReaction,
@@ -113,6 +116,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.happen(event)
 	if fault.DropAfter {
 		panic(http.ErrAbortHandler)
+	}
+	if fault.Answer != "" && no == nil {
+		_, _ = io.WriteString(w, strings.ReplaceAll(fault.Answer, "{id}", fmt.Sprint(numberOf(result)))) // the client is gone
+		return
 	}
 	answer(w, result, no)
 }
@@ -204,6 +211,16 @@ func answer(w http.ResponseWriter, result any, no *refusal) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(body) // the client is gone
+}
+
+// numberOf returns the number of the message that result is, or of the first
+// one of an album.
+func numberOf(result any) any {
+	if album, ok := result.([]any); ok {
+		result = album[0]
+	}
+	m, _ := result.(map[string]any)
+	return m["message_id"]
 }
 
 func botID(token string) int64 {
@@ -387,13 +404,14 @@ func (s *Server) compose(r *room, p params) (m Message, no *refusal) {
 
 // show adds m to the chat.
 func (s *Server) show(r *room, m Message) Message {
-	r.last++
-	m.ID = r.last
+	m.ID = s.nextMessage(r)
 	r.messages = append(r.messages, m)
 	r.tell()
 	s.tell()
 	return m
 }
+
+const notModified = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
 
 func (s *Server) editMessageText(p params) (any, *refusal) {
 	r, no := s.open(p)
@@ -421,10 +439,40 @@ func (s *Server) editMessageText(p params) (any, *refusal) {
 		return nil, no
 	}
 	if shown == m.Text && slices.Equal(entities, m.Entities) && reflect.DeepEqual(below, m.Buttons) {
-		return nil, bad("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
+		return nil, bad("%s", notModified)
 	}
 	m.Edits = append(m.Edits, m.Text)
 	m.Text, m.Entities, m.Raw, m.Preview, m.Buttons = shown, entities, p["text"], preview(p), below
+	r.tell()
+	s.tell()
+	return s.json(r, *m), nil
+}
+
+// editMessageReplyMarkup changes the buttons of a message of the bot's: without
+// markup it takes them away.
+func (s *Server) editMessageReplyMarkup(p params) (any, *refusal) {
+	r, no := s.open(p)
+	if no != nil {
+		return nil, no
+	}
+	if no := s.limit(0); no != nil {
+		return nil, no
+	}
+	m := r.find(int(p.int("message_id")))
+	switch {
+	case m == nil:
+		return nil, bad("message to edit not found")
+	case m.From.ID != s.bot.ID:
+		return nil, bad("message can't be edited")
+	}
+	below, no := buttons(p)
+	if no != nil {
+		return nil, no
+	}
+	if reflect.DeepEqual(below, m.Buttons) {
+		return nil, bad("%s", notModified)
+	}
+	m.Buttons = below
 	r.tell()
 	s.tell()
 	return s.json(r, *m), nil

@@ -18,6 +18,8 @@ type Fault struct {
 	Text       string        // its description
 	RetryAfter int           // seconds, for Code 429
 	Page       string        // nothing is done; with the status Code, this is the answer instead of JSON
+
+	Answer string // what was asked is done, and this is the whole answer, with the message's number for each {id}
 }
 
 // Fail makes requests for method fail, after the faults it was given before.

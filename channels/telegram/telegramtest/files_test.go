@@ -151,12 +151,13 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
+func button(text, data string) string {
+	return fmt.Sprintf(`{"inline_keyboard":[[{"text":%q,"callback_data":%q}]]}`, text, data)
+}
+
 func TestButtons(t *testing.T) {
 	inBubble(t, telegramtest.Config{}, func(t *testing.T, s *telegramtest.Server, call func(string, ...string) reply) {
 		s.Say(7, "hello")
-		button := func(text, data string) string {
-			return fmt.Sprintf(`{"inline_keyboard":[[{"text":%q,"callback_data":%q}]]}`, text, data)
-		}
 		for markup, want := range map[string]string{
 			button("yes", "1"): "", button("", "1"): "must be non-empty", button("x", ""): "BUTTON_DATA_INVALID",
 			button("x", strings.Repeat("x", 65)): "BUTTON_DATA_INVALID", "[]": "object expected", "{}": "object expected",
@@ -199,7 +200,7 @@ func TestReactions(t *testing.T) {
 			{"7", "1", `[{"type":"emoji","emoji":"✅"}]`, "REACTION_INVALID"},
 			{"7", "1", `[{"type":"emoji","emoji":"👀"},{"type":"emoji","emoji":"👍"}]`, "REACTIONS_TOO_MANY"},
 			{"7", "2", `[]`, "message to react not found"}, {"7", "1", `x`, "can't parse"},
-			{"-5", "1", `[{"type":"emoji","emoji":"👀"}]`, "REACTION_INVALID"}, {"-5", "1", `[]`, ""},
+			{"-5", "2", `[{"type":"emoji","emoji":"👀"}]`, "REACTION_INVALID"}, {"-5", "2", `[]`, ""},
 		} {
 			r := call("setMessageReaction", "chat_id", tt.chat, "message_id", tt.message, "reaction", tt.reaction)
 			if r.OK != (tt.want == "") || !strings.Contains(r.Description, tt.want) {

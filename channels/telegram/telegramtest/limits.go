@@ -13,13 +13,17 @@ type limits struct {
 }
 
 // limit refuses a message to chat if Telegram would: more than 30 in a second
-// to all, 20 in a minute to a group, or 8 in 5 seconds to a person. s.mu is held.
+// to all, 20 in a minute to a group, or 8 in 5 seconds to a person. Chat 0 stands
+// for a request that shows nothing and counts for all only. s.mu is held.
 func (s *Server) limit(chat int64) *refusal {
 	if !s.cfg.Limits {
 		return nil
 	}
 	n, window := 8, 5*time.Second
-	if chat < 0 {
+	switch {
+	case chat == 0:
+		n, window = 30, time.Second
+	case chat < 0:
 		n, window = 20, time.Minute
 	}
 	wait := max(s.limits.wait(0, 30, time.Second), s.limits.wait(chat, n, window))
@@ -31,8 +35,9 @@ func (s *Server) limit(chat int64) *refusal {
 		}
 	}
 	now := time.Now()
-	for _, key := range []int64{0, chat} {
-		s.limits.sent[key] = append(s.limits.sent[key], now)
+	s.limits.sent[0] = append(s.limits.sent[0], now)
+	if chat != 0 {
+		s.limits.sent[chat] = append(s.limits.sent[chat], now)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (m Message) FromBot() bool { return m.From.IsBot }
 type room struct {
 	id       int64
 	messages []Message
-	last     int // id of the newest message
+	last     int // id of the newest message of a supergroup, whose messages have numbers of their own
 	topics   map[int]bool
 	refuses  string // "bot was blocked by the user"; empty if it does not
 	movedTo  int64
@@ -164,12 +164,33 @@ func (s *Server) post(chat int64, text string, opts []Option) int {
 		said.Text, said.Files = m.caption, []File{*m.file}
 	}
 	said.Album, _ = m.more["media_group_id"].(string)
-	r.last++
-	said.ID = r.last
+	said.ID = s.nextMessage(r)
 	r.messages = append(r.messages, said)
 	s.announce("message", r, said, m.more)
 	r.tell()
-	return r.last
+	return said.ID
+}
+
+// nextMessage returns the number of the next message in r. As at Telegram, each
+// supergroup numbers its own, and one counter of the bot numbers those of all
+// its private chats and basic groups, whoever writes them. s.mu is held.
+func (s *Server) nextMessage(r *room) int {
+	last := &s.lastMessage
+	if r.kind() == "supergroup" {
+		last = &r.last
+	}
+	*last++
+	return *last
+}
+
+// SkipMessages uses up n numbers of the counter of a chat, as messages do that
+// the bot does not see.
+func (s *Server) SkipMessages(chat int64, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.nextMessage(s.room(chat))
+	}
 }
 
 func saidBy(chat int64, opts []Option) said {
@@ -263,10 +284,8 @@ func (s *Server) Migrate(from, to int64, silently bool) {
 		return
 	}
 	admin := User{ID: 77, FirstName: "Person 77"}
-	before.last++
-	s.announce("message", before, Message{ID: before.last, From: admin}, map[string]any{"migrate_to_chat_id": to})
-	after.last++
-	s.announce("message", after, Message{ID: after.last, From: admin}, map[string]any{"migrate_from_chat_id": from})
+	s.announce("message", before, Message{ID: s.nextMessage(before), From: admin}, map[string]any{"migrate_to_chat_id": to})
+	s.announce("message", after, Message{ID: s.nextMessage(after), From: admin}, map[string]any{"migrate_from_chat_id": from})
 }
 
 // announce makes an update of m. s.mu is held.

@@ -37,9 +37,12 @@ type Server struct {
 	close   context.CancelFunc
 	bearers sync.WaitGroup // who bring updates to a webhook
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew when anything changes
-	nextID   int64         // of the next update
+	mu      sync.Mutex
+	changed chan struct{} // closed and made anew when anything changes
+	nextID  int64         // of the next update
+
+	lastMessage int // number of the newest message outside supergroups
+
 	pending  []Update
 	allowed  []string // kinds of updates; nil for the usual
 	done     []Update

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -162,12 +163,12 @@ func TestAllowedUpdates(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	inBubble(t, telegramtest.Config{}, func(t *testing.T, s *telegramtest.Server, call func(string, ...string) reply) {
 		s.Say(7, "hello")
+		call("sendMessage", "chat_id", "7", "text", "mine")
 		s.Say(8, "hello")
 		s.Block(8)
 		s.Say(-5, "hello")
 		s.Migrate(-5, -1005, true)
 		s.Say(-1006, "hello", telegramtest.InTopic(3))
-		call("sendMessage", "chat_id", "7", "text", "mine")
 		long := strings.Repeat("x", 4097)
 		for _, tt := range []struct {
 			want, method string
@@ -278,4 +279,48 @@ func TestFaultsAndEvents(t *testing.T) {
 	if err := s.WaitChat(t.Context(), 8, func(ms []telegramtest.Message) bool { return ms[len(ms)-1].FromBot() }); err != nil {
 		t.Error(err)
 	}
+}
+
+// One counter numbers the messages of all private chats and basic groups; each
+// supergroup has its own.
+func TestNumbers(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, func(t *testing.T, s *telegramtest.Server, call func(string, ...string) reply) {
+		own := s.Say(-1006, "hello")
+		all := []int{s.Say(7, "a"), s.Say(8, "b"), s.Say(-5, "c")}
+		call("sendMessage", "chat_id", "7", "text", "d")
+		all = append(all, s.Chat(7)[1].ID)
+		s.SkipMessages(-1006, 5)
+		s.SkipMessages(7, 5)
+		if all = append(all, s.Say(8, "e")); !slices.Equal(all, []int{1, 2, 3, 4, 10}) {
+			t.Errorf("numbered %v", all)
+		}
+		if next := s.Say(-1006, "hello"); own != 1 || next != 7 {
+			t.Errorf("in the supergroup: %d, then %d", own, next)
+		}
+	})
+}
+
+// What editMessageReplyMarkup says of a number tells what stands there.
+func TestReplyMarkup(t *testing.T) {
+	inBubble(t, telegramtest.Config{}, func(t *testing.T, s *telegramtest.Server, call func(string, ...string) reply) {
+		s.Say(7, "theirs")
+		s.Say(8, "elsewhere")
+		call("sendMessage", "chat_id", "7", "text", "mine")
+		call("sendMessage", "chat_id", "7", "text", "which?", "reply_markup", button("yes", "1"))
+		for _, tt := range []struct{ message, markup, want string }{
+			{"1", "", "Bad Request: message can't be edited"},
+			{"2", "", "Bad Request: message to edit not found"},
+			{"3", "", "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"},
+			{"4", button("yes", "1"), "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"},
+			{"5", "", "Bad Request: message to edit not found"},
+			{"4", "", ""},
+		} {
+			if r := call("editMessageReplyMarkup", "chat_id", "7", "message_id", tt.message, "reply_markup", tt.markup); r.Description != tt.want {
+				t.Errorf("%s: %+v, want %q", tt.message, r, tt.want)
+			}
+		}
+		if len(s.Chat(7)[2].Buttons) > 0 {
+			t.Error("the buttons are still there")
+		}
+	})
 }

@@ -1,0 +1,300 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A sequence has the messages to one chat of a Tracer sent one after the other,
+// so that at most one of them is in doubt when the process dies: it may have
+// been sent, or not. Whoever sends next has the Tracer find out first.
+//
+// For that, the store knows a number that the message in doubt is above, and
+// that all other messages of ours in the chat are not:
+//
+//   - Of the first message of a reply it is in the outbox, beside the reply, or
+//     the number of the message that came last in the chat, if that is higher.
+//     No commit is made for it.
+//   - Of every other message, and when too many others were sent meanwhile, it
+//     is in the record of the delivery, which is written before the message is sent.
+type sequence struct {
+	line   *line
+	tracer Tracer
+
+	loading sync.Mutex
+	loaded  bool
+	base    map[string]Position // chat -> how far the numbers had come when deliveries that are not over sent something there
+
+	mu      sync.Mutex
+	chats   map[string]*chatState
+	resumed map[string]bool // chats whose first reply from before this start is known, or whose doubt is another one
+}
+
+// A chatState is what goes on in a chat. It is present while somebody sends
+// there or wants to, and while a message is in doubt.
+type chatState struct {
+	users   int
+	sending chan struct{} // holds a token while somebody may send
+	doubts  []doubt
+}
+
+// A doubt is a message in doubt.
+type doubt struct {
+	id string // of its reply, whose record tells of the doubt; empty if there is none
+	unsure
+}
+
+// unsure is what is known of a message that may have been sent.
+type unsure struct {
+	To    chat.Address   `json:"to"`
+	After Position       `json:"after,omitempty"` // its number is higher; 0 if nobody can say
+	Index int            `json:"index,omitempty"` // which message of its reply it is, from 0
+	Says  string         `json:"says,omitempty"`  // digest of its text; empty if that was to change
+	Ask   *chat.Question `json:"ask,omitempty"`   // whose buttons it has
+	Files []chat.File    `json:"files,omitempty"` // that it shows
+}
+
+// lastSent is the reply that was sent to a chat last. It is written before the
+// reply leaves the outbox.
+type lastSent struct {
+	Reply    string    `json:"reply"`    // its ID
+	Position Position  `json:"position"` // how far the numbers had come
+	Sent     []sent    `json:"sent"`
+	Time     time.Time `json:"time"`
+}
+
+// farAhead is how many numbers may be given between the time when a reply is
+// put into the outbox and the time when it is sent, without a commit before.
+const farAhead = 32
+
+func newSequence(l *line, t Tracer) *sequence {
+	return &sequence{line: l, tracer: t, base: map[string]Position{}, chats: map[string]*chatState{}, resumed: map[string]bool{}}
+}
+
+func (s *sequence) bucket() store.Bucket { return s.line.hub.bucket("last sent") }
+
+func (s *sequence) key(chat string) string { return s.line.name + "/" + chat }
+
+// load reads what the store knows from before the start, once.
+func (s *sequence) load(ctx context.Context) error {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	if s.loaded {
+		return nil
+	}
+	var errs []error
+	recall := func(to chat.Address, p Position) {
+		if p > 0 {
+			errs = append(errs, s.tracer.Recall(ctx, to, p))
+		}
+	}
+	err := Sift(ctx, s.line.delivery, s.line.log, func(id string, r record) bool {
+		if r.To.Channel != s.line.name {
+			return true
+		}
+		for _, m := range r.Sent {
+			recall(r.To, m.Position)
+			s.base[r.To.Chat] = max(s.base[r.To.Chat], m.Position)
+		}
+		if r.Unsure != nil {
+			recall(r.To, r.Unsure.After)
+			s.add(r.To.Chat, doubt{id, *r.Unsure})
+			s.resumed[r.To.Chat] = true
+		}
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("read deliveries: %w", err)
+	}
+	err = Sift(ctx, s.bucket(), s.line.log, func(key string, last lastSent) bool {
+		if id, ok := strings.CutPrefix(key, s.key("")); ok {
+			recall(chat.Address{Channel: s.line.name, Chat: id}, last.Position)
+		}
+		return time.Since(last.Time) < keepRecords
+	})
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return fmt.Errorf("read what was sent last: %w", err)
+	}
+	s.loaded = true
+	return nil
+}
+
+// enter waits until nobody else sends to chat.
+func (s *sequence) enter(ctx context.Context, chat string) error {
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	c := s.state(chat)
+	c.users++
+	s.mu.Unlock()
+	select {
+	case c.sending <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		s.release(chat, c)
+		return ctx.Err()
+	}
+}
+
+// exit lets the next one send to chat, which has to settle what is left in doubt.
+func (s *sequence) exit(chat string, left ...doubt) {
+	s.mu.Lock()
+	c := s.state(chat)
+	c.doubts = append(c.doubts, left...)
+	s.mu.Unlock()
+	<-c.sending
+	s.release(chat, c)
+}
+
+// state returns what goes on in chat. s.mu is held.
+func (s *sequence) state(chat string) *chatState {
+	if s.chats[chat] == nil {
+		s.chats[chat] = &chatState{sending: make(chan struct{}, 1)}
+	}
+	return s.chats[chat]
+}
+
+func (s *sequence) add(chat string, d doubt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.state(chat)
+	c.doubts = append(c.doubts, d)
+}
+
+func (s *sequence) release(chat string, c *chatState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.users--; c.users == 0 && len(c.doubts) == 0 {
+		delete(s.chats, chat)
+	}
+}
+
+// first reports whether a reply to chat that was in the outbox at the start is
+// the first one there, so that it may have been sent before. It is not if
+// another message was in doubt: then nothing else was sent there.
+func (s *sequence) first(chat string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.resumed[chat]
+	s.resumed[chat] = true
+	return first
+}
+
+// settle finds out what became of the messages to chat that others left in
+// doubt, and notes it for them. The caller may send to chat; its own reply, with
+// the ID own, has its doubt in its record.
+func (s *sequence) settle(ctx context.Context, chat, own string) error {
+	s.mu.Lock()
+	c := s.state(chat)
+	doubts := slices.Clone(c.doubts)
+	s.mu.Unlock()
+	for _, d := range doubts {
+		if d.id != own {
+			if err := s.settleOther(ctx, d); err != nil {
+				return err
+			}
+		}
+		s.mu.Lock()
+		c.doubts = c.doubts[1:]
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+func (s *sequence) settleOther(ctx context.Context, d doubt) error {
+	found, err := s.trace(ctx, d)
+	if err != nil || d.id == "" {
+		return err
+	}
+	r, _, err := store.Load[record](ctx, s.line.delivery, d.id)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) || err == nil && r.Unsure == nil {
+		return nil
+	}
+	if err == nil {
+		r.settle(found)
+		err = write(ctx, s.line.delivery, d.id, r)
+	}
+	if err != nil {
+		return fmt.Errorf("journal what was found: %w", err)
+	}
+	return nil
+}
+
+// trace finds out whether the message in doubt was sent. It returns nil if it
+// was not, or nobody can say.
+func (s *sequence) trace(ctx context.Context, d doubt) (*sent, error) {
+	last, err := s.last(ctx, d.To.Chat)
+	if err != nil {
+		return nil, err
+	}
+	if last.Reply == d.id && last.Position > d.After && d.Index < len(last.Sent) {
+		return &last.Sent[d.Index], nil
+	}
+	found := sent{Says: d.Says}
+	if d.Ask != nil {
+		found.Receipt = s.line.hub.asked(d.Ask.ID) // somebody may have pressed its button
+	}
+	if found.Receipt == "" && d.After > 0 {
+		err = attempt(ctx, func(ctx context.Context) (err error) {
+			found.Receipt, err = s.tracer.Trace(ctx, chat.Reply{ID: d.id, To: d.To, Ask: d.Ask, Files: d.Files}, d.After)
+			return err
+		})
+	}
+	if err == nil && found.Receipt != "" {
+		found.Position, err = s.tracer.Position(ctx, chat.Reply{To: d.To})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find out whether a message was sent: %w", err)
+	}
+	if found.Receipt == "" {
+		return nil, nil
+	}
+	return &found, nil
+}
+
+// last returns what was sent to chat last, which may be nothing.
+func (s *sequence) last(ctx context.Context, chat string) (last lastSent, err error) {
+	last, _, err = store.Load[lastSent](ctx, s.bucket(), s.key(chat))
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+		return lastSent{}, nil
+	}
+	return last, err
+}
+
+// note journals that d was sent, before it leaves the outbox.
+func (s *sequence) note(ctx context.Context, d *delivery) error {
+	p, err := s.tracer.Position(ctx, d.reply)
+	if err != nil || len(d.Sent) == 0 {
+		return err
+	}
+	return write(ctx, s.bucket(), s.key(d.reply.To.Chat), lastSent{Reply: d.id, Position: p, Sent: d.Sent, Time: time.Now()})
+}
+
+// began returns what is in doubt of d, which was in the outbox at the start and
+// is the first one there for its chat: whether the first of parts was sent.
+func (s *sequence) began(ctx context.Context, d *delivery, parts []chat.Reply) (*unsure, error) {
+	last, err := s.last(ctx, d.reply.To.Chat)
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
+	u := unsureOf(parts[0], 0, d.after)
+	if last.Reply != d.id {
+		u.After = max(u.After, last.Position, s.base[d.reply.To.Chat])
+	}
+	return &u, nil
+}
+
+// unsureOf is what is known of part, message i of its reply, if it may have
+// been sent after that position.
+func unsureOf(part chat.Reply, i int, after Position) unsure {
+	return unsure{To: part.To, After: after, Index: i, Says: digest(part), Ask: part.Ask, Files: part.Files}
+}
