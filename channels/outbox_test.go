@@ -97,6 +97,55 @@ func TestP9CrashAnywhere(t *testing.T) {
 	}
 }
 
+// P9: where the network can tell what was sent, nothing is repeated either, not
+// even if the process dies a second time, whatever it does then.
+func TestP9TracedCrashAnywhere(t *testing.T) {
+	long := "first part " + strings.Repeat("a", 8) + " second part " + strings.Repeat("b", 8) + " third"
+	for _, late := range []bool{false, true} {
+		for first := 1; ; first++ {
+			twice := true
+			for second := 1; twice; second++ {
+				in(t, func(t *testing.T, m *machine) {
+					m.fake.Limit, m.fake.Every = 20, 500*time.Millisecond
+					m.crash, m.late = first, late
+					deaths := 0
+					for over := false; !over; {
+						h := m.start(channeltest.Splits | channeltest.Edits | channeltest.Traces)
+						if over = talk(t, m, h, long); over {
+							h.drain()
+						}
+						h.stop()
+						if died := dead(m); died {
+							over = false
+							if deaths++; deaths > 2 {
+								t.Fatal("died more often than it was killed")
+							}
+							m.reboot(t.Context())
+							if deaths == 1 {
+								m.crash, m.late = m.ops+second, !late
+							}
+						}
+					}
+					twice = deaths == 2
+					if verify(t, m, long, 0); t.Failed() {
+						t.Fatalf("dead at operations %d and then %d, late %v", first, second, late)
+					}
+					if deaths == 0 { // else a record may be left, for prune to find
+						m.clean()
+						first = -1
+					}
+				})
+				if t.Failed() {
+					return
+				}
+			}
+			if first < 0 {
+				break
+			}
+		}
+	}
+}
+
 // crashAt has a conversation in which the process dies at operation crash, and
 // says whether it was over before.
 func crashAt(t *testing.T, m *machine, powers channeltest.Power, crash int, late bool, long string) bool {
@@ -130,7 +179,9 @@ func crashAt(t *testing.T, m *machine, powers channeltest.Power, crash int, late
 		if !over {
 			m.reboot(t.Context())
 		} else if life == 0 {
-			return verify(t, m, long, 0)
+			verify(t, m, long, 0)
+			m.clean()
+			return true
 		}
 	}
 	verify(t, m, long, 1)
@@ -156,7 +207,7 @@ func talk(t *testing.T, m *machine, h *house, long string) bool {
 }
 
 // verify checks what the chat shows in the end, with that many duplicates at most.
-func verify(t *testing.T, m *machine, long string, duplicates int) bool {
+func verify(t *testing.T, m *machine, long string, duplicates int) {
 	t.Helper()
 	var want []string
 	f := channeltest.Fake{Limit: m.fake.Limit}
@@ -178,10 +229,6 @@ func verify(t *testing.T, m *machine, long string, duplicates int) bool {
 	if i < len(want) {
 		t.Errorf("%q is missing or out of order: %q", want[i], got)
 	}
-	if duplicates == 0 { // a crash may leave a record, for prune to find
-		m.clean()
-	}
-	return true
 }
 
 // P14, P10: a chat that the network does not take delays no other, and its own

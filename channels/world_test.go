@@ -44,6 +44,7 @@ type push struct {
 	id   string
 	body []byte
 	done bool
+	old  bool // it was there when the process started
 }
 
 func newMachine(t *testing.T) *machine {
@@ -119,7 +120,7 @@ func (m *machine) reboot(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.store, m.crash, m.crashed = mem.New(), 0, make(chan struct{})
-	for _, name := range []string{"delivery", "pairing", "paired", "questions", "parked replies", "commands done"} {
+	for _, name := range []string{"delivery", "pairing", "paired", "questions", "parked replies", "commands done", "last sent"} {
 		from, to := old.Bucket(name), m.store.Bucket(name)
 		for k := range keys(from) {
 			v, _, _ := from.Get(ctx, k)
@@ -127,7 +128,8 @@ func (m *machine) reboot(ctx context.Context) {
 		}
 	}
 	for name, ps := range m.pushes {
-		for _, p := range ps {
+		for i, p := range ps {
+			ps[i].old = true
 			if !p.done {
 				_ = m.store.Queue(name).Push(ctx, p.id, p.body)
 			}
@@ -190,6 +192,9 @@ func (q queue) Push(ctx context.Context, id string, body []byte) error {
 func (q queue) Pull(ctx context.Context) (store.Item, error) {
 	item, err := q.Queue.Pull(ctx)
 	done := item.Done
+	q.m.mu.Lock()
+	item.Again = slices.ContainsFunc(q.m.pushes[q.name], func(p push) bool { return p.id == item.ID && p.old })
+	q.m.mu.Unlock()
 	item.Done = func(ctx context.Context) error {
 		return q.m.write(func() error {
 			q.m.mu.Lock()

@@ -67,6 +67,7 @@ const (
 	Menu   Kind = "menu"
 	Fetch  Kind = "fetch"
 	React  Kind = "react"
+	Trace  Kind = "trace"
 	Step   Kind = "step"
 )
 
@@ -204,12 +205,13 @@ const (
 	Streams
 	Steps
 	Menus
-	All // but the three before
+	Traces // goes together with Splits and Edits
+	All    // but the four before
 )
 
 // As returns f as a channel with those powers.
 func (f *Fake) As(powers Power) channels.Channel {
-	n := network{f}
+	n := network{f, &memory{}}
 	switch powers {
 	case 0:
 		return struct{ channels.Channel }{n}
@@ -229,6 +231,13 @@ func (f *Fake) As(powers Power) channels.Channel {
 			channels.Splitter
 			channels.Editor
 		}{n, n, n}
+	case Splits | Edits | Traces:
+		return struct {
+			channels.Channel
+			channels.Splitter
+			channels.Editor
+			channels.Tracer
+		}{n, n, n, n}
 	case Streams:
 		return struct {
 			channels.Channel
@@ -263,7 +272,69 @@ func (f *Fake) As(powers Power) channels.Channel {
 type choices interface{ MaxChoices() int }
 
 // A network has all the powers.
-type network struct{ f *Fake }
+type network struct {
+	f   *Fake
+	own *memory
+}
+
+// A memory is what one process knows of the numbers of messages.
+type memory struct {
+	mu    sync.Mutex
+	last  int
+	known map[int]bool
+}
+
+// note remembers a message, unless it only tells how far the numbers have come.
+func (o *memory) note(number int, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last = max(o.last, number); known {
+		if o.known == nil {
+			o.known = map[int]bool{}
+		}
+		o.known[number] = true
+	}
+}
+
+// numberOf is the number in a receipt.
+func numberOf(rc channels.Receipt) (number int) {
+	_, _ = fmt.Sscanf(string(rc), "m%d", &number) // 0 for none
+	return number
+}
+
+// Position implements [channels.Tracer].
+func (n network) Position(context.Context, chat.Reply) (channels.Position, error) {
+	n.own.mu.Lock()
+	defer n.own.mu.Unlock()
+	return channels.Position(n.own.last + 1), nil // known from the first on
+}
+
+// Recall implements [channels.Tracer].
+func (n network) Recall(_ context.Context, _ chat.Address, p channels.Position) error {
+	n.own.note(int(p)-1, false)
+	return nil
+}
+
+// Trace implements [channels.Tracer]. As at a real network, whatever message
+// stands there is taken for the one that is looked for.
+func (n network) Trace(ctx context.Context, r chat.Reply, after channels.Position) (rc channels.Receipt, err error) {
+	err = n.f.do(ctx, Op{Kind: Trace, Reply: r}, func() error {
+		for at, ms := range n.f.chats {
+			for _, m := range ms {
+				number := numberOf(m.receipt)
+				if at.Chat == r.To.Chat && number >= int(after) && !n.own.known[number] && (rc == "" || number < numberOf(rc)) {
+					rc = m.receipt
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	n.own.note(numberOf(rc), rc != "")
+	return rc, nil
+}
 
 // Run implements [channels.Channel].
 func (n network) Run(ctx context.Context, deliver chat.Deliver) error {
@@ -290,6 +361,7 @@ func (n network) Send(ctx context.Context, r chat.Reply) (rc channels.Receipt, e
 	if err != nil {
 		return "", err
 	}
+	n.own.note(numberOf(rc), true)
 	return rc, nil
 }
 
