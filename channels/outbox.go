@@ -110,13 +110,14 @@ func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
 			return false
 		}
 	}
+	done := item.Done
 	if reason == nil && l.sequence != nil {
-		noted := func(ctx context.Context) error { return l.sequence.note(ctx, &d) }
-		if !l.persist(ctx, "journal what was sent last", noted) {
-			return false
+		done = func(ctx context.Context) error {
+			note := func(ctx context.Context) error { return l.sequence.note(ctx, &d) }
+			return store.InOrder(ctx, note, item.Done)
 		}
 	}
-	if !l.persist(ctx, "end delivery", item.Done) {
+	if !l.persist(ctx, "end delivery", done) {
 		return false
 	}
 	l.left(r, tries, reason)

@@ -49,6 +49,7 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 	defer s.calls.Done()
 	o.done = make(chan error, 1)
 	s.ops <- o
+	store.Queued(ctx)
 	return <-o.done
 }
 
