@@ -15,6 +15,7 @@ const (
 	maxSearch = 128 << 20 // bytes of text that a search reads, the latest conversations first
 	before    = 80        // bytes shown before the word found …
 	after     = 160       // … and after
+	shownFind = 400       // bytes of each of them
 	shownHere = 8         // places that /search shows
 )
 
@@ -115,7 +116,7 @@ func (l *lane) found(ctx context.Context, m chat.Message) string {
 		if f.Entry.Kind == chat.Said {
 			who = "I"
 		}
-		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, strings.NewReplacer("`", "'", "*", "", "_", " ", "<", "‹").Replace(tame(f.Entry.Text, 400)))
+		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, clip(oneLine(f.Entry.Text), shownFind))
 	}
 	return b.String()
 }

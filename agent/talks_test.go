@@ -181,6 +181,16 @@ func TestSearch(t *testing.T) {
 		if got := h.sent[0]; !strings.HasPrefix(got, "Said here, the latest first:\n\n- 2000-01-01 00:02, I: You said a LÖWE and a zebra") || strings.Count(got, "\n- ") != 2 {
 			t.Errorf("/search says %q", got)
 		}
+		const names = "set OPENAI_API_KEY and pkg/__init__.py, a[1] * b < `c`"
+		h.sent = nil
+		h.deliver(at("1", "s1a", names))
+		synctest.Wait()
+		h.sent = nil
+		h.deliver(at("1", "s1b", "/search OPENAI_API_KEY"))
+		synctest.Wait()
+		if got := h.sent[0]; !strings.Contains(got, ": "+names) {
+			t.Errorf("/search says %q", got)
+		}
 		h.sent = nil
 		h.deliver(at("1", "s2", "/search giraffe"))
 		h.deliver(at("1", "s3", "/search"))

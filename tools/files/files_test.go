@@ -154,7 +154,7 @@ func TestRead(t *testing.T) {
 		{"D-055", `{"path":"empty"}`, "(Empty file: empty)"},
 		{"D-055", `{"path":"nope"}`, "Error: File not found: nope" + hint},
 		{"D-055", `{"path":"dir"}`, "Error: Not a file: dir" + hint},
-		{"D-055", `{"path":"latin1.txt"}`, "Error: Cannot read binary file latin1.txt (MIME: text/plain; charset=utf-8). Only UTF-8 text and images are supported." + hint},
+		{"D-055", `{"path":"latin1.txt"}`, "1| café\n\n(End of file — 1 lines total)\n(The file is not UTF-8: it was read as Windows-1252 (Latin-1).)"},
 		{"D-055", `{"path":"a.bin"}`, "Error: Cannot read binary file a.bin (MIME: application/octet-stream). Only UTF-8 text and images are supported." + hint},
 		{"D-057", `{"path":"a.pdf"}`, "Error: Cannot read PDF file a.pdf: it is damaged." + hint},
 		{"D-053", `{"path":"/dev/zero"}`, "Error: Reading /dev/zero is blocked (device path that could hang or produce infinite output)." + hint},

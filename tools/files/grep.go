@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"regexp"
 	"regexp/syntax"
 	"runtime"
@@ -20,8 +21,9 @@ import (
 )
 
 const (
-	maxGrep  = 2_000_000 // bytes of a file that is searched (D-071)
-	maxShown = 2000      // characters of a line that is shown
+	maxGrep  = 2_000_000  // bytes of a file that is searched (D-071)
+	maxNamed = 64_000_000 // bytes of the file that is searched, if one is named
+	maxShown = 2000       // characters of a line that is shown
 )
 
 type grepArgs struct {
@@ -64,6 +66,9 @@ func grep(ctx context.Context, c tools.Call, at workspace.Path, in grepArgs) (r 
 		return r, err
 	}
 	s.all(ctx, files)
+	if s.named && s.refusal != nil {
+		return r, s.refusal
+	}
 	text, also := s.text(ctx)
 	r.Text = notes(text, append(also, unseen)...)
 	r.TaintBy(c.Scope, paths(s.found)...)
@@ -107,11 +112,14 @@ type search struct {
 	call        tools.Call
 	found       []entry // the files with matches, by path
 	big, binary int     // files left out
+	named       bool    // the path is a file
+	refusal     error   // why the first file that was left out was
 }
 
 // files returns the files to search: what is at that path, or below it.
 func (s *search) files(ctx context.Context, at workspace.Path) (files []workspace.Path, unseen string, err error) {
 	if info, err := s.call.Workspace.Stat(at); err == nil && info.Mode().IsRegular() {
+		s.named = true
 		return []workspace.Path{at}, "", nil
 	}
 	kind := types[s.args.Type]
@@ -142,6 +150,9 @@ func (s *search) all(ctx context.Context, files []workspace.Path) {
 	}
 	_ = workers.Wait() // none of them returns an error
 	for i, e := range entries {
+		if s.refusal == nil {
+			s.refusal = errs[i]
+		}
 		switch {
 		case errors.Is(errs[i], workspace.ErrProtected): // as if it were not there
 		case errors.Is(errs[i], workspace.ErrTooBig):
@@ -179,20 +190,33 @@ func (s *search) read(at workspace.Path, buf *bytes.Buffer) ([]byte, fs.FileInfo
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case info.Size() > maxGrep:
+	case s.named && info.Size() > maxNamed:
+		return nil, nil, fail("%s has %d MB, and files of up to %d MB can be searched. Read parts of it with read_file, or split it.", pathOf(s.call), info.Size()/1_000_000, maxNamed/1_000_000)
+	case !s.named && info.Size() > maxGrep:
 		return nil, nil, workspace.ErrTooBig
 	}
 	buf.Reset()
 	buf.Grow(int(info.Size()) + bytes.MinRead)
-	_, err = buf.ReadFrom(io.LimitReader(f, maxGrep))
-	text := bytes.TrimPrefix(buf.Bytes(), []byte(bom))
-	if err == nil && bytes.IndexByte(text, 0) >= 0 {
-		err = workspace.ErrNotFile
+	_, err = buf.ReadFrom(io.LimitReader(f, info.Size()))
+	text, readable := textIn(buf.Bytes())
+	if err == nil && !readable {
+		err = fail("%s is a binary file: there are no lines to search", pathOf(s.call))
 	}
 	if bytes.Contains(text, []byte("\r\n")) {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
 	return text, info, err
+}
+
+// textIn returns the text of a file, if it is one, in UTF-8.
+func textIn(data []byte) (text []byte, readable bool) {
+	head := data[:min(len(data), sniffBytes)]
+	if old := legacyOf(head, http.DetectContentType(head)); old.encoding != nil {
+		decoded, err := old.encoding.NewDecoder().Bytes(data)
+		return decoded, err == nil
+	}
+	text = bytes.TrimPrefix(data, []byte(bom))
+	return text, bytes.IndexByte(text, 0) < 0
 }
 
 // blockSize is about how many bytes are searched at once: few enough for the

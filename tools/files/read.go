@@ -65,6 +65,7 @@ func (r reader) read(ctx context.Context, c tools.Call, at workspace.Path, in re
 	}
 	p := page{first: in.Offset, limit: in.Limit}
 	kind := http.DetectContentType(head)
+	old := legacyOf(head, kind)
 	switch {
 	case len(head) == 0:
 		return tools.Result{Text: fmt.Sprintf("(Empty file: %s)", in.Path)}, nil
@@ -72,6 +73,8 @@ func (r reader) read(ctx context.Context, c tools.Call, at workspace.Path, in re
 		_, err = io.Copy(io.Discard, text)
 	case bytes.IndexByte(head, 0) < 0 && utf8.Valid(whole(head)):
 		err = p.fill(ctx, text)
+	case old.encoding != nil:
+		err = p.fill(ctx, bufio.NewReaderSize(old.encoding.NewDecoder().Reader(text), 64<<10))
 	case strings.HasPrefix(kind, "image/"):
 		return picture(in.Path, at, kind, text, info.Size())
 	default:
@@ -88,6 +91,9 @@ func (r reader) read(ctx context.Context, c tools.Call, at workspace.Path, in re
 		result.Text, err = readPDF(ctx, r.pdf, f, in.Path, in.Pages)
 	} else {
 		result.Text, err = p.shown()
+	}
+	if err == nil && old.encoding != nil {
+		result.Text += fmt.Sprintf("\n(The file is not UTF-8: it was read as %s.)", old.name)
 	}
 	if err == nil {
 		r.note(c, at, now)
