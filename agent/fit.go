@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"parley/llm"
@@ -11,6 +12,7 @@ import (
 const (
 	keepResults = 10  // tool results that are shortened last (D-045)
 	shortResult = 500 // characters: shorter results are not worth shortening (D-045)
+	resultShare = 3   // a result takes no more than the third part of a history that does not fit
 )
 
 // estimate returns about how many tokens m takes: a quarter of its bytes,
@@ -44,13 +46,15 @@ func (h *history) sizeOf(e *entry) int {
 
 // fit makes h no larger than limit estimated tokens. It leaves h alone while
 // it fits, and then frees room for a good while, so that the beginning of the
-// requests stays the same from turn to turn and prompt caches hit. Old tool
-// results go first, then old turns, then old rounds of this turn, and then
-// the middle of what is too long; a call is never parted from its result.
+// requests stays the same from turn to turn and prompt caches hit. The middle
+// of outsized tool results goes first, then old results, then old turns, then old
+// rounds of this turn, and then the middle of what is too long; a call is never
+// parted from its result.
 func (h *history) fit(limit int, light func(tool string) bool) {
 	if h.size() <= limit {
 		return
 	}
+	h.cutResults(limit)
 	target := limit * 7 / 10
 	h.shorten(target, keepResults, light)
 	if h.size() > limit {
@@ -62,6 +66,23 @@ func (h *history) fit(limit int, light func(tool string) bool) {
 		h.skipRounds(limit)
 		h.squeeze(limit)
 	}
+}
+
+// cutResults leaves out the middle of results so large that others would have to go for them.
+func (h *history) cutResults(limit int) {
+	most := limit / resultShare
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Role == llm.ToolRole && estimate(e.Message) > most {
+			e.Text, e.key = cutResult(e.Text, (most-4)*4), ""
+		}
+	}
+}
+
+// cutResult returns the beginning and the end of a result, about most bytes, and
+// says between them what is missing. What is left is of whom it was.
+func cutResult(text string, most int) string {
+	part := max(most-len(wordsCutResult), 0) / 2
+	return strings.ToValidUTF8(text[:part], "") + wordsCutResult + strings.ToValidUTF8(text[len(text)-part:], "")
 }
 
 // shorten empties the oldest results of the tools that light names until h is

@@ -124,6 +124,40 @@ func TestFitNeverPartsCallAndResult(t *testing.T) {
 	}
 }
 
+// A result far larger than the window is cut itself: no turn goes for it, and
+// nothing is summed up.
+func TestFitCutsHugeResult(t *testing.T) {
+	for _, size := range []int{20_000, 3 << 20} {
+		h := talk(6, 1, 1000)
+		at := len(h.entries) - 1
+		for h.entries[at].Role != llm.ToolRole {
+			at--
+		}
+		h.entries[at].Text = "begin" + strings.Repeat("é", size/2) + "end"
+		const limit = 4000
+		if old := h.oldest(limit, all); len(old) != 0 {
+			t.Errorf("%d entries are to be summed up", len(old))
+		}
+		for range 3 { // to cut once more changes nothing
+			h.fit(limit, all)
+			h.cutResults(limit)
+		}
+		shown := fmt.Sprint(h.request(asked{}, nil, nil))
+		for i := range 6 {
+			if !strings.Contains(shown, fmt.Sprint("question ", i)) {
+				t.Errorf("question %d is gone", i)
+			}
+		}
+		got := h.entries[at].Text
+		if h.size() > limit || !strings.HasPrefix(got, "beginéé") || !strings.HasSuffix(got, "ééend") || strings.Count(got, wordsCutResult) != 1 || len(got) < limit {
+			t.Errorf("size %d, the result has %d bytes: %.60q", h.size(), len(got), got)
+		}
+		if strings.Contains(shown, "omitted from context") {
+			t.Error("other results went for it")
+		}
+	}
+}
+
 func TestFitSqueezesHugeMessage(t *testing.T) {
 	h := &history{zone: time.UTC}
 	h.apply(1, record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})

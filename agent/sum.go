@@ -113,6 +113,7 @@ func (h history) oldest(limit int, light func(tool string) bool) []entry {
 		return nil
 	}
 	h.entries = slices.Clone(all)
+	h.cutResults(limit)
 	h.shorten(limit*7/10, keepResults, light)
 	h.dim(1)
 	if h.size() > limit {

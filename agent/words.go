@@ -41,6 +41,7 @@ const (
 const (
 	wordsReport      = "[Subagent '%s' %s]\n\nTask: %s\n\nResult: %s\n\nSummarize this naturally for the person in 1–2 sentences. Do not mention technical details such as subagents or their IDs."
 	wordsMeantFor    = "What follows was meant for the helper '%s', which had ended."
+	wordsCutResult   = "\n[… The middle of this result is left out: it is too long to be shown here. Ask for a part of it. …]\n"
 	wordsGoOn        = "[Your answer was cut at the length limit. Go on exactly where it stopped, without repeating anything. Tool calls that were cut were not run; ask for less at a time.]"
 	wordsLastRound   = "[All rounds of tool calls are used up. Answer now with what you have, without tools, and say what is left to do.]"
 	wordsInterrupted = "Error: interrupted while it ran. It may have taken effect: look before you do it again."

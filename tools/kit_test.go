@@ -291,6 +291,13 @@ func TestTruncate(t *testing.T) {
 	if data, err := w.Names().ReadFile(path); string(data) != long || err != nil || !strings.HasPrefix(path, ".parley/tool-results/telegram_42-") {
 		t.Errorf("%s holds %d bytes, %v", path, len(data), err)
 	}
+	u.Run = func(context.Context, Call) (Result, error) {
+		return Result{Text: `{"a":[1],"b":"` + strings.Repeat(`one\ntwo`, 10_000) + `"}`}, nil
+	}
+	kitOf(t, u).Call(t.Context(), c)
+	if data, err := w.ReadFile(path); err != nil || !strings.HasPrefix(string(data), "{\n  \"a\": [\n    1\n  ],\n  \"b\": \"\"\"\none\ntwoone\n") {
+		t.Errorf("JSON is kept as %.100q, %v", data, err)
+	}
 	u.Run = func(context.Context, Call) (Result, error) { return Result{}, errors.New(long) }
 	if r := kitOf(t, u).Call(t.Context(), c); len(r.Text) > 5000 || !r.Failed || !strings.Contains(r.Text, "Original size: 50000 chars") {
 		t.Errorf("a long error: %d bytes", len(r.Text))

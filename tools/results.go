@@ -129,7 +129,7 @@ func keep(c Call, text string, untrusted bool) (string, error) {
 		tail = untrustedTail
 	}
 	name := path.Join(Folder(resultsDir, c.Session), chat.Slug(c.Key())+tail)
-	if err := c.Workspace.Names().WriteFile(name, []byte(text)); err != nil {
+	if err := c.Workspace.Names().WriteFile(name, []byte(layOut(text))); err != nil {
 		return "", err
 	}
 	Prune(c.Workspace, resultsDir)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+
+	"parley/chat"
 )
 
 // Shape makes Text of Data where the tool left that to the house: always if
@@ -30,8 +32,12 @@ func Shape() Middleware {
 	})
 }
 
+// maxAddress is how many characters of a page's address a failure shows.
+const maxAddress = 300
+
 // promote makes r a failure if its Data is an object that says so: by
 // "success": false, or by an "error" and no word of success (A-034, E-040).
+// The "url" it is about goes with the error.
 func promote(r Result) Result {
 	m, ok := r.Data.(map[string]any)
 	if !ok {
@@ -44,6 +50,9 @@ func promote(r Result) Result {
 		return r
 	case isText:
 		r.Text = message
+		if address, _ := m["url"].(string); address != "" && !strings.Contains(message, address) {
+			r.Text += " (" + chat.Clip(address, maxAddress, "…") + ")"
+		}
 	case m["error"] != nil:
 		r.Text = text(m["error"])
 	}

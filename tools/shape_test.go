@@ -49,7 +49,7 @@ func TestShape(t *testing.T) {
 		{"A-008", js, Result{Data: map[string]any{"success": false, "error": map[string]any{"at": 3}}}, nil, fail + `"{\"at\":3}"}`, true},
 		{"A-008", js, Result{Data: map[string]any{"success": true, "error": "none"}}, nil, `{"success":true,"data":{"error":"none","success":true},"error":null}`, false},
 		{"A-008", js, Result{Data: map[string]any{"success": "partly"}}, nil, `{"success":true,"data":{"success":"partly"},"error":null}`, false},
-		{"A-034 E-040", js, Result{Data: map[string]any{"error": "HTTP 404", "url": "u"}}, nil, fail + `"HTTP 404"}`, true},
+		{"A-034 E-040", js, Result{Data: map[string]any{"error": "HTTP 404", "url": "u"}}, nil, fail + `"HTTP 404 (u)"}`, true},
 		{"E-040", plain, Result{Data: map[string]any{"error": nil, "url": "u"}}, nil, `{"error":null,"url":"u"}`, false},
 		{"C-005", plain, Result{Data: []string{"a<b>&c"}}, nil, `["a<b>&c"]`, false},
 		{"C-004", plain, Result{Text: "words", Data: 1}, nil, "words", false},

@@ -173,6 +173,30 @@ func TestNothingToApprove(t *testing.T) {
 	}
 }
 
+// TestLongPageIsPaged: what a long result of JSON holds can be searched and read
+// on line by line in the file where it is kept.
+func TestLongPageIsPaged(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, obedient)
+	var page strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&page, "<p>Line %d of the page.</p>", i)
+	}
+	url := w.pages(map[string]string{"/long": page.String()})
+	w.start()
+	w.tg.Say(person, `call fetch_page {"url": "`+url+`/long"}`)
+	w.told(person, "the end", func(texts []string) bool { return toldOf(texts, "tool output persisted") })
+	found, err := filepath.Glob(filepath.Join(w.dir, "workspace", ".parley", "tool-results", "*", "*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("kept in %q, %v", found, err)
+	}
+	name, _ := filepath.Rel(filepath.Join(w.dir, "workspace"), found[0])
+	w.tg.Say(person, `call grep {"pattern": "^Line 1500 of", "path": "`+name+`", "output_mode": "content"}`)
+	w.told(person, "the line", func(texts []string) bool { return toldOf(texts, "| Line 1500 of the page.") })
+	w.tg.Say(person, `call read_file {"path": "`+name+`", "offset": 101, "limit": 4}`)
+	w.told(person, "a part", func(texts []string) bool { return toldOf(texts, "Use offset=105 to continue.") })
+}
+
 // TestTaint: a model that does whatever a page tells it does nothing that
 // reaches out of the turn unless an owner says yes (R-S12).
 func TestTaint(t *testing.T) {

@@ -89,6 +89,9 @@ func callKit(t *testing.T, kit *tools.Kit, tool, args string) tools.Result {
 	return fresh.Call(t.Context(), tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: tool, Args: args}, Scope: tools.Scope{Turn: "turn"}})
 }
 
+// of is what is said of an error of the page at url.
+func of(problem, url string) string { return problem + " (" + url + ")" }
+
 func quote(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
@@ -158,8 +161,8 @@ func TestRefused(t *testing.T) {
 	} {
 		for tool, want := range map[string]string{
 			"web_fetch":      "Error: " + quote(map[string]string{"error": c.want, "url": chat.HideLogins(c.url)}) + hint,
-			"fetch_page":     `{"success":false,"data":null,"error":` + quote(c.want) + `}`,
-			"scrape_website": "Error: " + c.want + hint,
+			"fetch_page":     `{"success":false,"data":null,"error":` + quote(of(c.want, chat.HideLogins(c.url))) + `}`,
+			"scrape_website": "Error: " + of(c.want, chat.HideLogins(c.url)) + hint,
 		} {
 			r := callKit(t, kit, tool, `{"url":`+quote(c.url)+`}`)
 			if c.url == "http://localhost/" { // it has two addresses
@@ -186,7 +189,7 @@ func TestPorts(t *testing.T) {
 		t.Errorf("an unusual port at home: %s", r.Text)
 	}
 	r := callKit(t, s.kit, "fetch_page", `{"url":"http://8.8.8.8:22/"}`)
-	if want := `{"success":false,"data":null,"error":"Blocked: port 22 is not allowed"}`; r.Text != want {
+	if want := `{"success":false,"data":null,"error":"Blocked: port 22 is not allowed (http://8.8.8.8:22/)"}`; r.Text != want {
 		t.Errorf("elsewhere: %s, want %s", r.Text, want)
 	}
 }
@@ -217,7 +220,7 @@ func TestRedirects(t *testing.T) {
 		{"/hop6", "Redirect blocked: more than 5 redirects"},
 	} {
 		r := s.call("fetch_page", `{"url":"%s`+c.path+`"}`)
-		if want := `{"success":false,"data":null,"error":` + quote(c.want) + `}`; r.Text != want {
+		if want := `{"success":false,"data":null,"error":` + quote(of(c.want, s.srv.URL+c.path)) + `}`; r.Text != want {
 			t.Errorf("%s: %s, want %s", c.path, r.Text, want)
 		}
 	}
@@ -258,7 +261,7 @@ func TestRebinding(t *testing.T) {
 	if r := s.call("scrape", `{"url":"`+url+`"}`); r.Text != `{"text":`+quote(banner+"hello")+`,"url":"`+url+`"}` {
 		t.Fatalf("first: %s", r.Text)
 	}
-	want := "Error: Blocked: rebind.example.com resolves to private/internal address 10.0.0.7" + hint
+	want := "Error: " + of("Blocked: rebind.example.com resolves to private/internal address 10.0.0.7", url) + hint
 	if r := s.call("scrape", `{"url":"`+url+`"}`); r.Text != want {
 		t.Errorf("second: %s, want %s", r.Text, want)
 	}
@@ -393,7 +396,7 @@ func TestLimits(t *testing.T) {
 		if strings.HasPrefix(c.want, "no answer") {
 			s.kit = hasty
 		}
-		if r := s.call("scrape", `{"url":"%s`+c.path+`"}`); r.Text != "Error: "+c.want+hint {
+		if r := s.call("scrape", `{"url":"%s`+c.path+`"}`); r.Text != "Error: "+of(c.want, s.srv.URL+c.path)+hint {
 			t.Errorf("%s: %s, want %s", c.path, r.Text, c.want)
 		}
 	}

@@ -29,6 +29,7 @@ type answer struct {
 	Truncated bool   `json:"truncated"`
 	Length    int    `json:"length"` // characters of Text behind the banner
 	Untrusted bool   `json:"untrusted"`
+	More      string `json:"more,omitempty"` // if Truncated, how to read on
 	Text      string `json:"text"`
 }
 
@@ -39,7 +40,15 @@ func (f *fetcher) webFetch() tools.Tool {
 			data, err := f.read(ctx, in.URL, func(p *page) (any, error) {
 				text, extractor, err := p.extract(in.Mode == "text")
 				shown := chat.Clip(text, min(in.MaxChars, f.most), "")
-				return answer{in.URL, p.at.String(), p.status, extractor, shown != text || p.cut, utf8.RuneCountInString(shown), true, banner + shown}, err
+				a := answer{URL: in.URL, FinalURL: p.at.String(), Status: p.status, Extractor: extractor,
+					Truncated: shown != text || p.cut, Length: utf8.RuneCountInString(shown), Untrusted: true, Text: banner + shown}
+				switch {
+				case shown != text && a.Length < f.most:
+					a.More = fmt.Sprintf("These are %d of %d characters: a larger maxChars has more.", a.Length, utf8.RuneCountInString(text))
+				case a.Truncated:
+					a.More = tooLarge
+				}
+				return a, err
 			})
 			if err != nil {
 				text, _ := json.Marshal(data)
@@ -100,20 +109,24 @@ func rescue(err *error) {
 	}
 }
 
+// tooLarge says of a page that there is no way to the rest of it.
+const tooLarge = "This is the beginning of a page that is too large to be read whole."
+
 type pageArgs struct {
 	URL  string `json:"url" jsonschema:"the page, with http:// or https://" limit:"min=1"`
 	Type string `json:"extract_type,omitempty" jsonschema:"all of its text; its links; or title, description, text and links" limit:"enum=text|links|structured default=text"`
+	From int    `json:"offset,omitempty" jsonschema:"how many characters of the text to leave out, to go on where the last answer stopped" limit:"min=0"`
 }
 
 // fetchPage is the tool for a whole page (A-033), or for that by another name.
 func (f *fetcher) fetchPage(name, aliasOf string) tools.Tool {
 	t := tools.New(name, "Read a web page whole: its text, its links, or both with title and description.",
 		func(ctx context.Context, _ tools.Call, in pageArgs) (tools.Result, error) {
-			return tools.Result{Data: f.show(ctx, in.URL, in.Type)}, nil
+			return tools.Result{Data: f.show(ctx, in.URL, in.Type, in.From)}, nil
 		})
 	t.AliasOf, t.JSON = aliasOf, aliasOf == ""
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extractType": "extract_type"}
-	return lookup(t, "Reading", "url", "extract_type")
+	return lookup(t, "Reading", "url", "extract_type", "offset")
 }
 
 type batchArgs struct {
@@ -133,7 +146,7 @@ func (f *fetcher) crawlBatch() tools.Tool {
 			g.SetLimit(5)
 			for i, u := range in.URLs {
 				g.Go(func() error {
-					results[i] = f.show(ctx, u, in.Type)
+					results[i] = f.show(ctx, u, in.Type, 0)
 					return nil
 				})
 			}
@@ -144,10 +157,11 @@ func (f *fetcher) crawlBatch() tools.Tool {
 	return lookup(t, "Reading", "urls", "extract_type")
 }
 
-// show returns what A-033 says of a page, or what A-034 does.
-func (f *fetcher) show(ctx context.Context, raw, kind string) any {
+// show returns what A-033 says of a page, behind the first from characters of
+// its text, or what A-034 does.
+func (f *fetcher) show(ctx context.Context, raw, kind string, from int) any {
 	data, _ := f.read(ctx, raw, func(p *page) (any, error) {
-		data, err := p.view(kind, min(maxText, f.most))
+		data, err := p.view(kind, from, f.most)
 		if err == nil {
 			data["url"] = raw
 		}
@@ -156,9 +170,10 @@ func (f *fetcher) show(ctx context.Context, raw, kind string) any {
 	return data
 }
 
-// view returns the page's text, at most that many characters, its links, or
-// both and more. What is not HTML is all text.
-func (p *page) view(kind string, most int) (map[string]any, error) {
+// view returns a part of the page's text, its links, or both and more. Of the
+// text no more than the first most characters can be read. What is not HTML is
+// all text. What is cut says so, and how to go on.
+func (p *page) view(kind string, from, most int) (map[string]any, error) {
 	doc, text := &html.Node{}, p.text
 	if p.html() {
 		var err error
@@ -170,16 +185,29 @@ func (p *page) view(kind string, most int) (map[string]any, error) {
 	if kind == "links" {
 		return map[string]any{"links": links(doc, 50), "untrusted": true}, nil
 	}
-	data := map[string]any{}
+	data, part := map[string]any{}, maxText
 	if kind == "structured" {
 		data["title"], data["description"] = about(doc)
-		data["links"], data["untrusted"], most = links(doc, 20), true, 5000
+		data["links"], data["untrusted"], part = links(doc, 20), true, 5000
 	}
 	if p.html() {
 		prune(doc, around)
 		text = plain(doc)
 	}
-	data["text"] = banner + chat.Clip(text, most, "")
+	all := []rune(text)
+	readable := all[:min(len(all), most)]
+	if from > 0 && from >= len(readable) {
+		return nil, fmt.Errorf("offset %d is beyond the end of the page (%d characters)", from, len(readable))
+	}
+	to := min(from+part, len(readable))
+	data["text"] = banner + string(readable[from:to])
+	switch {
+	case to < len(readable):
+		data["truncated"] = true
+		data["more"] = fmt.Sprintf(`These are the characters %d to %d of %d. To go on, call fetch_page with "extract_type": "text" and "offset": %d.`, from+1, to, len(readable), to)
+	case to < len(all) || p.cut:
+		data["truncated"], data["more"] = true, tooLarge
+	}
 	return data, nil
 }
 

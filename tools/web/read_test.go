@@ -293,7 +293,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("web_fetch %s: %s", c.path, r.Text)
 		}
 		r = s.call("fetch_page", `{"url":"%s`+c.path+`"}`)
-		if r.Text != `{"success":false,"data":null,"error":`+quote(c.want)+`}` || !r.Failed || quote(r.Data) != shape {
+		if r.Text != `{"success":false,"data":null,"error":`+quote(of(c.want, s.srv.URL+c.path))+`}` || !r.Failed || quote(r.Data) != shape {
 			t.Errorf("fetch_page %s: %s, data %s", c.path, r.Text, quote(r.Data))
 		}
 	}
@@ -317,6 +317,50 @@ func TestErrorsAreShort(t *testing.T) {
 				t.Errorf("%s %s: %d bytes: %.200s", tool, path, len(r.Text), r.Text)
 			}
 		}
+	}
+}
+
+// A page that is cut says so, and how to go on; going on gives all of it.
+func TestFetchPageGoesOn(t *testing.T) {
+	s := newSite(t)
+	var all strings.Builder
+	for i := range 15_000 {
+		fmt.Fprintf(&all, "zeile %d ä\n", i)
+	}
+	s.page("/long", "text/plain", all.String())
+	read, asked := "", 0
+	for next := `{"url":"%s/long"}`; next != ""; asked++ {
+		r := s.call("fetch_page", next)
+		d, ok := r.Data.(map[string]any)
+		if !ok || r.Failed || asked > 9 {
+			t.Fatalf("%s: %.300s", next, r.Text)
+		}
+		read += strings.TrimPrefix(d["text"].(string), banner)
+		next = ""
+		if more, _ := d["more"].(string); more != "" {
+			var from, to, total, offset int
+			if _, err := fmt.Sscanf(more, `These are the characters %d to %d of %d. To go on, call fetch_page with "extract_type": "text" and "offset": %d.`, &from, &to, &total, &offset); err != nil || d["truncated"] != true ||
+				offset != to || to-from != maxText-1 || total != utf8.RuneCountInString(all.String()) {
+				t.Fatalf("%q, truncated %v", more, d["truncated"])
+			}
+			next = fmt.Sprintf(`{"url":"%%s/long","offset":%d}`, offset)
+		}
+	}
+	if read != all.String() || asked != 4 {
+		t.Errorf("read %d of %d bytes in %d parts", len(read), all.Len(), asked)
+	}
+	if r := s.call("fetch_page", `{"url":"%s/long","offset":9999999}`); !r.Failed || !strings.Contains(r.Text, "offset 9999999 is beyond the end of the page (") || !strings.Contains(r.Text, s.srv.URL+"/long") {
+		t.Error(r.Text)
+	}
+	if d := s.call("fetch_page", `{"url":"%s/long","extract_type":"structured"}`).Data.(map[string]any); d["truncated"] != true || !strings.Contains(fmt.Sprint(d["more"]), "characters 1 to 5000 of ") {
+		t.Errorf("%v", d["more"])
+	}
+	if a := s.fetch(`{"url":"%s/long"}`); !a.Truncated || a.More != fmt.Sprintf("These are 50000 of %d characters: a larger maxChars has more.", utf8.RuneCountInString(all.String())) {
+		t.Errorf("web_fetch: %q", a.More)
+	}
+	s.page("/short", "text/plain", "short")
+	if d := s.call("fetch_page", `{"url":"%s/short"}`).Data.(map[string]any); d["truncated"] != nil || d["more"] != nil {
+		t.Errorf("a short page: %v", d)
 	}
 }
 

@@ -444,7 +444,7 @@ func FuzzExtract(f *testing.F) {
 			}
 		}
 		for _, kind := range []string{"text", "links", "structured"} {
-			if _, err := p.view(kind, 1000); err != nil && strings.Contains(err.Error(), "cannot be understood") {
+			if _, err := p.view(kind, 0, 1000); err != nil && strings.Contains(err.Error(), "cannot be understood") {
 				t.Fatal(err)
 			}
 		}

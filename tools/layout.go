@@ -1,0 +1,59 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"parley/chat"
+)
+
+// What a line of a kept result may have before it is broken.
+const (
+	maxShortLine = 400 // bytes of a line of JSON that stays as it is
+	maxTextLine  = 1000
+)
+
+// layOut returns a result as it is kept in a file, which read_file and grep go
+// through line by line. JSON is indented; a long string in it, which would be
+// one line still, stands between two """ with the lines that it has.
+func layOut(text string) string {
+	var indented bytes.Buffer
+	if first := strings.TrimSpace(text); first == "" || first[0] != '{' && first[0] != '[' || json.Indent(&indented, []byte(first), "", "  ") != nil {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(indented.String()) {
+		part := longString.FindStringSubmatch(line)
+		var words string
+		if len(line) <= maxShortLine || part == nil || json.Unmarshal([]byte(part[2]), &words) != nil {
+			out.WriteString(line)
+			continue
+		}
+		out.WriteString(part[1] + `"""` + "\n")
+		for long := range strings.Lines(words) {
+			out.WriteString(breakLine(long))
+		}
+		out.WriteString("\n" + `"""` + part[3])
+	}
+	return out.String()
+}
+
+// longString matches a line of indented JSON that ends with a string.
+var longString = regexp.MustCompile(`(?s)^( *(?:"(?:[^"\\]|\\.)*": )?)(".*")(,?\n?)$`)
+
+// breakLine breaks a line that is too long, between words if it has any.
+func breakLine(line string) string {
+	var out strings.Builder
+	for len(line) > maxTextLine {
+		piece := chat.Clip(line[:maxTextLine], utf8.RuneCountInString(line[:maxTextLine])-1, "") // no half of a character
+		if at := strings.LastIndexByte(piece, ' '); at > 0 {
+			piece = piece[:at+1]
+		}
+		out.WriteString(piece + "\n")
+		line = line[len(piece):]
+	}
+	return out.String() + line
+}
