@@ -295,7 +295,7 @@ func TestTruncate(t *testing.T) {
 		return Result{Text: `{"a":[1],"b":"` + strings.Repeat(`one\ntwo`, 10_000) + `"}`}, nil
 	}
 	kitOf(t, u).Call(t.Context(), c)
-	if data, err := w.ReadFile(path); err != nil || !strings.HasPrefix(string(data), "{\n  \"a\": [\n    1\n  ],\n  \"b\": \"\"\"\none\ntwoone\n") {
+	if data, err := w.Names().ReadFile(path); err != nil || !strings.HasPrefix(string(data), "{\n  \"a\": [\n    1\n  ],\n  \"b\": \"\"\"\none\ntwoone\n") {
 		t.Errorf("JSON is kept as %.100q, %v", data, err)
 	}
 	u.Run = func(context.Context, Call) (Result, error) { return Result{}, errors.New(long) }

@@ -148,7 +148,7 @@ func TestGrep(t *testing.T) {
 		{"D-071", `{"pattern":"one","path":"bin"}`, "Error: bin is a binary file: there are no lines to search" + hint},
 		{"E-005", `{"query":"one","directory":"b","include":"*.md"}`, "b/c.md"},
 		{"R-S18", `{"pattern":"secret"}`, none("secret", ".") + left},
-		{"R-S18", `{"pattern":"secret","path":"hard","output_mode":"content"}`, none("secret", "hard")},
+		{"R-S18", `{"pattern":"secret","path":"hard","output_mode":"content"}`, "Error: hard is protected" + hint},
 		{"R-S18", `{"pattern":"secret","path":"soft"}`, "Error: Path soft is outside allowed directory " + d.w.Dir() + hint},
 		{"R-S18", `{"pattern":"root","path":"slash/etc"}`, "Error: Path slash/etc is outside allowed directory " + d.w.Dir() + hint},
 		{"R-S18", `{"pattern":"one","path":".parley"}`, "Error: .parley is not for this conversation" + hint},
