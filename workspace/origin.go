@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -14,22 +16,19 @@ import (
 // names differ in case only, because some disks take these for one.
 const originsDir = ".parley/origins/"
 
-// record returns the Path of the record of p.
-func (w *Workspace) record(p Path) (Path, error) {
-	return w.follow(originsDir + fmt.Sprintf("%x", sha256.Sum256([]byte(strings.ToLower(p.name)))))
+// record returns the name of the record of p.
+func record(p Path) string {
+	return originsDir + fmt.Sprintf("%x", sha256.Sum256([]byte(strings.ToLower(p.name))))
 }
 
 // Origin returns who wrote what a file holds, as SetOrigin was told, and false
 // if it has no origin. A record that cannot be read counts as one of nobody.
 func (w *Workspace) Origin(p Path) (author string, found bool) {
-	record, err := w.record(p)
-	if err != nil {
-		return "", true
-	}
-	text, err := w.ReadFile(record)
-	if errors.Is(err, fs.ErrNotExist) {
+	name := record(p)
+	if _, err := os.Lstat(filepath.Join(w.realDir, name)); errors.Is(err, fs.ErrNotExist) { // so it is with most, and searches ask of many
 		return "", false
 	}
+	text, err := w.Names().ReadFile(name)
 	authors := map[string]string{}
 	if err != nil || json.Unmarshal(text, &authors) != nil {
 		return "", true
@@ -53,7 +52,7 @@ func (w *Workspace) ClearOrigin(p Path) error {
 }
 
 func (w *Workspace) changeOrigin(p Path, change func(authors map[string]string)) error {
-	record, err := w.record(p)
+	record, err := w.follow(record(p))
 	if err != nil {
 		return err
 	}
