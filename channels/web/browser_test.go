@@ -340,6 +340,7 @@ func TestBrowser(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "P3 refused for a while": refused,
 		"files": uploads, "question": question, "conversations": conversations, "R-S5 scripts are text": inert,
+		"said meanwhile": saidMeanwhile, "failed upload": failedUpload, "asked elsewhere": askedElsewhere,
 		"looks": looks, "accessible": accessible, "size": weigh, "scrolling": scrolling, "keys": keys,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -538,6 +539,96 @@ func uploads(t *testing.T, browser context.Context) {
 	eval[bool](b, `(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array((1 << 20) + 1)], "big.bin"));
 		dispatchEvent(new ClipboardEvent("paste", {clipboardData: d})); return true; })()`)
 	b.until(`document.querySelector("#tray .bad")?.innerText === "too big: 1 MB is the most"`)
+}
+
+// What is said while an answer is being made stays below it, also on a page that
+// is loaded anew; an answer that answers it, too, comes after it.
+func saidMeanwhile(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	first := b.tells(t, "Tell me a story").Reply()
+	first.Text = "Once upon a time"
+	h.Stream(first)
+	b.until(`document.querySelector("#making").innerText.includes("Once upon")`)
+	second := b.tells(t, "A short one").Reply()
+	b.until(`!document.querySelector("[data-mark]") && document.querySelector("#unsent article[data-seq]")`)
+	order := func(want string) {
+		t.Helper()
+		if got := strings.Join(b.texts(), " | "); got != want {
+			t.Errorf("the page shows %s, want %s", got, want)
+		}
+	}
+	order("Tell me a story | Once upon a time | A short one")
+	b.shot("said-meanwhile")
+	first.Text = "Once upon a time there was a king."
+	h.says(t, first)
+	b.until(`document.querySelectorAll("#entries article").length === 3`)
+	order("Tell me a story | Once upon a time there was a king. | A short one")
+	second.Text = "He"
+	h.Stream(second)
+	b.until(`document.querySelector("#making").innerText.includes("He")`)
+	third := b.tells(t, "And a queen")
+	b.until(`!document.querySelector("[data-mark]") && document.querySelector("#unsent article[data-seq]")`)
+	second.Text, second.Also = "He had a queen.", []string{third.ID}
+	h.says(t, second)
+	b.until(`document.querySelectorAll("#entries article").length === 5`)
+	const all = "Tell me a story | Once upon a time there was a king. | A short one | And a queen | He had a queen."
+	order(all)
+	b.do(chromedp.Reload())
+	b.until(`document.querySelector("#entries time")?.innerText`)
+	order(all)
+}
+
+// A file that could not be uploaded holds a message back, and the page says so and
+// what to do.
+func failedUpload(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	big := func() {
+		eval[bool](b, `(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array((1 << 20) + 1)], "big.bin"));
+			dispatchEvent(new ClipboardEvent("paste", {clipboardData: d})); return true; })()`)
+		b.until(`document.querySelector("#tray .bad")`)
+	}
+	big()
+	b.typed("#text", "look at this"+enter)
+	b.until(`document.querySelector("#why").innerText.includes("big.bin could not be uploaded, so your message is not sent yet.")`)
+	if got := len(h.heard); got != 0 {
+		t.Errorf("%d messages were sent without their file", got)
+	}
+	b.shot("failed-upload")
+	b.click("#why button")
+	h.hears(t, "look at this")
+	b.until(`document.querySelector("#why").innerText === "" && !document.querySelector("#tray li")`)
+	big()
+	b.until(`document.querySelector("#why button")?.innerText === "Remove"`)
+	b.click("#why button")
+	b.until(`document.querySelector("#why").innerText === "" && !document.querySelector("#tray li")`)
+}
+
+// A question in another conversation is announced on every page, at once and when
+// it is loaded, until it is answered.
+func askedElsewhere(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	b.tells(t, "hello")
+	r := chat.Reply{ID: "ask:1", To: h.Direct("owner"), Text: "`telegram:42` asks to delete **old.txt**", Ask: &chat.Question{ID: "q7", Choices: []string{"Yes", "No"}}}
+	rc, err := h.Send(b.ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const announced = `document.querySelector("#elsewhere:not([hidden])")?.innerText === "Your answer is needed in Notices" &&
+		document.querySelector("#talks .badge")?.firstChild.data === "1"`
+	b.until(announced)
+	b.shot("asked-elsewhere")
+	b.do(chromedp.Reload())
+	b.until(announced)
+	b.click("#elsewhere a")
+	b.until(`document.querySelector(".ask button") && document.querySelector("#elsewhere").hidden && document.querySelector("#talks .badge")`)
+	r.Text, r.Ask = r.Text+" – **No**", nil
+	if err := h.Edit(b.ctx, rc, r); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`!document.querySelector(".ask") && !document.querySelector("#talks .badge")`)
 }
 
 func question(t *testing.T, browser context.Context) {

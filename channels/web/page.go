@@ -100,10 +100,16 @@ func (c *Channel) show(k call) error {
 		return err
 	}
 	for i := range p.Talks {
-		p.Talks[i].Current = p.Talks[i].ID == id
+		t := &p.Talks[i]
+		t.Current = t.ID == id
+		if t.Asks > 0 && !t.Current && p.Elsewhere.ID == "" {
+			p.Elsewhere = *t
+		}
 	}
-	if len(p.Entries) > 0 {
-		p.First = p.Entries[0].Seq
+	for _, e := range p.Entries {
+		if p.First == 0 || e.Seq < p.First {
+			p.First = e.Seq
+		}
 	}
 	var b bytes.Buffer
 	if err := c.page.Execute(&b, p); err != nil {
@@ -144,16 +150,17 @@ func (s said) entry() entry {
 // A page is what page.html shows. Without scripts it is a transcript to read;
 // scripts take it from there, from Last on.
 type page struct {
-	Who     chat.Sender
-	Assets  string // the folder of the page's own files, such as "/assets/1a2b3c4d"
-	ID      string // of the conversation
-	Title   string
-	Talks   []talk  // newest first
-	Entries []entry // oldest first
-	Last    uint64  // number of the latest entry of all; 0: there are none
-	First   uint64  // number of the first entry that is shown; 0: there are none
-	More    bool    // there are older ones
-	MaxFile int64   // bytes of one upload
+	Who       chat.Sender
+	Assets    string // the folder of the page's own files, such as "/assets/1a2b3c4d"
+	ID        string // of the conversation
+	Title     string
+	Talks     []talk  // newest first
+	Elsewhere talk    // another conversation that waits for an answer; without an ID there is none
+	Entries   []entry // oldest first
+	Last      uint64  // number of the latest entry of all; 0: there are none
+	First     uint64  // number of the first entry that is shown; 0: there are none
+	More      bool    // there are older ones
+	MaxFile   int64   // bytes of one upload
 }
 
 // A talk is a line in the list of conversations.
@@ -162,6 +169,7 @@ type talk struct {
 	Title   string    `json:"title"`
 	Last    time.Time `json:"last,omitzero"`     // when somebody spoke last, to within a minute; zero: nobody did
 	Current bool      `json:"-"`                 // it is the one on the page
+	Asks    int       `json:"asks,omitempty"`    // questions that wait for an answer
 	Snippet string    `json:"snippet,omitempty"` // of what was searched
 	Time    time.Time `json:"time,omitzero"`     // of what was found
 	used    bool      // something was said in it, or it has a name

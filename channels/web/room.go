@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,7 +110,9 @@ func (rm *room) append(ctx context.Context, s said) (seq uint64, again bool, err
 	if err := rm.c.touch(ctx, rm.at, h, s); err != nil {
 		return 0, false, err
 	}
-	seq, err = rm.write(ctx, s)
+	if seq, err = rm.write(ctx, s); err == nil && s.Ask != nil {
+		err = rm.countAsks(ctx)
+	}
 	return seq, false, err
 }
 
@@ -151,8 +154,31 @@ func (rm *room) edit(ctx context.Context, seq uint64, r chat.Reply) error {
 		return nil
 	}
 	now.Seq, now.Edits, now.Text, now.Ask = 0, seq, r.Text, r.Ask
-	_, err := rm.write(ctx, now)
-	return err
+	if _, err := rm.write(ctx, now); err != nil {
+		return err
+	}
+	return rm.countAsks(ctx)
+}
+
+// countAsks notes for the list how many questions wait for an answer. The caller
+// holds writing.
+func (rm *room) countAsks(ctx context.Context) error {
+	waiting := map[uint64]bool{} // by number of the record
+	for s, err := range rm.since(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		delete(waiting, s.Edits)
+		if s.Ask != nil {
+			waiting[cmp.Or(s.Edits, s.Seq)] = true
+		}
+	}
+	h, err := rm.c.held(ctx, rm.at)
+	if err != nil || h.Asks == len(waiting) {
+		return err
+	}
+	h.Asks = len(waiting)
+	return rm.c.hold(ctx, rm.at, h)
 }
 
 // wasAnswered says whether what the person said as id, in record seq, has an answer.
@@ -198,10 +224,39 @@ func (rm *room) before(ctx context.Context, seq uint64) (es []entry, more bool, 
 	if more = len(all) > pageful; more {
 		all = all[len(all)-pageful:]
 	}
-	for _, s := range all {
+	for _, s := range inOrder(all) {
 		es = append(es, s.entry())
 	}
 	return es, more, last, nil
+}
+
+// inOrder puts what the person said while an answer was being made behind that
+// answer, unless it answers that, too.
+func inOrder(all []said) []said {
+	for i, a := range all {
+		if a.Who != parley || a.Replies == "" {
+			continue
+		}
+		last := i
+		for j, s := range all[:i] {
+			if s.Who == you && (s.ID == a.Replies || slices.Contains(a.Also, s.ID)) {
+				last = j
+			}
+		}
+		if last == i { // what it answers is further up
+			continue
+		}
+		var before, after []said
+		for _, s := range all[last+1 : i] {
+			if s.Who == you {
+				after = append(after, s)
+			} else {
+				before = append(before, s)
+			}
+		}
+		copy(all[last+1:], slices.Concat(before, []said{a}, after))
+	}
+	return all
 }
 
 // clear forgets everything that was said, and the conversation.

@@ -26,6 +26,7 @@ type held struct {
 	Title string    `json:"title,omitempty"`
 	Last  time.Time `json:"last"`           // when somebody spoke last, to within a minute, or it was made
 	Used  bool      `json:"used,omitempty"` // something was said in it
+	Asks  int       `json:"asks,omitempty"` // questions that wait for an answer
 }
 
 var errGone = errors.New("there is no such conversation")
@@ -65,7 +66,7 @@ func (c *Channel) touch(ctx context.Context, at chat.Address, h held, s said) er
 	if h.Used && title == h.Title && s.Time.Sub(h.Last) < time.Minute {
 		return nil
 	}
-	return c.hold(ctx, at, held{Title: title, Last: s.Time, Used: true})
+	return c.hold(ctx, at, held{Title: title, Last: s.Time, Used: true, Asks: h.Asks})
 }
 
 // list returns the conversations of person, the latest first. There is always one.
@@ -83,7 +84,7 @@ func (c *Channel) list(ctx context.Context, person string) ([]talk, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, talk{ID: id, Title: called(id, h), Last: h.Last, used: h.Used || h.Title != ""})
+		all = append(all, talk{ID: id, Title: called(id, h), Last: h.Last, Asks: h.Asks, used: h.Used || h.Title != ""})
 	}
 	if !slices.ContainsFunc(all, func(t talk) bool { return t.ID != notices }) {
 		all = append(all, talk{ID: first, Title: called(first, held{})})

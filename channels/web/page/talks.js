@@ -16,10 +16,13 @@ export async function show() {
   }
   if (mine !== asked) return;
   const me = found.find((t) => t.id === talk);
+  if (!q) elsewhere(found.find((t) => t.asks && t.id !== talk));
   if (!q && me) rename(me.title);
   if (!q && !me) found.unshift({ id: talk, title: title.textContent });
   const lines = found.map((t) => {
-    const a = make("a", { href: `/c/${encodeURIComponent(t.id)}` }, t.title);
+    const a = make("a", { href: `/c/${encodeURIComponent(t.id)}` });
+    if (t.asks) a.append(make("span", { className: "badge", title: "Waiting for your answer" }, String(t.asks), make("span", { className: "unseen" }, " waiting for your answer: ")));
+    a.append(t.title);
     if (t.id === talk) a.ariaCurrent = "page";
     if (t.snippet) a.append(make("small", {}, t.snippet));
     return make("li", {}, a);
@@ -29,6 +32,14 @@ export async function show() {
   if (at >= 0) list.children[at]?.firstChild.focus();
   if (q && !found.length) list.append(make("li", { className: "none" }, "Nothing found"));
   $("found").textContent = q ? `${found.length || "Nothing"} found` : "";
+}
+
+// elsewhere says that the conversation t waits for an answer, or with nothing that none does.
+function elsewhere(t) {
+  const line = $("elsewhere"), a = line.querySelector("a");
+  if (t && line.hidden && document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
+  line.hidden = !t;
+  if (t) Object.assign(a, { href: `/c/${encodeURIComponent(t.id)}`, textContent: t.title });
 }
 
 function rename(to) {

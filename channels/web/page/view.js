@@ -185,7 +185,7 @@ export const hear = {
       if (a) write(a, { ...e, seq: e.edits });
       return;
     }
-    if (entries.querySelector(`[data-seq="${e.seq}"]`)) return;
+    if (document.querySelector(`article[data-seq="${e.seq}"]`)) return;
     let a = e.who === "you" ? named(e.id) : null;
     if (e.who === "parley" && draft && (draft.dataset.id ?? e.id) === e.id) {
       a = draft;
@@ -194,7 +194,9 @@ export const hear = {
     }
     a ??= article(e.who);
     write(a, e);
-    entries.append(a);
+    if (e.who === "you" && draft) pending.append(a); // below the answer that is being made
+    else entries.append(a);
+    if (e.replies) order(a, e);
     if (e.who === "parley" && !draft?.dataset.id) end(); // else it was said beside the reply in the making
     if (document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
     last();
@@ -202,6 +204,19 @@ export const hear = {
     attend();
   },
 };
+
+// order puts what the person said while the answer a was being made behind it,
+// unless a answers that, too.
+function order(a, { replies, also = [] }) {
+  const answered = (m) => m.dataset.id === replies || also.includes(m.dataset.id);
+  const before = [...entries.children].slice(0, [...entries.children].indexOf(a));
+  const last = before.findLastIndex(answered);
+  if (last >= 0) a.after(...before.slice(last + 1).filter((m) => m.classList.contains("you")));
+  for (const m of taken()) if (answered(m)) a.before(m);
+}
+
+// taken are the messages below the answer in the making that are in the log.
+const taken = () => [...pending.children].filter((m) => m.dataset.seq);
 
 // use makes the card li show the step s: its arguments while they come in and
 // while it runs, and what came of it.
@@ -231,6 +246,7 @@ function sum(line, steps) {
 function end() {
   if (draft?.dataset.id) draft = void draft.remove();
   work(false);
+  entries.append(...taken());
 }
 
 // --- the last answer can be given again
@@ -286,7 +302,7 @@ async function older() {
     requestAnimationFrame(() => (entries.ariaLive = "polite"));
     scroll.scrollTop = bottom;
     length = scroll.scrollHeight;
-    entries.dataset.first = es[0]?.seq ?? first;
+    entries.dataset.first = es.length ? Math.min(...es.map((e) => e.seq)) : first;
     $("older").hidden = !more;
   } catch {} // the button is still there
   $("older").disabled = false;

@@ -3,7 +3,7 @@
 import { $, command, keep, kept, make, most, newID, post, Refused, unsent, upload } from "./wire.js";
 import { busy, card, follow, onBusy } from "./view.js";
 
-const text = $("text"), tray = $("tray"), send = $("send");
+const text = $("text"), tray = $("tray"), send = $("send"), why = $("why");
 let files = []; // {name, type, size, id, li, abort}; without an id it is on its way
 let wanted = false; // it is to be sent as soon as the files are there
 
@@ -30,7 +30,7 @@ function remember() {
 
 function submit() {
   if (empty()) return busy && stop();
-  if (files.some((f) => f.failed)) return;
+  if (files.some((f) => f.failed)) return explain();
   wanted = files.some((f) => !f.id);
   if (wanted) return show();
   const there = files.map(({ id, name, type, size }) => ({ id, name, type, size }));
@@ -83,17 +83,29 @@ async function bring(f, bar) {
   }
 }
 
-function fail(f, why) {
+function fail(f, reason) {
   if (!files.includes(f)) return;
   f.failed = true;
   wanted = false;
   f.li.querySelector("progress")?.remove();
-  f.li.querySelector("small").replaceWith(make("small", { className: "bad", role: "alert" }, why));
+  f.li.querySelector("small").replaceWith(make("small", { className: "bad" }, reason));
+  explain();
   show();
+}
+
+// explain says why nothing is sent while a file could not be uploaded, and
+// offers to send the rest. Without such a file it says nothing.
+function explain() {
+  const broken = files.filter((f) => f.failed);
+  if (!broken.length) return why.replaceChildren();
+  const rest = words() || files.length > broken.length;
+  why.replaceChildren(`${broken.map((f) => f.name).join(", ")} could not be uploaded, so your message is not sent yet.`,
+    make("button", { type: "button", onclick: () => (broken.forEach(leave), rest && submit()) }, rest ? "Send without" : "Remove"));
 }
 
 function leave(f) {
   files = files.filter((o) => o !== f);
+  explain();
   f.abort?.();
   f.li.remove();
   remember();
