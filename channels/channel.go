@@ -173,3 +173,11 @@ type Patient interface {
 	// Health returns why nothing comes in at present, nil when it does.
 	Health() error
 }
+
+// A RecoveryNotifier is a Channel that tells when its network can be reached
+// again.
+type RecoveryNotifier interface {
+	// OnRecovery has f called whenever messages come in again after none did.
+	// f returns at once. It is called once, before Run.
+	OnRecovery(f func())
+}

@@ -25,10 +25,21 @@ import (
 
 // A Trouble is why nothing comes in at present, at first nothing. It makes a
 // driver a Patient.
-type Trouble struct{ err atomic.Pointer[error] }
+type Trouble struct {
+	err       atomic.Pointer[error]
+	recovered atomic.Pointer[func()]
+}
 
 // Feel notes why nothing comes in, or with nil that something does.
-func (t *Trouble) Feel(err error) { t.err.Store(&err) }
+func (t *Trouble) Feel(err error) {
+	before := t.err.Swap(&err)
+	if f := t.recovered.Load(); f != nil && err == nil && before != nil && *before != nil {
+		(*f)()
+	}
+}
+
+// OnRecovery implements [RecoveryNotifier].
+func (t *Trouble) OnRecovery(f func()) { t.recovered.Store(&f) }
 
 // Health implements [Patient].
 func (t *Trouble) Health() error {

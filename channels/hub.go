@@ -97,6 +97,9 @@ func (h *Hub) Add(name string, c Channel) {
 		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.bucket("delivery"),
 		traffic: traffic{lanes: map[string]*load{}}, errands: make(chan errand, maxErrands),
 	}
+	if n, ok := c.(RecoveryNotifier); ok {
+		n.OnRecovery(h.lines[name].recovery.announce)
+	}
 	if t, ok := c.(Tracer); ok {
 		h.lines[name].sequence = newSequence(h.lines[name], t)
 	}

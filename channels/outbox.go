@@ -31,6 +31,7 @@ type line struct {
 	dropped  atomic.Int64 // messages of strangers
 	fault    Trouble      // why it does not receive, if it does not
 	sequence *sequence    // nil: the channel is no Tracer
+	recovery recovery
 }
 
 // A letter is a reply in the outbox.
@@ -139,6 +140,7 @@ func (l *line) left(r letter, tries int, reason error) {
 func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
 	p := patience()
 	for {
+		recovered := l.recovery.next()
 		err := d.finish(ctx)
 		if err == nil || ctx.Err() != nil || permanent(err) {
 			return p.tries + 1, err
@@ -153,7 +155,15 @@ func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
 		}
 		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, stack(err))
 		l.traffic.rest(lane, wait)
-		if !Sleep(ctx, wait) {
+		if asked(err) > 0 { // the network knows best
+			recovered = nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-recovered:
+			p.last = 0
+			l.traffic.rest(lane, 0)
+		case <-ctx.Done():
 			return p.tries, ctx.Err()
 		}
 	}

@@ -556,3 +556,44 @@ func (c *closer) Close() error {
 	c.open = false
 	return nil
 }
+
+// P10: a network that can be reached again is tried at once, but not before it
+// wants to be.
+func TestP10RecoveryEndsTheWait(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want int // requests after the recovery
+	}{
+		{errors.New("no route"), 1},
+		{&channels.Error{After: time.Hour, Err: errors.New("wait")}, 0},
+	} {
+		in(t, func(t *testing.T, m *machine) {
+			m.on(func(channeltest.Op) error { return tt.err })
+			var trouble channels.Trouble
+			hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
+			hub.Add("net", struct {
+				channels.Channel
+				channels.RecoveryNotifier
+			}{m.fake.As(0), &trouble})
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- hub.Work(ctx) }()
+			if err := hub.Send(t.Context(), reply("a", "one")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Minute)
+			trouble.Feel(nil) // there was nothing to recover from
+			synctest.Wait()
+			before := len(m.fake.Ops())
+			trouble.Feel(errors.New("no route"))
+			trouble.Feel(nil)
+			trouble.Feel(nil)
+			synctest.Wait()
+			if n := len(m.fake.Ops()) - before; n != tt.want {
+				t.Errorf("%v: %d requests at the recovery, want %d", tt.err, n, tt.want)
+			}
+			stop()
+			<-ended
+		})
+	}
+}

@@ -36,14 +36,18 @@ var errMalformed = errors.New("the answer is malformed")
 // the highest.
 func (c *Channel) poll(deliver chat.Deliver) func(context.Context) error {
 	offset, limit := int64(0), batch
+	wait := pollFor
 	var after uint64 // the updates of the next answer are from after that moment; 0 while some may be older
 	return func(ctx context.Context) error {
 		began := c.numbers.begin()
-		raws, err := c.getUpdates(ctx, offset, limit)
+		raws, err := c.getUpdates(ctx, offset, limit, wait)
 		drained := err == nil && len(raws) < limit
 		limit = batch
 		if errors.Is(err, errMalformed) {
 			limit = 1 // the next answer is about one update only
+		}
+		if wait = pollFor; err != nil {
+			wait = 0 // so that the answer tells at once that Telegram is back
 		}
 		last := c.takeAll(ctx, raws, after, deliver)
 		if after = 0; drained {
@@ -85,9 +89,9 @@ func (c *Channel) mend(ctx context.Context, err error, pause time.Duration) {
 
 // getUpdates waits for updates from offset on, which confirms all before it.
 // The library cannot do it without confirming too early.
-func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int) ([]json.RawMessage, error) {
+func (c *Channel) getUpdates(ctx context.Context, offset int64, limit int, wait time.Duration) ([]json.RawMessage, error) {
 	ask, err := json.Marshal(map[string]any{
-		"offset": offset, "limit": limit, "timeout": pollFor / time.Second, "allowed_updates": wanted,
+		"offset": offset, "limit": limit, "timeout": wait / time.Second, "allowed_updates": wanted,
 	})
 	if err != nil {
 		return nil, err

@@ -277,8 +277,8 @@ func TestPollBacksOff(t *testing.T) {
 				h.Say(7, "hello")
 				h.run(t)
 				time.Sleep(122 * time.Second)
-				if n := h.Count("getUpdates"); n != 9 {
-					t.Errorf("asked %d times in two minutes, want 9", n)
+				if n := h.Count("getUpdates"); n < 9 || n > 10 { // each wait is up to a quarter shorter
+					t.Errorf("asked %d times in two minutes, want 9 or 10", n)
 				}
 				h.want(t)
 				h.Heal()

@@ -215,3 +215,31 @@ func TestP9SearchIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// What waits in the outbox is sent as soon as a poll succeeds after an outage.
+func TestOutageIsOverForTheOutbox(t *testing.T) {
+	down := true
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) {
+		inner := c.Client.Transport
+		c.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if down {
+				return nil, errors.New("connection refused")
+			}
+			return inner.RoundTrip(r)
+		})}
+	}, func(t *testing.T, h *house) {
+		h.Say(7, "hello")
+		hub := h.hub(t, mem.New())
+		for i := range 5 {
+			if err := hub.Send(t.Context(), answer(7, fmt.Sprint("answer ", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		down = false
+		time.Sleep(45 * time.Second)
+		if got := h.shown(7); len(got) != 5 {
+			t.Errorf("45 s after the outage the chat shows %q", got)
+		}
+	})
+}
