@@ -221,7 +221,7 @@ func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error)
 		return 0, err
 	}
 	dir := filepath.Dir(name)
-	if err := w.root.MkdirAll(dir, dirMode); err != nil {
+	if err := w.makeFolder(dir); err != nil {
 		return 0, err
 	}
 	temp := filepath.Join(dir, ".new-"+rand.Text())
@@ -251,8 +251,26 @@ func (w *Workspace) create(name string, mode fs.FileMode, r io.Reader, most int6
 	return n, errors.Join(err, f.Close())
 }
 
+// makeFolder makes a folder and those it is in, so that they survive a power cut.
+func (w *Workspace) makeFolder(dir string) error {
+	if _, err := w.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := w.makeFolder(parent); err != nil {
+		return err
+	}
+	if err := w.root.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return w.sync(parent)
+}
+
 // sync makes the names in a folder last.
 func (w *Workspace) sync(dir string) error {
+	if w.synced != nil {
+		w.synced(dir)
+	}
 	d, err := w.root.Open(dir)
 	if err != nil {
 		return err

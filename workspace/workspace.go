@@ -22,10 +22,11 @@ import (
 // for use by several goroutines.
 type Workspace struct {
 	root      *os.Root
-	dir       string     // absolute, as it was given
-	realDir   string     // dir without symbolic links
-	protected []string   // files and folders that nothing here may be, without symbolic links
-	origins   sync.Mutex // held while a record of an origin changes
+	dir       string              // absolute, as it was given
+	realDir   string              // dir without symbolic links
+	protected []string            // files and folders that nothing here may be, without symbolic links
+	origins   sync.Mutex          // held while a record of an origin changes
+	synced    func(folder string) // by tests: told which folders were synced
 }
 
 // Open opens the folder dir, which it makes, readable for the owner alone,
