@@ -58,6 +58,11 @@ func (v *Versions) Show(ctx context.Context, who chat.Person, id string) (diff s
 				before, after, err = v.pair(ctx, who, c.Files[name])
 				diff += udiff.Unified(name, name, before, after)
 			}
+			if e, asks := c.Asks[name]; err == nil && asks {
+				var before, after string
+				before, after, err = v.pair(ctx, who, e)
+				diff += udiff.Unified(name, name+" (proposed)", before, after)
+			}
 		}
 		return err
 	})
@@ -81,6 +86,34 @@ func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string)
 				return err
 			}
 			text, ok := merge(after, texts[name], before)
+			if _, there := texts[name]; !ok || !there {
+				return ErrGone
+			}
+			gone, texts[name] = gone && text == texts[name], text
+		}
+		if gone {
+			return ErrGone
+		}
+		return nil
+	})
+}
+
+// Accept makes the changes that the change id asks for. The error is ErrGone if it
+// asks for none, if they are made, or if later changes are in the way. key is as
+// that of Restore.
+func (v *Versions) Accept(ctx context.Context, who chat.Person, id, key string) (Change, error) {
+	return v.edit(ctx, Change{Who: who, By: "accept " + id, Key: key}, func(_ *head, texts map[string]string) error {
+		c, err := v.change(ctx, who, id)
+		if err != nil {
+			return err
+		}
+		gone := true
+		for name, e := range c.Asks {
+			before, after, err := v.pair(ctx, who, e)
+			if err != nil {
+				return err
+			}
+			text, ok := merge(before, texts[name], after)
 			if _, there := texts[name]; !ok || !there {
 				return ErrGone
 			}
@@ -154,6 +187,9 @@ func (v *Versions) trim(ctx context.Context, h *head) error {
 			return err
 		}
 		for _, e := range c.Files {
+			needed[prefix(h.Who)+e.Before], needed[prefix(h.Who)+e.After] = true, true
+		}
+		for _, e := range c.Asks {
 			needed[prefix(h.Who)+e.Before], needed[prefix(h.Who)+e.After] = true, true
 		}
 	}

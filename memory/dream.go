@@ -14,14 +14,16 @@ import (
 )
 
 // A Dreamer makes knowledge of what was said: it reads what is new in the
-// histories and edits the memory files accordingly. What strangers had a word
-// in is read by itself, and whatever the model makes of it ends up in the file of
-// what was heard from others (R-S14).
+// histories and edits the memory files accordingly. Who the agent is and whom it
+// works for it never changes by itself: that is asked for. What was made of
+// untrusted content is read by itself, and whatever the model makes of it ends up
+// in the file of what was heard from others (R-S14).
 type Dreamer struct {
 	Model    func(chat.Person) llm.Model // thinks about what that person said
 	Past     *History
 	Versions *Versions
 	Zone     *time.Location
+	Ask      func(context.Context, Change) // tells its person of a Change that asks for others; may be nil
 }
 
 // Bounds of a dream.
@@ -110,6 +112,7 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		}
 		texts = nil
 	}
+	asked := c.ask(was, texts)
 	c, err = d.Versions.edit(ctx, c, func(h *head, now map[string]string) error {
 		still, err := d.next(ctx, who, c.From)
 		if err != nil {
@@ -118,11 +121,38 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		if h.Cursor != c.From || !maps.Equal(now, was) || forgotten(entries, still) {
 			return errEdited
 		}
+		for _, text := range asked {
+			if err := d.Versions.keep(ctx, who, text); err != nil {
+				return err
+			}
+		}
 		maps.Copy(now, texts)
 		h.Fails = 0
 		return nil
 	})
+	if err == nil && len(c.Asks) > 0 && c.ID != "" && d.Ask != nil {
+		d.Ask(ctx, c)
+	}
 	return c, len(entries), err
+}
+
+// ask has c ask for what texts change of who the agent is and whom it works for:
+// texts say of that what they did. It returns the texts that c names then.
+func (c *Change) ask(was, texts map[string]string) (named []string) {
+	for _, name := range []string{soulFile, userFile} {
+		if text, there := texts[name]; there && text != was[name] {
+			if c.Asks == nil {
+				c.Asks = map[string]Edit{}
+			}
+			c.Asks[name] = Edit{Before: digest(was[name]), After: digest(text)}
+			named = append(named, was[name], text)
+			texts[name] = was[name]
+		}
+	}
+	if c.Asks != nil && c.Why == "" {
+		c.Why = "a change is proposed"
+	}
+	return named
 }
 
 // anew begins again with the history if it ends before c: somebody took it away

@@ -684,7 +684,7 @@ func TestDreamPrompt(t *testing.T) {
 	if len(changes) != 1 || changes[0].Why != "her name and town; heard from others" || len(s.Refused()) > 0 {
 		t.Errorf("made %+v, refused %q", changes, s.Refused())
 	}
-	a.want("owner", userFile, "- Name: Ann\n")
+	a.want("owner", userFile, "- Name:\n") // it is only proposed
 	a.want("owner", memoryFile, "# Known\n\n- Ann has a dog\n- Ann lives in Berlin\n")
 	a.want("owner", heardFile, "According to a page, dogs bark.\nAccording to a page, cats purr.\n")
 	golden(t, "dream", s.Requests())

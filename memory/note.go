@@ -188,6 +188,15 @@ func (n *Notes) Restore(ctx context.Context, who chat.Person, id, key string) (s
 	return answer(err, fmt.Sprintf("Change %s is undone; `/dream restore %s` takes that back.", id, c.ID))
 }
 
+// Accept makes the changes that the change id asks for.
+func (n *Notes) Accept(ctx context.Context, who chat.Person, id, key string) (string, error) {
+	c, err := n.Versions.Accept(ctx, who, id, key)
+	if errors.Is(err, ErrGone) {
+		return "There is nothing left to accept in change " + id + ": it proposes nothing, or later changes are in the way.", nil
+	}
+	return answer(err, fmt.Sprintf("What change %s proposed is made; `/dream restore %s` takes that back.", id, c.ID))
+}
+
 // list tells of each change in a line.
 func (n *Notes) list(changes []Change) (text string) {
 	for _, c := range changes {
@@ -197,6 +206,9 @@ func (n *Notes) list(changes []Change) (text string) {
 		}
 		if c.Why != "" {
 			says += ": " + c.Why
+		}
+		if len(c.Asks) > 0 {
+			says += fmt.Sprintf(" (proposed: %s; `/dream accept %s` makes it so)", strings.Join(slices.Sorted(maps.Keys(c.Asks)), ", "), c.ID)
 		}
 		text += fmt.Sprintf("\n- `%s` %s", c.ID, says)
 	}

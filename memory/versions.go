@@ -53,6 +53,7 @@ type Change struct {
 	Key     string          `json:"key,omitempty"` // of the message that asked for it: asked twice, it is made once
 	Why     string          `json:"why,omitempty"`
 	Files   map[string]Edit `json:"files,omitempty"`   // by name, such as "MEMORY.md"
+	Asks    map[string]Edit `json:"asks,omitempty"`    // what a dream would change, too, if the person agrees: see Accept
 	From    int64           `json:"from"`              // a dream read the entries behind this cursor …
 	To      int64           `json:"to"`                // … up to this one; the same in every other change
 	Tainted bool            `json:"tainted,omitempty"` // strangers had a word in it (R-S14)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,6 +97,7 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	dreamer := memory.Dreamer{
 		Past: h.mind.History, Versions: h.mind.notes.Versions, Zone: h.Config.zone(),
 		Model: func(who chat.Person) llm.Model { return h.dreaming(who, &took) },
+		Ask:   h.proposeChange,
 	}
 	note, err := dreamer.DreamAll(ctx)
 	if t.Parts > 0 {
@@ -103,6 +106,19 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	took.Note = note
 	h.sweep(ctx)
 	return took, errors.Join(left, err)
+}
+
+// proposeChange asks owners about what a dream would change of who the agent is or
+// whom it works for. Others see it in /dream log.
+func (h *house) proposeChange(ctx context.Context, c memory.Change) {
+	if c.Who != chat.TheOwner {
+		return
+	}
+	text := fmt.Sprintf("Going over my memory, I would like to change %s. `/dream log %s` shows how, and `/dream accept %[2]s` makes it so.",
+		strings.Join(slices.Sorted(maps.Keys(c.Asks)), " and "), c.ID)
+	if err := h.hub.TellOwners(ctx, "dream asks "+c.ID, text); err != nil {
+		h.Log.Warn("owners not told of a proposed change of memory", "change", c.ID, "err", err)
+	}
 }
 
 // sweep forgets the sessions of isolated jobs that are there no more, once what
@@ -152,15 +168,17 @@ func (h *house) memoryCommands() []agent.Command {
 		{Name: "forget", Help: "forget what has these words", Do: func(ctx context.Context, m chat.Message) (string, error) {
 			return notes.Forget(ctx, whose(m), rest(m), m.Key())
 		}},
-		{Name: "dream", Help: "go over my memory now; log, restore: its changes", Do: func(ctx context.Context, m chat.Message) (string, error) {
+		{Name: "dream", Help: "go over my memory now; log, restore, accept: its changes", Do: func(ctx context.Context, m chat.Message) (string, error) {
 			word, id := chat.Word(rest(m))
 			switch {
 			case word == "log":
 				return notes.Changes(ctx, whose(m), id)
 			case word == "restore" && id != "":
 				return notes.Restore(ctx, whose(m), id, m.Key())
+			case word == "accept" && id != "":
+				return notes.Accept(ctx, whose(m), id, m.Key())
 			case word != "":
-				return "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, and /dream restore ID undoes it.", nil
+				return "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, /dream restore ID undoes it, and /dream accept ID makes what it proposes.", nil
 			}
 			return h.dreamNow(ctx, m)
 		}},
