@@ -182,16 +182,22 @@ func (t *turn) text() string {
 		text = flow(o.said[:len(o.said)-1])
 	case text != "" && silent(text) && !quiet(o.first): // a quiet errand that is answered again
 		text = wordsNoNews
+	case text != "" && last.Finish == llm.Filtered:
+		text = joined(text, wordsFilteredRest)
 	case text != "" && last.Finish == llm.Length:
 		text = joined(text, wordsTooLong)
+	case text != "" && last.Empty():
+		text = joined(text, wordsNothingMore)
 	case text != "":
-	case t.child != nil: // who reads it finds words of their own
 	case last.Finish == llm.Filtered:
 		text = wordsFiltered
-	case len(o.said) >= t.Rounds:
+	case t.exhausted() && t.child != nil: // who reads it finds words of their own
+	case t.exhausted():
 		text = fmt.Sprintf(wordsRounds, t.Rounds)
+	case last.Finish == llm.Length:
+		text = wordsNoRoom
 	default:
-		text = wordsDone
+		text = wordsNoAnswer
 	}
 	return joined(o.notice(), text)
 }

@@ -108,7 +108,17 @@ func (t *turn) conclude(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	return true, t.end(t.hard, answered, t.text())
+	how, o := answered, t.history.open
+	if o.text() == "" && len(o.told) == 0 && !t.exhausted() {
+		how = failed
+	}
+	return true, t.end(t.hard, how, t.text())
+}
+
+// exhausted says whether all rounds of the turn were used, with tools.
+func (t *turn) exhausted() bool {
+	o := t.history.open
+	return len(o.said) >= t.Rounds && len(o.steps) > 0
 }
 
 // failure says why there is no answer: to people kindly, to agents as it is.

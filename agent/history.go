@@ -352,6 +352,16 @@ func (o *open) unanswered() (calls []llm.ToolCall) {
 	return calls
 }
 
+// emptyAnswers counts the answers of the model that say nothing and call nothing.
+func (o *open) emptyAnswers() (n int) {
+	for _, m := range o.said {
+		if m.Empty() {
+			n++
+		}
+	}
+	return n
+}
+
 // notice tells the person what could not be taken in.
 func (o *open) notice() string { return strings.Join(o.notices, "\n\n") }
 

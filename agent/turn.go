@@ -237,6 +237,10 @@ func (t *turn) say(answer record, last bool) (end bool) {
 	switch {
 	case len(m.Calls) > 0:
 		return false
+	case !last && o.emptyAnswers() == 1 && m.Empty() && m.Finish != llm.Filtered && len(o.told) == 0:
+		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsAnswerEmpty}})
+		return false
+	case m.Empty():
 	case cut && !last && o.cuts <= continuations:
 		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
 		return false

@@ -4,6 +4,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"strings"
 )
 
 // A Model answers one request. Implementations live in the folders below.
@@ -51,6 +52,10 @@ type Message struct {
 	Usage     Usage      `json:"usage,omitzero"`      // of an assistant
 	Images    []Image    `json:"-"`                   // of a user: what is shown beside Text; never part of a record
 }
+
+// Empty says whether m, of an assistant, neither says anything nor calls anything.
+// Reasoning is not said to anybody.
+func (m Message) Empty() bool { return len(m.Calls) == 0 && strings.TrimSpace(m.Text) == "" }
 
 // An Image is a picture that a model with eyes is shown.
 type Image struct {
