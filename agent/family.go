@@ -20,7 +20,7 @@ type family struct {
 
 	mu   sync.Mutex
 	live map[string]*kid
-	pure map[string]string // by their work: IDs of those that looked and changed nothing (E-039)
+	pure map[string]map[string]string // by turn under way and their work: IDs of those that looked and changed nothing (E-039)
 }
 
 // A kid is a helper that has not ended.
@@ -88,8 +88,11 @@ func (f *family) note(c tools.Child, rev uint64) {
 	if c.State.Over() {
 		delete(f.live, c.ID)
 	}
-	if c.Pure {
-		f.pure[work(c)] = c.ID
+	if c.Pure && !c.Report { // of those that report nobody waits in the turn
+		if f.pure[c.Turn] == nil {
+			f.pure[c.Turn] = map[string]string{}
+		}
+		f.pure[c.Turn][work(c)] = c.ID
 	}
 }
 
@@ -102,7 +105,14 @@ func work(c tools.Child) string {
 func (f *family) like(c tools.Child) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.pure[work(c)]
+	return f.pure[c.Turn][work(c)]
+}
+
+// turnEnded forgets what was found out in a turn.
+func (f *family) turnEnded(turn string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.pure, turn)
 }
 
 // with shows do the helper id, unless it has ended, and says whether it has not.

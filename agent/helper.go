@@ -135,6 +135,7 @@ func (t *turn) failure(err error) string {
 // what came of it.
 func (t *turn) settled(ctx context.Context) error {
 	id, last := t.session.id, t.history.last
+	t.kin.turnEnded(last.first.Key())
 	err := t.know(ctx)
 	if err == nil {
 		err = t.dismissAll(ctx, func(k *kid) bool { return k.Parent == id && !k.Report })
@@ -276,9 +277,6 @@ func (p *Pool) inspect(ctx context.Context) error {
 			bad = errors.Join(bad, p.forgetChild(ctx, all, c.ID))
 		}
 	}
-	p.kin.mu.Lock()
-	clear(p.kin.pure)
-	p.kin.mu.Unlock()
 	return errors.Join(err, bad)
 }
 

@@ -440,6 +440,38 @@ func TestEarlierAndStrict(t *testing.T) {
 	})
 }
 
+// What was found out in a turn is known until its end, however long that takes
+// and whatever is tidied up meanwhile.
+func TestEarlierInLongTurn(t *testing.T) {
+	look := tool("look", func(context.Context) (string, error) { return "seen", nil })
+	look.ReadOnly = true
+	rest := tool("rest", func(context.Context) (string, error) { time.Sleep(50 * time.Second); return "rested", nil })
+	h, parents, worked := &house{tools: []tools.Tool{look, rest}}, 0, 0
+	h.model = byTask(func(r llm.Request) llm.Message {
+		switch parents++; parents {
+		case 1, 5:
+			return multi(1)
+		case 2, 3, 4:
+			return calls(call("1", "rest"))
+		}
+		return words(spoken(r, 1))
+	}, func(r llm.Request) llm.Message {
+		if len(r.Messages) == 1 {
+			worked++
+			return calls(call("1", "look"))
+		}
+		return words("done")
+	})
+	play(t, helped(h), func(h *house) {
+		h.say("1", "go")
+		time.Sleep(10 * time.Minute)
+		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done\n\n(already done in this turn; this is the earlier result)"}],"total":1}`)
+		if worked != 1 {
+			t.Errorf("worked %d times", worked)
+		}
+	})
+}
+
 // What is known of helpers goes a week after their end, and with the
 // conversation that they worked for.
 func TestForgetHelpers(t *testing.T) {

@@ -8,22 +8,28 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/store"
 	"parley/tools"
 )
 
+// maxUnaudited is how many events wait to be written down, a few megabytes.
+const maxUnaudited = 8192
+
 // An auditor keeps the audit log (R-S27). Nobody waits for it: what a tool does
-// is in the log of its session, too.
+// is in the log of its session, too. Of events that come faster than the disk
+// takes them for so long that too many wait, only the number is noted.
 type auditor struct {
 	chain    *store.Chain
 	events   chan store.Event
+	lost     atomic.Int64 // events that found no room
 	refusals refusals
 }
 
 func (h *house) openAudit() {
-	h.auditor.events = make(chan store.Event, 1024)
+	h.auditor.events = make(chan store.Event, maxUnaudited)
 	h.auditor.chain = store.NewChain(h.store.Log("audit"), h.store.Bucket("audit"))
 }
 
@@ -34,7 +40,11 @@ func (h *house) audit(kind, who, what string) {
 		h.auditor.refusals.add(who, h.redact(what))
 		return
 	}
-	h.auditor.events <- store.Event{Time: time.Now(), Kind: kind, Who: who, What: h.redact(what)}
+	select {
+	case h.auditor.events <- store.Event{Time: time.Now(), Kind: kind, Who: who, What: h.redact(what)}:
+	default:
+		h.auditor.lost.Add(1)
+	}
 }
 
 // auditTools notes every call.
@@ -60,6 +70,7 @@ func (h *house) keepAudit(ctx context.Context) {
 		select {
 		case e := <-h.auditor.events:
 			h.writeDown(e)
+			h.writeLost()
 		case <-window.C:
 			h.writeRefusals()
 		case <-ctx.Done():
@@ -73,7 +84,16 @@ func (h *house) endAudit() {
 	for len(h.auditor.events) > 0 {
 		h.writeDown(<-h.auditor.events)
 	}
+	h.writeLost()
 	h.writeRefusals()
+}
+
+// writeLost notes how many events were lost, once there is room again.
+func (h *house) writeLost() {
+	if n := h.auditor.lost.Swap(0); n > 0 {
+		h.Log.Error("events lost for the audit log: too many were waiting", "events", n)
+		h.writeDown(store.Event{Time: time.Now(), Kind: "audit", What: fmt.Sprintf("%d events were not written down: they came faster than the disk took them", n)})
+	}
 }
 
 // writeRefusals writes down what was refused since the last time, in one entry.
