@@ -132,7 +132,11 @@ func TestPortInUse(t *testing.T) {
 	cmd.Stderr = &w.log
 	w.proc = startProcess(t, cmd)
 	t.Cleanup(w.kill)
-	resp, err := http.Get(w.base() + "/healthz")
+	req, err := http.NewRequestWithContext(t.Context(), "GET", w.base()+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
