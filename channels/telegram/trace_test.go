@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,11 +160,12 @@ func TestP9LostAnswer(t *testing.T) {
 // P9: a message that could not be sent because there was no connection is not
 // looked for.
 func TestP9NeverConnected(t *testing.T) {
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) {
 		inner := c.Client.Transport
 		c.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			if down && strings.HasSuffix(r.URL.Path, "/sendMessage") {
+			if down.Load() && strings.HasSuffix(r.URL.Path, "/sendMessage") {
 				return nil, errors.New("connection refused")
 			}
 			return inner.RoundTrip(r)
@@ -171,7 +173,7 @@ func TestP9NeverConnected(t *testing.T) {
 	}, func(t *testing.T, h *house) {
 		h.Say(7, "hello")
 		hub := h.hub(t, mem.New())
-		time.AfterFunc(time.Minute, func() { down = false })
+		time.AfterFunc(time.Minute, func() { down.Store(false) })
 		if got := h.says(t, hub, answer(7, "once"), 7); len(got) != 1 || h.Count("editMessageReplyMarkup") != 0 {
 			t.Errorf("the chat shows %q after %d probes", got, h.Count("editMessageReplyMarkup"))
 		}
@@ -218,11 +220,12 @@ func TestP9SearchIsBounded(t *testing.T) {
 
 // What waits in the outbox is sent as soon as a poll succeeds after an outage.
 func TestOutageIsOverForTheOutbox(t *testing.T) {
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) {
 		inner := c.Client.Transport
 		c.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			if down {
+			if down.Load() {
 				return nil, errors.New("connection refused")
 			}
 			return inner.RoundTrip(r)
@@ -236,7 +239,7 @@ func TestOutageIsOverForTheOutbox(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Hour)
-		down = false
+		down.Store(false)
 		time.Sleep(45 * time.Second)
 		if got := h.shown(7); len(got) != 5 {
 			t.Errorf("45 s after the outage the chat shows %q", got)
