@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 
 	"parley/chat"
 	"parley/llm"
@@ -12,22 +13,32 @@ import (
 )
 
 // Calls returns what became of each call that was ever made in the session id,
-// oldest first, those that were taken back too (A-014, E-023). Of a session
-// that nobody knows the error is store.ErrNotFound.
+// oldest first and those of a round in the order asked, those that were taken
+// back too (A-014, E-023). Of a session that nobody knows the error is
+// store.ErrNotFound.
 func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record, err error) {
 	kit, err := p.settings.Load().Kit(ctx, tools.Scope{Session: id, From: chat.Sender{Role: chat.Owner}})
 	if err != nil { // what was done can be told all the same
 		kit = &tools.Kit{}
 	}
 	round, open := 0, map[string]llm.ToolCall{}
+	asked := map[string]int{} // calls of the round, by their place in it
+	first := 0                // record of the round
+	inOrder := func() {
+		slices.SortStableFunc(all[first:], func(a, b tools.Record) int { return asked[a.ID] - asked[b.ID] })
+		first = len(all)
+		clear(asked)
+	}
 	for r, err := range p.journal(ctx, id) {
 		switch {
 		case err != nil:
 			return nil, err
 		case r.answer():
+			inOrder()
 			round++
-			for _, c := range r.Said.Calls {
+			for i, c := range r.Said.Calls {
 				open[c.ID] = c
+				asked[c.ID] = i
 			}
 		case r.Finished != nil:
 			c := llm.ToolCall{ID: r.Finished.Call, Name: r.Finished.Name, Args: open[r.Finished.Call].Args}
@@ -45,6 +56,7 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record
 			round, open = 0, map[string]llm.ToolCall{}
 		}
 	}
+	inOrder()
 	return all, nil
 }
 

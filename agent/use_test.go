@@ -835,3 +835,26 @@ func TestTaintOfQuotes(t *testing.T) {
 		}
 	})
 }
+
+// The calls of a round are listed in the order asked, whichever ended first.
+func TestCallsInTheOrderAsked(t *testing.T) {
+	h := &house{model: script(calls(call("1", "slow"), call("2", "quick")), calls(call("3", "quick")), words("done"))}
+	for name, takes := range map[string]time.Duration{"slow": time.Minute, "quick": time.Second} {
+		look := tool(name, func(context.Context) (string, error) { time.Sleep(takes); return name, nil })
+		look.ReadOnly, look.Timeout = true, time.Hour
+		h.tools = append(h.tools, look)
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "look")
+		time.Sleep(time.Hour)
+		h.want("done")
+		all, err := h.pool.Calls(t.Context(), "test:1")
+		var names []string
+		for _, c := range all {
+			names = append(names, c.Function.Name)
+		}
+		if got := strings.Join(names, " "); got != "slow quick quick" || err != nil {
+			t.Errorf("listed %q, %v", got, err)
+		}
+	})
+}
