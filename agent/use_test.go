@@ -286,7 +286,7 @@ func TestStrikes(t *testing.T) {
 		h.say("1", "go")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(h.asks) != 3 || len(h.sent) != 1 || !strings.HasPrefix(h.sent[0], "检测到相同错误重复出现3次，任务已暂停。\n错误: ") {
+		if len(h.asks) != 3 || len(h.sent) != 1 || !strings.HasPrefix(h.sent[0], "The same error came up three times, so the task is paused.\nError: ") {
 			t.Errorf("%d requests, said %q", len(h.asks), h.sent)
 		}
 		h.sent = nil

@@ -51,8 +51,8 @@ func Strikes() Middleware {
 		}
 		if all[f] = s; s.count >= mostStrikes && r.End == "" {
 			delete(all, f) // the turn may go on, if somebody speaks
-			r.End = fmt.Sprintf("检测到相同错误重复出现3次，任务已暂停。\n错误: %s\n\n"+
-				"The same error came up three times, so the work is paused: send a message to go on.", chat.Clip(r.Text, 500, ""))
+			r.End = fmt.Sprintf("The same error came up three times, so the task is paused.\nError: %s\n\n"+
+				"Send a message to go on.", chat.Clip(r.Text, 500, ""))
 		}
 		return r, nil
 	})

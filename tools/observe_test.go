@@ -239,7 +239,7 @@ func TestAssess(t *testing.T) {
 
 // C-041: what ends a turn that gets nowhere. A step is the tool, what becomes of its call, and the round.
 func TestStrikes(t *testing.T) {
-	const words = "检测到相同错误重复出现3次，任务已暂停。\n错误: %\n\nThe same error came up three times, so the work is paused: send a message to go on."
+	const words = "The same error came up three times, so the task is paused.\nError: %\n\nSend a message to go on."
 	late := strings.ReplaceAll(words, "%", "Tool execution timeout after 1000ms")
 	for _, c := range []struct {
 		name  string

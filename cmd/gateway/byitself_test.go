@@ -169,7 +169,7 @@ func TestD094EveryTwoSeconds(t *testing.T) {
 		t.Errorf("it is still listed: %s", list)
 	}
 
-	const dreams = "Cannot remove job `dream`.\n此为系统管理的Dream记忆整合任务，仅供查看。"
+	const dreams = "Cannot remove job `dream`.\nThis is the system's job for consolidating memory (dream). It can only be viewed."
 	s.asks(order(map[string]any{"action": "remove", "job_id": "dream"}), "the tools say: Cannot remove")
 	if rs := results(w.lastAsked()); !slices.Equal(rs, []string{dreams}) {
 		t.Errorf("the model is told %q", rs)

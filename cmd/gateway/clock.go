@@ -261,6 +261,6 @@ func history(j scheduler.Job, zone *time.Location) string {
 
 // protected says why a job of the house cannot be changed (D-096).
 func protected(action, id string) string {
-	why := map[string]string{dreamID: "此为系统管理的Dream记忆整合任务，仅供查看。"}[id]
+	why := map[string]string{dreamID: "This is the system's job for consolidating memory (dream). It can only be viewed."}[id]
 	return fmt.Sprintf("Cannot %s job `%s`.\n%s", action, id, cmp.Or(why, "It belongs to the house, and is only shown."))
 }

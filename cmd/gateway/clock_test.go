@@ -211,8 +211,8 @@ func TestD096Protected(t *testing.T) {
 		list := "Scheduled jobs:\n- heartbeat (id: heartbeat, every 30m)\n  next: 2000-01-01 01:30 CET; has not run yet\n" +
 			"- dream (id: dream, 0 4 * * *)\n  next: 2000-01-01 04:00 CET; has not run yet"
 		w.says(w.do(inPrivate, cron.Order{Action: "list"}), list)
-		w.says(w.do(inPrivate, cron.Order{Action: "remove", ID: "dream"}), "Cannot remove job `dream`.\n此为系统管理的Dream记忆整合任务，仅供查看。")
-		w.says(w.do(inPrivate, cron.Order{Action: "disable", ID: "dream"}), "Cannot disable job `dream`.\n此为系统管理的Dream记忆整合任务，仅供查看。")
+		w.says(w.do(inPrivate, cron.Order{Action: "remove", ID: "dream"}), "Cannot remove job `dream`.\nThis is the system's job for consolidating memory (dream). It can only be viewed.")
+		w.says(w.do(inPrivate, cron.Order{Action: "disable", ID: "dream"}), "Cannot disable job `dream`.\nThis is the system's job for consolidating memory (dream). It can only be viewed.")
 		w.says(w.do(inPrivate, cron.Order{Action: "edit", ID: "heartbeat", Every: 60}), "Cannot edit job `heartbeat`.\nIt belongs to the house, and is only shown.")
 		w.says(w.do(inPrivate, cron.Order{Action: "add", ID: "dream", Message: "x", Every: 60}), "Error: a job cannot have the id 'dream'")
 		w.says(w.do(inPrivate, cron.Order{Action: "list"}), list)

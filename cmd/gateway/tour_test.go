@@ -614,7 +614,7 @@ func TestTourTimeouts(t *testing.T) {
 	for i := range 4 {
 		order = append(order, fmt.Sprintf(`call web_fetch {"url": "%s/%d"}`, url, i))
 	}
-	done := s.asks(strings.Join(order, "\nthen\n"), "检测到相同错误重复出现3次，任务已暂停。\n错误: Tool execution timeout after 1000ms")
+	done := s.asks(strings.Join(order, "\nthen\n"), "The same error came up three times, so the task is paused.\nError: Tool execution timeout after 1000ms")
 	if n := len(w.asked()); n != 3 {
 		t.Errorf("%d requests: %q", n, done.text)
 	}

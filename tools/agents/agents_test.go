@@ -210,7 +210,7 @@ func TestNoRunner(t *testing.T) {
 	for name, c := range map[string]struct{ args, want string }{
 		"multi_agent": {`{"tasks":[{"name":"a","instruction":"A"}]}`, `{"success":true,"results":[{"task_name":"a","success":false,"error":"LLM client not available"}],"total":1}`},
 		"spawn":       {`{"task":"t"}`, "Error: LLM client not available" + hint},
-		"new_task":    {`{"agentName":"all","taskName":"X","input":"x"}`, "Error: 子任务执行失败：LLM client not available" + hint},
+		"new_task":    {`{"agentName":"all","taskName":"X","input":"x"}`, "Error: Subtask failed: LLM client not available" + hint},
 	} {
 		if r, _ := use(t, nil, scope, name, c.args); r.Text != c.want {
 			t.Errorf("%s: %q, want %q", name, r.Text, c.want)
@@ -226,7 +226,7 @@ func TestNewTask(t *testing.T) {
 	if want := `{"success":true,"summary":"found","subtaskId":"sub_task_` + h.ID + `"}`; r.Text != want || r.Tainted {
 		t.Errorf("got %+v, want %s", r, want)
 	}
-	if got := fmt.Sprintf("%q", tips); got != `["正在创建子任务「X」..." "子任务「X」已创建，正在执行..." "子任务「X」执行成功"]` {
+	if got := fmt.Sprintf("%q", tips); got != `["Creating subtask “X”…" "Subtask “X” created, running…" "Subtask “X” succeeded"]` {
 		t.Errorf("tips %s", got)
 	}
 	if got := line(h.Only, h.Agent, h.Model, h.Rounds, h.Strict, h.Hears, h.Report, h.Label, h.Task, h.Depth); got != "[attempt_completion exec web_search] researcher big 9 true true false X find x 1" ||
@@ -243,7 +243,7 @@ func TestNewTask(t *testing.T) {
 	run = &runner{end: func(c *tools.Child) { c.State, c.Result = tools.ChildFailed, "no luck" }}
 	r, tips = use(t, run, deep, "new_task", `{"agentName":"all","taskName":"X","input":"find x"}`)
 	h = run.only(t)
-	if want := `{"success":false,"summary":"","subtaskId":"sub_task_` + h.ID + `","error":"no luck"}`; r.Text != want || !r.Tainted || tips[2] != "子任务「X」执行失败" {
+	if want := `{"success":false,"summary":"","subtaskId":"sub_task_` + h.ID + `","error":"no luck"}`; r.Text != want || !r.Tainted || tips[2] != "Subtask “X” failed" {
 		t.Errorf("got %+v, %q, want %s", r, tips, want)
 	}
 	if got := line(h.Only, h.Model, h.Depth); got != "[attempt_completion exec own read_file web_search] cheap 3" {
@@ -258,7 +258,7 @@ func TestNewTask(t *testing.T) {
 	}
 	for s, parent := range map[*tools.Scope]string{&scope: "main", &deep: "researcher"} {
 		r, _ := use(t, &runner{}, *s, "new_task", `{"agentName":"nobody","taskName":"X","input":"x"}`)
-		if want := "Error: 子任务执行失败：Sub agent 'nobody' not found in parent agent '" + parent + "'" + hint; r.Text != want || r.Code != tools.CodeError {
+		if want := "Error: Subtask failed: Sub agent 'nobody' not found in parent agent '" + parent + "'" + hint; r.Text != want || r.Code != tools.CodeError {
 			t.Errorf("got %q, want %q", r.Text, want)
 		}
 	}

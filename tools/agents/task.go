@@ -34,19 +34,19 @@ func (s source) task() tools.Tool {
 		profiles := s.Profiles()
 		i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
 		if i < 0 { // C-032
-			return tools.Failf(tools.CodeError, "子任务执行失败：Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
+			return tools.Failf(tools.CodeError, "Subtask failed: Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
 		}
-		c.Say("正在创建子任务「" + in.Name + "」...")
+		c.Say(fmt.Sprintf("Creating subtask “%s”…", in.Name))
 		h, note := s.helper(c, profiles[i], in)
-		h, err := s.run(ctx, h, func() { c.Say("子任务「" + in.Name + "」已创建，正在执行...") })
+		h, err := s.run(ctx, h, func() { c.Say(fmt.Sprintf("Subtask “%s” created, running…", in.Name)) })
 		if err != nil {
-			return tools.Failf(tools.CodeError, "子任务执行失败：%v", err), context.Cause(ctx)
+			return tools.Failf(tools.CodeError, "Subtask failed: %v", err), context.Cause(ctx)
 		}
-		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID, Note: note}, "成功"
+		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID, Note: note}, "succeeded"
 		if h.State != tools.ChildAnswered {
-			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, "失败"
+			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, "failed"
 		}
-		c.Say("子任务「" + in.Name + "」执行" + how)
+		c.Say(fmt.Sprintf("Subtask “%s” %s", in.Name, how))
 		b, err := json.Marshal(answer)
 		return tools.Result{Text: string(b), Tainted: h.Tainted, Sources: h.Sources}, err // no failure of the tool, whatever came of the task
 	})

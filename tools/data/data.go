@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"parley/tools"
@@ -43,7 +44,7 @@ func weather(c Config) tools.Tool {
 		description, ask = "The weather of a city, made up (simulated). Say so when you pass it on.", simulated
 	}
 	type args struct {
-		City string `json:"city" jsonschema:"name of the city, such as 北京" limit:"min=1 max=100"`
+		City string `json:"city" jsonschema:"name of the city, such as Berlin" limit:"min=1 max=100"`
 	}
 	t := tools.New("get_weather", description, func(ctx context.Context, _ tools.Call, in args) (tools.Result, error) {
 		w, err := ask(ctx, in.City)
@@ -57,15 +58,19 @@ func weather(c Config) tools.Tool {
 	return t
 }
 
+// simulated makes up the weather of a city (A-059). Cities are known by their
+// English and their Chinese names.
 func simulated(_ context.Context, city string) (Weather, error) {
-	w, known := map[string]Weather{
-		"北京": {Temperature: 25, Humidity: 60, Description: "晴天"},
-		"上海": {Temperature: 28, Humidity: 75, Description: "多云"},
-		"广州": {Temperature: 32, Humidity: 85, Description: "雷阵雨"},
-		"深圳": {Temperature: 30, Humidity: 80, Description: "阴天"},
-	}[city]
-	if !known {
-		w = Weather{Temperature: 22, Humidity: 65, Description: "晴天"}
+	w := Weather{Temperature: 22, Humidity: 65, Description: "sunny"}
+	switch strings.ToLower(city) {
+	case "beijing", "北京":
+		w = Weather{Temperature: 25, Humidity: 60, Description: "sunny"}
+	case "shanghai", "上海":
+		w = Weather{Temperature: 28, Humidity: 75, Description: "cloudy"}
+	case "guangzhou", "广州":
+		w = Weather{Temperature: 32, Humidity: 85, Description: "thunderstorms"}
+	case "shenzhen", "深圳":
+		w = Weather{Temperature: 30, Humidity: 80, Description: "overcast"}
 	}
 	w.Simulated = true
 	return w, nil

@@ -291,9 +291,10 @@ func TestWeather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zone := time.FixedZone("", 8*3600)
 		for city, want := range map[string]string{
-			"北京": `"temperature":25,"humidity":60,"description":"晴天"`, "上海": `"temperature":28,"humidity":75,"description":"多云"`,
-			"广州": `"temperature":32,"humidity":85,"description":"雷阵雨"`, "深圳": `"temperature":30,"humidity":80,"description":"阴天"`,
-			"Reykjavík": `"temperature":22,"humidity":65,"description":"晴天"`,
+			"北京": `"temperature":25,"humidity":60,"description":"sunny"`, "上海": `"temperature":28,"humidity":75,"description":"cloudy"`,
+			"广州": `"temperature":32,"humidity":85,"description":"thunderstorms"`, "深圳": `"temperature":30,"humidity":80,"description":"overcast"`,
+			"Shanghai":  `"temperature":28,"humidity":75,"description":"cloudy"`,
+			"Reykjavík": `"temperature":22,"humidity":65,"description":"sunny"`,
 		} {
 			now := time.Now().In(zone).Format(time.RFC3339)
 			r := use(t, Config{Zone: zone}, "get_weather", map[string]any{"city": city})

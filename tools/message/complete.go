@@ -21,9 +21,9 @@ const completeDescription = "Say that the task is done, with the result that the
 func NewComplete(listed bool) tools.Tool {
 	t := tools.New("attempt_completion", completeDescription, func(_ context.Context, _ tools.Call, in completion) (tools.Result, error) {
 		if strings.TrimSpace(in.Result) == "" {
-			return tools.Failf(tools.CodeInvalid, "缺少必需参数：result"), nil
+			return tools.Failf(tools.CodeInvalid, "missing required parameter: result"), nil
 		}
-		return tools.Result{Text: "任务已完成", End: in.Result}, nil
+		return tools.Result{Text: "Task completed.", End: in.Result}, nil
 	})
 	t.Category, t.Hidden, t.Last, t.Repeatable = "message", !listed, true, true
 	return t

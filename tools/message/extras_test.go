@@ -172,11 +172,11 @@ func TestComplete(t *testing.T) {
 		if got := slices.ContainsFunc(k.Specs(), func(s llm.ToolSpec) bool { return s.Name == "attempt_completion" }); got != listed {
 			t.Errorf("listed is %v, want %v", got, listed)
 		}
-		if r := k.Call(t.Context(), call(`{"result":"All **done**."}`)); r.Failed || r.Text != "任务已完成" || r.End != "All **done**." {
+		if r := k.Call(t.Context(), call(`{"result":"All **done**."}`)); r.Failed || r.Text != "Task completed." || r.End != "All **done**." {
 			t.Errorf("got %+v", r)
 		}
 		for _, args := range []string{``, `{}`, `{"result":""}`, `{"result":" \n"}`, `{"result":null}`} {
-			if r := kit(listed).Call(t.Context(), call(args)); !r.Failed || r.Code != tools.CodeInvalid || r.Text != "Error: 缺少必需参数：result"+hint || r.End != "" {
+			if r := kit(listed).Call(t.Context(), call(args)); !r.Failed || r.Code != tools.CodeInvalid || r.Text != "Error: missing required parameter: result"+hint || r.End != "" {
 				t.Errorf("%s: %+v", args, r)
 			}
 		}
