@@ -28,7 +28,7 @@ func (c *Channel) Group(files []chat.File) [][]chat.File {
 }
 
 var (
-	fenceForm = regexp.MustCompile("^[ \t>]*(```+|~~~+)[ \t]*([A-Za-z0-9_+#.-]*)[^`]*$")
+	fenceForm = regexp.MustCompile("^[ \t>]*(```+|~~~+)([^`]*)$")
 	tableForm = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$`)
 )
 
@@ -50,7 +50,11 @@ func fenced(md string) (t markdown.Text) {
 		if open := fenceForm.FindStringSubmatch(lines[i]); open != nil {
 			for i++; i < len(lines) && !strings.HasPrefix(strings.TrimLeft(lines[i], " \t>"), open[1]); i++ {
 			}
-			pre(open[2], strings.Join(lines[from:min(i, len(lines))], "\n"))
+			lang, more := markdown.FenceInfo(open[2])
+			if more != "" {
+				out.WriteString(markdown.Escape(more) + "\n")
+			}
+			pre(lang, strings.Join(lines[from:min(i, len(lines))], "\n"))
 			continue
 		}
 		if i+1 < len(lines) && strings.Contains(lines[i], "|") && tableForm.MatchString(lines[i+1]) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 // Escape returns src for a network that reads Markdown itself, and less strictly
@@ -21,7 +22,7 @@ func Escape(src string) string {
 	if excessive(src) {
 		return src
 	}
-	e := escaper{src: []byte(src), endsWord: underscoreAtEnd.MatchString(src)}
+	e := escaper{src: []byte(src), endsWord: underscoreAtEnd.MatchString(src), addresses: webAddress.FindAllStringIndex(src, -1)}
 	_ = ast.Walk(grammar().Parse(text.NewReader(e.src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which returns no error of its own
 		if !entering {
 			return ast.WalkContinue, nil
@@ -51,6 +52,10 @@ type escaper struct {
 	src      []byte
 	endsWord bool // a _ stands at the end of a word
 	at       []int
+
+	wordEnd   int     // where the last word with a backslash ends
+	keeps     bool    // its backslashes stand for themselves
+	addresses [][]int // where web addresses begin and end, less those that were passed
 }
 
 func (e *escaper) result() string {
@@ -75,16 +80,19 @@ func (e *escaper) words(from, to int) {
 		c := e.src[at]
 		end := at + 1
 		switch {
-		case c == '\\' && end < to && unicode.IsPunct(rune(e.src[end])):
-			if keeps, _ := keepsBackslashes(e.src, at); keeps {
+		case c == '\\' && end < to && e.inWebAddress(at):
+		case c == '\\' && end < to && util.IsPunct(e.src[end]):
+			if e.keepsBackslashes(at) {
 				e.at = append(e.at, at, at) // of the three that there are then, the first two are one
 			}
 			end++
+		case c == '\\' && end < to && e.src[end] >= utf8.RuneSelf: // Parse shows it, and networks may not
+			e.at = append(e.at, at)
 		case strings.IndexByte("*_~|", c) >= 0:
 			for end < to && e.src[end] == c {
 				end++
 			}
-			if e.misread(at, end) && !inWebAddress(e.src, at) {
+			if e.misread(at, end) && !e.inWebAddress(at) {
 				for i := range end - at {
 					e.at = append(e.at, at+i)
 				}
@@ -122,9 +130,24 @@ func (e *escaper) numbers(l *ast.List) {
 	}
 }
 
-var webAddress = regexp.MustCompile(`(?i)https?://\S`)
+// webAddress matches an address that a network finds by itself, which goes on to
+// the next white space or <, and the address of a link, which ends with the link.
+var webAddress = regexp.MustCompile(`(?i)\]\(https?://[^)\s]*|https?://[^\s<]+`)
 
-// inWebAddress reports whether src[at] is a part of an address that a network finds by itself.
-func inWebAddress(src []byte, at int) bool {
-	return webAddress.Match(src[wordStart(src, at) : at+1])
+// inWebAddress reports whether src[at] is a part of a web address. Calls go from
+// the beginning of src to its end.
+func (e *escaper) inWebAddress(at int) bool {
+	for len(e.addresses) > 0 && e.addresses[0][1] <= at {
+		e.addresses = e.addresses[1:]
+	}
+	return len(e.addresses) > 0 && e.addresses[0][0] <= at
+}
+
+// keepsBackslashes reports whether the backslash at src[at] stands for itself. It
+// looks at each word once: a long one may have many.
+func (e *escaper) keepsBackslashes(at int) bool {
+	if at >= e.wordEnd {
+		e.keeps, e.wordEnd = keepsBackslashes(e.src, at)
+	}
+	return e.keeps
 }

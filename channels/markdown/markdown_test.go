@@ -99,10 +99,11 @@ func TestParse(t *testing.T) {
 // No answer, however odd, may hold up a channel or eat its memory.
 func TestParseHostile(t *testing.T) {
 	for _, s := range []string{"> ", ">", "- ", "1. ", "[", "]", "![a](", "[a](", "[a](<b", "*", "*a ", "*a_b ", "**a", "***a", "~a ", "`", "`a``b",
-		"\\", "<http:", "a|", "|-", "> > a\n", "- a\n  ", "```\n", "~~~\n> ", "[*a](b)", "&#", "|\n", "\t- \n"} {
+		"\\", "\\!", "a||", "http://a*", "<http:", "a|", "|-", "> > a\n", "- a\n  ", "```\n", "~~~\n> ", "[*a](b)", "&#", "|\n", "\t- \n"} {
 		src := strings.Repeat(s, 60<<10/len(s))
 		start := time.Now()
 		text := parse(src)
+		markdown.Escape(src)
 		if d := time.Since(start); d > 3*time.Second {
 			t.Errorf("%d bytes of %q took %v", len(src), s, d)
 		}

@@ -169,13 +169,18 @@ func (w *writer) code(lines *text.Segments, lang string) {
 	w.end(i)
 }
 
-// fenceInfo returns the language of a fence, if what stands there looks like
-// one, and what stands there besides.
+// fenceInfo is FenceInfo of what n has there.
 func fenceInfo(n *ast.FencedCodeBlock, src []byte) (lang, more string) {
 	if n.Info == nil {
 		return "", ""
 	}
-	info := strings.TrimSpace(textOf(n.Info, src))
+	return FenceInfo(textOf(n.Info, src))
+}
+
+// FenceInfo returns the language of code, if what stands behind its fence looks
+// like one, and what stands there besides.
+func FenceInfo(info string) (lang, more string) {
+	info = strings.TrimSpace(info)
 	lang, more, _ = strings.Cut(info, " ")
 	if len(lang) > 32 || strings.Trim(strings.ToLower(lang), "abcdefghijklmnopqrstuvwxyz0123456789+-_.#") != "" {
 		return "", info

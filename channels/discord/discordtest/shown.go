@@ -1,6 +1,7 @@
 package discordtest
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ var (
 	fenceForm   = regexp.MustCompile("(?s)^```(?:[A-Za-z0-9_+.#-]+\n)?\n*(.*?[^\n])\n*```")
 	codeForm    = regexp.MustCompile("(?s)^(`+)(.+?)(`+)")
 	escapeForm  = regexp.MustCompile(`^\\([^0-9A-Za-z\s])`)
+	linkForm    = regexp.MustCompile(`^\]\(https?://[^)\s]*\)`)
 	urlForm     = regexp.MustCompile(`^(?:https?)://[^\s<]+[^<.,:;"'\]\s]`)
 	starForm    = regexp.MustCompile(`(?s)^\*(\S|\S.*?\S)\*(?:[^*]|$)`)
 	lineForm    = regexp.MustCompile(`(?s)^_((?:__|\\.|[^\\_])+?)_(?:[^0-9A-Za-z_]|$)`)
@@ -68,7 +70,7 @@ func mark(s string) (shown string, size int) {
 	if m := escapeForm.FindStringSubmatch(s); m != nil {
 		return m[1], len(m[0])
 	}
-	if m := urlForm.FindString(s); m != "" {
+	if m := cmp.Or(linkForm.FindString(s), urlForm.FindString(s)); m != "" {
 		return m, len(m)
 	}
 	best := ""
