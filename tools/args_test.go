@@ -8,6 +8,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"parley/llm"
 )
 
 // wide is a schema with one property of each kind.
@@ -210,6 +213,36 @@ func TestUnreadableSchemaParts(t *testing.T) {
 	}
 }
 
+// No schema, however entangled, keeps a call from coming to an end.
+func TestEntangledSchemas(t *testing.T) {
+	doubling := ""
+	for i := range 60 {
+		doubling += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	var kinds []string
+	for i := range 30 {
+		kinds = append(kinds, fmt.Sprintf(`{"type":"object","properties":{"k%d":{"type":"integer"},"in":{"$ref":"#/$defs/any"}}}`, i))
+	}
+	deep := strings.Repeat(`{"in":`, 40) + `"x"` + strings.Repeat("}", 40)
+	for _, c := range []struct{ name, defs, in string }{
+		{"d0", `"d0":{"allOf":[{"$ref":"#/$defs/d0"},{"$ref":"#/$defs/d0"}]}`, `"1"`},
+		{"d0", doubling + `"d60":{"type":"integer"}`, `"1"`},
+		{"any", `"any":{"anyOf":[` + strings.Join(kinds, ",") + `]}`, deep},
+	} {
+		s := Tool{ToolSpec: llm.ToolSpec{Name: "a", Schema: []byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/` + c.name + `"}},"$defs":{` + c.defs + `}}`)}}
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			s.shaped().prepare(`{"a":` + c.in + `}`)
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatalf("a call with %.200s takes for ever", c.defs)
+		}
+	}
+}
+
 // Some models put a fence or a byte order mark around their arguments.
 func TestFencedArguments(t *testing.T) {
 	for _, args := range []string{
@@ -275,7 +308,8 @@ func TestValidate(t *testing.T) {
 			t.Errorf("D-017: %s: %q, want %q", schema, got, want)
 		}
 	}
-	if got := s.checkValue(s.schema, []any{}, "", 0); len(got) != 1 || got[0] != "parameter should be object" { // D-016
+	left := maxSteps
+	if got := s.checkValue(s.schema, []any{}, "", &left); len(got) != 1 || got[0] != "parameter should be object" { // D-016
 		t.Errorf("root: %q", got)
 	}
 	if got := checkNan(s); got != "n must be finite" {
@@ -284,7 +318,8 @@ func TestValidate(t *testing.T) {
 }
 
 func checkNan(s *shape) string {
-	return strings.Join(s.checkValue(s.schema.Properties["n"], math.NaN(), "n", 0), "; ")
+	left := maxSteps
+	return strings.Join(s.checkValue(s.schema.Properties["n"], math.NaN(), "n", &left), "; ")
 }
 
 // D-019, D-022, D-023, B-076, C-038: from the model's words to the tool, or back to the model.

@@ -33,7 +33,8 @@ func (s *shape) castArgs(aliases map[string]string, in map[string]any) map[strin
 	if len(aliases) > 0 {
 		rename(s.schema, aliases, out)
 	}
-	cast, _ := s.cast(s.schema, out, 0).(map[string]any)
+	left := maxSteps
+	cast, _ := s.cast(s.schema, out, &left).(map[string]any)
 	settle(cast)
 	return cast
 }
@@ -50,14 +51,15 @@ func rename(s *jsonschema.Schema, aliases map[string]string, args map[string]any
 	}
 }
 
-// maxSchemaDepth is how many schemas may stand above one another for one value,
-// by $ref, allOf, anyOf and oneOf: a schema may refer to itself.
-const maxSchemaDepth = 64
+// maxSteps is how often arguments, and the values within, are compared with a
+// schema: alternatives within alternatives may take for ever.
+const maxSteps = 200_000
 
-// cast returns v as js wants it, or v itself. It never changes v in place.
-func (s *shape) cast(js *jsonschema.Schema, v any, depth int) any {
+// cast returns v as js wants it, or v itself. It never changes v in place. It
+// takes at most the steps that are left.
+func (s *shape) cast(js *jsonschema.Schema, v any, left *int) any {
 	js = s.follow(js)
-	if js == nil || depth > maxSchemaDepth {
+	if *left--; js == nil || *left < 0 {
 		return v
 	}
 	types := typesOf(js)
@@ -73,24 +75,24 @@ func (s *shape) cast(js *jsonschema.Schema, v any, depth int) any {
 			return v
 		}
 	}
-	v = s.castWithin(js, wholeNumber(types, v), depth)
+	v = s.castWithin(js, wholeNumber(types, v), left)
 	for _, all := range js.AllOf {
-		v = s.cast(all, v, depth+1)
+		v = s.cast(all, v, left)
 	}
-	v = s.castToOne(js.AnyOf, v, depth)
-	return s.castToOne(js.OneOf, v, depth)
+	v = s.castToOne(js.AnyOf, v, left)
+	return s.castToOne(js.OneOf, v, left)
 }
 
 // castToOne returns v as the first of the alternatives wants it that takes it
 // as it is, or else cast.
-func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, depth int) any {
+func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, left *int) any {
 	for _, js := range alternatives {
-		if len(s.checkValue(js, v, "", depth+1)) == 0 {
+		if len(s.checkValue(js, v, "", left)) == 0 {
 			return v
 		}
 	}
 	for _, js := range alternatives {
-		if w := s.cast(js, v, depth+1); len(s.checkValue(js, w, "", depth+1)) == 0 {
+		if w := s.cast(js, v, left); len(s.checkValue(js, w, "", left)) == 0 {
 			return w
 		}
 	}
@@ -98,19 +100,16 @@ func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, depth int) a
 }
 
 // follow returns the schema that js stands for: that of its $ref, if it has one
-// that leads to a definition of the same schema; nil if it goes round in circles.
+// that leads to a definition of the same schema.
 func (s *shape) follow(js *jsonschema.Schema) *jsonschema.Schema {
-	for range maxSchemaDepth {
-		if js == nil || js.Ref == "" {
-			return js
-		}
+	for js != nil && js.Ref != "" {
 		target := s.target(js.Ref)
 		if target == nil {
-			return js
+			break
 		}
 		js = target
 	}
-	return nil
+	return js
 }
 
 // Where the definitions of a schema stand.
@@ -157,31 +156,31 @@ func wholeNumber(types []string, v any) any {
 }
 
 // castWithin casts what is inside a list or an object.
-func (s *shape) castWithin(js *jsonschema.Schema, v any, depth int) any {
+func (s *shape) castWithin(js *jsonschema.Schema, v any, left *int) any {
 	switch v := v.(type) {
 	case map[string]any:
-		return s.castObject(js, v, depth)
+		return s.castObject(js, v, left)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = s.cast(js.Items, e, depth+1)
+			out[i] = s.cast(js.Items, e, left)
 		}
 		return out
 	}
 	return v
 }
 
-func (s *shape) castObject(js *jsonschema.Schema, in map[string]any, depth int) map[string]any {
+func (s *shape) castObject(js *jsonschema.Schema, in map[string]any, left *int) map[string]any {
 	out := make(map[string]any, len(in))
 	for name, v := range in {
 		p := js.Properties[name]
 		if p == nil {
 			p = js.AdditionalProperties
 		}
-		if v == nil && js.Properties[name] != nil && !s.nullable(p, depth) {
+		if v == nil && js.Properties[name] != nil && !s.nullable(p, left) {
 			continue
 		}
-		out[name] = s.cast(p, v, depth+1)
+		out[name] = s.cast(p, v, left)
 	}
 	return out
 }
@@ -232,8 +231,8 @@ func typesOf(s *jsonschema.Schema) []string {
 	return s.Types
 }
 
-func (s *shape) nullable(js *jsonschema.Schema, depth int) bool {
-	return len(s.checkValue(js, nil, "", depth+1)) == 0
+func (s *shape) nullable(js *jsonschema.Schema, left *int) bool {
+	return len(s.checkValue(js, nil, "", left)) == 0
 }
 
 // fits says whether v is of one of the types. A boolean is no integer (D-018).

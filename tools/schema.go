@@ -163,6 +163,7 @@ func (t Tool) shaped() Tool {
 	t.shape = &shape{source: t.Schema}
 	var js jsonschema.Schema
 	if json.Unmarshal(t.Schema, &js) == nil {
+		breakCircles(&js)
 		t.shape.schema = &js
 		if !usual(&js) {
 			t.shape.rest = resolve(js.CloneSchemas())
@@ -176,7 +177,7 @@ func (t Tool) shaped() Tool {
 // documents are: the tool judges these itself, and all else is still checked.
 func resolve(js *jsonschema.Schema) *jsonschema.Resolved {
 	dropUnreadable(js)
-	if resolved, err := js.Resolve(nil); err == nil && !circular(js) {
+	if resolved, err := js.Resolve(nil); err == nil {
 		return resolved
 	}
 	eachSchema(js, func(js *jsonschema.Schema) { js.Ref = "" }) // maybe one leads nowhere
@@ -209,34 +210,30 @@ func readable(pattern string) bool {
 	return err == nil
 }
 
-// circular reports whether a schema of root refers to itself for the same value:
-// the library would never come to an end with it.
-func circular(root *jsonschema.Schema) bool {
+// breakCircles leaves out the references by which a schema of root refers to
+// itself for the same value: to check that would never come to an end.
+func breakCircles(root *jsonschema.Schema) {
 	s := &shape{schema: root}
 	done, open := map[*jsonschema.Schema]bool{}, map[*jsonschema.Schema]bool{}
-	var visit func(js *jsonschema.Schema) bool
-	visit = func(js *jsonschema.Schema) bool {
+	var visit func(js *jsonschema.Schema)
+	visit = func(js *jsonschema.Schema) {
 		if js == nil || done[js] {
-			return false
-		}
-		if open[js] {
-			return true
+			return
 		}
 		open[js] = true
 		same := slices.Concat(js.AllOf, js.AnyOf, js.OneOf, []*jsonschema.Schema{js.Not, js.If, js.Then, js.Else})
-		same = slices.AppendSeq(same, maps.Values(js.DependentSchemas))
-		if js.Ref != "" {
-			same = append(same, s.target(js.Ref))
+		for _, inner := range slices.AppendSeq(same, maps.Values(js.DependentSchemas)) {
+			visit(inner)
 		}
-		if slices.ContainsFunc(same, visit) {
-			return true
+		if target := s.target(js.Ref); open[target] {
+			js.Ref = ""
+		} else {
+			visit(target)
 		}
+		open[js] = false
 		done[js] = true
-		return false
 	}
-	found := false
-	eachSchema(root, func(js *jsonschema.Schema) { found = found || visit(js) })
-	return found
+	eachSchema(root, visit)
 }
 
 // eachSchema calls do for js and for all schemas within.

@@ -37,8 +37,9 @@ func (s *shape) check(in map[string]any) []string {
 	if js.Type != "object" {
 		return []string{fmt.Sprintf("Schema must be object type, got '%s'", strings.Join(typesOf(js), "|"))}
 	}
-	wrong := s.checkValue(js, in, "", 0)
-	if len(wrong) == 0 && s.rest != nil {
+	left := maxSteps
+	wrong := s.checkValue(js, in, "", &left)
+	if len(wrong) == 0 && s.rest != nil && left >= 0 {
 		if err := s.rest.Validate(approximate(in)); err != nil {
 			wrong = append(wrong, err.Error())
 		}
@@ -46,10 +47,11 @@ func (s *shape) check(in map[string]any) []string {
 	return wrong
 }
 
-// checkValue returns what is wrong with v, which stands at path, such as "a.list[0]".
-func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, depth int) []string {
+// checkValue returns what is wrong with v, which stands at path, such as
+// "a.list[0]". It takes at most the steps that are left.
+func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int) []string {
 	js = s.follow(js)
-	if js == nil || depth > maxSchemaDepth {
+	if *left--; js == nil || *left < 0 {
 		return nil
 	}
 	label := path
@@ -87,31 +89,31 @@ func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, depth int)
 		say(js.MinItems != nil && len(v) < deref(js.MinItems), "must have at least # items", js.MinItems)
 		say(js.MaxItems != nil && len(v) > deref(js.MaxItems), "must have at most # items", js.MaxItems)
 		for i, e := range v {
-			wrong = append(wrong, s.checkValue(js.Items, e, fmt.Sprintf("%s[%d]", path, i), depth+1)...)
+			wrong = append(wrong, s.checkValue(js.Items, e, fmt.Sprintf("%s[%d]", path, i), left)...)
 		}
 	case map[string]any:
-		wrong = append(wrong, s.checkObject(js, v, path, depth)...)
+		wrong = append(wrong, s.checkObject(js, v, path, left)...)
 	}
-	return append(wrong, s.checkCombined(js, v, path, depth)...)
+	return append(wrong, s.checkCombined(js, v, path, left)...)
 }
 
 // checkCombined returns what is wrong with v by allOf, anyOf and oneOf. That
 // several of oneOf take it is for the library to say.
-func (s *shape) checkCombined(js *jsonschema.Schema, v any, path string, depth int) []string {
+func (s *shape) checkCombined(js *jsonschema.Schema, v any, path string, left *int) []string {
 	var wrong []string
 	for _, all := range js.AllOf {
-		wrong = append(wrong, s.checkValue(all, v, path, depth+1)...)
+		wrong = append(wrong, s.checkValue(all, v, path, left)...)
 	}
 	for _, alternatives := range [][]*jsonschema.Schema{js.AnyOf, js.OneOf} {
-		wrong = append(wrong, s.checkAlternatives(alternatives, v, path, depth)...)
+		wrong = append(wrong, s.checkAlternatives(alternatives, v, path, left)...)
 	}
 	return wrong
 }
 
-func (s *shape) checkAlternatives(alternatives []*jsonschema.Schema, v any, path string, depth int) []string {
+func (s *shape) checkAlternatives(alternatives []*jsonschema.Schema, v any, path string, left *int) []string {
 	var fewest []string
 	for i, js := range alternatives {
-		wrong := s.checkValue(js, v, path, depth+1)
+		wrong := s.checkValue(js, v, path, left)
 		if len(wrong) == 0 {
 			return nil
 		}
@@ -127,7 +129,7 @@ func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, words string
 	say(s.Maximum != nil && v > deref(s.Maximum), "must be <= #", s.Maximum)
 }
 
-func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string, depth int) []string {
+func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string, left *int) []string {
 	var wrong []string
 	at := func(name string) string {
 		if path == "" {
@@ -148,11 +150,11 @@ func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string
 	for _, name := range names {
 		switch p := js.Properties[name]; {
 		case p != nil:
-			wrong = append(wrong, s.checkValue(p, v[name], at(name), depth+1)...)
+			wrong = append(wrong, s.checkValue(p, v[name], at(name), left)...)
 		case closed(js):
 			wrong = append(wrong, "unexpected parameter "+at(name))
 		case len(js.PatternProperties) == 0:
-			wrong = append(wrong, s.checkValue(js.AdditionalProperties, v[name], at(name), depth+1)...)
+			wrong = append(wrong, s.checkValue(js.AdditionalProperties, v[name], at(name), left)...)
 		}
 	}
 	return wrong
