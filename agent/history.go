@@ -35,6 +35,7 @@ type entry struct {
 	at      time.Time   // when they were said
 	tainted bool        // it is untrusted content, or was said while some was shown (R-S12) …
 	sources []string    // … which came from there
+	job     bool        // said is what a job is to do
 	quoted  string      // what came along of somebody who is known not to be the agent
 	own     bool        // said holds what a person said themselves …
 	typed   bool        // … and typed
@@ -138,7 +139,7 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	if q := m.Quote; q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.vouches(q.Text) {
 		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
 	}
-	e.tainted = len(e.sources) > 0
+	e.tainted, e.job = len(e.sources) > 0, m.Origin == chat.FromSchedule
 	if q := m.Quote; q != nil && m.Origin == chat.FromPerson && !slices.Contains([]string{"you", "", "someone"}, q.From) {
 		e.quoted = q.Text
 	}

@@ -98,7 +98,7 @@ func (t *turn) known() (k tools.Known) {
 		switch {
 		case e.own && i >= now:
 			k.Words = append(k.Words, e.said)
-		case e.heard != "" && e.who == "" && !e.tainted: // a job's
+		case e.job:
 			k.Spoken = append(k.Spoken, e.said)
 		case e.own:
 			k.Spoken = append(k.Spoken, e.said)
