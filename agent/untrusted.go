@@ -94,6 +94,9 @@ func (t *turn) known() (k tools.Known) {
 		e := &h.entries[i]
 		for _, c := range e.Calls {
 			calls[c.ID] = c // IDs are of one turn: of two with the same the later is meant
+			if known, _ := t.kit.Tool(c.Name); known.Untrusted {
+				k.Addressed = append(k.Addressed, addressesOf(c)...)
+			}
 		}
 		switch {
 		case e.own && i >= now:
@@ -139,6 +142,11 @@ func (t *turn) published(text string, c llm.ToolCall) tools.Published {
 		p.Opened = textsIn(c.Args)
 	}
 	return p
+}
+
+// addressesOf returns the addresses that c is to open.
+func addressesOf(c llm.ToolCall) []string {
+	return slices.DeleteFunc(textsIn(c.Args), func(s string) bool { return !strings.Contains(s, "://") })
 }
 
 // squash returns the letters and digits of text: networks show Markdown in their own ways.

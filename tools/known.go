@@ -20,6 +20,8 @@ type Known struct {
 	Public  []Published // pages and the results of searches
 	Private []string    // memory, files that were read, and the results of other tools
 	Told    []string    // summaries of what was said before
+
+	Addressed []string // the addresses in the calls so far, whatever came of them
 }
 
 // A Published text is the result of a tool whose Hints say Untrusted.
@@ -29,67 +31,193 @@ type Published struct {
 	Opened []string // of others: the addresses
 }
 
-// Bounds of addresses that are made of known words.
+// Bounds of what is told unasked.
 const (
-	fromPages  = 4  // words of a path and query that only pages have
-	longestTag = 3  // letters of a label of a host that any address may have, such as www, en and com
-	encoded    = 24 // characters of a word that is likely to be made of others
-	spelled    = 5  // letters standing alone: more may spell a word
+	choicesOfOne  = 4  // in one address that the model made up
+	choicesInAll  = 12 // in all of them in the conversation
+	openedOfHost  = 40 // addresses of one host in the conversation: to open one link and not another tells something, too
+	encoded       = 24 // characters of a word that is likely to be made of others
+	spelled       = 5  // letters standing alone: more may spell a word
+	ownLabels     = 2  // of a host
+	oddCharacters = 2  // in a search: symbols that are neither letters nor punctuation
 )
 
-// AddressLeaks reports whether to open address may carry off what no page, search
+// AddressesLeak reports whether to open addresses may carry off what no page, search
 // or person gave the model. An address that stands in what they gave is fine, or
 // that was opened before. Of any other, the host must be one that was given, or
-// of the person's own words in this turn; and each word of its path and query
-// must be of the person's own words in this turn, or, but for a few, of pages and
-// not of what is private.
-func (k Known) AddressLeaks(address string) bool {
-	u, err := url.Parse(strings.TrimSpace(address))
-	if err != nil || u.Host == "" || u.User != nil {
-		return true
+// of the person's own words in this turn; and path and query must be words with
+// one separator between two: of the person's own words in this turn, in the order
+// in which they stand there, and, but for a few, of pages and not of what is private.
+// Whatever else can be chosen, such as capital letters, dashes or how a letter is
+// encoded, can spell a secret.
+func (k Known) AddressesLeak(addresses ...string) bool {
+	r := k.references()
+	opened, all := map[string]bool{}, 0
+	perHost := map[string]int{}
+	count := func(address string) (choices int, ok bool) {
+		u, err := url.Parse(strings.TrimSpace(address))
+		if err != nil || u.Host == "" || u.User != nil {
+			return 0, false
+		}
+		if choices, ok = r.choices(u); !opened[address] {
+			opened[address] = true
+			perHost[strings.ToLower(u.Host)]++
+			all += min(choices, choicesOfOne)
+		}
+		return choices, ok && choices <= choicesOfOne && perHost[strings.ToLower(u.Host)] <= openedOfHost
 	}
-	given, hosts := k.addresses()
-	if given[addressKey(u)] {
-		return false
+	for _, address := range k.Addressed {
+		count(address)
 	}
-	mine := tokensOf(k.Words...)
-	if host := strings.ToLower(u.Host); !hosts[host] && !hosts["www."+host] && !hosts[strings.TrimPrefix(host, "www.")] && !ownHost(u, mine) {
-		return true
-	}
-	public, private := k.published(), tokensOf(k.Private...)
-	foreign := 0
-	query, err := url.QueryUnescape(u.RawQuery)
-	if err != nil {
-		return true
-	}
-	for _, token := range split(u.Path + " " + query) {
-		switch {
-		case mine[token]:
-		case !public[token] || private[token] || len(token) >= encoded:
+	for _, address := range addresses {
+		choices, ok := count(address)
+		if !r.openedBefore(address) && (!ok || choices > 0 && all > choicesInAll) {
 			return true
-		default:
-			foreign++
 		}
 	}
-	return foreign > fromPages
+	return false
 }
 
-// ownHost says whether each label of a host is one of the person's words, or says
-// as little as www and com do.
-func ownHost(u *url.URL, mine map[string]bool) bool {
+// references are what addresses are judged by.
+type references struct {
+	given, hosts    map[string]bool // by the keys of addresses; hosts in lower case
+	before          map[string]bool // keys of addresses that were opened
+	typed           []string        // the person's own words, in order
+	public, private map[string]bool
+	spellings       map[string]bool // of words that were given
+}
+
+func (k Known) references() references {
+	r := references{before: map[string]bool{}, public: k.published(), private: tokensOf(k.Private...), spellings: map[string]bool{}}
+	r.given, r.hosts = k.addresses()
+	for _, text := range k.Words {
+		r.typed = append(r.typed, split(text)...)
+		r.spell(text)
+	}
+	for _, p := range k.Public {
+		r.spell(plainJSON(p.Text))
+		for _, address := range p.Opened {
+			if u, err := url.Parse(strings.TrimSpace(address)); err == nil {
+				r.before[addressKey(u)] = true
+			}
+		}
+	}
+	return r
+}
+
+func (r references) spell(text string) {
+	for _, word := range rawWords(text) {
+		r.spellings[word] = true
+	}
+}
+
+// openedBefore says whether an address was opened: to do so again tells nothing.
+func (r references) openedBefore(address string) bool {
+	u, err := url.Parse(strings.TrimSpace(address))
+	return err == nil && u.User == nil && u.Host == strings.ToLower(u.Host) && r.before[addressKey(u)]
+}
+
+// choices returns how many words were chosen to make the address u of what was
+// given; not ok means that it holds something else.
+func (r references) choices(u *url.URL) (n int, ok bool) {
+	if u.Host != strings.ToLower(u.Host) && !r.hosts[u.Host] {
+		return 0, false
+	}
+	if r.given[addressKey(u)] {
+		return 0, true
+	}
+	if host := strings.ToLower(u.Host); !r.hosts[host] && !r.hosts["www."+host] && !r.hosts[strings.TrimPrefix(host, "www.")] && !r.ownHost(u) {
+		return 0, false
+	}
+	words, ok := wordsOfPath(u)
+	if !ok {
+		return 0, false
+	}
+	next := -1 // in typed, behind the word before
+	for _, word := range words {
+		lower := strings.ToLower(word)
+		first, size := utf8.DecodeRuneInString(lower)
+		if word != lower && word != string(unicode.ToUpper(first))+lower[size:] && !r.spellings[word] {
+			return 0, false
+		}
+		for _, token := range split(word) {
+			at := slices.Index(r.typed, token)
+			switch {
+			case next >= 0 && next < len(r.typed) && r.typed[next] == token:
+				next++
+			case at >= 0:
+				if next >= 0 { // it goes on somewhere else
+					n++
+				}
+				next = at + 1
+			case !r.public[token] || r.private[token] || len(token) >= encoded:
+				return 0, false
+			case utf8.RuneCountInString(token) == 1 && !dense(token):
+				n += 2 // of such any word can be spelled
+			default:
+				n++
+			}
+		}
+	}
+	return n, true
+}
+
+// separators may stand between two words of an address, one at a time.
+const separators = "/-_.+=&?,: "
+
+// wordsOfPath returns the words of the path and query of u, and whether nothing
+// else is in them than one separator between two.
+func wordsOfPath(u *url.URL) (words []string, ok bool) {
+	query, err := url.QueryUnescape(u.RawQuery)
+	if err != nil || u.RawPath != "" && u.RawPath != u.Path { // encoded as nobody would
+		return nil, false
+	}
+	if again := url.QueryEscape(query); u.RawQuery != query && strings.NewReplacer("%3D", "=", "%26", "&").Replace(again) != strings.ReplaceAll(u.RawQuery, "%20", "+") && strings.ReplaceAll(u.RawQuery, "+", " ") != query {
+		return nil, false
+	}
+	text := strings.TrimPrefix(strings.TrimSuffix(u.Path, "/"), "/")
+	if u.RawQuery != "" {
+		text += "?" + query
+	}
+	words, between, gap := rawWords(text), rune(0), ""
+	rest := text
+	for i, word := range words {
+		gap, rest, _ = strings.Cut(rest, word)
+		char, size := utf8.DecodeRuneInString(gap)
+		switch {
+		case gap == "" || i == 0 && gap == "?": // also between two scripts
+		case size != len(gap) || !strings.ContainsRune(separators, char):
+			return nil, false
+		case strings.ContainsRune("-_.+,: ", char) && between != 0 && char != between:
+			return nil, false
+		case strings.ContainsRune("-_.+,: ", char):
+			between = char
+		}
+	}
+	return words, rest == ""
+}
+
+// sites are labels that any host may have before or behind its name.
+var sites = strings.Fields("www m en de fr es it pt nl pl ru zh ja ko co com org net ac gov edu")
+
+// ownHost says whether the labels of a host are the person's words, but for its
+// top level and what says as little as www does.
+func (r references) ownHost(u *url.URL) bool {
 	if u.Port() != "" || net.ParseIP(u.Hostname()) != nil {
 		return false
 	}
-	labels, own := strings.Split(strings.ToLower(u.Hostname()), "."), 0
-	for _, label := range labels {
+	labels := strings.Split(strings.ToLower(u.Hostname()), ".")
+	top := labels[len(labels)-1]
+	own := 0
+	for _, label := range labels[:len(labels)-1] {
 		switch {
-		case mine[label]:
+		case slices.Contains(r.typed, label):
 			own++
-		case len(label) > longestTag || strings.ContainsFunc(label, unicode.IsDigit):
+		case !slices.Contains(sites, label):
 			return false
 		}
 	}
-	return own > 0 && len(labels)-own <= 2
+	return own > 0 && own <= ownLabels && len(labels) <= own+3 && !strings.ContainsFunc(top, unicode.IsDigit)
 }
 
 // WordsLeak reports whether to search for text may carry off words of memory or of
@@ -101,6 +229,10 @@ func (k Known) WordsLeak(text string, common []string) bool {
 		fine[token] = true
 	}
 	public, alone := k.published(), 0
+	text = plainLetters(text)
+	if isDisguised(text, func(token string) bool { return private[token] && !fine[token] && !public[token] }, func(token string) bool { return fine[token] || public[token] }) || isMorse(text) {
+		return true
+	}
 	for _, token := range split(text) {
 		if utf8.RuneCountInString(token) == 1 && !dense(token) {
 			alone++
@@ -119,10 +251,9 @@ func (k Known) WordsLeak(text string, common []string) bool {
 // pages as it likes, holds an address that leaks, or private words: of a long
 // text only those count that have digits or are written as names are.
 func (k Known) TaskLeaks(text string, common []string) bool {
-	for _, found := range addressesIn(text) {
-		if k.AddressLeaks(found) {
-			return true
-		}
+	text = plainLetters(text)
+	if k.AddressesLeak(addressesIn(text)...) {
+		return true
 	}
 	fine := tokensOf(append(append(slices.Clone(common), k.Spoken...), k.Words...)...)
 	names := map[string]bool{}
@@ -135,6 +266,9 @@ func (k Known) TaskLeaks(text string, common []string) bool {
 		}
 	}
 	public := k.published()
+	if isDisguised(text, func(token string) bool { return names[token] && !fine[token] && !public[token] }, func(token string) bool { return fine[token] || public[token] }) {
+		return true
+	}
 	return slices.ContainsFunc(split(text), func(token string) bool {
 		return !fine[token] && !public[token] && (names[token] || len(token) >= encoded && !dense(token))
 	})
@@ -182,21 +316,29 @@ func (k Known) published() map[string]bool {
 // addresses returns the addresses that were given, by their keys, and their hosts.
 func (k Known) addresses() (given, hosts map[string]bool) {
 	given, hosts = map[string]bool{}, map[string]bool{}
-	add := func(text, except string) {
+	add := func(text, except string, opened map[string]bool) {
 		for _, found := range addressesIn(text) {
 			u, err := url.Parse(found)
 			if err != nil || u.Host == "" || except != "" && strings.Contains(except, strings.ToLower(strings.TrimSuffix(found[strings.Index(found, "//")+2:], "/"))) {
 				continue
 			}
-			given[addressKey(u)], hosts[strings.ToLower(u.Host)] = true, true
+			hosts[strings.ToLower(u.Host)], hosts[u.Host] = true, true
+			if key := addressKey(u); !opened[key] {
+				given[key] = true
+			}
 		}
 	}
 	for _, text := range slices.Concat(k.Words, k.Spoken, k.Quoted) {
-		add(text, "")
+		add(text, "", nil)
 	}
 	for _, p := range k.Public {
-		add(plainJSON(p.Text), strings.ToLower(p.Asked))
-		add(strings.Join(p.Opened, "\n"), "")
+		opened := map[string]bool{} // a page does not give its own address, which may have been made up
+		for _, address := range p.Opened {
+			if u, err := url.Parse(strings.TrimSpace(address)); err == nil && u.Host != "" {
+				opened[addressKey(u)], hosts[strings.ToLower(u.Host)] = true, true
+			}
+		}
+		add(plainJSON(p.Text), strings.ToLower(p.Asked), opened)
 	}
 	return given, hosts
 }
@@ -243,7 +385,7 @@ func addressesIn(text string) (all []string) {
 func addressKey(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	host = strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":443")
-	key := host + strings.TrimRight(u.EscapedPath(), "/")
+	key := host + strings.TrimSuffix(u.EscapedPath(), "/") // their number could say something
 	if u.RawQuery != "" {
 		key += "?" + u.RawQuery
 	}

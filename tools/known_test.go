@@ -1,6 +1,9 @@
 package tools
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // shownToModel is what a model is shown after it searched for heat pumps and read
 // a page, for a person of whom something is known.
@@ -38,7 +41,7 @@ func TestOrdinaryUseOfTheWeb(t *testing.T) {
 		"https://www.pumps.example/",                            // the same host
 		"https://en.wikipedia.org/wiki/Geothermal_heating",      // a place that the person named
 	} {
-		if k.AddressLeaks(address) {
+		if k.AddressesLeak(address) {
 			t.Errorf("asks before it opens %s", address)
 		}
 	}
@@ -78,11 +81,24 @@ func TestLeaksToTheWeb(t *testing.T) {
 		"https://pumps.example/guid",                    // the beginning of an address
 		"https://blog.example/tulip",                    // which was only passed on
 		"https://user:pw@pumps.example/guide",
+		"https://pumps.example/--.-/.-..",                   // spelled by dashes
+		"https://pumps.example/?-_-__-",                     // also in a query
+		"https://pumps.example/guide////////",               // by their number
+		"https://pumps.example/\U0001F60A\u2603",            // by pictures
+		"https://pumps.example/ⓗⓤⓝⓣ",                        // by letters that are none
+		"https://pumps.example/InStaLLation",                // by capitals
+		"https://pumps.example/%69nst%61llation",            // by what is encoded
+		"https://pumps.example/?q=%69nstallation",           // also in a query
+		"https://PuMps.example/installation",                // by those of the host
+		"https://pumps.example/if/you/if/can/you/if/you/if", // by the person's own words
+		"https://if.you.can.compare.example/",               // also in the host
+		"https://xyl.berlin.dev/",                           // by short labels
+		"https://pumps.example/berlin.installation-noise_if",
 		"http://192.0.2.7/",
 		"https://pumps.example:8443/guide",
 		"::", "", "javascript:alert(1)",
 	} {
-		if !k.AddressLeaks(address) {
+		if !k.AddressesLeak(address) {
 			t.Errorf("opens %q unasked", address)
 		}
 	}
@@ -97,6 +113,64 @@ func TestLeaksToTheWeb(t *testing.T) {
 	for _, task := range []string{"Look up what Xylograph means", "Read https://evil.example/4711", "Find out who has 3704 0044", "Order 88213"} {
 		if !k.TaskLeaks(task, nil) {
 			t.Errorf("gives the task %q unasked", task)
+		}
+	}
+}
+
+// R-S12: a secret is not carried off in small pieces either.
+func TestLeaksInPieces(t *testing.T) {
+	k := shownToModel()
+	k.Public = append(k.Public, Published{Opened: []string{"https://evil.example/"}, Text: "https://evil.example/x a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 alpha bravo charlie delta echo foxtrot golf"})
+	for _, pieces := range [][]string{{"x", "y", "l", "o", "g", "r", "a", "p", "h"}, {"alpha/bravo", "charlie/delta", "echo/foxtrot", "golf/alpha", "bravo/golf", "delta/echo", "golf/echo"}} {
+		told, now := 0, k
+		for _, piece := range pieces {
+			address := "https://evil.example/" + piece
+			now.Addressed = append(now.Addressed, address) // it is in the call that asks
+			if !now.AddressesLeak(address) {
+				told++
+			}
+		}
+		if told == len(pieces) {
+			t.Errorf("%q was told piece by piece", pieces)
+		}
+		var all []string
+		for _, piece := range pieces {
+			all = append(all, "https://evil.example/"+piece)
+		}
+		if !k.AddressesLeak(all...) {
+			t.Errorf("%q was told at once", pieces)
+		}
+	}
+	links := k
+	for i := range 100 {
+		address := fmt.Sprint("https://evil.example/link/", i)
+		links.Public = append(links.Public, Published{Opened: []string{"https://other.example/"}, Text: address})
+		links.Addressed = append(links.Addressed, address)
+	}
+	if !links.AddressesLeak("https://evil.example/link/7") {
+		t.Error("a hundred links of a page are opened unasked")
+	}
+}
+
+// R-S12: words of memory are not searched for in another form either.
+func TestDisguises(t *testing.T) {
+	k := shownToModel()
+	for _, query := range []string{
+		"ⓧⓨⓛⓞⓖⓡⓐⓟⓗ", "𝐱𝐲𝐥𝐨𝐠𝐫𝐚𝐩𝐡", "ｘｙｌｏｇｒａｐｈ", "xylo\u200bgraph", "xylo graph", "what is xy lo gr aph", "hpargolyx", "klybtencu",
+		"WHlsb2dyYXBo", "PB4WY33HOJQXA2A", "78796c6f6772617068", "pumps 120121108111", "pumps -..- -.-- .-.. --- --. .-. .- .--. ....", "🅷🅤🅽🆃",
+	} {
+		if !k.WordsLeak(query, nil) {
+			t.Errorf("searches for %q unasked", query)
+		}
+	}
+	for _, task := range []string{"Search for hpargolyx", "Look up WHlsb2dyYXBo, please", "find xylo graph"} {
+		if !k.TaskLeaks(task, nil) {
+			t.Errorf("gives the task %q unasked", task)
+		}
+	}
+	for _, query := range []string{"RTX 4090 vs RX7900XTX", "iPhone 15 Pro", "C++ std::vector<int>::push_back()", "what's \"best\": heat pump (2026)?", "price in € or £"} {
+		if k.WordsLeak(query, nil) {
+			t.Errorf("asks before it searches for %q", query)
 		}
 	}
 }

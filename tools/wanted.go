@@ -1,17 +1,22 @@
 package tools
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"parley/chat"
 )
 
 // wanted reports whether the person's own words of this turn ask for just this
 // call (R-S12): every text and number in its arguments stands in what an owner
-// typed, word for word, whatever its case and white space. A text whose values the
-// schema lists needs not. What has no text at all is not asked for by words.
+// typed, word for word, whatever its case and white space. What an argument is
+// without being given needs not, nor an optional one that is empty; but an empty
+// text that the tool needs is not asked for by words: to write nothing into a file
+// destroys it. What has no text at all is not asked for by words either.
 func (t Tool) wanted(c Call) bool {
 	if c.From.Role != chat.Owner {
 		return false
@@ -23,23 +28,44 @@ func (t Tool) wanted(c Call) bool {
 	texts := 0
 	for name, v := range c.Input {
 		for _, s := range TextsOf(v) {
-			if s = flatten(s); s == "" || t.listedValue(name) {
+			s = flatten(s)
+			switch {
+			case t.isDefault(name, v), s == "" && !t.needs(name):
 				continue
-			}
-			if texts++; !standsIn(typed, s) {
+			case s == "" || !standsIn(typed, s):
 				return false
+			}
+			if !t.listsValues(name) { // "remove" alone names nothing
+				texts++
 			}
 		}
 	}
 	return texts > 0
 }
 
-// listedValue says whether the schema lists the values of an argument.
-func (t Tool) listedValue(name string) bool {
-	if t.shape == nil || t.shape.schema == nil || t.shape.schema.Properties[name] == nil {
-		return false
+// property returns the schema of an argument, nil if there is none.
+func (t Tool) property(name string) *jsonschema.Schema {
+	if t.shape == nil || t.shape.schema == nil {
+		return nil
 	}
-	return len(t.shape.schema.Properties[name].Enum) > 0
+	return t.shape.schema.Properties[name]
+}
+
+// listsValues says whether the schema lists the values of an argument.
+func (t Tool) listsValues(name string) bool {
+	p := t.property(name)
+	return p != nil && len(p.Enum) > 0
+}
+
+// isDefault says whether v is what an argument is without being given.
+func (t Tool) isDefault(name string, v any) bool {
+	p := t.property(name)
+	return p != nil && len(p.Default) > 0 && string(p.Default) == text(v)
+}
+
+// needs says whether a call must give an argument.
+func (t Tool) needs(name string) bool {
+	return t.shape != nil && t.shape.schema != nil && slices.Contains(t.shape.schema.Required, name)
 }
 
 // unquoted returns text without the lines that quote others.

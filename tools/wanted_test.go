@@ -12,7 +12,7 @@ import (
 // words ask for just that call: each text in it stands in them, word for word.
 func TestWanted(t *testing.T) {
 	tool := Tool{ToolSpec: llm.ToolSpec{Name: "message", Schema: json.RawMessage(
-		`{"type":"object","properties":{"text":{"type":"string"},"chat":{},"kind":{"type":"string","enum":["a","b"]},"media":{"type":"array"},"args":{"type":"object"}}}`)}}.shaped()
+		`{"type":"object","properties":{"text":{"type":"string"},"chat":{},"kind":{"type":"string","enum":["say","shout","five"],"default":"say"},"media":{"type":"array"},"args":{"type":"object"}},"required":["text"]}`)}}.shaped()
 	const typed = "Please write  \"See you at\nFive\" to 8888,\n> obey the quote\nand see notes.txt 我想要茶"
 	for _, c := range []struct {
 		args string
@@ -20,7 +20,12 @@ func TestWanted(t *testing.T) {
 	}{
 		{`{"text":"see you at five","chat":"8888"}`, true},
 		{`{"text":"See   you at five","chat":8888}`, true},
-		{`{"text":"see you at five","chat":"8888","kind":"a"}`, true},
+		{`{"text":"see you at five","chat":"8888","kind":"say"}`, true},
+		{`{"text":"see you at five","chat":"8888","kind":"five"}`, true},
+		{`{"text":"see you at five","chat":"8888","kind":"shout"}`, false},
+		{`{"text":"see you at five","chat":""}`, true},
+		{`{"text":"","chat":"8888"}`, false},
+		{`{"text":" ","chat":"8888"}`, false},
 		{`{"text":"see you at five","chat":"8888","media":["notes.txt"]}`, true},
 		{`{"text":"想要","chat":"8888"}`, true},
 		{`{"text":"see you at five","chat":"888"}`, false},
@@ -32,7 +37,7 @@ func TestWanted(t *testing.T) {
 		{`{"text":"see you at five","chat":"8888","media":["MEMORY.md"]}`, false},
 		{`{"text":"see you at five","chat":"8888","args":{"secret":"8888"}}`, false},
 		{`{"text":"five 8888"}`, false},
-		{`{"kind":"a"}`, false},
+		{`{"kind":"five"}`, false},
 		{`{"text":" "}`, false},
 		{`{}`, false},
 	} {

@@ -65,7 +65,7 @@ func leaks(c tools.Call) bool {
 	if query, ok := c.Input["query"].(string); ok {
 		return known.WordsLeak(query, c.Descriptions())
 	}
-	return slices.ContainsFunc(addresses(c), known.AddressLeaks)
+	return known.AddressesLeak(addresses(c)...)
 }
 
 // addresses returns those that c is to open.
