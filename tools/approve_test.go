@@ -272,6 +272,18 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// R-S26: where untrusted content came from is told without anybody's password.
+func TestSourcesHideLogins(t *testing.T) {
+	u := echo("web_fetch", anything)
+	u.Untrusted = true
+	secret := strings.Repeat("hunter2", 20) // longer than what is told of an address
+	call := callTo("web_fetch", `{"url":"https://user:`+secret+`@example.com/a"}`)
+	r := turnOf(t, StandardConfig{}, chat.Owner, u).Call(t.Context(), call)
+	if want := []string{`web_fetch "https://…@example.com/a"`}; !slices.Equal(r.Sources, want) {
+		t.Errorf("sources %q, want %q", r.Sources, want)
+	}
+}
+
 // C-051: whatever a call says, each argument is one line within its backticks.
 func TestPromptOfAny(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

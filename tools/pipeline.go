@@ -89,7 +89,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 			r.Sources = []string{sourceOf(c)}
 		}
 		if r.Code != CodeCancelled {
-			stats.note(cmp.Or(t.AliasOf, c.Name), r)
+			stats.note(t.canonical(), r)
 		}
 		report(ctx, log, c, r)
 		return r, nil
@@ -100,7 +100,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 func sourceOf(c Call) string {
 	for _, name := range []string{"url", "path", "query"} {
 		if v, ok := c.Input[name].(string); ok && v != "" {
-			return fmt.Sprintf("%s %q", c.Name, chat.Clip(v, 100, "…"))
+			return fmt.Sprintf("%s %q", c.Name, chat.Clip(chat.HideLogins(v), 100, "…"))
 		}
 	}
 	return "the result of " + c.Name
