@@ -40,11 +40,15 @@ func (w *writeBehind) set(key string, value []byte) {
 		return
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.pending[key] = value
-	w.mu.Unlock()
+	w.wakeRun()
+}
+
+func (w *writeBehind) wakeRun() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // run sees this one, too
+	default: // run is awake, and sees this one, too
 	}
 }
 
@@ -129,9 +133,9 @@ func (w *writeBehind) write(ctx context.Context, key string, value []byte) error
 // again has value written at the next try, unless there is a later one.
 func (w *writeBehind) again(key string, value []byte) {
 	w.mu.Lock()
-	_, later := w.pending[key]
-	w.mu.Unlock()
-	if !later {
-		w.set(key, value)
+	defer w.mu.Unlock()
+	if _, later := w.pending[key]; !later {
+		w.pending[key] = value
+		w.wakeRun()
 	}
 }

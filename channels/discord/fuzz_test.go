@@ -29,6 +29,33 @@ func deaf(f interface{ Fatal(...any) }) *Channel {
 	return c
 }
 
+// What comes while Run ends is not handled, and so comes again with the session.
+func TestHeardAtTheEnd(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	in, err := deaf(t).newIntake(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.begin("s", "", 1, nil)
+	in.hear("READY", 1, nil)
+	stop()
+	for seq, event := range map[int64]struct{ kind, data string }{
+		2: {"INTERACTION_CREATE", `{"id":"1","type":2,"token":"t","user":{"id":"7"},"data":{"name":"stop"}}`},
+		3: {"INTERACTION_CREATE", `{"id":"2","type":2,"token":"t","channel_id":"5","user":{"id":"7"},"data":{"name":"stop"}}`},
+		4: {"MESSAGE_CREATE", `{"id":"3","channel_id":"5","author":{"id":"7"},"content":"hello"}`},
+		5: {"MESSAGE_CREATE", `[]`},
+	} {
+		in.hear(event.kind, seq, json.RawMessage(event.data))
+		held := false
+		for e := range in.tracker.open {
+			held = held || e.seq == seq
+		}
+		if !held {
+			t.Errorf("%s %s counts as handled", event.kind, event.data)
+		}
+	}
+}
+
 // P4: whatever comes as an event, nothing panics, and what is heard is whole.
 func FuzzEvent(f *testing.F) {
 	for _, s := range []string{

@@ -183,10 +183,10 @@ func (in *intake) hearInteraction(e *event, data json.RawMessage) {
 	since := time.Now()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.ctx.Err() != nil {
+	in.tracker.hold(e)
+	if in.ctx.Err() != nil { // it is held for ever: it is not handled
 		return
 	}
-	in.tracker.hold(e)
 	in.live.Go(func() {
 		if in.interact(i, since, e) {
 			in.tracker.release(e)
