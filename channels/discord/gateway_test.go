@@ -197,8 +197,37 @@ func TestManyWait(t *testing.T) {
 		h.hears(fmt.Sprint(i + 1))
 	}
 	h.hearsOnly(room)
-	if n := h.Count("GET /channels/{id}/messages"); n != 2+3 { // two chats that were never heard, and the rest of one
+	if n := h.Count("GET /channels/{id}/messages"); n > 2+3 { // two chats that were never heard, perhaps in the moment before, and the rest of one
 		t.Errorf("discord was asked %d times", n)
+	}
+}
+
+// A command that comes when too much waits already leaves out nothing of what is
+// said behind it.
+func TestManyWaitBeforeACommand(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{}, nil)
+	h.run()
+	h.failing(func(m chat.Message) error {
+		if m.From.ID == "7" {
+			return errFull
+		}
+		return nil
+	})
+	room := h.DM("7")
+	const many = 101
+	for i := range many {
+		h.Say(room, "7", "", fmt.Sprint(i))
+	}
+	h.Command(room, "7", "status", "")
+	for i := range 5 {
+		h.Say(room, "7", "", fmt.Sprint(many+i))
+	}
+	h.Say(h.DM("8"), "8", "", "all was told")
+	h.hears("all was told")
+	h.failing(nil)
+	for i := range many + 5 {
+		h.hears(fmt.Sprint(i))
 	}
 }
 

@@ -177,8 +177,7 @@ func (in *intake) hearInteraction(e *event, data json.RawMessage) {
 		return
 	}
 	if snowflake.MatchString(i.Channel) { // somebody is there: was anything said before?
-		look := func(ctx context.Context) error { return in.readBack(ctx, i.Channel, i.Guild, nil, "") }
-		in.add(i.Channel, e, look, look)
+		in.addLook(i.Channel, i.Guild, e)
 	}
 	since := time.Now()
 	in.mu.Lock()
@@ -235,6 +234,17 @@ func (in *intake) add(id string, e *event, do, again func(context.Context) error
 	if !running {
 		in.live.Go(func() { in.work(id) })
 	}
+}
+
+// addLook has what was missed in the chat read back, in its turn.
+func (in *intake) addLook(id, guild string, e *event) {
+	look := func(ctx context.Context) error { return in.readBack(ctx, id, guild, nil, "") }
+	in.add(id, e, look, func(ctx context.Context) error {
+		in.mu.Lock()
+		delete(in.asked, id) // before what is missed now was said
+		in.mu.Unlock()
+		return look(ctx)
+	})
 }
 
 // work does the jobs of a lane until there are none.
@@ -402,8 +412,7 @@ func (in *intake) catchUp(e *event) {
 	slices.SortFunc(ids, func(a, b string) int { return older(in.seen[b].Last, in.seen[a].Last) })
 	in.mu.Unlock()
 	for _, id := range ids[:min(len(ids), maxSeen)] {
-		look := func(ctx context.Context) error { return in.readBack(ctx, id, guilds[id], nil, "") }
-		in.add(id, e, look, look)
+		in.addLook(id, guilds[id], e)
 	}
 }
 
@@ -455,8 +464,7 @@ func (in *intake) lookAround(e *event, data json.RawMessage) {
 	}
 	in.mu.Unlock()
 	for _, id := range missed {
-		look := func(ctx context.Context) error { return in.readBack(ctx, id, g.ID, nil, "") }
-		in.add(id, e, look, look)
+		in.addLook(id, g.ID, e)
 	}
 }
 
