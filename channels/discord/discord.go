@@ -51,10 +51,10 @@ type Channel struct {
 	me   user                   // set by Run before anything is heard
 	in   atomic.Pointer[intake] // of Run
 
-	patience time.Duration // with a connection, until it is ready
-	haste    time.Duration // least wait before another attempt
-	calm     time.Duration // before a session that replaces one which Discord forgot
-	remember time.Duration // between two writes of the position in Discord's events
+	patience     time.Duration // with a connection, until it is ready
+	haste        time.Duration // least wait before another attempt
+	calm         time.Duration // before a session that replaces one which Discord forgot
+	saveInterval time.Duration // between two writes of the position in Discord's events
 
 	mu      sync.Mutex
 	parents map[string]string // by channel or thread: of a thread, where it is
@@ -76,7 +76,7 @@ func New(cfg Config) (*Channel, error) {
 	return &Channel{
 		cfg: cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
 		http:     channels.NewClient(),
-		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond, remember: 20 * time.Second,
+		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond, saveInterval: 20 * time.Second,
 		parents: map[string]string{}, roles: map[string]string{}, direct: map[string]string{},
 	}, nil
 }
@@ -92,7 +92,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	defer in.end()
 	defer cancel() // before the end is waited for
 	in.live.Go(func() {
-		in.tracker.keep(ctx, c.remember, func(err error) { c.log.Warn("position not stored yet", "err", err) })
+		in.tracker.keep(ctx, c.saveInterval, func(err error) { c.log.Warn("position not stored yet", "err", err) })
 	})
 	return c.stay(ctx, in)
 }

@@ -8,4 +8,4 @@ func (c *Channel) Hasten(patience, calm time.Duration) {
 }
 
 // Remember sets how often the position in Discord's events is stored.
-func (c *Channel) Remember(every time.Duration) { c.remember = every }
+func (c *Channel) SaveEvery(every time.Duration) { c.saveInterval = every }

@@ -36,7 +36,7 @@ func TestHeardAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.begin("s", "", 1, nil)
+	in.beginSession("s", "", 1, nil)
 	in.hear("READY", 1, nil)
 	stop()
 	for seq, event := range map[int64]struct{ kind, data string }{

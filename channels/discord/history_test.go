@@ -144,7 +144,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 		h.places = append(h.places, channel, h.Thread(channel), h.Channel("901"))
 	}
 	h.anew()
-	h.ch.Remember(time.Duration(h.rnd.IntN(30)+1) * time.Millisecond)
+	h.ch.SaveEvery(time.Duration(h.rnd.IntN(30)+1) * time.Millisecond)
 	return h
 }
 
@@ -206,7 +206,7 @@ func (h *history) crashAndReturn(stop func()) func() {
 	h.life = newCrash()
 	h.lock.Unlock()
 	h.anew()
-	h.ch.Remember(time.Duration(h.rnd.IntN(30)+1) * time.Millisecond)
+	h.ch.SaveEvery(time.Duration(h.rnd.IntN(30)+1) * time.Millisecond)
 	stop = h.start()
 	h.note("back")
 	return stop

@@ -43,7 +43,7 @@ type intake struct {
 	full    map[string]bool  // by chat: its lane ends in a job that asks for the rest
 	seen    map[string]*seen // by chat
 	session string
-	asked   map[string]string // by chat: the session in which it needs not be read back any more
+	asked   map[string]string // by chat: the session in which it was read back, or needed no reading
 	denied  map[string]bool   // by chat: it is not shown to us
 	joined  map[string]string // by server: an id of when we came
 	began   time.Time         // the session, or its being resumed by this process
@@ -93,7 +93,7 @@ func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake,
 		case err != nil || !snowflake.MatchString(s.Last): // what is said from now on counts (P21)
 			c.log.Error("how far a chat was read is damaged", "chat", id)
 			if known {
-				if err := in.tracker.distrust(ctx); err != nil {
+				if err := in.tracker.resetOrigin(ctx); err != nil {
 					return in, err
 				}
 			}
@@ -108,12 +108,12 @@ func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake,
 	return in, nil
 }
 
-// begin is called when a new session begins, before any of its events.
-func (in *intake) begin(session, resume string, seq int64, guilds []string) {
+// beginSession is called when a new session begins, before any of its events.
+func (in *intake) beginSession(session, resume string, seq int64, guilds []string) {
 	if in.c.cfg.Groups == "none" {
 		guilds = nil
 	}
-	in.tracker.began(session, resume, seq, guilds)
+	in.tracker.setSession(session, resume, seq, guilds)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.session, in.asked = session, map[string]string{}
@@ -139,7 +139,7 @@ func (in *intake) hear(kind string, seq int64, data json.RawMessage) {
 			w = message{}
 		}
 	}
-	e := in.tracker.begin(seq, w.ID)
+	e := in.tracker.beginEvent(seq, w.ID)
 	defer in.tracker.release(e)
 	switch {
 	case kind == "READY":
@@ -148,11 +148,11 @@ func (in *intake) hear(kind string, seq int64, data json.RawMessage) {
 	case kind == "RESUMED":
 		in.c.log.Info("connected to discord again")
 	case kind == "GUILD_CREATE":
-		in.lookAround(e, data)
+		in.catchUpGuild(e, data)
 	case kind == "GUILD_DELETE":
 		var g guild
 		if json.Unmarshal(data, &g) == nil && !g.Unavailable {
-			in.tracker.left(g.ID)
+			in.tracker.noteLeft(g.ID)
 		}
 	case bad != nil:
 		in.addDead(e, data, bad)
@@ -177,7 +177,7 @@ func (in *intake) hearInteraction(e *event, data json.RawMessage) {
 		return
 	}
 	if snowflake.MatchString(i.Channel) { // somebody is there: was anything said before?
-		in.addLook(i.Channel, i.Guild, e)
+		in.addReadBack(i.Channel, i.Guild, e)
 	}
 	since := time.Now()
 	in.mu.Lock()
@@ -204,7 +204,7 @@ func (in *intake) end() {
 	}
 }
 
-// add puts do at the end of the chat's lane, and has it hold e until it is done.
+// add puts do at the end of the chat's lane. It holds e until it is done.
 // In a lane that is full, again stands for do and all that follow: it asks for
 // them. Where it is nil, do is dropped.
 func (in *intake) add(id string, e *event, do, again func(context.Context) error) {
@@ -236,8 +236,8 @@ func (in *intake) add(id string, e *event, do, again func(context.Context) error
 	}
 }
 
-// addLook has what was missed in the chat read back, in its turn.
-func (in *intake) addLook(id, guild string, e *event) {
+// addReadBack adds to the chat's lane the job to read back what was missed.
+func (in *intake) addReadBack(id, guild string, e *event) {
 	look := func(ctx context.Context) error { return in.readBack(ctx, id, guild, nil, "") }
 	in.add(id, e, look, func(ctx context.Context) error {
 		in.mu.Lock()
@@ -303,7 +303,7 @@ func (in *intake) take(ctx context.Context, w message, e *event, edited bool) (e
 		var m chat.Message
 		m, said, err = in.c.read(ctx, w, edited)
 		if err == nil && said { // a crash after the delivery must not leave a chat of which nothing is known
-			err = in.know(ctx, w.Channel, seen{Last: before(w.ID), Guild: w.Guild})
+			err = in.storeIfUnknown(ctx, w.Channel, seen{Last: before(w.ID), Guild: w.Guild})
 		}
 		if err == nil && said {
 			err = in.deliver(ctx, m)
@@ -319,8 +319,8 @@ func (in *intake) take(ctx context.Context, w message, e *event, edited bool) (e
 	return err
 }
 
-// know stores that a chat is read from s on, if nothing is known of it yet.
-func (in *intake) know(ctx context.Context, id string, s seen) error {
+// storeIfUnknown stores that a chat is read from s on, if nothing is known of it yet.
+func (in *intake) storeIfUnknown(ctx context.Context, id string, s seen) error {
 	in.mu.Lock()
 	known := in.seen[id] != nil
 	in.mu.Unlock()
@@ -338,14 +338,14 @@ func (in *intake) know(ctx context.Context, id string, s seen) error {
 	return nil
 }
 
-// opened notes that we began a private chat: what is answered there while we are
-// away is read back.
-func (in *intake) opened(ctx context.Context, id string) {
+// notePrivateChat notes that we began a private chat, so that what is answered
+// there while we are away is read back.
+func (in *intake) notePrivateChat(ctx context.Context, id string) {
 	private, _ := in.tracker.bounds()
 	if private == "" { // there was no session yet
 		return
 	}
-	if err := in.know(ctx, id, seen{Last: private}); err != nil {
+	if err := in.storeIfUnknown(ctx, id, seen{Last: private}); err != nil {
 		in.c.log.Warn("private chat not noted", "chat", id, "err", err)
 	}
 }
@@ -412,7 +412,7 @@ func (in *intake) catchUp(e *event) {
 	slices.SortFunc(ids, func(a, b string) int { return older(in.seen[b].Last, in.seen[a].Last) })
 	in.mu.Unlock()
 	for _, id := range ids[:min(len(ids), maxSeen)] {
-		in.addLook(id, guilds[id], e)
+		in.addReadBack(id, guilds[id], e)
 	}
 }
 
@@ -435,9 +435,9 @@ type place struct {
 // categories, stores, directories, forums and galleries.
 var silent = []int{4, 6, 14, 15, 16}
 
-// lookAround looks into those channels and threads of a server where something
+// catchUpGuild looks into those channels and threads of a server where something
 // was said after we last listened.
-func (in *intake) lookAround(e *event, data json.RawMessage) {
+func (in *intake) catchUpGuild(e *event, data json.RawMessage) {
 	var g guild
 	if err := json.Unmarshal(data, &g); err != nil {
 		in.c.log.Warn("server not understood", "err", err)
@@ -446,14 +446,14 @@ func (in *intake) lookAround(e *event, data json.RawMessage) {
 	if g.Unavailable || !snowflake.MatchString(g.ID) {
 		return
 	}
-	in.tracker.described(g.ID, e)
+	in.tracker.noteDescribed(g.ID, e)
 	var missed []string
 	in.mu.Lock()
 	if !g.Joined.IsZero() {
 		in.joined[g.ID] = idAt(g.Joined)
 	}
 	for _, p := range slices.Concat(g.Channels, g.Threads) {
-		after := in.behind(p.ID, g.ID)
+		after := in.missedAfter(p.ID, g.ID)
 		switch {
 		case after == "" || in.denied[p.ID] || slices.Contains(silent, p.Type):
 		case snowflake.MatchString(p.Last) && older(p.Last, after) > 0:
@@ -464,13 +464,13 @@ func (in *intake) lookAround(e *event, data json.RawMessage) {
 	}
 	in.mu.Unlock()
 	for _, id := range missed {
-		in.addLook(id, g.ID, e)
+		in.addReadBack(id, g.ID, e)
 	}
 }
 
-// behind returns the id of the message after which something may have been
+// missedAfter returns the id of the message after which something may have been
 // missed in the chat, "" if nothing was. in.mu is held.
-func (in *intake) behind(id, guild string) string {
+func (in *intake) missedAfter(id, guild string) string {
 	if in.session == "" || in.asked[id] == in.session {
 		return ""
 	}
@@ -491,7 +491,7 @@ func (in *intake) behind(id, guild string) string {
 // until on are not taken, if e, which brings that one, is of this session.
 func (in *intake) readBack(ctx context.Context, id, guild string, e *event, until string) error {
 	in.mu.Lock()
-	session, after := in.session, in.behind(id, guild)
+	session, after := in.session, in.missedAfter(id, guild)
 	if e == nil || e.session != session {
 		until = ""
 	}
@@ -526,7 +526,7 @@ func (in *intake) ask(ctx context.Context, id, guild, after, until string) error
 			in.forget(id)
 			return nil
 		case no != nil && no.Permanent && !said(err, 404): // which may be the answer of a proxy
-			in.deny(id, no)
+			in.noteDenied(id, no)
 			return nil
 		case err != nil:
 			return fmt.Errorf("ask what was said meanwhile: %w", err)
@@ -541,7 +541,7 @@ func (in *intake) ask(ctx context.Context, id, guild, after, until string) error
 				err, after = in.take(ctx, w, nil, false), w.ID
 			}
 			if err == nil {
-				in.expect(w.ID)
+				in.noteReadBack(w.ID)
 			}
 		}
 		if err != nil || len(page) < pageSize {
@@ -551,8 +551,8 @@ func (in *intake) ask(ctx context.Context, id, guild, after, until string) error
 	return nil
 }
 
-// expect notes that the message was read back. Its event may still come.
-func (in *intake) expect(id string) {
+// noteReadBack notes that the message was read back. Its event may still come.
+func (in *intake) noteReadBack(id string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if madeAt(id).After(in.began.Add(-floorMargin)) {
@@ -560,8 +560,8 @@ func (in *intake) expect(id string) {
 	}
 }
 
-// deny notes that Discord does not show what is said in the chat.
-func (in *intake) deny(id string, why error) {
+// noteDenied notes that Discord does not show what is said in the chat.
+func (in *intake) noteDenied(id string, why error) {
 	in.mu.Lock()
 	in.denied[id] = true
 	known := in.seen[id] != nil

@@ -62,7 +62,7 @@ func (in *intake) interact(i interaction, since time.Time, e *event) (done bool)
 		taken()
 	}
 	if err == nil && i.Type == useOfCommand { // a press that is heard twice does nothing
-		if err := in.tracker.neverAgain(context.WithoutCancel(ctx), e); err != nil {
+		if err := in.tracker.markHandled(context.WithoutCancel(ctx), e); err != nil {
 			in.c.log.Warn("a restart may repeat a command", "command", m.Text, "err", err)
 		}
 	}

@@ -66,7 +66,7 @@ type tracker struct {
 type event struct {
 	seq     int64
 	session string
-	stands  int64 // where it holds back what can be stored: at seq, or before that
+	barrier int64 // what is stored stays below it: seq, or an earlier number
 	holders int
 }
 
@@ -120,7 +120,7 @@ func (t *tracker) startSession(ctx context.Context) error {
 	t.session, t.resume, t.ready, t.guilds = "", "", noSession, nil
 	t.heard, t.acknowledged, t.handled, t.nextFloorAt = 0, 0, nil, 0
 	for e := range t.open { // of a former session: the new one is behind until they are handled
-		e.stands = 0
+		e.barrier = 0
 	}
 	p := t.saved
 	p.Session, p.Resume, p.Sequence, p.Handled = "", "", 0, nil
@@ -149,8 +149,8 @@ func (t *tracker) write(ctx context.Context, p position) error {
 	return nil
 }
 
-// began notes the session of a READY, and the servers that it announces.
-func (t *tracker) began(session, resume string, seq int64, guilds []string) {
+// setSession notes the session of a READY, and the servers that it announces.
+func (t *tracker) setSession(session, resume string, seq int64, guilds []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.session, t.resume, t.ready, t.guilds = session, resume, seq, map[string]bool{}
@@ -159,18 +159,18 @@ func (t *tracker) began(session, resume string, seq int64, guilds []string) {
 	}
 }
 
-// begin returns the event of that number, which the caller holds. id is that of
-// the message it brings, if it does.
-func (t *tracker) begin(seq int64, id string) *event {
+// beginEvent returns the event of that number, which the caller holds. id is that
+// of the message it brings, if any.
+func (t *tracker) beginEvent(seq int64, id string) *event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.heard, t.newest = max(t.heard, seq), later(t.newest, id)
-	e := &event{seq: seq, session: t.session, stands: seq, holders: 1}
+	e := &event{seq: seq, session: t.session, barrier: seq, holders: 1}
 	t.open[e] = struct{}{}
 	return e
 }
 
-// hold has one more release of e be needed.
+// hold adds a holder of e, which is not handled before each has released it.
 func (t *tracker) hold(e *event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,11 +184,11 @@ func (t *tracker) release(e *event) {
 	if e.holders--; e.holders == 0 {
 		delete(t.open, e)
 	}
-	t.tellCaught()
+	t.signalCaughtUp()
 }
 
-// tellCaught wakes keep if a new session can be stored. t.mu is held.
-func (t *tracker) tellCaught() {
+// signalCaughtUp wakes keep if a new session can be stored. t.mu is held.
+func (t *tracker) signalCaughtUp() {
 	if t.session != t.saved.Session && t.caughtUp() {
 		select {
 		case t.caught <- struct{}{}:
@@ -197,38 +197,38 @@ func (t *tracker) tellCaught() {
 	}
 }
 
-// described notes that the server was described. It reports whether its READY
-// announced that: then e becomes part of the READY, so that the session is not
-// stored before what was said in the server has been read back.
-func (t *tracker) described(guild string, e *event) {
+// noteDescribed notes that e described the server. If READY announced that, e
+// becomes part of the READY, so that the session is not stored before what was
+// said in the server has been read back.
+func (t *tracker) noteDescribed(guild string, e *event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.guilds[guild] {
-		e.stands = min(e.stands, t.ready)
+		e.barrier = min(e.barrier, t.ready)
 		delete(t.guilds, guild)
 	}
 }
 
-// left notes that the bot is in that server no more.
-func (t *tracker) left(guild string) {
+// noteLeft notes that the bot is no longer in that server.
+func (t *tracker) noteLeft(guild string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.guilds, guild)
-	t.tellCaught()
+	t.signalCaughtUp()
 }
 
-// mark returns the number up to which all events were handled. t.mu is held.
-func (t *tracker) mark() int64 {
+// handledUpTo returns the number up to which all events were handled. t.mu is held.
+func (t *tracker) handledUpTo() int64 {
 	first := t.heard + 1
 	for e := range t.open {
-		first = min(first, e.stands)
+		first = min(first, e.barrier)
 	}
 	return first - 1
 }
 
 // caughtUp reports whether all that was missed before the session has been
 // read back. t.mu is held.
-func (t *tracker) caughtUp() bool { return len(t.guilds) == 0 && t.mark() >= t.ready }
+func (t *tracker) caughtUp() bool { return len(t.guilds) == 0 && t.handledUpTo() >= t.ready }
 
 // bounds returns the ids after which something may have been missed in a chat
 // that was never heard: a private one, and one in a server. They are empty
@@ -239,9 +239,9 @@ func (t *tracker) bounds() (private, server string) {
 	return t.saved.Origin, t.saved.Floor
 }
 
-// distrust has all chats that are not in Config.Seen be read back only to the
-// floor: some that were heard may be among them.
-func (t *tracker) distrust(ctx context.Context) error {
+// resetOrigin is called when it is lost how far some chat was read: chats that are
+// not in Config.Seen are then read back from the floor only.
+func (t *tracker) resetOrigin(ctx context.Context) error {
 	t.saving.Lock()
 	defer t.saving.Unlock()
 	t.mu.Lock()
@@ -264,15 +264,15 @@ func (t *tracker) acknowledge() int64 {
 	return t.acknowledged
 }
 
-// wasHandled reports whether e was kept by neverAgain, before a restart.
+// wasHandled reports whether e was kept by markHandled, before a restart.
 func (t *tracker) wasHandled(e *event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Contains(t.handled, e.seq)
 }
 
-// neverAgain keeps on disk that e was handled: it must not have its effect twice.
-func (t *tracker) neverAgain(ctx context.Context, e *event) error {
+// markHandled keeps on disk that e was handled: it must not have its effect twice.
+func (t *tracker) markHandled(ctx context.Context, e *event) error {
 	t.mu.Lock()
 	if e.session == t.session {
 		t.handled = append(t.handled, e.seq)
@@ -290,7 +290,7 @@ func (t *tracker) save(ctx context.Context) error {
 		t.mu.Unlock()
 		return nil
 	}
-	p, mark := t.saved, t.mark()
+	p, mark := t.saved, t.handledUpTo()
 	if mark >= t.nextFloorAt {
 		if n, _ := strconv.ParseInt(t.nextFloor, 10, 64); n > 0 {
 			p.Floor = later(p.Floor, idAt(madeAt(t.nextFloor).Add(-floorMargin)))

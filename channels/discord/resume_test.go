@@ -11,11 +11,11 @@ import (
 
 // dying gives the bot a life that can end by a crash at any step. Its position
 // is stored so often.
-func (h *house) dying(remember time.Duration) *crash {
+func (h *house) dying(saveInterval time.Duration) *crash {
 	life, bucket := newCrash(), h.seen
 	h.seen = mortalBucket{bucket, func() *crash { return life }}
 	h.anew()
-	h.ch.Remember(remember)
+	h.ch.SaveEvery(saveInterval)
 	h.failing(func(chat.Message) error { return life.step() })
 	return life
 }

@@ -134,7 +134,7 @@ func (c *Channel) target(ctx context.Context, a chat.Address) (string, error) {
 			err = errors.New("the server names no chat")
 		}
 		if in := c.in.Load(); in != nil && err == nil {
-			in.opened(ctx, opened.ID)
+			in.notePrivateChat(ctx, opened.ID)
 		}
 		return opened.ID, err
 	})

@@ -151,7 +151,7 @@ func (t *talk) event(p discordgo.Event) error {
 		for _, g := range d.Guilds {
 			guilds = append(guilds, g.ID)
 		}
-		t.in.begin(d.Session, d.Next, p.Sequence, guilds)
+		t.in.beginSession(d.Session, d.Next, p.Sequence, guilds)
 		fallthrough
 	case "RESUMED":
 		t.ready = true
