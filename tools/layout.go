@@ -6,13 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"parley/chat"
 )
 
-// What a line of a kept result may have before it is broken.
+// What a line of a kept result may have before it is broken, in bytes.
 const (
-	maxShortLine = 400 // bytes of a line of JSON that stays as it is
+	maxShortLine = 400 // of JSON
 	maxTextLine  = 1000
 )
 
@@ -48,7 +46,11 @@ var longString = regexp.MustCompile(`(?s)^( *(?:"(?:[^"\\]|\\.)*": )?)(".*")(,?\
 func breakLine(line string) string {
 	var out strings.Builder
 	for len(line) > maxTextLine {
-		piece := chat.Clip(line[:maxTextLine], utf8.RuneCountInString(line[:maxTextLine])-1, "") // no half of a character
+		end := maxTextLine
+		for !utf8.RuneStart(line[end]) {
+			end--
+		}
+		piece := line[:end]
 		if at := strings.LastIndexByte(piece, ' '); at > 0 {
 			piece = piece[:at+1]
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // A long result of JSON is kept so that it can be read and searched line by line.
@@ -30,6 +31,13 @@ func TestLayOut(t *testing.T) {
 	joined := strings.ReplaceAll(got, "\n", "")
 	if !strings.Contains(joined, words) || !strings.Contains(joined, solid) {
 		t.Error("words are lost")
+	}
+	for before := range 4 { // where a line is broken may be in the middle of a character
+		solid := strings.Repeat("x", before) + strings.Repeat("日", 3000) + strings.Repeat("🙂", 3000)
+		data, _ := json.Marshal([]string{solid})
+		if got := layOut(string(data)); !utf8.ValidString(got) || !strings.Contains(strings.ReplaceAll(got, "\n", ""), solid) {
+			t.Errorf("a character behind %d others is broken", before)
+		}
 	}
 	for _, text := range []string{"", "plain\ntext", "{broken", `"a string"`, "12"} {
 		if layOut(text) != text {
