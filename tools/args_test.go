@@ -163,7 +163,8 @@ func TestCastThroughCombinedSchemas(t *testing.T) {
 		"tree":{"$ref":"#/$defs/tree"},
 		"maybe":{"anyOf":[{"type":"integer"},{"type":"null"}]},
 		"all":{"allOf":[{"$ref":"#/$defs/count"},{"minimum":2}]},
-		"one":{"oneOf":[{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]},{"type":"array","items":{"type":"boolean"}}]}
+		"one":{"oneOf":[{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]},{"type":"array","items":{"type":"boolean"}}]},
+		"kind":{"oneOf":[{"type":"object","properties":{"k":{"const":"a"},"v":{"type":"integer"}}},{"type":"object","properties":{"k":{"const":"b"},"v":{"type":"string"}}}]}
 	}}`)
 	for _, c := range []struct{ in, want, wrong string }{
 		{`{"ref":"7"}`, `{"ref":7}`, ""},
@@ -178,6 +179,9 @@ func TestCastThroughCombinedSchemas(t *testing.T) {
 		{`{"all":"1"}`, `{"all":1}`, "all must be >= 2"},
 		{`{"one":"{\"n\":\"5\"}"}`, `{"one":{"n":5}}`, ""},
 		{`{"one":["yes"]}`, `{"one":[true]}`, ""},
+		{`{"kind":{"k":"a","v":"5"}}`, `{"kind":{"k":"a","v":5}}`, ""},
+		{`{"kind":{"k":"b","v":5}}`, `{"kind":{"k":"b","v":"5"}}`, ""},
+		{`{"kind":{"k":"c","v":5}}`, `{"kind":{"k":"c","v":5}}`, `kind.k must be "a"`},
 	} {
 		in, _ := parse("a", c.in, s)
 		out := s.castArgs(nil, in)

@@ -69,6 +69,7 @@ func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int)
 		}
 	}
 	say(js.Enum != nil && !slices.ContainsFunc(js.Enum, func(e any) bool { return text(e) == text(v) }), "must be one of #", &js.Enum)
+	say(js.Const != nil && text(js.Const) != text(v), "must be #", js.Const)
 	switch v := v.(type) {
 	case int64:
 		checkNumber(js, float64(v), say)
