@@ -566,8 +566,8 @@ func TestRetry(t *testing.T) {
 // A mistyped command is answered at once, and no model is asked; a path is none.
 func TestUnknownCommand(t *testing.T) {
 	play(t, &house{model: script(words("a path"))}, func(h *house) {
-		h.say("1", "/stpo now")
-		h.want("There is no command /stpo. /help lists the commands there are.")
+		h.say("1", "/halt now")
+		h.want("There is no command /halt. /help lists the commands there are.")
 		if len(h.asks) > 0 {
 			t.Errorf("a model was asked: %v", h.asks)
 		}

@@ -593,7 +593,9 @@ func TestP10RecoveryEndsTheWait(t *testing.T) {
 				t.Errorf("%v: %d requests at the recovery, want %d", tt.err, n, tt.want)
 			}
 			stop()
-			<-ended
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

@@ -34,10 +34,8 @@ func TestOrdinaryTextIsKept(t *testing.T) {
 				continue
 			}
 			text := strings.ReplaceAll(around, "%", src)
-			want := strings.NewReplacer("**Note:**", "Note:", "- ", "• ").Replace(text)
-			if !strings.HasPrefix(around, "-") {
-				want = strings.ReplaceAll(text, "**Note:**", "Note:")
-			} else {
+			want := strings.ReplaceAll(text, "**Note:**", "Note:")
+			if strings.HasPrefix(around, "-") {
 				want = "• " + strings.TrimPrefix(text, "- ")
 			}
 			if got := parse(text); got.Plain != want {

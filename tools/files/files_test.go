@@ -241,7 +241,9 @@ func TestProtected(t *testing.T) {
 	if err := os.WriteFile(store, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.w.Protect(store)
+	if err := d.w.Protect(store); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Link(store, filepath.Join(d.w.Dir(), "hard")); err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,9 @@ func TestProtectedFromChanges(t *testing.T) {
 	if err := os.WriteFile(store, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.w.Protect(store)
+	if err := d.w.Protect(store); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Link(store, filepath.Join(d.w.Dir(), "hard")); err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,9 @@ func TestGrep(t *testing.T) {
 	if err := os.WriteFile(store, []byte("one secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.w.Protect(store)
+	if err := d.w.Protect(store); err != nil {
+		t.Fatal(err)
+	}
 	for _, err := range []error{
 		os.Link(store, filepath.Join(d.w.Dir(), "hard")), os.Symlink(store, filepath.Join(d.w.Dir(), "soft")),
 		os.Symlink("/", filepath.Join(d.w.Dir(), "slash")), syscall.Mkfifo(filepath.Join(d.w.Dir(), "pipe"), 0o600),
