@@ -14,20 +14,21 @@ const module = "parley/"
 // its drivers, may import what the room may, and the room itself.
 var floors = map[string]string{
 	"chat":      "",
+	"texts":     "",
 	"llm":       "",
 	"store":     "",
 	"workspace": "",
-	"channels":  "chat store workspace",
-	"tools":     "chat llm store workspace",
-	"memory":    "chat llm store workspace",
-	"scheduler": "chat store",
-	"agent":     "chat llm memory store tools workspace",
-	"web":       "chat channels llm memory scheduler store tools workspace",
-	"cmd":       "agent channels chat llm memory scheduler store tools web workspace",
+	"channels":  "chat store texts workspace",
+	"tools":     "chat llm store texts workspace",
+	"memory":    "chat llm store texts workspace",
+	"scheduler": "chat store texts",
+	"agent":     "chat llm memory store texts tools workspace",
+	"web":       "chat channels llm memory scheduler store texts tools workspace",
+	"cmd":       "agent channels chat llm memory scheduler store texts tools web workspace",
 }
 
 // ground names the rooms that import the standard library only.
-var ground = []string{"chat", "llm", "store", "workspace"}
+var ground = []string{"chat", "llm", "store", "texts", "workspace"}
 
 // homes names the one folder of each third-party library.
 var homes = map[string]string{

@@ -35,14 +35,14 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 	for _, t := range next.kit.Tools() {
 		what, _, _ := strings.Cut(strings.TrimSuffix(tame(t.Description, 1000), "."), ". ")
 		if t.AliasOf != "" {
-			what = "another name of `" + t.AliasOf + "`"
+			what = l.Texts.Commands.OtherName.With(t.AliasOf)
 		}
 		if category := t.Kind(); arg == "all" || t.AliasOf == "" && !t.Hidden {
 			by[category] = append(by[category], fmt.Sprintf("\n- `%s` – %s", t.Name, what))
 		}
 	}
 	if len(by) == 0 {
-		return "There are no tools here."
+		return l.Texts.Commands.NoTools
 	}
 	var b strings.Builder
 	for _, category := range slices.Sorted(maps.Keys(by)) {
@@ -70,23 +70,24 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 		}
 	}
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
-	before := ""
-	if h.summed.Text != "" {
-		before = fmt.Sprintf("What was said before them is summed up in about %d.\n", tokens(estimate(h.summed.message())))
-	}
+	say := l.Texts.Commands
 	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(h.size())
-	return fmt.Sprintf("Model: %s, which takes %d tokens, %d of them for its answer.\n"+
-		"The next request takes about %d: %d of instructions, %d of tools, %d of conversation.\n"+
-		"Messages: %d. Results of tools left out: %d. Pictures: %d.\n"+before+
-		"A token that I count is %.2f of this model's, as far as I have learnt.",
-		next.name, next.model.Window, next.model.MaxTokens, a+b+c, a, b, c, len(h.entries), left, h.showing(), ratio)
+	lines := []string{
+		say.ContextModel.With(next.name, next.model.Window, next.model.MaxTokens),
+		say.ContextNext.With(a+b+c, a, b, c),
+		say.ContextMessages.With(len(h.entries), left, h.showing()),
+	}
+	if h.summed.Text != "" {
+		lines = append(lines, say.ContextSummary.With(tokens(estimate(h.summed.message()))))
+	}
+	return strings.Join(append(lines, say.ContextRatio.With(ratio)), "\n")
 }
 
 // cmdUndo puts back the files of the last turn. One /undo does so once, also
 // when a crash brings it again.
 func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 	if l.Undo == nil {
-		return "I cannot undo anything here."
+		return l.Texts.Commands.CannotUndo
 	}
 	if m.From.Role != chat.Owner {
 		next, err := l.upcoming(ctx, m)
@@ -94,10 +95,10 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 			return l.sorry("undo that", l.id, err)
 		}
 		if !slices.ContainsFunc(next.kit.Tools(), func(t tools.Tool) bool { return t.Category == "files" && !t.ReadOnly }) {
-			return wordsNoUndo
+			return l.Texts.Commands.NoUndo
 		}
 	}
-	text, again := wordsUndoing, false
+	text, again := l.Texts.Commands.Interrupted, false
 	err := l.update(ctx, l.id, func(s *state) { again, s.Undone = s.Undone == m.Key(), m.Key() })
 	if err == nil && !again {
 		text, err = l.Undo(ctx, l.id)
@@ -121,21 +122,21 @@ func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	case err != nil:
 		return p.sorry("look that up", m.Session(), err)
 	case want != "on" && want != "off" && quiet:
-		return "Steps are not shown in this conversation. /verbose on shows them."
+		return p.Texts.Commands.StepsHidden
 	case want != "on" && want != "off":
-		return "Steps are shown in this conversation. /verbose off hides them."
+		return p.Texts.Commands.StepsShown
 	case quiet:
-		return "Steps are hidden from the next answer on. /verbose on shows them again."
+		return p.Texts.Commands.StepsHide
 	}
-	return "Steps are shown from the next answer on. /verbose off hides them."
+	return p.Texts.Commands.StepsShow
 }
 
 func (p *Pool) cmdToolStats(_ context.Context, m chat.Message) string {
 	switch {
 	case m.From.Role != chat.Owner:
-		return "Only owners are told that."
+		return p.Texts.Commands.ForOwners
 	case p.ToolStats == nil:
-		return "Nobody counts what the tools do."
+		return p.Texts.Commands.NotCounted
 	}
 	return p.ToolStats()
 }

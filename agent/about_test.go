@@ -12,6 +12,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -112,7 +113,7 @@ func TestUndoCommand(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.want("done", "put back for test:1")
 		h.say("3", "/undo")
-		h.want("I could not undo that; the log says why.")
+		h.want("I could not do that; the log says why.")
 	})
 	play(t, &house{}, func(h *house) {
 		h.say("1", "/undo")
@@ -195,7 +196,7 @@ func TestLeft(t *testing.T) {
 // Every command is one that can be given.
 func TestCommands(t *testing.T) {
 	play(t, &house{model: script()}, func(h *house) {
-		for i, c := range agent.Commands() {
+		for i, c := range agent.Commands(texts.English().Agent.Help) {
 			h.say(fmt.Sprint(i), "/"+c.Name)
 			synctest.Wait()
 			if len(h.asks) != 0 {

@@ -22,7 +22,7 @@ const squeezes = 3
 // ask makes one request of the model and returns what is to be kept of it and
 // of the answer. With last it gets no tools, so that a person always gets one.
 func (t *turn) ask(ctx context.Context, last bool) (record, error) {
-	t.doing("thinking")
+	t.doing(t.Texts.Doing.Thinking)
 	system, err := t.system(ctx)
 	if err != nil {
 		return record{}, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 // A Command is something that is done without a model.
@@ -24,25 +25,26 @@ type Command struct {
 	Do func(context.Context, chat.Message) (string, error)
 }
 
-// Commands returns those that each Pool has, in the order people are shown them.
-func Commands() []Command {
+// Commands returns those that each Pool has, in the order people are shown them,
+// with help from say.
+func Commands(say texts.Help) []Command {
 	return []Command{
-		{"new", "begin a new conversation", nil},
-		{"stop", "stop the answer under way", nil},
-		{"retry", "answer the last message again", nil},
-		{"undo", "put back the files that I changed last", nil},
-		{"search", "find what was said here before", nil},
-		{"status", "what I am doing", nil},
-		{"approvals", "what I may do without asking again; revoke NUMBER, revoke all", nil},
-		{"agents", "the helpers at work; stop, pause or resume ID, tell ID WORDS", nil},
-		{"verbose", "show the steps on the way, or not: on, off", nil},
-		{"model", "show or choose the model", nil},
-		{"tools", "what I can use; all: under every name", nil},
-		{"context", "what I keep in mind", nil},
-		{"usage", "tokens used in this conversation, and today's limits", nil},
-		{"raise", "raise a limit for today (owners)", nil},
-		{"toolstats", "how the tools have done (owners)", nil},
-		{"help", "what you can do here", nil},
+		{"new", say.New, nil},
+		{"stop", say.Stop, nil},
+		{"retry", say.Retry, nil},
+		{"undo", say.Undo, nil},
+		{"search", say.Search, nil},
+		{"status", say.Status, nil},
+		{"approvals", say.Approvals, nil},
+		{"agents", say.Agents, nil},
+		{"verbose", say.Verbose, nil},
+		{"model", say.Model, nil},
+		{"tools", say.Tools, nil},
+		{"context", say.Context, nil},
+		{"usage", say.Usage, nil},
+		{"raise", say.Raise, nil},
+		{"toolstats", say.ToolStats, nil},
+		{"help", say.Help, nil},
 	}
 }
 
@@ -88,7 +90,7 @@ var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}$`)
 
 func (p *Pool) cmdUnknown(_ context.Context, m chat.Message) string {
 	word, _ := chat.Word(m.Text)
-	return fmt.Sprintf("There is no command %s. /help lists the commands there are.", word)
+	return p.Texts.Commands.Unknown.With(word)
 }
 
 // more returns the command called name that is not the Pool's own, or nil.
@@ -115,20 +117,20 @@ func (l *lane) chore(name string) func(*lane, context.Context, chat.Message) str
 	}
 }
 
-// sorry notes why something could not be done, and says so.
+// sorry notes why what could not be done, and says that a command was not.
 func (p *Pool) sorry(what string, id chat.SessionID, err error) string {
 	p.Log.Error("not done: "+what, "session", id, "err", err)
-	return "I could not " + what + "; the log says why."
+	return p.Texts.Commands.Failed
 }
 
 func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
 	var b strings.Builder
-	b.WriteString("Write to me as you would to a person. I can use tools, and I answer what you ask.\n")
-	for _, c := range slices.Concat(Commands(), p.Config.Commands) {
+	b.WriteString(p.Texts.Help.Intro + "\n")
+	for _, c := range slices.Concat(Commands(p.Texts.Help), p.Config.Commands) {
 		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
 	}
 	if m.From.Role == chat.Owner {
-		b.WriteString("\n/pair, /unpair – who else may talk to me\n/parked, /resend, /drop – replies that could not be sent")
+		b.WriteString("\n" + p.Texts.Help.Owners)
 	}
 	return b.String()
 }
@@ -164,9 +166,9 @@ func (p *Pool) activity(id chat.SessionID) string {
 	defer p.mu.Unlock()
 	r := p.running[id]
 	if r == nil {
-		return "idle"
+		return p.Texts.Commands.Idle
 	}
-	return fmt.Sprintf("%s, for %s now", r.doing, span(time.Since(r.since)))
+	return p.Texts.Commands.Since.With(r.doing, p.Texts.Span.Of(time.Since(r.since)))
 }
 
 func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
@@ -175,17 +177,14 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	if err = cmp.Or(err, p.know(ctx)); err != nil {
 		return p.sorry("count what waits", id, err)
 	}
-	lines := []string{fmt.Sprintf("I am %s.", p.activity(id))}
-	switch n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n {
-	case 0:
-	case 1:
-		lines = append(lines, "A helper is at work: /agents")
-	default:
-		lines = append(lines, fmt.Sprintf("%d helpers are at work: /agents", n))
+	say := p.Texts.Commands
+	lines := []string{say.Am.With(p.activity(id))}
+	if n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n > 0 {
+		lines = append(lines, say.HelpersWork.Of(n))
 	}
 	lines = append(lines,
-		"Model: "+p.modelOf(ctx, id),
-		fmt.Sprintf("Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.", span(s.Up), s.Running, s.Waiting),
+		say.ModelIs.With(p.modelOf(ctx, id)),
+		say.Up.With(p.Texts.Span.Of(s.Up), s.Running, s.Waiting),
 	)
 	if m.From.Role == chat.Owner {
 		lines = append(lines, p.aside(ctx)...)
@@ -201,17 +200,18 @@ func (p *Pool) aside(ctx context.Context) (lines []string) {
 	const most = 5
 	all, err := p.Aside(ctx)
 	if err != nil {
-		return []string{p.sorry("list the messages put aside", "", err)}
+		p.sorry("list the messages put aside", "", err)
+		return []string{p.Texts.Commands.NotListed}
 	}
 	for _, a := range all[:min(len(all), most)] {
-		line := "Put aside, because I crashed over it: " + a.Key
+		line := p.Texts.Commands.PutAside
 		if a.ForNow {
-			line += " (tried again once I have been up for five minutes)"
+			line = p.Texts.Commands.PutAsideOnce
 		}
-		lines = append(lines, line)
+		lines = append(lines, line.With(a.Key))
 	}
 	if n := len(all) - most; n > 0 {
-		lines = append(lines, fmt.Sprintf("… and %d more.", n))
+		lines = append(lines, p.Texts.Commands.AndMore.With(n))
 	}
 	return lines
 }
@@ -232,14 +232,14 @@ func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 	_, want := chat.Word(m.Text)
 	switch {
 	case want == "":
-		return fmt.Sprintf("This conversation uses %s. There are: %s. Choose with /model NAME.", p.modelOf(ctx, id), strings.Join(names, ", "))
+		return p.Texts.Commands.ModelHere.With(p.modelOf(ctx, id), strings.Join(names, ", "))
 	case s.Models[want].Model == nil:
-		return fmt.Sprintf("There is no model of that name. There are: %s.", strings.Join(names, ", "))
+		return p.Texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
 	}
 	if err := p.update(ctx, id, func(s *state) { s.Model = want }); err != nil {
 		return p.sorry("note that", id, err)
 	}
-	return "From the next answer on this conversation uses " + want + "."
+	return p.Texts.Commands.ModelChosen.With(want)
 }
 
 func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
@@ -249,22 +249,23 @@ func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 		return p.sorry("count that", id, err)
 	}
 	var b strings.Builder
-	b.WriteString("Tokens used in this conversation:")
+	say := p.Texts.Commands
+	b.WriteString(say.Usage)
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		u := by[name]
-		fmt.Fprintf(&b, "\n%s: %s in (%s from cache), %s out", name, number(float64(u.In)), number(float64(u.Cached)), number(float64(u.Out)))
+		b.WriteString("\n" + say.UsageOf.With(name, number(float64(u.In)), number(float64(u.Cached)), number(float64(u.Out))))
 		if price := p.settings.Load().Price; price != nil {
 			if cost, known := price(name, u); known {
-				fmt.Fprintf(&b, ", cost %.4f", cost)
+				b.WriteString(say.UsageCost.With(cost))
 			}
 		}
 	}
 	if len(by) == 0 {
-		b.WriteString(" none yet.")
+		b.WriteString(" " + say.UsageNone)
 	}
 	whose := p.payersOf(m)
 	if m.From.Role != chat.Owner { // what all take is for owners to know
 		whose = whose[:len(whose)-1]
 	}
-	return joined(b.String(), p.standings(ctx, "Today", whose))
+	return joined(b.String(), p.standings(ctx, p.Texts.Limits.Today, whose))
 }

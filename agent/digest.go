@@ -99,7 +99,7 @@ type digest struct {
 func (d *digest) session(outer, soon context.Context, silent time.Duration) error {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
-	if d.enter(soon, d.id, &running{since: time.Now(), doing: "archiving", stop: stop}, nil) != nil {
+	if d.enter(soon, d.id, &running{since: time.Now(), doing: d.Texts.Doing.Archiving, stop: stop}, nil) != nil {
 		return nil
 	}
 	defer d.leave(d.id)

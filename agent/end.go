@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +62,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	t.jobs, t.joined = append(t.jobs, before...), append(t.joined, before...)
 	text := joined(t.history.open.notice(), t.history.open.text(), t.part)
 	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
-	return t.end(ctx, stopped, joined(text, wordsStoppedWith(kids)))
+	return t.end(ctx, stopped, joined(text, t.stoppedWith(kids)))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
@@ -78,7 +77,7 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 	r := m.Reply()
 	note := t.warning(ctx, how)
 	if how == answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
-		text = joined(wordsBack, text)
+		text = joined(t.Texts.Turn.Back, text)
 	}
 	r.Text, r.Also, r.Failed = joined(text, note), t.others(r.Quote), how == failed || how == overLimit
 	if m.In == "" {
@@ -181,23 +180,23 @@ func (t *turn) text() string {
 	case slices.ContainsFunc(o.told, told):
 		text = flow(o.said[:len(o.said)-1])
 	case text != "" && silent(text) && !quiet(o.first): // a quiet errand that is answered again
-		text = wordsNoNews
+		text = t.Texts.Turn.NoNews
 	case text != "" && last.Finish == llm.Filtered:
-		text = joined(text, wordsFilteredRest)
+		text = joined(text, t.Texts.Turn.FilteredRest)
 	case text != "" && last.Finish == llm.Length:
-		text = joined(text, wordsTooLong)
+		text = joined(text, t.Texts.Turn.TooLong)
 	case text != "" && last.Empty():
-		text = joined(text, wordsNothingMore)
+		text = joined(text, t.Texts.Turn.NothingMore)
 	case text != "":
 	case last.Finish == llm.Filtered:
-		text = wordsFiltered
+		text = t.Texts.Turn.Filtered
 	case t.exhausted() && t.child != nil: // who reads it finds words of their own
 	case t.exhausted():
-		text = fmt.Sprintf(wordsRounds, t.Rounds)
+		text = t.Texts.Turn.OutOfRounds.With(t.Rounds)
 	case last.Finish == llm.Length:
-		text = wordsNoRoom
+		text = t.Texts.Turn.NoRoom
 	default:
-		text = wordsNoAnswer
+		text = t.Texts.Turn.NoAnswer
 	}
 	return joined(o.notice(), text)
 }

@@ -99,7 +99,7 @@ func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 		}
 	}
 	if o.steps[len(o.steps)-1].State == chat.Failed {
-		how, text = failed, fmt.Sprintf(wordsToolFailed, calls[0].Name, reason(text))
+		how, text = failed, t.Texts.Turn.ToolFailed.With(calls[0].Name, reason(text))
 	} else if text = plain(text); len(o.told) > 0 {
 		text = ""
 	}

@@ -18,7 +18,7 @@ func (t *turn) listen(ctx context.Context, jobs []job) error {
 		t.hear(jobs)
 		return nil
 	}
-	t.doing("fetching files")
+	t.doing(t.Texts.Doing.Fetching)
 	if o := t.history.open; o != nil {
 		t.show(ctx, o.first)
 	} else if todo[0] == &jobs[0].Message { // it is what the reply will answer

@@ -88,13 +88,13 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	all := slices.DeleteFunc(slices.Clone(st.Grants), grant.over)
 	switch n, _ := strconv.Atoi(which); {
 	case word == "" && len(all) == 0:
-		return msgNoApprovals
+		return p.Texts.Approvals.None
 	case word == "":
-		return listApprovals(all, p.Zone)
+		return p.listApprovals(all)
 	case word != "revoke" || which != "all" && (n < 1 || n > len(all)):
-		return "Write /approvals to see what I may do without asking, and /approvals revoke and its number, or all, to end that."
+		return p.Texts.Approvals.Usage
 	case m.From.Role != chat.Owner:
-		return "Only owners can revoke approvals."
+		return p.Texts.Approvals.NotOwner
 	case which != "all":
 		all = all[n-1 : n]
 	}
@@ -104,21 +104,19 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return p.sorry("revoke that", m.Session(), err)
 	}
-	return "Revoked. I ask again."
+	return p.Texts.Approvals.Revoked
 }
 
-const msgNoApprovals = "Nothing is approved for a while: each time untrusted content may be behind something that reaches out of this conversation, I ask."
-
 // listApprovals tells which calls need no more asking.
-func listApprovals(all []grant, zone *time.Location) string {
+func (p *Pool) listApprovals(all []grant) string {
 	var b strings.Builder
-	b.WriteString("Without asking again, although there is untrusted content, I may:\n")
+	b.WriteString(p.Texts.Approvals.List + "\n")
 	for i, g := range all {
-		until := "until /new"
+		until := p.Texts.Approvals.UntilNew
 		if !g.Until.IsZero() {
-			until = "until " + g.Until.In(zone).Format("15:04")
+			until = p.Texts.Approvals.Until.With(g.Until.In(p.Zone).Format("15:04"))
 		}
 		fmt.Fprintf(&b, "\n%d. %s (%s)", i+1, strings.ReplaceAll(tame(g.Effect, 200), "`", "'"), until)
 	}
-	return b.String() + "\n\n/approvals revoke and a number, or all, ends that."
+	return b.String() + "\n\n" + p.Texts.Approvals.End
 }

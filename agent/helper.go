@@ -127,7 +127,7 @@ func (t *turn) failure(err error) string {
 	if t.child != nil && errors.As(err, &e) {
 		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
 	}
-	return joined(t.history.open.notice(), t.history.open.text(), llm.Kindly(err))
+	return joined(t.history.open.notice(), t.history.open.text(), Kindly(t.Texts.Model, err))
 }
 
 // settled sees to helpers once the turn has ended: those it waited for end with

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -40,32 +41,28 @@ func (p *Pool) cmdStop(ctx context.Context, m chat.Message) string {
 	running := p.stop(m, n)
 	switch err = errors.Join(err, p.dismissAll(ctx, kids)); {
 	case err != nil:
-		return p.sorry("stop all helpers", m.Session(), err)
+		p.sorry("stop all helpers", m.Session(), err)
+		return p.Texts.Helpers.NotAll
 	case running:
 		return "" // the turn says so itself, in its last words
 	case n > 0:
-		return "Stopped " + helpers(n) + "."
+		return p.Texts.Helpers.Stopped.With(p.Texts.Helpers.Some.Of(n))
 	}
-	return wordsNoStop
+	return p.Texts.Commands.NoStop
 }
 
-func helpers(n int) string {
-	if n == 1 {
-		return "a helper"
-	}
-	return fmt.Sprintf("%d helpers", n)
-}
-
-// wordsStoppedWith ends the answer that was stopped with n helpers.
-func wordsStoppedWith(n int) string {
+// stoppedWith ends the answer that was stopped with n helpers.
+func (p *Pool) stoppedWith(n int) string {
 	if n == 0 {
-		return wordsStopped
+		return p.Texts.Turn.Stopped
 	}
-	return "(Stopped, with " + helpers(n) + ".)"
+	return p.Texts.Turn.StoppedWith.With(p.Texts.Helpers.Some.Of(n))
 }
 
 // orders are what /agents does with helpers, and what it says afterwards.
-var orders = map[string]string{"stop": "Stopped", "pause": "Paused", "resume": "Resumed", "tell": "Told"}
+func orders(say texts.Helpers) map[string]texts.Format {
+	return map[string]texts.Format{"stop": say.Stopped, "pause": say.Paused, "resume": say.Resumed, "tell": say.Told}
+}
 
 // cmdAgents lists the helpers at work, and does with them as it is told.
 func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
@@ -76,11 +73,12 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	if err := p.know(ctx); err != nil {
 		return p.sorry("look at the helpers", m.Session(), err)
 	}
+	done := orders(p.Texts.Helpers)[what]
 	switch {
 	case what == "":
 		return p.listed(m)
-	case orders[what] == "" || which == "" || what == "tell" && words == "":
-		return wordsAgents
+	case done == "" || which == "" || what == "tell" && words == "":
+		return p.Texts.Helpers.Usage
 	}
 	kids := p.kin.all(func(k *kid) bool {
 		mine := m.From.Role == chat.Owner || k.From.ID == m.From.ID
@@ -88,9 +86,9 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	})
 	switch {
 	case len(kids) == 0:
-		return "There is no such helper of yours at work; /agents lists them."
+		return p.Texts.Helpers.Unknown
 	case len(kids) > 1 && which != "all":
-		return "The IDs of several helpers begin like that; write more of it."
+		return p.Texts.Helpers.Several
 	}
 	slices.SortFunc(kids, oldest)
 	for _, k := range kids {
@@ -98,20 +96,21 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 			return p.sorry(what+" helper "+k.ID, m.Session(), err)
 		}
 	}
-	return orders[what] + " " + named(kids) + "."
+	return done.With(p.namesOf(kids))
 }
 
-// named names helpers as people know them.
-func named(kids []kid) string {
+// namesOf names helpers as people know them.
+func (p *Pool) namesOf(kids []kid) string {
+	say := p.Texts.Helpers
 	var all []string
 	for _, k := range kids {
-		all = append(all, fmt.Sprintf("'%s' (`%s`)", label(k.Child), k.ID))
+		all = append(all, say.Named.With(label(k.Child), k.ID))
 	}
 	names := strings.Join(all, ", ")
 	if len(kids) == 1 {
-		return "the helper " + names
+		return say.One.With(names)
 	}
-	return helpers(len(kids)) + ": " + names
+	return say.More.With(say.Some.Of(len(kids)), names)
 }
 
 // label is what people call c.
@@ -154,10 +153,11 @@ func oldest(a, b kid) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(
 func (p *Pool) listed(m chat.Message) string {
 	kids := p.kin.all(func(k *kid) bool { return knows(m, k) })
 	if len(kids) == 0 {
-		return "No helpers are at work."
+		return p.Texts.Helpers.None
 	}
 	slices.SortFunc(kids, oldest)
-	text := "Helpers at work:\n"
+	say := p.Texts.Helpers
+	text := say.List + "\n"
 	for _, k := range kids {
 		p.mu.Lock()
 		state := string(k.State)
@@ -169,16 +169,12 @@ func (p *Pool) listed(m chat.Message) string {
 		if k.Agent != "" {
 			text += " (" + tame(k.Agent, 80) + ")"
 		}
-		text += fmt.Sprintf(" – %s, began %s ago", cmp.Or(state, "waiting for its turn"), span(time.Since(k.Began)))
-		switch k.rounds {
-		case 0:
-		case 1:
-			text += ", 1 step done"
-		default:
-			text += fmt.Sprintf(", %d steps done", k.rounds)
+		text += " – " + say.Began.With(cmp.Or(state, p.Texts.Doing.Turn), p.Texts.Span.Of(time.Since(k.Began)))
+		if k.rounds > 0 {
+			text += ", " + say.Steps.Of(k.rounds)
 		}
 		if k.At != m.At {
-			text += fmt.Sprintf(", for `%s`", k.At.Session())
+			text += ", " + say.For.With(k.At.Session())
 		}
 	}
 	return text

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -268,13 +267,13 @@ func (t *turn) giveUp() error {
 		t.keep(record{TakenUp: j.Key()})
 	}
 	t.history.begin(j.Message)
-	return t.end(t.hard, parked, wordsParked)
+	return t.end(t.hard, parked, t.Texts.Turn.GivenUp)
 }
 
 // inSession does what is to be done about j, which is not answered by it, while
 // nothing else is at work in the session.
 func (l *lane) inSession(j job, do func(*turn) error) error {
-	run := &running{since: time.Now(), doing: "putting a message aside", stop: func(error) {}}
+	run := &running{since: time.Now(), doing: l.Texts.Doing.PuttingAside, stop: func(error) {}}
 	if err := l.enter(l.hard, l.id, run, errBusy); err != nil {
 		return err
 	}
@@ -320,8 +319,9 @@ func (t *turn) await(err error) error {
 	m := t.history.open.first
 	r := m.Reply()
 	r.ID += "#later" // the answer has the other one
-	why, _, _ := strings.Cut(llm.Kindly(err), ";")
-	r.Text, r.Also, r.Failed = joined(t.history.open.notice(), why+". "+wordsLater), t.others(r.Quote), true
+	var e *llm.Error
+	errors.As(err, &e)
+	r.Text, r.Also, r.Failed = joined(t.history.open.notice(), t.away(e.Kind)), t.others(r.Quote), true
 	t.keep(record{PutAside: &aside{Key: m.Key(), Whole: true}})
 	if err := t.flush(t.hard); err != nil {
 		return err

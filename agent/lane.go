@@ -113,7 +113,7 @@ func (l *lane) surrender(jobs []job) error {
 	for i, j := range jobs {
 		if l.guarded("say that a message failed", func() {
 			if i == 0 {
-				_ = l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, wordsPanic) }) // else it comes again
+				_ = l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, l.Texts.Turn.Panic) }) // else it comes again
 			}
 		}) {
 			l.insist(l.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
@@ -288,7 +288,7 @@ func (l *lane) begin(jobs []job) (err error) {
 
 // command does j, which is one of the chores. Nothing is forgotten meanwhile.
 func (l *lane) command(j job, do func(*lane, context.Context, chat.Message) string) error {
-	run := &running{since: time.Now(), doing: "busy with /" + j.command, stop: func(error) {}}
+	run := &running{since: time.Now(), doing: l.Texts.Doing.Command.With(j.command), stop: func(error) {}}
 	if err := l.enter(l.hard, l.id, run, errBusy); err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (l *lane) renew(j job) error {
 	})
 	if err == nil {
 		l.Left(l.id)
-		err = l.reply(j, wordsNew)
+		err = l.reply(j, l.Texts.Commands.New)
 	}
 	return err
 }
@@ -372,7 +372,7 @@ func (l *lane) apologise(jobs []job) error {
 	s.history.begin(jobs[0].Message)
 	t := turn{session: s, lane: l, jobs: jobs}
 	t.hear(jobs)
-	return t.end(l.hard, failed, wordsPanic)
+	return t.end(l.hard, failed, t.Texts.Turn.Panic)
 }
 
 // enter makes r what is at work in the session id, once nothing else is. With

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -45,7 +44,7 @@ type payer struct {
 // payers are those who pay for what is done for who in session, in a run of job;
 // what is "" does not. For helpers that is whom they work for.
 func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []payer {
-	l := p.settings.Load().Limits
+	l, say := p.settings.Load().Limits, p.Texts.Limits
 	if who == chat.TheOwner {
 		l.Person.Bytes = 0
 	}
@@ -55,10 +54,10 @@ func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []pay
 		job = run
 	}
 	return slices.DeleteFunc([]payer{
-		{"person/" + string(who), string(who), "you", l.Person, nil},
-		{"session/" + root, "session", "this conversation", l.Session, nil},
-		{"job/" + job, "job " + job, "this job", l.Job, nil},
-		{"all", "all", "everybody together", l.Everybody, nil},
+		{"person/" + string(who), string(who), say.You, l.Person, nil},
+		{"session/" + root, "session", say.Session, l.Session, nil},
+		{"job/" + job, "job " + job, say.Job, l.Job, nil},
+		{"all", "all", say.Everyone, l.Everybody, nil},
 	}, func(b payer) bool { return strings.HasSuffix(b.key, "/") })
 }
 
@@ -66,7 +65,7 @@ func (p *Pool) payers(who chat.Person, session chat.SessionID, job string) []pay
 func (p *Pool) payersOf(m chat.Message) []payer {
 	by := p.payers(chat.Whose(m.At, m.From, m.Group), m.Session(), cmp.Or(m.Errand, &chat.Errand{}).Job)
 	if m.Group {
-		by[0].whose = "this group"
+		by[0].whose = p.Texts.Limits.Group
 	}
 	return by
 }
@@ -82,8 +81,8 @@ func (b payer) at(percent float64, k kind) bool {
 	return b.most(k) > 0 && b.Spent[k]*100 >= b.most(k)*percent
 }
 
-// share says how much of k is spent.
-func (b payer) share(k kind) string {
+// share says how much of k b has spent.
+func (p *Pool) share(b payer, k kind) string {
 	spent, most := b.Spent[k], b.most(k)
 	if k == aByte {
 		spent, most = spent/1e6, most/1e6
@@ -91,7 +90,9 @@ func (b payer) share(k kind) string {
 			spent = math.Ceil(spent*10) / 10
 		}
 	}
-	return fmt.Sprintf("%s of %s %s", number(spent), number(most), k)
+	say := p.Texts.Limits
+	what := [kinds]string{say.Answers, say.Requests, say.Tokens, say.Money, say.Helpers, say.Megabytes}
+	return say.Share.With(number(spent), number(most), what[k])
 }
 
 // number returns x as people read it: 20,000,000, with as many of four decimals
@@ -123,7 +124,7 @@ func (p *Pool) spend(ctx context.Context, by []payer, need []kind, plus amounts)
 			again := who.Told
 			who.Told = true
 			p.ledger.changed(who.page)
-			return errLimit{fmt.Sprintf(wordsLimit, b.whose, b.share(need[i]), p.zoneNow(), b.name), again}
+			return errLimit{p.Texts.Limits.Reached.With(b.whose, p.share(b, need[i]), p.zoneNow(), b.name), again}
 		}
 	}
 	for _, b := range by {

@@ -25,6 +25,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
+	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -42,6 +43,7 @@ type Memory interface {
 type Config struct {
 	Store     store.Store
 	Send      chat.Send
+	Texts     *texts.Agent                                     // what people are told; nil: in English
 	Live      func(context.Context, chat.Reply) chat.Live      // nil: nothing is shown before a reply is whole
 	Fetch     func(context.Context, chat.Message) chat.Message // brings a message's files into the workspace; nil: they stay where they are
 	Memory    Memory
@@ -167,6 +169,9 @@ func New(c Config, s Settings) *Pool {
 	if c.Zone == nil {
 		c.Zone = time.UTC
 	}
+	if c.Texts == nil {
+		c.Texts = &texts.English().Agent
+	}
 	p := &Pool{
 		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
@@ -196,7 +201,7 @@ func (p *Pool) Model(name string) Model {
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	name := p.command(m)
 	if do := deeds[name]; do != nil {
-		text := wordsPanic
+		text := p.Texts.Turn.Panic
 		p.guarded("/"+name, func() { text = do(p, ctx, m) })
 		return p.answer(ctx, m, text)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 // Who has spent so many percent of a limit is warned.
@@ -26,7 +27,7 @@ func (p *Pool) warnings(ctx context.Context, by []payer) (ids, texts []string) {
 			p.ledger.changed(b.page)
 			percent := int(100 * b.Spent[k] / b.most(k))
 			ids = append(ids, fmt.Sprintf("limit/%s/%s/%s/%d", p.daysAgo(0), b.key, k, len(b.Raised)))
-			texts = append(texts, fmt.Sprintf(wordsLow, percent, b.whose, b.share(k)))
+			texts = append(texts, p.Texts.Limits.Low.With(percent, b.whose, p.share(b, k)))
 		}
 	}
 	return ids, texts
@@ -55,13 +56,13 @@ func (p *Pool) warnOwners(ctx context.Context) {
 }
 
 // standings tells where those of by stand that have limits.
-func (p *Pool) standings(ctx context.Context, title string, by []payer) (text string) {
+func (p *Pool) standings(ctx context.Context, title texts.Format, by []payer) (text string) {
 	defer p.opened(ctx, by)()
 	for _, b := range by {
 		var shares []string
 		for k := range kinds {
 			if b.most(k) > 0 {
-				shares = append(shares, b.share(k))
+				shares = append(shares, p.share(b, k))
 			}
 		}
 		if len(shares) > 0 {
@@ -71,7 +72,7 @@ func (p *Pool) standings(ctx context.Context, title string, by []payer) (text st
 	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s, until midnight (%s):%s", title, p.zoneNow(), text)
+	return title.With(p.zoneNow()) + text
 }
 
 // cmdRaise raises limits for today by as much as they are, once for each message:
@@ -79,7 +80,7 @@ func (p *Pool) standings(ctx context.Context, title string, by []payer) (text st
 func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 	_, name := chat.Word(m.Text)
 	if m.From.Role != chat.Owner {
-		return wordsNoRaise
+		return p.Texts.Limits.NoRaise
 	}
 	by := p.named(name, m)
 	done := p.opened(ctx, by)
@@ -96,7 +97,7 @@ func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 		return false
 	})
 	done()
-	return cmp.Or(p.standings(ctx, "Raised", by), wordsNotRaised)
+	return cmp.Or(p.standings(ctx, p.Texts.Limits.Raised, by), p.Texts.Limits.NoSuch)
 }
 
 // named returns the payer called name, or those of m's session; nobody if none

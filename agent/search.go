@@ -100,21 +100,21 @@ func around(text string, at []int) string {
 func (l *lane) found(ctx context.Context, m chat.Message) string {
 	_, words := chat.Word(m.Text)
 	if words == "" {
-		return wordsNoSearch
+		return l.Texts.Commands.NoSearch
 	}
 	finds, err := l.Search(ctx, func(id chat.SessionID) bool { return id == l.id }, words, shownHere)
 	if err != nil {
 		return l.sorry("search", l.id, err)
 	}
 	if len(finds) == 0 {
-		return "I find that nowhere in what was said here."
+		return l.Texts.Commands.NotFound
 	}
 	var b strings.Builder
-	b.WriteString("Said here, the latest first:\n")
+	b.WriteString(l.Texts.Commands.Found + "\n")
 	for _, f := range finds {
 		who := tame(f.Entry.Who, 64)
 		if f.Entry.Kind == chat.Said {
-			who = "I"
+			who = l.Texts.Commands.Me
 		}
 		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, clip(oneLine(f.Entry.Text), shownFind))
 	}

@@ -235,9 +235,9 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 // summarise has the model sum up, or notes that it cannot, and the person see
 // that it takes its time.
 func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage) {
-	defer t.doing("thinking")
-	t.doing("summing up")
-	step := chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: "summing up", State: chat.Running, Began: time.Now()}
+	defer t.doing(t.Texts.Doing.Thinking)
+	t.doing(t.Texts.Doing.Summing)
+	step := chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: t.Texts.Doing.Summing, State: chat.Running, Began: time.Now()}
 	t.live.Step(step)
 	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
 	t.pay(ctx, 1, t.name, used)

@@ -111,9 +111,9 @@ func (t *turn) ofGoneJob() bool {
 func (t *turn) dismiss(ctx context.Context) error {
 	if j := t.jobs[0]; j.command == "retry" {
 		if t.ofGoneJob() {
-			return t.reply(j, wordsJobGone)
+			return t.reply(j, t.Texts.Commands.JobGone)
 		}
-		return t.reply(j, wordsNoRetry) // a command is the only one of its turn
+		return t.reply(j, t.Texts.Commands.NothingHere) // a command is the only one of its turn
 	}
 	return t.done(ctx)
 }
@@ -154,7 +154,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {
 	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge }) {
-		return t.end(t.hard, tooOld, wordsTooOld(len(t.jobs), t.Settings.MaxAge))
+		return t.end(t.hard, tooOld, t.Texts.Turn.TooOld.Of(len(t.jobs), t.Texts.Span.Of(t.Settings.MaxAge)))
 	}
 	if calls := t.history.open.toolOf(); calls != nil {
 		if err := t.afford(ctx); err != nil {

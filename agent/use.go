@@ -89,7 +89,7 @@ func (t *turn) collect(ended <-chan tools.Ended, group []tools.Call) (err error)
 
 // begin notes that calls are about to run.
 func (t *turn) begin(ctx context.Context, group []tools.Call) error {
-	t.doing("using " + group[0].Name)
+	t.doing(t.Texts.Doing.Using.With(group[0].Name))
 	ids := make([]string, len(group))
 	for i, c := range group {
 		ids[i] = c.ID
@@ -117,9 +117,9 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	} else if err := t.flush(ctx); err != nil { // after a crash it must be this call that is asked for
 		return nil, err
 	}
-	doing := "waiting for your answer"
+	doing := t.Texts.Doing.Answer
 	if known.Category == "agents" {
-		doing = "waiting for helpers"
+		doing = t.Texts.Doing.Helpers
 	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)

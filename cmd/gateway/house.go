@@ -24,6 +24,7 @@ import (
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/mem"
+	"parley/texts"
 	"parley/tools"
 	"parley/tools/files"
 	"parley/web"
@@ -52,6 +53,7 @@ type house struct {
 	options
 	now      atomic.Pointer[Config] // as it was reloaded last
 	began    time.Time
+	texts    *texts.Catalogue // what people are told in chats
 	store    store.Store
 	notes    []string // what the owners are told after the start
 	damage   damage   // what was found damaged in the store
@@ -148,6 +150,7 @@ func (h *house) welcome() {
 func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	c := h.Config
 	h.now.Store(c)
+	h.texts = texts.English()
 	h.space = space{folders: []string{c.DataDir, c.Workspace}, look: freeSpace}
 	if err := h.openStore(ctx, leave); err != nil {
 		return err
@@ -166,7 +169,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		Sent: h.observer.Sent, Fate: h.fate, Audit: h.audit, TakeBytes: h.takeBytes, Room: h.space.room,
 	})
 	h.pool = agent.New(agent.Config{
-		Store: h.store, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
+		Store: h.store, Texts: &h.texts.Agent, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
 		Memory: h.prompt(), Remembered: h.prompt().Remembered, Workspace: h.files, Archive: h.mind,
 		Ended: h.ended, Role: h.roleNow, HasJob: h.hasJob, Commands: h.commands(), Warn: h.hub.TellOwners,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
@@ -246,7 +249,7 @@ func (h *house) commands() []agent.Command {
 
 // menu is what the channels show people of all commands.
 func (h *house) menu() (cs []channels.Command) {
-	for _, c := range append(agent.Commands(), h.commands()...) {
+	for _, c := range append(agent.Commands(h.texts.Agent.Help), h.commands()...) {
 		cs = append(cs, channels.Command{Name: c.Name, Help: c.Help})
 	}
 	return cs

@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/llm"
+	"parley/texts"
+)
+
+// Kindly tells the person who waits for an answer, in one sentence, why there
+// is none. It shows the kind of err only, nothing of its text (P11, R-S26).
+func Kindly(say texts.Model, err error) string {
+	var e *llm.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e) && kindly(say, e) != "":
+		return kindly(say, e)
+	case errors.Is(err, context.Canceled):
+		return say.Stopped
+	case errors.Is(err, context.DeadlineExceeded):
+		return say.TookTooLong
+	}
+	return say.Unknown
+}
+
+// kindly is what people are told of a Kind, "" if there is nothing to tell.
+func kindly(say texts.Model, e *llm.Error) string {
+	switch e.Kind {
+	case llm.RateLimited:
+		return say.RateLimited.With(soon(say.Soon, e.After))
+	case llm.Overloaded:
+		return say.Overloaded.With(soon(say.Soon, e.After))
+	}
+	return map[llm.Kind]string{
+		llm.Auth: say.Auth, llm.Quota: say.Quota, llm.BadRequest: say.BadRequest, llm.TooLong: say.TooLong,
+		llm.Cut: say.Cut, llm.TimedOut: say.TimedOut, llm.Unreachable: say.Unreachable,
+	}[e.Kind]
+}
+
+// away tells that the answer comes once a model is back that is out of reach.
+func (t *turn) away(kind llm.Kind) string {
+	say := t.Texts.Model.Away
+	why := map[llm.Kind]string{
+		llm.RateLimited: say.RateLimited, llm.Overloaded: say.Overloaded, llm.Cut: say.Cut,
+		llm.TimedOut: say.TimedOut, llm.Unreachable: say.Unreachable,
+	}[kind]
+	return t.Texts.Turn.Later.With(why)
+}
+
+func soon(say texts.Soon, d time.Duration) string {
+	if minutes := max(1, int((d+time.Minute-1)/time.Minute)); minutes < 60 {
+		return say.Minutes.Of(minutes)
+	}
+	return say.Hour
+}

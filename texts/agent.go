@@ -1,0 +1,176 @@
+package texts
+
+// Agent is what the agent says by itself, and what its commands answer.
+type Agent struct {
+	Span     Span
+	Help     Help
+	Turn     Turn
+	Model    Model
+	Commands Commands
+	Doing    Doing
+	Limits   Limits
+	Helpers  Helpers
+
+	Approvals Approvals
+}
+
+// Help says in /help and in menus what each command does.
+type Help struct {
+	Intro  string // before the list of commands
+	Owners string // after it, for owners: commands of the channels, one a line
+
+	New, Stop, Retry, Undo, Search, Status, Approvals, Agents, Verbose string
+	Model, Tools, Context, Usage, Raise, ToolStats, Help               string
+}
+
+// Turn is said in the place of an answer, or with one.
+type Turn struct {
+	Stopped     string // ends an answer that was stopped
+	StoppedWith Format // ends one that was stopped with helpers: they, as Helpers.Some says it
+	Later       Format // the answer comes by itself: why not now, in the words of Away
+	Back        string // before an answer that came later
+	Panic       string
+	NoNews      string // a model has nothing to say to a person who asked
+	ToolFailed  Format // a job's tool: its name, why
+	GivenUp     string // the process crashed over the message three times
+	TooOld      Count  // messages that waited too long: their number, how long as a Span
+
+	Filtered, FilteredRest string // all of the answer, the rest of it
+	TooLong                string // ends an answer that was cut at its length
+	NoRoom                 string // the length was used up before a word was said
+	NoAnswer, NothingMore  string // twice nothing; twice nothing after some words
+	OutOfRounds            Format // the number of rounds (D-048)
+}
+
+// Model is why a model gave no answer. The sentence says what to do about it.
+type Model struct {
+	Auth, Quota, BadRequest, TooLong, Cut, TimedOut, Unreachable string
+
+	RateLimited, Overloaded Format // when to try again, in the words of Soon
+	Soon                    Soon
+
+	Away Away
+
+	Stopped, TookTooLong, Unknown string
+}
+
+// Away is why a model is out of reach for a while.
+type Away struct {
+	RateLimited, Overloaded, Cut, TimedOut, Unreachable string
+}
+
+// Soon is when something may be tried again: in a minute, in so many, or later.
+type Soon struct {
+	Minutes Count
+	Hour    string
+}
+
+// Commands is what commands answer.
+type Commands struct {
+	Failed  string // a command could not be carried out
+	Unknown Format // a command that there is not, with its slash
+
+	New         string
+	NothingHere string // /retry: nothing was asked yet
+	JobGone     string // /retry of a job's answer
+	NoStop      string
+
+	NoSearch, NotFound, Found string // /search: without words, in vain, above what was found
+	Me                        string // who said what was found
+
+	NoUndo      string // who asks may not change files
+	CannotUndo  string // nobody can
+	Interrupted string // an undoing may be half done
+
+	Idle         string // /status: nothing is done
+	Am           Format // /status: what is done
+	Since        Format // what is done, how long as a Span
+	ModelIs      Format // /status: its name
+	Up           Format // /status: how long as a Span, answers under way, messages waiting
+	HelpersWork  Count  // /status
+	NotListed    string // messages put aside cannot be listed
+	PutAside     Format // a message, by its key
+	PutAsideOnce Format // the same, if it is tried once more
+	AndMore      Format // how many more there are
+
+	ModelHere, ModelUnknown, ModelChosen Format // the model and all there are; all there are; the model
+
+	Usage       string // above the tokens used
+	UsageOf     Format // a model, tokens in, from the cache, out
+	UsageCost   Format // after it: what that cost
+	UsageNone   string
+	StepsHidden string // /verbose alone
+	StepsShown  string
+	StepsHide   string // /verbose off
+	StepsShow   string
+
+	NoTools    string
+	OtherName  Format // the tool that a name stands for
+	NotCounted string // nobody counts what tools do
+	ForOwners  string // who asks is none
+
+	ContextModel    Format // its name, its window, tokens of an answer
+	ContextNext     Format // tokens of a request, of instructions, of tools, of conversation
+	ContextMessages Format // their number, results left out, pictures
+	ContextSummary  Format // tokens of the summary
+	ContextRatio    Format // tokens of the model for one that is counted
+}
+
+// Doing is what a conversation is at, for /status.
+type Doing struct {
+	Thinking, Fetching, Summing, Archiving, Forgetting, PuttingAside string
+
+	Answer  string // waiting for a person's answer
+	Helpers string // waiting for helpers
+	Turn    string // a helper that waits for its turn
+
+	Using, Command Format // a tool's name; a command's, without its slash
+}
+
+// Limits is what is said of the limits of a day (R-S15).
+type Limits struct {
+	Reached  Format // whose, how much of what, time zone, the name for /raise
+	Low      Format // percent, whose, how much of what
+	NoRaise  string // who asks is no owner
+	NoSuch   string // nothing was raised
+	Share    Format // spent, limit, of what
+	Today    Format // above what is spent: time zone
+	Raised   Format // above what was raised: time zone
+	You      string
+	Group    string
+	Session  string
+	Job      string
+	Everyone string
+
+	// What is limited.
+	Answers, Requests, Tokens, Money, Helpers, Megabytes string
+}
+
+// Helpers is what is said of the helpers at work.
+type Helpers struct {
+	Some    Count  // how many
+	Usage   string // of /agents
+	Unknown string
+	Several string // that an ID may mean
+	None    string
+	List    string // above the list
+	Named   Format // one, as its label and ID
+	One     Format // the helper so named
+	More    Format // helpers, as Some says it, and their names
+	Began   Format // what it is at, how long ago it began as a Span
+	Steps   Count  // done
+	For     Format // another conversation, by its name
+	NotAll  string // not all could be stopped
+
+	// What was done with helpers, as One and More name them.
+	Stopped, Paused, Resumed, Told Format
+}
+
+// Approvals is what /approvals says.
+type Approvals struct {
+	None, Usage, NotOwner, Revoked string
+	List, End                      string // above and below the list
+
+	UntilNew string
+	Until    Format // a time of day
+}
