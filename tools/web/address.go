@@ -157,12 +157,10 @@ func embeddedIPv4(a netip.Addr, bits int) netip.Addr {
 	return netip.AddrFrom4(v4)
 }
 
-// How long what a network says of its NAT64 is believed, and how long it is not
-// asked again after it could not say.
 const (
-	nat64Fresh = 10 * time.Minute
-	nat64Retry = 30 * time.Second
-	nat64Time  = 2 * time.Second // for one question
+	nat64TTL        = 10 * time.Minute // of the prefixes that were found
+	nat64RetryDelay = 30 * time.Second // after a lookup that failed
+	nat64Timeout    = 2 * time.Second  // of one lookup
 )
 
 // A nat64Finder finds the prefixes under which a network without IPv4 reaches the
@@ -189,14 +187,14 @@ func (f *nat64Finder) prefixes(ctx context.Context) []netip.Prefix {
 	if time.Now().Before(f.until) {
 		return f.found
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nat64Time) // the answer is for others, too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nat64Timeout) // the answer is for others, too
 	defer cancel()
 	addrs, err := f.lookup(ctx, "ip6", "ipv4only.arpa")
 	if dns, ok := errors.AsType[*net.DNSError](err); err != nil && (!ok || !dns.IsNotFound) {
-		f.until = time.Now().Add(nat64Retry)
+		f.until = time.Now().Add(nat64RetryDelay)
 		return f.found
 	}
-	f.found, f.until = nil, time.Now().Add(nat64Fresh)
+	f.found, f.until = nil, time.Now().Add(nat64TTL)
 	for _, a := range addrs {
 		for _, bits := range nat64Lengths {
 			if a.Is6() && !a.Is4In6() && within(ipv4Only, embeddedIPv4(a, bits)) {

@@ -106,10 +106,10 @@ func TestNAT64IsAskedForOnce(t *testing.T) {
 		if asked != 1 {
 			t.Errorf("asked %d times, want once", asked)
 		}
-		time.Sleep(nat64Fresh)
+		time.Sleep(nat64TTL)
 		g.reach(t.Context(), netip.MustParseAddr("2a01:4f9:64::a00:1"))
 		if asked != 2 {
-			t.Errorf("asked %d times after %v, want twice", asked, nat64Fresh)
+			t.Errorf("asked %d times after %v, want twice", asked, nat64TTL)
 		}
 	})
 }
