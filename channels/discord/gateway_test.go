@@ -308,6 +308,26 @@ func TestP24Heartbeats(t *testing.T) {
 	h.wait(func(v discordtest.View) bool { return v.Beats() > 0 })
 }
 
+// Once Discord can be reached again what waits for it is told (P10): in the
+// Hub that ends the pauses of the outbox.
+func TestP10RecoveryIsAnnounced(t *testing.T) {
+	t.Parallel()
+	h := build(t, discordtest.Config{}, nil)
+	recovered := make(chan struct{}, 10)
+	h.ch.OnRecovery(func() { recovered <- struct{}{} })
+	h.run()
+	if len(recovered) > 0 {
+		t.Error("told of a recovery, though nothing had failed")
+	}
+	h.Gates(discordtest.Gate{Refuse: true}, discordtest.Gate{Refuse: true})
+	h.Drop(4000)
+	select {
+	case <-recovered:
+	case <-time.After(patience):
+		t.Fatal("nobody was told")
+	}
+}
+
 // No session is begun that Discord does not allow for the day, or it takes the
 // token away; one may be resumed, and what is the matter is told.
 func TestSessionsOfTheDay(t *testing.T) {
