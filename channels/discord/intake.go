@@ -206,7 +206,7 @@ func (in *intake) end() {
 
 // add puts do at the end of the chat's lane. It holds e until it is done.
 // In a lane that is full, again stands for do and all that follow: it asks for
-// them. Where it is nil, do is dropped.
+// them. Where it is nil, do is dropped if there is no room.
 func (in *intake) add(id string, e *event, do, again func(context.Context) error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -215,7 +215,7 @@ func (in *intake) add(id string, e *event, do, again func(context.Context) error
 	case in.ctx.Err() != nil:
 		in.tracker.hold(e) // for ever: it is not handled
 		return
-	case in.full[id]:
+	case in.full[id] && again != nil:
 		return
 	case full && again == nil:
 		in.c.log.Error("event dropped, there are too many that wait", "chat", id)
