@@ -191,10 +191,8 @@ func castTo(want string, v any) (any, bool) {
 	words = strings.TrimSpace(words)
 	switch want {
 	case "integer":
-		digits := strings.TrimPrefix(words, "+")
 		_, err := strconv.ParseInt(words, 10, 64)
-		long := json.Valid([]byte(digits)) && strings.Trim(digits, "-0123456789") == "" // more than 64 bits
-		return json.Number(digits), isText && (err == nil || long)
+		return json.Number(strings.TrimPrefix(words, "+")), isText && err == nil
 	case "number":
 		f, err := strconv.ParseFloat(words, 64)
 		if !isText || err != nil || strings.Trim(words, "+-.0123456789eE") != "" {
