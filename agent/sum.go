@@ -30,6 +30,7 @@ type summed struct {
 	Who     chat.Person   `json:"who,omitempty"`
 	Tainted bool          `json:"tainted,omitempty"` // Text was made of untrusted content …
 	Sources []string      `json:"sources,omitempty"` // … from there
+	Guests  []string      `json:"guests,omitempty"`  // what of it people said who are no owners
 	Part    *memory.Entry `json:"part,omitempty"`    // for the Archive; nil if nothing of it is, or Digest sees to it
 	Own     *memory.Entry `json:"own,omitempty"`     // beside an untrusted Part: what the person said in it themselves
 	Model   string        `json:"model"`
@@ -194,6 +195,7 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 	}
 	s := summed{From: es[0].seq, Upto: es[len(es)-1].seq, Who: cmp.Or(part.Who, before.Who), Model: t.name}
 	s.Tainted, s.Sources = before.Tainted || part.Tainted, chat.JoinSources(before.Sources, part.Sources...)
+	s.Guests = chat.JoinSources(before.Guests, guestsIn(es)...)
 	if !before.Tainted || part.Tainted { // nothing taints what is archived but itself
 		earlier = before.Text
 	}

@@ -54,6 +54,30 @@ func (h *history) untrusted() (sources []string) {
 	return sources
 }
 
+// guests names what the model is shown in the turn of an owner of people who are
+// none, as in groups: nobody acts with another's rights, also not in a later turn.
+// It does not make what the model says untrusted content: that is for their
+// memory, too.
+func (h *history) guests() (sources []string) {
+	if h.open == nil || h.open.from.Role != chat.Owner {
+		return nil
+	}
+	if h.summed.Text != "" {
+		sources = chat.JoinSources(nil, h.summed.Guests...)
+	}
+	return chat.JoinSources(sources, guestsIn(h.entries)...)
+}
+
+// guestsIn names what is in es of people who are no owners.
+func guestsIn(es []entry) (sources []string) {
+	for i := range es {
+		if e := &es[i]; e.who != "" && e.from.Role != chat.Owner {
+			sources = chat.JoinSources(sources, "what "+cmp.Or(tame(e.from.Name, 64), "somebody")+" said here")
+		}
+	}
+	return sources
+}
+
 // vouches says whether text, which a network says that the agent said, stands in
 // what it said here in trusted turns. What was said elsewhere, or is shown no
 // more, may have been a page's words.

@@ -35,6 +35,9 @@ func (t *turn) use(ctx context.Context) error {
 func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	o, scope := t.history.open, t.scope
 	scope.From, scope.Tainted, scope.Sources = o.from, o.tainted, o.sources
+	if guests := t.history.guests(); len(guests) > 0 {
+		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
+	}
 	scope.Typed, scope.Granted = t.history.typed(), t.granted(t.hard, scope)
 	scope.Known = func() tools.Known { return t.known() }
 	scope.Round, scope.Shown = len(o.all()), t.history.shown()

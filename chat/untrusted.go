@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Bounds of what is kept of where untrusted content came from.
@@ -30,6 +31,14 @@ func (m Message) UntrustedSources() (sources []string) {
 	}
 	if m.Tainted && sources == nil {
 		sources = []string{"what came with this task"}
+	}
+	if m.Media != "" && !strings.HasPrefix(m.Media, "sticker") && !strings.HasPrefix(m.Media, "location") {
+		sources = JoinSources(sources, "the "+m.Media)
+	}
+	for _, f := range m.Files { // whoever made it may have named it
+		if f.Name != "" && !f.Voice {
+			sources = JoinSources(sources, fmt.Sprintf("the name of the file %q", f.Name))
+		}
 	}
 	switch q := m.Quote; {
 	case q == nil || q.From == "you" && !q.Forwarded:

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -353,5 +354,34 @@ func TestSlug(t *testing.T) {
 			t.Errorf("chat.Slug(%q) = %q", id, s)
 		}
 		seen[s] = true
+	}
+}
+
+// TestResultsAreBounded: the long results of a session do not fill the disk; the
+// latest are kept.
+func TestResultsAreBounded(t *testing.T) {
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	big, last := strings.Repeat(strings.Repeat("x", 99)+"\n", 300_000), ""
+	for i := range 9 {
+		call := Call{ToolCall: llm.ToolCall{ID: fmt.Sprint(i)}, Scope: Scope{Session: "telegram:42", Turn: "t", Workspace: ws}}
+		if last, err = keep(call, big, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := ws.Names().ReadDir(path.Dir(last))
+	total := int64(0)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += info.Size()
+	}
+	if _, lost := ws.Names().Stat(last); err != nil || lost != nil || total > maxResults {
+		t.Errorf("%d MB are kept, %v, %v", total>>20, err, lost)
 	}
 }

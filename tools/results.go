@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -59,6 +60,7 @@ const (
 	resultsDir  = ownDir + "/tool-results" // long results (D-042)
 	daysKept    = 7
 	maxSessions = 32
+	maxResults  = 200 << 20 // bytes of a session's long results
 )
 
 // Folder returns the folder in dir that is session s's own.
@@ -100,7 +102,7 @@ const untrustedTail = "-strange.txt"
 func Untrusted(s Scope, p workspace.Path) bool {
 	name := strings.ToLower(p.String())
 	base := path.Base(name)
-	if within(chat.Inbox, name) || within(resultsDir, name) && strings.HasSuffix(base, untrustedTail) ||
+	if within(chat.Inbox, name) && name != chat.Inbox || within(resultsDir, name) && strings.HasSuffix(base, untrustedTail) ||
 		within("memory", name) && (base == "history.jsonl" || base == "heard.md") {
 		return true
 	}
@@ -133,7 +135,30 @@ func keep(c Call, text string, untrusted bool) (string, error) {
 		return "", err
 	}
 	Prune(c.Workspace, resultsDir)
+	trim(c.Workspace, path.Dir(name), maxResults)
 	return name, nil
+}
+
+// trim removes the oldest files in dir until the others have at most so many
+// bytes. What it cannot remove the next one may.
+func trim(w *workspace.Workspace, dir string, most int64) {
+	entries, _ := w.Names().ReadDir(dir)
+	var infos []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	total := int64(0)
+	for i, info := range infos {
+		if total += info.Size(); total <= most || i == 0 {
+			continue
+		}
+		if old, err := w.Named(path.Join(dir, info.Name())); err == nil {
+			_ = w.Remove(old)
+		}
+	}
 }
 
 // Prune removes the folders in dir of sessions that nothing was kept for

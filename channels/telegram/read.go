@@ -59,6 +59,10 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 			m.Quote.From = "you"
 		}
 	}
+	if w.Via != nil && w.Forward == nil { // nor are those of a bot that they chose it from
+		m.Text, m.Media = "", ""
+		m.Quote = &chat.Quote{From: userName(w.Via), Text: w.tell(text), Forwarded: true}
+	}
 	if u.Message == nil {
 		m.Edits, m.ID = m.ID, fmt.Sprintf("%se%d", m.ID, u.ID)
 		m.Time = time.Unix(w.EditDate, 0)

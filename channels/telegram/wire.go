@@ -46,6 +46,7 @@ type message struct {
 	Date      int64        `json:"date"`
 	EditDate  int64        `json:"edit_date"`
 	Forward   *origin      `json:"forward_origin"`
+	Via       *models.User `json:"via_bot"` // a bot that wrote it for the person who sent it
 	ReplyTo   *message     `json:"reply_to_message"`
 	External  *message     `json:"external_reply"` // its Origin and content only
 	Origin    origin       `json:"origin"`

@@ -104,7 +104,12 @@ func (p pen) fileMkdir(_ context.Context, c tools.Call, at workspace.Path, _ pat
 		if made = missing(c.Workspace, at); len(made) == 0 {
 			return do()
 		}
-		return record(c, change{Path: at.String(), After: folder, Made: made}, do)
+		return record(c, change{Path: at.String(), After: folder, Made: made}, func() error {
+			if err := claim(c, made); err != nil {
+				return err
+			}
+			return do()
+		})
 	})
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
 		err = errNotDir

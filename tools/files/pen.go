@@ -108,7 +108,12 @@ func (p pen) rewrite(c tools.Call, at workspace.Path, whole bool, f func(old []b
 			return err
 		}
 		ch := change{Path: at.String(), After: digest(data), Made: missing(c.Workspace, at.Dir())}
-		err = record(c, ch, func() error { return write(c, at, data, whole || old == nil) })
+		err = record(c, ch, func() error {
+			if err := claim(c, ch.Made); err != nil {
+				return err
+			}
+			return write(c, at, data, whole || old == nil)
+		})
 		if err == nil {
 			p.saw(c, at, data)
 		}
@@ -116,13 +121,36 @@ func (p pen) rewrite(c tools.Call, at workspace.Path, whole bool, f func(old []b
 	})
 }
 
+// claim notes whose words the names of folders are that are about to be made.
+func claim(c tools.Call, folders []string) error {
+	author := authorOf(c)
+	if author == chat.TheOwner {
+		return nil
+	}
+	for _, name := range folders {
+		at, err := c.Workspace.Named(name)
+		if err == nil {
+			err = c.Workspace.SetOrigin(at, string(author))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// authorOf returns whose words c writes, "" if they are nobody's who is trusted.
+func authorOf(c tools.Call) chat.Person {
+	if c.Tainted {
+		return ""
+	}
+	return c.Whose()
+}
+
 // write writes data to a file and notes whose words it holds then. A crash in
 // between leaves the file with the origin that is trusted less.
 func write(c tools.Call, at workspace.Path, data []byte, whole bool) error {
-	author := c.Whose()
-	if c.Tainted {
-		author = ""
-	}
+	author := authorOf(c)
 	before, found := c.Workspace.Origin(at)
 	switch {
 	case whole:

@@ -26,6 +26,8 @@ import (
 const (
 	undoDir  = ".parley/undo"
 	undoKept = 20 // changes of a session, but for its last turn (D-066)
+
+	undoBytes = 200 << 20 // of a session's kept files, whatever turn they are of: more than two of the largest
 )
 
 // A change is one that a tool makes.
@@ -160,6 +162,7 @@ func record(c tools.Call, ch change, do func() error) error {
 	for ; len(cs) >= undoKept && cs[0].Turn != c.Turn; cs = cs[1:] {
 		_ = cs[0].forget(c.Workspace) // the next change tries again
 	}
+	trim(c.Workspace, append(cs, ch))
 	tools.Prune(c.Workspace, undoDir)
 	if err = do(); err != nil {
 		if now, _ := sum(c.Workspace, at); now == ch.Before { // nothing to undo
@@ -167,6 +170,23 @@ func record(c tools.Call, ch change, do func() error) error {
 		}
 	}
 	return err
+}
+
+// trim forgets the oldest changes of a session until what is kept of the others
+// has no more than undoBytes: a large file that is changed again and again must not
+// fill the disk.
+func trim(w *workspace.Workspace, cs []change) {
+	total := int64(0)
+	for i, ch := range slices.Backward(cs) {
+		if kept, err := w.Named(ch.place); err == nil {
+			if info, err := w.Stat(kept); err == nil {
+				total += info.Size()
+			}
+		}
+		if total > undoBytes && i < len(cs)-1 {
+			_ = ch.forget(w) // the next change tries again
+		}
+	}
 }
 
 // keep keeps what the file holds, and the note.

@@ -450,3 +450,49 @@ func TestNote(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 }
+
+// TestUndoIsBounded: what /undo needs of a session stays within bounds, however
+// often a large file is changed in one turn: the latest changes can be undone.
+func TestUndoIsBounded(t *testing.T) {
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	if err := ws.Names().WriteFile("large.txt", make([]byte, 30<<20)); err != nil {
+		t.Fatal(err)
+	}
+	c := tools.Call{Scope: tools.Scope{Session: "telegram:42", Turn: "one", Workspace: ws, From: chat.Sender{Role: chat.Owner}}}
+	at, err := ws.Resolve("large.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pen{&seen{}, Rules{}}
+	for range 12 {
+		if err := p.put(c, at, writeArgs{Path: "large.txt", Content: "x", Mode: "append"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := int64(0)
+	dir, err := ws.Named(tools.Folder(undoDir, c.Session))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := ws.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept += info.Size()
+	}
+	if err != nil || kept > undoBytes || kept < undoBytes/2 {
+		t.Errorf("%d MB are kept, %v", kept>>20, err)
+	}
+	if said, err := Undo(ws, c.Session); err != nil || len(said) != 1 {
+		t.Errorf("undone: %q, %v", said, err)
+	}
+	if info, err := ws.Stat(at); err != nil || info.Size() >= 30<<20+12 {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+}
