@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 // asking is which of the parts of a reply asks its question: the last with text.
@@ -45,18 +46,17 @@ func initial(choices []string, text string) int {
 
 // initials lists the letters that each name one of choices, as "y, n or h", or
 // is "" if they do not.
-func initials(choices []string) string {
+func initials(say texts.Question, choices []string) string {
 	var letters []string
 	for i, c := range choices {
-		r, _ := utf8.DecodeRuneInString(c)
-		letter := string(unicode.ToLower(r))
+		letter := first(c)
 		if initial(choices, letter) != i {
 			return ""
 		}
 		letters = append(letters, letter)
 	}
 	last := len(letters) - 1
-	return strings.Join(letters[:last], ", ") + " or " + letters[last]
+	return say.Letters.With(strings.Join(letters[:last], ", "), letters[last])
 }
 
 // bare is text without what people write around a choice.
@@ -81,17 +81,32 @@ func (l *line) worded(r chat.Reply) chat.Reply {
 	for i, c := range q.Choices {
 		r.Text += fmt.Sprintf("%d. %s\n", i+1, c)
 	}
-	how := "with a number"
-	if initial(q.Choices, "y") == 0 && initial(q.Choices, "n") == 1 {
-		if letters := initials(q.Choices); letters != "" {
-			how = letters
-		}
-	}
-	if q.Free {
-		how += " or in your own words"
-	}
-	r.Text += "\nAnswer " + how + "."
+	r.Text += "\n" + l.howToAnswer(q)
 	return r
+}
+
+// howToAnswer tells how the choices of q, which are numbered, can be answered:
+// by letters if it is about yes or no.
+func (l *line) howToAnswer(q *chat.Question) string {
+	say, letters := l.hub.cfg.Texts.Question, ""
+	if initial(q.Choices, first(say.Yes)) == 0 && initial(q.Choices, first(say.No)) == 1 {
+		letters = initials(say, q.Choices)
+	}
+	switch {
+	case letters == "" && q.Free:
+		return say.ByNumberOrWords
+	case letters == "":
+		return say.ByNumber
+	case q.Free:
+		return say.ByLetterOrWords.With(letters)
+	}
+	return say.ByLetter.With(letters)
+}
+
+// first returns the first letter of a choice, in lower case.
+func first(choice string) string {
+	r, _ := utf8.DecodeRuneInString(choice)
+	return string(unicode.ToLower(r))
 }
 
 // closing returns the last message of q's reply as it is when q is over.
@@ -102,7 +117,7 @@ func (l *line) closing(q question) (chat.Reply, error) {
 	if err != nil || len(parts) == 0 {
 		return r, err
 	}
-	r.Text += "\n\n" + outcome(q.Choice)
+	r.Text += "\n\n" + l.outcome(q.Choice)
 	if all, err := l.parts(r); err == nil && len(all) == len(parts) {
 		parts = all
 	}
@@ -110,15 +125,16 @@ func (l *line) closing(q question) (chat.Reply, error) {
 }
 
 // outcome is the line that tells how a question ended, withdrawn if c is nil.
-func outcome(c *Choice) string {
+func (l *line) outcome(c *Choice) string {
+	say := l.hub.cfg.Texts.Question
 	if c == nil {
-		return "✗ *no longer asked*"
+		return "✗ *" + say.NoLongerAsked + "*"
 	}
-	line := fmt.Sprintf("✓ **%s**", plainly(c.Text, maxName))
+	text := plainly(c.Text, maxName)
 	if by := oneLine(c.By.Name); by != "" {
-		line += " — " + by
+		return "✓ " + say.ByWhom.With(text, by)
 	}
-	return line
+	return "✓ " + say.Answered.With(text)
 }
 
 // offered stores the question that r asks if its choices are buttons by which

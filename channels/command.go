@@ -1,14 +1,15 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 )
 
 // A deed is what an owner asks of the Hub by a command.
@@ -23,8 +24,8 @@ func (h *Hub) deeds() map[string]deed {
 		"/pair":   {h.pair, false},
 		"/unpair": {h.unpair, false},
 		"/parked": {h.parked, true},
-		"/resend": {h.each("Sent again", h.Resend), true},
-		"/drop":   {h.each("Dropped", h.Drop), true},
+		"/resend": {h.each(h.cfg.Texts.Commands.Resent, h.Resend), true},
+		"/drop":   {h.each(h.cfg.Texts.Commands.Gone, h.Drop), true},
 	}
 }
 
@@ -47,10 +48,10 @@ func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error)
 	r, who := m.Reply(), m.At.Channel+":"+m.From.ID
 	switch {
 	case m.From.Role != chat.Owner:
-		r.Text = "Only my owner can ask me that."
+		r.Text = h.cfg.Texts.Commands.OnlyOwner
 		h.cfg.Audit("refused", who, name)
 	case m.Group && deed.private:
-		r.Text = "Please ask me that in a private chat."
+		r.Text = h.cfg.Texts.Commands.InPrivate
 	default:
 		before, err := h.once(ctx, r.ID, func() (string, error) { return deed.do(ctx, arg) })
 		if err != nil {
@@ -86,45 +87,45 @@ func (h *Hub) pair(ctx context.Context, code string) (string, error) {
 	}
 	p, err := h.Approve(ctx, code)
 	if errors.Is(err, ErrNoPairing) {
-		return "Nobody has that code, or it is older than an hour. Send /pair to see who is asking.", nil
+		return h.cfg.Texts.Commands.NoCode, nil
 	}
-	return fmt.Sprintf("%s may talk to me now. To take that back, send `/unpair %s:%s`.", p.who(), p.At.Channel, p.Sender), err
+	return h.cfg.Texts.Commands.Paired.With(h.who(p), p.At.Channel, p.Sender), err
 }
 
 func (h *Hub) unpair(ctx context.Context, who string) (string, error) {
 	i := strings.LastIndex(who, ":")
 	if i < 0 {
-		return "Who is it? Write `/unpair channel:id`.", nil
+		return h.cfg.Texts.Commands.Whom, nil
 	}
 	found, err := h.Unpair(ctx, who[:i], who[i+1:])
 	if !found {
-		return fmt.Sprintf("`%s` is not among those let in by a code. Allow lists are changed in the config.", who), err
+		return h.cfg.Texts.Commands.NotPaired.With(who), err
 	}
-	return fmt.Sprintf("`%s` is let in by no code any more.", who), err
+	return h.cfg.Texts.Commands.Unpaired.With(who), err
 }
 
 // whoAsks lists who asks to be let in.
 func (h *Hub) whoAsks(ctx context.Context) (string, error) {
 	open, err := h.Pairings(ctx)
 	if err != nil || len(open) == 0 {
-		return "Nobody is asking to be let in.", err
+		return h.cfg.Texts.Commands.NobodyAsks, err
 	}
 	var b strings.Builder
-	b.WriteString("These people ask to be let in:\n\n")
+	b.WriteString(h.cfg.Texts.Commands.Asking + "\n\n")
 	for _, p := range open {
-		fmt.Fprintf(&b, "- %s, %v ago: `/pair %s`\n", p.who(), time.Since(p.Time).Truncate(time.Minute), p.Code)
+		b.WriteString("- " + h.cfg.Texts.Commands.Asks.With(h.who(p), h.ago(p.Time), p.Code) + "\n")
 	}
 	return b.String(), nil
 }
 
 // who names the stranger. The name is the stranger's choice, so the id stands beside it.
-func (p Pairing) who() string {
-	name := p.Name
-	if name == "" {
-		name = "Somebody without a name"
-	}
-	return fmt.Sprintf("%s (`%s:%s`)", name, p.At.Channel, p.Sender)
+func (h *Hub) who(p Pairing) string {
+	say := h.cfg.Texts.Commands
+	return say.Who.With(cmp.Or(p.Name, say.NoName), p.At.Channel, p.Sender)
 }
+
+// ago says how long t was ago.
+func (h *Hub) ago(t time.Time) string { return h.cfg.Texts.Span.Of(time.Since(t)) }
 
 const (
 	maxListed = 10 // parked replies in one list
@@ -135,15 +136,16 @@ const (
 func (h *Hub) parked(ctx context.Context, _ string) (string, error) {
 	all, err := h.Parked(ctx)
 	if err != nil || len(all) == 0 {
-		return "There are no replies that could not be sent.", err
+		return h.cfg.Texts.Commands.NoneParked, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Replies that could not be sent: %d.\n\n", len(all))
+	say := h.cfg.Texts.Commands
+	b.WriteString(say.Parked.With(len(all)) + "\n\n")
 	for _, p := range all[max(0, len(all)-maxListed):] {
-		fmt.Fprintf(&b, "- `%s` to `%s`, %v ago: “%s” (%s)\n", p.handle(), p.Reply.To.Session(),
-			time.Since(p.Time).Truncate(time.Minute), plainly(p.Reply.Text, maxGlance), plainly(p.Reason, maxGlance))
+		b.WriteString("- " + say.ParkedReply.With(p.handle(), p.Reply.To.Session(),
+			h.ago(p.Time), plainly(p.Reply.Text, maxGlance), plainly(p.Reason, maxGlance)) + "\n")
 	}
-	b.WriteString("\n`/resend` or `/drop` takes one of these names, or `all`.")
+	b.WriteString("\n" + say.ParkedUsage)
 	return b.String(), nil
 }
 
@@ -152,7 +154,7 @@ func (h *Hub) parked(ctx context.Context, _ string) (string, error) {
 func (p Parked) handle() string { return p.Key[max(0, len(p.Key)-8):] }
 
 // each returns what does do with the parked replies that are meant by its argument.
-func (h *Hub) each(done string, do func(context.Context, string) error) func(context.Context, string) (string, error) {
+func (h *Hub) each(done texts.Format, do func(context.Context, string) error) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, which string) (string, error) {
 		if which == "" {
 			return h.parked(ctx, "")
@@ -169,8 +171,8 @@ func (h *Hub) each(done string, do func(context.Context, string) error) func(con
 			n++
 		}
 		if n == 0 {
-			return "No parked reply has that name. Send /parked to see them.", err
+			return h.cfg.Texts.Commands.NoSuchReply, err
 		}
-		return fmt.Sprintf("%s: %d.", done, n), err
+		return done.With(n), err
 	}
 }

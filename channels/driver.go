@@ -21,6 +21,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 )
 
 // A Trouble is why nothing comes in at present, at first nothing. It makes a
@@ -147,7 +148,7 @@ type Upload struct {
 // OpenAll opens files by open, each try anew, since what was streamed is gone.
 // Of those that cannot be sent it says why, in a line each: most is how many
 // bytes the network takes of one.
-func OpenAll(files []chat.File, most int64, open func(path string) (*os.File, error), log *slog.Logger) (ups []Upload, lost string) {
+func OpenAll(say texts.Files, files []chat.File, most int64, open func(path string) (*os.File, error), log *slog.Logger) (ups []Upload, lost string) {
 	named := func(f chat.File) string { return cmp.Or(SafeName(path.Base(f.Path)), "file") }
 	for i, f := range files {
 		u := Upload{Of: f, Name: named(f)}
@@ -165,23 +166,23 @@ func OpenAll(files []chat.File, most int64, open func(path string) (*os.File, er
 		switch {
 		case err != nil:
 			log.Warn("file not sent", "path", f.Path, "err", err)
-			why = "cannot be opened any more"
+			why = say.Gone.With(u.Name)
 		case u.Size == 0:
-			why = "is empty"
+			why = say.Empty.With(u.Name)
 		case u.Size > most:
-			why = fmt.Sprintf("is larger than the %d MB that I may send here", most>>20)
+			why = say.TooLarge.With(u.Name, most>>20)
 		default:
 			ups = append(ups, u)
 			continue
 		}
 		u.Close() // of nil does nothing
-		lost = join(lost, "\n", Lost(u.Name, why))
+		lost = join(lost, "\n", Lost(why))
 	}
 	return ups, lost
 }
 
-// Lost tells that a file was not sent, and why.
-func Lost(name, why string) string { return "📎 " + name + " " + why }
+// Lost is the line that tells that a file was not sent, and why.
+func Lost(why string) string { return "📎 " + why }
 
 // A Gate is the way into the house for a channel whose messages come by
 // requests. It is open while Run runs.

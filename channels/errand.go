@@ -59,7 +59,7 @@ func (l *line) notice(m chat.Message, err error) {
 		return
 	}
 	r := chat.Reply{ID: "full:" + m.Key(), To: m.At, // no Quote: what waits is not answered
-		Text: "My disk is full, so your message has to wait. I take it as soon as there is space again."}
+		Text: l.hub.cfg.Texts.DiskFull}
 	l.errand("tell the chat that the disk is full", func(ctx context.Context) error {
 		if _, waits := l.noticed.Load(m.At); !waits {
 			return nil

@@ -44,12 +44,11 @@ func (h *Hub) Fetch(ctx context.Context, m chat.Message) chat.Message {
 			f.Path = ""
 			name := SafeName(f.Name)
 			h.cfg.Log.Warn("file not taken in", "chat", m.At.Session(), "name", name, "err", err)
-			name = cmp.Or(name, "a file")
-			got.Notice = join(got.Notice, " ", fmt.Sprintf("I could not take in %s%s.", name, why(err)))
+			got.Notice = join(got.Notice, " ", h.notTakenIn(name, err))
 			if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
 				got.Notice += " " + refusal.Text
 			}
-			got.Media = join(got.Media, ", ", name+" not taken in"+why(err))
+			got.Media = join(got.Media, ", ", cmp.Or(name, "a file")+" not taken in"+why(err))
 		} else if f.Voice {
 			h.listen(limited, &got, f.Path)
 		}
@@ -66,7 +65,7 @@ func (h *Hub) listen(ctx context.Context, m *chat.Message, path string) {
 	text, err := h.transcribe(ctx, path)
 	if err != nil {
 		h.cfg.Log.Warn("voice not transcribed", "chat", m.At.Session(), "err", err)
-		m.Notice = join(m.Notice, " ", "I could not listen to your voice message. Please write to me instead.")
+		m.Notice = join(m.Notice, " ", h.cfg.Texts.Fetch.NotHeard)
 		m.Media += ", not listened to"
 		return
 	}
@@ -101,7 +100,23 @@ func join(a, between, b string) string {
 	return a + between + b
 }
 
-// why says, for whom it concerns, why a file was not taken in, if that helps.
+// notTakenIn tells the person that the file called name was not taken in, and
+// why, if that helps.
+func (h *Hub) notTakenIn(name string, err error) string {
+	say := h.cfg.Texts.Fetch
+	text := say.Failed
+	switch {
+	case errors.Is(err, workspace.ErrTooBig):
+		text = say.TooBig
+	case errors.Is(err, store.ErrFull):
+		text = say.DiskFull
+	case permanent(err):
+		text = say.Gone
+	}
+	return text.With(cmp.Or(name, say.File))
+}
+
+// why tells the model why a file was not taken in, if that helps.
 func why(err error) string {
 	switch {
 	case errors.Is(err, workspace.ErrTooBig):

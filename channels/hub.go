@@ -17,6 +17,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 	"parley/workspace"
 )
 
@@ -24,7 +25,8 @@ import (
 type Config struct {
 	Store    store.Store
 	Log      *slog.Logger
-	Commands []Command // for the menus of the channels
+	Commands []Command       // for the menus of the channels
+	Texts    *texts.Channels // what people are told; nil: in English
 
 	Files *workspace.Workspace // for what people send; nil takes no file in
 	// Transcribe returns what is said in audio, whose name ends as its format
@@ -83,6 +85,9 @@ func NewHub(c Config) *Hub {
 	}
 	if c.Audit == nil {
 		c.Audit = func(string, string, string) {}
+	}
+	if c.Texts == nil {
+		c.Texts = &texts.English().Channels
 	}
 	h := &Hub{cfg: c, lines: map[string]*line{}}
 	h.SetAccess(Access{})

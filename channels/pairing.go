@@ -62,7 +62,7 @@ func (h *Hub) Approve(ctx context.Context, code string) (Pairing, error) {
 		return p, fmt.Errorf("pair: %w", err)
 	}
 	h.cfg.Log.Info("paired", "channel", p.At.Channel, "account", p.Account, "sender", p.Sender)
-	return p, h.Send(ctx, chat.Reply{ID: "paired:" + p.Code, To: p.At, Text: "You can talk to me now."})
+	return p, h.Send(ctx, chat.Reply{ID: "paired:" + p.Code, To: p.At, Text: h.cfg.Texts.Pairing.Welcome})
 }
 
 // Unpair undoes Approve, for all our accounts on channel. It says whether there
@@ -123,8 +123,7 @@ func (l *line) stranger(ctx context.Context, m chat.Message) error {
 	}
 	l.log.Info("a stranger was told how to pair", "sender", req.Sender, "name", req.Name)
 	r := m.Reply()
-	r.Text = fmt.Sprintf("I only talk to people my owner has let in. If you should be one of them, "+
-		"ask the owner to send me `/pair %s` or to run `parley pair %s`. The code is good for an hour.", req.Code, req.Code)
+	r.Text = l.hub.cfg.Texts.Pairing.Refused.With(req.Code, req.Code)
 	return l.hub.Send(ctx, r)
 }
 

@@ -13,7 +13,8 @@ import (
 
 // A Catalogue is all texts in one language. Of each area a package has its own struct.
 type Catalogue struct {
-	Agent Agent
+	Agent    Agent
+	Channels Channels
 }
 
 // A Format is a text with verbs as in package fmt. The comment of its field names
@@ -66,7 +67,8 @@ func (s Span) Of(d time.Duration) string {
 // English returns the catalogue in English.
 func English() *Catalogue {
 	return &Catalogue{
-		Agent: englishAgent(),
+		Agent:    englishAgent(),
+		Channels: englishChannels(),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 )
 
 // A Config says which bot to be, and how.
@@ -37,6 +38,7 @@ type Config struct {
 	Seen       store.Bucket                        // remembers how far each chat was read, and the session
 	Dead       store.Log                           // gets the events that cannot be understood, as they came (P4); the last 1000 are kept
 	Open       func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
+	Texts      *texts.Channels                     // what people are told; nil: in English
 	Log        *slog.Logger                        // nil for slog.Default
 }
 
@@ -66,6 +68,9 @@ type Channel struct {
 func New(cfg Config) (*Channel, error) {
 	if cfg.APIURL = strings.TrimRight(cfg.APIURL, "/"); cfg.APIURL == "" {
 		cfg.APIURL = "https://discord.com/api/v9"
+	}
+	if cfg.Texts == nil {
+		cfg.Texts = &texts.English().Channels
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()

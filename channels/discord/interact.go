@@ -71,7 +71,7 @@ func (in *intake) interact(i interaction, since time.Time, e *event) (done bool)
 	switch {
 	case err != nil:
 		in.c.log.Error("interaction not kept", "chat", i.Channel, "err", in.c.plainly(err))
-		answer = quietly("I could not take that in. Please try again in a moment.")
+		answer = quietly(in.c.cfg.Texts.NotKept)
 	case i.Type == useOfCommand:
 		answer = quietly("`" + strings.ReplaceAll(m.Text, "`", "'") + "` ✓")
 	}
@@ -151,7 +151,7 @@ func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error 
 	menu := []any{}
 	for _, cmd := range cs {
 		menu = append(menu, map[string]any{"name": cmd.Name, "description": channels.Clip(cmd.Help, 100),
-			"options": []any{map[string]any{"type": text, "name": "text", "description": "what else to say"}}})
+			"options": []any{map[string]any{"type": text, "name": "text", "description": c.cfg.Texts.MoreText}}})
 	}
 	var app struct {
 		ID string `json:"id"`

@@ -79,7 +79,7 @@ func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Re
 	err := c.call(ctx, "POST", "/channels/"+to+"/messages", in, &sent)
 	if len(r.Files) > 0 && said(err, tooLarge, http.StatusRequestEntityTooLarge) {
 		for _, f := range r.Files {
-			r.Text += "\n" + channels.Lost(channels.SafeName(path.Base(f.Path)), "is too large for Discord")
+			r.Text += "\n" + channels.Lost(c.cfg.Texts.Files.Refused.With(channels.SafeName(path.Base(f.Path))))
 		}
 		r.Files = nil
 		return c.say(ctx, to, r)
@@ -152,7 +152,7 @@ func (c *Channel) upload(m map[string]any, r chat.Reply) (in any, end func()) {
 		b.size += int64(head.Len()) + size
 		head.Reset()
 	}
-	ups, lost := channels.OpenAll(r.Files, maxUpload, c.cfg.Open, c.log)
+	ups, lost := channels.OpenAll(c.cfg.Texts.Files, r.Files, maxUpload, c.cfg.Open, c.log)
 	for i, u := range ups {
 		add(multipart.FileContentDisposition(fmt.Sprintf("files[%d]", i), u.Name),
 			cmp.Or(u.Of.Type, mime.TypeByExtension(path.Ext(u.Of.Path)), "application/octet-stream"), u.File, u.Size)

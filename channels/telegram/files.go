@@ -57,7 +57,7 @@ func (c *Channel) Group(files []chat.File) (all [][]chat.File) {
 // was sent. Of those that cannot be sent it tells. What Telegram does not
 // take as a photo, say, goes once more as a document.
 func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as string) (ids []int, err error) {
-	ups, lost := channels.OpenAll(files, maxUpload, c.cfg.Open, c.log)
+	ups, lost := channels.OpenAll(c.cfg.Texts.Files, files, maxUpload, c.cfg.Open, c.log)
 	defer func() {
 		for _, u := range ups {
 			u.Close()

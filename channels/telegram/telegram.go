@@ -25,20 +25,22 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 )
 
 // A Config says which bot to be, and how.
 type Config struct {
-	Name    string       // of the channel in config.json, such as "telegram:work"
-	Token   string       // from @BotFather: the bot's id, a colon, a secret
-	APIURL  string       // such as https://api.telegram.org
-	Groups  string       // what to hear in groups: "mention" (also when empty), "all" or "none"
-	Webhook *Webhook     // nil to poll
-	Rate    float64      // most messages per second in all: 30 when 0; below 0 no limit is kept at all
-	Dead    store.Log    // gets the updates that cannot be understood, as they came (P4); the last 1000 are kept
-	Alias   store.Bucket // remembers the groups that became supergroups
-	Client  *http.Client // nil for one of its own
-	Log     *slog.Logger // nil for slog.Default
+	Name    string          // of the channel in config.json, such as "telegram:work"
+	Token   string          // from @BotFather: the bot's id, a colon, a secret
+	APIURL  string          // such as https://api.telegram.org
+	Groups  string          // what to hear in groups: "mention" (also when empty), "all" or "none"
+	Webhook *Webhook        // nil to poll
+	Rate    float64         // most messages per second in all: 30 when 0; below 0 no limit is kept at all
+	Dead    store.Log       // gets the updates that cannot be understood, as they came (P4); the last 1000 are kept
+	Alias   store.Bucket    // remembers the groups that became supergroups
+	Client  *http.Client    // nil for one of its own
+	Texts   *texts.Channels // what people are told; nil: in English
+	Log     *slog.Logger    // nil for slog.Default
 
 	Reactions bool                                // show by them how far the house is with a message
 	Open      func(path string) (*os.File, error) // opens the files of replies (R-S18)
@@ -83,6 +85,9 @@ func New(cfg Config) (*Channel, error) {
 	}
 	if w := cfg.Webhook; w != nil && !secretForm.MatchString(w.Secret) { // R-S9
 		return nil, errors.New("webhook.secret: must be 1 to 256 of A-Z a-z 0-9 _ -, such as openssl rand -hex 32 prints")
+	}
+	if cfg.Texts == nil {
+		cfg.Texts = &texts.English().Channels
 	}
 	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cmp.Or(cfg.Log, slog.Default()).With("channel", cfg.Name)}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")

@@ -74,6 +74,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	}
 	for name, b := range h.Config.Channels.Discord {
 		cfg := discordConfig(name, b, h.Log)
+		cfg.Texts = &h.texts.Channels
 		cfg.Open, cfg.Dead, cfg.Seen = h.files.OpenNamed, h.store.Log("dead/"+name), h.store.Bucket("seen/"+name)
 		c, err := discord.New(cfg)
 		if err != nil {
@@ -84,6 +85,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	handlers := map[string]*http.ServeMux{}
 	for name, t := range h.Config.Channels.Telegram {
 		cfg := telegramConfig(name, t, h.Log)
+		cfg.Texts = &h.texts.Channels
 		cfg.Open, cfg.Dead, cfg.Alias = h.files.OpenNamed, h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
 		c, err := telegram.New(cfg)
 		if err != nil {

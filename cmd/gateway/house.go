@@ -165,7 +165,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.filing = files.New(files.Rules{Standing: memory.Standing, Kept: memory.Kept}, self, "pdf-text")
 	h.openMind()
 	h.hub = channels.NewHub(channels.Config{
-		Store: h.store, Log: h.Log, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
+		Store: h.store, Log: h.Log, Texts: &h.texts.Channels, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
 		Sent: h.observer.Sent, Fate: h.fate, Audit: h.audit, TakeBytes: h.takeBytes, Room: h.space.room,
 	})
 	h.pool = agent.New(agent.Config{

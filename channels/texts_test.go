@@ -1,0 +1,80 @@
+package channels_test
+
+import (
+	"errors"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/chat"
+	"parley/texts/textstest"
+)
+
+// data is what the hub says that is in no language.
+var data = regexp.MustCompile("`[^`]*`|“[^”]*”|\\b(ok|Eve.*x|net|blocked|Tea|Rum)\\b")
+
+// TestAllFromCatalogue has people meet the hub in a language of full-width
+// letters: nobody is told a word that is not in the catalogue.
+func TestAllFromCatalogue(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		office := chat.Address{Channel: "net", Chat: "office"}
+		m.cfg.Texts = &textstest.Wide().Channels
+		h := m.start(0)
+		access(t, h)
+		m.on(func(op channeltest.Op) error {
+			if op.Reply.To == room {
+				return &channels.Error{Permanent: true, Err: errors.New("blocked")}
+			}
+			return nil
+		})
+		send(t, h, reply("parked", "words"))
+		time.Sleep(time.Minute)
+		say(t, m, from("9", "who is there?"))
+		synctest.Wait()
+		asking, err := h.Pairings(t.Context())
+		if err != nil || len(asking) != 1 {
+			t.Fatal(asking, err)
+		}
+		say(t, m, from("2", "/pair"))
+		group := from("1", "/parked")
+		group.At, group.Group = chat.Address{Channel: "net", Chat: "2"}, true
+		say(t, m, group)
+		for _, text := range []string{
+			"/pair", "/pair x", "/pair " + asking[0].Code, "/pair", "/unpair", "/unpair net:7", "/unpair net:9",
+			"/parked", "/drop x", "/resend all", "/parked", "/drop all", "/parked",
+		} {
+			msg := from("1", text)
+			msg.At = office
+			say(t, m, msg)
+			time.Sleep(time.Minute)
+		}
+		for id, q := range map[string]chat.Question{
+			"yes": {Choices: []string{"Ｙｅｓ", "Ｎｏ"}}, "free": {Choices: []string{"Ｙｅｓ", "Ｎｏ"}, Free: true},
+			"tea": {Choices: []string{"Tea", "Rum"}}, "any": {Choices: []string{"Tea", "Rum"}, Free: true},
+		} {
+			q.ID = id
+			go h.Ask(t.Context(), chat.Reply{ID: "q" + id, To: office, Ask: &q}) //nolint:errcheck // it is withdrawn
+			time.Sleep(time.Minute)
+			if err := h.Withdraw(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		n := 0
+		for _, who := range []string{"office", "2", "9"} {
+			for _, text := range m.fake.Shown(chat.Address{Channel: "net", Chat: who}) {
+				n++
+				if rest := textstest.Foreign(text, data); rest != "" {
+					t.Errorf("%q is not in the catalogue, of\n%s", rest, text)
+				}
+			}
+		}
+		if n < 17 {
+			t.Errorf("only %d texts", n)
+		}
+		h.stop()
+	})
+}
