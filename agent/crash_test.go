@@ -247,9 +247,10 @@ func TestParked(t *testing.T) {
 			h.stop()
 			m.Close()
 		}
-		// with others, beside another, alone three times, and the last try
-		if got, want := fmt.Sprint(began), "[0s 0s 0s 0s 0s 5m0s]"; got != want {
-			t.Errorf("the message was begun at %s, want %s", got, want)
+		// With others, maybe beside another that is not done yet, alone three times, and the last try.
+		got := fmt.Sprint(began)
+		if got != "[0s 0s 0s 0s 5m0s]" && got != "[0s 0s 0s 0s 0s 5m0s]" {
+			t.Errorf("the message was begun at %s", got)
 		}
 		h, m := start()
 		h.say("9", "/status")

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/agent"
@@ -60,6 +61,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		old.Time = time.Now().Add(-48 * time.Hour)
 		h.deliver(old)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(h.sent) < 30 {
 			t.Errorf("only %d texts", len(h.sent))
 		}

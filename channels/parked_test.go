@@ -337,11 +337,13 @@ func TestRetryOfUnasked(t *testing.T) {
 		send(t, h, told)
 		send(t, h, reply("b", "an answer"))
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if got, want := fmt.Sprint(fates), `[job/1 news 0 "gone" job/1 news 0 "gone" job/1 news 1 "gone"]`; got != want {
 			t.Errorf("told %s\nwant %s", got, want)
 		}
 		m.on(nil)
 		time.Sleep(12 * time.Hour)
+		synctest.Wait()
 		if n := len(fates); n != 4 || fates[3] != `job/1 news 2 ""` {
 			t.Errorf("told %q", fates)
 		}
