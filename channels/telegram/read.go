@@ -29,7 +29,7 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	case w.MovedFrom != 0:
 		return m, false, c.moved(ctx, w.MovedFrom, w.Chat.ID)
 	}
-	text := cmp.Or(w.Text, w.Caption)
+	text := cmp.Or(quoting(w.Text, w.Spans), quoting(w.Caption, w.InCaption))
 	from, name := sender(w)
 	if edited := u.Message == nil; from == 0 || text == "" && (edited || w.content == "") {
 		return m, false, nil // an edit without words is a live location that moves

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/go-telegram/bot/models"
 
@@ -55,11 +57,42 @@ type message struct {
 	MovedFrom int64        `json:"migrate_from_chat_id"`
 	Text      string       `json:"text"`
 	Caption   string       `json:"caption"`
+	Spans     []span       `json:"entities"`
+	InCaption []span       `json:"caption_entities"`
 	Album     string       `json:"media_group_id"` // the same of all its messages
 
 	content string      // what it shows besides its text, such as "voice 12 s"
 	files   []chat.File // and what of that is a file
 }
+
+// A span says what a part of a text is, such as a "blockquote". Offset and Length
+// count UTF-16 code units.
+type span struct {
+	Type   string `json:"type"`
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+}
+
+// quoting returns text with the lines that its spans quote as Markdown has them:
+// these are not the writer's own words.
+func quoting(text string, spans []span) string {
+	if !slices.ContainsFunc(spans, span.quotes) {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for line := range strings.Lines(text) {
+		end := at + len(utf16.Encode([]rune(line)))
+		if slices.ContainsFunc(spans, func(s span) bool { return s.quotes() && s.Offset < end && at < s.Offset+s.Length }) {
+			b.WriteString("> ")
+		}
+		b.WriteString(line)
+		at = end
+	}
+	return b.String()
+}
+
+func (s span) quotes() bool { return s.Type == "blockquote" || s.Type == "expandable_blockquote" }
 
 type words struct {
 	Text string `json:"text"`

@@ -197,3 +197,14 @@ func TestComplete(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+// A yes to messages for a while is none to files.
+func TestEffectNamesFiles(t *testing.T) {
+	effect := New(nil).Effect
+	scope := tools.Scope{At: chat.Address{Channel: "telegram", Chat: "42"}}
+	words := effect(tools.Call{Scope: scope, Input: map[string]any{"text": "hi", "chat": "43"}})
+	files := effect(tools.Call{Scope: scope, Input: map[string]any{"text": "hi", "chat": "43", "media": []any{"MEMORY.md"}}})
+	if words != "send a message to telegram:43" || files != "send the files MEMORY.md to telegram:43" {
+		t.Errorf("%q and %q", words, files)
+	}
+}

@@ -66,7 +66,11 @@ func New(send chat.Send) tools.Tool {
 	t.Preview, t.Guard = preview, elsewhere
 	t.Effect = func(c tools.Call) string {
 		to, _ := target(c.At, where(c.Input))
-		return "send a message to " + string(to.Session())
+		what := "a message"
+		if media, _ := c.Input["media"].([]any); len(media) > 0 { // a yes to words is none to files, nor one to a file to others
+			what = "the files " + strings.Join(tools.TextsOf(media), ", ")
+		}
+		return "send " + what + " to " + string(to.Session())
 	}
 	t.Category, t.Repeatable = "message", true // a reply with an ID that was sent is dropped
 	t.Aliases = map[string]string{
