@@ -15,6 +15,7 @@ import (
 type Catalogue struct {
 	Agent    Agent
 	Channels Channels
+	Tools    Tools
 }
 
 // A Format is a text with verbs as in package fmt. The comment of its field names
@@ -69,6 +70,7 @@ func English() *Catalogue {
 	return &Catalogue{
 		Agent:    englishAgent(),
 		Channels: englishChannels(),
+		Tools:    englishTools(),
 	}
 }
 

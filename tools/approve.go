@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 // DefaultPatience is how long people may take to approve a call.
@@ -29,7 +30,7 @@ type Asker func(ctx context.Context, c Call, prompt string) (yes bool, by string
 // anybody in an untrusted turn (R-S12). After a yes, and after Call.Begin, which
 // is called for all that get here, the call is run. No answer within patience,
 // which is DefaultPatience if 0, is a no.
-func Approve(ask Asker, patience time.Duration) Middleware {
+func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (given Result, err error) {
 		if len(t.Schema) == 0 { // what the Kit refuses has none: nothing takes effect
 			return t.Run(ctx, c)
@@ -43,7 +44,7 @@ func Approve(ask Asker, patience time.Duration) Middleware {
 			if c.Effect = ""; !t.asksAlways(c) && c.From.Role == chat.Owner {
 				c.Effect = t.effect(c)
 			}
-			given, err = ask.consent(ctx, t, c, cmp.Or(patience, DefaultPatience))
+			given, err = ask.consent(ctx, say, t, c, cmp.Or(patience, DefaultPatience))
 		}
 		if err == nil && !given.Failed && c.Begin != nil {
 			err = c.Begin(ctx)
@@ -103,13 +104,13 @@ func holdsBack(judge func(Call) bool, c Call) (held bool) {
 }
 
 // consent returns a Result that says who agreed to c, or a failure.
-func (ask Asker) consent(ctx context.Context, t Tool, c Call, patience time.Duration) (Result, error) {
+func (ask Asker) consent(ctx context.Context, say texts.Approval, t Tool, c Call, patience time.Duration) (Result, error) {
 	if ask == nil {
 		return Failf(CodeDenied, "%s needs the approval of an owner, which cannot be asked for here: it was not run", t.Name), nil
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	yes, by, err := ask(asking, c, prompt(t, c))
+	yes, by, err := ask(asking, c, prompt(say, t, c))
 	switch {
 	case ctx.Err() != nil:
 		return Result{}, cmp.Or(err, context.Cause(ctx))
@@ -131,9 +132,9 @@ const (
 )
 
 // prompt says in Markdown what c would do.
-func prompt(t Tool, c Call) string {
+func prompt(say texts.Approval, t Tool, c Call) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "May I use `%s`?\n", plainly(t.Name))
+	b.WriteString(say.May.With(plainly(t.Name)) + "\n")
 	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
 		value, isText := c.Input[name].(string)
 		if !isText || strings.TrimSpace(value) == "" {
@@ -143,16 +144,16 @@ func prompt(t Tool, c Call) string {
 		fmt.Fprintf(&b, "\n- `%s`: `%s`", plainly(name), plainly(value))
 		if more := utf8.RuneCountInString(value) - shown; more > 0 {
 			all := []rune(value)
-			fmt.Fprintf(&b, " … and %d more characters, at the end `%s`", more, plainly(string(all[len(all)-min(more, shownEnd):])))
+			b.WriteString(" " + say.More.With(more, plainly(string(all[len(all)-min(more, shownEnd):]))))
 		}
 	}
 	if c.Tainted {
-		fmt.Fprintf(&b, "\n\nUntrusted content is in this conversation and may have asked for this:")
+		b.WriteString("\n\n" + say.Sources)
 		for _, source := range c.Sources {
 			fmt.Fprintf(&b, "\n- `%s`", plainly(source))
 		}
 		if c.Effect != "" {
-			fmt.Fprintf(&b, "\n\n*Conversation* and *Hour* are a yes to every call that would `%s`: until /new, or for an hour.", plainly(c.Effect))
+			b.WriteString("\n\n" + say.Effect.With(plainly(c.Effect)))
 		}
 	}
 	return strings.TrimSpace(b.String())

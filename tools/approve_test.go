@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,8 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
+	"parley/texts/textstest"
 )
 
 // A judge is a person who is asked.
@@ -172,16 +175,16 @@ func TestApproveAlone(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(ErrClosing)
 		gone := errors.New("gone")
-		u := Approve(func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0)(dig.shaped())
+		u := Approve(func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0, texts.Approval{})(dig.shaped())
 		if _, err := u.Run(ctx, Call{}); !errors.Is(err, gone) {
 			t.Errorf("got %v", err)
 		}
-		u = Approve(func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0)(dig.shaped())
+		u = Approve(func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0, texts.Approval{})(dig.shaped())
 		if r, err := u.Run(ctx, Call{}); !errors.Is(err, ErrClosing) || r.Text != "" {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		start := time.Now()
-		u = Approve((&judge{takes: time.Hour}).ask, 0)(dig.shaped())
+		u = Approve((&judge{takes: time.Hour}).ask, 0, texts.Approval{})(dig.shaped())
 		r, err := u.Run(t.Context(), Call{})
 		if r.Text != "nobody approved dig within 15m0s: it was not run" || err != nil || time.Since(start) != DefaultPatience {
 			t.Errorf("got %+v, %v after %v", r, err, time.Since(start))
@@ -266,7 +269,7 @@ func TestPrompt(t *testing.T) {
 		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters, at the end `ää`"},
 		{map[string]any{"a": "ls" + strings.Repeat(" ", 500) + "; rm -rf /"}, false, "May I use `exec`?\n\n- `a`: `ls" + strings.Repeat(" ", 298) + "` … and 212 more characters, at the end `" + strings.Repeat(" ", 50) + "; rm -rf /`"},
 	} {
-		if got := prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted, Sources: []string{"web_fetch `x`"}}}); got != c.want {
+		if got := prompt(texts.English().Tools.Approval, Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted, Sources: []string{"web_fetch `x`"}}}); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)
 		}
 	}
@@ -289,7 +292,7 @@ func TestPromptOfAny(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.MapOf(rapid.String(), rapid.Map(rapid.String(), func(s string) any { return s })).Draw(t, "in")
 		shown := len(in)
-		got := strings.Split(prompt(Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: in}), "\n")
+		got := strings.Split(prompt(texts.English().Tools.Approval, Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: in}), "\n")
 		if got[0] != "May I use `exec`?" || len(got) != 1+min(shown, 1)+shown {
 			t.Fatalf("%q", got)
 		}
@@ -309,5 +312,30 @@ func TestPromptIsOfMendedArguments(t *testing.T) {
 	turnOf(t, StandardConfig{Approve: j.ask}, chat.User, u).Call(t.Context(), callTo("Exec", `{"cmd":"ls","timeout":"5","_model":"x"}`))
 	if want := []string{"May I use `exec`?\n\n- `command`: `ls`\n- `timeout`: `5`"}; !slices.Equal(j.asked, want) {
 		t.Errorf("got %q", j.asked)
+	}
+}
+
+// TestAllFromCatalogue: in a language of full-width letters the question whether
+// a call may be made, and the end of a turn that gets nowhere, have no other word.
+func TestAllFromCatalogue(t *testing.T) {
+	data := regexp.MustCompile("`[^`]*`|no luck")
+	say := textstest.Wide().Tools
+	c := Call{Input: map[string]any{"a": strings.Repeat("x", 2*shown)}, Scope: Scope{Tainted: true, Sources: []string{"a page"}}, Effect: "dig"}
+	said := []string{prompt(say.Approval, Tool{ToolSpec: llm.ToolSpec{Name: "dig"}}, c)}
+	fails := Strikes(say.Struck)(Tool{Run: func(context.Context, Call) (Result, error) { return Failf(CodeError, "no luck"), nil }})
+	for round := range mostStrikes {
+		r, err := fails.Run(t.Context(), Call{Scope: Scope{Round: round + 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, r.End)
+	}
+	if said[len(said)-1] == "" {
+		t.Error("nobody was told of the strikes")
+	}
+	for _, text := range said {
+		if rest := textstest.Foreign(text, data); rest != "" {
+			t.Errorf("%q is not in the catalogue, of\n%s", rest, text)
+		}
 	}
 }

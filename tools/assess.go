@@ -2,10 +2,10 @@ package tools
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 // Assess notes what the tool itself thinks of its success (E-019).
@@ -24,8 +24,9 @@ const mostStrikes = 3
 // Strikes ends a turn that gets nowhere (C-041): once a tool has timed out in
 // three rounds without a success in between, or failed in three with the same
 // words. Failures of one round are one strike, as the model could not know
-// better yet. It sees all failures, those of other stages too, of one turn.
-func Strikes() Middleware {
+// better yet. It sees all failures, those of other stages too, of one turn. The
+// person is told by say.
+func Strikes(say texts.Format) Middleware {
 	type fault struct{ tool, text string }
 	type strikes struct{ count, round int }
 	var mu sync.Mutex
@@ -51,8 +52,7 @@ func Strikes() Middleware {
 		}
 		if all[f] = s; s.count >= mostStrikes && r.End == "" {
 			delete(all, f) // the turn may go on, if somebody speaks
-			r.End = fmt.Sprintf("The same error came up three times, so the task is paused.\nError: %s\n\n"+
-				"Send a message to go on.", chat.Clip(r.Text, 500, ""))
+			r.End = say.With(chat.Clip(r.Text, 500, ""))
 		}
 		return r, nil
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 // Middleware returns a Tool that does something before or after t.Run.
@@ -26,8 +27,9 @@ func Chain(t Tool, ms ...Middleware) Tool {
 // StandardConfig is what the standard pipeline needs to know. All of it is optional.
 type StandardConfig struct {
 	Log    *slog.Logger
-	Strays *Strays // calls given up on: shared by all Kits, waited for at shutdown
-	Stats  *Stats  // what came of the calls: shared by all Kits
+	Texts  *texts.Tools // what people are told; nil: in English
+	Strays *Strays      // calls given up on: shared by all Kits, waited for at shutdown
+	Stats  *Stats       // what came of the calls: shared by all Kits
 
 	Approve  Asker         // nil: calls that need approval are denied
 	Patience time.Duration // with people who are to approve; 0 means DefaultPatience
@@ -54,9 +56,13 @@ func Standard(c StandardConfig) []Middleware {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	say := c.Texts
+	if say == nil {
+		say = &texts.English().Tools
+	}
 	return []Middleware{
-		Observe(log, cmp.Or(c.Stats, new(Stats))), Strikes(), Recover(log),
-		Approve(c.Approve, c.Patience), Dedupe(c.Cache),
+		Observe(log, cmp.Or(c.Stats, new(Stats))), Strikes(say.Struck), Recover(log),
+		Approve(c.Approve, c.Patience, say.Approval), Dedupe(c.Cache),
 		Assess(), Truncate(), Shape(), Timeout(c.Strays), Recover(log),
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 	"parley/tools/agents"
 	"parley/tools/cron"
@@ -80,7 +81,7 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
 	h.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
 	pipeline := tools.StandardConfig{
-		Log: h.Log, Strays: &h.strays, Stats: h.stats,
+		Log: h.Log, Texts: &h.texts.Tools, Strays: &h.strays, Stats: h.stats,
 		Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: h.cache,
 	}
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
@@ -216,7 +217,8 @@ func (h *house) askPerson(ctx context.Context, r chat.Reply) (index int, text st
 // approve asks an owner whether c may be made: in its chat if an owner asked for
 // it there, else where an owner can be spoken to first.
 func (h *house) approve(ctx context.Context, c tools.Call, prompt string) (yes bool, by string, err error) {
-	q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))), Choices: []string{"Yes", "No"}, Whom: c.From.ID}
+	say := h.texts.Tools.Approval
+	q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))), Choices: []string{say.Yes, say.No}, Whom: c.From.ID}
 	r := chat.Reply{ID: "ask:approve/" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
 	if c.From.Role != chat.Owner {
 		office, ok := h.hub.Office()
@@ -224,12 +226,12 @@ func (h *house) approve(ctx context.Context, c tools.Call, prompt string) (yes b
 			return false, "", errors.New("no owner can be asked")
 		}
 		q.Whom, r.To, r.Group = "", office, false
-		r.Text = fmt.Sprintf("`%s:%s` asks for this at `%s`.\n\n%s", c.At.Channel, c.From.ID, c.At.Session(), prompt)
-		c.Say("waiting for an owner's approval")
+		r.Text = say.ForThem.With(c.At.Channel, c.From.ID, c.At.Session(), prompt)
+		c.Say(say.WaitingForOwner)
 	} else {
-		c.Say("waiting for your approval")
+		c.Say(say.WaitingForYou)
 		if c.Effect != "" {
-			q.Choices = approvalChoices
+			q.Choices = approvalChoices(say)
 		}
 	}
 	choice, err := h.hub.Ask(ctx, r)
@@ -247,7 +249,9 @@ func (h *house) approve(ctx context.Context, c tools.Call, prompt string) (yes b
 
 // approvalChoices are the answers to a question that untrusted content brought
 // up: yes or no to this call, or yes to all like it for a while.
-var approvalChoices = []string{"Yes", "No", "Conversation", "Hour"}
+func approvalChoices(say texts.Approval) []string {
+	return []string{say.Yes, say.No, say.Conversation, say.Hour}
+}
 
 // models returns the models a conversation may choose from. Each is tried
 // several times, and then those of agent.fallback (P11).

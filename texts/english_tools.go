@@ -1,0 +1,20 @@
+package texts
+
+func englishTools() Tools {
+	return Tools{
+		Struck: "The same error came up three times, so the task is paused.\nError: %s\n\nSend a message to go on.",
+		Approval: Approval{
+			May:             "May I use `%s`?",
+			More:            "… and %d more characters, at the end `%s`",
+			Sources:         "Untrusted content is in this conversation and may have asked for this:",
+			Effect:          "*Conversation* and *Hour* are a yes to every call that would `%s`: until /new, or for an hour.",
+			ForThem:         "`%s:%s` asks for this at `%s`.\n\n%s",
+			Yes:             "Yes",
+			No:              "No",
+			Conversation:    "Conversation",
+			Hour:            "Hour",
+			WaitingForYou:   "waiting for your approval",
+			WaitingForOwner: "waiting for an owner's approval",
+		},
+	}
+}

@@ -1,0 +1,20 @@
+package texts
+
+// Tools is what people are told of calls of tools.
+type Tools struct {
+	Approval Approval
+	Struck   Format // the same error three times ends the answer: the error
+}
+
+// Approval is said around the question whether a call may be made.
+type Approval struct {
+	May     Format // the name of a tool
+	More    Format // of a long argument: how many characters more, the end of it
+	Sources string // above what untrusted content there is
+	Effect  Format // what Conversation and Hour allow: an effect
+	ForThem Format // channel and ID of who asks, the conversation, the question
+
+	Yes, No, Conversation, Hour string // choices
+
+	WaitingForYou, WaitingForOwner string // the step, meanwhile
+}
