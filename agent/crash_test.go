@@ -320,6 +320,50 @@ func TestKillsFromOutside(t *testing.T) {
 	}
 }
 
+// TestNotAloneIsNotBlamed is P8: a message beside which another was answered is
+// not blamed for a death, also if a call of the other had just ended.
+func TestNotAloneIsNotBlamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, said := t.TempDir(), map[string]string{}
+		for life := range 5 {
+			m := newMortal(t, dir, 1<<40)
+			h := &house{t: t, store: m, said: said, tools: []tools.Tool{tool("look", func(context.Context) (string, error) { return "seen", nil })}}
+			h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+				if strings.HasSuffix(lastOf(r).Text, "look") {
+					return calls(call("1", "look")), nil
+				}
+				select {
+				case <-time.After(30 * time.Second):
+					return words("fine"), nil
+				case <-ctx.Done():
+					return llm.Message{}, ctx.Err()
+				}
+			}
+			h.start()
+			if life == 0 {
+				h.say("1", "hi")
+			}
+			if time.Sleep(time.Second); life == 1 { // the only death that has anybody beside the message
+				other := message("2", "look")
+				other.At.Chat = "2"
+				h.deliver(other)
+			}
+			if life < 4 {
+				time.Sleep(time.Second)
+				m.left.Store(0)
+			} else {
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+			}
+			h.stop()
+			m.Close()
+		}
+		if got := said["re:test//1/1"]; got != "fine" {
+			t.Errorf("the person was told %q", got)
+		}
+	})
+}
+
 // TestAnsweredIsNotParked: when the process dies a third time after the answer
 // was given, and before that was noted, the answer stands.
 func TestAnsweredIsNotParked(t *testing.T) {

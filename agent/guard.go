@@ -146,6 +146,9 @@ func (g *guard) begin(ctx context.Context, key string, left, last, several bool)
 			return nil, ctx.Err()
 		}
 	}
+	for _, other := range g.young { // whatever they come to, this one may be to blame for it
+		other.Alone = false
+	}
 	y := &youth{trial: trial{Key: key, Alone: g.working == 0, Last: last}, until: time.Now().Add(youngTime), exclusive: exclusive}
 	if several {
 		y.trial = trial{}
@@ -189,7 +192,7 @@ func (g *guard) age(now time.Time) {
 	}
 }
 
-// end notes that an answer is over: whoever began a moment ago was not alone.
+// end notes that an answer is over.
 func (g *guard) end(key string, y *youth) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -200,9 +203,6 @@ func (g *guard) end(key string, y *youth) {
 	g.working--
 	if g.young[key] == y {
 		delete(g.young, key)
-	}
-	for _, other := range g.young {
-		other.Alone, other.Deaths = false, 0
 	}
 	g.note()
 	g.wake()
