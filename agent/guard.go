@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	youngTime   = 5 * time.Second // the process dies over an answer within so long of its start, or over something else
+	crashWindow = 5 * time.Second // the process dies over an answer within so long of its start, or over something else
 	carefulTime = time.Minute     // after such a death the next process begins answers one at a time for so long
-	firstTime   = 3 * time.Second // that others wait for the message under suspicion to begin
+	suspectLead = 3 * time.Second // that others wait for the message under suspicion to begin
 
 	// deathsToPutAside is how many processes in a row die over one message, alone
 	// at work, before it is put aside (P8).
 	deathsToPutAside = 3
 )
 
-// trialKey is that of the one trial in the bucket "tries". The keys of messages
+// suspicionKey is that of the one suspicion in the bucket "tries". The keys of messages
 // have slashes.
-const trialKey = "trial"
+const suspicionKey = "trial"
 
-// A trial tells the next process what had just begun when this one died. There
+// A suspicion tells the next process what had just begun when this one died. There
 // is none on disk while no answer began lately, so a kill at any other time
 // blames nobody.
-type trial struct {
+type suspicion struct {
 	Key    string `json:"key,omitempty"`    // of the one message whose answer had just begun; "" for several
 	Alone  bool   `json:"alone,omitempty"`  // nothing else was at work, and nothing ended since
 	Deaths int    `json:"deaths,omitempty"` // of processes before this one, over Key alone, one after the other
@@ -44,32 +44,32 @@ type guard struct {
 
 	mu      sync.Mutex
 	careful time.Time // until then each answer begins alone
-	suspect trial     // of the process before …
+	suspect suspicion // of the process before …
 	firstBy time.Time // … whose message begins before all others, if it does by then
-	young   map[string]*youth
+	recent  map[string]*start
 	working int           // answers under way
 	alone   int           // that wait to begin alone
 	changed chan struct{} // closed when one more answer may be able to begin
 	noting  bool          // what begins is noted
-	noted   *trial        // what is on disk, nil if nothing is
+	noted   *suspicion    // what is on disk, nil if nothing is
 	closed  bool          // the process ends in good order, which is nobody's fault
 }
 
-// A youth is an answer that began a moment ago.
-type youth struct {
-	trial
+// A start is the beginning of an answer, a moment ago.
+type start struct {
+	suspicion
 	until     time.Time
 	exclusive bool // no other begins beside it
 	over      bool
 }
 
 func newGuard(bucket store.Bucket, log *slog.Logger) *guard {
-	return &guard{bucket: bucket, log: log, nudge: make(chan struct{}, 1), young: map[string]*youth{}, changed: make(chan struct{})}
+	return &guard{bucket: bucket, log: log, nudge: make(chan struct{}, 1), recent: map[string]*start{}, changed: make(chan struct{})}
 }
 
 // load reads what the process before died over.
 func (g *guard) load(ctx context.Context) error {
-	t, _, err := store.Load[trial](ctx, g.bucket, trialKey)
+	t, _, err := store.Load[suspicion](ctx, g.bucket, suspicionKey)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (g *guard) load(ctx context.Context) error {
 	defer g.mu.Unlock()
 	now := time.Now()
 	g.noted, g.noting, g.suspect = &t, true, t
-	g.careful, g.firstBy = now.Add(carefulTime), now.Add(firstTime)
+	g.careful, g.firstBy = now.Add(carefulTime), now.Add(suspectLead)
 	if t.Alone {
 		g.suspect.Deaths++
 	}
@@ -100,12 +100,12 @@ func (g *guard) blame(key string) (deaths int, last bool) {
 	return g.suspect.Deaths, g.suspect.Last
 }
 
-// acquit lets others begin: the message under suspicion was put aside, or is gone.
-func (g *guard) acquit(key string) {
+// clearSuspect lets others begin: the message under suspicion was put aside, or is gone.
+func (g *guard) clearSuspect(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.suspect.Key == key {
-		g.suspect = trial{}
+		g.suspect = suspicion{}
 		g.note()
 		g.wake()
 	}
@@ -146,17 +146,17 @@ func (g *guard) begin(ctx context.Context, key string, left, last, several bool)
 			return nil, ctx.Err()
 		}
 	}
-	for _, other := range g.young { // whatever they come to, this one may be to blame for it
+	for _, other := range g.recent { // whatever they come to, this one may be to blame for it
 		other.Alone = false
 	}
-	y := &youth{trial: trial{Key: key, Alone: g.working == 0, Last: last}, until: time.Now().Add(youngTime), exclusive: exclusive}
+	y := &start{suspicion: suspicion{Key: key, Alone: g.working == 0, Last: last}, until: time.Now().Add(crashWindow), exclusive: exclusive}
 	if several {
-		y.trial = trial{}
+		y.suspicion = suspicion{}
 	}
 	if g.suspect.Key == key {
-		y.Deaths, g.suspect = g.suspect.Deaths, trial{}
+		y.Deaths, g.suspect = g.suspect.Deaths, suspicion{}
 	}
-	g.young[key] = y
+	g.recent[key] = y
 	g.working++
 	g.noting = g.noting || left || exclusive
 	g.note()
@@ -166,34 +166,34 @@ func (g *guard) begin(ctx context.Context, key string, left, last, several bool)
 // wait returns how long the answer to key has to wait at most before another look. The caller holds mu.
 func (g *guard) wait(key string, exclusive bool) time.Duration {
 	now := time.Now()
-	g.age(now)
+	g.dropOld(now)
 	if g.suspect.Key != "" && g.suspect.Key != key && now.Before(g.firstBy) {
 		return g.firstBy.Sub(now)
 	}
 	var wait time.Duration
-	for _, y := range g.young {
+	for _, y := range g.recent {
 		if exclusive || y.exclusive {
 			wait = max(wait, y.until.Sub(now))
 		}
 	}
 	if wait == 0 && !exclusive && g.alone > 0 {
-		wait = youngTime
+		wait = crashWindow
 	}
 	return wait
 }
 
-// age forgets the answers that are young no more. The caller holds mu.
-func (g *guard) age(now time.Time) {
-	for key, y := range g.young {
+// dropOld forgets the answers that did not begin lately. The caller holds mu.
+func (g *guard) dropOld(now time.Time) {
+	for key, y := range g.recent {
 		if !now.Before(y.until) {
-			delete(g.young, key)
+			delete(g.recent, key)
 			g.wake()
 		}
 	}
 }
 
 // end notes that an answer is over.
-func (g *guard) end(key string, y *youth) {
+func (g *guard) end(key string, y *start) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if y.over {
@@ -201,20 +201,20 @@ func (g *guard) end(key string, y *youth) {
 	}
 	y.over = true
 	g.working--
-	if g.young[key] == y {
-		delete(g.young, key)
+	if g.recent[key] == y {
+		delete(g.recent, key)
 	}
 	g.note()
 	g.wake()
 }
 
 // progressed notes that the answer to key has come a step further, which no crash
-// takes back: it is young no more.
+// takes back: the process does not die over its beginning any more.
 func (g *guard) progressed(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.young[key] != nil {
-		delete(g.young, key)
+	if g.recent[key] != nil {
+		delete(g.recent, key)
 		g.note()
 		g.wake()
 	}
@@ -229,10 +229,10 @@ func (g *guard) wake() {
 // note writes down what is to be known if the process dies now, unless that
 // stands there. The caller holds mu.
 func (g *guard) note() {
-	var now *trial
-	for _, y := range g.young {
-		if now = new(trial); len(g.young) == 1 {
-			*now = y.trial
+	var now *suspicion
+	for _, y := range g.recent {
+		if now = new(suspicion); len(g.recent) == 1 {
+			*now = y.suspicion
 		}
 		if !now.Alone && !now.Last {
 			now.Deaths = 0
@@ -249,9 +249,9 @@ func (g *guard) note() {
 	defer cancel()
 	var err error
 	if now == nil {
-		err = g.bucket.Delete(ctx, trialKey)
+		err = g.bucket.Delete(ctx, suspicionKey)
 	} else {
-		_, err = store.Save(ctx, g.bucket, trialKey, *now, store.Any)
+		_, err = store.Save(ctx, g.bucket, suspicionKey, *now, store.Any)
 	}
 	if err != nil {
 		g.log.Warn("not noted which answers have begun", "err", err)
@@ -283,13 +283,13 @@ func (g *guard) review() (wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	g.age(now)
+	g.dropOld(now)
 	if now.Before(g.firstBy) { // the message under suspicion may begin yet
 		return g.firstBy.Sub(now)
 	}
 	g.note()
 	wait = time.Hour
-	for _, y := range g.young {
+	for _, y := range g.recent {
 		wait = min(wait, y.until.Sub(now))
 	}
 	return wait

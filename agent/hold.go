@@ -61,7 +61,7 @@ func (h *holds) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if key == trialKey {
+		if key == suspicionKey {
 			continue
 		}
 		is, _, err := store.Load[hold](ctx, h.bucket, key)
@@ -219,7 +219,7 @@ func (l *lane) putAside(j job) error {
 		return t.suspend(hold{Key: j.Key(), Since: time.Now()})
 	})
 	if err == nil {
-		l.guard.acquit(j.Key())
+		l.guard.clearSuspect(j.Key())
 	}
 	return err
 }
@@ -247,7 +247,7 @@ func (l *lane) giveUp(j job) error {
 		return t.giveUp()
 	})
 	if err == nil {
-		l.guard.acquit(j.Key())
+		l.guard.clearSuspect(j.Key())
 	}
 	return err
 }
