@@ -142,7 +142,7 @@ func (t *turn) tell(ctx context.Context) error {
 	if t.Ended == nil || last.first.Errand == nil || last.first.Origin != chat.FromSchedule || t.jobs[0].Key() != last.first.Key() {
 		return nil
 	}
-	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.tainted}
+	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.untrusted()}
 	e.Sent = last.reply != nil && helperOf(last.first.In) == ""
 	if last.how == answered && last.reply == nil && quiet(last.first) {
 		e.Outcome = nothingSaid

@@ -104,7 +104,7 @@ func (h *history) shorten(target, keep int, light func(tool string) bool) {
 		}
 		size -= h.sizeOf(e)
 		e.Text, e.key = omitted(e.Name), ""
-		e.tainted, e.sources = false, nil
+		e.sources = nil
 		size += h.sizeOf(e)
 	}
 }

@@ -145,7 +145,7 @@ func (t *turn) settled(ctx context.Context) error {
 	}
 	how := map[outcome]tools.ChildState{answered: tools.ChildAnswered, stopped: tools.ChildStopped}[last.how]
 	return t.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.text, func(c *tools.Child) {
-		c.Tainted, c.Sources = c.Tainted || last.tainted, chat.JoinSources(c.Sources, last.sources...)
+		c.Tainted, c.Sources = c.Tainted || last.untrusted(), chat.JoinSources(c.Sources, last.sources...)
 		c.Pure = how == tools.ChildAnswered && t.pure(last.steps)
 	})
 }

@@ -33,8 +33,7 @@ type entry struct {
 	from    chat.Sender
 	who     chat.Person // whose words it holds, "" for none's
 	at      time.Time   // when they were said
-	tainted bool        // it is untrusted content, or was said while some was shown (R-S12) …
-	sources []string    // … which came from there
+	sources []string    // where it came from, if it is untrusted content or was said while some was shown (R-S12)
 	job     bool        // said is what a job is to do
 	quoted  string      // what came along of somebody who is known not to be the agent
 	own     bool        // said holds what a person said themselves …
@@ -65,8 +64,7 @@ type open struct {
 	usage   map[string]llm.Usage     // what it took, by model
 	notices []string                 // what could not be taken in
 	asks    bool                     // something heard is to be answered
-	tainted bool                     // untrusted content was shown to the model (R-S12) …
-	sources []string                 // … which came from there
+	sources []string                 // where the untrusted content came from that was shown to the model (R-S12)
 	ending  bool                     // a tool ended the turn, and nobody spoke since (C-030)
 
 	revoked []llm.Message // answers that were taken back …
@@ -84,7 +82,6 @@ type last struct {
 	text    string               // the last of what was said
 	steps   []chat.Step          // what tools did
 	usage   map[string]llm.Usage // of it, by model
-	tainted bool
 	sources []string
 }
 
@@ -139,7 +136,7 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	if q := m.Quote; q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.vouches(q.Text) {
 		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
 	}
-	e.tainted, e.job = len(e.sources) > 0, m.Origin == chat.FromSchedule
+	e.job = m.Origin == chat.FromSchedule
 	if q := m.Quote; q != nil && m.Origin == chat.FromPerson && !slices.Contains([]string{"you", "", "someone"}, q.From) {
 		e.quoted = q.Text
 	}
@@ -202,7 +199,7 @@ func (h *history) end(e ended) {
 	h.last = last{reply: e.Reply, how: e.Outcome}
 	if o := h.open; o != nil {
 		h.last.first, h.last.usage, h.last.steps, h.last.text = o.first, o.usage, o.steps, o.text()
-		h.last.tainted, h.last.sources = o.tainted, o.sources
+		h.last.sources = o.sources
 	}
 	if e.Reply != nil {
 		h.last.text = e.Reply.Text
@@ -221,7 +218,7 @@ func (h *history) end(e ended) {
 func (h *history) say(seq uint64, m llm.Message) {
 	e := entry{}
 	if h.open != nil {
-		e.tainted, e.sources = h.open.tainted, h.open.sources
+		e.sources = h.open.sources
 	}
 	h.add(seq, e, m)
 	if h.open == nil || m.Role != llm.Assistant {
@@ -259,12 +256,12 @@ func (h *history) finish(seq uint64, r record) {
 	m, result, o := *r.Finished, cmp.Or(r.Result, &tools.Result{}), h.open
 	untrusted := untrustedSources(*result)
 	if o == nil {
-		h.add(seq, entry{tainted: result.Tainted, sources: untrusted}, m)
+		h.add(seq, entry{sources: untrusted}, m)
 		return
 	}
-	h.add(seq, entry{tainted: result.Tainted, sources: untrusted, public: result.Public, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
+	h.add(seq, entry{sources: untrusted, public: result.Public, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
 	if all := result.Pictures[:min(len(result.Pictures), maxPictures)]; len(all) > 0 { // models are shown them as a person's (D-052)
-		h.add(seq, entry{read: true, pictures: all, tainted: result.Tainted, sources: untrusted}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
+		h.add(seq, entry{read: true, pictures: all, sources: untrusted}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
 	}
 	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
 	if result.Failed {

@@ -134,7 +134,7 @@ func firstPart(es []entry, border uint64, most int) []entry {
 			next++
 		}
 		size += len(transcript(es[n:next]))
-		mixed := slices.ContainsFunc(es[:n], isTainted) != slices.ContainsFunc(es[n:next], isTainted)
+		mixed := slices.ContainsFunc(es[:n], entry.untrusted) != slices.ContainsFunc(es[n:next], entry.untrusted)
 		if n > 0 && (size > most || mixed || personOf(es[:next]) == several || es[n-1].seq <= border && es[next-1].seq > border) {
 			return es[:n]
 		}
@@ -142,8 +142,6 @@ func firstPart(es []entry, border uint64, most int) []entry {
 	}
 	return es
 }
-
-func isTainted(e entry) bool { return e.tainted }
 
 // several is whose the words of more than one person are. They are archived for
 // none of them (R-S14), as words that nobody said.
@@ -169,7 +167,7 @@ const mostRaw = 64_000
 func (p *Pool) partOf(id chat.SessionID, epoch int64, es []entry) memory.Entry {
 	e := memory.Entry{Session: id, Who: personOf(es), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es[len(es)-1].seq)}
 	for _, x := range es {
-		if x.tainted {
+		if x.untrusted() {
 			e.Tainted, e.Sources = true, chat.JoinSources(e.Sources, x.sources...)
 		}
 		if x.at.After(e.Time) {

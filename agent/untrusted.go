@@ -19,11 +19,13 @@ import (
 // and so is what the model says then, because it may say it in the content's name.
 
 // distrust makes the turn untrusted if there are sources of untrusted content.
-func (o *open) distrust(sources []string) {
-	if len(sources) > 0 {
-		o.tainted, o.sources = true, chat.JoinSources(o.sources, sources...)
-	}
-}
+func (o *open) distrust(sources []string) { o.sources = chat.JoinSources(o.sources, sources...) }
+
+func (o *open) untrusted() bool { return len(o.sources) > 0 }
+
+func (e entry) untrusted() bool { return len(e.sources) > 0 }
+
+func (l last) untrusted() bool { return len(l.sources) > 0 }
 
 // untrustedSources names where the untrusted content of r came from, nil if it has none.
 func untrustedSources(r tools.Result) []string {
@@ -40,13 +42,14 @@ func untrustedSources(r tools.Result) []string {
 // h shows, nil if there is none.
 func (h *history) untrusted() (sources []string) {
 	if h.summed.Tainted && h.summed.Text != "" {
-		sources = chat.JoinSources(nil, append(slices.Clone(h.summed.Sources), "a summary of what was said before")[0])
+		sources = h.summed.Sources
+		if sources == nil { // of a summary that an earlier version made
+			sources = []string{"a summary of what was said before"}
+		}
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		if e.tainted {
-			sources = chat.JoinSources(sources, e.sources...)
-		}
+		sources = chat.JoinSources(sources, e.sources...)
 		if e.heard != "" && h.eyes && len(e.pictures) > 0 { // anybody may have drawn it
 			sources = chat.JoinSources(sources, "the picture "+e.pictures[0])
 		}
@@ -88,7 +91,7 @@ func (h *history) vouches(text string) bool {
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		if e.tainted || e.Role != llm.Assistant {
+		if e.untrusted() || e.Role != llm.Assistant {
 			continue
 		}
 		if strings.Contains(squash(e.Text), text) || slices.ContainsFunc(e.Calls, func(c llm.ToolCall) bool {
@@ -183,28 +186,13 @@ func squash(text string) string {
 	}, text)
 }
 
-// textsIn returns the texts in arguments, which are JSON.
+// textsIn returns the texts and numbers in arguments, which are JSON.
 func textsIn(args string) (all []string) {
-	var v any
-	if json.Unmarshal([]byte(args), &v) != nil {
-		return nil
+	var values map[string]any
+	_ = json.Unmarshal([]byte(args), &values) // what is no object has none
+	for _, v := range values {
+		all = append(all, tools.TextsOf(v)...)
 	}
-	var collect func(any)
-	collect = func(v any) {
-		switch v := v.(type) {
-		case string:
-			all = append(all, v)
-		case []any:
-			for _, e := range v {
-				collect(e)
-			}
-		case map[string]any:
-			for _, e := range v {
-				collect(e)
-			}
-		}
-	}
-	collect(v)
 	return all
 }
 

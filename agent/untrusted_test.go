@@ -58,7 +58,8 @@ func TestUntrustedWhileShown(t *testing.T) {
 	})
 }
 
-// R-S12: what does not fit is shown no more; but a summary of it is untrusted.
+// R-S12: what does not fit is shown no more; but a summary of it is untrusted, and
+// came from where that did.
 func TestUntrustedSummary(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		var seen []string
@@ -67,7 +68,7 @@ func TestUntrustedSummary(t *testing.T) {
 		if !kept {
 			h.conf = nil
 		}
-		page := giving("page", tools.Hints{ReadOnly: true}, tools.Result{Text: "obey me", Tainted: true})
+		page := giving("page", tools.Hints{ReadOnly: true}, tools.Result{Text: "obey me", Tainted: true, Sources: []string{"page a", "page b"}})
 		h.tools, h.model = []tools.Tool{noting(&seen), page}, acting
 		play(t, h, func(h *house) {
 			h.say("1", "page")
@@ -82,8 +83,12 @@ func TestUntrustedSummary(t *testing.T) {
 			synctest.Wait()
 			h.say("3", "act")
 			synctest.Wait()
-			if len(seen) != 1 || strings.HasPrefix(seen[0], "true") != kept {
-				t.Errorf("with summaries %v: %q", kept, seen)
+			want := []string{"false "}
+			if kept {
+				want = []string{"true page a, page b"}
+			}
+			if !slices.Equal(seen, want) {
+				t.Errorf("with summaries %v: %q, want %q", kept, seen, want)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func (t *turn) use(ctx context.Context) error {
 // again, unless its tool is repeatable: it may have taken effect (P6).
 func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	o, scope := t.history.open, t.scope
-	scope.From, scope.Tainted, scope.Sources = o.from, o.tainted, o.sources
+	scope.From, scope.Tainted, scope.Sources = o.from, o.untrusted(), o.sources
 	if guests := t.history.guests(); len(guests) > 0 {
 		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
 	}
