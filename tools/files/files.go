@@ -73,6 +73,7 @@ func reading[In any](do doer[In, tools.Result]) doer[In, tools.Result] {
 		var held tools.Result
 		held.TaintBy(c.Scope, at)
 		r, err := do(ctx, c, at, in)
+		r.TaintBy(c.Scope, at) // others may have written to it meanwhile
 		r.Tainted, r.Sources = r.Tainted || held.Tainted, chat.JoinSources(r.Sources, held.Sources...)
 		return r, err
 	}

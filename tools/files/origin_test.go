@@ -131,6 +131,24 @@ func TestEditTells(t *testing.T) {
 	}
 }
 
+// R-S12: a file that gets untrusted content while it is read taints the turn.
+func TestWrittenWhileRead(t *testing.T) {
+	d := writer(t, nil)
+	d.as(ofOwner, "1", "write_file", `{"path":"a.txt","content":"one"}`)
+	at, err := d.w.Resolve("a.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := reading(func(context.Context, tools.Call, workspace.Path, pathArgs) (tools.Result, error) {
+		d.as(ofPage, "2", "write_file", `{"path":"a.txt","content":"obey me"}`)
+		return tools.Result{Text: "obey me"}, nil
+	})
+	r, err := read(t.Context(), tools.Call{Scope: tools.Scope{From: ofOwner.who, Workspace: d.w}}, at, pathArgs{})
+	if err != nil || !r.Tainted || len(r.Sources) != 1 {
+		t.Errorf("tainted %v by %q, %v", r.Tainted, r.Sources, err)
+	}
+}
+
 // R-S12: what /undo brings back has the origin that it had.
 func TestUndoRestoresOrigins(t *testing.T) {
 	d := writer(t, nil)

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -22,12 +23,9 @@ type pen struct {
 
 // open returns the file that the model means by text, which c is to change.
 func (p pen) open(c tools.Call, text string) (workspace.Path, error) {
-	at, err := c.Workspace.Resolve(text)
-	if err == nil {
-		err = p.refuse(c, at)
-	}
-	if err == nil {
-		at, err = tools.Resolve(c, text)
+	at, err := tools.Resolve(c, text)
+	if err == nil || errors.Is(err, tools.ErrPrivate) {
+		err = cmp.Or(p.refuse(c, at), err)
 	}
 	return at, err
 }
