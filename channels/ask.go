@@ -285,8 +285,8 @@ func (q *question) choose(i int, text string, m chat.Message) {
 	}
 }
 
-// asked returns the message that asks question id, if it is known.
-func (h *Hub) asked(id string) Receipt {
+// questionReceipt returns the message that asks question id, "" if that is not known.
+func (h *Hub) questionReceipt(id string) Receipt {
 	h.polls.mu.Lock()
 	defer h.polls.mu.Unlock()
 	if q := h.polls.find(id); q != nil {

@@ -241,7 +241,7 @@ func (s *sequence) trace(ctx context.Context, d doubt) (*sent, error) {
 	}
 	found := sent{Says: d.Says}
 	if d.Ask != nil {
-		found.Receipt = s.line.hub.asked(d.Ask.ID) // somebody may have pressed its button
+		found.Receipt = s.line.hub.questionReceipt(d.Ask.ID) // somebody may have pressed its button
 	}
 	if found.Receipt == "" && d.After > 0 {
 		err = attempt(ctx, func(ctx context.Context) (err error) {

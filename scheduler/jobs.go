@@ -228,7 +228,7 @@ func (s *Scheduler) Shelve(ctx context.Context) error {
 			_, err = s.change(ctx, id, func(j *Job) error {
 				same := errSame
 				for i := range j.Runs {
-					if j.Runs[i].Outcome == Sending && j.told(&j.Runs[i], copied) {
+					if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], copied) {
 						same = nil
 					}
 				}

@@ -625,9 +625,9 @@ func TestP12DeliveredLater(t *testing.T) {
 	})
 }
 
-// TestTold is P26: a run is delivered once the network has taken what it said,
+// TestNoteDelivery is P26: a run is delivered once the network has taken what it said,
 // whichever news comes first, and a job that was due once stays until then.
-func TestTold(t *testing.T) {
+func TestNoteDelivery(t *testing.T) {
 	const refused = "the bot was blocked"
 	for name, c := range map[string]struct {
 		told []string // reasons, "ended" for the end of the run
@@ -654,7 +654,7 @@ func TestTold(t *testing.T) {
 					synctest.Wait()
 					m := w.runs[0]
 					for _, news := range c.told {
-						tell := func() error { return w.s.Told(t.Context(), m.ID, news) }
+						tell := func() error { return w.s.NoteDelivery(t.Context(), m.ID, news) }
 						if news == "ended" {
 							tell = func() error {
 								return w.s.Ended(t.Context(), m, scheduler.Ended{Outcome: scheduler.Answered, Text: "tea", Sent: true})

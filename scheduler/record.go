@@ -138,8 +138,8 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 	return false
 }
 
-// told notes what became of what run r of j said, and says whether that is news.
-func (j *Job) told(r *Run, reason string) bool {
+// noteDelivery notes what became of what run r of j said, and says whether that is news.
+func (j *Job) noteDelivery(r *Run, reason string) bool {
 	fate, note := Delivered, ""
 	if reason != "" {
 		fate, note = Undelivered, head(oneLine(reason), maxNote)

@@ -220,10 +220,10 @@ func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
 	return s.end(ctx, m.Errand.Job, n, e)
 }
 
-// Told notes what became of what a run said, whose message has the ID run: with
+// NoteDelivery notes what became of what a run said, whose message has the ID run: with
 // reason "" the network has taken it, else it has refused it for that reason, and
 // may take it yet (P26). To tell it again changes nothing.
-func (s *Scheduler) Told(ctx context.Context, run, reason string) error {
+func (s *Scheduler) NoteDelivery(ctx context.Context, run, reason string) error {
 	i := strings.LastIndex(run, "/")
 	n, err := strconv.ParseUint(run[i+1:], 10, 64)
 	if err != nil || i < 0 {
@@ -231,7 +231,7 @@ func (s *Scheduler) Told(ctx context.Context, run, reason string) error {
 	}
 	_, err = s.change(ctx, run[:i], func(j *Job) error {
 		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
-		if i < 0 || !j.told(&j.Runs[i], reason) {
+		if i < 0 || !j.noteDelivery(&j.Runs[i], reason) {
 			return errSame
 		}
 		return nil

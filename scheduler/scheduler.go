@@ -106,7 +106,7 @@ const (
 // Ended is how a run ended.
 type Ended struct {
 	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure; of a job of the house "" is Done
-	Sent    bool    // Text is on its way: what becomes of it is told by Told
+	Sent    bool    // Text is on its way: NoteDelivery is told what becomes of it
 	Text    string  // what it said; of a failure that has no Note it is the Note
 	Note    string  // why it ended so, in words for people
 	Tokens  int

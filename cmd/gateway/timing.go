@@ -75,7 +75,7 @@ func (h *house) fate(ctx context.Context, r chat.Reply, tries int, reason string
 	if r.Run == "" {
 		return nil
 	}
-	return h.clock.Told(ctx, r.Run, reason)
+	return h.clock.NoteDelivery(ctx, r.Run, reason)
 }
 
 const (

@@ -122,6 +122,7 @@ func (l log) page(ctx context.Context, seq, end uint64) (recs []store.Record, er
 		return recs, ignoreFault(err) // those behind what was read come next
 	}
 	next, err := l.readable(ctx, seq+1, end)
+	next = max(next, seq+2) // the page of a value may be lost, and that of its key not
 	for n := max(seq+1, next-min(next, maxUnread)); n < next && err == nil; n++ {
 		recs = append(recs, store.Record{Seq: n})
 	}

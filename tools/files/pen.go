@@ -43,8 +43,8 @@ func (p pen) refuse(c tools.Call, at workspace.Path) error {
 			return denial{fail("%s is kept by Parley itself and cannot be changed by a tool of files: %s", at, instead)}
 		}
 	}
-	switch planted := plants(c.Workspace, at); {
-	case !planted:
+	switch runs := runsByItself(c.Workspace, at); {
+	case !runs:
 	case c.From.Role != chat.Owner:
 		return denial{fail("%s is a file that programs obey by themselves: only an owner may have it changed", at)}
 	case c.Tainted:
@@ -90,7 +90,7 @@ func (p pen) risks(c tools.Call) bool {
 		return false
 	}
 	at, err := p.open(c, pathOf(c))
-	return err == nil && plants(c.Workspace, at)
+	return err == nil && runsByItself(c.Workspace, at)
 }
 
 // rewrite makes of a file what f makes of its content, which is nil if there is

@@ -7,11 +7,11 @@ import (
 	"parley/workspace"
 )
 
-// plants reports whether the file at is one that programs obey by themselves
+// runsByItself reports whether the file at is one that programs obey by themselves
 // when a person merely works in its folder: a dot-file (shells, editors and git
 // run what .envrc, .vscode and .git/config say), or a file of a bare git
 // repository, which git takes any folder with a HEAD for.
-func plants(w *workspace.Workspace, at workspace.Path) bool {
+func runsByItself(w *workspace.Workspace, at workspace.Path) bool {
 	for part := range strings.SplitSeq(at.String(), "/") {
 		part = strings.ToLower(strings.Map(visible, part))
 		if part == "head" || part == "git~1" || strings.HasPrefix(part, ".") && part != "." {
