@@ -130,17 +130,23 @@ func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var err error
-		if i < len(d.Sent) {
-			err = d.change(ctx, i, part)
-		} else {
-			err = d.send(ctx, i, part)
+		put := d.putPart
+		if d.isOverflow(part) {
+			put = d.putOverflow
 		}
-		if err != nil {
+		if err := put(ctx, i, part); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// putPart makes message i say part.
+func (d *delivery) putPart(ctx context.Context, i int, part chat.Reply) error {
+	if i < len(d.Sent) {
+		return d.change(ctx, i, part)
+	}
+	return d.send(ctx, i, part)
 }
 
 // change makes message i say part, by a new message where it cannot be changed.
@@ -358,15 +364,18 @@ func (d *delivery) forget(ctx context.Context) error {
 
 // parts returns the messages that r has to be sent as.
 func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
-	r = l.worded(r)
-	if strings.TrimSpace(r.Text) == "" && len(r.Files) == 0 {
+	if worded := l.worded(r); strings.TrimSpace(worded.Text) == "" && len(r.Files) == 0 {
 		if _, streams := l.Channel.(Streamer); streams {
-			return []chat.Reply{r}, nil
+			return []chat.Reply{worded}, nil
 		}
 		return nil, nil
 	}
 	err = Safely(func() error {
-		parts = Parts(l.Channel, l.summed(r))
+		if s, ok := l.Channel.(Splitter); ok {
+			parts = l.split(s, r)
+		} else {
+			parts = []chat.Reply{l.summed(l.worded(r))}
+		}
 		return nil
 	})
 	return parts, err
@@ -380,6 +389,12 @@ func Parts(c Channel, r chat.Reply) (parts []chat.Reply) {
 	if !ok {
 		return []chat.Reply{r}
 	}
+	return assemble(s, r, s.Split(r.Text))
+}
+
+// assemble returns the messages with texts and the files of r; those of alone
+// come before, each in a message of its own.
+func assemble(s Splitter, r chat.Reply, texts []string, alone ...chat.File) (parts []chat.Reply) {
 	add := func(text string, files []chat.File) {
 		part := r
 		if part.Text, part.Files, part.Ask = text, files, nil; len(parts) > 0 {
@@ -387,8 +402,11 @@ func Parts(c Channel, r chat.Reply) (parts []chat.Reply) {
 		}
 		parts = append(parts, part)
 	}
-	for _, text := range s.Split(r.Text) {
+	for _, text := range texts {
 		add(text, nil)
+	}
+	for _, file := range alone {
+		add("", []chat.File{file})
 	}
 	for _, files := range s.Group(r.Files) {
 		add("", files)
@@ -409,10 +427,16 @@ func digest(r chat.Reply) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// prune forgets the records of replies that were begun and never sent.
+// prune forgets, at once and then every day until ctx ends, the records of replies
+// that were begun and never sent, and whole answers that are old.
 func (h *Hub) prune(ctx context.Context) {
-	err := Sift(ctx, h.bucket("delivery"), h.cfg.Log, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
-	if err != nil && ctx.Err() == nil {
-		h.cfg.Log.Warn("old delivery records not pruned", "err", err)
+	for more := true; more; more = Sleep(ctx, pruneEvery) {
+		err := Sift(ctx, h.bucket("delivery"), h.cfg.Log, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
+		if err != nil && ctx.Err() == nil {
+			h.cfg.Log.Warn("old delivery records not pruned", "err", err)
+		}
+		if err := h.pruneAnswers(); err != nil {
+			h.cfg.Log.Warn("old answers not removed", "err", err)
+		}
 	}
 }

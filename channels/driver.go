@@ -176,13 +176,19 @@ func OpenAll(say texts.Files, files []chat.File, most int64, open func(path stri
 			continue
 		}
 		u.Close() // of nil does nothing
-		lost = join(lost, "\n", Lost(why))
+		lost = join(lost, "\n", Lost(say, f, why))
 	}
 	return ups, lost
 }
 
-// Lost is the line that tells that a file was not sent, and why.
-func Lost(why string) string { return "📎 " + why }
+// Lost is the line that tells that f was not sent, and why. Of the file with the
+// whole of a long answer it tells where that is kept, too.
+func Lost(say texts.Files, f chat.File, why string) string {
+	if isAnswer(f.Path) {
+		why += ". " + say.Kept.With(f.Path)
+	}
+	return "📎 " + why
+}
 
 // A Gate is the way into the house for a channel whose messages come by
 // requests. It is open while Run runs.

@@ -208,6 +208,7 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 		if err != nil {
 			return err
 		}
+		parts = withoutOverflow(parts)
 		more := len(parts) > len(d.Sent)
 		if more || d.Unsure != nil {
 			if err := d.enter(ctx); err != nil {

@@ -66,7 +66,7 @@ func (m Message) Key() string {
 // Reply returns an empty reply to m. Its ID follows from m's, so that an
 // answer given twice is sent once.
 func (m Message) Reply() Reply {
-	r := Reply{ID: "re:" + m.Key(), To: m.At, Group: m.Group}
+	r := Reply{ID: "re:" + m.Key(), To: m.At, For: Whose(m.At, m.From, m.Group), Group: m.Group}
 	if m.Origin == FromPerson { // nobody sees the others in the chat
 		r.Quote = m.ID
 	} else {
@@ -129,6 +129,7 @@ const (
 type Reply struct {
 	ID     string   `json:"id"` // a reply whose ID was sent in the last 48 hours is dropped
 	To     Address  `json:"to"`
+	For    Person   `json:"for,omitempty"`   // who talks to the agent there; empty if that is not known
 	Quote  string   `json:"quote,omitempty"` // ID of the message answered, if any
 	Also   []string `json:"also,omitempty"`  // IDs of other messages that it answers, too
 	Group  bool     `json:"group,omitempty"` // others read along: the answer quotes what it answers

@@ -79,7 +79,7 @@ func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Re
 	err := c.call(ctx, "POST", "/channels/"+to+"/messages", in, &sent)
 	if len(r.Files) > 0 && said(err, tooLarge, http.StatusRequestEntityTooLarge) {
 		for _, f := range r.Files {
-			r.Text += "\n" + channels.Lost(c.cfg.Texts.Files.Refused.With(channels.SafeName(path.Base(f.Path))))
+			r.Text += "\n" + channels.Lost(c.cfg.Texts.Files, f, c.cfg.Texts.Files.Refused.With(channels.SafeName(path.Base(f.Path))))
 		}
 		r.Files = nil
 		return c.say(ctx, to, r)

@@ -89,7 +89,7 @@ func reply(c tools.Call, to chat.Address, in args) chat.Reply {
 	if to != c.At {
 		return r
 	}
-	r.Group = c.Group
+	r.Group, r.For = c.Group, c.Whose()
 	if in.Reply {
 		r.Quote, r.Group = c.Message, true // in private, networks are not told to quote otherwise
 	}

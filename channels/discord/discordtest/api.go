@@ -119,7 +119,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, name string, do f
 		e.Channel = r.PathValue("id")
 	}
 	s.happen(e)
-	f := s.fault(name, e.Channel)
+	f := s.fault(name, e.Channel, r)
 	defer s.count(name)
 	if f.before(s, w, r) {
 		return

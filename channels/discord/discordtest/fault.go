@@ -3,12 +3,14 @@ package discordtest
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // A Fault makes requests fail. Its zero value does nothing.
 type Fault struct {
 	Times      int     // how many requests it hits: 1 when 0, all below 0
 	Channel    string  // hits only requests about this channel, unless empty
+	Uploads    bool    // hits only requests that bring files
 	Hang       bool    // no answer until the client gives up
 	DropBefore bool    // the connection breaks and nothing was done
 	DropAfter  bool    // what was asked is done, but the connection breaks before the answer
@@ -29,11 +31,12 @@ func (s *Server) Fail(route string, f Fault) {
 	s.faults[route] = append(s.faults[route], &f)
 }
 
-func (s *Server) fault(route, channel string) Fault {
+func (s *Server) fault(route, channel string, r *http.Request) Fault {
+	uploads := strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, f := range s.faults[route] {
-		if f.Channel != "" && f.Channel != channel {
+		if f.Channel != "" && f.Channel != channel || f.Uploads && !uploads {
 			continue
 		}
 		if f.Times--; f.Times == 0 {
