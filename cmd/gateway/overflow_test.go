@@ -70,7 +70,8 @@ func TestRunawayAnswer(t *testing.T) {
 		}
 		w.kill()
 		w.start()
-		texts := w.told(who, "the file", func([]string) bool { return len(w.received(who)) > 0 })
+		w.told(who, "the file", func(texts []string) bool { return len(texts) > 10 })
+		texts := botTexts(w.tg.Chat(who))
 		w.does(who, `list_dir {"path": "."}`) // so that nothing more comes
 		if got := w.received(who); len(texts) != 11 || len(got) != 1 || got[0] != strings.TrimSpace(runaway) || texts[9] != "The rest is in the attached file." {
 			t.Errorf("kill %d: %d messages and %d files: number 10 is %.100q", kill, len(texts), len(got), texts[min(9, len(texts)-1)])
