@@ -55,7 +55,7 @@ func englishChannels() Channels {
 			TooLarge: "%s is larger than the %d MB that I may send here",
 			Rest:     "The rest is in the attached file.",
 			RestKept: "The rest could not be sent as a file here. The whole answer is kept as `%s`. Ask me to read it to you.",
-			Kept:     "The whole answer is kept as `%s`.",
+			Kept:     "The whole answer is kept as %s.",
 		},
 		DiskFull: "My disk is full, so your message has to wait. I take it as soon as there is space again.",
 		NotKept:  "I could not take that in. Please try again in a moment.",
