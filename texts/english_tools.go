@@ -3,6 +3,13 @@ package texts
 func englishTools() Tools {
 	return Tools{
 		Struck: "The same error came up three times, so the task is paused.\nError: %s\n\nSend a message to go on.",
+		Subtask: Subtask{
+			Creating:  "Creating subtask “%s”…",
+			Running:   "Subtask “%s” created, running…",
+			Succeeded: "Subtask “%s” succeeded",
+			Failed:    "Subtask “%s” failed",
+			Done:      "%d of %d done",
+		},
 		Approval: Approval{
 			May:             "May I use `%s`?",
 			More:            "… and %d more characters, at the end `%s`",

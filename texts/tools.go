@@ -3,6 +3,7 @@ package texts
 // Tools is what people are told of calls of tools.
 type Tools struct {
 	Approval Approval
+	Subtask  Subtask
 	Struck   Format // the same error three times ends the answer: the error
 }
 
@@ -17,4 +18,11 @@ type Approval struct {
 	Yes, No, Conversation, Hour string // choices
 
 	WaitingForYou, WaitingForOwner string // the step, meanwhile
+}
+
+// Subtask is the tip of a step that gives tasks to subagents.
+type Subtask struct {
+	Creating, Running, Succeeded, Failed Format // the name of the task
+
+	Done Format // how many are done, of how many
 }

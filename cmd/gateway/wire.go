@@ -77,7 +77,7 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	helpers := agents.New(agents.Config{Runner: h.pool, Profiles: h.profiles, Model: h.hasModel})
+	helpers := agents.New(agents.Config{Runner: h.pool, Texts: &h.texts.Tools.Subtask, Profiles: h.profiles, Model: h.hasModel})
 	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
 	h.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
 	pipeline := tools.StandardConfig{

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -36,6 +37,7 @@ type Profile struct {
 type Config struct {
 	Runner   Runner
 	Profiles func() []Profile       // the agents there are; nil: none
+	Texts    *texts.Subtask         // what people are told; nil: in English
 	Model    func(name string) bool // whether there is one of that name; nil: there is
 }
 
@@ -44,6 +46,9 @@ type Config struct {
 func New(c Config) tools.Source {
 	if c.Profiles == nil {
 		c.Profiles = func() []Profile { return nil }
+	}
+	if c.Texts == nil {
+		c.Texts = &texts.English().Tools.Subtask
 	}
 	if c.Model == nil {
 		c.Model = func(string) bool { return true }

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -55,7 +54,7 @@ func (s source) multi() tools.Tool {
 		helpers := make([]tools.Child, len(in.Tasks))
 		var g tools.Group
 		g.SetLimit(3)
-		tell := func(n int64) { c.Say(fmt.Sprintf("%d of %d done", n, all.Total)) }
+		tell := func(n int64) { c.Say(s.Texts.Done.With(n, all.Total)) }
 		tell(0)
 		for i, task := range in.Tasks {
 			g.Go(func() error {

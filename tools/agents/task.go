@@ -36,17 +36,17 @@ func (s source) task() tools.Tool {
 		if i < 0 { // C-032
 			return tools.Failf(tools.CodeError, "Subtask failed: Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
 		}
-		c.Say(fmt.Sprintf("Creating subtask “%s”…", in.Name))
+		c.Say(s.Texts.Creating.With(in.Name))
 		h, note := s.helper(c, profiles[i], in)
-		h, err := s.run(ctx, h, func() { c.Say(fmt.Sprintf("Subtask “%s” created, running…", in.Name)) })
+		h, err := s.run(ctx, h, func() { c.Say(s.Texts.Running.With(in.Name)) })
 		if err != nil {
 			return tools.Failf(tools.CodeError, "Subtask failed: %v", err), context.Cause(ctx)
 		}
-		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID, Note: note}, "succeeded"
+		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID, Note: note}, s.Texts.Succeeded
 		if h.State != tools.ChildAnswered {
-			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, "failed"
+			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, s.Texts.Failed
 		}
-		c.Say(fmt.Sprintf("Subtask “%s” %s", in.Name, how))
+		c.Say(how.With(in.Name))
 		b, err := json.Marshal(answer)
 		return tools.Result{Text: string(b), Tainted: h.Tainted, Sources: h.Sources}, err // no failure of the tool, whatever came of the task
 	})
