@@ -67,7 +67,7 @@ func TestGrants(t *testing.T) {
 		h.start()
 		h.sent = nil
 		h.say("list", "/approvals")
-		h.want("Without asking again, although there is untrusted content, I may:\n\n1. post to a (until /new)\n2. post to b (until 01:00)\n\n/approvals revoke and a number, or all, ends that.")
+		h.want("Without asking again, although there is untrusted content, I may:\n\n1. post to a (until /new)\n2. post to b (until 01:00)\n\nTo revoke one, write /approvals revoke NUMBER; to revoke all, /approvals revoke all.")
 		h.say("new", "/new")
 		synctest.Wait()
 		do("a", "no")
@@ -83,7 +83,7 @@ func TestGrants(t *testing.T) {
 		h.deliver(user)
 		h.want("Only owners can revoke approvals.")
 		h.say("r2", "/approvals revoke 1")
-		h.want("Revoked. I ask again.")
+		h.want("Revoked. I will ask again.")
 		do("b", "no")
 		wants("once revoked", "post to b")
 		h.sent = nil

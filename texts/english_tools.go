@@ -14,7 +14,7 @@ func englishTools() Tools {
 			May:             "May I use `%s`?",
 			More:            "… and %d more characters, at the end `%s`",
 			Sources:         "Untrusted content is in this conversation and may have asked for this:",
-			Effect:          "*Conversation* and *Hour* are a yes to every call that would `%s`: until /new, or for an hour.",
+			Effect:          "If you choose *Conversation* (until /new) or *Hour* (for an hour), I will not ask again before I `%s`.",
 			ForThem:         "`%s:%s` asks for this at `%s`.\n\n%s",
 			Yes:             "Yes",
 			No:              "No",

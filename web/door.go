@@ -41,7 +41,11 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 		})
 		return visitor{sender(p.Person), p}, err
 	case b != "":
-		err := s.judge(s.adminToken(), r, func() error { return s.token(b) })
+		c := s.adminToken()
+		if forModels(r) { // whoever asks there thinks that it is a key
+			c.wrong, c.code = apiKey.wrong, apiKey.code
+		}
+		err := s.judge(c, r, func() error { return s.token(b) })
 		return visitor{Sender: sender(ownerName)}, err
 	}
 	// Another server on this host may have set a cookie of the same name, and
@@ -73,6 +77,15 @@ var (
 	apiKey  = credential{name: "API key", wrong: "This API key is invalid or has been revoked.", code: "invalid_api_key"}
 	oneTime = credential{name: "sign-in link", wrong: "This link is invalid or has expired."}
 )
+
+// needsKey answers programs that ask the models' API without a key.
+var needsKey = problem{
+	status: http.StatusUnauthorized, code: apiKey.code,
+	text: "An API key is needed, in the header Authorization: Bearer KEY. The owner makes one with parley key NAME.",
+}
+
+// forModels reports whether r asks the models' API.
+func forModels(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
 
 // adminToken is the credential that the owner chose.
 func (s *Server) adminToken() credential {

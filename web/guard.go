@@ -90,7 +90,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			w.Header().Set(k, v)
 		}
 		if why := s.names.foreign(r); why != "" {
-			s.refuse(w, r, problem{status: http.StatusForbidden, text: why})
+			p := problem{status: http.StatusForbidden, text: why}
+			if why == noOwnHeader && forModels(r) {
+				p = needsKey
+			}
+			s.refuse(w, r, p)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -100,6 +104,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 // ownHeader is what our pages send with every write, and other pages cannot
 // without asking first.
 const ownHeader = "X-Parley"
+
+const noOwnHeader = "the header " + ownHeader + " is missing"
 
 // foreign says why r cannot be ours, or nothing.
 func (n names) foreign(r *http.Request) string {
@@ -117,7 +123,7 @@ func (n names) foreign(r *http.Request) string {
 		return why
 	}
 	if writes(r) && r.Header.Get(ownHeader) == "" && bearer(r) == "" {
-		return "this does not say " + ownHeader
+		return noOwnHeader
 	}
 	return ""
 }

@@ -33,6 +33,7 @@ type Overview struct {
 	Version  string             `json:"version"`
 	Began    time.Time          `json:"began"`
 	Model    string             `json:"model"`
+	Page     string             `json:"page"`    // where the web page is
 	Reasons  []string           `json:"reasons"` // why it is not ready
 	Warnings []string           `json:"warnings"`
 	Damaged  []string           `json:"damaged,omitempty"` // what cannot be read in the store
@@ -44,7 +45,7 @@ type Overview struct {
 
 func (s *Server) overview(r *http.Request) (any, error) {
 	ctx, h := r.Context(), s.House
-	o := Overview{Version: s.Version, Began: s.began, Model: h.Model(), Reasons: h.Reasons(ctx), Warnings: h.Warnings()}
+	o := Overview{Version: s.Version, Began: s.began, Model: h.Model(), Page: s.Home(), Reasons: h.Reasons(ctx), Warnings: h.Warnings()}
 	if h.Damaged != nil {
 		o.Damaged = h.Damaged()
 	}

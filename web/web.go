@@ -191,10 +191,10 @@ func (rt route) admits(v visitor) error {
 	switch {
 	case rt.may == anyone:
 		return nil
+	case rt.may == keyed && !v.key():
+		return needsKey
 	case v.Role == chat.Stranger:
 		return problem{status: http.StatusUnauthorized, text: "sign in first"}
-	case rt.may == keyed && !v.key():
-		return problem{status: http.StatusUnauthorized, text: "this wants an API key, which the owner makes"}
 	case rt.may != keyed && v.key(), rt.may == owner && v.Role != chat.Owner:
 		return problem{status: http.StatusNotFound, text: "there is no such page"}
 	}

@@ -36,7 +36,7 @@ func view(id string, f chat.File) file {
 
 func newID() string { return strings.ToLower(rand.Text()[:16]) }
 
-var errNoFile = problem{http.StatusNotFound, "There is no such file, or not any more."}
+var errNoFile = problem{http.StatusNotFound, "This file does not exist, or was deleted."}
 
 // stored returns a file of person, or errNoFile.
 func (c *Channel) stored(ctx context.Context, person, id string) (f chat.File, err error) {

@@ -111,7 +111,7 @@ func (c *Channel) press(k call) error {
 	}
 	q, err := k.room.question(k.r.Context(), in.Question)
 	if errors.Is(err, errGone) || err == nil && (in.Choice < 0 || in.Choice >= len(q.Ask.Choices)) {
-		return problem{http.StatusNotFound, "There is no such question, or not any more."}
+		return problem{http.StatusNotFound, "This question no longer exists."}
 	}
 	if err != nil {
 		return err

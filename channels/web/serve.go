@@ -91,7 +91,7 @@ func (c *Channel) refuse(k call, err error) {
 	case errors.As(err, &refusal):
 		p = problem{http.StatusInsufficientStorage, refusal.Text}
 	case errors.Is(err, errGone):
-		p = problem{http.StatusNotFound, "There is no such conversation, or not any more."}
+		p = problem{http.StatusNotFound, "This conversation does not exist, or was deleted."}
 	case errors.Is(err, store.ErrFull):
 		p = problem{http.StatusInsufficientStorage, "The disk is full, so nothing was changed. Please tell whoever runs this."}
 	case k.r.Context().Err() != nil:

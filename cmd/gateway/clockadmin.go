@@ -77,7 +77,7 @@ func (h *house) ownerAt(to string) (tools.Scope, error) {
 		}
 	}
 	if s.From.Role == "" || at.Chat == "" || at.Channel == "api" {
-		return tools.Scope{}, errors.Join(err, fmt.Errorf("say to whom, as in telegram:42 or console:local: no owner is at '%s'", to))
+		return tools.Scope{}, errors.Join(err, fmt.Errorf("no owner is at '%s': name a chat that an owner is in, such as telegram:ID for an ID in owners, or console:local", to))
 	}
 	return s, nil
 }

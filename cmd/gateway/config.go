@@ -37,6 +37,7 @@ type Config struct {
 	Transcription *Transcription `json:"transcription"` // nil: nobody listens to voice messages
 
 	file    string // where it was read, or would have been
+	source  source // how it was found: what command tells people to type
 	found   bool   // there was such a file
 	byEnv   string // the variable that Models was made of, when the file has none
 	src     []byte // its text
@@ -283,6 +284,7 @@ func parse(s source, src []byte) (*Config, error) {
 		Store:     Store{Type: "bolt"},
 		Log:       Log{Level: "info"},
 		file:      s.File,
+		source:    s,
 		found:     src != nil,
 		src:       src,
 		sum:       sha256.Sum256(src),
@@ -297,6 +299,19 @@ func parse(s source, src []byte) (*Config, error) {
 	c.secrets = slices.Sorted(maps.Keys(d.secrets))
 	c.vars = slices.Sorted(maps.Keys(d.vars))
 	return c, d.err(s.File)
+}
+
+// command is a command line for a person to type, about this installation: with
+// the folder and the file that were named when this one was started.
+func (c *Config) command(name string, args ...string) string {
+	words := []string{"parley", name}
+	if c.source.Fixed {
+		words = append(words, "--data", c.source.Data)
+	}
+	if c.source.Must {
+		words = append(words, "--config", c.source.File)
+	}
+	return strings.Join(append(words, args...), " ")
 }
 
 // fill sets what the file left out.

@@ -218,7 +218,7 @@ func TestFaults(t *testing.T) {
 		{`{"tools": {"web": {"searchFallback": [{"provider": "kagi"}]}}}`, `tools.web.searchFallback[0].apiKey: is missing; kagi searches for nobody without one`},
 		{`{"tools": {"web": {"search": {"provider": "searxng"}}}}`, `tools.web.search.baseUrl: is missing; allowed: the address of your SearXNG`},
 		{`{"tools": {"web": {"allowPrivate": ["home"]}}}`, `tools.web.allowPrivate[0]: is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`},
-		{`{"tools": {"web": {"allowPrivate": ["10.0.0.1"]}}}`, `tools.web.allowPrivate[0]: a network has a length: write 10.0.0.1/32 for this one machine`},
+		{`{"tools": {"web": {"allowPrivate": ["10.0.0.1"]}}}`, `tools.web.allowPrivate[0]: a network needs a prefix length: write 10.0.0.1/32 for this one machine`},
 		{`{"tools": {"web": {"allowPrivate": ["10.0.0.0/8", "192.168.1.77/8"]}}}`,
 			`tools.web.allowPrivate[1]: 192.168.1.77/8 would be all of 192.0.0.0/8: write that, or 192.168.1.77/32 for this one machine`},
 		{`{"tools": {"web": {"allowPrivate": ["::ffff:10.0.0.0/104"]}}}`,

@@ -112,7 +112,7 @@ func examinations(c *Config, pid int) (all []examination) {
 		}
 	}
 	if c.HTTP.Listen != "" {
-		port("web", c.HTTP.Listen)
+		add("web port", func(ctx context.Context) finding { return lookAtWebPort(ctx, c, pid) })
 	}
 	return all
 }
@@ -192,7 +192,7 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 	case holder != 0:
 		return lookAtStoreInUse(ctx, c)
 	case errors.Is(err, fs.ErrNotExist) && len(safeCopies(c)) > 0 && unmarked != nil:
-		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: parley restore " + safeCopies(c)[0]}
+		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: " + c.command("restore", safeCopies(c)[0])}
 	case errors.Is(err, fs.ErrNotExist) && unmarked == nil:
 		return finding{bad, file + " is missing", restore}
 	case errors.Is(err, fs.ErrNotExist):
@@ -269,6 +269,30 @@ func lookAtBot(ctx context.Context, c *Config, name string, b *Bot) finding {
 		text += "; nobody is on its allow list, so people need a code (parley pair CODE)"
 	}
 	return finding{fine, text, ""}
+}
+
+// lookAtWebPort looks where the web page is or will be. The default port may be
+// in use: then the gateway takes another one.
+func lookAtWebPort(ctx context.Context, c *Config, holder int) finding {
+	if c.HTTP.Listen != defaultListen || c.HTTP.PublicURL != "" {
+		return lookAtPort(ctx, c.HTTP.Listen, holder)
+	}
+	const todo = "end that program and start parley again, or set http.listen in the config to a free port"
+	taken := defaultListen + " is in use by another program, so the web page "
+	if holder == 0 {
+		f := lookAtPort(ctx, defaultListen, 0)
+		if f.state == bad {
+			f = finding{odd, taken + "gets another port", todo}
+		}
+		return f
+	}
+	a := adminOf(c)
+	defer a.CloseIdleConnections()
+	var o web.Overview
+	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err == nil && o.Page != "http://"+defaultListen {
+		return finding{odd, taken + "is at " + o.Page, todo}
+	}
+	return lookAtPort(ctx, defaultListen, holder)
 }
 
 func lookAtPort(ctx context.Context, addr string, holder int) finding {

@@ -148,6 +148,13 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	usual, err := parseText(`{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen); err == nil { // else another program has it
+		defer l.Close()
+	}
 	for _, tt := range []struct {
 		got   finding
 		state state
@@ -164,6 +171,7 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 		{lookAtFolder(t.TempDir(), ""), odd, "is open to others"},
 		{lookAtFolder(file, ""), bad, "no folder"},
 		{lookAtPort(t.Context(), "127.0.0.1:1", 7), fine, "left to the gateway"},
+		{lookAtWebPort(t.Context(), usual, 0), odd, "127.0.0.1:18790 is in use by another program, so the web page gets another port"},
 	} {
 		if tt.got.state != tt.state || !strings.Contains(tt.got.text, tt.text) || (tt.state == fine) != (tt.got.todo == "") {
 			t.Errorf("%+v, want %s %s", tt.got, tt.state, tt.text)

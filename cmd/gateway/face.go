@@ -40,6 +40,7 @@ func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) e
 		}
 		addr = boundAs(c.HTTP.Listen, front.Addr())
 		if !strings.HasSuffix(c.HTTP.Listen, ":0") && addr != c.HTTP.Listen {
+			h.moved = fmt.Sprintf("%s is in use by another program, so the web page is at %s until the next start", c.HTTP.Listen, addr)
 			h.Log.Warn("http.listen is in use by another program, so the web page has another port until the next start", "wanted", c.HTTP.Listen, "address", addr)
 		}
 	}
@@ -121,11 +122,20 @@ func (h *house) windows() web.House {
 		Notes:    h.mind.notes,
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,
-		Warnings: func() []string { return slices.Concat(h.toTell(), h.damage.warnings(), h.now.Load().warnings()) },
+		Warnings: h.warnings,
 		Damaged:  h.damage.all,
 		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
 		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditor.chain, Backup: h.backup,
 	}
+}
+
+// warnings are what an owner sees who asks how the gateway does.
+func (h *house) warnings() []string {
+	all := slices.Concat(h.toTell(), h.damage.warnings(), h.now.Load().warnings())
+	if h.moved != "" {
+		all = append(all, h.moved)
+	}
+	return all
 }
 
 // toolbox lists what an owner may use.
@@ -270,6 +280,9 @@ func (h *house) greet(ctx context.Context) {
 		return
 	}
 	fmt.Fprintf(h.Stderr, "%-9s %s (signs you in once; parley link makes another)\n", "web", link)
+	if h.moved != "" {
+		fmt.Fprintf(h.Stderr, "%-9s %s\n", "warning", h.moved)
+	}
 }
 
 // isTerminal reports whether a person reads what is written to w.

@@ -57,6 +57,7 @@ type house struct {
 	store    store.Store
 	notes    []string // what the owners are told after the start
 	damage   damage   // what was found damaged in the store
+	moved    string   // why the web page is not at http.listen; "" if it is
 	files    *workspace.Workspace
 	sole     *os.File // holds the lock of the workspace; nil if another gateway has it
 	observer *observe.Observer

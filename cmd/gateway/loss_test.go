@@ -162,8 +162,8 @@ func TestLostStoreIsAskedAbout(t *testing.T) {
 		}
 	}
 	lose()
-	w.fails("is gone", "parley restore "+safe, "--begin-anew")
-	if out, code := w.run("", "doctor"); code != exitFailure || !strings.Contains(out, "parley restore "+safe) {
+	w.fails("is gone", "parley restore --data "+w.dir+" "+safe, "parley run --data "+w.dir+" --begin-anew")
+	if out, code := w.run("", "doctor"); code != exitFailure || !strings.Contains(out, "parley restore --data "+w.dir+" "+safe) {
 		t.Errorf("doctor: %d\n%s", code, out)
 	}
 	if entries, _ := filepath.Glob(filepath.Join(w.dir, storeFile+"*")); len(entries) > 0 {
@@ -212,7 +212,7 @@ func TestOlderStoreIsAskedAbout(t *testing.T) {
 	if err := os.WriteFile(path, former, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.fails("an older one", "parley restore --force "+path)
+	w.fails("an older one", "parley restore --data "+w.dir+" --force "+path)
 	if out, code := w.run("", "restore", "--force", path); code != 0 {
 		t.Fatalf("restore: %d\n%s", code, out)
 	}
@@ -236,7 +236,7 @@ func TestLostWorkspaceIsAskedAbout(t *testing.T) {
 	if err := os.Rename(folder, away); err != nil {
 		t.Fatal(err)
 	}
-	w.fails("the workspace "+folder+" is gone or empty", "--begin-anew")
+	w.fails("the workspace "+folder+" is gone or empty", "parley run --data "+w.dir+" --begin-anew")
 	if err := os.Mkdir(folder, 0o700); err != nil { // as a disk that is not mounted leaves it
 		t.Fatal(err)
 	}

@@ -191,7 +191,7 @@ func (p *program) installService(ctx context.Context) error {
 		args = append([]string{"--user"}, args...)
 		if out, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput(); err != nil {
 			fmt.Fprintf(p.stdout, "systemctl did not do it (%v); run it where you are logged in: systemctl %s\n%s", err, strings.Join(args, " "), out)
-			failed = errors.New("install service: the unit is written, but systemd did not take it")
+			failed = errors.New("install service: the unit is written, but systemd did not start it")
 			continue
 		}
 		fmt.Fprintf(p.stdout, "done: systemctl %s\n", strings.Join(args, " "))

@@ -131,7 +131,7 @@ func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Stor
 		}
 	}
 	if err != nil {
-		return nil, nil, explainStore(err) // not a nil *bolt.Store, which is no nil store.Store
+		return nil, nil, explainStore(c, err) // not a nil *bolt.Store, which is no nil store.Store
 	}
 	if err := sweepDrafts(c); err != nil {
 		log.Warn("drafts of backups not removed", "err", err)
@@ -150,7 +150,7 @@ func (h *house) checkForLoss() error {
 	}
 	if !h.Anew {
 		return exit{exitUsage, fmt.Errorf("the store %s is gone, though there are copies of it; nothing was started or changed\n"+
-			"put it back, or go on with the latest copy: parley restore %s\nor begin with an empty store: parley run --begin-anew", file, copies[0])}
+			"put it back, or go on with the latest copy: %s\nor begin with an empty store: %s", file, c.command("restore", copies[0]), c.command("run", "--begin-anew"))}
 	}
 	kept := safeFolder(c) + "-" + time.Now().Format("20060102-150405")
 	h.Log.Warn("beginning with an empty store", "copies of the former one", kept)
@@ -158,12 +158,12 @@ func (h *house) checkForLoss() error {
 }
 
 // explainStore says what to do about a store that is there and must not be used.
-func explainStore(err error) error {
+func explainStore(c *Config, err error) error {
 	var older *bolt.OlderError
 	var newer *bolt.FormatError
 	switch {
 	case errors.As(err, &older):
-		return exit{exitUsage, fmt.Errorf("%w\nto go on with it, and lose what came after it: parley restore --force %s", err, older.File)}
+		return exit{exitUsage, fmt.Errorf("%w\nto go on with it, and lose what came after it: %s", err, c.command("restore", "--force", older.File))}
 	case errors.As(err, &newer):
 		return exit{exitUsage, err}
 	}
@@ -187,7 +187,7 @@ func (h *house) openWorkspace(ctx context.Context) error {
 	if known.Folder == c.Workspace && len(existing(c.Workspace)) == 0 {
 		if !h.Anew {
 			return exit{exitUsage, fmt.Errorf("the workspace %s is gone or empty, and the agent's memory and files with it; nothing was started or changed\n"+
-				"mount it or put it back, or take it from a backup: parley restore --force FILE\nor begin with an empty one: parley run --begin-anew", c.Workspace)}
+				"mount it or put it back, or take it from a backup: %s\nor begin with an empty one: %s", c.Workspace, c.command("restore", "--force", "FILE"), c.command("run", "--begin-anew"))}
 		}
 		h.Log.Warn("beginning with an empty workspace", "folder", c.Workspace)
 	}

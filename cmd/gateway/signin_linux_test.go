@@ -147,6 +147,14 @@ func TestPortInUse(t *testing.T) {
 	if log := w.log.String(); !strings.Contains(log, "in use by another program") {
 		t.Errorf("it does not say why the port is another one: %s", log)
 	}
+	for _, command := range []string{"status", "doctor"} { // a terminal shows no log
+		ask := exec.CommandContext(t.Context(), "parley", command, "--data", w.dir)
+		ask.Env = cmd.Env
+		out, _ := ask.Output() // doctor may have other things to say
+		if out := string(out); !strings.Contains(out, defaultListen+" is in use by another program") || !strings.Contains(out, strings.TrimPrefix(w.base(), "http://")) {
+			t.Errorf("%s does not say where the page is, and why there: %s", command, out)
+		}
+	}
 
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -122,7 +122,7 @@ func (h *house) tellDamage(ctx context.Context) error {
 	}
 	text += "Everything else works. Look at the disk. What is lost is in the backups that were made before."
 	if copies := safeCopies(h.Config); len(copies) > 0 {
-		text += " The latest daily copy is " + copies[0] + "; to go back to it, stop me and run: parley restore --force with that file."
+		text += " To go back to the latest daily copy, stop me and run: " + h.Config.command("restore", "--force", copies[0])
 	}
 	if err := h.hub.TellOwners(ctx, "damage:"+strings.Join(fresh, ","), text); err != nil {
 		return err

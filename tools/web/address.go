@@ -62,7 +62,7 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if a, isAddress := netip.ParseAddr(text); isAddress == nil {
 		a = a.WithZone("").Unmap()
-		return p, fmt.Errorf("a network has a length: write %s for this one machine", netip.PrefixFrom(a, a.BitLen()))
+		return p, fmt.Errorf("a network needs a prefix length: write %s for this one machine", netip.PrefixFrom(a, a.BitLen()))
 	}
 	switch {
 	case err != nil:

@@ -127,9 +127,9 @@ func TestParseNetwork(t *testing.T) {
 		{"::ffff:10.0.0.0/104", "::ffff:10.0.0.0/104 is an IPv4 network in the form of IPv6: write 10.0.0.0/8"},
 		{"::ffff:10.0.0.5/128", "::ffff:10.0.0.5/128 is an IPv4 network in the form of IPv6: write 10.0.0.5/32"},
 		{"::ffff:0:0/64", "::ffff:0.0.0.0/64 is an IPv4 network in the form of IPv6: write 0.0.0.0/0"},
-		{"10.0.0.1", "a network has a length: write 10.0.0.1/32 for this one machine"},
-		{"fe80::1%eth0", "a network has a length: write fe80::1/128 for this one machine"},
-		{"::ffff:10.0.0.1", "a network has a length: write 10.0.0.1/32 for this one machine"},
+		{"10.0.0.1", "a network needs a prefix length: write 10.0.0.1/32 for this one machine"},
+		{"fe80::1%eth0", "a network needs a prefix length: write fe80::1/128 for this one machine"},
+		{"::ffff:10.0.0.1", "a network needs a prefix length: write 10.0.0.1/32 for this one machine"},
 		{"home", `is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`},
 		{"10.0.0.0/33", `is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`},
 	} {

@@ -100,7 +100,7 @@ function explain() {
   if (!broken.length) return why.replaceChildren();
   const rest = words() || files.length > broken.length;
   why.replaceChildren(`${broken.map((f) => f.name).join(", ")} could not be uploaded, so your message is not sent yet.`,
-    make("button", { type: "button", onclick: () => (broken.forEach(leave), rest && submit()) }, rest ? "Send without" : "Remove"));
+    make("button", { type: "button", onclick: () => (broken.forEach(leave), rest && submit()) }, rest ? (broken.length > 1 ? "Send without them" : "Send without it") : "Remove"));
 }
 
 function leave(f) {
