@@ -16,6 +16,7 @@ type Catalogue struct {
 	Agent    Agent
 	Channels Channels
 	Tools    Tools
+	Gateway  Gateway
 }
 
 // A Format is a text with verbs as in package fmt. The comment of its field names
@@ -71,6 +72,7 @@ func English() *Catalogue {
 		Agent:    englishAgent(),
 		Channels: englishChannels(),
 		Tools:    englishTools(),
+		Gateway:  englishGateway(),
 	}
 }
 

@@ -105,19 +105,25 @@ func (h *house) setTool(ctx context.Context, j *scheduler.Job, o cron.Order) err
 	return err
 }
 
-// onClock is the cron.Clock of the tool and of /cron.
+// onClock is the cron.Clock of the tool, which models read: it answers in English
+// whatever people are told.
 func (h *house) onClock(ctx context.Context, s tools.Scope, key string, o cron.Order) (tools.Result, error) {
+	return h.orderJob(ctx, s, key, o, inEnglish(h.Config.zone()))
+}
+
+// orderJob does what o says and tells of it as say does.
+func (h *house) orderJob(ctx context.Context, s tools.Scope, key string, o cron.Order, say jobTexts) (tools.Result, error) {
 	switch o.Action {
 	case "add":
 		j, err := h.addJob(ctx, s, o)
-		return tools.Result{Text: fmt.Sprintf("Created job '%s' (id: %s)", j.Name, j.ID)}, err
+		return tools.Result{Text: say.texts.Created.With(j.Name, j.ID)}, err
 	case "list":
 		jobs, err := h.clock.Jobs(ctx)
 		jobs = slices.DeleteFunc(jobs, func(j scheduler.Job) bool { return !mayChange(s, j) })
 		strange := func(j scheduler.Job) bool { return strange(j, s.Whose()) }
-		return tools.Result{Text: listed(jobs, s.At, h.Config.zone()), Tainted: slices.ContainsFunc(jobs, strange)}, err
+		return tools.Result{Text: say.list(jobs, s.At), Tainted: slices.ContainsFunc(jobs, strange)}, err
 	}
-	return h.tend(ctx, s, key, o)
+	return h.tend(ctx, s, key, o, say)
 }
 
 // strange says whether what is told of j may hold words of others than who.
@@ -126,7 +132,7 @@ func strange(j scheduler.Job, who chat.Person) bool {
 }
 
 // tend does what o says to a job that there is.
-func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Order) (r tools.Result, err error) {
+func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Order, say jobTexts) (r tools.Result, err error) {
 	j, err := h.clock.Job(ctx, o.ID)
 	if errors.Is(err, store.ErrDamaged) { // owners can remove it
 		j, err = scheduler.Job{ID: o.ID}, nil
@@ -136,29 +142,26 @@ func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Orde
 	case !mayChange(s, j):
 		err = store.ErrNotFound
 	case o.Action == "remove":
-		r.Text, err = "Removed job "+j.ID, h.clock.Remove(ctx, j.ID)
+		r.Text, err = say.texts.Removed.With(j.ID), h.clock.Remove(ctx, j.ID)
 	case o.Action == "run":
-		r.Text, err = fmt.Sprintf("Job %s runs now", j.ID), h.clock.Fire(ctx, j.ID, key, o.Force)
+		r.Text, err = say.texts.RunsNow.With(j.ID), h.clock.Fire(ctx, j.ID, key, o.Force)
 	case o.Action == "history":
-		r.Text, r.Tainted = history(j, h.Config.zone()), strange(j, s.Whose())
+		r.Text, r.Tainted = say.history(j), strange(j, s.Whose())
 	default:
-		r.Text = map[string]string{"enable": "Enabled", "disable": "Disabled", "edit": "Changed"}[o.Action] + " job " + j.ID
+		r.Text = say.changed(o.Action, j.ID)
 		_, err = h.clock.Edit(ctx, j.ID, func(j *scheduler.Job) error { return h.alter(ctx, j, o) })
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return tools.Result{Text: fmt.Sprintf("Job %s not found", o.ID)}, nil
+		return tools.Result{Text: say.texts.NotFound.With(o.ID)}, nil
 	case errors.Is(err, scheduler.ErrProtected):
-		return tools.Result{Text: protected(o.Action, o.ID)}, nil
+		return tools.Result{Text: say.protected(o.Action, o.ID)}, nil
 	}
 	return r, err
 }
 
 // cronVerbs are what /cron does, as an Order calls it.
 var cronVerbs = map[string]string{"list": "list", "history": "history", "run": "run", "remove": "remove", "on": "enable", "off": "disable"}
-
-const cronHelp = "/cron lists what is on the clock. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – run it now; /cron run ID force, also if it is off\n" +
-	"/cron off ID, /cron on ID – not for now, and again\n/cron remove ID – not any more\n\nTo put something on the clock, tell me what and when."
 
 // cmdCron answers /cron.
 func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
@@ -171,96 +174,15 @@ func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 		o.ID = strings.Join(words[1:], " ")
 	}
 	if o.Action == "" || (o.Action == "list") != (o.ID == "") {
-		return cronHelp, nil
+		return h.texts.Gateway.Jobs.Usage, nil
 	}
-	r, err := h.onClock(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}, m.Key(), o)
+	say := jobTexts{texts: h.texts.Gateway.Jobs, zone: h.Config.zone()}
+	r, err := h.orderJob(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}, m.Key(), o, say)
 	if theirs(err) {
-		return fmt.Sprintf("I could not do that: %v.", err), nil
+		return h.texts.Gateway.Commands.NotDone.With(err), nil
 	}
 	if o.Action != "list" && o.Action != "history" {
 		h.audit("cron", m.At.Channel+":"+m.From.ID, r.Text)
 	}
 	return r.Text, err
-}
-
-const (
-	mostListed = 100 // jobs
-	clockTime  = "2006-01-02 15:04 MST"
-)
-
-// title names j: "n (id: i, every 1h)".
-func title(j scheduler.Job) string {
-	return fmt.Sprintf("%s (id: %s, %s)", oneLine(j.Name), j.ID, j.Schedule)
-}
-
-// listed tells of jobs, with times in zone (D-095), and of those that are not
-// heard of here, where they are.
-func listed(jobs []scheduler.Job, here chat.Address, zone *time.Location) string {
-	if len(jobs) == 0 {
-		return "No scheduled jobs."
-	}
-	var b strings.Builder
-	b.WriteString("Scheduled jobs:")
-	for _, j := range jobs[:min(len(jobs), mostListed)] {
-		fmt.Fprintf(&b, "\n- %s\n  %s; %s", title(j), nextRun(j, zone), lastRun(j, zone))
-		if j.At != here && j.At != (chat.Address{}) {
-			b.WriteString("; in " + oneLine(string(j.At.Session())))
-		}
-	}
-	if more := len(jobs) - mostListed; more > 0 {
-		fmt.Fprintf(&b, "\n… and %d more", more)
-	}
-	return b.String()
-}
-
-// nextRun says when j is due.
-func nextRun(j scheduler.Job, zone *time.Location) string {
-	switch {
-	case j.Off:
-		return strings.TrimSuffix("off: "+oneLine(j.Why), ": ")
-	case j.Next.IsZero():
-		return "not due again"
-	}
-	return "next: " + j.Next.In(zone).Format(clockTime)
-}
-
-// lastRun says how j ran last.
-func lastRun(j scheduler.Job, zone *time.Location) string {
-	if len(j.Runs) == 0 {
-		return "has not run yet"
-	}
-	r := j.Runs[len(j.Runs)-1]
-	return strings.TrimSuffix(fmt.Sprintf("last: %s, %s – %s", r.Due.In(zone).Format(clockTime), r.Outcome, oneLine(r.Note)), " – ")
-}
-
-// history tells of the runs of j, the latest first.
-func history(j scheduler.Job, zone *time.Location) string {
-	if len(j.Runs) == 0 {
-		return fmt.Sprintf("Job %s has not run yet.", j.ID)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "History of %s:", title(j))
-	for i := len(j.Runs) - 1; i >= 0; i-- {
-		r := j.Runs[i]
-		fmt.Fprintf(&b, "\n- %s: %s", r.Due.In(zone).Format(clockTime), r.Outcome)
-		if took := r.Took(); took > 0 {
-			fmt.Fprintf(&b, ", %v", took)
-		}
-		if r.Tokens > 0 {
-			fmt.Fprintf(&b, ", %d tokens", r.Tokens)
-		}
-		if r.Cost > 0 {
-			fmt.Fprintf(&b, ", cost %.4f", r.Cost)
-		}
-		if r.Note != "" {
-			b.WriteString(" – " + oneLine(r.Note))
-		}
-	}
-	return b.String()
-}
-
-// protected says why a job of the house cannot be changed (D-096).
-func protected(action, id string) string {
-	why := map[string]string{dreamID: "This is the system's job for consolidating memory (dream). It can only be viewed."}[id]
-	return fmt.Sprintf("Cannot %s job `%s`.\n%s", action, id, cmp.Or(why, "It belongs to the house, and is only shown."))
 }

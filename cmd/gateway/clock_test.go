@@ -16,6 +16,7 @@ import (
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/mem"
+	"parley/texts"
 	"parley/tools"
 	"parley/tools/cron"
 )
@@ -32,7 +33,7 @@ type watch struct {
 func newWatch(t *testing.T) *watch {
 	t.Helper()
 	c := &Config{Timezone: "Europe/Berlin", Models: map[string]*Model{"main": {}, "small": {}}}
-	w := &watch{t: t, house: &house{options: options{Config: c}}}
+	w := &watch{t: t, house: &house{options: options{Config: c}, texts: texts.English()}}
 	w.now.Store(c)
 	w.auditor.events = make(chan store.Event, 100)
 	w.Redact = &redactor{}
@@ -353,10 +354,10 @@ func TestCronCommand(t *testing.T) {
 		say(anna, "/cron run tea", "Job tea runs now")
 		say(anna, "/cron run tea", "I could not do that: this job is running already.")
 		say(bert, "/cron run tea", "Job tea not found")
-		say(anna, "/cron tea", cronHelp)
-		say(anna, "/cron remove", cronHelp)
-		say(anna, "/cron sing tea", cronHelp)
-		say(anna, "/cron list tea", cronHelp)
+		say(anna, "/cron tea", w.texts.Gateway.Jobs.Usage)
+		say(anna, "/cron remove", w.texts.Gateway.Jobs.Usage)
+		say(anna, "/cron sing tea", w.texts.Gateway.Jobs.Usage)
+		say(anna, "/cron list tea", w.texts.Gateway.Jobs.Usage)
 		say(anna, "/cron off tea now", "Job tea now not found")
 		synctest.Wait()
 		time.Sleep(90 * time.Second)
@@ -381,10 +382,10 @@ func TestCronCommand(t *testing.T) {
 // Of very many jobs the list is cut. Of one that is heard of elsewhere it says where.
 func TestLongList(t *testing.T) {
 	here, there := chat.Address{Channel: "telegram", Chat: "42"}, chat.Address{Channel: "telegram", Chat: "-7", Thread: "3"}
-	if text := listed([]scheduler.Job{{At: here}, {At: there}, {System: true}}, here, time.UTC); strings.Count(text, "; in ") != 1 || !strings.Contains(text, "; in telegram:-7/3\n") {
+	if text := inEnglish(time.UTC).list([]scheduler.Job{{At: here}, {At: there}, {System: true}}, here); strings.Count(text, "; in ") != 1 || !strings.Contains(text, "; in telegram:-7/3\n") {
 		t.Error(text)
 	}
-	text := listed(make([]scheduler.Job, 250), chat.Address{}, time.UTC)
+	text := inEnglish(time.UTC).list(make([]scheduler.Job, 250), chat.Address{})
 	if n := strings.Count(text, "\n- "); n != 100 || !strings.HasSuffix(text, "\n… and 150 more") {
 		t.Errorf("%d of them\n%s", n, text[len(text)-50:])
 	}

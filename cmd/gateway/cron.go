@@ -176,11 +176,11 @@ func (v *cronCommand) send(ctx context.Context, a *admin, done, method, path str
 	if method == http.MethodPost {
 		where = "; its answers go to " + oneLine(j.To)
 	}
-	_, err := fmt.Fprintf(v.stdout, "%s %s%s\n", done, title(record(j)), where)
+	_, err := fmt.Fprintf(v.stdout, "%s %s%s\n", done, inEnglish(a.zone).title(record(j)), where)
 	return err
 }
 
-// record is of j what title, nextRun, lastRun and history tell.
+// record is of j what jobTexts tells.
 func record(j web.Job) scheduler.Job {
 	at, _ := time.Parse(time.RFC3339, j.At) // "" is never
 	return scheduler.Job{
@@ -198,22 +198,23 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 	if len(id) > 0 {
 		all.Jobs = slices.DeleteFunc(all.Jobs, func(j web.Job) bool { return j.ID != id[0] })
 	}
+	say := inEnglish(a.zone)
 	switch {
 	case len(id) > 0 && len(all.Jobs) == 0:
 		return none(id[0], errNone)
 	case v.json:
 		return json.NewEncoder(v.stdout).Encode(all.Jobs)
 	case len(id) > 0:
-		_, err := fmt.Fprintln(v.stdout, history(record(all.Jobs[0]), a.zone))
+		_, err := fmt.Fprintln(v.stdout, say.history(record(all.Jobs[0])))
 		return err
 	case len(all.Jobs) == 0:
-		_, err := fmt.Fprintln(v.stdout, listed(nil, chat.Address{}, a.zone))
+		_, err := fmt.Fprintln(v.stdout, say.list(nil, chat.Address{}))
 		return err
 	}
 	return v.table(func(line func(...any)) {
 		for _, j := range all.Jobs {
 			r := record(j)
-			line(j.ID, oneLine(j.Name), r.Schedule, oneLine(j.To), nextRun(r, a.zone), lastRun(r, a.zone))
+			line(j.ID, oneLine(j.Name), r.Schedule, oneLine(j.To), say.nextRun(r), say.lastRun(r))
 		}
 	})
 }

@@ -245,7 +245,7 @@ func (h *house) report(ctx context.Context) (lines []string) {
 
 // commands are those that the agent has besides its own.
 func (h *house) commands() []agent.Command {
-	return append(h.memoryCommands(), agent.Command{Name: "cron", Help: "what is on the clock", Do: h.cmdCron})
+	return append(h.memoryCommands(), agent.Command{Name: "cron", Help: h.texts.Gateway.Commands.Cron, Do: h.cmdCron})
 }
 
 // menu is what the channels show people of all commands.
