@@ -3,8 +3,13 @@ package texts
 func englishGateway() Gateway {
 	return Gateway{
 		Commands: GatewayCommands{
-			Cron:    "what is on the clock",
-			NotDone: "I could not do that: %s.",
+			Cron:     "what is on the clock",
+			Memory:   "what I know of you",
+			Remember: "keep something for good",
+			Forget:   "forget what has these words",
+			Dream:    "go over my memory now; log, restore, accept: its changes",
+			Skills:   "what I have learnt to do",
+			NotDone:  "I could not do that: %s.",
 		},
 		Jobs: Jobs{
 			Usage: "/cron lists what is on the clock. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – run it now; /cron run ID force, also if it is off\n" +
@@ -65,6 +70,57 @@ func englishGateway() Gateway {
 				Missed:      "missed",
 				Refused:     "refused",
 			},
+		},
+		Dream: Dream{
+			Usage:    "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, /dream restore ID undoes it, and /dream accept ID makes what it proposes.",
+			NotOwner: "Only owners can have me dream before it is time. /dream log shows what changed in your memory.",
+			Off:      "I do not dream: `dream.cron` in my config is empty.",
+			Begun:    "I am going over my memory. In a while /dream log shows what changed, and `/cron history dream` how it went.",
+			Proposed: "Going over my memory, I would like to change %s. `/dream log %s` shows how, and `/dream accept %[2]s` makes it so.",
+			And:      "%s and %s",
+		},
+		Tools: ToolUse{
+			None:       "No tool was used yet.",
+			List:       "Tools used so far:",
+			Tool:       "%s: %d runs, %d failed, %.0f ms on average",
+			Cached:     "; %d from memory",
+			Skipped:    "; %d skipped",
+			Repeated:   "; %d repeated",
+			RolledBack: "; %d taken back",
+			Unreliable: "These fail more often than not: %s.",
+		},
+		Undo: Undo{
+			Nothing:  "There is nothing to undo.",
+			Done:     "Undone:",
+			Restored: "%s restored",
+			Removed:  "%s removed",
+			AsBefore: "%s is as it was before the turn",
+			Changed:  "%s was changed since; left alone",
+			NotEmpty: "%s is not empty; left alone",
+			Lost:     "%s cannot be restored: what it held is lost",
+		},
+		Report: Report{
+			Failed:          "The channels cannot be looked at; the log says why.",
+			Channel:         "Channel %s %s. Replies waiting: %d. Messages of strangers dropped: %d.",
+			Works:           "works",
+			WaitsForGateway: "waits for a gateway",
+			NotReceiving:    "does not receive; the log says why",
+			Parked:          "Replies put aside because they could not be sent: %d, the last of them to %s: %s",
+			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",
+		},
+		Owners: OwnerNotices{
+			WorkspaceShared: "Another gateway uses my workspace %s, too. We overwrite each other's memory and files: give one of us another folder (workspace in config.json).",
+			ConfigFaulty:    "My config.json has faults, so I started with the last one that worked. The first fault: %s",
+			Undelivered:     "A message of mine to %s could not be delivered: %s. It is tried again later, a few times; /parked shows what could not be sent.\n\n%s",
+			StoreReplaced:   "My store was damaged. I go on with the copy of %s; what came after that is lost to me.",
+			PutAside:        " I have put aside what waited when the backup was made: messages %d, replies %d.",
+			DamagedFileIn:   " The damaged file is in %s.",
+			Damaged: Count{
+				"My store is damaged on disk. I cannot read one of its entries any more:",
+				"My store is damaged on disk. I cannot read %[1]d of its entries any more, such as:",
+			},
+			DamagedAdvice:  "Everything else works. Look at the disk. What is lost is in the backups that were made before.",
+			DamagedRestore: " To go back to the latest daily copy, stop me and run: %s",
 		},
 	}
 }

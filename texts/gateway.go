@@ -4,11 +4,16 @@ package texts
 type Gateway struct {
 	Commands GatewayCommands
 	Jobs     Jobs
+	Dream    Dream
+	Tools    ToolUse
+	Undo     Undo
+	Report   Report
+	Owners   OwnerNotices
 }
 
 // GatewayCommands says in /help and in menus what each command does.
 type GatewayCommands struct {
-	Cron string
+	Cron, Memory, Remember, Forget, Dream, Skills string
 
 	NotDone Format // the command was understood and could not be done: why
 }
@@ -53,4 +58,56 @@ type Jobs struct {
 type Outcomes struct {
 	Waiting, Running, Answered, Sending, Delivered, Undelivered, Silent string
 	Done, Failed, Interrupted, Stopped, Skipped, Missed, Refused        string
+}
+
+// Dream is what /dream says of going over memory.
+type Dream struct {
+	Usage    string
+	NotOwner string
+	Off      string // the config has no time for it
+	Begun    string
+	Proposed Format // to owners: the files that it would change, in the words of And; the ID of the change
+	And      Format // all of a list but the last, with commas between them; the last one
+}
+
+// ToolUse is what /toolstats says.
+type ToolUse struct {
+	None, List                            string
+	Tool                                  Format // one: name, runs, failures, milliseconds on average
+	Cached, Skipped, Repeated, RolledBack Format // after Tool: how many
+	Unreliable                            Format // below the list: names
+}
+
+// Undo is what /undo says.
+type Undo struct {
+	Nothing string
+	Done    string // above the list
+
+	Restored, Removed, AsBefore Format // what came of a file or folder: its name
+	Changed, NotEmpty, Lost     Format // why it was left alone: its name
+}
+
+// Report is what /status tells owners of the channels and the store.
+type Report struct {
+	Failed  string // the channels could not be looked at
+	Channel Format // a channel, its state, replies that wait, messages dropped
+
+	Works, WaitsForGateway, NotReceiving string // states
+
+	Parked  Format // how many replies were put aside, the conversation of the last, why
+	Damaged Format // how many entries of the store, the first of them
+}
+
+// OwnerNotices are what owners are told unasked.
+type OwnerNotices struct {
+	WorkspaceShared Format // the folder
+	ConfigFaulty    Format // the first fault
+	Undelivered     Format // the conversation, why, the beginning of the message
+
+	StoreReplaced  Format // the time of the copy that is used
+	DamagedFileIn  Format // after StoreReplaced: the folder
+	PutAside       Format // after StoreReplaced: messages and replies that waited when the copy was made
+	Damaged        Count  // entries that cannot be read: above some of them
+	DamagedAdvice  string // below them
+	DamagedRestore Format // after DamagedAdvice: a command
 }

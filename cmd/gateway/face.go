@@ -131,7 +131,7 @@ func (h *house) windows() web.House {
 
 // warnings are what an owner sees who asks how the gateway does.
 func (h *house) warnings() []string {
-	all := slices.Concat(h.toTell(), h.damage.warnings(), h.now.Load().warnings())
+	all := slices.Concat(h.toTell(), h.damage.warnings(h.texts.Gateway.Report), h.now.Load().warnings())
 	if h.moved != "" {
 		all = append(all, h.moved)
 	}
@@ -298,7 +298,7 @@ func (h *house) toTell() []string {
 		return h.notes
 	}
 	first, _, _ := strings.Cut(fault.Error(), "\n")
-	return append(slices.Clone(h.notes), "My config.json has faults, so I started with the last one that worked. The first fault: "+first)
+	return append(slices.Clone(h.notes), h.texts.Gateway.Owners.ConfigFaulty.With(first))
 }
 
 // tell has the owners know what went wrong at the start.

@@ -122,7 +122,7 @@ func (h *house) claimWorkspace() {
 		h.Log.Warn("the workspace is not this gateway's alone", "folder", h.files.Dir(), "err", err)
 	}
 	if errors.Is(err, workspace.ErrInUse) {
-		h.notes = append(h.notes, "Another gateway uses my workspace "+h.files.Dir()+", too. We overwrite each other's memory and files: give one of us another folder (workspace in config.json).")
+		h.notes = append(h.notes, h.texts.Gateway.Owners.WorkspaceShared.With(h.files.Dir()))
 	}
 	h.sole = sole
 }
@@ -218,27 +218,28 @@ func (h *house) forgetSession(ctx context.Context, id chat.SessionID) error {
 
 // report tells an owner how the channels do.
 func (h *house) report(ctx context.Context) (lines []string) {
+	say := h.texts.Gateway.Report
 	all, err := h.hub.Status(ctx)
 	parked, err2 := h.hub.Parked(ctx)
 	if err := errors.Join(err, err2); err != nil {
 		h.Log.Error("status", "err", err)
-		return []string{"The channels cannot be looked at; the log says why."}
+		return []string{say.Failed}
 	}
 	lines = append(lines, h.toTell()...)
-	lines = append(lines, h.damage.warnings()...)
+	lines = append(lines, h.damage.warnings(say)...)
 	for _, s := range all {
-		state := "works"
+		state := say.Works
 		switch {
 		case h.Chat && s.Channel != "console":
-			state = "waits for a gateway"
+			state = say.WaitsForGateway
 		case s.Err != nil:
-			state = "does not receive; the log says why"
+			state = say.NotReceiving
 		}
-		lines = append(lines, fmt.Sprintf("Channel %s %s. Replies waiting: %d. Messages of strangers dropped: %d.", s.Channel, state, s.Pending, s.Dropped))
+		lines = append(lines, say.Channel.With(s.Channel, state, s.Pending, s.Dropped))
 	}
 	if n := len(parked); n > 0 {
 		last := parked[n-1]
-		lines = append(lines, fmt.Sprintf("Replies put aside because they could not be sent: %d, the last of them to %s: %s", n, last.Reply.To.Session(), last.Reason))
+		lines = append(lines, say.Parked.With(n, last.Reply.To.Session(), last.Reason))
 	}
 	return lines
 }

@@ -114,8 +114,13 @@ func (h *house) proposeChange(ctx context.Context, c memory.Change) {
 	if c.Who != chat.TheOwner {
 		return
 	}
-	text := fmt.Sprintf("Going over my memory, I would like to change %s. `/dream log %s` shows how, and `/dream accept %[2]s` makes it so.",
-		strings.Join(slices.Sorted(maps.Keys(c.Asks)), " and "), c.ID)
+	say := h.texts.Gateway.Dream
+	names := slices.Sorted(maps.Keys(c.Asks))
+	which := names[len(names)-1]
+	if first := names[:len(names)-1]; len(first) > 0 {
+		which = say.And.With(strings.Join(first, ", "), which)
+	}
+	text := say.Proposed.With(which, c.ID)
 	if err := h.hub.TellOwners(ctx, "dream asks "+c.ID, text); err != nil {
 		h.Log.Warn("owners not told of a proposed change of memory", "change", c.ID, "err", err)
 	}
@@ -152,23 +157,23 @@ func (h *house) recall(ctx context.Context, who chat.Person, words string, most 
 
 // memoryCommands are what people can do with what is known of them.
 func (h *house) memoryCommands() []agent.Command {
-	notes := h.mind.notes
+	notes, help := h.mind.notes, h.texts.Gateway.Commands
 	whose := func(m chat.Message) chat.Person { return chat.Whose(m.At, m.From, m.Group) }
 	rest := func(m chat.Message) string {
 		_, rest := chat.Word(m.Text)
 		return rest
 	}
 	return []agent.Command{
-		{Name: "memory", Help: "what I know of you", Do: func(ctx context.Context, m chat.Message) (string, error) {
+		{Name: "memory", Help: help.Memory, Do: func(ctx context.Context, m chat.Message) (string, error) {
 			return notes.Show(ctx, whose(m))
 		}},
-		{Name: "remember", Help: "keep something for good", Do: func(ctx context.Context, m chat.Message) (string, error) {
+		{Name: "remember", Help: help.Remember, Do: func(ctx context.Context, m chat.Message) (string, error) {
 			return notes.Remember(ctx, whose(m), rest(m), m.Key())
 		}},
-		{Name: "forget", Help: "forget what has these words", Do: func(ctx context.Context, m chat.Message) (string, error) {
+		{Name: "forget", Help: help.Forget, Do: func(ctx context.Context, m chat.Message) (string, error) {
 			return notes.Forget(ctx, whose(m), rest(m), m.Key())
 		}},
-		{Name: "dream", Help: "go over my memory now; log, restore, accept: its changes", Do: func(ctx context.Context, m chat.Message) (string, error) {
+		{Name: "dream", Help: help.Dream, Do: func(ctx context.Context, m chat.Message) (string, error) {
 			word, id := chat.Word(rest(m))
 			switch {
 			case word == "log":
@@ -178,11 +183,11 @@ func (h *house) memoryCommands() []agent.Command {
 			case word == "accept" && id != "":
 				return notes.Accept(ctx, whose(m), id, m.Key())
 			case word != "":
-				return "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, /dream restore ID undoes it, and /dream accept ID makes what it proposes.", nil
+				return h.texts.Gateway.Dream.Usage, nil
 			}
 			return h.dreamNow(ctx, m)
 		}},
-		{Name: "skills", Help: "what I have learnt to do", Do: func(ctx context.Context, m chat.Message) (string, error) {
+		{Name: "skills", Help: help.Skills, Do: func(ctx context.Context, m chat.Message) (string, error) {
 			kit, err := (*h.kit.Load())(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group, Model: h.now.Load().Agent.Model})
 			if err != nil {
 				return "", err
@@ -194,17 +199,18 @@ func (h *house) memoryCommands() []agent.Command {
 
 // dreamNow has the dream begin before its time. It is the whole house's.
 func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
+	say := h.texts.Gateway.Dream
 	if m.From.Role != chat.Owner {
-		return "Only owners can have me dream before it is time. /dream log shows what changed in your memory.", nil
+		return say.NotOwner, nil
 	}
 	if h.Config.Dream.Cron == "" {
-		return "I do not dream: `dream.cron` in my config is empty.", nil
+		return say.Off, nil
 	}
 	err := h.clock.Fire(ctx, dreamID, m.Key(), true)
 	if theirs(err) {
-		return fmt.Sprintf("I could not do that: %v.", err), nil
+		return h.texts.Gateway.Commands.NotDone.With(err), nil
 	}
-	return "I am going over my memory. In a while /dream log shows what changed, and `/cron history dream` how it went.", err
+	return say.Begun, err
 }
 
 // prompt makes the instructions of the agent.

@@ -57,32 +57,35 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 	if c.found {
 		told = append(told, "kept "+c.file+"; the config of the backup is not put in its place")
 	}
-	return append(told, shelved...), nil
+	if shelved.messages+shelved.replies > 0 {
+		told = append(told, fmt.Sprintf("put aside what waited when the backup was made: messages %d, replies %d", shelved.messages, shelved.replies))
+	}
+	return told, nil
 }
 
 // exchange puts what fill makes in a folder in the place of c's data. What is
 // there is moved to the folder aside, but the mark of the store stays until there
 // is another: without one, a gateway would start empty after a kill (P18).
-// Whoever calls it holds the lock.
-func exchange(ctx context.Context, c *Config, there []string, aside string, log *slog.Logger, fill func(draft string) error) (told []string, err error) {
+// Whoever calls it holds the lock. It returns how much was put aside.
+func exchange(ctx context.Context, c *Config, there []string, aside string, log *slog.Logger, fill func(draft string) error) (shelved shelvedCount, err error) {
 	draft, err := os.MkdirTemp(c.DataDir, ".restore-*")
 	if err != nil {
-		return nil, err
+		return shelved, err
 	}
 	defer os.RemoveAll(draft)
 	if err := fill(draft); err != nil {
-		return nil, err
+		return shelved, err
 	}
-	if told, err = settle(ctx, c, draft, log); err != nil {
-		return nil, err
+	if shelved, err = settle(ctx, c, draft, log); err != nil {
+		return shelved, err
 	}
 	if err := moveAside(aside, there); err != nil {
-		return nil, err
+		return shelved, err
 	}
 	if err = c.takeIn(draft); err != nil && len(there) > 0 {
 		err = fmt.Errorf("%w; what was there is in %s", err, aside)
 	}
-	return told, err
+	return shelved, err
 }
 
 // existing returns those of paths that exist, and are no empty folders.
@@ -133,38 +136,38 @@ func unpackFrom(ctx context.Context, file, dir string) (time.Time, error) {
 	return m.Made, err
 }
 
+// shelvedCount is how much that waited when a backup was made was put aside.
+type shelvedCount struct{ messages, replies int }
+
 // settle makes a copied store fit to go on with: what waited in it when it was
 // copied has been answered and sent since, and is put aside to be looked at (P20).
-func settle(ctx context.Context, c *Config, dir string, log *slog.Logger) (told []string, err error) {
+func settle(ctx context.Context, c *Config, dir string, log *slog.Logger) (shelved shelvedCount, err error) {
 	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Log: log, Probe: probeInChild})
 	if err != nil {
-		return nil, err
+		return shelved, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.Renew(ctx); err != nil {
-		return nil, err
+		return shelved, err
 	}
 	queues, err := s.Queues(ctx)
 	if err != nil {
-		return nil, err
+		return shelved, err
 	}
 	for name := range c.Channels.Discord { // what was said since has been answered, too: nothing is asked for again
 		if err := empty(ctx, s.Bucket("seen/"+name)); err != nil {
-			return nil, err
+			return shelved, err
 		}
 	}
 	if err := scheduler.New(scheduler.Config{Store: s}).Shelve(ctx); err != nil {
-		return nil, err
+		return shelved, err
 	}
-	heard, err := agent.Shelve(ctx, s)
+	shelved.messages, err = agent.Shelve(ctx, s)
 	if err != nil {
-		return nil, err
+		return shelved, err
 	}
-	said, err := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)}).Shelve(ctx, queues, "it waited when the backup was made")
-	if err == nil && heard+said > 0 {
-		told = append(told, fmt.Sprintf("put aside what waited when the backup was made: messages %d, replies %d", heard, said))
-	}
-	return told, err
+	shelved.replies, err = channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)}).Shelve(ctx, queues, "it waited when the backup was made")
+	return shelved, err
 }
 
 func empty(ctx context.Context, b store.Bucket) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,7 +118,7 @@ func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Stor
 	var damage *bolt.DamagedError
 	if errors.As(err, &damage) {
 		for _, path := range safeCopies(c) {
-			note, e := replace(ctx, c, path, log)
+			note, e := h.replace(ctx, path)
 			if e != nil {
 				log.Error("copy of the store cannot be used", "file", path, "err", e)
 				continue
@@ -212,7 +211,8 @@ func (h *house) openWorkspace(ctx context.Context) error {
 }
 
 // replace puts the copy of the store in the place of the damaged one.
-func replace(ctx context.Context, c *Config, path string, log *slog.Logger) (note string, err error) {
+func (h *house) replace(ctx context.Context, path string) (note string, err error) {
+	c, say := h.Config, h.texts.Gateway.Owners
 	unlock, err := bolt.Lock(c.DataDir)
 	if err != nil {
 		return "", err
@@ -224,15 +224,15 @@ func replace(ctx context.Context, c *Config, path string, log *slog.Logger) (not
 	}
 	aside := filepath.Join(c.DataDir, "damaged-"+time.Now().Format("20060102-150405"))
 	there := existing(filepath.Join(c.DataDir, storeFile))
-	shelved, err := exchange(ctx, c, there, aside, log, func(draft string) error {
+	shelved, err := exchange(ctx, c, there, aside, h.Log, func(draft string) error {
 		return copyFile(filepath.Join(draft, storeFile), path)
 	})
-	note = fmt.Sprintf("My store was damaged. I go on with the copy of %s; what came after that is lost to me.", info.ModTime().In(c.zone()).Format(time.DateTime))
+	note = say.StoreReplaced.With(info.ModTime().In(c.zone()).Format(time.DateTime))
 	if len(there) > 0 {
-		note += " The damaged file is in " + aside + "."
+		note += say.DamagedFileIn.With(aside)
 	}
-	for _, line := range shelved {
-		note += " I have " + line + "."
+	if shelved.messages+shelved.replies > 0 {
+		note += say.PutAside.With(shelved.messages, shelved.replies)
 	}
 	return note, err
 }

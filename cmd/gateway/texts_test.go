@@ -1,15 +1,22 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/chat"
 	"parley/scheduler"
+	"parley/store"
+	"parley/store/mem"
 	"parley/texts/textstest"
+	"parley/tools"
 	"parley/tools/cron"
 )
 
@@ -69,4 +76,63 @@ func TestAllFromCatalogue(t *testing.T) {
 	} {
 		allFromCatalogue(t, say.outcome(o), data)
 	}
+}
+
+// TestCommandsFromCatalogue does with the other commands of the gateway, and with
+// what it tells owners, as TestAllFromCatalogue does with /cron.
+func TestCommandsFromCatalogue(t *testing.T) {
+	data := regexp.MustCompile("`[^`]*`|/[a-z.]+|\\b(read|web|config|json|FAULT|ID)\\b|[0-9] ms")
+	bucket := mem.New().Bucket("toolStats")
+	none, err := tools.OpenStats(t.Context(), mem.New().Bucket("toolStats"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := map[string]tools.Stat{
+		"read": {Tool: "read", Runs: 20, Failures: 15, CacheHits: 1, Skipped: 1, Duplicates: 1, Rollbacks: 1},
+		"web":  {Tool: "web", Runs: 1},
+	}
+	for name, s := range seeds {
+		value, _ := json.Marshal(s)
+		if _, err := bucket.Put(t.Context(), name, value, store.Any); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used, err := tools.OpenStats(t.Context(), bucket, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBubble(t, func(t *testing.T, w *watch) {
+		w.texts = textstest.Wide()
+		for _, w.stats = range []*tools.Stats{none, used} {
+			allFromCatalogue(t, w.toolStats(), data)
+		}
+		if names := used.Unreliable(); len(names) == 0 {
+			t.Error("no tool is unreliable")
+		}
+		for _, c := range w.commands() {
+			allFromCatalogue(t, c.Help, data)
+			if c.Name != "dream" {
+				continue
+			}
+			for _, m := range []chat.Message{
+				{ID: "1", At: anna.At, From: anna.From, Text: "/dream"},
+				{ID: "2", At: inPrivate.At, From: inPrivate.From, Text: "/dream sing"},
+				{ID: "3", At: inPrivate.At, From: inPrivate.From, Text: "/dream"},
+				{ID: "4", At: inPrivate.At, From: inPrivate.From, Text: "/dream"},
+			} {
+				if m.ID == "4" {
+					w.Config.Dream.Cron = "@daily"
+				}
+				text, err := c.Do(t.Context(), m)
+				if err != nil {
+					t.Error(err)
+				}
+				allFromCatalogue(t, text, data)
+			}
+		}
+		w.now.Store(&Config{fellBack: errors.New("FAULT")})
+		allFromCatalogue(t, strings.Join(w.toTell(), "\n"), data)
+		w.damage.add("1")
+		allFromCatalogue(t, strings.Join(w.damage.warnings(w.texts.Gateway.Report), "\n"), data)
+	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -66,8 +65,7 @@ func (h *house) ended(ctx context.Context, e agent.End) error {
 // that follow when it is sent again (P26).
 func (h *house) fate(ctx context.Context, r chat.Reply, tries int, reason string) error {
 	if reason != "" && tries == 0 {
-		text := fmt.Sprintf("A message of mine to %s could not be delivered: %s. It is tried again later, a few times; /parked shows what could not be sent.\n\n%s",
-			r.To.Session(), reason, chat.Clip(r.Text, 300, "…"))
+		text := h.texts.Gateway.Owners.Undelivered.With(r.To.Session(), reason, chat.Clip(r.Text, 300, "…"))
 		if err := h.hub.TellOwners(ctx, "undelivered:"+r.ID, text); err != nil {
 			return err
 		}

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"parley/store"
+	"parley/texts"
 )
 
 // The store is read through while it is used, from the start on and then once a
@@ -49,12 +49,12 @@ func (d *damage) all() []string {
 }
 
 // warnings tells of the damage in a sentence, if there is any.
-func (d *damage) warnings() []string {
+func (d *damage) warnings(say texts.Report) []string {
 	places := d.all()
 	if len(places) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("The store is damaged on disk: %d entries cannot be read, the first is %s.", len(places), places[0])}
+	return []string{say.Damaged.With(len(places), places[0])}
 }
 
 // replace has d be places, which one reading found.
@@ -116,13 +116,14 @@ func (h *house) tellDamage(ctx context.Context) error {
 		}
 		return err
 	}
-	text := fmt.Sprintf("My store is damaged on disk. I cannot read %d of its entries any more, such as:\n", len(fresh))
+	say := h.texts.Gateway.Owners
+	text := say.Damaged.Of(len(fresh)) + "\n"
 	for _, where := range fresh[:min(len(fresh), 3)] {
 		text += "- " + oneLine(where) + "\n"
 	}
-	text += "Everything else works. Look at the disk. What is lost is in the backups that were made before."
+	text += say.DamagedAdvice
 	if copies := safeCopies(h.Config); len(copies) > 0 {
-		text += " To go back to the latest daily copy, stop me and run: " + h.Config.command("restore", "--force", copies[0])
+		text += say.DamagedRestore.With(h.Config.command("restore", "--force", copies[0]))
 	}
 	if err := h.hub.TellOwners(ctx, "damage:"+strings.Join(fresh, ","), text); err != nil {
 		return err

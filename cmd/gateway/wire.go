@@ -136,35 +136,36 @@ func (h *house) tools(c *Config) (tools.Fixed, error) {
 
 // undo puts back what the last turn of a session changed in files.
 func (h *house) undo(_ context.Context, id chat.SessionID) (string, error) {
-	done, err := files.Undo(h.files, id)
+	say := h.texts.Gateway.Undo
+	done, err := files.Undo(h.files, id, say)
 	if len(done) == 0 {
-		return "There is nothing to undo.", err
+		return say.Nothing, err
 	}
 	h.audit("tool", string(id), "undone: "+strings.Join(done, ", "))
-	return "Undone:\n\n- " + strings.Join(done, "\n- "), err
+	return say.Done + "\n\n- " + strings.Join(done, "\n- "), err
 }
 
 // toolStats tells how often the tools were used, and how that went.
 func (h *house) toolStats() string {
-	all := h.stats.All()
+	say, all := h.texts.Gateway.Tools, h.stats.All()
 	if len(all) == 0 {
-		return "No tool was used yet."
+		return say.None
 	}
 	var b strings.Builder
-	b.WriteString("Tools used so far:\n")
+	b.WriteString(say.List + "\n")
 	for _, s := range all {
-		fmt.Fprintf(&b, "\n- %s: %d runs, %d failed, %.0f ms on average", s.Tool, s.Runs, s.Failures, s.AverageDuration)
+		b.WriteString("\n- " + say.Tool.With(s.Tool, s.Runs, s.Failures, s.AverageDuration))
 		for _, n := range []struct {
 			times int
-			what  string
-		}{{s.CacheHits, "from memory"}, {s.Skipped, "skipped"}, {s.Duplicates, "repeated"}, {s.Rollbacks, "taken back"}} {
+			what  texts.Format
+		}{{s.CacheHits, say.Cached}, {s.Skipped, say.Skipped}, {s.Duplicates, say.Repeated}, {s.Rollbacks, say.RolledBack}} {
 			if n.times > 0 {
-				fmt.Fprintf(&b, "; %d %s", n.times, n.what)
+				b.WriteString(n.what.With(n.times))
 			}
 		}
 	}
 	if names := h.stats.Unreliable(); len(names) > 0 {
-		fmt.Fprintf(&b, "\n\nThese fail more often than not: %s.", strings.Join(names, ", "))
+		b.WriteString("\n\n" + say.Unreliable.With(strings.Join(names, ", ")))
 	}
 	return b.String()
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -133,7 +134,7 @@ func TestNotebookGuard(t *testing.T) {
 	}
 	d.put("a.ipynb", before)
 	d.call("s", "notebook_edit", `{"path":"a.ipynb","cell_index":0,"edit_mode":"delete"}`)
-	if _, err := Undo(d.w, "s"); err != nil {
+	if _, err := Undo(d.w, "s", texts.English().Gateway.Undo); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(filepath.Join(d.w.Dir(), "a.ipynb")); string(got) != before {

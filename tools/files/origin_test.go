@@ -11,6 +11,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -154,7 +155,7 @@ func TestUndoRestoresOrigins(t *testing.T) {
 	d := writer(t, nil)
 	undo := func(want ...string) {
 		t.Helper()
-		if got, err := Undo(d.w, "net:1"); !slices.Equal(got, want) || err != nil {
+		if got, err := Undo(d.w, "net:1", texts.English().Gateway.Undo); !slices.Equal(got, want) || err != nil {
 			t.Errorf("undone: %q, %v; want %q", got, err, want)
 		}
 	}

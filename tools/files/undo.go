@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"parley/chat"
+	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -223,10 +224,10 @@ func (ch change) forget(w *workspace.Workspace) error {
 
 // Undo takes back what the last turn of session s that changed files changed,
 // the latest change first, and says of each file or folder what came of it:
-// "a.md restored", "b.txt removed", "c.md was changed since; left alone".
+// "a.md restored", "b.txt removed", "c.md was changed since; left alone", as say has it.
 // Nothing is said if there is nothing to undo. After an error or a crash it
 // can be called again, and goes on.
-func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error) {
+func Undo(w *workspace.Workspace, s chat.SessionID, say texts.Undo) (changed []string, err error) {
 	err = alone(w, func() error {
 		cs, err := changes(w, s)
 		type place struct {
@@ -235,14 +236,14 @@ func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error
 		}
 		came := map[string]place{} // of paths
 		for i := len(cs) - 1; i >= 0 && err == nil; i-- {
-			ch, what := cs[i], ""
+			ch, what := cs[i], nothing
 			if len(changed) > 0 && ch.Turn != cs[i+1].Turn {
 				break
 			}
 			if what, err = ch.undo(w); err == nil {
 				err = ch.forget(w)
 			}
-			if err != nil || what == "" {
+			if err != nil || what == nothing {
 				continue
 			}
 			p, ok := came[ch.Path]
@@ -251,9 +252,9 @@ func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error
 				came[ch.Path], changed = p, append(changed, "")
 			}
 			if ch.Before == p.after && (what == removed || what == restored) {
-				what = "is as it was before the turn"
+				what = asBefore
 			}
-			changed[p.i] = ch.name() + " " + what
+			changed[p.i] = what.text(say).With(ch.name())
 		}
 		return err
 	})
@@ -263,8 +264,8 @@ func Undo(w *workspace.Workspace, s chat.SessionID) (changed []string, err error
 	return changed, err
 }
 
-// undo takes one change back and says what came of it; "" is nothing.
-func (ch change) undo(w *workspace.Workspace) (what string, err error) {
+// undo takes one change back and returns what came of it.
+func (ch change) undo(w *workspace.Workspace) (what undone, err error) {
 	what, err = ch.restore(w)
 	for _, dir := range slices.Backward(ch.Made) {
 		if made, lost := w.Named(dir); err == nil && lost == nil {
@@ -284,40 +285,55 @@ func (ch change) name() string {
 	return legible(ch.Path)
 }
 
-// What came of a change that was undone.
+// undone is what came of a change that was undone.
+type undone int
+
 const (
-	removed  = "removed"
-	restored = "restored"
+	nothing undone = iota // it was not made, or was undone before
+	removed
+	restored
+	asBefore
+	changedSince
+	notEmpty
+	lost
 )
 
-func (ch change) restore(w *workspace.Workspace) (what string, err error) {
+// text returns what people are told of u.
+func (u undone) text(say texts.Undo) texts.Format {
+	return map[undone]texts.Format{
+		removed: say.Removed, restored: say.Restored, asBefore: say.AsBefore,
+		changedSince: say.Changed, notEmpty: say.NotEmpty, lost: say.Lost,
+	}[u]
+}
+
+func (ch change) restore(w *workspace.Workspace) (what undone, err error) {
 	at, err := w.Named(ch.Path)
 	if err != nil { // a link has taken its place
-		return "was changed since; left alone", nil
+		return changedSince, nil
 	}
 	now, err := sum(w, at)
 	switch {
 	case err != nil:
-		return "", err
-	case now == ch.Before: // it was not made, or was undone before
-		return "", nil
+		return nothing, err
+	case now == ch.Before:
+		return nothing, nil
 	case now != ch.After:
-		return "was changed since; left alone", nil
+		return changedSince, nil
 	case ch.Before == "":
 		if err = w.Remove(at); errors.Is(err, syscall.ENOTEMPTY) {
-			return "is not empty; left alone", nil
+			return notEmpty, nil
 		}
 		return removed, err
 	}
 	kept, err := w.Named(ch.place)
 	if err != nil {
-		return "", err
+		return nothing, err
 	}
 	if hash, err := sum(w, kept); err != nil || hash != ch.Before {
-		return "cannot be restored: what it held is lost", err
+		return lost, err
 	}
 	if err := w.MkdirAll(at.Dir()); err != nil {
-		return "", err
+		return nothing, err
 	}
 	return restored, ch.putBack(w, kept, at)
 }

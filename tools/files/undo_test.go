@@ -13,6 +13,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -31,7 +32,7 @@ func (d desk) in(s chat.SessionID, turn, name, args string) {
 
 func (d desk) undo(s chat.SessionID, want ...string) {
 	d.t.Helper()
-	if got, err := Undo(d.w, s); !slices.Equal(got, want) || err != nil {
+	if got, err := Undo(d.w, s, texts.English().Gateway.Undo); !slices.Equal(got, want) || err != nil {
 		d.t.Errorf("Undo says %q, %v; want %q", got, err, want)
 	}
 }
@@ -296,7 +297,7 @@ func TestUndoAfterCrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Undo(d.w, "s"); err != nil || strings.Contains(strings.Join(got, ""), "left alone") {
+		if got, err := Undo(d.w, "s", texts.English().Gateway.Undo); err != nil || strings.Contains(strings.Join(got, ""), "left alone") {
 			t.Errorf("after %d: %q, %v", i, got, err)
 		}
 		if got := snapshot(t, d.w); fmt.Sprint(got) != fmt.Sprint(before) {
@@ -328,7 +329,7 @@ func TestUndoIsTheInverse(t *testing.T) {
 				d.call("s", "file_mkdir", fmt.Sprintf(`{"path":%q}`, filepath.Dir(name)))
 			}
 		}
-		if _, err := Undo(d.w, "s"); err != nil {
+		if _, err := Undo(d.w, "s", texts.English().Gateway.Undo); err != nil {
 			t.Fatal(err)
 		}
 		if got := snapshot(t, d.w); fmt.Sprint(got) != fmt.Sprint(before) {
@@ -414,7 +415,7 @@ func TestUndoBroken(t *testing.T) {
 	d := writer(t, nil)
 	d.put("a", "x")
 	d.put(tools.Folder(undoDir, "s")+"/00000001.json", "{")
-	if got, err := Undo(d.w, "s"); err == nil || !strings.HasPrefix(err.Error(), "undo: ") {
+	if got, err := Undo(d.w, "s", texts.English().Gateway.Undo); err == nil || !strings.HasPrefix(err.Error(), "undo: ") {
 		t.Errorf("Undo: %v, %v", got, err)
 	}
 	if r := d.call("s", "write_file", `{"path":"a","content":""}`); !r.Failed {
@@ -489,7 +490,7 @@ func TestUndoIsBounded(t *testing.T) {
 	if err != nil || kept > undoBytes || kept < undoBytes/2 {
 		t.Errorf("%d MB are kept, %v", kept>>20, err)
 	}
-	if said, err := Undo(ws, c.Session); err != nil || len(said) != 1 {
+	if said, err := Undo(ws, c.Session, texts.English().Gateway.Undo); err != nil || len(said) != 1 {
 		t.Errorf("undone: %q, %v", said, err)
 	}
 	if info, err := ws.Stat(at); err != nil || info.Size() >= 30<<20+12 {
