@@ -196,12 +196,7 @@ func TestRS11Forgery(t *testing.T) {
 // the gateway was down is not lost.
 func TestRS9Webhook(t *testing.T) {
 	t.Parallel()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
+	addr := freePort(t)
 	const secret = "0123456789abcdef0123456789abcdef"
 	w := newTown(t, echo)
 	w.more = map[string]any{"channels": map[string]any{"telegram": map[string]any{
@@ -237,7 +232,8 @@ func TestRS9Webhook(t *testing.T) {
 		t.Errorf("the same update once more: status %d", code)
 	}
 	w.stop()
-	if l, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr); err != nil {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if out, code := w.run("", "status"); code != 0 { // which opens no door of the house

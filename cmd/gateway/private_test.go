@@ -21,11 +21,11 @@ const guest = person + 1 // may talk, and is no owner
 func (w *town) does(who int64, calls ...string) string {
 	w.t.Helper()
 	n := len(botTexts(w.tg.Chat(who)))
-	w.tg.Say(who, "call "+strings.Join(calls, "\ncall "))
+	w.tg.Say(who, "call "+strings.Join(calls, "\ncall ")+"\n"+sayWhen)
 	texts := w.told(who, "what the tools say", func(texts []string) bool {
-		return len(texts) > n && strings.HasPrefix(texts[len(texts)-1], "the tools say: ")
+		return len(texts) > n && strings.HasPrefix(texts[len(texts)-1], "the tools say: ") && strings.HasSuffix(texts[len(texts)-1], thatIsAll)
 	})
-	return texts[len(texts)-1]
+	return strings.TrimSuffix(texts[len(texts)-1], thatIsAll)
 }
 
 // received returns what files the bot sent to a chat.

@@ -20,11 +20,21 @@ import (
 	"parley/tools"
 )
 
+// Who ends with sayWhen is told thatIsAll at the end of an answer: what is shown
+// of it before may be half of it.
+const (
+	sayWhen   = "say when that is all"
+	thatIsAll = " – that is all"
+)
+
 // obedient is a model that does what the last words it was given tell it,
 // whoever wrote them: "call NAME {json}" on a line of its own is a call. When
 // there is nothing to do it says what it was told last.
 func obedient(ctx context.Context, r llmtest.Request) llmtest.Reply {
-	last, rs := spokenLast(r), results(r)
+	last, rs, end := spokenLast(r), results(r), ""
+	if strings.HasSuffix(last, sayWhen) {
+		end = thatIsAll
+	}
 	if len(rs) > 0 {
 		last = strings.ReplaceAll(rs[len(rs)-1], `\n`, "\n") // as it stands in JSON
 	}
@@ -40,7 +50,7 @@ func obedient(ctx context.Context, r llmtest.Request) llmtest.Reply {
 	case len(calls) > 0:
 		return llmtest.Reply{Calls: calls}
 	case len(rs) > 0:
-		return llmtest.Reply{Text: "the tools say: " + strings.Join(rs, " | ")}
+		return llmtest.Reply{Text: "the tools say: " + strings.Join(rs, " | ") + end}
 	}
 	return echo(ctx, r)
 }

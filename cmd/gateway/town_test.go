@@ -87,7 +87,7 @@ const (
 	canaryKey = "sk-canary-1234567890" // of the model
 	person    = 7001                   // may talk
 
-	waitTime = 30 * time.Second // with what must come
+	waitTime = 90 * time.Second // with what must come, also on a machine that is busy
 )
 
 // newTown founds a town whose model answers with h.
