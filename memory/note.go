@@ -12,6 +12,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 )
 
 // Notes is what people can do themselves to what is known of them. What it
@@ -21,13 +22,21 @@ type Notes struct {
 	Versions *Versions
 	Past     *History
 	Zone     *time.Location
+	Texts    *texts.Memory // nil: English
+}
+
+// say returns what people are told.
+func (n *Notes) say() texts.Memory {
+	if n.Texts == nil {
+		return texts.English().Memory
+	}
+	return *n.Texts
 }
 
 const (
-	fewest    = 3  // characters that name what is to be forgotten
-	mostLost  = 20 // lines and entries that are forgotten at a word
-	minutes   = "2006-01-02 15:04"
-	howToUndo = "\n\n`/dream log ID` shows a change, `/dream restore ID` undoes it."
+	fewest   = 3  // characters that name what is to be forgotten
+	mostLost = 20 // lines and entries that are forgotten at a word
+	minutes  = "2006-01-02 15:04"
 )
 
 // A refusal tells a person why nothing was done.
@@ -36,17 +45,17 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 
 // answer tells what came of a request: text, or why it was refused.
-func answer(err error, text string) (string, error) {
+func (n *Notes) answer(err error, text string) (string, error) {
 	var r refusal
 	switch {
 	case errors.As(err, &r):
 		return string(r), nil
 	case errors.Is(err, store.ErrNotFound):
-		return "There is no such change; `/dream log` lists them.", nil
+		return n.say().NoChange, nil
 	case errors.Is(err, store.ErrDamaged):
-		return "That change is damaged on disk.", nil
+		return n.say().ChangeDamaged, nil
 	case errors.Is(err, ErrGone):
-		return "What that change wrote is not there any more, so it cannot be undone.", nil
+		return n.say().ChangeGone, nil
 	case err != nil:
 		return "", err
 	}
@@ -57,20 +66,20 @@ func answer(err error, text string) (string, error) {
 func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string) (string, error) {
 	switch text = strings.Join(strings.Fields(text), " "); {
 	case text == "":
-		return "What am I to remember? `/remember TEXT`", nil
+		return n.say().RememberUsage, nil
 	case utf8.RuneCountInString(text) > maxEdit:
-		return fmt.Sprintf("That is too long to remember: %d characters are the most.", maxEdit), nil
+		return n.say().RememberLong.With(maxEdit), nil
 	}
 	_, err := n.Versions.edit(ctx, Change{Who: who, By: "/remember", Key: key}, func(_ *head, texts map[string]string) error {
 		memory, there := texts[memoryFile]
 		memory = ended(memory) + "- noted " + time.Now().In(n.Zone).Format(time.DateOnly) + ": " + text + "\n"
 		if !there || len(memory) > maxFile {
-			return refusal("My memory of you is full or cannot be read, so I noted nothing. `/forget WHAT` makes room.")
+			return refusal(n.say().Full)
 		}
 		texts[memoryFile] = memory
 		return nil
 	})
-	return answer(err, "Noted.")
+	return n.answer(err, n.say().Noted)
 }
 
 // Forget removes the lines of the memory of who, and the entries of their
@@ -80,7 +89,7 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 	what, all := strings.CutPrefix(strings.TrimSpace(what), "all ")
 	what = strings.ToLower(strings.TrimSpace(what))
 	if utf8.RuneCountInString(what) < fewest {
-		return fmt.Sprintf("What am I to forget? `/forget WHAT`, in at least %d characters.", fewest), nil
+		return n.say().ForgetUsage.With(fewest), nil
 	}
 	holds := func(text string) bool { return strings.Contains(strings.ToLower(text), what) }
 	parts := 0
@@ -100,7 +109,7 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 			}
 		}
 		if found > mostLost && !all {
-			return refusal(fmt.Sprintf("%d lines and parts of conversations hold that. Say it in more words, or `/forget all %s` if you mean them all.", found, what))
+			return refusal(n.say().ForgetMany.With(found, what))
 		}
 		var err error // entries first: no dream under way is to write of them once the lines are gone
 		parts, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
@@ -116,14 +125,15 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 		lost = append(lost, gone...)
 	}
 	if err != nil {
-		return answer(err, "")
+		return n.answer(err, "")
 	}
 	if parts+len(lost) == 0 {
-		return "Nothing that I remember holds that, so there is nothing to forget.", nil
+		return n.say().ForgetNothing, nil
 	}
-	text := fmt.Sprintf("Forgotten: %s of past conversations, %s.", count(parts, "part"), count(len(lost), "line"))
+	say := n.say()
+	text := say.Forgotten.With(say.Parts.Of(parts), say.Lines.Of(len(lost)))
 	if len(lost) > 0 {
-		text += "\n\n> " + strings.Join(lost[:min(len(lost), mostLost)], "\n> ") + fmt.Sprintf("\n\n`/dream restore %s` brings the lines back.", c.ID)
+		text += "\n\n> " + strings.Join(lost[:min(len(lost), mostLost)], "\n> ") + "\n\n" + say.ForgetUndo.With(c.ID)
 	}
 	return text, nil
 }
@@ -158,7 +168,7 @@ func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err err
 				fresh++
 			}
 		}
-		text += fmt.Sprintf("I remember %s of past conversations (%d not thought over yet).", count(all, "part"), fresh)
+		text += n.say().Remembered.With(n.say().Parts.Of(all), fresh)
 		return nil
 	})
 	return text, err
@@ -170,37 +180,37 @@ func (n *Notes) Changes(ctx context.Context, who chat.Person, id string) (string
 	if id == "" {
 		all, err := n.Versions.Log(ctx, who, 10)
 		if len(all) == 0 {
-			return answer(err, "My memory of you has not changed yet.")
+			return n.answer(err, n.say().Unchanged)
 		}
-		return answer(err, "The last changes of my memory of you:\n"+n.list(all)+howToUndo)
+		return n.answer(err, n.say().Changes+"\n"+n.list(all)+"\n\n"+n.say().HowToUndo)
 	}
 	diff, c, err := n.Versions.Show(ctx, who, id)
 	fence := "```"
 	for strings.Contains(diff, fence) {
 		fence += "`"
 	}
-	return answer(err, n.list([]Change{c})+"\n\n"+fence+"diff\n"+ended(clip(diff, 3000))+fence)
+	return n.answer(err, n.list([]Change{c})+"\n\n"+fence+"diff\n"+ended(clip(diff, 3000))+fence)
 }
 
 // Restore undoes the change id.
 func (n *Notes) Restore(ctx context.Context, who chat.Person, id, key string) (string, error) {
 	c, err := n.Versions.Restore(ctx, who, id, key)
-	return answer(err, fmt.Sprintf("Change %s is undone; `/dream restore %s` takes that back.", id, c.ID))
+	return n.answer(err, n.say().Restored.With(id, c.ID))
 }
 
 // Accept makes the changes that the change id asks for.
 func (n *Notes) Accept(ctx context.Context, who chat.Person, id, key string) (string, error) {
 	c, err := n.Versions.Accept(ctx, who, id, key)
 	if errors.Is(err, ErrGone) {
-		return "There is nothing left to accept in change " + id + ": it proposes nothing, or later changes are in the way.", nil
+		return n.say().NothingToAccept.With(id), nil
 	}
-	return answer(err, fmt.Sprintf("What change %s proposed is made; `/dream restore %s` takes that back.", id, c.ID))
+	return n.answer(err, n.say().Accepted.With(id, c.ID))
 }
 
 // list tells of each change in a line.
 func (n *Notes) list(changes []Change) (text string) {
 	for _, c := range changes {
-		says := "damaged on disk"
+		says := n.say().DamagedOnDisk
 		if c.By != "" {
 			says = strings.Join(append([]string{c.Time.In(n.Zone).Format(minutes), c.By}, slices.Sorted(maps.Keys(c.Files))...), ", ")
 		}
@@ -208,7 +218,7 @@ func (n *Notes) list(changes []Change) (text string) {
 			says += ": " + c.Why
 		}
 		if len(c.Asks) > 0 {
-			says += fmt.Sprintf(" (proposed: %s; `/dream accept %s` makes it so)", strings.Join(slices.Sorted(maps.Keys(c.Asks)), ", "), c.ID)
+			says += n.say().Proposed.With(strings.Join(slices.Sorted(maps.Keys(c.Asks)), ", "), c.ID)
 		}
 		text += fmt.Sprintf("\n- `%s` %s", c.ID, says)
 	}

@@ -17,6 +17,7 @@ type Catalogue struct {
 	Channels Channels
 	Tools    Tools
 	Gateway  Gateway
+	Memory   Memory
 }
 
 // A Format is a text with verbs as in package fmt. The comment of its field names
@@ -73,6 +74,7 @@ func English() *Catalogue {
 		Channels: englishChannels(),
 		Tools:    englishTools(),
 		Gateway:  englishGateway(),
+		Memory:   englishMemory(),
 	}
 }
 

@@ -50,7 +50,7 @@ func (h *house) openMind() {
 	kept := keptFiles{memory.Keep(h.files.Names()), h.files.Names()}
 	h.mind = mind{
 		History: past, pages: kept,
-		notes: &memory.Notes{Versions: versions, Past: past, Zone: zone},
+		notes: &memory.Notes{Versions: versions, Past: past, Zone: zone, Texts: &h.texts.Memory},
 		skills: skills.New(kept,
 			func(bin string) bool { _, err := exec.LookPath(bin); return err == nil },
 			func(name string) bool { _, set := os.LookupEnv(name); return set }),

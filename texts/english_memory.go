@@ -1,0 +1,31 @@
+package texts
+
+func englishMemory() Memory {
+	return Memory{
+		NoChange:      "There is no such change; `/dream log` lists them.",
+		ChangeDamaged: "That change is damaged on disk.",
+		ChangeGone:    "What that change wrote is not there any more, so it cannot be undone.",
+
+		RememberUsage: "What am I to remember? `/remember TEXT`",
+		RememberLong:  "That is too long to remember: %d characters are the most.",
+		Full:          "My memory of you is full or cannot be read, so I noted nothing. `/forget WHAT` makes room.",
+		Noted:         "Noted.",
+
+		ForgetUsage:     "What am I to forget? `/forget WHAT`, in at least %d characters.",
+		ForgetMany:      "%d lines and parts of conversations hold that. Say it in more words, or `/forget all %s` if you mean them all.",
+		ForgetNothing:   "Nothing that I remember holds that, so there is nothing to forget.",
+		Forgotten:       "Forgotten: %s of past conversations, %s.",
+		ForgetUndo:      "`/dream restore %s` brings the lines back.",
+		Parts:           Count{"1 part", "%[1]d parts"},
+		Lines:           Count{"1 line", "%[1]d lines"},
+		Remembered:      "I remember %s of past conversations (%d not thought over yet).",
+		Unchanged:       "My memory of you has not changed yet.",
+		Changes:         "The last changes of my memory of you:",
+		HowToUndo:       "`/dream log ID` shows a change, `/dream restore ID` undoes it.",
+		Restored:        "Change %s is undone; `/dream restore %s` takes that back.",
+		Accepted:        "What change %s proposed is made; `/dream restore %s` takes that back.",
+		NothingToAccept: "There is nothing left to accept in change %s: it proposes nothing, or later changes are in the way.",
+		DamagedOnDisk:   "damaged on disk",
+		Proposed:        " (proposed: %s; `/dream accept %s` makes it so)",
+	}
+}

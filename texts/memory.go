@@ -1,0 +1,27 @@
+package texts
+
+// Memory is what is said of what is remembered.
+type Memory struct {
+	NoChange, ChangeDamaged, ChangeGone string // a change that cannot be shown or undone
+
+	RememberUsage string
+	RememberLong  Format // the most characters
+	Full          string // nothing was noted
+	Noted         string
+
+	ForgetUsage     Format // the fewest characters
+	ForgetMany      Format // how many lines and parts, the words that were looked for
+	ForgetNothing   string
+	Forgotten       Format // Parts, Lines
+	ForgetUndo      Format // below the lines: the ID of the change
+	Parts, Lines    Count  // of past conversations; of files
+	Remembered      Format // Parts, how many of them were not thought over yet
+	Unchanged       string
+	Changes         string // above the list of changes
+	HowToUndo       string // below it
+	Restored        Format // the ID of a change, the ID of the change that undid it
+	Accepted        Format // the ID of a change, the ID of the change that made it
+	NothingToAccept Format // the ID of a change
+	DamagedOnDisk   string // in the place of what a change did
+	Proposed        Format // after a change: files, the ID of the change
+}
