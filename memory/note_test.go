@@ -109,7 +109,7 @@ func TestTold(t *testing.T) {
 		a.write("x:1", userFile, "- Ann\n")
 		time.Sleep(time.Hour)
 		list := "The last changes of my memory of you:\n\n- `2` 2000-01-01 01:00, edited, USER.md"
-		a.answers(list + first + "\n\n"+n.say().HowToUndo)(n.Changes(ctx, "x:1", ""))
+		a.answers(list + first + "\n\n" + n.say().HowToUndo)(n.Changes(ctx, "x:1", ""))
 		a.answers(first + "\n\n````diff\n--- MEMORY.md\n+++ MEMORY.md\n@@ -0,0 +1 @@\n+a ``` fence\n--- HEARD.md\n+++ HEARD.md\n@@ -0,0 +1 @@\n+cats purr\n````")(n.Changes(ctx, "x:1", "1"))
 		a.answers("There is no such change; `/dream log` lists them.")(n.Changes(ctx, "x:1", "7"))
 		a.answers("There is no such change; `/dream log` lists them.")(n.Restore(ctx, "x:1", "7", ""))
@@ -119,6 +119,6 @@ func TestTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.answers("That change is damaged on disk.")(n.Restore(ctx, "x:1", "1", ""))
-		a.answers("The last changes of my memory of you:\n\n- `3` 2000-01-01 01:00, restore 1, HEARD.md, MEMORY.md" + list[len("The last changes of my memory of you:\n"):] + "\n- `1` damaged on disk" + "\n\n"+n.say().HowToUndo)(n.Changes(ctx, "x:1", ""))
+		a.answers("The last changes of my memory of you:\n\n- `3` 2000-01-01 01:00, restore 1, HEARD.md, MEMORY.md" + list[len("The last changes of my memory of you:\n"):] + "\n- `1` damaged on disk" + "\n\n" + n.say().HowToUndo)(n.Changes(ctx, "x:1", ""))
 	})
 }
