@@ -178,7 +178,7 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 			}
 			defer in.Close()
 			defer context.AfterFunc(ctx, func() { _ = in.Close() })() // whoever reads it may hang
-			size, err := h.save(f.Path, in)
+			size, err := h.save(chat.Whose(m.At, m.From, m.Group), f.Path, in)
 			f.Size = cmp.Or(size, f.Size)
 			return err
 		})
@@ -223,20 +223,44 @@ func (h *Hub) Save(ctx context.Context, at chat.Address, from chat.Sender, name 
 	}
 	from.Role = role
 	f := chat.File{Name: name}
-	f.Path = place(f, chat.Whose(at, from, false), time.Now(), sha256.Sum256([]byte(rand.Text())))
-	if f.Size, err = h.save(f.Path, r); err == nil {
+	who := chat.Whose(at, from, false)
+	f.Path = place(f, who, time.Now(), sha256.Sum256([]byte(rand.Text())))
+	if f.Size, err = h.save(who, f.Path, r); err == nil {
 		err = h.recognise(&f)
 	}
 	return f, err
 }
 
-// save makes what r yields the file of the workspace called name.
-func (h *Hub) save(name string, r io.Reader) (size int64, err error) {
+// save makes what r yields the file of the workspace called name, which is in the
+// inbox of who. The error is a [*chat.Refusal] if they would have more than they may.
+func (h *Hub) save(who chat.Person, name string, r io.Reader) (size int64, err error) {
 	at, err := h.cfg.Files.Named(name)
 	if err != nil {
 		return 0, err
 	}
-	return h.cfg.Files.Save(at, r, maxFile)
+	if size, err = h.cfg.Files.Save(at, r, maxFile); err != nil {
+		return 0, err
+	}
+	if err := h.countStored(who, size); err != nil {
+		return 0, errors.Join(err, h.cfg.Files.Remove(at))
+	}
+	return size, nil
+}
+
+// countStored counts a file that was saved for who, unless it is one too many.
+func (h *Hub) countStored(who chat.Person, size int64) error {
+	if who == chat.TheOwner || h.cfg.MaxStored == nil {
+		return nil
+	}
+	most := h.cfg.MaxStored()
+	if most <= 0 {
+		return nil
+	}
+	_, ok, err := h.cfg.Files.Count(string(who), who.InboxFolder(), workspace.DiskBytes(size), most)
+	if err == nil && !ok {
+		err = &chat.Refusal{Text: h.cfg.Texts.Files.TooMany.With((most + 999_999) / 1_000_000)}
+	}
+	return err
 }
 
 // place is where in the workspace f belongs, which who sent then. The sum tells

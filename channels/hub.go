@@ -36,6 +36,9 @@ type Config struct {
 	// TakeBytes counts bytes of files that a person sends, or returns why no more
 	// are taken, a [*chat.Refusal]; nil: there is no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
+	// MaxStored returns how many bytes of files a person may have in the workspace,
+	// but for owners; nil, 0 and less are no limit.
+	MaxStored func() int64
 	// Room returns store.ErrFull when there is no room on the disk for files; nil: there always is.
 	Room func() error
 

@@ -66,6 +66,7 @@ type Fetch struct {
 type Files struct {
 	Gone, Empty, Refused Format // the name of a file
 	TooLarge             Format // the name, megabytes
+	TooMany              Format // files that a person has: megabytes that they may
 
 	Rest     string // the rest of an answer that is too long for messages is in the file below
 	RestKept Format // the file could not be sent; where the whole answer is kept

@@ -53,6 +53,7 @@ func englishChannels() Channels {
 			Empty:    "%s is empty",
 			Refused:  "%s is too large for Discord",
 			TooLarge: "%s is larger than the %d MB that I may send here",
+			TooMany:  "The files kept for you would take more than the %d MB that they may. Ask me to delete some, then send it again.",
 			Rest:     "The rest is in the attached file.",
 			RestKept: "The rest could not be sent as a file here. The whole answer is kept as `%s`. Ask me to read it to you.",
 			Kept:     "The whole answer is kept as %s.",

@@ -154,11 +154,15 @@ func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
 // MkdirAll makes a folder and those it is in.
 func (w *Workspace) MkdirAll(p Path) error { return w.root.MkdirAll(p.name, dirMode) }
 
-// Remove removes a file or an empty folder, and what is known of its origin.
+// Remove removes a file or an empty folder, and what is known of its origin and
+// of whom it counts for.
 func (w *Workspace) Remove(p Path) error {
 	err := w.root.Remove(p.name)
 	if err == nil {
 		err = w.ClearOrigin(p)
+	}
+	if err == nil {
+		err = w.Charge(p, "")
 	}
 	return err
 }

@@ -26,6 +26,7 @@ type Workspace struct {
 	realDir   string              // dir without symbolic links
 	protected []string            // files and folders that nothing here may be, without symbolic links
 	origins   sync.Mutex          // held while a record of an origin changes
+	charges   charges             // of the files that count for somebody
 	synced    func(folder string) // by tests: told which folders were synced
 }
 

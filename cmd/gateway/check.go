@@ -165,7 +165,7 @@ func (k checker) limits() {
 		}
 		for name, n := range map[string]float64{
 			"turns": float64(l.Turns), "rounds": float64(l.Rounds), "tokens": float64(l.Tokens), "money": l.Money,
-			"children": float64(l.Children), "bytes": float64(l.Bytes), "jobs": float64(l.Jobs),
+			"children": float64(l.Children), "bytes": float64(l.Bytes), "jobs": float64(l.Jobs), "stored": float64(l.Stored),
 		} {
 			_, given := k.d.at[join(key, name)]
 			switch {
@@ -175,6 +175,8 @@ func (k checker) limits() {
 				k.fail(join(key, name), "bytes are counted for persons and for everybody: write limits.person.bytes or limits.everybody.bytes")
 			case given && name == "jobs" && whose != "person":
 				k.fail(join(key, name), "only a person has jobs: write limits.person.jobs")
+			case given && name == "stored" && whose != "person":
+				k.fail(join(key, name), "only a person has files: write limits.person.stored")
 			}
 		}
 	}

@@ -159,6 +159,7 @@ type Limit struct {
 	Money    float64 `json:"money"`    // in the currency of the prices
 	Children int     `json:"children"` // helpers that are sent off
 	Bytes    int64   `json:"bytes"`    // sent, or written into files; of persons and everybody, but for owners
+	Stored   int64   `json:"stored"`   // bytes of files in the workspace at any time; of a person only, but for owners
 	Jobs     int     `json:"jobs"`     // on the clock at any time; of a person only (R-S24)
 }
 
@@ -275,7 +276,7 @@ func parse(s source, src []byte) (*Config, error) {
 			Web: WebTools{Search: Search{Provider: "duckduckgo"}},
 		},
 		Limits: map[string]*Limit{ // enough for a person who works with the agent all day, too little for a loop to ruin anybody
-			"person": {Tokens: 20_000_000, Children: 100, Bytes: 200_000_000, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
+			"person": {Tokens: 20_000_000, Children: 100, Bytes: 200_000_000, Stored: 1_000_000_000, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
 		},
 		Cron:      Cron{MinInterval: 10 * time.Second},
 		Heartbeat: Heartbeat{Every: 30 * time.Minute},

@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 		Channels: Channels{Console: &struct{}{}, Web: &struct{}{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
 		Limits: map[string]*Limit{
-			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50, Bytes: 200_000_000}, "session": {}, "job": {Tokens: 5_000_000},
+			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50, Bytes: 200_000_000, Stored: 1_000_000_000}, "session": {}, "job": {Tokens: 5_000_000},
 			"everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
 		},
 		Cron: Cron{MinInterval: 10 * time.Second}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},

@@ -163,11 +163,11 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	if err != nil {
 		return fmt.Errorf("find the program that reads PDFs: %w", err)
 	}
-	h.filing = files.New(files.Rules{Standing: memory.Standing, Kept: memory.Kept}, self, "pdf-text")
+	h.filing = files.New(files.Rules{Standing: memory.Standing, Kept: memory.Kept, MaxStored: h.maxStored}, self, "pdf-text")
 	h.openMind()
 	h.hub = channels.NewHub(channels.Config{
 		Store: h.store, Log: h.Log, Texts: &h.texts.Channels, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
-		Sent: h.observer.Sent, Fate: h.fate, Audit: h.audit, TakeBytes: h.takeBytes, Room: h.space.room,
+		Sent: h.observer.Sent, Fate: h.fate, Audit: h.audit, TakeBytes: h.takeBytes, MaxStored: h.maxStored, Room: h.space.room,
 	})
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Texts: &h.texts.Agent, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),

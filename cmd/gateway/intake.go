@@ -33,6 +33,10 @@ func (h *house) takeBytes(ctx context.Context, who chat.Person, bytes int64) err
 	return h.pool.TakeBytes(ctx, who, bytes)
 }
 
+// maxStored is how many bytes of files a person may have in the workspace; -1 is
+// no limit.
+func (h *house) maxStored() int64 { return h.now.Load().Limits["person"].Stored }
+
 // countWritten counts what a person has written into files: the arguments of
 // calls that change some.
 func (h *house) countWritten(s tools.Scope) tools.Middleware {

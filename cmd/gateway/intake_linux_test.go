@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -96,6 +98,62 @@ func TestBytesOfAPerson(t *testing.T) {
 	})
 	if _, body := bert.do("POST", "/c/first/messages", map[string]any{"id": "dddddddd", "text": "hello"}); !strings.Contains(body, enough) {
 		t.Errorf("what tools write does not count: %s", body)
+	}
+}
+
+// TestStoredOfAPerson: who has as many files as limits.person.stored allows writes
+// and sends no more, on whatever channel and over a restart, until some are
+// deleted. Owners and others go on.
+func TestStoredOfAPerson(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, obedient)
+	w.more["limits"] = map[string]any{"person": map[string]any{"stored": 100_000}}
+	w.owners = append(w.owners, "web")
+	w.start()
+	file := func(name string, bytes int) string {
+		return fmt.Sprintf(`write_file {"path": %q, "content": %q}`, name, strings.Repeat("x", bytes))
+	}
+	const full, sentence = "Nothing was written: the files of this person take", "would take more than the 1 MB that they may. Ask me to delete some, then send it again."
+	writes := func(who int64, name string, bytes int, want bool) {
+		t.Helper()
+		if got := w.does(who, file(name, bytes)); strings.Contains(got, full) == want {
+			t.Errorf("%s of %d bytes for %d: %.300s", name, bytes, who, got)
+		}
+	}
+	for i := range 24 {
+		writes(guest, fmt.Sprint("a", i, ".txt"), 3000, true)
+	}
+	writes(guest, "b.txt", 3000, false)
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	w.start()
+	writes(guest, "b.txt", 3000, false)
+	writes(person, "c.txt", 3000, true) // the owner
+	if err := os.Remove(filepath.Join(w.dir, "workspace", "a0.txt")); err != nil {
+		t.Fatal(err)
+	}
+	writes(guest, "b.txt", 3000, true)
+	writes(guest, "d.txt", 3000, false)
+	w.tg.Post(guest, telegramtest.File{Kind: "document", Name: "e.txt", Type: "text/plain", Data: []byte("e")}, "keep it")
+	w.told(guest, "a refusal", func(texts []string) bool { return strings.Contains(strings.Join(texts, "\n"), sentence) })
+
+	anna := w.invite("anna") // another person
+	if status, body := anna.upload("a.txt", strings.Repeat("z", 90_000)); status != http.StatusCreated {
+		t.Errorf("upload: %d %s", status, body)
+	}
+	if status, body := anna.upload("b.txt", strings.Repeat("z", 20_000)); status != http.StatusInsufficientStorage || !strings.Contains(body, sentence) {
+		t.Errorf("upload: %d %s", status, body)
+	}
+	if status, body := anna.upload("c.txt", "z"); status != http.StatusCreated {
+		t.Errorf("what was refused counts: %d %s", status, body)
+	}
+	if status, body := w.visit().upload("a.txt", strings.Repeat("z", 200_000)); status != http.StatusCreated {
+		t.Errorf("upload of an owner: %d %s", status, body)
+	}
+	key := w.key("anna")
+	if status, answer, err := w.sendPicture(t.Context(), w.base(), key, 200_000); status != 429 || !strings.Contains(answer, "quota_exceeded") || !strings.Contains(answer, sentence) || err != nil {
+		t.Errorf("api: %d %s %v", status, answer, err)
 	}
 }
 

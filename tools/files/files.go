@@ -28,6 +28,9 @@ type Rules struct {
 	// Kept says what is to be used to change a file that Parley keeps itself; ""
 	// is any other file. What it keeps no tool of files changes.
 	Kept func(name string) (instead string)
+	// MaxStored returns how many bytes of files a person may have in the
+	// workspace, but for owners; nil, 0 and less are no limit.
+	MaxStored func() int64
 }
 
 // New returns the tools. They work in the workspace of each call, and remember

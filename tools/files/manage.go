@@ -104,6 +104,9 @@ func (p pen) fileMkdir(_ context.Context, c tools.Call, at workspace.Path, _ pat
 		if made = missing(c.Workspace, at); len(made) == 0 {
 			return do()
 		}
+		if err := p.reserveBytes(c, workspace.DiskBytes(0)*int64(len(made))); err != nil {
+			return err
+		}
 		return record(c, change{Path: at.String(), After: folder, Made: made}, func() error {
 			if err := claim(c, made); err != nil {
 				return err

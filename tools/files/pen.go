@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 
 	"parley/chat"
 	"parley/tools"
@@ -106,6 +107,9 @@ func (p pen) rewrite(c tools.Call, at workspace.Path, whole bool, f func(old []b
 			return err
 		}
 		ch := change{Path: at.String(), After: digest(data), Made: missing(c.Workspace, at.Dir())}
+		if err := p.reserve(c, at, old, data, ch.Made); err != nil {
+			return err
+		}
 		err = record(c, ch, func() error {
 			if err := claim(c, ch.Made); err != nil {
 				return err
@@ -130,11 +134,49 @@ func claim(c tools.Call, folders []string) error {
 		if err == nil {
 			err = c.Workspace.SetOrigin(at, string(author))
 		}
+		if who := c.Whose(); err == nil && who != chat.TheOwner {
+			err = c.Workspace.Charge(at, string(who))
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reserve returns a denial if the person whom c is for has no room for a file
+// that is to hold data instead of old, in folders that are about to be made. Whom
+// nobody limits has room, and so has whoever makes a file smaller.
+func (p pen) reserve(c tools.Call, at workspace.Path, old, data []byte, folders []string) error {
+	bytes := workspace.DiskBytes(int64(len(data)))
+	who := c.Whose()
+	charged, err := c.Workspace.ChargedTo(at)
+	if err != nil {
+		return err
+	}
+	if old != nil && (charged == string(who) || strings.HasPrefix(at.String(), who.InboxFolder()+"/")) {
+		bytes -= workspace.DiskBytes(int64(len(old)))
+	}
+	return p.reserveBytes(c, bytes+workspace.DiskBytes(0)*int64(len(folders)))
+}
+
+// reserveBytes is reserve for so many bytes more.
+func (p pen) reserveBytes(c tools.Call, bytes int64) error {
+	who := c.Whose()
+	if who == chat.TheOwner || p.rules.MaxStored == nil {
+		return nil
+	}
+	most := p.rules.MaxStored()
+	if most <= 0 {
+		return nil
+	}
+	used, ok, err := c.Workspace.Reserve(string(who), who.InboxFolder(), bytes, most)
+	if err == nil && !ok {
+		err = denial{fail("Nothing was written: the files of this person take %.1f of the %.1f MB that they may, and this would be %.1f MB more. "+
+			"Delete files that they wrote or sent and need no more, or make them shorter, after asking which; then try again.",
+			float64(used)/1e6, float64(most)/1e6, float64(bytes)/1e6)}
+	}
+	return err
 }
 
 // authorOf returns whose words c writes, "" if they are nobody's who is trusted.
@@ -145,8 +187,9 @@ func authorOf(c tools.Call) chat.Person {
 	return c.Whose()
 }
 
-// write writes data to a file and notes whose words it holds then. A crash in
-// between leaves the file with the origin that is trusted less.
+// write writes data to a file and notes whose words it holds then, and whom it
+// counts for: who wrote to it last, but for owners, who take over what they
+// replace. A crash in between leaves the file with the origin that is trusted less.
 func write(c tools.Call, at workspace.Path, data []byte, whole bool) error {
 	author := authorOf(c)
 	before, found := c.Workspace.Origin(at)
@@ -161,10 +204,20 @@ func write(c tools.Call, at workspace.Path, data []byte, whole bool) error {
 		if err := c.Workspace.WriteFile(at, data); err != nil {
 			return err
 		}
+		if whole {
+			if err := c.Workspace.Charge(at, ""); err != nil {
+				return err
+			}
+		}
 		return c.Workspace.ClearOrigin(at)
 	}
 	if err := c.Workspace.SetOrigin(at, string(author)); err != nil {
 		return err
+	}
+	if who := c.Whose(); who != chat.TheOwner {
+		if err := c.Workspace.Charge(at, string(who)); err != nil {
+			return err
+		}
 	}
 	return c.Workspace.WriteFile(at, data)
 }

@@ -33,12 +33,13 @@ const (
 
 // A change is one that a tool makes.
 type change struct {
-	Turn   string   `json:"turn"`
-	Path   string   `json:"path"`             // canonical name of the file
-	Before string   `json:"before,omitempty"` // what sum says of it before the change
-	After  string   `json:"after,omitempty"`  // and behind
-	Made   []string `json:"made,omitempty"`   // folders it is in, the outermost first
-	Author *string  `json:"author,omitempty"` // who wrote what the file held before, if it has an origin
+	Turn    string   `json:"turn"`
+	Path    string   `json:"path"`              // canonical name of the file
+	Before  string   `json:"before,omitempty"`  // what sum says of it before the change
+	After   string   `json:"after,omitempty"`   // and behind
+	Made    []string `json:"made,omitempty"`    // folders it is in, the outermost first
+	Author  *string  `json:"author,omitempty"`  // who wrote what the file held before, if it has an origin
+	Charged string   `json:"charged,omitempty"` // whom it counted for
 
 	place string // the kept file's path, and the note's without ".json"
 }
@@ -151,6 +152,9 @@ func record(c tools.Call, ch change, do func() error) error {
 	ch.Turn = c.Turn
 	if author, found := c.Workspace.Origin(at); found {
 		ch.Author = &author
+	}
+	if ch.Charged, err = c.Workspace.ChargedTo(at); err != nil {
+		return err
 	}
 	last := 0
 	if len(cs) > 0 {
@@ -338,8 +342,12 @@ func (ch change) restore(w *workspace.Workspace) (what undone, err error) {
 	return restored, ch.putBack(w, kept, at)
 }
 
-// putBack gives the file what it held before, and the origin of that.
+// putBack gives the file what it held before, the origin of that, and whom it
+// counted for.
 func (ch change) putBack(w *workspace.Workspace, kept, at workspace.Path) error {
+	if err := w.Charge(at, ch.Charged); err != nil {
+		return err
+	}
 	if ch.Author != nil {
 		if err := w.SetOrigin(at, *ch.Author); err != nil {
 			return err
