@@ -112,6 +112,18 @@ func TestBackupUnderLoad(t *testing.T) {
 	})
 }
 
+// TestRestoresWithinASecond: what was there before is moved aside by each, and kept.
+func TestRestoresWithinASecond(t *testing.T) {
+	dir := t.TempDir()
+	first := unusedPath(filepath.Join(dir, "before"))
+	if err := os.Mkdir(first, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if second := unusedPath(filepath.Join(dir, "before")); second == first || filepath.Dir(second) != dir {
+		t.Errorf("%s, and then %s", first, second)
+	}
+}
+
 // TestRestoredStoreIsSettled: P20. What waited when the backup was made was
 // sent and answered since: it is put aside, and told of.
 func TestRestoredStoreIsSettled(t *testing.T) {

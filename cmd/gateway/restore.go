@@ -39,7 +39,7 @@ func restore(ctx context.Context, c *Config, file string, force bool, log *slog.
 	if isStore(file) { // a copy of the store alone
 		there = existing(db)
 	}
-	aside := filepath.Join(c.DataDir, "before-restore-"+time.Now().Format("20060102-150405"))
+	aside := unusedPath(filepath.Join(c.DataDir, "before-restore-"+time.Now().Format("20060102-150405")))
 	shelved, err := exchange(ctx, c, there, aside, log, func(draft string) error {
 		made, err := unpackFrom(ctx, file, draft)
 		if err != nil {
@@ -86,6 +86,19 @@ func exchange(ctx context.Context, c *Config, there []string, aside string, log 
 		err = fmt.Errorf("%w; what was there is in %s", err, aside)
 	}
 	return shelved, err
+}
+
+// unusedPath returns path, or path with a number behind it if it is in use.
+func unusedPath(path string) string {
+	for n := 1; ; n++ {
+		free := path
+		if n > 1 {
+			free = fmt.Sprintf("%s-%d", path, n)
+		}
+		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return free
+		}
+	}
 }
 
 // existing returns those of paths that exist, and are no empty folders.
