@@ -95,7 +95,7 @@ func unusedPath(path string) string {
 		if n > 1 {
 			free = fmt.Sprintf("%s-%d", path, n)
 		}
-		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(free); err != nil { // whoever uses it finds out what else is wrong
 			return free
 		}
 	}

@@ -222,7 +222,7 @@ func (h *house) replace(ctx context.Context, path string) (note string, err erro
 	if err != nil {
 		return "", err
 	}
-	aside := filepath.Join(c.DataDir, "damaged-"+time.Now().Format("20060102-150405"))
+	aside := unusedPath(filepath.Join(c.DataDir, "damaged-"+time.Now().Format("20060102-150405")))
 	there := existing(filepath.Join(c.DataDir, storeFile))
 	shelved, err := exchange(ctx, c, there, aside, h.Log, func(draft string) error {
 		return copyFile(filepath.Join(draft, storeFile), path)
