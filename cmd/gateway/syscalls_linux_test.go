@@ -40,7 +40,7 @@ func TestTortureSyscalls(t *testing.T) {
 	calls := []string{"fsync", "fdatasync", "pwrite64", "ftruncate", "renameat", "openat", "mkdirat", "unlinkat", "write"}
 	faults := []string{"EIO", "ENOSPC"}
 	confirmed := 0
-	for i := range bouts(24, 400) {
+	for i := range bouts(9, 400) {
 		call, fault := calls[i%len(calls)], faults[rnd.IntN(len(faults))]
 		when := 1 + rnd.IntN(12)
 		name := fmt.Sprintf("%s:error=%s:when=%d", call, fault, when)
@@ -56,7 +56,7 @@ func TestTortureSyscalls(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		killer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		killer := time.AfterFunc(4*time.Second, func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()
 		killer.Stop()
 		answered := err == nil && strings.Contains(out.String(), "heard the second")
