@@ -48,7 +48,7 @@ func TestRunawayAnswer(t *testing.T) {
 	w.discord(discordtest.Config{})
 	w.start()
 	w.online()
-	for kill := range 3 {
+	for kill := 1; kill < 3; kill++ {
 		who := int64(guest + 10 + kill)
 		begun := make(chan struct{})
 		w.tg.Watch(func(e telegramtest.Event) {

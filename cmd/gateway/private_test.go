@@ -264,7 +264,7 @@ func TestFilesTaint(t *testing.T) {
 		}
 		w.tg.PressData(person, q.ID, q.Buttons[0][1].Data, telegramtest.As(person, "Ada"))
 		w.told(person, "the end", func(texts []string) bool {
-			return toldOf(texts[len(texts)-1:], "refused") || toldOf(texts[len(texts)-1:], "done after Error")
+			return len(texts) > 0 && toldOf(texts[len(texts)-1:], "refused") || len(texts) > 0 && toldOf(texts[len(texts)-1:], "done after Error")
 		})
 		if soul, err := os.ReadFile(filepath.Join(w.dir, "workspace", "SOUL.md")); strings.Contains(string(soul), "evil") || err != nil {
 			t.Errorf("SOUL.md says %q, %v", soul, err)
@@ -273,7 +273,7 @@ func TestFilesTaint(t *testing.T) {
 	sent := func(text string) string {
 		n := len(w.inbox())
 		w.tg.Post(person, telegramtest.File{Kind: "document", Name: text + ".txt", Type: "text/plain", Data: []byte(text)}, "for later")
-		w.told(person, "an answer", func(texts []string) bool { return len(w.inbox()) == n+1 && toldOf(texts[len(texts)-1:], "done after") })
+		w.told(person, "an answer", func(texts []string) bool { return len(w.inbox()) == n+1 && len(texts) > 0 && toldOf(texts[len(texts)-1:], "done after") })
 		for _, name := range w.inbox() {
 			if strings.HasSuffix(name, text+".txt") {
 				return strings.TrimPrefix(name, filepath.Join(w.dir, "workspace")+"/")
@@ -287,10 +287,10 @@ func TestFilesTaint(t *testing.T) {
 	refuse("the file " + strike)
 
 	w.tg.Say(person, "/new")
-	w.told(person, "a new conversation", func(texts []string) bool { return !strings.Contains(texts[len(texts)-1], "Error") })
+	w.told(person, "a new conversation", func(texts []string) bool { return len(texts) > 0 && !strings.Contains(texts[len(texts)-1], "Error") })
 	plant := sent("PLANT")
 	w.tg.Say(person, "read "+plant)
-	w.told(person, "a note", func(texts []string) bool { return toldOf(texts[len(texts)-1:], "Successfully wrote 6") })
+	w.told(person, "a note", func(texts []string) bool { return len(texts) > 0 && toldOf(texts[len(texts)-1:], "Successfully wrote 6") })
 	w.tg.Say(person, "/new")
 	w.told(person, "a new conversation", func(texts []string) bool { return !strings.Contains(texts[len(texts)-1], "Successfully") })
 	w.kill()
