@@ -273,7 +273,9 @@ func TestFilesTaint(t *testing.T) {
 	sent := func(text string) string {
 		n := len(w.inbox())
 		w.tg.Post(person, telegramtest.File{Kind: "document", Name: text + ".txt", Type: "text/plain", Data: []byte(text)}, "for later")
-		w.told(person, "an answer", func(texts []string) bool { return len(w.inbox()) == n+1 && len(texts) > 0 && toldOf(texts[len(texts)-1:], "done after") })
+		w.told(person, "an answer", func(texts []string) bool {
+			return len(w.inbox()) == n+1 && len(texts) > 0 && toldOf(texts[len(texts)-1:], "done after")
+		})
 		for _, name := range w.inbox() {
 			if strings.HasSuffix(name, text+".txt") {
 				return strings.TrimPrefix(name, filepath.Join(w.dir, "workspace")+"/")
@@ -290,7 +292,9 @@ func TestFilesTaint(t *testing.T) {
 	w.told(person, "a new conversation", func(texts []string) bool { return len(texts) > 0 && !strings.Contains(texts[len(texts)-1], "Error") })
 	plant := sent("PLANT")
 	w.tg.Say(person, "read "+plant)
-	w.told(person, "a note", func(texts []string) bool { return len(texts) > 0 && toldOf(texts[len(texts)-1:], "Successfully wrote 6") })
+	w.told(person, "a note", func(texts []string) bool {
+		return len(texts) > 0 && toldOf(texts[len(texts)-1:], "Successfully wrote 6")
+	})
 	w.tg.Say(person, "/new")
 	w.told(person, "a new conversation", func(texts []string) bool { return !strings.Contains(texts[len(texts)-1], "Successfully") })
 	w.kill()
