@@ -97,7 +97,7 @@ func taskOf(c tools.Child) chat.Message {
 		Origin: chat.FromParent, In: helperSession(c.ID), Tainted: c.Tainted, Sources: c.Sources,
 	}
 	if c.Errand != nil {
-		m.Errand = &chat.Errand{Job: c.Errand.Job}
+		m.Errand = &chat.Errand{Job: c.Errand.Job, RetriedJob: c.Errand.RetriedJob}
 	}
 	return m
 }
@@ -118,7 +118,7 @@ func reportOf(c tools.Child) chat.Message {
 		m.In = c.Parent
 	}
 	if e := c.Errand; e != nil {
-		m.Errand = &chat.Errand{Job: e.Job, Model: e.Model, Quiet: e.Quiet}
+		m.Errand = &chat.Errand{Job: e.Job, Model: e.Model, Quiet: e.Quiet, RetriedJob: e.RetriedJob}
 	}
 	return m
 }

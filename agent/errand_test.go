@@ -393,6 +393,33 @@ func TestRetryOfRemovedJob(t *testing.T) {
 	})
 }
 
+// Nor is it said again if the last answer was itself asked for with /retry, also
+// after a restart.
+func TestRetryOfRetryOfRemovedJob(t *testing.T) {
+	there := true
+	h := &house{model: script(words("drink water"), words("drink more water"), words("drink even more"))}
+	h.conf = func(c *agent.Config) {
+		c.HasJob = func(_ context.Context, id string) bool { return there && id == "j" }
+	}
+	play(t, h, func(h *house) {
+		h.deliver(errand("1", "remind me", chat.Errand{Job: "j"}))
+		h.want("drink water")
+		h.say("2", "/retry")
+		h.want("drink more water")
+		h.say("3", "/retry")
+		h.want("drink even more")
+		h.stop()
+		h.start()
+		there = false
+		asked := len(h.asks)
+		h.say("4", "/retry")
+		synctest.Wait()
+		if last := h.sent[len(h.sent)-1]; last != "The last answer was of a scheduled job that no longer exists." || len(h.asks) != asked {
+			t.Errorf("said %q, asked %d times", last, len(h.asks)-asked)
+		}
+	})
+}
+
 // The result of a tool that answers is told once, and without what is meant for
 // a model: also if it found nothing, read a picture, or spoke to the person itself.
 func TestWhatToolsOfErrandsGive(t *testing.T) {

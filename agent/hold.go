@@ -305,7 +305,7 @@ func (t *turn) takeUp() (gone bool) {
 func (t *turn) outage(err error) bool {
 	var e *llm.Error
 	o := t.history.open
-	return errors.As(err, &e) && slices.Contains([]llm.Kind{llm.Overloaded, llm.RateLimited, llm.Unreachable, llm.TimedOut, llm.Cut}, e.Kind) &&
+	return !t.Brief && errors.As(err, &e) && slices.Contains([]llm.Kind{llm.Overloaded, llm.RateLimited, llm.Unreachable, llm.TimedOut, llm.Cut}, e.Kind) &&
 		o.first.Origin == chat.FromPerson && t.child == nil && o.first.In == "" && t.jobs[0].command == "" && t.MaxAge > 0 && len(t.holds.all()) < maxHeld
 }
 

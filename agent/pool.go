@@ -77,6 +77,9 @@ type Config struct {
 	// Role says what a person may do by now: what they said is answered, and helpers
 	// work, with no more rights than that (R-S24). nil: it is as it was then.
 	Role func(context.Context, chat.Address, chat.Sender) (chat.Role, error)
+	// Brief says that the process ends once its messages are answered: none of them
+	// waits for a model that is out of reach.
+	Brief bool
 	// HasJob says whether the scheduled job of that ID still exists. nil: all do.
 	HasJob func(ctx context.Context, id string) bool
 }

@@ -93,7 +93,7 @@ func (t *turn) hear(jobs []job) {
 			t.keep(record{Heard: &m})
 		case len(t.history.entries) > 0 && !t.ofGoneJob():
 			if e := t.history.last.first.Errand; e != nil { // done again as it was done, by who asks for it
-				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args}
+				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args, RetriedJob: cmp.Or(e.Job, e.RetriedJob)}
 			}
 			t.keep(record{Retried: &m})
 		}
@@ -101,10 +101,14 @@ func (t *turn) hear(jobs []job) {
 }
 
 // ofGoneJob reports whether the last turn was the run of a scheduled job that
-// has been removed since: nobody wants that answered again.
+// has been removed since, or answered such a run anew: nobody wants that again.
 func (t *turn) ofGoneJob() bool {
 	e := t.history.last.first.Errand
-	return e != nil && e.Job != "" && t.HasJob != nil && !t.HasJob(t.hard, e.Job)
+	if e == nil || t.HasJob == nil {
+		return false
+	}
+	id := cmp.Or(e.Job, e.RetriedJob)
+	return id != "" && !t.HasJob(t.hard, id)
 }
 
 // dismiss ends jobs that ask for no answer.

@@ -86,6 +86,8 @@ type Errand struct {
 	Fresh bool   `json:"fresh,omitempty"` // what was said in the session before is not known any more
 	Tool  string `json:"tool,omitempty"`  // is called instead of a model, and its result is the answer …
 	Args  string `json:"args,omitempty"`  // … with these arguments, a JSON object
+
+	RetriedJob string `json:"retriedJob,omitempty"` // ID of the scheduled job whose run a person has answered anew
 }
 
 // A Sender is whoever said a Message.

@@ -131,11 +131,46 @@ func strange(j scheduler.Job, who chat.Person) bool {
 	return !j.System && j.Whose() != who || slices.ContainsFunc(j.Runs, func(r scheduler.Run) bool { return r.Tainted })
 }
 
+// findJob returns the ID of the job that ref means among those that s may change.
+func (h *house) findJob(ctx context.Context, s tools.Scope, ref string) (string, error) {
+	jobs, err := h.clock.Jobs(ctx)
+	if err != nil {
+		return "", err
+	}
+	return jobNamed(slices.DeleteFunc(jobs, func(j scheduler.Job) bool { return !mayChange(s, j) }), ref)
+}
+
+// jobNamed returns the ID of the job that ref means: its ID, or its name in
+// capitals or not. If no job is meant it returns ref. A name that several jobs
+// have is an error.
+func jobNamed(jobs []scheduler.Job, ref string) (id string, err error) {
+	var ids []string
+	for _, j := range jobs {
+		if j.ID == ref {
+			return ref, nil
+		}
+		if strings.EqualFold(oneLine(j.Name), oneLine(ref)) {
+			ids = append(ids, j.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return ref, nil
+	case 1:
+		return ids[0], nil
+	}
+	return "", fmt.Errorf("several jobs are named %s: %s; name one by its ID", oneLine(ref), strings.Join(ids, ", "))
+}
+
 // tend does what o says to a job that there is.
 func (h *house) tend(ctx context.Context, s tools.Scope, key string, o cron.Order, say jobTexts) (r tools.Result, err error) {
-	j, err := h.clock.Job(ctx, o.ID)
+	id, err := h.findJob(ctx, s, o.ID)
+	if err != nil {
+		return r, err
+	}
+	j, err := h.clock.Job(ctx, id)
 	if errors.Is(err, store.ErrDamaged) { // owners can remove it
-		j, err = scheduler.Job{ID: o.ID}, nil
+		j, err = scheduler.Job{ID: id}, nil
 	}
 	switch {
 	case err != nil:

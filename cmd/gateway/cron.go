@@ -37,7 +37,11 @@ func (p *program) cron() *cobra.Command {
 	})
 	add.Flags().StringVar(&v.ask.To, "to", "", "the `chat` that hears of it, as telegram:42 (default where the owner can be spoken to first)")
 	edit := p.with("edit ID [MESSAGE…]", "Change what is given of a job", v.editArgs, func(ctx context.Context, a *admin, args []string) error {
-		return none(args[0], v.send(ctx, a, "Changed job", "PATCH", jobPath(args[0]), args[1:]))
+		id, err := a.findJob(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return none(args[0], v.send(ctx, a, "Changed job", "PATCH", jobPath(id), args[1:]))
 	})
 	v.flags(add)
 	v.flags(edit)
@@ -75,7 +79,7 @@ func (v *cronCommand) editArgs(c *cobra.Command, args []string) error {
 // oneJob says that c needs the ID of one job.
 func oneJob(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%s needs the ID of one job: parley cron list shows them", c.Name())
+		return fmt.Errorf("%s needs the ID or the name of one job: parley cron list shows them", c.Name())
 	}
 	return nil
 }
@@ -120,6 +124,15 @@ var asFlags = strings.NewReplacer("every_seconds must", "--every, in seconds, mu
 // jobPath is where the job of that ID is asked for.
 func jobPath(id string) string { return "/api/cron/" + url.PathEscape(id) }
 
+// findJob returns the ID of the job that ref means.
+func (a *admin) findJob(ctx context.Context, ref string) (string, error) {
+	var all struct{ Jobs []web.Job }
+	if err := a.ask(ctx, "GET", "/api/cron", nil, &all); err != nil {
+		return "", err
+	}
+	return jobNamed(records(all.Jobs), ref)
+}
+
 // none says of an errNone which job it was.
 func none(id string, err error) error {
 	if errors.Is(err, errNone) {
@@ -132,7 +145,11 @@ func none(id string, err error) error {
 func (v *cronCommand) runNow() *cobra.Command {
 	force := false
 	c := v.with("run ID", "Run a job now", oneJob, func(ctx context.Context, a *admin, args []string) error {
-		path, done := jobPath(args[0])+"/run", "Running job"
+		id, err := a.findJob(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		path, done := jobPath(id)+"/run", "Running job"
 		if force {
 			path += "?force=1"
 		}
@@ -142,7 +159,7 @@ func (v *cronCommand) runNow() *cobra.Command {
 		if !a.running {
 			done = "A gateway will run job"
 		}
-		_, err := fmt.Fprintln(v.stdout, done, args[0])
+		_, err = fmt.Fprintln(v.stdout, done, id)
 		return err
 	})
 	c.Flags().BoolVar(&force, "force", false, "run it even if it is switched off")
@@ -152,9 +169,12 @@ func (v *cronCommand) runNow() *cobra.Command {
 // verb is a command that does one thing to a job.
 func (v *cronCommand) verb(use, short, done, method, path string, say any) *cobra.Command {
 	return v.with(use+" ID", short, oneJob, func(ctx context.Context, a *admin, args []string) error {
-		err := a.ask(ctx, method, jobPath(args[0])+path, say, nil)
-		if err == nil {
-			_, err = fmt.Fprintln(v.stdout, done, args[0])
+		id, err := a.findJob(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if err = a.ask(ctx, method, jobPath(id)+path, say, nil); err == nil {
+			_, err = fmt.Fprintln(v.stdout, done, id)
 		}
 		return none(args[0], err)
 	})
@@ -189,14 +209,27 @@ func record(j web.Job) scheduler.Job {
 	}
 }
 
-// list prints all jobs, or how the one of that ID went.
+// records is record of each.
+func records(jobs []web.Job) []scheduler.Job {
+	var all []scheduler.Job
+	for _, j := range jobs {
+		all = append(all, record(j))
+	}
+	return all
+}
+
+// list prints all jobs, or how the one that id means went.
 func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 	var all struct{ Jobs []web.Job }
 	if err := a.ask(ctx, "GET", "/api/cron", nil, &all); err != nil {
 		return err
 	}
 	if len(id) > 0 {
-		all.Jobs = slices.DeleteFunc(all.Jobs, func(j web.Job) bool { return j.ID != id[0] })
+		only, err := jobNamed(records(all.Jobs), id[0])
+		if err != nil {
+			return err
+		}
+		all.Jobs = slices.DeleteFunc(all.Jobs, func(j web.Job) bool { return j.ID != only })
 	}
 	say := inEnglish(a.zone)
 	switch {

@@ -172,7 +172,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Texts: &h.texts.Agent, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
 		Memory: h.prompt(), Remembered: h.prompt().Remembered, Workspace: h.files, Archive: h.mind,
-		Ended: h.ended, Role: h.roleNow, HasJob: h.hasJob, Commands: h.commands(), Warn: h.hub.TellOwners,
+		Ended: h.ended, Role: h.roleNow, Brief: h.Brief, HasJob: h.hasJob, Commands: h.commands(), Warn: h.hub.TellOwners,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
 	}, agent.Settings{})
 	hooks, err := h.addChannels(leave)

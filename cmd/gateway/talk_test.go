@@ -303,3 +303,18 @@ func TestChatFailure(t *testing.T) {
 		w.logs("parley link", 1)
 	}
 }
+
+// TestChatAloneDuringOutage: what runs for one message only does not promise to
+// answer it later.
+func TestChatAloneDuringOutage(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Status: http.StatusUnauthorized}
+	})
+	w.llm.Close() // nobody listens there any more
+	w.config()
+	out, code := w.run("", "chat", "-m", "hello")
+	if code != exitFailure || !strings.Contains(out, "The model cannot be reached right now") || strings.Contains(out, "by myself") {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+}
