@@ -5,11 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"parley/store"
 )
@@ -41,23 +40,24 @@ type page struct {
 	Warned [kinds]bool `json:"warned"`           // of what it was said that it is running out
 	Told   bool        `json:"told,omitempty"`   // that nothing is left
 
-	dirty bool // it is to be written
+	key string // in the ledger: "2026-11-21/person/owner"
 }
 
 // A ledger tells what each payer took of a day. It is in memory, and on disk a
 // moment later: no turn waits for it, and a crash forgets no more than that.
 type ledger struct {
-	wake chan struct{} // a page is to be written
+	disk *store.WriteBehind
 
-	mu      sync.Mutex
-	pages   map[string]*page // those in use, as in the store: "2026-11-21/person/owner"
-	reading int              // how many are being read
+	mu    sync.Mutex
+	pages map[string]*page // today's, by their keys
 }
 
-const (
-	writeAfter = 2 * time.Second
-	daysKept   = 40
-)
+// daysKept is for how many days pages are kept.
+const daysKept = 40
+
+func newLedger(bucket store.Bucket, log *slog.Logger) ledger {
+	return ledger{disk: store.NewWriteBehind(bucket, log, "ledger"), pages: map[string]*page{}}
+}
 
 // zoneNow names the time zone of days as clocks do by now: "CET".
 func (p *Pool) zoneNow() string { return time.Now().In(p.Zone).Format("MST") }
@@ -76,11 +76,9 @@ func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
 		key := today + "/" + b.key
 		pg := l.pages[key]
 		if pg == nil {
-			l.reading++
 			l.mu.Unlock()
 			read, err := p.page(ctx, key)
 			l.mu.Lock()
-			l.reading--
 			if pg = cmp.Or(l.pages[key], read); err == nil { // else nobody writes it
 				l.pages[key] = pg
 			}
@@ -100,6 +98,7 @@ func (p *Pool) page(ctx context.Context, key string) (pg *page, err error) {
 			err = nil
 		}
 		pg = &read
+		pg.key = key
 		return ignore(err, store.ErrNotFound)
 	})
 	return pg, err
@@ -107,11 +106,8 @@ func (p *Pool) page(ctx context.Context, key string) (pg *page, err error) {
 
 // changed has pg written. l.mu is held.
 func (l *ledger) changed(pg *page) {
-	pg.dirty = true
-	select {
-	case l.wake <- struct{}{}:
-	default: // it will see this one, too
-	}
+	body, _ := json.Marshal(pg) // it holds only what JSON can
+	l.disk.Set(pg.key, body)
 }
 
 // keepLedger writes down what is spent until end is called.
@@ -119,57 +115,25 @@ func (p *Pool) keepLedger(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
 	keeper.Go(func() {
-		for last := false; !last; {
-			select {
-			case <-ctx.Done():
-			case <-p.ledger.wake:
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(writeAfter):
-			}
-			last = ctx.Err() != nil
-			bodies := map[string][]byte{}
-			if err := p.insist(ctx, "write the ledger", func(ctx context.Context) error { return p.writeLedger(context.WithoutCancel(ctx), bodies) }); err != nil {
-				p.Log.Error("what was spent last is not written down", "err", err)
-			}
+		p.ledger.disk.Run(ctx, func() {
 			p.warnOwners(ctx)
-		}
+			p.tidyLedger(context.WithoutCancel(ctx))
+		})
 	})
 	return func() { cancel(); keeper.Wait() }
 }
 
-// writeLedger puts on disk bodies and what else is not there yet, lets go of it
-// and deletes what is old.
-func (p *Pool) writeLedger(ctx context.Context, bodies map[string][]byte) error {
-	l := &p.ledger
+// tidyLedger lets go of the pages of earlier days, and deletes old ones from the
+// disk.
+func (p *Pool) tidyLedger(ctx context.Context) {
+	l, today := &p.ledger, p.daysAgo(0)
 	l.mu.Lock()
-	for key, pg := range l.pages {
-		if pg.dirty {
-			bodies[key], _ = json.Marshal(pg) // it holds only what JSON can
-			pg.dirty = false
-		}
-	}
+	maps.DeleteFunc(l.pages, func(key string, _ *page) bool { return key < today })
 	l.mu.Unlock()
-	var all errgroup.Group // they share a sync of the disk
-	bucket := p.Store.Bucket("ledger")
-	for key, body := range bodies {
-		all.Go(func() error {
-			_, err := bucket.Put(ctx, key, body, store.Any)
-			return err
-		})
-	}
-	for key, err := range bucket.Keys(ctx, "") {
+	for key, err := range p.Store.Bucket("ledger").Keys(ctx, "") {
 		if err != nil || key >= p.daysAgo(daysKept) {
 			break
 		}
-		all.Go(func() error { return bucket.Delete(ctx, key) })
+		l.disk.Set(key, nil)
 	}
-	err := all.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err == nil && l.reading == 0 { // else somebody may have read what it was before
-		maps.DeleteFunc(l.pages, func(_ string, pg *page) bool { return !pg.dirty })
-	}
-	return err
 }

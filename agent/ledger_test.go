@@ -3,38 +3,42 @@ package agent
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
 )
 
-// P15, R-S15: a page of the ledger that is on disk leaves the memory, none other
-// does, and what is spent later is added to it.
+// P15, R-S15: pages of earlier days leave the memory once a day is over, those of
+// today do not, and what is spent later is added to them.
 func TestLedgerLetsGo(t *testing.T) {
-	p, bodies := New(Config{Store: mem.New()}, Settings{}), map[string][]byte{}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for i, fails := range []bool{false, true, true, false, false} {
-		p.Charge(t.Context(), "test:7", "", "", "main", llm.Usage{In: 10})
-		ctx := t.Context()
-		if fails {
-			ctx = ended
+	synctest.Test(t, func(t *testing.T) {
+		p := New(Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)}, Settings{})
+		defer p.keepLedger(t.Context())()
+		spent := func() float64 {
+			by := p.payers("test:7", "", "")[:1]
+			defer p.opened(t.Context(), by)()
+			return by[0].Spent[aToken]
 		}
-		if err := p.writeLedger(ctx, bodies); (err != nil) != fails {
-			t.Fatal(err)
+		for i, want := range []float64{10, 20, 10} {
+			if i == 2 {
+				time.Sleep(24 * time.Hour)
+			}
+			p.Charge(t.Context(), "test:7", "", "", "main", llm.Usage{In: 10})
+			time.Sleep(time.Minute)
+			if got := spent(); got != want {
+				t.Errorf("%v tokens are spent, want %v", got, want)
+			}
+			if n := len(p.ledger.pages); n != 2 {
+				t.Errorf("%d pages in memory, want those of the person and of all", n)
+			}
 		}
-		if n := len(p.ledger.pages); (n > 0) != fails {
-			t.Errorf("%d pages in memory, written: %v", n, !fails)
-		}
-		by := p.payers("test:7", "", "")[:1]
-		p.opened(t.Context(), by)()
-		if got, want := by[0].Spent[aToken], float64(10*(i+1)); got != want {
-			t.Errorf("%v tokens are spent, want %v", got, want)
-		}
-	}
+	})
 }
 
 // A busy store has others at work while it reads and writes.
@@ -70,14 +74,12 @@ func (b busyBucket) Put(ctx context.Context, key string, v []byte, rev uint64) (
 // somebody was told is still known after a restart.
 func TestLedgerAtWork(t *testing.T) {
 	b, ctx := &busy{Store: mem.New()}, t.Context()
-	open := func() *Pool { return New(Config{Store: b}, Settings{Limits: Limits{Job: Limit{Rounds: 5}}}) }
+	open := func() *Pool {
+		return New(Config{Store: b, Log: slog.New(slog.DiscardHandler)}, Settings{Limits: Limits{Job: Limit{Rounds: 5}}})
+	}
 	p := open()
 	spend := func() { p.Charge(ctx, "", "", "j", "main", llm.Usage{}) }
-	write := func() {
-		if err := p.writeLedger(ctx, map[string][]byte{}); err != nil {
-			t.Error(err)
-		}
-	}
+	write := func() { p.keepLedger(ctx)() } // the end writes what is left
 	meanwhile := func() { spend(); write() }
 	b.read.Store(&meanwhile)
 	spend()

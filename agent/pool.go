@@ -180,7 +180,7 @@ func New(c Config, s Settings) *Pool {
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
 		turns: semaphore.NewWeighted(int64(c.Turns)), began: time.Now(), running: map[chat.SessionID]*running{},
 		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
-		ledger: ledger{wake: make(chan struct{}, 1), pages: map[string]*page{}}, books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
+		ledger: newLedger(c.Store.Bucket("ledger"), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
 	p.guard, p.holds = newGuard(p.tries, c.Log), newHolds(p.tries)
 	p.Set(s)

@@ -72,44 +72,35 @@ func (v *Versions) Show(ctx context.Context, who chat.Person, id string) (diff s
 // Restore undoes the change id, and nothing that came after it. That is a
 // change itself; what was dreamt is not dreamt again. The error is ErrGone if
 // later changes are in the way, else as that of Show. Unless it is empty, key
-// names the asking: asked again, nothing more is done.
+// names the request: repeated, it changes nothing more.
 func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string) (Change, error) {
-	return v.edit(ctx, Change{Who: who, By: "restore " + id, Key: key}, func(_ *head, texts map[string]string) error {
-		c, err := v.change(ctx, who, id)
-		if err != nil {
-			return err
-		}
-		gone := true
+	return v.reapply(ctx, Change{Who: who, By: "restore " + id, Key: key}, id, func(c Change) map[string]Edit {
+		undone := map[string]Edit{}
 		for name, e := range c.Files {
-			before, after, err := v.pair(ctx, who, e)
-			if err != nil {
-				return err
-			}
-			text, ok := merge(after, texts[name], before)
-			if _, there := texts[name]; !ok || !there {
-				return ErrGone
-			}
-			gone, texts[name] = gone && text == texts[name], text
+			undone[name] = Edit{Before: e.After, After: e.Before}
 		}
-		if gone {
-			return ErrGone
-		}
-		return nil
+		return undone
 	})
 }
 
-// Accept makes the changes that the change id asks for. The error is ErrGone if it
-// asks for none, if they are made, or if later changes are in the way. key is as
+// Accept makes the changes that the change id proposes. The error is ErrGone if it
+// proposes none, if they are made, or if later changes are in the way. key is as
 // that of Restore.
 func (v *Versions) Accept(ctx context.Context, who chat.Person, id, key string) (Change, error) {
-	return v.edit(ctx, Change{Who: who, By: "accept " + id, Key: key}, func(_ *head, texts map[string]string) error {
-		c, err := v.change(ctx, who, id)
+	return v.reapply(ctx, Change{Who: who, By: "accept " + id, Key: key}, id, func(c Change) map[string]Edit { return c.Asks })
+}
+
+// reapply makes, as the change to, those edits of the change id that edits
+// returns. The error is ErrGone if none is left to make, or one no longer fits.
+func (v *Versions) reapply(ctx context.Context, to Change, id string, edits func(Change) map[string]Edit) (Change, error) {
+	return v.edit(ctx, to, func(_ *head, texts map[string]string) error {
+		c, err := v.change(ctx, to.Who, id)
 		if err != nil {
 			return err
 		}
-		gone := true
-		for name, e := range c.Asks {
-			before, after, err := v.pair(ctx, who, e)
+		made := false
+		for name, e := range edits(c) {
+			before, after, err := v.pair(ctx, to.Who, e)
 			if err != nil {
 				return err
 			}
@@ -117,9 +108,10 @@ func (v *Versions) Accept(ctx context.Context, who chat.Person, id, key string) 
 			if _, there := texts[name]; !ok || !there {
 				return ErrGone
 			}
-			gone, texts[name] = gone && text == texts[name], text
+			made = made || text != texts[name]
+			texts[name] = text
 		}
-		if gone {
+		if !made {
 			return ErrGone
 		}
 		return nil

@@ -21,7 +21,7 @@ const maxCached = 512 // results that a Cache keeps, those used last
 // A Cache remembers the results of Cacheable tools, so that a call made again is
 // answered without making it. It is safe for use by several goroutines.
 type Cache struct {
-	disk *writeBehind // nil: in memory only
+	disk *store.WriteBehind // nil: in memory only
 
 	mu      sync.Mutex
 	ttl     time.Duration
@@ -53,8 +53,8 @@ func NewCache(ttl time.Duration) *Cache {
 // written while Run runs. Until Configure is called it keeps nothing.
 func OpenCache(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Cache, error) {
 	c := NewCache(0)
-	c.disk = newWriteBehind(bucket, log, "tool cache")
-	err := c.disk.load(ctx, func(key string, value []byte) error {
+	c.disk = store.NewWriteBehind(bucket, log, "tool cache")
+	err := c.disk.Load(ctx, func(key string, value []byte) error {
 		e := &cacheEntry{}
 		if err := json.Unmarshal(value, e); err != nil {
 			return err
@@ -68,7 +68,7 @@ func OpenCache(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Cac
 
 // Run writes what changes to the bucket, and deletes what is too old, until ctx
 // ends. It is for a Cache of OpenCache.
-func (c *Cache) Run(ctx context.Context) { c.disk.run(ctx, c.expire) }
+func (c *Cache) Run(ctx context.Context) { c.disk.Run(ctx, c.expire) }
 
 // Configure sets for how long results are kept. Results of another variant are
 // not given any more: it stands for the settings that results depend on.
@@ -133,7 +133,7 @@ func (c *Cache) put(call cacheKey, r Result) {
 	e.used = c.uses
 	c.entries[call] = e
 	if err == nil { // else it is in memory only
-		c.disk.set(string(call), body)
+		c.disk.Set(string(call), body)
 	}
 	if len(c.entries) > maxCached {
 		older := func(a, b cacheKey) int { return c.entries[a].used - c.entries[b].used }
@@ -144,7 +144,7 @@ func (c *Cache) put(call cacheKey, r Result) {
 // drop forgets one entry. c.mu is held.
 func (c *Cache) drop(call cacheKey) {
 	delete(c.entries, call)
-	c.disk.set(string(call), nil)
+	c.disk.Set(string(call), nil)
 }
 
 // expire forgets what is too old.

@@ -15,7 +15,7 @@ import (
 // Stats counts what came of the calls of each tool. The zero value is ready,
 // and counts in memory only; it is safe for use by several goroutines.
 type Stats struct {
-	disk *writeBehind // nil: in memory only
+	disk *store.WriteBehind // nil: in memory only
 
 	mu    sync.Mutex
 	tools map[string]*Stat
@@ -39,8 +39,8 @@ type Stat struct {
 // OpenStats returns the Stats of bucket, where they survive restarts: what
 // changes is written while Run runs.
 func OpenStats(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Stats, error) {
-	s := &Stats{disk: newWriteBehind(bucket, log, "tool statistics"), tools: map[string]*Stat{}}
-	err := s.disk.load(ctx, func(tool string, value []byte) error {
+	s := &Stats{disk: store.NewWriteBehind(bucket, log, "tool statistics"), tools: map[string]*Stat{}}
+	err := s.disk.Load(ctx, func(tool string, value []byte) error {
 		n := &Stat{}
 		if err := json.Unmarshal(value, n); err != nil {
 			return err
@@ -52,10 +52,10 @@ func OpenStats(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Sta
 }
 
 // Run writes what changes to the bucket until ctx ends. It is for Stats of OpenStats.
-func (s *Stats) Run(ctx context.Context) { s.disk.run(ctx, nil) }
+func (s *Stats) Run(ctx context.Context) { s.disk.Run(ctx, nil) }
 
 // save has the numbers of one tool written. s.mu is held.
-func (s *Stats) save(n *Stat) { s.disk.set(n.Tool, []byte(text(n))) }
+func (s *Stats) save(n *Stat) { s.disk.Set(n.Tool, []byte(text(n))) }
 
 // note counts a call of tool with the result r.
 func (s *Stats) note(tool string, r Result) {
@@ -132,7 +132,7 @@ func (s *Stats) Reset(names ...string) {
 	for name := range s.tools {
 		if len(names) == 0 || slices.Contains(names, name) {
 			delete(s.tools, name)
-			s.disk.set(name, nil)
+			s.disk.Set(name, nil)
 		}
 	}
 }

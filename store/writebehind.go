@@ -1,4 +1,4 @@
-package tools
+package store
 
 import (
 	"context"
@@ -7,21 +7,18 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-
-	"parley/store"
 )
 
 const (
-	writeDelay = 2 * time.Second  // from a change to its write: what changes together is written together
-	retryDelay = 30 * time.Second // after a write that failed
+	writeDelay   = 2 * time.Second  // from a change to its write: values that change together are written together
+	retryDelay   = 30 * time.Second // after a write that failed
+	tidyInterval = 5 * time.Minute
 )
 
-// A writeBehind keeps values in a bucket without making anybody wait: a value
+// A WriteBehind keeps values in a bucket without making anybody wait: a value
 // is written a moment after it changed. A crash loses the last seconds.
-type writeBehind struct {
-	bucket store.Bucket
+type WriteBehind struct {
+	bucket Bucket
 	log    *slog.Logger
 	what   string        // for the log: "tool cache"
 	wake   chan struct{} // something is to be written
@@ -30,12 +27,13 @@ type writeBehind struct {
 	pending map[string][]byte // to be written; nil: to be deleted
 }
 
-func newWriteBehind(bucket store.Bucket, log *slog.Logger, what string) *writeBehind {
-	return &writeBehind{bucket: bucket, log: log, what: what, wake: make(chan struct{}, 1), pending: map[string][]byte{}}
+// NewWriteBehind returns a WriteBehind for bucket; the log calls its values what.
+func NewWriteBehind(bucket Bucket, log *slog.Logger, what string) *WriteBehind {
+	return &WriteBehind{bucket: bucket, log: log, what: what, wake: make(chan struct{}, 1), pending: map[string][]byte{}}
 }
 
-// set has value written under key; nil deletes it. w may be nil.
-func (w *writeBehind) set(key string, value []byte) {
+// Set has value written under key; nil deletes it. A nil w writes nothing.
+func (w *WriteBehind) Set(key string, value []byte) {
 	if w == nil {
 		return
 	}
@@ -45,39 +43,40 @@ func (w *writeBehind) set(key string, value []byte) {
 	w.wakeRun()
 }
 
-func (w *writeBehind) wakeRun() {
+func (w *WriteBehind) wakeRun() {
 	select {
 	case w.wake <- struct{}{}:
 	default: // run is awake, and sees this one, too
 	}
 }
 
-// load calls each with all values there are. What cannot be read is deleted.
-func (w *writeBehind) load(ctx context.Context, each func(key string, value []byte) error) error {
+// Load calls each with all values in the bucket. A value that is damaged, or
+// that each returns an error of, is deleted and logged.
+func (w *WriteBehind) Load(ctx context.Context, each func(key string, value []byte) error) error {
 	for key, err := range w.bucket.Keys(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("read the %s: %w", w.what, err)
 		}
 		value, _, err := w.bucket.Get(ctx, key)
 		switch {
-		case errors.Is(err, store.ErrNotFound):
+		case errors.Is(err, ErrNotFound):
 			continue
 		case err == nil:
 			err = each(key, value)
-		case !errors.Is(err, store.ErrDamaged):
+		case !errors.Is(err, ErrDamaged):
 			return fmt.Errorf("read the %s: %w", w.what, err)
 		}
 		if err != nil {
 			w.log.Warn("entry dropped: it cannot be read", "of", w.what, "key", key, "err", err)
-			w.set(key, nil)
+			w.Set(key, nil)
 		}
 	}
 	return nil
 }
 
-// run writes until ctx ends, and then what is left. It calls tidy, which may
+// Run writes until ctx ends, and then what is left. It calls tidy, which may
 // be nil, before each write and every few minutes.
-func (w *writeBehind) run(ctx context.Context, tidy func()) {
+func (w *WriteBehind) Run(ctx context.Context, tidy func()) {
 	delay := writeDelay
 	for last := false; !last; {
 		select {
@@ -101,37 +100,37 @@ func (w *writeBehind) run(ctx context.Context, tidy func()) {
 	}
 }
 
-const tidyInterval = 5 * time.Minute
-
 // flush writes what is pending. What could not be written stays pending.
-func (w *writeBehind) flush(ctx context.Context) error {
+func (w *WriteBehind) flush(ctx context.Context) error {
 	w.mu.Lock()
 	writing := w.pending
 	w.pending = map[string][]byte{}
 	w.mu.Unlock()
-	var all errgroup.Group // they share a sync of the disk
+	failed := make(chan error, len(writing))
+	var all sync.WaitGroup // they share a sync of the disk
 	for key, value := range writing {
-		all.Go(func() error {
-			err := w.write(ctx, key, value)
-			if err != nil {
+		all.Go(func() {
+			if err := w.write(ctx, key, value); err != nil {
 				w.again(key, value)
+				failed <- err
 			}
-			return err
 		})
 	}
-	return all.Wait()
+	all.Wait()
+	close(failed)
+	return <-failed // nil if there is none
 }
 
-func (w *writeBehind) write(ctx context.Context, key string, value []byte) error {
+func (w *WriteBehind) write(ctx context.Context, key string, value []byte) error {
 	if value == nil {
 		return w.bucket.Delete(ctx, key)
 	}
-	_, err := w.bucket.Put(ctx, key, value, store.Any)
+	_, err := w.bucket.Put(ctx, key, value, Any)
 	return err
 }
 
 // again has value written at the next try, unless there is a later one.
-func (w *writeBehind) again(key string, value []byte) {
+func (w *WriteBehind) again(key string, value []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, later := w.pending[key]; !later {
