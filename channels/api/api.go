@@ -27,6 +27,7 @@ type Config struct {
 	Save   channels.Save    // puts an upload into the workspace
 	Dir    string           // where pictures are while a request comes in; "": the system's folder for such
 	Budget *channels.Budget // of the bytes of requests that are in memory; nil: as much as a small machine has
+	Bodies *channels.Budget // of the bytes of requests that come in, with their pictures, which go to the disk; nil: as above
 	// TakeBytes counts bytes that a person sends, or returns why no more are taken,
 	// a [*chat.Refusal]; nil: there is no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
@@ -60,6 +61,9 @@ func New(cfg Config) *Channel {
 	}
 	if cfg.Budget == nil {
 		cfg.Budget = channels.NewBudget(16<<20, 8<<20)
+	}
+	if cfg.Bodies == nil {
+		cfg.Bodies = channels.NewBudget(1<<30, 768<<20)
 	}
 	c := &Channel{cfg: cfg, book: newBook(cfg.Store), waiting: map[string][]*call{}}
 	c.open, c.close = context.WithCancel(context.Background())

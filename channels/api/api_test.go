@@ -858,6 +858,69 @@ func TestBudget(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// A request of very many tiny messages or parts takes many times its bytes of
+// memory: it is refused when there are too many.
+func TestManyParts(t *testing.T) {
+	h := bare(t)
+	t.Cleanup(h.server.Close)
+	const said = `{"role":"user","content":"hi"}`
+	for what, body := range map[string]string{
+		"parts":    `{"model":"parley","messages":[{"role":"user","content":[` + strings.Repeat("{},", 10_000) + `{"type":"text","text":"hi"}]}]}`,
+		"messages": `{"model":"parley","messages":[` + strings.Repeat("{},", 10_000) + said + `]}`,
+	} {
+		if r := h.post("k-ann", body, nil); r.StatusCode != 413 || !strings.Contains(r.body, "more than 10000 messages") {
+			t.Errorf("%s: %d %s", what, r.StatusCode, r.body)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// What a request brings along counts as what a person sends, as far as it is kept:
+// what was said before, where a conversation begins, and pictures of a command.
+func TestWhatIsKeptCounts(t *testing.T) {
+	const most = 1000
+	h := bare(t)
+	var counted []int64
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Dir: t.TempDir(), Log: quiet, TakeBytes: func(_ context.Context, _ chat.Person, bytes int64) error {
+		counted = append(counted, bytes)
+		return &chat.Refusal{Text: "enough for today"}
+	}})
+	t.Cleanup(h.server.Close)
+	long := strings.Repeat("x", most)
+	for what, messages := range map[string]string{
+		"instructions":         `{"role":"system","content":"` + long + `"},{"role":"user","content":"hi"}`,
+		"history":              `{"role":"user","content":"` + long + `"},{"role":"assistant","content":"yes"},{"role":"user","content":"hi"}`,
+		"command with history": `{"role":"system","content":"` + long + `"},{"role":"user","content":"/help"}`,
+		"command with picture": `{"role":"user","content":[{"type":"text","text":"/help"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,` + base64.StdEncoding.EncodeToString([]byte("GIF89a"+long)) + `"}}]}`,
+	} {
+		counted = nil
+		r := h.post("k-ann", `{"model":"parley","messages":[`+messages+`]}`, nil)
+		if r.StatusCode != 429 && r.StatusCode != 507 || len(counted) != 1 || counted[0] < most {
+			t.Errorf("%s: %d %s; counted %d", what, r.StatusCode, r.body, counted)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// Pictures of requests that come in are on the disk, and bounded there.
+func TestPicturesComingIn(t *testing.T) {
+	h := bare(t)
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Dir: t.TempDir(), Bodies: channels.NewBudget(1<<20, 10_000), Log: quiet})
+	t.Cleanup(h.server.Close)
+	body := func(bytes int) string {
+		return `{"model":"nobody","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,` + strings.Repeat("AAAA", bytes/4) + `"}}]}]}`
+	}
+	for range 3 { // what was counted is given back
+		if r := h.post("k-ann", body(20_000), nil); r.StatusCode != 429 || r.Header.Get("Retry-After") == "" {
+			t.Errorf("%d %s", r.StatusCode, r.body)
+		}
+		if r := h.post("k-ann", body(5_000), nil); r.StatusCode == 429 {
+			t.Errorf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
 // What is not an image is limited to what a person can have to say.
 func TestLongText(t *testing.T) {
 	h := bare(t)

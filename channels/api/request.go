@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,6 +24,7 @@ const (
 	maxBody   = 20 << 20    // bytes of a request, images included
 	maxText   = 4 << 20     // bytes of a request without its images, which is in memory
 	maxImages = 20          // of what is said now
+	maxParts  = 10_000      // of the messages of a request, and of the parts of one of them: each takes more memory than its text
 	readTime  = time.Minute // for a request to come in
 	assistant = "assistant"
 )
@@ -30,7 +32,7 @@ const (
 // A request is what a client sent.
 type request struct {
 	Model         string
-	Messages      []message
+	Messages      messages
 	Stream        bool
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
@@ -58,6 +60,43 @@ type message struct {
 	Content content
 }
 
+// messages are those of a request, not more than we read.
+type messages []message
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (ms *messages) UnmarshalJSON(b []byte) (err error) {
+	*ms, err = readList[message](b)
+	return err
+}
+
+// errTooMany is returned by readList.
+var errTooMany = errors.New("too many elements")
+
+// readList reads a list in JSON, of maxParts at most.
+func readList[E any](b []byte) (all []E, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	begin, err := d.Token()
+	switch {
+	case err != nil:
+		return nil, err
+	case begin == nil:
+		return nil, nil
+	case begin != json.Delim('['):
+		return nil, errors.New("not a list")
+	}
+	for d.More() {
+		if len(all) == maxParts {
+			return nil, errTooMany
+		}
+		var e E
+		if err := d.Decode(&e); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
 // A turn is what somebody said.
 type turn struct{ Role, Text string }
 
@@ -71,12 +110,13 @@ type part struct {
 }
 
 // UnmarshalJSON takes both forms, and null.
-func (c *content) UnmarshalJSON(b []byte) error {
+func (c *content) UnmarshalJSON(b []byte) (err error) {
 	if b[0] == '[' {
-		return json.Unmarshal(b, (*[]part)(c))
+		*c, err = readList[part](b)
+		return err
 	}
 	p := part{Type: "text"}
-	err := json.Unmarshal(b, &p.Text)
+	err = json.Unmarshal(b, &p.Text)
 	*c = content{p}
 	return err
 }
@@ -84,11 +124,13 @@ func (c *content) UnmarshalJSON(b []byte) error {
 // read reads the request of r, whose pictures stay in the spool until release
 // is called. Its error is a *failure.
 func (c *Channel) read(w http.ResponseWriter, r *http.Request, who string) (q *request, release func(), err error) {
-	pictures := newSpool(http.MaxBytesReader(w, r.Body, maxBody), c.cfg.Dir)
+	whole, uncountWhole := c.cfg.Bodies.Reader(who, http.MaxBytesReader(w, r.Body, maxBody))
+	pictures := newSpool(whole, c.cfg.Dir)
 	body, uncount := c.cfg.Budget.Reader(who, http.MaxBytesReader(w, io.NopCloser(pictures), maxText))
 	release = func() {
 		pictures.close()
 		uncount()
+		uncountWhole()
 	}
 	defer func() {
 		if err != nil {
@@ -116,6 +158,8 @@ func (c *Channel) unread(err error) *failure {
 	switch {
 	case errors.As(err, &large):
 		return &failure{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("The request is larger than %d MiB, or %d MiB without its images.", maxBody>>20, maxText>>20), code: "request_too_large"}
+	case errors.Is(err, errTooMany):
+		return &failure{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("The request has more than %d messages, or a message more than %[1]d parts.", maxParts), code: "request_too_large"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &failure{status: http.StatusRequestTimeout, message: "The request took too long to come in.", code: "request_timeout"}
 	case errors.Is(err, channels.ErrBusyPerson):

@@ -126,7 +126,7 @@ func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sen
 			return c.ask(rec, k)
 		}
 		if files == nil {
-			if err = c.takeBytes(ctx, q, who); err != nil {
+			if err = c.takeBytes(ctx, q, id, who); err != nil {
 				return err
 			}
 			if files, err = c.save(ctx, q, who); err != nil {
@@ -176,15 +176,25 @@ func (c *Channel) ask(rec record, k *call) error {
 	return c.gate.Deliver(rec.Message)
 }
 
-// takeBytes counts what is said now and what is quoted, or returns why no more is taken.
-func (c *Channel) takeBytes(ctx context.Context, q *request, who chat.Sender) error {
-	text := q.text()
-	if chat.IsShortCommand(text) {
-		return nil
+// takeBytes counts what is said now, and what is quoted where a conversation
+// begins, or returns why no more is taken. A short command alone is free.
+func (c *Channel) takeBytes(ctx context.Context, q *request, id string, who chat.Sender) error {
+	_, t, _, err := c.book.find(ctx, q, id)
+	if err != nil {
+		return err
 	}
-	n := int64(len(text))
+	n := int64(0)
+	if text := q.text(); !chat.IsShortCommand(text) {
+		n = int64(len(text))
+	}
+	if quote := q.before(); quote != nil && t.Turns == 0 {
+		n += int64(len(quote.Text))
+	}
 	for _, img := range q.images {
 		n += img.data.Size()
+	}
+	if n == 0 {
+		return nil
 	}
 	return c.cfg.TakeBytes(ctx, chat.Whose(q.at, who, false), n)
 }

@@ -55,7 +55,7 @@ func (c *Channel) routes() *http.ServeMux {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			who, _ := r.Context().Value(visitor{}).(chat.Sender)
-			k := call{w: w, r: r, who: who, budget: c.cfg.Budget}
+			k := call{w: w, r: r, who: who, budget: c.bodies}
 			var err error
 			if id := r.PathValue("id"); id != "" {
 				rm, leave := c.use(c.address(who.ID, id))

@@ -31,7 +31,6 @@ type Config struct {
 	Store   store.Store
 	Open    func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
 	Save    channels.Save                       // puts an upload into the workspace's inbox
-	Budget  *channels.Budget                    // of the bytes of requests that are in memory; nil: as much as a small machine has
 	MaxFile int64                               // bytes of an upload; 0: 20 MiB
 	// TakeBytes counts bytes that a person sends, or returns why no more are taken,
 	// a [*chat.Refusal]; nil: there is no limit.
@@ -53,6 +52,7 @@ type Channel struct {
 	assets string       // digest of the files of the page
 	page   *template.Template
 	mux    *http.ServeMux
+	bodies *channels.Budget // of the bytes of requests in JSON that are in memory
 
 	open    context.Context // until Close
 	close   context.CancelFunc
@@ -68,12 +68,9 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.TakeBytes == nil {
 		cfg.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
 	}
-	if cfg.Budget == nil {
-		cfg.Budget = channels.NewBudget(16<<20, 8<<20)
-	}
 	c := &Channel{
 		cfg: cfg, talks: cfg.Store.Bucket(cfg.Name + "/talks"), files: cfg.Store.Bucket(cfg.Name + "/files"),
-		rooms: map[chat.Address]*room{},
+		rooms: map[chat.Address]*room{}, bodies: channels.NewBudget(16<<20, 4<<20),
 	}
 	var err error
 	if c.assets, c.page, err = pages(); err != nil {

@@ -49,22 +49,15 @@ func (h *house) modelNames() []string { return slices.Sorted(maps.Keys(h.now.Loa
 
 func (h *house) hasModel(name string) bool { return h.now.Load().Models[name] != nil }
 
-// Bytes of requests, without their files, that are in memory at once.
-const (
-	maxBodies         = 16 << 20
-	maxBodiesOfPerson = 8 << 20
-)
-
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
 	h.hub.Add("console", h.console(leave))
-	bodies := channels.NewBudget(maxBodies, maxBodiesOfPerson)
-	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, Budget: bodies, TakeBytes: h.pool.TakeBytes, Models: h.modelNames, Log: h.Log})
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, TakeBytes: h.pool.TakeBytes, Models: h.modelNames, Log: h.Log})
 	h.hub.Add("api", h.api)
 	if h.Config.Channels.Web != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, Budget: bodies, TakeBytes: h.pool.TakeBytes, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
+			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, TakeBytes: h.pool.TakeBytes, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
 		})
 		if err != nil {
 			return nil, err
