@@ -14,21 +14,22 @@ const module = "parley/"
 // its drivers, may import what the room may, and the room itself.
 var floors = map[string]string{
 	"chat":      "",
+	"panics":    "",
 	"texts":     "",
 	"llm":       "",
 	"store":     "",
 	"workspace": "",
-	"channels":  "chat store texts workspace",
-	"tools":     "chat llm store texts workspace",
+	"channels":  "chat panics store texts workspace",
+	"tools":     "chat llm panics store texts workspace",
 	"memory":    "chat llm store texts workspace",
-	"scheduler": "chat store texts",
-	"agent":     "chat llm memory store texts tools workspace",
+	"scheduler": "chat panics store texts",
+	"agent":     "chat llm memory panics store texts tools workspace",
 	"web":       "chat channels llm memory scheduler store texts tools workspace",
 	"cmd":       "agent channels chat llm memory scheduler store texts tools web workspace",
 }
 
 // ground names the rooms that import the standard library only.
-var ground = []string{"chat", "llm", "store", "texts", "workspace"}
+var ground = []string{"chat", "llm", "panics", "store", "texts", "workspace"}
 
 // homes names the one folder of each third-party library.
 var homes = map[string]string{

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -56,12 +55,7 @@ func (t *turn) fetch(ctx context.Context, ms []*chat.Message) {
 	g.SetLimit(4)
 	for _, m := range ms {
 		g.Go(func() error {
-			defer func() {
-				if x := recover(); x != nil {
-					t.Log.Error("panic while files were fetched", "message", m.Key(), "panic", x, "stack", string(debug.Stack()))
-				}
-			}()
-			*m = t.Fetch(ctx, *m)
+			t.guarded("fetch files", func() { *m = t.Fetch(ctx, *m) })
 			return nil
 		})
 	}

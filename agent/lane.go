@@ -3,13 +3,13 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -98,13 +98,10 @@ func (l *lane) next() error {
 // safely handles jobs. A panic, which no turn has made good, ends these jobs and
 // nothing else (P8).
 func (l *lane) safely(jobs []job) (err error) {
-	defer func() {
-		if x := recover(); x != nil {
-			l.Log.Error("panic over a message", "session", l.id, "message", jobs[0].Key(), "panic", x, "stack", string(debug.Stack()))
-			err = l.surrender(append(jobs, l.joined...))
-		}
-	}()
-	return l.handle(jobs)
+	if l.guarded("answer "+jobs[0].Key(), func() { err = l.handle(jobs) }) {
+		return l.surrender(append(jobs, l.joined...))
+	}
+	return err
 }
 
 // surrender ends jobs without a look at what they say, which may be what caused
@@ -128,17 +125,17 @@ func (l *lane) surrender(jobs []job) error {
 	return nil
 }
 
-// guarded does do, and says whether it panicked. It is for what runs in
-// goroutines of its own, where a panic would end the process.
+// guarded calls do and reports whether it panicked, which it logs. It is for work
+// in goroutines of its own, where a panic would end the process.
 func (p *Pool) guarded(what string, do func()) (panicked bool) {
-	defer func() {
-		if x := recover(); x != nil {
-			p.Log.Error("panic", "what", what, "panic", x, "stack", string(debug.Stack()))
-			panicked = true
-		}
-	}()
-	do()
-	return false
+	err := panics.Try(func() error {
+		do()
+		return nil
+	})
+	if err != nil {
+		p.Log.Error("panic", "what", what, "err", err, panics.Stack(err))
+	}
+	return err != nil
 }
 
 // hold waits for a place of s, which is the lane's until it rests.
@@ -344,21 +341,19 @@ func (l *lane) turn(jobs []job) (err error) {
 	if l.Begun != nil {
 		ctx, ended = l.Begun(ctx, l.id, jobs[0].Message)
 	}
-	defer func() {
-		if x := recover(); x != nil {
-			l.Log.Error("panic in a turn", "session", l.id, "panic", x, "stack", string(debug.Stack()))
-			t.outcome, err = failed, l.apologise(t.jobs)
+	defer func() { ended(string(t.outcome)) }()
+	if l.guarded("a turn of "+string(l.id), func() {
+		if t.session, err = l.openFor(jobs[0].Message); err == nil {
+			err = t.do(ctx)
 		}
-		ended(string(t.outcome))
-	}()
-	if t.session, err = l.openFor(jobs[0].Message); err != nil {
-		return err
+	}) {
+		t.outcome = failed
+		return l.apologise(t.jobs)
 	}
-	if err := t.do(ctx); err != nil {
-		return err
+	if err == nil {
+		l.idle.put(t.session)
 	}
-	l.idle.put(t.session)
-	return nil
+	return err
 }
 
 // apologise ends the turn of jobs after a panic. It does not read the session:

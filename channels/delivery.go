@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -370,7 +371,7 @@ func (l *line) parts(r chat.Reply) (parts []chat.Reply, err error) {
 		}
 		return nil, nil
 	}
-	err = Safely(func() error {
+	err = panics.Try(func() error {
 		if s, ok := l.Channel.(Splitter); ok {
 			parts = l.split(s, r)
 		} else {

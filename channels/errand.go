@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -37,7 +38,7 @@ func (l *line) run(ctx context.Context) {
 		select {
 		case e := <-l.errands:
 			if err := within(ctx, signTime, e.do); err != nil {
-				l.log.Warn("left undone", "what", e.what, "err", err, stack(err))
+				l.log.Warn("left undone", "what", e.what, "err", err, panics.Stack(err))
 			}
 		case <-ctx.Done():
 			return
@@ -182,7 +183,7 @@ func (l *line) show(ctx context.Context, c Reactor, s spot, all map[spot]*marked
 	e.shown = e.want
 	err := within(ctx, signTime, func(ctx context.Context) error { return c.React(ctx, s.at, s.id, e.want) })
 	if err != nil {
-		l.log.Debug("message not marked", "chat", s.at.Session(), "err", err, stack(err))
+		l.log.Debug("message not marked", "chat", s.at.Session(), "err", err, panics.Stack(err))
 	}
 	if e.want == Done || permanent(err) { // as in a chat that takes no marks
 		delete(all, s)

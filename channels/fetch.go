@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 	"parley/workspace"
 )
@@ -83,7 +84,7 @@ func (h *Hub) transcribe(ctx context.Context, name string) (text string, err err
 		return "", err
 	}
 	defer file.Close()
-	err = Safely(func() error {
+	err = panics.Try(func() error {
 		text, err = h.cfg.Transcribe(ctx, path.Base(name), file)
 		return err
 	})
@@ -172,7 +173,7 @@ func (h *Hub) download(ctx context.Context, m chat.Message, f *chat.File) error 
 	}
 	for p := patience(); ; {
 		in := &source{}
-		err := Safely(func() error {
+		err := panics.Try(func() error {
 			if in.ReadCloser, in.err = c.Fetch(ctx, m, *f); in.err != nil {
 				return in.err
 			}

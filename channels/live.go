@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/panics"
 )
 
 const (
@@ -64,8 +65,8 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 // run does part of the view in a goroutine of its own. A panic ends that part.
 func (v *view) run(part func()) {
 	v.live.Go(func() {
-		if err := Safely(func() error { part(); return nil }); err != nil {
-			v.line.log.Error("live view ended", "err", err, stack(err))
+		if err := panics.Try(func() error { part(); return nil }); err != nil {
+			v.line.log.Error("live view ended", "err", err, panics.Stack(err))
 		}
 	})
 }
@@ -100,13 +101,13 @@ func (v *view) Step(s chat.Step) {
 		v.rouse()
 		return
 	}
-	err := Safely(func() error {
+	err := panics.Try(func() error {
 		v.tell(c)
 		c.Step(v.r, s)
 		return nil
 	})
 	if err != nil {
-		v.line.log.Warn("step not shown", "err", err, stack(err))
+		v.line.log.Warn("step not shown", "err", err, panics.Stack(err))
 	}
 }
 
@@ -147,7 +148,7 @@ func (v *view) latest() chat.Reply {
 func (v *view) typing(ctx context.Context, c Typer) {
 	for wait := typingAfter; Sleep(ctx, wait); {
 		wait = typingEvery
-		err := Safely(func() error {
+		err := panics.Try(func() error {
 			ctx, cancel := context.WithTimeout(ctx, signTime)
 			defer cancel()
 			return c.Typing(ctx, v.r.To)
@@ -160,14 +161,14 @@ func (v *view) typing(ctx context.Context, c Typer) {
 
 func (v *view) stream(ctx context.Context, c Streamer) {
 	for v.changed(ctx) {
-		err := Safely(func() error {
+		err := panics.Try(func() error {
 			v.showing.Lock()
 			defer v.showing.Unlock()
 			v.tell(c)
 			return nil
 		})
 		if err != nil {
-			v.line.log.Warn("live view ended", "err", err, stack(err))
+			v.line.log.Warn("live view ended", "err", err, panics.Stack(err))
 			return
 		}
 		if !Sleep(ctx, streamEvery) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -153,7 +154,7 @@ func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
 		if p.tries == 1 && asked(err) == 0 { // else nothing is wrong
 			level = slog.LevelWarn
 		}
-		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, stack(err))
+		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, panics.Stack(err))
 		l.traffic.rest(lane, wait)
 		if asked(err) > 0 { // the network knows best
 			recovered = nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -14,7 +15,7 @@ import (
 func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 	p := patience()
 	for {
-		err := Safely(func() error {
+		err := panics.Try(func() error {
 			return l.Run(ctx, func(ctx context.Context, m chat.Message) error { return l.hear(ctx, m, deliver) })
 		})
 		if ctx.Err() != nil {
@@ -22,11 +23,10 @@ func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 		}
 		if err != nil {
 			err = fmt.Errorf("channel %s: %w", l.name, err)
-			l.log.Error("channel does not receive", "err", err, stack(err))
+			l.log.Error("channel does not receive", "err", err, panics.Stack(err))
 		}
 		l.fault.Feel(err)
-		var crash *panicError
-		if !errors.As(err, &crash) || !Sleep(ctx, p.Next(err)) {
+		if _, crashed := errors.AsType[*panics.Error](err); !crashed || !Sleep(ctx, p.Next(err)) {
 			return
 		}
 		l.fault.Feel(nil)
@@ -103,7 +103,7 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 func (l *line) offer(ctx context.Context, c Commander) {
 	p := patience()
 	for {
-		err := Safely(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })
+		err := panics.Try(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })
 		if permanent(err) {
 			l.log.Warn("command menu not set", "err", err)
 		}

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"time"
+
+	"parley/panics"
 )
 
 const (
@@ -37,33 +36,6 @@ func permanent(err error) bool {
 	return errors.As(err, &e) && e.Permanent
 }
 
-// Safely calls f and makes its panic an error.
-func Safely(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{v, debug.Stack()}
-		}
-	}()
-	return f()
-}
-
-// A panicError is a bug in a channel.
-type panicError struct {
-	val   any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.val) }
-
-// stack is the place of a panic, for the log.
-func stack(err error) slog.Attr {
-	var crash *panicError
-	if errors.As(err, &crash) {
-		return slog.String("stack", string(crash.stack))
-	}
-	return slog.Attr{}
-}
-
 // attempt does f within attemptTime.
 func attempt(ctx context.Context, f func(context.Context) error) error {
 	return within(ctx, attemptTime, f)
@@ -75,7 +47,7 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
-	return Safely(func() error { return f(lingering) })
+	return panics.Try(func() error { return f(lingering) })
 }
 
 // Sleep waits for d and says whether ctx is still on.

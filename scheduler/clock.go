@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -100,7 +101,7 @@ func (s *Scheduler) trouble(id string, e *entry, err error) {
 	case errors.Is(err, store.ErrNotFound):
 		delete(s.entries, id)
 	case !errors.Is(err, store.ErrDamaged):
-		s.Log.Warn("job not run", "job", id, "err", err)
+		s.Log.Warn("job not run", "job", id, "err", err, panics.Stack(err))
 		e.begun, e.wake = 0, s.now().Add(retry)
 	default:
 		if !e.bad {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -81,7 +81,7 @@ func (s *Scheduler) poke() {
 
 // work does what is to be done for a job by now.
 func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
-	err := s.attendSafely(ctx, id, e)
+	err := panics.Try(func() error { return s.attend(ctx, id, e) })
 	s.mu.Lock()
 	if err != nil && ctx.Err() == nil {
 		s.trouble(id, e, err)
@@ -93,17 +93,6 @@ func (s *Scheduler) work(ctx context.Context, id string, e *entry) {
 	if few {
 		s.poke()
 	}
-}
-
-// attendSafely is attend, of which a panic is an error of this job alone.
-func (s *Scheduler) attendSafely(ctx context.Context, id string, e *entry) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.Log.Error("panic over a job", "job", id, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return s.attend(ctx, id, e)
 }
 
 // attend does what is to be done for a job by now: it claims the run that is
@@ -176,13 +165,17 @@ func (s *Scheduler) hand(ctx context.Context, j Job, r Run) error {
 
 // do runs a job of the house. If it panics or hangs, that is its own trouble.
 func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
-	e, err := s.safely(ctx, j, r)
+	var e Ended
+	err := panics.Try(func() (err error) {
+		e, err = s.system(j.ID).Do(ctx, j, r)
+		return err
+	})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		e.Outcome, e.Note = Interrupted, closed
 	case err != nil:
 		e.Outcome, e.Note = Failed, err.Error()
-		s.Log.Warn("job failed", "job", j.ID, "err", err)
+		s.Log.Warn("job failed", "job", j.ID, "err", err, panics.Stack(err))
 	case e.Outcome == Running:
 		return
 	}
@@ -192,16 +185,6 @@ func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
 	if err := s.end(ctx, j.ID, r.N, e); err != nil {
 		s.Log.Warn("end of a job not noted", "job", j.ID, "err", err)
 	}
-}
-
-func (s *Scheduler) safely(ctx context.Context, j Job, r Run) (e Ended, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-			s.Log.Error("job panicked", "job", j.ID, "stack", string(debug.Stack()))
-		}
-	}()
-	return s.system(j.ID).Do(ctx, j, r)
 }
 
 // Ended notes how the run ended that m is. To tell it again changes nothing,

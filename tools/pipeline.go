@@ -3,6 +3,7 @@ package tools
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/panics"
 	"parley/texts"
 )
 
@@ -129,12 +131,14 @@ func report(ctx context.Context, log *slog.Logger, c Call, r Result) {
 // the stack goes to log.
 func Recover(log *slog.Logger) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (r Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				log.ErrorContext(ctx, "tool panicked", "tool", t.Name, "call", c.Key(), "panic", p, "stack", stackOf(p))
-				r, err = Failf(CodeError, wordsBrokeDown, t.Name, p), nil
-			}
-		}()
-		return t.Run(ctx, c)
+		err = panics.Try(func() (err error) {
+			r, err = t.Run(ctx, c)
+			return err
+		})
+		if broke, ok := errors.AsType[*panics.Error](err); ok {
+			log.ErrorContext(ctx, "tool panicked", "tool", t.Name, "call", c.Key(), "err", err, panics.Stack(err))
+			r, err = Failf(CodeError, wordsBrokeDown, t.Name, broke.Value), nil
+		}
+		return r, err
 	})
 }

@@ -2,12 +2,13 @@ package tools
 
 import (
 	"context"
-	"runtime/debug"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"parley/llm"
+	"parley/panics"
 )
 
 // MaxParallel is how many calls of a group run at the same time.
@@ -125,17 +126,20 @@ func (k *Kit) Together(ctx context.Context, group []Call) []Result {
 // the process (P8).
 func (k *Kit) one(ctx context.Context, group []Call, i int) (e Ended) {
 	c := group[i]
-	defer func() {
-		if p := recover(); p != nil {
-			t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}}
-			r := t.finish(ctx, Failf(CodeError, wordsBrokeDown, c.Name, p), nil)
-			e = Ended{Index: i, Result: r, Stack: string(debug.Stack())}
+	e.Index = i
+	err := panics.Try(func() error {
+		if ctx.Err() != nil {
+			e.Result = k.notRun(ctx, c)
+		} else {
+			e.Result = k.Call(ctx, c)
 		}
-	}()
-	if ctx.Err() != nil {
-		return Ended{Index: i, Result: k.notRun(ctx, c)}
+		return nil
+	})
+	if broke, ok := errors.AsType[*panics.Error](err); ok {
+		t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}}
+		e.Result, e.Stack = t.finish(ctx, Failf(CodeError, wordsBrokeDown, c.Name, broke.Value), nil), string(broke.Stack)
 	}
-	return Ended{Index: i, Result: k.Call(ctx, c)}
+	return e
 }
 
 // wordsBrokeDown tells the model of a panic.

@@ -13,6 +13,7 @@ import (
 
 	"parley/channels"
 	"parley/chat"
+	"parley/panics"
 	"parley/store"
 )
 
@@ -299,7 +300,7 @@ func (in *intake) takeEvent(ctx context.Context, w message, e *event, edited boo
 // nil for what was read back.
 func (in *intake) take(ctx context.Context, w message, e *event, edited bool) (err error) {
 	var said bool
-	crash := channels.Safely(func() error {
+	crash := panics.Try(func() error {
 		var m chat.Message
 		m, said, err = in.c.read(ctx, w, edited)
 		if err == nil && said { // a crash after the delivery must not leave a chat of which nothing is known

@@ -10,6 +10,7 @@ import (
 
 	"parley/channels"
 	"parley/chat"
+	"parley/panics"
 )
 
 // interactTime is how long Discord waits to hear that we heard; after it the
@@ -58,7 +59,7 @@ func (in *intake) interact(i interaction, since time.Time, e *event) (done bool)
 	var err error
 	if ok {
 		taking, taken := context.WithDeadline(ctx, since.Add(interactTime*4/5)) // so that there is time to say that it failed
-		err = channels.Safely(func() error { return in.deliver(taking, m) })
+		err = panics.Try(func() error { return in.deliver(taking, m) })
 		taken()
 	}
 	if err == nil && i.Type == useOfCommand { // a press that is heard twice does nothing

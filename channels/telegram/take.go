@@ -10,6 +10,7 @@ import (
 
 	"parley/channels"
 	"parley/chat"
+	"parley/panics"
 )
 
 // A parcel is an update as it came, and what is in it.
@@ -89,7 +90,7 @@ func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deli
 // p is not kept anywhere.
 func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) (err error) {
 	if p.err == nil {
-		p.err = channels.Safely(func() error {
+		p.err = panics.Try(func() error {
 			err = c.pass(ctx, p.update, deliver)
 			return nil
 		})
