@@ -156,8 +156,14 @@ func (n Names) WriteFile(name string, data []byte) error {
 	return n.w.WriteFile(p, data)
 }
 
-// Stat is Workspace.Stat.
+// Stat is Workspace.Stat. It is called for every file of every prompt, so it
+// resolves links itself only where the root does not: absolute ones.
 func (n Names) Stat(name string) (fs.FileInfo, error) {
+	if fs.ValidPath(name) {
+		if info, err := n.w.root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return info, err
+		}
+	}
 	p, err := n.w.follow(name)
 	if err != nil {
 		return nil, err

@@ -56,6 +56,35 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// Links are followed by whatever they lead to, and only within the workspace.
+func TestStatByName(t *testing.T) {
+	w, base := home(t)
+	dir := w.Dir()
+	must(t, os.WriteFile(filepath.Join(base, "secret"), []byte("secret"), 0o600))
+	links := map[string]string{
+		"relative": "sub/in.txt", "absolute": filepath.Join(dir, "sub", "in.txt"), "dangling": "nothing",
+		"up": "../secret", "out": filepath.Join(base, "secret"),
+	}
+	for name, target := range links {
+		must(t, os.Symlink(target, filepath.Join(dir, name)))
+	}
+	for _, name := range []string{"sub/in.txt", "relative", "absolute"} {
+		if info, err := w.Names().Stat(name); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("Stat(%q) = %v, %v, want a file", name, info, err)
+		}
+	}
+	for _, name := range []string{"up", "out", "../secret", "sub/../sub/in.txt", ""} {
+		if info, err := w.Names().Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Stat(%q) = %v, %v, want a refusal", name, info, err)
+		}
+	}
+	for _, name := range []string{"dangling", "nothing", "no/folder"} {
+		if _, err := w.Names().Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Stat(%q): %v, want that there is none", name, err)
+		}
+	}
+}
+
 // R-S18: a hard link to a file of the data folder is refused however deep that
 // file lies; that the workspace lies in the data folder itself is no hindrance.
 func TestProtectFolders(t *testing.T) {
