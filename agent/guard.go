@@ -42,6 +42,8 @@ type guard struct {
 	log    *slog.Logger
 	nudge  chan struct{} // wakes run
 
+	saving sync.Mutex // held while the suspicion is written; before mu
+
 	mu      sync.Mutex
 	careful time.Time // until then each answer begins alone
 	suspect suspicion // of the process before …
@@ -103,11 +105,14 @@ func (g *guard) blame(key string) (deaths int, last bool) {
 // clearSuspect lets others begin: the message under suspicion was put aside, or is gone.
 func (g *guard) clearSuspect(key string) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.suspect.Key == key {
+	suspected := g.suspect.Key == key
+	if suspected {
 		g.suspect = suspicion{}
-		g.note()
 		g.wake()
+	}
+	g.mu.Unlock()
+	if suspected {
+		g.save()
 	}
 }
 
@@ -122,6 +127,16 @@ func (g *guard) isCareful() bool {
 // does if that message was left behind by a dead process. The answer is over, or
 // waits for somebody, once end is called, which works once. several says that it answers others, too.
 func (g *guard) begin(ctx context.Context, key string, left, last, several bool) (end func(), err error) {
+	y, err := g.admit(ctx, key, left, last, several)
+	if err != nil {
+		return nil, err
+	}
+	g.save()
+	return func() { g.end(key, y) }, nil
+}
+
+// admit waits until the answer may begin, and counts it among those under way.
+func (g *guard) admit(ctx context.Context, key string, left, last, several bool) (*start, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	exclusive := last || time.Now().Before(g.careful)
@@ -159,8 +174,7 @@ func (g *guard) begin(ctx context.Context, key string, left, last, several bool)
 	g.recent[key] = y
 	g.working++
 	g.noting = g.noting || left || exclusive
-	g.note()
-	return func() { g.end(key, y) }, nil
+	return y, nil
 }
 
 // wait returns how long the answer to key has to wait at most before another look. The caller holds mu.
@@ -195,8 +209,8 @@ func (g *guard) dropOld(now time.Time) {
 // end notes that an answer is over.
 func (g *guard) end(key string, y *start) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	if y.over {
+		g.mu.Unlock()
 		return
 	}
 	y.over = true
@@ -204,19 +218,23 @@ func (g *guard) end(key string, y *start) {
 	if g.recent[key] == y {
 		delete(g.recent, key)
 	}
-	g.note()
 	g.wake()
+	g.mu.Unlock()
+	g.save()
 }
 
 // progressed notes that the answer to key has come a step further, which no crash
 // takes back: the process does not die over its beginning any more.
 func (g *guard) progressed(key string) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.recent[key] != nil {
+	begun := g.recent[key] != nil
+	if begun {
 		delete(g.recent, key)
-		g.note()
 		g.wake()
+	}
+	g.mu.Unlock()
+	if begun {
+		g.save()
 	}
 }
 
@@ -226,9 +244,9 @@ func (g *guard) wake() {
 	g.changed = make(chan struct{})
 }
 
-// note writes down what is to be known if the process dies now, unless that
-// stands there. The caller holds mu.
-func (g *guard) note() {
+// current returns what is to be known if the process dies now, nil if that is
+// nothing. The caller holds mu.
+func (g *guard) current() *suspicion {
 	var now *suspicion
 	for _, y := range g.recent {
 		if now = new(suspicion); len(g.recent) == 1 {
@@ -242,7 +260,18 @@ func (g *guard) note() {
 		now = nil
 	}
 	g.noting = now != nil
-	if now == g.noted || now != nil && g.noted != nil && *now == *g.noted {
+	return now
+}
+
+// save writes down what is to be known if the process dies now, unless that is on
+// disk.
+func (g *guard) save() {
+	g.saving.Lock()
+	defer g.saving.Unlock()
+	g.mu.Lock()
+	now, noted := g.current(), g.noted
+	g.mu.Unlock()
+	if now == noted || now != nil && noted != nil && *now == *noted {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -257,7 +286,9 @@ func (g *guard) note() {
 		g.log.Warn("not noted which answers have begun", "err", err)
 		return
 	}
+	g.mu.Lock()
 	g.noted = now
+	g.mu.Unlock()
 	select {
 	case g.nudge <- struct{}{}:
 	default:
@@ -281,23 +312,24 @@ func (g *guard) run(ctx context.Context) {
 // review brings what is on disk up to now, and returns when to look again.
 func (g *guard) review() (wait time.Duration) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	now := time.Now()
 	g.dropOld(now)
-	if now.Before(g.firstBy) { // the message under suspicion may begin yet
-		return g.firstBy.Sub(now)
-	}
-	g.note()
+	early := g.firstBy.Sub(now)
 	wait = time.Hour
 	for _, y := range g.recent {
 		wait = min(wait, y.until.Sub(now))
 	}
+	g.mu.Unlock()
+	if early > 0 { // the message under suspicion may begin yet
+		return early
+	}
+	g.save()
 	return wait
 }
 
 func (g *guard) close() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.closed = true
-	g.note()
+	g.mu.Unlock()
+	g.save()
 }
