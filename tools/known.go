@@ -3,7 +3,6 @@ package tools
 import (
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -162,41 +161,6 @@ func (r references) choices(u *url.URL) (n int, ok bool) {
 	return n, true
 }
 
-// separators may stand between two words of an address, one at a time.
-const separators = "/-_.+=&?,: "
-
-// wordsOfPath returns the words of the path and query of u, and whether nothing
-// else is in them than one separator between two.
-func wordsOfPath(u *url.URL) (words []string, ok bool) {
-	query, err := url.QueryUnescape(u.RawQuery)
-	if err != nil || u.RawPath != "" && u.RawPath != u.Path { // encoded as nobody would
-		return nil, false
-	}
-	if again := url.QueryEscape(query); u.RawQuery != query && strings.NewReplacer("%3D", "=", "%26", "&").Replace(again) != strings.ReplaceAll(u.RawQuery, "%20", "+") && strings.ReplaceAll(u.RawQuery, "+", " ") != query {
-		return nil, false
-	}
-	text := strings.TrimPrefix(strings.TrimSuffix(u.Path, "/"), "/")
-	if u.RawQuery != "" {
-		text += "?" + query
-	}
-	words, between, gap := rawWords(text), rune(0), ""
-	rest := text
-	for i, word := range words {
-		gap, rest, _ = strings.Cut(rest, word)
-		char, size := utf8.DecodeRuneInString(gap)
-		switch {
-		case gap == "" || i == 0 && gap == "?": // also between two scripts
-		case size != len(gap) || !strings.ContainsRune(separators, char):
-			return nil, false
-		case strings.ContainsRune("-_.+,: ", char) && between != 0 && char != between:
-			return nil, false
-		case strings.ContainsRune("-_.+,: ", char):
-			between = char
-		}
-	}
-	return words, rest == ""
-}
-
 // sites are labels that any host may have before or behind its name.
 var sites = strings.Fields("www m en de fr es it pt nl pl ru zh ja ko co com org net ac gov edu")
 
@@ -341,126 +305,4 @@ func (k Known) addresses() (given, hosts map[string]bool) {
 		add(plainJSON(p.Text), strings.ToLower(p.Asked), opened)
 	}
 	return given, hosts
-}
-
-var (
-	withScheme = regexp.MustCompile(`(?i)https?://[^\s"'<>\\^` + "`" + `{}|\x{3000}-\x{303f}\x{ff00}-\x{ffef}]+`)
-	bareDomain = regexp.MustCompile(`(?i)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?::\d+)?(?:/[^\s"'<>\\^` + "`" + `{}|]*)?`)
-)
-
-// addressesIn returns the addresses in text, also those without a scheme, each as
-// it stands there and without what may be punctuation behind it.
-func addressesIn(text string) (all []string) {
-	add := func(found string) {
-		all = append(all, found)
-		for {
-			shorter := strings.TrimRight(found, ".,;:!?*_~")
-			if open, shut := strings.Count(shorter, "("), strings.Count(shorter, ")"); shut > open {
-				shorter = shorter[:strings.LastIndex(shorter, ")")]
-			}
-			shorter = strings.TrimSuffix(shorter, "]")
-			if shorter == found {
-				return
-			}
-			found = shorter
-			all = append(all, found)
-		}
-	}
-	for _, found := range withScheme.FindAllString(text, -1) {
-		if head, _, cut := strings.Cut(found, "]("); cut { // [https://a](https://b)
-			add(head)
-		}
-		add(found)
-	}
-	for _, at := range bareDomain.FindAllStringIndex(text, -1) {
-		if at[0] > 0 && strings.ContainsRune("/@.", rune(text[at[0]-1])) {
-			continue // a part of an address, or a mailbox
-		}
-		add("http://" + text[at[0]:at[1]])
-	}
-	return all
-}
-
-// addressKey returns u so that two addresses of the same have the same key.
-func addressKey(u *url.URL) string {
-	host := strings.ToLower(u.Host)
-	host = strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":443")
-	key := host + strings.TrimSuffix(u.EscapedPath(), "/") // their number could say something
-	if u.RawQuery != "" {
-		key += "?" + u.RawQuery
-	}
-	return key
-}
-
-// Host returns the host of an address, for people.
-func Host(address string) string {
-	u, err := url.Parse(strings.TrimSpace(address))
-	if err != nil || u.Host == "" {
-		return "an unclear address"
-	}
-	return strings.ToLower(u.Host)
-}
-
-// plainJSON returns text without the marks that JSON puts before others.
-func plainJSON(text string) string {
-	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">", `\n`, "\n", `\r`, "\n", `\t`, "\t", `\"`, `"`, `\/`, "/").Replace(text)
-}
-
-// tokensOf returns the words of texts.
-func tokensOf(texts ...string) map[string]bool {
-	all := map[string]bool{}
-	for _, text := range texts {
-		for _, token := range split(text) {
-			all[token] = true
-		}
-	}
-	return all
-}
-
-// split returns the words of text in lower case: letters and digits between what
-// is none; of scripts without spaces, each two letters that follow each other.
-func split(text string) (all []string) {
-	for _, word := range rawWords(text) {
-		runes := []rune(strings.ToLower(word))
-		if !dense(word) || len(runes) < 2 {
-			all = append(all, string(runes))
-			continue
-		}
-		for i := range len(runes) - 1 {
-			all = append(all, string(runes[i:i+2]))
-		}
-	}
-	return all
-}
-
-// rawWords returns the words of text as they are written; letters of scripts
-// without spaces are apart from others.
-func rawWords(text string) (all []string) {
-	start, was := -1, false
-	for i, r := range text {
-		is := isDense(r)
-		inWord := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
-		if start >= 0 && (!inWord || is != was) {
-			all, start = append(all, text[start:i]), -1
-		}
-		if inWord && start < 0 {
-			start, was = i, is
-		}
-	}
-	if start >= 0 {
-		all = append(all, text[start:])
-	}
-	return all
-}
-
-// isDense says whether r is of a script that puts no spaces between words.
-func isDense(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
-}
-
-func dense(word string) bool { return strings.ContainsFunc(word, isDense) }
-
-// isYear says whether token is one of the years that people talk about.
-func isYear(token string) bool {
-	return len(token) == 4 && (strings.HasPrefix(token, "19") || strings.HasPrefix(token, "20")) && strings.Trim(token, "0123456789") == ""
 }
