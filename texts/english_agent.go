@@ -33,10 +33,10 @@ func englishAgent() Agent {
 			NoNews:      "There is nothing to say.",
 			ToolFailed:  "I could not do that with %s: %s",
 			GivenUp:     "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces.",
-			TooOld: Count{
+			TooOld: oneOrMany(
 				"I was away, and your message is more than %[2]s old. I have read it; say so if you still want an answer.",
 				"I was away, and your %[1]d messages are more than %[2]s old. I have read them; say so if you still want an answer.",
-			},
+			),
 			Filtered:     "The model's provider filtered this answer out. Please put it in other words.",
 			FilteredRest: "(The model's provider filtered out the rest of this answer.)",
 			TooLong:      "(This answer reached the length limit.)",
@@ -55,7 +55,7 @@ func englishAgent() Agent {
 			Cut:         "The model broke off in the middle of its answer; please try again.",
 			TimedOut:    "The model took too long to answer; please try again.",
 			Unreachable: "The model cannot be reached right now; please try again in a minute.",
-			Soon:        Soon{Count{"a minute", "%[1]d minutes"}, "an hour or more"},
+			Soon:        Soon{oneOrMany("a minute", "%[1]d minutes"), "an hour or more"},
 			Away: Away{
 				RateLimited: "The model is rate limited right now.",
 				Overloaded:  "The model is overloaded right now.",
@@ -90,7 +90,7 @@ func englishAgent() Agent {
 			Since:        "%s, for %s now",
 			ModelIs:      "Model: %s",
 			Up:           "Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.",
-			HelpersWork:  Count{"A helper is at work: /agents", "%[1]d helpers are at work: /agents"},
+			HelpersWork:  oneOrMany("A helper is at work: /agents", "%[1]d helpers are at work: /agents"),
 			NotListed:    "I could not list the messages put aside; the log says why.",
 			PutAside:     "Put aside, because I crashed over it: %s",
 			PutAsideOnce: "Put aside, because I crashed over it: %s (tried again once I have been up for five minutes)",
@@ -151,7 +151,7 @@ func englishAgent() Agent {
 			Answers: "answers", Requests: "requests", Tokens: "tokens", Money: "money", Helpers: "helpers", Megabytes: "megabytes",
 		},
 		Helpers: Helpers{
-			Some:    Count{"a helper", "%[1]d helpers"},
+			Some:    oneOrMany("a helper", "%[1]d helpers"),
 			Usage:   "Write /agents to see the helpers at work, or /agents stop ID, /agents pause ID, /agents resume ID, /agents tell ID WORDS. The first letters of an ID are enough; all means all of yours.",
 			Unknown: "There is no such helper of yours at work; /agents lists them.",
 			Several: "The IDs of several helpers begin like that; write more of it.",
@@ -161,7 +161,7 @@ func englishAgent() Agent {
 			One:     "the helper %s",
 			More:    "%s: %s",
 			Began:   "%s, began %s ago",
-			Steps:   Count{"1 step done", "%[1]d steps done"},
+			Steps:   oneOrMany("1 step done", "%[1]d steps done"),
 			For:     "for `%s`",
 			NotAll:  "I could not stop all helpers; the log says why.",
 			Stopped: "Stopped %s.",

@@ -115,10 +115,10 @@ func englishGateway() Gateway {
 			StoreReplaced:   "My store was damaged. I go on with the copy of %s; what came after that is lost to me.",
 			PutAside:        " I have put aside what waited when the backup was made: messages %d, replies %d.",
 			DamagedFileIn:   " The damaged file is in %s.",
-			Damaged: Count{
+			Damaged: oneOrMany(
 				"My store is damaged on disk. I cannot read one of its entries any more:",
 				"My store is damaged on disk. I cannot read %[1]d of its entries any more, such as:",
-			},
+			),
 			DamagedAdvice:  "Everything else works. Look at the disk. What is lost is in the backups that were made before.",
 			DamagedRestore: " To go back to the latest daily copy, stop me and run: %s",
 		},

@@ -33,19 +33,25 @@ func (f Format) With(args ...any) string {
 	return fmt.Sprintf(string(f), args...)
 }
 
-// A Count is a text about a number of things, as %[1]d. What else it holds begins
-// at %[2]. One is for the number one, and may leave it out.
-type Count struct {
-	One, Many Format
+// A Count is a text about a number of things: it returns the form that its
+// language has for n. Each form takes the number as %[1]d, and what else it holds
+// begins at %[2]; one that is for a single number may leave the number out.
+type Count func(n int) Format
+
+// oneOrMany is a [Count] of a language that has one form for one thing and
+// another for any other number of them, such as English.
+func oneOrMany(one, many Format) Count {
+	return func(n int) Format {
+		if n == 1 {
+			return one
+		}
+		return many
+	}
 }
 
 // Of returns the text about n things.
 func (c Count) Of(n int, args ...any) string {
-	f := c.Many
-	if n == 1 {
-		f = c.One
-	}
-	return f.With(append([]any{n}, args...)...)
+	return c(n).With(append([]any{n}, args...)...)
 }
 
 // A Span is a length of time as people say it, in the largest whole unit.
@@ -80,10 +86,10 @@ func English() *Catalogue {
 
 func englishSpan() Span {
 	return Span{
-		Days:    Count{"a day", "%[1]d days"},
-		Hours:   Count{"an hour", "%[1]d hours"},
-		Minutes: Count{"a minute", "%[1]d minutes"},
-		Seconds: Count{"a second", "%[1]d seconds"},
+		Days:    oneOrMany("a day", "%[1]d days"),
+		Hours:   oneOrMany("an hour", "%[1]d hours"),
+		Minutes: oneOrMany("a minute", "%[1]d minutes"),
+		Seconds: oneOrMany("a second", "%[1]d seconds"),
 		Moment:  "a moment",
 	}
 }

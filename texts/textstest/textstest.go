@@ -21,6 +21,9 @@ func widen(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(wide(v.String()))
+	case reflect.Func:
+		narrow := v.Interface().(texts.Count)
+		v.Set(reflect.ValueOf(texts.Count(func(n int) texts.Format { return texts.Format(wide(string(narrow(n)))) })))
 	case reflect.Struct:
 		for i := range v.NumField() {
 			widen(v.Field(i))
