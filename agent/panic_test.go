@@ -11,6 +11,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/memory"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -68,7 +69,7 @@ func TestPanicAnywhere(t *testing.T) {
 		"query":                 {tools: look(func(l *tools.Tool) { l.Query = func(map[string]any) string { panic("oh") } })},
 		"assess":                {tools: look(func(l *tools.Tool) { l.Assess = func(tools.Result) tools.Verdict { panic("oh") } })},
 		"guard":                 {tools: look(func(l *tools.Tool) { l.Guard = func(tools.Call) bool { panic("oh") } })},
-		"preview":               {tools: look(func(l *tools.Tool) { l.Preview = func(map[string]any) string { panic("oh") } })},
+		"preview":               {tools: look(func(l *tools.Tool) { l.Preview = func(texts.Steps, map[string]any) string { panic("oh") } })},
 		"model":                 {model: burst},
 		"instructions":          {conf: func(c *agent.Config) { c.Memory = burstingMemory{} }},
 		"archive":               {conf: func(c *agent.Config) { c.Archive = burstingArchive{} }},

@@ -13,6 +13,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -106,7 +107,7 @@ func (t *turn) step(c llm.ToolCall, s chat.StepState) {
 	}
 	t.live.Step(chat.Step{
 		Call: c.ID, Tool: cmp.Or(known.Name, tame(c.Name, 64)), Name: known.Display, State: s,
-		Tip: preview(known, params, hide(firstText(c.Args))), Params: brief(params), Began: time.Now(),
+		Tip: preview(t.Texts.Steps, known, params, hide(firstText(c.Args))), Params: brief(params), Began: time.Now(),
 	})
 }
 
@@ -131,8 +132,8 @@ func mapText(v any, change func(string) string) any {
 	return v
 }
 
-// preview says in a few words what a call does: a tool's own, or first, the first text among its arguments.
-func preview(t tools.Tool, params map[string]any, first string) (words string) {
+// preview says in a few words of say what a call does: a tool's own, or first, the first text among its arguments.
+func preview(say texts.Steps, t tools.Tool, params map[string]any, first string) (words string) {
 	if t.Preview == nil {
 		return tame(first, shownTip)
 	}
@@ -141,7 +142,7 @@ func preview(t tools.Tool, params map[string]any, first string) (words string) {
 			words = ""
 		}
 	}()
-	return tame(t.Preview(params), shownError)
+	return tame(t.Preview(say, params), shownError)
 }
 
 // brief returns the first of params by name, with what is long in them cut.
@@ -171,7 +172,7 @@ func (t *turn) over(m llm.Message, r tools.Result) {
 		news.State, news.Result, news.Error = chat.Failed, "", reason(m.Text)
 	}
 	if r.Verdict == tools.Poor && t.revocable() {
-		news.Tip = "↩ retrying"
+		news.Tip = t.Texts.Steps.Retrying
 	}
 	t.live.Step(news)
 }
@@ -199,7 +200,7 @@ func (t *turn) summary() string {
 			steps = append(steps, s)
 		}
 	}
-	return chat.Sum(steps)
+	return chat.Sum(steps, func(n int) string { return t.Texts.Steps.Failed.Of(n) })
 }
 
 // arrivals are the calls of an answer that is coming in.

@@ -26,7 +26,17 @@ func TestAllFromCatalogue(t *testing.T) {
 			c.Report = nil
 		},
 		set:   func(s *agent.Settings) { s.Limits, s.Rounds = limits, 2 },
-		tools: []tools.Tool{giving("lookup", tools.Hints{ReadOnly: true}, tools.Result{Text: "x"})},
+		tools: []tools.Tool{giving("lookup", tools.Hints{ReadOnly: true}, tools.Result{Text: "x", Failed: true})},
+	}
+	var steps []string // that remain of replies
+	conf := h.conf
+	h.conf = func(c *agent.Config) {
+		conf(c)
+		send := c.Send
+		c.Send = func(ctx context.Context, r chat.Reply) error {
+			steps = append(steps, r.Steps)
+			return send(ctx, r)
+		}
 	}
 	h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		switch said := spoken(r, 1); {
@@ -37,6 +47,8 @@ func TestAllFromCatalogue(t *testing.T) {
 			return llm.Message{}, &llm.Error{Kind: llm.Auth}
 		case strings.HasSuffix(said, "away"):
 			return llm.Message{}, &llm.Error{Kind: llm.Overloaded}
+		case strings.HasSuffix(said, "look"):
+			return calls(with("1", "lookup", `{"a":"x"}`)), nil
 		case strings.HasSuffix(said, "nothing"):
 			return llm.Message{Role: llm.Assistant, Finish: llm.Stopped}, nil
 		}
@@ -44,7 +56,7 @@ func TestAllFromCatalogue(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		for i, text := range []string{
-			"/help", "/start", "/new", "/retry", "/stop", "/undo", "/search", "/search unsaid", "/status", "/approvals", "/approvals revoke 7",
+			"look", "/help", "/start", "/new", "/retry", "/stop", "/undo", "/search", "/search unsaid", "/status", "/approvals", "/approvals revoke 7",
 			"/agents", "/agents stop", "/agents stop x", "/verbose", "/verbose on", "/verbose off", "/verbose", "/model", "/model x", "/model other",
 			"/tools", "/tools all", "/context", "/usage", "/raise", "/raise nobody", "/toolstats", "/nonsense",
 			"slowly", "/status", "/stop", "no key", "nothing", "hello", "/search hello", "/usage", "away", "hello", "hello", "hello", "hello", "/raise all", "hello",
@@ -65,7 +77,11 @@ func TestAllFromCatalogue(t *testing.T) {
 		if len(h.sent) < 30 {
 			t.Errorf("only %d texts", len(h.sent))
 		}
-		for _, text := range h.sent {
+		shown := strings.Join(steps, "")
+		if !strings.Contains(shown, "lookup") {
+			t.Errorf("no steps are shown: %q", shown)
+		}
+		for _, text := range append(h.sent, shown) {
 			if rest := textstest.Foreign(text, data); rest != "" {
 				t.Errorf("%q is not in the catalogue, of\n%s", rest, text)
 			}
@@ -74,4 +90,4 @@ func TestAllFromCatalogue(t *testing.T) {
 }
 
 // data is what commands answer that is in no language.
-var data = regexp.MustCompile("`[^`]*`|/[a-z]+|\\b(main|other|lookup|general|UTC|owner|slowly|no key|nothing|hello|away|unsaid)\\b")
+var data = regexp.MustCompile("`[^`]*`|/[a-z]+|\\b(main|other|lookup|general|UTC|look|s|x|owner|slowly|no key|nothing|hello|away|unsaid)\\b")

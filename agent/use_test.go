@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store/mem"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -542,7 +543,7 @@ func TestStepsWhileArgumentsComeIn(t *testing.T) {
 	ran := 0
 	write := tool("write_file", nil)
 	write.Display, write.Aliases = "Write a file", map[string]string{"file": "path"}
-	write.Preview = func(p map[string]any) string {
+	write.Preview = func(_ texts.Steps, p map[string]any) string {
 		if p["path"] == "panic" {
 			panic("oh")
 		}
@@ -618,7 +619,7 @@ func TestStepsWhileArgumentsComeIn(t *testing.T) {
 func TestStepsHideLogins(t *testing.T) {
 	const address = "https://user:hunter2@example.com/path"
 	fetch := tool("fetch", nil)
-	fetch.Preview = func(p map[string]any) string { return fmt.Sprintf("Reading %.24s", p["url"]) }
+	fetch.Preview = func(_ texts.Steps, p map[string]any) string { return fmt.Sprintf("Reading %.24s", p["url"]) }
 	fetch.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
 		c.Say("now at " + address)
 		if c.Name == "plain" {

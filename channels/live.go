@@ -140,7 +140,7 @@ func (v *view) latest() chat.Reply {
 	defer v.mu.Unlock()
 	r := v.r
 	if r.Text = v.text; v.line.lists() {
-		r.Text = above(r.Text, v.steps)
+		r.Text = v.line.above(r.Text, v.steps)
 	}
 	return r
 }

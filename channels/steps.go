@@ -14,12 +14,17 @@ const (
 	maxSum       = 200 // runes of the line for all of them
 )
 
+// sum says in one line what was done.
+func (l *line) sum(ss chat.Steps) string {
+	return chat.Sum(ss, func(n int) string { return l.hub.cfg.Texts.FailedSteps.Of(n) })
+}
+
 // above returns text, as far as it is, below a line for each step, or below one
 // line for all of them once they are over and the text goes on.
-func above(text string, ss chat.Steps) string {
+func (l *line) above(text string, ss chat.Steps) string {
 	over := !slices.ContainsFunc(ss, func(s chat.Step) bool { return !s.State.Over() })
 	if len(ss) == 0 || over && strings.TrimSpace(text) != "" {
-		return below(text, chat.Sum(ss))
+		return below(text, l.sum(ss))
 	}
 	var lines []string
 	for _, s := range ss[max(0, len(ss)-maxStepLines):] {

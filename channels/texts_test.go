@@ -14,7 +14,7 @@ import (
 )
 
 // data is what the hub says that is in no language.
-var data = regexp.MustCompile("`[^`]*`|“[^”]*”|\\b(ok|Eve.*x|net|blocked|Tea|Rum)\\b")
+var data = regexp.MustCompile("`[^`]*`|“[^”]*”|\\b(ok|Eve.*x|net|blocked|Tea|Rum|look)\\b")
 
 // TestAllFromCatalogue has people meet the hub in a language of full-width
 // letters: nobody is told a word that is not in the catalogue.
@@ -76,5 +76,22 @@ func TestAllFromCatalogue(t *testing.T) {
 			t.Errorf("only %d texts", n)
 		}
 		h.stop()
+	})
+}
+
+// TestStepsFromCatalogue: the line on steps that ended is in the language of
+// full-width letters, too, while an answer is on its way.
+func TestStepsFromCatalogue(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.cfg.Texts = &textstest.Wide().Channels
+		m.fake.Every = 100 * time.Millisecond
+		h := m.start(channeltest.All)
+		live := h.Live(t.Context(), reply("a", ""))
+		live.Step(chat.Step{Call: "1", Tool: "look", State: chat.Running})
+		live.Step(chat.Step{Call: "1", State: chat.Failed})
+		live.Show("…")
+		time.Sleep(time.Minute)
+		m.shows("> 🔧 look, 1 ｆａｉｌｅｄ\n\n…")
+		live.Close()
 	})
 }

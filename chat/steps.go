@@ -31,8 +31,9 @@ func (ss *Steps) Add(s Step) (merged Step, news bool) {
 }
 
 // Sum says in one line what was done, such as "🔧 web_search, read_file ×3 – 4 s,
-// 1 failed". It is "" if nothing was. The first of the steps began first.
-func Sum(steps []Step) string {
+// 1 failed". It is "" if nothing was. The first of the steps began first. failures
+// says that n of them failed.
+func Sum(steps []Step, failures func(n int) string) string {
 	var names []string
 	times, failed := map[string]int{}, 0
 	var began, ended time.Time
@@ -62,7 +63,7 @@ func Sum(steps []Step) string {
 		line += " – " + Span(took)
 	}
 	if failed > 0 {
-		line += fmt.Sprintf(", %d failed", failed)
+		line += ", " + failures(failed)
 	}
 	return line
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -19,7 +20,7 @@ func TestSum(t *testing.T) {
 		"🔧 d":               {{Tool: "d", State: Running, Began: at(0)}},
 		"🔧 web_search, read_file ×3 – 4 s, 1 failed": {{Tool: "web_search", State: Failed, Began: at(0), Ended: at(3.8)}, read, read, read},
 	} {
-		if got := Sum(steps); got != want {
+		if got := Sum(steps, func(n int) string { return fmt.Sprint(n, " failed") }); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

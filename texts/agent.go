@@ -10,6 +10,7 @@ type Agent struct {
 	Doing    Doing
 	Limits   Limits
 	Helpers  Helpers
+	Steps    Steps
 
 	Approvals Approvals
 }

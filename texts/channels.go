@@ -9,6 +9,8 @@ type Channels struct {
 	Fetch    Fetch
 	Files    Files
 
+	FailedSteps Count // of an answer; part of the line that sums up its steps, as Steps.Failed
+
 	DiskFull string // a message has to wait until there is space
 	NotKept  string // a press or a command was not taken in; try again
 	MoreText string // in menus: what may follow a command

@@ -2,7 +2,8 @@ package texts
 
 func englishAgent() Agent {
 	return Agent{
-		Span: englishSpan(),
+		Span:  englishSpan(),
+		Steps: englishSteps(),
 		Help: Help{
 			Intro:  "Write to me as you would to a person. I can use tools, and I answer what you ask.",
 			Owners: "/pair, /unpair – who else may talk to me\n/parked, /resend, /drop – replies that could not be sent",

@@ -2,7 +2,8 @@ package texts
 
 func englishChannels() Channels {
 	return Channels{
-		Span: englishSpan(),
+		Span:        englishSpan(),
+		FailedSteps: englishFailedSteps(),
 		Commands: HubCommands{
 			OnlyOwner:   "Only my owner can ask me that.",
 			InPrivate:   "Please ask me that in a private chat.",

@@ -1,5 +1,26 @@
 package texts
 
+func englishFailedSteps() Count { return oneOrMany("%[1]d failed", "%[1]d failed") }
+
+func englishSteps() Steps {
+	return Steps{
+		Reading:         "Reading %s",
+		Listing:         "Listing %s",
+		Writing:         "Writing %s",
+		Editing:         "Editing %s",
+		Deleting:        "Deleting %s",
+		MakingDirectory: "Making directory %s",
+		LookingFor:      "Looking for %s",
+		SearchingFor:    "Searching for %s",
+		Searching:       "Searching %s",
+		SearchingMemory: "Searching memory for %s",
+		EverySeconds:    "every %v s",
+		To:              "to %s: %s",
+		Retrying:        "↩ retrying",
+		Failed:          englishFailedSteps(),
+	}
+}
+
 func englishTools() Tools {
 	return Tools{
 		Struck: "The same error came up three times, so the task is paused.\nError: %s\n\nSend a message to go on.",

@@ -20,6 +20,18 @@ type Approval struct {
 	WaitingForYou, WaitingForOwner string // the step, meanwhile
 }
 
+// Steps says what calls of tools are at, while they are made.
+type Steps struct {
+	Reading, Listing, Writing, Editing, Deleting Format // a file or folder; Reading also web pages
+	MakingDirectory, LookingFor, SearchingFor    Format // a folder; a file or folder; words
+	Searching, SearchingMemory                   Format // words
+	EverySeconds                                 Format // how often a job runs
+	To                                           Format // where a message goes, its beginning
+
+	Retrying string // another call is made in the place of this one
+	Failed   Count  // how many of an answer's steps; part of the line that sums them up
+}
+
 // Subtask is the tip of a step that gives tasks to subagents.
 type Subtask struct {
 	Creating, Running, Succeeded, Failed Format // the name of the task

@@ -10,6 +10,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/workspace"
 )
 
@@ -21,8 +22,9 @@ type Tool struct {
 	Aliases map[string]string // argument names that models get wrong -> the right one (E-005)
 
 	// Preview says in a few words what a call is about to do, of arguments of
-	// which some may be missing and the last may be cut (C-015). It may be nil.
-	Preview func(partial map[string]any) string
+	// which some may be missing and the last may be cut, in the words of say
+	// (C-015). It may be nil.
+	Preview func(say texts.Steps, partial map[string]any) string
 	// Query returns what a call looks up: of the calls of a turn with the same,
 	// only the first is made (E-006, D-086). It may be nil, and "" is no lookup.
 	Query func(args map[string]any) string

@@ -61,7 +61,7 @@ func TestC008Card(t *testing.T) {
 		view.Show("At **noon**")
 		shows("🔧 web_search – 4 s\n\nAt noon")
 		view.Close()
-		r.Text, r.Steps = "At **noon**. Shall I wake you?", chat.Sum([]chat.Step{step})
+		r.Text, r.Steps = "At **noon**. Shall I wake you?", chat.Sum([]chat.Step{step}, nil)
 		r.Ask = &chat.Question{ID: "q1", Choices: []string{"Please do", "No"}, Whom: "7", Say: true}
 		if err := hub.Send(ctx, r); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"parley/texts/textstest"
 	"parley/tools"
 	"parley/tools/cron"
+	"parley/tools/files"
 )
 
 // allFromCatalogue wants text to be in the language of full-width letters, but
@@ -134,5 +135,35 @@ func TestCommandsFromCatalogue(t *testing.T) {
 		allFromCatalogue(t, strings.Join(w.toTell(), "\n"), data)
 		w.damage.add("1")
 		allFromCatalogue(t, strings.Join(w.damage.warnings(w.texts.Gateway.Report), "\n"), data)
+	})
+}
+
+// TestStepsFromCatalogue: what the built-in tools say of a call while it is made
+// is in the language of full-width letters, too.
+func TestStepsFromCatalogue(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *watch) {
+		w.filing = files.New(files.Rules{})
+		c := *w.Config
+		c.Tools.Web.Search.Provider = "duckduckgo"
+		all, err := w.house.tools(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := regexp.MustCompile("\\b(tea|telegram)\\b")
+		args := map[string]any{"text": "tea", "chat": "telegram:42", "message": "tea", "every_seconds": 60}
+		for _, name := range []string{"path", "pattern", "url", "query"} {
+			args[name] = "tea"
+		}
+		args["urls"] = []any{"tea"}
+		n := 0
+		for _, tool := range all {
+			if tool.Preview != nil {
+				n++
+				allFromCatalogue(t, tool.Preview(textstest.Wide().Agent.Steps, args), data)
+			}
+		}
+		if n < 20 {
+			t.Errorf("only %d tools say what they are at", n)
+		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -75,14 +76,14 @@ func New(do Clock) tools.Tool {
 }
 
 // preview is what of which job: "add 0 9 * * 1-5: Good morning", "add every 60 s", "remove 1a2b3c4d".
-func preview(partial map[string]any) string {
+func preview(say texts.Steps, partial map[string]any) string {
 	var words []string
 	for _, name := range []string{"action", "job_id", "every_seconds", "cron_expr", "at"} {
 		v := partial[name]
 		switch {
 		case v == nil || v == "":
 		case name == "every_seconds":
-			words = append(words, fmt.Sprintf("every %v s", v))
+			words = append(words, say.EverySeconds.With(v))
 		default:
 			words = append(words, fmt.Sprint(v))
 		}

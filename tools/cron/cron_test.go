@@ -14,6 +14,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -200,7 +201,7 @@ func TestC015Preview(t *testing.T) {
 		if err := json.Unmarshal([]byte(args), &partial); err != nil {
 			t.Fatal(err)
 		}
-		if got := New(nil).Preview(partial); got != want {
+		if got := New(nil).Preview(texts.English().Agent.Steps, partial); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}

@@ -26,7 +26,7 @@ type editArgs struct {
 }
 
 func (p pen) edit() tools.Tool {
-	t := tool("edit_file", "Editing", "Replace text in a text file of the workspace. Read the file first. "+
+	t := tool("edit_file", stepEdit, "Replace text in a text file of the workspace. Read the file first. "+
 		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was changed.", p.open, reading(p.editFile))
 	p.protect(&t)
 	t.Aliases = named("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")

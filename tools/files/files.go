@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"parley/chat"
+	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -53,8 +54,8 @@ type doer[In, Out any] func(ctx context.Context, c tools.Call, at workspace.Path
 type opener func(c tools.Call, text string) (workspace.Path, error)
 
 // tool makes a tool that works at a path.
-func tool[In any](name, verb, what string, open opener, do doer[In, tools.Result]) tools.Tool {
-	return bare(name, verb, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
+func tool[In any](name string, says saying, what string, open opener, do doer[In, tools.Result]) tools.Tool {
+	return bare(name, says, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
 		if c.Workspace == nil {
 			return r, errors.New("there is no workspace")
 		}
@@ -86,15 +87,15 @@ func reading[In any](do doer[In, tools.Result]) doer[In, tools.Result] {
 const maxPath = 1000
 
 // bare makes a tool of do, which gets the path as the model wrote it. People
-// see the verb and the path.
-func bare[In any](name, verb, what string, do func(ctx context.Context, c tools.Call, text string, in In) (tools.Result, error)) tools.Tool {
+// are told what says is, of the path.
+func bare[In any](name string, says saying, what string, do func(ctx context.Context, c tools.Call, text string, in In) (tools.Result, error)) tools.Tool {
 	t := tools.New(name, what, func(ctx context.Context, c tools.Call, in In) (tools.Result, error) {
 		if path := pathOf(c); len(path) <= maxPath {
 			return do(ctx, c, path, in)
 		}
 		return tools.Result{}, fail("the path is longer than %d bytes", maxPath)
 	})
-	t.Category, t.Preview, t.Aliases = "files", about(verb, "path"), named()
+	t.Category, t.Preview, t.Aliases = "files", about(says, "path"), named()
 	return t
 }
 
@@ -117,11 +118,23 @@ func named(more ...string) map[string]string {
 	return names
 }
 
+// A saying is what people are told of a call, of the words that there are.
+type saying func(texts.Steps) texts.Format
+
+func stepRead(say texts.Steps) texts.Format          { return say.Reading }
+func stepList(say texts.Steps) texts.Format          { return say.Listing }
+func stepWrite(say texts.Steps) texts.Format         { return say.Writing }
+func stepEdit(say texts.Steps) texts.Format          { return say.Editing }
+func stepDelete(say texts.Steps) texts.Format        { return say.Deleting }
+func stepMakeDirectory(say texts.Steps) texts.Format { return say.MakingDirectory }
+func stepLookFor(say texts.Steps) texts.Format       { return say.LookingFor }
+func stepSearch(say texts.Steps) texts.Format        { return say.SearchingFor }
+
 // about is Preview of a tool: what it does to what its argument names.
-func about(verb, argument string) func(map[string]any) string {
-	return func(args map[string]any) string {
+func about(says saying, argument string) func(texts.Steps, map[string]any) string {
+	return func(say texts.Steps, args map[string]any) string {
 		if name, _ := args[argument].(string); name != "" {
-			return verb + " " + legible(name)
+			return says(say).With(legible(name))
 		}
 		return ""
 	}

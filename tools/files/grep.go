@@ -47,8 +47,8 @@ var types = map[string]string{
 }
 
 func greps() tools.Tool {
-	t := tool("grep", "", "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", tools.Resolve, grep)
-	t.ReadOnly, t.Preview = true, about("Searching for", "pattern")
+	t := tool("grep", nil, "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", tools.Resolve, grep)
+	t.ReadOnly, t.Preview = true, about(stepSearch, "pattern")
 	t.Aliases = named("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case", "case_insensitive",
 		"limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")
 	return t

@@ -90,7 +90,7 @@ type listArgs struct {
 }
 
 func list() tools.Tool {
-	t := tool("list_dir", "Listing", "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", tools.Resolve, listDir)
+	t := tool("list_dir", stepList, "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", tools.Resolve, listDir)
 	t.ReadOnly, t.Aliases = true, named("limit", "max_entries", "glob", "pattern")
 	return t
 }

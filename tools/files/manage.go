@@ -33,14 +33,14 @@ type facts map[string]any
 // others returns the tools that are as the other system has them: those that
 // only that one has, and its names for ours (merge.md 2.6).
 func (p pen) others() []tools.Tool {
-	remove := other("file_delete", "Deleting", "Delete a file of the workspace.", "", p.open, telling(p.fileDelete))
-	mkdir := other("file_mkdir", "Making directory", "Make a directory of the workspace, and those it is in.", "", p.open, telling(p.fileMkdir))
-	write := other("file_write", "Writing", "Write a text file of the workspace.", "write_file", p.open, telling(p.fileWrite))
-	exists := other("file_exists", "Looking for", "Say whether a file or directory of the workspace exists, and which of the two it is.", "", tools.Resolve, telling(fileExists))
-	read := other("file_read", "Reading", "Read a text file of the workspace.", "read_file", tools.Resolve, reading(telling(p.fileRead)))
-	list := other("file_list", "Listing", "List a directory of the workspace.", "list_dir", tools.Resolve, fileList)
+	remove := other("file_delete", stepDelete, "Delete a file of the workspace.", "", p.open, telling(p.fileDelete))
+	mkdir := other("file_mkdir", stepMakeDirectory, "Make a directory of the workspace, and those it is in.", "", p.open, telling(p.fileMkdir))
+	write := other("file_write", stepWrite, "Write a text file of the workspace.", "write_file", p.open, telling(p.fileWrite))
+	exists := other("file_exists", stepLookFor, "Say whether a file or directory of the workspace exists, and which of the two it is.", "", tools.Resolve, telling(fileExists))
+	read := other("file_read", stepRead, "Read a text file of the workspace.", "read_file", tools.Resolve, reading(telling(p.fileRead)))
+	list := other("file_list", stepList, "List a directory of the workspace.", "list_dir", tools.Resolve, fileList)
 	remove.Dangerous = true
-	there := other("file_delete", "", "", "", p.open, telling(fileThere))
+	there := other("file_delete", nil, "", "", p.open, telling(fileThere))
 	remove.Precheck = func(c tools.Call) (tools.Result, error) { return there.Run(context.Background(), c) }
 	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
 		p.protect(t)
@@ -50,8 +50,8 @@ func (p pen) others() []tools.Tool {
 }
 
 // other makes a tool that speaks as the other system does.
-func other[In any](name, verb, what, aliasOf string, open opener, do doer[In, tools.Result]) tools.Tool {
-	t := bare(name, verb, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
+func other[In any](name string, says saying, what, aliasOf string, open opener, do doer[In, tools.Result]) tools.Tool {
+	t := bare(name, says, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
 		if c.Workspace == nil {
 			return r, errors.New("project_id is required for file operations")
 		}

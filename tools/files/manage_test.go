@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -229,7 +230,7 @@ func TestPreview(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		if got := tool.Preview(map[string]any{"path": "a.md"}); got != want || tool.Preview(nil) != "" || tool.Preview(map[string]any{"path": 1}) != "" {
+		if got := tool.Preview(texts.English().Agent.Steps, map[string]any{"path": "a.md"}); got != want || tool.Preview(texts.English().Agent.Steps, nil) != "" || tool.Preview(texts.English().Agent.Steps, map[string]any{"path": 1}) != "" {
 			t.Errorf("%s: %q, want %q", tool.Name, got, want)
 		}
 	}

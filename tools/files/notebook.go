@@ -25,7 +25,7 @@ type notebookArgs struct {
 }
 
 func (p pen) notebook() tools.Tool {
-	t := tool("notebook_edit", "Editing", "Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
+	t := tool("notebook_edit", stepEdit, "Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
 		p.open, reading(func(_ context.Context, c tools.Call, at workspace.Path, in notebookArgs) (r tools.Result, err error) {
 			if !strings.HasSuffix(in.Path, ".ipynb") {
 				return r, fail("notebook_edit only works on .ipynb files. Use edit_file for other files.")

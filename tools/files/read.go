@@ -40,7 +40,7 @@ type reader struct {
 }
 
 func (r reader) tool() tools.Tool {
-	t := tool("read_file", "Reading", "Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
+	t := tool("read_file", stepRead, "Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
 		"A long file is read in parts: the last line of the answer says how to go on.", tools.Resolve, reading(r.read))
 	t.ReadOnly, t.MaxText = true, -1
 	t.Aliases = named("start_line", "offset", "max_lines", "limit", "page", "pages")

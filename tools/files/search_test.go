@@ -19,6 +19,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -219,7 +220,7 @@ func TestPreviews(t *testing.T) {
 		if !strings.Contains(" read_file list_dir glob find_files grep notebook_edit ", " "+tool.Name+" ") {
 			continue
 		}
-		got := tool.Preview(map[string]any{}) + "|" + tool.Preview(map[string]any{"path": 1, "pattern": true}) + "|" + tool.Preview(map[string]any{"path": "a\nb", "pattern": "a\nb"})
+		got := tool.Preview(texts.English().Agent.Steps, map[string]any{}) + "|" + tool.Preview(texts.English().Agent.Steps, map[string]any{"path": 1, "pattern": true}) + "|" + tool.Preview(texts.English().Agent.Steps, map[string]any{"path": "a\nb", "pattern": "a\nb"})
 		if !strings.HasPrefix(got, "||") || !strings.HasSuffix(got, ` "a\nb"`) {
 			t.Errorf("C-015: %s: %q", tool.Name, got)
 		}

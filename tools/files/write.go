@@ -17,7 +17,7 @@ type writeArgs struct {
 }
 
 func (p pen) write() tools.Tool {
-	t := tool("write_file", "Writing", "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.open, p.writeFile)
+	t := tool("write_file", stepWrite, "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.open, p.writeFile)
 	p.protect(&t)
 	t.Aliases = named("text", "content", "contents", "content", "data", "content")
 	return t

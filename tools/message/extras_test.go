@@ -10,6 +10,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -140,7 +141,7 @@ func TestPreview(t *testing.T) {
 		`{"text":"1234567890123456789012345678901234567890 and more"}`: "1234567890123456789012345678901234567890…",
 		`{"text":["no text"],"chat":{}}`:                               "to map[]",
 	} {
-		if got := preview(tools.Partial(args)); got != want {
+		if got := preview(texts.English().Agent.Steps, tools.Partial(args)); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}

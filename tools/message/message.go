@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -115,7 +116,7 @@ func where(input map[string]any) (in args) {
 }
 
 // preview is where to, if not here, and how it begins: "to telegram:42: Hello…".
-func preview(partial map[string]any) string {
+func preview(say texts.Steps, partial map[string]any) string {
 	in := where(partial)
 	text, _ := partial["text"].(string)
 	text = chat.Clip(strings.Join(strings.Fields(text), " "), 40, "…")
@@ -123,7 +124,7 @@ func preview(partial map[string]any) string {
 		return text
 	}
 	to, _ := target(chat.Address{Channel: in.Channel}, in)
-	return strings.TrimSuffix("to "+strings.Trim(string(to.Session()), ":")+": "+text, ": ")
+	return strings.TrimSuffix(say.To.With(strings.Trim(string(to.Session()), ":"), text), ": ")
 }
 
 // sent is what comes of r (D-087).

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -53,9 +54,9 @@ func New(search func(ctx context.Context, who chat.Person, words string, most in
 	return t
 }
 
-func preview(args map[string]any) string {
+func preview(say texts.Steps, args map[string]any) string {
 	if words, _ := args["query"].(string); words != "" {
-		return fmt.Sprintf("Searching memory for %.100q", words)
+		return say.SearchingMemory.With(fmt.Sprintf("%.100q", words))
 	}
 	return ""
 }

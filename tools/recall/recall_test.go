@@ -11,6 +11,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -118,7 +119,7 @@ func TestQueryAndPreview(t *testing.T) {
 		args map[string]any
 		want string
 	}{{nil, ""}, {map[string]any{"query": 1}, ""}, {map[string]any{"query": "the \"cat\"\n"}, `Searching memory for "the \"cat\"\n"`}} {
-		if got := tool.Preview(c.args); got != c.want {
+		if got := tool.Preview(texts.English().Agent.Steps, c.args); got != c.want {
 			t.Errorf("%v: %q, want %q", c.args, got, c.want)
 		}
 	}

@@ -57,7 +57,7 @@ func (f *fetcher) webFetch() tools.Tool {
 			return tools.Result{Data: data}, nil
 		})
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extract_mode": "extractMode", "max_chars": "maxChars"}
-	return lookup(t, "Reading", "url", "extractMode", "maxChars")
+	return lookup(t, stepRead, "url", "extractMode", "maxChars")
 }
 
 // read returns what show makes of the page at raw. With an error, which is the
@@ -126,7 +126,7 @@ func (f *fetcher) fetchPage(name, aliasOf string) tools.Tool {
 		})
 	t.AliasOf, t.JSON = aliasOf, aliasOf == ""
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extractType": "extract_type"}
-	return lookup(t, "Reading", "url", "extract_type", "offset")
+	return lookup(t, stepRead, "url", "extract_type", "offset")
 }
 
 type batchArgs struct {
@@ -154,7 +154,7 @@ func (f *fetcher) crawlBatch() tools.Tool {
 			return tools.Result{Data: map[string]any{"results": results, "total": len(results)}}, ctx.Err()
 		})
 	t.JSON, t.Timeout = true, 2*f.patience+15*time.Second
-	return lookup(t, "Reading", "urls", "extract_type")
+	return lookup(t, stepRead, "urls", "extract_type")
 }
 
 // show returns what A-033 says of a page, behind the first from characters of

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
 
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -123,10 +124,10 @@ func TestPreview(t *testing.T) {
 	for tool, want := range map[string]string{"web_search": "Searching go", "web_fetch": "Reading https://go.dev/", "crawl_batch": "Reading https://a.b/ https://c.d/"} {
 		tool, _ := kit.Tool(tool)
 		args := map[string]any{"query": "go", "url": "https://go.dev/", "urls": []any{"https://a.b", "https://c.d"}}
-		if got := tool.Preview(args); got != want {
+		if got := tool.Preview(texts.English().Agent.Steps, args); got != want {
 			t.Errorf("%s: %q, want %q", tool.Name, got, want)
 		}
-		if got := tool.Preview(nil); got != strings.Fields(want)[0] {
+		if got := tool.Preview(texts.English().Agent.Steps, nil); got != strings.Fields(want)[0] {
 			t.Errorf("%s without arguments: %q", tool.Name, got)
 		}
 	}

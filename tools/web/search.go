@@ -138,7 +138,7 @@ func (s *searcher) tool(name, aliasOf string) tools.Tool {
 		}
 		return tools.Fine
 	}
-	return lookup(t, "Searching", "query", "max_results")
+	return lookup(t, stepSearch, "query", "max_results")
 }
 
 // list returns hits as a person would write them down.
