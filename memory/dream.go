@@ -11,6 +11,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 )
 
 // A Dreamer makes knowledge of what was said: it reads what is new in the
@@ -23,6 +24,7 @@ type Dreamer struct {
 	Past     *History
 	Versions *Versions
 	Zone     *time.Location
+	Texts    *texts.Memory                 // what people are told of changes; nil: in English
 	Ask      func(context.Context, Change) // tells its person of a Change that asks for others; may be nil
 }
 
@@ -64,10 +66,18 @@ func (d *Dreamer) Dream(ctx context.Context, who chat.Person) (changes []Change,
 
 var errEdited = errors.New("somebody edited the memory meanwhile")
 
-// DreamAll is Dream for everybody. It returns what came of it, in a few words.
-func (d *Dreamer) DreamAll(ctx context.Context) (note string, err error) {
+// say returns what people are told.
+func (d *Dreamer) say() texts.Memory {
+	if d.Texts == nil {
+		return texts.English().Memory
+	}
+	return *d.Texts
+}
+
+// DreamAll is Dream for everybody. It says how many entries it read, and how many
+// changes it made.
+func (d *Dreamer) DreamAll(ctx context.Context) (read, made int, err error) {
 	people, err := d.Past.People(ctx)
-	made, read := 0, 0
 	for _, who := range people {
 		changes, n, e := d.Dream(ctx, who)
 		made, read, err = made+len(changes), read+n, errors.Join(err, e)
@@ -75,15 +85,7 @@ func (d *Dreamer) DreamAll(ctx context.Context) (note string, err error) {
 			break // it would be the same with the others
 		}
 	}
-	return count(read, "new part") + " of conversations, " + count(made, "change"), err
-}
-
-// count tells how many of what there are.
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
+	return read, made, err
 }
 
 // batch makes one change of what is next, and says how many entries that was.
@@ -112,7 +114,7 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		}
 		texts = nil
 	}
-	asked := c.ask(was, texts)
+	asked := c.ask(d.say(), was, texts)
 	c, err = d.Versions.edit(ctx, c, func(h *head, now map[string]string) error {
 		still, err := d.next(ctx, who, c.From)
 		if err != nil {
@@ -138,7 +140,7 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 
 // ask has c ask for what texts change of who the agent is and whom it works for:
 // texts say of that what they did. It returns the texts that c names then.
-func (c *Change) ask(was, texts map[string]string) (named []string) {
+func (c *Change) ask(say texts.Memory, was, texts map[string]string) (named []string) {
 	for _, name := range []string{soulFile, userFile} {
 		if text, there := texts[name]; there && text != was[name] {
 			if c.Asks == nil {
@@ -150,7 +152,7 @@ func (c *Change) ask(was, texts map[string]string) (named []string) {
 		}
 	}
 	if c.Asks != nil && c.Why == "" {
-		c.Why = "a change is proposed"
+		c.Why = say.ChangeProposed
 	}
 	return named
 }
@@ -228,7 +230,7 @@ func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, e
 		case !tainted:
 			c.Why = s.why
 		default: // whatever the model says of it
-			c.Why, c.Tainted = strings.TrimPrefix(c.Why+"; heard from others", "; "), true
+			c.Why, c.Tainted = strings.TrimPrefix(c.Why+"; "+d.say().HeardFromOthers, "; "), true
 		}
 		maps.Copy(texts, s.now)
 	}
@@ -264,7 +266,7 @@ func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 			return errors.Join(cause, d.Versions.save(ctx, h))
 		}
 		d.Versions.log.Warn("dreams pass over what they cannot read", "who", c.Who, "from", c.From, "to", c.To, "err", cause)
-		c.Why = fmt.Sprintf("the model failed %d times over parts %d to %d of past conversations, so they were passed over", maxFails, c.From+1, c.To)
+		c.Why = d.say().PassedOver.With(maxFails, c.From+1, c.To)
 		return nil
 	})
 }

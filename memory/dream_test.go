@@ -410,8 +410,8 @@ func TestApartFromOthers(t *testing.T) {
 			return calls(append(all, ends("w"))...)
 		}}
 	}
-	if note, err := d.DreamAll(t.Context()); err != nil || note != "4 new parts of conversations, 4 changes" {
-		t.Errorf("%q, %v", note, err)
+	if read, changes, err := d.DreamAll(t.Context()); err != nil || read != 4 || changes != 4 {
+		t.Errorf("%d read, %d changes, %v", read, changes, err)
 	}
 	for _, who := range people {
 		a.want(who, memoryFile, "- of "+string(who)+"\n")
@@ -423,8 +423,8 @@ func TestApartFromOthers(t *testing.T) {
 			}
 		}
 	}
-	if note, err := d.DreamAll(t.Context()); err != nil || note != "0 new parts of conversations, 0 changes" {
-		t.Errorf("%q, %v", note, err)
+	if read, changes, err := d.DreamAll(t.Context()); err != nil || read != 0 || changes != 0 {
+		t.Errorf("%d read, %d changes, %v", read, changes, err)
 	}
 }
 
@@ -641,7 +641,7 @@ func TestFailsOverLongFile(t *testing.T) {
 
 // One person's failure is not another's, but one of the provider is.
 func TestDreamAllFails(t *testing.T) {
-	for kind, want := range map[llm.Kind]string{llm.BadRequest: "1 new part of conversations, 1 change", llm.Overloaded: "0 new parts of conversations, 0 changes"} {
+	for kind, want := range map[llm.Kind]int{llm.BadRequest: 1, llm.Overloaded: 0} {
 		a := newAttic(t)
 		d := a.dreamer()
 		for _, who := range []chat.Person{"a:1", "b:2"} {
@@ -653,10 +653,10 @@ func TestDreamAllFails(t *testing.T) {
 			}
 			return &llmtest.Script{Else: diligent}
 		}
-		note, err := d.DreamAll(t.Context())
+		read, changes, err := d.DreamAll(t.Context())
 		var e *llm.Error
-		if note != want || !errors.As(err, &e) || e.Kind != kind {
-			t.Errorf("%s: %q, %v", kind, note, err)
+		if read != want || changes != want || !errors.As(err, &e) || e.Kind != kind {
+			t.Errorf("%s: %d read, %d changes, %v", kind, read, changes, err)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"parley/chat"
+	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/store"
 	"parley/texts/textstest"
 )
@@ -45,6 +47,37 @@ func TestAllFromCatalogue(t *testing.T) {
 	with(n.Accept, "1", "9")
 	say(n.answer(store.ErrDamaged, ""))
 	say(n.answer(nil, n.list([]Change{{ID: "1"}, {ID: "2", Asks: map[string]Edit{userFile: {}}}})))
+	d := a.dreamer()
+	d.Texts = n.Texts
+	d.Model = func(chat.Person) llm.Model {
+		return &llmtest.Script{Else: func(llm.Request) llmtest.Answer {
+			return calls(edits(userFile, "", "tea"), edits(heardFile, "", "tea"), ends(""))
+		}}
+	}
+	dreams := func(said string) {
+		t.Helper()
+		a.past.say(who, said)
+		if _, _, err := d.DreamAll(ctx); err != nil {
+			t.Error(err)
+		}
+		all, err := n.Versions.Log(ctx, who, 1)
+		if err != nil || len(all) != 1 || all[0].By != "dream" {
+			t.Fatal(all, err)
+		}
+		say(all[0].Why, nil)
+	}
+	dreams("tea")
+	dreams("!tea")
+	d.Model = func(chat.Person) llm.Model {
+		return &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return llmtest.Fail(llm.BadRequest) }}
+	}
+	a.past.say(who, "tea")
+	for range maxFails - 1 {
+		if _, _, err := d.Dream(ctx, who); err == nil {
+			t.Error("the model did not fail")
+		}
+	}
+	dreams("tea")
 	a.write(who, memoryFile, strings.Repeat("tea\n", 25))
 	with(n.Forget, "tea", "10")
 	a.write(who, memoryFile, strings.Repeat("x", maxFile))

@@ -47,16 +47,16 @@ func TestP12Missed(t *testing.T) {
 		"every minute, a year": {scheduler.Job{Schedule: scheduler.Schedule{Cron: "* * * * *"}}, 365*24*time.Hour + 5*time.Second, []string{"12-31 00:00:05 x"},
 			[]string{"0 missed more than 1000 runs were missed, from 2000-01-01 00:01 to 2000-12-30 23:59", "1 answered "}, ""},
 		"hourly, 59 min ago": {scheduler.Job{Schedule: scheduler.Schedule{Every: time.Hour}}, 119 * time.Minute, []string{"01-01 01:59:00 x\n[This was due at 2000-01-01 01:00.]"}, []string{"1 answered "}, ""},
-		"6 h ago":            {scheduler.Job{Schedule: scheduler.Schedule{Every: 9 * time.Hour}}, 15*time.Hour + time.Second, nil, []string{"0 missed nobody was there at that time"}, ""},
+		"6 h ago":            {scheduler.Job{Schedule: scheduler.Schedule{Every: 9 * time.Hour}}, 15*time.Hour + time.Second, nil, []string{"0 missed Parley was not running at that time"}, ""},
 		"nearly 6 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{Every: 9 * time.Hour}}, 15*time.Hour - time.Second, []string{"01-01 14:59:59 x\n[This was due at 2000-01-01 09:00.]"}, []string{"1 answered "}, ""},
 		"daily, 5 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 14 * time.Hour, []string{"01-01 14:00:00 x\n[This was due at 2000-01-01 09:00.]"}, []string{"1 answered "}, ""},
-		"daily, 7 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 16 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, ""},
+		"daily, 7 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 16 * time.Hour, nil, []string{"0 missed Parley was not running at that time"}, ""},
 		"a minute ago":       {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 9*time.Hour + time.Minute, []string{"01-01 09:01:00 x"}, []string{"1 answered "}, ""},
-		"skip":               {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 10 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, ""},
+		"skip":               {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 10 * time.Hour, nil, []string{"0 missed Parley was not running at that time"}, ""},
 		"skip, week":         {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}, 3 * 24 * time.Hour, nil, []string{"0 missed 3 runs were missed, from 2000-01-01 09:00 to 2000-01-03 09:00"}, ""},
 		"once, 23 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}}, 24 * time.Hour, []string{"01-02 00:00:00 x\n[This was due at 2000-01-01 01:00.]"}, nil, ""},
-		"once, 25 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}}, 26 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, "The job x was due at 2000-01-01 01:00, and nobody was there. It is too late for it now; /cron shows more."},
-		"once, with skip":    {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{At: at(1)}}, 2 * time.Hour, nil, []string{"0 missed nobody was there at that time"}, "The job x was due at 2000-01-01 01:00, and nobody was there. It is too late for it now; /cron shows more."},
+		"once, 25 h ago":     {scheduler.Job{Schedule: scheduler.Schedule{At: at(1)}}, 26 * time.Hour, nil, []string{"0 missed Parley was not running at that time"}, "The job x was due at 2000-01-01 01:00, but Parley was not running. It is too late for it now; /cron shows more."},
+		"once, with skip":    {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{At: at(1)}}, 2 * time.Hour, nil, []string{"0 missed Parley was not running at that time"}, "The job x was due at 2000-01-01 01:00, but Parley was not running. It is too late for it now; /cron shows more."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, how := range []string{"down", "asleep"} { // the clock stands still, too, while a laptop sleeps

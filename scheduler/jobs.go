@@ -39,11 +39,11 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	case err == nil && is.Whose() == j.Whose():
 		return is, nil
 	case err == nil:
-		return Job{}, fmt.Errorf("a job cannot have the id '%s'", j.ID)
+		return Job{}, refuse("a job cannot have the id '%s'", j.ID)
 	case !errors.Is(err, store.ErrNotFound):
 		return Job{}, err
 	case j.At == chat.Address{}:
-		return Job{}, errors.New("scheduled cron jobs must be created from a chat session")
+		return Job{}, refuse("scheduled cron jobs must be created from a chat session")
 	}
 	now := s.now()
 	j.Created = now.Truncate(time.Second)
@@ -72,7 +72,7 @@ func (s *Scheduler) room(p chat.Person) error {
 		}
 	}
 	if most := s.Most(); most > 0 && n >= most {
-		return fmt.Errorf("there are %d jobs already, and %d are allowed: remove one first", n, most)
+		return refuse("there are %d jobs already, and %d are allowed: remove one first", n, most)
 	}
 	return nil
 }
@@ -98,15 +98,15 @@ func (j *Job) check() error {
 	var args map[string]any
 	switch {
 	case strings.TrimSpace(j.Text) == "" && j.Tool == "":
-		return errors.New("message is required for add")
+		return refuse("message is required for add")
 	case len(j.Text) > maxText || len(j.Args) > maxText:
-		return fmt.Errorf("message and args must be at most %d bytes each", maxText)
+		return refuse("message and args must be at most %d bytes each", maxText)
 	case j.Args != "" && json.Unmarshal([]byte(j.Args), &args) != nil:
-		return errors.New("the arguments must be a JSON object")
+		return refuse("the arguments must be a JSON object")
 	case j.Args != "" && j.Tool == "":
-		return errors.New("args can only be used with tool")
+		return refuse("args can only be used with tool")
 	case j.Missed != Once && j.Missed != Skip:
-		return errors.New("missed must be 'once' or 'skip'")
+		return refuse("missed must be 'once' or 'skip'")
 	}
 	j.Name = cmp.Or(head(oneLine(j.Name), maxName), j.title())
 	return nil
@@ -173,8 +173,8 @@ func (s *Scheduler) Fire(ctx context.Context, id, key string, force bool) error 
 		if j.Off && !force {
 			return ErrOff
 		}
-		if j.lose(now); j.open() != nil {
-			return errors.New("this job is running already")
+		if j.lose(*s.Texts, now); j.open() != nil {
+			return errRunning
 		}
 		j.want(now, key)
 		return nil
@@ -205,7 +205,7 @@ func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
 		case errors.Is(err, store.ErrNotFound):
 			continue
 		case errors.Is(err, store.ErrDamaged):
-			j = Job{ID: id, Name: id, Off: true, Why: "its record is damaged"}
+			j = Job{ID: id, Name: id, Off: true, Why: s.Texts.Damaged}
 		case err != nil:
 			return nil, err
 		}
@@ -228,12 +228,12 @@ func (s *Scheduler) Shelve(ctx context.Context) error {
 			_, err = s.change(ctx, id, func(j *Job) error {
 				same := errSame
 				for i := range j.Runs {
-					if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], copied) {
+					if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], s.Texts.Copied) {
 						same = nil
 					}
 				}
 				if r := j.open(); r != nil {
-					j.giveUp(r, copied, s.now())
+					j.giveUp(r, s.Texts.Copied, s.now())
 					same = nil
 				}
 				return same
@@ -260,7 +260,7 @@ func (s *Scheduler) furnish(ctx context.Context) error {
 		}
 		if r := j.open(); r != nil && r.Outcome == Running {
 			s.Log.Warn("a job was interrupted", "job", j.ID, "began", r.Began)
-			j.giveUp(r, closed, now)
+			j.giveUp(r, s.Texts.Closed, now)
 		}
 		if j.Schedule != y.Schedule {
 			p, err := s.plan(y.Schedule, j.Created)

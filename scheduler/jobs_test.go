@@ -267,7 +267,7 @@ func TestP13FireAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.open()
-		if got := history(w.job("dream")); !slices.Equal(got, []string{"1 interrupted the house was closed", "2 nothing to say "}) {
+		if got := history(w.job("dream")); !slices.Equal(got, []string{"1 interrupted Parley was stopped", "2 nothing to say "}) {
 			t.Errorf("%q", got)
 		}
 	})
@@ -522,7 +522,7 @@ func TestP21Damaged(t *testing.T) {
 		seed(t, w.store, scheduler.Job{ID: "lost", At: home, By: alice, Created: at(0), Next: at(1), Schedule: scheduler.Schedule{Cron: "0 * * * *", Zone: "Mars/Olympus"}})
 		s := w.open()
 		w.wait(2 * time.Hour)
-		if j := w.job("lost"); !j.Off || j.Why != "unknown timezone 'Mars/Olympus'" || s.Remove(t.Context(), "lost") != nil {
+		if j := w.job("lost"); !j.Off || j.Why != "there is no time zone 'Mars/Olympus'" || s.Remove(t.Context(), "lost") != nil {
 			t.Errorf("%+v", j)
 		}
 		jobs, err := s.Jobs(t.Context())

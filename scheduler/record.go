@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 const (
@@ -18,12 +19,6 @@ const (
 	maxResult = 2000 // bytes
 	maxNote   = 500  // bytes
 	tooMany   = 3    // failures in a row
-)
-
-// Why a run was interrupted.
-const (
-	closed = "the house was closed"
-	copied = "it was under way when the backup was made"
 )
 
 // open returns the run that has not ended, if there is one.
@@ -63,7 +58,7 @@ func (j *Job) add(r Run) {
 
 // due brings j up to now: of the times that have passed the latest is a run that
 // is wanted, unless it is too late or one is under way, and the others were missed (P12).
-func (j *Job) due(p *plan, now time.Time) {
+func (j *Job) due(say texts.Scheduler, p *plan, now time.Time) {
 	first, limit := j.Next, catchUp // every other job is due again before it is too late by its interval
 	if !p.At.IsZero() {
 		limit = oneLate
@@ -71,15 +66,15 @@ func (j *Job) due(p *plan, now time.Time) {
 	n, before, last := p.passed(first, now)
 	j.Next = p.next(now)
 	if late := now.Sub(last); late > limit || late > patience && j.Missed == Skip {
-		j.pass(Missing, first, last, n, p.zone)
+		j.pass(say, Missing, first, last, n, p.zone)
 		if !p.At.IsZero() {
-			j.stop("nobody was there when it was due")
+			j.stop(say.Away)
 		}
 		return
 	}
-	j.pass(Missing, first, before, n-1, p.zone)
+	j.pass(say, Missing, first, before, n-1, p.zone)
 	if j.open() != nil {
-		j.pass(Skipped, last, last, 1, p.zone)
+		j.pass(say, Skipped, last, last, 1, p.zone)
 		return
 	}
 	j.want(last, "")
@@ -92,7 +87,7 @@ func (j *Job) want(due time.Time, key string) {
 }
 
 // pass notes n times that nothing was done, in one record for all that follow each other.
-func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location) {
+func (j *Job) pass(say texts.Scheduler, o Outcome, first, last time.Time, n int, zone *time.Location) {
 	if n == 0 {
 		return
 	}
@@ -100,13 +95,15 @@ func (j *Job) pass(o Outcome, first, last time.Time, n int, zone *time.Location)
 		first, n = j.Runs[end].First, n+j.Runs[end].Times
 		j.Runs = j.Runs[:end]
 	}
-	note := map[Outcome]string{Missing: "nobody was there at that time", Skipped: "the run before was not over"}[o]
-	if n > 1 {
-		some := fmt.Sprint(n)
-		if n > many {
-			some = fmt.Sprintf("more than %d", many)
-		}
-		note = fmt.Sprintf("%s runs were %s, from %s to %s", some, o, minute(first.In(zone)), minute(last.In(zone)))
+	note, several, most := say.Missed, say.ManyMissed, say.MostMissed
+	if o == Skipped {
+		note, several, most = say.Skipped, say.ManySkipped, say.MostSkipped
+	}
+	from, to := minute(first.In(zone)), minute(last.In(zone))
+	if n > many {
+		note = most.With(many, from, to)
+	} else if n > 1 {
+		note = several.Of(n, from, to)
 	}
 	j.add(Run{Due: last, First: first, Times: n, Outcome: o, Note: note})
 }
@@ -165,12 +162,12 @@ func (j *Job) noteDelivery(r *Run, reason string) bool {
 func (j *Job) lastTime() bool { return !j.Schedule.At.IsZero() && j.Next.IsZero() }
 
 // lose gives up a run of which nobody has heard for long. It says whether there was one.
-func (j *Job) lose(now time.Time) bool {
+func (j *Job) lose(say texts.Scheduler, now time.Time) bool {
 	r := j.open()
 	if r == nil || r.Outcome != Running || now.Sub(r.Began) < lostAfter {
 		return false
 	}
-	j.giveUp(r, "nobody knows what became of it", now)
+	j.giveUp(r, say.Lost, now)
 	return true
 }
 

@@ -132,18 +132,18 @@ func (s *Scheduler) advance(ctx context.Context, j *Job) (changed bool, err erro
 	now := s.now()
 	p, err := s.plan(j.Schedule, j.Created)
 	if err != nil { // a zone that is not known any more
-		j.stop(err.Error())
+		j.stop(cmp.Or(Say(s.Texts.Refusals, err), s.Texts.Damaged))
 		return true, nil
 	}
-	changed = j.lose(now)
+	changed = j.lose(*s.Texts, now)
 	if p.astray(j.Next, now) {
 		j.Next, changed = p.next(now), true
 	}
 	if j.Next.IsZero() || j.Next.After(now) {
 		return changed, nil
 	}
-	if j.due(p, now); j.Off {
-		err = s.Tell(ctx, fmt.Sprintf("cron/%s/missed/%d", j.ID, p.At.Unix()), j.At, fmt.Sprintf("The job %s was due at %s, and nobody was there. It is too late for it now; /cron shows more.", j.Name, minute(p.At.In(p.zone))))
+	if j.due(*s.Texts, p, now); j.Off {
+		err = s.Tell(ctx, fmt.Sprintf("cron/%s/missed/%d", j.ID, p.At.Unix()), j.At, s.Texts.TooLate.With(j.Name, minute(p.At.In(p.zone))))
 	}
 	return true, err
 }
@@ -157,7 +157,7 @@ func (s *Scheduler) hand(ctx context.Context, j Job, r Run) error {
 		return fmt.Errorf("ask for the role of %s: %w", j.By.ID, err)
 	case role == chat.Stranger:
 		s.Log.Warn("job refused: who made it may not talk to the agent any more", "job", j.ID, "by", j.By.ID, "channel", j.At.Channel)
-		return s.end(ctx, j.ID, r.N, Ended{Outcome: Refused, Note: "who made it may not talk to the agent any more"})
+		return s.end(ctx, j.ID, r.N, Ended{Outcome: Refused, Note: s.Texts.NotAllowed})
 	}
 	j.By.Role = role
 	return s.Deliver(ctx, s.Message(j, r))
@@ -172,7 +172,7 @@ func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		e.Outcome, e.Note = Interrupted, closed
+		e.Outcome, e.Note = Interrupted, s.Texts.Closed
 	case err != nil:
 		e.Outcome, e.Note = Failed, err.Error()
 		s.Log.Warn("job failed", "job", j.ID, "err", err, panics.Stack(err))
@@ -235,7 +235,7 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 			return errSame
 		}
 		if j.end(&j.Runs[i], e, s.now()) {
-			err = s.Tell(ctx, fmt.Sprintf("cron/%s/failing/%d", j.ID, n), j.At, fmt.Sprintf("The job %s failed three times in a row, the last time because of this: %s; /cron shows more.", j.Name, j.Runs[i].Note))
+			err = s.Tell(ctx, fmt.Sprintf("cron/%s/failing/%d", j.ID, n), j.At, s.Texts.Failing.With(j.Name, j.Runs[i].Note))
 		}
 		once := j.lastTime()
 		if e.Outcome == Refused || once && (e.Outcome == Failed || j.Runs[i].Outcome == Undelivered) {

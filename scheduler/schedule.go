@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"parley/texts"
 )
 
 // A Schedule says when a job is due: one of Every, Cron and At is set.
@@ -44,7 +46,7 @@ func ParseAt(text string, zone *time.Location) (time.Time, error) {
 			return instant(wall, zone), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("invalid ISO datetime format '%s'. Expected format: YYYY-MM-DDTHH:MM:SS", text)
+	return time.Time{}, refuse("invalid ISO datetime format '%s'. Expected format: YYYY-MM-DDTHH:MM:SS", text)
 }
 
 // A plan is a Schedule that is ready to be asked.
@@ -211,11 +213,11 @@ func (s *Scheduler) plan(sch Schedule, from time.Time) (*plan, error) {
 	}
 	switch {
 	case kinds == 0:
-		return nil, errors.New("either every_seconds, cron_expr, or at is required")
+		return nil, refuse("either every_seconds, cron_expr, or at is required")
 	case kinds > 1:
-		return nil, errors.New("only one of every_seconds, cron_expr, and at can be used")
+		return nil, refuse("only one of every_seconds, cron_expr, and at can be used")
 	case sch.Zone != "" && sch.Cron == "":
-		return nil, errors.New("tz can only be used with cron_expr")
+		return nil, refuse("tz can only be used with cron_expr")
 	}
 	zone, err := s.zone(sch.Zone)
 	if err != nil {
@@ -224,7 +226,7 @@ func (s *Scheduler) plan(sch Schedule, from time.Time) (*plan, error) {
 	p := &plan{Schedule: sch, from: from, zone: zone}
 	if sch.Cron != "" {
 		if p.spec, p.wild, err = parse(sch.Cron); err != nil {
-			return nil, fmt.Errorf("invalid cron_expr '%s': %w", sch.Cron, err)
+			return nil, &Refusal{fmt.Sprintf("invalid cron_expr '%s': %v", sch.Cron, err), func(say texts.Refusals) string { return say.UnknownFields.With(sch.Cron) }}
 		}
 	}
 	return p, nil
@@ -234,20 +236,25 @@ func (s *Scheduler) plan(sch Schedule, from time.Time) (*plan, error) {
 func (s *Scheduler) fits(p *plan, now time.Time) error {
 	switch {
 	case p.Every != 0 && p.Every < s.Least:
-		return fmt.Errorf("every_seconds must be at least %d", s.Least/time.Second)
+		return s.tooOften(fmt.Sprintf("every_seconds must be at least %d", s.Least/time.Second))
 	case !p.At.IsZero() && !p.At.After(now):
-		return fmt.Errorf("at is in the past: it is %s now", now.In(p.zone).Format("2006-01-02T15:04:05"))
+		return &Refusal{fmt.Sprintf("at is in the past: it is %s now", now.In(p.zone).Format("2006-01-02T15:04:05")), func(say texts.Refusals) string { return say.Past }}
 	case p.spec == nil || s.Least <= time.Minute:
 		return nil
 	}
 	for one, i := p.next(now), 0; i < 60; i++ { // the hour may begin anywhere among them
 		two := p.next(one)
 		if two.Sub(one) < s.Least && !two.IsZero() {
-			return fmt.Errorf("cron_expr '%s' is due more often than every %d seconds", p.Cron, s.Least/time.Second)
+			return s.tooOften(fmt.Sprintf("cron_expr '%s' is due more often than every %d seconds", p.Cron, s.Least/time.Second))
 		}
 		one = two
 	}
 	return nil
+}
+
+// tooOften refuses a schedule, with text for models.
+func (s *Scheduler) tooOften(text string) error {
+	return &Refusal{text, func(say texts.Refusals) string { return say.TooOften.With(s.Least / time.Second) }}
 }
 
 // Soon returns when j is due next, at most n times, in the zone of its schedule.
@@ -269,7 +276,7 @@ func (s *Scheduler) zone(name string) (*time.Location, error) {
 	}
 	z, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("unknown timezone '%s'", name)
+		return nil, &Refusal{fmt.Sprintf("unknown timezone '%s'", name), func(say texts.Refusals) string { return say.UnknownZone.With(name) }}
 	}
 	s.zones.Store(name, z)
 	return z, nil

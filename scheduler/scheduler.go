@@ -12,14 +12,12 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 )
 
-// ErrProtected is returned by Edit and Remove for a job of the house, which
+// ErrProtected is returned by Edit and Remove for a job of Parley itself, which
 // nobody can change (D-096).
-var ErrProtected = errors.New("this job belongs to the house")
-
-// ErrOff is returned by Fire for a job that is switched off.
-var ErrOff = errors.New("this job is switched off: enable it, or run it once with force")
+var ErrProtected = errors.New("this job belongs to Parley")
 
 // A Job is something to be done at certain times.
 type Job struct {
@@ -126,6 +124,7 @@ type Config struct {
 	Least  time.Duration    // shortest interval; 0 means 10 s
 	Most   func() int       // jobs that a person may have by now; 0 or less is no limit, and nil 50
 	System []System         // the house's own jobs
+	Texts  *texts.Scheduler // what people are told; nil: in English
 	Log    *slog.Logger     // nil discards
 	Now    func() time.Time // the wall clock; nil is time.Now
 }
@@ -163,6 +162,9 @@ type Scheduler struct {
 func New(c Config) *Scheduler {
 	c.Least, c.Zone = cmp.Or(c.Least, 10*time.Second), cmp.Or(c.Zone, time.Local)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Texts == nil {
+		c.Texts = &texts.English().Scheduler
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/mem"
+	"parley/texts"
 )
 
 var (
@@ -44,6 +45,7 @@ type world struct {
 	hold   bool  // runs do not end by themselves
 	nap    time.Duration
 	result scheduler.Ended
+	texts  *texts.Scheduler
 
 	s    *scheduler.Scheduler
 	stop func()
@@ -61,7 +63,7 @@ func (w *world) now() time.Time {
 }
 
 func (w *world) config() scheduler.Config {
-	return scheduler.Config{Store: w.store, Zone: w.zone, Now: w.now, System: w.system,
+	return scheduler.Config{Store: w.store, Zone: w.zone, Now: w.now, System: w.system, Texts: w.texts,
 		Deliver: w.deliver,
 		Role: func(_ context.Context, _ chat.Address, from chat.Sender) (chat.Role, error) {
 			w.mu.Lock()

@@ -3,17 +3,17 @@ package texts
 func englishGateway() Gateway {
 	return Gateway{
 		Commands: GatewayCommands{
-			Cron:     "what is on the clock",
+			Cron:     "see and change scheduled jobs",
 			Memory:   "what I know of you",
 			Remember: "keep something for good",
-			Forget:   "forget what has these words",
+			Forget:   "forget memories that contain these words",
 			Dream:    "go over my memory now; log, restore, accept: its changes",
 			Skills:   "what I have learnt to do",
 			NotDone:  "I could not do that: %s.",
 		},
 		Jobs: Jobs{
-			Usage: "/cron lists what is on the clock. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – run it now; /cron run ID force, also if it is off\n" +
-				"/cron off ID, /cron on ID – not for now, and again\n/cron remove ID – not any more\n\nTo put something on the clock, tell me what and when.",
+			Usage: "/cron lists the scheduled jobs. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – run it now; /cron run ID force, also if it is off\n" +
+				"/cron off ID, /cron on ID – switch it off, and on again\n/cron remove ID – remove it\n\nTo schedule something, tell me what and when.",
 
 			Created:  "Created job '%s' (id: %s)",
 			Removed:  "Removed job %s",
@@ -28,7 +28,7 @@ func englishGateway() Gateway {
 			CannotEdit:    "Cannot edit job `%s`.",
 			CannotRemove:  "Cannot remove job `%s`.",
 			OfMemory:      "This is the system's job for consolidating memory (dream). It can only be viewed.",
-			OfParley:      "It belongs to the house, and is only shown.",
+			OfParley:      "It belongs to Parley and cannot be changed.",
 
 			None:  "No scheduled jobs.",
 			List:  "Scheduled jobs:",
@@ -77,7 +77,15 @@ func englishGateway() Gateway {
 			Off:      "I do not dream: `dream.cron` in my config is empty.",
 			Begun:    "I am going over my memory. In a while /dream log shows what changed, and `/cron history dream` how it went.",
 			Proposed: "Going over my memory, I would like to change %s. `/dream log %s` shows how, and `/dream accept %[2]s` makes it so.",
+			Note:     "%s, %s",
+			Summed:   "%d summed up; %s",
+			Parts:    oneOrMany("1 new part of conversations", "%[1]d new parts of conversations"),
+			Changes:  oneOrMany("1 change", "%[1]d changes"),
 			And:      "%s and %s",
+		},
+		Heartbeat: Heartbeat{
+			NothingToDo: "nothing to do in %s",
+			NoOwner:     "no owner can be spoken to first",
 		},
 		Tools: ToolUse{
 			None:       "No tool was used yet.",

@@ -2,13 +2,14 @@ package texts
 
 // Gateway is what the gateway itself says: its commands, and what it tells owners.
 type Gateway struct {
-	Commands GatewayCommands
-	Jobs     Jobs
-	Dream    Dream
-	Tools    ToolUse
-	Undo     Undo
-	Report   Report
-	Owners   OwnerNotices
+	Commands  GatewayCommands
+	Jobs      Jobs
+	Dream     Dream
+	Heartbeat Heartbeat
+	Tools     ToolUse
+	Undo      Undo
+	Report    Report
+	Owners    OwnerNotices
 }
 
 // GatewayCommands says in /help and in menus what each command does.
@@ -67,7 +68,17 @@ type Dream struct {
 	Off      string // the config has no time for it
 	Begun    string
 	Proposed Format // to owners: the files that it would change, in the words of And; the ID of the change
+	Note     Format // how it went, in the words of Parts and Changes
+	Summed   Format // how it went: how much of conversations was summed up, the Note
+	Parts    Count  // of conversations that were read
+	Changes  Count  // of memory
 	And      Format // all of a list but the last, with commas between them; the last one
+}
+
+// Heartbeat is why a heartbeat did nothing.
+type Heartbeat struct {
+	NothingToDo Format // the file that lists what is to be done
+	NoOwner     string // there is no owner to whom it could speak
 }
 
 // ToolUse is what /toolstats says.

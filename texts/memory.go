@@ -23,5 +23,8 @@ type Memory struct {
 	Accepted        Format // the ID of a change, the ID of the change that made it
 	NothingToAccept Format // the ID of a change
 	DamagedOnDisk   string // in the place of what a change did
+	ChangeProposed  string // why there is a change: it only proposes one
+	HeardFromOthers string // … it is about what others said
+	PassedOver      Format // … how often the model failed, over which parts of past conversations: from, to
 	Proposed        Format // after a change: files, the ID of the change
 }

@@ -13,11 +13,12 @@ import (
 
 // A Catalogue is all texts in one language. Of each area a package has its own struct.
 type Catalogue struct {
-	Agent    Agent
-	Channels Channels
-	Tools    Tools
-	Gateway  Gateway
-	Memory   Memory
+	Agent     Agent
+	Channels  Channels
+	Tools     Tools
+	Gateway   Gateway
+	Memory    Memory
+	Scheduler Scheduler
 }
 
 // A Format is a text with verbs as in package fmt. The comment of its field names
@@ -76,11 +77,12 @@ func (s Span) Of(d time.Duration) string {
 // English returns the catalogue in English.
 func English() *Catalogue {
 	return &Catalogue{
-		Agent:    englishAgent(),
-		Channels: englishChannels(),
-		Tools:    englishTools(),
-		Gateway:  englishGateway(),
-		Memory:   englishMemory(),
+		Agent:     englishAgent(),
+		Channels:  englishChannels(),
+		Tools:     englishTools(),
+		Gateway:   englishGateway(),
+		Memory:    englishMemory(),
+		Scheduler: englishScheduler(),
 	}
 }
 

@@ -175,7 +175,7 @@ func TestD094EveryTwoSeconds(t *testing.T) {
 		t.Errorf("the model is told %q", rs)
 	}
 	s.asks("/cron remove dream", strings.ReplaceAll(dreams, "`", ""))
-	s.asks("/cron off heartbeat", "Cannot disable job heartbeat.\nIt belongs to the house, and is only shown.")
+	s.asks("/cron off heartbeat", "Cannot disable job heartbeat.\nIt belongs to Parley and cannot be changed.")
 }
 
 // TestRS24WhoIsGone: a job runs with the rights that who made it has by now. Of

@@ -213,8 +213,8 @@ func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 	}
 	say := jobTexts{texts: h.texts.Gateway.Jobs, zone: h.Config.zone()}
 	r, err := h.orderJob(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}, m.Key(), o, say)
-	if theirs(err) {
-		return h.texts.Gateway.Commands.NotDone.With(err), nil
+	if why := scheduler.Say(h.texts.Scheduler.Refusals, err); why != "" {
+		return h.texts.Gateway.Commands.NotDone.With(why), nil
 	}
 	if o.Action != "list" && o.Action != "history" {
 		h.audit("cron", m.At.Channel+":"+m.From.ID, r.Text)

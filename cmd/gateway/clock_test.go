@@ -214,7 +214,7 @@ func TestD096Protected(t *testing.T) {
 		w.says(w.do(inPrivate, cron.Order{Action: "list"}), list)
 		w.says(w.do(inPrivate, cron.Order{Action: "remove", ID: "dream"}), "Cannot remove job `dream`.\nThis is the system's job for consolidating memory (dream). It can only be viewed.")
 		w.says(w.do(inPrivate, cron.Order{Action: "disable", ID: "dream"}), "Cannot disable job `dream`.\nThis is the system's job for consolidating memory (dream). It can only be viewed.")
-		w.says(w.do(inPrivate, cron.Order{Action: "edit", ID: "heartbeat", Every: 60}), "Cannot edit job `heartbeat`.\nIt belongs to the house, and is only shown.")
+		w.says(w.do(inPrivate, cron.Order{Action: "edit", ID: "heartbeat", Every: 60}), "Cannot edit job `heartbeat`.\nIt belongs to Parley and cannot be changed.")
 		w.says(w.do(inPrivate, cron.Order{Action: "add", ID: "dream", Message: "x", Every: 60}), "Error: a job cannot have the id 'dream'")
 		w.says(w.do(inPrivate, cron.Order{Action: "list"}), list)
 		w.says(w.do(inPrivate, cron.Order{Action: "run", ID: "dream"}), "Job dream runs now")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"parley/memory/skills"
 	"parley/scheduler"
 	"parley/store"
+	"parley/texts"
 	"parley/tools"
 	"parley/tools/recall"
 	"parley/workspace"
@@ -97,15 +97,22 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	dreamer := memory.Dreamer{
 		Past: h.mind.History, Versions: h.mind.notes.Versions, Zone: h.Config.zone(),
 		Model: func(who chat.Person) llm.Model { return h.dreaming(who, &took) },
-		Ask:   h.proposeChange,
+		Texts: &h.texts.Memory, Ask: h.proposeChange,
 	}
-	note, err := dreamer.DreamAll(ctx)
-	if t.Parts > 0 {
-		note = fmt.Sprintf("%d summed up; %s", t.Parts, note)
-	}
-	took.Note = note
+	read, changes, err := dreamer.DreamAll(ctx)
+	took.Note = dreamNote(h.texts.Gateway.Dream, t.Parts, read, changes)
 	h.sweep(ctx)
 	return took, errors.Join(left, err)
+}
+
+// dreamNote says what came of a dream: how many parts of conversations it summed
+// up and read, and how many changes of memory it made.
+func dreamNote(say texts.Dream, summed, read, changes int) string {
+	note := say.Note.With(say.Parts.Of(read), say.Changes.Of(changes))
+	if summed > 0 {
+		note = say.Summed.With(summed, note)
+	}
+	return note
 }
 
 // proposeChange asks owners about what a dream would change of who the agent is or
@@ -207,8 +214,8 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 		return say.Off, nil
 	}
 	err := h.clock.Fire(ctx, dreamID, m.Key(), true)
-	if theirs(err) {
-		return h.texts.Gateway.Commands.NotDone.With(err), nil
+	if why := scheduler.Say(h.texts.Scheduler.Refusals, err); why != "" {
+		return h.texts.Gateway.Commands.NotDone.With(why), nil
 	}
 	return say.Begun, err
 }

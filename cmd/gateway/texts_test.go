@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/agent"
+	"parley/channels"
 	"parley/chat"
 	"parley/scheduler"
 	"parley/store"
@@ -19,6 +21,7 @@ import (
 	"parley/tools"
 	"parley/tools/cron"
 	"parley/tools/files"
+	"parley/workspace"
 )
 
 // allFromCatalogue wants text to be in the language of full-width letters, but
@@ -36,6 +39,7 @@ func TestAllFromCatalogue(t *testing.T) {
 	data := regexp.MustCompile("`[^`]*`|/[a-z]+|\\b(tea|dream|heartbeat|none|telegram|NOTE|CET|[0-9hms]*[0-9][hms])\\b")
 	inBubble(t, func(t *testing.T, w *watch) {
 		w.texts = textstest.Wide()
+		w.clock.Texts = &w.texts.Scheduler
 		n := 0
 		say := func(text string) {
 			t.Helper()
@@ -50,7 +54,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		say("/cron sing")
 		w.do(inPrivate, cron.Order{Action: "add", ID: "tea", Name: "tea", Message: "x", Every: 3600})
 		for _, text := range []string{
-			"/cron", "/cron history tea", "/cron history none", "/cron off tea", "/cron", "/cron on tea", "/cron run tea", "/cron",
+			"/cron", "/cron history tea", "/cron history none", "/cron off tea", "/cron", "/cron run tea", "/cron on tea", "/cron run tea", "/cron run tea", "/cron",
 			"/cron off dream", "/cron on dream", "/cron remove dream",
 		} {
 			say(text)
@@ -64,6 +68,10 @@ func TestAllFromCatalogue(t *testing.T) {
 		say("/cron history tea")
 		w.says(w.do(inPrivate, cron.Order{Action: "disable", ID: "tea"}), "Disabled job tea")
 		say("/cron remove tea")
+		w.do(inPrivate, cron.Order{Action: "add", ID: "tea", Name: "tea", Message: "x", At: "2000-01-01T12:00"})
+		say("/cron off tea")
+		time.Sleep(12 * time.Hour)
+		say("/cron on tea")
 	})
 	say := jobTexts{texts: textstest.Wide().Gateway.Jobs, zone: time.UTC}
 	for _, s := range []scheduler.Schedule{{At: time.Unix(0, 0)}, {Every: time.Minute}} {
@@ -120,6 +128,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 				{ID: "2", At: inPrivate.At, From: inPrivate.From, Text: "/dream sing"},
 				{ID: "3", At: inPrivate.At, From: inPrivate.From, Text: "/dream"},
 				{ID: "4", At: inPrivate.At, From: inPrivate.From, Text: "/dream"},
+				{ID: "5", At: inPrivate.At, From: inPrivate.From, Text: "/dream"}, // it is under way
 			} {
 				if m.ID == "4" {
 					w.Config.Dream.Cron = "@daily"
@@ -133,8 +142,37 @@ func TestCommandsFromCatalogue(t *testing.T) {
 		}
 		w.now.Store(&Config{fellBack: errors.New("FAULT")})
 		allFromCatalogue(t, strings.Join(w.toTell(), "\n"), data)
+		for _, summed := range []int{0, 3} {
+			allFromCatalogue(t, dreamNote(w.texts.Gateway.Dream, summed, 1, 2), data)
+		}
 		w.damage.add("1")
 		allFromCatalogue(t, strings.Join(w.damage.warnings(w.texts.Gateway.Report), "\n"), data)
+	})
+}
+
+// TestHeartbeatFromCatalogue: why a heartbeat did nothing is in the language of
+// full-width letters, too.
+func TestHeartbeatFromCatalogue(t *testing.T) {
+	data := regexp.MustCompile(`\bHEARTBEAT\.md\b`)
+	folder, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	inBubble(t, func(t *testing.T, w *watch) {
+		w.texts, w.files = textstest.Wide(), folder
+		w.pool = agent.New(agent.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)}, agent.Settings{})
+		w.hub = channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})
+		for _, text := range []string{"", "- [ ] water the plants"} {
+			if err := folder.Names().WriteFile(heartbeatFile, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			e, err := w.heartbeat(t.Context(), scheduler.Job{ID: heartbeatID}, scheduler.Run{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			allFromCatalogue(t, e.Note, data)
+		}
 	})
 }
 

@@ -24,7 +24,7 @@ func (h *house) openClock() {
 	}
 	h.clock = scheduler.New(scheduler.Config{
 		Store: h.store, Deliver: h.pool.Deliver, Role: h.roleNow, Tell: h.tellChat,
-		Zone: c.zone(), Least: c.Cron.MinInterval, Most: func() int { return h.now.Load().Limits["person"].Jobs }, System: own, Log: h.Log,
+		Zone: c.zone(), Least: c.Cron.MinInterval, Most: func() int { return h.now.Load().Limits["person"].Jobs }, System: own, Texts: &h.texts.Scheduler, Log: h.Log,
 	})
 }
 
@@ -90,11 +90,11 @@ func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run)
 		return scheduler.Ended{}, err
 	}
 	if !hasOpenItem(string(text)) {
-		return scheduler.Ended{Outcome: scheduler.Silent, Note: "nothing to do in " + heartbeatFile}, nil
+		return scheduler.Ended{Outcome: scheduler.Silent, Note: h.texts.Gateway.Heartbeat.NothingToDo.With(heartbeatFile)}, nil
 	}
 	s, err := h.ownerAt("")
 	if err != nil {
-		return scheduler.Ended{Outcome: scheduler.Silent, Note: "no owner can be spoken to first"}, nil
+		return scheduler.Ended{Outcome: scheduler.Silent, Note: h.texts.Gateway.Heartbeat.NoOwner}, nil
 	}
 	m := h.clock.Message(j, r)
 	m.At, m.From, m.In = s.At, s.From, scheduler.Sessions+heartbeatID
