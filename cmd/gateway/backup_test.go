@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/channels/telegram/telegramtest"
+	"parley/store"
 	"parley/store/bolt"
 )
 
@@ -200,6 +201,30 @@ func TestDamagedStoreIsReplaced(t *testing.T) {
 	}
 	if out := w.exported(fmt.Sprintf("telegram:%d", person)); !strings.Contains(out, "heard one") || !strings.Contains(out, "heard two") {
 		t.Errorf("the conversation did not go on: %s", out)
+	}
+}
+
+// TestCopyNeedsRoom: P19. A copy of the store is not begun where it would take
+// the room that is kept for what was accepted before.
+func TestCopyNeedsRoom(t *testing.T) {
+	c := &Config{DataDir: t.TempDir()}
+	s, err := bolt.Open(t.Context(), bolt.Config{Dir: c.DataDir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const total = 100 << 30
+	free := reserve(total) + 1
+	h := &house{options: options{Config: c}, store: s, space: space{look: func(string) (uint64, uint64, bool) { return free, total, true }}}
+	if err := safeCopy(t.Context(), c, h.copyStore); !errors.Is(err, store.ErrFull) {
+		t.Errorf("without room: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(c.DataDir, ".backup-*")); len(left)+len(safeCopies(c)) > 0 {
+		t.Errorf("without room there is %q, %q", left, safeCopies(c))
+	}
+	free += 1 << 30
+	if err := safeCopy(t.Context(), c, h.copyStore); err != nil || len(safeCopies(c)) != 1 {
+		t.Errorf("with room: %v, %q", err, safeCopies(c))
 	}
 }
 

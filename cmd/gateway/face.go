@@ -220,18 +220,14 @@ func (h *house) queues(ctx context.Context) (all []observe.Queue) {
 
 // backup sends a backup, once it is whole and was read back (P20).
 func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
-	s, ok := h.store.(copied)
-	if !ok {
-		return errors.New("backup: the store is in memory: there is nothing to keep")
-	}
 	dir, err := os.MkdirTemp(h.Config.DataDir, ".backup-*")
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	db := filepath.Join(dir, storeFile)
-	if err := s.Backup(ctx, db); err != nil {
-		return err
+	if err := h.copyStore(ctx, db); err != nil {
+		return fmt.Errorf("backup: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "backup"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

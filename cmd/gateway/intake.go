@@ -80,10 +80,20 @@ type space struct {
 // disk that cannot be looked at has room: writing to it will tell.
 func (s space) room() error {
 	for _, folder := range s.folders {
-		free, total, known := s.look(folder)
-		if known && free < reserve(total) {
-			return fmt.Errorf("%w: %d MB are free at %s, and %d MB are kept for what was accepted before", store.ErrFull, free>>20, folder, reserve(total)>>20)
+		if err := s.roomFor(folder, 0); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// roomFor returns store.ErrFull when folder has less room than the reserve and
+// so many bytes more.
+func (s space) roomFor(folder string, bytes uint64) error {
+	free, total, known := s.look(folder)
+	if known && free < reserve(total)+bytes {
+		return fmt.Errorf("%w: %d MB are free at %s, %d MB are needed, and %d MB are kept for what was accepted before",
+			store.ErrFull, free>>20, folder, bytes>>20, reserve(total)>>20)
 	}
 	return nil
 }

@@ -42,9 +42,26 @@ type copied interface {
 	Backup(ctx context.Context, path string) error
 }
 
+// copyStore copies the store to the file path, if there is room for it: a copy
+// must not use up what is kept for messages that were accepted before.
+func (h *house) copyStore(ctx context.Context, path string) error {
+	s, ok := h.store.(copied)
+	if !ok {
+		return errors.New("the store is in memory: there is nothing to keep")
+	}
+	info, err := os.Stat(filepath.Join(h.Config.DataDir, storeFile))
+	if err == nil {
+		err = h.space.roomFor(h.Config.DataDir, uint64(info.Size()))
+	}
+	if err != nil {
+		return fmt.Errorf("copy the store: %w", err)
+	}
+	return s.Backup(ctx, path)
+}
+
 // safekeep copies the store when it is time to, until ctx ends.
 func (h *house) safekeep(ctx context.Context) {
-	s, ok := h.store.(copied)
+	_, ok := h.store.(copied)
 	for ok {
 		select {
 		case <-ctx.Done():
@@ -56,7 +73,7 @@ func (h *house) safekeep(ctx context.Context) {
 				continue
 			}
 		}
-		if err := safeCopy(ctx, h.Config, s.Backup); err != nil && ctx.Err() == nil {
+		if err := safeCopy(ctx, h.Config, h.copyStore); err != nil && ctx.Err() == nil {
 			h.Log.Warn("the daily copy of the store was not made", "err", err)
 		}
 	}
