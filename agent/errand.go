@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func (l *lane) openFor(m chat.Message) (*session, error) {
 	}
 	last := s.Epoch - runsKept + 1
 	if last >= 0 {
-		if err := l.logOf(l.id, last).Trim(l.hard, math.MaxUint64); err != nil {
+		if err := l.removeLog(l.hard, l.id, last); err != nil {
 			return nil, err
 		}
 	}

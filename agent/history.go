@@ -21,6 +21,9 @@ type history struct {
 	open    *open  // the turn under way, nil between turns
 	aside   []suspended
 	last    last
+	// doubt says that something cannot be read, and no turn since is told whole:
+	// what waits to be answered may have been begun, or answered, in that.
+	doubt bool
 }
 
 // An entry is a message of the conversation as the model is shown it.
@@ -41,6 +44,7 @@ type entry struct {
 	public  bool        // of the result of a call: it was published, such as a page (see tools.Result)
 	key     string      // of the result of a call, while it is whole: that of the call
 	read    bool        // holds nothing but pictures that a tool read
+	gap     bool        // stands for records that cannot be read
 	of      string      // of something heard: the key of the message
 
 	pictures []string // paths of those that came along and are to be shown
@@ -66,6 +70,7 @@ type open struct {
 	asks    bool                     // something heard is to be answered
 	sources []string                 // where the untrusted content came from that was shown to the model (R-S12)
 	ending  bool                     // a tool ended the turn, and nobody spoke since (C-030)
+	torn    bool                     // a part of it cannot be read
 
 	revoked []llm.Message // answers that were taken back …
 	row     int           // … how many of them one after the other …
@@ -122,6 +127,23 @@ func (h *history) apply(seq uint64, r record) {
 		h.takeUp(seq, r.TakenUp)
 	case r.Ended != nil:
 		h.end(*r.Ended)
+	case r.Unreadable:
+		h.skip(seq)
+	}
+}
+
+// gapSource names what cannot be read as a source of untrusted content: what was
+// said next may repeat a page that was shown there.
+const gapSource = "a damaged part of the conversation"
+
+// skip notes that record seq cannot be read, and has the model told.
+func (h *history) skip(seq uint64) {
+	h.doubt = true
+	if h.open != nil {
+		h.open.torn = true
+	}
+	if n := len(h.entries); n == 0 || !h.entries[n-1].gap {
+		h.add(seq, entry{gap: true, sources: []string{gapSource}}, llm.Message{Role: llm.User, Text: wordsGap})
 	}
 }
 
@@ -196,6 +218,7 @@ func (o *open) heed(e entry) {
 // process may have crashed over anything heard in it, and what joined it is
 // still to be answered (P8).
 func (h *history) end(e ended) {
+	h.doubt = h.doubt && (h.open == nil || h.open.torn)
 	h.last = last{reply: e.Reply, how: e.Outcome}
 	if o := h.open; o != nil {
 		h.last.first, h.last.usage, h.last.steps, h.last.text = o.first, o.usage, o.steps, o.text()

@@ -19,6 +19,7 @@ type job struct {
 	item    store.Item
 	command string // that it is, or ""
 	held    *held  // it was put aside, and is tried again; nil: it was not
+	begun   bool   // a turn of this process has broken off over it
 }
 
 // apart says whether j has a turn of its own: nothing joins what no person
@@ -90,7 +91,11 @@ func (l *lane) next() error {
 	l.joined = nil
 	err := l.safely(jobs)
 	if err != nil {
-		l.waiting = append(append(jobs, l.joined...), l.waiting...)
+		broken := append(jobs, l.joined...)
+		for i := range broken {
+			broken[i].begun = true
+		}
+		l.waiting = append(broken, l.waiting...)
 	}
 	return err
 }

@@ -24,6 +24,7 @@ type record struct {
 	PutAside   *aside        `json:"putAside,omitempty"`   // the turn under way stops for now, for one of its messages or for all (P8)
 	TakenUp    string        `json:"takenUp,omitempty"`    // it goes on: the key of a message that was put aside
 	Ended      *ended        `json:"ended,omitempty"`      // the turn is over
+	Unreadable bool          `json:"unreadable,omitempty"` // what stood here is damaged on disk; only recordings say so
 }
 
 // asked says how a request was made of what the records before it tell. With

@@ -85,7 +85,7 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 					return
 				}
 			}
-			if r.damaged == nil && !write(line{Epoch: r.epoch, Seq: r.seq, record: r.record}) {
+			if !write(line{Epoch: r.epoch, Seq: r.seq, record: r.record}) {
 				return
 			}
 		}

@@ -22,7 +22,8 @@ const (
 // Search returns the latest places, most at most, where somebody said all of
 // words, in upper or lower case, in one of the sessions for which in returns
 // true; nil means any. It reads so much and no more: in a very large house the
-// oldest conversations are not found.
+// oldest conversations are not found. Behind them come some entries that stand
+// for what is damaged there: the words may have been said in it (P21).
 func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int) (finds []chat.Find, err error) {
 	match := matcher(words)
 	if match == nil || most <= 0 {
@@ -30,6 +31,7 @@ func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words s
 	}
 	talks, err := p.Talks(ctx, "")
 	left := maxSearch
+	var lost []chat.Find
 	for _, t := range talks {
 		if in != nil && !in(t.Session) {
 			continue
@@ -39,7 +41,10 @@ func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words s
 				return nil, fmt.Errorf("search: %w", err)
 			}
 			if left -= len(e.Text); left < 0 {
-				return latest(finds, most), nil
+				return withLost(finds, lost, most), nil
+			}
+			if e.Kind == chat.Lost {
+				lost = append(lost, chat.Find{Session: t.Session, Entry: e})
 			}
 			if e.Kind != chat.Heard && e.Kind != chat.Said {
 				continue
@@ -53,7 +58,13 @@ func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words s
 			}
 		}
 	}
-	return latest(finds, most), err
+	return withLost(finds, lost, most), err
+}
+
+// withLost returns the latest finds, and behind them some of lost; most at most.
+func withLost(finds, lost []chat.Find, most int) []chat.Find {
+	lost = latest(lost, 1+most/10)
+	return append(latest(finds, most-min(len(lost), most)), lost...)
 }
 
 // latest returns the latest finds, those of a session last said first.
@@ -106,8 +117,13 @@ func (l *lane) found(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return l.sorry("search", l.id, err)
 	}
+	lost := slices.IndexFunc(finds, func(f chat.Find) bool { return f.Entry.Kind == chat.Lost })
+	damaged := ""
+	if lost >= 0 {
+		finds, damaged = finds[:lost], l.Texts.Commands.NotSearched
+	}
 	if len(finds) == 0 {
-		return l.Texts.Commands.NotFound
+		return joined(l.Texts.Commands.NotFound, damaged)
 	}
 	var b strings.Builder
 	b.WriteString(l.Texts.Commands.Found + "\n")
@@ -118,5 +134,5 @@ func (l *lane) found(ctx context.Context, m chat.Message) string {
 		}
 		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, clip(oneLine(f.Entry.Text), shownFind))
 	}
-	return b.String()
+	return joined(b.String(), damaged)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strconv"
 	"time"
 
@@ -91,6 +92,17 @@ func (p *Pool) logOf(id chat.SessionID, epoch int64) store.Log {
 	return p.Store.Log(name)
 }
 
+// removeLog forgets what was said in a conversation of the session id. What is
+// damaged cannot be removed, and stops nothing (P21).
+func (p *Pool) removeLog(ctx context.Context, id chat.SessionID, epoch int64) error {
+	err := p.logOf(id, epoch).Trim(ctx, math.MaxUint64)
+	if errors.Is(err, store.ErrDamaged) {
+		p.Log.Error("a damaged part of a session cannot be removed", "session", id, "err", err)
+		return nil
+	}
+	return err
+}
+
 // A session is one conversation. The goroutine that took it is its only owner.
 type session struct {
 	state
@@ -115,15 +127,20 @@ func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
 	}
 	since := max(st.From, 1) - 1
 	s := &session{state: st, id: id, log: p.logOf(id, st.Epoch), history: history{zone: p.Zone}, since: &since}
+	lost, damaged := 0, error(nil) // the last cause of several
 	for r, err := range p.records(ctx, id, st.Epoch, since) {
 		if err != nil {
 			return nil, err
 		}
 		if r.damaged != nil {
-			p.Log.Error("a record of a session is damaged and left out", "session", id, "record", r.seq, "err", r.damaged)
+			lost++
+			damaged = r.damaged
 		}
 		s.seq = max(s.seq, r.seq)
 		s.history.apply(r.seq, r.record)
+	}
+	if damaged != nil {
+		p.Log.Error("a part of a session is damaged and left out", "session", id, "records", lost, "err", damaged)
 	}
 	return s, nil
 }
@@ -132,7 +149,7 @@ func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
 type numbered struct {
 	seq uint64
 	record
-	damaged error // why record is one of nothing (P21)
+	damaged error // why record is unreadable (P21)
 }
 
 // records yields those of a session's log after since.
@@ -147,7 +164,7 @@ func (p *Pool) records(ctx context.Context, id chat.SessionID, epoch int64, sinc
 				return
 			}
 			if err != nil {
-				n.record, n.damaged = record{}, err
+				n.record, n.damaged = record{Unreadable: true}, err
 			}
 			if !yield(n, nil) {
 				return

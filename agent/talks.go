@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,8 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 }
 
 // Transcript yields what was said in the session id, oldest first, all of its
-// conversations. In the place of a damaged record stands an entry that says so (P21).
+// conversations. In the place of damaged records that follow each other stands
+// one entry that says so (P21).
 func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
 		s, epoch := scribe{}, int64(0)
@@ -47,12 +47,17 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 			case err != nil:
 				yield(chat.Entry{}, err)
 				return
-			case r.epoch != epoch:
+			}
+			var entries []chat.Entry
+			if r.epoch != epoch {
+				entries = p.unreadable(ctx, id, &s)
 				s.anew, epoch = !s.at.IsZero(), r.epoch
 			}
-			entries := s.entries(r.record)
 			if r.damaged != nil {
-				entries = p.unreadable(ctx, id, &s, r.seq)
+				s.skip(r.seq)
+			} else {
+				entries = append(entries, p.unreadable(ctx, id, &s)...)
+				entries = append(entries, s.entries(r.record)...)
 			}
 			for _, e := range entries {
 				if !yield(e, nil) {
@@ -60,11 +65,19 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 				}
 			}
 		}
+		for _, e := range p.unreadable(ctx, id, &s) {
+			if !yield(e, nil) {
+				return
+			}
+		}
 	}
 }
 
-// unreadable writes down that record seq of the session id cannot be read.
-func (p *Pool) unreadable(ctx context.Context, id chat.SessionID, s *scribe, seq uint64) (es []chat.Entry) {
+// unreadable writes down which records of the session id were skipped.
+func (p *Pool) unreadable(ctx context.Context, id chat.SessionID, s *scribe) (es []chat.Entry) {
+	if len(s.skipped) == 0 {
+		return nil
+	}
 	at := s.at
 	if at.IsZero() {
 		if st, _, err := p.lookup(ctx, id); err == nil {
@@ -74,7 +87,13 @@ func (p *Pool) unreadable(ctx context.Context, id chat.SessionID, s *scribe, seq
 	if s.anew {
 		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: at}), false
 	}
-	return append(es, chat.Entry{Kind: chat.Lost, Time: at, Text: fmt.Sprintf("[entry %d could not be read]", seq)})
+	first, last := s.skipped[0], s.skipped[len(s.skipped)-1]
+	text := fmt.Sprintf("[entries %d to %d could not be read]", first, last)
+	if first == last {
+		text = fmt.Sprintf("[entry %d could not be read]", first)
+	}
+	s.skipped = nil
+	return append(es, chat.Entry{Kind: chat.Lost, Time: at, Text: text})
 }
 
 // A scribe writes records down as people read them.
@@ -82,6 +101,15 @@ type scribe struct {
 	at   time.Time       // of what was heard last
 	anew bool            // a conversation is about to begin, and not the first
 	told map[string]bool // keys of what was heard in the turn
+
+	skipped []uint64 // the first and the last of the damaged records that were read last
+}
+
+func (s *scribe) skip(seq uint64) {
+	if len(s.skipped) == 0 {
+		s.skipped = append(s.skipped, seq)
+	}
+	s.skipped = append(s.skipped[:1], seq)
 }
 
 func (s *scribe) entries(r record) (es []chat.Entry) {
@@ -174,7 +202,7 @@ func (p *Pool) forget(ctx context.Context, id chat.SessionID, kids func() error)
 	p.idle.take(id)
 	for _, epoch := range st.epochs() {
 		if err == nil {
-			err = p.logOf(id, epoch).Trim(ctx, math.MaxUint64)
+			err = p.removeLog(ctx, id, epoch)
 		}
 	}
 	if err == nil { // the last: it tells which logs there are

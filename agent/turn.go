@@ -40,6 +40,9 @@ func (t *turn) do(ctx context.Context) error {
 	if err := t.catchUp(t.hard); err != nil || len(t.jobs) == 0 {
 		return err
 	}
+	if err := t.refuseDoubtful(); err != nil || len(t.jobs) == 0 {
+		return err
+	}
 	defer func() { t.live.Close() }()
 	if t.takeUp() {
 		if t.jobs[0].last() {
@@ -81,6 +84,36 @@ func (t *turn) catchUp(ctx context.Context) error {
 		t.keep(record{Ended: &ended{Outcome: failed}})
 	}
 	return nil
+}
+
+// refuseDoubtful ends those of the jobs that may have been begun in a part of the
+// log that cannot be read. To begin them anew would be to repeat what was done for
+// them, so the person is asked to say it again. Of an answer that was given, the
+// ID keeps this one from being sent.
+func (t *turn) refuseDoubtful() error {
+	o := t.history.open
+	if !t.history.doubt || o != nil && !o.torn {
+		return nil
+	}
+	n := 0
+	for n < len(t.jobs) && (t.jobs[n].item.Again || t.jobs[n].begun || o != nil && o.keys[t.jobs[n].Key()]) {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	t.Log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.id, "message", t.jobs[0].Key())
+	for _, j := range t.jobs[:n] {
+		if !t.history.knows(j.Message) {
+			t.keep(record{Heard: &j.Message})
+		}
+	}
+	old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n], run: t.run}
+	t.jobs = t.jobs[n:]
+	if t.history.open == nil { // only corrections that changed nothing
+		return old.done(t.hard)
+	}
+	return old.end(t.hard, failed, t.Texts.Turn.Unreadable)
 }
 
 // hear takes in what jobs say, unless it was heard before. It leaves no turn

@@ -14,5 +14,6 @@ const (
 	wordsCutOver     = "(The limit of the day ended this answer.)"
 	wordsOlder       = "[More was said before. What is not told here is found with memory_search.]"
 	wordsSummed      = "[What was said before, summed up by you:]\n"
+	wordsGap         = "[A part of this conversation stood here. It is damaged on disk and cannot be read. What was said and done in it is not known: look before you do something again, and say so if it matters.]"
 	wordsCutShort    = "(The person stopped this answer.)"
 )

@@ -31,6 +31,7 @@ type Turn struct {
 	Later       Format // the answer comes by itself: why not now, in the words of Away
 	Back        string // before an answer that came later
 	Panic       string
+	Unreadable  string // the message may have been begun in what is damaged on disk, and is not begun again
 	NoNews      string // a model has nothing to say to a person who asked
 	ToolFailed  Format // a job's tool: its name, why
 	GivenUp     string // the process crashed over the message three times
@@ -77,6 +78,7 @@ type Commands struct {
 	NoStop      string
 
 	NoSearch, NotFound, Found string // /search: without words, in vain, above what was found
+	NotSearched               string // ends what /search says if a part of the conversation is damaged
 	Me                        string // who said what was found
 
 	NoUndo      string // who asks may not change files

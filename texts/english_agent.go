@@ -30,6 +30,7 @@ func englishAgent() Agent {
 			StoppedWith: "(Stopped, with %s.)",
 			Later:       "%s I will answer by myself once it is back; you need not write again.",
 			Back:        "(I could not reach my model when you wrote. It is back, and this is the answer.)",
+			Unreadable:  "A part of this conversation is damaged on disk, and with it what I may have done about this message already. I will not begin it again by myself, so that nothing is done twice. Please say it again if it still matters.",
 			Panic:       "Something went wrong inside me. The error is in my log. Please try again.",
 			NoNews:      "There is nothing to say.",
 			ToolFailed:  "I could not do that with %s: %s",
@@ -77,10 +78,11 @@ func englishAgent() Agent {
 			JobGone:     "The last answer was of a scheduled job that no longer exists.",
 			NoStop:      "There is nothing to stop.",
 
-			NoSearch: "Write /search and the words that you look for.",
-			NotFound: "I find that nowhere in what was said here.",
-			Found:    "Said here, the latest first:",
-			Me:       "I",
+			NoSearch:    "Write /search and the words that you look for.",
+			NotFound:    "I find that nowhere in what was said here.",
+			NotSearched: "A part of this conversation is damaged on disk, and I could not look there.",
+			Found:       "Said here, the latest first:",
+			Me:          "I",
 
 			NoUndo:      "You may not change files here, so there is nothing that you could undo.",
 			CannotUndo:  "I cannot undo anything here.",

@@ -37,6 +37,31 @@ func (w *town) spoilStore(text string) {
 	}
 }
 
+// losePage overwrites with zeros every page in which the store says text, and
+// leaves its time as it was: what a disk may do at rest.
+func (w *town) losePage(text string) {
+	w.t.Helper()
+	const pageSize = 4096
+	path := filepath.Join(w.dir, storeFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	lost := 0
+	for at := bytes.Index(data, []byte(text)); at >= 0; at = bytes.Index(data, []byte(text)) {
+		clear(data[at/pageSize*pageSize:][:pageSize])
+		lost++
+	}
+	err = errors.Join(os.WriteFile(path, data, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
+	if err != nil || lost == 0 {
+		w.t.Fatalf("%q was on %d pages: %v", text, lost, err)
+	}
+}
+
 // copyStore makes a copy as each day does.
 func (w *town) copyStore() string {
 	w.t.Helper()
@@ -73,7 +98,7 @@ func TestDamageAtRest(t *testing.T) {
 	}
 	w.told(person, "that the store is damaged", func(texts []string) bool { return told(texts) == 1 })
 	session := fmt.Sprintf("telegram:%d", person)
-	if out, code := w.run("", "sessions", "show", session); code != 0 || !strings.Contains(out, "[entry 5 could not be read]") ||
+	if out, code := w.run("", "sessions", "show", session); code != 0 || !strings.Contains(out, "[entries 5 to 6 could not be read]") ||
 		!strings.Contains(out, "heard one") || !strings.Contains(out, "heard three") {
 		t.Errorf("show: %d\n%s", code, out)
 	}
@@ -94,6 +119,51 @@ func TestDamageAtRest(t *testing.T) {
 	if told(texts) != 1 {
 		t.Errorf("the owner was told anew: %q", texts)
 	}
+}
+
+// TestLostEndOfConversation: P21. A conversation whose last page the disk has lost
+// goes on: the next message is answered, by a model that is told of the damage. The
+// log, transcripts and searches show what is missing.
+func TestLostEndOfConversation(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	for i := range 12 {
+		text := fmt.Sprintf("number %d %s", i, strings.Repeat("and so on ", 20))
+		w.tg.Say(person, text)
+		w.says(person, "heard "+strings.TrimSpace(text))
+	}
+	w.stop()
+	w.losePage(`"text":"heard number 11 `)
+	w.start()
+	w.tg.Say(person, "after the loss")
+	w.says(person, "heard , after the loss") // the first is what the model is told of the damage
+	w.stop()
+	w.start() // what was said since is read again
+	w.tg.Say(person, "and now?")
+	w.says(person, "heard and now?")
+	asked := w.llm.Requests()
+	shown := fmt.Sprint(asked[len(asked)-1].Messages)
+	for _, want := range []string{"number 3 ", "It is damaged on disk and cannot be read.", "after the loss", "heard , after the loss"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the model is not told %q: %s", want, shown)
+		}
+	}
+	for _, want := range []string{"a part of a session is damaged and left out", "the end of a log cannot be read"} {
+		if !strings.Contains(w.log.String(), want) {
+			t.Errorf("the log does not tell that %s", want)
+		}
+	}
+	session := fmt.Sprintf("telegram:%d", person)
+	if out, code := w.run("", "sessions", "show", session); code != 0 || strings.Count(out, "could not be read]") != 1 ||
+		!strings.Contains(out, "heard number 3 ") || !strings.Contains(out, "heard , after the loss") {
+		t.Errorf("show: %d\n%s", code, out)
+	}
+	w.tg.Say(person, "/search after the loss")
+	w.told(person, "that a part could not be searched", func(texts []string) bool {
+		last := texts[len(texts)-1]
+		return strings.Contains(last, "heard , after the loss") && strings.Contains(last, "A part of this conversation is damaged on disk")
+	})
 }
 
 // TestBrokenHeadIsReplaced: P18. A store whose head is broken after a clean end

@@ -5,6 +5,7 @@
 //
 //	bucket  / name / key     revision, value
 //	log     / name / number  record
+//	log+1   / name / number  record of a log whose end in "log" cannot be read, log+2 the same again
 //	queue   / name / number  id, body: the work that is not done
 //	seen    / name / id      time of the last push to that queue
 //	damaged / name / number  work whose checksum was wrong, as it was found
@@ -183,7 +184,7 @@ func (s *Store) begin(m *mark) (err error) {
 // giveNumbers makes the file one of today's format. On a full disk, the next
 // Open does.
 func (s *Store) giveNumbers() error {
-	s.id.format, s.id.lineage = Format, time.Now().UnixNano()
+	s.id.format, s.id.lineage = plainFormat, time.Now().UnixNano()
 	_, err := s.attempt([]*op{{do: s.stampNumbers(s.id.lineage)}}, make([]error, 1))
 	switch {
 	case errors.Is(err, store.ErrFull):
@@ -200,7 +201,7 @@ func (s *Store) giveNumbers() error {
 // mark notes what is known of the file, and how it was closed, if it is.
 func (s *Store) mark(closed *state, sync bool) error {
 	s.marked = time.Now()
-	m := mark{Format: Format, Lineage: s.id.lineage, Tx: s.id.tx, Wrote: s.marked.UTC(), Closed: closed}
+	m := mark{Format: s.id.format, Lineage: s.id.lineage, Tx: s.id.tx, Wrote: s.marked.UTC(), Closed: closed}
 	return m.write(s.path, sync)
 }
 

@@ -48,11 +48,18 @@ func (id identity) isOlder(m *mark) bool {
 // stampNumbers writes the format and a lineage into the file.
 func (s *Store) stampNumbers(lineage int64) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error {
-		if err := s.self().put(tx, label("format"), number(Format)); err != nil {
+		if err := s.stampFormat(tx, s.id.format); err != nil {
 			return err
 		}
 		return s.self().put(tx, label("lineage"), number(uint64(lineage)))
 	}
+}
+
+// stampFormat writes into the file which format it has, at least. The next mark
+// says the same.
+func (s *Store) stampFormat(tx *bbolt.Tx, format int) error {
+	s.id.format = max(s.id.format, format)
+	return s.self().put(tx, label("format"), number(uint64(s.id.format)))
 }
 
 // Renew makes this copy of a Store count as later than the one whose place it

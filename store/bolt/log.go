@@ -15,28 +15,99 @@ import (
 // Log implements [store.Store].
 func (s *Store) Log(name string) store.Log { return log{s.part("log", name)} }
 
+// A log is one piece, unless damage has broken it: when the end of a piece cannot
+// be read, nothing can be added to it, and the log goes on in the next piece.
 type log struct{ part }
 
+// piece returns piece n of the log. The first is number 0.
+func (l log) piece(n int) log {
+	if n == 0 {
+		return log{l.store.part("log", l.name)}
+	}
+	return log{l.store.part(fmt.Sprintf("%s%d", laterPieces, n), l.name)}
+}
+
+// laterPieces begins the names of the top buckets with the pieces of logs that
+// damage has broken.
+const laterPieces = "log+"
+
+// pieces counts the pieces of the log, of which there is always one. One that
+// cannot be looked for may be there.
+func (l log) pieces(tx *bbolt.Tx) int {
+	n := 1
+	for l.piece(n).mayExist(tx) {
+		n++
+	}
+	return n
+}
+
+func (l log) mayExist(tx *bbolt.Tx) (may bool) {
+	defer func() {
+		if recover() != nil {
+			may = true
+		}
+	}()
+	return l.in(tx) != nil
+}
+
+// unknownEnd is the distance between the numbers of one piece and those of the
+// next if nobody can tell where the first one ended.
+const unknownEnd = 1 << 40
+
 func (l log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
-	err = l.store.write(ctx, func(tx *bbolt.Tx) error {
-		in, err := l.make(tx)
-		if err != nil {
+	err = l.store.submit(ctx, &op{
+		do: func(tx *bbolt.Tx) (err error) {
+			seq, err = l.piece(l.pieces(tx)-1).add(tx, recs)
 			return err
-		}
-		in.FillPercent = 0.9 // records only ever come at the end
-		seq = last(in)
-		for _, r := range recs {
-			seq++
-			if err := l.put(tx, number(seq), r); err != nil {
-				return err
-			}
-		}
-		return in.SetSequence(seq)
-	}, nil)
+		},
+		afterFault: func(tx *bbolt.Tx) (err error) {
+			seq, err = l.addPiece(tx, recs)
+			return err
+		},
+	})
 	if err != nil {
 		return 0, l.wrap(err)
 	}
 	return seq, nil
+}
+
+// addPiece lets the log go on with recs in a piece of its own.
+func (l log) addPiece(tx *bbolt.Tx, recs [][]byte) (seq uint64, err error) {
+	n := l.pieces(tx)
+	end := uint64(n) * unknownEnd
+	if last, err := l.piece(n - 1).lastNumber(tx); err == nil {
+		end = last
+	}
+	next := l.piece(n)
+	in, err := next.make(tx)
+	if err == nil {
+		err = in.SetSequence(end)
+	}
+	if err == nil {
+		err = l.store.stampFormat(tx, formatOfPieces)
+	}
+	if err != nil {
+		return 0, err
+	}
+	l.store.log.Error("the end of a log cannot be read, and what comes next is kept elsewhere", "log", l.name, "after", end)
+	return next.add(tx, recs)
+}
+
+// add puts recs at the end of the piece.
+func (l log) add(tx *bbolt.Tx, recs [][]byte) (seq uint64, err error) {
+	in, err := l.make(tx)
+	if err != nil {
+		return 0, err
+	}
+	in.FillPercent = 0.9 // records only ever come at the end
+	seq = last(in)
+	for _, r := range recs {
+		seq++
+		if err := l.put(tx, number(seq), r); err != nil {
+			return 0, err
+		}
+	}
+	return seq, in.SetSequence(seq)
 }
 
 // last returns the number given last in b. It trusts the numbers that are there
@@ -53,43 +124,94 @@ func last(b *bbolt.Bucket) uint64 {
 
 func (l log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		end, err := l.end(ctx)
-		for err == nil && seq < end {
-			var recs []store.Record
-			recs, err = l.page(ctx, seq, end)
-			if err == nil && len(recs) == 0 {
-				return
-			}
-			for _, r := range recs {
-				seq = r.Seq
-				var bad error
-				if r.Body == nil {
-					bad = l.wrap(fmt.Errorf("record %d: %w", seq, errChecksum))
-				}
-				if !yield(r, bad) {
-					return
-				}
-			}
-		}
+		extents, err := l.extents(ctx)
 		if err != nil {
 			yield(store.Record{}, l.wrap(err))
+			return
+		}
+		for n, e := range extents {
+			if e.err != nil && n+1 < len(extents) && seq+1 >= extents[n+1].first {
+				continue
+			}
+			if e.err != nil {
+				if seq++; !yield(store.Record{Seq: seq}, l.wrap(e.err)) {
+					return
+				}
+				continue
+			}
+			var more bool
+			if seq, more = l.piece(n).between(ctx, seq, e.end, yield); !more {
+				return
+			}
 		}
 	}
 }
 
-// end returns the number of the last record. If the page that would tell cannot
-// be read, the sequence is to be trusted.
-func (l log) end(ctx context.Context) (end uint64, err error) {
-	err = l.store.view(ctx, func(tx *bbolt.Tx) error {
-		in := l.in(tx)
-		if in == nil {
-			return nil
+// between yields the records of the piece after seq and up to end. It returns
+// the number of the last, and whether there may be more to yield.
+func (l log) between(ctx context.Context, seq, end uint64, yield func(store.Record, error) bool) (uint64, bool) {
+	for seq < end {
+		recs, err := l.page(ctx, seq, end)
+		if err != nil {
+			return seq, yield(store.Record{}, l.wrap(err)) && false
 		}
-		end = in.Sequence()
-		end = max(end, lastReadable(in))
+		if len(recs) == 0 {
+			break
+		}
+		for _, r := range recs {
+			seq = r.Seq
+			var bad error
+			if r.Body == nil {
+				bad = l.wrap(fmt.Errorf("record %d: %w", seq, errChecksum))
+			}
+			if !yield(r, bad) {
+				return seq, false
+			}
+		}
+	}
+	return seq, true
+}
+
+// An extent says which numbers a piece has.
+type extent struct {
+	first uint64 // 0 if nobody can tell, or there are none
+	end   uint64
+	err   error // why nothing of it can be read
+}
+
+func (l log) extents(ctx context.Context) (all []extent, err error) {
+	err = l.store.view(ctx, func(tx *bbolt.Tx) error {
+		for n := range l.pieces(tx) {
+			var e extent
+			e.end, e.err = l.piece(n).lastNumber(tx)
+			e.first = l.piece(n).firstNumber(tx)
+			all = append(all, e)
+		}
 		return nil
 	})
-	return end, err
+	return all, err
+}
+
+// lastNumber returns the number of the last record of the piece. If the page
+// that would tell cannot be read, the sequence is to be trusted.
+func (l log) lastNumber(tx *bbolt.Tx) (end uint64, err error) {
+	defer catch(&err)()
+	if in := l.in(tx); in != nil {
+		end = max(in.Sequence(), lastReadable(in))
+	}
+	return end, nil
+}
+
+// firstNumber returns that of its first record, 0 if it has none that can be read.
+func (l log) firstNumber(tx *bbolt.Tx) (first uint64) {
+	var err error
+	defer catch(&err)()
+	if in := l.in(tx); in != nil {
+		if k, _ := in.Cursor().First(); len(k) == 8 {
+			first, _ = split(k)
+		}
+	}
+	return first
 }
 
 // lastReadable is last of b, 0 if the page that would tell cannot be read.
@@ -174,8 +296,17 @@ func ignoreFault(err error) error {
 	return err
 }
 
-// Trim works in several commits, the oldest records first.
+// Trim works in several commits, the oldest records first. What cannot be read
+// it cannot remove: it then removes the rest.
 func (l log) Trim(ctx context.Context, seq uint64) error {
+	extents, err := l.extents(ctx)
+	for n := range extents {
+		err = errors.Join(err, l.piece(n).trim(ctx, seq))
+	}
+	return l.wrap(err)
+}
+
+func (l log) trim(ctx context.Context, seq uint64) error {
 	for next := number(0); next != nil; {
 		err := l.store.write(ctx, func(tx *bbolt.Tx) error {
 			var old [][]byte
@@ -195,7 +326,7 @@ func (l log) Trim(ctx context.Context, seq uint64) error {
 			return err
 		}, nil)
 		if err != nil {
-			return l.wrap(err)
+			return err
 		}
 	}
 	return nil

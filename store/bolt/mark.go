@@ -11,11 +11,19 @@ import (
 	"time"
 )
 
-// Format is the number of the layout that this version writes. It is in the
-// file and in the mark. A file without a number has the same layout, from
-// before there were numbers, and is given one. A change of the layout that an
-// older version would misread raises it, and brings the code that upgrades.
-const Format = 1
+// Format is the highest number of a layout that this version understands. The
+// number is in the file and in the mark. A change of the layout that an older
+// version would misread raises it, and brings the code that upgrades.
+const Format = formatOfPieces
+
+const (
+	// plainFormat is what a file begins with. One without a number has the same
+	// layout, from before there were numbers, and is given this one.
+	plainFormat = 1
+	// formatOfPieces is that of a file in which damage has broken a log into
+	// pieces. An older version would see the first of them only.
+	formatOfPieces = 2
+)
 
 // A mark is the file beside the Store that says that there is one, so that a
 // Store that was lost is told from one that never was, and a file that is older

@@ -109,7 +109,7 @@ func TestNewerFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mark := range []string{"", `{"format":2}`} {
+	for _, mark := range []string{"", fmt.Sprintf(`{"format":%d}`, bolt.Format+1)} {
 		if err := os.WriteFile(file(dir)+".mark", []byte(mark), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestNewerFormat(t *testing.T) {
 			return nil, nil
 		}})
 		var newer *bolt.FormatError
-		if !errors.As(err, &newer) || newer.Has != 2 || !strings.Contains(err.Error(), "newer version") {
+		if !errors.As(err, &newer) || newer.Has != bolt.Format+1 || !strings.Contains(err.Error(), "newer version") {
 			t.Errorf("Open with mark %q = %v", mark, err)
 		}
 		if after, _ := os.ReadFile(file(dir)); string(after) != string(before) {

@@ -149,7 +149,7 @@ func describe(top, name, k []byte) string {
 	switch {
 	case k == nil:
 		return what
-	case len(k) == 8 && (string(top) == "log" || string(top) == "queue" || string(top) == "damaged"):
+	case len(k) == 8 && (string(top) == "log" || bytes.HasPrefix(top, []byte(laterPieces)) || string(top) == "queue" || string(top) == "damaged"):
 		n, _ := split(k)
 		return fmt.Sprintf("%s number %d", what, n)
 	}

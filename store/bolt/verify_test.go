@@ -45,49 +45,135 @@ func zeroPageOf(t *testing.T, dir, text string) {
 }
 
 // P21: records on a page that is lost are each yielded as damaged, those before
-// and behind it are as they were, and nothing else is affected.
+// and behind it are as they were, nothing else is affected, and the log goes on
+// behind them, also if its end is what was lost, and more than once.
 func TestLostPageOfLog(t *testing.T) {
 	ctx := t.Context()
 	for _, victim := range []int{1, 60, 120} {
 		dir := tempDir(t)
 		s := open(t, dir)
-		l := s.Log("l")
-		for i := range 120 {
-			if _, err := l.Append(ctx, fmt.Appendf(nil, "record %d. %s", i+1, strings.Repeat("x", 200))); err != nil {
+		written := 0
+		write := func(n int) {
+			t.Helper()
+			for range n {
+				written++
+				seq, err := s.Log("l").Append(ctx, fmt.Appendf(nil, "record %d. %s", written, strings.Repeat("x", 200)))
+				if err != nil || seq != uint64(written) {
+					t.Fatalf("page of %d lost: append of record %d: %d, %v", victim, written, seq, err)
+				}
+			}
+		}
+		check := func(victims ...int) {
+			t.Helper()
+			for from := range uint64(written) {
+				n, lost := int(from), []int(nil)
+				for r, err := range s.Log("l").Since(ctx, from) {
+					n++
+					if int(r.Seq) != n {
+						t.Fatalf("record %d comes as number %d", r.Seq, n)
+					}
+					switch {
+					case errors.Is(err, store.ErrDamaged):
+						lost = append(lost, n)
+					case err != nil || !bytes.HasPrefix(r.Body, fmt.Appendf(nil, "record %d.", n)):
+						t.Errorf("record %d is %.20q, %v", n, r.Body, err)
+					}
+				}
+				if n != written || len(lost) > 40*len(victims) {
+					t.Errorf("page of %d lost: %d records come, damaged are %v", victim, n, lost)
+				}
+				for _, v := range victims {
+					if from < uint64(v) && !slices.Contains(lost, v) {
+						t.Errorf("the page of %d is lost, but damaged are %v", v, lost)
+					}
+				}
+			}
+		}
+		lose := func(victim int) {
+			t.Helper()
+			s.Close()
+			zeroPageOf(t, dir, fmt.Sprintf("record %d.", victim))
+			var err error
+			if s, err = bolt.Open(ctx, bolt.Config{Dir: dir, Stopped: func(err error) { t.Error(err) }}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.Close()
-		zeroPageOf(t, dir, fmt.Sprintf("record %d.", victim))
-		s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Stopped: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var lost []int
-		n := 0
-		for r, err := range s.Log("l").Since(ctx, 0) {
-			n++
-			if int(r.Seq) != n {
-				t.Fatalf("record %d comes as number %d", r.Seq, n)
-			}
-			switch {
-			case errors.Is(err, store.ErrDamaged):
-				lost = append(lost, n)
-			case err != nil || !bytes.HasPrefix(r.Body, fmt.Appendf(nil, "record %d.", n)):
-				t.Errorf("record %d is %.20q, %v", n, r.Body, err)
-			}
-		}
-		if n != 120 || !slices.Contains(lost, victim) || len(lost) > 40 {
-			t.Errorf("page of %d lost: %d records come, damaged are %v", victim, n, lost)
-		}
+		write(120)
+		lose(victim)
+		check(victim)
 		if _, err := s.Bucket("b").Put(ctx, "k", nil, 0); err != nil {
 			t.Errorf("put elsewhere: %v", err)
 		}
-		if _, err := s.Log("l").Append(ctx, []byte("more")); victim == 120 && !errors.Is(err, store.ErrDamaged) || victim != 120 && err != nil {
-			t.Errorf("page of %d lost: append: %v", victim, err)
-		}
+		write(1)
 		if _, err := s.Bucket("b").Put(ctx, "k", nil, store.Any); err != nil {
 			t.Errorf("put elsewhere after that: %v", err)
+		}
+		write(119)
+		check(victim)
+		lose(240)
+		write(5)
+		check(victim, 240)
+		lose(245)
+		write(5)
+		s.Close()
+		s = open(t, dir)
+		check(victim, 240, 245)
+		if err := s.Log("l").Trim(ctx, 1<<62); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("trim: %v", err)
+		}
+		for r, err := range s.Log("l").Since(ctx, 0) {
+			if err == nil && r.Seq > 245 {
+				t.Errorf("record %d is still there", r.Seq)
+			}
+		}
+		s.Close()
+	}
+}
+
+// P21: where a log ended that nothing can be read of, nobody knows. It goes on
+// all the same, and those of which the lost page said nothing are not affected.
+func TestLostLog(t *testing.T) {
+	ctx := t.Context()
+	dir := tempDir(t)
+	s := open(t, dir)
+	for _, name := range []string{"a", "b"} { // both are so small that they lie in the page that lists the logs
+		if _, err := s.Log(name).Append(ctx, []byte("the first of "+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Bucket("k").Put(ctx, "k", []byte("v"), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	zeroPageOf(t, dir, "the first of a")
+	read := func(name string) (seqs []uint64, texts []string) {
+		t.Helper()
+		for r, err := range s.Log(name).Since(ctx, 0) {
+			if err != nil && !errors.Is(err, store.ErrDamaged) {
+				t.Fatal(err)
+			}
+			seqs, texts = append(seqs, r.Seq), append(texts, string(r.Body))
+		}
+		return seqs, texts
+	}
+	for range 2 {
+		var err error
+		if s, err = bolt.Open(ctx, bolt.Config{Dir: dir, Stopped: func(err error) { t.Error(err) }}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b", "new"} {
+			before, _ := read(name)
+			seq, err := s.Log(name).Append(ctx, []byte("next"))
+			if err != nil || seq <= slices.Max(before) {
+				t.Fatalf("append to %s after %d: %d, %v", name, before, seq, err)
+			}
+			seqs, texts := read(name)
+			if texts[0] != "" || texts[len(texts)-1] != "next" || seqs[len(seqs)-1] != seq || !slices.IsSorted(seqs) {
+				t.Errorf("log %s: %d %q", name, seqs, texts)
+			}
+		}
+		if v, _, err := s.Bucket("k").Get(ctx, "k"); err != nil || string(v) != "v" {
+			t.Errorf("elsewhere: %q, %v", v, err)
 		}
 		s.Close()
 	}

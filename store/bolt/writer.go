@@ -30,7 +30,10 @@ type op struct {
 	// vital says that without this change nothing goes on as it should: when it
 	// comes upon damage, the Store stops.
 	vital bool
-	done  chan error
+	// afterFault makes the change in another way if do has come upon damage;
+	// nil: there is none.
+	afterFault func(*bbolt.Tx) error
+	done       chan error
 }
 
 var errSame = errors.New("nothing to change")
@@ -112,6 +115,10 @@ func (s *Store) try(batch []*op, errs []error) {
 		return
 	case batch[0].vital:
 		err = s.stop(err)
+	case batch[0].afterFault != nil:
+		if _, err = s.attempt([]*op{{do: batch[0].afterFault}}, errs); err == nil {
+			return
+		}
 	}
 	errs[0] = err
 }
