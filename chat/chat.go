@@ -138,7 +138,7 @@ type Reply struct {
 	Text   string   `json:"text"`            // Markdown
 	Steps  string   `json:"steps,omitempty"` // one line on the tools that were used, for channels without a place of its own for it
 	Files  []File   `json:"files,omitempty"`
-	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer
+	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer, or none yet if ID is not that of [Message.Reply]
 	Tokens *Tokens  `json:"tokens,omitempty"` // what the answer took; nil: no model was asked
 
 	Unasked bool   `json:"unasked,omitempty"` // no person waits for it: if the network does not take it, owners are told (P26)

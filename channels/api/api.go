@@ -191,6 +191,12 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	for _, f := range r.Files {
 		text += "\n\n[file: " + path.Base(f.Path) + "]"
 	}
+	if later, err := c.book.postpones(ctx, r); err != nil {
+		return "", err
+	} else if later {
+		c.postpone(r, text)
+		return channels.Receipt(r.ID), nil
+	}
 	asked, again, err := c.book.answers(ctx, r, c.beside(r))
 	switch {
 	case err != nil:
@@ -204,6 +210,18 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 		}
 	}
 	return channels.Receipt(r.ID), nil
+}
+
+// postpone tells the requests that wait for the answer that r puts off why there
+// is none yet. They find it by asking again under the same key.
+func (c *Channel) postpone(r chat.Reply, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range append([]string{r.Quote}, r.Also...) {
+		for _, k := range c.waiting[id] {
+			k.end(why, true, r.Tokens)
+		}
+	}
 }
 
 // beside returns the IDs of messages that r answers although it does not quote

@@ -136,6 +136,15 @@ func (b book) answers(ctx context.Context, r chat.Reply, beside []string) (open 
 	return open, again, nil
 }
 
+// postpones reports whether r only says why the answer to a request comes later.
+func (b book) postpones(ctx context.Context, r chat.Reply) (bool, error) {
+	if !r.Failed {
+		return false, nil
+	}
+	rec, rev, err := get[record](ctx, b.asked, r.Quote)
+	return rev != 0 && rec.Message.Reply().ID != r.ID, err
+}
+
 // answered keeps text, which tells notes, too, as the answer to rec. Said is
 // what the clients read of it, by which they will be known.
 func (b book) answered(ctx context.Context, rec record, r chat.Reply, text string, said []string, notes []note) error {

@@ -41,17 +41,6 @@ func (w *town) resetPeak() {
 	}
 }
 
-// key makes an API key for somebody.
-func (w *town) key(person string) string {
-	w.t.Helper()
-	out, code := w.run("", "key", person)
-	secret, _, _ := strings.Cut(out, "\n")
-	if code != 0 || !strings.HasPrefix(secret, "parley_") {
-		w.t.Fatalf("key: %d %s", code, out)
-	}
-	return secret
-}
-
 // sendPicture sends a picture of about so many bytes by the API, as a client
 // does, and returns how it was answered. It is made as it is sent.
 func (w *town) sendPicture(ctx context.Context, base, key string, size int) (status int, answer string, err error) {
