@@ -15,6 +15,7 @@ import (
 
 const (
 	helperPrefix = "agent:"           // of the sessions of helpers
+	reportPrefix = "report/"          // of the IDs of the messages that tell how helpers ended
 	lostAfter    = time.Minute        // a task that nobody has seen by then may be lost
 	keepFor      = 7 * 24 * time.Hour // what is known of a helper that has ended
 )
@@ -111,7 +112,7 @@ func reportOf(c tools.Child) chat.Message {
 		how = "completed successfully"
 	}
 	m := chat.Message{
-		ID: "report/" + c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Time: c.Ended, Origin: chat.FromSubagent, Tainted: c.Tainted, Sources: c.Sources,
+		ID: reportPrefix + c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Time: c.Ended, Origin: chat.FromSubagent, Tainted: c.Tainted, Sources: c.Sources,
 		Text: fmt.Sprintf(wordsReport, c.Label, how, c.Task, cmp.Or(c.Result, wordsNoResult)),
 	}
 	if c.Parent != c.At.Session() {
@@ -203,6 +204,22 @@ func (p *Pool) settle(ctx context.Context, id string, how tools.ChildState, resu
 		}
 	}
 	return err
+}
+
+// NoteDelivery notes what became of the message that tells the report run of a
+// subagent: with reason "" the network has taken it, else it has refused it for
+// that reason, and may take it yet (P26). Anything else is none of its business.
+func (p *Pool) NoteDelivery(ctx context.Context, run, reason string) error {
+	id, isReport := strings.CutPrefix(run, reportPrefix)
+	if !isReport {
+		return nil
+	}
+	_, err := p.change(ctx, id, func(c *tools.Child) bool {
+		isNews := c.Undelivered != reason
+		c.Undelivered = reason
+		return isNews
+	})
+	return ignore(err, store.ErrDamaged)
 }
 
 func ignore(err, such error) error {

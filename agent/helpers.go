@@ -76,7 +76,7 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	done := orders(p.Texts.Helpers)[what]
 	switch {
 	case what == "":
-		return p.listed(m)
+		return p.listed(ctx, m)
 	case done == "" || which == "" || what == "tell" && words == "":
 		return p.Texts.Helpers.Usage
 	}
@@ -149,8 +149,35 @@ func knows(m chat.Message, k *kid) bool {
 
 func oldest(a, b kid) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) }
 
-// listed tells which helpers are at work.
-func (p *Pool) listed(m chat.Message) string {
+// listed tells which helpers are at work, and whose reports did not arrive.
+func (p *Pool) listed(ctx context.Context, m chat.Message) string {
+	undelivered, err := p.undelivered(ctx, m)
+	if err != nil {
+		return p.sorry("look at the helpers", m.Session(), err)
+	}
+	return joined(p.working(m), undelivered)
+}
+
+// undelivered lists the helpers whose reports the network has refused (P26).
+func (p *Pool) undelivered(ctx context.Context, m chat.Message) (text string, err error) {
+	all, err := p.Children(ctx, "")
+	for _, c := range all {
+		if c.Undelivered == "" || !knows(m, &kid{Child: c}) {
+			continue
+		}
+		text += "\n" + p.Texts.Helpers.Undelivered.With(c.ID, label(c), p.Texts.Span.Of(time.Since(c.Ended)), tame(c.Undelivered, 200))
+		if c.At != m.At {
+			text += ", " + p.Texts.Helpers.For.With(c.At.Session())
+		}
+	}
+	if text != "" {
+		text = p.Texts.Helpers.NotTold + "\n" + text
+	}
+	return text, err
+}
+
+// working lists the helpers at work.
+func (p *Pool) working(m chat.Message) string {
 	kids := p.kin.all(func(k *kid) bool { return knows(m, k) })
 	if len(kids) == 0 {
 		return p.Texts.Helpers.None

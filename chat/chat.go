@@ -75,6 +75,9 @@ func (m Message) Reply() Reply {
 	if m.Origin == FromSchedule && m.Errand != nil && m.Errand.Job != "" {
 		r.Run = m.ID
 	}
+	if m.Origin == FromSubagent {
+		r.Run = m.ID
+	}
 	return r
 }
 
@@ -142,7 +145,7 @@ type Reply struct {
 	Tokens *Tokens  `json:"tokens,omitempty"` // what the answer took; nil: no model was asked
 
 	Unasked bool   `json:"unasked,omitempty"` // no person waits for it: if the network does not take it, owners are told (P26)
-	Run     string `json:"run,omitempty"`     // the run of a job that it tells of: the ID of its message
+	Run     string `json:"run,omitempty"`     // the run of a job, or the report of a subagent, that it tells of: the ID of its message
 
 	Ask *Question `json:"ask,omitempty"` // what the person is to choose
 }

@@ -165,6 +165,9 @@ type Helpers struct {
 	For     Format // another conversation, by its name
 	NotAll  string // not all could be stopped
 
+	NotTold     string // above the list of those whose reports did not arrive
+	Undelivered Format // one of them: its ID, its label, how long ago it ended as a Span, why
+
 	// What was done with helpers, as One and More name them.
 	Stopped, Paused, Resumed, Told Format
 }

@@ -45,6 +45,10 @@ type Child struct {
 	Ended  time.Time  `json:"ended,omitzero"`
 	Result string     `json:"result,omitempty"` // at most MaxChildText characters; "" if it had no last words; of a failure the reason
 	Pure   bool       `json:"pure,omitempty"`   // it used nothing but read-only tools (E-039)
+
+	// Undelivered is why the network has refused the message that tells what it
+	// found out, "" if it has not (P26).
+	Undelivered string `json:"undelivered,omitempty"`
 }
 
 // MaxChildText is how many characters of a Child's result are kept.

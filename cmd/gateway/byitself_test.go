@@ -465,3 +465,60 @@ func TestP26Undelivered(t *testing.T) {
 		t.Errorf("the owner was told %d times of 2 runs: %q", n, texts)
 	}
 }
+
+// TestP26UndeliveredReport: the report of a subagent that the network refuses is
+// shown as undelivered by /agents, the owner is told once, and it is so after a
+// kill, until the network takes it.
+func TestP26UndeliveredReport(t *testing.T) {
+	t.Parallel()
+	begun, report := make(chan struct{}), make(chan struct{})
+	w := newTown(t, staff(func(context.Context, llmtest.Request) llmtest.Reply {
+		close(begun)
+		<-report
+		return llmtest.Reply{Text: "the tea is ready"}
+	}))
+	w.start()
+	w.tg.Say(person, "hello")
+	w.says(person, "heard hello")
+	s := w.at(reader)
+	s.post(`call spawn {"task": "make tea", "label": "tea"}`)
+	<-begun
+	w.tg.Fail("sendMessage", telegramtest.Fault{Chat: reader, Times: -1, Code: 403, Text: "Forbidden: bot was blocked by the user"})
+	close(report)
+	tells := func(texts []string) (n int) {
+		for _, text := range texts {
+			n += strings.Count(text, "could not be delivered")
+		}
+		return n
+	}
+	w.told(person, "that it was not delivered", func(texts []string) bool { return tells(texts) == 1 })
+	agents := func(what string, ok func(text string) bool) {
+		t.Helper()
+		w.tg.Say(person, "/agents")
+		w.told(person, what, func(texts []string) bool { return ok(texts[len(texts)-1]) })
+	}
+	isUndelivered := func(text string) bool {
+		return strings.Contains(text, "undelivered") && strings.Contains(text, "blocked") && strings.Contains(text, fmt.Sprintf("telegram:%d", reader))
+	}
+	agents("what is undelivered", isUndelivered)
+	w.kill()
+	w.start()
+	agents("what is undelivered after a kill", isUndelivered)
+	if texts := botTexts(w.tg.Chat(person)); tells(texts) != 1 {
+		t.Errorf("the owner was told %d times: %q", tells(texts), texts)
+	}
+	w.tg.Heal()
+	w.tg.Say(person, "/resend all")
+	w.told(reader, "the report", func(texts []string) bool {
+		return slices.Contains(texts, "the helper says: the tea is ready")
+	})
+	for late := time.Now().Add(waitTime); time.Now().Before(late); soon(t.Context()) { // it is noted when the network has taken it
+		before := len(botTexts(w.tg.Chat(person)))
+		w.tg.Say(person, "/agents")
+		texts := w.told(person, "the agents", func(texts []string) bool { return len(texts) > before })
+		if texts[len(texts)-1] == "No helpers are at work." {
+			return
+		}
+	}
+	t.Error("/agents says for ever that it is undelivered")
+}

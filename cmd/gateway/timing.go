@@ -73,7 +73,7 @@ func (h *house) fate(ctx context.Context, r chat.Reply, tries int, reason string
 	if r.Run == "" {
 		return nil
 	}
-	return h.clock.NoteDelivery(ctx, r.Run, reason)
+	return errors.Join(h.clock.NoteDelivery(ctx, r.Run, reason), h.pool.NoteDelivery(ctx, r.Run, reason))
 }
 
 const (
