@@ -15,7 +15,7 @@ import (
 // ErrBroken is what Verify finds: the records are not those that were appended.
 var ErrBroken = errors.New("chain is broken")
 
-// An Event is something worth remembering for good (R-S27).
+// An Event is something worth remembering (R-S27).
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
@@ -25,7 +25,7 @@ type Event struct {
 
 // A Chain is a log of events, each holding the digest of the one before, so
 // that none can be changed, removed, added or moved unnoticed, short of writing
-// all that follow anew. The digest of the last is in a bucket, which says
+// all that follow anew. Those that Trim removes are named in a record, too. The digest of the last is in a bucket, which says
 // before an append what is coming and afterwards that it came: so an append
 // that a crash broke off is told from a record that somebody removed or added.
 //
@@ -39,9 +39,16 @@ type Chain struct {
 
 // A link is a record, in encoding/json's form: the fields in this order, UTC.
 type link struct {
-	N    int    `json:"n"` // from 1
-	Prev string `json:"prev"`
+	N       int    `json:"n"` // from 1
+	Prev    string `json:"prev"`
+	Removed *tip   `json:"removed,omitempty"` // the last of the records that Trim removed
 	Event
+}
+
+// A tip names a record, and so all before it.
+type tip struct {
+	N   int    `json:"n"`
+	Sum string `json:"sum"`
 }
 
 // An end is what the bucket says of the last record.
@@ -61,13 +68,18 @@ func NewChain(log Log, head Bucket) *Chain { return &Chain{log: log, head: head}
 func (c *Chain) Append(ctx context.Context, e Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.append(ctx, link{Event: e})
+}
+
+// append adds l in its place. c.mu is held.
+func (c *Chain) append(ctx context.Context, l link) error {
 	at, err := c.end(ctx)
 	if err != nil {
 		return err
 	}
-	e.Time = e.Time.UTC()
-	body, err := json.Marshal(link{at.N + 1, at.Sum, e})
-	next := end{N: at.N + 1, Sum: digest(body)}
+	l.N, l.Prev, l.Time = at.N+1, at.Sum, l.Time.UTC()
+	body, err := json.Marshal(l)
+	next := end{N: l.N, Sum: digest(body)}
 	at.Next = &next
 	if err == nil {
 		err = c.mark(ctx, at)
@@ -80,6 +92,49 @@ func (c *Chain) Append(ctx context.Context, e Event) error {
 	}
 	if err != nil {
 		return fmt.Errorf("append to chain: %w", err)
+	}
+	return nil
+}
+
+// Trim removes all but the last records, of which keep stay, once there are more
+// by a tenth. It appends a record that says so: without it Verify would miss those
+// that are gone. Appends wait meanwhile.
+func (c *Chain) Trim(ctx context.Context, keep int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, err := c.end(ctx)
+	if err != nil || at.Seq <= uint64(keep) {
+		return err
+	}
+	last := at.Seq - uint64(keep) // to be removed
+	for rec, err := range c.log.Since(ctx, 0) {
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return fmt.Errorf("trim chain: %w", err)
+		}
+		if rec.Seq+uint64(keep/10) > last {
+			return nil
+		}
+		break
+	}
+	for rec, err := range c.log.Since(ctx, last-1) {
+		var l link
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return fmt.Errorf("trim chain: %w", err)
+		}
+		if err != nil || json.Unmarshal(rec.Body, &l) != nil { // the next one may be whole
+			continue
+		}
+		err = c.append(ctx, link{
+			Removed: &tip{l.N, digest(rec.Body)},
+			Event:   Event{Time: time.Now(), Kind: "audit", What: fmt.Sprintf("the entries up to number %d were removed: %d are kept", l.N, keep)},
+		})
+		if err == nil {
+			err = c.log.Trim(ctx, rec.Seq)
+		}
+		if err != nil {
+			return fmt.Errorf("trim chain: %w", err)
+		}
+		return nil
 	}
 	return nil
 }
@@ -152,13 +207,22 @@ func (c *Chain) Verify(ctx context.Context) error {
 		return err
 	}
 	n, sum := 0, ""
+	var removed tip // what comes before the first record
+	missing := false
 	for rec, err := range c.log.Since(ctx, 0) {
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			return fmt.Errorf("verify chain: %w", err)
 		}
 		var l link
+		if err == nil {
+			err = json.Unmarshal(rec.Body, &l)
+		}
+		if err == nil && n == 0 && l.N > 1 {
+			n, sum = l.N-1, l.Prev
+			removed, missing = tip{n, sum}, true
+		}
 		switch {
-		case err != nil, json.Unmarshal(rec.Body, &l) != nil:
+		case err != nil:
 			return fmt.Errorf("%w: record %d is damaged", ErrBroken, n+1)
 		case l.N != n+1:
 			return fmt.Errorf("%w: record %d is in the place of %d; some were removed, added or moved", ErrBroken, l.N, n+1)
@@ -168,8 +232,13 @@ func (c *Chain) Verify(ctx context.Context) error {
 			return fmt.Errorf("%w: record %d was added behind the end", ErrBroken, n+1)
 		}
 		n, sum = n+1, digest(rec.Body)
+		if l.Removed != nil && (l.Removed.N > removed.N || *l.Removed == removed) {
+			missing = false
+		}
 	}
 	switch {
+	case missing:
+		return fmt.Errorf("%w: the entries before number %d are missing", ErrBroken, removed.N+1)
 	case at.Sum == lost:
 		return fmt.Errorf("%w: the record of the end, after %d, is lost", ErrBroken, n)
 	case at.N > n:

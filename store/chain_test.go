@@ -98,6 +98,41 @@ func forged(t *testing.T, s store.Store, recs [][]byte) store.Store {
 	return f
 }
 
+// P28, R-S27: old records are removed, and the log says so: what is left is still
+// certain, also if a crash comes between, and any record more that is missing at
+// the beginning is found.
+func TestChainTrim(t *testing.T) {
+	s := mem.New()
+	c := chain(s)
+	trim := func(keep int) {
+		t.Helper()
+		if err := c.Trim(t.Context(), keep); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trim(5)
+	note(t, c, "1", "2", "3", "4", "5")
+	trim(5)
+	certain(t, c, 5)
+	before := bodies(t, s.Log("audit"))
+	note(t, c, "6")
+	trim(3)
+	if got, want := whats(t, c, 9), []string{"4", "5", "6", "the entries up to number 3 were removed: 3 are kept"}; !slices.Equal(got, want) {
+		t.Errorf("left are %q, want %q", got, want)
+	}
+	certain(t, c, 4)
+	left := bodies(t, s.Log("audit"))
+	certain(t, chain(forged(t, s, slices.Concat(before[:3], left))), 7) // as after a crash
+	broken(t, chain(forged(t, s, left[1:])), "the entries before number 5 are missing")
+	broken(t, chain(forged(t, s, slices.Concat(before[1:2], left))), "is in the place of")
+	lying := slices.Clone(left)
+	lying[3] = bytes.Replace(lying[3], []byte(`"n":3`), []byte(`"n":4`), 1)
+	broken(t, chain(forged(t, s, lying)), "was changed")
+	note(t, c, "8", "9")
+	trim(2)
+	certain(t, chain(s), 3)
+}
+
 // R-S27: the log goes on after a restart, and tells its last events.
 func TestChain(t *testing.T) {
 	dir := t.TempDir()
@@ -184,7 +219,7 @@ func TestChainVerify(t *testing.T) {
 		{"the last edited", replace(4, "r5", "rX"), "record 5 was changed"},
 		{"number edited", replace(2, `"n":3`, `"n":7`), "record 7 is in the place of 3"},
 		{"not JSON", replace(2, "{", "!"), "record 3 is damaged"},
-		{"the first removed", remove(0, 1), "record 2 is in the place of 1"},
+		{"the first removed", remove(0, 1), "the entries before number 2 are missing"},
 		{"one removed", remove(2, 3), "record 4 is in the place of 3"},
 		{"the last removed", remove(4, 5), "records 5 to 5 are missing"},
 		{"three at the end removed", remove(2, 5), "records 3 to 5 are missing"},

@@ -15,8 +15,10 @@ import (
 	"parley/tools"
 )
 
-// maxUnaudited is how many events wait to be written down, a few megabytes.
-const maxUnaudited = 8192
+const (
+	maxUnaudited = 8192    // events that wait to be written down, a few megabytes
+	maxAudited   = 500_000 // entries that are kept, some 150 MB (P28)
+)
 
 // An auditor keeps the audit log (R-S27). Nobody waits for it: what a tool does
 // is in the log of its session, too. Of events that come faster than the disk
@@ -34,7 +36,7 @@ func (h *house) openAudit() {
 }
 
 // audit notes that who did what. What was refused is noted in sums: whoever is
-// refused can try again without end, and the audit log is kept for good.
+// refused can try again without end, and would push what matters out of the audit log.
 func (h *house) audit(kind, who, what string) {
 	if kind == "refused" {
 		h.auditor.refusals.add(who, h.redact(what))
@@ -73,6 +75,9 @@ func (h *house) keepAudit(ctx context.Context) {
 			h.writeLost()
 		case <-window.C:
 			h.writeRefusals()
+			if err := h.auditor.chain.Trim(ctx, maxAudited); err != nil {
+				h.Log.Warn("old entries of the audit log not removed", "err", err)
+			}
 		case <-ctx.Done():
 			return
 		}
