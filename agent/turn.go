@@ -188,9 +188,17 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	return nil
 }
 
+// age returns how long ago it was said, as far as can be told: the wall clock may
+// have been set since the Pool was made, and then the younger of two ages is
+// taken. An answer that nobody waits for is better than none.
+func (p *Pool) age(said time.Time) time.Duration {
+	sinceStart := time.Since(p.began) // by the monotonic clock
+	return min(time.Since(said), p.began.Round(0).Add(sinceStart).Sub(said))
+}
+
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {
-	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || time.Since(j.Time) <= t.MaxAge }) {
+	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || t.age(j.Time) <= t.MaxAge }) {
 		return t.end(t.hard, tooOld, t.Texts.Turn.TooOld.Of(len(t.jobs), t.Texts.Span.Of(t.Settings.MaxAge)))
 	}
 	if calls := t.history.open.toolOf(); calls != nil {

@@ -46,12 +46,13 @@ type Config struct {
 // Typer, Commander, Fetcher, Asker, Reactor and Director.
 type Channel struct {
 	channels.Trouble
-	cfg  Config
-	http *http.Client
-	pace *rate.Limiter // of requests to the API
-	log  *slog.Logger
-	me   user                   // set by Run before anything is heard
-	in   atomic.Pointer[intake] // of Run
+	cfg    Config
+	http   *http.Client
+	server *channels.ServerClock // learns from what http gets
+	pace   *rate.Limiter         // of requests to the API
+	log    *slog.Logger
+	me     user                   // set by Run before anything is heard
+	in     atomic.Pointer[intake] // of Run
 
 	patience     time.Duration // with a connection, until it is ready
 	haste        time.Duration // least wait before another attempt
@@ -78,12 +79,14 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Token = strings.TrimPrefix(cfg.Token, "Bot "); cfg.Token == "" || strings.ContainsAny(cfg.Token, " \t\r\n") { // which is not told (R-S26)
 		return nil, errors.New("token: not a bot token: copy it from https://discord.com/developers/applications, under Bot")
 	}
-	return &Channel{
+	c := &Channel{
 		cfg: cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
-		http:     channels.NewClient(),
+		http: channels.NewClient(), server: &channels.ServerClock{},
 		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond, saveInterval: 20 * time.Second,
 		parents: map[string]string{}, roles: map[string]string{}, direct: map[string]string{},
-	}, nil
+	}
+	c.server.Watch(c.http)
+	return c, nil
 }
 
 // Run hears until ctx ends. An error says that Discord refuses the bot for good.

@@ -112,8 +112,9 @@ func (t *tracker) resumable() (session, resume string, seq int64) {
 
 // startSession notes that the connection is about to begin a new session, so
 // that what was not heard until then has to be read back. It must be on disk
-// before Discord tells us anything.
-func (t *tracker) startSession(ctx context.Context) error {
+// before Discord tells us anything. Messages written from now on have an id above
+// that of now.
+func (t *tracker) startSession(ctx context.Context, now string) error {
 	t.saving.Lock()
 	defer t.saving.Unlock()
 	t.mu.Lock()
@@ -125,7 +126,7 @@ func (t *tracker) startSession(ctx context.Context) error {
 	p := t.saved
 	p.Session, p.Resume, p.Sequence, p.Handled = "", "", 0, nil
 	if p.Origin == "" {
-		p.Origin = idAt(time.Now())
+		p.Origin = now
 		p.Floor = p.Origin
 	}
 	t.mu.Unlock()

@@ -98,7 +98,7 @@ func messageIn(raw json.RawMessage) (w message, err error) {
 // error means to try again.
 func (c *Channel) read(ctx context.Context, w message, edited bool) (m chat.Message, said bool, err error) {
 	person := snowflake.MatchString(w.Author.ID) && !w.Author.Bot && w.Webhook == ""
-	if !person || w.Type != plainMessage && w.Type != replyMessage || edited && (w.Edited.IsZero() || time.Since(w.Edited) > staleEdit) {
+	if !person || w.Type != plainMessage && w.Type != replyMessage || edited && (w.Edited.IsZero() || time.Since(c.server.Local(w.Edited)) > staleEdit) {
 		return m, false, nil
 	}
 	text, files, media := w.Text, c.files(w, w), w.media()
@@ -110,7 +110,7 @@ func (c *Channel) read(ctx context.Context, w message, edited bool) (m chat.Mess
 	}
 	m = chat.Message{
 		ID: w.ID, Account: c.me.ID, From: chat.Sender{ID: w.Author.ID, Name: w.Member.name(w.Author)}, Group: w.Guild != "",
-		Text: text, Files: files, Media: media, Quote: c.quoted(w), Time: w.Time,
+		Text: text, Files: files, Media: media, Quote: c.quoted(w), Time: c.server.Local(w.Time),
 	}
 	if m.At, err = c.at(ctx, w.Channel, w.Guild, w.Author.ID); err != nil {
 		return m, false, err

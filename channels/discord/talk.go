@@ -123,7 +123,7 @@ func (t *talk) open(ctx context.Context) error {
 	if t.session != "" {
 		return t.say(opResume, map[string]any{"token": t.lib.Token, "session_id": t.session, "seq": t.seq.Load()})
 	}
-	if err := t.in.tracker.startSession(ctx); err != nil {
+	if err := t.in.tracker.startSession(ctx, idAt(t.c.server.Now())); err != nil {
 		return err
 	}
 	t.seq.Store(0)

@@ -33,16 +33,21 @@ var errSilent = errors.New("no answer in time")
 
 // A client does HTTP requests to the API. Its errors never hold the token,
 // which is part of every address (R-S26).
-type client struct{ *http.Client }
+type client struct {
+	*http.Client
+	server *channels.ServerClock
+}
 
 // newClient returns a client that does requests by h.
 func newClient(h *http.Client) client {
 	if h == nil {
-		return client{channels.NewClient()}
+		h = channels.NewClient()
 	}
-	c := *h
+	c := client{&http.Client{}, &channels.ServerClock{}}
+	*c.Client = *h
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client{&c}
+	c.server.Watch(c.Client)
+	return c
 }
 
 // Do is how the library does a request. What Telegram has accepted stays

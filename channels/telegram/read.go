@@ -44,7 +44,7 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	m = chat.Message{
 		ID: messageID(w.ID, moved), Account: c.id, At: at,
 		From: chat.Sender{ID: strconv.FormatInt(from, 10), Name: name}, Group: inGroup(w),
-		Text: text, Files: w.files, Quote: c.quoted(w, moved), Time: time.Unix(w.Date, 0),
+		Text: text, Files: w.files, Quote: c.quoted(w, moved), Time: c.http.server.Local(time.Unix(w.Date, 0)),
 	}
 	if len(w.files) == 0 || strings.HasPrefix(w.content, "sticker") { // whose emoji says what it means
 		m.Media = w.content
@@ -65,7 +65,7 @@ func (c *Channel) read(ctx context.Context, u update) (m chat.Message, said bool
 	}
 	if u.Message == nil {
 		m.Edits, m.ID = m.ID, fmt.Sprintf("%se%d", m.ID, u.ID)
-		m.Time = time.Unix(w.EditDate, 0)
+		m.Time = c.http.server.Local(time.Unix(w.EditDate, 0))
 	}
 	return m, true, nil
 }

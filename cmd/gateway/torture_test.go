@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/scheduler"
 )
 
 // The tests here look for faults at random, each by one seed, which it logs. In
@@ -40,32 +42,40 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// A chaos is a siege in which, besides kills, connections break and the
-// networks and the model fail. What happened is checked when all is over.
+// A chaos is a siege in which, besides kills, connections break, the networks
+// and the model fail, and the wall clock is stepped. What happened is checked
+// when all is over.
 type chaos struct {
 	*siege
 	faults sync.Mutex
 	rnd    *rand.Rand // guarded by faults
+	steps  int        // of the clock
 }
 
 // TestTortureHistories: over random faults of the process, the networks and the
-// model each message is answered once, each call begun once, and each chat kept
-// in order (P1, P2, P5, P6, P7, P9, P10, P11).
+// model, and random steps of the wall clock, each message is answered once, each
+// call begun once, each run of a job begun at most once, and each chat kept in
+// order (P1, P2, P5, P6, P7, P9, P10, P11, P12, P23).
 func TestTortureHistories(t *testing.T) {
 	for range bouts(1, 10) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			h := &chaos{rnd: seeded(t)}
-			h.siege = newSiege(t, "telegram", 3)
+			h.siege = newSiege(t, "telegram", 3, func(w *town) { w.clock = &wallClock{} })
 			h.slow = 20 * time.Millisecond
 			h.mu.Lock()
 			h.siege.model = h.reply
 			h.mu.Unlock()
+			var jobs []string
+			if canSetClock { // else no job would be due
+				jobs = h.schedule()
+			}
 			for range bouts(6, 40) {
 				h.round()
 			}
 			h.lift()
 			h.checkCalls()
+			h.checkRuns(jobs)
 			t.Logf("%d kills, %v messages", h.kills, h.asked)
 		})
 	}
@@ -123,8 +133,10 @@ func (h *chaos) round() {
 	}
 	talk := func() {
 		for range 1 + h.pick(3) {
+			h.step(longSteps)
 			h.tell(h.pick(3), []string{"plain", "plain", "tool", "tool", "tell", "slow"}[h.pick(6)])
 		}
+		h.step(shortSteps)
 	}
 	switch h.pick(4) {
 	case 0: // nobody kills it
@@ -138,6 +150,69 @@ func (h *chaos) round() {
 		h.revive()
 	}
 	h.answered()
+}
+
+// Steps of the wall clock. A gateway that is killed may come back with one of
+// the short ones: then it cannot know that it was not away for that long.
+var (
+	shortSteps = []time.Duration{0, time.Second, -time.Second, time.Minute, time.Hour, -time.Hour, 5 * time.Hour, -5 * time.Hour}
+	longSteps  = append(shortSteps, 25*time.Hour, -25*time.Hour)
+)
+
+// step sets the wall clock forth or back, at times.
+func (h *chaos) step(to []time.Duration) {
+	if h.chance(50) {
+		h.clock.set(to[h.pick(len(to))])
+		h.steps++
+	}
+}
+
+// schedule makes jobs that note each of their runs in a file, and returns their IDs.
+func (h *chaos) schedule() (ids []string) {
+	h.t.Helper()
+	for i, every := range []string{"1h", "10m"} {
+		args := fmt.Sprintf(`{"path": "runs/%d.txt", "content": "ran\n", "mode": "append"}`, i)
+		out, code := h.run("", "cron", "add", "--every", every, "--to", fmt.Sprint("telegram:", person+i), "--tool", "write_file", "--args", args)
+		id := jobID.FindStringSubmatch(out)
+		if code != 0 || id == nil {
+			h.t.Fatalf("cron add: %d: %s", code, out)
+		}
+		ids = append(ids, id[1])
+	}
+	return ids
+}
+
+// checkRuns wants each run of a job to have been begun at most once, no burst
+// of them, and none standing still once the clock is right again (P12, P23).
+func (h *chaos) checkRuns(ids []string) {
+	h.t.Helper()
+	h.clock.set(0)
+	h.town.kill()
+	h.revive()
+	before := map[string]scheduler.Job{}
+	for _, id := range ids {
+		before[id] = h.job(id, "at rest", func(j scheduler.Job) bool {
+			return len(j.Runs) == 0 || !slices.Contains([]scheduler.Outcome{scheduler.Waiting, scheduler.Running, scheduler.Sending}, j.Runs[len(j.Runs)-1].Outcome)
+		})
+	}
+	h.town.kill()
+	h.clock.set(3 * time.Hour)
+	h.revive()
+	for i, id := range ids {
+		j := h.job(id, "run again", func(j scheduler.Job) bool {
+			return j.N > before[id].N && j.Runs[len(j.Runs)-1].Outcome == scheduler.Delivered
+		})
+		if j.N > before[id].N+1 {
+			h.t.Errorf("job %s: %d runs after one step", id, j.N-before[id].N)
+		}
+		text, err := os.ReadFile(filepath.Join(h.dir, "workspace", "runs", fmt.Sprint(i, ".txt")))
+		if ran := strings.Count(string(text), "ran\n"); err != nil || ran > int(j.N) {
+			h.t.Errorf("job %s: %d runs, which were done %d times: %v", id, j.N, ran, err)
+		}
+		if int(j.N) > h.steps+2*h.starts {
+			h.t.Errorf("job %s: a burst of %d runs over %d steps of the clock and %d starts", id, j.N, h.steps, h.starts)
+		}
+	}
 }
 
 func (h *chaos) sometime() func(string) bool {

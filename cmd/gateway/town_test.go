@@ -38,6 +38,7 @@ type town struct {
 	args     []string       // of the gateway's command line
 	program  string         // that is run; "": parley
 	uid      int            // of the user who runs it, if it is not this one
+	clock    *wallClock     // that the gateway sees; nil: that of the machine
 
 	log    lockedBuffer
 	proc   *process
@@ -160,7 +161,11 @@ func (w *town) start() {
 	}
 	w.kill()
 	p := &process{cmd: w.command(w.args...), ended: make(chan struct{})}
-	if err := p.cmd.Start(); err != nil {
+	begin := p.cmd.Start
+	if w.clock != nil {
+		begin = func() error { return w.clock.start(p.cmd) }
+	}
+	if err := begin(); err != nil {
 		w.t.Fatal(err)
 	}
 	w.proc = p
