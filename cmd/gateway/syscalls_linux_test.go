@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -79,11 +81,73 @@ func TestTortureSyscalls(t *testing.T) {
 }
 
 // ourselves returns the path of the program under test.
-func ourselves(t *testing.T) string {
+func ourselves(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("parley")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestTortureUpgrade kills the program at the moments when it writes to the
+// store of an older release for the first time: all that was said is there after
+// the next start, and what is said meanwhile is answered once (P1, P3, P18).
+func TestTortureUpgrade(t *testing.T) {
+	t.Parallel()
+	strace := needs(t, "strace")
+	rnd := seeded(t)
+	stores, err := filepath.Glob("testdata/releases/*.db.gz")
+	if err != nil || len(stores) == 0 {
+		t.Fatalf("no stores of releases: %v", err)
+	}
+	calls := []string{"pwrite64", "fdatasync", "fsync", "renameat", "ftruncate", "write", "openat", "unlinkat"}
+	killed := 0
+	for i := range bouts(4, 200) {
+		w := newTown(t, echo)
+		unzip(t, filepath.Join(w.dir, storeFile), stores[i%len(stores)])
+		w.config()
+		w.tg.Say(person, "during the upgrade")
+		for range 1 + rnd.IntN(2) {
+			fault := fmt.Sprintf("%[1]s:signal=KILL:when=%[2]d", calls[rnd.IntN(len(calls))], 1+rnd.IntN(8))
+			w.program, w.args = strace, []string{"-f", "-qq", "-o", "/dev/null", "-e", "inject=" + fault}
+			if w.killedIn() {
+				killed++
+			}
+		}
+		w.program, w.args = "", nil
+		w.start()
+		w.tg.Say(person, "after the upgrade")
+		texts := w.told(person, "both answers", func(texts []string) bool {
+			said := strings.Join(texts, "\n")
+			return strings.Contains(said, "during the upgrade") && strings.Contains(said, "after the upgrade")
+		})
+		if said := strings.Join(texts, "\n"); strings.Count(said, "during the upgrade") != 1 || strings.Count(said, "after the upgrade") != 1 {
+			t.Errorf("the bot said %q", texts)
+		}
+		w.holdsRelease()
+		w.stop()
+	}
+	if killed == 0 {
+		t.Error("nothing was killed")
+	}
+	t.Logf("%d kills", killed)
+}
+
+// killedIn runs the gateway under strace, which has it killed, and kills it after
+// a while otherwise. It reports whether strace did.
+func (w *town) killedIn() bool {
+	w.t.Helper()
+	cmd := w.command()
+	cmd.Args = slices.Concat([]string{w.program}, w.args, []string{ourselves(w.t)}, cmd.Args[1:])
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what strace has started is killed with it
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	killer := time.AfterFunc(2*time.Second, func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	})
+	_ = cmd.Wait() // it was killed
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return killer.Stop() && status.Signaled() // as strace ends if what it has started does
 }

@@ -27,15 +27,7 @@ func TestUpgrade(t *testing.T) {
 			w.start()
 			w.tg.Say(person, "after the upgrade")
 			w.says(person, "heard after the upgrade")
-			if out := w.exported("console:local"); !strings.Contains(out, "Hello from a store of this release") || !strings.Contains(out, "You said: And once more") {
-				t.Errorf("the conversation is another one:\n%s", out)
-			}
-			if out, code := w.run("", "cron", "list"); code != 0 || !strings.Contains(out, "Say good morning") {
-				t.Errorf("cron list: %d\n%s", code, out)
-			}
-			if out, code := w.run("", "audit"); code != 0 || !strings.Contains(out, "as it was written") {
-				t.Errorf("audit: %d\n%s", code, out)
-			}
+			w.holdsRelease()
 			w.stop()
 			if out, code := w.run("", "doctor"); code != 0 {
 				t.Errorf("doctor: %d\n%s", code, out)
@@ -45,6 +37,20 @@ func TestUpgrade(t *testing.T) {
 				t.Errorf("replay: %d\n%s", code, out)
 			}
 		})
+	}
+}
+
+// holdsRelease wants all that the stores of releases hold to be there.
+func (w *town) holdsRelease() {
+	w.t.Helper()
+	if out := w.exported("console:local"); !strings.Contains(out, "Hello from a store of this release") || !strings.Contains(out, "You said: And once more") {
+		w.t.Errorf("the conversation is another one:\n%s", out)
+	}
+	if out, code := w.run("", "cron", "list"); code != 0 || !strings.Contains(out, "Say good morning") {
+		w.t.Errorf("cron list: %d\n%s", code, out)
+	}
+	if out, code := w.run("", "audit"); code != 0 || !strings.Contains(out, "as it was written") {
+		w.t.Errorf("audit: %d\n%s", code, out)
 	}
 }
 
