@@ -69,8 +69,9 @@ func (c *ServerClock) Now() time.Time {
 	return c.shown.Add(now.Sub(c.at))
 }
 
-// Local returns what the clock of this machine, as it is set now, showed when
-// the server's showed t.
+// Local returns t, a time that the server told, as a time of this machine: later,
+// if this machine's clock is ahead. If that is behind, t is left as it is: it
+// would seem to be long ago once the clock is right again.
 func (c *ServerClock) Local(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +80,7 @@ func (c *ServerClock) Local(t time.Time) time.Time {
 	}
 	now := time.Now()
 	skew := now.Round(0).Sub(c.shown.Add(now.Sub(c.at))) // by the wall clock
-	if skew.Abs() < leastSkew {
+	if skew < leastSkew {
 		return t
 	}
 	return t.Add(skew)

@@ -151,8 +151,13 @@ func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
 	return n, nil
 }
 
-// MkdirAll makes a folder and those it is in.
-func (w *Workspace) MkdirAll(p Path) error { return w.root.MkdirAll(p.name, dirMode) }
+// MkdirAll makes a folder and those it is in. They survive a power cut.
+func (w *Workspace) MkdirAll(p Path) error {
+	if info, err := w.root.Stat(p.name); err == nil && !info.IsDir() {
+		return w.explain(p.name, syscall.ENOTDIR)
+	}
+	return w.makeFolder(p.name)
+}
 
 // Remove removes a file or an empty folder, and what is known of its origin and
 // of whom it counts for.
@@ -170,14 +175,24 @@ func (w *Workspace) Remove(p Path) error {
 // RemoveAll removes a folder and all that is in it.
 func (w *Workspace) RemoveAll(p Path) error { return w.root.RemoveAll(p.name) }
 
-// Rename makes to the name of the file from.
-func (w *Workspace) Rename(from, to Path) error { return w.root.Rename(from.name, to.name) }
+// Rename makes to the name of the file from. Once it returned nil the file
+// keeps that name over a power cut; until then it has one of the two.
+func (w *Workspace) Rename(from, to Path) error {
+	if err := w.root.Rename(from.name, to.name); err != nil {
+		return err
+	}
+	before, after := filepath.Dir(from.name), filepath.Dir(to.name)
+	if err := w.sync(after); err != nil || before == after {
+		return err
+	}
+	return w.sync(before)
+}
 
 // Copy makes a file to that holds what from does, and what a later WriteFile
-// of from does not change.
+// of from does not change. Once it returned nil it survives a power cut.
 func (w *Workspace) Copy(from, to Path) error {
 	if w.root.Link(from.name, to.name) == nil { // files are replaced, not overwritten
-		return nil
+		return w.sync(filepath.Dir(to.name))
 	}
 	f, err := w.OpenBig(from)
 	if err != nil {

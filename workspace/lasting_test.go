@@ -35,6 +35,41 @@ func TestNewFoldersLast(t *testing.T) {
 	}
 }
 
+// TestChangesOfFoldersLast: folders that are made, and files that are renamed
+// or copied, survive a power cut: each folder in which a name changed is synced.
+func TestChangesOfFoldersLast(t *testing.T) {
+	w, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	named := func(name string) Path {
+		p, err := w.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want []string
+	}{
+		{"make folders", func() error { return w.MkdirAll(named("a/b")) }, []string{".", "a"}},
+		{"make folders that are there", func() error { return w.MkdirAll(named("a/b")) }, nil},
+		{"write a file", func() error { return w.WriteFile(named("a/f"), nil) }, []string{"a"}},
+		{"rename it", func() error { return w.Rename(named("a/f"), named("a/g")) }, []string{"a"}},
+		{"move it", func() error { return w.Rename(named("a/g"), named("a/b/g")) }, []string{"a/b", "a"}},
+		{"copy it", func() error { return w.Copy(named("a/b/g"), named("a/h")) }, []string{"a"}},
+	} {
+		var synced []string
+		w.synced = func(folder string) { synced = append(synced, folder) }
+		if err := step.do(); err != nil || !slices.Equal(synced, step.want) {
+			t.Errorf("%s: %v; synced %q, want %q", step.name, err, synced, step.want)
+		}
+	}
+}
+
 // TestClaim: a workspace is claimed once, until that is closed.
 func TestClaim(t *testing.T) {
 	dir := t.TempDir()

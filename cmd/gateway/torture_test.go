@@ -133,7 +133,9 @@ func (h *chaos) round() {
 	}
 	talk := func() {
 		for range 1 + h.pick(3) {
-			h.step(longSteps)
+			if h.chance(50) {
+				h.step(longSteps)
+			}
 			h.tell(h.pick(3), []string{"plain", "plain", "tool", "tool", "tell", "slow"}[h.pick(6)])
 		}
 		h.step(shortSteps)
@@ -152,19 +154,17 @@ func (h *chaos) round() {
 	h.answered()
 }
 
-// Steps of the wall clock. A gateway that is killed may come back with one of
-// the short ones: then it cannot know that it was not away for that long.
+// Steps of the wall clock. A gateway that is killed comes back with one of the
+// short ones: it cannot know that it was not away for a day.
 var (
 	shortSteps = []time.Duration{0, time.Second, -time.Second, time.Minute, time.Hour, -time.Hour, 5 * time.Hour, -5 * time.Hour}
 	longSteps  = append(shortSteps, 25*time.Hour, -25*time.Hour)
 )
 
-// step sets the wall clock forth or back, at times.
+// step sets the wall clock forth or back.
 func (h *chaos) step(to []time.Duration) {
-	if h.chance(50) {
-		h.clock.set(to[h.pick(len(to))])
-		h.steps++
-	}
+	h.clock.set(to[h.pick(len(to))])
+	h.steps++
 }
 
 // schedule makes jobs that note each of their runs in a file, and returns their IDs.
@@ -172,7 +172,7 @@ func (h *chaos) schedule() (ids []string) {
 	h.t.Helper()
 	for i, every := range []string{"1h", "10m"} {
 		args := fmt.Sprintf(`{"path": "runs/%d.txt", "content": "ran\n", "mode": "append"}`, i)
-		out, code := h.run("", "cron", "add", "--every", every, "--to", fmt.Sprint("telegram:", person+i), "--tool", "write_file", "--args", args)
+		out, code := h.run("", "cron", "add", "--every", every, "--isolated", "--to", fmt.Sprint("telegram:", person+i), "--tool", "write_file", "--args", args)
 		id := jobID.FindStringSubmatch(out)
 		if code != 0 || id == nil {
 			h.t.Fatalf("cron add: %d: %s", code, out)
