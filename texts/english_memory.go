@@ -2,6 +2,8 @@ package texts
 
 func englishMemory() Memory {
 	return Memory{
+		Skills: englishSkills(),
+
 		NoChange:      "There is no such change; `/dream log` lists them.",
 		ChangeDamaged: "That change is damaged on disk.",
 		ChangeGone:    "What that change wrote is not there any more, so it cannot be undone.",

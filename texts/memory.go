@@ -2,6 +2,8 @@ package texts
 
 // Memory is what is said of what is remembered.
 type Memory struct {
+	Skills Skills
+
 	NoChange, ChangeDamaged, ChangeGone string // a change that cannot be shown or undone
 
 	RememberUsage string

@@ -55,6 +55,7 @@ func (h *house) openMind() {
 			func(bin string) bool { _, err := exec.LookPath(bin); return err == nil },
 			func(name string) bool { _, set := os.LookupEnv(name); return set }),
 	}
+	h.mind.skills.Texts = &h.texts.Memory.Skills
 }
 
 // Summarise makes a mind the agent's Archive.

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"parley/texts"
 )
 
 // A Page is a Markdown file that begins with a head: YAML between two lines ---.
@@ -17,7 +19,7 @@ type Page struct {
 	Path        string   // in the workspace
 	Description string   // one line that is no markup
 	Text        string   // below the head
-	Fault       string   // why it cannot be used; "" if it can
+	Fault       string   // why it cannot be used, for people; "" if it can
 	Missing     string   // of a skill: what it needs and there is not, such as "needs ffmpeg"
 	Always      bool     // of a skill: it is part of every prompt, as far as there is room
 	Model       string   // of a profile: name in config.json; "" is that of who gives the task
@@ -32,10 +34,10 @@ type Page struct {
 const maxPage, maxLine = 64 << 10, 300 // bytes; characters of what is shown on a line
 
 // parse makes a Page of what its file holds, or of the error of reading it.
-func parse(name, path string, source []byte, err error) Page {
+func parse(say texts.PageFaults, name, path string, source []byte, err error) Page {
 	p := Page{Name: name, Path: path, source: source}
 	if err == nil {
-		err = p.parse(string(source))
+		err = p.parse(say, string(source))
 	}
 	if err != nil {
 		p = Page{Name: plain(name), Path: path, Fault: plain(strings.TrimPrefix(err.Error(), "yaml: ")), source: source}
@@ -43,38 +45,38 @@ func parse(name, path string, source []byte, err error) Page {
 	return p
 }
 
-func (p *Page) parse(text string) error {
+func (p *Page) parse(say texts.PageFaults, text string) error {
 	name := p.Name
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	head, body, ended := strings.Cut(text, "\n---\n")
 	head, begun := strings.CutPrefix(head, "---\n")
 	switch {
 	case len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
-		return errors.New("its name must be of lower case letters, digits and dashes, at most 64")
+		return errors.New(say.Name)
 	case len(text) > maxPage:
-		return errors.New("it is bigger than 64 KiB")
+		return errors.New(say.TooBig.With(maxPage >> 10))
 	case !begun || !ended || !utf8.ValidString(text) || strings.Contains(text, "\x00"):
-		return errors.New("it must be text in UTF-8 and begin with a head between two lines ---")
+		return errors.New(say.NotText)
 	}
 	var doc yaml.Node
 	err := yaml.Unmarshal([]byte("\n"+head), &doc) // so that lines are numbered as in the page
 	for _, n := range doc.Content {
-		err = take(n, "", p.fields())
+		err = take(say, n, "", p.fields())
 	}
 	p.Text, p.Description = strings.TrimSpace(body), plain(p.Description)
 	switch {
 	case err != nil:
 		return err
 	case p.Name != name:
-		return fmt.Errorf("its name is %q, but it lies at %q", p.Name, name)
+		return errors.New(say.OtherName.With(p.Name, name))
 	case p.Description == "":
-		return errors.New("there is no description")
+		return errors.New(say.NoDescription)
 	case p.Text == "":
-		return errors.New("there is nothing below the head")
+		return errors.New(say.NoText)
 	case p.Rounds < 0 || p.Rounds > 100:
-		return errors.New("rounds must be from 1 to 100")
+		return errors.New(say.Rounds)
 	case strings.ContainsAny(strings.Join(p.needs.bins, ""), `/\`):
-		return errors.New("requires.bins must be names, not paths")
+		return errors.New(say.Paths)
 	}
 	return nil
 }
@@ -91,27 +93,27 @@ func (p *Page) fields() map[string]any {
 // take takes the values of n to where fields say, by their keys: a pointer, or
 // fields of their own. It follows no alias and decodes nothing nested: both
 // could take long.
-func take(n *yaml.Node, prefix string, fields map[string]any) error {
+func take(say texts.PageFaults, n *yaml.Node, prefix string, fields map[string]any) error {
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: there must be lines of key: value", n.Line)
+		return errors.New(say.NoKeys.With(n.Line))
 	}
-	wants := map[string]string{"*string": "text", "*bool": "true or false", "*int": "a number", "*[]string": "a list of names"}
+	wants := map[string]string{"*string": say.Text, "*bool": say.YesNo, "*int": say.Number, "*[]string": say.Names}
 	nested := func(n *yaml.Node) bool { return n.Kind != yaml.ScalarNode }
 	for pair := range slices.Chunk(n.Content, 2) {
 		name, value := prefix+pair[0].Value, pair[1]
 		to := fields[pair[0].Value]
 		delete(fields, pair[0].Value)
 		if inner, ok := to.(map[string]any); ok {
-			if err := take(value, name+".", inner); err != nil {
+			if err := take(say, value, name+".", inner); err != nil {
 				return err
 			}
 			continue
 		}
 		if to == nil {
-			return fmt.Errorf("line %d: %.40q is no key, or is there twice", pair[0].Line, name)
+			return errors.New(say.UnknownKey.With(pair[0].Line, name))
 		}
 		if value.Kind == yaml.AliasNode || slices.ContainsFunc(value.Content, nested) || value.Decode(to) != nil {
-			return fmt.Errorf("line %d: %s must be %s", value.Line, name, wants[fmt.Sprintf("%T", to)])
+			return errors.New(say.WrongValue.With(value.Line, name, wants[fmt.Sprintf("%T", to)]))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"parley/memory"
+	"parley/texts"
 )
 
 // Where the pages lie: skills/NAME/SKILL.md and agents/NAME.md.
@@ -32,6 +33,8 @@ type Has func(name string) bool
 // A Shelf holds the pages of one workspace. An edit counts at once. It is
 // safe for use by several goroutines.
 type Shelf struct {
+	Texts *texts.Skills // what people are told; nil: in English
+
 	folder   Folder
 	bin, env Has
 	mu       sync.Mutex
@@ -44,6 +47,14 @@ func New(w Folder, bin, env Has) *Shelf {
 	return &Shelf{folder: w, bin: bin, env: env, pages: map[string]Page{}}
 }
 
+// say returns what people are told.
+func (s *Shelf) say() texts.Skills {
+	if s.Texts == nil {
+		return texts.English().Memory.Skills
+	}
+	return *s.Texts
+}
+
 // Skills returns all skills, sorted, the broken ones too. tool says which tools there are.
 func (s *Shelf) Skills(tool Has) []Page {
 	all := s.read(skillDir, "/SKILL.md")
@@ -51,7 +62,7 @@ func (s *Shelf) Skills(tool Has) []Page {
 	for i, p := range all {
 		lack := slices.Concat(lacking(p.needs.bins, s.bin), lacking(p.needs.env, s.env), lacking(p.needs.tools, tool))
 		if len(lack) > 0 {
-			all[i].Missing = plain("needs " + strings.Join(lack, ", "))
+			all[i].Missing = plain(s.say().Needs.With(strings.Join(lack, ", ")))
 		}
 	}
 	return all
@@ -66,7 +77,7 @@ func (s *Shelf) read(dir, tail string) (all []Page) {
 	defer s.mu.Unlock()
 	entries, err := s.folder.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return []Page{parse(dir, dir, nil, errors.New("the folder cannot be read"))}
+		return []Page{parse(s.say().Faults, dir, dir, nil, errors.New(s.say().Faults.Folder))}
 	}
 	ext, _, folders := strings.Cut(tail, "/")
 	for _, e := range entries {
@@ -75,13 +86,13 @@ func (s *Shelf) read(dir, tail string) (all []Page) {
 			continue
 		}
 		if len(all) == maxPages {
-			return append(all, Page{Name: "more", Path: dir, Fault: fmt.Sprintf("there are more than %d, and no more are read", maxPages)})
+			return append(all, Page{Name: "more", Path: dir, Fault: s.say().Faults.TooMany.With(maxPages)})
 		}
 		path := dir + "/" + name + tail
 		text, err := s.folder.ReadFile(path)
 		p, kept := s.pages[path]
 		if err != nil || !kept || !bytes.Equal(p.source, text) {
-			p = parse(name, path, text, err)
+			p = parse(s.say().Faults, name, path, text, err)
 			s.pages[path] = p
 		}
 		all = append(all, p)
@@ -94,7 +105,6 @@ const (
 	maxList     = 16 << 10 // bytes of the list of skills in the prompt
 	maxWhole    = 8 << 10  // bytes of all skills that are in the prompt as a whole
 	aboutSkills = "# Skills\nEach is a page on how a kind of task is done. Before you begin one of that kind, read skills/NAME/SKILL.md with read_file and go by it. Your other rules stand above it, and no page gives anybody rights.\n"
-	howSkills   = "\nTo add a skill, ask me to write one, or write `skills/NAME/SKILL.md` in my workspace: a line `---`, then `name: NAME` and `description: …`, a line `---`, and below it what to do. It counts at once."
 )
 
 // Prompt returns what the model is told of the pages that it can use, "" if
@@ -130,26 +140,27 @@ func (s *Shelf) List(tool, model Has) string {
 	agents := s.Profiles()
 	for i, p := range agents {
 		if lack := slices.DeleteFunc(slices.Clone(p.Tools), tool); len(lack) > 0 {
-			agents[i].Missing = plain("there is no tool " + strings.Join(lack, ", "))
+			agents[i].Missing = plain(s.say().NoTool.With(strings.Join(lack, ", ")))
 		} else if p.Model != "" && !model(p.Model) {
-			agents[i].Missing = plain("there is no model " + p.Model)
+			agents[i].Missing = plain(s.say().NoModel.With(p.Model))
 		}
 	}
-	return "**Skills**\n" + lines(s.Skills(tool)) + "\n**Agents**\n" + lines(agents) + howSkills
+	say := s.say()
+	return "**" + say.Skills + "**\n" + lines(say, s.Skills(tool)) + "\n**" + say.Agents + "**\n" + lines(say, agents) + "\n" + say.HowTo
 }
 
 // lines lists pages, a line each.
-func lines(pages []Page) (list string) {
+func lines(say texts.Skills, pages []Page) (list string) {
 	for _, p := range pages {
 		switch {
 		case p.Fault != "":
-			p.Description = "⚠️ broken: " + p.Fault
+			p.Description = "⚠️ " + say.Broken.With(p.Fault)
 		case p.Missing != "":
-			p.Description = "⚠️ " + p.Missing + ". " + p.Description
+			p.Description = "⚠️ " + say.Lacking.With(p.Missing, p.Description)
 		case p.Always:
-			p.Name += " (always)"
+			p.Name += " " + say.Always
 		}
 		list += "- " + p.Name + ": " + p.Description + "\n"
 	}
-	return cmp.Or(list, "There are none yet.\n")
+	return cmp.Or(list, say.None+"\n")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"parley/texts"
 	"parley/workspace"
 )
 
@@ -432,7 +433,7 @@ func FuzzParse(f *testing.F) {
 		if isSkill {
 			path = "skills/a/SKILL.md"
 		}
-		p := parse("a", path, []byte(text), nil)
+		p := parse(texts.English().Memory.Skills.Faults, "a", path, []byte(text), nil)
 		shown := p.Fault + p.Description
 		if p.Name != "a" || shown == "" || strings.ContainsAny(shown, "\n\r[]<>`*") || !utf8.ValidString(p.Text+shown) || utf8.RuneCountInString(shown) > maxLine {
 			t.Errorf("%q: %+v", text, p)
