@@ -505,7 +505,7 @@ func TestErrandInTranscript(t *testing.T) {
 		h.deliver(errand("1", "remind me", chat.Errand{}))
 		h.want("hi")
 		for x, err := range h.pool.Transcript(t.Context(), "test:1") {
-			if err != nil || x.Kind == chat.Heard && x.Who != "the clock" {
+			if err != nil || x.Kind == chat.Heard && x.Who != "a scheduled job" {
 				t.Errorf("%+v, %v", x, err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -39,7 +40,7 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 // one entry that says so (P21).
 func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
-		s, epoch := scribe{}, int64(0)
+		s, epoch := scribe{speakers: p.Texts.Speakers}, int64(0)
 		for r, err := range p.journal(ctx, id) {
 			switch {
 			case errors.Is(err, store.ErrNotFound):
@@ -98,6 +99,8 @@ func (p *Pool) unreadable(ctx context.Context, id chat.SessionID, s *scribe) (es
 
 // A scribe writes records down as people read them.
 type scribe struct {
+	speakers texts.Speakers
+
 	at   time.Time       // of what was heard last
 	anew bool            // a conversation is about to begin, and not the first
 	told map[string]bool // keys of what was heard in the turn
@@ -145,11 +148,18 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 	return es
 }
 
-// clerks are who speaks when no person does.
-var clerks = map[chat.Origin]string{chat.FromSchedule: "the clock", chat.FromParent: "the agent", chat.FromSubagent: "a helper"}
-
-// Speaker names to people who speaks in m.
-func Speaker(m chat.Message) string { return cmp.Or(clerks[m.Origin], m.From.Name, m.From.ID) }
+// Speaker names to people who speaks in m, in the words of say if no person does.
+func Speaker(say texts.Speakers, m chat.Message) string {
+	switch m.Origin {
+	case chat.FromSchedule:
+		return say.Schedule
+	case chat.FromParent:
+		return say.Agent
+	case chat.FromSubagent:
+		return say.Subagent
+	}
+	return cmp.Or(m.From.Name, m.From.ID)
+}
 
 // heard writes down m, and what the person was told of it.
 func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
@@ -160,7 +170,7 @@ func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 	if s.anew {
 		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: s.at}), false
 	}
-	who, text := Speaker(m), m.Text
+	who, text := Speaker(s.speakers, m), m.Text
 	if strings.TrimSpace(text) == "" && m.Media != "" {
 		text = "(" + m.Media + ")"
 	}

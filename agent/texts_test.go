@@ -55,6 +55,14 @@ func TestAllFromCatalogue(t *testing.T) {
 		return words("…"), nil
 	}
 	play(t, h, func(h *house) {
+		for i, origin := range []chat.Origin{chat.FromSchedule, chat.FromParent, chat.FromSubagent} {
+			m := message(fmt.Sprint("origin", i), "hello")
+			m.Origin = origin
+			h.deliver(m)
+			time.Sleep(time.Second)
+		}
+		h.say("what was said", "/search hello")
+		time.Sleep(time.Second)
 		for i, text := range []string{
 			"look", "/help", "/start", "/new", "/retry", "/stop", "/undo", "/search", "/search unsaid", "/status", "/approvals", "/approvals revoke 7",
 			"/agents", "/agents stop", "/agents stop x", "/verbose", "/verbose on", "/verbose off", "/verbose", "/model", "/model x", "/model other",

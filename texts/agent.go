@@ -11,6 +11,7 @@ type Agent struct {
 	Limits   Limits
 	Helpers  Helpers
 	Steps    Steps
+	Speakers Speakers
 
 	Approvals Approvals
 }
@@ -170,6 +171,13 @@ type Helpers struct {
 
 	// What was done with helpers, as One and More name them.
 	Stopped, Paused, Resumed, Told Format
+}
+
+// Speakers are who speaks in a conversation when no person does.
+type Speakers struct {
+	Schedule string // a job whose time has come
+	Agent    string // to a subagent
+	Subagent string // reports
 }
 
 // Approvals is what /approvals says.

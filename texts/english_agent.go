@@ -4,6 +4,11 @@ func englishAgent() Agent {
 	return Agent{
 		Span:  englishSpan(),
 		Steps: englishSteps(),
+		Speakers: Speakers{
+			Schedule: "a scheduled job",
+			Agent:    "the agent",
+			Subagent: "a background task",
+		},
 		Help: Help{
 			Intro:  "Write to me as you would to a person. I can use tools, and I answer what you ask.",
 			Owners: "/pair, /unpair – who else may talk to me\n/parked, /resend, /drop – replies that could not be sent",

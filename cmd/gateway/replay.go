@@ -18,6 +18,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store/mem"
+	"parley/texts"
 )
 
 // A replay prints turns, or runs them again.
@@ -185,7 +186,7 @@ func (v *replay) print(t agent.Turn) {
 }
 
 func (v *replay) heard(m chat.Message) {
-	head := moment(m.Time, v.zone) + "  " + agent.Speaker(m)
+	head := moment(m.Time, v.zone) + "  " + agent.Speaker(texts.English().Agent.Speakers, m)
 	if m.Edits != "" {
 		head += ", corrected"
 	}

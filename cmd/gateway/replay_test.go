@@ -435,7 +435,7 @@ func TestRecordingsWithHoles(t *testing.T) {
 
 // What no person wrote is not told as if the person had, for whom it was done.
 func TestReplayNamesWhoSpeaks(t *testing.T) {
-	for origin, want := range map[chat.Origin]string{chat.FromPerson: "Ann", chat.FromSchedule: "the clock", chat.FromSubagent: "a helper"} {
+	for origin, want := range map[chat.Origin]string{chat.FromPerson: "Ann", chat.FromSchedule: "a scheduled job", chat.FromSubagent: "a background task"} {
 		var out strings.Builder
 		v := replay{out: &out, zone: time.UTC}
 		v.heard(chat.Message{From: chat.Sender{ID: "7", Name: "Ann"}, Origin: origin, Text: "hi"})
