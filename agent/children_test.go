@@ -104,7 +104,7 @@ func TestSpawn(t *testing.T) {
 			t.Fatalf("got %q", id)
 		}
 		h.say("2", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` work out the answer to everyth... – thinking, began a moment ago")
+		h.want("Background tasks:\n\n- `" + id + "` work out the answer to everyth... – thinking, began a moment ago")
 		time.Sleep(2 * time.Minute)
 		h.want("it is 42")
 		want := "[Subagent 'work out the answer to everyth...' completed successfully]\n\nTask: work out the answer to everything there is\n\n" +
@@ -113,7 +113,7 @@ func TestSpawn(t *testing.T) {
 			t.Errorf("the report is %q", report)
 		}
 		h.say("3", "/agents")
-		h.want("No helpers are at work.")
+		h.want("No background tasks are running.")
 		if c := h.children(); len(c) != 1 || c[0].ID != id || c[0].State != tools.ChildAnswered || c[0].Report || c[0].Parent != "test:1" {
 			t.Errorf("kept %+v", c)
 		}
@@ -273,7 +273,7 @@ func TestNewTask(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		h.say("2", "in the red box")
 		h.say("3", "/status")
-		h.want("I am waiting for helpers, for 30 seconds now.\nA helper is at work: /agents\nModel: main\nUp for 30 seconds. Answers under way, in all conversations: 2; messages not answered yet: 3.")
+		h.want("I am waiting for background tasks, for 30 seconds now.\nA background task is running: /agents\nModel: main\nUp for 30 seconds. Answers under way, in all conversations: 2; messages not answered yet: 3.")
 		time.Sleep(31 * time.Second)
 		h.say("4", "or in the blue one") // as the helper gives its last answer
 		time.Sleep(time.Minute)
@@ -403,7 +403,7 @@ func TestStopHelpers(t *testing.T) {
 		return words("slowly never")
 	})
 	play(t, helped(h), func(h *house) {
-		for i, c := range []struct{ say, want string }{{"multi", "(Stopped, with 3 helpers.)"}, {"deep", "(Stopped, with 2 helpers.)"}, {"nothing", ""}, {"spawn", "Stopped 2 helpers."}} {
+		for i, c := range []struct{ say, want string }{{"multi", "(Stopped, with 3 background tasks.)"}, {"deep", "(Stopped, with 2 background tasks.)"}, {"nothing", ""}, {"spawn", "Stopped 2 background tasks."}} {
 			h.say(fmt.Sprint(i), c.say)
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
@@ -434,7 +434,7 @@ func TestStopHelpers(t *testing.T) {
 		time.Sleep(time.Second)
 		h.want("There is nothing to stop.", "ok", "There is nothing to stop.")
 		h.say("11", "/stop")
-		h.want("Stopped 2 helpers.")
+		h.want("Stopped 2 background tasks.")
 	})
 }
 
@@ -477,7 +477,7 @@ func TestDeepTask(t *testing.T) {
 		defer h.mu.Unlock()
 		kids := h.children() // which began at the same instant
 		slices.SortFunc(kids, func(a, b tools.Child) int { return a.Depth - b.Depth })
-		if len(h.sent) != 2 || strings.Count(h.sent[0], "waiting for helpers") != 2 || !strings.Contains(h.sent[1], "user look behind you") || strings.Count(h.sent[1], "heard of") != 2 {
+		if len(h.sent) != 2 || strings.Count(h.sent[0], "waiting for background tasks") != 2 || !strings.Contains(h.sent[1], "user look behind you") || strings.Count(h.sent[1], "heard of") != 2 {
 			t.Errorf("sent %q", h.sent)
 		}
 		if len(kids) != 3 || kids[2].Depth != 3 || kids[2].Result != "user look behind you" || kids[2].Parent != chat.SessionID("agent:"+kids[1].ID) {

@@ -180,7 +180,7 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	say := p.Texts.Commands
 	lines := []string{say.Am.With(p.activity(id))}
 	if n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n > 0 {
-		lines = append(lines, say.HelpersWork.Of(n))
+		lines = append(lines, say.SubagentsWork.Of(n))
 	}
 	lines = append(lines,
 		say.ModelIs.With(p.modelOf(ctx, id)),

@@ -42,11 +42,11 @@ func (p *Pool) cmdStop(ctx context.Context, m chat.Message) string {
 	switch err = errors.Join(err, p.dismissAll(ctx, kids)); {
 	case err != nil:
 		p.sorry("stop all helpers", m.Session(), err)
-		return p.Texts.Helpers.NotAll
+		return p.Texts.Subagents.NotAll
 	case running:
 		return "" // the turn says so itself, in its last words
 	case n > 0:
-		return p.Texts.Helpers.Stopped.With(p.Texts.Helpers.Some.Of(n))
+		return p.Texts.Subagents.Stopped.With(p.Texts.Subagents.Some.Of(n))
 	}
 	return p.Texts.Commands.NoStop
 }
@@ -56,11 +56,11 @@ func (p *Pool) stoppedWith(n int) string {
 	if n == 0 {
 		return p.Texts.Turn.Stopped
 	}
-	return p.Texts.Turn.StoppedWith.With(p.Texts.Helpers.Some.Of(n))
+	return p.Texts.Turn.StoppedWith.With(p.Texts.Subagents.Some.Of(n))
 }
 
 // orders are what /agents does with helpers, and what it says afterwards.
-func orders(say texts.Helpers) map[string]texts.Format {
+func orders(say texts.Subagents) map[string]texts.Format {
 	return map[string]texts.Format{"stop": say.Stopped, "pause": say.Paused, "resume": say.Resumed, "tell": say.Told}
 }
 
@@ -73,12 +73,12 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	if err := p.know(ctx); err != nil {
 		return p.sorry("look at the helpers", m.Session(), err)
 	}
-	done := orders(p.Texts.Helpers)[what]
+	done := orders(p.Texts.Subagents)[what]
 	switch {
 	case what == "":
 		return p.listed(ctx, m)
 	case done == "" || which == "" || what == "tell" && words == "":
-		return p.Texts.Helpers.Usage
+		return p.Texts.Subagents.Usage
 	}
 	kids := p.kin.all(func(k *kid) bool {
 		mine := m.From.Role == chat.Owner || k.From.ID == m.From.ID
@@ -86,9 +86,9 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	})
 	switch {
 	case len(kids) == 0:
-		return p.Texts.Helpers.Unknown
+		return p.Texts.Subagents.Unknown
 	case len(kids) > 1 && which != "all":
-		return p.Texts.Helpers.Several
+		return p.Texts.Subagents.Several
 	}
 	slices.SortFunc(kids, oldest)
 	for _, k := range kids {
@@ -101,7 +101,7 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 
 // namesOf names helpers as people know them.
 func (p *Pool) namesOf(kids []kid) string {
-	say := p.Texts.Helpers
+	say := p.Texts.Subagents
 	var all []string
 	for _, k := range kids {
 		all = append(all, say.Named.With(label(k.Child), k.ID))
@@ -165,13 +165,13 @@ func (p *Pool) undelivered(ctx context.Context, m chat.Message) (text string, er
 		if c.Undelivered == "" || !knows(m, &kid{Child: c}) {
 			continue
 		}
-		text += "\n" + p.Texts.Helpers.Undelivered.With(c.ID, label(c), p.Texts.Span.Of(time.Since(c.Ended)), tame(c.Undelivered, 200))
+		text += "\n" + p.Texts.Subagents.Undelivered.With(c.ID, label(c), p.Texts.Span.Of(time.Since(c.Ended)), tame(c.Undelivered, 200))
 		if c.At != m.At {
-			text += ", " + p.Texts.Helpers.For.With(c.At.Session())
+			text += ", " + p.Texts.Subagents.For.With(c.At.Session())
 		}
 	}
 	if text != "" {
-		text = p.Texts.Helpers.NotTold + "\n" + text
+		text = p.Texts.Subagents.NotTold + "\n" + text
 	}
 	return text, err
 }
@@ -180,10 +180,10 @@ func (p *Pool) undelivered(ctx context.Context, m chat.Message) (text string, er
 func (p *Pool) working(m chat.Message) string {
 	kids := p.kin.all(func(k *kid) bool { return knows(m, k) })
 	if len(kids) == 0 {
-		return p.Texts.Helpers.None
+		return p.Texts.Subagents.None
 	}
 	slices.SortFunc(kids, oldest)
-	say := p.Texts.Helpers
+	say := p.Texts.Subagents
 	text := say.List + "\n"
 	for _, k := range kids {
 		p.mu.Lock()

@@ -76,24 +76,24 @@ func TestSteerHelpers(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		id := h.children()[0].ID
 		h.say("2", "/agents pause "+id[:5])
-		h.want("begun", "Paused the helper 'it' (`"+id+"`).")
+		h.want("begun", "Paused the background task 'it' (`"+id+"`).")
 		time.Sleep(10 * time.Second)
 		h.say("3", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` it – paused, began 15 seconds ago, 1 step done")
+		h.want("Background tasks:\n\n- `" + id + "` it – paused, began 15 seconds ago, 1 step done")
 		h.say("4", "hello") // there are two places, and both are free
 		h.want("begun")
 		h.say("5", "/agents stop "+h.children()[1].ID)
-		h.want("Stopped the helper 'it' (`" + h.children()[1].ID + "`).")
+		h.want("Stopped the background task 'it' (`" + h.children()[1].ID + "`).")
 		h.stop()
 		time.Sleep(48 * time.Hour)
 		h = start()
 		time.Sleep(time.Second)
 		h.say("6", "/agents")
-		h.want("Helpers at work:\n\n- `" + id + "` it – paused, began 2 days ago, 1 step done")
+		h.want("Background tasks:\n\n- `" + id + "` it – paused, began 2 days ago, 1 step done")
 		h.say("7", "/agents tell "+id+" in the red box")
 		h.say("8", "/agents resume "+id)
 		time.Sleep(time.Minute)
-		h.want("Told the helper 'it' (`"+id+"`).", "Resumed the helper 'it' (`"+id+"`).", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
+		h.want("Told the background task 'it' (`"+id+"`).", "Resumed the background task 'it' (`"+id+"`).", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
 		told := 0
 		for _, r := range h.asks {
 			if strings.HasSuffix(lastOf(r).Text, "in the red box") {
@@ -105,7 +105,7 @@ func TestSteerHelpers(t *testing.T) {
 		id = h.children()[2].ID
 		for text, want := range map[string]string{
 			"stop": "Write /agents to see ", "tell " + id: "Write /agents to see ", "dance all": "Write /agents to see ",
-			"stop x": "There is no such helper of yours at work; ", "Pause " + strings.ToUpper(id): "Paused the helper 'it'", "resume all": "Resumed the helper 'it'",
+			"stop x": "You have no such background task; ", "Pause " + strings.ToUpper(id): "Paused the background task 'it'", "resume all": "Resumed the background task 'it'",
 		} {
 			h.say("x"+text, "/agents "+text)
 			if got := said["re:test//1/x"+text]; !strings.HasPrefix(got, want) {
@@ -140,7 +140,7 @@ func TestWaitForThePaused(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		id := h.children()[0].ID
 		h.say("2", "/agents pause "+id)
-		h.want("Paused the helper 'X' (`" + id + "`).")
+		h.want("Paused the background task 'X' (`" + id + "`).")
 		time.Sleep(48 * time.Hour)
 		h.stop()
 		h = start()
@@ -148,7 +148,7 @@ func TestWaitForThePaused(t *testing.T) {
 		h.want()
 		h.say("3", "/agents resume "+id)
 		time.Sleep(time.Minute)
-		h.want("Resumed the helper 'X' (`"+id+"`).", `result {"success":true,"summary":"worked: tool ran","subtaskId":"sub_task_`+id+`"}`)
+		h.want("Resumed the background task 'X' (`"+id+"`).", `result {"success":true,"summary":"worked: tool ran","subtaskId":"sub_task_`+id+`"}`)
 		h.stop()
 	})
 }
@@ -169,7 +169,7 @@ func TestWhoSteers(t *testing.T) {
 		}
 		tell("anna", chat.User, "a", "work")
 		tell("bert", chat.User, "group", "work")
-		const none, not = "No helpers are at work.", "There is no such helper of yours at work; /agents lists them."
+		const none, not = "No background tasks are running.", "You have no such background task; /agents lists them."
 		for _, c := range []struct {
 			who   string
 			role  chat.Role
@@ -179,14 +179,14 @@ func TestWhoSteers(t *testing.T) {
 		}{
 			{"bert", chat.User, "b", "/agents", none},
 			{"bert", chat.User, "b", "/agents stop all", not},
-			{"anna", chat.User, "group", "/agents", "Helpers at work:"},
+			{"anna", chat.User, "group", "/agents", "Background tasks:"},
 			{"anna", chat.User, "group", "/agents stop all", not},
-			{"otto", chat.Owner, "group", "/agents", "Helpers at work:"},
+			{"otto", chat.Owner, "group", "/agents", "Background tasks:"},
 			{"otto", chat.Owner, "o", "/agents", "for `test:a`"},
-			{"otto", chat.Owner, "o", "/agents pause all", "Paused 2 helpers: 'it' (`"},
-			{"anna", chat.User, "a", "/agents resume all", "Resumed the helper 'it' (`"},
-			{"bert", chat.User, "group", "/agents stop all", "Stopped the helper 'it' (`"},
-			{"otto", chat.Owner, "o", "/agents stop all", "Stopped the helper 'it' (`"},
+			{"otto", chat.Owner, "o", "/agents pause all", "Paused 2 background tasks: 'it' (`"},
+			{"anna", chat.User, "a", "/agents resume all", "Resumed the background task 'it' (`"},
+			{"bert", chat.User, "group", "/agents stop all", "Stopped the background task 'it' (`"},
+			{"otto", chat.Owner, "o", "/agents stop all", "Stopped the background task 'it' (`"},
 		} {
 			if got := tell(c.who, c.role, c.where, c.text); !strings.Contains(got, c.want) || c.text == "/agents" && c.where != "o" && strings.Count(got, "`") > 2 {
 				t.Errorf("%s in %s: %s: %q", c.who, c.where, c.text, got)

@@ -81,7 +81,7 @@ func TestHelpersOfJobs(t *testing.T) {
 				run(3)
 				h.mu.Lock()
 				defer h.mu.Unlock()
-				if len(h.sent) != 1 || !strings.Contains(h.sent[0], "Today's limit for this job is reached: 2 of 2 helpers.") {
+				if len(h.sent) != 1 || !strings.Contains(h.sent[0], "Today's limit for this job is reached: 2 of 2 background tasks.") {
 					t.Errorf("the third run says %q", h.sent)
 				}
 			})
@@ -120,7 +120,7 @@ func TestStopHelpersOfJobs(t *testing.T) {
 		other.At.Chat = "2"
 		h.deliver(other)
 		h.say("3", "/stop")
-		h.want("begun", "There is nothing to stop.", "Stopped a helper.")
+		h.want("begun", "There is nothing to stop.", "Stopped a background task.")
 	})
 }
 
@@ -183,11 +183,11 @@ func TestHelpersChanges(t *testing.T) {
 func TestWordsForTheStopped(t *testing.T) {
 	const meant = "> What follows was meant for the helper 'X', which had ended."
 	for _, c := range []struct{ words, what, want string }{
-		{"in the red box", "/agents stop all", "Stopped the helper 'X' (`ID`). heard in the red box"},
-		{"in the red box", "/stop", "(Stopped, with a helper.)"},
-		{"/agents tell all in the red box", "/agents stop all", "Told the helper 'X' (`ID`). Stopped the helper 'X' (`ID`). heard " + meant + " in the red box"},
-		{"/agents tell all /new things", "/agents stop all", "Told the helper 'X' (`ID`). Stopped the helper 'X' (`ID`). heard " + meant + " /new things"},
-		{"/agents tell all in the red box", "/stop", "Told the helper 'X' (`ID`). (Stopped, with a helper.)"},
+		{"in the red box", "/agents stop all", "Stopped the background task 'X' (`ID`). heard in the red box"},
+		{"in the red box", "/stop", "(Stopped, with a background task.)"},
+		{"/agents tell all in the red box", "/agents stop all", "Told the background task 'X' (`ID`). Stopped the background task 'X' (`ID`). heard " + meant + " in the red box"},
+		{"/agents tell all /new things", "/agents stop all", "Told the background task 'X' (`ID`). Stopped the background task 'X' (`ID`). heard " + meant + " /new things"},
+		{"/agents tell all in the red box", "/stop", "Told the background task 'X' (`ID`). (Stopped, with a background task.)"},
 	} {
 		t.Run(c.words+c.what, func(t *testing.T) {
 			h := &house{tools: []tools.Tool{slowExec(time.Hour)}}
@@ -314,11 +314,11 @@ func TestToldAtTheEnd(t *testing.T) {
 					h.t.Fatal(err)
 				}
 				time.Sleep(5 * time.Second)
-				did := []string{"Told the helper 'it' (`abcd0123`)."}
+				did := []string{"Told the background task 'it' (`abcd0123`)."}
 				if c.paused {
 					h.say("1", "/agents pause all")
 					time.Sleep(time.Minute)
-					did = []string{"Paused the helper 'it' (`abcd0123`).", did[0], "Resumed the helper 'it' (`abcd0123`)."}
+					did = []string{"Paused the background task 'it' (`abcd0123`).", did[0], "Resumed the background task 'it' (`abcd0123`)."}
 				}
 				h.say("2", "/agents tell abcd in the red box")
 				if c.paused {
@@ -370,7 +370,7 @@ func TestHelpersAreShown(t *testing.T) {
 		h.say("1", "spawn")
 		time.Sleep(time.Second)
 		h.say("2", "/status")
-		h.want("begun", "I am idle.\n2 helpers are at work: /agents\nModel: main\nUp for a second. Answers under way, in all conversations: 2; messages not answered yet: 2.")
+		h.want("begun", "I am idle.\n2 background tasks are running: /agents\nModel: main\nUp for a second. Answers under way, in all conversations: 2; messages not answered yet: 2.")
 		other := message("3", "/status")
 		other.At.Chat, other.From = "2", chat.Sender{ID: "8", Role: chat.User}
 		h.deliver(other)
@@ -378,17 +378,17 @@ func TestHelpersAreShown(t *testing.T) {
 		h.say("4", "/agents stop all")
 		kids := h.children()
 		slices.SortFunc(kids, func(a, b tools.Child) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
-		h.want(fmt.Sprintf("Stopped 2 helpers: '%s' (`%s`), '%s' (`%s`).", kids[0].Label, kids[0].ID, kids[1].Label, kids[1].ID))
+		h.want(fmt.Sprintf("Stopped 2 background tasks: '%s' (`%s`), '%s' (`%s`).", kids[0].Label, kids[0].ID, kids[1].Label, kids[1].ID))
 		h.say("5", "task")
 		time.Sleep(5 * time.Second)
 		h.say("6", "/agents")
-		h.want("Helpers at work:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 5 seconds ago")
+		h.want("Background tasks:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 5 seconds ago")
 		time.Sleep(10 * time.Second)
 		h.say("7", "/agents")
-		h.want("Helpers at work:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 15 seconds ago, 1 step done")
+		h.want("Background tasks:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 15 seconds ago, 1 step done")
 		time.Sleep(10 * time.Second)
 		h.say("8", "/agents")
-		h.want("Helpers at work:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 25 seconds ago, 2 steps done")
+		h.want("Background tasks:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 25 seconds ago, 2 steps done")
 	})
 }
 
@@ -482,7 +482,7 @@ func TestStoppedAsItBegins(t *testing.T) {
 			h.t.Errorf("begun: %v, %+v", err, h.children())
 		}
 		h.say("1", "/agents")
-		h.want("No helpers are at work.")
+		h.want("No background tasks are running.")
 	})
 }
 

@@ -91,7 +91,7 @@ func (p *Pool) share(b payer, k kind) string {
 		}
 	}
 	say := p.Texts.Limits
-	what := [kinds]string{say.Answers, say.Requests, say.Tokens, say.Money, say.Helpers, say.Megabytes}
+	what := [kinds]string{say.Answers, say.Requests, say.Tokens, say.Money, say.Subagents, say.Megabytes}
 	return say.Share.With(number(spent), number(most), what[k])
 }
 

@@ -525,12 +525,12 @@ func TestLimitOfHelpers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := fmt.Sprint(spawn("cccccccc", "test:1")); got != "Today's limit for this conversation is reached: 2 of 2 helpers."+raisable+"session." {
+		if got := fmt.Sprint(spawn("cccccccc", "test:1")); got != "Today's limit for this conversation is reached: 2 of 2 background tasks."+raisable+"session." {
 			t.Errorf("a third helper: %s", got)
 		}
 		h.want()
 		h.say("u", "/usage")
-		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 200 of 10,000 tokens\n- this conversation: 200 of 10,000 tokens, 2 of 2 helpers")
+		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 200 of 10,000 tokens\n- this conversation: 200 of 10,000 tokens, 2 of 2 background tasks")
 		for n, want := range []string{"ok", "Today's limit for this job is reached: 1 of 1 answers." + raisable + "job j."} {
 			id := fmt.Sprint("cccccccc", n)
 			if err := spawn(id, "cron:j"); err != nil {

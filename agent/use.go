@@ -122,7 +122,7 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	}
 	doing := t.Texts.Doing.Answer
 	if known.Category == "agents" {
-		doing = t.Texts.Doing.Helpers
+		doing = t.Texts.Doing.Subagents
 	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)

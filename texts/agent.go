@@ -2,16 +2,16 @@ package texts
 
 // Agent is what the agent says by itself, and what its commands answer.
 type Agent struct {
-	Span     Span
-	Help     Help
-	Turn     Turn
-	Model    Model
-	Commands Commands
-	Doing    Doing
-	Limits   Limits
-	Helpers  Helpers
-	Steps    Steps
-	Speakers Speakers
+	Span      Span
+	Help      Help
+	Turn      Turn
+	Model     Model
+	Commands  Commands
+	Doing     Doing
+	Limits    Limits
+	Subagents Subagents
+	Steps     Steps
+	Speakers  Speakers
 
 	Approvals Approvals
 }
@@ -28,7 +28,7 @@ type Help struct {
 // Turn is said in the place of an answer, or with one.
 type Turn struct {
 	Stopped     string // ends an answer that was stopped
-	StoppedWith Format // ends one that was stopped with helpers: they, as Helpers.Some says it
+	StoppedWith Format // ends one that was stopped with subagents: they, as Subagents.Some says it
 	Later       Format // the answer comes by itself: why not now, in the words of Away
 	Back        string // before an answer that came later
 	Panic       string
@@ -86,16 +86,16 @@ type Commands struct {
 	CannotUndo  string // nobody can
 	Interrupted string // an undoing may be half done
 
-	Idle         string // /status: nothing is done
-	Am           Format // /status: what is done
-	Since        Format // what is done, how long as a Span
-	ModelIs      Format // /status: its name
-	Up           Format // /status: how long as a Span, answers under way, messages waiting
-	HelpersWork  Count  // /status
-	NotListed    string // messages put aside cannot be listed
-	PutAside     Format // a message, by its key
-	PutAsideOnce Format // the same, if it is tried once more
-	AndMore      Format // how many more there are
+	Idle          string // /status: nothing is done
+	Am            Format // /status: what is done
+	Since         Format // what is done, how long as a Span
+	ModelIs       Format // /status: its name
+	Up            Format // /status: how long as a Span, answers under way, messages waiting
+	SubagentsWork Count  // /status
+	NotListed     string // messages put aside cannot be listed
+	PutAside      Format // a message, by its key
+	PutAsideOnce  Format // the same, if it is tried once more
+	AndMore       Format // how many more there are
 
 	ModelHere, ModelUnknown, ModelChosen Format // the model and all there are; all there are; the model
 
@@ -124,9 +124,9 @@ type Commands struct {
 type Doing struct {
 	Thinking, Fetching, Summing, Archiving, Forgetting, PuttingAside string
 
-	Answer  string // waiting for a person's answer
-	Helpers string // waiting for helpers
-	Turn    string // a helper that waits for its turn
+	Answer    string // waiting for a person's answer
+	Subagents string // waiting for subagents
+	Turn      string // a subagent that waits for its turn
 
 	Using, Command Format // a tool's name; a command's, without its slash
 }
@@ -147,11 +147,11 @@ type Limits struct {
 	Everyone string
 
 	// What is limited.
-	Answers, Requests, Tokens, Money, Helpers, Megabytes string
+	Answers, Requests, Tokens, Money, Subagents, Megabytes string
 }
 
-// Helpers is what is said of the helpers at work.
-type Helpers struct {
+// Subagents is what is said of the background tasks that subagents do.
+type Subagents struct {
 	Some    Count  // how many
 	Usage   string // of /agents
 	Unknown string
@@ -159,8 +159,8 @@ type Helpers struct {
 	None    string
 	List    string // above the list
 	Named   Format // one, as its label and ID
-	One     Format // the helper so named
-	More    Format // helpers, as Some says it, and their names
+	One     Format // the subagent so named
+	More    Format // subagents, as Some says it, and their names
 	Began   Format // what it is at, how long ago it began as a Span
 	Steps   Count  // done
 	For     Format // another conversation, by its name
@@ -169,7 +169,7 @@ type Helpers struct {
 	NotTold     string // above the list of those whose reports did not arrive
 	Undelivered Format // one of them: its ID, its label, how long ago it ended as a Span, why
 
-	// What was done with helpers, as One and More name them.
+	// What was done with subagents, as One and More name them.
 	Stopped, Paused, Resumed, Told Format
 }
 

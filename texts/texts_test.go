@@ -155,11 +155,11 @@ func TestCataloguesNotice(t *testing.T) {
 		".Agent.Turn.ToolFailed: takes map[1:s], and in":  func(c *texts.Catalogue) { c.Agent.Turn.ToolFailed = "Das ging nicht: %s" },
 		".Agent.Turn.OutOfRounds: takes map[1:s], and in": func(c *texts.Catalogue) { c.Agent.Turn.OutOfRounds = "%s Runden" },
 		".Agent.Turn.TooOld: is missing":                  func(c *texts.Catalogue) { c.Agent.Turn.TooOld = nil },
-		".Agent.Helpers.Some of 1: takes map[1:s], and in English map[1:d]": func(c *texts.Catalogue) {
-			c.Agent.Helpers.Some = polish("%s pomocnik", "%[1]d pomocnicy", "%[1]d pomocników")
+		".Agent.Subagents.Some of 1: takes map[1:s], and in English map[1:d]": func(c *texts.Catalogue) {
+			c.Agent.Subagents.Some = polish("%s pomocnik", "%[1]d pomocnicy", "%[1]d pomocników")
 		},
-		".Agent.Helpers.Some of 2: takes map[], and in English map[1:d]": func(c *texts.Catalogue) {
-			c.Agent.Helpers.Some = polish("pomocnik", "pomocnicy", "%[1]d pomocników")
+		".Agent.Subagents.Some of 2: takes map[], and in English map[1:d]": func(c *texts.Catalogue) {
+			c.Agent.Subagents.Some = polish("pomocnik", "pomocnicy", "%[1]d pomocników")
 		},
 		".Agent.Limits.Low: takes map[1:d 2: v 3:s 4:s], and": func(c *texts.Catalogue) { c.Agent.Limits.Low = "%d % von %s: %s" },
 	} {
@@ -171,7 +171,7 @@ func TestCataloguesNotice(t *testing.T) {
 	}
 	c := texts.English()
 	c.Agent.Turn.ToolFailed = "%[2]s (with %[1]s)"
-	c.Agent.Helpers.Some = polish("pomocnik", "%[1]d pomocnicy", "%[1]d pomocników")
+	c.Agent.Subagents.Some = polish("pomocnik", "%[1]d pomocnicy", "%[1]d pomocników")
 	if got := wrong(c); len(got) > 0 {
 		t.Errorf("another order, and another plural: %q", got)
 	}
@@ -204,8 +204,8 @@ func TestPlurals(t *testing.T) {
 func TestFormats(t *testing.T) {
 	en := texts.English().Agent
 	for got, want := range map[string]string{
-		en.Helpers.Some.Of(1):                      "a helper",
-		en.Helpers.Some.Of(3):                      "3 helpers",
+		en.Subagents.Some.Of(1):                    "a background task",
+		en.Subagents.Some.Of(3):                    "3 background tasks",
 		en.Span.Of(0):                              "a moment",
 		en.Span.Of(time.Second):                    "a second",
 		en.Span.Of(90 * time.Minute):               "an hour",

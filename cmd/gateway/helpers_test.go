@@ -102,7 +102,7 @@ func TestD092InTheBackground(t *testing.T) {
 				w.helped(2, anything)
 			}
 			s.asks("and now?", "heard and now?")
-			if text := s.asks("/agents", "Helpers at work:").text; !strings.Contains(text, at[2]+" moon – ") {
+			if text := s.asks("/agents", "Background tasks:").text; !strings.Contains(text, at[2]+" moon – ") {
 				t.Errorf("/agents: %s", text)
 			}
 			close(open)
@@ -111,7 +111,7 @@ func TestD092InTheBackground(t *testing.T) {
 			if n := s.counts("384,400"); n != 1 {
 				t.Errorf("the report came %d times: %q", n, botTexts(w.tg.Chat(person)))
 			}
-			s.asks("/agents", "No helpers are at work.")
+			s.asks("/agents", "No background tasks are running.")
 			if why := w.llm.Refused(); len(why) > 0 && !crash {
 				t.Errorf("the provider refused: %q", why)
 			}
@@ -238,14 +238,14 @@ func TestD093StopStopsAll(t *testing.T) {
 	s.asks(spawn("flood")+"\n", "Subagent [flood] started")
 	s.say(`call multi_agent {"tasks": [{"name": "storm", "instruction": "wait for the storm"}]}`)
 	w.helped(3, anything)
-	if text := s.asks("/agents", "Helpers at work:").text; strings.Count(text, ", began ") != 3 {
+	if text := s.asks("/agents", "Background tasks:").text; strings.Count(text, ", began ") != 3 {
 		t.Errorf("/agents: %s", text)
 	}
-	s.asks("/stop", "(Stopped, with 3 helpers.)")
-	s.asks("/agents", "No helpers are at work.")
+	s.asks("/stop", "(Stopped, with 3 background tasks.)")
+	s.asks("/agents", "No background tasks are running.")
 	s.asks("/stop", "There is nothing to stop.")
 	s.asks(spawn("calm"), "Subagent [calm] started")
-	s.asks("/stop", "Stopped a helper.")
+	s.asks("/stop", "Stopped a background task.")
 	s.asks("hello", "heard hello")
 	if n := s.counts("the helper says"); n != 0 {
 		t.Errorf("%d reports: %q", n, botTexts(w.tg.Chat(person)))
@@ -280,25 +280,25 @@ func TestAgentsAreSteered(t *testing.T) {
 	w.helped(1, of("sheep"))
 	step <- struct{}{}
 	w.helped(2, of("sheep"))
-	other.asks("/agents", "No helpers are at work.")
-	other.asks("/agents stop "+sheep, "There is no such helper of yours at work; /agents lists them.")
-	s.asks("/agents pause "+sheep, "Paused the helper 'sheep' ("+sheep+").")
+	other.asks("/agents", "No background tasks are running.")
+	other.asks("/agents stop "+sheep, "You have no such background task; /agents lists them.")
+	s.asks("/agents pause "+sheep, "Paused the background task 'sheep' ("+sheep+").")
 	step <- struct{}{}
 	s.asks("/agents", sheep+" sheep – paused")
 	s.asks("hello", "heard hello") // others go on meanwhile
-	s.asks("/agents tell "+sheep+" that will do", "Told the helper 'sheep' ("+sheep+").")
+	s.asks("/agents tell "+sheep+" that will do", "Told the background task 'sheep' ("+sheep+").")
 	w.kill()
 	w.start()
 	s.asks("/agents", sheep+" sheep – paused")
 	w.helped(2, of("sheep"))
-	s.asks("/agents resume "+sheep, "Resumed the helper 'sheep' ("+sheep+").")
+	s.asks("/agents resume "+sheep, "Resumed the background task 'sheep' ("+sheep+").")
 	w.helped(3, of("sheep"))
 	step <- struct{}{}
 	s.last("the helper says: I counted.")
 
 	goats := begin("goats")
 	w.helped(1, of("goats"))
-	s.asks("/agents stop "+goats, "Stopped the helper 'goats' ("+goats+").")
-	s.asks("/agents", "No helpers are at work.")
-	s.asks("/agents sing "+goats, "Write /agents to see the helpers at work, or /agents stop ID, ")
+	s.asks("/agents stop "+goats, "Stopped the background task 'goats' ("+goats+").")
+	s.asks("/agents", "No background tasks are running.")
+	s.asks("/agents sing "+goats, "Write /agents to see the background tasks, or /agents stop ID, ")
 }

@@ -35,7 +35,7 @@ func TestRS15LimitsOfADay(t *testing.T) {
 	if n := len(w.asked()); n != 2 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	const usage = "Tokens used in this conversation:\nmain: 20 in (0 from cache), 10 out\n\nToday, until midnight (UTC):\n• you: 2 of %d answers, 30 of %s tokens, 0 of %d helpers, 0.1 of %d megabytes"
+	const usage = "Tokens used in this conversation:\nmain: 20 in (0 from cache), 10 out\n\nToday, until midnight (UTC):\n• you: 2 of %d answers, 30 of %s tokens, 0 of %d background tasks, 0.1 of %d megabytes"
 	w.tg.Say(asker, "/usage")
 	w.says(asker, fmt.Sprintf(usage, 2, "20,000,000", 100, 200))
 	other.asks("/raise "+own, "Only owners may raise limits.")

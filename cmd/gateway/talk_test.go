@@ -87,7 +87,7 @@ func TestCommandsEverywhere(t *testing.T) {
 	w.says(person, "hi")
 	w.tg.Say(person, "/usage")
 	w.says(person, "Tokens used in this conversation:\nmain: 12 in (0 from cache), 3 out\n\n"+
-		"Today, until midnight (UTC):\n• you: 15 of 20,000,000 tokens, 0 of 100 helpers\n• everybody together: 15 of 100,000,000 tokens, 0 of 2,000 megabytes")
+		"Today, until midnight (UTC):\n• you: 15 of 20,000,000 tokens, 0 of 100 background tasks\n• everybody together: 15 of 100,000,000 tokens, 0 of 2,000 megabytes")
 	w.tg.Say(person, "/new@parleybot")
 	w.says(person, "A new conversation. What is on your mind?")
 	if out, code := w.run("", "chat", "-m", " \n"); code != exitUsage {
