@@ -516,7 +516,7 @@ func TestP26UndeliveredReport(t *testing.T) {
 		before := len(botTexts(w.tg.Chat(person)))
 		w.tg.Say(person, "/agents")
 		texts := w.told(person, "the agents", func(texts []string) bool { return len(texts) > before })
-		if texts[len(texts)-1] == "No helpers are at work." {
+		if texts[len(texts)-1] == "No background tasks are running." {
 			return
 		}
 	}
