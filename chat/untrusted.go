@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Bounds of what is kept of where untrusted content came from.
@@ -32,7 +33,7 @@ func (m Message) UntrustedSources() (sources []string) {
 	if m.Tainted && sources == nil {
 		sources = []string{"what came with this task"}
 	}
-	if m.Media != "" && !strings.HasPrefix(m.Media, "sticker") && !strings.HasPrefix(m.Media, "location") {
+	if m.Media != "" && !wordless(m.Media) {
 		sources = JoinSources(sources, "the "+m.Media)
 	}
 	for _, f := range m.Files { // whoever made it may have named it
@@ -50,4 +51,15 @@ func (m Message) UntrustedSources() (sources []string) {
 		sources = JoinSources(sources, fmt.Sprintf("a message of %q that was quoted", q.From))
 	}
 	return sources
+}
+
+// wordless reports whether a message that shows media beside its text shows no
+// words of others by it: a place, or a sticker that only has an emoji. The name
+// of a sticker somebody else gave it.
+func wordless(media string) bool {
+	if strings.HasPrefix(media, "location") {
+		return true
+	}
+	name, isSticker := strings.CutPrefix(media, "sticker")
+	return isSticker && !strings.ContainsFunc(name, unicode.IsLetter)
 }

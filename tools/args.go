@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -53,11 +54,12 @@ func unfence(args string) string {
 	if !fenced || !closed {
 		return args
 	}
-	if language, rest, ok := strings.Cut(body, "\n"); ok && !strings.ContainsAny(language, `{["`) {
-		body = rest
-	}
-	return body
+	return languageForm.ReplaceAllString(body, "")
 }
+
+// languageForm matches the language behind a fence, on a line of its own or before
+// the JSON on the same line.
+var languageForm = regexp.MustCompile(`^[A-Za-z0-9]*(?:[ \t]*\r?\n|[ \t]+)`)
 
 // mend returns args without what models write and JSON has not: strings in
 // single quotes, line breaks within strings, and a comma before a bracket (E-036).

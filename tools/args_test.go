@@ -251,6 +251,7 @@ func TestEntangledSchemas(t *testing.T) {
 func TestFencedArguments(t *testing.T) {
 	for _, args := range []string{
 		"\ufeff{\"a\":1}", "```json\n{\"a\":1}\n```", "```\n{\"a\":1}```", "  ```JSON\n{'a':1,}\n```\n", "```{\"a\":1}```", "\ufeff```json\n{\"a\":1}\n```",
+		"```json {\"a\":1} ```", "```json\r\n{\"a\":1}\r\n```",
 	} {
 		if in, problem := parse("a", args, nil); problem != "" || text(in) != `{"a":1}` {
 			t.Errorf("%q: %s %s", args, text(in), problem)

@@ -17,6 +17,7 @@ func TestOrdinaryTextIsKept(t *testing.T) {
 		`C:\Users\_me\*.txt and C:\_tmp\*`, `\\server\share\_x_`, `\d+\.\d+`, "3. a\n5. b\n6. c\n9. d", ">>> print(x)", "a\n\n    5*3*2 = __x__", "|| x ||",
 		"https://x.com/pkg/__init__.py and https://x.com/*/_a_/*", `"https://x.com/__a__/b"`, "www.x.com/__a__/b", "😀*x*y", "*", "a*", "**", "_", "* a*b*c",
 		`C:\用户\桌面\x.txt`, `"https://x.com/a","b":"__c__"`, "https://x.com/a，5*3*2", `https://x.com/a\_b`, "see [l](https://x.com/a)/5*3*2",
+		"2 ** 3 ** 2", "a ** b", "__FILE__ and __LINE__", ">_<", `s/\//\\/g`, "arr[i](j)", "f[0](x*y)", `..\_build\*.obj`,
 	} {
 		sent := strings.Join(h.ch.Split(src), "\n")
 		if got := discordtest.Shown(sent); strings.TrimSpace(got) != src {

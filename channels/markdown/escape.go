@@ -113,7 +113,7 @@ func (e *escaper) misread(at, end int) bool {
 		return end-at > 1 || e.endsWord || !isWord(before) || !isWord(after)
 	}
 	space := func(r rune, beyond bool) bool { return beyond || unicode.IsSpace(r) }
-	return !space(before, at == 0) || !space(after, end == len(e.src))
+	return end-at > 1 || !space(before, at == 0) || !space(after, end == len(e.src))
 }
 
 // numbers escapes the numbers of l that do not follow from the one before.

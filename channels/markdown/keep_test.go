@@ -24,6 +24,8 @@ var ordinary = []string{
 	"3~5元", "~5 and ~6", "~/a ~/b", "H~2~O", "~ 3 ~", "1~2~3", "a~~b~~c",
 	`C:\Users\_me\*.txt`, `C:\_tmp\x`, `C:\*.*`, `\\server\share\_x`, `\d+\.\d+`, `\frac{1}{2}\_x`,
 	">50% faster", ">=3 and <=5", ">>> print(x)", "a || b && c", "#hashtag", "AT&T; x &y z", "1.5 2.5", "a [b] (c)", "x[1](2", "<b>x</b>", "$5 *", "C# and F#",
+	"__FILE__ and __LINE__", "__VA_ARGS__", ">_<", ">.<", `s/\//\\/g`, `/\/\*.*\*\//`, `%USERPROFILE%\.ssh\_x`, `..\_build\*.obj`, `~\.config\_x`,
+	"arr[i](j)", "f[0](x*y)", "handlers[name](event)", "m[a][b](c)", "f(x)[0](y)", "2 ** 3 ** 2",
 }
 
 // What is ordinary is shown as it is.

@@ -99,9 +99,9 @@ func (r run) after() rune {
 	return c
 }
 
-var dunder = regexp.MustCompile(`^[a-z][a-z0-9_]+__(?:[^A-Za-z0-9_]|$)`)
+var dunder = regexp.MustCompile(`^(?:[a-z][a-z0-9_]+|[A-Z][A-Z0-9_]+)__(?:[^A-Za-z0-9_]|$)`)
 
-// plausible reports whether r looks like a mark at all; __init__ is a name.
+// plausible reports whether r looks like a mark at all; __init__ and __FILE__ are names.
 func (r run) plausible() bool {
 	if r.char == '~' {
 		return r.length == 2

@@ -8,11 +8,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// A quoteParser reads quotes. A line that compares, such as >50% or >= 3, and
-// one that Python shows, >>> f(x), are none.
+// A quoteParser reads quotes. A line that compares, such as >50% or >= 3, one
+// that Python shows, >>> f(x), and a face, >_<, are none.
 type quoteParser struct{ quotes parser.BlockParser }
 
-var comparison = regexp.MustCompile(`^ {0,3}>(?:[0-9=.]|>> \S)`)
+var comparison = regexp.MustCompile(`^ {0,3}>(?:[0-9=.]|>> \S|[_.,^oO-]+<)`)
 
 func compares(reader text.Reader) bool {
 	line, _ := reader.PeekLine()

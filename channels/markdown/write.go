@@ -306,8 +306,9 @@ var (
 
 	// plainBackslash matches a word in which a backslash stands for itself: before
 	// a letter or a digit it is no mark of Markdown, so the others in that word are
-	// none either. The word is a path, a regular expression or a formula.
-	plainBackslash = regexp.MustCompile(`\\[A-Za-z0-9]|^['(\[]?[A-Za-z]:\\`)
+	// none either. The word is a path, a regular expression or a formula. No mark
+	// needs a backslash before / either, which sed and JavaScript have.
+	plainBackslash = regexp.MustCompile(`\\[A-Za-z0-9/]|^['(\[]?(?:[A-Za-z]:|%\w+%|\.{1,2}|~)\\[^~]`)
 )
 
 // keepsBackslashes reports whether the backslash at src[at] is part of such a
