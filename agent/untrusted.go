@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode"
 
 	"parley/chat"
 	"parley/llm"
@@ -85,7 +84,7 @@ func guestsIn(es []entry) (sources []string) {
 // what it said here in trusted turns. What was said elsewhere, or is shown no
 // more, may have been a page's words.
 func (h *history) vouches(text string) bool {
-	text = squash(text)
+	text = tools.Letters(text) // networks show Markdown in their own ways
 	if text == "" {
 		return true
 	}
@@ -94,8 +93,8 @@ func (h *history) vouches(text string) bool {
 		if e.untrusted() || e.Role != llm.Assistant {
 			continue
 		}
-		if strings.Contains(squash(e.Text), text) || slices.ContainsFunc(e.Calls, func(c llm.ToolCall) bool {
-			return slices.ContainsFunc(textsIn(c.Args), func(s string) bool { return strings.Contains(squash(s), text) })
+		if strings.Contains(tools.Letters(e.Text), text) || slices.ContainsFunc(e.Calls, func(c llm.ToolCall) bool {
+			return slices.ContainsFunc(textsIn(c.Args), func(s string) bool { return strings.Contains(tools.Letters(s), text) })
 		}) {
 			return true
 		}
@@ -128,9 +127,7 @@ func (t *turn) known() (k tools.Known) {
 		switch {
 		case e.own && i >= now:
 			k.Words = append(k.Words, e.said)
-		case e.job:
-			k.Spoken = append(k.Spoken, e.said)
-		case e.own:
+		case e.own, e.job:
 			k.Spoken = append(k.Spoken, e.said)
 		}
 		switch {
@@ -174,16 +171,6 @@ func (t *turn) published(text string, c llm.ToolCall) tools.Published {
 // addressesOf returns the addresses that c is to open.
 func addressesOf(c llm.ToolCall) []string {
 	return slices.DeleteFunc(textsIn(c.Args), func(s string) bool { return !strings.Contains(s, "://") })
-}
-
-// squash returns the letters and digits of text: networks show Markdown in their own ways.
-func squash(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, text)
 }
 
 // textsIn returns the texts and numbers in arguments, which are JSON.

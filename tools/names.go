@@ -30,9 +30,9 @@ func repair(all []Tool, name string) (found Tool) {
 	if i := strings.LastIndexByte(name, ':'); i >= 0 && strings.Trim(name[i+1:], "0123456789") == "" {
 		name = name[:i]
 	}
-	name = letters(name[strings.LastIndexAny(name, "./:")+1:])
+	name = Letters(name[strings.LastIndexAny(name, "./:")+1:])
 	for _, t := range all {
-		if name == "" || t.Hidden || letters(t.Name) != name {
+		if name == "" || t.Hidden || Letters(t.Name) != name {
 			continue
 		}
 		switch {
@@ -45,8 +45,8 @@ func repair(all []Tool, name string) (found Tool) {
 	return found
 }
 
-// letters reduces s to its letters and digits in lower case.
-func letters(s string) string {
+// Letters returns the letters and digits of s in lower case.
+func Letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)

@@ -139,13 +139,7 @@ type Names struct{ w *Workspace }
 func (w *Workspace) Names() Names { return Names{w} }
 
 // ReadFile is Workspace.ReadFile.
-func (n Names) ReadFile(name string) ([]byte, error) {
-	p, err := n.w.follow(name)
-	if err != nil {
-		return nil, err
-	}
-	return n.w.ReadFile(p)
-}
+func (n Names) ReadFile(name string) ([]byte, error) { return followed(n.w, name, n.w.ReadFile) }
 
 // WriteFile is Workspace.WriteFile.
 func (n Names) WriteFile(name string, data []byte) error {
@@ -156,37 +150,24 @@ func (n Names) WriteFile(name string, data []byte) error {
 	return n.w.WriteFile(p, data)
 }
 
-// Stat is Workspace.Stat. It is called for every file of every prompt, so it
-// resolves links itself only where the root does not: absolute ones.
-func (n Names) Stat(name string) (fs.FileInfo, error) {
-	if fs.ValidPath(name) {
-		if info, err := n.w.root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {
-			return info, err
-		}
-	}
-	p, err := n.w.follow(name)
-	if err != nil {
-		return nil, err
-	}
-	return n.w.Stat(p)
-}
+// Stat is Workspace.Stat.
+func (n Names) Stat(name string) (fs.FileInfo, error) { return followed(n.w, name, n.w.Stat) }
 
 // ReadDir is Workspace.ReadDir.
-func (n Names) ReadDir(name string) ([]fs.DirEntry, error) {
-	p, err := n.w.follow(name)
-	if err != nil {
-		return nil, err
-	}
-	return n.w.ReadDir(p)
-}
+func (n Names) ReadDir(name string) ([]fs.DirEntry, error) { return followed(n.w, name, n.w.ReadDir) }
 
 // OpenLog is Workspace.OpenLog.
-func (n Names) OpenLog(name string) (*os.File, error) {
-	p, err := n.w.follow(name)
+func (n Names) OpenLog(name string) (*os.File, error) { return followed(n.w, name, n.w.OpenLog) }
+
+// followed calls do with the file that is called name, or that the symbolic link
+// of that name leads to.
+func followed[T any](w *Workspace, name string, do func(Path) (T, error)) (T, error) {
+	p, err := w.follow(name)
 	if err != nil {
-		return nil, err
+		var none T
+		return none, err
 	}
-	return n.w.OpenLog(p)
+	return do(p)
 }
 
 // OpenNamed opens the plain file with that canonical name for reading, as Open

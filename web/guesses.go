@@ -1,0 +1,93 @@
+package web
+
+import (
+	"maps"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// How fast one may be wrong (R-S3): from one address a few times and then every
+// two seconds, from all together once a second, so that a thousand wrong guesses
+// take a quarter of an hour wherever they come from. Nothing that a request says
+// of itself counts, and this machine is an address like any other.
+const (
+	addressInterval = 2 * time.Second
+	addressBurst    = 10
+	totalInterval   = time.Second
+	totalBurst      = 50
+	maxAddresses    = 1000 // before those that have been quiet are forgotten
+)
+
+// guessLimit limits wrong guesses.
+type guessLimit struct {
+	mu     sync.Mutex
+	total  *rate.Limiter
+	byAddr map[netip.Prefix]*rate.Limiter
+}
+
+func newGuessLimit() *guessLimit {
+	return &guessLimit{total: rate.NewLimiter(rate.Every(totalInterval), totalBurst), byAddr: map[netip.Prefix]*rate.Limiter{}}
+}
+
+// attempt calls right, unless whoever is there was wrong too often: then it
+// returns how long to wait. An error that is missing is a wrong guess. Guesses are
+// looked at one after another, so that many at once are no more than that.
+func (g *guessLimit) attempt(remote string, right func() error) (wait time.Duration, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	from := address(remote)
+	if wait := g.wait(from); wait > 0 {
+		return wait, nil
+	}
+	if err = right(); missing(err) {
+		g.take(from)
+	}
+	return 0, err
+}
+
+// count counts a wrong guess, and returns how long to wait if there were too
+// many before it.
+func (g *guessLimit) count(remote string) (wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	from := address(remote)
+	if wait = g.wait(from); wait == 0 {
+		g.take(from)
+	}
+	return wait
+}
+
+// wait returns how long whoever is at from has to wait. The caller holds mu.
+func (g *guessLimit) wait(from netip.Prefix) time.Duration {
+	if l := g.byAddr[from]; l != nil && l.Tokens() < 1 {
+		return addressInterval
+	}
+	if g.total.Tokens() < 1 {
+		return totalInterval
+	}
+	return 0
+}
+
+// take counts a wrong guess. The caller holds mu.
+func (g *guessLimit) take(from netip.Prefix) {
+	if len(g.byAddr) >= maxAddresses {
+		maps.DeleteFunc(g.byAddr, func(_ netip.Prefix, l *rate.Limiter) bool { return l.Tokens() >= addressBurst })
+	}
+	if g.byAddr[from] == nil {
+		g.byAddr[from] = rate.NewLimiter(rate.Every(addressInterval), addressBurst)
+	}
+	g.byAddr[from].Allow()
+	g.total.Allow()
+}
+
+// address is what counts as one place: an IPv4 address, or the 64 bits of IPv6
+// that one household has.
+func address(remote string) netip.Prefix {
+	at, _ := netip.ParseAddrPort(remote) // none: all such share a place
+	ip := at.Addr().Unmap()
+	p, _ := ip.Prefix(min(ip.BitLen(), 64))
+	return p
+}
