@@ -64,16 +64,16 @@ func (h *house) ended(ctx context.Context, e agent.End) error {
 // network has taken it. Owners are told of the first refusal, and not of those
 // that follow when it is sent again (P26).
 func (h *house) fate(ctx context.Context, r chat.Reply, tries int, reason string) error {
-	if reason != "" && tries == 0 {
-		text := h.texts.Gateway.Owners.Undelivered.With(r.To.Session(), reason, chat.Clip(r.Text, 300, "…"))
-		if err := h.hub.TellOwners(ctx, "undelivered:"+r.ID, text); err != nil {
+	if r.Run != "" { // before anybody is told, who may ask then
+		if err := errors.Join(h.clock.NoteDelivery(ctx, r.Run, reason), h.pool.NoteDelivery(ctx, r.Run, reason)); err != nil {
 			return err
 		}
 	}
-	if r.Run == "" {
+	if reason == "" || tries > 0 {
 		return nil
 	}
-	return errors.Join(h.clock.NoteDelivery(ctx, r.Run, reason), h.pool.NoteDelivery(ctx, r.Run, reason))
+	text := h.texts.Gateway.Owners.Undelivered.With(r.To.Session(), reason, chat.Clip(r.Text, 300, "…"))
+	return h.hub.TellOwners(ctx, "undelivered:"+r.ID, text)
 }
 
 const (
