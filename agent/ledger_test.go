@@ -34,7 +34,10 @@ func TestLedgerLetsGo(t *testing.T) {
 			if got := spent(); got != want {
 				t.Errorf("%v tokens are spent, want %v", got, want)
 			}
-			if n := len(p.ledger.pages); n != 2 {
+			p.ledger.mu.Lock()
+			n := len(p.ledger.pages)
+			p.ledger.mu.Unlock()
+			if n != 2 {
 				t.Errorf("%d pages in memory, want those of the person and of all", n)
 			}
 		}
