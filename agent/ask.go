@@ -49,15 +49,18 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		how.Limits = append(how.Limits, max(limit, 256))
 		now := how
 		now.Limits = how.Limits[try:]
-		req.Messages = t.history.request(now, light(t.kit), t.album(how.Refused))
+		share, err := t.waitForPictures(ctx, how.Refused)
+		if err != nil {
+			return record{}, err
+		}
+		answer, hadPictures, err := t.generate(ctx, req, now, share)
 		how.Untrusted = t.history.untrusted()
-		answer, err := t.model.Generate(ctx, req, t.stream())
 		var e *llm.Error
 		switch {
 		case errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes:
 			limit = min(limit, t.history.size()) * 3 / 4
 			continue
-		case e != nil && e.Kind == llm.BadRequest && !how.Refused && slices.ContainsFunc(req.Messages, illustrated):
+		case e != nil && e.Kind == llm.BadRequest && !how.Refused && hadPictures:
 			how.Refused = true
 			continue
 		}
@@ -77,6 +80,16 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		answer.Role = llm.Assistant
 		return record{Asked: &how, Said: &answer}, nil
 	}
+}
+
+// generate makes the request that req begins and how completes, with share bytes
+// of pictures, which it gives back. It says whether the model was shown any.
+func (t *turn) generate(ctx context.Context, req llm.Request, how asked, share int64) (answer llm.Message, hadPictures bool, err error) {
+	defer t.pictures.Release(share)
+	req.Messages = t.history.request(how, light(t.kit), t.album(share))
+	hadPictures = slices.ContainsFunc(req.Messages, illustrated)
+	answer, err = t.model.Generate(ctx, req, t.stream())
+	return answer, hadPictures, err
 }
 
 // room returns how many estimated tokens there are for what was said, beside

@@ -400,6 +400,74 @@ func TestPicturesAreBounded(t *testing.T) {
 	})
 }
 
+// TestPicturesInHand: what all requests under way show together is bounded. Who
+// finds no room waits for it, and can be stopped meanwhile; words wait for nobody.
+func TestPicturesInHand(t *testing.T) {
+	ws := desk(t, "small.png")
+	small, err := ws.Names().ReadFile("small.png")
+	if err == nil {
+		err = ws.Names().WriteFile("big.png", append(small, make([]byte, 5<<20-len(small))...))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inHand, most, requests atomic.Int64
+	h := &house{}
+	h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		h.mu.Lock()
+		h.asks = nil
+		h.mu.Unlock()
+		bytes := 0
+		for _, m := range r.Messages {
+			for _, p := range m.Images {
+				bytes += len(p.Data)
+			}
+		}
+		if bytes == 0 {
+			return words("heard you"), nil
+		}
+		requests.Add(1)
+		most.Store(max(most.Load(), inHand.Add(int64(bytes))))
+		defer inHand.Add(-int64(bytes))
+		select {
+		case <-ctx.Done():
+			return llm.Message{}, ctx.Err()
+		case <-time.After(time.Minute):
+			return words("seen"), nil
+		}
+	}
+	sees(h, ws, 200_000)
+	play(t, h, func(h *house) {
+		look := func(c string) {
+			m := picture("look", "look", "big.png", "big.png", "big.png", "big.png")
+			m.At.Chat = c
+			h.deliver(m)
+			synctest.Wait()
+		}
+		for i := range 8 {
+			look(fmt.Sprint(i))
+		}
+		if n, most := requests.Load(), most.Load(); n != 3 || most > 64<<20 {
+			t.Errorf("%d requests with %d bytes of pictures at once", n, most)
+		}
+		h.deliver(at("words", "1", "hello"))
+		h.want("heard you")
+		h.deliver(at("7", "status", "/status"))
+		synctest.Wait()
+		if got := h.sent[0]; !strings.HasPrefix(got, "I am waiting for") {
+			t.Errorf("/status of who waits says %q", got)
+		}
+		h.sent = nil
+		h.deliver(at("7", "stop", "/stop"))
+		h.want("(Stopped.)")
+		time.Sleep(5 * time.Minute)
+		h.want("seen", "seen", "seen", "seen", "seen", "seen", "seen")
+		if n, most := requests.Load(), most.Load(); n != 7 || most > 64<<20 {
+			t.Errorf("%d requests with %d bytes of pictures at once", n, most)
+		}
+	})
+}
+
 // TestPicturesFit: pictures count, and give way to words when the window is small.
 func TestPicturesFit(t *testing.T) {
 	h := &house{model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {

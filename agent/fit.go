@@ -39,7 +39,7 @@ func (h *history) size() (n int) {
 func (h *history) sizeOf(e *entry) int {
 	n := estimate(e.Message)
 	if h.eyes {
-		n += len(e.pictures) * pictureSize
+		n += len(e.pictures) * pictureTokens
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"mime"
 	"path"
@@ -11,10 +12,11 @@ import (
 )
 
 const (
-	maxPictures = 8        // that a request shows, the latest ones …
-	fewPictures = 4        // … and that stay when there are more: the beginning of the requests changes now and then, not each time
-	maxShown    = 20 << 20 // bytes of the pictures in a request
-	pictureSize = 1000     // estimated tokens
+	maxPictures   = 8        // that a request shows, the latest ones …
+	fewPictures   = 4        // … and that stay when there are more: the beginning of the requests changes now and then, not each time
+	maxShown      = 20 << 20 // bytes of the pictures in a request
+	maxInHand     = 64 << 20 // bytes of those in all requests under way; each is in memory some three times
+	pictureTokens = 1000     // estimated
 )
 
 // pictures returns the paths of the pictures among files, at most maxPictures,
@@ -55,17 +57,55 @@ func (h *history) dim(keep int) {
 	}
 }
 
-// album returns a function that loads those of the pictures at paths that the
-// model can be shown, nil if that is none.
-func (t *turn) album(refused bool) func(paths []string) []llm.Image {
+// waitForPictures waits until the pictures that the next request is to show fit
+// in beside those of the requests under way, and returns the share that it takes:
+// so many bytes, 0 if the model is shown none. No turn waits for another one
+// while it has a share: that is given back as soon as the model has answered.
+func (t *turn) waitForPictures(ctx context.Context, refused bool) (share int64, err error) {
 	if refused || !t.model.Vision || t.Workspace == nil {
+		return 0, nil
+	}
+	for i := range t.history.entries {
+		for _, p := range t.history.entries[i].pictures {
+			share += t.pictureSize(p)
+		}
+	}
+	share = min(share, maxShown)
+	if share == 0 || t.pictures.TryAcquire(share) {
+		return share, nil
+	}
+	t.doing(t.Texts.Doing.Turn)
+	if err := t.pictures.Acquire(ctx, share); err != nil {
+		return 0, fmt.Errorf("wait for room to show pictures: %w", err)
+	}
+	t.doing(t.Texts.Doing.Thinking)
+	return share, nil
+}
+
+// pictureSize returns how many bytes the picture of that name has, 0 if it cannot be shown.
+func (t *turn) pictureSize(name string) int64 {
+	at, err := t.Workspace.Named(name)
+	if err != nil {
+		return 0
+	}
+	info, err := t.Workspace.Stat(at)
+	if err != nil || info.Size() > llm.MaxImage {
+		return 0
+	}
+	return info.Size()
+}
+
+// album returns a function that loads those of the pictures at paths that the
+// model can be shown, share bytes in all, nil if that is none.
+func (t *turn) album(share int64) func(paths []string) []llm.Image {
+	if share == 0 {
 		return nil
 	}
-	left := maxShown
+	left := int(share)
 	return func(paths []string) (shown []llm.Image) {
 		for _, p := range paths {
 			at, err := t.Workspace.Named(p)
-			if err != nil {
+			if size := t.pictureSize(p); err != nil || size == 0 || size > int64(left) {
 				continue
 			}
 			data, err := t.Workspace.ReadFile(at)

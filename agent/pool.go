@@ -130,6 +130,7 @@ type Pool struct {
 	prompts  store.Bucket             // the long texts of requests, by their digests
 	told     atomic.Pointer[toolText] // the tools that were noted last
 	turns    *semaphore.Weighted
+	pictures *semaphore.Weighted // bytes that models may be shown at once
 	ratios   ratios
 	idle     cache
 	helpers  store.Bucket // their records, by ID
@@ -178,7 +179,7 @@ func New(c Config, s Settings) *Pool {
 	p := &Pool{
 		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
-		turns: semaphore.NewWeighted(int64(c.Turns)), began: time.Now(), running: map[chat.SessionID]*running{},
+		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 		ledger: newLedger(c.Store.Bucket("ledger"), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
