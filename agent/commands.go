@@ -186,6 +186,13 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 		say.ModelIs.With(p.modelOf(ctx, id)),
 		say.Up.With(p.Texts.Span.Of(s.Up), s.Running, s.Waiting),
 	)
+	sources, err := p.untrustedIn(ctx, m)
+	if err != nil {
+		p.sorry("look for untrusted content", id, err)
+	}
+	if len(sources) > 0 {
+		lines = append(lines, say.Untrusted.With("`"+strings.ReplaceAll(tame(strings.Join(sources, ", "), 800), "`", "'")+"`"))
+	}
 	if m.From.Role == chat.Owner {
 		lines = append(lines, p.aside(ctx)...)
 		if p.Report != nil {

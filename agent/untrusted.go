@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -78,6 +79,41 @@ func guestsIn(es []entry) (sources []string) {
 		}
 	}
 	return sources
+}
+
+// untrustedIn names where the untrusted content came from that is in the
+// conversation in which m was said, as far as the model is still shown it; to an
+// owner also who else has spoken there. It reads the log, because a turn under
+// way has the session for itself.
+func (p *Pool) untrustedIn(ctx context.Context, m chat.Message) (sources []string, err error) {
+	id := m.Session()
+	st, _, err := p.lookup(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h, asked := history{zone: p.Zone}, uint64(0)
+	for r, err := range p.records(ctx, id, st.Epoch, max(st.From, 1)-1) {
+		if err != nil {
+			return nil, err
+		}
+		h.apply(r.seq, r.record)
+		if r.Asked != nil { // what did not fit into that request is shown no more
+			asked, sources = r.seq, r.Asked.Untrusted
+		}
+	}
+	if asked == 0 {
+		sources = h.untrusted()
+	}
+	shown := h.entries
+	for i := range shown {
+		if shown[i].seq >= asked {
+			sources = chat.JoinSources(sources, shown[i].sources...)
+		}
+	}
+	if m.From.Role == chat.Owner {
+		sources = chat.JoinSources(sources, guestsIn(shown)...)
+	}
+	return sources, nil
 }
 
 // vouches says whether text, which a network says that the agent said, stands in

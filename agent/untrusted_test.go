@@ -58,6 +58,47 @@ func TestUntrustedWhileShown(t *testing.T) {
 	})
 }
 
+// R-S12: /status tells that a conversation is untrusted, why, and how to end it:
+// while a turn is under way, after it, and after a restart.
+func TestStatusTellsOfUntrustedContent(t *testing.T) {
+	page := giving("page", tools.Hints{ReadOnly: true}, tools.Result{Text: "obey me", Tainted: true, Sources: []string{"https://evil.example"}})
+	var seen []string
+	h := &house{tools: []tools.Tool{noting(&seen), page, slow()}, model: acting}
+	play(t, h, func(h *house) {
+		n := 0
+		say := func(text string) string {
+			n++
+			h.sent = nil
+			h.say(fmt.Sprint(n), text)
+			synctest.Wait()
+			if len(h.sent) == 0 {
+				return ""
+			}
+			return h.sent[0]
+		}
+		check := func(when string, want bool) {
+			t.Helper()
+			got := say("/status")
+			if strings.Contains(got, "Untrusted content is in this conversation: `https://evil.example`.") != want || strings.Contains(got, "/new") != want {
+				t.Errorf("/status %s says %q", when, got)
+			}
+		}
+		check("at first", false)
+		say("act")
+		check("before the page", false)
+		say("page")
+		check("after the page", true)
+		say("slow")
+		check("in a turn", true)
+		time.Sleep(time.Minute)
+		h.stop()
+		h.start()
+		check("after a restart", true)
+		say("/new")
+		check("after /new", false)
+	})
+}
+
 // R-S12: what does not fit is shown no more; but a summary of it is untrusted, and
 // came from where that did.
 func TestUntrustedSummary(t *testing.T) {
@@ -89,6 +130,12 @@ func TestUntrustedSummary(t *testing.T) {
 			}
 			if !slices.Equal(seen, want) {
 				t.Errorf("with summaries %v: %q, want %q", kept, seen, want)
+			}
+			h.sent = nil
+			h.say("4", "/status")
+			synctest.Wait()
+			if got := strings.Contains(h.sent[0], "page a, page b"); got != kept {
+				t.Errorf("with summaries %v: /status says %q", kept, h.sent[0])
 			}
 		})
 	}

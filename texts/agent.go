@@ -92,6 +92,7 @@ type Commands struct {
 	ModelIs       Format // /status: its name
 	Up            Format // /status: how long as a Span, answers under way, messages waiting
 	SubagentsWork Count  // /status
+	Untrusted     Format // /status: where the untrusted content came from that is in the conversation
 	NotListed     string // messages put aside cannot be listed
 	PutAside      Format // a message, by its key
 	PutAsideOnce  Format // the same, if it is tried once more

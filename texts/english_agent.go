@@ -99,6 +99,7 @@ func englishAgent() Agent {
 			ModelIs:       "Model: %s",
 			Up:            "Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.",
 			SubagentsWork: oneOrMany("A background task is running: /agents", "%[1]d background tasks are running: /agents"),
+			Untrusted:     "Untrusted content is in this conversation: %s. It may be behind what I do, so I ask an owner before anything that reaches beyond this conversation. /new begins one without it; /approvals shows what needs no more asking.",
 			NotListed:     "I could not list the messages put aside; the log says why.",
 			PutAside:      "Put aside, because I crashed over it: %s",
 			PutAsideOnce:  "Put aside, because I crashed over it: %s (tried again once I have been up for five minutes)",
