@@ -45,7 +45,7 @@ func open(dir string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeLasting(dir); err != nil {
 		return nil, err
 	}
 	real, err := filepath.EvalSymlinks(dir)
@@ -57,6 +57,30 @@ func open(dir string) (*Workspace, error) {
 		return nil, err
 	}
 	return &Workspace{root: root, dir: dir, realDir: real}, nil
+}
+
+// makeLasting makes a folder and those it is in, so that they survive a power cut.
+func makeLasting(dir string) error {
+	var changed []string // the folders in which one is made
+	for missing := dir; ; missing = filepath.Dir(missing) {
+		if _, err := os.Lstat(missing); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		changed = append(changed, filepath.Dir(missing))
+	}
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	for _, folder := range changed {
+		d, err := os.Open(folder)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Claim makes the folder this process's until the file it returns is closed, for

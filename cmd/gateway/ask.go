@@ -240,6 +240,9 @@ func (p *program) backup(ctx context.Context, a *admin, args []string) (err erro
 	if err := os.Rename(f.Name(), file); err != nil {
 		return err
 	}
+	if err := syncFolders(filepath.Dir(file)); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(p.stdout, "wrote %s. It holds all that was said, and may hold secrets of the config: keep it as you keep the data folder.\n", file)
 	return err
 }

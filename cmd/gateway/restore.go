@@ -79,6 +79,9 @@ func exchange(ctx context.Context, c *Config, there []string, aside string, log 
 	if shelved, err = settle(ctx, c, draft, log); err != nil {
 		return shelved, err
 	}
+	if err := syncTree(draft); err != nil {
+		return shelved, err
+	}
 	if err := moveAside(aside, there); err != nil {
 		return shelved, err
 	}
@@ -212,7 +215,41 @@ func moveAside(dir string, paths []string) error {
 			return errors.Join(err, os.Remove(dir))
 		}
 	}
+	folders := []string{dir, filepath.Dir(dir)}
+	for _, path := range paths {
+		folders = append(folders, filepath.Dir(path))
+	}
+	return syncFolders(folders...)
+}
+
+// syncFolders makes the names in folders survive a power cut.
+func syncFolders(folders ...string) error {
+	slices.Sort(folders)
+	for _, folder := range slices.Compact(folders) {
+		d, err := os.Open(folder)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			return fmt.Errorf("sync %s: %w", folder, err)
+		}
+	}
 	return nil
+}
+
+// syncTree is syncFolders of a folder and all in it.
+func syncTree(folder string) error {
+	var folders []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			folders = append(folders, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return syncFolders(folders...)
 }
 
 // takeIn moves what was unpacked in the folder draft to where c has it. The
@@ -235,7 +272,14 @@ func (c *Config) takeIn(draft string) error {
 		}
 	}
 	for _, m := range moves {
-		if err := os.Rename(filepath.Join(draft, m.from), m.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := os.Rename(filepath.Join(draft, m.from), m.to)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil { // before the next: the order counts after a power cut, too
+			err = syncFolders(filepath.Dir(m.to))
+		}
+		if err != nil {
 			return err
 		}
 	}

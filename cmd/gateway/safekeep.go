@@ -102,6 +102,9 @@ func safeCopy(ctx context.Context, c *Config, backup func(context.Context, strin
 	if err == nil {
 		err = os.Rename(draft, filepath.Join(safeFolder(c), name))
 	}
+	if err == nil { // before older ones go
+		err = syncFolders(safeFolder(c), c.DataDir)
+	}
 	if err != nil {
 		return err
 	}

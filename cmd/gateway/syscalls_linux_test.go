@@ -14,7 +14,7 @@ import (
 
 // needs returns the path of a program, without which the test is skipped, or
 // fails where all programs are required.
-func needs(t *testing.T, program string) string {
+func needs(t testing.TB, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err == nil {
