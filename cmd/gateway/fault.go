@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
@@ -29,8 +30,8 @@ var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 func (d *decoder) syntax(err error) {
 	d.broken = hujsonPlace.ReplaceAllString(err.Error(), "$1:$2: ")
 	if m := hujsonPlace.FindStringSubmatch(err.Error()); m != nil {
-		if quote := d.curlyQuote(m[1], m[2]); quote != "" {
-			d.broken = m[1] + ":" + m[2] + ": " + quote + ` is a curly quote, as word processors make them; JSON wants the straight one: "`
+		if what := lookalike(d.characterAt(m[1], m[2])); what != "" {
+			d.broken = m[1] + ":" + m[2] + ": " + what
 			return
 		}
 	}
@@ -48,17 +49,31 @@ func (d *decoder) syntax(err error) {
 	}
 }
 
-// curlyQuote returns the curly quote that stands at a line and column, which
-// count bytes from 1, or "".
-func (d *decoder) curlyQuote(line, column string) string {
+// characterAt returns the character that stands at a line and column, which count
+// bytes from 1, or 0.
+func (d *decoder) characterAt(line, column string) rune {
 	l, _ := strconv.Atoi(line)
 	c, _ := strconv.Atoi(column)
 	lines := bytes.Split(d.src, []byte("\n"))
 	if l < 1 || l > len(lines) || c < 1 || c > len(lines[l-1]) {
-		return ""
+		return 0
 	}
-	if r, _ := utf8.DecodeRune(lines[l-1][c-1:]); strings.ContainsRune("“”„‟«»‘’‚‛", r) {
-		return string(r)
+	r, _ := utf8.DecodeRune(lines[l-1][c-1:])
+	return r
+}
+
+// lookalike says what r is, if it looks like a character of JSON, or like none at
+// all, and is another; else it is "".
+func lookalike(r rune) string {
+	switch {
+	case r < utf8.RuneSelf:
+		return ""
+	case strings.ContainsRune("“”„‟«»‘’‚‛", r):
+		return string(r) + ` is a curly quote, as word processors make them; JSON wants the straight one: "`
+	case '\uff01' <= r && r <= '\uff5e': // their ASCII forms are as far apart
+		return fmt.Sprintf("%c is the full-width form of a character; JSON wants %c", r, r-0xfee0)
+	case unicode.IsSpace(r), unicode.Is(unicode.Cf, r):
+		return fmt.Sprintf("here is an invisible character, %U, as word processors and web pages make them: delete it", r)
 	}
 	return ""
 }
