@@ -70,7 +70,7 @@ func lookalike(r rune) string {
 		return ""
 	case strings.ContainsRune("“”„‟«»‘’‚‛", r):
 		return string(r) + ` is a curly quote, as word processors make them; JSON wants the straight one: "`
-	case '\uff01' <= r && r <= '\uff5e': // their ASCII forms are as far apart
+	case 0xff01 <= r && r <= 0xff5e: // their ASCII forms are as far apart
 		return fmt.Sprintf("%c is the full-width form of a character; JSON wants %c", r, r-0xfee0)
 	case unicode.IsSpace(r), unicode.Is(unicode.Cf, r):
 		return fmt.Sprintf("here is an invisible character, %U, as word processors and web pages make them: delete it", r)
