@@ -96,7 +96,7 @@ func examinations(c *Config, pid int) (all []examination) {
 	}
 	add("config", func(context.Context) finding { return lookAtConfig(c) })
 	add("data", func(context.Context) finding { return lookAtFolder(c.DataDir, c.Workspace) })
-	add("workspace", func(context.Context) finding { return lookAtFolder(c.Workspace, "") })
+	add("workspace", func(context.Context) finding { return lookAtWorkspace(c) })
 	add("gateway", func(context.Context) finding { return lookAtHolder(pid) })
 	add("store", func(ctx context.Context) finding { return lookAtStore(ctx, c, pid, probeInChild) })
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
@@ -172,6 +172,16 @@ func lookAtFolder(dir, without string) finding {
 	return finding{fine, text, ""}
 }
 
+// lookAtWorkspace looks at the agent's folder, which is there if there is a store.
+func lookAtWorkspace(c *Config) finding {
+	stored := c.Store.Type != "mem" && len(existing(filepath.Join(c.DataDir, "parley.db"))) > 0
+	if stored && len(existing(c.Workspace)) == 0 {
+		return finding{bad, c.Workspace + " is gone or empty, though there is a store: the agent's memory and files are missing",
+			"mount it or put it back, or take it from a backup; to begin with an empty one: " + c.command("run", "--begin-anew")}
+	}
+	return lookAtFolder(c.Workspace, "")
+}
+
 func lookAtHolder(pid int) finding {
 	switch {
 	case pid > 0:
@@ -206,6 +216,9 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 	}
 	if n := len(damaged); n > 0 {
 		return finding{bad, fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]), "the rest works; put the latest backup in its place to have them again"}
+	}
+	if err := bolt.CheckLatest(file); err != nil {
+		return finding{bad, err.Error(), "put the right file back; with this one parley run does not start, and says how to go on"}
 	}
 	return finding{fine, file + " is whole", ""}
 }

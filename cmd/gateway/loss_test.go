@@ -283,6 +283,7 @@ func TestOlderStoreIsAskedAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.fails("an older one", "parley restore --data "+w.dir+" --force "+path)
+	w.doctorFinds("an older one")
 	if out, code := w.run("", "restore", "--force", path); code != 0 {
 		t.Fatalf("restore: %d\n%s", code, out)
 	}
@@ -307,6 +308,7 @@ func TestLostWorkspaceIsAskedAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.fails("the workspace "+folder+" is gone or empty", "parley run --data "+w.dir+" --begin-anew")
+	w.doctorFinds(folder + " is gone or empty")
 	if err := os.Mkdir(folder, 0o700); err != nil { // as a disk that is not mounted leaves it
 		t.Fatal(err)
 	}
@@ -325,4 +327,32 @@ func TestLostWorkspaceIsAskedAbout(t *testing.T) {
 	w.start()
 	w.tg.Say(person, "three")
 	w.says(person, "heard three")
+}
+
+// TestWorkspaceLostInMove: the data folder was moved without the workspace, which
+// is nowhere any more. It is asked about as if the folder had stayed.
+func TestWorkspaceLostInMove(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	w.stop()
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := errors.Join(os.RemoveAll(filepath.Join(w.dir, "workspace")), os.Rename(w.dir, moved)); err != nil {
+		t.Fatal(err)
+	}
+	w.dir = moved
+	w.fails("the workspace "+filepath.Join(moved, "workspace")+" is gone or empty", "--begin-anew")
+	if _, err := os.Stat(filepath.Join(moved, "workspace")); err == nil {
+		t.Error("it was made, so the next start would not ask")
+	}
+}
+
+// doctorFinds wants parley doctor to fail and to name what is wrong.
+func (w *town) doctorFinds(what string) {
+	w.t.Helper()
+	if out, code := w.run("", "doctor"); code != exitFailure || !strings.Contains(out, what) {
+		w.t.Errorf("doctor: exit code %d, want %q in\n%s", code, what, out)
+	}
 }

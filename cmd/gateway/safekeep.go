@@ -195,15 +195,15 @@ type place struct {
 }
 
 // openWorkspace opens the agent's folder. One that the store knows, and that is
-// gone or empty, is not made anew unasked: it may be on a disk that is not
-// mounted, and the memory of everybody with it.
+// gone or empty, is not made anew unasked, also elsewhere: it may be on a disk
+// that is not mounted, and the memory of everybody with it.
 func (h *house) openWorkspace(ctx context.Context) error {
 	c, b := h.Config, h.store.Bucket("gateway")
 	known, _, err := store.Load[place](ctx, b, "workspace")
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("look up the workspace: %w", err)
 	}
-	if known.Folder == c.Workspace && len(existing(c.Workspace)) == 0 {
+	if known.Folder != "" && len(existing(c.Workspace, known.Folder)) == 0 {
 		if !h.Anew {
 			return exit{exitUsage, fmt.Errorf("the workspace %s is gone or empty, and the agent's memory and files with it; nothing was started or changed\n"+
 				"mount it or put it back, or take it from a backup: %s\nor begin with an empty one: %s", c.Workspace, c.command("restore", "--force", "FILE"), c.command("run", "--begin-anew"))}

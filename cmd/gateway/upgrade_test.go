@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"parley/store/bolt"
 )
@@ -24,6 +25,9 @@ func TestUpgrade(t *testing.T) {
 			t.Parallel()
 			w := newTown(t, echo)
 			unzip(t, filepath.Join(w.dir, storeFile), from)
+			if err := os.CopyFS(filepath.Join(w.dir, "workspace"), fstest.MapFS{"NOTES.md": {Data: []byte("from then")}}); err != nil {
+				t.Fatal(err)
+			}
 			w.start()
 			w.tg.Say(person, "after the upgrade")
 			w.says(person, "heard after the upgrade")

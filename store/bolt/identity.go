@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -67,4 +68,29 @@ func (s *Store) stampFormat(tx *bbolt.Tx, format int) error {
 func (s *Store) Renew(ctx context.Context) error {
 	lineage := time.Now().UnixNano()
 	return s.write(ctx, s.stampNumbers(lineage), func() { s.id.lineage = lineage })
+}
+
+// CheckLatest reports what keeps Open from using the whole file at path: it
+// returns an [*OlderError] or a [*FormatError]. It changes nothing.
+func CheckLatest(path string) error {
+	m, err := readMark(path)
+	if err != nil {
+		return err
+	}
+	db, err := openFile(path, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if err != nil {
+		return err
+	}
+	s := &Store{db: db, path: path}
+	id, err := s.identify()
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	switch {
+	case id.format > Format:
+		return &FormatError{File: path, Has: id.format}
+	case !id.isOlder(m), m.Closed != nil && m.Closed.Spare && id.tx == m.Tx-1:
+		return nil
+	}
+	return &OlderError{File: path, Wrote: m.Wrote}
 }
