@@ -91,6 +91,7 @@ func TestStatusTellsOfUntrustedContent(t *testing.T) {
 		say("slow")
 		check("in a turn", true)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		h.stop()
 		h.start()
 		check("after a restart", true)
