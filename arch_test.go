@@ -23,9 +23,10 @@ var floors = map[string]string{
 	"tools":     "chat llm panics store texts workspace",
 	"memory":    "chat llm store texts workspace",
 	"scheduler": "chat panics store texts",
+	"audit":     "store",
 	"agent":     "chat llm memory panics store texts tools workspace",
-	"web":       "chat channels llm memory scheduler store texts tools workspace",
-	"cmd":       "agent channels chat llm memory scheduler store texts tools web workspace",
+	"web":       "audit chat channels llm memory scheduler store texts tools workspace",
+	"cmd":       "agent audit channels chat llm memory scheduler store texts tools web workspace",
 }
 
 // ground names the rooms that import the standard library only.

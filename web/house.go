@@ -6,11 +6,11 @@ import (
 	"iter"
 	"time"
 
+	"parley/audit"
 	"parley/channels"
 	"parley/chat"
 	"parley/llm"
 	"parley/memory"
-	"parley/store"
 )
 
 // A House is what the owner sees and does, as functions of the parts that do it.
@@ -32,7 +32,7 @@ type House struct {
 	Usage  func(context.Context) ([]llm.Spent, error)
 	Price  func(model string, u llm.Usage) (cost float64, known bool) // in whatever money the config has prices
 	Errors func() []Line                                              // the latest warnings and errors, redacted (R-S26), newest first
-	Events *store.Chain                                               // the audit log (R-S27)
+	Events *audit.Chain                                               // the audit log (R-S27)
 
 	// Backup calls send with a copy of all there is, once it was verified (P20).
 	Backup func(ctx context.Context, send func(io.Reader)) error

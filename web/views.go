@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"parley/audit"
 	"parley/channels"
 	"parley/chat"
-	"parley/store"
 )
 
 func (s *Server) views() []view {
@@ -96,7 +96,7 @@ func (s *Server) events(r *http.Request) (any, error) {
 		Why   string `json:"why,omitempty"`
 	}
 	var d struct {
-		Events  []store.Event `json:"events"`
+		Events  []audit.Event `json:"events"`
 		Verdict *verdict      `json:"verdict,omitempty"`
 	}
 	var err error

@@ -19,6 +19,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"parley/audit"
 	"parley/channels"
 	"parley/chat"
 	"parley/llm"
@@ -96,8 +97,8 @@ func (f *face) house(t testing.TB) House {
 		{Kind: chat.Gave, Who: evil, Text: "```\n" + evil, Call: "1", Time: at},
 		{Kind: chat.Said, Who: evil, Text: evil, Time: at},
 	}
-	events := store.NewChain(f.store.Log("audit"), f.store.Bucket("audit"))
-	if err := events.Append(context.Background(), store.Event{Time: at, Kind: "tool", Who: evil, What: evil}); err != nil {
+	events := audit.NewChain(f.store.Log("audit"), f.store.Bucket("audit"))
+	if err := events.Append(context.Background(), audit.Event{Time: at, Kind: "tool", Who: evil, What: evil}); err != nil {
 		panic(err)
 	}
 	return House{

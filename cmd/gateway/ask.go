@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/audit"
 	"parley/channels"
 	"parley/chat"
-	"parley/store"
 	"parley/web"
 )
 
@@ -178,7 +178,7 @@ func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
 
 func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
 	var log struct {
-		Events  []store.Event
+		Events  []audit.Event
 		Verdict struct {
 			Whole bool
 			Why   string

@@ -217,7 +217,7 @@ func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 		return h.texts.Gateway.Commands.NotDone.With(why), nil
 	}
 	if o.Action != "list" && o.Action != "history" {
-		h.audit("cron", m.At.Channel+":"+m.From.ID, r.Text)
+		h.auditLog.Add("cron", m.At.Channel+":"+m.From.ID, r.Text)
 	}
 	return r.Text, err
 }

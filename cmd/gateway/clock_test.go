@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/audit"
 	"parley/channels"
 	"parley/chat"
 	"parley/scheduler"
-	"parley/store"
 	"parley/store/mem"
 	"parley/texts"
 	"parley/tools"
@@ -35,8 +35,8 @@ func newWatch(t *testing.T) *watch {
 	c := &Config{Timezone: "Europe/Berlin", Models: map[string]*Model{"main": {}, "small": {}}}
 	w := &watch{t: t, house: &house{options: options{Config: c}, texts: texts.English()}}
 	w.now.Store(c)
-	w.auditor.events = make(chan store.Event, 100)
 	w.Redact = &redactor{}
+	w.auditLog = audit.New(mem.New(), w.redact, slog.New(slog.DiscardHandler))
 	type in struct {
 		N int   `json:"n,omitempty"`
 		A []int `json:"a,omitempty"`
@@ -373,8 +373,10 @@ func TestCronCommand(t *testing.T) {
 		}
 		say(anna, "/cron", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 03:00 CET; last: 2000-01-01 02:00 CET, failed – the model did not answer")
 		say(anna, "/cron remove tea", "Removed job tea")
-		if n := len(w.auditor.events); n != 6 { // off, on, run, run of another's, off of none, remove
-			t.Errorf("%d notes in the audit log", n)
+		w.auditLog.Flush()
+		events, err := w.auditLog.Chain().Tail(t.Context(), 100)
+		if len(events) != 6 || err != nil { // off, on, run, run of another's, off of none, remove
+			t.Errorf("%d records in the audit log, %v", len(events), err)
 		}
 	})
 }

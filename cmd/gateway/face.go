@@ -46,7 +46,7 @@ func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) e
 	}
 	cfg := web.Config{
 		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.zone(),
-		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Audit: h.audit, API: h.api.Serve,
+		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Audit: h.auditLog.Add, API: h.api.Serve,
 	}
 	if h.browser != nil {
 		cfg.Chat = h.browser.Serve
@@ -125,7 +125,7 @@ func (h *house) windows() web.House {
 		Warnings: h.warnings,
 		Damaged:  h.damage.all,
 		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
-		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditor.chain, Backup: h.backup,
+		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditLog.Chain(), Backup: h.backup,
 	}
 }
 

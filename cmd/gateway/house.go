@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/audit"
 	"parley/channels"
 	"parley/channels/api"
 	"parley/channels/console"
@@ -61,7 +62,7 @@ type house struct {
 	files    *workspace.Workspace
 	sole     *os.File // holds the lock of the workspace; nil if another gateway has it
 	observer *observe.Observer
-	auditor  auditor
+	auditLog *audit.Log
 	space    space
 	full     atomic.Bool // the last message did not fit on the disk (P19)
 	hub      *channels.Hub
@@ -167,7 +168,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.openMind()
 	h.hub = channels.NewHub(channels.Config{
 		Store: h.store, Log: h.Log, Texts: &h.texts.Channels, Commands: h.menu(), Files: h.files, Transcribe: h.transcribe(),
-		Sent: h.observer.Sent, Fate: h.fate, Audit: h.audit, TakeBytes: h.takeBytes, MaxStored: h.maxStored, Room: h.space.room,
+		Sent: h.observer.Sent, Fate: h.fate, Audit: h.auditLog.Add, TakeBytes: h.takeBytes, MaxStored: h.maxStored, Room: h.space.room,
 	})
 	h.pool = agent.New(agent.Config{
 		Store: h.store, Texts: &h.texts.Agent, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
@@ -202,7 +203,7 @@ func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
 	} else if h.store, h.notes, err = h.openBolt(ctx, leave); err != nil {
 		return err
 	}
-	h.openAudit()
+	h.auditLog = audit.New(h.store, h.redact, h.Log)
 	if h.stats, err = tools.OpenStats(ctx, h.store.Bucket("toolStats"), h.Log); err != nil {
 		return err
 	}
@@ -271,7 +272,7 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 		})
 	}
 	run(&outbox, func() error { return h.hub.Work(work) })
-	outbox.Go(func() { h.keepAudit(work) })
+	outbox.Go(func() { h.auditLog.Run(work) })
 	outbox.Go(func() { h.cache.Run(work) })
 	outbox.Go(func() { h.stats.Run(work) })
 	run(&doors, func() error { return h.pool.Run(ctx) })
@@ -353,7 +354,7 @@ func (h *house) apply(c *Config) error {
 	h.hub.SetAccess(access)
 	h.pool.Set(settings)
 	h.now.Store(c)
-	h.audit("config", "config.json", "reloaded")
+	h.auditLog.Add("config", "config.json", "reloaded")
 	for _, w := range c.warnings() {
 		h.Log.Warn(w)
 	}
@@ -374,8 +375,8 @@ func (h *house) close() error {
 			errs = append(errs, err)
 		}
 	}
-	if h.auditor.chain != nil {
-		h.endAudit()
+	if h.auditLog != nil {
+		h.auditLog.Flush()
 	}
 	if h.files != nil {
 		errs = append(errs, h.files.Close())

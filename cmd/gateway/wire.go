@@ -85,9 +85,25 @@ func (h *house) kits(c *Config) (kitMaker, error) {
 		Approve: h.approve, Patience: c.Tools.ApprovalTimeout, Cache: h.cache,
 	}
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
-		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTools, h.countWritten(s)}, tools.Standard(pipeline)...)
+		stages := append([]tools.Middleware{h.observer.Tool(), h.auditTool, h.countWritten(s)}, tools.Standard(pipeline)...)
 		return tools.NewKit(ctx, s, sources, stages...)
 	}, nil
+}
+
+// auditTool notes every call of t in the audit log.
+func (h *house) auditTool(t tools.Tool) tools.Tool {
+	run := t.Run
+	t.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
+		r, err := run(ctx, c)
+		outcome := "done"
+		if err != nil || r.Failed {
+			outcome = "failed"
+		}
+		who := string(c.From.ID) + " at " + string(c.Session)
+		h.auditLog.Add("tool", who, fmt.Sprintf("%s %s, call %s", c.Name, outcome, c.Key()))
+		return r, err
+	}
+	return t
 }
 
 // profiles are the agents that a task can be given to.
@@ -141,7 +157,7 @@ func (h *house) undo(_ context.Context, id chat.SessionID) (string, error) {
 	if len(done) == 0 {
 		return say.Nothing, err
 	}
-	h.audit("tool", string(id), "undone: "+strings.Join(done, ", "))
+	h.auditLog.Add("tool", string(id), "undone: "+strings.Join(done, ", "))
 	return say.Done + "\n\n- " + strings.Join(done, "\n- "), err
 }
 

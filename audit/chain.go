@@ -1,4 +1,4 @@
-package store
+package audit
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"parley/store"
 )
 
 // ErrBroken is what Verify finds: the records are not those that were appended.
@@ -32,8 +34,8 @@ type Event struct {
 // There may be one Chain to a log at a time. What is broken stays so and keeps
 // nobody from appending. All methods may be called by many goroutines.
 type Chain struct {
-	log  Log
-	head Bucket
+	log  store.Log
+	head store.Bucket
 	mu   sync.Mutex // one at a time
 }
 
@@ -62,7 +64,7 @@ type end struct {
 const lost = "lost" // stands for the digest of an end that the bucket does not have
 
 // NewChain returns the Chain of log, whose end is kept in head.
-func NewChain(log Log, head Bucket) *Chain { return &Chain{log: log, head: head} }
+func NewChain(log store.Log, head store.Bucket) *Chain { return &Chain{log: log, head: head} }
 
 // Append adds e. Once it returned nil, e is on disk; after an error it may be.
 func (c *Chain) Append(ctx context.Context, e Event) error {
@@ -108,7 +110,7 @@ func (c *Chain) Trim(ctx context.Context, keep int) error {
 	}
 	last := at.Seq - uint64(keep) // to be removed
 	for rec, err := range c.log.Since(ctx, 0) {
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return fmt.Errorf("trim chain: %w", err)
 		}
 		if rec.Seq+uint64(keep/10) > last {
@@ -118,7 +120,7 @@ func (c *Chain) Trim(ctx context.Context, keep int) error {
 	}
 	for rec, err := range c.log.Since(ctx, last-1) {
 		var l link
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return fmt.Errorf("trim chain: %w", err)
 		}
 		if err != nil || json.Unmarshal(rec.Body, &l) != nil { // the next one may be whole
@@ -140,7 +142,7 @@ func (c *Chain) Trim(ctx context.Context, keep int) error {
 }
 
 func (c *Chain) mark(ctx context.Context, e end) error {
-	_, err := Save(ctx, c.head, "head", e, Any)
+	_, err := store.Save(ctx, c.head, "head", e, store.Any)
 	return err
 }
 
@@ -148,9 +150,9 @@ func (c *Chain) mark(ctx context.Context, e end) error {
 // first: if its record came, it is the end. Behind a lost end, no record has
 // the predecessor that it names.
 func (c *Chain) end(ctx context.Context) (end, error) {
-	at, _, err := Load[end](ctx, c.head, "head")
-	none := errors.Is(err, ErrNotFound)
-	if err != nil && !none && !errors.Is(err, ErrDamaged) {
+	at, _, err := store.Load[end](ctx, c.head, "head")
+	none := errors.Is(err, store.ErrNotFound)
+	if err != nil && !none && !errors.Is(err, store.ErrDamaged) {
 		return end{}, fmt.Errorf("read chain: %w", err)
 	}
 	next := at.Next
@@ -159,7 +161,7 @@ func (c *Chain) end(ctx context.Context) (end, error) {
 	}
 	come := at
 	for rec, err := range c.log.Since(ctx, at.Seq) {
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return end{}, fmt.Errorf("read chain: %w", err)
 		}
 		come = end{N: come.N + 1, Sum: digest(rec.Body), Seq: rec.Seq}
@@ -185,7 +187,7 @@ func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) 
 		return nil, err
 	}
 	for rec, err := range c.log.Since(ctx, max(at.Seq, uint64(most))-uint64(most)) {
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return nil, fmt.Errorf("read chain: %w", err)
 		}
 		var l link
@@ -210,7 +212,7 @@ func (c *Chain) Verify(ctx context.Context) error {
 	var removed tip // what comes before the first record
 	missing := false
 	for rec, err := range c.log.Since(ctx, 0) {
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return fmt.Errorf("verify chain: %w", err)
 		}
 		var l link

@@ -1,4 +1,4 @@
-package store_test
+package audit_test
 
 import (
 	"bytes"
@@ -13,18 +13,19 @@ import (
 	"testing"
 	"time"
 
+	"parley/audit"
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/mem"
 	"parley/store/storetest"
 )
 
-func chain(s store.Store) *store.Chain { return store.NewChain(s.Log("audit"), s.Bucket("audit")) }
+func chain(s store.Store) *audit.Chain { return audit.NewChain(s.Log("audit"), s.Bucket("audit")) }
 
-func note(t *testing.T, c *store.Chain, whats ...string) {
+func note(t *testing.T, c *audit.Chain, whats ...string) {
 	t.Helper()
 	for _, what := range whats {
-		e := store.Event{Time: time.Unix(1e9, 5).In(time.FixedZone("", 3600)), Kind: "tool", Who: "cli:ann", What: what}
+		e := audit.Event{Time: time.Unix(1e9, 5).In(time.FixedZone("", 3600)), Kind: "tool", Who: "cli:ann", What: what}
 		if err := c.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +33,7 @@ func note(t *testing.T, c *store.Chain, whats ...string) {
 }
 
 // whats tells the last events, the newest last.
-func whats(t *testing.T, c *store.Chain, most int) (all []string) {
+func whats(t *testing.T, c *audit.Chain, most int) (all []string) {
 	t.Helper()
 	events, err := c.Tail(t.Context(), most)
 	if err != nil {
@@ -45,7 +46,7 @@ func whats(t *testing.T, c *store.Chain, most int) (all []string) {
 }
 
 // certain expects n records and nothing wrong.
-func certain(t *testing.T, c *store.Chain, n int) {
+func certain(t *testing.T, c *audit.Chain, n int) {
 	t.Helper()
 	if err := c.Verify(t.Context()); err != nil {
 		t.Errorf("Verify = %v", err)
@@ -56,9 +57,9 @@ func certain(t *testing.T, c *store.Chain, n int) {
 }
 
 // broken expects that the first wrong record is found, and told in these words.
-func broken(t *testing.T, c *store.Chain, words string) {
+func broken(t *testing.T, c *audit.Chain, words string) {
 	t.Helper()
-	if err := c.Verify(t.Context()); !errors.Is(err, store.ErrBroken) || !strings.Contains(err.Error(), words) {
+	if err := c.Verify(t.Context()); !errors.Is(err, audit.ErrBroken) || !strings.Contains(err.Error(), words) {
 		t.Errorf("Verify = %v; want %q", err, words)
 	}
 }
@@ -166,7 +167,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("none: %q", got)
 	}
 	e, _ := c.Tail(t.Context(), 1)
-	if want := (store.Event{Time: time.Unix(1e9, 5).UTC(), Kind: "tool", Who: "cli:ann", What: "four"}); e[0] != want {
+	if want := (audit.Event{Time: time.Unix(1e9, 5).UTC(), Kind: "tool", Who: "cli:ann", What: "four"}); e[0] != want {
 		t.Errorf("got %+v, want %+v", e[0], want)
 	}
 }
@@ -179,7 +180,7 @@ func TestChainCanonical(t *testing.T) {
 		var l struct {
 			N    int    `json:"n"`
 			Prev string `json:"prev"`
-			store.Event
+			audit.Event
 		}
 		if err := json.Unmarshal(b, &l); err != nil {
 			t.Fatal(err)
@@ -233,7 +234,7 @@ func TestChainVerify(t *testing.T) {
 			again := chain(f)
 			broken(t, again, c.words)
 			note(t, again, "later") // nobody is kept from going on, and what is broken stays so
-			if err := again.Verify(t.Context()); !errors.Is(err, store.ErrBroken) {
+			if err := again.Verify(t.Context()); !errors.Is(err, audit.ErrBroken) {
 				t.Errorf("a later event covers it: %v", err)
 			}
 		})
@@ -280,7 +281,7 @@ func TestChainEnd(t *testing.T) {
 func TestChainDamage(t *testing.T) {
 	s := mem.New()
 	note(t, chain(s), "r1", "r2", "r3")
-	c := store.NewChain(rotten{s.Log("audit"), 2}, s.Bucket("audit"))
+	c := audit.NewChain(rotten{s.Log("audit"), 2}, s.Bucket("audit"))
 	broken(t, c, "record 2 is damaged")
 	if got := whats(t, c, 9); !slices.Equal(got, []string{"r1", "r3"}) {
 		t.Errorf("events: %q", got)
@@ -352,7 +353,7 @@ func TestChainFull(t *testing.T) {
 		c := chain(f)
 		note(t, c, "r1")
 		f.fail = at
-		if err := c.Append(t.Context(), store.Event{What: "lost?"}); !errors.Is(err, store.ErrFull) {
+		if err := c.Append(t.Context(), audit.Event{What: "lost?"}); !errors.Is(err, store.ErrFull) {
 			t.Fatalf("Append = %v", err)
 		}
 		note(t, c, "r2")
@@ -416,7 +417,7 @@ func TestChainConcurrent(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 10 {
-				if err := c.Append(t.Context(), store.Event{Kind: "tool", What: fmt.Sprint(i, j)}); err != nil {
+				if err := c.Append(t.Context(), audit.Event{Kind: "tool", What: fmt.Sprint(i, j)}); err != nil {
 					t.Error(err)
 				}
 				if err := c.Verify(t.Context()); err != nil {

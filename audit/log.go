@@ -1,0 +1,118 @@
+// Package audit keeps the audit log: who signed in, changed something or used a
+// tool, in a chain of records in which every later change shows (R-S27).
+package audit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"parley/store"
+)
+
+const (
+	maxWaiting = 8192    // events that wait to be written, a few megabytes
+	maxRecords = 500_000 // records that are kept, some 150 MB (P28)
+)
+
+// KindRefused marks events that are summed up instead of written one by one.
+const KindRefused = "refused"
+
+// A Log writes the audit log in the background, so that nobody waits for the
+// disk. When events arrive faster than the disk takes them and too many wait,
+// further ones are only counted. All methods may be called concurrently.
+type Log struct {
+	chain    *Chain
+	redact   func(string) string
+	log      *slog.Logger
+	events   chan Event
+	lost     atomic.Int64 // events dropped because too many were waiting
+	refusals refusals
+}
+
+// New returns the audit log of s. Secrets are removed from events by redact.
+func New(s store.Store, redact func(string) string, log *slog.Logger) *Log {
+	return &Log{
+		chain:  NewChain(s.Log("audit"), s.Bucket("audit")),
+		redact: redact,
+		log:    log,
+		events: make(chan Event, maxWaiting),
+	}
+}
+
+// Chain returns the records that were written.
+func (l *Log) Chain() *Chain { return l.chain }
+
+// Add notes that who did what. It does not block. Refusals are summed up per
+// time window: whoever is refused can try again without end, and would
+// otherwise push out what matters.
+func (l *Log) Add(kind, who, what string) {
+	what = l.redact(what)
+	if kind == KindRefused {
+		l.refusals.add(who, what)
+		return
+	}
+	select {
+	case l.events <- Event{Time: time.Now(), Kind: kind, Who: who, What: what}:
+	default:
+		l.lost.Add(1)
+	}
+}
+
+// Run writes what was added, and trims old records, until ctx ends. Call
+// [Log.Flush] afterwards, when nothing more is added.
+func (l *Log) Run(ctx context.Context) {
+	window := time.NewTicker(refusalWindow)
+	defer window.Stop()
+	for {
+		select {
+		case e := <-l.events:
+			l.write(e)
+			l.writeLost()
+		case <-window.C:
+			l.writeRefusals()
+			if err := l.chain.Trim(ctx, maxRecords); err != nil {
+				l.log.Warn("old audit records not removed", "err", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Flush writes everything that was added and not written yet.
+func (l *Log) Flush() {
+	for len(l.events) > 0 {
+		l.write(<-l.events)
+	}
+	l.writeLost()
+	l.writeRefusals()
+}
+
+// writeLost records how many events were dropped since the last time.
+func (l *Log) writeLost() {
+	n := l.lost.Swap(0)
+	if n == 0 {
+		return
+	}
+	l.log.Error("audit events lost: too many were waiting", "events", n)
+	what := fmt.Sprintf("%d events were not written down: they came faster than the disk took them", n)
+	l.write(Event{Time: time.Now(), Kind: "audit", What: what})
+}
+
+// writeRefusals writes one record for all refusals since the last time.
+func (l *Log) writeRefusals() {
+	if e, any := l.refusals.takeSum(); any {
+		l.write(e)
+	}
+}
+
+func (l *Log) write(e Event) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := l.chain.Append(ctx, e); err != nil {
+		l.log.Error("audit record not written", "kind", e.Kind, "who", e.Who, "what", e.What, "err", err)
+	}
+}
