@@ -50,9 +50,9 @@ var homes = map[string]string{
 	"github.com/JohannesKaufmann/html-to-markdown": "tools/web",
 	"go.starlark.net":                              "tools/data",
 
-	"github.com/bwmarrin/discordgo":       "channels/discord",
-	"github.com/prometheus/client_golang": "web/observe",
-	"go.opentelemetry.io/otel":            "web/observe",
+	"github.com/bwmarrin/discordgo":      "channels/discord",
+	"github.com/VictoriaMetrics/metrics": "web/observe",
+	"go.opentelemetry.io/otel":           "web/observe",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "memory/skills",

@@ -36,15 +36,15 @@ func (o *Observer) Model(name string, m llm.Model) llm.Model {
 			attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.request.model", name)))
 		began := time.Now()
 		msg, err := m.Generate(context.WithValue(ctx, triesKey{}, new(int)), req, stream)
-		o.rounds.WithLabelValues(name).Inc()
-		o.roundTime.WithLabelValues(name).Observe(time.Since(began).Seconds())
+		o.rounds.counter(name).Inc()
+		o.roundTime.histogram(name).Update(time.Since(began).Seconds())
 		if err != nil {
-			o.failures.WithLabelValues(name, kindOf(err)).Inc()
+			o.failures.counter(kindOf(err), name).Inc()
 			finish(span, kindOf(err), true)
 			return msg, err
 		}
 		for direction, n := range map[string]int{"in": msg.Usage.In, "out": msg.Usage.Out, "cached": msg.Usage.Cached} {
-			o.tokens.WithLabelValues(name, direction).Add(float64(max(n, 0)))
+			o.tokens.counter(direction, name).Add(max(n, 0))
 		}
 		span.SetAttributes(
 			attribute.String("gen_ai.response.model", msg.Model),
@@ -66,7 +66,7 @@ func (o *Observer) Try(name string, m llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 		if tries, ok := ctx.Value(triesKey{}).(*int); ok {
 			if *tries++; *tries > 1 {
-				o.retries.WithLabelValues(name).Inc()
+				o.retries.counter(name).Inc()
 				trace.SpanFromContext(ctx).AddEvent("retry")
 			}
 		}

@@ -1,5 +1,5 @@
-// Package observe measures the house from outside: it wraps models, tools and
-// the doors, counts for Prometheus what passes, and tells a tracer.
+// Package observe measures the gateway from outside: it wraps models, tools and
+// the delivery of messages, counts for Prometheus, and reports spans to a tracer.
 //
 // What people say never becomes a label or an attribute. Every label has a
 // bounded set of values: those that the config or the code names, and "other".
@@ -7,16 +7,14 @@ package observe
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/VictoriaMetrics/metrics"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -27,81 +25,105 @@ import (
 
 // Config is what an Observer needs. All of it is optional.
 type Config struct {
-	// Tracer is told of the spans. nil is OpenTelemetry's global one: nobody, until
-	// an SDK is set there or its automatic instrumentation attaches to the process.
+	// Tracer receives the spans. nil is OpenTelemetry's global one, which drops them
+	// until an SDK is set there or its automatic instrumentation attaches to the process.
 	Tracer trace.TracerProvider
 	Build  string // the version of this program
 }
 
-// An Observer measures. Its methods may be called by many goroutines.
+// An Observer measures. Its methods may be called concurrently.
 type Observer struct {
-	registry *prometheus.Registry
 	tracer   trace.Tracer
+	families families
 
-	running           prometheus.Gauge
-	turnTime, commits prometheus.Observer
+	running    *metrics.Gauge
+	turnTime   *metrics.PrometheusHistogram
+	commitTime *metrics.PrometheusHistogram
 
-	turns, messages, redelivered, parked, calls, rounds, retries, tokens, failures *prometheus.CounterVec
-	delivery, callTime, roundTime                                                  *prometheus.HistogramVec
+	turns       *family
+	messages    *family
+	redelivered *family
+	parked      *family
+	calls       *family
+	rounds      *family
+	retries     *family
+	tokens      *family
+	failures    *family
+	delivery    *family
+	callTime    *family
+	roundTime   *family
+
+	readQueues func(context.Context) []Queue
 
 	mu    sync.Mutex
 	known map[string]bool // names of tools that are labels
 }
 
-// Buckets of the histograms, in seconds.
+// Upper bounds of the histograms' buckets, in seconds.
 var (
-	quick = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3, 10}
-	slow  = []float64{.1, .3, 1, 3, 10, 30, 60, 120, 300, 600}
+	commitBounds = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3, 10}
+	workBounds   = []float64{.1, .3, 1, 3, 10, 30, 60, 120, 300, 600}
 )
 
-// New returns an Observer with a registry of its own.
+// New returns an Observer with metrics of its own.
 func New(c Config) *Observer {
 	if c.Tracer == nil {
 		c.Tracer = otel.GetTracerProvider()
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m := maker{promauto.With(registry)}
-	m.gauge("build_info", "Always 1; the labels tell the build.", prometheus.Labels{"version": c.Build, "go": runtime.Version()}).Set(1)
-	return &Observer{
-		registry: registry, tracer: c.Tracer.Tracer("parley"), known: map[string]bool{},
+	o := &Observer{tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}}
+	all := &o.families
+	all.gauge("build_info", "Always 1; the labels describe the build.", "go", "version").gauge(runtime.Version(), c.Build).Set(1)
 
-		turns:       m.counter("turns_total", "Turns that ended, by how.", "outcome"),
-		turnTime:    m.histogram("turn_seconds", "Time from the beginning of a turn to its end.", slow).WithLabelValues(),
-		running:     m.gauge("turns_running", "Turns under way.", nil),
-		messages:    m.counter("messages_total", "Messages that came in, those that came again included.", "channel", "outcome"),
-		delivery:    m.histogram("delivery_seconds", "Time from the outbox to the network.", slow, "channel"),
-		redelivered: m.counter("delivery_retries_total", "Tries to send a reply after the first.", "channel"),
-		parked:      m.counter("deliveries_parked_total", "Replies that could not be sent and were put aside.", "channel"),
-		commits:     m.histogram("store_commit_seconds", "Time of a commit of the store to the disk.", quick).WithLabelValues(),
-		calls:       m.counter("tool_calls_total", "Calls of tools, by how they ended.", "tool", "outcome"),
-		callTime:    m.histogram("tool_seconds", "Time of a call.", slow, "tool"),
-		rounds:      m.counter("model_rounds_total", "Requests that a model answered or failed to, tries not counted.", "model"),
-		retries:     m.counter("model_retries_total", "Tries after the first one of a round.", "model"),
-		tokens:      m.counter("model_tokens_total", "Tokens of requests (in), of these read from the provider's cache (cached), and of answers (out).", "model", "direction"),
-		failures:    m.counter("model_errors_total", "Rounds that ended without an answer, by kind.", "model", "kind"),
-		roundTime:   m.histogram("model_seconds", "Time of a round, tries and pauses included.", slow, "model"),
-	}
+	o.turns = all.counter("turns_total", "Turns that ended, by outcome.", "outcome")
+	o.turnTime = all.histogram("turn_seconds", "Duration of a turn.", workBounds).histogram()
+	o.running = all.gauge("turns_running", "Turns in progress.").gauge()
+	o.messages = all.counter("messages_total", "Incoming messages, including redelivered ones.", "channel", "outcome")
+
+	o.delivery = all.histogram("delivery_seconds", "Time from the outbox to the network.", workBounds, "channel")
+	o.redelivered = all.counter("delivery_retries_total", "Attempts to send a reply after the first.", "channel")
+	o.parked = all.counter("deliveries_parked_total", "Replies that became dead letters.", "channel")
+	o.commitTime = all.histogram("store_commit_seconds", "Duration of a commit to disk.", commitBounds).histogram()
+
+	o.calls = all.counter("tool_calls_total", "Tool calls, by outcome.", "outcome", "tool")
+	o.callTime = all.histogram("tool_seconds", "Duration of a tool call.", workBounds, "tool")
+
+	o.rounds = all.counter("model_rounds_total", "Model requests, retries not counted.", "model")
+	o.retries = all.counter("model_retries_total", "Attempts of a model request after the first.", "model")
+	o.tokens = all.counter("model_tokens_total",
+		"Tokens of requests (in), of those read from the provider's cache (cached), and of answers (out).", "direction", "model")
+	o.failures = all.counter("model_errors_total", "Model requests that failed, by kind.", "kind", "model")
+	o.roundTime = all.histogram("model_seconds",
+		"Duration of a model request, including retries and pauses.", workBounds, "model")
+	return o
 }
 
-// Handler serves the metrics. Who may read them is up to the caller.
+const (
+	maxScrapes      = 4 // handled at the same time
+	readQueuesLimit = 5 * time.Second
+)
+
+// Handler serves the metrics. Access control is up to the caller.
 func (o *Observer) Handler() http.Handler {
-	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
+	slots := make(chan struct{}, maxScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		default:
+			http.Error(w, "too many requests for metrics at the same time", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		o.write(r.Context(), w)
+	})
 }
 
-// A maker makes metrics and registers them.
-type maker struct{ promauto.Factory }
-
-func (m maker) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	return m.NewCounterVec(prometheus.CounterOpts{Name: "parley_" + name, Help: help}, labels)
-}
-
-func (m maker) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return m.NewHistogramVec(prometheus.HistogramOpts{Name: "parley_" + name, Help: help, Buckets: buckets}, labels)
-}
-
-func (m maker) gauge(name, help string, labels prometheus.Labels) prometheus.Gauge {
-	return m.NewGauge(prometheus.GaugeOpts{Name: "parley_" + name, Help: help, ConstLabels: labels})
+// write writes all metrics in Prometheus' text format.
+func (o *Observer) write(ctx context.Context, w io.Writer) {
+	for _, f := range slices.Concat(o.families, o.queueMetrics(ctx)) {
+		f.write(w)
+	}
+	metrics.WriteProcessMetrics(w)
 }
 
 // Begun notes that a turn which answers m began in session s. The turn is to
@@ -114,11 +136,11 @@ func (o *Observer) Begun(ctx context.Context, s chat.SessionID, m chat.Message) 
 		attribute.String("gen_ai.conversation.id", string(s)), attribute.String("parley.channel", m.At.Channel)))
 	return ctx, func(outcome string) {
 		o.running.Dec()
-		o.turnTime.Observe(time.Since(began).Seconds())
+		o.turnTime.Update(time.Since(began).Seconds())
 		if !slices.Contains([]string{"answered", "stopped", "failed", "parked", "too old", "over the limit"}, outcome) {
 			outcome = "other"
 		}
-		o.turns.WithLabelValues(outcome).Inc()
+		o.turns.counter(outcome).Inc()
 		finish(span, outcome, outcome == "failed" || outcome == "parked")
 	}
 }
@@ -131,7 +153,7 @@ func (o *Observer) Deliver(d chat.Deliver) chat.Deliver {
 		if err != nil {
 			outcome = "refused"
 		}
-		o.messages.WithLabelValues(m.At.Channel, outcome).Inc()
+		o.messages.counter(m.At.Channel, outcome).Inc()
 		return err
 	}
 }
@@ -139,50 +161,43 @@ func (o *Observer) Deliver(d chat.Deliver) chat.Deliver {
 // Sent notes that a reply left the outbox of channel after it waited there, at
 // that try. With err it was parked.
 func (o *Observer) Sent(channel string, _ chat.Reply, waited time.Duration, tries int, err error) {
-	o.redelivered.WithLabelValues(channel).Add(float64(max(tries-1, 0)))
+	o.redelivered.counter(channel).Add(max(tries-1, 0))
 	if err != nil {
-		o.parked.WithLabelValues(channel).Inc()
+		o.parked.counter(channel).Inc()
 		return
 	}
-	o.delivery.WithLabelValues(channel).Observe(waited.Seconds())
+	o.delivery.histogram(channel).Update(waited.Seconds())
 }
 
 // Committed notes that a commit of the store took so long.
-func (o *Observer) Committed(took time.Duration) { o.commits.Observe(took.Seconds()) }
+func (o *Observer) Committed(took time.Duration) { o.commitTime.Update(took.Seconds()) }
 
-// A Queue says how much work waits or is under way somewhere.
+// A Queue is how much work waits or is in progress somewhere.
 type Queue struct {
 	Name   string // one of a few: "inbox", "outbox/telegram", "parked"
 	Depth  int
-	Oldest time.Duration // age of the oldest piece of work
+	Oldest time.Duration // age of the oldest work
 }
 
-// Queues has read called whenever somebody reads the metrics, also by several
-// goroutines at a time. It may be called once; each queue has a name of its own.
-func (o *Observer) Queues(read func(context.Context) []Queue) { o.registry.MustRegister(queues(read)) }
+// Queues registers read, which is called for every request for the metrics,
+// possibly concurrently. Call it at most once, before the Handler serves.
+func (o *Observer) Queues(read func(context.Context) []Queue) { o.readQueues = read }
 
-// queues are a prometheus.Collector.
-type queues func(context.Context) []Queue
-
-var (
-	depth  = prometheus.NewDesc("parley_queue_depth", "Pieces of work that wait or are under way.", []string{"queue"}, nil)
-	oldest = prometheus.NewDesc("parley_queue_oldest_seconds", "Age of the oldest piece of work.", []string{"queue"}, nil)
-)
-
-func (q queues) Describe(ch chan<- *prometheus.Desc) {
-	ch <- depth
-	ch <- oldest
-}
-
-const readTime = 5 * time.Second // for all queues together
-
-func (q queues) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), readTime)
-	defer cancel()
-	for _, of := range q(ctx) {
-		ch <- prometheus.MustNewConstMetric(depth, prometheus.GaugeValue, float64(of.Depth), of.Name)
-		ch <- prometheus.MustNewConstMetric(oldest, prometheus.GaugeValue, of.Oldest.Seconds(), of.Name)
+// queueMetrics returns the metrics of the queues as they are now.
+func (o *Observer) queueMetrics(ctx context.Context) families {
+	if o.readQueues == nil {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, readQueuesLimit)
+	defer cancel()
+	var all families
+	depth := all.gauge("queue_depth", "Queued work, including what is in progress.", "queue")
+	age := all.gauge("queue_oldest_seconds", "Age of the oldest queued work.", "queue")
+	for _, q := range o.readQueues(ctx) {
+		depth.gauge(q.Name).Set(float64(q.Depth))
+		age.gauge(q.Name).Set(q.Oldest.Seconds())
+	}
+	return all
 }
 
 // finish ends span. The error's text may hold what somebody said, so only its

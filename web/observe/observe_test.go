@@ -361,3 +361,15 @@ func lint(t *testing.T) {
 		}
 	}
 }
+
+// A label value with characters that the text format reserves does not break the page.
+func TestLabelValuesAreEscaped(t *testing.T) {
+	o := observe.New(observe.Config{})
+	o.Sent("a\"b\\c\n{d}\xff", chat.Reply{}, 2*time.Second, 1, nil)
+	shows(t, o,
+		`parley_delivery_seconds_count{channel="a\"b\\c\n{d}`+"\uFFFD"+`"} 1`,
+		`parley_delivery_seconds_bucket{channel="a\"b\\c\n{d}`+"\uFFFD"+`",le="3"} 1`)
+	if _, err := promlint.New(strings.NewReader(page(t, o))).Lint(); err != nil {
+		t.Error(err)
+	}
+}

@@ -31,8 +31,8 @@ func (o *Observer) Tool() tools.Middleware {
 			began := time.Now()
 			r, err := run(ctx, c)
 			outcome := outcomeOf(ctx, r, err)
-			o.calls.WithLabelValues(name, outcome).Inc()
-			o.callTime.WithLabelValues(name).Observe(time.Since(began).Seconds())
+			o.calls.counter(outcome, name).Inc()
+			o.callTime.histogram(name).Update(time.Since(began).Seconds())
 			finish(span, outcome, outcome != "ok")
 			return r, err
 		}

@@ -1,0 +1,84 @@
+package observe
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/VictoriaMetrics/metrics"
+)
+
+// prefix begins the name of every metric of ours.
+const prefix = "parley_"
+
+// A family is one metric with all its label values, such as parley_turns_total.
+// Each has a set of its own, so that its help and type can be written once above
+// its series. Its methods may be called concurrently.
+type family struct {
+	name   string // without prefix
+	kind   string // counter, gauge or histogram
+	help   string
+	labels []string // in alphabetical order
+	bounds []float64
+	series *metrics.Set
+}
+
+// counter returns the counter with these label values, one for each label.
+func (f *family) counter(values ...string) *metrics.Counter {
+	return f.series.GetOrCreateCounter(f.seriesName(values))
+}
+
+// gauge returns the gauge with these label values, one for each label.
+func (f *family) gauge(values ...string) *metrics.Gauge {
+	return f.series.GetOrCreateGauge(f.seriesName(values), nil)
+}
+
+// histogram returns the histogram with these label values, one for each label.
+func (f *family) histogram(values ...string) *metrics.PrometheusHistogram {
+	return f.series.GetOrCreatePrometheusHistogramExt(f.seriesName(values), f.bounds)
+}
+
+// seriesName returns the name of a series as the text format spells it.
+func (f *family) seriesName(values []string) string {
+	if len(f.labels) == 0 {
+		return prefix + f.name
+	}
+	pairs := make([]string, len(f.labels))
+	for i, label := range f.labels {
+		pairs[i] = label + `="` + labelEscaper.Replace(strings.ToValidUTF8(values[i], "\uFFFD")) + `"`
+	}
+	return prefix + f.name + "{" + strings.Join(pairs, ",") + "}"
+}
+
+// labelEscaper escapes what the text format does not allow in a label value.
+var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+// write writes the family, unless it has no series yet.
+func (f *family) write(w io.Writer) {
+	if len(f.series.ListMetricNames()) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, f.name, f.help, prefix, f.name, f.kind)
+	f.series.WritePrometheus(w)
+}
+
+// families creates families and remembers them in order.
+type families []*family
+
+func (all *families) add(f family) *family {
+	f.series = metrics.NewSet()
+	*all = append(*all, &f)
+	return &f
+}
+
+func (all *families) counter(name, help string, labels ...string) *family {
+	return all.add(family{name: name, kind: "counter", help: help, labels: labels})
+}
+
+func (all *families) gauge(name, help string, labels ...string) *family {
+	return all.add(family{name: name, kind: "gauge", help: help, labels: labels})
+}
+
+func (all *families) histogram(name, help string, bounds []float64, labels ...string) *family {
+	return all.add(family{name: name, kind: "histogram", help: help, bounds: bounds, labels: labels})
+}
