@@ -179,7 +179,7 @@ func multi(n int) llm.Message {
 // conversation of its own; whatever becomes of one, the others have their results.
 func TestMultiAgent(t *testing.T) {
 	var mu sync.Mutex
-	busy, most, last := 0, 0, 0
+	busy, most, last, rounds := 0, 0, 0, 0
 	h := &house{tools: []tools.Tool{tool("look", func(context.Context) (string, error) { return "seen", nil })}}
 	h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		if !strings.HasPrefix(r.System, "be kind to ") {
@@ -206,7 +206,9 @@ func TestMultiAgent(t *testing.T) {
 			<-ctx.Done()
 			return llm.Message{}, ctx.Err()
 		case "user do 3": // the third request has no tools
-			if len(r.Tools) == 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			if rounds++; len(r.Tools) == 0 {
 				last++
 				return words(""), nil
 			}
@@ -243,8 +245,8 @@ func TestMultiAgent(t *testing.T) {
 				t.Errorf("result %d: %+v\nwant %q", i, r, want)
 			}
 		}
-		if most != 3 || last != 1 || h.asks[len(h.asks)-1].System == "" {
-			t.Errorf("%d at once, %d last rounds, after %v", most, last, time.Since(began))
+		if most != 3 || last != 1 || rounds != 3 || h.asks[len(h.asks)-1].System == "" {
+			t.Errorf("%d at once, %d of %d rounds without tools, after %v", most, last, rounds, time.Since(began))
 		}
 	})
 }

@@ -326,12 +326,15 @@ func TestRoundLimit(t *testing.T) {
 // result with its ID, in the order asked.
 func TestEveryCallHasAResult(t *testing.T) {
 	empty := giving("empty", tools.Hints{}, tools.Result{})
-	h := &house{tools: []tools.Tool{empty, slow(), giving("fine", tools.Hints{ReadOnly: true}, tools.Result{Text: "x"})}}
+	h := &house{tools: []tools.Tool{empty, slow(), giving("fine", tools.Hints{ReadOnly: true}, tools.Result{Text: "x"}), giving("burst", tools.Hints{}, tools.Result{})}}
 	broken := func(t tools.Tool) tools.Tool {
 		inner := t.Run
 		t.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			if c.Name == "fine" {
+			switch c.Name {
+			case "fine":
 				return tools.Result{}, errors.New("Tool execution failed: no room")
+			case "burst":
+				panic("the pipeline itself is broken")
 			}
 			return inner(ctx, c)
 		}
@@ -342,19 +345,25 @@ func TestEveryCallHasAResult(t *testing.T) {
 			return tools.NewKit(ctx, scope, []tools.Source{tools.Fixed(h.tools)}, append([]tools.Middleware{broken}, tools.Standard(tools.StandardConfig{})...)...)
 		}
 	}
-	h.model = script(calls(call("", "fine"), call("a", "empty"), call("a", "nope"), call("b", "fine")), words("ok"))
+	h.model = script(calls(call("", "fine"), call("a", "empty"), call("a", "nope"), call("c", "burst"), call("b", "fine")), words("ok"))
 	play(t, h, func(h *house) {
 		h.say("1", "go")
 		h.want("ok")
 		ms := h.asks[1].Messages
 		cs := ms[1].Calls
+		if len(cs) != 5 || len(ms) != 7 {
+			t.Fatalf("%d calls and %d messages: %+v", len(cs), len(ms), ms)
+		}
 		for i, c := range cs {
 			if m := ms[2+i]; m.Role != llm.ToolRole || m.Call != c.ID || m.Name != c.Name || m.Text == "" {
 				t.Errorf("the result of %v is %+v", c, m)
 			}
 		}
-		if got := spoken(h.asks[1], 4); !strings.Contains(got, "tool Error: Tool execution failed: no room") || !strings.Contains(got, "(empty completed with no output)") {
-			t.Errorf("asked %s", got)
+		got := spoken(h.asks[1], 5)
+		for _, want := range []string{"tool Error: Tool execution failed: no room", "(empty completed with no output)", "tool Error: burst broke down: the pipeline itself is broken."} {
+			if !strings.Contains(got, want) {
+				t.Errorf("asked %s, which lacks %q", got, want)
+			}
 		}
 	})
 }
@@ -610,6 +619,13 @@ func TestStepsWhileArgumentsComeIn(t *testing.T) {
 		last := rec.steps[len(rec.steps)-1]
 		if last.Error != "no room" || last.Result != "" {
 			t.Errorf("the failed step is %+v", last)
+		}
+		// C-004: the model reads the result, whole, and nothing of what the step shows.
+		if got, want := spoken(h.asks[1], 1), "tool "+strings.Repeat("é", 300); got != want {
+			t.Errorf("the model read %q", got)
+		}
+		if got := spoken(h.asks[2], 1); !strings.HasPrefix(got, "tool Error: no room\nat all\n") || strings.Contains(got, "half") {
+			t.Errorf("the model read %q", got)
 		}
 	})
 }

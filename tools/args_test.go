@@ -351,6 +351,18 @@ func TestBrokenSchema(t *testing.T) {
 	}
 }
 
+// D-013: where the root of the schema is no object, the arguments stay as they came.
+func TestSchemaOfNoObject(t *testing.T) {
+	for _, kind := range []string{``, `"type":"array",`, `"type":"string",`} {
+		tool := echo("a", `{`+kind+`"properties":{"x":{"type":"integer"}}}`).shaped()
+		tool.Aliases = map[string]string{"y": "x"}
+		const in = `{"_own":"1","x":"1"}`
+		if got := text(tool.mended(object(t, in))); got != in {
+			t.Errorf("%s: %s becomes %s", tool.Schema, in, got)
+		}
+	}
+}
+
 type fields struct {
 	Path  string   `json:"path" jsonschema:"which" limit:"min=1 max=9"`
 	Count int      `json:"count,omitempty" limit:"min=1 max=600 default=60"`

@@ -138,8 +138,14 @@ func TestNames(t *testing.T) {
 		{"fly", "Error: Tool 'fly' not found. " + available + hint},
 		{"", "Error: Tool '' not found. " + available + hint},
 	} {
-		if r := k.Call(t.Context(), callTo(c.asked, "{broken")); r.Text != c.want || !r.Failed || r.Code != CodeNotFound {
+		call := callTo(c.asked, "{broken")
+		r := k.Call(t.Context(), call)
+		if r.Text != c.want || !r.Failed || r.Code != CodeNotFound {
 			t.Errorf("Call(%q) = %+v, want %s", c.asked, r, c.want)
+		}
+		told := NewRecord(call.ToolCall, r.Text, r, "main", 1).Result // A-004: programs read it in other words
+		if want := `{"success":false,"data":null,"error":"Tool not found: ` + c.asked + `"}`; told != want {
+			t.Errorf("the record says %s, want %s", told, want)
 		}
 	}
 }

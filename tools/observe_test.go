@@ -216,7 +216,7 @@ func TestAssess(t *testing.T) {
 	tool := echo("a", `{"type":"object","properties":{"found":{"type":"integer"}}}`)
 	tool.Hints = Hints{ReadOnly: true, Cacheable: true}
 	tool.Assess = func(r Result) Verdict {
-		if r.Data == int64(0) {
+		if r.Data != int64(1) { // a failure's data is nothing to judge by
 			return Poor
 		}
 		return Fine
@@ -231,8 +231,13 @@ func TestAssess(t *testing.T) {
 		verdict Verdict
 		failed  bool
 	}{{`{"found":0}`, Poor, false}, {`{"found":0}`, Poor, false}, {`{"found":1}`, Fine, false}, {`{"found":-1}`, Fine, true}, {`{`, Fine, true}} {
-		if r := k.Call(t.Context(), callNo(i, "a", c.args)); r.Verdict != c.verdict || r.Failed != c.failed || r.Cached != (i == 1) {
+		r := k.Call(t.Context(), callNo(i, "a", c.args))
+		if r.Verdict != c.verdict || r.Failed != c.failed || r.Cached != (i == 1) {
 			t.Errorf("%s: %+v", c.args, r)
+		}
+		want := map[bool]string{false: "success", true: "error"}[c.failed] + " " + map[Verdict]string{Fine: "ok", Poor: "poor"}[c.verdict]
+		if meta := NewRecord(callTo("a", c.args).ToolCall, r.Text, r, "main", i).Meta; meta.Status+" "+meta.Verdict != want {
+			t.Errorf("%s: recorded as %s %s, want %s", c.args, meta.Status, meta.Verdict, want)
 		}
 	}
 }

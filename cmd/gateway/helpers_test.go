@@ -151,14 +151,15 @@ func TestGoneJobsHelper(t *testing.T) {
 	s.last("the helper says: 384,400 km.")
 }
 
-// TestA073SideBySide: of three tasks one fails, and the agent reads what came of each (A-073).
+// TestA073SideBySide: of three tasks one fails, and the agent reads what came of each (A-073), without
+// what the subagents thought (E-038).
 func TestA073SideBySide(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, staff(func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		if task(r) == "fail" {
 			return llmtest.Reply{Status: http.StatusBadRequest, Body: `{"error": {"message": "no such task"}}`}
 		}
-		return llmtest.Reply{Text: task(r) + " is done"}
+		return llmtest.Reply{Text: "<think>How about " + task(r) + "?</think>\n\n" + task(r) + " is done"} // E-038
 	}))
 	w.start()
 	s := w.telegramSpot()

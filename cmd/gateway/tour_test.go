@@ -521,9 +521,13 @@ func TestTourCommands(t *testing.T) {
 		w.config()
 		w.logs("config reloaded", n)
 	}
-	offered := func() bool {
-		return slices.ContainsFunc(w.lastAsked().Tools, func(t llm.ToolSpec) bool { return t.Name == "list_dir" })
+	names := func() (all []string) {
+		for _, t := range w.lastAsked().Tools {
+			all = append(all, t.Name)
+		}
+		return all
 	}
+	offered := func() bool { return slices.Contains(names(), "list_dir") }
 	try := func(who int64, path string) string {
 		n := len(w.asked())
 		w.tg.Say(who, `call list_dir {"path": "`+path+`"}`)
@@ -544,9 +548,16 @@ func TestTourCommands(t *testing.T) {
 	if text := try(person, "."); !offered() || strings.Contains(text, "not found. Available") {
 		t.Errorf("an owner is told %q", text)
 	}
+	with := names()
 	rules("off", 2)
 	if text := try(person, "."); offered() || text != gone {
 		t.Errorf("what is off: %q", text)
+	}
+	left := names()
+	gap := slices.DeleteFunc(with, func(name string) bool { return slices.Contains(left, name) })
+	const files = "[edit_file file_delete file_exists file_mkdir glob grep list_dir notebook_edit read_file write_file]"
+	if got := fmt.Sprint(gap); got != files {
+		t.Errorf("D-028: switching off files takes away %s, want %s", got, files)
 	}
 	rules("ask", 3)
 	s.say(`call list_dir {"path": "."}`)
