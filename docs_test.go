@@ -33,7 +33,8 @@ func documents(t *testing.T) map[string]string {
 }
 
 // tests returns the name of every test, fuzz test, benchmark and example of the
-// module, as documents write it: agent.TestHeal, channels/web.TestStep.
+// module, as documents write it: agent.TestHeal, channels/web.TestStep, and
+// parley.TestPromises of this package.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -43,8 +44,12 @@ func tests(t *testing.T) map[string]bool {
 			return err
 		}
 		text, err := os.ReadFile(name)
+		folder := path.Dir(filepath.ToSlash(name))
+		if folder == "." {
+			folder = strings.TrimSuffix(module, "/")
+		}
 		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
-			all[path.Dir(filepath.ToSlash(name))+"."+m[1]] = true
+			all[folder+"."+m[1]] = true
 		}
 		return err
 	})
@@ -54,7 +59,7 @@ func tests(t *testing.T) map[string]bool {
 	return all
 }
 
-var namedTest = regexp.MustCompile("`((?:[a-z]+/)*[a-z]+|\\.)\\.((?:Test|Fuzz|Benchmark|Example)\\w*)`")
+var namedTest = regexp.MustCompile("`((?:[a-z]+/)*[a-z]+)\\.((?:Test|Fuzz|Benchmark|Example)\\w*)`")
 
 // checkNamedTests wants every test that text names to exist, and returns how many it names.
 func checkNamedTests(t *testing.T, where, text string, there map[string]bool) int {
@@ -110,6 +115,53 @@ func TestRequirements(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the rows are %s", got)
+	}
+}
+
+// TestPromises checks that docs/promises.md has every promise, each with the
+// tests that prove it, and that every id in code, comments, names of tests and
+// documents is one of them.
+func TestPromises(t *testing.T) {
+	const page = "docs/promises.md"
+	promised, there := map[string]bool{}, tests(t)
+	var want, got []string
+	for i := range 28 {
+		want = append(want, fmt.Sprintf("P%d", i+1))
+	}
+	for i := range 27 {
+		want = append(want, fmt.Sprintf("R-S%d", i+1))
+	}
+	row := regexp.MustCompile(`(?m)^\| ((?:P|R-S)\d+) \| (.+) \| (.*) \|$`)
+	for _, m := range row.FindAllStringSubmatch(documents(t)[page], -1) {
+		got, promised[m[1]] = append(got, m[1]), true
+		if checkNamedTests(t, m[1], m[3], there) == 0 {
+			t.Errorf("%s names no test: %s", m[1], m[3])
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the rows are %s", got)
+	}
+	id, inName := regexp.MustCompile(`\b(?:P|R-S)\d{1,2}\b`), regexp.MustCompile(`\b(?:Test|Fuzz)((?:P|RS)\d{1,2})[A-Z]`)
+	read := []string{".go", ".md", ".txtar", ".html", ".js", ".css", ".json"}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.Contains(read, filepath.Ext(name)) {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, m := range id.FindAllString(string(text), -1) {
+			if !promised[m] {
+				t.Errorf("%s: %s has no %s", name, page, m)
+			}
+		}
+		for _, m := range inName.FindAllStringSubmatch(string(text), -1) {
+			if !promised[strings.Replace(m[1], "RS", "R-S", 1)] {
+				t.Errorf("%s: %s has no promise for %s", name, page, m[0])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
