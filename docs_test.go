@@ -165,6 +165,29 @@ func TestPromises(t *testing.T) {
 	}
 }
 
+// TestExamples checks that each contract has an example that go test runs: a
+// whole driver or tool, in 25 lines of code at most.
+func TestExamples(t *testing.T) {
+	for _, seam := range []string{"channels", "llm", "store", "tools", "memory", "scheduler"} {
+		text, err := os.ReadFile(filepath.Join(seam, "example_test.go"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_, body, _ := strings.Cut(string(text), "\n)\n") // behind the imports
+		lines := 0
+		for line := range strings.Lines(body) {
+			line = strings.TrimSpace(line)
+			if line != "" && !strings.HasPrefix(line, "//") {
+				lines++
+			}
+		}
+		if !strings.Contains(body, "\nfunc Example") || !strings.Contains(body, "\n\t// Output:") || lines > 25 {
+			t.Errorf("%s: the example has %d lines: want one that runs, of 25 lines at most", seam, lines)
+		}
+	}
+}
+
 // TestDocumentedLinks checks that links between documents lead somewhere.
 func TestDocumentedLinks(t *testing.T) {
 	link, code := regexp.MustCompile(`\]\(([^):#]+)\)`), regexp.MustCompile("`[^`\n]*`")

@@ -11,7 +11,7 @@ import (
 	"parley/chat"
 )
 
-// Lines is a whole channel: a chat of one line a message.
+// Lines is a whole driver: a chat in which each line is a message.
 type Lines struct{ In io.Reader }
 
 func (l Lines) Run(ctx context.Context, deliver chat.Deliver) error {
