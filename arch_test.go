@@ -24,9 +24,10 @@ var floors = map[string]string{
 	"memory":    "chat llm store texts workspace",
 	"scheduler": "chat panics store texts",
 	"audit":     "store",
+	"backup":    "store store/bolt workspace",
 	"agent":     "chat llm memory panics store texts tools workspace",
 	"web":       "audit chat channels llm memory scheduler store texts tools workspace",
-	"cmd":       "agent audit channels chat llm memory scheduler store texts tools web workspace",
+	"cmd":       "agent audit backup channels chat llm memory scheduler store texts tools web workspace",
 }
 
 // ground names the rooms that import the standard library only.

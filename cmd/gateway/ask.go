@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/audit"
+	"parley/backup"
 	"parley/channels"
 	"parley/chat"
 	"parley/web"
@@ -215,35 +214,21 @@ func (p *program) pair(ctx context.Context, a *admin, args []string) error {
 	return err
 }
 
-// backup writes the backup to a new file: all of it, or none.
-func (p *program) backup(ctx context.Context, a *admin, args []string) (err error) {
-	file := args[0]
-	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("%s is there already", file)
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".backup-*") // mode 0600
+// backup writes an archive to a new file: all of it, or none.
+func (p *program) backup(ctx context.Context, a *admin, args []string) error {
+	err := backup.WriteFile(ctx, args[0], func(w io.Writer) error {
+		r, err := a.open(ctx, "GET", "/api/backup", nil)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(w, r)
+		return errors.Join(err, r.Close())
+	})
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	r, err := a.open(ctx, "GET", "/api/backup", nil)
-	if err == nil {
-		_, err = io.Copy(f, r)
-		err = errors.Join(err, r.Close())
-	}
-	if err == nil {
-		_, err = unpack(ctx, io.NewSectionReader(f, 0, math.MaxInt64), nil)
-	}
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), file); err != nil {
-		return err
-	}
-	if err := syncFolders(filepath.Dir(file)); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "wrote %s. It holds all that was said, and may hold secrets of the config: keep it as you keep the data folder.\n", file)
+	_, err = fmt.Fprintf(p.stdout, "wrote %s. It holds all that was said, and may hold secrets of the config: "+
+		"keep it as you keep the data folder.\n", args[0])
 	return err
 }
 
@@ -288,11 +273,26 @@ func (p *program) restoreCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		told, err := restore(c.Context(), cfg, args[0], force, newLog(p.stderr, &p.level, &p.redact, new(recent)))
-		for _, line := range told {
-			fmt.Fprintln(p.stdout, line)
+		log := newLog(p.stderr, &p.level, &p.redact, new(recent))
+		report, err := restorer(cfg, log).Restore(c.Context(), args[0], force)
+		if err != nil {
+			return err
 		}
-		return err
+		p.printRestored(cfg, report)
+		return nil
 	}
 	return c
+}
+
+func (p *program) printRestored(c *Config, r backup.Report) {
+	fmt.Fprintln(p.stdout, "backup of "+r.Made.In(c.zone()).Format(time.DateTime))
+	for _, path := range r.Moved {
+		fmt.Fprintln(p.stdout, "moved "+path+" to "+r.Aside)
+	}
+	if c.found {
+		fmt.Fprintln(p.stdout, "kept "+c.file+"; the config of the backup is not put in its place")
+	}
+	if w := r.Waiting; w.Messages+w.Replies > 0 {
+		fmt.Fprintf(p.stdout, "put aside what waited when the backup was made: messages %d, replies %d\n", w.Messages, w.Replies)
+	}
 }

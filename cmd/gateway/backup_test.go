@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"parley/backup"
 	"parley/channels/telegram/telegramtest"
 	"parley/store"
 	"parley/store/bolt"
@@ -113,18 +111,6 @@ func TestBackupUnderLoad(t *testing.T) {
 	})
 }
 
-// TestRestoresWithinASecond: what was there before is moved aside by each, and kept.
-func TestRestoresWithinASecond(t *testing.T) {
-	dir := t.TempDir()
-	first := unusedPath(filepath.Join(dir, "before"))
-	if err := os.Mkdir(first, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if second := unusedPath(filepath.Join(dir, "before")); second == first || filepath.Dir(second) != dir {
-		t.Errorf("%s, and then %s", first, second)
-	}
-}
-
 // TestRestoredStoreIsSettled: P20. What waited when the backup was made was
 // sent and answered since: it is put aside, and told of.
 func TestRestoredStoreIsSettled(t *testing.T) {
@@ -165,10 +151,9 @@ func TestDamagedStoreIsReplaced(t *testing.T) {
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")
 	w.stop()
-	c := &Config{DataDir: w.dir}
 	s, err := bolt.Open(t.Context(), bolt.Config{Dir: w.dir})
 	if err == nil {
-		err = safeCopy(t.Context(), c, s.Backup)
+		err = backup.Copy(t.Context(), w.dir, s.Backup)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -176,11 +161,11 @@ func TestDamagedStoreIsReplaced(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	newest := filepath.Join(safeFolder(c), "parley-99990101-000000.db") // a copy that is no use
+	newest := filepath.Join(w.dir, "backups", "parley-99990101-000000.db") // a copy that is no use
 	if err := os.WriteFile(newest, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, storeFile), []byte("garbage"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, backup.StoreFile), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.more["workspace"] = filepath.Join(w.dir, "lock", "in a file")
@@ -196,67 +181,11 @@ func TestDamagedStoreIsReplaced(t *testing.T) {
 	})
 	w.tg.Say(person, "two")
 	w.says(person, "heard two")
-	if found, _ := filepath.Glob(filepath.Join(w.dir, "damaged-*", storeFile)); len(found) != 1 {
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "damaged-*", backup.StoreFile)); len(found) != 1 {
 		t.Errorf("the damaged file is not aside: %q", found)
 	}
 	if out := w.exported(fmt.Sprintf("telegram:%d", person)); !strings.Contains(out, "heard one") || !strings.Contains(out, "heard two") {
 		t.Errorf("the conversation did not go on: %s", out)
-	}
-}
-
-// TestCopyNeedsRoom: P19. A copy of the store is not begun where it would take
-// the room that is kept for what was accepted before.
-func TestCopyNeedsRoom(t *testing.T) {
-	c := &Config{DataDir: t.TempDir()}
-	s, err := bolt.Open(t.Context(), bolt.Config{Dir: c.DataDir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	const total = 100 << 30
-	free := reserve(total) + 1
-	h := &house{options: options{Config: c}, store: s, space: space{look: func(string) (uint64, uint64, bool) { return free, total, true }}}
-	if err := safeCopy(t.Context(), c, h.copyStore); !errors.Is(err, store.ErrFull) {
-		t.Errorf("without room: %v", err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(c.DataDir, ".backup-*")); len(left)+len(safeCopies(c)) > 0 {
-		t.Errorf("without room there is %q, %q", left, safeCopies(c))
-	}
-	free += 1 << 30
-	if err := safeCopy(t.Context(), c, h.copyStore); err != nil || len(safeCopies(c)) != 1 {
-		t.Errorf("with room: %v, %q", err, safeCopies(c))
-	}
-}
-
-// TestSafeCopies: only the latest copies are kept.
-func TestSafeCopies(t *testing.T) {
-	c := &Config{DataDir: t.TempDir()}
-	s, err := bolt.Open(t.Context(), bolt.Config{Dir: c.DataDir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := os.MkdirAll(safeFolder(c), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 5 {
-		name := "parley-2001010" + fmt.Sprint(i) + "-000000.db"
-		if err := os.WriteFile(filepath.Join(safeFolder(c), name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	half := func(_ context.Context, path string) error {
-		return errors.Join(os.WriteFile(path, nil, 0o600), errors.New("killed"))
-	}
-	if err := safeCopy(t.Context(), c, half); err == nil || len(safeCopies(c)) != 5 {
-		t.Errorf("half a copy counts as one: %v, %q", err, safeCopies(c))
-	}
-	if err := errors.Join(sweepDrafts(c), safeCopy(t.Context(), c, s.Backup)); err != nil { // as at the next start
-		t.Fatal(err)
-	}
-	copies := safeCopies(c)
-	if len(copies) != safeKept || !strings.Contains(copies[0], time.Now().UTC().Format("2006")) || !strings.HasSuffix(copies[2], "parley-20010103-000000.db") {
-		t.Errorf("copies kept: %q", copies)
 	}
 }
 
@@ -300,21 +229,17 @@ func TestServiceFallsBack(t *testing.T) {
 	}
 }
 
-// P18, P20: what cannot be moved aside as a whole stays where it is; a store that
-// is gone, and its mark, would let the gateway start empty.
-func TestMoveAsideAllOrNone(t *testing.T) {
-	dir := t.TempDir()
-	db, aside := filepath.Join(dir, storeFile), filepath.Join(dir, "aside")
-	if err := os.WriteFile(db, []byte("store"), 0o600); err != nil {
-		t.Fatal(err)
+// TestRoomForCopy checks that a copy of the store must leave the reserve free,
+// which is kept for messages that were accepted (P19).
+func TestRoomForCopy(t *testing.T) {
+	const total = 100 << 30
+	free := reserve(total) + 1
+	s := space{look: func(string) (uint64, uint64, bool) { return free, total, true }}
+	if err := s.roomFor("data", 1<<20); !errors.Is(err, store.ErrFull) {
+		t.Errorf("without room: %v", err)
 	}
-	if err := moveAside(aside, []string{db, filepath.Join(dir, "cannot be moved")}); err == nil {
-		t.Error("no error")
-	}
-	if b, err := os.ReadFile(db); err != nil || string(b) != "store" {
-		t.Errorf("the store is %q, %v", b, err)
-	}
-	if _, err := os.Stat(aside); err == nil {
-		t.Error("the folder is left there")
+	free += 1 << 20
+	if err := s.roomFor("data", 1<<20); err != nil {
+		t.Errorf("with room: %v", err)
 	}
 }

@@ -299,7 +299,7 @@ func (p *program) source() (source, error) {
 	}
 	var err, err2 error
 	s.Data, err = filepath.Abs(s.Data)
-	s.File, err2 = filepath.Abs(cmp.Or(s.File, filepath.Join(s.Data, configFile)))
+	s.File, err2 = filepath.Abs(cmp.Or(s.File, filepath.Join(s.Data, "config.json")))
 	return s, errors.Join(err, err2)
 }
 

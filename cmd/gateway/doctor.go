@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/backup"
 	"parley/channels/console"
 	"parley/llm"
 	"parley/store/bolt"
@@ -174,8 +175,8 @@ func lookAtFolder(dir, without string) finding {
 
 // lookAtWorkspace looks at the agent's folder, which is there if there is a store.
 func lookAtWorkspace(c *Config) finding {
-	stored := c.Store.Type != "mem" && len(existing(filepath.Join(c.DataDir, "parley.db"))) > 0
-	if stored && len(existing(c.Workspace)) == 0 {
+	stored := c.Store.Type != "mem" && len(backup.Existing(filepath.Join(c.DataDir, "parley.db"))) > 0
+	if stored && len(backup.Existing(c.Workspace)) == 0 {
 		return finding{bad, c.Workspace + " is gone or empty, though there is a store: the agent's memory and files are missing",
 			"mount it or put it back, or take it from a backup; to begin with an empty one: " + c.command("run", "--begin-anew")}
 	}
@@ -201,8 +202,8 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 		return finding{odd, "in memory: everything is forgotten at the end", `write "store": { "type": "bolt" }`}
 	case holder != 0:
 		return lookAtStoreInUse(ctx, c)
-	case errors.Is(err, fs.ErrNotExist) && len(safeCopies(c)) > 0 && unmarked != nil:
-		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: " + c.command("restore", safeCopies(c)[0])}
+	case errors.Is(err, fs.ErrNotExist) && len(backup.Copies(c.DataDir)) > 0 && unmarked != nil:
+		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: " + c.command("restore", backup.Copies(c.DataDir)[0])}
 	case errors.Is(err, fs.ErrNotExist) && unmarked == nil:
 		return finding{bad, file + " is missing", restore}
 	case errors.Is(err, fs.ErrNotExist):

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"parley/backup"
 	"parley/channels/console"
 	"parley/chat"
 	"parley/llm"
@@ -123,7 +121,7 @@ func (h *house) windows() web.House {
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,
 		Warnings: h.warnings,
-		Damaged:  h.damage.all,
+		Damaged:  h.verifier.Damaged,
 		Channels: h.channels, Pairings: h.hub.Pairings, Approve: h.hub.Approve,
 		Usage: h.pool.Usage, Price: h.price, Errors: h.Recent.Lines, Events: h.auditLog.Chain(), Backup: h.backup,
 	}
@@ -131,7 +129,7 @@ func (h *house) windows() web.House {
 
 // warnings are what an owner sees who asks how the gateway does.
 func (h *house) warnings() []string {
-	all := slices.Concat(h.toTell(), h.damage.warnings(h.texts.Gateway.Report), h.now.Load().warnings())
+	all := slices.Concat(h.toTell(), damageWarning(h.texts.Gateway.Report, h.verifier.Damaged()), h.now.Load().warnings())
 	if h.moved != "" {
 		all = append(all, h.moved)
 	}
@@ -218,30 +216,14 @@ func (h *house) queues(ctx context.Context) (all []observe.Queue) {
 	return all
 }
 
-// backup sends a backup, once it is whole and was read back (P20).
+// copies makes copies of the store.
+func (h *house) copies() backup.Keeper {
+	return backup.Keeper{DataDir: h.Config.DataDir, Store: h.store, Room: h.space.roomFor, Log: h.Log}
+}
+
+// backup sends an archive of everything that is kept (P20).
 func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
-	dir, err := os.MkdirTemp(h.Config.DataDir, ".backup-*")
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	db := filepath.Join(dir, storeFile)
-	if err := h.copyStore(ctx, db); err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "backup"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	defer f.Close()
-	if err = pack(ctx, f, db, h.Config.file, h.files); err == nil {
-		_, err = unpack(ctx, io.NewSectionReader(f, 0, math.MaxInt64), nil)
-	}
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	send(io.NewSectionReader(f, 0, math.MaxInt64))
-	return nil
+	return h.copies().Send(ctx, backup.Contents{Config: h.Config.file, Files: h.files, Version: version()}, send)
 }
 
 // transcribe returns what turns voices into text, nil if nothing does.

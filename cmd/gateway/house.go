@@ -16,6 +16,7 @@ import (
 
 	"parley/agent"
 	"parley/audit"
+	"parley/backup"
 	"parley/channels"
 	"parley/channels/api"
 	"parley/channels/console"
@@ -57,8 +58,8 @@ type house struct {
 	texts    *texts.Catalogue // what people are told in chats
 	store    store.Store
 	notes    []string // what the owners are told after the start
-	damage   damage   // what was found damaged in the store
-	moved    string   // why the web page is not at http.listen; "" if it is
+	verifier *backup.Verifier
+	moved    string // why the web page is not at http.listen; "" if it is
 	files    *workspace.Workspace
 	sole     *os.File // holds the lock of the workspace; nil if another gateway has it
 	observer *observe.Observer
@@ -203,6 +204,7 @@ func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
 	} else if h.store, h.notes, err = h.openBolt(ctx, leave); err != nil {
 		return err
 	}
+	h.verifier = backup.NewVerifier(h.store, h.Log)
 	h.auditLog = audit.New(h.store, h.redact, h.Log)
 	if h.stats, err = tools.OpenStats(ctx, h.store.Bucket("toolStats"), h.Log); err != nil {
 		return err
@@ -227,7 +229,7 @@ func (h *house) report(ctx context.Context) (lines []string) {
 		return []string{say.Failed}
 	}
 	lines = append(lines, h.toTell()...)
-	lines = append(lines, h.damage.warnings(say)...)
+	lines = append(lines, damageWarning(say, h.verifier.Damaged())...)
 	for _, s := range all {
 		state := say.Works
 		switch {
@@ -279,8 +281,8 @@ func (h *house) live(ctx context.Context, leave context.CancelCauseFunc) error {
 	run(&doors, func() error { return h.receive(ctx) })
 	run(&doors, func() error { return h.clock.Run(ctx) })
 	doors.Go(func() { h.Watch(ctx, h.apply) })
-	doors.Go(func() { h.safekeep(ctx) })
-	doors.Go(func() { h.keepVerifying(ctx) })
+	doors.Go(func() { h.copies().Run(ctx) })
+	doors.Go(func() { h.verifier.Run(ctx, h.tellDamage) })
 	for i, s := range h.served {
 		run(&doors, func() error { return closed(s.Serve(h.doors[i])) })
 	}

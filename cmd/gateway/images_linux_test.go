@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/backup"
 	"parley/llm/llmtest"
 )
 
@@ -328,12 +329,12 @@ func TestTortureRestoreImages(t *testing.T) {
 		w.file("notes/note.txt", text)
 	}
 	say("of old")
-	backup := filepath.Join(t.TempDir(), "backup")
-	if out, code := w.run("", "backup", backup); code != 0 {
+	archive := filepath.Join(t.TempDir(), "backup")
+	if out, code := w.run("", "backup", archive); code != 0 {
 		t.Fatalf("backup: %d: %s", code, out)
 	}
 	say("of late")
-	r := w.record("restore", "--force", backup)
+	r := w.record("restore", "--force", archive)
 	restored := 0
 	for i := range bouts(6, 300) {
 		n := len(r.ops)
@@ -344,7 +345,7 @@ func TestTortureRestoreImages(t *testing.T) {
 		if err := r.image(v.dir, n, rnd); err != nil {
 			t.Fatal(err)
 		}
-		if v.holding(storeFile, "heard of late") == 0 {
+		if v.holding(backup.StoreFile, "heard of late") == 0 {
 			t.Errorf("cut at %d of %d: what was before the restore is gone", n, len(r.ops))
 		}
 		out, code := v.run("", "sessions", "export", "console:local")
@@ -352,7 +353,7 @@ func TestTortureRestoreImages(t *testing.T) {
 			t.Errorf("what was restored is gone: %d: %s", code, out)
 		}
 		if code != 0 {
-			if out, code := v.run("", "restore", "--force", backup); code != 0 {
+			if out, code := v.run("", "restore", "--force", archive); code != 0 {
 				t.Fatalf("cut at %d of %d: the second restore: exit code %d: %s", n, len(r.ops), code, out)
 			}
 			out = v.exported("console:local")
@@ -394,7 +395,7 @@ func TestTortureBackupImages(t *testing.T) {
 		}
 		f, err := os.Open(filepath.Join(dir, "the.backup"))
 		if err == nil {
-			_, err = unpack(t.Context(), f, nil)
+			err = backup.Check(t.Context(), f)
 			f.Close()
 		} else if os.IsNotExist(err) && n < len(r.ops) {
 			err = nil

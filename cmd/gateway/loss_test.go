@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/backup"
 	"parley/store/bolt"
 )
 
@@ -16,7 +17,7 @@ import (
 // time as they were: damage at rest.
 func (w *town) spoilStore(text string) {
 	w.t.Helper()
-	path := filepath.Join(w.dir, storeFile)
+	path := filepath.Join(w.dir, backup.StoreFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		w.t.Fatal(err)
@@ -42,7 +43,7 @@ func (w *town) spoilStore(text string) {
 func (w *town) losePage(text string) {
 	w.t.Helper()
 	const pageSize = 4096
-	path := filepath.Join(w.dir, storeFile)
+	path := filepath.Join(w.dir, backup.StoreFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		w.t.Fatal(err)
@@ -65,15 +66,14 @@ func (w *town) losePage(text string) {
 // copyStore makes a copy as each day does.
 func (w *town) copyStore() string {
 	w.t.Helper()
-	c := &Config{DataDir: w.dir}
 	s, err := bolt.Open(w.t.Context(), bolt.Config{Dir: w.dir})
 	if err == nil {
-		err = errors.Join(safeCopy(w.t.Context(), c, s.Backup), s.Close())
+		err = errors.Join(backup.Copy(w.t.Context(), w.dir, s.Backup), s.Close())
 	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return safeCopies(c)[0]
+	return backup.Copies(w.dir)[0]
 }
 
 // TestDamageAtRest: P18, P21. What a disk lost while the gateway was stopped is
@@ -176,7 +176,7 @@ func TestBrokenHeadIsReplaced(t *testing.T) {
 	w.says(person, "heard one")
 	w.stop()
 	w.copyStore()
-	path := filepath.Join(w.dir, storeFile)
+	path := filepath.Join(w.dir, backup.StoreFile)
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestBrokenHeadIsReplaced(t *testing.T) {
 	})
 	w.tg.Say(person, "two")
 	w.says(person, "heard two")
-	if found, _ := filepath.Glob(filepath.Join(w.dir, "damaged-*", storeFile)); len(found) != 1 {
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "damaged-*", backup.StoreFile)); len(found) != 1 {
 		t.Errorf("the broken file is not aside: %q", found)
 	}
 }
@@ -227,7 +227,7 @@ func TestLostStoreIsAskedAbout(t *testing.T) {
 	w.stop()
 	safe := w.copyStore()
 	lose := func() {
-		if err := errors.Join(os.Remove(filepath.Join(w.dir, storeFile)), os.Remove(filepath.Join(w.dir, storeFile+".mark"))); err != nil {
+		if err := errors.Join(os.Remove(filepath.Join(w.dir, backup.StoreFile)), os.Remove(filepath.Join(w.dir, backup.StoreFile+".mark"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestLostStoreIsAskedAbout(t *testing.T) {
 	if out, code := w.run("", "doctor"); code != exitFailure || !strings.Contains(out, "parley restore --data "+w.dir+" "+safe) {
 		t.Errorf("doctor: %d\n%s", code, out)
 	}
-	if entries, _ := filepath.Glob(filepath.Join(w.dir, storeFile+"*")); len(entries) > 0 {
+	if entries, _ := filepath.Glob(filepath.Join(w.dir, backup.StoreFile+"*")); len(entries) > 0 {
 		t.Errorf("it made %q", entries)
 	}
 	if out, code := w.run("", "restore", safe, "--force"); code != 0 {
@@ -270,7 +270,7 @@ func TestOlderStoreIsAskedAbout(t *testing.T) {
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")
 	w.stop()
-	path := filepath.Join(w.dir, storeFile)
+	path := filepath.Join(w.dir, backup.StoreFile)
 	former, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/backup"
 )
 
 // needs returns the path of a program, without which the test is skipped, or
@@ -105,7 +107,7 @@ func TestTortureUpgrade(t *testing.T) {
 	killed := 0
 	for i := range bouts(4, 200) {
 		w := newTown(t, echo)
-		unzip(t, filepath.Join(w.dir, storeFile), stores[i%len(stores)])
+		unzip(t, filepath.Join(w.dir, backup.StoreFile), stores[i%len(stores)])
 		w.config()
 		w.tg.Say(person, "during the upgrade")
 		for range 1 + rnd.IntN(2) {

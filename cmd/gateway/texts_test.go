@@ -145,8 +145,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 		for _, summed := range []int{0, 3} {
 			allFromCatalogue(t, dreamNote(w.texts.Gateway.Dream, summed, 1, 2), data)
 		}
-		w.damage.add("1")
-		allFromCatalogue(t, strings.Join(w.damage.warnings(w.texts.Gateway.Report), "\n"), data)
+		allFromCatalogue(t, strings.Join(damageWarning(w.texts.Gateway.Report, []string{"1"}), "\n"), data)
 	})
 }
 

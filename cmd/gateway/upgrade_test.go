@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"parley/backup"
 	"parley/store/bolt"
 )
 
@@ -24,7 +25,7 @@ func TestUpgrade(t *testing.T) {
 		t.Run(filepath.Base(from), func(t *testing.T) {
 			t.Parallel()
 			w := newTown(t, echo)
-			unzip(t, filepath.Join(w.dir, storeFile), from)
+			unzip(t, filepath.Join(w.dir, backup.StoreFile), from)
 			if err := os.CopyFS(filepath.Join(w.dir, "workspace"), fstest.MapFS{"NOTES.md": {Data: []byte("from then")}}); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package main
+package backup
 
 import (
 	"archive/tar"
@@ -66,8 +66,14 @@ func packedFolder(t *testing.T) (packed []byte, dir string) {
 		t.Fatal(err)
 	}
 	defer w.Close()
+	c := Contents{
+		Store:   filepath.Join(dir, "parley.db"),
+		Config:  filepath.Join(dir, "config.json"),
+		Files:   w,
+		Version: "test",
+	}
 	var b bytes.Buffer
-	if err := pack(t.Context(), &b, filepath.Join(dir, "parley.db"), filepath.Join(dir, "config.json"), w); err != nil {
+	if err := Write(t.Context(), &b, c); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes(), dir

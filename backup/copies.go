@@ -1,0 +1,163 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// The store is copied to the folder backups of the data folder once a day, for
+// the day it is found damaged (P18). These copies are on the same disk: only an
+// archive kept elsewhere helps when the disk is lost.
+const (
+	copyInterval  = 24 * time.Hour
+	checkInterval = 10 * time.Minute // between two looks whether a copy is due
+	copiesKept    = 3
+)
+
+func copiesFolder(dataDir string) string { return filepath.Join(dataDir, "backups") }
+
+// Copies returns the paths of the daily copies of the store in dataDir, latest first.
+func Copies(dataDir string) []string {
+	paths, _ := filepath.Glob(filepath.Join(copiesFolder(dataDir), "parley-*.db")) // the pattern is valid
+	slices.Sort(paths)
+	slices.Reverse(paths)
+	return paths
+}
+
+// Copy makes one more daily copy, as backup writes it to a path, and removes the
+// oldest ones.
+func Copy(ctx context.Context, dataDir string, backup func(ctx context.Context, path string) error) error {
+	folder := copiesFolder(dataDir)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	name := "parley-" + time.Now().UTC().Format("20060102-150405") + ".db"
+	draft := filepath.Join(dataDir, ".backup-"+name) // half a copy must not count as one
+	if err := backup(ctx, draft); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, filepath.Join(folder, name)); err != nil {
+		return err
+	}
+	if err := syncFolders(folder, dataDir); err != nil { // before older ones go
+		return err
+	}
+	for i, old := range Copies(dataDir) {
+		if i < copiesKept {
+			continue
+		}
+		if err := os.Remove(old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SweepDrafts removes what backups, restores and uploads left that were killed.
+// The caller holds the lock of the data folder.
+func SweepDrafts(dataDir string) (err error) {
+	for _, drafts := range []string{".backup-*", ".restore-*", ".upload-*"} {
+		left, _ := filepath.Glob(filepath.Join(dataDir, drafts)) // the pattern is valid
+		for _, path := range left {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}
+	return err
+}
+
+// A Keeper copies a store that is in use.
+type Keeper struct {
+	DataDir string
+	Store   any // copied if it has the method Backup of bolt.Store; one in memory has not
+	// Room returns an error if a disk has no room for so many bytes more: a copy
+	// must not use up what is reserved for messages that were accepted.
+	Room func(folder string, bytes uint64) error
+	Log  *slog.Logger
+}
+
+// A copier is a store that can be copied to a file while it is used.
+type copier interface {
+	Backup(ctx context.Context, path string) error
+}
+
+// Run makes a copy whenever one is due, until ctx ends.
+func (k Keeper) Run(ctx context.Context) {
+	if _, ok := k.Store.(copier); !ok {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(checkInterval):
+		}
+		if !k.due() {
+			continue
+		}
+		if err := Copy(ctx, k.DataDir, k.copyStore); err != nil && ctx.Err() == nil {
+			k.Log.Warn("daily copy of the store failed", "err", err)
+		}
+	}
+}
+
+// due reports whether the latest copy is too old, or missing.
+func (k Keeper) due() bool {
+	copies := Copies(k.DataDir)
+	if len(copies) == 0 {
+		return true
+	}
+	info, err := os.Stat(copies[0])
+	return err != nil || time.Since(info.ModTime()) >= copyInterval
+}
+
+// copyStore copies the store to the file path, if there is room for it.
+func (k Keeper) copyStore(ctx context.Context, path string) error {
+	s, ok := k.Store.(copier)
+	if !ok {
+		return errors.New("the store is in memory: there is nothing to keep")
+	}
+	info, err := os.Stat(filepath.Join(k.DataDir, StoreFile))
+	if err == nil {
+		err = k.Room(k.DataDir, uint64(info.Size()))
+	}
+	if err != nil {
+		return fmt.Errorf("copy the store: %w", err)
+	}
+	return s.Backup(ctx, path)
+}
+
+// Send makes an archive of c and of the store, and passes it to send once it is
+// complete and was read back (P20).
+func (k Keeper) Send(ctx context.Context, c Contents, send func(io.Reader)) error {
+	dir, err := os.MkdirTemp(k.DataDir, ".backup-*")
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	c.Store = filepath.Join(dir, StoreFile)
+	if err := k.copyStore(ctx, c.Store); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "backup"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer f.Close()
+	err = Write(ctx, f, c)
+	if err == nil {
+		err = Check(ctx, io.NewSectionReader(f, 0, math.MaxInt64))
+	}
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	send(io.NewSectionReader(f, 0, math.MaxInt64))
+	return nil
+}

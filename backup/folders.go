@@ -1,0 +1,102 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Existing returns those of paths that exist and are not empty folders.
+func Existing(paths ...string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool {
+		_, err := os.Lstat(path)
+		entries, notFolder := os.ReadDir(path)
+		return err != nil || notFolder == nil && len(entries) == 0
+	})
+}
+
+// unusedPath returns path, with a number appended if it is in use.
+func unusedPath(path string) string {
+	for n := 1; ; n++ {
+		free := path
+		if n > 1 {
+			free = fmt.Sprintf("%s-%d", path, n)
+		}
+		if _, err := os.Lstat(free); err != nil { // any other error shows when the path is used
+			return free
+		}
+	}
+}
+
+// moveAside moves paths into the new folder dir: all of them, or none.
+func moveAside(dir string, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	err := os.Mkdir(dir, 0o700)
+	for i, path := range paths {
+		if err == nil {
+			err = os.Rename(path, filepath.Join(dir, filepath.Base(path)))
+		}
+		if err != nil { // such as a workspace on another disk
+			for _, moved := range paths[:i] {
+				err = errors.Join(err, os.Rename(filepath.Join(dir, filepath.Base(moved)), moved))
+			}
+			return errors.Join(err, os.Remove(dir))
+		}
+	}
+	folders := []string{dir, filepath.Dir(dir)}
+	for _, path := range paths {
+		folders = append(folders, filepath.Dir(path))
+	}
+	return syncFolders(folders...)
+}
+
+// syncFolders makes the names in folders survive a power cut.
+func syncFolders(folders ...string) error {
+	slices.Sort(folders)
+	for _, folder := range slices.Compact(folders) {
+		d, err := os.Open(folder)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			return fmt.Errorf("sync %s: %w", folder, err)
+		}
+	}
+	return nil
+}
+
+// syncTree does what syncFolders does for folder and all folders below it.
+func syncTree(folder string) error {
+	var folders []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			folders = append(folders, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return syncFolders(folders...)
+}
+
+// copyFile copies a file to a new one that only its owner can read.
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}

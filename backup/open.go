@@ -1,0 +1,75 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/store/bolt"
+)
+
+// A LostError says that a store is gone although there are copies of it: a disk
+// is not mounted, or a folder was copied in part.
+type LostError struct{ File, LatestCopy string }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the store %s is gone, though there are copies of it", e.File)
+}
+
+// OpenStore opens the store of cfg. One that is damaged is moved aside, and the
+// latest usable copy takes its place, as replaced tells (P18). It changes nothing
+// and returns a [LostError] if the store is gone, unless beginAnew allows an
+// empty one; other errors are those of [bolt.Open].
+func (r Restorer) OpenStore(ctx context.Context, cfg bolt.Config, beginAnew bool) (s *bolt.Store, replaced *Report, err error) {
+	if err := r.checkForLoss(beginAnew); err != nil {
+		return nil, nil, err
+	}
+	s, err = bolt.Open(ctx, cfg)
+	if damage, ok := errors.AsType[*bolt.DamagedError](err); ok {
+		if replaced = r.replaceDamaged(ctx, damage); replaced != nil {
+			s, err = bolt.Open(ctx, cfg)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := SweepDrafts(r.DataDir); err != nil {
+		r.Log.Warn("drafts of backups not removed", "err", err)
+	}
+	return s, replaced, nil
+}
+
+// checkForLoss returns a LostError if neither the store nor its mark is there,
+// but copies are. With beginAnew it puts the copies aside instead.
+func (r Restorer) checkForLoss(beginAnew bool) error {
+	file := filepath.Join(r.DataDir, StoreFile)
+	copies := Copies(r.DataDir)
+	if len(copies) == 0 || len(Existing(file, file+".mark")) > 0 {
+		return nil
+	}
+	if !beginAnew {
+		return &LostError{File: file, LatestCopy: copies[0]}
+	}
+	folder := copiesFolder(r.DataDir)
+	kept := folder + "-" + time.Now().Format("20060102-150405")
+	r.Log.Warn("beginning with an empty store", "copies of the former one", kept)
+	return os.Rename(folder, kept)
+}
+
+// replaceDamaged puts the latest usable copy in the place of the store, and
+// returns nil if there is none.
+func (r Restorer) replaceDamaged(ctx context.Context, damage *bolt.DamagedError) *Report {
+	for _, file := range Copies(r.DataDir) {
+		report, err := r.ReplaceStore(ctx, file)
+		if err != nil {
+			r.Log.Error("copy of the store cannot be used", "file", file, "err", err)
+			continue
+		}
+		r.Log.Error("the store is damaged, a copy takes its place", "err", damage.Cause, "copy", file)
+		return &report
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/store/bolt"
+)
+
+// A Restorer puts copies in the place of the data of one installation.
+type Restorer struct {
+	DataDir   string
+	Workspace string
+	Config    string // path of the config file
+	HasConfig bool   // the config file exists: a restore leaves it alone
+	// Probe reads a store file in a process of its own, as in [bolt.Config].
+	Probe func(ctx context.Context, file string) (damaged []string, err error)
+	// Settle gives up what waited in a copied store: it was answered and sent
+	// after the copy was made (P20).
+	Settle func(ctx context.Context, s *bolt.Store) (Waiting, error)
+	Log    *slog.Logger
+}
+
+// Waiting counts what waited in a store when it was copied.
+type Waiting struct{ Messages, Replies int }
+
+// A Report tells what a restore did.
+type Report struct {
+	Made    time.Time // when the copy was made
+	Moved   []string  // what was there before …
+	Aside   string    // … and is in this folder now
+	Waiting Waiting   // became dead letters
+}
+
+// Restore puts the contents of the archive or store copy file in the place of
+// the data, or changes nothing and returns why. Data that is there is moved aside
+// with force, and is a reason to refuse without.
+func (r Restorer) Restore(ctx context.Context, file string, force bool) (report Report, err error) {
+	if err := os.MkdirAll(r.DataDir, 0o700); err != nil {
+		return report, err
+	}
+	unlock, err := bolt.Lock(r.DataDir) // no gateway may run meanwhile
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	db := filepath.Join(r.DataDir, StoreFile)
+	if there := Existing(db, db+".mark", r.Workspace); len(there) > 0 && !force {
+		return report, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])
+	}
+	if isStore(file) {
+		report.Moved = Existing(db)
+	} else {
+		report.Moved = Existing(db, r.Workspace)
+	}
+	report.Aside = r.asideFolder("before-restore-")
+	err = r.exchange(ctx, &report, func(draft string) (err error) {
+		if report.Made, err = unpackInto(ctx, file, draft); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		return nil
+	})
+	return report, err
+}
+
+// ReplaceStore puts the copy file in the place of a damaged store.
+func (r Restorer) ReplaceStore(ctx context.Context, file string) (report Report, err error) {
+	unlock, err := bolt.Lock(r.DataDir)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	info, err := os.Stat(file)
+	if err != nil {
+		return report, err
+	}
+	report = Report{
+		Made:  info.ModTime(),
+		Moved: Existing(filepath.Join(r.DataDir, StoreFile)),
+		Aside: r.asideFolder("damaged-"),
+	}
+	err = r.exchange(ctx, &report, func(draft string) error {
+		return copyFile(filepath.Join(draft, StoreFile), file)
+	})
+	return report, err
+}
+
+func (r Restorer) asideFolder(prefix string) string {
+	return unusedPath(filepath.Join(r.DataDir, prefix+time.Now().Format("20060102-150405")))
+}
+
+// exchange puts what fill writes into a folder in the place of the data.
+// report.Moved is moved aside, but the mark of the store stays until there is
+// another: without one, a gateway would start empty after a kill (P18). The
+// caller holds the lock.
+func (r Restorer) exchange(ctx context.Context, report *Report, fill func(draft string) error) error {
+	draft, err := os.MkdirTemp(r.DataDir, ".restore-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(draft)
+	if err := fill(draft); err != nil {
+		return err
+	}
+	if report.Waiting, err = r.settle(ctx, draft); err != nil {
+		return err
+	}
+	if err := syncTree(draft); err != nil {
+		return err
+	}
+	if err := moveAside(report.Aside, report.Moved); err != nil {
+		return err
+	}
+	if err = r.moveIn(draft); err != nil && len(report.Moved) > 0 {
+		err = fmt.Errorf("%w; what was there is in %s", err, report.Aside)
+	}
+	return err
+}
+
+// settle makes the copied store in the folder dir fit to continue with.
+func (r Restorer) settle(ctx context.Context, dir string) (w Waiting, err error) {
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Log: r.Log, Probe: r.Probe})
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Renew(ctx); err != nil {
+		return w, err
+	}
+	return r.Settle(ctx, s)
+}
+
+// moveIn moves what was unpacked in the folder draft to its place.
+func (r Restorer) moveIn(draft string) error {
+	if err := os.MkdirAll(filepath.Dir(r.Workspace), 0o700); err != nil {
+		return err
+	}
+	db := filepath.Join(r.DataDir, StoreFile)
+	type move struct{ from, to string }
+	moves := []move{
+		{workspaceFolder, r.Workspace},
+		{StoreFile, db},
+		{StoreFile + ".mark", db + ".mark"}, // last: it says that there is a store
+	}
+	if !r.HasConfig {
+		moves = append(moves, move{configFile, r.Config})
+	}
+	if entries, err := os.ReadDir(r.Workspace); err == nil && len(entries) == 0 {
+		if err := os.Remove(r.Workspace); err != nil {
+			return err
+		}
+	}
+	for _, m := range moves {
+		err := os.Rename(filepath.Join(draft, m.from), m.to)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil { // before the next: the order counts after a power cut, too
+			err = syncFolders(filepath.Dir(m.to))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isStore reports whether file is a copy of a store, and not an archive, which
+// begins like all gzip files.
+func isStore(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) != "\x1f\x8b" && filepath.Ext(file) == filepath.Ext(StoreFile)
+}
+
+// unpackInto unpacks file into the folder dir and returns when the backup was made.
+func unpackInto(ctx context.Context, file, dir string) (made time.Time, err error) {
+	if isStore(file) {
+		info, err := os.Stat(file)
+		if err != nil {
+			return made, err
+		}
+		return info.ModTime(), copyFile(filepath.Join(dir, StoreFile), file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return made, err
+	}
+	defer f.Close()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return made, err
+	}
+	defer root.Close()
+	m, err := unpack(ctx, f, root)
+	return m.Made, err
+}

@@ -1,0 +1,132 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/store"
+)
+
+// The store is read through while it is used, from the start on and then once a
+// day: a disk can lose what it holds at any time, and a clean shutdown proves
+// nothing about that (P18).
+const (
+	verifyRate     = 8 << 20 // bytes per second
+	verifyInterval = 24 * time.Hour
+	maxPlaces      = 1000 // kept of one reading
+	reportedKey    = "damage told"
+)
+
+// A verifiable store can be read through while it is used.
+type verifiable interface {
+	Verify(ctx context.Context, bytesPerSecond int, report func(where string)) error
+}
+
+// A Verifier finds out what is damaged in a store. Its methods may be called
+// concurrently.
+type Verifier struct {
+	store  store.Store
+	log    *slog.Logger
+	mu     sync.Mutex
+	places []string
+}
+
+// NewVerifier returns a Verifier of s.
+func NewVerifier(s store.Store, log *slog.Logger) *Verifier { return &Verifier{store: s, log: log} }
+
+// Damaged returns the places that are known to be damaged.
+func (v *Verifier) Damaged() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.places)
+}
+
+// add notes a damaged place, and reports whether it was not known.
+func (v *Verifier) add(where string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if slices.Contains(v.places, where) || len(v.places) == maxPlaces {
+		return false
+	}
+	v.places = append(v.places, where)
+	return true
+}
+
+// replace sets what one complete reading found.
+func (v *Verifier) replace(places []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.places = places
+}
+
+// Run reads the store through until ctx ends. It calls tell with the places
+// that it was not called with before, by earlier processes included.
+func (v *Verifier) Run(ctx context.Context, tell func(ctx context.Context, fresh []string) error) {
+	s, ok := v.store.(verifiable)
+	if !ok {
+		return
+	}
+	if known, err := v.reported(ctx); err == nil {
+		v.replace(known)
+	}
+	for {
+		err := v.readThrough(ctx, s)
+		if err == nil {
+			err = v.report(ctx, tell)
+		}
+		if err != nil && ctx.Err() == nil {
+			v.log.Warn("verification of the store failed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(verifyInterval):
+		}
+	}
+}
+
+func (v *Verifier) readThrough(ctx context.Context, s verifiable) error {
+	var found []string
+	err := s.Verify(ctx, verifyRate, func(where string) {
+		if len(found) < maxPlaces {
+			found = append(found, where)
+		}
+		if v.add(where) {
+			v.log.Error("damaged entry in the store", "where", where)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	v.replace(found)
+	return nil
+}
+
+// reported returns the places that were reported already.
+func (v *Verifier) reported(ctx context.Context) ([]string, error) {
+	places, _, err := store.Load[[]string](ctx, v.store.Bucket("gateway"), reportedKey)
+	return places, err
+}
+
+// report calls tell with the places that were not reported yet.
+func (v *Verifier) report(ctx context.Context, tell func(ctx context.Context, fresh []string) error) error {
+	places := v.Damaged()
+	reported, err := v.reported(ctx)
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(places), func(where string) bool { return slices.Contains(reported, where) })
+	if len(fresh) > 0 {
+		if err := tell(ctx, fresh); err != nil {
+			return err
+		}
+	} else if len(reported) == len(places) {
+		return nil
+	}
+	_, err = store.Save(ctx, v.store.Bucket("gateway"), reportedKey, places, store.Any)
+	return err
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/backup"
+	"parley/channels"
+	"parley/scheduler"
+	"parley/store"
+	"parley/store/bolt"
+	"parley/texts"
+	"parley/workspace"
+)
+
+// lockPatience is how long the gateway waits for a command that has the data
+// folder and soon ends.
+const lockPatience = 20 * time.Second
+
+// openBolt opens the store. The notes tell owners if a copy has taken the place
+// of a damaged one (P18).
+func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Store, notes []string, err error) {
+	c := h.Config
+	cfg := bolt.Config{
+		Dir: c.DataDir, Log: h.Log, Brief: h.Brief, Patience: lockPatience,
+		Probe: probeInChild, Stopped: stopped, Committed: h.observer.Committed,
+	}
+	opened, replaced, err := restorer(c, h.Log).OpenStore(ctx, cfg, h.Anew)
+	if err != nil { // and not a nil *bolt.Store, which is no nil store.Store
+		return nil, nil, explainStore(c, err)
+	}
+	if replaced != nil {
+		notes = append(notes, h.replacedNote(*replaced))
+	}
+	return opened, notes, nil
+}
+
+// replacedNote tells owners that a copy has taken the place of the store.
+func (h *house) replacedNote(r backup.Report) string {
+	say := h.texts.Gateway.Owners
+	note := say.StoreReplaced.With(r.Made.In(h.Config.zone()).Format(time.DateTime))
+	if len(r.Moved) > 0 {
+		note += say.DamagedFileIn.With(r.Aside)
+	}
+	if w := r.Waiting; w.Messages+w.Replies > 0 {
+		note += say.PutAside.With(w.Messages, w.Replies)
+	}
+	return note
+}
+
+// restorer puts copies in the place of the data of c.
+func restorer(c *Config, log *slog.Logger) backup.Restorer {
+	return backup.Restorer{
+		DataDir:   c.DataDir,
+		Workspace: c.Workspace,
+		Config:    c.file,
+		HasConfig: c.found,
+		Probe:     probeInChild,
+		Settle: func(ctx context.Context, s *bolt.Store) (backup.Waiting, error) {
+			return settle(ctx, c, s)
+		},
+		Log: log,
+	}
+}
+
+// settle gives up what waited in a copied store: messages, replies and runs
+// become dead letters, to be looked at (P20).
+func settle(ctx context.Context, c *Config, s *bolt.Store) (w backup.Waiting, err error) {
+	queues, err := s.Queues(ctx)
+	if err != nil {
+		return w, err
+	}
+	for name := range c.Channels.Discord { // what was said since was answered, too, and must not be asked for again
+		if err := deleteAll(ctx, s.Bucket("seen/"+name)); err != nil {
+			return w, err
+		}
+	}
+	if err := scheduler.New(scheduler.Config{Store: s}).Shelve(ctx); err != nil {
+		return w, err
+	}
+	if w.Messages, err = agent.Shelve(ctx, s); err != nil {
+		return w, err
+	}
+	hub := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)})
+	w.Replies, err = hub.Shelve(ctx, queues, "it waited when the backup was made")
+	return w, err
+}
+
+func deleteAll(ctx context.Context, b store.Bucket) error {
+	for key, err := range b.Keys(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explainStore adds to err what to do about a store that must not be used.
+func explainStore(c *Config, err error) error {
+	if lost, ok := errors.AsType[*backup.LostError](err); ok {
+		return exit{exitUsage, fmt.Errorf("%w; nothing was started or changed\n"+
+			"put it back, or go on with the latest copy: %s\nor begin with an empty store: %s",
+			err, c.command("restore", lost.LatestCopy), c.command("run", "--begin-anew"))}
+	}
+	if older, ok := errors.AsType[*bolt.OlderError](err); ok {
+		return exit{exitUsage, fmt.Errorf("%w\nto go on with it, and lose what came after it: %s",
+			err, c.command("restore", "--force", older.File))}
+	}
+	if _, ok := errors.AsType[*bolt.FormatError](err); ok {
+		return exit{exitUsage, err}
+	}
+	return err
+}
+
+// damageWarning tells of the damaged places in the store, if there are any.
+func damageWarning(say texts.Report, places []string) []string {
+	if len(places) == 0 {
+		return nil
+	}
+	return []string{say.Damaged.With(len(places), places[0])}
+}
+
+// tellDamage tells owners of places in the store that cannot be read.
+func (h *house) tellDamage(ctx context.Context, places []string) error {
+	say := h.texts.Gateway.Owners
+	text := say.Damaged.Of(len(places)) + "\n"
+	for _, where := range places[:min(len(places), 3)] {
+		text += "- " + oneLine(where) + "\n"
+	}
+	text += say.DamagedAdvice
+	if copies := backup.Copies(h.Config.DataDir); len(copies) > 0 {
+		text += say.DamagedRestore.With(h.Config.command("restore", "--force", copies[0]))
+	}
+	return h.hub.TellOwners(ctx, "damage:"+strings.Join(places, ","), text)
+}
+
+// A place is what the store knows of the workspace.
+type place struct {
+	Folder string `json:"folder"`
+}
+
+// openWorkspace opens the agent's folder. One that the store knows, and that is
+// gone or empty, is not made anew unasked, also elsewhere: it may be on a disk
+// that is not mounted, and the memory of everybody with it.
+func (h *house) openWorkspace(ctx context.Context) error {
+	c, b := h.Config, h.store.Bucket("gateway")
+	known, _, err := store.Load[place](ctx, b, "workspace")
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("look up the workspace: %w", err)
+	}
+	if known.Folder != "" && len(backup.Existing(c.Workspace, known.Folder)) == 0 {
+		if !h.Anew {
+			return exit{exitUsage, fmt.Errorf("the workspace %s is gone or empty, and the agent's memory and files with it; nothing was started or changed\n"+
+				"mount it or put it back, or take it from a backup: %s\nor begin with an empty one: %s", c.Workspace, c.command("restore", "--force", "FILE"), c.command("run", "--begin-anew"))}
+		}
+		h.Log.Warn("beginning with an empty workspace", "folder", c.Workspace)
+	}
+	if h.files, err = workspace.Open(c.Workspace); err != nil {
+		return err
+	}
+	if err := h.files.Protect(c.DataDir, c.file); err != nil {
+		return err
+	}
+	h.closeToOthers()
+	if _, err := h.files.Seed(); err != nil {
+		return fmt.Errorf("write the agent's first files: %w", err)
+	}
+	if known.Folder == c.Workspace {
+		return nil
+	}
+	if known.Folder != "" {
+		h.Log.Warn("the workspace is another folder than before", "folder", c.Workspace, "before", known.Folder)
+	}
+	_, err = store.Save(ctx, b, "workspace", place{c.Workspace}, store.Any)
+	return err
+}
