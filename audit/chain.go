@@ -25,21 +25,22 @@ type Event struct {
 	What string    `json:"what,omitempty"`
 }
 
-// A Chain is a log of events, each holding the digest of the one before, so
-// that none can be changed, removed, added or moved unnoticed, short of writing
-// all that follow anew. Those that Trim removes are named in a record, too. The digest of the last is in a bucket, which says
-// before an append what is coming and afterwards that it came: so an append
-// that a crash broke off is told from a record that somebody removed or added.
+// A Chain is a log of events, each holding the digest of the one before, so that
+// none can be changed, removed, added or moved unnoticed, short of rewriting all
+// that follow. A record also names those that Trim removes. The digest of the
+// last record is in a bucket, which is written before an append and again
+// afterwards: so an append that a crash interrupted can be told from a record
+// that somebody removed or added.
 //
-// There may be one Chain to a log at a time. What is broken stays so and keeps
-// nobody from appending. All methods may be called by many goroutines.
+// There may be one Chain per log at a time. A broken chain stays broken, and can
+// still be appended to. All methods may be called concurrently.
 type Chain struct {
 	log  store.Log
 	head store.Bucket
 	mu   sync.Mutex // one at a time
 }
 
-// A link is a record, in encoding/json's form: the fields in this order, UTC.
+// A link is a record, as encoding/json writes it: the fields in this order, UTC.
 type link struct {
 	N       int    `json:"n"` // from 1
 	Prev    string `json:"prev"`
@@ -53,33 +54,35 @@ type tip struct {
 	Sum string `json:"sum"`
 }
 
-// An end is what the bucket says of the last record.
+// An end is what the bucket holds about the last record.
 type end struct {
 	N    int    `json:"n"` // 0: there is none
 	Sum  string `json:"sum"`
 	Seq  uint64 `json:"seq"`            // of the record in the log
-	Next *end   `json:"next,omitempty"` // what an append under way makes of it
+	Next *end   `json:"next,omitempty"` // what an append in progress will make of it
 }
 
-const lost = "lost" // stands for the digest of an end that the bucket does not have
+const lost = "lost" // in place of the digest, when the bucket lost the end
 
 // NewChain returns the Chain of log, whose end is kept in head.
 func NewChain(log store.Log, head store.Bucket) *Chain { return &Chain{log: log, head: head} }
 
-// Append adds e. Once it returned nil, e is on disk; after an error it may be.
+// Append adds e. When it returns nil, e is on disk; after an error it may be.
 func (c *Chain) Append(ctx context.Context, e Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.append(ctx, link{Event: e})
 }
 
-// append adds l in its place. c.mu is held.
+// append adds l at the end. The caller holds c.mu.
 func (c *Chain) append(ctx context.Context, l link) error {
 	at, err := c.end(ctx)
 	if err != nil {
 		return err
 	}
-	l.N, l.Prev, l.Time = at.N+1, at.Sum, l.Time.UTC()
+	l.N = at.N + 1
+	l.Prev = at.Sum
+	l.Time = l.Time.UTC()
 	body, err := json.Marshal(l)
 	next := end{N: l.N, Sum: digest(body)}
 	at.Next = &next
@@ -98,9 +101,9 @@ func (c *Chain) append(ctx context.Context, l link) error {
 	return nil
 }
 
-// Trim removes all but the last records, of which keep stay, once there are more
-// by a tenth. It appends a record that says so: without it Verify would miss those
-// that are gone. Appends wait meanwhile.
+// Trim removes all but the last keep records, once there are a tenth more. It
+// appends a record that says so: without it, Verify would report the others as
+// missing. Appends wait meanwhile.
 func (c *Chain) Trim(ctx context.Context, keep int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,9 +129,10 @@ func (c *Chain) Trim(ctx context.Context, keep int) error {
 		if err != nil || json.Unmarshal(rec.Body, &l) != nil { // the next one may be whole
 			continue
 		}
+		what := fmt.Sprintf("the entries up to number %d were removed: %d are kept", l.N, keep)
 		err = c.append(ctx, link{
 			Removed: &tip{l.N, digest(rec.Body)},
-			Event:   Event{Time: time.Now(), Kind: "audit", What: fmt.Sprintf("the entries up to number %d were removed: %d are kept", l.N, keep)},
+			Event:   Event{Time: time.Now(), Kind: "audit", What: what},
 		})
 		if err == nil {
 			err = c.log.Trim(ctx, rec.Seq)
@@ -146,9 +150,9 @@ func (c *Chain) mark(ctx context.Context, e end) error {
 	return err
 }
 
-// end returns where the chain ends. An append that was broken off is settled
-// first: if its record came, it is the end. Behind a lost end, no record has
-// the predecessor that it names.
+// end returns where the chain ends. It first settles an append that was
+// interrupted: if its record was written, that is the end. Behind a lost end, no
+// record has the predecessor that it names.
 func (c *Chain) end(ctx context.Context) (end, error) {
 	at, _, err := store.Load[end](ctx, c.head, "head")
 	none := errors.Is(err, store.ErrNotFound)
@@ -177,8 +181,8 @@ func (c *Chain) end(ctx context.Context) (end, error) {
 	return come, nil
 }
 
-// Tail returns the last events, at most so many, the newest first. Those
-// damaged on disk are left out.
+// Tail returns at most so many of the last events, the newest first. Those
+// damaged on disk are skipped.
 func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) {
 	c.mu.Lock()
 	at, err := c.end(ctx)
@@ -199,8 +203,8 @@ func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) 
 	return events[:min(most, len(events))], nil
 }
 
-// Verify reads all records. When one is not certain, the error is ErrBroken and
-// says which is the first, and why. Appends wait meanwhile.
+// Verify reads all records. If one is not as it was written, the error is
+// ErrBroken and names the first, and why. Appends wait meanwhile.
 func (c *Chain) Verify(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +231,8 @@ func (c *Chain) Verify(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("%w: record %d is damaged", ErrBroken, n+1)
 		case l.N != n+1:
-			return fmt.Errorf("%w: record %d is in the place of %d; some were removed, added or moved", ErrBroken, l.N, n+1)
+			return fmt.Errorf("%w: record %d is in the place of %d; some were removed, added or moved",
+				ErrBroken, l.N, n+1)
 		case l.Prev != sum:
 			return fmt.Errorf("%w: record %d was changed, or what %d says of it", ErrBroken, n, n+1)
 		case n == at.N:

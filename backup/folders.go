@@ -32,8 +32,8 @@ func unusedPath(path string) string {
 	}
 }
 
-// moveAside moves paths into the new folder dir: all of them, or none.
-func moveAside(dir string, paths []string) error {
+// moveAll moves paths into the new folder dir: all of them, or none.
+func moveAll(dir string, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}

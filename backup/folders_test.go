@@ -27,7 +27,7 @@ func TestMoveAsideAllOrNone(t *testing.T) {
 	if err := os.WriteFile(db, []byte("store"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := moveAside(aside, []string{db, filepath.Join(dir, "cannot be moved")}); err == nil {
+	if err := moveAll(aside, []string{db, filepath.Join(dir, "cannot be moved")}); err == nil {
 		t.Error("no error")
 	}
 	if b, err := os.ReadFile(db); err != nil || string(b) != "store" {

@@ -23,7 +23,9 @@ func (e *LostError) Error() string {
 // latest usable copy takes its place, as replaced tells (P18). It changes nothing
 // and returns a [LostError] if the store is gone, unless beginAnew allows an
 // empty one; other errors are those of [bolt.Open].
-func (r Restorer) OpenStore(ctx context.Context, cfg bolt.Config, beginAnew bool) (s *bolt.Store, replaced *Report, err error) {
+func (r Restorer) OpenStore(
+	ctx context.Context, cfg bolt.Config, beginAnew bool,
+) (s *bolt.Store, replaced *Report, err error) {
 	if err := r.checkForLoss(beginAnew); err != nil {
 		return nil, nil, err
 	}

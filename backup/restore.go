@@ -35,7 +35,7 @@ type Waiting struct{ Messages, Replies int }
 type Report struct {
 	Made    time.Time // when the copy was made
 	Moved   []string  // what was there before …
-	Aside   string    // … and is in this folder now
+	MovedTo string    // … and is in this folder now
 	Waiting Waiting   // became dead letters
 }
 
@@ -60,7 +60,7 @@ func (r Restorer) Restore(ctx context.Context, file string, force bool) (report 
 	} else {
 		report.Moved = Existing(db, r.Workspace)
 	}
-	report.Aside = r.asideFolder("before-restore-")
+	report.MovedTo = r.unusedFolder("before-restore-")
 	err = r.exchange(ctx, &report, func(draft string) (err error) {
 		if report.Made, err = unpackInto(ctx, file, draft); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
@@ -82,9 +82,9 @@ func (r Restorer) ReplaceStore(ctx context.Context, file string) (report Report,
 		return report, err
 	}
 	report = Report{
-		Made:  info.ModTime(),
-		Moved: Existing(filepath.Join(r.DataDir, StoreFile)),
-		Aside: r.asideFolder("damaged-"),
+		Made:    info.ModTime(),
+		Moved:   Existing(filepath.Join(r.DataDir, StoreFile)),
+		MovedTo: r.unusedFolder("damaged-"),
 	}
 	err = r.exchange(ctx, &report, func(draft string) error {
 		return copyFile(filepath.Join(draft, StoreFile), file)
@@ -92,7 +92,7 @@ func (r Restorer) ReplaceStore(ctx context.Context, file string) (report Report,
 	return report, err
 }
 
-func (r Restorer) asideFolder(prefix string) string {
+func (r Restorer) unusedFolder(prefix string) string {
 	return unusedPath(filepath.Join(r.DataDir, prefix+time.Now().Format("20060102-150405")))
 }
 
@@ -115,11 +115,11 @@ func (r Restorer) exchange(ctx context.Context, report *Report, fill func(draft 
 	if err := syncTree(draft); err != nil {
 		return err
 	}
-	if err := moveAside(report.Aside, report.Moved); err != nil {
+	if err := moveAll(report.MovedTo, report.Moved); err != nil {
 		return err
 	}
 	if err = r.moveIn(draft); err != nil && len(report.Moved) > 0 {
-		err = fmt.Errorf("%w; what was there is in %s", err, report.Aside)
+		err = fmt.Errorf("%w; what was there is in %s", err, report.MovedTo)
 	}
 	return err
 }

@@ -119,7 +119,9 @@ func (v *Verifier) report(ctx context.Context, tell func(ctx context.Context, fr
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	fresh := slices.DeleteFunc(slices.Clone(places), func(where string) bool { return slices.Contains(reported, where) })
+	fresh := slices.DeleteFunc(slices.Clone(places), func(where string) bool {
+		return slices.Contains(reported, where)
+	})
 	if len(fresh) > 0 {
 		if err := tell(ctx, fresh); err != nil {
 			return err

@@ -278,21 +278,21 @@ func (p *program) restoreCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p.printRestored(cfg, report)
+		printRestored(p.stdout, cfg, report)
 		return nil
 	}
 	return c
 }
 
-func (p *program) printRestored(c *Config, r backup.Report) {
-	fmt.Fprintln(p.stdout, "backup of "+r.Made.In(c.zone()).Format(time.DateTime))
+func printRestored(w io.Writer, c *Config, r backup.Report) {
+	fmt.Fprintln(w, "backup of "+r.Made.In(c.zone()).Format(time.DateTime))
 	for _, path := range r.Moved {
-		fmt.Fprintln(p.stdout, "moved "+path+" to "+r.Aside)
+		fmt.Fprintln(w, "moved "+path+" to "+r.MovedTo)
 	}
 	if c.found {
-		fmt.Fprintln(p.stdout, "kept "+c.file+"; the config of the backup is not put in its place")
+		fmt.Fprintln(w, "kept "+c.file+"; the config of the backup is not put in its place")
 	}
-	if w := r.Waiting; w.Messages+w.Replies > 0 {
-		fmt.Fprintf(p.stdout, "put aside what waited when the backup was made: messages %d, replies %d\n", w.Messages, w.Replies)
+	if n := r.Waiting; n.Messages+n.Replies > 0 {
+		fmt.Fprintf(w, "put aside what waited when the backup was made: messages %d, replies %d\n", n.Messages, n.Replies)
 	}
 }

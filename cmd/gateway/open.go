@@ -45,7 +45,7 @@ func (h *house) replacedNote(r backup.Report) string {
 	say := h.texts.Gateway.Owners
 	note := say.StoreReplaced.With(r.Made.In(h.Config.zone()).Format(time.DateTime))
 	if len(r.Moved) > 0 {
-		note += say.DamagedFileIn.With(r.Aside)
+		note += say.DamagedFileIn.With(r.MovedTo)
 	}
 	if w := r.Waiting; w.Messages+w.Replies > 0 {
 		note += say.PutAside.With(w.Messages, w.Replies)
