@@ -108,6 +108,7 @@ func TestTortureUpgrade(t *testing.T) {
 	for i := range bouts(4, 200) {
 		w := newTown(t, echo)
 		unzip(t, filepath.Join(w.dir, backup.StoreFile), stores[i%len(stores)])
+		w.fillWorkspace()
 		w.config()
 		w.tg.Say(person, "during the upgrade")
 		for range 1 + rnd.IntN(2) {

@@ -26,9 +26,7 @@ func TestUpgrade(t *testing.T) {
 			t.Parallel()
 			w := newTown(t, echo)
 			unzip(t, filepath.Join(w.dir, backup.StoreFile), from)
-			if err := os.CopyFS(filepath.Join(w.dir, "workspace"), fstest.MapFS{"NOTES.md": {Data: []byte("from then")}}); err != nil {
-				t.Fatal(err)
-			}
+			w.fillWorkspace()
 			w.start()
 			w.tg.Say(person, "after the upgrade")
 			w.says(person, "heard after the upgrade")
@@ -56,6 +54,16 @@ func (w *town) holdsRelease() {
 	}
 	if out, code := w.run("", "audit"); code != 0 || !strings.Contains(out, "as it was written") {
 		w.t.Errorf("audit: %d\n%s", code, out)
+	}
+}
+
+// fillWorkspace makes the workspace that a store of a release knows: it is not
+// begun anew unasked.
+func (w *town) fillWorkspace() {
+	w.t.Helper()
+	files := fstest.MapFS{"NOTES.md": {Data: []byte("from then")}}
+	if err := os.CopyFS(filepath.Join(w.dir, "workspace"), files); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
