@@ -11,6 +11,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/untrusted"
 )
 
 // Untrusted content is what neither a person nor an owner of the gateway wrote
@@ -149,7 +150,7 @@ func (h *history) typed() (all []string) {
 }
 
 // known returns what the model is shown, by where it came from.
-func (t *turn) known() (k tools.Known) {
+func (t *turn) known() (k untrusted.Known) {
 	h := &t.history
 	calls, now := map[string]llm.ToolCall{}, h.lastTurn()
 	for i := range h.entries {
@@ -178,9 +179,7 @@ func (t *turn) known() (k tools.Known) {
 			k.Private = append(k.Private, e.Text)
 		}
 	}
-	if h.summed.Text != "" {
-		k.Told = append(k.Told, h.summed.Text)
-	}
+	k.Told = append(k.Told, h.summed.Text)
 	if t.Remembered != nil {
 		k.Private = append(k.Private, t.Remembered(t.scope.Whose()))
 	}
@@ -194,8 +193,8 @@ func headOf(text string) string {
 }
 
 // published is the result of c, which gave text.
-func (t *turn) published(text string, c llm.ToolCall) tools.Published {
-	p := tools.Published{Text: text}
+func (t *turn) published(text string, c llm.ToolCall) untrusted.Published {
+	p := untrusted.Published{Text: text}
 	if known, _ := t.kit.Tool(c.Name); bytes.Contains(known.Schema, []byte(`"query"`)) {
 		p.Asked = strings.Join(textsIn(c.Args), "\n")
 	} else {

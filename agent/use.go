@@ -39,7 +39,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
 	}
 	scope.Typed, scope.Granted = t.history.typed(), t.granted(t.hard, scope)
-	scope.Known = func() tools.Known { return t.known() }
+	scope.Known = t.known
 	scope.Round, scope.Shown = len(o.all()), t.history.shown()
 	for _, c := range o.unanswered() {
 		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {

@@ -11,6 +11,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/texts"
+	"parley/tools/untrusted"
 	"parley/workspace"
 )
 
@@ -110,7 +111,7 @@ type Scope struct {
 
 	// Known returns what the model is shown, for tools that reach the web in an
 	// untrusted turn. nil: nothing is known, and so all may be a secret.
-	Known func() Known
+	Known func() untrusted.Known
 
 	// Granted says whether an owner has approved calls with the same effect for a
 	// while (R-S12). nil: none has.
@@ -132,6 +133,18 @@ type Scope struct {
 
 // Whose is the person for whom the call runs: what is known of others is not for it (R-S14).
 func (s Scope) Whose() chat.Person { return chat.Whose(s.At, s.From, s.Group) }
+
+// Descriptions returns the descriptions of the turn's tools. They are in every
+// prompt, so their words are nobody's secret.
+func (s Scope) Descriptions() (all []string) {
+	if s.Tools == nil {
+		return nil
+	}
+	for _, t := range s.Tools() {
+		all = append(all, t.Description)
+	}
+	return all
+}
 
 // A Call is one use of a Tool.
 type Call struct {

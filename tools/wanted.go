@@ -3,12 +3,11 @@ package tools
 import (
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"parley/chat"
+	"parley/tools/untrusted"
 )
 
 // wanted reports whether the person's own words of this turn ask for just this
@@ -21,18 +20,14 @@ func (t Tool) wanted(c Call) bool {
 	if c.From.Role != chat.Owner {
 		return false
 	}
-	typed := make([]string, len(c.Typed))
-	for i, s := range c.Typed {
-		typed[i] = flatten(unquoted(s))
-	}
+	typed := untrusted.NewTyped(c.Typed)
 	texts := 0
 	for name, v := range c.Input {
 		for _, s := range TextsOf(v) {
-			s = flatten(s)
-			switch {
-			case t.isDefault(name, v), s == "" && !t.needs(name):
+			switch empty := strings.TrimSpace(s) == ""; {
+			case t.isDefault(name, v), empty && !t.needs(name):
 				continue
-			case s == "" || !standsIn(typed, s):
+			case !typed.Contains(s):
 				return false
 			}
 			if !t.listsValues(name) { // "remove" alone names nothing
@@ -66,47 +61,6 @@ func (t Tool) isDefault(name string, v any) bool {
 // needs says whether a call must give an argument.
 func (t Tool) needs(name string) bool {
 	return t.shape != nil && t.shape.schema != nil && slices.Contains(t.shape.schema.Required, name)
-}
-
-// unquoted returns text without the lines that quote others.
-func unquoted(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(strings.TrimSpace(line), ">") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-// flatten returns text in lower case, with one space for any white space.
-func flatten(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
-
-// standsIn says whether s, which is not empty, is in one of all as whole words.
-func standsIn(all []string, s string) bool {
-	for _, text := range all {
-		for from := 0; ; {
-			i := strings.Index(text[from:], s)
-			if i < 0 {
-				break
-			}
-			i += from
-			before, _ := utf8.DecodeLastRuneInString(text[:i])
-			after, _ := utf8.DecodeRuneInString(text[i+len(s):])
-			first, size := utf8.DecodeRuneInString(s)
-			last, _ := utf8.DecodeLastRuneInString(s)
-			if !(isWord(before) && isWord(first)) && !(isWord(last) && isWord(after)) {
-				return true
-			}
-			from = i + size
-		}
-	}
-	return false
-}
-
-// isWord says whether r is of a word in a script that puts spaces between words.
-func isWord(r rune) bool {
-	return r == '_' || unicode.IsDigit(r) || unicode.IsLetter(r) && !isDense(r)
 }
 
 // TextsOf returns the texts and numbers in an argument, also the names in objects.

@@ -13,6 +13,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/untrusted"
 )
 
 // A runner is a Runner whose helpers do as end says.
@@ -66,7 +67,7 @@ func fake(name, category string) tools.Tool {
 
 var scope = tools.Scope{
 	Session: "telegram:42", At: chat.Address{Channel: "telegram", Chat: "42"}, From: chat.Sender{ID: "7", Role: chat.User},
-	Turn: "turn", Model: "cheap", Tainted: true, Known: func() tools.Known { return tools.Known{} },
+	Turn: "turn", Model: "cheap", Tainted: true, Known: func() untrusted.Known { return untrusted.Known{} },
 }
 
 var profiles = []Profile{

@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/texts"
 	"parley/tools"
+	"parley/tools/untrusted"
 )
 
 // A Config says where to search and what may be reached.
@@ -89,7 +90,7 @@ func effect(c tools.Call) string {
 	}
 	var hosts []string
 	for _, address := range addresses(c) {
-		hosts = append(hosts, tools.Host(address))
+		hosts = append(hosts, untrusted.Host(address))
 	}
 	slices.Sort(hosts)
 	return "open addresses of its own making at " + strings.Join(slices.Compact(hosts), ", ")

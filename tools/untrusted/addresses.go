@@ -1,4 +1,4 @@
-package tools
+package untrusted
 
 import (
 	"net/url"
@@ -7,48 +7,65 @@ import (
 	"unicode/utf8"
 )
 
-// separators may stand between two words of an address, one at a time.
-const separators = "/-_.+=&?,: "
+// Characters that may stand between two words of an address, one at a time.
+const (
+	nameSeparators = "-_.+,: "
+	separators     = nameSeparators + "/=&?"
+)
 
-// wordsOfPath returns the words of the path and query of u, and whether nothing
-// else is in them than one separator between two.
+// wordsOfPath returns the words of the path and query of u; ok reports whether
+// they hold nothing else but one separator between two words.
 func wordsOfPath(u *url.URL) (words []string, ok bool) {
 	query, err := url.QueryUnescape(u.RawQuery)
 	if err != nil || u.RawPath != "" && u.RawPath != u.Path { // encoded as nobody would
 		return nil, false
 	}
-	if again := url.QueryEscape(query); u.RawQuery != query && strings.NewReplacer("%3D", "=", "%26", "&").Replace(again) != strings.ReplaceAll(u.RawQuery, "%20", "+") && strings.ReplaceAll(u.RawQuery, "+", " ") != query {
+	if !isUsualEncoding(u.RawQuery, query) {
 		return nil, false
 	}
 	text := strings.TrimPrefix(strings.TrimSuffix(u.Path, "/"), "/")
 	if u.RawQuery != "" {
 		text += "?" + query
 	}
-	words, between, gap := rawWords(text), rune(0), ""
+	words = rawWords(text)
+	var between rune // the separator within names, which is always the same
 	rest := text
 	for i, word := range words {
-		gap, rest, _ = strings.Cut(rest, word)
+		gap, after, _ := strings.Cut(rest, word)
+		rest = after
 		char, size := utf8.DecodeRuneInString(gap)
 		switch {
 		case gap == "" || i == 0 && gap == "?": // also between two scripts
 		case size != len(gap) || !strings.ContainsRune(separators, char):
 			return nil, false
-		case strings.ContainsRune("-_.+,: ", char) && between != 0 && char != between:
+		case !strings.ContainsRune(nameSeparators, char):
+		case between != 0 && char != between:
 			return nil, false
-		case strings.ContainsRune("-_.+,: ", char):
+		default:
 			between = char
 		}
 	}
 	return words, rest == ""
 }
 
+// isUsualEncoding reports whether raw encodes query as programs do, and not in
+// a way that was chosen.
+func isUsualEncoding(raw, query string) bool {
+	if raw == query || strings.ReplaceAll(raw, "+", " ") == query {
+		return true
+	}
+	escaped := strings.NewReplacer("%3D", "=", "%26", "&").Replace(url.QueryEscape(query))
+	return escaped == strings.ReplaceAll(raw, "%20", "+")
+}
+
 var (
 	withScheme = regexp.MustCompile(`(?i)https?://[^\s"'<>\\^` + "`" + `{}|\x{3000}-\x{303f}\x{ff00}-\x{ffef}]+`)
-	bareDomain = regexp.MustCompile(`(?i)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?::\d+)?(?:/[^\s"'<>\\^` + "`" + `{}|]*)?`)
+	bareDomain = regexp.MustCompile(`(?i)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?::\d+)?` +
+		`(?:/[^\s"'<>\\^` + "`" + `{}|]*)?`)
 )
 
-// addressesIn returns the addresses in text, also those without a scheme, each as
-// it stands there and without what may be punctuation behind it.
+// addressesIn returns the addresses in text, including those without a scheme, each
+// as it stands there and without what may be punctuation after it.
 func addressesIn(text string) (all []string) {
 	add := func(found string) {
 		all = append(all, found)
@@ -80,11 +97,17 @@ func addressesIn(text string) (all []string) {
 	return all
 }
 
-// addressKey returns u so that two addresses of the same have the same key.
+// withoutScheme returns an address that addressesIn found in lower case, without
+// its scheme and the slash at its end.
+func withoutScheme(address string) string {
+	return strings.ToLower(strings.TrimSuffix(address[strings.Index(address, "//")+2:], "/"))
+}
+
+// addressKey returns the key of u, which all spellings of an address share.
 func addressKey(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	host = strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":443")
-	key := host + strings.TrimSuffix(u.EscapedPath(), "/") // their number could say something
+	key := host + strings.TrimSuffix(u.EscapedPath(), "/")
 	if u.RawQuery != "" {
 		key += "?" + u.RawQuery
 	}
