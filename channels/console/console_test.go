@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -387,13 +388,35 @@ func TestAsk(t *testing.T) {
 }
 
 func TestAskWithoutGateway(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "none.sock")
-	err := Chat(t.Context(), path, Terminal{Text: "hi", Out: io.Discard})
-	if err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("Ask: %v, want an error naming %s", err, path)
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "none.sock")
+		err := Chat(t.Context(), path, Terminal{Text: "hi", Out: io.Discard})
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("Ask: %v, want an error naming %s", err, path)
+		}
+		if Running(t.Context(), path) {
+			t.Error("Running without a gateway")
+		}
+	})
+}
+
+// TestAskDuringRestart: a gateway that ended between the look for it and the
+// first connection, and is there again soon after, answers.
+func TestAskDuringRestart(t *testing.T) {
+	h := open(t, Config{})
+	tries := 0
+	dial := func(ctx context.Context) (net.Conn, error) {
+		if tries++; tries == 1 {
+			return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ENOENT}
+		}
+		return Dial(ctx, h.socket)
 	}
-	if Running(t.Context(), path) {
-		t.Error("Running without a gateway")
+	var out sink
+	done := make(chan error, 1)
+	go func() { done <- converse(t.Context(), dial, Terminal{Text: "hi", Out: &out}) }()
+	h.answer(h.hear("hi"), "hello")
+	if err := wait(t, done); err != nil || out.String() != "hello\n" {
+		t.Errorf("Ask: %v, %q", err, out.String())
 	}
 }
 

@@ -26,13 +26,17 @@ type link struct {
 	shown []string // IDs of the latest replies that were shown
 }
 
+// startTime is how long a link waits for its first connection: the gateway may
+// be in the middle of a restart.
+const startTime = 10 * time.Second
+
 // pauses are those between connections.
 var pauses = channels.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
 
-// run keeps the link up until ctx ends. It returns an error when the first
-// connection cannot be made, or no later one within patience.
+// run keeps the link up until ctx ends. It returns an error when there is no
+// connection within startTime, and later none within patience.
 func (l *link) run(ctx context.Context) error {
-	var down time.Time // since when; zero before the first connection
+	down, patience := time.Now(), startTime
 	for wait := pauses; ctx.Err() == nil; channels.Sleep(ctx, wait.Next(nil)) {
 		conn, err := l.dial(ctx)
 		switch {
@@ -40,10 +44,10 @@ func (l *link) run(ctx context.Context) error {
 			if l.talk(ctx, conn) {
 				wait = pauses
 			}
-			down = time.Now()
+			down, patience = time.Now(), l.patience
 			l.pass(ctx, frame{Kind: lost})
 		case ctx.Err() != nil:
-		case down.IsZero(), l.patience > 0 && time.Since(down) > l.patience:
+		case patience > 0 && time.Since(down) > patience:
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ const patience = 10 * time.Second // with each examination
 func (p *program) doctor(ctx context.Context) error {
 	c, err := p.load()
 	if err != nil {
-		p.print("config", finding{bad, err.Error(), "mend the lines named, or move the file away and run parley onboard"})
+		p.print("config", finding{bad, err.Error(), cmp.Or(accessAdvice(err), "mend the lines named, or move the file away and run parley onboard")})
 		return exit{code: exitUsage}
 	}
 	well, exams := true, examinations(c, holder(ctx, c))
@@ -98,7 +98,7 @@ func examinations(c *Config, pid int) (all []examination) {
 	add("config", func(context.Context) finding { return lookAtConfig(c) })
 	add("data", func(context.Context) finding { return lookAtFolder(c.DataDir, c.Workspace) })
 	add("workspace", func(context.Context) finding { return lookAtWorkspace(c) })
-	add("gateway", func(context.Context) finding { return lookAtHolder(pid) })
+	add("gateway", func(ctx context.Context) finding { return lookAtHolder(ctx, c, pid) })
 	add("store", func(ctx context.Context) finding { return lookAtStore(ctx, c, pid, probeInChild) })
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
 		add("model "+name, func(ctx context.Context) finding {
@@ -142,13 +142,13 @@ func lookAtFolder(dir, without string) finding {
 	if errors.Is(err, fs.ErrNotExist) {
 		return finding{fine, dir + " is not there yet: parley makes it", ""}
 	} else if err != nil {
-		return finding{bad, err.Error(), "give the user that runs parley the right to use it"}
+		return finding{bad, err.Error(), cmp.Or(accessAdvice(err), "give the user that runs parley the right to use it")}
 	} else if !info.IsDir() {
 		return finding{bad, dir + " is no folder", "move it away, or name another folder in the config"}
 	}
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
-		return finding{bad, "cannot write: " + err.Error(), fmt.Sprintf("chown -R %d %s, or free some space", os.Getuid(), dir)}
+		return finding{bad, "cannot write: " + err.Error(), cmp.Or(accessAdvice(err), "free some space")}
 	}
 	_ = errors.Join(f.Close(), os.Remove(f.Name()))
 	free, _, known := freeSpace(dir)
@@ -164,7 +164,7 @@ func lookAtFolder(dir, without string) finding {
 	}
 	exposed, err := exposedFiles(dir, without)
 	if err != nil {
-		return finding{odd, "cannot look at all files: " + err.Error(), fmt.Sprintf("chown -R %d %s", os.Getuid(), dir)}
+		return finding{odd, "cannot look at all files: " + err.Error(), accessAdvice(err)}
 	}
 	if n := len(exposed); n > 0 {
 		return finding{odd, fmt.Sprintf("%s is open to others on this machine: files and folders: %d, the first is %s", dir, n, exposed[0]),
@@ -183,14 +183,24 @@ func lookAtWorkspace(c *Config) finding {
 	return lookAtFolder(c.Workspace, "")
 }
 
-func lookAtHolder(pid int) finding {
+// lookAtHolder asks the gateway that runs what troubles it, such as another one
+// in its workspace.
+func lookAtHolder(ctx context.Context, c *Config, pid int) finding {
+	text := "runs"
 	switch {
+	case pid == 0:
+		return finding{fine, "does not run", ""}
 	case pid > 0:
-		return finding{fine, fmt.Sprintf("runs, with process id %d", pid), ""}
-	case pid < 0:
-		return finding{fine, "runs", ""}
+		text = fmt.Sprintf("runs, with process id %d", pid)
 	}
-	return finding{fine, "does not run", ""}
+	a := adminOf(c)
+	defer a.CloseIdleConnections()
+	var o web.Overview
+	err := a.ask(ctx, "GET", "/api/status", nil, &o) // lookAtStoreInUse tells of err
+	if troubles := append(o.Reasons, o.Warnings...); err == nil && len(troubles) > 0 {
+		return finding{odd, strings.Join(append([]string{text}, troubles...), "\n"), "parley status tells more"}
+	}
+	return finding{fine, text, ""}
 }
 
 func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.Context, string) ([]string, error)) finding {
@@ -210,6 +220,13 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 		return finding{fine, file + " is not there yet: parley makes it", ""}
 	case err == nil && info.Size() == 0:
 		return finding{bad, file + " is empty", restore}
+	}
+	for _, path := range backup.Existing(filepath.Join(c.DataDir, "lock"), file+".mark", file) {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return finding{bad, err.Error(), accessAdvice(err)}
+		}
+		_ = f.Close()
 	}
 	damaged, err := probe(ctx, file)
 	if err != nil {

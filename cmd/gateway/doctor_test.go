@@ -166,7 +166,7 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 		{lookAtStore(t.Context(), &mem, 0, probe), odd, "forgotten"},
 		{lookAtStore(t.Context(), &empty, 0, probe), bad, "is empty"},
 		{lookAtStore(t.Context(), &gone, 0, probe), bad, "is missing"},
-		{lookAtHolder(7), fine, "process id 7"},
+		{lookAtHolder(t.Context(), c, 7), fine, "process id 7"},
 		{lookAtFolder(dir, ""), odd, "is open to others"},
 		{lookAtFolder(t.TempDir(), ""), odd, "is open to others"},
 		{lookAtFolder(file, ""), bad, "no folder"},

@@ -43,7 +43,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 		end = exit{exitFailure, err}
 	}
 	if end.err != nil {
-		fmt.Fprintln(p.stderr, "parley:", p.redact.String(end.Error()))
+		text := end.Error()
+		if todo := accessAdvice(end.err); todo != "" {
+			text += "\n" + todo
+		}
+		fmt.Fprintln(p.stderr, "parley:", p.redact.String(text))
 	}
 	return end.code
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -33,4 +36,36 @@ func actAsOwner(dir string) error {
 		return fmt.Errorf("%s belongs to user %d: run this as that user (sudo -u '#%[2]d' parley …): %w", dir, uid, err)
 	}
 	return nil
+}
+
+// accessAdvice says what helps when the system refuses access to a file. It
+// returns nothing if err is of another kind.
+func accessAdvice(err error) string {
+	var pe *fs.PathError
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return "the disk is mounted read-only: mount it so that it can be written to"
+	case !errors.Is(err, fs.ErrPermission) || !errors.As(err, &pe) || !filepath.IsAbs(pe.Path):
+		return ""
+	}
+	path := pe.Path
+	info, err := os.Stat(path)
+	for err != nil && path != filepath.Dir(path) { // it was to be made, or is out of sight
+		path = filepath.Dir(path)
+		info, err = os.Stat(path)
+	}
+	if err != nil {
+		return ""
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return ""
+	case int(owner.Uid) == os.Geteuid():
+		return "chmod u+rwX " + path
+	}
+	if !info.IsDir() {
+		path = filepath.Dir(path) // what else is in it belongs to that user, too
+	}
+	return fmt.Sprintf("%s belongs to user %d, and this is user %d; run Parley as that user, or: sudo chown -R %[3]d %[1]s", path, owner.Uid, os.Geteuid())
 }

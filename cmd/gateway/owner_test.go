@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,6 +130,60 @@ func TestSocketsOfAnotherUser(t *testing.T) {
 	}
 }
 
+// TestFilesOfNoUse: files that the user who runs Parley may not write to are
+// told of by the program and by doctor alike, with what helps, and nothing
+// changes.
+func TestFilesOfNoUse(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.ownedBy(otherUser)
+	if _, code := w.run("", "chat", "-m", "one"); code != 0 {
+		t.Fatalf("chat: %d", code)
+	}
+	toRoot := func(path string) error { return os.Lchown(path, 0, 0) }
+	toNone := func(path string) error { return os.Chmod(path, 0o500) }
+	back := func(path string, mode fs.FileMode) error {
+		return errors.Join(os.Lchown(path, otherUser, otherUser), os.Chmod(path, mode))
+	}
+	another := fmt.Sprintf("belongs to user 0, and this is user %d; run Parley as that user, or: sudo chown -R %[1]d %s", otherUser, w.dir)
+	for _, tt := range []struct {
+		name  string // of the file; "": the data folder
+		spoil func(string) error
+		want  string
+	}{
+		{"lock", toRoot, another},
+		{"parley.db", toRoot, another},
+		{"parley.db.mark", toRoot, another},
+		{"workspace", toRoot, another + "/workspace"},
+		{"config.json", toRoot, another},
+		{"lock", toNone, "chmod u+rwX " + w.dir + "/lock"},
+		{"parley.db", toNone, "chmod u+rwX " + w.dir + "/parley.db"},
+		{"", toNone, "chmod u+rwX " + w.dir},
+	} {
+		path := filepath.Join(w.dir, tt.name)
+		info, err := os.Stat(path)
+		if err == nil {
+			err = tt.spoil(path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"run"}, {"sessions", "list"}, {"chat", "-m", "two"}, {"doctor"}} {
+			before := len(w.log.String())
+			out, code := w.run("", args...)
+			if said := out + w.log.String()[before:]; code == 0 || !strings.Contains(said, tt.want) {
+				t.Errorf("%v, %s of %d, mode %v: exit code %d, and it does not say %q:\n%s", args, tt.name, otherUser, info.Mode(), code, tt.want, said)
+			}
+		}
+		if err := back(path, info.Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, code := w.run("", "sessions", "show", "console:local"); code != 0 || strings.Contains(out, "two") {
+		t.Errorf("afterwards: %d\n%s", code, out)
+	}
+}
+
 // TestStartDuringBriefCommand: P17. A gateway that starts while a command has
 // the data folder waits for it.
 func TestStartDuringBriefCommand(t *testing.T) {
@@ -191,6 +246,9 @@ func TestSharedWorkspace(t *testing.T) {
 	two.told(person, "that the workspace is shared", func(texts []string) bool {
 		return len(texts) > 0 && strings.Contains(texts[0], "Another gateway uses my workspace")
 	})
+	if out, _ := two.run("", "doctor"); !regexp.MustCompile(`warn +gateway +runs.*\n.*Another gateway uses my workspace`).MatchString(out) {
+		t.Errorf("doctor says nothing of it:\n%s", out)
+	}
 }
 
 // copyProgram copies a program so that every user can run it.

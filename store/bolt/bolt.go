@@ -97,15 +97,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.Probe = func(_ context.Context, path string) ([]string, error) { return Probe(path) }
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open store: %w", explain(err))
+		return nil, fmt.Errorf("open store: %w", err)
 	}
 	dir, err := waitForLock(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", explain(err))
+		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s, err := open(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", errors.Join(explain(err), unlockDir(dir)))
+		return nil, fmt.Errorf("open store: %w", errors.Join(err, unlockDir(dir)))
 	}
 	s.dir, s.close = dir, sync.OnceValue(s.shut)
 	go s.run()

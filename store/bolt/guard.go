@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -70,32 +69,12 @@ func (e *FormatError) Error() string {
 		e.File, e.Has, Format)
 }
 
-// explain adds what to do when the system refuses access to what the Store is
-// made of.
-func explain(err error) error {
-	var pe *fs.PathError
-	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &pe) {
-		return err
-	}
-	owner := "another user"
-	if info, e := os.Stat(pe.Path); e == nil {
-		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			owner = fmt.Sprint("user ", s.Uid)
-			if int(s.Uid) == os.Geteuid() {
-				return fmt.Errorf("%w: chmod u+rw %s", err, pe.Path)
-			}
-		}
-	}
-	return fmt.Errorf("%w: it belongs to %s, and this is user %d; run Parley as that user, or: sudo chown -R %[3]d %s",
-		err, owner, os.Geteuid(), filepath.Dir(pe.Path))
-}
-
 // Lock keeps everybody from opening a Store in dir until unlock is called. It
 // returns a [*LockedError] when another process has one open.
 func Lock(dir string) (unlock func() error, err error) {
 	f, err := lockDir(dir, true)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	return func() error { return unlockDir(f) }, nil
 }
