@@ -27,7 +27,8 @@ var floors = map[string]string{
 	"backup":    "store store/bolt workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit chat channels llm memory scheduler store texts tools workspace",
-	"cmd":       "agent audit backup channels chat llm memory scheduler store texts tools web workspace",
+	"config":    "scheduler tools/web web",
+	"cmd":       "agent audit backup channels chat config llm memory scheduler store texts tools web workspace",
 }
 
 // ground names the rooms that import the standard library only.
@@ -42,8 +43,8 @@ var homes = map[string]string{
 	"go.etcd.io/bbolt":                  "store/bolt",
 	"github.com/google/jsonschema-go":   "tools",
 	"github.com/spf13/cobra":            "cmd/gateway",
-	"github.com/tailscale/hujson":       "cmd/gateway",
-	"github.com/fsnotify/fsnotify":      "cmd/gateway",
+	"github.com/tailscale/hujson":       "config",
+	"github.com/fsnotify/fsnotify":      "config",
 
 	"github.com/bmatcuk/doublestar":                "tools/files",
 	"github.com/ledongthuc/pdf":                    "tools/files",

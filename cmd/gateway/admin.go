@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"parley/channels/console"
+	"parley/config"
 )
 
 // adminSocket is where the gateway serves whoever has its data folder, as the
 // owner and without a password.
-func adminSocket(c *Config) string { return filepath.Join(c.DataDir, "admin.sock") }
+func adminSocket(c *config.Config) string { return filepath.Join(c.DataDir, "admin.sock") }
 
 // An admin asks the house over its admin socket.
 type admin struct {
@@ -50,8 +51,8 @@ func (p *program) admin(ctx context.Context) (*admin, error) {
 }
 
 // adminOf returns an admin of whoever serves c's admin socket.
-func adminOf(c *Config) *admin {
-	a := &admin{zone: c.zone(), close: func() error { return nil }}
+func adminOf(c *config.Config) *admin {
+	a := &admin{zone: c.Zone(), close: func() error { return nil }}
 	a.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return console.Dial(ctx, adminSocket(c))
 	}}
@@ -59,7 +60,7 @@ func adminOf(c *Config) *admin {
 }
 
 // openHouse serves the admin socket of a house in which nothing is at work.
-func (p *program) openHouse(ctx context.Context, c *Config) (end func() error, err error) {
+func (p *program) openHouse(ctx context.Context, c *config.Config) (end func() error, err error) {
 	var last recent
 	h := &house{began: time.Now(), options: options{
 		Config: c, Chat: true, Brief: true, Stderr: io.Discard, Recent: &last, Redact: &p.redact, Log: newLog(p.stderr, &p.level, &p.redact, &last),

@@ -18,6 +18,7 @@ import (
 	"parley/backup"
 	"parley/channels"
 	"parley/chat"
+	"parley/config"
 	"parley/web"
 )
 
@@ -284,13 +285,13 @@ func (p *program) restoreCommand() *cobra.Command {
 	return c
 }
 
-func printRestored(w io.Writer, c *Config, r backup.Report) {
-	fmt.Fprintln(w, "backup of "+r.Made.In(c.zone()).Format(time.DateTime))
+func printRestored(w io.Writer, c *config.Config, r backup.Report) {
+	fmt.Fprintln(w, "backup of "+r.Made.In(c.Zone()).Format(time.DateTime))
 	for _, path := range r.Moved {
 		fmt.Fprintln(w, "moved "+path+" to "+r.MovedTo)
 	}
-	if c.found {
-		fmt.Fprintln(w, "kept "+c.file+"; the config of the backup is not put in its place")
+	if c.Found {
+		fmt.Fprintln(w, "kept "+c.File+"; the config of the backup is not put in its place")
 	}
 	if n := r.Waiting; n.Messages+n.Replies > 0 {
 		fmt.Fprintf(w, "put aside what waited when the backup was made: messages %d, replies %d\n", n.Messages, n.Replies)

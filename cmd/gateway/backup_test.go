@@ -11,6 +11,7 @@ import (
 
 	"parley/backup"
 	"parley/channels/telegram/telegramtest"
+	"parley/config"
 	"parley/store"
 	"parley/store/bolt"
 )
@@ -224,7 +225,7 @@ func TestServiceFallsBack(t *testing.T) {
 	if w.stop() != 0 {
 		t.Error("it did not end well")
 	}
-	if b, _ := os.ReadFile(goodFile(file)); string(b) != mended {
+	if b, _ := os.ReadFile(config.LastGood(file)); string(b) != mended {
 		t.Errorf("the last good config is %s", b)
 	}
 }

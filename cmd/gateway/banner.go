@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"parley/channels"
+	"parley/config"
 )
 
-// access says who may talk, by the config. Whoever comes through the web face
+// accessOf says who may talk, by the config. Whoever comes through the web face
 // has signed in or shown a key.
-func (c *Config) access() (channels.Access, error) {
-	allow := c.allow()
+func accessOf(c *config.Config) (channels.Access, error) {
+	allow := allowOf(c)
 	allow["web"], allow["api"] = []string{"*"}, []string{"*"}
 	owners := slices.Clone(c.Owners)
 	if i := slices.Index(owners, "web"); i >= 0 {
@@ -25,10 +26,10 @@ func (c *Config) access() (channels.Access, error) {
 // webOwner is whom the admin token signs in; others have the names they were invited by.
 const webOwner = "owner"
 
-// allow returns the allow lists, by channel.
-func (c *Config) allow() map[string][]string {
+// allowOf returns the allow lists, by channel.
+func allowOf(c *config.Config) map[string][]string {
 	allow := map[string][]string{}
-	for name, b := range c.Channels.bots() {
+	for name, b := range c.Channels.Bots() {
 		allow[name] = b.Allow
 	}
 	return allow
@@ -36,13 +37,13 @@ func (c *Config) allow() map[string][]string {
 
 // banner tells whoever starts Parley what it runs with and how to change it.
 // In a chat without a gateway the terminal is alone.
-func banner(c *Config, alone bool) []string {
+func banner(c *config.Config, alone bool) []string {
 	lines := []string{"Parley " + version()}
 	say := func(what, format string, args ...any) {
 		lines = append(lines, fmt.Sprintf("%-9s ", what)+fmt.Sprintf(format, args...))
 	}
 	say("model", "%s", modelLine(c))
-	allow := c.allow()
+	allow := allowOf(c)
 	for _, name := range slices.Sorted(maps.Keys(allow)) {
 		if alone {
 			say(name, "waits for a gateway: parley chat alone does not receive")
@@ -53,24 +54,24 @@ func banner(c *Config, alone bool) []string {
 	if len(c.Channels.Telegram) == 0 {
 		say("telegram", "not connected: get a token from @BotFather and write it in the config (parley onboard shows where)")
 	}
-	if c.found {
-		say("config", "%s", c.file)
+	if c.Found {
+		say("config", "%s", c.File)
 	} else {
-		say("config", "defaults, because there is no %s (parley onboard writes one)", c.file)
+		say("config", "defaults, because there is no %s (parley onboard writes one)", c.File)
 	}
 	say("data", "%s", c.DataDir)
 	if c.Store.Type == "mem" {
 		say("warning", "the store is in memory: everything is forgotten at the end")
 	}
-	for _, w := range c.warnings() {
+	for _, w := range warningsOf(c) {
 		say("warning", "%s", w)
 	}
 	return lines
 }
 
-// warnings says where the door stands open (R-S7), and which owner can never come.
-func (c *Config) warnings() []string {
-	allow := c.allow()
+// warningsOf says where the door stands open (R-S7), and which owner can never come.
+func warningsOf(c *config.Config) []string {
+	allow := allowOf(c)
 	a, err := channels.NewAccess(c.Owners, allow)
 	if err != nil { // check lets no such config pass
 		return []string{err.Error()}
@@ -85,12 +86,12 @@ func (c *Config) warnings() []string {
 	return ws
 }
 
-func modelLine(c *Config) string {
+func modelLine(c *config.Config) string {
 	m := c.Models[c.Agent.Model]
 	if m.Type == "demo" {
-		how := fmt.Sprintf("write \"models\" in %s", c.file)
-		if c.found && len(c.Models) > 1 {
-			how = fmt.Sprintf("set agent.model in %s", c.file)
+		how := fmt.Sprintf("write \"models\" in %s", c.File)
+		if c.Found && len(c.Models) > 1 {
+			how = fmt.Sprintf("set agent.model in %s", c.File)
 		}
 		return "demo, which is no real model: set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL), or " + how
 	}
@@ -98,8 +99,8 @@ func modelLine(c *Config) string {
 	if u, err := url.Parse(m.BaseURL); err == nil {
 		line += " at " + u.Host
 	}
-	if c.byEnv != "" {
-		return fmt.Sprintf("%s, because %s is set; OPENAI_MODEL or \"models\" in %s changes it", line, c.byEnv, c.file)
+	if c.ByEnv != "" {
+		return fmt.Sprintf("%s, because %s is set; OPENAI_MODEL or \"models\" in %s changes it", line, c.ByEnv, c.File)
 	}
 	return fmt.Sprintf("%s (models.%s; agent.model changes it)", line, c.Agent.Model)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/config"
 )
 
 func TestBanner(t *testing.T) {
@@ -50,7 +52,7 @@ func TestBanner(t *testing.T) {
 	if all := strings.Join(banner(c, true), "\n"); !strings.Contains(all, "telegram  waits for a gateway: parley chat alone does not receive") {
 		t.Error(all)
 	}
-	c, err = parse(source{File: "/x/config.json", Data: "/x", Environ: environ{}}, nil)
+	c, err = config.Parse(config.Source{File: "/x/config.json", Data: "/x", Environ: config.Environ{}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

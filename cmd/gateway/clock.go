@@ -45,7 +45,7 @@ func (h *house) alter(ctx context.Context, j *scheduler.Job, o cron.Order) (err 
 		j.Schedule = scheduler.Schedule{Every: time.Duration(min(max(o.Every, -1), math.MaxInt32)) * time.Second, Cron: o.Cron}
 	}
 	if o.At != "" {
-		if j.Schedule.At, err = scheduler.ParseAt(o.At, h.Config.zone()); err != nil {
+		if j.Schedule.At, err = scheduler.ParseAt(o.At, h.Config.Zone()); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (h *house) setTool(ctx context.Context, j *scheduler.Job, o cron.Order) err
 // onClock is the cron.Clock of the tool, which models read: it answers in English
 // whatever people are told.
 func (h *house) onClock(ctx context.Context, s tools.Scope, key string, o cron.Order) (tools.Result, error) {
-	return h.orderJob(ctx, s, key, o, inEnglish(h.Config.zone()))
+	return h.orderJob(ctx, s, key, o, inEnglish(h.Config.Zone()))
 }
 
 // orderJob does what o says and tells of it as say does.
@@ -211,7 +211,7 @@ func (h *house) cmdCron(ctx context.Context, m chat.Message) (string, error) {
 	if o.Action == "" || (o.Action == "list") != (o.ID == "") {
 		return h.texts.Gateway.Jobs.Usage, nil
 	}
-	say := jobTexts{texts: h.texts.Gateway.Jobs, zone: h.Config.zone()}
+	say := jobTexts{texts: h.texts.Gateway.Jobs, zone: h.Config.Zone()}
 	r, err := h.orderJob(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}, m.Key(), o, say)
 	if why := scheduler.Say(h.texts.Scheduler.Refusals, err); why != "" {
 		return h.texts.Gateway.Commands.NotDone.With(why), nil

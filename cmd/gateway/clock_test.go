@@ -14,6 +14,7 @@ import (
 	"parley/audit"
 	"parley/channels"
 	"parley/chat"
+	"parley/config"
 	"parley/scheduler"
 	"parley/store/mem"
 	"parley/texts"
@@ -32,7 +33,7 @@ type watch struct {
 
 func newWatch(t *testing.T) *watch {
 	t.Helper()
-	c := &Config{Timezone: "Europe/Berlin", Models: map[string]*Model{"main": {}, "small": {}}}
+	c := &config.Config{Timezone: "Europe/Berlin", Models: map[string]*config.Model{"main": {}, "small": {}}}
 	w := &watch{t: t, house: &house{options: options{Config: c}, texts: texts.English()}}
 	w.now.Store(c)
 	w.Redact = &redactor{}
@@ -50,7 +51,7 @@ func newWatch(t *testing.T) *watch {
 	})
 	w.kit.Store(&kit)
 	w.clock = scheduler.New(scheduler.Config{
-		Store: mem.New(), Zone: c.zone(), Most: func() int { return 20 },
+		Store: mem.New(), Zone: c.Zone(), Most: func() int { return 20 },
 		Role:    func(_ context.Context, _ chat.Address, from chat.Sender) (chat.Role, error) { return from.Role, nil },
 		Tell:    func(context.Context, string, chat.Address, string) error { return nil },
 		Deliver: func(_ context.Context, m chat.Message) error { w.ran = append(w.ran, m); return nil },
@@ -401,10 +402,10 @@ func (mailbox) Direct(id string) chat.Address { return chat.Address{Chat: "@" + 
 // R-S24: jobs that are made for a chat from outside it are those of the owner
 // there, and no memory of theirs goes where others read.
 func TestRS24OwnerAt(t *testing.T) {
-	c := &Config{Owners: []string{"console", "web", "telegram:1", "telegram:3", "discord:77"}}
+	c := &config.Config{Owners: []string{"console", "web", "telegram:1", "telegram:3", "discord:77"}}
 	h := &house{hub: channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})}
 	h.now.Store(c)
-	access, err := c.access()
+	access, err := accessOf(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (h *house) ownerAt(to string) (tools.Scope, error) {
 		at.Chat, at.Thread, _ = strings.Cut(to[i+1:], "/")
 	}
 	s := tools.Scope{Session: at.Session(), At: at, Group: true}
-	access, err := h.now.Load().access()
+	access, err := accessOf(h.now.Load())
 	for _, owner := range access.Owners() {
 		channel, id := owner, "" // of somebody who is alone there
 		if i := strings.LastIndex(owner, ":"); i >= 0 {

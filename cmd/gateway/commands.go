@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/channels/console"
+	"parley/config"
 	"parley/store/bolt"
 	"parley/tools/files"
 	"parley/web"
@@ -27,7 +28,7 @@ import (
 type program struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
-	environ        environ
+	environ        config.Environ
 	file, data     string // flags
 	text           string // to say in a chat, and leave
 	redact         redactor
@@ -178,12 +179,12 @@ func (p *program) health(ctx context.Context) error {
 }
 
 // terminal returns the terminal of this process.
-func (p *program) terminal(c *Config) console.Terminal {
+func (p *program) terminal(c *config.Config) console.Terminal {
 	return console.Terminal{In: p.stdin, Text: p.text, Out: p.stdout, Notes: p.stderr, History: filepath.Join(c.DataDir, "history")}
 }
 
 // socketOf returns the path of the gateway's socket.
-func socketOf(c *Config) string { return filepath.Join(c.DataDir, "parley.sock") }
+func socketOf(c *config.Config) string { return filepath.Join(c.DataDir, "parley.sock") }
 
 // serve loads the config, hides its secrets and runs the house: the gateway, or
 // what a chat in this terminal needs.
@@ -209,7 +210,7 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 		out = f
 	}
 	o.Log = newLog(out, &p.level, &p.redact, o.Recent)
-	o.Watch = func(ctx context.Context, apply func(*Config) error) { p.watch(ctx, c, o.Log, apply) }
+	o.Watch = func(ctx context.Context, apply func(*config.Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := seal(); err != nil {
 		o.Log.Debug("process not sealed", "err", err)
 	}
@@ -217,7 +218,7 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 }
 
 // openLog opens the file that the log goes to while a person chats.
-func openLog(c *Config) (*os.File, error) {
+func openLog(c *config.Config) (*os.File, error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
@@ -229,25 +230,25 @@ func openLog(c *Config) (*os.File, error) {
 }
 
 // watch calls apply with each new config until ctx ends.
-func (p *program) watch(ctx context.Context, c *Config, log *slog.Logger, apply func(*Config) error) {
+func (p *program) watch(ctx context.Context, c *config.Config, log *slog.Logger, apply func(*config.Config) error) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	w := watcher{File: c.file, Hup: hup, Settle: 200 * time.Millisecond, Log: log, Parse: func(src []byte) (*Config, error) {
+	w := config.Watcher{File: c.File, Hup: hup, Settle: 200 * time.Millisecond, Log: log, Parse: func(src []byte) (*config.Config, error) {
 		s, err := p.source()
 		if err != nil {
 			return nil, err
 		}
-		next, err := parse(s, src)
+		next, err := config.Parse(s, src)
 		if err == nil {
 			err = p.keep(next)
 		}
 		return next, err
 	}}
-	w.Run(ctx, c, func(next *Config) error {
+	w.Run(ctx, c, func(next *config.Config) error {
 		err := apply(next)
 		if err == nil {
-			p.level.Set(next.Log.level())
+			p.level.Set(next.Log.Least())
 		}
 		return err
 	})
@@ -256,14 +257,14 @@ func (p *program) watch(ctx context.Context, c *Config, log *slog.Logger, apply 
 // load reads the config. From then on its secrets are neither shown nor in the
 // environment. With an error there may still be a Config: it says where the
 // gateway is, which whoever talks to that needs to know and no secret else.
-func (p *program) load() (*Config, error) {
+func (p *program) load() (*config.Config, error) {
 	s, err := p.source()
 	if err != nil {
 		return nil, exit{exitUsage, err}
 	}
-	c, err := load(s)
+	c, err := config.Load(s)
 	if err != nil && p.service {
-		if good := fallBack(s, err); good != nil {
+		if good := config.FallBack(s, err); good != nil {
 			c, err = good, nil
 		}
 	}
@@ -271,7 +272,7 @@ func (p *program) load() (*Config, error) {
 		err = exit{exitUsage, fmt.Errorf("the config cannot be used; nothing was started or changed\n%w", err)}
 	}
 	if c != nil {
-		p.level.Set(c.Log.level())
+		p.level.Set(c.Log.Least())
 		err = cmp.Or(err, p.keep(c), actAsOwner(c.DataDir))
 	}
 	return c, err
@@ -279,19 +280,19 @@ func (p *program) load() (*Config, error) {
 
 // keep keeps the secrets of c from being shown (R-S26), and takes the variables
 // that held them out of the process: nothing it starts can show them (R-S17).
-func (p *program) keep(c *Config) (err error) {
-	p.redact.Add(c.secrets...)
-	for _, name := range c.vars {
+func (p *program) keep(c *config.Config) (err error) {
+	p.redact.Add(c.Secrets...)
+	for _, name := range c.Vars {
 		err = errors.Join(err, os.Unsetenv(name))
 	}
 	return err
 }
 
 // source says where the config is.
-func (p *program) source() (source, error) {
-	s := source{File: p.file, Data: p.data, Fixed: p.data != "", Must: p.file != "", Environ: p.environ}
+func (p *program) source() (config.Source, error) {
+	s := config.Source{File: p.file, Data: p.data, Fixed: p.data != "", Must: p.file != "", Environ: p.environ}
 	if s.Data == "" {
-		home, ok := p.environ.lookup("HOME")
+		home, ok := p.environ.Lookup("HOME")
 		if !ok {
 			return s, errors.New("there is no home folder: say where the data is with --data FOLDER")
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/config"
 	"parley/llm/llmtest"
 )
 
@@ -33,6 +34,12 @@ func pages(t *testing.T) map[string]string {
 		}
 	}
 	return all
+}
+
+// parseText parses src as /etc/parley/config.json with an environment of its own.
+func parseText(src string, env ...string) (*config.Config, error) {
+	e := config.NewEnviron(append([]string{"HOME=/home/ann"}, env...))
+	return config.Parse(config.Source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e}, []byte(src))
 }
 
 var snippet = regexp.MustCompile("(?s)```jsonc\n(.*?)```")
@@ -63,7 +70,7 @@ func TestDocumentedKeys(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| (\\w+) \\|$").FindAllStringSubmatch(pages(t)["docs/config.md"], -1) {
 		told = append(told, m[1]+": "+m[2])
 	}
-	keys := keysOf(reflect.TypeFor[Config](), "", "restart")
+	keys := keysOf(reflect.TypeFor[config.Config](), "", "restart")
 	for _, key := range keys {
 		if !slices.Contains(told, key) {
 			t.Errorf("docs/config.md lacks %s", key)
@@ -116,9 +123,9 @@ func TestDocumentedOrders(t *testing.T) {
 // they change.
 func keysOf(typ reflect.Type, path, when string) (keys []string) {
 	switch {
-	case typ == reflect.TypeFor[Channels]():
+	case typ == reflect.TypeFor[config.Channels]():
 		for name, of := range map[string]reflect.Type{
-			"console": reflect.TypeFor[struct{}](), "web": reflect.TypeFor[struct{}](), "telegram": reflect.TypeFor[Telegram](), "discord": reflect.TypeFor[Discord](),
+			"console": reflect.TypeFor[struct{}](), "web": reflect.TypeFor[struct{}](), "telegram": reflect.TypeFor[config.Telegram](), "discord": reflect.TypeFor[config.Discord](),
 		} {
 			keys = append(keys, keysOf(of, path+"."+name, when)...)
 		}
@@ -128,7 +135,7 @@ func keysOf(typ reflect.Type, path, when string) (keys []string) {
 		return keysOf(typ.Elem(), path+".NAME", when)
 	case typ.Kind() == reflect.Struct:
 		for _, f := range reflect.VisibleFields(typ) {
-			if name := f.Tag.Get("json"); name != "" {
+			if name := f.Tag.Get("json"); name != "" && name != "-" {
 				when := when
 				if f.Tag.Get("live") != "" {
 					when = "live"

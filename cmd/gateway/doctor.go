@@ -16,6 +16,7 @@ import (
 
 	"parley/backup"
 	"parley/channels/console"
+	"parley/config"
 	"parley/llm"
 	"parley/store/bolt"
 	"parley/web"
@@ -90,7 +91,7 @@ func lookAll(ctx context.Context, exams []examination) []chan finding {
 }
 
 // examinations lists what is to be looked at, while the process pid holds the data.
-func examinations(c *Config, pid int) (all []examination) {
+func examinations(c *config.Config, pid int) (all []examination) {
 	add := func(name string, look func(context.Context) finding) { all = append(all, examination{name, look}) }
 	port := func(name, addr string) {
 		add(name+" port", func(ctx context.Context) finding { return lookAtPort(ctx, addr, pid) })
@@ -105,7 +106,7 @@ func examinations(c *Config, pid int) (all []examination) {
 			return lookAtModel(ctx, name, c.Models[name], newModel(name, c.Models[name]))
 		})
 	}
-	bots := c.Channels.bots()
+	bots := c.Channels.Bots()
 	for _, name := range slices.Sorted(maps.Keys(bots)) {
 		add(name, func(ctx context.Context) finding { return lookAtBot(ctx, c, name, bots[name]) })
 		if t := c.Channels.Telegram[name]; t != nil && t.Webhook != nil {
@@ -118,17 +119,17 @@ func examinations(c *Config, pid int) (all []examination) {
 	return all
 }
 
-func lookAtConfig(c *Config) finding {
-	if !c.found {
-		return finding{odd, "defaults: there is no " + c.file, "parley onboard writes one"}
+func lookAtConfig(c *config.Config) finding {
+	if !c.Found {
+		return finding{odd, "defaults: there is no " + c.File, "parley onboard writes one"}
 	}
-	if info, err := os.Stat(c.file); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return finding{odd, c.file + " can be read by others on this machine", "chmod 600 " + c.file}
+	if info, err := os.Stat(c.File); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return finding{odd, c.File + " can be read by others on this machine", "chmod 600 " + c.File}
 	}
-	if ws := c.warnings(); len(ws) > 0 {
-		return finding{odd, strings.Join(ws, "\n"), "mend owners and allow in " + c.file + " unless you mean it"}
+	if ws := warningsOf(c); len(ws) > 0 {
+		return finding{odd, strings.Join(ws, "\n"), "mend owners and allow in " + c.File + " unless you mean it"}
 	}
-	return finding{fine, c.file, ""}
+	return finding{fine, c.File, ""}
 }
 
 const (
@@ -174,11 +175,11 @@ func lookAtFolder(dir, without string) finding {
 }
 
 // lookAtWorkspace looks at the agent's folder, which is there if there is a store.
-func lookAtWorkspace(c *Config) finding {
+func lookAtWorkspace(c *config.Config) finding {
 	stored := c.Store.Type != "mem" && len(backup.Existing(filepath.Join(c.DataDir, "parley.db"))) > 0
 	if stored && len(backup.Existing(c.Workspace)) == 0 {
 		return finding{bad, c.Workspace + " is gone or empty, though there is a store: the agent's memory and files are missing",
-			"mount it or put it back, or take it from a backup; to begin with an empty one: " + c.command("run", "--begin-anew")}
+			"mount it or put it back, or take it from a backup; to begin with an empty one: " + c.Command("run", "--begin-anew")}
 	}
 	return lookAtFolder(c.Workspace, "")
 }
@@ -203,7 +204,7 @@ func lookAtHolder(ctx context.Context, c *Config, pid int) finding {
 	return finding{fine, text, ""}
 }
 
-func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.Context, string) ([]string, error)) finding {
+func lookAtStore(ctx context.Context, c *config.Config, holder int, probe func(context.Context, string) ([]string, error)) finding {
 	file := filepath.Join(c.DataDir, "parley.db")
 	restore := "keep a copy of " + c.DataDir + " and put parley.db of the latest backup in place"
 	_, unmarked := os.Stat(file + ".mark") // the mark says that there was a store
@@ -213,7 +214,7 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 	case holder != 0:
 		return lookAtStoreInUse(ctx, c)
 	case errors.Is(err, fs.ErrNotExist) && len(backup.Copies(c.DataDir)) > 0 && unmarked != nil:
-		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: " + c.command("restore", backup.Copies(c.DataDir)[0])}
+		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: " + c.Command("restore", backup.Copies(c.DataDir)[0])}
 	case errors.Is(err, fs.ErrNotExist) && unmarked == nil:
 		return finding{bad, file + " is missing", restore}
 	case errors.Is(err, fs.ErrNotExist):
@@ -242,7 +243,7 @@ func lookAtStore(ctx context.Context, c *Config, holder int, probe func(context.
 }
 
 // lookAtStoreInUse asks the gateway that runs what it found.
-func lookAtStoreInUse(ctx context.Context, c *Config) finding {
+func lookAtStoreInUse(ctx context.Context, c *config.Config) finding {
 	a := adminOf(c)
 	defer a.CloseIdleConnections()
 	var o web.Overview
@@ -255,7 +256,7 @@ func lookAtStoreInUse(ctx context.Context, c *Config) finding {
 	return finding{fine, "in use by the gateway, which has found no damage", ""}
 }
 
-func lookAtModel(ctx context.Context, name string, m *Model, model llm.Model) finding {
+func lookAtModel(ctx context.Context, name string, m *config.Model, model llm.Model) finding {
 	if m.Type == "demo" {
 		return finding{odd, "the demo model is no real one", "set OPENAI_API_KEY, or write models and agent.model in the config"}
 	}
@@ -290,11 +291,11 @@ func advice(kind llm.Kind, name string) string {
 }
 
 // lookAtBot asks its network who the bot is.
-func lookAtBot(ctx context.Context, c *Config, name string, b *Bot) finding {
+func lookAtBot(ctx context.Context, c *config.Config, name string, b *config.Bot) finding {
 	text, err := checkBot(ctx, c, name)
 	if err != nil {
 		kind, _, _ := strings.Cut(name, ":")
-		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (%[2]s), channels.%[1]s.apiUrl and the network", name, tokens[kind].from)}
+		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (%[2]s), channels.%[1]s.apiUrl and the network", name, config.Tokens[kind].From)}
 	}
 	if len(b.Allow) == 0 {
 		text += "; nobody is on its allow list, so people need a code (parley pair CODE)"
@@ -304,14 +305,14 @@ func lookAtBot(ctx context.Context, c *Config, name string, b *Bot) finding {
 
 // lookAtWebPort looks where the web page is or will be. The default port may be
 // in use: then the gateway takes another one.
-func lookAtWebPort(ctx context.Context, c *Config, holder int) finding {
-	if c.HTTP.Listen != defaultListen || c.HTTP.PublicURL != "" {
+func lookAtWebPort(ctx context.Context, c *config.Config, holder int) finding {
+	if c.HTTP.Listen != config.DefaultListen || c.HTTP.PublicURL != "" {
 		return lookAtPort(ctx, c.HTTP.Listen, holder)
 	}
 	const todo = "end that program and start parley again, or set http.listen in the config to a free port"
-	taken := defaultListen + " is in use by another program, so the web page "
+	taken := config.DefaultListen + " is in use by another program, so the web page "
 	if holder == 0 {
-		f := lookAtPort(ctx, defaultListen, 0)
+		f := lookAtPort(ctx, config.DefaultListen, 0)
 		if f.state == bad {
 			f = finding{odd, taken + "gets another port", todo}
 		}
@@ -320,10 +321,10 @@ func lookAtWebPort(ctx context.Context, c *Config, holder int) finding {
 	a := adminOf(c)
 	defer a.CloseIdleConnections()
 	var o web.Overview
-	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err == nil && o.Page != "http://"+defaultListen {
+	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err == nil && o.Page != "http://"+config.DefaultListen {
 		return finding{odd, taken + "is at " + o.Page, todo}
 	}
-	return lookAtPort(ctx, defaultListen, holder)
+	return lookAtPort(ctx, config.DefaultListen, holder)
 }
 
 func lookAtPort(ctx context.Context, addr string, holder int) finding {
@@ -340,7 +341,7 @@ func lookAtPort(ctx context.Context, addr string, holder int) finding {
 
 // holder returns the process id of the gateway that runs, 0 for none. It takes
 // no lock, which might keep a gateway from starting.
-func holder(ctx context.Context, c *Config) int {
+func holder(ctx context.Context, c *config.Config) int {
 	if !console.Running(ctx, socketOf(c)) {
 		return 0
 	}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/config"
 	"parley/llm"
 )
 
@@ -26,7 +27,7 @@ func doctored(t *testing.T, src string) (code int, out string) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	p := &program{stdout: &b, stderr: &b, data: dir, environ: environ{"HOME": dir}}
+	p := &program{stdout: &b, stderr: &b, data: dir, environ: config.Environ{"HOME": dir}}
 	err := p.doctor(t.Context())
 	if end, ok := errors.AsType[exit](err); ok {
 		code = end.code
@@ -152,7 +153,7 @@ func TestDoctorOfDisksAndProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen); err == nil { // else another program has it
+	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", config.DefaultListen); err == nil { // else another program has it
 		defer l.Close()
 	}
 	for _, tt := range []struct {
@@ -186,7 +187,7 @@ func TestAdvice(t *testing.T) {
 		m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
 			return llm.Message{}, &llm.Error{Kind: k, Err: errors.New("because")}
 		})
-		f := lookAtModel(t.Context(), "x", &Model{Type: "openai", Model: "m"}, m)
+		f := lookAtModel(t.Context(), "x", &config.Model{Type: "openai", Model: "m"}, m)
 		if f.state != bad || f.todo == "" || !strings.Contains(f.text, string(k)) || !strings.Contains(f.text, "because") {
 			t.Errorf("%s: %+v", k, f)
 		}

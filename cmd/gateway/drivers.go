@@ -14,6 +14,7 @@ import (
 	"parley/channels/discord"
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
+	"parley/config"
 	"parley/llm"
 	"parley/llm/demo"
 	"parley/llm/openai"
@@ -21,13 +22,13 @@ import (
 )
 
 // newModel makes the model that an entry of models describes.
-func newModel(name string, m *Model) (made llm.Model) {
+func newModel(name string, m *config.Model) (made llm.Model) {
 	if m.Type == "demo" {
 		made = demo.New(name)
 	} else {
 		made = openai.New(openai.Config{
 			Name: name, BaseURL: m.BaseURL, APIKey: string(m.APIKey), Model: m.Model,
-			MaxTokens: m.MaxTokens, Temperature: m.Temperature, Blind: !m.sees(),
+			MaxTokens: m.MaxTokens, Temperature: m.Temperature, Blind: !sees(m),
 		})
 	}
 	if m.ToolCalls == "text" {
@@ -37,7 +38,7 @@ func newModel(name string, m *Model) (made llm.Model) {
 }
 
 // sees says whether m can be shown pictures.
-func (m *Model) sees() bool {
+func sees(m *config.Model) bool {
 	if m.Vision != nil {
 		return *m.Vision
 	}
@@ -119,7 +120,7 @@ func (h *house) othersServed() []string {
 }
 
 // checkBot asks the network of that channel who its bot is.
-func checkBot(ctx context.Context, c *Config, name string) (who string, err error) {
+func checkBot(ctx context.Context, c *config.Config, name string) (who string, err error) {
 	var bot interface {
 		Check(context.Context) (string, error)
 	}
@@ -136,7 +137,7 @@ func checkBot(ctx context.Context, c *Config, name string) (who string, err erro
 }
 
 // telegramConfig says which bot an entry of channels is.
-func telegramConfig(name string, t *Telegram, log *slog.Logger) telegram.Config {
+func telegramConfig(name string, t *config.Telegram, log *slog.Logger) telegram.Config {
 	c := telegram.Config{Name: name, Token: string(t.Token), APIURL: t.APIURL, Groups: t.Groups, Rate: t.Rate, Reactions: t.Reactions, Log: log}
 	if w := t.Webhook; w != nil {
 		c.Webhook = &telegram.Webhook{URL: w.URL, Secret: string(w.Secret)}
@@ -145,6 +146,6 @@ func telegramConfig(name string, t *Telegram, log *slog.Logger) telegram.Config 
 }
 
 // discordConfig says which bot an entry of channels is.
-func discordConfig(name string, d *Discord, log *slog.Logger) discord.Config {
+func discordConfig(name string, d *config.Discord, log *slog.Logger) discord.Config {
 	return discord.Config{Name: name, Token: string(d.Token), APIURL: d.APIURL, GatewayURL: d.GatewayURL, Groups: d.Groups, Reactions: d.Reactions, Log: log}
 }

@@ -18,6 +18,7 @@ import (
 	"parley/backup"
 	"parley/channels/console"
 	"parley/chat"
+	"parley/config"
 	"parley/llm"
 	"parley/llm/openai"
 	"parley/tools"
@@ -43,7 +44,7 @@ func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) e
 		}
 	}
 	cfg := web.Config{
-		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.zone(),
+		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.Zone(),
 		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Audit: h.auditLog.Add, API: h.api.Serve,
 	}
 	if h.browser != nil {
@@ -79,7 +80,7 @@ func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) e
 // listenHTTP listens where c says. If that is the default and another program is
 // there, it listens at any free port: a first run must not end because of it.
 // Whoever chose an address is told that it is taken.
-func listenHTTP(ctx context.Context, c *Config) (net.Listener, error) {
+func listenHTTP(ctx context.Context, c *config.Config) (net.Listener, error) {
 	listen := (&net.ListenConfig{}).Listen
 	l, err := listen(ctx, "tcp", c.HTTP.Listen)
 	switch {
@@ -87,8 +88,8 @@ func listenHTTP(ctx context.Context, c *Config) (net.Listener, error) {
 		return l, nil
 	case !errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("http.listen: %w", err)
-	case c.HTTP.Listen == defaultListen && c.HTTP.PublicURL == "":
-		if free, err := listen(ctx, "tcp", freeListen); err == nil {
+	case c.HTTP.Listen == config.DefaultListen && c.HTTP.PublicURL == "":
+		if free, err := listen(ctx, "tcp", config.FreeListen); err == nil {
 			return free, nil
 		}
 	}
@@ -127,9 +128,9 @@ func (h *house) windows() web.House {
 	}
 }
 
-// warnings are what an owner sees who asks how the gateway does.
+// warningsOf are what an owner sees who asks how the gateway does.
 func (h *house) warnings() []string {
-	all := slices.Concat(h.toTell(), damageWarning(h.texts.Gateway.Report, h.verifier.Damaged()), h.now.Load().warnings())
+	all := slices.Concat(h.toTell(), damageWarning(h.texts.Gateway.Report, h.verifier.Damaged()), warningsOf(h.now.Load()))
 	if h.moved != "" {
 		all = append(all, h.moved)
 	}
@@ -223,7 +224,7 @@ func (h *house) copies() backup.Keeper {
 
 // backup sends an archive of everything that is kept (P20).
 func (h *house) backup(ctx context.Context, send func(io.Reader)) error {
-	return h.copies().Send(ctx, backup.Contents{Config: h.Config.file, Files: h.files, Version: version()}, send)
+	return h.copies().Send(ctx, backup.Contents{Config: h.Config.File, Files: h.files, Version: version()}, send)
 }
 
 // transcribe returns what turns voices into text, nil if nothing does.
@@ -271,7 +272,7 @@ func isTerminal(w io.Writer) bool {
 
 // toTell returns what the owners should know of the start.
 func (h *house) toTell() []string {
-	fault := h.now.Load().fellBack
+	fault := h.now.Load().FellBack
 	if fault == nil {
 		return h.notes
 	}

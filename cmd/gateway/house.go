@@ -22,6 +22,7 @@ import (
 	"parley/channels/console"
 	webchat "parley/channels/web"
 	"parley/chat"
+	"parley/config"
 	"parley/memory"
 	"parley/scheduler"
 	"parley/store"
@@ -36,7 +37,7 @@ import (
 
 // options is what a house is built of.
 type options struct {
-	Config   *Config
+	Config   *config.Config
 	Chat     bool // the terminal is the only channel that receives
 	Terminal console.Terminal
 	Stderr   io.Writer
@@ -47,13 +48,13 @@ type options struct {
 	Anew     bool      // the owner wants to begin with an empty store or workspace where there was one
 	Service  bool      // each config that works is kept for the day when one does not
 	// Watch calls apply with each new config until ctx ends.
-	Watch func(ctx context.Context, apply func(*Config) error)
+	Watch func(ctx context.Context, apply func(*config.Config) error)
 }
 
 // A house is all of Parley, built from the ground floor up.
 type house struct {
 	options
-	now      atomic.Pointer[Config] // as it was reloaded last
+	now      atomic.Pointer[config.Config] // as it was reloaded last
 	began    time.Time
 	texts    *texts.Catalogue // what people are told in chats
 	store    store.Store
@@ -130,11 +131,11 @@ func (h *house) claimWorkspace() {
 }
 
 // good notes that c works.
-func (h *house) good(c *Config) {
+func (h *house) good(c *config.Config) {
 	if !h.Service {
 		return
 	}
-	if err := c.keepGood(); err != nil {
+	if err := c.KeepGood(func(file string, data []byte) error { return writeFile(file, data, os.Rename) }); err != nil {
 		h.Log.Warn("config not kept as the last good one", "err", err)
 	}
 }
@@ -172,7 +173,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		Sent: h.observer.Sent, Fate: h.fate, Audit: h.auditLog.Add, TakeBytes: h.takeBytes, MaxStored: h.maxStored, Room: h.space.room,
 	})
 	h.pool = agent.New(agent.Config{
-		Store: h.store, Texts: &h.texts.Agent, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.zone(),
+		Store: h.store, Texts: &h.texts.Agent, Send: h.hub.Send, Live: h.hub.Live, Fetch: h.hub.Fetch, Begun: h.observer.Begun, Log: h.Log, Zone: c.Zone(),
 		Memory: h.prompt(), Remembered: h.prompt().Remembered, Workspace: h.files, Archive: h.mind,
 		Ended: h.ended, Role: h.roleNow, Brief: h.Brief, HasJob: h.hasJob, Commands: h.commands(), Warn: h.hub.TellOwners,
 		Turns: c.Agent.MaxConcurrentTurns, Grace: turnTime, Report: h.report, ToolStats: h.toolStats, Undo: h.undo,
@@ -188,7 +189,7 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 	h.pool.Set(settings)
 	h.openClock()
 	h.observer.Queues(h.queues)
-	access, err := c.access()
+	access, err := accessOf(c)
 	if err != nil {
 		return err
 	}
@@ -344,8 +345,8 @@ func closed(err error) error {
 }
 
 // apply goes on with what c says and could not be told before.
-func (h *house) apply(c *Config) error {
-	access, err := c.access()
+func (h *house) apply(c *config.Config) error {
+	access, err := accessOf(c)
 	if err != nil {
 		return err
 	}
@@ -357,7 +358,7 @@ func (h *house) apply(c *Config) error {
 	h.pool.Set(settings)
 	h.now.Store(c)
 	h.auditLog.Add("config", "config.json", "reloaded")
-	for _, w := range c.warnings() {
+	for _, w := range warningsOf(c) {
 		h.Log.Warn(w)
 	}
 	h.good(c)

@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/config"
 	"parley/web"
 )
 
 const (
-	hiddenText = "[secret]"
-	minSecret  = 6 // characters: shorter ones would blot out ordinary words
+	minSecret = 6 // characters: shorter ones would blot out ordinary words
 )
 
 // A redactor takes secrets out of what people read: the log, and errors shown
@@ -53,7 +53,7 @@ func (r *redactor) Add(secrets ...string) {
 	}
 	var pairs []string
 	for _, f := range slices.SortedFunc(maps.Keys(r.forms), longest) {
-		pairs = append(pairs, f, hiddenText)
+		pairs = append(pairs, f, config.Hidden)
 	}
 	r.swap.Store(strings.NewReplacer(pairs...))
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 	_ "time/tzdata" // the zone of the config must be known on any machine
+
+	"parley/config"
 )
 
 // What the process ends with.
@@ -22,7 +24,7 @@ const (
 func main() {
 	p := &program{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		environ: newEnviron(os.Environ()),
+		environ: config.NewEnviron(os.Environ()),
 	}
 	os.Exit(p.run(context.Background(), os.Args[1:]))
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/template"
 
+	"parley/config"
 	"parley/workspace"
 )
 
@@ -36,7 +37,7 @@ func (p *program) onboard(context.Context) error {
 		return fmt.Errorf("write config: %w", err)
 	}
 	p.told(wrote, s.File)
-	c, err := load(s)
+	c, err := config.Load(s)
 	if err != nil {
 		return exit{exitUsage, fmt.Errorf("the config cannot be used\n%w", err)}
 	}
@@ -77,7 +78,7 @@ func (p *program) told(wrote bool, file string) {
 	fmt.Fprintln(p.stdout, verb, file)
 }
 
-func (p *program) nextSteps(c *Config) error {
+func (p *program) nextSteps(c *config.Config) error {
 	with := ""
 	if p.data != "" {
 		with += " --data " + p.data
@@ -91,7 +92,7 @@ Next:
  2. Connect Telegram: get a token from @BotFather, export TELEGRAM_BOT_TOKEN=…,
     and remove the // before each line of "telegram" in the same file.
  3. Run: parley doctor%[2]s, then: parley%[2]s
-`, c.file, with)
+`, c.File, with)
 	return err
 }
 
@@ -161,15 +162,15 @@ func (p *program) installService(ctx context.Context) error {
 	if strings.Contains(self, "go-build") {
 		return errors.New("install service: this is the program of \"go run\", which is gone when it ends: first go install ./cmd/gateway or make, and run that")
 	}
-	home, _ := p.environ.lookup("HOME")
-	dir, ok := p.environ.lookup("XDG_CONFIG_HOME")
+	home, _ := p.environ.Lookup("HOME")
+	dir, ok := p.environ.Lookup("XDG_CONFIG_HOME")
 	if !ok {
 		dir = filepath.Join(home, ".config")
 	}
 	file, secrets := filepath.Join(dir, "systemd", "user", "parley.service"), filepath.Join(c.DataDir, "environment")
 	args := []string{self, "--data", c.DataDir}
-	if c.found { // what is named must be there at each start
-		args = append(args, "--config", c.file)
+	if c.Found { // what is named must be there at each start
+		args = append(args, "--config", c.File)
 	}
 	var text strings.Builder
 	err = unit.Execute(&text, map[string]any{

@@ -11,6 +11,7 @@ import (
 	"parley/agent"
 	"parley/backup"
 	"parley/channels"
+	"parley/config"
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/bolt"
@@ -43,7 +44,7 @@ func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Stor
 // replacedNote tells owners that a copy has taken the place of the store.
 func (h *house) replacedNote(r backup.Report) string {
 	say := h.texts.Gateway.Owners
-	note := say.StoreReplaced.With(r.Made.In(h.Config.zone()).Format(time.DateTime))
+	note := say.StoreReplaced.With(r.Made.In(h.Config.Zone()).Format(time.DateTime))
 	if len(r.Moved) > 0 {
 		note += say.DamagedFileIn.With(r.MovedTo)
 	}
@@ -54,12 +55,12 @@ func (h *house) replacedNote(r backup.Report) string {
 }
 
 // restorer puts copies in the place of the data of c.
-func restorer(c *Config, log *slog.Logger) backup.Restorer {
+func restorer(c *config.Config, log *slog.Logger) backup.Restorer {
 	return backup.Restorer{
 		DataDir:   c.DataDir,
 		Workspace: c.Workspace,
-		Config:    c.file,
-		HasConfig: c.found,
+		Config:    c.File,
+		HasConfig: c.Found,
 		Probe:     probeInChild,
 		Settle: func(ctx context.Context, s *bolt.Store) (backup.Waiting, error) {
 			return settle(ctx, c, s)
@@ -70,7 +71,7 @@ func restorer(c *Config, log *slog.Logger) backup.Restorer {
 
 // settle gives up what waited in a copied store: messages, replies and runs
 // become dead letters, to be looked at (P20).
-func settle(ctx context.Context, c *Config, s *bolt.Store) (w backup.Waiting, err error) {
+func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Waiting, err error) {
 	queues, err := s.Queues(ctx)
 	if err != nil {
 		return w, err
@@ -104,15 +105,15 @@ func deleteAll(ctx context.Context, b store.Bucket) error {
 }
 
 // explainStore adds to err what to do about a store that must not be used.
-func explainStore(c *Config, err error) error {
+func explainStore(c *config.Config, err error) error {
 	if lost, ok := errors.AsType[*backup.LostError](err); ok {
 		return exit{exitUsage, fmt.Errorf("%w; nothing was started or changed\n"+
 			"put it back, or go on with the latest copy: %s\nor begin with an empty store: %s",
-			err, c.command("restore", lost.LatestCopy), c.command("run", "--begin-anew"))}
+			err, c.Command("restore", lost.LatestCopy), c.Command("run", "--begin-anew"))}
 	}
 	if older, ok := errors.AsType[*bolt.OlderError](err); ok {
 		return exit{exitUsage, fmt.Errorf("%w\nto go on with it, and lose what came after it: %s",
-			err, c.command("restore", "--force", older.File))}
+			err, c.Command("restore", "--force", older.File))}
 	}
 	if _, ok := errors.AsType[*bolt.FormatError](err); ok {
 		return exit{exitUsage, err}
@@ -137,7 +138,7 @@ func (h *house) tellDamage(ctx context.Context, places []string) error {
 	}
 	text += say.DamagedAdvice
 	if copies := backup.Copies(h.Config.DataDir); len(copies) > 0 {
-		text += say.DamagedRestore.With(h.Config.command("restore", "--force", copies[0]))
+		text += say.DamagedRestore.With(h.Config.Command("restore", "--force", copies[0]))
 	}
 	return h.hub.TellOwners(ctx, "damage:"+strings.Join(places, ","), text)
 }
@@ -159,14 +160,14 @@ func (h *house) openWorkspace(ctx context.Context) error {
 	if known.Folder != "" && len(backup.Existing(c.Workspace, known.Folder)) == 0 {
 		if !h.Anew {
 			return exit{exitUsage, fmt.Errorf("the workspace %s is gone or empty, and the agent's memory and files with it; nothing was started or changed\n"+
-				"mount it or put it back, or take it from a backup: %s\nor begin with an empty one: %s", c.Workspace, c.command("restore", "--force", "FILE"), c.command("run", "--begin-anew"))}
+				"mount it or put it back, or take it from a backup: %s\nor begin with an empty one: %s", c.Workspace, c.Command("restore", "--force", "FILE"), c.Command("run", "--begin-anew"))}
 		}
 		h.Log.Warn("beginning with an empty workspace", "folder", c.Workspace)
 	}
 	if h.files, err = workspace.Open(c.Workspace); err != nil {
 		return err
 	}
-	if err := h.files.Protect(c.DataDir, c.file); err != nil {
+	if err := h.files.Protect(c.DataDir, c.File); err != nil {
 		return err
 	}
 	h.closeToOthers()

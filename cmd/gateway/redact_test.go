@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"parley/config"
 )
 
 // awkward secrets change their looks when they are quoted or put in a URL.
@@ -44,7 +46,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 			s, "x" + s + "y", []byte(s), errors.New(s), fmt.Errorf("a: %w", fmt.Errorf("b %q", s)), urlErr,
 			stringer{s}, &stringer{s}, valuer{s}, struct{ A, b string }{s, s}, []string{s}, map[string]any{"k": []any{s}},
 			json.RawMessage(js), string(js), fmt.Sprintf("%q", s), fmt.Sprintf("%q", fmt.Sprintf("%q", s)),
-			slog.GroupValue(slog.String("a", s), slog.Group("b", "c", s)), secret(s), url.Values{"k": {s}}.Encode(),
+			slog.GroupValue(slog.String("a", s), slog.Group("b", "c", s)), config.Secret(s), url.Values{"k": {s}}.Encode(),
 			"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+s)), base64.RawURLEncoding.EncodeToString([]byte(s + "tail")),
 		}
 		for _, v := range shapes {
@@ -59,7 +61,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 				t.Errorf("%q is shown: %s", s, line)
 			}
 		}
-		if n := strings.Count(out.String(), hiddenText); n < 3*len(shapes) {
+		if n := strings.Count(out.String(), config.Hidden); n < 3*len(shapes) {
 			t.Errorf("%q: %d of at least %d places hidden", s, n, 3*len(shapes))
 		}
 	}
@@ -134,11 +136,11 @@ func TestRedactProperty(t *testing.T) {
 		before, after := rapid.String().Draw(t, "before"), rapid.String().Draw(t, "after")
 		var r redactor
 		r.Add(s)
-		if strings.Contains(hiddenText, s) || strings.Contains(s, "secret]") || strings.Contains(s, "[secret") {
+		if strings.Contains(config.Hidden, s) || strings.Contains(s, "secret]") || strings.Contains(s, "[secret") {
 			t.Skip("hides itself")
 		}
 		got := r.String(before + s + after + quoted(s) + url.QueryEscape(s))
-		if strings.Contains(got, s) && !strings.Contains(before+hiddenText+after, s) {
+		if strings.Contains(got, s) && !strings.Contains(before+config.Hidden+after, s) {
 			t.Fatalf("%q in %q", s, got)
 		}
 	})

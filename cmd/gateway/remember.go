@@ -45,7 +45,7 @@ func (p keptFiles) ReadDir(name string) ([]fs.DirEntry, error) { return p.dir.Re
 
 // openMind makes h.mind of the workspace and the store.
 func (h *house) openMind() {
-	zone := h.Config.zone()
+	zone := h.Config.Zone()
 	past, versions := memory.NewHistory(h.files, h.Log), memory.NewVersions(h.files.Names(), h.store, h.Log)
 	kept := keptFiles{memory.Keep(h.files.Names()), h.files.Names()}
 	h.mind = mind{
@@ -63,13 +63,10 @@ func (m mind) Summarise(ctx context.Context, model llm.Model, earlier, said stri
 	return memory.Summarise(ctx, model, earlier, said)
 }
 
-// dreamModel names the model that goes over memory.
-func (c *Config) dreamModel() string { return cmp.Or(c.Dream.Model, c.Agent.Model) }
-
 // dreaming is the model that thinks about what who said, at their expense, which
 // is added to took.
 func (h *house) dreaming(who chat.Person, took *scheduler.Ended) llm.Model {
-	name := h.now.Load().dreamModel()
+	name := h.now.Load().DreamModel()
 	model := h.pool.Model(name)
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 		if err := h.pool.Allow(ctx, who, "", dreamID); err != nil {
@@ -96,7 +93,7 @@ func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (sc
 	t, left := h.pool.Digest(ctx, silent) // what there is can be dreamt all the same
 	took := scheduler.Ended{Tokens: t.Tokens, Cost: t.Cost}
 	dreamer := memory.Dreamer{
-		Past: h.mind.History, Versions: h.mind.notes.Versions, Zone: h.Config.zone(),
+		Past: h.mind.History, Versions: h.mind.notes.Versions, Zone: h.Config.Zone(),
 		Model: func(who chat.Person) llm.Model { return h.dreaming(who, &took) },
 		Texts: &h.texts.Memory, Ask: h.proposeChange,
 	}
@@ -158,7 +155,7 @@ func (h *house) recall(ctx context.Context, who chat.Person, words string, most 
 	hits, err := h.mind.Search(ctx, who, words, most)
 	for _, hit := range hits {
 		found = append(found, recall.Found(hit))
-		found[len(found)-1].Time = hit.Time.In(h.Config.zone())
+		found[len(found)-1].Time = hit.Time.In(h.Config.Zone())
 	}
 	return found, err
 }
@@ -223,7 +220,7 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 
 // prompt makes the instructions of the agent.
 func (h *house) prompt() memory.Prompt {
-	return memory.Prompt{Files: h.mind.pages, Zone: h.Config.zone(), Skills: h.skills}
+	return memory.Prompt{Files: h.mind.pages, Zone: h.Config.Zone(), Skills: h.skills}
 }
 
 // skills tells the agent what it has learnt to do.

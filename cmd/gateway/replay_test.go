@@ -20,6 +20,7 @@ import (
 
 	"parley/agent"
 	"parley/chat"
+	"parley/config"
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/llm/openai"
@@ -347,7 +348,7 @@ func TestRecords(t *testing.T) {
 	w.idle()
 	before := w.calls("telegram:7001")
 	w.stop()
-	p := &program{stderr: &w.log, data: w.dir, environ: newEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()})}
+	p := &program{stderr: &w.log, data: w.dir, environ: config.NewEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()})}
 	house, err := p.admin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"parley/config"
 )
 
 // TestSeal does in a process of its own what serve does before the house is built (R-S17).
@@ -23,7 +25,7 @@ func TestSeal(t *testing.T) {
 		t.Fatal("the test proves nothing: /proc/self/environ shows nothing anyway")
 	}
 	dir := t.TempDir()
-	p := &program{data: dir, environ: newEnviron(os.Environ())}
+	p := &program{data: dir, environ: config.NewEnviron(os.Environ())}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +45,7 @@ func TestSeal(t *testing.T) {
 	if n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); n != 0 || err != nil {
 		t.Errorf("dumpable: %d %v", n, err)
 	}
-	if c.Models["main"].APIKey != "canary-key" || p.redact.String("canary-key") != hiddenText {
+	if c.Models["main"].APIKey != "canary-key" || p.redact.String("canary-key") != config.Hidden {
 		t.Error("the key is not known any more, or shown")
 	}
 	// A reload reads the variable that is gone from the process.
@@ -51,7 +53,7 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := parse(s, []byte(`{"models": {"a": {"type": "openai", "model": "m", "apiKey": "${OPENAI_API_KEY}"}}}`))
+	again, err := config.Parse(s, []byte(`{"models": {"a": {"type": "openai", "model": "m", "apiKey": "${OPENAI_API_KEY}"}}}`))
 	if err != nil || again.Models["a"].APIKey != "canary-key" {
 		t.Errorf("reload: %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"parley/config"
 )
 
 // TestSignInLinkIsForTerminals: the output of a service is kept in logs, so it
@@ -121,7 +123,7 @@ func TestGuessesAreSummedUp(t *testing.T) {
 // an address that somebody chose is kept to, and the error says what to do.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", config.DefaultListen)
 	if err == nil {
 		defer l.Close()
 	} // else somebody else has it, which does as well
@@ -151,7 +153,7 @@ func TestPortInUse(t *testing.T) {
 		ask := exec.CommandContext(t.Context(), "parley", command, "--data", w.dir)
 		ask.Env = cmd.Env
 		out, _ := ask.Output() // doctor may have other things to say
-		if out := string(out); !strings.Contains(out, defaultListen+" is in use by another program") || !strings.Contains(out, strings.TrimPrefix(w.base(), "http://")) {
+		if out := string(out); !strings.Contains(out, config.DefaultListen+" is in use by another program") || !strings.Contains(out, strings.TrimPrefix(w.base(), "http://")) {
 			t.Errorf("%s does not say where the page is, and why there: %s", command, out)
 		}
 	}

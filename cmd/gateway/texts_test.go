@@ -14,6 +14,7 @@ import (
 	"parley/agent"
 	"parley/channels"
 	"parley/chat"
+	"parley/config"
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/mem"
@@ -140,7 +141,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 				allFromCatalogue(t, text, data)
 			}
 		}
-		w.now.Store(&Config{fellBack: errors.New("FAULT")})
+		w.now.Store(&config.Config{FellBack: errors.New("FAULT")})
 		allFromCatalogue(t, strings.Join(w.toTell(), "\n"), data)
 		for _, summed := range []int{0, 3} {
 			allFromCatalogue(t, dreamNote(w.texts.Gateway.Dream, summed, 1, 2), data)

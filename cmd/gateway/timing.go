@@ -24,7 +24,7 @@ func (h *house) openClock() {
 	}
 	h.clock = scheduler.New(scheduler.Config{
 		Store: h.store, Deliver: h.pool.Deliver, Role: h.roleNow, Tell: h.tellChat,
-		Zone: c.zone(), Least: c.Cron.MinInterval, Most: func() int { return h.now.Load().Limits["person"].Jobs }, System: own, Texts: &h.texts.Scheduler, Log: h.Log,
+		Zone: c.Zone(), Least: c.Cron.MinInterval, Most: func() int { return h.now.Load().Limits["person"].Jobs }, System: own, Texts: &h.texts.Scheduler, Log: h.Log,
 	})
 }
 

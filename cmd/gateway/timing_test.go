@@ -19,7 +19,7 @@ func TestRS24RoleNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	access, err := c.access()
+	access, err := accessOf(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"parley/agent"
 	"parley/chat"
+	"parley/config"
 	"parley/llm"
 	"parley/texts"
 	"parley/tools"
@@ -33,7 +34,7 @@ const (
 )
 
 // settings returns what the agent works with, as c says.
-func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error) {
+func (h *house) settings(ctx context.Context, c *config.Config) (agent.Settings, error) {
 	kit, err := h.kits(c)
 	if err != nil {
 		return agent.Settings{}, err
@@ -47,12 +48,12 @@ func (h *house) settings(ctx context.Context, c *Config) (agent.Settings, error)
 	h.kit.Store(&kit)
 	return agent.Settings{
 		Models: h.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit,
-		Rollback: c.Tools.Rollback, RolledBack: h.stats.RolledBack, Price: h.price, Limits: c.limits(), Sum: c.dreamModel(),
+		Rollback: c.Tools.Rollback, RolledBack: h.stats.RolledBack, Price: h.price, Limits: limitsOf(c), Sum: c.DreamModel(),
 	}, nil
 }
 
 // spacious warns if instructions and tools leave the model little room for talk.
-func (h *house) spacious(ctx context.Context, c *Config, all *tools.Kit) {
+func (h *house) spacious(ctx context.Context, c *config.Config, all *tools.Kit) {
 	system, _ := h.prompt().System(ctx, "", chat.TheOwner) // of files that cannot be read it says so
 	n := len(system)
 	for _, t := range all.Specs() {
@@ -68,7 +69,7 @@ func (h *house) spacious(ctx context.Context, c *Config, all *tools.Kit) {
 type kitMaker func(context.Context, tools.Scope) (*tools.Kit, error)
 
 // kits returns what makes the tools of a turn, as c says.
-func (h *house) kits(c *Config) (kitMaker, error) {
+func (h *house) kits(c *config.Config) (kitMaker, error) {
 	rules := tools.Rules{}
 	for category, rule := range c.Tools.Rules {
 		rules[category] = tools.Rule(rule)
@@ -124,7 +125,7 @@ func (f toolSource) Tools(_ context.Context, s tools.Scope) ([]tools.Tool, error
 
 // system offers what ends a turn. Models that call tools by themselves end it by
 // saying nothing more, so they are not told of it, and may call it all the same (C-030).
-func system(c *Config) tools.Source {
+func system(c *config.Config) tools.Source {
 	told, untold := []tools.Tool{message.NewComplete(true)}, []tools.Tool{message.NewComplete(false)}
 	return toolSource(func(s tools.Scope) []tools.Tool {
 		if m := c.Models[s.Model]; m != nil && m.ToolCalls == "text" {
@@ -135,12 +136,12 @@ func system(c *Config) tools.Source {
 }
 
 // tools are the built-in ones.
-func (h *house) tools(c *Config) (tools.Fixed, error) {
+func (h *house) tools(c *config.Config) (tools.Fixed, error) {
 	web, err := webTools(c.Tools.Web, h.Log)
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.zone(), Weather: weather(c.Tools.Weather)}),
+	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.Zone(), Weather: weather(c.Tools.Weather)}),
 		[]tools.Tool{message.New(h.say(c)), message.NewAsk(h.askPerson, h.hub.Withdraw), recall.New(h.recall), cron.New(h.onClock)})
 	for i := range all {
 		if all[i].Timeout == 0 {
@@ -187,7 +188,7 @@ func (h *house) toolStats() string {
 }
 
 // weather returns what knows the weather, nil if it is to be made up.
-func weather(c Weather) func(context.Context, string) (data.Weather, error) {
+func weather(c config.Weather) func(context.Context, string) (data.Weather, error) {
 	if c.Provider == "" {
 		return nil
 	}
@@ -195,9 +196,9 @@ func weather(c Weather) func(context.Context, string) (data.Weather, error) {
 }
 
 // webTools are those that look things up.
-func webTools(c WebTools, log *slog.Logger) ([]tools.Tool, error) {
-	cfg := web.Config{Demo: c.demo, Log: log}
-	for _, s := range append([]Search{c.Search}, c.SearchFallback...) {
+func webTools(c config.WebTools, log *slog.Logger) ([]tools.Tool, error) {
+	cfg := web.Config{Demo: c.Demo, Log: log}
+	for _, s := range append([]config.Search{c.Search}, c.SearchFallback...) {
 		cfg.Search = append(cfg.Search, web.Provider{Name: s.Provider, Key: string(s.APIKey), BaseURL: s.BaseURL})
 	}
 	for _, net := range c.AllowPrivate {
@@ -212,7 +213,7 @@ func webTools(c WebTools, log *slog.Logger) ([]tools.Tool, error) {
 
 // say sends what the message tool says. Of a channel that is not there the model
 // is told: the Hub would only put the reply aside.
-func (h *house) say(c *Config) chat.Send {
+func (h *house) say(c *config.Config) chat.Send {
 	known := slices.Concat([]string{"console", "api"}, slices.Sorted(maps.Keys(c.Channels.Telegram)), slices.Sorted(maps.Keys(c.Channels.Discord)))
 	if h.browser != nil {
 		known = append(known, "web")
@@ -272,7 +273,7 @@ func approvalChoices(say texts.Approval) []string {
 
 // models returns the models a conversation may choose from. Each is tried
 // several times, and then those of agent.fallback (P11).
-func (h *house) models(c *Config) map[string]agent.Model {
+func (h *house) models(c *config.Config) map[string]agent.Model {
 	patient := map[string]llm.Model{}
 	for name, m := range c.Models {
 		patient[name] = h.observer.Model(name, llm.Retry(h.observer.Try(name, newModel(name, m))))
@@ -289,7 +290,7 @@ func (h *house) models(c *Config) map[string]agent.Model {
 		if answer == 0 {
 			answer = min(maxTokens, m.ContextWindow/4)
 		}
-		all[name] = agent.Model{Model: llm.Limit(modelTime)(llm.Fallback(chain...)), Window: m.ContextWindow, MaxTokens: answer, Vision: m.sees()}
+		all[name] = agent.Model{Model: llm.Limit(modelTime)(llm.Fallback(chain...)), Window: m.ContextWindow, MaxTokens: answer, Vision: sees(m)}
 	}
 	return all
 }
@@ -302,17 +303,8 @@ func pathOf(address string) string {
 	return "/"
 }
 
-// zone returns the time zone in which the agent is told the time.
-func (c *Config) zone() *time.Location {
-	zone, err := time.LoadLocation(c.Timezone)
-	if c.Timezone == "" || err != nil { // check lets no wrong one pass
-		return time.Local
-	}
-	return zone
-}
-
-// limits are those of a day, as the agent knows them.
-func (c *Config) limits() agent.Limits {
+// limitsOf are those of a day, as the agent knows them.
+func limitsOf(c *config.Config) agent.Limits {
 	of := func(whose string) agent.Limit {
 		l := c.Limits[whose]
 		return agent.Limit{Turns: l.Turns, Rounds: l.Rounds, Tokens: l.Tokens, Money: l.Money, Children: l.Children, Bytes: l.Bytes}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -91,7 +91,7 @@ func (k checker) folders() {
 	if inside(k.DataDir, k.Workspace) {
 		k.fail("workspace", "must not hold dataDir: the agent could read and change the store")
 	}
-	if k.found && inside(filepath.Dir(k.file), k.Workspace) {
+	if k.Found && inside(filepath.Dir(k.File), k.Workspace) {
 		k.fail("workspace", "must not hold the config file: the agent could read and change it")
 	}
 }
@@ -119,7 +119,7 @@ func (k checker) model(key string, m *Model) {
 	k.oneOf(key+".type", m.Type, "openai", "demo")
 	if m.Type == "openai" {
 		where := key + ".baseUrl"
-		if k.byEnv != "" {
+		if k.ByEnv != "" {
 			where = "OPENAI_BASE_URL"
 		}
 		k.url(where, m.BaseURL, "http", "https")
@@ -258,22 +258,22 @@ func brief(d time.Duration) string {
 }
 
 // What a bot's token looks like, and who gives it, by the type of its channel.
-var tokens = map[string]struct {
+var Tokens = map[string]struct {
 	form *regexp.Regexp
-	from string
+	From string
 }{
 	"telegram": {regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`), "@BotFather gives one such as 123456:ABC-def"},
 	"discord":  {regexp.MustCompile(`^\S+$`), "https://discord.com/developers/applications gives one, under Bot"},
 }
 
 func (k checker) channels() {
-	used, bots := map[secret]string{}, k.Channels.bots()
+	used, bots := map[Secret]string{}, k.Channels.Bots()
 	for _, name := range slices.Sorted(maps.Keys(bots)) {
 		b, key := bots[name], join("channels", name)
 		kind, _, _ := strings.Cut(name, ":")
 		switch other, twice := used[b.Token]; {
-		case !tokens[kind].form.MatchString(string(b.Token)):
-			k.fail(key+".token", "is no bot token; %s", tokens[kind].from)
+		case !Tokens[kind].form.MatchString(string(b.Token)):
+			k.fail(key+".token", "is no bot token; %s", Tokens[kind].From)
 		case twice:
 			k.fail(key+".token", "is the token of %s too; one bot can have one reader", other)
 		}
@@ -358,8 +358,8 @@ func (k checker) url(key, value string, schemes ...string) {
 	}
 }
 
-// level returns the least level that is logged.
-func (l Log) level() (v slog.Level) {
+// Least returns the least level that is logged.
+func (l Log) Least() (v slog.Level) {
 	_ = v.UnmarshalText([]byte(l.Level)) // checked: oneOf
 	return v
 }

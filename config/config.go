@@ -1,7 +1,15 @@
-package main
+package config
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,20 +37,20 @@ type Config struct {
 
 	Transcription *Transcription `json:"transcription"` // nil: nobody listens to voice messages
 
-	file    string // where it was read, or would have been
-	source  source // how it was found: what command tells people to type
-	found   bool   // there was such a file
-	byEnv   string // the variable that Models was made of, when the file has none
+	File    string `json:"-"` // where it was read, or would have been
+	Source  Source `json:"-"` // how it was found: what command tells people to type
+	Found   bool   `json:"-"` // there was such a file
+	ByEnv   string `json:"-"` // the variable that Models was made of, when the file has none
 	src     []byte // its text
 	sum     [sha256.Size]byte
-	secrets []string // what must never be seen: keys, tokens and what came from the environment
-	vars    []string // the environment variables that held secrets
+	Secrets []string `json:"-"` // what must never be seen: keys, tokens and what came from the environment
+	Vars    []string `json:"-"` // the environment variables that held secrets
 
-	fellBack error // this is the last config that worked, because of the fault of the file
+	FellBack error `json:"-"` // this is the last config that worked, because of the fault of the file
 }
 
 // String shows nothing that must not be seen.
-func (c Config) String() string { return "config " + c.file }
+func (c Config) String() string { return "config " + c.File }
 
 // GoString is String.
 func (c Config) GoString() string { return c.String() }
@@ -51,7 +59,7 @@ func (c Config) GoString() string { return c.String() }
 type Model struct {
 	Type          string   `json:"type"` // openai or demo
 	BaseURL       string   `json:"baseUrl"`
-	APIKey        secret   `json:"apiKey"`
+	APIKey        Secret   `json:"apiKey"`
 	Model         string   `json:"model" plain:"yes"`
 	ContextWindow int      `json:"contextWindow"` // tokens
 	MaxTokens     int      `json:"maxTokens"`     // of one answer; 0 leaves it to the provider
@@ -84,8 +92,8 @@ type Channels struct {
 	Discord  map[string]*Discord
 }
 
-// bots are the bots of all networks, by their whole names.
-func (c *Channels) bots() map[string]*Bot {
+// Bots are the bots of all networks, by their whole names.
+func (c *Channels) Bots() map[string]*Bot {
 	all := map[string]*Bot{}
 	for name, t := range c.Telegram {
 		all[name] = &t.Bot
@@ -98,7 +106,7 @@ func (c *Channels) bots() map[string]*Bot {
 
 // A Bot is what those of all networks have.
 type Bot struct {
-	Token     secret   `json:"token"`
+	Token     Secret   `json:"token"`
 	Allow     []string `json:"allow" live:"yes"` // numeric user ids, or "*"; empty is nobody (R-S7)
 	Groups    string   `json:"groups"`
 	APIURL    string   `json:"apiUrl"`
@@ -128,7 +136,7 @@ const (
 // A Webhook is where Telegram calls instead.
 type Webhook struct {
 	URL    string `json:"url"`    // as Telegram sees it
-	Secret secret `json:"secret"` // mandatory (R-S9)
+	Secret Secret `json:"secret"` // mandatory (R-S9)
 	Listen string `json:"listen"` // as this machine sees it
 }
 
@@ -185,13 +193,13 @@ type WebTools struct {
 	SearchFallback []Search `json:"searchFallback"` // asked in this order when it fails
 	AllowPrivate   []string `json:"allowPrivate"`   // networks of this house that pages may be on, as 192.168.1.0/24
 
-	demo bool // results are cut for a show (E-016)
+	Demo bool // results are cut for a show (E-016)
 }
 
 // Search is one search engine.
 type Search struct {
 	Provider string `json:"provider"`
-	APIKey   secret `json:"apiKey"`
+	APIKey   Secret `json:"apiKey"`
 	BaseURL  string `json:"baseUrl"` // "": as the provider has it
 }
 
@@ -199,13 +207,13 @@ type Search struct {
 type HTTP struct {
 	Listen     string `json:"listen"`     // address and port; "": no web face
 	PublicURL  string `json:"publicUrl"`  // where browsers reach it, if not at Listen
-	AdminToken secret `json:"adminToken"` // signs the owner in; "": one-time links only
+	AdminToken Secret `json:"adminToken"` // signs the owner in; "": one-time links only
 }
 
 // Transcription names the model that turns voice messages into text.
 type Transcription struct {
 	BaseURL  string `json:"baseUrl"`
-	APIKey   secret `json:"apiKey"`
+	APIKey   Secret `json:"apiKey"`
 	Model    string `json:"model" plain:"yes"`
 	Language string `json:"language" plain:"yes"` // ISO 639-1 code of what is spoken; "": it finds out
 }
@@ -220,30 +228,195 @@ type Log struct {
 	Level string `json:"level"` // debug, info, warn or error
 }
 
-// A secret is text that no print shows.
-type secret string
+// A Secret is text that no print shows.
+type Secret string
 
-func (secret) String() string               { return hiddenText }
-func (secret) GoString() string             { return hiddenText }
-func (secret) MarshalText() ([]byte, error) { return []byte(hiddenText), nil }
+func (Secret) String() string               { return Hidden }
+func (Secret) GoString() string             { return Hidden }
+func (Secret) MarshalText() ([]byte, error) { return []byte(Hidden), nil }
+
+// A Source is where a Config comes from.
+type Source struct {
+	File    string // config.json
+	Data    string // default of dataDir, and what --data sets it to
+	Fixed   bool   // Data was given by --data: it wins over the file
+	Must    bool   // File was given by --config: it must exist
+	Environ Environ
+}
 
 // Where the HTTP server listens.
 const (
-	defaultListen = "127.0.0.1:18790" // unless the config says otherwise
-	freeListen    = "127.0.0.1:0"     // if the default is in use
+	DefaultListen = "127.0.0.1:18790" // unless the config says otherwise
+	FreeListen    = "127.0.0.1:0"     // if the default is in use
 )
+
+// Hidden stands where a secret was.
+const Hidden = "[secret]"
 
 const maxConfig = 128 << 10 // bytes
 
-// command is a command line for a person to type, about this installation: with
-// the folder and the file that were named when this one was started.
-func (c *Config) command(name string, args ...string) string {
-	words := []string{"parley", name}
-	if c.source.Fixed {
-		words = append(words, "--data", c.source.Data)
+// Load reads the Config of s. The error names every fault in the file, each
+// with its line and column; it shows no secret (P22).
+func Load(s Source) (*Config, error) {
+	src, err := os.ReadFile(s.File)
+	if errors.Is(err, fs.ErrNotExist) && !s.Must {
+		src = nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	} else if len(src) > maxConfig {
+		return nil, fmt.Errorf("read config: %s: is over %d KiB", s.File, maxConfig>>10)
 	}
-	if c.source.Must {
-		words = append(words, "--config", c.source.File)
+	return Parse(s, src)
+}
+
+// Parse makes a Config of src, the text of s.File; nil means that there is none.
+func Parse(s Source, src []byte) (*Config, error) {
+	c := &Config{
+		Owners:   []string{"console", "web"},
+		Agent:    Agent{MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
+		Channels: Channels{Console: &struct{}{}, Web: &struct{}{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
+		Tools: Tools{
+			Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true,
+			Web: WebTools{Search: Search{Provider: "duckduckgo"}},
+		},
+		Limits: map[string]*Limit{ // enough for a person who works with the agent all day, too little for a loop to ruin anybody
+			"person": {Tokens: 20_000_000, Children: 100, Bytes: 200_000_000, Stored: 1_000_000_000, Jobs: 50}, "session": {}, "job": {Tokens: 5_000_000}, "everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
+		},
+		Cron:      Cron{MinInterval: 10 * time.Second},
+		Heartbeat: Heartbeat{Every: 30 * time.Minute},
+		Dream:     Dream{Cron: "0 4 * * *"},
+		HTTP:      HTTP{Listen: DefaultListen},
+		Store:     Store{Type: "bolt"},
+		Log:       Log{Level: "info"},
+		File:      s.File,
+		Source:    s,
+		Found:     src != nil,
+		src:       src,
+		sum:       sha256.Sum256(src),
+	}
+	d := newDecoder(src, s.Environ.Lookup)
+	if src != nil && !d.decode(c) {
+		c.DataDir = s.path("", s.Data) // as far as can be known: a gateway may be there
+		return c, d.err(s.File)
+	}
+	c.fill(s, d)
+	check(c, d)
+	c.Secrets = slices.Sorted(maps.Keys(d.secrets))
+	c.Vars = slices.Sorted(maps.Keys(d.vars))
+	return c, d.err(s.File)
+}
+
+// Command is a command line for a person to type, about this installation: with
+// the folder and the file that were named when this one was started.
+func (c *Config) Command(name string, args ...string) string {
+	words := []string{"parley", name}
+	if c.Source.Fixed {
+		words = append(words, "--data", c.Source.Data)
+	}
+	if c.Source.Must {
+		words = append(words, "--config", c.Source.File)
 	}
 	return strings.Join(append(words, args...), " ")
+}
+
+// fill sets what the file left out.
+func (c *Config) fill(s Source, d *decoder) {
+	c.DataDir = s.path(c.DataDir, s.Data)
+	if s.Fixed {
+		c.DataDir = s.path(s.Data, s.Data)
+	}
+	c.Workspace = s.path(c.Workspace, filepath.Join(c.DataDir, "workspace"))
+	if len(c.Models) == 0 {
+		c.modelsByEnv(d)
+	}
+	for _, m := range c.Models {
+		if m.Type == "openai" {
+			set(&m.BaseURL, "https://api.openai.com/v1")
+		}
+		set(&m.ContextWindow, 128_000)
+		set(&m.ToolCalls, "native")
+	}
+	set(&c.Agent.Model, soleModel(c.Models))
+	demo, _ := s.Environ.Lookup("DEMO_MODE")
+	c.Tools.Web.Demo = demo == "1"
+	if t := c.Transcription; t != nil {
+		set(&t.BaseURL, "https://api.openai.com/v1")
+		set(&t.Model, "whisper-1")
+	}
+	for _, t := range c.Channels.Telegram {
+		if t.Webhook != nil {
+			set(&t.Webhook.Listen, "127.0.0.1:8081")
+		}
+	}
+}
+
+// modelsByEnv makes the model that OPENAI_API_KEY, OPENAI_BASE_URL and
+// OPENAI_MODEL name, or the demo model.
+func (c *Config) modelsByEnv(d *decoder) {
+	key, _ := d.lookup("OPENAI_API_KEY")
+	base, _ := d.lookup("OPENAI_BASE_URL")
+	name, _ := d.lookup("OPENAI_MODEL")
+	if key == "" && base == "" {
+		c.Models = map[string]*Model{"demo": {Type: "demo"}}
+		return
+	}
+	c.ByEnv = "OPENAI_BASE_URL"
+	if key != "" {
+		c.ByEnv = "OPENAI_API_KEY"
+		d.hide("OPENAI_API_KEY", key)
+	}
+	set(&name, "gpt-5-mini")
+	c.Models = map[string]*Model{
+		"main": {Type: "openai", APIKey: Secret(key), BaseURL: base, Model: name},
+	}
+}
+
+// soleModel returns the model to use where agent.model names none: main, or the only one.
+func soleModel(ms map[string]*Model) string {
+	if _, ok := ms["main"]; ok {
+		return "main"
+	}
+	if len(ms) == 1 {
+		for name := range ms {
+			return name
+		}
+	}
+	return ""
+}
+
+// path makes name absolute: "~/" is the home folder, and what is relative is
+// beside the config file.
+func (s Source) path(name, otherwise string) string {
+	set(&name, otherwise)
+	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/') {
+		home, _ := s.Environ.Lookup("HOME")
+		name = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(s.File), name)
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	return filepath.Clean(name)
+}
+
+// set gives *p the value v if it has none.
+func set[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// DreamModel names the model that goes over memory.
+func (c *Config) DreamModel() string { return cmp.Or(c.Dream.Model, c.Agent.Model) }
+
+// Zone returns the time zone in which the agent is told the time.
+func (c *Config) Zone() *time.Location {
+	zone, err := time.LoadLocation(c.Timezone)
+	if c.Timezone == "" || err != nil { // check lets no wrong one pass
+		return time.Local
+	}
+	return zone
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A watching is a watcher at work on a real file.
+// A watching is a Watcher at work on a real file.
 type watching struct {
 	t       *testing.T
 	file    string
@@ -40,16 +40,16 @@ func watchFile(t *testing.T, file, text string) *watching {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := source{File: file, Data: "/data", Environ: environ{}}
-	now, err := load(s)
+	s := Source{File: file, Data: "/data", Environ: Environ{}}
+	now, err := Load(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var live sync.WaitGroup
 	live.Go(func() {
-		watcher{
-			File: file, Parse: func(src []byte) (*Config, error) { return parse(s, src) },
+		Watcher{
+			File: file, Parse: func(src []byte) (*Config, error) { return Parse(s, src) },
 			Hup: w.hup, Settle: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(w, nil)),
 		}.Run(ctx, now, func(c *Config) error {
 			w.applied <- c
@@ -187,14 +187,14 @@ func TestNoticesWhatCameBefore(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fmt.Sprintf(rounds, 5)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := source{File: file, Data: "/data", Environ: environ{}}
-	old, err := parse(s, []byte("{}"))
+	s := Source{File: file, Data: "/data", Environ: Environ{}}
+	old, err := Parse(s, []byte("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	got := 0
-	watcher{File: file, Parse: func(src []byte) (*Config, error) { return parse(s, src) }, Log: slog.New(slog.DiscardHandler)}.
+	Watcher{File: file, Parse: func(src []byte) (*Config, error) { return Parse(s, src) }, Log: slog.New(slog.DiscardHandler)}.
 		Run(ctx, old, func(c *Config) error {
 			got = c.Agent.MaxRounds
 			stop()

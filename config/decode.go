@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -73,7 +73,7 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bo
 	case reflect.Slice:
 		d.list(v, out, path)
 	case reflect.String:
-		if s, ok := d.text(v, path, plain, out.Type() == reflect.TypeFor[secret]()); ok {
+		if s, ok := d.text(v, path, plain, out.Type() == reflect.TypeFor[Secret]()); ok {
 			out.SetString(s)
 		}
 	default:
@@ -84,7 +84,7 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bo
 func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
 	fields := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(out.Type()) {
-		if name := f.Tag.Get("json"); name != "" {
+		if name := f.Tag.Get("json"); name != "" && name != "-" {
 			fields[name] = f
 		}
 	}
@@ -243,12 +243,12 @@ func (d *decoder) duration(v hujson.Value, out reflect.Value, path string) {
 	out.SetInt(int64(n))
 }
 
-// An environ is the environment as the process found it. It is kept, so that
+// An Environ is the environment as the process found it. It is kept, so that
 // a reload can read the variables that keep has taken out of the process.
-type environ map[string]string
+type Environ map[string]string
 
-func newEnviron(vars []string) environ {
-	e := environ{}
+func NewEnviron(vars []string) Environ {
+	e := Environ{}
 	for _, v := range vars {
 		if name, val, ok := strings.Cut(v, "="); ok {
 			e[name] = val
@@ -257,8 +257,8 @@ func newEnviron(vars []string) environ {
 	return e
 }
 
-// lookup returns a variable. An empty one counts as unset.
-func (e environ) lookup(name string) (string, bool) {
+// Lookup returns a variable. An empty one counts as unset.
+func (e Environ) Lookup(name string) (string, bool) {
 	v := e[name]
 	return v, v != ""
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A watcher reads config.json again when it changes, or when told to by Hup.
+// A Watcher reads config.json again when it changes, or when told to by Hup.
 // A file with faults changes nothing: the faults are logged and the running
 // config stays (P22).
-type watcher struct {
+type Watcher struct {
 	File   string
 	Parse  func(src []byte) (*Config, error)
 	Hup    <-chan os.Signal
@@ -29,7 +29,7 @@ type watcher struct {
 // Run watches until ctx ends. It calls apply, one call at a time, with each
 // new config; what cannot change at run time is in it as it was. An error of
 // apply means that nothing has changed.
-func (w watcher) Run(ctx context.Context, now *Config, apply func(*Config) error) {
+func (w Watcher) Run(ctx context.Context, now *Config, apply func(*Config) error) {
 	var events chan fsnotify.Event
 	var errs chan error
 	var real string
@@ -70,7 +70,7 @@ func (w watcher) Run(ctx context.Context, now *Config, apply func(*Config) error
 
 // follow watches the folder of the file and the one that a link leads to, and
 // returns where that is: editors and Kubernetes put a new file in place of the old.
-func (w watcher) follow(fw *fsnotify.Watcher) (real string, err error) {
+func (w Watcher) follow(fw *fsnotify.Watcher) (real string, err error) {
 	err = fw.Add(filepath.Dir(w.File))
 	real, e := filepath.EvalSymlinks(w.File)
 	if e == nil {
@@ -81,14 +81,14 @@ func (w watcher) follow(fw *fsnotify.Watcher) (real string, err error) {
 
 // concerns tells the file from its neighbours, the store among them, which are
 // written all the time: of those only new names count, since a link may go through one.
-func (w watcher) concerns(ev fsnotify.Event, real string) bool {
+func (w Watcher) concerns(ev fsnotify.Event, real string) bool {
 	name := filepath.Base(ev.Name)
 	return ev.Has(fsnotify.Create|fsnotify.Rename) || name == filepath.Base(w.File) || name == filepath.Base(real)
 }
 
 // reload reads the file if it is not the one seen, and returns the config to
 // go on with and what was seen.
-func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config) error) (*Config, [sha256.Size]byte) {
+func (w Watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config) error) (*Config, [sha256.Size]byte) {
 	src, err := os.ReadFile(w.File)
 	sum := sha256.Sum256(src)
 	if sum == seen {
@@ -107,7 +107,7 @@ func (w watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 		return now, sum
 	}
 	changed, restart := renew(now, next)
-	if len(changed) > 0 || now.fellBack != nil {
+	if len(changed) > 0 || now.FellBack != nil {
 		if err := apply(next); err != nil {
 			w.Log.Error("config cannot be applied: the running one stays", "err", err)
 			return now, sum
@@ -146,7 +146,7 @@ func (r *renewal) value(old, next reflect.Value, path string, live bool) {
 	switch {
 	case old.Kind() == reflect.Struct:
 		for _, f := range reflect.VisibleFields(old.Type()) {
-			if name := f.Tag.Get("json"); name != "" {
+			if name := f.Tag.Get("json"); name != "" && name != "-" {
 				r.value(old.FieldByIndex(f.Index), next.FieldByIndex(f.Index), join(path, name), live || f.Tag.Get("live") != "")
 			}
 		}
@@ -177,30 +177,30 @@ func renewBots[B any](r *renewal, old, next map[string]*B) {
 	}
 }
 
-// goodFile is where a service keeps the last config that worked, beside the config.
-func goodFile(file string) string { return file + ".last-good" }
+// LastGood is where a service keeps the last config that worked, beside the config.
+func LastGood(file string) string { return file + ".last-good" }
 
-// keepGood notes that c works.
-func (c *Config) keepGood() error {
-	if !c.found || c.fellBack != nil {
+// KeepGood has write keep c, which works, for FallBack.
+func (c *Config) KeepGood(write func(file string, data []byte) error) error {
+	if !c.Found || c.FellBack != nil {
 		return nil
 	}
-	return writeFile(goodFile(c.file), c.src, os.Rename)
+	return write(LastGood(c.File), c.src)
 }
 
-// fallBack returns the last config that worked, for a service whose config has
+// FallBack returns the last config that worked, for a service whose config has
 // the fault reason: it must not stop, or start again and again, because of it.
 // It returns nil when there is none, or it does not work any more either.
-func fallBack(s source, reason error) *Config {
-	src, err := os.ReadFile(goodFile(s.File))
+func FallBack(s Source, reason error) *Config {
+	src, err := os.ReadFile(LastGood(s.File))
 	if err != nil {
 		return nil
 	}
-	c, err := parse(s, src)
+	c, err := Parse(s, src)
 	if err != nil {
 		return nil
 	}
-	c.fellBack = reason
+	c.FellBack = reason
 	c.sum = [len(c.sum)]byte{} // the file itself is read as soon as it is watched
 	return c
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 
 // parseText parses src as /etc/parley/config.json with an environment of its own.
 func parseText(src string, env ...string) (*Config, error) {
-	e := newEnviron(append([]string{"HOME=/home/ann"}, env...))
-	return parse(source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e}, []byte(src))
+	e := NewEnviron(append([]string{"HOME=/home/ann"}, env...))
+	return Parse(Source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e}, []byte(src))
 }
 
 func TestDefaults(t *testing.T) {
-	s := source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/home/ann/.parley", Environ: environ{}}
-	c, err := load(s)
+	s := Source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/home/ann/.parley", Environ: Environ{}}
+	c, err := Load(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +43,14 @@ func TestDefaults(t *testing.T) {
 	}
 	hidden := cmp.FilterPath(func(p cmp.Path) bool {
 		name := p.Last().String()
-		return len(name) > 1 && name[0] == '.' && name[1] >= 'a' && name[1] <= 'z'
+		how := []string{".File", ".Source", ".Found", ".ByEnv", ".Secrets", ".Vars", ".FellBack"} // it was found
+		return len(name) > 1 && name[0] == '.' && name[1] >= 'a' && name[1] <= 'z' || slices.Contains(how, name)
 	}, cmp.Ignore())
 	if d := cmp.Diff(want, c, hidden); d != "" {
 		t.Error(d)
 	}
 	s.Must = true
-	if _, err := load(s); err == nil {
+	if _, err := Load(s); err == nil {
 		t.Error("a file named by --config need not exist")
 	}
 }
@@ -70,11 +71,11 @@ func TestModelByEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := c.Models[tt.name]
-		if c.Agent.Model != tt.name || c.byEnv != tt.by || m.Model != tt.model || m.BaseURL != tt.url {
-			t.Errorf("%v: agent.model %s by %q: %+v", tt.env, c.Agent.Model, c.byEnv, m)
+		if c.Agent.Model != tt.name || c.ByEnv != tt.by || m.Model != tt.model || m.BaseURL != tt.url {
+			t.Errorf("%v: agent.model %s by %q: %+v", tt.env, c.Agent.Model, c.ByEnv, m)
 		}
-		if tt.by == "OPENAI_API_KEY" && (m.APIKey != "sk-canary" || !slices.Contains(c.secrets, "sk-canary") || !slices.Contains(c.vars, "OPENAI_API_KEY")) {
-			t.Errorf("the key is not hidden: %v %v", c.secrets, c.vars)
+		if tt.by == "OPENAI_API_KEY" && (m.APIKey != "sk-canary" || !slices.Contains(c.Secrets, "sk-canary") || !slices.Contains(c.Vars, "OPENAI_API_KEY")) {
+			t.Errorf("the key is not hidden: %v %v", c.Secrets, c.Vars)
 		}
 	}
 	if _, err := parseText("{}", "OPENAI_BASE_URL=canary"); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL: must be an address") {
@@ -85,7 +86,7 @@ func TestModelByEnvironment(t *testing.T) {
 // E-016: only DEMO_MODE=1 cuts pages for a show.
 func TestDemoMode(t *testing.T) {
 	for env, want := range map[string]bool{"DEMO_MODE=1": true, "DEMO_MODE=true": false, "DEMO_MODE=": false, "DEMO=1": false} {
-		if c, err := parseText("{}", env); err != nil || c.Tools.Web.demo != want {
+		if c, err := parseText("{}", env); err != nil || c.Tools.Web.Demo != want {
 			t.Errorf("%s: %+v, %v", env, c.Tools.Web, err)
 		}
 	}
@@ -124,10 +125,10 @@ func TestWholeConfig(t *testing.T) {
 	}
 	// R-S26: what came from the environment is secret, but for what is plain by nature.
 	want := []string{"0123456789abcdef0123456789abcdef", "1:literal-token", "2:token-canary", "k-key-canary${X}", "key-canary", "user-canary"}
-	if d := cmp.Diff(want, c.secrets); d != "" {
+	if d := cmp.Diff(want, c.Secrets); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"KEY", "TOKEN", "USER"}, c.vars); d != "" {
+	if d := cmp.Diff([]string{"KEY", "TOKEN", "USER"}, c.Vars); d != "" {
 		t.Error(d)
 	}
 	js, err := json.Marshal(c)
@@ -264,16 +265,26 @@ func TestAllowStar(t *testing.T) {
 }
 
 func TestConfigSize(t *testing.T) {
-	s := source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/d", Environ: environ{}}
+	s := Source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/d", Environ: Environ{}}
 	if err := os.WriteFile(s.File, bytes.Repeat([]byte("["), maxConfig+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load(s); err == nil {
+	if _, err := Load(s); err == nil {
 		t.Error("took a huge file")
 	}
-	if _, err := parse(s, bytes.Repeat([]byte("["), 20_000)); err == nil {
+	if _, err := Parse(s, bytes.Repeat([]byte("["), 20_000)); err == nil {
 		t.Error("took a deep file")
 	}
+}
+
+// firstConfig returns what onboard writes.
+func firstConfig(t testing.TB) []byte {
+	t.Helper()
+	b, err := os.ReadFile("../cmd/gateway/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 var example = regexp.MustCompile(`(?m)^( *)//([ ]*["}{\]])`)
@@ -281,14 +292,14 @@ var example = regexp.MustCompile(`(?m)^( *)//([ ]*["}{\]])`)
 // TestFirstConfig: what onboard writes is taken as it is on a fresh machine, and
 // also with all its examples in force.
 func TestFirstConfig(t *testing.T) {
-	c, err := parseText(string(firstConfig))
+	c, err := parseText(string(firstConfig(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if none, _ := parseText("{}"); !cmp.Equal(none.Agent, c.Agent) || !cmp.Equal(none.Owners, c.Owners) || c.Agent.Model != "demo" {
 		t.Errorf("the first config is not the defaults: %+v", c)
 	}
-	whole := example.ReplaceAllString(string(firstConfig), "$1$2")
+	whole := example.ReplaceAllString(string(firstConfig(t)), "$1$2")
 	whole = strings.Replace(whole, `null,      // or {`, `{`, 1)
 	whole = strings.Replace(whole, `null,          // or {`, `{`, 1)
 	c, err = parseText(whole, "OPENAI_API_KEY=sk-1", "TELEGRAM_BOT_TOKEN=1:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef",
@@ -302,16 +313,16 @@ func TestFirstConfig(t *testing.T) {
 	if c.Agent.MaxRounds != 40 || c.Tools.Timeout != time.Minute || c.Store.Type != "bolt" {
 		t.Errorf("an example is not at its default: %+v", c)
 	}
-	root, err := os.ReadFile("../../config.json")
-	if err != nil || !bytes.Equal(root, firstConfig) {
+	root, err := os.ReadFile("../config.json")
+	if err != nil || !bytes.Equal(root, firstConfig(t)) {
 		t.Errorf("the config.json at the root differs: cp cmd/gateway/config.json . (%v)", err)
 	}
 }
 
 func FuzzConfig(f *testing.F) {
 	const canary = "canary/7f3a+9c"
-	f.Add(string(firstConfig))
-	f.Add(example.ReplaceAllString(string(firstConfig), "$1$2"))
+	f.Add(string(firstConfig(f)))
+	f.Add(example.ReplaceAllString(string(firstConfig(f)), "$1$2"))
 	f.Add(`{"timezone": "${K}", "agent": {"model": "${K}", "messageTTL": "${K}", "fallback": ["${K}"]}, "models": {"${K}": 1}}`)
 	f.Add(`{"channels": {"telegram": {"token": "${K}", "allow": ["${K}"], "groups": "${K}", "apiUrl": "${K}"}}, "log": {"level": "x${K}"}}`)
 	f.Add("{\"a\": \"\\u12\", \x00")
