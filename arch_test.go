@@ -114,6 +114,16 @@ func TestFloors(t *testing.T) {
 	}
 }
 
+// TestOnlyTheProgramReadsConfig checks that every other package takes a small
+// Config of its own.
+func TestOnlyTheProgramReadsConfig(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.ImportPath != module+"cmd/gateway" && slices.Contains(p.Imports, module+"config") {
+			t.Errorf("%s must not import config", p.ImportPath)
+		}
+	}
+}
+
 // TestLibraries checks that the ground floor imports the standard library only,
 // and that every third-party library lives in one folder.
 func TestLibraries(t *testing.T) {

@@ -13,25 +13,53 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"parley/channels/console"
+	"parley/channels/discord"
+	"parley/channels/telegram"
+	"parley/channels/web"
+	"parley/llm/demo"
+	"parley/llm/openai"
+	"parley/store/bolt"
+	"parley/store/mem"
 )
 
 // parseText parses src as /etc/parley/config.json with an environment of its own.
 func parseText(src string, env ...string) (*Config, error) {
 	e := NewEnviron(append([]string{"HOME=/home/ann"}, env...))
-	return Parse(Source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e}, []byte(src))
+	return Parse(Source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e, Drivers: drivers()}, []byte(src))
+}
+
+// drivers are those of the program, with the categories of a few tools.
+func drivers() Drivers {
+	return Drivers{
+		Channels: []Driver{
+			DriverOf[console.Config]("console"), DriverOf[web.Config]("web"),
+			DriverOf[telegram.Config]("telegram"), DriverOf[discord.Config]("discord"),
+		},
+		Models:     []Driver{DriverOf[openai.Config]("openai"), DriverOf[demo.Config]("demo")},
+		Stores:     []Driver{DriverOf[bolt.Config]("bolt"), DriverOf[mem.Config]("mem")},
+		Categories: func() []string { return []string{"crawler", "files"} },
+	}
+}
+
+// telegramOf returns the entry of that name.
+func telegramOf(c *Config, name string) *telegram.Config {
+	return c.Channels[name].Driver.(*telegram.Config)
 }
 
 func TestDefaults(t *testing.T) {
-	s := Source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/home/ann/.parley", Environ: Environ{}}
+	s := Source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/home/ann/.parley", Environ: Environ{}, Drivers: drivers()}
 	c, err := Load(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &Config{
 		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console", "web"},
-		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native"}},
+		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native", Driver: &demo.Config{}}},
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
-		Channels: Channels{Console: &struct{}{}, Web: &struct{}{}, Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}},
+		Channels: map[string]*Channel{"console": {Type: "console", Driver: &console.Config{}}, "web": {Type: "web", Driver: &web.Config{}}},
 		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
 		Limits: map[string]*Limit{
 			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50, Bytes: 200_000_000, Stored: 1_000_000_000}, "session": {}, "job": {Tokens: 5_000_000},
@@ -39,13 +67,12 @@ func TestDefaults(t *testing.T) {
 		},
 		Cron: Cron{MinInterval: 10 * time.Second}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},
 		HTTP:  HTTP{Listen: "127.0.0.1:18790"},
-		Store: Store{Type: "bolt"}, Log: Log{Level: "info"},
+		Store: Store{Type: "bolt", Driver: &bolt.Config{}}, Log: Log{Level: "info"},
 	}
-	hidden := cmp.FilterPath(func(p cmp.Path) bool {
-		name := p.Last().String()
-		how := []string{".File", ".Source", ".Found", ".ByEnv", ".Secrets", ".Vars", ".FellBack"} // it was found
-		return len(name) > 1 && name[0] == '.' && name[1] >= 'a' && name[1] <= 'z' || slices.Contains(how, name)
-	}, cmp.Ignore())
+	hidden := cmp.Options{
+		cmpopts.IgnoreUnexported(Config{}, WebTools{}),
+		cmpopts.IgnoreFields(Config{}, "File", "Source", "Found", "ByEnv", "Secrets", "Vars", "FellBack"),
+	}
 	if d := cmp.Diff(want, c, hidden); d != "" {
 		t.Error(d)
 	}
@@ -59,11 +86,11 @@ func TestModelByEnvironment(t *testing.T) {
 	for _, tt := range []struct {
 		env        []string
 		name, by   string
-		model, url string
+		model, host string
 	}{
 		{nil, "demo", "", "", ""},
-		{[]string{"OPENAI_API_KEY=sk-canary"}, "main", "OPENAI_API_KEY", "gpt-5-mini", "https://api.openai.com/v1"},
-		{[]string{"OPENAI_BASE_URL=http://127.0.0.1:1/v1", "OPENAI_MODEL=qwen3"}, "main", "OPENAI_BASE_URL", "qwen3", "http://127.0.0.1:1/v1"},
+		{[]string{"OPENAI_API_KEY=sk-canary"}, "main", "OPENAI_API_KEY", "gpt-5-mini", "api.openai.com"},
+		{[]string{"OPENAI_BASE_URL=http://127.0.0.1:1/v1", "OPENAI_MODEL=qwen3"}, "main", "OPENAI_BASE_URL", "qwen3", "127.0.0.1:1"},
 		{[]string{"OPENAI_MODEL=qwen3"}, "demo", "", "", ""},
 	} {
 		c, err := parseText("{}", tt.env...)
@@ -71,10 +98,15 @@ func TestModelByEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := c.Models[tt.name]
-		if c.Agent.Model != tt.name || c.ByEnv != tt.by || m.Model != tt.model || m.BaseURL != tt.url {
+		driver, real := m.Driver.(*openai.Config)
+		host := ""
+		if real {
+			host = driver.Host()
+		}
+		if c.Agent.Model != tt.name || c.ByEnv != tt.by || m.Model != tt.model || host != tt.host {
 			t.Errorf("%v: agent.model %s by %q: %+v", tt.env, c.Agent.Model, c.ByEnv, m)
 		}
-		if tt.by == "OPENAI_API_KEY" && (m.APIKey != "sk-canary" || !slices.Contains(c.Secrets, "sk-canary") || !slices.Contains(c.Vars, "OPENAI_API_KEY")) {
+		if tt.by == "OPENAI_API_KEY" && (driver.APIKey != "sk-canary" || !slices.Contains(c.Secrets, "sk-canary") || !slices.Contains(c.Vars, "OPENAI_API_KEY")) {
 			t.Errorf("the key is not hidden: %v %v", c.Secrets, c.Vars)
 		}
 	}
@@ -108,16 +140,17 @@ func TestWholeConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, work := c.Models["a"], c.Channels.Telegram["telegram:work"]
+	a := c.Models["a"].Driver.(*openai.Config)
+	work := telegramOf(c, "telegram:work")
 	for name, ok := range map[string]bool{
 		"home folder":     c.DataDir == "/home/ann/p",
 		"relative folder": c.Workspace == "/etc/parley/work",
 		"expansion":       a.APIKey == "k-key-canary${X}" && a.BaseURL == "https://user-canary@h/v1",
 		"zero":            a.Temperature != nil && *a.Temperature == 0,
-		"no console":      c.Channels.Console == nil,
+		"no console":      c.Channels["console"] == nil,
 		"duration":        c.Agent.MessageTTL == 90*time.Minute,
 		"channel":         work.Token == "2:token-canary" && work.Webhook.Listen == ":80" && work.Rate == -1,
-		"null":            c.Channels.Telegram["telegram"].Webhook == nil,
+		"null":            telegramOf(c, "telegram").Webhook == nil,
 	} {
 		if !ok {
 			t.Errorf("%s: %+v", name, c)
@@ -135,7 +168,7 @@ func TestWholeConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := fmt.Sprintf("%v %+v %#v %s %+v", c, c, work, js, *work); strings.Contains(all, "token-canary") {
+	if all := fmt.Sprintf("%v %+v %#v %s %+v", c, c, c.Channels["telegram:work"], js, *c.Channels["telegram:work"]); strings.Contains(all, "token-canary") {
 		t.Errorf("printed: %s", all)
 	}
 }
@@ -207,7 +240,7 @@ func TestFaults(t *testing.T) {
 		{`{"tools": {"approvalTimeout": "0s"}}`, `tools.approvalTimeout: must be from 1s to 24h`},
 		{`{"tools": {"cacheTTL": "-1s"}}`, `tools.cacheTTL: must be from 0s to 24h`},
 		{`{"tools": {"rules": {"crawler": "all"}}}`, `tools.rules.crawler: "all" is not known; allowed: everyone, owners, ask, off`},
-		{`{"tools": {"rules": {"wbe": "off"}}}`, `tools.rules.wbe: no tools are of this category; allowed: agents, crawler, cron, data, files, memory, message, weather`},
+		{`{"tools": {"rules": {"wbe": "off"}}}`, `tools.rules.wbe: no tools are of this category; allowed: crawler, files`},
 		{`{"limits": {"persn": {"turns": 1}}}`, `1:22: limits.persn: there are no limits of this kind; allowed: everybody, job, person, session`},
 		{`{"limits": {"person": {"turns": -2}}}`, `limits.person.turns: must be above 0, or -1 for no limit`},
 		{`{"limits": {"everybody": {"tokens": 0}}}`, `1:37: limits.everybody.tokens: must be above 0, or -1 for no limit`}, // 0 looks like nothing, and would be no limit
@@ -259,13 +292,13 @@ func TestAllowStar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Channels.Telegram["telegram:b"].Allow) != 0 {
+	if len(c.Channels["telegram:b"].Senders.Allow) != 0 {
 		t.Error("an empty allow list lets somebody in")
 	}
 }
 
 func TestConfigSize(t *testing.T) {
-	s := Source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/d", Environ: Environ{}}
+	s := Source{File: filepath.Join(t.TempDir(), "config.json"), Data: "/d", Environ: Environ{}, Drivers: drivers()}
 	if err := os.WriteFile(s.File, bytes.Repeat([]byte("["), maxConfig+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +340,7 @@ func TestFirstConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Models) != 3 || c.Timezone == "" || c.Channels.Telegram["telegram"] == nil || c.Agent.Fallback[0] != "spare" {
+	if len(c.Models) != 3 || c.Timezone == "" || c.Channels["telegram"] == nil || c.Agent.Fallback[0] != "spare" {
 		t.Errorf("the examples were not put in force: %+v\n%s", c, whole)
 	}
 	if c.Agent.MaxRounds != 40 || c.Tools.Timeout != time.Minute || c.Store.Type != "bolt" {

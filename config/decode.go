@@ -18,8 +18,10 @@ import (
 // tells keys apart by case.
 type decoder struct {
 	src      []byte
+	drivers  Drivers
 	lookup   func(string) (string, bool)
 	at       map[string]int      // key path -> offset of its value
+	origins  map[string]string   // key path -> what it was made from if it is not in the file
 	private  map[string]bool     // key paths whose value no error may show
 	secrets  map[string]struct{} // what must never be shown
 	vars     map[string]struct{} // environment variables that hold secrets
@@ -27,10 +29,10 @@ type decoder struct {
 	broken   string // where and why the source is no JSON
 }
 
-func newDecoder(src []byte, lookup func(string) (string, bool)) *decoder {
+func newDecoder(src []byte, s Source) *decoder {
 	return &decoder{
-		src: src, lookup: lookup, at: map[string]int{}, private: map[string]bool{},
-		secrets: map[string]struct{}{}, vars: map[string]struct{}{},
+		src: src, drivers: s.Drivers, lookup: s.Environ.Lookup, at: map[string]int{}, origins: map[string]string{},
+		private: map[string]bool{}, secrets: map[string]struct{}{}, vars: map[string]struct{}{},
 	}
 }
 
@@ -46,17 +48,83 @@ func (d *decoder) decode(v any) bool {
 		d.syntax(err)
 		return false
 	}
-	d.value(root, reflect.ValueOf(v).Elem(), "", false)
+	d.value(root, reflect.ValueOf(v).Elem(), "", "")
 	return true
 }
 
-// value puts v into out.
-func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bool) {
-	d.at[path] = v.StartOffset
-	if c, ok := out.Addr().Interface().(*Channels); ok {
-		d.channels(v, c, path)
+// decodeText reads text that is not in the source, but JSON, into v, a pointer.
+func (d *decoder) decodeText(text, path string, v any) {
+	root, err := hujson.Parse([]byte(text))
+	if err != nil {
 		return
 	}
+	places := d.at
+	d.at = map[string]int{}
+	d.value(root, reflect.ValueOf(v).Elem(), path, "")
+	d.at = places
+}
+
+// A field is a key that a struct has.
+type field struct {
+	name  string
+	value reflect.Value
+	tag   reflect.StructTag
+}
+
+// structs returns the struct v and those that stand inline in it.
+func structs(v reflect.Value) []reflect.Value {
+	all := []reflect.Value{v}
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("inline") == "" {
+			continue
+		}
+		part := v.Field(i)
+		for part.Kind() == reflect.Interface || part.Kind() == reflect.Pointer {
+			part = part.Elem()
+		}
+		if part.IsValid() {
+			all = append(all, structs(part)...)
+		}
+	}
+	return all
+}
+
+// fields returns the keys of the struct v. Two with one name are given the same value.
+func fields(v reflect.Value) (all []field) {
+	for _, s := range structs(v) {
+		for i := range s.NumField() {
+			tag := s.Type().Field(i).Tag
+			if name := tag.Get("json"); name != "" && name != "-" {
+				all = append(all, field{name, s.Field(i), tag})
+			}
+		}
+	}
+	return all
+}
+
+// setDefaults gives the fields of the struct that v points to their defaults.
+func (d *decoder) setDefaults(v any) {
+	for _, f := range fields(reflect.ValueOf(v).Elem()) {
+		text, ok := f.tag.Lookup("default")
+		out := f.value.Addr().Interface()
+		switch to := out.(type) {
+		case *time.Duration:
+			*to, _ = time.ParseDuration(text) // "" is 0
+		case *string:
+			*to = text
+		default:
+			if f.value.Kind() == reflect.Struct {
+				d.setDefaults(out)
+			} else if ok {
+				_ = json.Unmarshal([]byte(text), out) // the tests read all defaults
+			}
+		}
+	}
+}
+
+// value puts v into out, a field with that tag.
+func (d *decoder) value(v hujson.Value, out reflect.Value, path string, tag reflect.StructTag) {
+	d.at[path] = v.StartOffset
 	switch out.Kind() {
 	case reflect.Pointer:
 		if v.Value.Kind() == 'n' {
@@ -64,8 +132,11 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bo
 		}
 		if out.IsNil() {
 			out.Set(reflect.New(out.Type().Elem()))
+			if out.Elem().Kind() == reflect.Struct {
+				d.setDefaults(out.Interface())
+			}
 		}
-		d.value(v, out.Elem(), path, plain)
+		d.value(v, out.Elem(), path, tag)
 	case reflect.Struct:
 		d.object(v, out, path)
 	case reflect.Map:
@@ -73,7 +144,7 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bo
 	case reflect.Slice:
 		d.list(v, out, path)
 	case reflect.String:
-		if s, ok := d.text(v, path, plain, out.Type() == reflect.TypeFor[Secret]()); ok {
+		if s, ok := d.text(v, path, tag.Get("plain") != "", tag.Get("secret") != "" || out.Type() == reflect.TypeFor[Secret]()); ok {
 			out.SetString(s)
 		}
 	default:
@@ -82,24 +153,27 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, plain bo
 }
 
 func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
-	fields := map[string]reflect.StructField{}
-	for _, f := range reflect.VisibleFields(out.Type()) {
-		if name := f.Tag.Get("json"); name != "" && name != "-" {
-			fields[name] = f
-		}
+	known := d.choose(v, out.Addr().Interface())
+	keys := map[string][]field{}
+	for _, f := range fields(out) {
+		keys[f.name] = append(keys[f.name], f)
 	}
 	for name, val := range d.members(v, path) {
-		f, ok := fields[name]
-		if !ok {
-			d.unknown(val.at, path, name, fields)
-			continue
+		if keys[name] == nil && known {
+			d.unknown(val.at, path, name, keys)
 		}
-		d.value(val.Value, out.FieldByIndex(f.Index), join(path, name), f.Tag.Get("plain") != "")
+		for _, f := range keys[name] {
+			d.value(val.Value, f.value, join(path, name), f.tag)
+		}
 	}
 }
 
 // table reads an object of any keys. What has a value already keeps what it is not given.
 func (d *decoder) table(v hujson.Value, out reflect.Value, path string) {
+	if all, ok := out.Addr().Interface().(*map[string]*Channel); ok {
+		*all = d.channels(v, path)
+		return
+	}
 	if out.IsNil() {
 		out.Set(reflect.MakeMap(out.Type()))
 	}
@@ -108,7 +182,7 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string) {
 		if was := out.MapIndex(reflect.ValueOf(name)); was.IsValid() {
 			elem.Set(was)
 		}
-		d.value(val.Value, elem, join(path, name), false)
+		d.value(val.Value, elem, join(path, name), "")
 		if elem.Kind() == reflect.Pointer && elem.IsNil() {
 			d.wrong(val.Value, join(path, name), "an object { … }")
 			continue
@@ -125,32 +199,7 @@ func (d *decoder) list(v hujson.Value, out reflect.Value, path string) {
 	}
 	out.Set(reflect.MakeSlice(out.Type(), len(arr.Elements), len(arr.Elements)))
 	for i, e := range arr.Elements {
-		d.value(e, out.Index(i), fmt.Sprintf("%s[%d]", path, i), false)
-	}
-}
-
-// channels reads an object whose keys are "type" or "type:label".
-func (d *decoder) channels(v hujson.Value, out *Channels, path string) {
-	*out = Channels{Telegram: map[string]*Telegram{}, Discord: map[string]*Discord{}}
-	for name, val := range d.members(v, path) {
-		key := join(path, name)
-		kind, label, labelled := strings.Cut(name, ":")
-		switch {
-		case labelled && (label == "" || !simple.MatchString(label)):
-			d.fail(val.at, key, `the label after ":" is made of letters, digits, - and _`)
-		case kind == "telegram":
-			out.Telegram[name] = &Telegram{Bot: Bot{Groups: GroupsMention, APIURL: "https://api.telegram.org", Reactions: true}, Rate: 30}
-			d.value(val.Value, reflect.ValueOf(out.Telegram[name]).Elem(), key, false)
-		case kind == "discord":
-			out.Discord[name] = &Discord{Bot: Bot{Groups: GroupsMention, APIURL: "https://discord.com/api/v9", Reactions: true}}
-			d.value(val.Value, reflect.ValueOf(out.Discord[name]).Elem(), key, false)
-		case name == "console":
-			d.value(val.Value, reflect.ValueOf(&out.Console).Elem(), key, false)
-		case name == "web":
-			d.value(val.Value, reflect.ValueOf(&out.Web).Elem(), key, false)
-		default:
-			d.fail(val.at, key, "no channel of this type; allowed: console, web, telegram, discord, and telegram:LABEL or discord:LABEL")
-		}
+		d.value(e, out.Index(i), fmt.Sprintf("%s[%d]", path, i), "")
 	}
 }
 
@@ -170,7 +219,8 @@ func (d *decoder) members(v hujson.Value, path string) func(func(string, member)
 		}
 		seen := map[string]bool{}
 		for _, m := range obj.Members {
-			name, at := m.Name.Value.(hujson.Literal).String(), m.Name.StartOffset
+			name := m.Name.Value.(hujson.Literal).String()
+			at := m.Name.StartOffset
 			if seen[name] {
 				d.fail(at, join(path, name), "is there twice; keep one")
 				continue
@@ -192,7 +242,8 @@ func (d *decoder) text(v hujson.Value, path string, plain, hidden bool) (string,
 	s, vars, err := expand(v.Value.(hujson.Literal).String(), d.lookup)
 	for _, name := range vars {
 		if val, _ := d.lookup(name); !plain {
-			d.hide(name, val)
+			d.secrets[val] = struct{}{}
+			d.vars[name] = struct{}{}
 		}
 	}
 	d.private[path] = hidden || len(vars) > 0
@@ -206,13 +257,16 @@ func (d *decoder) text(v hujson.Value, path string, plain, hidden bool) (string,
 	return s, true
 }
 
-// hide notes that the environment variable name holds a secret.
-func (d *decoder) hide(name, val string) {
-	d.secrets[val] = struct{}{}
-	d.vars[name] = struct{}{}
+// expected says for people what a value of that kind is.
+func expected(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
 }
-
-var wanted = map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Float64: "a number"}
 
 func (d *decoder) scalar(v hujson.Value, out reflect.Value, path string) {
 	if out.Type() == reflect.TypeFor[time.Duration]() {
@@ -221,7 +275,7 @@ func (d *decoder) scalar(v hujson.Value, out reflect.Value, path string) {
 	}
 	lit, _ := v.Value.(hujson.Literal)
 	if err := json.Unmarshal(lit, out.Addr().Interface()); err != nil || v.Value.Kind() == 'n' {
-		d.wrong(v, path, wanted[out.Kind()])
+		d.wrong(v, path, expected(out.Kind()))
 	}
 }
 
@@ -241,26 +295,6 @@ func (d *decoder) duration(v hujson.Value, out reflect.Value, path string) {
 		return
 	}
 	out.SetInt(int64(n))
-}
-
-// An Environ is the environment as the process found it. It is kept, so that
-// a reload can read the variables that keep has taken out of the process.
-type Environ map[string]string
-
-func NewEnviron(vars []string) Environ {
-	e := Environ{}
-	for _, v := range vars {
-		if name, val, ok := strings.Cut(v, "="); ok {
-			e[name] = val
-		}
-	}
-	return e
-}
-
-// Lookup returns a variable. An empty one counts as unset.
-func (e Environ) Lookup(name string) (string, bool) {
-	v := e[name]
-	return v, v != ""
 }
 
 var placeholder = regexp.MustCompile(`\$?\$\{[^}]*\}?`)

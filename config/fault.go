@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -110,17 +109,20 @@ func (d *decoder) wrong(v hujson.Value, path, want string) {
 	d.fail(v.StartOffset, path, "is "+kinds[v.Value.Kind()]+", must be "+want)
 }
 
-func (d *decoder) unknown(at int, path, name string, fields map[string]reflect.StructField) {
+func (d *decoder) unknown(at int, path, name string, keys map[string][]field) {
 	var allowed []string
-	for n := range fields {
+	for n := range keys {
 		allowed = append(allowed, n)
 	}
 	slices.Sort(allowed)
 	d.fail(at, join(path, name), "unknown key; allowed: "+cmp.Or(strings.Join(allowed, ", "), "none"))
 }
 
+// fail notes a problem, once: a value may be read for a struct and for that of its driver.
 func (d *decoder) fail(at int, key, text string) {
-	d.problems = append(d.problems, problem{at, key, text})
+	if p := (problem{at, key, text}); !slices.Contains(d.problems, p) {
+		d.problems = append(d.problems, p)
+	}
 }
 
 // failed says whether key, or what it is part of, has a problem already.
@@ -140,8 +142,8 @@ func (d *decoder) err(file string) error {
 	var errs []error
 	for _, p := range d.problems {
 		text := p.text
-		if p.key != "" {
-			text = p.key + ": " + text
+		if key := cmp.Or(d.origins[p.key], p.key); key != "" {
+			text = key + ": " + text
 		}
 		if d.src == nil {
 			errs = append(errs, errors.New(text))
@@ -161,7 +163,6 @@ func (d *decoder) place(at int) (line, col int) {
 	return line, col
 }
 
-var simple = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 var named = regexp.MustCompile(`^[A-Za-z0-9_:.-]+$`)
 
 // join adds name to a key path, in quotes where it would be misread.

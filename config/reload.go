@@ -106,7 +106,7 @@ func (w Watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 		}
 		return now, sum
 	}
-	changed, restart := renew(now, next)
+	changed, restart := Renew(now, next)
 	if len(changed) > 0 || now.FellBack != nil {
 		if err := apply(next); err != nil {
 			w.Log.Error("config cannot be applied: the running one stays", "err", err)
@@ -126,13 +126,11 @@ func (w Watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 	return now, sum
 }
 
-// renew makes next what it can be at run time: what cannot change is as it is
+// Renew makes next what it can be at run time: what cannot change is as it is
 // in old. It returns the keys that have changed, and those that wait for a restart.
-func renew(old, next *Config) (changed, restart []string) {
+func Renew(old, next *Config) (changed, restart []string) {
 	var r renewal
 	r.value(reflect.ValueOf(old).Elem(), reflect.ValueOf(next).Elem(), "", false)
-	renewBots(&r, old.Channels.Telegram, next.Channels.Telegram)
-	renewBots(&r, old.Channels.Discord, next.Channels.Discord)
 	slices.Sort(r.changed)
 	slices.Sort(r.restart)
 	return r.changed, r.restart
@@ -143,11 +141,18 @@ type renewal struct{ changed, restart []string }
 
 // value compares two values of the key path.
 func (r *renewal) value(old, next reflect.Value, path string, live bool) {
+	if was, ok := old.Interface().(map[string]*Channel); ok {
+		r.channels(was, next.Interface().(map[string]*Channel), path)
+		return
+	}
 	switch {
 	case old.Kind() == reflect.Struct:
-		for _, f := range reflect.VisibleFields(old.Type()) {
-			if name := f.Tag.Get("json"); name != "" && name != "-" {
-				r.value(old.FieldByIndex(f.Index), next.FieldByIndex(f.Index), join(path, name), live || f.Tag.Get("live") != "")
+		for i := range old.NumField() {
+			tag := old.Type().Field(i).Tag
+			if tag.Get("inline") != "" {
+				r.inline(old.Field(i), next.Field(i), path, live)
+			} else if name := tag.Get("json"); name != "" && name != "-" {
+				r.value(old.Field(i), next.Field(i), join(path, name), live || tag.Get("live") != "")
 			}
 		}
 	case reflect.DeepEqual(old.Interface(), next.Interface()):
@@ -159,21 +164,43 @@ func (r *renewal) value(old, next reflect.Value, path string, live bool) {
 	}
 }
 
-// renewBots compares the channels of one type.
-func renewBots[B any](r *renewal, old, next map[string]*B) {
+// inline compares two structs whose keys are those of path, unless their types differ.
+func (r *renewal) inline(old, next reflect.Value, path string, live bool) {
+	was, is := old, next
+	for was.Kind() == reflect.Interface || was.Kind() == reflect.Pointer {
+		was, is = was.Elem(), is.Elem()
+	}
+	switch {
+	case !was.IsValid():
+	case was.Type() == is.Type():
+		r.value(was, is, path, live)
+	default:
+		next.Set(old)
+	}
+}
+
+// channels compares the entries of channels.
+func (r *renewal) channels(old, next map[string]*Channel, path string) {
+	note := func(name string, c *Channel, what string) {
+		key := join(path, name)
+		if c.Senders != nil {
+			key += " (" + what + ")"
+		}
+		r.restart = append(r.restart, key)
+	}
 	for name, was := range old {
 		if next[name] == nil {
 			next[name] = was
-			r.restart = append(r.restart, join("channels", name)+" (removed)")
+			note(name, was, "removed")
 		}
 	}
 	for name, is := range next {
 		if was := old[name]; was != nil {
-			r.value(reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem(), join("channels", name), false)
+			r.value(reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem(), join(path, name), false)
 			continue
 		}
 		delete(next, name)
-		r.restart = append(r.restart, join("channels", name)+" (added)")
+		note(name, is, "added")
 	}
 }
 

@@ -40,7 +40,7 @@ func watchFile(t *testing.T, file, text string) *watching {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := Source{File: file, Data: "/data", Environ: Environ{}}
+	s := Source{File: file, Data: "/data", Environ: Environ{}, Drivers: drivers()}
 	now, err := Load(s)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestNoticesWhatCameBefore(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fmt.Sprintf(rounds, 5)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := Source{File: file, Data: "/data", Environ: Environ{}}
+	s := Source{File: file, Data: "/data", Environ: Environ{}, Drivers: drivers()}
 	old, err := Parse(s, []byte("{}"))
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestRenew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed, restart := renew(old, next)
+	changed, restart := Renew(old, next)
 	if d := cmp.Diff([]string{"agent.model", "channels.telegram.allow", "limits", "log.level", "models", "owners", "tools.timeout"}, changed); d != "" {
 		t.Error(d)
 	}
@@ -232,16 +232,17 @@ func TestRenew(t *testing.T) {
 		"cron.minInterval", "dataDir", "dream.cron", "heartbeat.every", "store.type", "timezone", "workspace"}, restart); d != "" {
 		t.Error(d)
 	}
-	now, bot := next, *old.Channels.Telegram["telegram"]
-	bot.Allow = []string{"2"}
-	if !cmp.Equal(*now.Channels.Telegram["telegram"], bot) || now.Channels.Telegram["telegram:old"] == nil || now.Channels.Telegram["telegram:new"] != nil ||
-		now.DataDir != old.DataDir || now.Store != old.Store || now.Models["b"] == nil || now.Channels.Console == nil {
-		t.Errorf("%+v", now.Channels.Telegram)
+	now := next
+	bot := telegramOf(old, "telegram")
+	if !cmp.Equal(telegramOf(now, "telegram"), bot) || !cmp.Equal(now.Channels["telegram"].Senders.Allow, []string{"2"}) ||
+		now.Channels["telegram:old"] == nil || now.Channels["telegram:new"] != nil ||
+		now.DataDir != old.DataDir || now.Store != old.Store || now.Models["b"] == nil || now.Channels["console"] == nil {
+		t.Errorf("%+v", now.Channels)
 	}
 	if l := now.Limits["person"]; l.Turns != 3 || l.Jobs != 7 || now.Cron != old.Cron || now.Dream != old.Dream || now.Heartbeat != old.Heartbeat {
 		t.Errorf("%+v, %+v, %+v, %+v", l, now.Cron, now.Heartbeat, now.Dream)
 	}
-	if changed, restart := renew(old, old); len(changed)+len(restart) > 0 {
+	if changed, restart := Renew(old, old); len(changed)+len(restart) > 0 {
 		t.Error(changed, restart)
 	}
 }

@@ -27,19 +27,21 @@ import (
 	"parley/texts"
 )
 
-// A Config says which bot to be, and how.
+// A Config says which bot to be, and how. The fields with tags are keys of its
+// entry in config.json (see package config).
 type Config struct {
-	Name       string                              // of the channel in config.json, such as "discord:work"
-	Token      string                              // from https://discord.com/developers/applications, under Bot
-	APIURL     string                              // https://discord.com/api/v9 when empty
-	GatewayURL string                              // where events come from; as the API says when empty
-	Groups     string                              // what to hear in servers: "mention" (also when empty), "all" or "none"
-	Reactions  bool                                // marks on messages say how far the house is with them
-	Seen       store.Bucket                        // remembers how far each chat was read, and the session
-	Dead       store.Log                           // gets the events that cannot be understood, as they came (P4); the last 1000 are kept
-	Open       func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
-	Texts      *texts.Channels                     // what people are told; nil: in English
-	Log        *slog.Logger                        // nil for slog.Default
+	Name       string // of the channel in config.json, such as "discord:work"
+	Token      string `json:"token" secret:"yes" unique:"one bot can have one reader"` // from https://discord.com/developers/applications, under Bot
+	APIURL     string `json:"apiUrl" default:"https://discord.com/api/v9" url:"https http"`
+	GatewayURL string `json:"gatewayUrl" url:"wss ws" optional:"yes"`                // where events come from; as the API says when empty
+	Groups     string `json:"groups" default:"mention" allowed:"mention, all, none"` // what to hear in servers: "" is "mention"
+	Reactions  bool   `json:"reactions" default:"true"`                              // show by them how far the agent is with a message
+
+	Seen  store.Bucket                        // remembers how far each chat was read, and the session
+	Dead  store.Log                           // gets the events that cannot be understood, as they came (P4); the last 1000 are kept
+	Open  func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
+	Texts *texts.Channels                     // what people are told; nil: in English
+	Log   *slog.Logger                        // nil for slog.Default
 }
 
 // A Channel is one Discord bot. It is a channels.Channel, Splitter, Editor,

@@ -28,28 +28,31 @@ import (
 	"parley/texts"
 )
 
-// A Config says which bot to be, and how.
+// A Config says which bot to be, and how. The fields with tags are keys of its
+// entry in config.json (see package config).
 type Config struct {
-	Name    string          // of the channel in config.json, such as "telegram:work"
-	Token   string          // from @BotFather: the bot's id, a colon, a secret
-	APIURL  string          // such as https://api.telegram.org
-	Groups  string          // what to hear in groups: "mention" (also when empty), "all" or "none"
-	Webhook *Webhook        // nil to poll
-	Rate    float64         // most messages per second in all: 30 when 0; below 0 no limit is kept at all
-	Dead    store.Log       // gets the updates that cannot be understood, as they came (P4); the last 1000 are kept
-	Alias   store.Bucket    // remembers the groups that became supergroups
-	Client  *http.Client    // nil for one of its own
-	Texts   *texts.Channels // what people are told; nil: in English
-	Log     *slog.Logger    // nil for slog.Default
+	Name    string   // of the channel in config.json, such as "telegram:work"
+	Token   string   `json:"token" secret:"yes" unique:"one bot can have one reader"` // from @BotFather: the bot's id, a colon, a secret
+	APIURL  string   `json:"apiUrl" default:"https://api.telegram.org" url:"https http"`
+	Groups  string   `json:"groups" default:"mention" allowed:"mention, all, none"` // what to hear in groups: "" is "mention"
+	Webhook *Webhook `json:"webhook"`                                               // nil to poll
+	// Rate is the most messages per second in all: 30 if it is 0; below 0 there is no limit.
+	Rate      float64 `json:"rate" default:"30"`
+	Reactions bool    `json:"reactions" default:"true"` // show by them how far the agent is with a message
 
-	Reactions bool                                // show by them how far the house is with a message
-	Open      func(path string) (*os.File, error) // opens the files of replies (R-S18)
+	Dead   store.Log                           // gets the updates that cannot be understood, as they came (P4); the last 1000 are kept
+	Alias  store.Bucket                        // remembers the groups that became supergroups
+	Open   func(path string) (*os.File, error) // opens the files of replies (R-S18)
+	Client *http.Client                        // nil for one of its own
+	Texts  *texts.Channels                     // what people are told; nil: in English
+	Log    *slog.Logger                        // nil for slog.Default
 }
 
 // A Webhook is where Telegram is to bring the updates.
 type Webhook struct {
-	URL    string // public address of Handler
-	Secret string // by which Telegram proves itself: 1 to 256 of A-Z a-z 0-9 _ - (R-S9)
+	URL    string `json:"url" url:"https http"`               // public address of Handler
+	Secret string `json:"secret" secret:"yes"`                // by which Telegram proves itself: 1 to 256 of A-Z a-z 0-9 _ - (R-S9)
+	Listen string `json:"listen" listen:"yes" optional:"yes"` // address of Handler on this machine; "": 127.0.0.1:8081
 }
 
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -29,8 +28,8 @@ const webOwner = "owner"
 // allowOf returns the allow lists, by channel.
 func allowOf(c *config.Config) map[string][]string {
 	allow := map[string][]string{}
-	for name, b := range c.Channels.Bots() {
-		allow[name] = b.Allow
+	for _, name := range networks(c) {
+		allow[name] = c.Channels[name].Senders.Allow
 	}
 	return allow
 }
@@ -51,7 +50,7 @@ func banner(c *config.Config, alone bool) []string {
 		}
 		say(name, "%s", guests(allow[name]))
 	}
-	if len(c.Channels.Telegram) == 0 {
+	if !slices.ContainsFunc(networks(c), func(name string) bool { return c.Channels[name].Type == "telegram" }) {
 		say("telegram", "not connected: get a token from @BotFather and write it in the config (parley onboard shows where)")
 	}
 	if c.Found {
@@ -96,8 +95,8 @@ func modelLine(c *config.Config) string {
 		return "demo, which is no real model: set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL), or " + how
 	}
 	line := m.Model
-	if u, err := url.Parse(m.BaseURL); err == nil {
-		line += " at " + u.Host
+	if host := driverOf(m).Host(); host != "" {
+		line += " at " + host
 	}
 	if c.ByEnv != "" {
 		return fmt.Sprintf("%s, because %s is set; OPENAI_MODEL or \"models\" in %s changes it", line, c.ByEnv, c.File)

@@ -52,7 +52,7 @@ func TestBanner(t *testing.T) {
 	if all := strings.Join(banner(c, true), "\n"); !strings.Contains(all, "telegram  waits for a gateway: parley chat alone does not receive") {
 		t.Error(all)
 	}
-	c, err = config.Parse(config.Source{File: "/x/config.json", Data: "/x", Environ: config.Environ{}}, nil)
+	c, err = config.Parse(config.Source{File: "/x/config.json", Data: "/x", Environ: config.Environ{}, Drivers: drivers()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

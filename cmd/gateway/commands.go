@@ -29,6 +29,7 @@ type program struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
 	environ        config.Environ
+	drivers        config.Drivers
 	file, data     string // flags
 	text           string // to say in a chat, and leave
 	redact         redactor
@@ -196,7 +197,7 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr, Recent: &recent{}, Redact: &p.redact}
-	if chat || c.Channels.Console != nil {
+	if chat || c.Channels["console"] != nil {
 		o.Terminal = p.terminal(c)
 	}
 	o.Brief = chat && !o.Terminal.Interactive()
@@ -290,7 +291,7 @@ func (p *program) keep(c *config.Config) (err error) {
 
 // source says where the config is.
 func (p *program) source() (config.Source, error) {
-	s := config.Source{File: p.file, Data: p.data, Fixed: p.data != "", Must: p.file != "", Environ: p.environ}
+	s := config.Source{File: p.file, Data: p.data, Fixed: p.data != "", Must: p.file != "", Environ: p.environ, Drivers: p.drivers}
 	if s.Data == "" {
 		home, ok := p.environ.Lookup("HOME")
 		if !ok {

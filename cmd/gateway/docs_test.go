@@ -39,7 +39,7 @@ func pages(t *testing.T) map[string]string {
 // parseText parses src as /etc/parley/config.json with an environment of its own.
 func parseText(src string, env ...string) (*config.Config, error) {
 	e := config.NewEnviron(append([]string{"HOME=/home/ann"}, env...))
-	return config.Parse(config.Source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e}, []byte(src))
+	return config.Parse(config.Source{File: "/etc/parley/config.json", Data: "/home/ann/.parley", Environ: e, Drivers: drivers()}, []byte(src))
 }
 
 var snippet = regexp.MustCompile("(?s)```jsonc\n(.*?)```")
@@ -123,18 +123,21 @@ func TestDocumentedOrders(t *testing.T) {
 // they change.
 func keysOf(typ reflect.Type, path, when string) (keys []string) {
 	switch {
-	case typ == reflect.TypeFor[config.Channels]():
-		for name, of := range map[string]reflect.Type{
-			"console": reflect.TypeFor[struct{}](), "web": reflect.TypeFor[struct{}](), "telegram": reflect.TypeFor[config.Telegram](), "discord": reflect.TypeFor[config.Discord](),
-		} {
-			keys = append(keys, keysOf(of, path+"."+name, when)...)
+	case typ == reflect.TypeFor[map[string]*config.Channel]():
+		for _, d := range drivers().Channels {
+			path := path + "." + d.Name
+			keys = append(keys, keysOf(reflect.TypeOf(d.New()), path, when)...)
+			if _, ok := d.New().(config.Network); ok {
+				keys = append(keys, keysOf(reflect.TypeFor[config.Senders](), path, when)...)
+			}
 		}
 	case typ.Kind() == reflect.Pointer:
 		return keysOf(typ.Elem(), path, when)
 	case typ.Kind() == reflect.Map:
 		return keysOf(typ.Elem(), path+".NAME", when)
 	case typ.Kind() == reflect.Struct:
-		for _, f := range reflect.VisibleFields(typ) {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
 			if name := f.Tag.Get("json"); name != "" && name != "-" {
 				when := when
 				if f.Tag.Get("live") != "" {
@@ -142,6 +145,12 @@ func keysOf(typ reflect.Type, path, when string) (keys []string) {
 				}
 				keys = append(keys, keysOf(f.Type, strings.TrimPrefix(path+"."+name, "."), when)...)
 			}
+		}
+		for _, d := range map[reflect.Type][]config.Driver{
+			reflect.TypeFor[config.Model](): drivers().Models, reflect.TypeFor[config.Store](): drivers().Stores,
+		}[typ] {
+			own := keysOf(reflect.TypeOf(d.New()), path, when)
+			keys = append(keys, slices.DeleteFunc(own, func(key string) bool { return key == path+": "+when })...) // it has none
 		}
 	}
 	if keys == nil {

@@ -6,19 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"parley/backup"
+	"parley/channels"
 	"parley/channels/console"
 	"parley/config"
 	"parley/llm"
 	"parley/store/bolt"
+	"parley/store/mem"
 	"parley/web"
 )
 
@@ -106,11 +107,19 @@ func examinations(c *config.Config, pid int) (all []examination) {
 			return lookAtModel(ctx, name, c.Models[name], newModel(name, c.Models[name]))
 		})
 	}
-	bots := c.Channels.Bots()
-	for _, name := range slices.Sorted(maps.Keys(bots)) {
-		add(name, func(ctx context.Context) finding { return lookAtBot(ctx, c, name, bots[name]) })
-		if t := c.Channels.Telegram[name]; t != nil && t.Webhook != nil {
-			port(name, t.Webhook.Listen)
+	for _, name := range networks(c) {
+		host := channels.NewHost(name, mem.New())
+		host.Log = slog.New(slog.DiscardHandler)
+		made, err := newChannel(c.Channels[name], host)
+		if err != nil {
+			add(name, func(context.Context) finding {
+				return finding{bad, err.Error(), "check channels." + name + " in the config"}
+			})
+			continue
+		}
+		add(name, func(ctx context.Context) finding { return lookAtChannel(ctx, name, c.Channels[name], made) })
+		if listen, _, _ := webhookOf(made); listen != "" {
+			port(name, listen)
 		}
 	}
 	if c.HTTP.Listen != "" {
@@ -211,6 +220,8 @@ func lookAtStore(ctx context.Context, c *config.Config, holder int, probe func(c
 	switch info, err := os.Stat(file); {
 	case c.Store.Type == "mem":
 		return finding{odd, "in memory: everything is forgotten at the end", `write "store": { "type": "bolt" }`}
+	case c.Store.Type != "bolt":
+		return finding{fine, "configured: " + c.Store.Type, ""}
 	case holder != 0:
 		return lookAtStoreInUse(ctx, c)
 	case errors.Is(err, fs.ErrNotExist) && len(backup.Copies(c.DataDir)) > 0 && unmarked != nil:
@@ -290,14 +301,17 @@ func advice(kind llm.Kind, name string) string {
 	return strings.ReplaceAll(help, "NAME", name)
 }
 
-// lookAtBot asks its network who the bot is.
-func lookAtBot(ctx context.Context, c *config.Config, name string, b *config.Bot) finding {
-	text, err := checkBot(ctx, c, name)
-	if err != nil {
-		kind, _, _ := strings.Cut(name, ":")
-		return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token (%[2]s), channels.%[1]s.apiUrl and the network", name, config.Tokens[kind].From)}
+// lookAtChannel asks the network of a channel who the bot is.
+func lookAtChannel(ctx context.Context, name string, c *config.Channel, made channels.Channel) finding {
+	text := "configured"
+	if bot, ok := made.(channels.Identifier); ok {
+		who, err := bot.Check(ctx)
+		if err != nil {
+			return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token, the other keys of channels.%[1]s, and the network", name)}
+		}
+		text = who
 	}
-	if len(b.Allow) == 0 {
+	if len(c.Senders.Allow) == 0 {
 		text += "; nobody is on its allow list, so people need a code (parley pair CODE)"
 	}
 	return finding{fine, text, ""}

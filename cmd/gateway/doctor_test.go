@@ -27,7 +27,7 @@ func doctored(t *testing.T, src string) (code int, out string) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	p := &program{stdout: &b, stderr: &b, data: dir, environ: config.Environ{"HOME": dir}}
+	p := &program{stdout: &b, stderr: &b, data: dir, environ: config.Environ{"HOME": dir}, drivers: drivers()}
 	err := p.doctor(t.Context())
 	if end, ok := errors.AsType[exit](err); ok {
 		code = end.code

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,30 +18,43 @@ import (
 	"parley/llm/demo"
 	"parley/llm/openai"
 	"parley/llm/textmode"
+	"parley/store"
+	"parley/store/bolt"
+	"parley/store/mem"
 )
 
-// newModel makes the model that an entry of models describes.
-func newModel(name string, m *config.Model) (made llm.Model) {
-	if m.Type == "demo" {
-		made = demo.New(name)
-	} else {
-		made = openai.New(openai.Config{
-			Name: name, BaseURL: m.BaseURL, APIKey: string(m.APIKey), Model: m.Model,
-			MaxTokens: m.MaxTokens, Temperature: m.Temperature, Blind: !sees(m),
-		})
+// drivers lists what config.json can name. A new channel, model provider or store
+// is a folder of its own and a line here.
+func drivers() config.Drivers {
+	return config.Drivers{
+		Channels: []config.Driver{
+			config.DriverOf[console.Config]("console"),
+			config.DriverOf[webchat.Config]("web"),
+			config.DriverOf[telegram.Config]("telegram"),
+			config.DriverOf[discord.Config]("discord"),
+		},
+		Models: []config.Driver{
+			config.DriverOf[openai.Config]("openai"),
+			config.DriverOf[demo.Config]("demo"),
+		},
+		Stores: []config.Driver{
+			config.DriverOf[bolt.Config]("bolt"),
+			config.DriverOf[mem.Config]("mem"),
+		},
+		Categories: toolCategories,
 	}
+}
+
+// driverOf returns what the driver of m is told.
+func driverOf(m *config.Model) llm.Driver { return m.Driver.(llm.Driver) }
+
+// newModel makes the model that an entry of models describes.
+func newModel(name string, m *config.Model) llm.Model {
+	made := driverOf(m).Build(name)
 	if m.ToolCalls == "text" {
 		return textmode.New(made)
 	}
 	return made
-}
-
-// sees says whether m can be shown pictures.
-func sees(m *config.Model) bool {
-	if m.Vision != nil {
-		return *m.Vision
-	}
-	return m.Type == "openai" && openai.Sees(m.Model)
 }
 
 // modelNames are the names of the models in the config.
@@ -50,13 +62,33 @@ func (h *house) modelNames() []string { return slices.Sorted(maps.Keys(h.now.Loa
 
 func (h *house) hasModel(name string) bool { return h.now.Load().Models[name] != nil }
 
+// networks are the channels of c on which people have ids, sorted by name.
+func networks(c *config.Config) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.Channels)) {
+		if c.Channels[name].Senders != nil {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// newStore opens the store that the config names, but for bolt: see openBolt.
+func newStore(ctx context.Context, c *config.Config) (store.Store, error) {
+	return c.Store.Driver.(store.Driver).Open(ctx)
+}
+
+// newChannel makes the channel that an entry of channels describes.
+func newChannel(c *config.Channel, host channels.Host) (channels.Channel, error) {
+	return c.Driver.(channels.Driver).Build(host)
+}
+
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
 	h.hub.Add("console", h.console(leave))
 	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, TakeBytes: h.pool.TakeBytes, Models: h.modelNames, Log: h.Log})
 	h.hub.Add("api", h.api)
-	if h.Config.Channels.Web != nil {
+	if h.Config.Channels["web"] != nil {
 		browser, err := webchat.New(webchat.Config{
 			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, TakeBytes: h.pool.TakeBytes, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
 		})
@@ -66,34 +98,35 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 		h.browser = browser
 		h.hub.Add("web", browser)
 	}
-	for name, b := range h.Config.Channels.Discord {
-		cfg := discordConfig(name, b, h.Log)
-		cfg.Texts = &h.texts.Channels
-		cfg.Open, cfg.Dead, cfg.Seen = h.files.OpenNamed, h.store.Log("dead/"+name), h.store.Bucket("seen/"+name)
-		c, err := discord.New(cfg)
+	webhooks := map[string]*http.ServeMux{}
+	for _, name := range networks(h.Config) {
+		host := channels.NewHost(name, h.store)
+		host.Open = h.files.OpenNamed
+		host.Texts = &h.texts.Channels
+		host.Log = h.Log
+		c, err := newChannel(h.Config.Channels[name], host)
 		if err != nil {
 			return nil, err
 		}
 		h.hub.Add(name, c)
-	}
-	handlers := map[string]*http.ServeMux{}
-	for name, t := range h.Config.Channels.Telegram {
-		cfg := telegramConfig(name, t, h.Log)
-		cfg.Texts = &h.texts.Channels
-		cfg.Open, cfg.Dead, cfg.Alias = h.files.OpenNamed, h.store.Log("dead/"+name), h.store.Bucket("alias/"+name)
-		c, err := telegram.New(cfg)
-		if err != nil {
-			return nil, err
-		}
-		h.hub.Add(name, c)
-		if w := t.Webhook; w != nil {
-			if handlers[w.Listen] == nil {
-				handlers[w.Listen] = http.NewServeMux()
+		if listen, path, handler := webhookOf(c); listen != "" {
+			if webhooks[listen] == nil {
+				webhooks[listen] = http.NewServeMux()
 			}
-			handlers[w.Listen].Handle(pathOf(w.URL), c.Handler())
+			webhooks[listen].Handle(path, handler)
 		}
 	}
-	return handlers, nil
+	return webhooks, nil
+}
+
+// webhookOf returns what answers c's network at the address listen, which is "" if
+// the network does not call.
+func webhookOf(c channels.Channel) (listen, path string, handler http.Handler) {
+	r, ok := c.(channels.WebhookReceiver)
+	if !ok {
+		return "", "", nil
+	}
+	return r.Webhook()
 }
 
 // console is the terminal: of this process if a person or a pipe is at it, and
@@ -111,41 +144,9 @@ func (h *house) console(leave func(error)) channels.Channel {
 
 // othersServed names the channels besides the terminal.
 func (h *house) othersServed() []string {
-	c := h.Config.Channels
-	names := slices.Concat(slices.Sorted(maps.Keys(c.Telegram)), slices.Sorted(maps.Keys(c.Discord)))
-	if c.Web != nil {
+	names := networks(h.Config)
+	if h.Config.Channels["web"] != nil {
 		names = append(names, "the web page")
 	}
 	return names
-}
-
-// checkBot asks the network of that channel who its bot is.
-func checkBot(ctx context.Context, c *config.Config, name string) (who string, err error) {
-	var bot interface {
-		Check(context.Context) (string, error)
-	}
-	log := slog.New(slog.DiscardHandler)
-	if t := c.Channels.Telegram[name]; t != nil {
-		bot, err = telegram.New(telegramConfig(name, t, log))
-	} else {
-		bot, err = discord.New(discordConfig(name, c.Channels.Discord[name], log))
-	}
-	if err != nil {
-		return "", err
-	}
-	return bot.Check(ctx)
-}
-
-// telegramConfig says which bot an entry of channels is.
-func telegramConfig(name string, t *config.Telegram, log *slog.Logger) telegram.Config {
-	c := telegram.Config{Name: name, Token: string(t.Token), APIURL: t.APIURL, Groups: t.Groups, Rate: t.Rate, Reactions: t.Reactions, Log: log}
-	if w := t.Webhook; w != nil {
-		c.Webhook = &telegram.Webhook{URL: w.URL, Secret: string(w.Secret)}
-	}
-	return c
-}
-
-// discordConfig says which bot an entry of channels is.
-func discordConfig(name string, d *config.Discord, log *slog.Logger) discord.Config {
-	return discord.Config{Name: name, Token: string(d.Token), APIURL: d.APIURL, GatewayURL: d.GatewayURL, Groups: d.Groups, Reactions: d.Reactions, Log: log}
 }

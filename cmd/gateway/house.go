@@ -26,7 +26,7 @@ import (
 	"parley/memory"
 	"parley/scheduler"
 	"parley/store"
-	"parley/store/mem"
+	"parley/store/bolt"
 	"parley/texts"
 	"parley/tools"
 	"parley/tools/files"
@@ -200,9 +200,12 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 // openStore opens what everything else is kept in.
 func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
 	h.observer = observe.New(observe.Config{Build: version()})
-	if h.Config.Store.Type == "mem" {
-		h.store = mem.New()
-	} else if h.store, h.notes, err = h.openBolt(ctx, leave); err != nil {
+	if _, ok := h.Config.Store.Driver.(*bolt.Config); ok {
+		h.store, h.notes, err = h.openBolt(ctx, leave)
+	} else {
+		h.store, err = newStore(ctx, h.Config)
+	}
+	if err != nil {
 		return err
 	}
 	h.verifier = backup.NewVerifier(h.store, h.Log)

@@ -22,11 +22,15 @@ const (
 )
 
 func main() {
-	p := &program{
+	os.Exit(newProgram(drivers()).run(context.Background(), os.Args[1:]))
+}
+
+// newProgram returns the program with what its config can name.
+func newProgram(d config.Drivers) *program {
+	return &program{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		environ: config.NewEnviron(os.Environ()),
+		environ: config.NewEnviron(os.Environ()), drivers: d,
 	}
-	os.Exit(p.run(context.Background(), os.Args[1:]))
 }
 
 // run does what args say and returns the exit code.

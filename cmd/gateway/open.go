@@ -76,7 +76,7 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 	if err != nil {
 		return w, err
 	}
-	for name := range c.Channels.Discord { // what was said since was answered, too, and must not be asked for again
+	for _, name := range networks(c) { // what was said since was answered, too, and must not be asked for again
 		if err := deleteAll(ctx, s.Bucket("seen/"+name)); err != nil {
 			return w, err
 		}

@@ -224,7 +224,7 @@ func TestRecordingsNotice(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, log bytes.Buffer
-		p := &program{stdin: os.Stdin, stdout: &out, stderr: &log}
+		p := &program{stdin: os.Stdin, stdout: &out, stderr: &log, drivers: drivers()}
 		code := p.run(t.Context(), []string{"replay", file, "--run"})
 		if (code != 0) != (c.want != "") || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s for %s: exit code %d\n%s%s", c.is, c.was, code, out.String(), log.String())
@@ -348,7 +348,7 @@ func TestRecords(t *testing.T) {
 	w.idle()
 	before := w.calls("telegram:7001")
 	w.stop()
-	p := &program{stderr: &w.log, data: w.dir, environ: config.NewEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()})}
+	p := &program{stderr: &w.log, data: w.dir, environ: config.NewEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()}), drivers: drivers()}
 	house, err := p.admin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parley/config"
+	"parley/llm/openai"
 )
 
 // TestSeal does in a process of its own what serve does before the house is built (R-S17).
@@ -25,7 +26,7 @@ func TestSeal(t *testing.T) {
 		t.Fatal("the test proves nothing: /proc/self/environ shows nothing anyway")
 	}
 	dir := t.TempDir()
-	p := &program{data: dir, environ: config.NewEnviron(os.Environ())}
+	p := &program{data: dir, environ: config.NewEnviron(os.Environ()), drivers: drivers()}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func TestSeal(t *testing.T) {
 	if n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); n != 0 || err != nil {
 		t.Errorf("dumpable: %d %v", n, err)
 	}
-	if c.Models["main"].APIKey != "canary-key" || p.redact.String("canary-key") != config.Hidden {
+	if c.Models["main"].Driver.(*openai.Config).APIKey != "canary-key" || p.redact.String("canary-key") != config.Hidden {
 		t.Error("the key is not known any more, or shown")
 	}
 	// A reload reads the variable that is gone from the process.
@@ -54,7 +55,7 @@ func TestSeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := config.Parse(s, []byte(`{"models": {"a": {"type": "openai", "model": "m", "apiKey": "${OPENAI_API_KEY}"}}}`))
-	if err != nil || again.Models["a"].APIKey != "canary-key" {
+	if err != nil || again.Models["a"].Driver.(*openai.Config).APIKey != "canary-key" {
 		t.Errorf("reload: %v", err)
 	}
 }

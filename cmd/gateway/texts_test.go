@@ -180,12 +180,19 @@ func TestHeartbeatFromCatalogue(t *testing.T) {
 // is in the language of full-width letters, too.
 func TestStepsFromCatalogue(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *watch) {
-		w.filing = files.New(files.Rules{})
 		c := *w.Config
 		c.Tools.Web.Search.Provider = "duckduckgo"
-		all, err := w.house.tools(&c)
+		sources, err := toolSources(&c, toolHost{files: files.New(files.Rules{})})
 		if err != nil {
 			t.Fatal(err)
+		}
+		var all []tools.Tool
+		for _, source := range sources {
+			offered, err := source.Tools(t.Context(), tools.Scope{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, offered...)
 		}
 		data := regexp.MustCompile("\\b(tea|telegram)\\b")
 		args := map[string]any{"text": "tea", "chat": "telegram:42", "message": "tea", "every_seconds": 60}

@@ -5,10 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,12 +16,7 @@ import (
 	"parley/texts"
 	"parley/tools"
 	"parley/tools/agents"
-	"parley/tools/cron"
-	"parley/tools/data"
 	"parley/tools/files"
-	"parley/tools/message"
-	"parley/tools/recall"
-	"parley/tools/web"
 )
 
 const (
@@ -74,12 +65,14 @@ func (h *house) kits(c *config.Config) (kitMaker, error) {
 	for category, rule := range c.Tools.Rules {
 		rules[category] = tools.Rule(rule)
 	}
-	builtIn, err := h.tools(c)
+	sources, err := toolSources(c, toolHost{
+		files: h.filing, say: h.say(c), ask: h.askPerson, withdraw: h.hub.Withdraw, recall: h.recall, cron: h.onClock, log: h.Log,
+		agents: agents.Config{Runner: h.pool, Texts: &h.texts.Tools.Subtask, Profiles: h.profiles, Model: h.hasModel},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	helpers := agents.New(agents.Config{Runner: h.pool, Texts: &h.texts.Tools.Subtask, Profiles: h.profiles, Model: h.hasModel})
-	sources := rules.Permit(system(c), builtIn, helpers) // from the lowest layer to the highest
+	sources = rules.Permit(sources...)
 	h.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
 	pipeline := tools.StandardConfig{
 		Log: h.Log, Texts: &h.texts.Tools, Strays: &h.strays, Stats: h.stats,
@@ -115,40 +108,6 @@ func (h *house) profiles() (all []agents.Profile) {
 		}
 	}
 	return all
-}
-
-// A toolSource is a tools.Source that never fails.
-type toolSource func(tools.Scope) []tools.Tool
-
-// Tools implements [tools.Source].
-func (f toolSource) Tools(_ context.Context, s tools.Scope) ([]tools.Tool, error) { return f(s), nil }
-
-// system offers what ends a turn. Models that call tools by themselves end it by
-// saying nothing more, so they are not told of it, and may call it all the same (C-030).
-func system(c *config.Config) tools.Source {
-	told, untold := []tools.Tool{message.NewComplete(true)}, []tools.Tool{message.NewComplete(false)}
-	return toolSource(func(s tools.Scope) []tools.Tool {
-		if m := c.Models[s.Model]; m != nil && m.ToolCalls == "text" {
-			return told
-		}
-		return untold
-	})
-}
-
-// tools are the built-in ones.
-func (h *house) tools(c *config.Config) (tools.Fixed, error) {
-	web, err := webTools(c.Tools.Web, h.Log)
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Concat(h.filing, web, data.New(data.Config{Zone: c.Zone(), Weather: weather(c.Tools.Weather)}),
-		[]tools.Tool{message.New(h.say(c)), message.NewAsk(h.askPerson, h.hub.Withdraw), recall.New(h.recall), cron.New(h.onClock)})
-	for i := range all {
-		if all[i].Timeout == 0 {
-			all[i].Timeout = c.Tools.Timeout
-		}
-	}
-	return all, nil
 }
 
 // undo puts back what the last turn of a session changed in files.
@@ -187,34 +146,10 @@ func (h *house) toolStats() string {
 	return b.String()
 }
 
-// weather returns what knows the weather, nil if it is to be made up.
-func weather(c config.Weather) func(context.Context, string) (data.Weather, error) {
-	if c.Provider == "" {
-		return nil
-	}
-	return data.OpenMeteo(&http.Client{Timeout: 30 * time.Second}, c.BaseURL)
-}
-
-// webTools are those that look things up.
-func webTools(c config.WebTools, log *slog.Logger) ([]tools.Tool, error) {
-	cfg := web.Config{Demo: c.Demo, Log: log}
-	for _, s := range append([]config.Search{c.Search}, c.SearchFallback...) {
-		cfg.Search = append(cfg.Search, web.Provider{Name: s.Provider, Key: string(s.APIKey), BaseURL: s.BaseURL})
-	}
-	for _, net := range c.AllowPrivate {
-		prefix, err := web.ParseNetwork(net)
-		if err != nil {
-			return nil, err
-		}
-		cfg.AllowPrivate = append(cfg.AllowPrivate, prefix)
-	}
-	return web.New(cfg)
-}
-
 // say sends what the message tool says. Of a channel that is not there the model
 // is told: the Hub would only put the reply aside.
 func (h *house) say(c *config.Config) chat.Send {
-	known := slices.Concat([]string{"console", "api"}, slices.Sorted(maps.Keys(c.Channels.Telegram)), slices.Sorted(maps.Keys(c.Channels.Discord)))
+	known := append([]string{"console", "api"}, networks(c)...)
 	if h.browser != nil {
 		known = append(known, "web")
 	}
@@ -290,17 +225,9 @@ func (h *house) models(c *config.Config) map[string]agent.Model {
 		if answer == 0 {
 			answer = min(maxTokens, m.ContextWindow/4)
 		}
-		all[name] = agent.Model{Model: llm.Limit(modelTime)(llm.Fallback(chain...)), Window: m.ContextWindow, MaxTokens: answer, Vision: sees(m)}
+		all[name] = agent.Model{Model: llm.Limit(modelTime)(llm.Fallback(chain...)), Window: m.ContextWindow, MaxTokens: answer, Vision: driverOf(m).Sees()}
 	}
 	return all
-}
-
-// pathOf returns the path of an address, "/" if it has none.
-func pathOf(address string) string {
-	if u, err := url.Parse(address); err == nil && u.Path != "" {
-		return u.Path
-	}
-	return "/"
 }
 
 // limitsOf are those of a day, as the agent knows them.

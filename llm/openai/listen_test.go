@@ -89,7 +89,7 @@ func TestImages(t *testing.T) {
 	}
 	ask := func(blind bool, images ...llm.Image) (llmtest.Message, error) {
 		s := serve(t, llmtest.Reply{Text: "ok"})
-		m := model(t, s.URL(), func(c *openai.Config) { c.Blind = blind })
+		m := model(t, s.URL(), func(c *openai.Config) { c.Vision = new(!blind) })
 		_, err := m.Generate(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "look", Images: images}}}, nil)
 		ms := s.Requests()[0].Messages
 		if len(ms) == 0 {

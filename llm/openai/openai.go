@@ -20,15 +20,18 @@ import (
 
 // Config says whom to ask, and how.
 type Config struct {
-	Name        string // the model's name in config.json
-	BaseURL     string // "" means OpenAI's own
-	APIKey      string
-	Model       string            // as the provider names it
-	MaxTokens   int               // of one answer; 0 leaves it to the provider
-	Temperature *float64          // nil leaves it to the provider
-	Blind       bool              // it is shown no pictures, only what is said about them
-	Transport   http.RoundTripper // nil means one of our own
+	Name        string   // the model's name in config.json
+	BaseURL     string   `json:"baseUrl" url:"http https" optional:"yes"` // "" means OpenAI's own
+	APIKey      string   `json:"apiKey" secret:"yes"`
+	Model       string   `json:"model" plain:"yes"`           // as the provider names it
+	MaxTokens   int      `json:"maxTokens"`                   // of one answer; 0 leaves it to the provider
+	Temperature *float64 `json:"temperature" from:"0" to:"2"` // nil leaves it to the provider
+	Vision      *bool    `json:"vision"`                      // whether it can be shown pictures; nil: as Model's name tells
+
+	Transport http.RoundTripper // nil means one of our own
 }
+
+const defaultURL = "https://api.openai.com/v1"
 
 const (
 	maxAnswer = 4 << 20         // bytes of one answer
@@ -48,7 +51,7 @@ func New(c Config) llm.Model {
 func (c Config) whole() Config {
 	c.APIKey = strings.TrimSpace(c.APIKey)
 	if c.BaseURL == "" {
-		c.BaseURL = "https://api.openai.com/v1"
+		c.BaseURL = defaultURL
 	}
 	if c.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()

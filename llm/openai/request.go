@@ -57,7 +57,7 @@ func (p *profile) message(c Config, m llm.Message) openai.ChatCompletionMessage 
 		return out
 	}
 	out := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: m.Text}
-	if len(m.Images) > 0 && !c.Blind {
+	if len(m.Images) > 0 && c.Sees() {
 		out.MultiContent, out.Content = parts(out.Content, m.Images), "" // go-openai takes one of the two
 	}
 	return out

@@ -201,3 +201,9 @@ func (l *log) Trim(ctx context.Context, seq uint64) error {
 func (l *log) upTo(seq uint64) uint64 {
 	return min(max(seq, l.gone)-l.gone, uint64(len(l.recs)))
 }
+
+// A Config is "store" in config.json (see package config): it has no keys.
+type Config struct{}
+
+// Open implements [store.Driver].
+func (*Config) Open(context.Context) (store.Store, error) { return New(), nil }

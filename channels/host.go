@@ -1,0 +1,63 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"regexp"
+
+	"parley/store"
+	"parley/texts"
+)
+
+// A Driver makes the channels of one network: it is what an entry of channels in
+// config.json says. The keys of the entry are its fields with a json tag, and the
+// gateway reads and checks them by their tags (see package config).
+type Driver interface {
+	// CheckID returns an error that says what the id of a person must be. An id
+	// holds no colon, and never changes hands (R-S7).
+	CheckID(id string) error
+	// Build returns the channel. It does not call the network.
+	Build(h Host) (Channel, error)
+}
+
+// A Host is what the gateway gives a channel to work with.
+type Host struct {
+	Name  string // of the entry in config.json, such as "telegram:work"
+	Store store.Store
+	Seen  store.Bucket                        // how far the network was read; emptied when a backup is restored
+	Dead  store.Log                           // events that cannot be understood, as they came (P4)
+	Open  func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
+	Texts *texts.Channels                     // what people are told
+	Log   *slog.Logger
+}
+
+// NewHost returns the Host of that name with what is kept in s.
+func NewHost(name string, s store.Store) Host {
+	return Host{Name: name, Store: s, Seen: s.Bucket("seen/" + name), Dead: s.Log("dead/" + name)}
+}
+
+// An Identifier is a Channel that can ask its network who it is there. The error
+// says what to do.
+type Identifier interface {
+	Check(ctx context.Context) (who string, err error)
+}
+
+// A WebhookReceiver is a Channel that its network calls.
+type WebhookReceiver interface {
+	// Webhook returns what answers requests to path at the address listen, which is
+	// "" if the network does not call.
+	Webhook() (listen, path string, handler http.Handler)
+}
+
+var numericID = regexp.MustCompile(`^-?[1-9][0-9]{0,18}$`)
+
+// CheckNumericID is CheckID of a network whose ids are numbers.
+func CheckNumericID(id string) error {
+	if !numericID.MatchString(id) {
+		return errors.New(`must be a numeric id such as "123456", because names change hands`)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"parley/chat"
+	"parley/config"
+	"parley/tools"
+	"parley/tools/agents"
+	"parley/tools/cron"
+	"parley/tools/data"
+	"parley/tools/files"
+	"parley/tools/message"
+	"parley/tools/recall"
+	"parley/tools/web"
+)
+
+// A toolHost is what tools reach of the gateway.
+type toolHost struct {
+	files    []tools.Tool // those of files, which remember what each session has read
+	say      chat.Send
+	ask      message.Ask
+	withdraw func(ctx context.Context, question string) error
+	recall   func(ctx context.Context, who chat.Person, words string, most int) ([]recall.Found, error)
+	cron     cron.Clock
+	agents   agents.Config
+	log      *slog.Logger
+}
+
+// toolSources are what offers tools, from the lowest layer to the highest. A new
+// tool is a file of its own and a line here; rules may name its category.
+func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
+	web, err := webTools(c.Tools.Web, h.log)
+	if err != nil {
+		return nil, err
+	}
+	builtIn := slices.Concat(
+		h.files,
+		web,
+		data.New(data.Config{Zone: c.Zone(), Weather: weather(c.Tools.Weather)}),
+		[]tools.Tool{
+			message.New(h.say),
+			message.NewAsk(h.ask, h.withdraw),
+			recall.New(h.recall),
+			cron.New(h.cron),
+		},
+	)
+	for i := range builtIn {
+		if builtIn[i].Timeout == 0 {
+			builtIn[i].Timeout = c.Tools.Timeout
+		}
+	}
+	return []tools.Source{system(c), tools.Fixed(builtIn), agents.New(h.agents)}, nil
+}
+
+// toolCategories lists the categories of the tools there are, sorted. The tools
+// are made for that and not called.
+func toolCategories() (list []string) {
+	c := &config.Config{}
+	c.Tools.Web.Search.Provider = "duckduckgo"
+	sources, _ := toolSources(c, toolHost{files: files.New(files.Rules{})}) // the provider is known
+	for _, source := range sources {
+		all, _ := source.Tools(context.Background(), tools.Scope{From: chat.Sender{Role: chat.Owner}}) // none of these fails
+		for _, t := range all {
+			list = append(list, t.Kind())
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// A toolSource is a tools.Source that never fails.
+type toolSource func(tools.Scope) []tools.Tool
+
+// Tools implements [tools.Source].
+func (f toolSource) Tools(_ context.Context, s tools.Scope) ([]tools.Tool, error) { return f(s), nil }
+
+// system offers what ends a turn. Models that call tools by themselves end it by
+// saying nothing more, so they are not told of it, and may call it all the same (C-030).
+func system(c *config.Config) tools.Source {
+	told := []tools.Tool{message.NewComplete(true)}
+	untold := []tools.Tool{message.NewComplete(false)}
+	return toolSource(func(s tools.Scope) []tools.Tool {
+		if m := c.Models[s.Model]; m != nil && m.ToolCalls == "text" {
+			return told
+		}
+		return untold
+	})
+}
+
+// weather returns what knows the weather, nil if it is to be made up.
+func weather(c config.Weather) func(context.Context, string) (data.Weather, error) {
+	if c.Provider == "" {
+		return nil
+	}
+	return data.OpenMeteo(&http.Client{Timeout: 30 * time.Second}, c.BaseURL)
+}
+
+// webTools are those that look things up.
+func webTools(c config.WebTools, log *slog.Logger) ([]tools.Tool, error) {
+	cfg := web.Config{Demo: c.Demo, Log: log}
+	for _, s := range append([]config.Search{c.Search}, c.SearchFallback...) {
+		cfg.Search = append(cfg.Search, web.Provider{Name: s.Provider, Key: string(s.APIKey), BaseURL: s.BaseURL})
+	}
+	for _, net := range c.AllowPrivate {
+		prefix, err := web.ParseNetwork(net)
+		if err != nil {
+			return nil, err
+		}
+		cfg.AllowPrivate = append(cfg.AllowPrivate, prefix)
+	}
+	return web.New(cfg)
+}
