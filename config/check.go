@@ -79,7 +79,9 @@ func (k *checker) value(v reflect.Value, key string, tag reflect.StructTag) {
 			}
 		}
 	case reflect.Map:
-		for _, name := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+		names := v.MapKeys()
+		slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, name := range names {
 			k.value(v.MapIndex(name), join(key, name.String()), tag)
 		}
 	case reflect.Slice:
@@ -112,7 +114,8 @@ func (k *checker) single(v reflect.Value, key string, tag reflect.StructTag) {
 	}
 	if reason, ok := tag.Lookup("unique"); ok && !v.IsZero() {
 		at := strings.LastIndex(key, ".")
-		k.unique = append(k.unique, uniqueValue{strings.TrimPrefix(key[:at], "channels."), key[at+1:], v.String(), reason})
+		channel := strings.TrimPrefix(key[:at], "channels.")
+		k.unique = append(k.unique, uniqueValue{channel, key[at+1:], v.String(), reason})
 	}
 }
 
@@ -198,7 +201,8 @@ func (k *checker) url(key, value string, schemes ...string) {
 func (k *checker) folders() {
 	c := k.config
 	if _, err := time.LoadLocation(c.Timezone); err != nil {
-		k.fail("timezone", `%s is no time zone; allowed: names such as "Europe/Berlin", or "UTC"`, k.show("timezone", c.Timezone))
+		k.fail("timezone", `%s is no time zone; allowed: names such as "Europe/Berlin", or "UTC"`,
+			k.show("timezone", c.Timezone))
 	}
 	if inside(c.DataDir, c.Workspace) {
 		k.fail("workspace", "must not hold dataDir: the agent could read and change the store")
@@ -228,7 +232,8 @@ func (k *checker) owners() {
 		c := k.d.channel(kind)
 		switch {
 		case c == nil, labelled && !simple.MatchString(label), (c.Senders == nil) != (channel == owner):
-			k.fail(key, `is no owner; allowed: "console", "web", or a channel's name and a person's numeric id, such as "telegram:123456"`)
+			k.fail(key, `is no owner; allowed: "console", "web", `+
+				`or a channel's name and a person's numeric id, such as "telegram:123456"`)
 		case c.Senders != nil:
 			if err := c.Driver.(Network).CheckID(id); err != nil {
 				k.fail(key, "is no owner: the id %v", err)
@@ -268,14 +273,17 @@ func (k *checker) http() {
 	if _, err := web.Origin(h.PublicURL); h.PublicURL != "" && err != nil {
 		k.fail("http.publicUrl", "%v", err)
 	}
-	switch host, _, _ := net.SplitHostPort(h.Listen); {
+	const remedy = "make one with: openssl rand -hex 16"
+	host, _, _ := net.SplitHostPort(h.Listen)
+	local := h.Listen == "" || host == "localhost" || net.ParseIP(host).IsLoopback()
+	switch {
 	case h.AdminToken != "" && len(h.AdminToken) < 22:
-		k.fail("http.adminToken", "must have 22 characters or more; make one with: openssl rand -hex 16")
-	case h.Listen == "" || host == "localhost" || net.ParseIP(host).IsLoopback() || web.StrongSecret(string(h.AdminToken)):
+		k.fail("http.adminToken", "must have 22 characters or more; "+remedy)
+	case local || web.StrongSecret(string(h.AdminToken)):
 	case h.AdminToken == "":
-		k.fail("http.adminToken", "is missing, and http.listen lets other machines in; make one with: openssl rand -hex 16")
+		k.fail("http.adminToken", "is missing, and http.listen lets other machines in; "+remedy)
 	default:
-		k.fail("http.adminToken", "can be guessed, and http.listen lets other machines in; make one with: openssl rand -hex 16")
+		k.fail("http.adminToken", "can be guessed, and http.listen lets other machines in; "+remedy)
 	}
 }
 
@@ -295,10 +303,19 @@ func (k *checker) limits() {
 			case given && n <= 0 && n != -1:
 				k.fail(key, "must be above 0, or -1 for no limit")
 			case given && restricted && !slices.Contains(strings.Fields(of), whose):
-				k.fail(key, "%s", f.tag.Get("else"))
+				k.fail(key, "%s: write %s", f.tag.Get("else"), elsewhere(f.name, strings.Fields(of)))
 			}
 		}
 	}
+}
+
+// elsewhere lists the keys where a limit can stand.
+func elsewhere(name string, of []string) string {
+	var keys []string
+	for _, whose := range of {
+		keys = append(keys, join(join("limits", whose), name))
+	}
+	return strings.Join(keys, " or ")
 }
 
 // rules checks that the categories that rules are for exist.
@@ -307,9 +324,10 @@ func (k *checker) rules() {
 		return
 	}
 	categories := k.d.drivers.Categories()
+	list := strings.Join(categories, ", ")
 	for category := range k.config.Tools.Rules {
 		if !slices.Contains(categories, category) {
-			k.fail(join("tools.rules", category), "no tools are of this category; allowed: %s", strings.Join(categories, ", "))
+			k.fail(join("tools.rules", category), "no tools are of this category; allowed: %s", list)
 		}
 	}
 }

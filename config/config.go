@@ -42,7 +42,7 @@ type Config struct {
 	Agent     Agent               `json:"agent"`
 	Channels  map[string]*Channel `json:"channels"` // by their whole names: "telegram", "telegram:work"
 	Tools     Tools               `json:"tools" live:"yes"`
-	Limits    map[string]*Limit   `json:"limits" live:"yes"` // per day, by whose they are: person, session, job, everybody
+	Limits    map[string]*Limit   `json:"limits" live:"yes"` // per day, by whose they are
 	Cron      Cron                `json:"cron"`
 	Heartbeat Heartbeat           `json:"heartbeat"`
 	Dream     Dream               `json:"dream"`
@@ -132,11 +132,12 @@ type Store struct {
 
 // Agent says how turns are made.
 type Agent struct {
-	Model              string        `json:"model" plain:"yes" live:"yes" names:"models"`
-	Fallback           []string      `json:"fallback" live:"yes" names:"models"` // in the order to try
-	MaxRounds          int           `json:"maxRounds" live:"yes" default:"40" from:"1" to:"1000"`
-	MaxConcurrentTurns int           `json:"maxConcurrentTurns" default:"1024" from:"1" to:"10000"`
-	MessageTTL         time.Duration `json:"messageTTL" live:"yes" default:"24h" from:"1m"` // a message that waited longer gets a notice, no turn
+	Model              string   `json:"model" plain:"yes" live:"yes" names:"models"`
+	Fallback           []string `json:"fallback" live:"yes" names:"models"` // in the order to try
+	MaxRounds          int      `json:"maxRounds" live:"yes" default:"40" from:"1" to:"1000"`
+	MaxConcurrentTurns int      `json:"maxConcurrentTurns" default:"1024" from:"1" to:"10000"`
+	// MessageTTL: a message that waited longer gets a notice instead of an answer.
+	MessageTTL time.Duration `json:"messageTTL" live:"yes" default:"24h" from:"1m"`
 }
 
 // Check implements [Checker].
@@ -152,14 +153,19 @@ func (a *Agent) Check(report func(key, problem string)) {
 
 // Tools are the settings of tools.
 type Tools struct {
-	Timeout             time.Duration     `json:"timeout" default:"1m" from:"1s" to:"10m"` // of a tool that has none of its own
-	RestrictToWorkspace bool              `json:"restrictToWorkspace" default:"true"`
-	Rules               map[string]string `json:"rules" allowed:"everyone, owners, ask, off"`       // who may use the tools of a category
-	ApprovalTimeout     time.Duration     `json:"approvalTimeout" default:"15m" from:"1s" to:"24h"` // of a person who is asked whether a call may be made
-	CacheTTL            time.Duration     `json:"cacheTTL" default:"5m" from:"0s" to:"24h"`         // how long a result is given again; 0: never
-	Rollback            bool              `json:"rollback" default:"true"`                          // a search that found nothing is tried in other words
-	Web                 WebTools          `json:"web"`
-	Weather             Weather           `json:"weather"`
+	// Timeout is that of a tool that has none of its own.
+	Timeout             time.Duration `json:"timeout" default:"1m" from:"1s" to:"10m"`
+	RestrictToWorkspace bool          `json:"restrictToWorkspace" default:"true"`
+	// Rules say who may use the tools of a category.
+	Rules map[string]string `json:"rules" allowed:"everyone, owners, ask, off"`
+	// ApprovalTimeout is how long a person who is asked for approval may take.
+	ApprovalTimeout time.Duration `json:"approvalTimeout" default:"15m" from:"1s" to:"24h"`
+	// CacheTTL is how long a result is given again; 0: never.
+	CacheTTL time.Duration `json:"cacheTTL" default:"5m" from:"0s" to:"24h"`
+	// Rollback has a search that found nothing tried in other words.
+	Rollback bool     `json:"rollback" default:"true"`
+	Web      WebTools `json:"web"`
+	Weather  Weather  `json:"weather"`
 }
 
 // Check implements [Checker].
@@ -221,11 +227,11 @@ type Limit struct {
 	Money    float64 `json:"money"`    // in the currency of the prices
 	Children int     `json:"children"` // subagents that are started
 	// Bytes are those sent, or written into files. Owners are not limited.
-	Bytes int64 `json:"bytes" of:"person everybody" else:"bytes are counted for persons and for everybody: write limits.person.bytes or limits.everybody.bytes"`
+	Bytes int64 `json:"bytes" of:"person everybody" else:"bytes are counted for persons and for everybody"`
 	// Stored is bytes of files in the workspace at any time. Owners are not limited.
-	Stored int64 `json:"stored" of:"person" else:"only a person has files: write limits.person.stored"`
+	Stored int64 `json:"stored" of:"person" else:"only a person has files"`
 	// Jobs are those scheduled at any time (R-S24).
-	Jobs int `json:"jobs" of:"person" else:"only a person has jobs: write limits.person.jobs"`
+	Jobs int `json:"jobs" of:"person" else:"only a person has jobs"`
 }
 
 // defaultLimits are enough for a person who works with the agent all day, and too
@@ -258,9 +264,12 @@ type Dream struct {
 
 // HTTP is the HTTP server: pages, health, metrics and the API.
 type HTTP struct {
-	Listen     string `json:"listen" default:"127.0.0.1:18790" listen:"yes" optional:"yes"` // "": there is no server
-	PublicURL  string `json:"publicUrl"`                                                    // where browsers reach it, if not at Listen
-	AdminToken Secret `json:"adminToken"`                                                   // signs the owner in; "": one-time links only
+	// Listen is an address of this machine; "": there is no server.
+	Listen string `json:"listen" default:"127.0.0.1:18790" listen:"yes" optional:"yes"`
+	// PublicURL is where browsers reach it, if not at Listen.
+	PublicURL string `json:"publicUrl"`
+	// AdminToken signs the owner in; "": only one-time links do.
+	AdminToken Secret `json:"adminToken"`
 }
 
 // Where the HTTP server listens.

@@ -84,8 +84,8 @@ func TestDefaults(t *testing.T) {
 
 func TestModelByEnvironment(t *testing.T) {
 	for _, tt := range []struct {
-		env        []string
-		name, by   string
+		env         []string
+		name, by    string
 		model, host string
 	}{
 		{nil, "demo", "", "", ""},

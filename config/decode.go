@@ -144,7 +144,8 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, tag refl
 	case reflect.Slice:
 		d.list(v, out, path)
 	case reflect.String:
-		if s, ok := d.text(v, path, tag.Get("plain") != "", tag.Get("secret") != "" || out.Type() == reflect.TypeFor[Secret]()); ok {
+		hidden := tag.Get("secret") != "" || out.Type() == reflect.TypeFor[Secret]()
+		if s, ok := d.text(v, path, tag.Get("plain") != "", hidden); ok {
 			out.SetString(s)
 		}
 	default:

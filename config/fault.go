@@ -72,7 +72,8 @@ func lookalike(r rune) string {
 	case 0xff01 <= r && r <= 0xff5e: // their ASCII forms are as far apart
 		return fmt.Sprintf("%c is the full-width form of a character; JSON wants %c", r, r-0xfee0)
 	case unicode.IsSpace(r), unicode.Is(unicode.Cf, r):
-		return fmt.Sprintf("here is an invisible character, %U, as word processors and web pages make them: delete it", r)
+		return fmt.Sprintf("here is an invisible character, %U, "+
+			"as word processors and web pages make them: delete it", r)
 	}
 	return ""
 }

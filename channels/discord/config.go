@@ -4,10 +4,11 @@ import (
 	"strings"
 
 	"parley/channels"
+	"parley/channels/network"
 )
 
-// CheckID implements [channels.Driver].
-func (c *Config) CheckID(id string) error { return channels.CheckNumericID(id) }
+// CheckID implements [network.Driver].
+func (c *Config) CheckID(id string) error { return network.CheckNumericID(id) }
 
 // Check reports the values that the tags let pass and that make no sense.
 func (c *Config) Check(report func(key, problem string)) {
@@ -16,8 +17,8 @@ func (c *Config) Check(report func(key, problem string)) {
 	}
 }
 
-// Build implements [channels.Driver].
-func (c *Config) Build(h channels.Host) (channels.Channel, error) {
+// Build implements [network.Driver].
+func (c *Config) Build(h network.Host) (channels.Channel, error) {
 	cfg := *c
 	cfg.Name = h.Name
 	cfg.Seen = h.Seen

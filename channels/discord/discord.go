@@ -30,12 +30,16 @@ import (
 // A Config says which bot to be, and how. The fields with tags are keys of its
 // entry in config.json (see package config).
 type Config struct {
-	Name       string // of the channel in config.json, such as "discord:work"
-	Token      string `json:"token" secret:"yes" unique:"one bot can have one reader"` // from https://discord.com/developers/applications, under Bot
-	APIURL     string `json:"apiUrl" default:"https://discord.com/api/v9" url:"https http"`
-	GatewayURL string `json:"gatewayUrl" url:"wss ws" optional:"yes"`                // where events come from; as the API says when empty
-	Groups     string `json:"groups" default:"mention" allowed:"mention, all, none"` // what to hear in servers: "" is "mention"
-	Reactions  bool   `json:"reactions" default:"true"`                              // show by them how far the agent is with a message
+	Name string // of the channel in config.json, such as "discord:work"
+	// Token is from https://discord.com/developers/applications, under Bot.
+	Token  string `json:"token" secret:"yes" unique:"one bot can have one reader"`
+	APIURL string `json:"apiUrl" default:"https://discord.com/api/v9" url:"https http"`
+	// GatewayURL is where events come from: as the API says when empty.
+	GatewayURL string `json:"gatewayUrl" url:"wss ws" optional:"yes"`
+	// Groups is what to hear in servers: "" is "mention".
+	Groups string `json:"groups" default:"mention" allowed:"mention, all, none"`
+	// Reactions show how far the agent is with a message.
+	Reactions bool `json:"reactions" default:"true"`
 
 	Seen  store.Bucket                        // remembers how far each chat was read, and the session
 	Dead  store.Log                           // gets the events that cannot be understood, as they came (P4); the last 1000 are kept

@@ -6,10 +6,11 @@ import (
 	"net/url"
 
 	"parley/channels"
+	"parley/channels/network"
 )
 
-// CheckID implements [channels.Driver].
-func (c *Config) CheckID(id string) error { return channels.CheckNumericID(id) }
+// CheckID implements [network.Driver].
+func (c *Config) CheckID(id string) error { return network.CheckNumericID(id) }
 
 // Check reports the values that the tags let pass and that make no sense.
 func (c *Config) Check(report func(key, problem string)) {
@@ -30,8 +31,8 @@ func (w *Webhook) Check(report func(key, problem string)) {
 	}
 }
 
-// Build implements [channels.Driver].
-func (c *Config) Build(h channels.Host) (channels.Channel, error) {
+// Build implements [network.Driver].
+func (c *Config) Build(h network.Host) (channels.Channel, error) {
 	cfg := *c
 	cfg.Name = h.Name
 	cfg.Dead = h.Dead
@@ -42,15 +43,22 @@ func (c *Config) Build(h channels.Host) (channels.Channel, error) {
 	return New(cfg)
 }
 
-// Webhook implements [channels.WebhookReceiver].
+// Webhook implements [network.WebhookReceiver]. The handler answers 200 only when the
+// update cannot be lost (P1), and reads nothing from anyone who does not know the
+// secret (R-S9).
 func (c *Channel) Webhook() (listen, path string, handler http.Handler) {
+	handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if code := c.receive(w, r); code != http.StatusOK {
+			http.Error(w, http.StatusText(code), code)
+		}
+	})
 	w := c.cfg.Webhook
 	if w == nil {
-		return "", "", nil
+		return "", "/", handler
 	}
 	path = "/"
 	if u, err := url.Parse(w.URL); err == nil && u.Path != "" {
 		path = u.Path
 	}
-	return cmp.Or(w.Listen, "127.0.0.1:8081"), path, c.Handler()
+	return cmp.Or(w.Listen, "127.0.0.1:8081"), path, handler
 }

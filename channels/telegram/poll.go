@@ -153,17 +153,6 @@ func (c *Channel) listen(ctx context.Context) error {
 	return err
 }
 
-// Handler takes what Telegram brings to the webhook. It answers 200 only when
-// the update cannot be lost (P1), and reads nothing from anyone who does not
-// know the secret (R-S9).
-func (c *Channel) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if code := c.receive(w, r); code != http.StatusOK {
-			http.Error(w, http.StatusText(code), code)
-		}
-	})
-}
-
 func (c *Channel) receive(w http.ResponseWriter, r *http.Request) int {
 	if c.cfg.Webhook == nil {
 		return http.StatusNotFound

@@ -31,16 +31,19 @@ import (
 // A Config says which bot to be, and how. The fields with tags are keys of its
 // entry in config.json (see package config).
 type Config struct {
-	Name    string   // of the channel in config.json, such as "telegram:work"
-	Token   string   `json:"token" secret:"yes" unique:"one bot can have one reader"` // from @BotFather: the bot's id, a colon, a secret
-	APIURL  string   `json:"apiUrl" default:"https://api.telegram.org" url:"https http"`
-	Groups  string   `json:"groups" default:"mention" allowed:"mention, all, none"` // what to hear in groups: "" is "mention"
-	Webhook *Webhook `json:"webhook"`                                               // nil to poll
+	Name string // of the channel in config.json, such as "telegram:work"
+	// Token is from @BotFather: the bot's id, a colon, a secret.
+	Token  string `json:"token" secret:"yes" unique:"one bot can have one reader"`
+	APIURL string `json:"apiUrl" default:"https://api.telegram.org" url:"https http"`
+	// Groups is what to hear in groups: "" is "mention".
+	Groups  string   `json:"groups" default:"mention" allowed:"mention, all, none"`
+	Webhook *Webhook `json:"webhook"` // nil to poll
 	// Rate is the most messages per second in all: 30 if it is 0; below 0 there is no limit.
-	Rate      float64 `json:"rate" default:"30"`
-	Reactions bool    `json:"reactions" default:"true"` // show by them how far the agent is with a message
+	Rate float64 `json:"rate" default:"30"`
+	// Reactions show how far the agent is with a message.
+	Reactions bool `json:"reactions" default:"true"`
 
-	Dead   store.Log                           // gets the updates that cannot be understood, as they came (P4); the last 1000 are kept
+	Dead   store.Log                           // gets the last 1000 updates that cannot be understood, as they came (P4)
 	Alias  store.Bucket                        // remembers the groups that became supergroups
 	Open   func(path string) (*os.File, error) // opens the files of replies (R-S18)
 	Client *http.Client                        // nil for one of its own
@@ -50,9 +53,11 @@ type Config struct {
 
 // A Webhook is where Telegram is to bring the updates.
 type Webhook struct {
-	URL    string `json:"url" url:"https http"`               // public address of Handler
-	Secret string `json:"secret" secret:"yes"`                // by which Telegram proves itself: 1 to 256 of A-Z a-z 0-9 _ - (R-S9)
-	Listen string `json:"listen" listen:"yes" optional:"yes"` // address of Handler on this machine; "": 127.0.0.1:8081
+	URL string `json:"url" url:"https http"` // public address
+	// Secret is by which Telegram proves itself: 1 to 256 of A-Z a-z 0-9 _ - (R-S9).
+	Secret string `json:"secret" secret:"yes"`
+	// Listen is the address on this machine; "": 127.0.0.1:8081.
+	Listen string `json:"listen" listen:"yes" optional:"yes"`
 }
 
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
@@ -92,7 +97,8 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Texts == nil {
 		cfg.Texts = &texts.English().Channels
 	}
-	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: cmp.Or(cfg.Log, slog.Default()).With("channel", cfg.Name)}
+	log := cmp.Or(cfg.Log, slog.Default()).With("channel", cfg.Name)
+	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: log}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
 	c.numbers = newNumbers()
 	var err error

@@ -163,7 +163,7 @@ func (h *house) bring(t *testing.T, body string) int {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hook", strings.NewReader(body))
 	r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
 	w := httptest.NewRecorder()
-	h.ch.Handler().ServeHTTP(w, r)
+	webhookOf(h.ch).ServeHTTP(w, r)
 	return w.Code
 }
 

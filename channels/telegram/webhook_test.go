@@ -21,6 +21,12 @@ func hooked(c *telegram.Config) {
 	c.Webhook = &telegram.Webhook{URL: "http://127.0.0.1:1/hook", Secret: secret}
 }
 
+// webhookOf returns what answers Telegram's requests.
+func webhookOf(c *telegram.Channel) http.Handler {
+	_, _, handler := c.Webhook()
+	return handler
+}
+
 // R-S9: the secret comes first, then the method's and the body's limits; 200
 // is said only for what is kept (P1).
 func TestRS9Webhook(t *testing.T) {
@@ -51,7 +57,7 @@ func TestRS9Webhook(t *testing.T) {
 				r := httptest.NewRequestWithContext(t.Context(), tt.method, "/hook", strings.NewReader(tt.body))
 				r.Header.Set("X-Telegram-Bot-Api-Secret-Token", tt.secret)
 				w := httptest.NewRecorder()
-				h.ch.Handler().ServeHTTP(w, r)
+				webhookOf(h.ch).ServeHTTP(w, r)
 				dead := len(h.deadOnes(t))
 				if w.Code != tt.code || len(h.texts()) != tt.heard || dead != tt.dead {
 					t.Errorf("%d, %d heard, %d dead; want %d, %d, %d", w.Code, len(h.heard), dead, tt.code, tt.heard, tt.dead)
@@ -68,7 +74,7 @@ func TestRS9Webhook(t *testing.T) {
 func TestRS9BodyUnread(t *testing.T) {
 	h := build(t, telegramtest.Config{}, hooked)
 	body := strings.NewReader("x")
-	h.ch.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/", body))
+	webhookOf(h.ch).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/", body))
 	if body.Len() != 1 {
 		t.Error("the body was read")
 	}
@@ -80,7 +86,7 @@ func TestHandlerOutsideRun(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(`{"update_id":1,"message":{"message_id":1,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"hello"}}`))
 		r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
 		w := httptest.NewRecorder()
-		h.ch.Handler().ServeHTTP(w, r)
+		webhookOf(h.ch).ServeHTTP(w, r)
 		if w.Code != 404 && w.Code != 503 {
 			t.Errorf("%s: %d", name, w.Code)
 		}
@@ -120,7 +126,7 @@ func TestWebhookEndToEnd(t *testing.T) {
 		real := telegramtest.NewServer(telegramtest.Config{})
 		defer real.Close()
 		var ch *telegram.Channel
-		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { ch.Handler().ServeHTTP(w, r) }))
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { webhookOf(ch).ServeHTTP(w, r) }))
 		defer web.Close()
 		ch, err := telegram.New(telegram.Config{
 			Name: "telegram", Token: real.Token(), APIURL: real.URL, Dead: h.dead, Alias: mem.New().Bucket("alias"),

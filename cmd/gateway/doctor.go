@@ -16,6 +16,7 @@ import (
 	"parley/backup"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/channels/network"
 	"parley/config"
 	"parley/llm"
 	"parley/store/bolt"
@@ -108,7 +109,7 @@ func examinations(c *config.Config, pid int) (all []examination) {
 		})
 	}
 	for _, name := range networks(c) {
-		host := channels.NewHost(name, mem.New())
+		host := network.NewHost(name, mem.New())
 		host.Log = slog.New(slog.DiscardHandler)
 		made, err := newChannel(c.Channels[name], host)
 		if err != nil {
@@ -304,7 +305,7 @@ func advice(kind llm.Kind, name string) string {
 // lookAtChannel asks the network of a channel who the bot is.
 func lookAtChannel(ctx context.Context, name string, c *config.Channel, made channels.Channel) finding {
 	text := "configured"
-	if bot, ok := made.(channels.Identifier); ok {
+	if bot, ok := made.(network.Identifier); ok {
 		who, err := bot.Check(ctx)
 		if err != nil {
 			return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token, the other keys of channels.%[1]s, and the network", name)}

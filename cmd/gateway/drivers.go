@@ -11,6 +11,7 @@ import (
 	"parley/channels/api"
 	"parley/channels/console"
 	"parley/channels/discord"
+	"parley/channels/network"
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
 	"parley/config"
@@ -78,8 +79,8 @@ func newStore(ctx context.Context, c *config.Config) (store.Store, error) {
 }
 
 // newChannel makes the channel that an entry of channels describes.
-func newChannel(c *config.Channel, host channels.Host) (channels.Channel, error) {
-	return c.Driver.(channels.Driver).Build(host)
+func newChannel(c *config.Channel, host network.Host) (channels.Channel, error) {
+	return c.Driver.(network.Driver).Build(host)
 }
 
 // addChannels adds the channels of the config to the hub. It returns the
@@ -100,7 +101,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 	}
 	webhooks := map[string]*http.ServeMux{}
 	for _, name := range networks(h.Config) {
-		host := channels.NewHost(name, h.store)
+		host := network.NewHost(name, h.store)
 		host.Open = h.files.OpenNamed
 		host.Texts = &h.texts.Channels
 		host.Log = h.Log
@@ -122,7 +123,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 // webhookOf returns what answers c's network at the address listen, which is "" if
 // the network does not call.
 func webhookOf(c channels.Channel) (listen, path string, handler http.Handler) {
-	r, ok := c.(channels.WebhookReceiver)
+	r, ok := c.(network.WebhookReceiver)
 	if !ok {
 		return "", "", nil
 	}

@@ -26,7 +26,7 @@ type Config struct {
 	Model       string   `json:"model" plain:"yes"`           // as the provider names it
 	MaxTokens   int      `json:"maxTokens"`                   // of one answer; 0 leaves it to the provider
 	Temperature *float64 `json:"temperature" from:"0" to:"2"` // nil leaves it to the provider
-	Vision      *bool    `json:"vision"`                      // whether it can be shown pictures; nil: as Model's name tells
+	Vision      *bool    `json:"vision"`                      // whether it sees pictures; nil: as Model's name tells
 
 	Transport http.RoundTripper // nil means one of our own
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 )
 
@@ -26,7 +27,7 @@ type Config struct {
 
 var idForm = regexp.MustCompile(`^u-[0-9]+$`)
 
-// CheckID implements channels.Driver.
+// CheckID implements network.Driver.
 func (c *Config) CheckID(id string) error {
 	if !idForm.MatchString(id) {
 		return errors.New(`must be such as "u-7"`)
@@ -34,8 +35,8 @@ func (c *Config) CheckID(id string) error {
 	return nil
 }
 
-// Build implements channels.Driver.
-func (c *Config) Build(channels.Host) (channels.Channel, error) { return &Channel{cfg: *c}, nil }
+// Build implements network.Driver.
+func (c *Config) Build(network.Host) (channels.Channel, error) { return &Channel{cfg: *c}, nil }
 
 // A Channel is the gateway's end of the wire.
 type Channel struct {
@@ -44,7 +45,7 @@ type Channel struct {
 	conn net.Conn // nil until Run has it
 }
 
-// Check implements channels.Identifier.
+// Check implements network.Identifier.
 func (c *Channel) Check(ctx context.Context) (string, error) {
 	conn, err := c.dial(ctx)
 	if err != nil {

@@ -1,4 +1,6 @@
-package channels
+// Package network is what the driver of a chat network and the gateway agree on:
+// the part of config.json that is the driver's own, and what the gateway gives it.
+package network
 
 import (
 	"context"
@@ -8,6 +10,7 @@ import (
 	"os"
 	"regexp"
 
+	"parley/channels"
 	"parley/store"
 	"parley/texts"
 )
@@ -20,7 +23,7 @@ type Driver interface {
 	// holds no colon, and never changes hands (R-S7).
 	CheckID(id string) error
 	// Build returns the channel. It does not call the network.
-	Build(h Host) (Channel, error)
+	Build(h Host) (channels.Channel, error)
 }
 
 // A Host is what the gateway gives a channel to work with.
@@ -39,10 +42,10 @@ func NewHost(name string, s store.Store) Host {
 	return Host{Name: name, Store: s, Seen: s.Bucket("seen/" + name), Dead: s.Log("dead/" + name)}
 }
 
-// An Identifier is a Channel that can ask its network who it is there. The error
-// says what to do.
+// An Identifier is a Channel that can ask its network who it is there.
 type Identifier interface {
-	Check(ctx context.Context) (who string, err error)
+	// Check returns the name of the bot, or an error that says what to do.
+	Check(ctx context.Context) (name string, err error)
 }
 
 // A WebhookReceiver is a Channel that its network calls.
