@@ -133,7 +133,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 var largePackages = map[string]int{
 	"agent":       8277,
 	"channels":    4386,
-	"cmd/gateway": 6817,
+	"cmd/gateway": 4800,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -206,7 +206,7 @@ var wideFolders = map[string]int{
 	"channels/telegram": 26,
 	"channels/web":      14,
 	"chat":              8,
-	"cmd/gateway":       136,
+	"cmd/gateway":       105,
 	"llm":               2,
 	"llm/demo":          2,
 	"llm/openai":        16,
