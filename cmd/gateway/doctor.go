@@ -196,7 +196,7 @@ func lookAtWorkspace(c *config.Config) finding {
 
 // lookAtHolder asks the gateway that runs what troubles it, such as another one
 // in its workspace.
-func lookAtHolder(ctx context.Context, c *Config, pid int) finding {
+func lookAtHolder(ctx context.Context, c *config.Config, pid int) finding {
 	text := "runs"
 	switch {
 	case pid == 0:
