@@ -3,7 +3,10 @@ package observe
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/VictoriaMetrics/metrics"
 )
@@ -20,7 +23,10 @@ type family struct {
 	help   string
 	labels []string // in alphabetical order
 	bounds []float64
-	series *metrics.Set
+	series *metrics.Set // of a counter or gauge
+
+	mu         sync.Mutex
+	histograms map[string]*histogram // by label pairs
 }
 
 // counter returns the counter with these label values, one for each label.
@@ -34,8 +40,16 @@ func (f *family) gauge(values ...string) *metrics.Gauge {
 }
 
 // histogram returns the histogram with these label values, one for each label.
-func (f *family) histogram(values ...string) *metrics.PrometheusHistogram {
-	return f.series.GetOrCreatePrometheusHistogramExt(f.seriesName(values), f.bounds)
+func (f *family) histogram(values ...string) *histogram {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	labels := f.labelPairs(values)
+	h := f.histograms[labels]
+	if h == nil {
+		h = &histogram{bounds: f.bounds, counts: make([]int, len(f.bounds)+1)}
+		f.histograms[labels] = h
+	}
+	return h
 }
 
 // seriesName returns the name of a series as the text format spells it.
@@ -43,11 +57,16 @@ func (f *family) seriesName(values []string) string {
 	if len(f.labels) == 0 {
 		return prefix + f.name
 	}
+	return prefix + f.name + "{" + f.labelPairs(values) + "}"
+}
+
+// labelPairs returns labels and values as the text format spells them between braces.
+func (f *family) labelPairs(values []string) string {
 	pairs := make([]string, len(f.labels))
 	for i, label := range f.labels {
 		pairs[i] = label + `="` + labelEscaper.Replace(strings.ToValidUTF8(values[i], "\uFFFD")) + `"`
 	}
-	return prefix + f.name + "{" + strings.Join(pairs, ",") + "}"
+	return strings.Join(pairs, ",")
 }
 
 // labelEscaper escapes what the text format does not allow in a label value.
@@ -55,30 +74,36 @@ var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // write writes the family, unless it has no series yet.
 func (f *family) write(w io.Writer) {
-	if len(f.series.ListMetricNames()) == 0 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.series.ListMetricNames())+len(f.histograms) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, f.name, f.help, prefix, f.name, f.kind)
 	f.series.WritePrometheus(w)
+	for _, labels := range slices.Sorted(maps.Keys(f.histograms)) {
+		f.histograms[labels].write(w, prefix+f.name, labels)
+	}
 }
 
 // families creates families and remembers them in order.
 type families []*family
 
-func (all *families) add(f family) *family {
+func (all *families) add(f *family) *family {
 	f.series = metrics.NewSet()
-	*all = append(*all, &f)
-	return &f
+	f.histograms = map[string]*histogram{}
+	*all = append(*all, f)
+	return f
 }
 
 func (all *families) counter(name, help string, labels ...string) *family {
-	return all.add(family{name: name, kind: "counter", help: help, labels: labels})
+	return all.add(&family{name: name, kind: "counter", help: help, labels: labels})
 }
 
 func (all *families) gauge(name, help string, labels ...string) *family {
-	return all.add(family{name: name, kind: "gauge", help: help, labels: labels})
+	return all.add(&family{name: name, kind: "gauge", help: help, labels: labels})
 }
 
 func (all *families) histogram(name, help string, bounds []float64, labels ...string) *family {
-	return all.add(family{name: name, kind: "histogram", help: help, bounds: bounds, labels: labels})
+	return all.add(&family{name: name, kind: "histogram", help: help, bounds: bounds, labels: labels})
 }

@@ -37,8 +37,8 @@ type Observer struct {
 	families families
 
 	running    *metrics.Gauge
-	turnTime   *metrics.PrometheusHistogram
-	commitTime *metrics.PrometheusHistogram
+	turnTime   *histogram
+	commitTime *histogram
 
 	turns       *family
 	messages    *family
