@@ -28,6 +28,11 @@ func TestCategories(t *testing.T) {
 	if got := toolCategories(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+	for _, category := range want {
+		if !strings.Contains(pages(t)["docs/config.md"], "`"+category+"`") {
+			t.Errorf("docs/config.md does not tell of the category %s", category)
+		}
+	}
 	src := `{"tools": {"rules": {"files": "ask", "wbe": "off"}}}`
 	if _, err := parseText(src); err == nil || !strings.HasSuffix(err.Error(), "1:45: tools.rules.wbe: no tools are of this category; allowed: "+strings.Join(want, ", ")) {
 		t.Errorf("%v", err)
