@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -49,7 +47,7 @@ func (w *Workspace) open(p Path, flag int, most int64) (*os.File, error) {
 		err = ErrNotFile
 	}
 	if err != nil {
-		return nil, w.explain(p.name, err)
+		return nil, w.at.explain(p.name, err)
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -60,7 +58,7 @@ func (w *Workspace) open(p Path, flag int, most int64) (*os.File, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, w.explain(p.name, err)
+		return nil, w.at.explain(p.name, err)
 	}
 	return f, nil
 }
@@ -70,29 +68,17 @@ func (w *Workspace) plain(info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():
 		return ErrNotFile
-	case w.isProtected(info):
+	case w.protected.covers(info):
 		return ErrProtected
 	}
 	return nil
-}
-
-// explain adds the path, as the caller wrote it or as it is called.
-func (w *Workspace) explain(path string, err error) error {
-	if strings.Contains(err.Error(), "path escapes from parent") { // the os package has no name for it
-		return &OutsideError{Path: path, Dir: w.dir}
-	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }
 
 // Stat describes a file or folder.
 func (w *Workspace) Stat(p Path) (fs.FileInfo, error) {
 	info, err := w.root.Stat(p.name)
 	if err != nil {
-		err = w.explain(p.name, err)
+		err = w.at.explain(p.name, err)
 	}
 	return info, err
 }
@@ -102,7 +88,8 @@ func (w *Workspace) Stat(p Path) (fs.FileInfo, error) {
 func (w *Workspace) IsBeside(p Path, name string) bool {
 	for dir := p; dir.name != "."; {
 		dir = dir.Dir()
-		if _, err := os.Lstat(filepath.Join(w.realDir, dir.name, name)); err == nil { // p is canonical, and nothing is opened
+		// p is canonical, and nothing is opened
+		if _, err := os.Lstat(filepath.Join(w.at.realDir, dir.name, name)); err == nil {
 			return true
 		}
 	}
@@ -127,7 +114,7 @@ func (w *Workspace) ReadFile(p Path) ([]byte, error) {
 		err = ErrTooBig
 	}
 	if err != nil {
-		return nil, w.explain(p.name, err)
+		return nil, w.at.explain(p.name, err)
 	}
 	return data, nil
 }
@@ -146,7 +133,7 @@ func (w *Workspace) WriteFile(p Path, data []byte) error {
 func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
 	n, err := w.replace(p.name, r, most)
 	if err != nil {
-		return 0, w.explain(p.name, err)
+		return 0, w.at.explain(p.name, err)
 	}
 	return n, nil
 }
@@ -154,9 +141,9 @@ func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
 // MkdirAll makes a folder and those it is in. They survive a power cut.
 func (w *Workspace) MkdirAll(p Path) error {
 	if info, err := w.root.Stat(p.name); err == nil && !info.IsDir() {
-		return w.explain(p.name, syscall.ENOTDIR)
+		return w.at.explain(p.name, syscall.ENOTDIR)
 	}
-	return w.makeFolder(p.name)
+	return w.disk.makeFolder(p.name)
 }
 
 // Remove removes a file or an empty folder, and what is known of its origin and
@@ -182,17 +169,17 @@ func (w *Workspace) Rename(from, to Path) error {
 		return err
 	}
 	before, after := filepath.Dir(from.name), filepath.Dir(to.name)
-	if err := w.sync(after); err != nil || before == after {
+	if err := w.disk.sync(after); err != nil || before == after {
 		return err
 	}
-	return w.sync(before)
+	return w.disk.sync(before)
 }
 
 // Copy makes a file to that holds what from does, and what a later WriteFile
 // of from does not change. Once it returned nil it survives a power cut.
 func (w *Workspace) Copy(from, to Path) error {
 	if w.root.Link(from.name, to.name) == nil { // files are replaced, not overwritten
-		return w.sync(filepath.Dir(to.name))
+		return w.disk.sync(filepath.Dir(to.name))
 	}
 	f, err := w.OpenBig(from)
 	if err != nil {
@@ -226,6 +213,7 @@ func (w *Workspace) Lock(folder Path, do func() error) error {
 	return do()
 }
 
+// replace makes what r yields the contents of a file, or leaves it as it is.
 func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error) {
 	mode := fileMode
 	switch info, err := w.root.Stat(name); {
@@ -240,59 +228,16 @@ func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error)
 		return 0, err
 	}
 	dir := filepath.Dir(name)
-	if err := w.makeFolder(dir); err != nil {
+	if err := w.disk.makeFolder(dir); err != nil {
 		return 0, err
 	}
 	temp := filepath.Join(dir, ".new-"+rand.Text())
-	n, err := w.create(temp, mode, r, most)
+	n, err := w.disk.create(temp, mode, r, most)
 	if err == nil {
 		err = w.root.Rename(temp, name)
 	}
 	if err != nil {
 		return 0, errors.Join(err, w.root.Remove(temp))
 	}
-	return n, w.sync(dir)
-}
-
-// create writes a new file and syncs it.
-func (w *Workspace) create(name string, mode fs.FileMode, r io.Reader, most int64) (int64, error) {
-	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return 0, err
-	}
-	n, err := io.Copy(f, io.LimitReader(r, most+1))
-	if err == nil && n > most {
-		err = ErrTooBig
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	return n, errors.Join(err, f.Close())
-}
-
-// makeFolder makes a folder and those it is in, so that they survive a power cut.
-func (w *Workspace) makeFolder(dir string) error {
-	if _, err := w.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if err := w.makeFolder(parent); err != nil {
-		return err
-	}
-	if err := w.root.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return w.sync(parent)
-}
-
-// sync makes the names in a folder last.
-func (w *Workspace) sync(dir string) error {
-	if w.synced != nil {
-		w.synced(dir)
-	}
-	d, err := w.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return n, w.disk.sync(dir)
 }

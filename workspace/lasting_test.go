@@ -24,7 +24,7 @@ func TestNewFoldersLast(t *testing.T) {
 		{"g.txt", []string{"."}},
 	} {
 		var synced []string
-		w.synced = func(folder string) { synced = append(synced, folder) }
+		w.disk.synced = func(folder string) { synced = append(synced, folder) }
 		p, err := w.Named(step.file)
 		if err == nil {
 			err = w.WriteFile(p, []byte("text"))
@@ -63,7 +63,7 @@ func TestChangesOfFoldersLast(t *testing.T) {
 		{"copy it", func() error { return w.Copy(named("a/b/g"), named("a/h")) }, []string{"a"}},
 	} {
 		var synced []string
-		w.synced = func(folder string) { synced = append(synced, folder) }
+		w.disk.synced = func(folder string) { synced = append(synced, folder) }
 		if err := step.do(); err != nil || !slices.Equal(synced, step.want) {
 			t.Errorf("%s: %v; synced %q, want %q", step.name, err, synced, step.want)
 		}

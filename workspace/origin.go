@@ -25,7 +25,10 @@ func record(p Path) string {
 // if it has no origin. A record that cannot be read counts as one of nobody.
 func (w *Workspace) Origin(p Path) (author string, found bool) {
 	name := record(p)
-	if _, err := os.Lstat(filepath.Join(w.realDir, name)); errors.Is(err, fs.ErrNotExist) { // so it is with most, and searches ask of many
+	if _, err := os.Lstat(filepath.Join(w.at.realDir, name)); errors.Is(
+		err,
+		fs.ErrNotExist,
+	) { // so it is with most, and searches ask of many
 		return "", false
 	}
 	text, err := w.Names().ReadFile(name)
@@ -52,7 +55,7 @@ func (w *Workspace) ClearOrigin(p Path) error {
 }
 
 func (w *Workspace) changeOrigin(p Path, change func(authors map[string]string)) error {
-	record, err := w.follow(record(p))
+	record, err := w.at.follow(record(p))
 	if err != nil {
 		return err
 	}

@@ -44,13 +44,13 @@ const maxPath = 4096 // bytes
 // that no file can have. Nothing else gives "~" a meaning.
 func (w *Workspace) Resolve(text string) (Path, error) {
 	if len(text) > maxPath { // no system has a file of that name, and it takes long to find out
-		return Path{}, w.explain(text, syscall.ENAMETOOLONG)
+		return Path{}, w.at.explain(text, syscall.ENAMETOOLONG)
 	}
-	name, err := w.local(text)
+	name, err := w.at.local(text)
 	if err != nil {
 		return Path{}, err
 	}
-	return w.real(text, name)
+	return w.at.real(text, name)
 }
 
 // ErrNotCanonical is returned by Named.
@@ -60,7 +60,7 @@ var ErrNotCanonical = errors.New("not a canonical name")
 // error is ErrNotCanonical if Path.String never returned it, or if a symbolic
 // link has since taken the place of one of its folders or of the file.
 func (w *Workspace) Named(name string) (Path, error) {
-	p, err := w.follow(name)
+	p, err := w.at.follow(name)
 	if err == nil && p.name != name {
 		err = fmt.Errorf("%s: %w", name, ErrNotCanonical)
 	}
@@ -70,46 +70,64 @@ func (w *Workspace) Named(name string) (Path, error) {
 	return p, nil
 }
 
+// A location is where a workspace is.
+type location struct {
+	dir     string // absolute, as it was given
+	realDir string // dir without symbolic links
+}
+
 // follow returns the Path of the file that is called name, or that the
 // symbolic link of that name leads to.
-func (w *Workspace) follow(name string) (Path, error) {
+func (l location) follow(name string) (Path, error) {
 	if len(name) > maxPath || !fs.ValidPath(name) {
 		return Path{}, fmt.Errorf("%.100q: %w", name, ErrNotCanonical)
 	}
-	return w.real(name, name)
+	return l.real(name, name)
 }
 
 // real returns the Path of name, which is local. text is what it was called.
-func (w *Workspace) real(text, name string) (Path, error) {
-	real, err := evalSymlinks(filepath.Join(w.realDir, name))
+func (l location) real(text, name string) (Path, error) {
+	real, err := evalSymlinks(filepath.Join(l.realDir, name))
 	if err != nil {
-		return Path{}, w.explain(text, err)
+		return Path{}, l.explain(text, err)
 	}
-	name, err = w.inside(text, w.realDir, real)
+	name, err = l.inside(text, l.realDir, real)
 	return Path{name}, err
 }
 
 // local returns path relative to the workspace, judged by its letters alone.
-func (w *Workspace) local(path string) (string, error) {
+func (l location) local(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
-		return w.inside(path, w.dir, filepath.Join(w.dir, rest))
+		return l.inside(path, l.dir, filepath.Join(l.dir, rest))
 	}
 	if !filepath.IsAbs(path) {
-		return w.inside(path, w.dir, filepath.Join(w.dir, path))
+		return l.inside(path, l.dir, filepath.Join(l.dir, path))
 	}
-	if name, err := w.inside(path, w.dir, path); err == nil {
+	if name, err := l.inside(path, l.dir, path); err == nil {
 		return name, nil
 	}
-	return w.inside(path, w.realDir, path)
+	return l.inside(path, l.realDir, path)
 }
 
 // inside returns abs relative to dir. path is what it was called.
-func (w *Workspace) inside(path, dir, abs string) (string, error) {
+func (l location) inside(path, dir, abs string) (string, error) {
 	name, err := filepath.Rel(dir, abs)
 	if err != nil || !filepath.IsLocal(name) {
-		return "", &OutsideError{Path: path, Dir: w.dir}
+		return "", &OutsideError{Path: path, Dir: l.dir}
 	}
 	return name, nil
+}
+
+// explain adds the path, as the caller wrote it or as it is called.
+func (l location) explain(path string, err error) error {
+	if strings.Contains(err.Error(), "path escapes from parent") { // the os package has no name for it
+		return &OutsideError{Path: path, Dir: l.dir}
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // evalSymlinks resolves symbolic links in the part of path that exists.
@@ -143,7 +161,7 @@ func (n Names) ReadFile(name string) ([]byte, error) { return followed(n.w, name
 
 // WriteFile is Workspace.WriteFile.
 func (n Names) WriteFile(name string, data []byte) error {
-	p, err := n.w.follow(name)
+	p, err := n.w.at.follow(name)
 	if err != nil {
 		return err
 	}
@@ -162,7 +180,7 @@ func (n Names) OpenLog(name string) (*os.File, error) { return followed(n.w, nam
 // followed calls do with the file that is called name, or that the symbolic link
 // of that name leads to.
 func followed[T any](w *Workspace, name string, do func(Path) (T, error)) (T, error) {
-	p, err := w.follow(name)
+	p, err := w.at.follow(name)
 	if err != nil {
 		var none T
 		return none, err

@@ -28,7 +28,7 @@ func (w *Workspace) Seed() ([]string, error) {
 		if _, err := w.root.Lstat(e.Name()); err == nil {
 			continue
 		}
-		if err := w.seed(files, e.Name()); err != nil {
+		if err := seed(w.Names(), files, e.Name()); err != nil {
 			return written, fmt.Errorf("seed workspace: %w", err)
 		}
 		written = append(written, e.Name())
@@ -37,7 +37,7 @@ func (w *Workspace) Seed() ([]string, error) {
 }
 
 // seed writes the file called name, or all that is in the folder of that name.
-func (w *Workspace) seed(files fs.FS, name string) error {
+func seed(to Names, files fs.FS, name string) error {
 	return fs.WalkDir(files, name, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -46,6 +46,6 @@ func (w *Workspace) seed(files fs.FS, name string) error {
 		if err != nil {
 			return err
 		}
-		return w.Names().WriteFile(name, data)
+		return to.WriteFile(name, data)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 )
@@ -28,9 +29,11 @@ type charge struct {
 	Person string `json:"person"`
 }
 
-// charges are all of a workspace. They are read once.
+// charges are all charges of a workspace. They are read once.
 type charges struct {
-	sync.Mutex
+	files   Names
+	root    *os.Root
+	mu      sync.Mutex
 	persons map[string]string // by name of the file; nil: not read yet
 	atMost  map[string]int64  // by person: bytes that the person has, or more, if they were summed up
 }
@@ -43,65 +46,76 @@ func chargeRecord(name string) string {
 // "" is nobody. The note survives a power cut, and it stays until the file is
 // removed.
 func (w *Workspace) Charge(p Path, person string) error {
-	w.charges.Lock()
-	defer w.charges.Unlock()
-	if err := w.readCharges(); err != nil {
+	return w.charges.set(p.name, person)
+}
+
+// set makes the file called name count for person.
+func (c *charges) set(name, person string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.read(); err != nil {
 		return err
 	}
-	if w.charges.persons[p.name] == person {
+	if c.persons[name] == person {
 		return nil
 	}
 	if person == "" {
-		return w.dropCharge(p.name)
+		return c.drop(name)
 	}
-	text, err := json.Marshal(charge{p.name, person})
-	if err == nil {
-		err = w.Names().WriteFile(chargeRecord(p.name), text)
+	text, err := json.Marshal(charge{name, person})
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		w.charges.persons[p.name] = person
+	if err := c.files.WriteFile(chargeRecord(name), text); err != nil {
+		return err
 	}
-	return err
+	c.persons[name] = person
+	return nil
 }
 
 // ChargedTo returns the person whom a file counts for, "" if it is nobody.
 func (w *Workspace) ChargedTo(p Path) (string, error) {
-	w.charges.Lock()
-	defer w.charges.Unlock()
-	err := w.readCharges()
-	return w.charges.persons[p.name], err
+	c := &w.charges
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.read()
+	return c.persons[p.name], err
 }
 
-// dropCharge makes a file count for nobody.
-func (w *Workspace) dropCharge(name string) error {
-	if _, found := w.charges.persons[name]; !found {
+// drop makes a file count for nobody. c.mu is held.
+func (c *charges) drop(name string) error {
+	if _, found := c.persons[name]; !found {
 		return nil
 	}
-	if err := w.root.Remove(chargeRecord(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.root.Remove(chargeRecord(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	delete(w.charges.persons, name)
+	delete(c.persons, name)
 	return nil
 }
 
-// readCharges reads all records, once. One that is damaged counts for nobody.
-func (w *Workspace) readCharges() error {
-	if w.charges.persons != nil {
+// read reads all records, once. A damaged record counts for nobody. c.mu is held.
+func (c *charges) read() error {
+	if c.persons != nil {
 		return nil
 	}
-	entries, err := w.Names().ReadDir(strings.TrimSuffix(chargesDir, "/"))
+	entries, err := c.files.ReadDir(strings.TrimSuffix(chargesDir, "/"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read whose files are: %w", err)
 	}
 	persons := map[string]string{}
 	for _, e := range entries {
-		var c charge
-		text, err := w.Names().ReadFile(chargesDir + e.Name())
-		if err == nil && json.Unmarshal(text, &c) == nil && chargesDir+e.Name() == chargeRecord(c.Name) {
-			persons[c.Name] = c.Person
+		var found charge
+		text, err := c.files.ReadFile(chargesDir + e.Name())
+		if err != nil || json.Unmarshal(text, &found) != nil {
+			continue
+		}
+		if chargesDir+e.Name() == chargeRecord(found.Name) {
+			persons[found.Name] = found.Person
 		}
 	}
-	w.charges.persons, w.charges.atMost = persons, map[string]int64{}
+	c.persons = persons
+	c.atMost = map[string]int64{}
 	return nil
 }
 
@@ -110,64 +124,64 @@ func (w *Workspace) readCharges() error {
 // all that is in their folder. It returns how much they have and whether the bytes
 // may be written. What makes files no larger always may.
 func (w *Workspace) Reserve(person, folder string, bytes, most int64) (used int64, ok bool, err error) {
-	return w.count(person, folder, bytes, bytes, most)
+	return w.charges.count(person, folder, bytes, bytes, most)
 }
 
 // Count counts bytes that were just written into the folder of a person, as
 // Reserve does, and reports whether they may stay.
 func (w *Workspace) Count(person, folder string, bytes, most int64) (used int64, ok bool, err error) {
-	return w.count(person, folder, bytes, 0, most)
+	return w.charges.count(person, folder, bytes, 0, most)
 }
 
 // count adds bytes, of which missing are not on the disk yet. What a person has is
 // summed up only when it may be too much: until then it is enough to know that
 // it is not more than atMost.
-func (w *Workspace) count(person, folder string, bytes, missing, most int64) (used int64, ok bool, err error) {
-	w.charges.Lock()
-	defer w.charges.Unlock()
-	if err := w.readCharges(); err != nil {
+func (c *charges) count(person, folder string, bytes, missing, most int64) (used int64, ok bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.read(); err != nil {
 		return 0, false, err
 	}
-	used, known := w.charges.atMost[person]
+	used, known := c.atMost[person]
 	if known && used+bytes <= most || bytes <= 0 {
 		if known {
-			w.charges.atMost[person] += bytes
+			c.atMost[person] += bytes
 		}
 		return used, true, nil
 	}
-	used, err = w.sum(person, folder)
+	used, err = c.sum(person, folder)
 	if err != nil {
 		return 0, false, fmt.Errorf("sum up what %s has stored: %w", person, err)
 	}
 	ok = used+missing <= most
-	w.charges.atMost[person] = used
+	c.atMost[person] = used
 	if ok {
-		w.charges.atMost[person] += missing
+		c.atMost[person] += missing
 	}
 	return used, ok, nil
 }
 
 // sum returns how many bytes a person has stored. Records of files that are gone
 // are removed.
-func (w *Workspace) sum(person, folder string) (bytes int64, err error) {
-	for name, who := range w.charges.persons {
+func (c *charges) sum(person, folder string) (bytes int64, err error) {
+	for name, who := range c.persons {
 		if who != person || strings.HasPrefix(name, folder+"/") {
 			continue
 		}
-		switch info, err := w.root.Lstat(name); {
+		switch info, err := c.root.Lstat(name); {
 		case err == nil && info.IsDir():
 			bytes += diskBlock
 		case err == nil:
 			bytes += DiskBytes(info.Size())
 		case errors.Is(err, fs.ErrNotExist):
-			if err := w.dropCharge(name); err != nil {
+			if err := c.drop(name); err != nil {
 				return 0, err
 			}
 		default:
 			return 0, err
 		}
 	}
-	err = fs.WalkDir(w.root.FS(), folder, func(_ string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(c.root.FS(), folder, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			var info fs.FileInfo
 			if info, err = d.Info(); err == nil {

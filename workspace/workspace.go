@@ -22,12 +22,11 @@ import (
 // for use by several goroutines.
 type Workspace struct {
 	root      *os.Root
-	dir       string              // absolute, as it was given
-	realDir   string              // dir without symbolic links
-	protected []string            // files and folders that nothing here may be, without symbolic links
-	origins   sync.Mutex          // held while a record of an origin changes
-	charges   charges             // of the files that count for somebody
-	synced    func(folder string) // by tests: told which folders were synced
+	at        location
+	disk      disk
+	protected protection
+	origins   sync.Mutex // held while a record of an origin changes
+	charges   charges
 }
 
 // Open opens the folder dir, which it makes, readable for the owner alone,
@@ -56,7 +55,15 @@ func open(dir string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{root: root, dir: dir, realDir: real}, nil
+	w := &Workspace{
+		root:      root,
+		at:        location{dir: dir, realDir: real},
+		disk:      disk{root: root},
+		protected: protection{workspace: real},
+	}
+	w.charges.files = w.Names()
+	w.charges.root = root
+	return w, nil
 }
 
 // makeLasting makes a folder and those it is in, so that they survive a power cut.
@@ -105,7 +112,7 @@ func (w *Workspace) Claim() (*os.File, error) {
 func (w *Workspace) Close() error { return w.root.Close() }
 
 // Dir returns the folder's absolute path.
-func (w *Workspace) Dir() string { return w.dir }
+func (w *Workspace) Dir() string { return w.at.dir }
 
 // Protect names files and folders outside that must not be reached from the
 // workspace even by a hard link: the data folder, the config. All that is below
@@ -120,30 +127,36 @@ func (w *Workspace) Protect(paths ...string) error {
 		if err != nil {
 			return fmt.Errorf("protect %s: %w", path, err)
 		}
-		if name, err := filepath.Rel(w.realDir, real); err == nil && filepath.IsLocal(name) {
-			return fmt.Errorf("protect %s: it lies in the workspace %s", path, w.dir)
+		if name, err := filepath.Rel(w.at.realDir, real); err == nil && filepath.IsLocal(name) {
+			return fmt.Errorf("protect %s: it lies in the workspace %s", path, w.at.dir)
 		}
-		w.protected = append(w.protected, real)
+		w.protected.paths = append(w.protected.paths, real)
 	}
 	return nil
 }
 
-// isProtected reports whether info is that of a protected file. As these lie
-// outside, it can only be one by a hard link.
-func (w *Workspace) isProtected(info fs.FileInfo) bool {
+// protection knows the files and folders that no file of the workspace may be.
+type protection struct {
+	workspace string   // its folder, without symbolic links
+	paths     []string // without symbolic links
+}
+
+// covers reports whether info is that of a protected file. As these lie outside,
+// it can only be one by a hard link.
+func (p protection) covers(info fs.FileInfo) bool {
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Nlink < 2 {
 		return false
 	}
-	return slices.ContainsFunc(w.protected, func(path string) bool { return w.holds(path, info) })
+	return slices.ContainsFunc(p.paths, func(path string) bool { return p.holds(path, info) })
 }
 
 // holds reports whether info is that of path, or of a file below it.
-func (w *Workspace) holds(path string, info fs.FileInfo) (found bool) {
+func (p protection) holds(path string, info fs.FileInfo) (found bool) {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil: // what cannot be read cannot be compared
 			return nil
-		case d.IsDir() && path == w.realDir:
+		case d.IsDir() && path == p.workspace:
 			return fs.SkipDir
 		}
 		if other, err := d.Info(); err == nil && os.SameFile(info, other) {
