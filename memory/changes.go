@@ -87,12 +87,22 @@ func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string)
 // proposes none, if they are made, or if later changes are in the way. key is as
 // that of Restore.
 func (v *Versions) Accept(ctx context.Context, who chat.Person, id, key string) (Change, error) {
-	return v.reapply(ctx, Change{Who: who, By: "accept " + id, Key: key}, id, func(c Change) map[string]Edit { return c.Asks })
+	return v.reapply(
+		ctx,
+		Change{Who: who, By: "accept " + id, Key: key},
+		id,
+		func(c Change) map[string]Edit { return c.Asks },
+	)
 }
 
 // reapply makes, as the change to, those edits of the change id that edits
 // returns. The error is ErrGone if none is left to make, or one no longer fits.
-func (v *Versions) reapply(ctx context.Context, to Change, id string, edits func(Change) map[string]Edit) (Change, error) {
+func (v *Versions) reapply(
+	ctx context.Context,
+	to Change,
+	id string,
+	edits func(Change) map[string]Edit,
+) (Change, error) {
 	return v.edit(ctx, to, func(_ *head, texts map[string]string) error {
 		c, err := v.change(ctx, to.Who, id)
 		if err != nil {

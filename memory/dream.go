@@ -176,7 +176,11 @@ func (d *Dreamer) anew(ctx context.Context, c *Change) ([]Entry, error) {
 
 // forgotten says whether any of the entries is not there still.
 func forgotten(entries, still []Entry) bool {
-	return !slices.EqualFunc(entries, still[:min(len(entries), len(still))], func(a, b Entry) bool { return a.Cursor == b.Cursor })
+	return !slices.EqualFunc(
+		entries,
+		still[:min(len(entries), len(still))],
+		func(a, b Entry) bool { return a.Cursor == b.Cursor },
+	)
 }
 
 // next returns the entries behind the cursor that are dreamt together.
@@ -201,7 +205,12 @@ func (d *Dreamer) next(ctx context.Context, who chat.Person, cursor int64) (all 
 
 // think returns what the files are to say after the entries, and writes into c
 // what it tells of that.
-func (d *Dreamer) think(ctx context.Context, c *Change, was map[string]string, entries []Entry) (map[string]string, error) {
+func (d *Dreamer) think(
+	ctx context.Context,
+	c *Change,
+	was map[string]string,
+	entries []Entry,
+) (map[string]string, error) {
 	texts := maps.Clone(was)
 	for _, tainted := range []bool{false, true} {
 		s, main, system := &stage{was: maps.Clone(texts), most: maxFile}, memoryFile, dreaming
@@ -246,7 +255,17 @@ func (d *Dreamer) told(entries []Entry, tainted bool) string {
 			if tainted {
 				by = ", hearsay: strangers had a word in it"
 			}
-			all = append(all, fmt.Sprintf("Entry %d, %s, in %s%s:\n%s", e.Cursor, e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"), e.Session, by, quote(e.Text)))
+			all = append(
+				all,
+				fmt.Sprintf(
+					"Entry %d, %s, in %s%s:\n%s",
+					e.Cursor,
+					e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"),
+					e.Session,
+					by,
+					quote(e.Text),
+				),
+			)
 		}
 	}
 	return strings.Join(all, "\n\n")
@@ -265,7 +284,17 @@ func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 		if h.Fails++; h.Fails < maxFails {
 			return errors.Join(cause, d.Versions.save(ctx, h))
 		}
-		d.Versions.log.Warn("dreams pass over what they cannot read", "who", c.Who, "from", c.From, "to", c.To, "err", cause)
+		d.Versions.log.Warn(
+			"dreams pass over what they cannot read",
+			"who",
+			c.Who,
+			"from",
+			c.From,
+			"to",
+			c.To,
+			"err",
+			cause,
+		)
 		c.Why = d.say().PassedOver.With(maxFails, c.From+1, c.To)
 		return nil
 	})

@@ -39,7 +39,7 @@ type past struct {
 // say adds entries; those that begin with "!" are tainted.
 func (p past) say(who chat.Person, texts ...string) {
 	p.t.Helper()
-	name := fileOf(who, historyFile)
+	name := fileOf(who, historyName)
 	all, _ := p.w.Names().ReadFile(name)
 	for _, text := range texts {
 		text, tainted := strings.CutPrefix(text, "!")
@@ -367,13 +367,13 @@ func TestHistoryTakenAway(t *testing.T) {
 	reads(0)
 	a.past.say("owner", "after")
 	reads(1)
-	a.write("owner", historyFile, "")
+	a.write("owner", historyName, "")
 	reads(0)
 	a.past.say("owner", "one", "two")
 	reads(2)
 	a.past.say("owner", "three", "four", "five")
 	reads(3)
-	a.write("owner", historyFile, "")
+	a.write("owner", historyName, "")
 	a.past.say("owner", "of another file")
 	reads(1)
 	reads(0)
@@ -389,8 +389,8 @@ func TestApartFromOthers(t *testing.T) {
 		a.write(who, userFile, "file of "+string(who)+".\n")
 	}
 	all, err := a.past.w.Names().ReadFile("memory/history.jsonl")
-	mine, more := a.past.w.Names().ReadFile(fileOf("telegram:1", historyFile))
-	if err := errors.Join(err, more, a.past.w.Names().WriteFile(fileOf("telegram:1", historyFile), append(mine, bytes.ReplaceAll(all, []byte(":1,"), []byte(":2,"))...))); err != nil {
+	mine, more := a.past.w.Names().ReadFile(fileOf("telegram:1", historyName))
+	if err := errors.Join(err, more, a.past.w.Names().WriteFile(fileOf("telegram:1", historyName), append(mine, bytes.ReplaceAll(all, []byte(":1,"), []byte(":2,"))...))); err != nil {
 		t.Fatal(err)
 	}
 	d := a.dreamer()

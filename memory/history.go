@@ -24,11 +24,14 @@ import (
 )
 
 const (
-	historyFile = "history.jsonl"
+	historyName = "history.jsonl"
 
 	maxText = 64_000  // characters of an entry
 	maxLine = 1 << 20 // bytes of one in the file: more than its text can fill
-	maxGap  = 1 << 20 // entries that somebody may have taken out before another: a higher cursor is forged, and would leave none for later entries
+
+	// maxGap is how many entries somebody may have removed before another. A higher
+	// cursor is forged, and would leave none for later entries.
+	maxGap = 1 << 20
 )
 
 // An Entry is what is kept of a part of a conversation once it is over: the
@@ -50,22 +53,23 @@ type Entry struct {
 // A line that is damaged, forged or somebody else's stays where it is and counts
 // as none (P21, R-S14).
 type History struct {
-	w    *workspace.Workspace
-	log  *slog.Logger
-	told sync.Map // people of whose damaged lines was told
+	w   *workspace.Workspace
+	log *slog.Logger
+	// reported has the people whose damaged lines were logged.
+	reported sync.Map
 
 	mu      sync.Mutex // held to write to a file, and to see how long one is
-	shelves map[chat.Person]*shelf
+	indexes map[chat.Person]*historyIndex
 }
 
 // NewHistory returns the History in w.
 func NewHistory(w *workspace.Workspace, log *slog.Logger) *History {
-	return &History{w: w, log: log, shelves: map[chat.Person]*shelf{}}
+	return &History{w: w, log: log, indexes: map[chat.Person]*historyIndex{}}
 }
 
-// A scroll is an open history, as long as it was when it was opened.
-type scroll struct {
-	*os.File
+// A historyFile is an open history, as long as it was when it was opened.
+type historyFile struct {
+	file *os.File
 	h    *History
 	who  chat.Person // "" for whoever is in it
 	info fs.FileInfo
@@ -73,7 +77,7 @@ type scroll struct {
 
 // open opens a file, while h.mu is held. The error is an fs.ErrNotExist if
 // there is none.
-func (h *History) open(name string, who chat.Person) (*scroll, error) {
+func (h *History) open(name string, who chat.Person) (*historyFile, error) {
 	f, err := h.w.Names().OpenLog(name)
 	if err != nil {
 		return nil, err
@@ -82,7 +86,7 @@ func (h *History) open(name string, who chat.Person) (*scroll, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &scroll{f, h, who, info}, nil
+	return &historyFile{f, h, who, info}, nil
 }
 
 // Append adds e to the history of who, with the next cursor, and returns it.
@@ -92,15 +96,15 @@ func (h *History) open(name string, who chat.Person) (*scroll, error) {
 func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s, f, err := h.shelf(ctx, who)
+	x, f, err := h.openIndexed(ctx, who)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = h.w.Names().WriteFile(fileOf(who, historyFile), nil); err == nil {
-			s, f, err = h.shelf(ctx, who)
+		if err = h.w.Names().WriteFile(fileOf(who, historyName), nil); err == nil {
+			x, f, err = h.openIndexed(ctx, who)
 		}
 	}
 	if err == nil {
-		defer f.Close()
-		e, err = s.add(f, e)
+		defer f.file.Close()
+		e, err = x.add(f, e)
 	}
 	if err != nil {
 		return Entry{}, fmt.Errorf("keep what was said: %w", err)
@@ -108,34 +112,48 @@ func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, 
 	return e, nil
 }
 
-// add writes e to f, of which all is on the shelf.
-func (s *shelf) add(f *scroll, e Entry) (Entry, error) {
-	if i, ok := s.keys[e.Key]; ok {
-		return f.entry(s.at[i])
+// add writes e to f, all of which is in x.
+func (x *historyIndex) add(f *historyFile, e Entry) (Entry, error) {
+	if i, ok := x.keys[e.Key]; ok {
+		return f.entry(x.at[i])
 	}
-	e.Cursor, e.Who, e.Text = s.last+1, f.who, clip(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
+	e.Cursor = x.last + 1
+	e.Who = f.who
+	e.Text = clip(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
 	text, err := encode(e)
-	l := line{e, span{f.info.Size(), f.info.Size() + int64(len(text))}}
-	last := []byte{'\n'}
-	if err == nil && l.start > 0 {
-		_, err = f.ReadAt(last, l.start-1)
+	if err != nil {
+		return e, err
 	}
-	if last[0] != '\n' { // a crash cut the last line
+	whole, err := f.endsLine()
+	if err != nil {
+		return e, err
+	}
+	start := f.info.Size()
+	at := span{start, start + int64(len(text))}
+	if !whole { // a crash cut the last line
 		text = append([]byte{'\n'}, text...)
-		l.start, l.end = l.start+1, l.end+1
+		at = span{at.start + 1, at.end + 1}
 	}
+	_, err = f.file.Write(text)
 	if err == nil {
-		_, err = f.Write(text)
+		err = f.file.Sync()
 	}
-	if err == nil {
-		err = f.Sync()
+	if err != nil { // nobody may find half of it
+		return e, errors.Join(err, f.file.Truncate(start))
 	}
-	if err != nil { // nobody is to find half of it
-		return e, errors.Join(err, f.Truncate(f.info.Size()))
-	}
-	s.put(l)
-	s.info, _ = f.Stat() // without, it is read again
+	x.put(line{e, at})
+	x.info, _ = f.file.Stat() // without it, the file is read again
 	return e, nil
+}
+
+// endsLine reports whether the file is empty or ends with the end of a line.
+func (f *historyFile) endsLine() (bool, error) {
+	if f.info.Size() == 0 {
+		return true, nil
+	}
+	last := make([]byte, 1)
+	_, err := f.file.ReadAt(last, f.info.Size()-1)
+	return last[0] == '\n', err
 }
 
 // encode returns e as a line.
@@ -155,19 +173,20 @@ func decode(text []byte, who chat.Person) (e Entry, ok bool) {
 
 // A line is an entry and where it is in the file.
 type line struct {
-	Entry
-	span
+	entry Entry
+	at    span
 }
 
 type span struct{ start, end int64 }
 
 // entries yields the entries. Nothing comes after an error. That lines are
 // skipped is logged once for each person.
-func (s *scroll) entries(ctx context.Context) iter.Seq2[line, error] {
+func (f *historyFile) entries(ctx context.Context) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
-		size, highest := s.info.Size(), int64(0)
-		r := bufio.NewReaderSize(io.NewSectionReader(s, 0, size), int(min(size, maxLine)))
-		for at := int64(0); at < size; {
+		size := f.info.Size()
+		highest := int64(0) // cursor so far
+		r := bufio.NewReaderSize(io.NewSectionReader(f.file, 0, size), int(min(size, maxLine)))
+		for start := int64(0); start < size; {
 			text, err := r.ReadSlice('\n') // or a piece of what is no entry, or the rest of the file
 			if errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF) && len(text) > 0 {
 				err = nil
@@ -176,29 +195,37 @@ func (s *scroll) entries(ctx context.Context) iter.Seq2[line, error] {
 				yield(line{}, err)
 				return
 			}
-			l := line{span: span{at, at + int64(len(text))}}
-			at = l.end
-			var ok bool
-			l.Entry, ok = decode(text, s.who)
-			if ok = ok && l.Cursor <= highest+maxGap; ok {
-				highest = max(highest, l.Cursor)
+			at := span{start, start + int64(len(text))}
+			start = at.end
+			e, ok := decode(text, f.who)
+			if !ok || e.Cursor > highest+maxGap {
+				f.reportDamage(at, text)
+				continue
 			}
-			if ok && !yield(l, nil) {
+			highest = max(highest, e.Cursor)
+			if !yield(line{e, at}, nil) {
 				return
-			} else if !ok && len(text) > 1 {
-				if _, told := s.h.told.LoadOrStore(s.who, true); !told {
-					s.h.log.Warn("damaged lines of a history are skipped", "who", s.who, "first", l.start)
-				}
 			}
 		}
 	}
 }
 
-// entry returns the entry that is there.
-func (s *scroll) entry(at span) (Entry, error) {
+// reportDamage logs that a line is skipped, once for each person. An empty line
+// is no damage.
+func (f *historyFile) reportDamage(at span, text []byte) {
+	if len(text) <= 1 {
+		return
+	}
+	if _, reported := f.h.reported.LoadOrStore(f.who, true); !reported {
+		f.h.log.Warn("damaged lines of a history are skipped", "who", f.who, "first", at.start)
+	}
+}
+
+// entry returns the entry at a place in the file.
+func (f *historyFile) entry(at span) (Entry, error) {
 	text := make([]byte, at.end-at.start)
-	n, err := s.ReadAt(text, at.start)
-	e, ok := decode(text[:n], s.who)
+	n, err := f.file.ReadAt(text, at.start)
+	e, ok := decode(text[:n], f.who)
 	if !ok {
 		return e, cmp.Or(err, errors.New("somebody else writes to the history"))
 	}
@@ -232,7 +259,7 @@ func (h *History) last(ctx context.Context, who chat.Person) (last int64, err er
 func (h *History) entries(ctx context.Context, who chat.Person) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		h.mu.Lock()
-		f, err := h.open(fileOf(who, historyFile), who)
+		f, err := h.open(fileOf(who, historyName), who)
 		h.mu.Unlock()
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -240,9 +267,9 @@ func (h *History) entries(ctx context.Context, who chat.Person) iter.Seq2[Entry,
 			}
 			return
 		}
-		defer f.Close()
+		defer f.file.Close()
 		for l, err := range f.entries(ctx) {
-			if !yield(l.Entry, err) {
+			if !yield(l.entry, err) {
 				return
 			}
 		}
@@ -256,9 +283,9 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	names := []string{fileOf(chat.TheOwner, historyFile)}
+	names := []string{fileOf(chat.TheOwner, historyName)}
 	for _, e := range entries {
-		names = append(names, path.Join(people, e.Name(), historyFile))
+		names = append(names, path.Join(people, e.Name(), historyName))
 	}
 	for _, name := range names {
 		h.mu.Lock()
@@ -268,12 +295,12 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 			continue
 		}
 		for l, err := range f.entries(ctx) {
-			if err == nil && fileOf(l.Who, historyFile) == name {
-				all = append(all, l.Who)
+			if err == nil && fileOf(l.entry.Who, historyName) == name {
+				all = append(all, l.entry.Who)
 				break
 			}
 		}
-		_ = f.Close()
+		_ = f.file.Close()
 	}
 	return all, errors.Join(err, ctx.Err())
 }
@@ -284,10 +311,10 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (n int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f, err := h.open(fileOf(who, historyFile), who)
+	f, err := h.open(fileOf(who, historyName), who)
 	if err == nil {
-		defer f.Close()
-		delete(h.shelves, who)
+		defer f.file.Close()
+		delete(h.indexes, who)
 		n, err = f.forget(ctx, keep)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -296,29 +323,34 @@ func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) 
 	return n, nil
 }
 
-func (s *scroll) forget(ctx context.Context, keep func(Entry) bool) (n int, err error) {
+// forget writes the file anew without the texts that are not to be kept, and
+// returns how many those are.
+func (f *historyFile) forget(ctx context.Context, keep func(Entry) bool) (n int, err error) {
 	var parts []io.Reader
 	from := int64(0)
-	for l, err := range s.entries(ctx) {
+	for l, err := range f.entries(ctx) {
 		if err != nil {
 			return 0, err
 		}
-		if l.Text != "" && !keep(l.Entry) {
-			rest, err := encode(Entry{Cursor: l.Cursor, Who: s.who, Key: l.Key})
-			if err != nil {
-				return 0, err
-			}
-			parts = append(parts, io.NewSectionReader(s, from, l.start-from), bytes.NewReader(rest))
-			from = l.end
-			n++
+		if l.entry.Text == "" || keep(l.entry) {
+			continue
 		}
-	}
-	if n > 0 {
-		parts = append(parts, io.NewSectionReader(s, from, s.info.Size()-from))
-		var at workspace.Path
-		if at, err = s.h.w.Resolve(fileOf(s.who, historyFile)); err == nil {
-			_, err = s.h.w.Save(at, io.MultiReader(parts...), math.MaxInt64-1)
+		rest, err := encode(Entry{Cursor: l.entry.Cursor, Who: f.who, Key: l.entry.Key})
+		if err != nil {
+			return 0, err
 		}
+		parts = append(parts, io.NewSectionReader(f.file, from, l.at.start-from), bytes.NewReader(rest))
+		from = l.at.end
+		n++
 	}
+	if n == 0 {
+		return 0, nil
+	}
+	parts = append(parts, io.NewSectionReader(f.file, from, f.info.Size()-from))
+	path, err := f.h.w.Resolve(fileOf(f.who, historyName))
+	if err != nil {
+		return n, err
+	}
+	_, err = f.h.w.Save(path, io.MultiReader(parts...), math.MaxInt64-1)
 	return n, err
 }

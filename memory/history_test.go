@@ -72,7 +72,7 @@ func (p diary) since(who chat.Person, cursor int64) string {
 
 func (p diary) file(who chat.Person) string {
 	p.t.Helper()
-	data, err := p.w.Names().ReadFile(fileOf(who, historyFile))
+	data, err := p.w.Names().ReadFile(fileOf(who, historyName))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestHistoryCrash(t *testing.T) {
 	whole := p.file(anna)
 	for size := len(before); size <= len(whole); size++ {
 		for what, torn := range map[string]string{"cut": whole[:size], "hole": whole[:size] + strings.Repeat("\x00", len(whole)-size)} {
-			p.write(fileOf(anna, historyFile), torn)
+			p.write(fileOf(anna, historyName), torn)
 			if got := p.since(anna, 1); got != "" && got != "2 two" {
 				t.Fatalf("%s at %d: %q", what, size, got)
 			}
@@ -189,7 +189,7 @@ func TestHistoryCrash(t *testing.T) {
 			}
 		}
 	}
-	p.write(fileOf(anna, historyFile), "") // made, and nothing written
+	p.write(fileOf(anna, historyName), "") // made, and nothing written
 	p.add(anna, "a", "one")
 	if got := p.since(anna, 0); got != "1 one" {
 		t.Errorf("in an empty file: %q", got)
@@ -211,7 +211,7 @@ func TestHistoryDamage(t *testing.T) {
 	} {
 		text += damage
 	}
-	p.write(fileOf(anna, historyFile), text)
+	p.write(fileOf(anna, historyName), text)
 	if got := p.since(anna, 0); got != "20 ok" {
 		t.Errorf("got %.200q", got)
 	}
@@ -239,7 +239,7 @@ func TestForgedCursor(t *testing.T) {
 	for _, forged := range []int64{maxGap + 2, 1<<53 - 1, 1 << 53, math.MaxInt64} {
 		p := newDiary(t)
 		p.add(anna, "a", "one")
-		p.write(fileOf(anna, historyFile), p.file(anna)+fmt.Sprintf(`{"cursor":%d,"who":"telegram:7","text":"forged"}`+"\n", forged))
+		p.write(fileOf(anna, historyName), p.file(anna)+fmt.Sprintf(`{"cursor":%d,"who":"telegram:7","text":"forged"}`+"\n", forged))
 		for range 2 {
 			if e, err := p.Append(t.Context(), anna, Entry{Key: "b", Text: "two"}); e.Cursor != 2 || err != nil {
 				t.Errorf("after %d: kept as %d, %v", forged, e.Cursor, err)
@@ -272,7 +272,7 @@ func TestForget(t *testing.T) {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
 		}
 	}
-	if p.shelves[anna] != nil || p.shelves[bert] == nil {
+	if p.indexes[anna] != nil || p.indexes[bert] == nil {
 		t.Error("the index remembers what is forgotten")
 	}
 	if got := p.since(anna, 0); got != "1 one, 3 three" || strings.Contains(p.file(anna), "secret") {
@@ -339,7 +339,7 @@ func TestHistoryAtOnce(t *testing.T) {
 // What cannot be written leaves nothing behind; what cannot be read is told.
 func TestHistoryFails(t *testing.T) {
 	p := newDiary(t)
-	if err := os.MkdirAll(filepath.Join(p.w.Dir(), fileOf(anna, historyFile)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(p.w.Dir(), fileOf(anna, historyName)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Append(t.Context(), anna, Entry{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "keep what was said: ") {
@@ -371,7 +371,7 @@ func FuzzHistory(f *testing.F) {
 	f.Add([]byte(`{"CURSOR":3,"Who":"owner","text":null,"time":"2026-11-21T16:00:00Z"}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := newDiary(t)
-		p.write(fileOf(chat.TheOwner, historyFile), string(data))
+		p.write(fileOf(chat.TheOwner, historyName), string(data))
 		highest := int64(0)
 		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
 			var e Entry

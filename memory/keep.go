@@ -14,47 +14,48 @@ type Folder interface {
 	Stat(name string) (fs.FileInfo, error)
 }
 
-// Keep returns a Reader of the files in f, which it reads again only when they
-// have changed. What it returns is not to be written to.
-func Keep(f Folder) Reader { return &keeper{Folder: f, kept: map[string]page{}} }
+// Keep returns a Reader of the files in f that reads a file again only when it
+// has changed. The caller must not modify what it returns.
+func Keep(f Folder) Reader { return &keeper{folder: f, files: map[string]keptFile{}} }
 
 type keeper struct {
-	Folder
-	mu   sync.Mutex
-	kept map[string]page // by the name of the file
+	folder Folder
+	mu     sync.Mutex
+	files  map[string]keptFile // by name
 }
 
-// A page is a file as it was read.
-type page struct {
-	info fs.FileInfo // from before
+// A keptFile is a file as it was read.
+type keptFile struct {
+	info fs.FileInfo // from before it was read
 	text []byte
 }
 
-// settled is how old a change must be for the next one to have another time.
-const settled = time.Second
+// minAge is how old a change must be for the next one to have another time.
+const minAge = time.Second
 
-// maxPages is how many files are held: those of some 50 people and 50 skills.
-const maxPages = 200
+// maxKept is how many files are held: those of some 50 people and 50 skills.
+const maxKept = 200
 
+// ReadFile returns the contents of a file.
 func (k *keeper) ReadFile(name string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	info, err := k.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) { // of most people there is little
+	info, err := k.folder.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) { // most people have few files
 		return nil, err
 	}
 	if err != nil {
-		return k.Folder.ReadFile(name)
+		return k.folder.ReadFile(name)
 	}
-	if p, ok := k.kept[name]; ok && same(p.info, info) {
-		return p.text, nil
+	if f, ok := k.files[name]; ok && same(f.info, info) {
+		return f.text, nil
 	}
-	text, err := k.Folder.ReadFile(name)
-	if err == nil && time.Since(info.ModTime()) > settled {
-		if len(k.kept) >= maxPages {
-			clear(k.kept)
+	text, err := k.folder.ReadFile(name)
+	if err == nil && time.Since(info.ModTime()) > minAge {
+		if len(k.files) >= maxKept {
+			clear(k.files)
 		}
-		k.kept[name] = page{info, text}
+		k.files[name] = keptFile{info, text}
 	}
 	return text, err
 }

@@ -70,15 +70,19 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 	case utf8.RuneCountInString(text) > maxEdit:
 		return n.say().RememberLong.With(maxEdit), nil
 	}
-	_, err := n.Versions.edit(ctx, Change{Who: who, By: "/remember", Key: key}, func(_ *head, texts map[string]string) error {
-		memory, there := texts[memoryFile]
-		memory = ended(memory) + "- noted " + time.Now().In(n.Zone).Format(time.DateOnly) + ": " + text + "\n"
-		if !there || len(memory) > maxFile {
-			return refusal(n.say().Full)
-		}
-		texts[memoryFile] = memory
-		return nil
-	})
+	_, err := n.Versions.edit(
+		ctx,
+		Change{Who: who, By: "/remember", Key: key},
+		func(_ *head, texts map[string]string) error {
+			memory, there := texts[memoryFile]
+			memory = ended(memory) + "- noted " + time.Now().In(n.Zone).Format(time.DateOnly) + ": " + text + "\n"
+			if !there || len(memory) > maxFile {
+				return refusal(n.say().Full)
+			}
+			texts[memoryFile] = memory
+			return nil
+		},
+	)
 	return n.answer(err, n.say().Noted)
 }
 
@@ -93,28 +97,32 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 	}
 	holds := func(text string) bool { return strings.Contains(strings.ToLower(text), what) }
 	parts := 0
-	c, err := n.Versions.edit(ctx, Change{Who: who, By: "/forget", Key: key}, func(_ *head, texts map[string]string) error {
-		found := 0
-		for e, err := range n.Past.Since(ctx, who, 0) {
-			if err != nil {
-				return err
+	c, err := n.Versions.edit(
+		ctx,
+		Change{Who: who, By: "/forget", Key: key},
+		func(_ *head, texts map[string]string) error {
+			found := 0
+			for e, err := range n.Past.Since(ctx, who, 0) {
+				if err != nil {
+					return err
+				}
+				if holds(e.Text) {
+					found++
+				}
 			}
-			if holds(e.Text) {
-				found++
+			for name, text := range texts {
+				if rest, lost := without(text, holds); name != soulFile && len(lost) > 0 {
+					texts[name], found = rest, found+len(lost)
+				}
 			}
-		}
-		for name, text := range texts {
-			if rest, lost := without(text, holds); name != soulFile && len(lost) > 0 {
-				texts[name], found = rest, found+len(lost)
+			if found > mostLost && !all {
+				return refusal(n.say().ForgetMany.With(found, what))
 			}
-		}
-		if found > mostLost && !all {
-			return refusal(n.say().ForgetMany.With(found, what))
-		}
-		var err error // entries first: no dream under way is to write of them once the lines are gone
-		parts, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
-		return err
-	})
+			var err error // entries first: no dream under way is to write of them once the lines are gone
+			parts, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
+			return err
+		},
+	)
 	var lost []string
 	for _, name := range names(who) {
 		var before string
@@ -212,7 +220,10 @@ func (n *Notes) list(changes []Change) (text string) {
 	for _, c := range changes {
 		says := n.say().DamagedOnDisk
 		if c.By != "" {
-			says = strings.Join(append([]string{c.Time.In(n.Zone).Format(minutes), c.By}, slices.Sorted(maps.Keys(c.Files))...), ", ")
+			says = strings.Join(
+				append([]string{c.Time.In(n.Zone).Format(minutes), c.By}, slices.Sorted(maps.Keys(c.Files))...),
+				", ",
+			)
 		}
 		if c.Why != "" {
 			says += ": " + c.Why

@@ -26,7 +26,7 @@ func TestPeople(t *testing.T) {
 	a.set(bert, memoryFile, "- coffee\n")
 	a.set(anna, memoryFile, "- tea\n")
 	want(chat.TheOwner, anna, bert)
-	err := a.disk.Names().WriteFile(fileOf("x:9", historyFile), []byte(`{"cursor":1,"who":"x:8","text":"tea"}`+"\n")) // somebody else's (R-S14)
+	err := a.disk.Names().WriteFile(fileOf("x:9", historyName), []byte(`{"cursor":1,"who":"x:8","text":"tea"}`+"\n")) // somebody else's (R-S14)
 	if err != nil {
 		t.Fatal(err)
 	}

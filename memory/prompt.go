@@ -39,7 +39,7 @@ func Kept(name string) (instead string) {
 		return ""
 	}
 	switch path.Base(name) {
-	case historyFile, strings.ToLower(heardFile):
+	case historyName, strings.ToLower(heardFile):
 		return "memory_search finds what is in it, and the person takes something out with /forget WHAT."
 	}
 	return ""
@@ -75,7 +75,13 @@ func (p Prompt) System(_ context.Context, id chat.SessionID, who chat.Person) (s
 	if who != chat.TheOwner { // they give no orders for good
 		about = quoted("Who you work for", about)
 	}
-	parts := []string{p.read("AGENTS.md"), p.read(soulFile), about, p.read("TOOLS.md"), quoted("What you remember", p.read(memory))}
+	parts := []string{
+		p.read("AGENTS.md"),
+		p.read(soulFile),
+		about,
+		p.read("TOOLS.md"),
+		quoted("What you remember", p.read(memory)),
+	}
 	if p.Skills != nil {
 		parts = append(parts, p.Skills())
 	}

@@ -25,69 +25,72 @@ type Hit struct {
 	Session chat.SessionID // in which it was said, if that is known
 	Time    time.Time      // when it was said, or the file written
 	Text    string         // around the words
-	Tainted bool           // strangers had a word in it (R-S14)
+	Tainted bool           // it was made of untrusted content (R-S14)
 }
 
-// A shelf holds what must be known of a person's history to add to it, and to
-// search it, without reading all of it each time.
-type shelf struct {
-	info fs.FileInfo    // of the file when it was read; nil: it is to be read
-	last int64          // the highest cursor
-	keys map[string]int // which entry has a key
-	said index
-	at   []span // of each entry
+// A historyIndex holds what must be known of a person's history to add to it, and
+// to search it, without reading all of it each time.
+type historyIndex struct {
+	info  fs.FileInfo    // of the file when it was read; nil: read it again
+	last  int64          // the highest cursor
+	keys  map[string]int // which entry has a key
+	words index
+	at    []span // of each entry
 }
 
-// put takes in the next entry.
-func (s *shelf) put(l line) {
-	if s.last = max(s.last, l.Cursor); l.Key != "" {
-		s.keys[l.Key] = len(s.at)
+// put adds the next entry.
+func (x *historyIndex) put(l line) {
+	x.last = max(x.last, l.entry.Cursor)
+	if l.entry.Key != "" {
+		x.keys[l.entry.Key] = len(x.at)
 	}
-	s.at = append(s.at, l.span)
-	s.said.add(l.Text)
+	x.at = append(x.at, l.at)
+	x.words.add(l.entry.Text)
 }
 
-// shelf opens the history of who, and returns what is in it. It reads a file
-// that is new, or not as h left it. h.mu is held, but for that.
-func (h *History) shelf(ctx context.Context, who chat.Person) (*shelf, *scroll, error) {
+// openIndexed opens the history of who, and returns its index. It reads a file
+// that is new, or was changed by somebody else, and releases h.mu meanwhile,
+// which is held.
+func (h *History) openIndexed(ctx context.Context, who chat.Person) (*historyIndex, *historyFile, error) {
 	for {
-		f, err := h.open(fileOf(who, historyFile), who)
+		f, err := h.open(fileOf(who, historyName), who)
 		if err != nil {
 			return nil, nil, err
 		}
-		if s := h.shelves[who]; s != nil && s.info != nil && same(s.info, f.info) && ctx.Err() == nil {
-			return s, f, nil
+		if x := h.indexes[who]; x != nil && x.info != nil && same(x.info, f.info) && ctx.Err() == nil {
+			return x, f, nil
 		}
 		h.mu.Unlock() // others need not wait
-		s, err := f.shelf(ctx)
+		x, err := f.readIndex(ctx)
 		h.mu.Lock()
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, nil, err
 		}
-		h.shelves[who] = s
+		h.indexes[who] = x
 		held := 0
-		for other, o := range h.shelves {
-			if held += len(o.at); held > maxHeld && other != who {
-				delete(h.shelves, other)
+		for other, o := range h.indexes {
+			held += len(o.at)
+			if held > maxHeld && other != who {
+				delete(h.indexes, other)
 			}
 		}
 	}
 }
 
-// shelf reads s to its end and closes it.
-func (s *scroll) shelf(ctx context.Context) (*shelf, error) {
-	defer s.Close()
-	all := &shelf{info: s.info, keys: map[string]int{}}
-	for l, err := range s.entries(ctx) {
+// readIndex reads f to its end and closes it.
+func (f *historyFile) readIndex(ctx context.Context) (*historyIndex, error) {
+	defer f.file.Close()
+	x := &historyIndex{info: f.info, keys: map[string]int{}}
+	for l, err := range f.entries(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		all.put(l)
+		x.put(l)
 	}
-	return all, nil
+	return x, nil
 }
 
-// same says whether a and b are of the same file, unchanged.
+// same reports whether a and b are of the same file, unchanged.
 func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
@@ -104,23 +107,23 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 	notes := h.notes(who, &known)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s, f, err := h.shelf(ctx, who)
+	x, f, err := h.openIndexed(ctx, who)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		s = &shelf{}
+		x = &historyIndex{}
 	case err != nil:
 		return nil, fmt.Errorf("search memory: %w", err)
 	default:
-		defer f.Close()
+		defer f.file.Close()
 	}
-	for _, m := range best(want, most, &s.said, &known) {
+	for _, m := range best(want, most, &x.words, &known) {
 		var hit Hit
 		if m.in == &known {
 			hit = notes[m.text]
-		} else if e, err := f.entry(s.at[m.text]); err == nil {
+		} else if e, err := f.entry(x.at[m.text]); err == nil {
 			hit = Hit{Source: "history", Session: e.Session, Time: e.Time, Text: e.Text, Tainted: e.Tainted}
 		} else { // the file is read again
-			s.info = nil
+			x.info = nil
 			continue
 		}
 		hit.Text = strings.Join(rows(excerpt(hit.Text, want, maxHit)), "\n")

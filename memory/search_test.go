@@ -199,13 +199,13 @@ func TestSearchFollows(t *testing.T) {
 	want("word", "word one")
 	p.add(anna, "2", "word two")
 	p.add(anna, "3", "word three")
-	shelf := p.shelves[anna]
+	shelf := p.indexes[anna]
 	want("word", "word three | word two | word one")
-	if p.add(anna, "3", "again"); p.shelves[anna] != shelf {
+	if p.add(anna, "3", "again"); p.indexes[anna] != shelf {
 		t.Error("what is known was read again")
 	}
 	whole := p.file(anna)
-	p.write(fileOf(anna, historyFile), whole[:len(whole)-9]) // torn
+	p.write(fileOf(anna, historyName), whole[:len(whole)-9]) // torn
 	want("word", "word two | word one")
 	p.add(anna, "3", "word three")
 	want("word", "word three | word two | word one")
@@ -215,7 +215,7 @@ func TestSearchFollows(t *testing.T) {
 	p.add(anna, "4", "word four")
 	want("word", "word four | word three | word one")
 
-	name := filepath.Join(p.w.Dir(), fileOf(anna, historyFile)) // an editor that writes in place
+	name := filepath.Join(p.w.Dir(), fileOf(anna, historyName)) // an editor that writes in place
 	text := p.file(anna)
 	if err := os.WriteFile(name, []byte(strings.Repeat("\n", 500)+text), 0o600); err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestSearchFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("word", "")
-	p.write(fileOf(anna, historyFile), text)
+	p.write(fileOf(anna, historyName), text)
 	want("word", "word four | word three | word one")
 }
 
@@ -244,7 +244,7 @@ func TestSearchGivenUp(t *testing.T) {
 	for i := range 200 {
 		p.add(anna, "", fmt.Sprint("word ", i))
 	}
-	p.write(fileOf(anna, historyFile), p.file(anna)) // to be read again
+	p.write(fileOf(anna, historyName), p.file(anna)) // to be read again
 	ctx := &brittle{Context: t.Context(), left: 100}
 	if _, err := p.Search(ctx, anna, "word", 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
@@ -292,14 +292,14 @@ func TestHeld(t *testing.T) {
 	for i := range 9 {
 		who := chat.Person(fmt.Sprint("x:", i))
 		p.add(who, "k", "word")
-		p.shelves[who].at = make([]span, maxHeld/3)
+		p.indexes[who].at = make([]span, maxHeld/3)
 	}
 	held := 0
 	for i := range 9 {
 		who := chat.Person(fmt.Sprint("x:", i))
-		if s := p.shelves[who]; s != nil && len(s.at) > 1 {
+		if s := p.indexes[who]; s != nil && len(s.at) > 1 {
 			held++
-			delete(p.shelves, who)
+			delete(p.indexes, who)
 		}
 		if got := p.found(who, "word", 9); got != "word" {
 			t.Errorf("%s finds %q", who, got)
@@ -413,13 +413,13 @@ func TestOnlyTheirs(t *testing.T) {
 			if err != nil || strings.Contains(helper, secret) {
 				t.Errorf("%s's helper is told %q, %v", b, helper, err)
 			}
-			p.write(fileOf(b, historyFile), p.file(a)) // a file in the wrong place
+			p.write(fileOf(b, historyName), p.file(a)) // a file in the wrong place
 			reach("a copy")
 			if people, _ := p.People(t.Context()); slices.Contains(people, b) {
 				t.Errorf("%s has a history that is %s's", b, a)
 			}
-			for _, name := range []string{fileOf(b, historyFile), path.Join(b.Folder(), "MEMORY.md")} {
-				from := fileOf(a, historyFile)
+			for _, name := range []string{fileOf(b, historyName), path.Join(b.Folder(), "MEMORY.md")} {
+				from := fileOf(a, historyName)
 				if path.Base(name) == "MEMORY.md" {
 					from = path.Join(a.Folder(), "MEMORY.md")
 				}
@@ -443,7 +443,7 @@ func TestOnlyTheirs(t *testing.T) {
 func TestOthersGoOnWhileOneIsRead(t *testing.T) {
 	p := newDiary(t)
 	p.add(anna, "1", "word one")
-	p.write(fileOf(anna, historyFile), p.file(anna)+"damaged\n")
+	p.write(fileOf(anna, historyName), p.file(anna)+"damaged\n")
 	other := diary{NewHistory(p.w, slog.New(slog.DiscardHandler)), t, p.w, p.log}
 	p.History = NewHistory(p.w, slog.New(slog.NewTextHandler(during(func() { // it is being read
 		p.add(bert, "1", "word of another")
@@ -454,7 +454,7 @@ func TestOthersGoOnWhileOneIsRead(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	p.write(fileOf(anna, historyFile), "")
+	p.write(fileOf(anna, historyName), "")
 	if _, err := p.Search(ended, anna, "word", 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search that is over: %v", err)
 	}
@@ -483,7 +483,7 @@ func fill(b *testing.B, p diary, n int) {
 		text.Write(line)
 	}
 	p.t = b
-	p.write(fileOf(chat.TheOwner, historyFile), text.String())
+	p.write(fileOf(chat.TheOwner, historyName), text.String())
 }
 
 // BenchmarkSearch100k searches 100,000 entries, of an index that is there.

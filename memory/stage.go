@@ -32,7 +32,11 @@ type stage struct {
 func (s *stage) run(ctx context.Context, model llm.Model, system, told string) error {
 	ask := "The files as they are:\n\n"
 	for _, name := range slices.Sorted(maps.Keys(s.was)) {
-		ask += fmt.Sprintf("--- %s ---\n%s--- end of %[1]s ---\n\n", name, ended(strings.ToValidUTF8(s.was[name], "\uFFFD")))
+		ask += fmt.Sprintf(
+			"--- %s ---\n%s--- end of %[1]s ---\n\n",
+			name,
+			ended(strings.ToValidUTF8(s.was[name], "\uFFFD")),
+		)
 	}
 	said := []llm.Message{{Role: llm.User, Text: ask + "What was said since, each line behind a mark:\n\n" + told}}
 	s.now = maps.Clone(s.was)
@@ -95,7 +99,11 @@ func (s *stage) edit(file, old, add string) error {
 	}
 	switch {
 	case !there:
-		return fmt.Errorf("there is no file %q here; there are %s", file, strings.Join(slices.Sorted(maps.Keys(s.now)), ", "))
+		return fmt.Errorf(
+			"there is no file %q here; there are %s",
+			file,
+			strings.Join(slices.Sorted(maps.Keys(s.now)), ", "),
+		)
 	case old == "" && strings.TrimSpace(add) == "":
 		return errors.New("old and new are both empty")
 	case max(utf8.RuneCountInString(old), utf8.RuneCountInString(add)) > maxEdit:
@@ -105,7 +113,11 @@ func (s *stage) edit(file, old, add string) error {
 	case n > 1:
 		return fmt.Errorf("old is in the file %d times; copy more of what is around it", n)
 	case len(next) > max(s.most, len(text)):
-		return fmt.Errorf("the file would have %d bytes, and may have %d; take out first what matters least", len(next), s.most)
+		return fmt.Errorf(
+			"the file would have %d bytes, and may have %d; take out first what matters least",
+			len(next),
+			s.most,
+		)
 	case taken > max(200, len(s.was[file])/2):
 		return errors.New("that would leave too little of what the file said; a dream changes details only")
 	}

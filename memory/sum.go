@@ -21,7 +21,11 @@ func Summarise(ctx context.Context, model llm.Model, earlier, said string) (text
 	if earlier != "" {
 		ask = "What is known of the conversation before, each line behind a mark:\n\n" + quote(earlier) + "\n\n" + ask
 	}
-	m, err := model.Generate(ctx, llm.Request{System: summing, Messages: []llm.Message{{Role: llm.User, Text: ask}}}, nil)
+	m, err := model.Generate(
+		ctx,
+		llm.Request{System: summing, Messages: []llm.Message{{Role: llm.User, Text: ask}}},
+		nil,
+	)
 	if err != nil {
 		return "", m.Usage, err
 	}
@@ -43,7 +47,11 @@ func quote(text string) string {
 
 // rows are the lines of text, by whatever ends one.
 func rows(text string) []string {
-	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text), "\n")
+	return strings.Split(
+		strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").
+			Replace(text),
+		"\n",
+	)
 }
 
 // clip returns the first n characters of text, with a sign where it is cut.

@@ -37,7 +37,7 @@ func names(who chat.Person) []string {
 
 // fileOf returns where in the workspace a file with what is known of who lies.
 func fileOf(who chat.Person, name string) string {
-	if who == chat.TheOwner && (name == heardFile || name == historyFile) {
+	if who == chat.TheOwner && (name == heardFile || name == historyName) {
 		return path.Join("memory", name) // what people do not write themselves
 	}
 	return path.Join(who.Folder(), name)
@@ -46,14 +46,16 @@ func fileOf(who chat.Person, name string) string {
 // A Change is a step from what the memory files of a person said to what they
 // say next.
 type Change struct {
-	ID      string          `json:"id"` // counts the changes of the person, from 1
-	Who     chat.Person     `json:"who"`
-	Time    time.Time       `json:"time"`
-	By      string          `json:"by"`            // "dream", "edited" (by hand or with a tool), "/remember", "/forget" or "restore 7"
-	Key     string          `json:"key,omitempty"` // of the message that asked for it: asked twice, it is made once
-	Why     string          `json:"why,omitempty"`
-	Files   map[string]Edit `json:"files,omitempty"`   // by name, such as "MEMORY.md"
-	Asks    map[string]Edit `json:"asks,omitempty"`    // what a dream would change, too, if the person agrees: see Accept
+	ID   string      `json:"id"` // counts the changes of the person, from 1
+	Who  chat.Person `json:"who"`
+	Time time.Time   `json:"time"`
+	// "dream", "edited" (by hand or with a tool), "/remember", "/forget" or "restore 7"
+	By    string          `json:"by"`
+	Key   string          `json:"key,omitempty"` // of the message that asked for it: asked twice, it is made once
+	Why   string          `json:"why,omitempty"`
+	Files map[string]Edit `json:"files,omitempty"` // by name, such as "MEMORY.md"
+	// what a dream would change, too, if the person agrees: see Accept
+	Asks    map[string]Edit `json:"asks,omitempty"`
 	From    int64           `json:"from"`              // a dream read the entries behind this cursor …
 	To      int64           `json:"to"`                // … up to this one; the same in every other change
 	Tainted bool            `json:"tainted,omitempty"` // strangers had a word in it (R-S14)
@@ -192,7 +194,11 @@ func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, t
 
 // edit makes the Change c of what alter does to the texts, unless one with its
 // Key was made before: then that is returned. One of nothing has no ID.
-func (v *Versions) edit(ctx context.Context, c Change, alter func(h *head, texts map[string]string) error) (Change, error) {
+func (v *Versions) edit(
+	ctx context.Context,
+	c Change,
+	alter func(h *head, texts map[string]string) error,
+) (Change, error) {
 	err := v.with(ctx, c.Who, func(h *head, texts map[string]string) error {
 		if c.Key != "" {
 			for old, err := range v.back(ctx, h) {

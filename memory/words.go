@@ -52,12 +52,16 @@ func isSpaced(r rune) bool {
 // isDense says whether r is a letter of a script without spaces, or of one
 // that puts so much into a word that its parts are looked for.
 func isDense(r rune) bool {
-	return r >= 0xE00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
+	return r >= 0xE00 &&
+		(r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
 // fold returns word as it is compared, whatever its case.
 func fold(word string) string {
-	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, word) // some letters have two small ones
+	return strings.Map(
+		func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) },
+		word,
+	) // some letters have two small ones
 }
 
 // wanted returns the words to look for in a search for text, sorted. Of scripts

@@ -84,7 +84,14 @@ func (p *Page) parse(say texts.PageFaults, text string) error {
 // fields returns the keys that the head of a page may have.
 func (p *Page) fields() map[string]any {
 	if !strings.HasPrefix(p.Path, skillDir) {
-		return map[string]any{"name": &p.Name, "description": &p.Description, "model": &p.Model, "tools": &p.Tools, "rounds": &p.Rounds, "strict": &p.Strict}
+		return map[string]any{
+			"name":        &p.Name,
+			"description": &p.Description,
+			"model":       &p.Model,
+			"tools":       &p.Tools,
+			"rounds":      &p.Rounds,
+			"strict":      &p.Strict,
+		}
 	}
 	needs := map[string]any{"bins": &p.needs.bins, "env": &p.needs.env, "tools": &p.needs.tools}
 	return map[string]any{"name": &p.Name, "description": &p.Description, "always": &p.Always, "requires": needs}

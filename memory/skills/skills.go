@@ -109,7 +109,8 @@ const (
 
 // Prompt returns what the model is told of the pages that it can use, "" if
 // there are none: skills by name, and those that are always wanted whole. (Of
-// the agents it is told by the tool new_task.) It stays the same, byte for byte, until a page, a tool or a program changes.
+// the agents it is told by the tool new_task.) It stays the same, byte for byte,
+// until a page, a tool or a program changes.
 func (s *Shelf) Prompt(tool Has) string {
 	var list, whole string
 	left := 0
@@ -146,7 +147,13 @@ func (s *Shelf) List(tool, model Has) string {
 		}
 	}
 	say := s.say()
-	return "**" + say.Skills + "**\n" + lines(say, s.Skills(tool)) + "\n**" + say.Agents + "**\n" + lines(say, agents) + "\n" + say.HowTo
+	return "**" + say.Skills + "**\n" + lines(
+		say,
+		s.Skills(tool),
+	) + "\n**" + say.Agents + "**\n" + lines(
+		say,
+		agents,
+	) + "\n" + say.HowTo
 }
 
 // lines lists pages, a line each.
