@@ -5,7 +5,9 @@ import "regexp"
 // login matches what a URL has before its @, behind the scheme. A quotation mark
 // in it is a part of it unless a list of URLs is what it looks like.
 var (
-	login      = regexp.MustCompile("(?i)(https?:[/\\\\]*|[a-z][a-z0-9+.-]*:[/\\\\]{2})" + "(?:[^\\s/?#<>\"'`]*|[^\\s/?#<>,\\[\\]{}]*)@")
+	login = regexp.MustCompile(
+		"(?i)(https?:[/\\\\]*|[a-z][a-z0-9+.-]*:[/\\\\]{2})" + "(?:[^\\s/?#<>\"'`]*|[^\\s/?#<>,\\[\\]{}]*)@",
+	)
 	unfinished = regexp.MustCompile(`(?i)(https?:[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^\s/?#]+$`)
 )
 

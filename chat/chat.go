@@ -50,8 +50,9 @@ type Message struct {
 	Tainted bool      `json:"tainted,omitempty"` // it holds untrusted content (R-S12) …
 	Sources []string  `json:"sources,omitempty"` // … from there
 	Spoken  bool      `json:"spoken,omitempty"`  // Text was heard in a recording: somebody else may speak in it
-	Chosen  bool      `json:"chosen,omitempty"`  // Text is a choice that the agent offered, and not the person's own words
-	Errand  *Errand   `json:"errand,omitempty"`  // of what no person wrote: how it is to be answered
+	// Text is a choice that the agent offered, and not the person's own words
+	Chosen bool    `json:"chosen,omitempty"`
+	Errand *Errand `json:"errand,omitempty"` // of what no person wrote: how it is to be answered
 }
 
 // Session names the session that m belongs to.
@@ -85,7 +86,8 @@ func (m Message) Reply() Reply {
 type Errand struct {
 	Job   string `json:"job,omitempty"`   // ID of the job on the clock that it is a run of
 	Model string `json:"model,omitempty"` // name of the model that answers; "" is the session's
-	Quiet bool   `json:"quiet,omitempty"` // an answer that has nothing to say is not sent, and nothing is shown on the way
+	// an answer that has nothing to say is not sent, and nothing is shown on the way
+	Quiet bool   `json:"quiet,omitempty"`
 	Fresh bool   `json:"fresh,omitempty"` // what was said in the session before is not known any more
 	Tool  string `json:"tool,omitempty"`  // is called instead of a model, and its result is the answer …
 	Args  string `json:"args,omitempty"`  // … with these arguments, a JSON object
@@ -132,20 +134,26 @@ const (
 
 // A Reply is something the agent says.
 type Reply struct {
-	ID     string   `json:"id"` // a reply whose ID was sent in the last 48 hours is dropped
-	To     Address  `json:"to"`
-	For    Person   `json:"for,omitempty"`   // who talks to the agent there; empty if that is not known
-	Quote  string   `json:"quote,omitempty"` // ID of the message answered, if any
-	Also   []string `json:"also,omitempty"`  // IDs of other messages that it answers, too
-	Group  bool     `json:"group,omitempty"` // others read along: the answer quotes what it answers
-	Text   string   `json:"text"`            // Markdown
-	Steps  string   `json:"steps,omitempty"` // one line on the tools that were used, for channels without a place of its own for it
-	Files  []File   `json:"files,omitempty"`
-	Failed bool     `json:"failed,omitempty"` // Text is an apology: there is no answer, or none yet if ID is not that of [Message.Reply]
-	Tokens *Tokens  `json:"tokens,omitempty"` // what the answer took; nil: no model was asked
+	ID    string   `json:"id"` // a reply whose ID was sent in the last 48 hours is dropped
+	To    Address  `json:"to"`
+	For   Person   `json:"for,omitempty"`   // who talks to the agent there; empty if that is not known
+	Quote string   `json:"quote,omitempty"` // ID of the message answered, if any
+	Also  []string `json:"also,omitempty"`  // IDs of other messages that it answers, too
+	Group bool     `json:"group,omitempty"` // others read along: the answer quotes what it answers
+	Text  string   `json:"text"`            // Markdown
+	// one line on the tools that were used, for channels without a place of its own for it
+	Steps string `json:"steps,omitempty"`
+	Files []File `json:"files,omitempty"`
+	// Text is an apology: there is no answer, or none yet if ID is not that of
+	// [Message.Reply]
+	Failed bool    `json:"failed,omitempty"`
+	Tokens *Tokens `json:"tokens,omitempty"` // what the answer took; nil: no model was asked
 
-	Unasked bool   `json:"unasked,omitempty"` // no person waits for it: if the network does not take it, owners are told (P26)
-	Run     string `json:"run,omitempty"`     // the run of a job, or the report of a subagent, that it tells of: the ID of its message
+	// no person waits for it: if the network does not take it, owners are told (P26)
+	Unasked bool `json:"unasked,omitempty"`
+	// the run of a job, or the report of a subagent, that it tells of: the ID of its
+	// message
+	Run string `json:"run,omitempty"`
 
 	Ask *Question `json:"ask,omitempty"` // what the person is to choose
 }

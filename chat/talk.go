@@ -12,12 +12,13 @@ type Talk struct {
 
 // An Entry is one line of a conversation, as people read it afterwards.
 type Entry struct {
-	Kind  EntryKind `json:"kind"`
-	Time  time.Time `json:"time"`            // of what a model or a tool gave: when it was asked for
-	Who   string    `json:"who,omitempty"`   // of Heard: the sender's name; of Said: the model; of Called and Gave: the tool
-	Text  string    `json:"text,omitempty"`  // of Called: the arguments, JSON as the model wrote it
-	Call  string    `json:"call,omitempty"`  // of Called and Gave: ties them together
-	Files []File    `json:"files,omitempty"` // of Heard
+	Kind EntryKind `json:"kind"`
+	Time time.Time `json:"time"` // of what a model or a tool gave: when it was asked for
+	// of Heard: the sender's name; of Said: the model; of Called and Gave: the tool
+	Who   string `json:"who,omitempty"`
+	Text  string `json:"text,omitempty"`  // of Called: the arguments, JSON as the model wrote it
+	Call  string `json:"call,omitempty"`  // of Called and Gave: ties them together
+	Files []File `json:"files,omitempty"` // of Heard
 }
 
 // An EntryKind says what an Entry is.

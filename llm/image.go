@@ -36,7 +36,12 @@ func NewImage(data []byte) (Image, error) {
 	case err != nil:
 		return Image{}, fmt.Errorf("picture: %w", err)
 	case size.Width < 1 || size.Height < 1 || size.Width > MaxSide || size.Height > MaxSide:
-		return Image{}, fmt.Errorf("picture of %d x %d pixels: more than %d a side, or none", size.Width, size.Height, MaxSide)
+		return Image{}, fmt.Errorf(
+			"picture of %d x %d pixels: more than %d a side, or none",
+			size.Width,
+			size.Height,
+			MaxSide,
+		)
 	}
 	return Image{Type: kind, Data: data}, nil
 }

@@ -104,9 +104,19 @@ func holdsBack(judge func(Call) bool, c Call) (held bool) {
 }
 
 // consent returns a Result that says who agreed to c, or a failure.
-func (ask Asker) consent(ctx context.Context, say texts.Approval, t Tool, c Call, patience time.Duration) (Result, error) {
+func (ask Asker) consent(
+	ctx context.Context,
+	say texts.Approval,
+	t Tool,
+	c Call,
+	patience time.Duration,
+) (Result, error) {
 	if ask == nil {
-		return Failf(CodeDenied, "%s needs the approval of an owner, which cannot be asked for here: it was not run", t.Name), nil
+		return Failf(
+			CodeDenied,
+			"%s needs the approval of an owner, which cannot be asked for here: it was not run",
+			t.Name,
+		), nil
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

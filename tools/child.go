@@ -17,34 +17,41 @@ type Child struct {
 	Label string `json:"label"` // for people
 	Task  string `json:"task"`
 
-	Agent       string        `json:"agent,omitempty"`       // the name of its profile, if it has one
-	Instruction string        `json:"instruction,omitempty"` // what it is told before the task: no stranger's words (R-S14)
-	Only        []string      `json:"only"`                  // the tools there may be: none if it is empty
-	Model       string        `json:"model,omitempty"`       // its name in config.json; "" is the default
-	Rounds      int           `json:"rounds,omitempty"`      // the last one gets no tools; 0: as many as any turn
-	Patience    time.Duration `json:"patience,omitempty"`    // with each answer of the model (A-071); 0: as with any
-	Strict      bool          `json:"strict,omitempty"`      // the first tool that fails ends it (D-041)
-	Most        int           `json:"most,omitempty"`        // of its Door that may be at work for one session; 0: any number
-	Report      bool          `json:"report,omitempty"`      // its end is still to be told to the parent: nobody awaits it
-	Hears       bool          `json:"hears,omitempty"`       // what is said in the parent's session is said to it (C-033)
+	Agent string `json:"agent,omitempty"` // the name of its profile, if it has one
+	// what it is told before the task: no stranger's words (R-S14)
+	Instruction string        `json:"instruction,omitempty"`
+	Only        []string      `json:"only"`               // the tools there may be: none if it is empty
+	Model       string        `json:"model,omitempty"`    // its name in config.json; "" is the default
+	Rounds      int           `json:"rounds,omitempty"`   // the last one gets no tools; 0: as many as any turn
+	Patience    time.Duration `json:"patience,omitempty"` // with each answer of the model (A-071); 0: as with any
+	Strict      bool          `json:"strict,omitempty"`   // the first tool that fails ends it (D-041)
+	// of its Door that may be at work for one session; 0: any number
+	Most int `json:"most,omitempty"`
+	// its end is still to be told to the parent: nobody awaits it
+	Report bool `json:"report,omitempty"`
+	// what is said in the parent's session is said to it (C-033)
+	Hears bool `json:"hears,omitempty"`
 
-	Parent  chat.SessionID `json:"parent"`
-	At      chat.Address   `json:"at"`
-	From    chat.Sender    `json:"from"`
-	Group   bool           `json:"group,omitempty"`
-	Errand  *chat.Errand   `json:"errand,omitempty"`  // that it works for, if it does for one: who pays, and how its report is answered
-	Depth   int            `json:"depth"`             // how many agents up to the person
-	Tainted bool           `json:"tainted,omitempty"` // the task holds untrusted content, and in the end the result does (R-S12) …
-	Sources []string       `json:"sources,omitempty"` // … from there
+	Parent chat.SessionID `json:"parent"`
+	At     chat.Address   `json:"at"`
+	From   chat.Sender    `json:"from"`
+	Group  bool           `json:"group,omitempty"`
+	// that it works for, if it does for one: who pays, and how its report is answered
+	Errand *chat.Errand `json:"errand,omitempty"`
+	Depth  int          `json:"depth"` // how many agents up to the person
+	// the task holds untrusted content, and in the end the result does (R-S12) …
+	Tainted bool     `json:"tainted,omitempty"`
+	Sources []string `json:"sources,omitempty"` // … from there
 
 	// What is noted while it works.
-	State  ChildState `json:"state,omitempty"`
-	Said   time.Time  `json:"said"` // when somebody said what it is for
-	Began  time.Time  `json:"began"`
-	Woken  time.Time  `json:"woken"` // when it began or was resumed last
-	Ended  time.Time  `json:"ended,omitzero"`
-	Result string     `json:"result,omitempty"` // at most MaxChildText characters; "" if it had no last words; of a failure the reason
-	Pure   bool       `json:"pure,omitempty"`   // it used nothing but read-only tools (E-039)
+	State ChildState `json:"state,omitempty"`
+	Said  time.Time  `json:"said"` // when somebody said what it is for
+	Began time.Time  `json:"began"`
+	Woken time.Time  `json:"woken"` // when it began or was resumed last
+	Ended time.Time  `json:"ended,omitzero"`
+	// at most MaxChildText characters; "" if it had no last words; of a failure the reason
+	Result string `json:"result,omitempty"`
+	Pure   bool   `json:"pure,omitempty"` // it used nothing but read-only tools (E-039)
 
 	// Undelivered is why the network has refused the message that tells what it
 	// found out, "" if it has not (P26).

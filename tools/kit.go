@@ -167,7 +167,10 @@ func (k *Kit) resolve(c *Call) (Tool, Result) {
 
 // refuse answers c, which was to call asked, with r. The pipeline sees it as any other call.
 func (k *Kit) refuse(ctx context.Context, asked Tool, c Call, r Result) Result {
-	t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name, Description: asked.Description}, Hints: Hints{AliasOf: asked.AliasOf, ReadOnly: true}}
+	t := Tool{
+		ToolSpec: llm.ToolSpec{Name: c.Name, Description: asked.Description},
+		Hints:    Hints{AliasOf: asked.AliasOf, ReadOnly: true},
+	}
 	t.Run = func(context.Context, Call) (Result, error) { return r, nil }
 	r, err := Chain(t.shaped(), k.mw...).Run(ctx, c)
 	return asked.finish(ctx, r, err)

@@ -19,7 +19,8 @@ const (
 // one line still, stands between two """ with the lines that it has.
 func layOut(text string) string {
 	var indented bytes.Buffer
-	if first := strings.TrimSpace(text); first == "" || first[0] != '{' && first[0] != '[' || json.Indent(&indented, []byte(first), "", "  ") != nil {
+	if first := strings.TrimSpace(text); first == "" || first[0] != '{' && first[0] != '[' ||
+		json.Indent(&indented, []byte(first), "", "  ") != nil {
 		return text
 	}
 	var out strings.Builder

@@ -25,8 +25,9 @@ type Record struct {
 
 // Meta is what a Record holds beyond the seven keys of A-014.
 type Meta struct {
-	Tool        string `json:"tool"`
-	Alias       string `json:"alias"`  // the name that was called, if it is another's: for those who know the Kit to fill in
+	Tool string `json:"tool"`
+	// the name that was called, if it is another's: for those who know the Kit to fill in
+	Alias       string `json:"alias"`
 	Server      string `json:"server"` // of an MCP tool: the same
 	Status      string `json:"status"` // whether the call blew up: "success" or "error" (E-029)
 	Cached      bool   `json:"cached"`
@@ -45,7 +46,13 @@ type Meta struct {
 // NewRecord makes the Record of a call that an agent made in a round, of what
 // the model read of it, and of its result.
 func NewRecord(call llm.ToolCall, read string, r Result, agent string, round int) Record {
-	rec := Record{ID: call.ID, Type: "function", Success: !r.Failed, Skipped: r.Skipped, ExecutionTime: r.Took.Seconds()}
+	rec := Record{
+		ID:            call.ID,
+		Type:          "function",
+		Success:       !r.Failed,
+		Skipped:       r.Skipped,
+		ExecutionTime: r.Took.Seconds(),
+	}
 	rec.Function.Name, rec.Function.Arguments = call.Name, call.Args
 	if call.Args == "" {
 		rec.Function.Arguments = "{}"

@@ -49,8 +49,13 @@ func shorten(c Call, text string, n, limit int, untrusted bool) (seen, path stri
 	if err != nil {
 		return chat.Clip(text, limit, "\n... (truncated)"), ""
 	}
-	seen = fmt.Sprintf("[tool output persisted]\nFull output saved to: %s\nOriginal size: %d chars\nPreview:\n%s\n...\n"+
-		"(Read the saved file if you need the full output.)", path, n, chat.Clip(text, min(preview, limit), ""))
+	seen = fmt.Sprintf(
+		"[tool output persisted]\nFull output saved to: %s\nOriginal size: %d chars\nPreview:\n%s\n...\n"+
+			"(Read the saved file if you need the full output.)",
+		path,
+		n,
+		chat.Clip(text, min(preview, limit), ""),
+	)
 	return seen, path
 }
 
@@ -102,7 +107,8 @@ const untrustedTail = "-strange.txt"
 func Untrusted(s Scope, p workspace.Path) bool {
 	name := strings.ToLower(p.String())
 	base := path.Base(name)
-	if within(chat.Inbox, name) && name != chat.Inbox || within(resultsDir, name) && strings.HasSuffix(base, untrustedTail) ||
+	if within(chat.Inbox, name) && name != chat.Inbox ||
+		within(resultsDir, name) && strings.HasSuffix(base, untrustedTail) ||
 		within("memory", name) && (base == "history.jsonl" || base == "heard.md") {
 		return true
 	}

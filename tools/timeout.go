@@ -56,7 +56,11 @@ type answer struct {
 
 // run calls do until it returns, or for a moment longer than ctx lasts: then
 // the call is a stray.
-func (s *Strays) run(ctx context.Context, do func(context.Context, Call) (Result, error), c Call) (a answer, answered bool) {
+func (s *Strays) run(
+	ctx context.Context,
+	do func(context.Context, Call) (Result, error),
+	c Call,
+) (a answer, answered bool) {
 	done := make(chan answer, 1)
 	s.running.Add(1)
 	go func() { // with Go there would be an allocation more

@@ -54,18 +54,22 @@ type Tool struct {
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the careful one.
 type Hints struct {
-	Display   string        // what people are shown; "" means Name (C-014)
-	Category  string        // "" means "general" (A-001)
-	AliasOf   string        // the tool's other name, which is listed: this one can be called and is not
-	Hidden    bool          // can be called and is not listed
-	ReadOnly  bool          // changes nothing: may run beside other read-only calls (D-002)
-	Exclusive bool          // read-only, and yet must run alone (D-002)
-	Last      bool          // runs after all other calls of its round (C-030)
-	Dangerous bool          // asks an owner first
-	JSON      bool          // Text is made of Data: {"success":…,"data":…,"error":…} (A-006)
-	Untrusted bool          // Text is what strangers wrote (R-S12)
-	Cacheable bool          // read-only: a success answers the same call again for a while (A-075). Not for what tools change
-	Timeout   time.Duration // 0 means DefaultTimeout, less that the tool waits for a person, and sees to the time itself
+	Display   string // what people are shown; "" means Name (C-014)
+	Category  string // "" means "general" (A-001)
+	AliasOf   string // the tool's other name, which is listed: this one can be called and is not
+	Hidden    bool   // can be called and is not listed
+	ReadOnly  bool   // changes nothing: may run beside other read-only calls (D-002)
+	Exclusive bool   // read-only, and yet must run alone (D-002)
+	Last      bool   // runs after all other calls of its round (C-030)
+	Dangerous bool   // asks an owner first
+	JSON      bool   // Text is made of Data: {"success":…,"data":…,"error":…} (A-006)
+	Untrusted bool   // Text is what strangers wrote (R-S12)
+	// read-only: a success answers the same call again for a while (A-075). Not for what
+	// tools change
+	Cacheable bool
+	// 0 means DefaultTimeout, less that the tool waits for a person, and sees to the time
+	// itself
+	Timeout time.Duration
 
 	// Repeatable says that a call which a crash interrupted may be made again:
 	// twice is as once. Of other tools' calls the model is told that they may
@@ -200,7 +204,8 @@ type Result struct {
 	By      string        `json:"by,omitempty"`      // ID of the person who approved the call
 	Tainted bool          `json:"tainted,omitempty"` // Text holds untrusted content (R-S12) …
 	Sources []string      `json:"sources,omitempty"` // … from there
-	Public  bool          `json:"public,omitempty"`  // Text was published, such as a page: what stands in it may be passed on
+	// Text was published, such as a page: what stands in it may be passed on
+	Public bool `json:"public,omitempty"`
 }
 
 // A Verdict says whether a result is worth having.

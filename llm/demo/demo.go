@@ -123,9 +123,17 @@ var (
 	repeat = regexp.MustCompile(`(?s)\brepeat: (.*)`)
 	direct = regexp.MustCompile(`^call ([A-Za-z0-9_-]+)(?: (\{.*\}))?$`)
 	orders = []order{
-		{regexp.MustCompile(`(?i)\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`), "write_file", []string{"content", "path"}},
+		{
+			regexp.MustCompile(`(?i)\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`),
+			"write_file",
+			[]string{"content", "path"},
+		},
 		{regexp.MustCompile(`(?i)\bread (?:the file )?([^\s,;]*\.[^\s,;]*[^\s,;.!?])`), "read_file", []string{"path"}},
-		{regexp.MustCompile(`(?i)\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`), "list_dir", []string{"path"}},
+		{
+			regexp.MustCompile(`(?i)\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`),
+			"list_dir",
+			[]string{"path"},
+		},
 		{regexp.MustCompile(`(?i)\bsend me (?:a|the) message(?: saying)?:? (.+)`), "message", []string{"text"}},
 	}
 )

@@ -34,7 +34,11 @@ type piece struct {
 
 // thoughts is the reasoning in p. Vendors that use several fields say the same in each.
 func (p piece) thoughts() string {
-	said := cmp.Or(textIn(p.ReasoningContent, "text"), textIn(p.Reasoning, "text"), textIn(p.ReasoningDetails, "text", "summary"))
+	said := cmp.Or(
+		textIn(p.ReasoningContent, "text"),
+		textIn(p.Reasoning, "text"),
+		textIn(p.ReasoningDetails, "text", "summary"),
+	)
 	if _, parts := p.Content.([]any); parts && said == "" {
 		return textIn(p.Content, "thinking")
 	}
@@ -180,7 +184,10 @@ func (a *answer) show(c *call) {
 func (a *answer) named() (calls []llm.ToolCall) {
 	for _, c := range a.calls {
 		if c.name != "" {
-			calls = append(calls, llm.ToolCall{ID: c.id, Name: c.name, Args: cmp.Or(strings.TrimSpace(c.args.String()), "{}")})
+			calls = append(
+				calls,
+				llm.ToolCall{ID: c.id, Name: c.name, Args: cmp.Or(strings.TrimSpace(c.args.String()), "{}")},
+			)
 		}
 	}
 	return calls
@@ -225,7 +232,13 @@ func (a *answer) message(done bool) (llm.Message, error) {
 	case "error", "abort", "insufficient_system_resource", "malformed_function_call":
 		return llm.Message{}, cut(fmt.Errorf("the provider gave up: %s", a.finish))
 	}
-	m := llm.Message{Role: llm.Assistant, Text: a.text.String(), Reasoning: a.reasoning.String(), Usage: a.usage, Calls: a.named()}
+	m := llm.Message{
+		Role:      llm.Assistant,
+		Text:      a.text.String(),
+		Reasoning: a.reasoning.String(),
+		Usage:     a.usage,
+		Calls:     a.named(),
+	}
 	for _, c := range m.Calls {
 		if a.finish == "" && !json.Valid([]byte(c.Args)) {
 			return llm.Message{}, cut(fmt.Errorf("the arguments for %s are not whole", c.Name))

@@ -93,7 +93,10 @@ func (e *events) next() {
 	case line[0] == '{': // an error, written by a proxy that did not care that this is a stream
 		e.fault([]byte(line))
 	case line[0] == '<':
-		e.err = &llm.Error{Kind: llm.Unreachable, Err: errors.New("a web page answered in the model's place: is baseUrl right?")}
+		e.err = &llm.Error{
+			Kind: llm.Unreachable,
+			Err:  errors.New("a web page answered in the model's place: is baseUrl right?"),
+		}
 	}
 }
 

@@ -46,7 +46,11 @@ func refused(resp *http.Response) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 400 {
-		return &llm.Error{Kind: llm.BadRequest, Status: resp.StatusCode, Err: errors.New("baseUrl leads elsewhere: set the address it leads to")}
+		return &llm.Error{
+			Kind:   llm.BadRequest,
+			Status: resp.StatusCode,
+			Err:    errors.New("baseUrl leads elsewhere: set the address it leads to"),
+		}
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxComplaint))
 	e, _ := complaintIn(body, resp.StatusCode)

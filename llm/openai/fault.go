@@ -70,10 +70,23 @@ var (
 		"maximum context", "prompt is too long", "input is too long", "input token count", "reduce the length", "request too large", "too many tokens in"}
 	wordsQuota = []string{"insufficient_quota", "insufficient balance", "insufficient credit", "insufficient_balance",
 		"billing_hard_limit", "billing_not_active", "credit balance is too low", "requires more credits"}
-	wordsAuth       = []string{"invalid_api_key", "incorrect api key", "invalid api key", "api key not valid", "authentication_error"}
+	wordsAuth = []string{
+		"invalid_api_key",
+		"incorrect api key",
+		"invalid api key",
+		"api key not valid",
+		"authentication_error",
+	}
 	wordsLimited    = []string{"rate_limit", "rate limit", "too many requests", "resource_exhausted"}
-	wordsOverloaded = []string{"overloaded", "server_error", "internal_error", "unavailable", "over capacity", "currently loading"}
-	wordsBad        = []string{"invalid_request", "badrequest", "bad request", "invalid_argument"}
+	wordsOverloaded = []string{
+		"overloaded",
+		"server_error",
+		"internal_error",
+		"unavailable",
+		"over capacity",
+		"currently loading",
+	}
+	wordsBad = []string{"invalid_request", "badrequest", "bad request", "invalid_argument"}
 )
 
 func kindOf(status int, said string) llm.Kind {

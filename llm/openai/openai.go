@@ -34,10 +34,12 @@ type Config struct {
 const defaultURL = "https://api.openai.com/v1"
 
 const (
-	maxAnswer = 4 << 20         // bytes of one answer
-	maxIdle   = time.Minute     // how long an answer that has begun may pause (P11)
-	maxSilent = 5 * time.Minute // how long the provider may think, keep-alive comments or none, before each piece of an answer
-	maxAdapts = 3               // parameters dropped at the provider's wish before giving up
+	maxAnswer = 4 << 20     // bytes of one answer
+	maxIdle   = time.Minute // how long an answer that has begun may pause (P11)
+	// how long the provider may think, keep-alive comments or none, before each piece of
+	// an answer
+	maxSilent = 5 * time.Minute
+	maxAdapts = 3 // parameters dropped at the provider's wish before giving up
 )
 
 // New returns the model that c describes. It does no I/O.

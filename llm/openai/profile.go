@@ -41,8 +41,12 @@ func profileOf(model string) *profile {
 }
 
 var (
-	eyes  = regexp.MustCompile(`vision|-vl|\dv\b|^gpt-(4o|4\.[1-9]|4-turbo|[5-9])|^chatgpt-4o|^o[134](\W|$)|^claude-([3-9]|opus|sonnet|haiku|fable)|gemini|gemma-?[34]|llava|pixtral|llama-?4|mistral-(small-3|medium-3|large-3)|internvl|minicpm-v|moondream|qvq|-omni|grok-[4-9]|kimi-k2\.5`)
-	blind = regexp.MustCompile(`^o1-(mini|preview)|^o3-mini|embed|whisper|-audio|-realtime|-transcribe|-tts|gemma-?3[:-](1b|270m)`)
+	eyes = regexp.MustCompile(
+		`vision|-vl|\dv\b|^gpt-(4o|4\.[1-9]|4-turbo|[5-9])|^chatgpt-4o|^o[134](\W|$)|^claude-([3-9]|opus|sonnet|haiku|fable)|gemini|gemma-?[34]|llava|pixtral|llama-?4|mistral-(small-3|medium-3|large-3)|internvl|minicpm-v|moondream|qvq|-omni|grok-[4-9]|kimi-k2\.5`,
+	)
+	blind = regexp.MustCompile(
+		`^o1-(mini|preview)|^o3-mini|embed|whisper|-audio|-realtime|-transcribe|-tts|gemma-?3[:-](1b|270m)`,
+	)
 )
 
 // Sees guesses from a model's name whether the model can be shown pictures.
@@ -75,4 +79,6 @@ func (p *profile) without(e *llm.Error) *profile {
 }
 
 // refusal tells a parameter that is not taken from one whose value is wrong.
-var refusal = regexp.MustCompile(`unsupported|not support|unknown|unrecognized|not permitted|not allowed|unexpected|deprecated`)
+var refusal = regexp.MustCompile(
+	`unsupported|not support|unknown|unrecognized|not permitted|not allowed|unexpected|deprecated`,
+)

@@ -14,7 +14,10 @@ const coldest = 1e-6
 
 // request puts req into OpenAI's words.
 func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionRequest {
-	r := openai.ChatCompletionRequest{Model: c.Model, Messages: make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1)}
+	r := openai.ChatCompletionRequest{
+		Model:    c.Model,
+		Messages: make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1),
+	}
 	if p.completion {
 		r.MaxCompletionTokens = c.MaxTokens
 	} else {
@@ -27,7 +30,10 @@ func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionReques
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	if req.System != "" {
-		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System})
+		r.Messages = append(
+			r.Messages,
+			openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System},
+		)
 	}
 	for _, m := range req.Messages {
 		r.Messages = append(r.Messages, p.message(c, m))
@@ -68,7 +74,13 @@ func parts(text string, images []llm.Image) []openai.ChatMessagePart {
 	ps := []openai.ChatMessagePart{{Type: openai.ChatMessagePartTypeText, Text: text}}
 	for _, i := range images {
 		url := "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
-		ps = append(ps, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeImageURL, ImageURL: &openai.ChatMessageImageURL{URL: url}})
+		ps = append(
+			ps,
+			openai.ChatMessagePart{
+				Type:     openai.ChatMessagePartTypeImageURL,
+				ImageURL: &openai.ChatMessageImageURL{URL: url},
+			},
+		)
 	}
 	return ps
 }

@@ -106,7 +106,10 @@ func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, e
 func child(c tools.Call, n int, label, task string, names []string) tools.Child {
 	key := fmt.Sprintf("%s/%d", c.Key(), n)
 	h := tools.Child{
-		ID: fmt.Sprintf("%.4x", sha256.Sum256([]byte(key))), Call: key, Turn: c.Turn, Door: c.Name, Label: label, Task: task,
+		ID: fmt.Sprintf(
+			"%.4x",
+			sha256.Sum256([]byte(key)),
+		), Call: key, Turn: c.Turn, Door: c.Name, Label: label, Task: task,
 		Only: []string{}, Model: c.Model, Parent: c.Session, At: c.At, From: c.From, Group: c.Group, Depth: c.Depth + 1, Tainted: c.Tainted, Sources: c.Sources,
 	}
 	all := c.Tools()

@@ -39,39 +39,48 @@ const multiDescription = "Have several helpers work on tasks side by side, and w
 	"Use it for tasks that do not need each other."
 
 func (s source) multi() tools.Tool {
-	return tools.New("multi_agent", multiDescription, func(ctx context.Context, c tools.Call, in multiArgs) (tools.Result, error) {
-		if len(in.Tasks) > 5 { // A-069
-			return tools.Failf(tools.CodeInvalid, "Maximum 5 concurrent agents allowed"), nil
-		}
-		for _, task := range in.Tasks {
-			if unknown := unknownTools(c, task.Tools); len(unknown) > 0 {
-				return tools.Failf(tools.CodeInvalid, "Task '%s' names tools that there are not: %s. No agent was started. Available: %s",
-					task.Name, strings.Join(unknown, ", "), strings.Join(child(c, 0, "", "", nil).Only, ", ")), nil
+	return tools.New(
+		"multi_agent",
+		multiDescription,
+		func(ctx context.Context, c tools.Call, in multiArgs) (tools.Result, error) {
+			if len(in.Tasks) > 5 { // A-069
+				return tools.Failf(tools.CodeInvalid, "Maximum 5 concurrent agents allowed"), nil
 			}
-		}
-		all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}
-		var done atomic.Int64
-		helpers := make([]tools.Child, len(in.Tasks))
-		var g tools.Group
-		g.SetLimit(3) // A-068
-		tell := func(n int64) { c.Say(s.Texts.Done.With(n, all.Total)) }
-		tell(0)
-		for i, task := range in.Tasks {
-			g.Go(func() error {
-				if ctx.Err() == nil {
-					helpers[i], all.Results[i] = s.one(ctx, c, i, task)
-					tell(done.Add(1))
+			for _, task := range in.Tasks {
+				if unknown := unknownTools(c, task.Tools); len(unknown) > 0 {
+					return tools.Failf(
+						tools.CodeInvalid,
+						"Task '%s' names tools that there are not: %s. No agent was started. Available: %s",
+						task.Name,
+						strings.Join(unknown, ", "),
+						strings.Join(child(c, 0, "", "", nil).Only, ", "),
+					), nil
 				}
-				return context.Cause(ctx)
-			})
-		}
-		err := g.Wait()
-		r := tools.Result{Data: all}
-		for _, h := range helpers {
-			r.Tainted, r.Sources = r.Tainted || h.Tainted, chat.JoinSources(r.Sources, h.Sources...)
-		}
-		return r, err
-	})
+			}
+			all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}
+			var done atomic.Int64
+			helpers := make([]tools.Child, len(in.Tasks))
+			var g tools.Group
+			g.SetLimit(3) // A-068
+			tell := func(n int64) { c.Say(s.Texts.Done.With(n, all.Total)) }
+			tell(0)
+			for i, task := range in.Tasks {
+				g.Go(func() error {
+					if ctx.Err() == nil {
+						helpers[i], all.Results[i] = s.one(ctx, c, i, task)
+						tell(done.Add(1))
+					}
+					return context.Cause(ctx)
+				})
+			}
+			err := g.Wait()
+			r := tools.Result{Data: all}
+			for _, h := range helpers {
+				r.Tainted, r.Sources = r.Tainted || h.Tainted, chat.JoinSources(r.Sources, h.Sources...)
+			}
+			return r, err
+		},
+	)
 }
 
 // unknownTools returns those of names that mean no tool of c's.

@@ -19,32 +19,57 @@ const spawnDescription = "Have a subagent work on a task in the background, whil
 	"and cannot talk to the person. You are told when it is done, and then tell the person."
 
 // workers are the tools of a background worker (D-092).
-var workers = []string{"read_file", "write_file", "edit_file", "list_dir", "glob", "grep", "exec", "web_search", "web_fetch"}
+var workers = []string{
+	"read_file",
+	"write_file",
+	"edit_file",
+	"list_dir",
+	"glob",
+	"grep",
+	"exec",
+	"web_search",
+	"web_fetch",
+}
 
 func (s source) spawn() tools.Tool {
-	return tools.New("spawn", spawnDescription, func(ctx context.Context, c tools.Call, in spawnArgs) (r tools.Result, err error) {
-		label := []rune(cmp.Or(in.Label, in.Task))
-		if in.Label == "" && len(label) > 30 {
-			label = append(label[:30], []rune("...")...)
-		}
-		h := child(c, 0, string(label), in.Task, workers)
-		h.Rounds, h.Most, h.Report = 15, 4, !in.Wait
-		h, err = s.run(ctx, h, func() {})
-		var busy *tools.BusyError
-		switch {
-		case errors.As(err, &busy):
-			return tools.Failf(tools.CodeDenied, "Cannot spawn subagent: concurrency limit reached (%d/%d running). "+
-				"Wait for a running subagent to complete before spawning a new one.", busy.Running, busy.Most), nil
-		case err != nil:
-			return r, err
-		case !in.Wait:
-			return tools.Result{Text: fmt.Sprintf("Subagent [%s] started (id: %s). I'll notify you when it completes.", h.Label, h.ID)}, nil
-		case h.State != tools.ChildAnswered:
-			r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", h.Label, h.Result)
-		default:
-			r.Text = h.Result
-		}
-		r.Tainted, r.Sources = h.Tainted, h.Sources
-		return r, nil
-	})
+	return tools.New(
+		"spawn",
+		spawnDescription,
+		func(ctx context.Context, c tools.Call, in spawnArgs) (r tools.Result, err error) {
+			label := []rune(cmp.Or(in.Label, in.Task))
+			if in.Label == "" && len(label) > 30 {
+				label = append(label[:30], []rune("...")...)
+			}
+			h := child(c, 0, string(label), in.Task, workers)
+			h.Rounds, h.Most, h.Report = 15, 4, !in.Wait
+			h, err = s.run(ctx, h, func() {})
+			var busy *tools.BusyError
+			switch {
+			case errors.As(err, &busy):
+				return tools.Failf(
+					tools.CodeDenied,
+					"Cannot spawn subagent: concurrency limit reached (%d/%d running). "+
+						"Wait for a running subagent to complete before spawning a new one.",
+					busy.Running,
+					busy.Most,
+				), nil
+			case err != nil:
+				return r, err
+			case !in.Wait:
+				return tools.Result{
+					Text: fmt.Sprintf(
+						"Subagent [%s] started (id: %s). I'll notify you when it completes.",
+						h.Label,
+						h.ID,
+					),
+				}, nil
+			case h.State != tools.ChildAnswered:
+				r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", h.Label, h.Result)
+			default:
+				r.Text = h.Result
+			}
+			r.Tainted, r.Sources = h.Tainted, h.Sources
+			return r, nil
+		},
+	)
 }

@@ -30,26 +30,44 @@ const taskDescription = "Give a task to a sub-agent and wait until it is done. W
 
 // task is new_task. Its description is to say which agents there are.
 func (s source) task() tools.Tool {
-	return tools.New("new_task", taskDescription, func(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
-		profiles := s.Profiles()
-		i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
-		if i < 0 { // C-032
-			return tools.Failf(tools.CodeError, "Subtask failed: Sub agent '%s' not found in parent agent '%s'", in.Agent, cmp.Or(c.Agent, "main")), nil
-		}
-		c.Say(s.Texts.Creating.With(in.Name))
-		h, note := s.helper(c, profiles[i], in)
-		h, err := s.run(ctx, h, func() { c.Say(s.Texts.Running.With(in.Name)) })
-		if err != nil {
-			return tools.Failf(tools.CodeError, "Subtask failed: %v", err), context.Cause(ctx)
-		}
-		answer, how := taskAnswer{Success: true, Summary: h.Result, Subtask: "sub_task_" + h.ID, Note: note}, s.Texts.Succeeded
-		if h.State != tools.ChildAnswered {
-			answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, s.Texts.Failed
-		}
-		c.Say(how.With(in.Name))
-		b, err := json.Marshal(answer)
-		return tools.Result{Text: string(b), Tainted: h.Tainted, Sources: h.Sources}, err // no failure of the tool, whatever came of the task
-	})
+	return tools.New(
+		"new_task",
+		taskDescription,
+		func(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
+			profiles := s.Profiles()
+			i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
+			if i < 0 { // C-032
+				return tools.Failf(
+					tools.CodeError,
+					"Subtask failed: Sub agent '%s' not found in parent agent '%s'",
+					in.Agent,
+					cmp.Or(c.Agent, "main"),
+				), nil
+			}
+			c.Say(s.Texts.Creating.With(in.Name))
+			h, note := s.helper(c, profiles[i], in)
+			h, err := s.run(ctx, h, func() { c.Say(s.Texts.Running.With(in.Name)) })
+			if err != nil {
+				return tools.Failf(tools.CodeError, "Subtask failed: %v", err), context.Cause(ctx)
+			}
+			answer, how := taskAnswer{
+				Success: true,
+				Summary: h.Result,
+				Subtask: "sub_task_" + h.ID,
+				Note:    note,
+			}, s.Texts.Succeeded
+			if h.State != tools.ChildAnswered {
+				answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, s.Texts.Failed
+			}
+			c.Say(how.With(in.Name))
+			b, err := json.Marshal(answer)
+			return tools.Result{
+				Text:    string(b),
+				Tainted: h.Tainted,
+				Sources: h.Sources,
+			}, err // no failure of the tool, whatever came of the task
+		},
+	)
 }
 
 // helper is the one that c gives a task to. It may give one itself if its
@@ -70,7 +88,10 @@ func (s source) helper(c tools.Call, p Profile, in taskArgs) (h tools.Child, not
 	if len(lacks) > 0 {
 		note = fmt.Sprintf("agents/%s.md names what it does not have here: %s", p.Name, strings.Join(lacks, ", "))
 	}
-	h.Agent, h.Instruction, h.Model, h.Rounds, h.Strict, h.Hears = p.Name, p.Instruction, cmp.Or(p.Model, c.Model), p.Rounds, p.Strict, true
+	h.Agent, h.Instruction, h.Model, h.Rounds, h.Strict, h.Hears = p.Name, p.Instruction, cmp.Or(
+		p.Model,
+		c.Model,
+	), p.Rounds, p.Strict, true
 	return h, note
 }
 

@@ -20,8 +20,12 @@ type sum struct {
 }
 
 func calculator() tools.Tool {
-	t := tools.New("calculator", "Work out an arithmetic expression exactly: + - * / // % ** and parentheses, integers of any size, pi, e, "+
-		"and sqrt sin cos tan log log10 exp abs round min max floor ceil pow factorial.", calculate)
+	t := tools.New(
+		"calculator",
+		"Work out an arithmetic expression exactly: + - * / // % ** and parentheses, integers of any size, pi, e, "+
+			"and sqrt sin cos tan log log10 exp abs round min max floor ceil pow factorial.",
+		calculate,
+	)
 	t.Aliases = map[string]string{"expr": "expression", "input": "expression"}
 	return t
 }

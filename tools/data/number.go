@@ -110,13 +110,16 @@ func standard(name string) starlark.Value { return starmath.Module.Members[name]
 
 // function makes a function of f, which takes one or two values. The second may be nil.
 func function(name string, least int, f func(x, y starlark.Value) (starlark.Value, error)) starlark.Value {
-	return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		var x, y starlark.Value
-		if err := starlark.UnpackPositionalArgs(name, args, nil, least, &x, &y); err != nil {
-			return nil, err
-		}
-		return f(x, y)
-	})
+	return starlark.NewBuiltin(
+		name,
+		func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			var x, y starlark.Value
+			if err := starlark.UnpackPositionalArgs(name, args, nil, least, &x, &y); err != nil {
+				return nil, err
+			}
+			return f(x, y)
+		},
+	)
 }
 
 // round rounds halves to the even neighbour: to an integer, or to so many digits.

@@ -23,7 +23,13 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 				Latitude, Longitude json.Number
 			}
 		}
-		err = get(ctx, client, cmp.Or(base, "https://geocoding-api.open-meteo.com")+"/v1/search", url.Values{"name": {city}, "count": {"1"}}, &found)
+		err = get(
+			ctx,
+			client,
+			cmp.Or(base, "https://geocoding-api.open-meteo.com")+"/v1/search",
+			url.Values{"name": {city}, "count": {"1"}},
+			&found,
+		)
 		if err == nil && len(found.Results) == 0 {
 			err = errors.New("no such place is known")
 		}
@@ -39,7 +45,9 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 			}
 		}
 		err = get(ctx, client, cmp.Or(base, "https://api.open-meteo.com")+"/v1/forecast", url.Values{
-			"latitude": {at.Latitude.String()}, "longitude": {at.Longitude.String()}, "current": {"temperature_2m,relative_humidity_2m,weather_code"},
+			"latitude": {
+				at.Latitude.String(),
+			}, "longitude": {at.Longitude.String()}, "current": {"temperature_2m,relative_humidity_2m,weather_code"},
 		}, &now)
 		if err == nil && now.Current == nil {
 			err = errors.New("the weather service knows nothing of the weather there")
@@ -47,7 +55,11 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 		if err != nil {
 			return w, err
 		}
-		return Weather{Temperature: now.Current.Temperature, Humidity: now.Current.Humidity, Description: sky(now.Current.Code)}, nil
+		return Weather{
+			Temperature: now.Current.Temperature,
+			Humidity:    now.Current.Humidity,
+			Description: sky(now.Current.Code),
+		}, nil
 	}
 }
 

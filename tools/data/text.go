@@ -33,13 +33,16 @@ var textOperations = map[string]func(string) tools.Result{
 }
 
 func textProcess() tools.Tool {
-	t := tools.New("text_process", "Count the characters, lines or words of a text exactly, change its case, or reverse it.",
+	t := tools.New(
+		"text_process",
+		"Count the characters, lines or words of a text exactly, change its case, or reverse it.",
 		func(_ context.Context, _ tools.Call, in textArgs) (tools.Result, error) {
 			if do := textOperations[in.Operation]; do != nil {
 				return do(in.Text), nil
 			}
 			return tools.Failf(tools.CodeError, "Unknown operation: %s", in.Operation), nil
-		})
+		},
+	)
 	t.Aliases = map[string]string{"content": "text", "input": "text"}
 	return t
 }
@@ -54,7 +57,11 @@ type jsonArgs struct {
 }
 
 func jsonProcess() tools.Tool {
-	t := tools.New("json_process", "Parse, format or validate JSON, or list its keys. The order of keys is kept.", processJSON)
+	t := tools.New(
+		"json_process",
+		"Parse, format or validate JSON, or list its keys. The order of keys is kept.",
+		processJSON,
+	)
 	t.Aliases = map[string]string{"json": "json_string", "text": "json_string"}
 	return t
 }

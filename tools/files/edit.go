@@ -62,7 +62,10 @@ func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, er
 	case old == nil:
 		return nil, "", in.noFile(c)
 	case in.OldText == "" && len(bytes.TrimSpace(old)) > 0:
-		return nil, "", fail("Cannot create file: %s already exists and is not empty. Give the text to replace as old_text.", in.Path)
+		return nil, "", fail(
+			"Cannot create file: %s already exists and is not empty. Give the text to replace as old_text.",
+			in.Path,
+		)
 	case !utf8.Valid(old) || bytes.IndexByte(old, 0) >= 0:
 		return nil, "", fail("Cannot edit binary file %s. Only UTF-8 text is supported.", in.Path)
 	}
@@ -100,8 +103,11 @@ func ambiguous(text string, edits []udiff.Edit) error {
 	if len(edits) > 3 {
 		where = append(where, "...")
 	}
-	return fail("Warning: old_text appears %d times at %s. Provide more context to make it unique, or set replace_all=true.",
-		len(edits), strings.Join(where, ", "))
+	return fail(
+		"Warning: old_text appears %d times at %s. Provide more context to make it unique, or set replace_all=true.",
+		len(edits),
+		strings.Join(where, ", "),
+	)
 }
 
 // noFile says that there is no file, and what may be meant (D-063).

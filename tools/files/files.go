@@ -55,19 +55,24 @@ type opener func(c tools.Call, text string) (workspace.Path, error)
 
 // tool makes a tool that works at a path.
 func tool[In any](name string, says saying, what string, open opener, do doer[In, tools.Result]) tools.Tool {
-	return bare(name, says, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
-		if c.Workspace == nil {
-			return r, errors.New("there is no workspace")
-		}
-		at, err := open(c, text)
-		if hangs(c.Workspace, text, at) {
-			err = fail("Reading %s is blocked (device path that could hang or produce infinite output).", text)
-		}
-		if err == nil {
-			r, err = do(ctx, c, at, in)
-		}
-		return explain(r, err, text)
-	})
+	return bare(
+		name,
+		says,
+		what,
+		func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
+			if c.Workspace == nil {
+				return r, errors.New("there is no workspace")
+			}
+			at, err := open(c, text)
+			if hangs(c.Workspace, text, at) {
+				err = fail("Reading %s is blocked (device path that could hang or produce infinite output).", text)
+			}
+			if err == nil {
+				r, err = do(ctx, c, at, in)
+			}
+			return explain(r, err, text)
+		},
+	)
 }
 
 // reading makes a tool's doer of one that shows the model what the file held
@@ -88,7 +93,12 @@ const maxPath = 1000
 
 // bare makes a tool of do, which gets the path as the model wrote it. People
 // are told what says is, of the path.
-func bare[In any](name string, says saying, what string, do func(ctx context.Context, c tools.Call, text string, in In) (tools.Result, error)) tools.Tool {
+func bare[In any](
+	name string,
+	says saying,
+	what string,
+	do func(ctx context.Context, c tools.Call, text string, in In) (tools.Result, error),
+) tools.Tool {
 	t := tools.New(name, what, func(ctx context.Context, c tools.Call, in In) (tools.Result, error) {
 		if path := pathOf(c); len(path) <= maxPath {
 			return do(ctx, c, path, in)
@@ -158,7 +168,9 @@ var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
 // device. at is the file of the workspace that it is, if it is one.
 func hangs(w *workspace.Workspace, text string, at workspace.Path) bool {
 	if at == (workspace.Path{}) {
-		real, _ := filepath.EvalSymlinks(filepath.Join(w.Dir(), text)) // only devices are told from other things outside
+		real, _ := filepath.EvalSymlinks(
+			filepath.Join(w.Dir(), text),
+		) // only devices are told from other things outside
 		return devices.MatchString(text) || devices.MatchString(real)
 	}
 	info, err := w.Stat(at)

@@ -22,7 +22,13 @@ type globArgs struct {
 
 // globs returns glob, and the same under its other name.
 func globs() []tools.Tool {
-	t := tool("glob", nil, "Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such as .git and node_modules.", tools.Resolve, glob)
+	t := tool(
+		"glob",
+		nil,
+		"Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such as .git and node_modules.",
+		tools.Resolve,
+		glob,
+	)
 	t.ReadOnly, t.Preview = true, about(stepSearch, "pattern")
 	t.Aliases = named("max_results", "head_limit", "limit", "head_limit")
 	other := t

@@ -47,10 +47,32 @@ var types = map[string]string{
 }
 
 func greps() tools.Tool {
-	t := tool("grep", nil, "Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.", tools.Resolve, grep)
+	t := tool(
+		"grep",
+		nil,
+		"Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.",
+		tools.Resolve,
+		grep,
+	)
 	t.ReadOnly, t.Preview = true, about(stepSearch, "pattern")
-	t.Aliases = named("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case", "case_insensitive",
-		"limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")
+	t.Aliases = named(
+		"query",
+		"pattern",
+		"regex",
+		"pattern",
+		"search",
+		"pattern",
+		"include",
+		"glob",
+		"ignore_case",
+		"case_insensitive",
+		"limit",
+		"head_limit",
+		"max_results",
+		"head_limit",
+		"max_matches",
+		"head_limit",
+	)
 	return t
 }
 
@@ -87,7 +109,11 @@ func newSearch(in grepArgs) (s search, err error) {
 	}
 	if _, err := regexp.Compile(pattern); err != nil {
 		problem := "invalid regex pattern: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		if e := (*syntax.Error)(nil); errors.As(err, &e) && slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape}, e.Code) {
+		if e := (*syntax.Error)(nil); errors.As(err, &e) &&
+			slices.Contains(
+				[]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape},
+				e.Code,
+			) {
 			problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
 		}
 		return s, errors.New(problem)
@@ -191,7 +217,12 @@ func (s *search) read(at workspace.Path, buf *bytes.Buffer) ([]byte, fs.FileInfo
 	case err != nil:
 		return nil, nil, err
 	case s.named && info.Size() > maxNamed:
-		return nil, nil, fail("%s has %d MB, and files of up to %d MB can be searched. Read parts of it with read_file, or split it.", pathOf(s.call), info.Size()/1_000_000, maxNamed/1_000_000)
+		return nil, nil, fail(
+			"%s has %d MB, and files of up to %d MB can be searched. Read parts of it with read_file, or split it.",
+			pathOf(s.call),
+			info.Size()/1_000_000,
+			maxNamed/1_000_000,
+		)
 	case !s.named && info.Size() > maxGrep:
 		return nil, nil, workspace.ErrTooBig
 	}

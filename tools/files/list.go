@@ -19,7 +19,9 @@ import (
 const maxWalk = 100_000
 
 // ignored are folders and files that nobody wants listed (D-071).
-var ignored = strings.Fields(".git node_modules __pycache__ .venv venv dist build .tox .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov .parley")
+var ignored = strings.Fields(
+	".git node_modules __pycache__ .venv venv dist build .tox .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov .parley",
+)
 
 // A hunt looks for files.
 type hunt struct {
@@ -31,7 +33,11 @@ type hunt struct {
 
 // walk calls do for each file and folder that h looks for. note says if some
 // were left out for being too many.
-func (h hunt) walk(ctx context.Context, c tools.Call, do func(at workspace.Path, d fs.DirEntry)) (note string, err error) {
+func (h hunt) walk(
+	ctx context.Context,
+	c tools.Call,
+	do func(at workspace.Path, d fs.DirEntry),
+) (note string, err error) {
 	if !doublestar.ValidatePattern(h.pattern) {
 		return "", fail("invalid glob pattern: %s", h.pattern)
 	}
@@ -90,7 +96,13 @@ type listArgs struct {
 }
 
 func list() tools.Tool {
-	t := tool("list_dir", stepList, "List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.", tools.Resolve, listDir)
+	t := tool(
+		"list_dir",
+		stepList,
+		"List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.",
+		tools.Resolve,
+		listDir,
+	)
 	t.ReadOnly, t.Aliases = true, named("limit", "max_entries", "glob", "pattern")
 	return t
 }

@@ -34,10 +34,38 @@ type facts map[string]any
 // only that one has, and its names for ours (merge.md 2.6).
 func (p pen) others() []tools.Tool {
 	remove := other("file_delete", stepDelete, "Delete a file of the workspace.", "", p.open, telling(p.fileDelete))
-	mkdir := other("file_mkdir", stepMakeDirectory, "Make a directory of the workspace, and those it is in.", "", p.open, telling(p.fileMkdir))
-	write := other("file_write", stepWrite, "Write a text file of the workspace.", "write_file", p.open, telling(p.fileWrite))
-	exists := other("file_exists", stepLookFor, "Say whether a file or directory of the workspace exists, and which of the two it is.", "", tools.Resolve, telling(fileExists))
-	read := other("file_read", stepRead, "Read a text file of the workspace.", "read_file", tools.Resolve, reading(telling(p.fileRead)))
+	mkdir := other(
+		"file_mkdir",
+		stepMakeDirectory,
+		"Make a directory of the workspace, and those it is in.",
+		"",
+		p.open,
+		telling(p.fileMkdir),
+	)
+	write := other(
+		"file_write",
+		stepWrite,
+		"Write a text file of the workspace.",
+		"write_file",
+		p.open,
+		telling(p.fileWrite),
+	)
+	exists := other(
+		"file_exists",
+		stepLookFor,
+		"Say whether a file or directory of the workspace exists, and which of the two it is.",
+		"",
+		tools.Resolve,
+		telling(fileExists),
+	)
+	read := other(
+		"file_read",
+		stepRead,
+		"Read a text file of the workspace.",
+		"read_file",
+		tools.Resolve,
+		reading(telling(p.fileRead)),
+	)
 	list := other("file_list", stepList, "List a directory of the workspace.", "list_dir", tools.Resolve, fileList)
 	remove.Dangerous = true
 	there := other("file_delete", nil, "", "", p.open, telling(fileThere))
@@ -51,26 +79,37 @@ func (p pen) others() []tools.Tool {
 
 // other makes a tool that speaks as the other system does.
 func other[In any](name string, says saying, what, aliasOf string, open opener, do doer[In, tools.Result]) tools.Tool {
-	t := bare(name, says, what, func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
-		if c.Workspace == nil {
-			return r, errors.New("project_id is required for file operations")
-		}
-		at, err := open(c, text)
-		if err == nil {
-			text = at.String()
-			r, err = do(ctx, c, at, in)
-		}
-		if out := (*workspace.OutsideError)(nil); errors.As(err, &out) {
-			return tools.Result{Code: tools.CodeDenied}, fail("Path is outside project directory: '%s'", out.Path)
-		}
-		if err != nil {
-			return explain(r, err, text, word{workspace.ErrNotFile, "", "Path is not a file: %s"}, word{errNotDir, "", "Path is not a directory: %s"})
-		}
-		f, _ := r.Data.(facts)
-		f["path"] = at.String()
-		r.Data = map[string]any(f)
-		return r, nil
-	})
+	t := bare(
+		name,
+		says,
+		what,
+		func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
+			if c.Workspace == nil {
+				return r, errors.New("project_id is required for file operations")
+			}
+			at, err := open(c, text)
+			if err == nil {
+				text = at.String()
+				r, err = do(ctx, c, at, in)
+			}
+			if out := (*workspace.OutsideError)(nil); errors.As(err, &out) {
+				return tools.Result{Code: tools.CodeDenied}, fail("Path is outside project directory: '%s'", out.Path)
+			}
+			if err != nil {
+				return explain(
+					r,
+					err,
+					text,
+					word{workspace.ErrNotFile, "", "Path is not a file: %s"},
+					word{errNotDir, "", "Path is not a directory: %s"},
+				)
+			}
+			f, _ := r.Data.(facts)
+			f["path"] = at.String()
+			r.Data = map[string]any(f)
+			return r, nil
+		},
+	)
 	t.AliasOf, t.JSON = aliasOf, true
 	return t
 }
@@ -164,16 +203,31 @@ func fileList(ctx context.Context, c tools.Call, dir workspace.Path, in fileList
 		return r, &workspace.OutsideError{Path: in.Pattern}
 	}
 	files, dirs := []facts{}, []facts{}
-	_, err = hunt{dir, "Directory", in.Pattern, !strings.Contains(in.Pattern, "/")}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
-		r.TaintBy(c.Scope, at)
-		switch info, err := d.Info(); {
-		case err != nil: // it is gone
-		case d.IsDir():
-			dirs = append(dirs, facts{"name": d.Name(), "path": at.String()})
-		default:
-			files = append(files, facts{"name": d.Name(), "size": info.Size(), "path": at.String()})
-		}
-	})
-	r.Data = facts{"success": true, "files": files, "directories": dirs, "total_files": len(files), "total_dirs": len(dirs)}
+	_, err = hunt{
+		dir,
+		"Directory",
+		in.Pattern,
+		!strings.Contains(in.Pattern, "/"),
+	}.walk(
+		ctx,
+		c,
+		func(at workspace.Path, d fs.DirEntry) {
+			r.TaintBy(c.Scope, at)
+			switch info, err := d.Info(); {
+			case err != nil: // it is gone
+			case d.IsDir():
+				dirs = append(dirs, facts{"name": d.Name(), "path": at.String()})
+			default:
+				files = append(files, facts{"name": d.Name(), "size": info.Size(), "path": at.String()})
+			}
+		},
+	)
+	r.Data = facts{
+		"success":     true,
+		"files":       files,
+		"directories": dirs,
+		"total_files": len(files),
+		"total_dirs":  len(dirs),
+	}
 	return r, err
 }

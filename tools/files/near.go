@@ -52,8 +52,15 @@ func notFound(path, old, text string) error {
 
 // misindented says that old is in text, but indented otherwise (D-061).
 func misindented(path, old, text string, at []int) error {
-	return unlike(path, "the indentation of old_text does not match the file, so it is not clear how to indent new_text. "+
-		"Copy the lines exactly as they are in the file", old, strings.TrimSuffix(text[at[0]:at[1]], "\n")+"\n", 1+strings.Count(text[:at[0]], "\n"), 1)
+	return unlike(
+		path,
+		"the indentation of old_text does not match the file, so it is not clear how to indent new_text. "+
+			"Copy the lines exactly as they are in the file",
+		old,
+		strings.TrimSuffix(text[at[0]:at[1]], "\n")+"\n",
+		1+strings.Count(text[:at[0]], "\n"),
+		1,
+	)
 }
 
 // unlike says how old is not as best, which is in the file from line on.
@@ -61,8 +68,14 @@ func unlike(path, cause, old, best string, line int, alike float64) error {
 	if strings.HasSuffix(best, "\n") && !strings.HasSuffix(old, "\n") {
 		old += "\n"
 	}
-	return fail("old_text not found in %s. Possible cause: %s.\nBest match (%.0f%% similar) at line %d:\n%s",
-		path, cause, 100*alike, line, diff("old_text", fmt.Sprintf("%s (line %d)", path, line), old, udiff.Lines(old, best)))
+	return fail(
+		"old_text not found in %s. Possible cause: %s.\nBest match (%.0f%% similar) at line %d:\n%s",
+		path,
+		cause,
+		100*alike,
+		line,
+		diff("old_text", fmt.Sprintf("%s (line %d)", path, line), old, udiff.Lines(old, best)),
+	)
 }
 
 // closest returns the lines of text that are most like old, as many as old

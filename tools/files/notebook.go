@@ -25,8 +25,12 @@ type notebookArgs struct {
 }
 
 func (p pen) notebook() tools.Tool {
-	t := tool("notebook_edit", stepEdit, "Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
-		p.open, reading(func(_ context.Context, c tools.Call, at workspace.Path, in notebookArgs) (r tools.Result, err error) {
+	t := tool(
+		"notebook_edit",
+		stepEdit,
+		"Replace, insert or delete a cell of a Jupyter notebook. insert makes the notebook if it is not there.",
+		p.open,
+		reading(func(_ context.Context, c tools.Call, at workspace.Path, in notebookArgs) (r tools.Result, err error) {
 			if !strings.HasSuffix(in.Path, ".ipynb") {
 				return r, fail("notebook_edit only works on .ipynb files. Use edit_file for other files.")
 			}
@@ -35,9 +39,21 @@ func (p pen) notebook() tools.Tool {
 				return text, err
 			})
 			return r, err
-		}))
+		}),
+	)
 	p.protect(&t)
-	t.Aliases = named("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content", "new_source", "mode", "edit_mode")
+	t.Aliases = named(
+		"notebook_path",
+		"path",
+		"cell_number",
+		"cell_index",
+		"source",
+		"new_source",
+		"content",
+		"new_source",
+		"mode",
+		"edit_mode",
+	)
 	return t
 }
 
@@ -96,7 +112,13 @@ func (in notebookArgs) fill(c object) json.RawMessage {
 	switch kind := cmp.Or(in.CellType, was, "code"); {
 	case kind == was:
 	case kind == "code":
-		c["cell_type"], c["execution_count"], c["outputs"] = encode(kind), json.RawMessage("null"), json.RawMessage("[]")
+		c["cell_type"], c["execution_count"], c["outputs"] = encode(
+			kind,
+		), json.RawMessage(
+			"null",
+		), json.RawMessage(
+			"[]",
+		)
 	default:
 		c["cell_type"] = encode(kind)
 		delete(c, "execution_count")

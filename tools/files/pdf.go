@@ -172,7 +172,12 @@ func readPDF(ctx context.Context, command []string, f *os.File, path, pages stri
 	case len(got.Pages) == 0:
 		return "", fail("page %d is beyond end of file (%d pages)", first, got.Total)
 	case strings.Join(got.Pages, "") == "":
-		return "", fail("Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.", path, first, first+len(got.Pages)-1)
+		return "", fail(
+			"Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.",
+			path,
+			first,
+			first+len(got.Pages)-1,
+		)
 	}
 	return got.text(first), nil
 }
@@ -187,7 +192,10 @@ func runPDF(ctx context.Context, command []string, f *os.File, first, last int) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxPDFTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], strconv.Itoa(first), strconv.Itoa(last))...)
+	cmd := exec.CommandContext(
+		ctx,
+		command[0],
+		append(command[1:len(command):len(command)], strconv.Itoa(first), strconv.Itoa(last))...)
 	cmd.Stdin, cmd.Env, cmd.WaitDelay = f, []string{"GOTRACEBACK=none"}, time.Second
 	out, err := cmd.Output()
 	if err != nil || json.Unmarshal(out, &got) != nil {
@@ -207,5 +215,12 @@ func (p pdfPages) text(first int) string {
 	if last == p.Total {
 		return text + fmt.Sprintf("\n\n(End of file — %d pages total)", p.Total)
 	}
-	return text + fmt.Sprintf("\n\n(Showing pages %d-%d of %d. Use pages=\"%d-%d\" to continue.)", first, last, p.Total, last+1, min(last+maxPages, p.Total))
+	return text + fmt.Sprintf(
+		"\n\n(Showing pages %d-%d of %d. Use pages=\"%d-%d\" to continue.)",
+		first,
+		last,
+		p.Total,
+		last+1,
+		min(last+maxPages, p.Total),
+	)
 }

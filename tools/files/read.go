@@ -40,14 +40,25 @@ type reader struct {
 }
 
 func (r reader) tool() tools.Tool {
-	t := tool("read_file", stepRead, "Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
-		"A long file is read in parts: the last line of the answer says how to go on.", tools.Resolve, reading(r.read))
+	t := tool(
+		"read_file",
+		stepRead,
+		"Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
+			"A long file is read in parts: the last line of the answer says how to go on.",
+		tools.Resolve,
+		reading(r.read),
+	)
 	t.ReadOnly, t.MaxText = true, -1
 	t.Aliases = named("start_line", "offset", "max_lines", "limit", "page", "pages")
 	return t
 }
 
-func (r reader) read(ctx context.Context, c tools.Call, at workspace.Path, in readArgs) (result tools.Result, err error) {
+func (r reader) read(
+	ctx context.Context,
+	c tools.Call,
+	at workspace.Path,
+	in readArgs,
+) (result tools.Result, err error) {
 	f, err := c.Workspace.Open(at)
 	if err != nil {
 		return result, err
@@ -78,12 +89,21 @@ func (r reader) read(ctx context.Context, c tools.Call, at workspace.Path, in re
 	case strings.HasPrefix(kind, "image/"):
 		return picture(in.Path, at, kind, text, info.Size())
 	default:
-		return result, fail("Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.", in.Path, kind)
+		return result, fail(
+			"Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.",
+			in.Path,
+			kind,
+		)
 	}
 	if err != nil {
 		return result, err
 	}
-	now := look{info.ModTime().UnixNano(), [sha256.Size]byte(hash.Sum(nil)), c.Key(), fmt.Sprint(p.first, p.limit, in.Pages)}
+	now := look{
+		info.ModTime().UnixNano(),
+		[sha256.Size]byte(hash.Sum(nil)),
+		c.Key(),
+		fmt.Sprint(p.first, p.limit, in.Pages),
+	}
 	if !in.Force && r.shows(c, at, now) {
 		return tools.Result{Text: fmt.Sprintf("[File unchanged since last read: %s]", in.Path)}, nil
 	}
@@ -104,7 +124,8 @@ func (r reader) read(ctx context.Context, c tools.Call, at workspace.Path, in re
 // shows says whether the model still sees what it would read (D-056).
 func (r reader) shows(c tools.Call, at workspace.Path, now look) bool {
 	last, ok := r.last(c, at)
-	return ok && last.mtime == now.mtime && last.hash == now.hash && last.part == now.part && c.Shown != nil && c.Shown(last.key)
+	return ok && last.mtime == now.mtime && last.hash == now.hash && last.part == now.part && c.Shown != nil &&
+		c.Shown(last.key)
 }
 
 // picture answers for an image: a model with eyes is shown it (D-052).
@@ -170,7 +191,14 @@ func (p *page) shown() (string, error) {
 	case n == 0:
 		return "", fail("offset %d is beyond end of file (%d lines)", p.first, p.total)
 	case last < p.total:
-		return fmt.Sprintf("%s\n\n(Showing lines %d-%d of %d. Use offset=%d to continue.)", text, p.first, last, p.total, last+1), nil
+		return fmt.Sprintf(
+			"%s\n\n(Showing lines %d-%d of %d. Use offset=%d to continue.)",
+			text,
+			p.first,
+			last,
+			p.total,
+			last+1,
+		), nil
 	}
 	return fmt.Sprintf("%s\n\n(End of file — %d lines total)", text, p.total), nil
 }

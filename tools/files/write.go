@@ -17,7 +17,13 @@ type writeArgs struct {
 }
 
 func (p pen) write() tools.Tool {
-	t := tool("write_file", stepWrite, "Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.", p.open, p.writeFile)
+	t := tool(
+		"write_file",
+		stepWrite,
+		"Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.",
+		p.open,
+		p.writeFile,
+	)
 	p.protect(&t)
 	t.Aliases = named("text", "content", "contents", "content", "data", "content")
 	return t
@@ -26,7 +32,9 @@ func (p pen) write() tools.Tool {
 // writeFile is write_file (D-058).
 func (p pen) writeFile(_ context.Context, c tools.Call, at workspace.Path, in writeArgs) (tools.Result, error) {
 	err := p.put(c, at, in)
-	return tools.Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path)}, err
+	return tools.Result{
+		Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path),
+	}, err
 }
 
 // put writes what in says to a file.

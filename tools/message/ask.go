@@ -32,25 +32,36 @@ type Ask func(ctx context.Context, r chat.Reply) (index int, text string, by cha
 // NewAsk returns the tool that asks people. withdraw takes back a question, by
 // its ID, that nobody waits for any more; it may be nil.
 func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.Tool {
-	t := tools.New("ask_user", askDescription, func(ctx context.Context, c tools.Call, in question) (tools.Result, error) {
-		if wrong := unclear(in.Choices); wrong != "" {
-			return tools.Failf(tools.CodeInvalid, "%s: nobody was asked", wrong), nil
-		}
-		waiting, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		q := &chat.Question{ID: questionID(c), Choices: in.Choices, Whom: c.From.ID, Free: true}
-		index, text, by, err := ask(waiting, chat.Reply{ID: "ask:" + c.Key(), To: c.At, For: c.Whose(), Group: c.Group, Text: in.Question, Ask: q})
-		if err == nil {
-			return tools.Result{Text: answered(in.Choices, index, text, by)}, nil
-		}
-		if waiting.Err() != nil && withdraw != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
-			err = errors.Join(err, withdraw(context.WithoutCancel(ctx), q.ID))
-		}
-		if waiting.Err() != nil && ctx.Err() == nil {
-			return tools.Failf(tools.CodeTimeout, "nobody answered within %v: go on without an answer, or say what you wait for", patience), nil
-		}
-		return tools.Result{}, fmt.Errorf("ask at %s: %w", c.At.Session(), err)
-	})
+	t := tools.New(
+		"ask_user",
+		askDescription,
+		func(ctx context.Context, c tools.Call, in question) (tools.Result, error) {
+			if wrong := unclear(in.Choices); wrong != "" {
+				return tools.Failf(tools.CodeInvalid, "%s: nobody was asked", wrong), nil
+			}
+			waiting, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			q := &chat.Question{ID: questionID(c), Choices: in.Choices, Whom: c.From.ID, Free: true}
+			index, text, by, err := ask(
+				waiting,
+				chat.Reply{ID: "ask:" + c.Key(), To: c.At, For: c.Whose(), Group: c.Group, Text: in.Question, Ask: q},
+			)
+			if err == nil {
+				return tools.Result{Text: answered(in.Choices, index, text, by)}, nil
+			}
+			if waiting.Err() != nil && withdraw != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
+				err = errors.Join(err, withdraw(context.WithoutCancel(ctx), q.ID))
+			}
+			if waiting.Err() != nil && ctx.Err() == nil {
+				return tools.Failf(
+					tools.CodeTimeout,
+					"nobody answered within %v: go on without an answer, or say what you wait for",
+					patience,
+				), nil
+			}
+			return tools.Result{}, fmt.Errorf("ask at %s: %w", c.At.Session(), err)
+		},
+	)
 	t.Category = "message"
 	t.Exclusive, t.Repeatable, t.Timeout = true, true, -1
 	t.Aliases = map[string]string{"text": "question", "message": "question", "options": "choices", "answers": "choices"}

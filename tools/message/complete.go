@@ -19,12 +19,16 @@ const completeDescription = "Say that the task is done, with the result that the
 // NewComplete returns attempt_completion, by which models that were taught to
 // end their turn with a tool do so (C-030). It works whether listed or not.
 func NewComplete(listed bool) tools.Tool {
-	t := tools.New("attempt_completion", completeDescription, func(_ context.Context, _ tools.Call, in completion) (tools.Result, error) {
-		if strings.TrimSpace(in.Result) == "" {
-			return tools.Failf(tools.CodeInvalid, "missing required parameter: result"), nil
-		}
-		return tools.Result{Text: "Task completed.", End: in.Result}, nil
-	})
+	t := tools.New(
+		"attempt_completion",
+		completeDescription,
+		func(_ context.Context, _ tools.Call, in completion) (tools.Result, error) {
+			if strings.TrimSpace(in.Result) == "" {
+				return tools.Failf(tools.CodeInvalid, "missing required parameter: result"), nil
+			}
+			return tools.Result{Text: "Task completed.", End: in.Result}, nil
+		},
+	)
 	t.Category, t.Hidden, t.Last, t.Repeatable = "message", !listed, true, true
 	return t
 }

@@ -41,7 +41,11 @@ func New(send chat.Send) tools.Tool {
 			return tools.Result{}, err
 		}
 		if to != c.At && c.From.Role != chat.Owner {
-			return tools.Failf(tools.CodeDenied, "only an owner may send to %s: leave out channel and chat to send to this chat", to.Session()), nil
+			return tools.Failf(
+				tools.CodeDenied,
+				"only an owner may send to %s: leave out channel and chat to send to this chat",
+				to.Session(),
+			), nil
 		}
 		if wrong := unclear(in.Buttons); wrong != "" {
 			return tools.Failf(tools.CodeInvalid, "%s: nothing was sent", wrong), nil
@@ -55,7 +59,10 @@ func New(send chat.Send) tools.Tool {
 		}
 		r := reply(c, to, in)
 		for _, at := range files {
-			r.Files = append(r.Files, chat.File{Path: at.String(), Name: at.Base(), Type: mime.TypeByExtension(path.Ext(at.Base()))})
+			r.Files = append(
+				r.Files,
+				chat.File{Path: at.String(), Name: at.Base(), Type: mime.TypeByExtension(path.Ext(at.Base()))},
+			)
 		}
 		if err := send(ctx, r); err != nil {
 			return tools.Result{}, fmt.Errorf("send to %s: %w", to.Session(), err)
@@ -68,7 +75,9 @@ func New(send chat.Send) tools.Tool {
 	t.Effect = func(c tools.Call) string {
 		to, _ := target(c.At, where(c.Input))
 		what := "a message"
-		if media, _ := c.Input["media"].([]any); len(media) > 0 { // a yes to words is none to files, nor one to a file to others
+		if media, _ := c.Input["media"].([]any); len(
+			media,
+		) > 0 { // a yes to words is none to files, nor one to a file to others
 			what = "the files " + strings.Join(tools.TextsOf(media), ", ")
 		}
 		return "send " + what + " to " + string(to.Session())

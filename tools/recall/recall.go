@@ -34,18 +34,29 @@ const description = "Search what was said in earlier conversations with this per
 // New returns memory_search. search returns at most so many pieces of what is
 // known of who, and of nobody else (R-S14).
 func New(search func(ctx context.Context, who chat.Person, words string, most int) ([]Found, error)) tools.Tool {
-	t := tools.New("memory_search", description, func(ctx context.Context, c tools.Call, in args) (r tools.Result, err error) {
-		found, err := search(ctx, c.Whose(), in.Query, cmp.Or(in.Limit, 8))
-		if err != nil {
-			return r, err
-		}
-		slices.SortStableFunc(found, func(a, b Found) int { return a.Time.Compare(b.Time) })
-		r.Text = list(in.Query, found)
-		r.Tainted = slices.ContainsFunc(found, func(f Found) bool { return f.Tainted })
-		return r, nil
-	})
+	t := tools.New(
+		"memory_search",
+		description,
+		func(ctx context.Context, c tools.Call, in args) (r tools.Result, err error) {
+			found, err := search(ctx, c.Whose(), in.Query, cmp.Or(in.Limit, 8))
+			if err != nil {
+				return r, err
+			}
+			slices.SortStableFunc(found, func(a, b Found) int { return a.Time.Compare(b.Time) })
+			r.Text = list(in.Query, found)
+			r.Tainted = slices.ContainsFunc(found, func(f Found) bool { return f.Tainted })
+			return r, nil
+		},
+	)
 	t.Category, t.ReadOnly = "memory", true
-	t.Aliases = map[string]string{"q": "query", "text": "query", "words": "query", "keywords": "query", "max_results": "limit", "top_k": "limit"}
+	t.Aliases = map[string]string{
+		"q":           "query",
+		"text":        "query",
+		"words":       "query",
+		"keywords":    "query",
+		"max_results": "limit",
+		"top_k":       "limit",
+	}
 	t.Query = func(args map[string]any) string {
 		words, _ := args["query"].(string)
 		return fmt.Sprint(strings.Fields(strings.ToLower(words)), args["limit"])

@@ -16,16 +16,20 @@ import (
 // private is what is not the web there (R-S19, D-083).
 var (
 	public  = prefixes("0.0.0.0/0 2000::/3")
-	private = prefixes("0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 " +
-		"198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20")
+	private = prefixes(
+		"0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 " +
+			"198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20",
+	)
 )
 
 // metadata are the addresses of metadata services, which hand out a machine's
 // keys: of AWS, Azure, Google, Oracle and most others (169.254.0.0/16), Alibaba,
 // Volcengine, UCloud, Azure's host and Oracle's old ones; then of AWS, Google,
 // Scaleway, Akamai and Alibaba on IPv6. AllowPrivate does not open them.
-var metadata = prefixes("169.254.0.0/16 100.100.100.200/32 100.96.0.96/32 100.80.80.80/32 168.63.129.16/32 192.0.0.192/32 " +
-	"fd00:ec2::/32 fd20:ce::/32 fd00:42::42/128 fd00:a9fe:a9fe::/48 fd00:100::100:200/128")
+var metadata = prefixes(
+	"169.254.0.0/16 100.100.100.200/32 100.96.0.96/32 100.80.80.80/32 168.63.129.16/32 192.0.0.192/32 " +
+		"fd00:ec2::/32 fd20:ce::/32 fd00:42::42/128 fd00:a9fe:a9fe::/48 fd00:100::100:200/128",
+)
 
 // metadataEnd is 169.254.169.254 as the end of an IPv6 address. Such an address
 // is a metadata service's, whatever is before it: OpenStack's at fe80::a9fe:a9fe,
@@ -62,15 +66,27 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if a, isAddress := netip.ParseAddr(text); isAddress == nil {
 		a = a.WithZone("").Unmap()
-		return p, fmt.Errorf("a network needs a prefix length: write %s for this one machine", netip.PrefixFrom(a, a.BitLen()))
+		return p, fmt.Errorf(
+			"a network needs a prefix length: write %s for this one machine",
+			netip.PrefixFrom(a, a.BitLen()),
+		)
 	}
 	switch {
 	case err != nil:
 		return p, errors.New(`is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`)
 	case p.Addr().Is4In6():
-		return p, fmt.Errorf("%s is an IPv4 network in the form of IPv6: write %s", p, netip.PrefixFrom(p.Addr().Unmap(), max(p.Bits()-96, 0)).Masked())
+		return p, fmt.Errorf(
+			"%s is an IPv4 network in the form of IPv6: write %s",
+			p,
+			netip.PrefixFrom(p.Addr().Unmap(), max(p.Bits()-96, 0)).Masked(),
+		)
 	case p != p.Masked():
-		return p, fmt.Errorf("%s would be all of %s: write that, or %s for this one machine", p, p.Masked(), netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
+		return p, fmt.Errorf(
+			"%s would be all of %s: write that, or %s for this one machine",
+			p,
+			p.Masked(),
+			netip.PrefixFrom(p.Addr(), p.Addr().BitLen()),
+		)
 	}
 	return p, nil
 }

@@ -36,7 +36,12 @@ type fetcher struct {
 }
 
 func newFetcher(c Config) *fetcher {
-	f := &fetcher{client: Client(c), patience: cmp.Or(c.patience, patience), maxBody: cmp.Or(c.maxBody, maxBody), most: math.MaxInt}
+	f := &fetcher{
+		client:   Client(c),
+		patience: cmp.Or(c.patience, patience),
+		maxBody:  cmp.Or(c.maxBody, maxBody),
+		most:     math.MaxInt,
+	}
 	if c.Demo {
 		f.most = demoText
 	}
@@ -55,7 +60,9 @@ type page struct {
 func (p *page) html() bool { return p.media == "text/html" || p.media == "application/xhtml+xml" }
 
 // readable are the media types whose pages are text, or may be.
-var readable = regexp.MustCompile(`^$|^text/|^application/(octet-stream|(x-)?(json|javascript|xml|yaml|toml)|.+\+(json|xml))$`)
+var readable = regexp.MustCompile(
+	`^$|^text/|^application/(octet-stream|(x-)?(json|javascript|xml|yaml|toml)|.+\+(json|xml))$`,
+)
 
 // get reads the page at raw. An error is for the model to read.
 func (f *fetcher) get(ctx context.Context, raw string) (*page, error) {
@@ -103,7 +110,8 @@ func (p *page) decode(body []byte, contentType string) error {
 		p.media = sniffed
 	}
 	p.text = toUTF8(body, contentType)
-	if strings.IndexByte(p.text[:min(len(p.text), 1024)], 0) >= 0 || sniffed == "application/pdf" || !readable.MatchString(p.media) {
+	if strings.IndexByte(p.text[:min(len(p.text), 1024)], 0) >= 0 || sniffed == "application/pdf" ||
+		!readable.MatchString(p.media) {
 		return unreadable(sniffed)
 	}
 	return nil

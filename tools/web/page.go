@@ -46,7 +46,9 @@ var (
 	broken = strings.Fields("br p div ul ol li dl dt dd")
 
 	// Elements that begin and end a line, and those around which one is left free.
-	lines      = strings.Fields("address article aside body dd div dl dt fieldset figcaption form hr li main option section tr")
+	lines = strings.Fields(
+		"address article aside body dd div dl dt fieldset figcaption form hr li main option section tr",
+	)
 	paragraphs = strings.Fields("blockquote footer h1 h2 h3 h4 h5 h6 header nav ol p pre table ul")
 )
 
@@ -198,7 +200,10 @@ func arrange(doc *html.Node) {
 		for n := range t.Descendants() {
 			n.Data = strings.ReplaceAll(n.Data, "|", `\|`)
 			if slices.Contains(broken, n.Data) { // a row is one line
-				n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: map[bool]string{false: " ", true: " • "}[n.Data == "li"]}, n)
+				n.Parent.InsertBefore(
+					&html.Node{Type: html.TextNode, Data: map[bool]string{false: " ", true: " • "}[n.Data == "li"]},
+					n,
+				)
 				n.Data, n.DataAtom = "span", atom.Span
 			}
 		}

@@ -48,12 +48,36 @@ type engine struct {
 }
 
 var engines = map[string]engine{
-	"duckduckgo": {"https://*.duckduckgo.com", "/html/ /lite/", "Content-Type: application/x-www-form-urlencoded", "q={q}", readHTML}, // * is the path
-	"brave":      {"https://api.search.brave.com", "/res/v1/web/search?q={q}&count={n}", "X-Subscription-Token: {key}", "", readJSON},
-	"tavily":     {"https://api.tavily.com", "/search", "Content-Type: application/json\nAuthorization: Bearer {key}", `{"query":{js},"max_results":{n}}`, readJSON},
-	"searxng":    {"", "/search?q={q}&format=json", "Accept: application/json", "", readJSON},
-	"jina":       {"https://s.jina.ai", "/?q={q}&num={n}", "X-Respond-With: no-content\nAuthorization: Bearer {key}", "", readJSON},
-	"kagi":       {"https://kagi.com", "/api/v0/search?q={q}&limit={n}", "Authorization: Bot {key}", "", readJSON},
+	"duckduckgo": {
+		"https://*.duckduckgo.com",
+		"/html/ /lite/",
+		"Content-Type: application/x-www-form-urlencoded",
+		"q={q}",
+		readHTML,
+	}, // * is the path
+	"brave": {
+		"https://api.search.brave.com",
+		"/res/v1/web/search?q={q}&count={n}",
+		"X-Subscription-Token: {key}",
+		"",
+		readJSON,
+	},
+	"tavily": {
+		"https://api.tavily.com",
+		"/search",
+		"Content-Type: application/json\nAuthorization: Bearer {key}",
+		`{"query":{js},"max_results":{n}}`,
+		readJSON,
+	},
+	"searxng": {"", "/search?q={q}&format=json", "Accept: application/json", "", readJSON},
+	"jina": {
+		"https://s.jina.ai",
+		"/?q={q}&num={n}",
+		"X-Respond-With: no-content\nAuthorization: Bearer {key}",
+		"",
+		readJSON,
+	},
+	"kagi": {"https://kagi.com", "/api/v0/search?q={q}&limit={n}", "Authorization: Bot {key}", "", readJSON},
 }
 
 // ask returns at most n hits. An error names neither address nor key.

@@ -41,10 +41,15 @@ func (f *fetcher) webFetch() tools.Tool {
 				text, extractor, err := p.extract(in.Mode == "text")
 				shown := chat.Clip(text, min(in.MaxChars, f.most), "")
 				a := answer{URL: in.URL, FinalURL: p.at.String(), Status: p.status, Extractor: extractor,
-					Truncated: shown != text || p.cut, Length: utf8.RuneCountInString(shown), Untrusted: true, Text: banner + shown}
+					Truncated: shown != text ||
+						p.cut, Length: utf8.RuneCountInString(shown), Untrusted: true, Text: banner + shown}
 				switch {
 				case shown != text && a.Length < f.most:
-					a.More = fmt.Sprintf("These are %d of %d characters: a larger maxChars has more.", a.Length, utf8.RuneCountInString(text))
+					a.More = fmt.Sprintf(
+						"These are %d of %d characters: a larger maxChars has more.",
+						a.Length,
+						utf8.RuneCountInString(text),
+					)
 				case a.Truncated:
 					a.More = tooLarge
 				}
@@ -65,7 +70,10 @@ func (f *fetcher) webFetch() tools.Tool {
 func (f *fetcher) read(ctx context.Context, raw string, show func(*page) (any, error)) (data any, err error) {
 	defer func() {
 		if err != nil {
-			data = map[string]any{"error": chat.Clip(err.Error(), 300, ""), "url": chat.HideLogins(raw)} // a stranger may have had a word in it
+			data = map[string]any{
+				"error": chat.Clip(err.Error(), 300, ""),
+				"url":   chat.HideLogins(raw),
+			} // a stranger may have had a word in it
 		}
 	}()
 	defer rescue(&err)
@@ -204,7 +212,13 @@ func (p *page) view(kind string, from, most int) (map[string]any, error) {
 	switch {
 	case to < len(readable):
 		data["truncated"] = true
-		data["more"] = fmt.Sprintf(`These are the characters %d to %d of %d. To go on, call fetch_page with "extract_type": "text" and "offset": %d.`, from+1, to, len(readable), to)
+		data["more"] = fmt.Sprintf(
+			`These are the characters %d to %d of %d. To go on, call fetch_page with "extract_type": "text" and "offset": %d.`,
+			from+1,
+			to,
+			len(readable),
+			to,
+		)
 	case to < len(all) || p.cut:
 		data["truncated"], data["more"] = true, tooLarge
 	}
@@ -221,7 +235,8 @@ func links(doc *html.Node, n int) []link {
 	found := []link{}
 	for a := range elements(doc, "a") {
 		u, err := url.Parse(attr(a, "href"))
-		if len(found) < n && err == nil && (u.Path != "" || u.Host != "" || u.Opaque != "") && u.Scheme != "javascript" {
+		if len(found) < n && err == nil && (u.Path != "" || u.Host != "" || u.Opaque != "") &&
+			u.Scheme != "javascript" {
 			found = append(found, link{line(a), u.String()})
 		}
 	}

@@ -48,7 +48,11 @@ func newSearcher(c Config) (*searcher, error) {
 		p.BaseURL = strings.TrimSuffix(cmp.Or(p.BaseURL, e.base), "/")
 		switch {
 		case !known:
-			return nil, fmt.Errorf("web search: no provider is called %q; there are %s", p.Name, strings.Join(slices.Sorted(maps.Keys(engines)), ", "))
+			return nil, fmt.Errorf(
+				"web search: no provider is called %q; there are %s",
+				p.Name,
+				strings.Join(slices.Sorted(maps.Keys(engines)), ", "),
+			)
 		case strings.Contains(e.header, "{key}") && p.Key == "", p.BaseURL == "":
 			s.log.Warn("search provider left out: it needs a key or an address", "provider", p.Name)
 		default:
@@ -62,7 +66,11 @@ func newSearcher(c Config) (*searcher, error) {
 		return http.ErrUseLastResponse // a key is for its provider only
 	}}
 	if c.transport == nil {
-		s.client.Transport = &http.Transport{ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: 30 * time.Second}
+		s.client.Transport = &http.Transport{
+			ForceAttemptHTTP2:      true,
+			MaxResponseHeaderBytes: maxHeader,
+			IdleConnTimeout:        30 * time.Second,
+		}
 	}
 	return s, nil
 }
@@ -131,7 +139,14 @@ func (s *searcher) tool(name, aliasOf string) tools.Tool {
 			return tools.Result{Text: banner + list(in.Query, hits), Data: map[string]any{"results": hits}}, nil
 		})
 	t.AliasOf = aliasOf
-	t.Aliases = map[string]string{"q": "query", "Query": "query", "search_term": "query", "count": "max_results", "num": "max_results", "num_results": "max_results"}
+	t.Aliases = map[string]string{
+		"q":           "query",
+		"Query":       "query",
+		"search_term": "query",
+		"count":       "max_results",
+		"num":         "max_results",
+		"num_results": "max_results",
+	}
 	t.Assess = func(r tools.Result) tools.Verdict {
 		if empty(r.Data, "results") && empty(r.Data, "organic") {
 			return tools.Poor

@@ -72,7 +72,9 @@ func New(c Config) *Observer {
 	}
 	o := &Observer{tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}}
 	all := &o.families
-	all.gauge("build_info", "Always 1; the labels describe the build.", "go", "version").gauge(runtime.Version(), c.Build).Set(1)
+	all.gauge("build_info", "Always 1; the labels describe the build.", "go", "version").
+		gauge(runtime.Version(), c.Build).
+		Set(1)
 
 	o.turns = all.counter("turns_total", "Turns that ended, by outcome.", "outcome")
 	o.turnTime = all.histogram("turn_seconds", "Duration of a turn.", workBounds).histogram()
@@ -89,8 +91,12 @@ func New(c Config) *Observer {
 
 	o.rounds = all.counter("model_rounds_total", "Model requests, retries not counted.", "model")
 	o.retries = all.counter("model_retries_total", "Attempts of a model request after the first.", "model")
-	o.tokens = all.counter("model_tokens_total",
-		"Tokens of requests (in), of those read from the provider's cache (cached), and of answers (out).", "direction", "model")
+	o.tokens = all.counter(
+		"model_tokens_total",
+		"Tokens of requests (in), of those read from the provider's cache (cached), and of answers (out).",
+		"direction",
+		"model",
+	)
 	o.failures = all.counter("model_errors_total", "Model requests that failed, by kind.", "kind", "model")
 	o.roundTime = all.histogram("model_seconds",
 		"Duration of a model request, including retries and pauses.", workBounds, "model")
@@ -129,7 +135,11 @@ func (o *Observer) write(ctx context.Context, w io.Writer) {
 // Begun notes that a turn which answers m began in session s. The turn is to
 // run under the context that is returned, and to call end once, with one of
 // the outcomes "answered", "stopped", "failed", "parked", "too old" and "over the limit".
-func (o *Observer) Begun(ctx context.Context, s chat.SessionID, m chat.Message) (_ context.Context, end func(outcome string)) {
+func (o *Observer) Begun(
+	ctx context.Context,
+	s chat.SessionID,
+	m chat.Message,
+) (_ context.Context, end func(outcome string)) {
 	began := time.Now()
 	o.running.Inc()
 	ctx, span := o.tracer.Start(ctx, "turn", trace.WithAttributes(
