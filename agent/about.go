@@ -61,24 +61,21 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return l.sorry("look at that", l.id, err)
 	}
-	req, h, ratio, left := llm.Request{System: system, Tools: next.kit.Specs()}, next.history, l.ratios.of(next.name), 0
-	h.eyes, h.entries = next.model.Vision, slices.Clone(h.entries)
-	h.fit(max(next.room(fixedSize(req)), 256), light(next.kit))
-	for _, e := range h.entries {
-		if e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
-			left++
-		}
-	}
+	req := llm.Request{System: system, Tools: next.kit.Specs()}
+	ratio := l.ratios.of(next.name)
+	h := next.history.Clone()
+	h.ShowPictures(next.model.Vision)
+	h.Fit(max(next.room(fixedSize(req)), 256), light(next.kit))
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
 	say := l.Texts.Commands
-	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(h.size())
+	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(h.Size())
 	lines := []string{
 		say.ContextModel.With(next.name, next.model.Window, next.model.MaxTokens),
 		say.ContextNext.With(a+b+c, a, b, c),
-		say.ContextMessages.With(len(h.entries), left, h.showing()),
+		say.ContextMessages.With(h.EntryCount(), h.OmittedResults(), len(h.Pictures())),
 	}
-	if h.summed.Text != "" {
-		lines = append(lines, say.ContextSummary.With(tokens(estimate(h.summed.message()))))
+	if n := h.SummarySize(); n > 0 {
+		lines = append(lines, say.ContextSummary.With(tokens(n)))
 	}
 	return strings.Join(append(lines, say.ContextRatio.With(ratio)), "\n")
 }

@@ -35,7 +35,7 @@ func (c *cache) take(id chat.SessionID) *session {
 
 // put keeps s, and drops the sessions idle for longest if they are too many.
 func (c *cache) put(s *session) {
-	s.weight = s.history.size() + sessionSize + len(s.history.entries)*entrySize
+	s.weight = s.history.Size() + sessionSize + len(s.history.entries)*entrySize
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {

@@ -133,9 +133,9 @@ func (d *digest) news(ctx context.Context) ([]entry, error) {
 	h := &history{zone: d.Zone}
 	for r, err := range d.records(ctx, d.id, d.Epoch, d.Done) {
 		if s := r.Summed; s == nil {
-			h.apply(r.seq, r.record)
+			h.Apply(r.seq, r.record)
 		} else {
-			h.drop(max(s.From, d.Seq+1), s.Upto)
+			h.Drop(max(s.From, d.Seq+1), s.Upto)
 			for _, part := range s.parts() {
 				if err == nil {
 					_, err = d.Archive.Append(ctx, part.Who, part)
@@ -146,10 +146,7 @@ func (d *digest) news(ctx context.Context) ([]entry, error) {
 			return nil, err
 		}
 	}
-	if h.open != nil {
-		return h.entries[:h.lastTurn()], nil
-	}
-	return h.entries, nil
+	return h.EndedEntries(), nil
 }
 
 // file archives es, part by part.

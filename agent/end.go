@@ -16,7 +16,7 @@ import (
 // broken ends a turn that err, of ctx or of the model, broke off. Only the end
 // of the house or of the store leaves it open.
 func (t *turn) broken(ctx context.Context, err error) error {
-	o := t.history.open
+	o := t.openTurn()
 	if err == nil || t.hard.Err() != nil || o == nil || errors.Is(err, tools.ErrClosing) { // o == nil: it ended, and only its reply is not out yet
 		return err
 	}
@@ -24,17 +24,17 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	case errors.Is(cause, errStopped):
 		return t.stopped(t.hard)
 	case errors.Is(cause, errForgotten):
-		t.history.end(ended{Outcome: stopped}) // which is all that is still told of it
+		t.history.End(ended{Outcome: stopped}) // which is all that is still told of it
 		if err := t.tell(t.hard); err != nil {
 			return err
 		}
 		return t.done(t.hard)
 	}
-	if !o.ending && t.outage(err) {
+	if !o.EndedByTool() && t.outage(err) {
 		return t.await(err)
 	}
 	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)
-	if o.ending { // all is said
+	if o.EndedByTool() { // all is said
 		return t.end(t.hard, answered, t.text())
 	}
 	return t.end(t.hard, failed, t.failure(err))
@@ -43,9 +43,9 @@ func (t *turn) broken(ctx context.Context, err error) error {
 // stopped ends the turn as the person asked, and keeps what was done. What
 // they said before /stop and was not answered yet is only heard.
 func (t *turn) stopped(ctx context.Context) error {
-	for _, c := range t.history.open.unanswered() {
+	for _, c := range t.openTurn().Unanswered() {
 		text := wordsNotRun
-		if t.history.open.started[c.ID] {
+		if t.openTurn().Started(c.ID) {
 			text = wordsInterrupted
 		}
 		t.finished(c, tools.Result{Text: text, Failed: true})
@@ -60,7 +60,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	before := t.shift(n)
 	t.hear(before)
 	t.jobs, t.joined = append(t.jobs, before...), append(t.joined, before...)
-	text := joined(t.history.open.notice(), t.history.open.text(), t.part)
+	text := joined(t.openTurn().Notice(), t.openTurn().Text(), t.part)
 	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
 	return t.end(ctx, stopped, joined(text, t.stoppedWith(kids)))
 }
@@ -73,7 +73,7 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 		r.said = time.Time{} // whoever wants to stop it from now on comes too late, and is told so
 	}
 	t.mu.Unlock()
-	m := t.history.open.first
+	m := t.openTurn().First()
 	r := m.Reply()
 	note := t.warning(ctx, how)
 	if how == answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
@@ -81,7 +81,7 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 	}
 	r.Text, r.Also, r.Failed = joined(text, note), t.others(r.Quote), how == failed || how == overLimit
 	if m.In == "" {
-		r.Steps, r.Tokens = t.summary(), t.history.open.tokens()
+		r.Steps, r.Tokens = t.summary(), t.openTurn().Tokens()
 	}
 	t.outcome = how
 	t.keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r), Note: note}})
@@ -92,18 +92,6 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 		t.live.Close()
 	}
 	return t.finish(ctx)
-}
-
-// tokens is what the turn took so far, of all models; nil if none was asked.
-func (o *open) tokens() *chat.Tokens {
-	if len(o.usage) == 0 {
-		return nil
-	}
-	var sum llm.Usage
-	for _, u := range o.usage {
-		sum = sum.Add(u)
-	}
-	return &chat.Tokens{In: sum.In, Out: sum.Out, Cached: sum.Cached}
 }
 
 // others returns the IDs of the jobs but for the one that the reply quotes.
@@ -118,7 +106,7 @@ func (t *turn) others(quoted string) (ids []string) {
 
 // finish does what is left to do once the end of the turn is on disk.
 func (t *turn) finish(ctx context.Context) error {
-	if r := t.history.last.reply; r != nil && helperOf(t.history.last.first.In) == "" {
+	if r := t.history.LastTurn().reply; r != nil && helperOf(t.history.LastTurn().first.In) == "" {
 		if err := t.insist(ctx, "send reply", func(ctx context.Context) error { return t.Send(ctx, *r) }); err != nil {
 			return err
 		}
@@ -149,12 +137,8 @@ const lastEvery = 10 * time.Minute
 // remember notes, now and then, what is to be known of the session without
 // reading its log, and from where the log is worth reading.
 func (t *turn) remember(ctx context.Context) {
-	from, title, now := t.From, cmp.Or(t.Title, t.history.title()), time.Now()
-	first := t.history.summed.seq
-	if es := t.history.entries; len(es) > 0 {
-		first = min(es[0].seq, cmp.Or(first, es[0].seq))
-	}
-	if first >= from+256 && len(t.history.aside) == 0 { // what was put aside is read again
+	from, title, now := t.From, cmp.Or(t.Title, t.history.Title()), time.Now()
+	if first := t.history.FirstNeeded(); first >= from+256 {
 		from = first
 	}
 	if from == t.From && title == t.Title && !t.Began.IsZero() && now.Sub(t.Last).Abs() < lastEvery {
@@ -173,13 +157,13 @@ func (t *turn) remember(ctx context.Context) {
 // text is what the person is told at the end: what the model said, without what
 // a tool has told them already (D-091).
 func (t *turn) text() string {
-	o := t.history.open
-	text, last := o.text(), o.said[len(o.said)-1]
+	o := t.openTurn()
+	text, last := o.Text(), o.Answers()[len(o.Answers())-1]
 	told := func(s string) bool { return last.Text == "" || alike(s, last.Text) }
 	switch {
-	case slices.ContainsFunc(o.told, told):
-		text = flow(o.said[:len(o.said)-1])
-	case text != "" && silent(text) && !quiet(o.first): // a quiet errand that is answered again
+	case slices.ContainsFunc(o.Told(), told):
+		text = o.TextBeforeLast()
+	case text != "" && silent(text) && !quiet(o.First()): // a quiet errand that is answered again
 		text = t.Texts.Turn.NoNews
 	case text != "" && last.Finish == llm.Filtered:
 		text = joined(text, t.Texts.Turn.FilteredRest)
@@ -198,7 +182,7 @@ func (t *turn) text() string {
 	default:
 		text = t.Texts.Turn.NoAnswer
 	}
-	return joined(o.notice(), text)
+	return joined(o.Notice(), text)
 }
 
 // alike says whether a and b are the same words.

@@ -38,7 +38,7 @@ func silent(text string) bool {
 // hear it. Who stopped an errand hears that it was, and a quiet one tells, too,
 // that a limit is reached: nobody is to wait in vain for what it watches.
 func (t *turn) spoken(how outcome, r chat.Reply) *chat.Reply {
-	m := t.history.open.first
+	m := t.openTurn().First()
 	if m.Errand != nil && r.Text == "" || quiet(m) && how != stopped && how != overLimit && (how != answered || silent(r.Text)) {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (t *turn) spoken(how outcome, r chat.Reply) *chat.Reply {
 // a conversation, unless it has begun already; the oldest of too many are forgotten.
 func (l *lane) openFor(m chat.Message) (*session, error) {
 	s, err := l.open(l.hard, l.id)
-	if err != nil || m.Errand == nil || !m.Errand.Fresh || len(s.history.entries) == 0 || s.history.knows(m) {
+	if err != nil || m.Errand == nil || !m.Errand.Fresh || s.history.IsEmpty() || s.history.Knows(m) {
 		return s, err
 	}
 	last := s.Epoch - runsKept + 1
@@ -69,9 +69,9 @@ func (l *lane) openFor(m chat.Message) (*session, error) {
 	return l.open(l.hard, l.id)
 }
 
-// toolOf returns the call that answers the turn instead of a model, if one does.
-func (o *open) toolOf() (calls []llm.ToolCall) {
-	if e := o.first.Errand; e != nil && e.Tool != "" {
+// toolCalls returns the call that answers m instead of a model, if one does.
+func toolCalls(m chat.Message) (calls []llm.ToolCall) {
+	if e := m.Errand; e != nil && e.Tool != "" {
 		calls = []llm.ToolCall{{ID: "errand", Name: e.Tool, Args: e.Args}}
 	}
 	return calls
@@ -80,26 +80,21 @@ func (o *open) toolOf() (calls []llm.ToolCall) {
 // byTool answers the turn by one call. What that told the person itself is not
 // told again (D-091).
 func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
-	o := t.history.open
+	o := t.openTurn()
 	t.dumb = true // nobody is to wait or pay for what nobody may ever ask about
 	if err := t.sumUp(ctx, mostSums*t.model.Window); err != nil {
 		return err
 	}
-	if len(o.said) == 0 {
+	if len(o.Answers()) == 0 {
 		t.keep(record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
 	}
 	if err := t.use(ctx); err != nil {
 		return err
 	}
-	how, text := answered, ""
-	for _, e := range t.history.entries { // the last one may be a picture
-		if e.Role == llm.ToolRole {
-			text = e.Text
-		}
-	}
-	if o.steps[len(o.steps)-1].State == chat.Failed {
+	how, text := answered, t.history.LatestResult()
+	if o.Steps()[len(o.Steps())-1].State == chat.Failed {
 		how, text = failed, t.Texts.Turn.ToolFailed.With(calls[0].Name, reason(text))
-	} else if text = plain(text); len(o.told) > 0 {
+	} else if text = plain(text); len(o.Told()) > 0 {
 		text = ""
 	}
 	return t.end(t.hard, how, text)
@@ -137,11 +132,11 @@ func value(v any) string {
 // tell tells how the errand came out that the last turn answered. Where that
 // was to be noted may be damaged, which is no reason to wait for ever (P21).
 func (t *turn) tell(ctx context.Context) error {
-	last := t.history.last
+	last := t.history.LastTurn()
 	if t.Ended == nil || last.first.Errand == nil || last.first.Origin != chat.FromSchedule || t.jobs[0].Key() != last.first.Key() {
 		return nil
 	}
-	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.untrusted()}
+	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.Untrusted()}
 	e.Sent = last.reply != nil && helperOf(last.first.In) == ""
 	if last.how == answered && last.reply == nil && quiet(last.first) {
 		e.Outcome = nothingSaid

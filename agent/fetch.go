@@ -18,8 +18,8 @@ func (t *turn) listen(ctx context.Context, jobs []job) error {
 		return nil
 	}
 	t.doing(t.Texts.Doing.Fetching)
-	if o := t.history.open; o != nil {
-		t.show(ctx, o.first)
+	if o := t.openTurn(); o != nil {
+		t.show(ctx, o.First())
 	} else if todo[0] == &jobs[0].Message { // it is what the reply will answer
 		t.show(ctx, *todo[0])
 	}
@@ -38,7 +38,7 @@ func (t *turn) listen(ctx context.Context, jobs []job) error {
 func (t *turn) afar(jobs []job) (ms []*chat.Message) {
 	for i := range jobs {
 		m := &jobs[i].Message
-		if t.Fetch != nil && !t.history.knows(*m) && slices.ContainsFunc(m.Files, away) {
+		if t.Fetch != nil && !t.history.Knows(*m) && slices.ContainsFunc(m.Files, away) {
 			ms = append(ms, m)
 		}
 	}

@@ -25,15 +25,21 @@ func estimate(m llm.Message) int {
 	return n/4 + 4
 }
 
-// size returns the estimated tokens of h.
-func (h *history) size() (n int) {
-	if h.summed.Text != "" {
-		n = estimate(h.summed.message())
-	}
+// Size returns the estimated tokens of h.
+func (h *history) Size() int {
+	n := h.SummarySize()
 	for i := range h.entries {
 		n += h.sizeOf(&h.entries[i])
 	}
 	return n
+}
+
+// SummarySize returns the estimated tokens of the summary, 0 if there is none.
+func (h *history) SummarySize() int {
+	if h.summed.Text == "" {
+		return 0
+	}
+	return estimate(h.summed.message())
 }
 
 func (h *history) sizeOf(e *entry) int {
@@ -44,23 +50,23 @@ func (h *history) sizeOf(e *entry) int {
 	return n
 }
 
-// fit makes h no larger than limit estimated tokens. It leaves h alone while
+// Fit makes h no larger than limit estimated tokens. It leaves h alone while
 // it fits, and then frees room for a good while, so that the beginning of the
 // requests stays the same from turn to turn and prompt caches hit. The middle
 // of outsized tool results goes first, then old results, then old turns, then old
 // rounds of this turn, and then the middle of what is too long; a call is never
 // parted from its result.
-func (h *history) fit(limit int, light func(tool string) bool) {
-	if h.size() <= limit {
+func (h *history) Fit(limit int, light func(tool string) bool) {
+	if h.Size() <= limit {
 		return
 	}
 	h.cutResults(limit)
 	target := limit * 7 / 10
 	h.shorten(target, keepResults, light)
-	if h.size() > limit {
+	if h.Size() > limit {
 		h.dim(1)
 	}
-	if h.size() > limit {
+	if h.Size() > limit {
 		h.forget(target)
 		h.shorten(limit, 1, func(string) bool { return true })
 		h.skipRounds(limit)
@@ -94,7 +100,7 @@ func (h *history) shorten(target, keep int, light func(tool string) bool) {
 			results = append(results, e)
 		}
 	}
-	size := h.size()
+	size := h.Size()
 	for _, e := range results[:max(0, len(results)-keep)] {
 		if size <= target {
 			return
@@ -112,9 +118,19 @@ func (h *history) shorten(target, keep int, light func(tool string) bool) {
 // omitted stands for an old result of a tool (D-045).
 func omitted(tool string) string { return "[" + tool + " result omitted from context]" }
 
+// OmittedResults returns how many results were left out for want of room.
+func (h *history) OmittedResults() (n int) {
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
+			n++
+		}
+	}
+	return n
+}
+
 // forget drops the oldest turns until h is no larger than target, but never the last one.
 func (h *history) forget(target int) {
-	size, cut, keep := h.size(), 0, h.lastTurn()
+	size, cut, keep := h.Size(), 0, h.turnStart()
 	for i := range h.entries[:keep+min(1, len(h.entries))] {
 		if h.entries[i].first {
 			cut = i
@@ -130,7 +146,7 @@ func (h *history) forget(target int) {
 // skipRounds drops the oldest rounds of the last turn, answers with their
 // results, until h is no larger than limit, but keeps the last round.
 func (h *history) skipRounds(limit int) {
-	size, last := h.size(), 0
+	size, last := h.Size(), 0
 	for i, e := range h.entries {
 		if e.Role == llm.Assistant {
 			last = i
@@ -152,10 +168,10 @@ func (h *history) skipRounds(limit int) {
 
 // squeeze leaves out the middle of the longest messages until h is no larger than limit.
 func (h *history) squeeze(limit int) {
-	if h.size() > limit {
+	if h.Size() > limit {
 		h.dim(0)
 	}
-	for most := limit; h.size() > limit && most > 16; most /= 2 {
+	for most := limit; h.Size() > limit && most > 16; most /= 2 {
 		if estimate(h.summed.message()) > most {
 			h.summed.Text = clip(h.summed.Text, most*4)
 		}
@@ -167,13 +183,13 @@ func (h *history) squeeze(limit int) {
 	}
 }
 
-// request returns h as a model is shown it: fitted as how says, and healed
+// Request returns h as a model is shown it: fitted as how says, and healed
 // (P25). show loads pictures, the latest first; without it there are none to be
 // seen. Nothing else makes requests, so that one can be made again.
-func (h *history) request(how asked, light func(tool string) bool, show func(paths []string) []llm.Image) []llm.Message {
+func (h *history) Request(how asked, light func(tool string) bool, show func(paths []string) []llm.Image) []llm.Message {
 	h.eyes = how.Eyes
 	for _, limit := range how.Limits {
-		h.fit(limit, light)
+		h.Fit(limit, light)
 	}
 	ms := make([]llm.Message, len(h.entries), len(h.entries)+2)
 	for i, e := range slices.Backward(h.entries) {

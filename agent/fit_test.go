@@ -15,7 +15,7 @@ import (
 func talk(turns, rounds, resultSize int) *history {
 	h := &history{zone: time.UTC}
 	seq := uint64(0)
-	next := func(r record) { seq++; h.apply(seq, r) }
+	next := func(r record) { seq++; h.Apply(seq, r) }
 	for i := range turns {
 		m := chat.Message{ID: fmt.Sprint("m", i), Text: fmt.Sprintf("question %d", i)}
 		next(record{Heard: &m})
@@ -36,9 +36,9 @@ func all(string) bool { return true }
 
 func TestFitLeavesAloneWhatFits(t *testing.T) {
 	h := talk(5, 2, 100)
-	before := fmt.Sprint(h.request(asked{}, nil, nil))
-	h.fit(h.size(), all)
-	if fmt.Sprint(h.request(asked{}, nil, nil)) != before {
+	before := fmt.Sprint(h.Request(asked{}, nil, nil))
+	h.Fit(h.Size(), all)
+	if fmt.Sprint(h.Request(asked{}, nil, nil)) != before {
 		t.Error("a history that fits was changed")
 	}
 }
@@ -46,9 +46,9 @@ func TestFitLeavesAloneWhatFits(t *testing.T) {
 // TestFitShortensOldResultsFirst is D-045: the ten latest results stay whole.
 func TestFitShortensOldResultsFirst(t *testing.T) {
 	h := talk(14, 1, 4000)
-	h.fit(h.size()-1000, all)
+	h.Fit(h.Size()-1000, all)
 	whole, omitted := 0, 0
-	for _, m := range h.request(asked{}, nil, nil) {
+	for _, m := range h.Request(asked{}, nil, nil) {
 		switch {
 		case m.Role != llm.ToolRole:
 		case m.Text == "[read_file result omitted from context]":
@@ -71,7 +71,7 @@ func TestFitLeavesSomeResults(t *testing.T) {
 		want int // results left out
 	}{{499, "read_file", 0}, {500, "read_file", 4}, {500, "message", 0}} {
 		h := talk(14, 1, c.size)
-		h.fit(h.size()-1, func(tool string) bool { return tool == c.tool })
+		h.Fit(h.Size()-1, func(tool string) bool { return tool == c.tool })
 		if got := strings.Count(fmt.Sprint(h.entries), "result omitted from context"); got != c.want {
 			t.Errorf("%d characters of %s: %d results left out, want %d", c.size, c.tool, got, c.want)
 		}
@@ -82,16 +82,16 @@ func TestFitLeavesSomeResults(t *testing.T) {
 // for a good while, so that prompt caches hit.
 func TestFitKeepsRoom(t *testing.T) {
 	h := talk(40, 0, 0)
-	limit := h.size() - 10
-	h.fit(limit, all)
-	if h.size() > limit*7/10 {
-		t.Fatalf("size %d after a fit to %d leaves no room", h.size(), limit)
+	limit := h.Size() - 10
+	h.Fit(limit, all)
+	if h.Size() > limit*7/10 {
+		t.Fatalf("size %d after a fit to %d leaves no room", h.Size(), limit)
 	}
-	first := h.request(asked{}, nil, nil)[0].Text
-	for h.size()+40 < limit {
-		h.apply(1000, record{Said: &llm.Message{Role: llm.Assistant, Text: "go on"}})
-		h.fit(limit, all)
-		if h.request(asked{}, nil, nil)[0].Text != first {
+	first := h.Request(asked{}, nil, nil)[0].Text
+	for h.Size()+40 < limit {
+		h.Apply(1000, record{Said: &llm.Message{Role: llm.Assistant, Text: "go on"}})
+		h.Fit(limit, all)
+		if h.Request(asked{}, nil, nil)[0].Text != first {
 			t.Fatal("the beginning changed while there was room")
 		}
 	}
@@ -103,10 +103,10 @@ func TestFitNeverPartsCallAndResult(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		h := talk(1+r.IntN(8), r.IntN(6), r.IntN(5000))
-		question := h.entries[h.lastTurn()].Text
+		question := h.entries[h.turnStart()].Text
 		limit := 300 + r.IntN(6000)
-		h.fit(limit, all)
-		ms := h.request(asked{}, nil, nil)
+		h.Fit(limit, all)
+		ms := h.Request(asked{}, nil, nil)
 		if why := acceptable(ms); why != "" {
 			t.Fatal(why)
 		}
@@ -115,8 +115,8 @@ func TestFitNeverPartsCallAndResult(t *testing.T) {
 				t.Fatal("a call was parted from its result")
 			}
 		}
-		if h.size() > limit {
-			t.Fatalf("size %d is over %d", h.size(), limit)
+		if h.Size() > limit {
+			t.Fatalf("size %d is over %d", h.Size(), limit)
 		}
 		if !strings.Contains(fmt.Sprint(ms), question) {
 			t.Fatal("the question is gone")
@@ -135,22 +135,22 @@ func TestFitCutsHugeResult(t *testing.T) {
 		}
 		h.entries[at].Text = "begin" + strings.Repeat("é", size/2) + "end"
 		const limit = 4000
-		if old := h.oldest(limit, all); len(old) != 0 {
+		if old := h.Oldest(limit, all); len(old) != 0 {
 			t.Errorf("%d entries are to be summed up", len(old))
 		}
 		for range 3 { // to cut once more changes nothing
-			h.fit(limit, all)
+			h.Fit(limit, all)
 			h.cutResults(limit)
 		}
-		shown := fmt.Sprint(h.request(asked{}, nil, nil))
+		shown := fmt.Sprint(h.Request(asked{}, nil, nil))
 		for i := range 6 {
 			if !strings.Contains(shown, fmt.Sprint("question ", i)) {
 				t.Errorf("question %d is gone", i)
 			}
 		}
 		got := h.entries[at].Text
-		if h.size() > limit || !strings.HasPrefix(got, "beginéé") || !strings.HasSuffix(got, "ééend") || strings.Count(got, wordsCutResult) != 1 || len(got) < limit {
-			t.Errorf("size %d, the result has %d bytes: %.60q", h.size(), len(got), got)
+		if h.Size() > limit || !strings.HasPrefix(got, "beginéé") || !strings.HasSuffix(got, "ééend") || strings.Count(got, wordsCutResult) != 1 || len(got) < limit {
+			t.Errorf("size %d, the result has %d bytes: %.60q", h.Size(), len(got), got)
 		}
 		if strings.Contains(shown, "omitted from context") {
 			t.Error("other results went for it")
@@ -160,11 +160,11 @@ func TestFitCutsHugeResult(t *testing.T) {
 
 func TestFitSqueezesHugeMessage(t *testing.T) {
 	h := &history{zone: time.UTC}
-	h.apply(1, record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})
-	h.fit(1000, all)
-	got := h.request(asked{}, nil, nil)[0].Text
-	if h.size() > 1000 || !strings.Contains(got, "begin") || !strings.HasSuffix(got, "end") {
-		t.Errorf("size %d, text %.60q", h.size(), got)
+	h.Apply(1, record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})
+	h.Fit(1000, all)
+	got := h.Request(asked{}, nil, nil)[0].Text
+	if h.Size() > 1000 || !strings.Contains(got, "begin") || !strings.HasSuffix(got, "end") {
+		t.Errorf("size %d, text %.60q", h.Size(), got)
 	}
 }
 

@@ -63,7 +63,7 @@ func (t *turn) lower(ctx context.Context, m chat.Message) error {
 		t.run.stop(errStopped)
 		return errStopped
 	case role != chat.Owner:
-		t.history.open.from.Role = role
+		t.openTurn().LimitRole(role)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (t *turn) system(ctx context.Context) (string, error) {
 func (t *turn) halt(ctx context.Context) error {
 	for paused := false; t.child != nil; paused = true {
 		var now kid
-		t.kin.with(t.child.ID, func(k *kid) { k.rounds, now = len(t.history.open.all()), *k })
+		t.kin.with(t.child.ID, func(k *kid) { k.rounds, now = len(t.openTurn().AllAnswers()), *k })
 		switch {
 		case now.State != tools.ChildPaused && paused:
 			return t.hold(ctx, t.turns)
@@ -103,13 +103,13 @@ func (t *turn) halt(ctx context.Context) error {
 // conclude ends the turn with its last words, and says so: unless a helper was told
 // something meanwhile, which it answers first, however many its rounds were (C-033).
 func (t *turn) conclude(ctx context.Context) (bool, error) {
-	if n := len(t.history.open.keys); t.child != nil {
-		if err := t.join(ctx); err != nil || len(t.history.open.keys) > n {
+	if n := t.openTurn().MessageCount(); t.child != nil {
+		if err := t.join(ctx); err != nil || t.openTurn().MessageCount() > n {
 			return false, err
 		}
 	}
-	how, o := answered, t.history.open
-	if o.text() == "" && len(o.told) == 0 && !t.exhausted() {
+	how, o := answered, t.openTurn()
+	if o.Text() == "" && len(o.Told()) == 0 && !t.exhausted() {
 		how = failed
 	}
 	return true, t.end(t.hard, how, t.text())
@@ -117,8 +117,8 @@ func (t *turn) conclude(ctx context.Context) (bool, error) {
 
 // exhausted says whether all rounds of the turn were used, with tools.
 func (t *turn) exhausted() bool {
-	o := t.history.open
-	return len(o.said) >= t.Rounds && len(o.steps) > 0
+	o := t.openTurn()
+	return len(o.Answers()) >= t.Rounds && len(o.Steps()) > 0
 }
 
 // failure says why there is no answer: to people kindly, to agents as it is.
@@ -127,14 +127,14 @@ func (t *turn) failure(err error) string {
 	if t.child != nil && errors.As(err, &e) {
 		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
 	}
-	return joined(t.history.open.notice(), t.history.open.text(), Kindly(t.Texts.Model, err))
+	return joined(t.openTurn().Notice(), t.openTurn().Text(), Kindly(t.Texts.Model, err))
 }
 
 // settled sees to helpers once the turn has ended: those it waited for end with
 // it, as nobody wants to know any more, and of a helper's own turn it is noted
 // what came of it.
 func (t *turn) settled(ctx context.Context) error {
-	id, last := t.session.id, t.history.last
+	id, last := t.session.id, t.history.LastTurn()
 	t.kin.turnEnded(last.first.Key())
 	err := t.know(ctx)
 	if err == nil {
@@ -145,7 +145,7 @@ func (t *turn) settled(ctx context.Context) error {
 	}
 	how := map[outcome]tools.ChildState{answered: tools.ChildAnswered, stopped: tools.ChildStopped}[last.how]
 	return t.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.text, func(c *tools.Child) {
-		c.Tainted, c.Sources = c.Tainted || last.untrusted(), chat.JoinSources(c.Sources, last.sources...)
+		c.Tainted, c.Sources = c.Tainted || last.Untrusted(), chat.JoinSources(c.Sources, last.sources...)
 		c.Pure = how == tools.ChildAnswered && t.pure(last.steps)
 	})
 }

@@ -51,47 +51,69 @@ type entry struct {
 	dimmed   int      // how many came along and are shown no more
 }
 
-// open is a turn that has not ended.
-type open struct {
-	first   chat.Message             // what the reply answers
-	from    chat.Sender              // of those heard, the one who may do least: nobody acts with another's rights
-	keys    map[string]bool          // of the messages heard …
-	heard   []chat.Message           // … which are these
-	calls   []llm.ToolCall           // of the last answer
-	started map[string]bool          // IDs of calls
-	done    map[string]tools.Verdict // of the results, by IDs of calls
-	said    []llm.Message            // the model's answers, and what tools said at the end
-	cuts    int                      // how many of them were cut
-	told    []string                 // what tools said to the person meanwhile
-	steps   []chat.Step              // what tools did
-	fault   string                   // what failed of it last
-	usage   map[string]llm.Usage     // what it took, by model
-	notices []string                 // what could not be taken in
-	asks    bool                     // something heard is to be answered
-	sources []string                 // where the untrusted content came from that was shown to the model (R-S12)
-	ending  bool                     // a tool ended the turn, and nobody spoke since (C-030)
-	torn    bool                     // a part of it cannot be read
+// OpenTurn returns the turn under way, nil between turns.
+func (h *history) OpenTurn() *open { return h.open }
 
-	revoked []llm.Message // answers that were taken back …
-	row     int           // … how many of them one after the other …
-	note    string        // … and what the model is told of the last one
+// LastTurn returns the turn that ended last.
+func (h *history) LastTurn() *last { return &h.last }
+
+// IsEmpty reports whether the model is shown nothing of the conversation but its summary.
+func (h *history) IsEmpty() bool { return len(h.entries) == 0 }
+
+// EntryCount returns how many messages the model is shown.
+func (h *history) EntryCount() int { return len(h.entries) }
+
+// IsDoubtful reports whether something cannot be read, and no turn since is
+// recorded whole: a message that waits for an answer may have been begun, or
+// answered, in that.
+func (h *history) IsDoubtful() bool { return h.doubt }
+
+// Clone returns a copy that can be fitted without effect on h.
+func (h *history) Clone() *history {
+	c := *h
+	c.entries = slices.Clone(h.entries)
+	return &c
 }
 
-// last is the turn that ended last.
-type last struct {
-	keys  map[string]bool
-	reply *chat.Reply
+// ShowPictures says whether the model is shown pictures.
+func (h *history) ShowPictures(can bool) { h.eyes = can }
 
-	first   chat.Message // that it answered
-	how     outcome
-	text    string               // the last of what was said
-	steps   []chat.Step          // what tools did
-	usage   map[string]llm.Usage // of it, by model
-	sources []string
+// LatestResult returns the text of the latest result of a tool, "" if there is none.
+func (h *history) LatestResult() string {
+	for _, e := range slices.Backward(h.entries) {
+		if e.Role == llm.ToolRole {
+			return e.Text
+		}
+	}
+	return ""
 }
 
-// apply takes in the record numbered seq.
-func (h *history) apply(seq uint64, r record) {
+// EndedEntries returns the messages of the turns that have ended.
+func (h *history) EndedEntries() []entry {
+	if h.open != nil {
+		return h.entries[:h.turnStart()]
+	}
+	return h.entries
+}
+
+// FirstNeeded returns the number of the first record that the history is made
+// of, 0 if it is not known: a suspended turn needs its records again.
+func (h *history) FirstNeeded() uint64 {
+	if len(h.aside) > 0 {
+		return 0
+	}
+	first := h.summed.seq
+	if len(h.entries) > 0 {
+		first = min(h.entries[0].seq, cmp.Or(first, h.entries[0].seq))
+	}
+	return first
+}
+
+// Summary returns the summary of what was said before the messages.
+func (h *history) Summary() summed { return h.summed }
+
+// Apply takes in the record numbered seq.
+func (h *history) Apply(seq uint64, r record) {
 	if r.Asked != nil && h.open != nil {
 		h.open.distrust(r.Asked.Untrusted)
 	}
@@ -113,11 +135,11 @@ func (h *history) apply(seq uint64, r record) {
 		h.rollBack(r.RolledBack)
 	case r.Retried != nil:
 		h.unsay()
-		h.begin(*r.Retried)
+		h.Begin(*r.Retried)
 		h.open.keys[r.Retried.Key()], h.open.asks = true, true
 		h.open.heard = append(h.open.heard, *r.Retried)
-		for _, e := range h.entries[h.lastTurn():] {
-			h.open.heed(e)
+		for _, e := range h.entries[h.turnStart():] {
+			h.open.acceptRights(e)
 		}
 	case r.Summed != nil:
 		h.replace(seq, *r.Summed)
@@ -126,7 +148,7 @@ func (h *history) apply(seq uint64, r record) {
 	case r.TakenUp != "":
 		h.takeUp(seq, r.TakenUp)
 	case r.Ended != nil:
-		h.end(*r.Ended)
+		h.End(*r.Ended)
 	case r.Unreadable:
 		h.skip(seq)
 	}
@@ -149,7 +171,7 @@ func (h *history) skip(seq uint64) {
 
 // hear takes in something said.
 func (h *history) hear(seq uint64, m chat.Message) {
-	h.begin(m)
+	h.Begin(m)
 	o := h.open
 	if o.keys[m.Key()] { // written down once more after a panic
 		return
@@ -169,7 +191,7 @@ func (h *history) hear(seq uint64, m chat.Message) {
 	e.pictures, e.dimmed = pictures(m.Files)
 	o.keys[m.Key()], e.of = true, m.Key()
 	o.heard = append(o.heard, m)
-	o.heed(e)
+	o.acceptRights(e)
 	o.asks, o.ending = o.asks || asks(m), o.ending && !asks(m)
 	if m.Notice != "" && !slices.Contains(o.notices, m.Notice) {
 		o.notices = append(o.notices, m.Notice)
@@ -184,8 +206,8 @@ func asks(m chat.Message) bool {
 		slices.ContainsFunc(m.Files, usable)
 }
 
-// title returns the first words of the conversation.
-func (h *history) title() string {
+// Title returns the first words of the conversation.
+func (h *history) Title() string {
 	for _, e := range h.entries {
 		if title := []rune(oneLine(clip(e.said, 400))); len(title) > maxTitle {
 			return strings.TrimSpace(string(title[:maxTitle-1])) + "…"
@@ -198,30 +220,22 @@ func (h *history) title() string {
 
 const maxTitle = 60 // characters
 
-// begin opens a turn that answers m, unless one is open.
-func (h *history) begin(m chat.Message) {
+// Begin opens a turn that answers m, unless one is open.
+func (h *history) Begin(m chat.Message) {
 	if h.open == nil {
 		h.open = &open{first: m, from: m.From, keys: map[string]bool{}}
-		h.open.ask(nil)
+		h.open.expectCalls(nil)
 	}
 }
 
-// heed notes that the turn does what e says.
-func (o *open) heed(e entry) {
-	o.distrust(e.sources)
-	if e.from.Role != chat.Owner {
-		o.from = e.from
-	}
-}
-
-// end closes the turn under way. Of one that was parked only that is known: the
+// End closes the turn under way. Of one that was parked only that is known: the
 // process may have crashed over anything heard in it, and what joined it is
 // still to be answered (P8).
-func (h *history) end(e ended) {
+func (h *history) End(e ended) {
 	h.doubt = h.doubt && (h.open == nil || h.open.torn)
 	h.last = last{reply: e.Reply, how: e.Outcome}
 	if o := h.open; o != nil {
-		h.last.first, h.last.usage, h.last.steps, h.last.text = o.first, o.usage, o.steps, o.text()
+		h.last.first, h.last.usage, h.last.steps, h.last.text = o.first, o.usage, o.steps, o.Text()
 		h.last.sources = o.sources
 	}
 	if e.Reply != nil {
@@ -230,7 +244,7 @@ func (h *history) end(e ended) {
 	if o := h.open; o != nil && e.Outcome == parked {
 		h.last.keys = map[string]bool{o.first.Key(): true}
 		if len(o.keys) > 0 {
-			h.entries = h.entries[:h.lastTurn()]
+			h.entries = h.entries[:h.turnStart()]
 		}
 	} else if o != nil {
 		h.last.keys = o.keys
@@ -258,20 +272,10 @@ func (h *history) say(seq uint64, m llm.Message) {
 		}
 		o.usage[m.Model] = o.usage[m.Model].Add(m.Usage)
 	}
-	if len(o.calls) > 0 && !o.poor() {
+	if len(o.calls) > 0 && !o.hasPoorResult() {
 		o.row = 0 // E-028
 	}
-	o.ask(m.Calls)
-}
-
-// ask notes the calls of an answer, of which none was started.
-func (o *open) ask(calls []llm.ToolCall) {
-	o.calls, o.started, o.done = calls, map[string]bool{}, map[string]tools.Verdict{}
-}
-
-// poor says whether a result of the last answer's calls is not worth having.
-func (o *open) poor() bool {
-	return slices.ContainsFunc(o.calls, func(c llm.ToolCall) bool { return o.done[c.ID] == tools.Poor })
+	o.expectCalls(m.Calls)
 }
 
 // finish takes in the result of a call.
@@ -304,7 +308,7 @@ func (h *history) finish(seq uint64, r record) {
 // rollBack forgets the last answer and its results (E-041).
 func (h *history) rollBack(note string) {
 	o := h.open
-	o.ask(nil)
+	o.expectCalls(nil)
 	o.note = note
 	o.row++
 	if n := len(o.said) - 1; n >= 0 {
@@ -321,12 +325,9 @@ func (h *history) rollBack(note string) {
 	}
 }
 
-// all returns the answers of the turn, also those that were taken back.
-func (o *open) all() []llm.Message { return slices.Concat(o.revoked, o.said) }
-
-// shown returns a function that says of which calls, by their keys, the model
+// ShownCalls returns a function that says of which calls, by their keys, the model
 // sees the whole result by now. It may be called at any time.
-func (h *history) shown() func(key string) bool {
+func (h *history) ShownCalls() func(key string) bool {
 	keys := map[string]bool{}
 	for i := range h.entries {
 		keys[h.entries[i].key] = true // "", too, which names no call
@@ -344,7 +345,7 @@ func (h *history) add(seq uint64, e entry, m llm.Message) {
 
 // unsay forgets what was answered in the last turn, and keeps what was heard.
 func (h *history) unsay() {
-	kept := h.entries[:h.lastTurn()]
+	kept := h.entries[:h.turnStart()]
 	for _, e := range h.entries[len(kept):] {
 		if e.heard != "" {
 			kept = append(kept, e)
@@ -353,8 +354,8 @@ func (h *history) unsay() {
 	h.entries = kept
 }
 
-// lastTurn returns the index of the entry that began the turn under way, or the last one.
-func (h *history) lastTurn() int {
+// turnStart returns the index of the entry that began the turn under way, or the last one.
+func (h *history) turnStart() int {
 	for i := len(h.entries) - 1; i >= 0; i-- {
 		if h.entries[i].first {
 			return i
@@ -363,46 +364,8 @@ func (h *history) lastTurn() int {
 	return 0
 }
 
-// unanswered returns the calls of the last answer that have no result yet.
-func (o *open) unanswered() (calls []llm.ToolCall) {
-	for _, c := range o.calls {
-		if _, done := o.done[c.ID]; !done {
-			calls = append(calls, c)
-		}
-	}
-	return calls
-}
-
-// emptyAnswers counts the answers of the model that say nothing and call nothing.
-func (o *open) emptyAnswers() (n int) {
-	for _, m := range o.said {
-		if m.Empty() {
-			n++
-		}
-	}
-	return n
-}
-
-// notice tells the person what could not be taken in.
-func (o *open) notice() string { return strings.Join(o.notices, "\n\n") }
-
-// text returns what the model said in this turn: all of it, as a person read it while it came.
-func (o *open) text() string { return flow(o.said) }
-
-// flow returns the texts of answers that followed each other.
-func flow(said []llm.Message) string {
-	var b strings.Builder
-	for i, m := range said {
-		if i > 0 && said[i-1].Finish != llm.Length && b.Len() > 0 && m.Text != "" {
-			b.WriteString("\n\n")
-		}
-		b.WriteString(m.Text)
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// knows says whether m was heard before, or is an edit that changed nothing.
-func (h *history) knows(m chat.Message) bool {
+// Knows says whether m was heard before, or is an edit that changed nothing.
+func (h *history) Knows(m chat.Message) bool {
 	return h.open != nil && h.open.keys[m.Key()] || h.last.keys[m.Key()] || h.unchanged(m)
 }
 

@@ -263,10 +263,10 @@ func (t *turn) giveUp() error {
 	if err != nil {
 		return err
 	}
-	if t.history.asideWith(j.Key()) != nil {
+	if t.history.IsSuspended(j.Key()) {
 		t.keep(record{TakenUp: j.Key()})
 	}
-	t.history.begin(j.Message)
+	t.history.Begin(j.Message)
 	return t.end(t.hard, parked, t.Texts.Turn.GivenUp)
 }
 
@@ -293,20 +293,20 @@ func (l *lane) inSession(j job, do func(*turn) error) error {
 // that was put aside in a conversation that is over, gone is true.
 func (t *turn) takeUp() (gone bool) {
 	key := t.jobs[0].Key()
-	if t.history.asideWith(key) != nil {
+	if t.history.IsSuspended(key) {
 		t.keep(record{TakenUp: key})
 		return false
 	}
-	return t.jobs[0].held != nil && (t.history.open == nil || !t.history.open.keys[key])
+	return t.jobs[0].held != nil && (t.openTurn() == nil || !t.openTurn().Has(key))
 }
 
 // outage says whether err is one of a model that may be back later, and the
 // person who waits for the answer is told that it will be tried again then.
 func (t *turn) outage(err error) bool {
 	var e *llm.Error
-	o := t.history.open
+	o := t.openTurn()
 	return !t.Brief && errors.As(err, &e) && slices.Contains([]llm.Kind{llm.Overloaded, llm.RateLimited, llm.Unreachable, llm.TimedOut, llm.Cut}, e.Kind) &&
-		o.first.Origin == chat.FromPerson && t.child == nil && o.first.In == "" && t.jobs[0].command == "" && t.MaxAge > 0 && len(t.holds.all()) < maxHeld
+		o.First().Origin == chat.FromPerson && t.child == nil && o.First().In == "" && t.jobs[0].command == "" && t.MaxAge > 0 && len(t.holds.all()) < maxHeld
 }
 
 // maxHeld bounds how many messages wait for models.
@@ -316,12 +316,12 @@ const maxHeld = 1000
 // person once.
 func (t *turn) await(err error) error {
 	t.Log.Warn("the model is out of reach, its answer is tried again later", "session", t.session.id, "model", t.name, "err", err)
-	m := t.history.open.first
+	m := t.openTurn().First()
 	r := m.Reply()
 	r.ID += "#later" // the answer has the other one
 	var e *llm.Error
 	errors.As(err, &e)
-	r.Text, r.Also, r.Failed = joined(t.history.open.notice(), t.away(e.Kind)), t.others(r.Quote), true
+	r.Text, r.Also, r.Failed = joined(t.openTurn().Notice(), t.away(e.Kind)), t.others(r.Quote), true
 	t.keep(record{PutAside: &aside{Key: m.Key(), Whole: true}})
 	if err := t.flush(t.hard); err != nil {
 		return err

@@ -182,31 +182,31 @@ func (p *Pool) cost(requests float64, model string, u llm.Usage) amounts {
 // afford counts a request of the model, and with the first one the turn. If a
 // tool answers, the turn is all there is to count.
 func (t *turn) afford(ctx context.Context) error {
-	o := t.history.open
+	o := t.openTurn()
 	need, plus := asking(), amounts{aRound: 1}
-	if o.toolOf() != nil {
+	if toolCalls(o.First()) != nil {
 		need, plus = nil, amounts{}
 	}
-	if len(o.all()) == 0 {
+	if len(o.AllAnswers()) == 0 {
 		need, plus[aTurn] = append(need, aTurn), 1
 	}
-	return t.spend(ctx, t.payersOf(o.first), need, plus)
+	return t.spend(ctx, t.payersOf(o.First()), need, plus)
 }
 
 // pay counts what so many requests of the turn took, also over a limit.
 func (t *turn) pay(ctx context.Context, requests float64, model string, u llm.Usage) {
-	_ = t.spend(ctx, t.payersOf(t.history.open.first), nil, t.cost(requests, model, u)) // nil: it was spent
+	_ = t.spend(ctx, t.payersOf(t.openTurn().First()), nil, t.cost(requests, model, u)) // nil: it was spent
 }
 
 // limited ends the turn because of why, a limit. What was said and done stays.
 // Jobs that have nothing else to say tell of it once a day.
 func (t *turn) limited(why error) error {
-	o, e := t.history.open, errLimit{}
-	text := joined(o.notice(), o.text(), why.Error())
-	if o.first.Origin == chat.FromSchedule && o.text() == "" && errors.As(why, &e) && e.again {
+	o, e := t.openTurn(), errLimit{}
+	text := joined(o.Notice(), o.Text(), why.Error())
+	if o.First().Origin == chat.FromSchedule && o.Text() == "" && errors.As(why, &e) && e.again {
 		text = ""
 	}
-	if len(o.said) > 0 {
+	if len(o.Answers()) > 0 {
 		t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: wordsCutOver, Finish: llm.Stopped}})
 	}
 	return t.end(t.hard, overLimit, text)

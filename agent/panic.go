@@ -58,7 +58,7 @@ func (l *lane) apologise(jobs []job) error {
 		return err
 	}
 	s := &session{state: st, id: l.id, log: l.logOf(l.id, st.Epoch), history: history{zone: l.Zone}}
-	s.history.begin(jobs[0].Message)
+	s.history.Begin(jobs[0].Message)
 	t := turn{session: s, lane: l, jobs: jobs}
 	t.hear(jobs)
 	return t.end(l.hard, failed, t.Texts.Turn.Panic)

@@ -25,7 +25,7 @@ func newTale() *tale { return &tale{history: history{zone: time.UTC}} }
 func (t *tale) add(rs ...record) *tale {
 	for _, r := range rs {
 		t.seq++
-		t.apply(t.seq, r)
+		t.Apply(t.seq, r)
 	}
 	return t
 }
@@ -51,7 +51,7 @@ func over(how outcome) record { return record{Ended: &ended{Outcome: how}} }
 // first returns the words of the part that would be summed up first.
 func (t *tale) first(limit int, border uint64) string {
 	var got []string
-	for _, e := range firstPart(t.oldest(limit, all), border, 1<<20) {
+	for _, e := range firstPart(t.Oldest(limit, all), border, 1<<20) {
 		switch _, words, cut := strings.Cut(e.Text, "]\n"); {
 		case e.read:
 			got = append(got, "picture")
@@ -149,13 +149,13 @@ func TestTranscript(t *testing.T) {
 				t.Errorf("%s: nobody knows that strangers had a word from entry %d on", name, i)
 			}
 		}
-		if y.add(heard("next", ann)); len(y.untrusted()) == 0 {
+		if y.add(heard("next", ann)); len(y.Untrusted()) == 0 {
 			t.Errorf("%s: the next turn is trusted", name)
 		}
-		if y.replace(y.seq, summed{Upto: y.seq - 1, Text: "x"}); len(y.untrusted()) > 0 {
+		if y.replace(y.seq, summed{Upto: y.seq - 1, Text: "x"}); len(y.Untrusted()) > 0 {
 			t.Errorf("%s: the next turn is not trusted, though nothing of it is shown", name)
 		}
-		if y.replace(y.seq, summed{Upto: y.seq - 1, Text: "x", Tainted: true}); len(y.untrusted()) == 0 {
+		if y.replace(y.seq, summed{Upto: y.seq - 1, Text: "x", Tainted: true}); len(y.Untrusted()) == 0 {
 			t.Errorf("%s: what is shown a summary of it is trusted", name)
 		}
 	}
@@ -209,9 +209,9 @@ func TestSummedRequests(t *testing.T) {
 // sumUpRandomly makes a request of what fits into some limit, as a turn does, and checks it.
 func sumUpRandomly(r *rapid.T, x *tale) {
 	limit := rapid.IntRange(400, 3000).Draw(r, "limit")
-	under := x.entries[x.lastTurn()].seq
+	under := x.entries[x.turnStart()].seq
 	for n := 0; rapid.IntRange(0, 3).Draw(r, "sum up") > 0; n++ {
-		es := firstPart(x.oldest(limit, all), uint64(rapid.IntRange(0, 40).Draw(r, "border")), 2*limit)
+		es := firstPart(x.Oldest(limit, all), uint64(rapid.IntRange(0, 40).Draw(r, "border")), 2*limit)
 		if len(es) == 0 {
 			break
 		}
@@ -220,7 +220,7 @@ func sumUpRandomly(r *rapid.T, x *tale) {
 		}
 		x.add(record{Summed: &summed{From: es[0].seq, Upto: es[len(es)-1].seq, Text: strings.Repeat("s", rapid.IntRange(0, limit).Draw(r, "summary"))}})
 	}
-	ms := x.request(asked{Limits: []int{limit}}, all, nil)
+	ms := x.Request(asked{Limits: []int{limit}}, all, nil)
 	calls := map[string]bool{}
 	for _, e := range x.entries {
 		for _, c := range e.Calls {
@@ -246,7 +246,7 @@ func sumUpRandomly(r *rapid.T, x *tale) {
 	if !said || !strings.Contains(words, strings.Fields(x.last)[0]) {
 		r.Fatalf("%q is not what is to be answered", x.last)
 	}
-	if x.size() > limit {
-		r.Fatalf("%d tokens, and there is room for %d", x.size(), limit)
+	if x.Size() > limit {
+		r.Fatalf("%d tokens, and there is room for %d", x.Size(), limit)
 	}
 }

@@ -43,6 +43,14 @@ func (h *history) showing() (n int) {
 	return n
 }
 
+// Pictures returns the paths of the pictures that the model is to be shown.
+func (h *history) Pictures() (paths []string) {
+	for i := range h.entries {
+		paths = append(paths, h.entries[i].pictures...)
+	}
+	return paths
+}
+
 // dim makes words of the oldest pictures until keep are left, or, unless keep
 // is 0, only those of one message.
 func (h *history) dim(keep int) {
@@ -65,10 +73,8 @@ func (t *turn) waitForPictures(ctx context.Context, refused bool) (share int64, 
 	if refused || !t.model.Vision || t.Workspace == nil {
 		return 0, nil
 	}
-	for i := range t.history.entries {
-		for _, p := range t.history.entries[i].pictures {
-			share += t.pictureSize(p)
-		}
+	for _, p := range t.history.Pictures() {
+		share += t.pictureSize(p)
 	}
 	share = min(share, maxShown)
 	if share == 0 || t.pictures.TryAcquire(share) {

@@ -36,7 +36,7 @@ func (p *Pool) warnings(ctx context.Context, by []payer) (ids, texts []string) {
 // warning tells with an answer what is running out. Of what runs out for
 // everybody owners are told.
 func (t *turn) warning(ctx context.Context, how outcome) string {
-	m := t.history.open.first
+	m := t.openTurn().First()
 	if how != answered || quiet(m) || m.Origin == chat.FromParent {
 		return ""
 	}

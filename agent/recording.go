@@ -138,7 +138,7 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 				var req *llm.Request
 				h, req = r.step(h, records[:i], next)
 				events = append(events, Event{next.record, req})
-				paused := next.PutAside != nil && h.open == nil
+				paused := next.PutAside != nil && h.OpenTurn() == nil
 				if next.Ended == nil && !paused && i < len(records)-1 {
 					continue
 				}
@@ -156,7 +156,7 @@ func (r *Recording) history(records []numbered, since uint64) *history {
 	h := &history{zone: r.zone}
 	for _, n := range records {
 		if n.seq > since {
-			h.apply(n.seq, n.record)
+			h.Apply(n.seq, n.record)
 		}
 	}
 	return h
@@ -172,13 +172,13 @@ func (r *Recording) step(h *history, done []numbered, next numbered) (*history, 
 		}
 		b := r.box(how.Tools)
 		system, there := r.prompts[how.System]
-		if ms := h.request(*how, light(b.kit), nil); there && b.known {
+		if ms := h.Request(*how, light(b.kit), nil); there && b.known {
 			if req = (&llm.Request{System: system, Messages: ms}); !how.Last {
 				req.Tools = b.text.Specs
 			}
 		}
 	}
-	h.apply(next.seq, next.record)
+	h.Apply(next.seq, next.record)
 	return h, req
 }
 

@@ -137,7 +137,7 @@ func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
 			damaged = r.damaged
 		}
 		s.seq = max(s.seq, r.seq)
-		s.history.apply(r.seq, r.record)
+		s.history.Apply(r.seq, r.record)
 	}
 	if damaged != nil {
 		p.Log.Error("a part of a session is damaged and left out", "session", id, "records", lost, "err", damaged)
@@ -176,7 +176,7 @@ func (p *Pool) records(ctx context.Context, id chat.SessionID, epoch int64, sinc
 // keep takes in r. It is on disk after the next save.
 func (s *session) keep(r record) {
 	s.unsaved = append(s.unsaved, r.encode())
-	s.history.apply(s.seq+uint64(len(s.unsaved)), r)
+	s.history.Apply(s.seq+uint64(len(s.unsaved)), r)
 }
 
 // save appends what was kept to the log, all or nothing.

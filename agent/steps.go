@@ -189,12 +189,12 @@ func reason(text string) string {
 
 // summary is what remains of the steps: one line.
 func (t *turn) summary() string {
-	o := t.history.open
+	o := t.openTurn()
 	if t.kit == nil || t.Quiet {
 		return ""
 	}
 	var steps []chat.Step
-	for _, s := range o.steps {
+	for _, s := range o.Steps() {
 		known, _ := t.kit.Tool(s.Tool)
 		if s.Name = cmp.Or(known.Display, known.Name, tame(s.Tool, 64)); known.Category != "message" { // what is said is seen
 			steps = append(steps, s)
@@ -226,7 +226,7 @@ func (a *arrivals) news(c llm.ToolCall) {
 	}
 	a.shown[i] = time.Now()
 	calls := slices.Clone(a.calls)
-	llm.Identify(calls, a.history.open.all())
+	llm.Identify(calls, a.openTurn().AllAnswers())
 	a.step(calls[i], chat.Waiting)
 }
 

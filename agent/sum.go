@@ -58,12 +58,12 @@ func (s summed) parts() (all []memory.Entry) {
 
 // replace takes in s, the record numbered seq.
 func (h *history) replace(seq uint64, s summed) {
-	h.drop(0, s.Upto)
+	h.Drop(0, s.Upto)
 	h.summed, h.summed.seq = s, seq
 }
 
-// drop forgets the entries of the records from … upto.
-func (h *history) drop(from, upto uint64) {
+// Drop forgets the entries of the records from … upto.
+func (h *history) Drop(from, upto uint64) {
 	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return from <= e.seq && e.seq <= upto })
 }
 
@@ -78,8 +78,8 @@ const mostSums = 8
 // sumUp has the oldest turns summed up when all does not fit into limit tokens.
 func (t *turn) sumUp(ctx context.Context, limit int) error {
 	for n := 0; t.Archive != nil && limit >= leastRoom; n++ {
-		t.history.eyes = t.model.Vision
-		es, s := t.history.oldest(limit, light(t.kit)), summed{}
+		t.history.ShowPictures(t.model.Vision)
+		es, s := t.history.Oldest(limit, light(t.kit)), summed{}
 		if len(es) == 0 {
 			return nil
 		}
@@ -106,21 +106,20 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 	return nil
 }
 
-// oldest returns the turns without which the rest fills no more than half of
+// Oldest returns the turns without which the rest fills no more than half of
 // limit; none if all fits once old results are shortened, and never the last.
-func (h history) oldest(limit int, light func(tool string) bool) []entry {
-	all := h.entries
-	if h.size() <= limit {
+func (h *history) Oldest(limit int, light func(tool string) bool) []entry {
+	if h.Size() <= limit {
 		return nil
 	}
-	h.entries = slices.Clone(all)
-	h.cutResults(limit)
-	h.shorten(limit*7/10, keepResults, light)
-	h.dim(1)
-	if h.size() > limit {
-		h.forget(limit / 2)
+	rest := h.Clone()
+	rest.cutResults(limit)
+	rest.shorten(limit*7/10, keepResults, light)
+	rest.dim(1)
+	if rest.Size() > limit {
+		rest.forget(limit / 2)
 	}
-	return all[:len(all)-len(h.entries)]
+	return h.entries[:len(h.entries)-len(rest.entries)]
 }
 
 // firstPart returns the first turns of es, as many as can be told as one: they
@@ -187,7 +186,7 @@ func ownPart(part memory.Entry) memory.Entry {
 
 // sum tells es in fewer words. If the model cannot, all of it is archived.
 func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
-	part, before, said, earlier := t.partOf(t.session.id, t.Epoch, es), t.history.summed, transcript(es), ""
+	part, before, said, earlier := t.partOf(t.session.id, t.Epoch, es), t.history.Summary(), transcript(es), ""
 	if part.Who != "" && before.Who != "" && part.Who != before.Who {
 		before = summed{} // R-S14
 	}

@@ -29,7 +29,7 @@ func (h *history) putAside(a aside) {
 		h.aside = append(h.aside, suspended{key: a.Key})
 		return
 	}
-	from := h.lastTurn()
+	from := h.turnStart()
 	es := slices.Clone(h.entries[from:])
 	h.entries, h.open = h.entries[:from:from], nil
 	if a.Whole || len(o.keys) == 1 {
@@ -87,6 +87,9 @@ func (h *history) takeUp(seq uint64, key string) {
 	}
 	h.open = was.open
 }
+
+// IsSuspended reports whether the turn of the message key was put aside.
+func (h *history) IsSuspended(key string) bool { return h.asideWith(key) != nil }
 
 // asideWith returns the turn that the message key was put aside with, or nil.
 func (h *history) asideWith(key string) *suspended {

@@ -51,12 +51,12 @@ func (t *turn) do(ctx context.Context) error {
 		return t.done(t.hard) // the conversation it was said in is over
 	}
 	err := t.listen(ctx, t.jobs)
-	if err == nil && t.history.open == nil {
+	if err == nil && t.openTurn() == nil {
 		return t.dismiss(t.hard)
 	}
 	if err == nil {
-		t.show(ctx, t.history.open.first)
-		err = t.prepare(ctx, t.history.open.first)
+		t.show(ctx, t.openTurn().First())
+		err = t.prepare(ctx, t.openTurn().First())
 	}
 	if err == nil {
 		err = t.rounds(ctx)
@@ -70,7 +70,7 @@ func (t *turn) do(ctx context.Context) error {
 // with the ID of the one it gave would be dropped.
 func (t *turn) catchUp(ctx context.Context) error {
 	n := 0
-	for n < len(t.jobs) && t.history.last.keys[t.jobs[n].Key()] {
+	for n < len(t.jobs) && t.history.LastTurn().Has(t.jobs[n].Key()) {
 		n++
 	}
 	if n > 0 {
@@ -80,7 +80,7 @@ func (t *turn) catchUp(ctx context.Context) error {
 		}
 		t.jobs = t.jobs[n:]
 	}
-	if o := t.history.open; o != nil && len(t.jobs) > 0 && !o.keys[t.jobs[0].Key()] {
+	if o := t.openTurn(); o != nil && len(t.jobs) > 0 && !o.Has(t.jobs[0].Key()) {
 		t.keep(record{Ended: &ended{Outcome: failed}})
 	}
 	return nil
@@ -91,12 +91,12 @@ func (t *turn) catchUp(ctx context.Context) error {
 // them, so the person is asked to say it again. Of an answer that was given, the
 // ID keeps this one from being sent.
 func (t *turn) refuseDoubtful() error {
-	o := t.history.open
-	if !t.history.doubt || o != nil && !o.torn {
+	o := t.openTurn()
+	if !t.history.IsDoubtful() || o != nil && !o.IsDamaged() {
 		return nil
 	}
 	n := 0
-	for n < len(t.jobs) && (t.jobs[n].item.Again || t.jobs[n].begun || o != nil && o.keys[t.jobs[n].Key()]) {
+	for n < len(t.jobs) && (t.jobs[n].item.Again || t.jobs[n].begun || o != nil && o.Has(t.jobs[n].Key())) {
 		n++
 	}
 	if n == 0 {
@@ -104,13 +104,13 @@ func (t *turn) refuseDoubtful() error {
 	}
 	t.Log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.id, "message", t.jobs[0].Key())
 	for _, j := range t.jobs[:n] {
-		if !t.history.knows(j.Message) {
+		if !t.history.Knows(j.Message) {
 			t.keep(record{Heard: &j.Message})
 		}
 	}
 	old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n], run: t.run}
 	t.jobs = t.jobs[n:]
-	if t.history.open == nil { // only corrections that changed nothing
+	if t.openTurn() == nil { // only corrections that changed nothing
 		return old.done(t.hard)
 	}
 	return old.end(t.hard, failed, t.Texts.Turn.Unreadable)
@@ -121,11 +121,11 @@ func (t *turn) refuseDoubtful() error {
 func (t *turn) hear(jobs []job) {
 	for _, j := range jobs {
 		switch m := j.Message; {
-		case t.history.knows(m):
+		case t.history.Knows(m):
 		case j.command != "retry":
 			t.keep(record{Heard: &m})
-		case len(t.history.entries) > 0 && !t.ofGoneJob():
-			if e := t.history.last.first.Errand; e != nil { // done again as it was done, by who asks for it
+		case !t.history.IsEmpty() && !t.ofGoneJob():
+			if e := t.history.LastTurn().first.Errand; e != nil { // done again as it was done, by who asks for it
 				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args, RetriedJob: cmp.Or(e.Job, e.RetriedJob)}
 			}
 			t.keep(record{Retried: &m})
@@ -136,7 +136,7 @@ func (t *turn) hear(jobs []job) {
 // ofGoneJob reports whether the last turn was the run of a scheduled job that
 // has been removed since, or answered such a run anew: nobody wants that again.
 func (t *turn) ofGoneJob() bool {
-	e := t.history.last.first.Errand
+	e := t.history.LastTurn().first.Errand
 	if e == nil || t.HasJob == nil {
 		return false
 	}
@@ -169,11 +169,11 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		Session: t.session.id, At: m.At, From: m.From, Group: m.Group, Message: m.ID, Origin: m.Origin,
 		Workspace: t.Workspace, Model: t.name, Turn: m.Key(),
 	}
-	if t.history.open != nil {
+	if t.openTurn() != nil {
 		if err := t.lower(ctx, m); err != nil {
 			return err
 		}
-		t.scope.From = t.history.open.from
+		t.scope.From = t.openTurn().From()
 	}
 	if m.Errand != nil && m.Errand.Job != "" { // also while a helper works for it or reports (D-097)
 		t.scope.Origin = chat.FromSchedule
@@ -201,7 +201,7 @@ func (t *turn) rounds(ctx context.Context) error {
 	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || t.age(j.Time) <= t.MaxAge }) {
 		return t.end(t.hard, tooOld, t.Texts.Turn.TooOld.Of(len(t.jobs), t.Texts.Span.Of(t.Settings.MaxAge)))
 	}
-	if calls := t.history.open.toolOf(); calls != nil {
+	if calls := toolCalls(t.openTurn().First()); calls != nil {
 		if err := t.afford(ctx); err != nil {
 			return t.limited(err)
 		}
@@ -214,10 +214,10 @@ func (t *turn) rounds(ctx context.Context) error {
 		if err := t.use(ctx); err != nil {
 			return err
 		}
-		if why := t.history.open.fault; why != "" && t.child != nil && t.child.Strict { // D-041
+		if why := t.openTurn().Fault(); why != "" && t.child != nil && t.child.Strict { // D-041
 			return t.end(t.hard, failed, why)
 		}
-		if t.history.open.ending {
+		if t.openTurn().EndedByTool() {
 			if over, err := t.conclude(ctx); over || err != nil {
 				return err
 			}
@@ -225,13 +225,13 @@ func (t *turn) rounds(ctx context.Context) error {
 		if err := t.join(ctx); err != nil {
 			return err
 		}
-		if o := t.history.open; !o.asks && len(o.notices) > 0 {
-			return t.end(t.hard, answered, o.notice())
+		if o := t.openTurn(); !o.NeedsAnswer() && o.Notice() != "" {
+			return t.end(t.hard, answered, o.Notice())
 		}
 		if err := t.afford(ctx); err != nil {
 			return t.limited(err)
 		}
-		last := len(t.history.open.said) >= t.Rounds-1
+		last := len(t.openTurn().Answers()) >= t.Rounds-1
 		answer, err := t.ask(ctx, last)
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (t *turn) rounds(ctx context.Context) error {
 // join takes in what was said while the turn was busy, unless it answers what
 // came by itself: that is answered alone.
 func (t *turn) join(ctx context.Context) error {
-	origin := t.history.open.first.Origin
+	origin := t.openTurn().First().Origin
 	if err := t.halt(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
 		return err
 	}
@@ -263,12 +263,12 @@ const continuations = 3
 
 // say takes in an answer and says whether it was the last one of the turn.
 func (t *turn) say(answer record, last bool) (end bool) {
-	o, m := t.history.open, answer.Said
+	o, m := t.openTurn(), answer.Said
 	cut := m.Finish == llm.Length
 	if cut || last {
 		m.Calls = nil // the arguments of a cut call are not whole (P11)
 	}
-	llm.Identify(m.Calls, o.all()) // a call is named by its turn and its ID
+	llm.Identify(m.Calls, o.AllAnswers()) // a call is named by its turn and its ID
 	t.live.settle(m.Calls)
 	for _, c := range m.Calls {
 		if t.live.waits(c.ID) { // now its arguments are whole
@@ -282,16 +282,19 @@ func (t *turn) say(answer record, last bool) (end bool) {
 	switch {
 	case len(m.Calls) > 0:
 		return false
-	case !last && o.emptyAnswers() == 1 && m.Empty() && m.Finish != llm.Filtered && len(o.told) == 0:
+	case !last && o.EmptyAnswers() == 1 && m.Empty() && m.Finish != llm.Filtered && len(o.Told()) == 0:
 		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsAnswerEmpty}})
 		return false
 	case m.Empty():
-	case cut && !last && o.cuts <= continuations:
+	case cut && !last && o.CutAnswers() <= continuations:
 		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
 		return false
 	}
 	return true
 }
+
+// openTurn returns what is known of the turn so far, nil before anything was heard and once it has ended.
+func (t *turn) openTurn() *open { return t.history.OpenTurn() }
 
 // flush saves what was kept, and does not give up while ctx lasts.
 func (t *turn) flush(ctx context.Context) error { return t.insist(ctx, "save session", t.save) }

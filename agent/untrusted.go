@@ -19,14 +19,7 @@ import (
 // made of them. A turn is untrusted while the model is shown any of it (R-S12),
 // and so is what the model says then, because it may say it in the content's name.
 
-// distrust makes the turn untrusted if there are sources of untrusted content.
-func (o *open) distrust(sources []string) { o.sources = chat.JoinSources(o.sources, sources...) }
-
-func (o *open) untrusted() bool { return len(o.sources) > 0 }
-
 func (e entry) untrusted() bool { return len(e.sources) > 0 }
-
-func (l last) untrusted() bool { return len(l.sources) > 0 }
 
 // untrustedSources names where the untrusted content of r came from, nil if it has none.
 func untrustedSources(r tools.Result) []string {
@@ -39,9 +32,9 @@ func untrustedSources(r tools.Result) []string {
 	return []string{"the result of a tool"}
 }
 
-// untrusted names where the untrusted content came from that a request made of
+// Untrusted names where the untrusted content came from that a request made of
 // h shows, nil if there is none.
-func (h *history) untrusted() (sources []string) {
+func (h *history) Untrusted() (sources []string) {
 	if h.summed.Tainted && h.summed.Text != "" {
 		sources = h.summed.Sources
 		if sources == nil { // of a summary that an earlier version made
@@ -58,11 +51,11 @@ func (h *history) untrusted() (sources []string) {
 	return sources
 }
 
-// guests names what the model is shown in the turn of an owner of people who are
+// Guests names what the model is shown in the turn of an owner of people who are
 // none, as in groups: nobody acts with another's rights, also not in a later turn.
 // It does not make what the model says untrusted content: that is for their
 // memory, too.
-func (h *history) guests() (sources []string) {
+func (h *history) Guests() (sources []string) {
 	if h.open == nil || h.open.from.Role != chat.Owner {
 		return nil
 	}
@@ -97,13 +90,13 @@ func (p *Pool) untrustedIn(ctx context.Context, m chat.Message) (sources []strin
 		if err != nil {
 			return nil, err
 		}
-		h.apply(r.seq, r.record)
+		h.Apply(r.seq, r.record)
 		if r.Asked != nil { // what did not fit into that request is shown no more
 			asked, sources = r.seq, r.Asked.Untrusted
 		}
 	}
 	if asked == 0 {
-		sources = h.untrusted()
+		sources = h.Untrusted()
 	}
 	shown := h.entries
 	for i := range shown {
@@ -139,9 +132,9 @@ func (h *history) vouches(text string) bool {
 	return false
 }
 
-// typed returns what owners typed in the turn under way, message by message.
-func (h *history) typed() (all []string) {
-	for _, e := range h.entries[h.lastTurn():] {
+// TypedByOwners returns what owners typed in the turn under way, message by message.
+func (h *history) TypedByOwners() (all []string) {
+	for _, e := range h.entries[h.turnStart():] {
 		if e.typed && e.from.Role == chat.Owner && e.said != "" {
 			all = append(all, e.said)
 		}
@@ -152,7 +145,7 @@ func (h *history) typed() (all []string) {
 // known returns what the model is shown, by where it came from.
 func (t *turn) known() (k untrusted.Known) {
 	h := &t.history
-	calls, now := map[string]llm.ToolCall{}, h.lastTurn()
+	calls, now := map[string]llm.ToolCall{}, h.turnStart()
 	for i := range h.entries {
 		e := &h.entries[i]
 		for _, c := range e.Calls {

@@ -16,8 +16,8 @@ import (
 
 // use runs the calls of the last answer that have no result, group by group.
 func (t *turn) use(ctx context.Context) error {
-	twins := t.kit.Twins(t.history.open.calls)
-	for len(t.history.open.calls) > 0 && ctx.Err() == nil {
+	twins := t.kit.Twins(t.openTurn().Calls())
+	for len(t.openTurn().Calls()) > 0 && ctx.Err() == nil {
 		calls := t.todo(twins)
 		if len(calls) == 0 {
 			t.judge()
@@ -33,16 +33,16 @@ func (t *turn) use(ctx context.Context) error {
 // todo returns the calls to run. One that was started before a crash is not run
 // again, unless its tool is repeatable: it may have taken effect (P6).
 func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
-	o, scope := t.history.open, t.scope
-	scope.From, scope.Tainted, scope.Sources = o.from, o.untrusted(), o.sources
-	if guests := t.history.guests(); len(guests) > 0 {
+	o, scope := t.openTurn(), t.scope
+	scope.From, scope.Tainted, scope.Sources = o.From(), o.Untrusted(), o.Sources()
+	if guests := t.history.Guests(); len(guests) > 0 {
 		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
 	}
-	scope.Typed, scope.Granted = t.history.typed(), t.granted(t.hard, scope)
+	scope.Typed, scope.Granted = t.history.TypedByOwners(), t.granted(t.hard, scope)
 	scope.Known = t.known
-	scope.Round, scope.Shown = len(o.all()), t.history.shown()
-	for _, c := range o.unanswered() {
-		if known, _ := t.kit.Tool(c.Name); o.started[c.ID] && !known.Repeatable {
+	scope.Round, scope.Shown = len(o.AllAnswers()), t.history.ShownCalls()
+	for _, c := range o.Unanswered() {
+		if known, _ := t.kit.Tool(c.Name); o.Started(c.ID) && !known.Repeatable {
 			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
 			continue
 		}
@@ -186,7 +186,7 @@ func (t *turn) pause(doing string) {
 
 // finished takes in the result of c.
 func (t *turn) finished(c llm.ToolCall, r tools.Result) {
-	if t.history.open.toolOf() != nil { // nobody asks in other words
+	if toolCalls(t.openTurn().First()) != nil { // nobody asks in other words
 		r.Verdict = tools.Fine
 	}
 	if r.Verdict == tools.Poor && !t.revocable() {
@@ -206,9 +206,9 @@ const (
 // revocable says whether the round under way may be taken back: nothing it does
 // has an effect.
 func (t *turn) revocable() bool {
-	o := t.history.open
-	return t.Rollback && o.row < maxRow && len(o.revoked) < maxRevoked && !o.ending &&
-		!slices.ContainsFunc(o.calls, func(c llm.ToolCall) bool {
+	o := t.openTurn()
+	return t.Rollback && o.RolledBackInRow() < maxRow && o.RolledBack() < maxRevoked && !o.EndedByTool() &&
+		!slices.ContainsFunc(o.Calls(), func(c llm.ToolCall) bool {
 			known, _ := t.kit.Tool(c.Name)
 			return !known.ReadOnly
 		})
@@ -217,12 +217,12 @@ func (t *turn) revocable() bool {
 // judge takes back the round if a lookup in it found nothing of use: the model
 // asks again without having seen that (E-012, E-019). The log keeps it all.
 func (t *turn) judge() {
-	o := t.history.open
-	poor := slices.DeleteFunc(slices.Clone(o.calls), func(c llm.ToolCall) bool { return o.done[c.ID] != tools.Poor })
+	o := t.openTurn()
+	poor := slices.DeleteFunc(slices.Clone(o.Calls()), func(c llm.ToolCall) bool { return o.Verdict(c.ID) != tools.Poor })
 	if len(poor) == 0 || !t.revocable() {
 		return
 	}
-	t.Log.Info("round taken back", "session", t.session.id, "tool", poor[0].Name, "row", o.row+1) // E-028
+	t.Log.Info("round taken back", "session", t.session.id, "tool", poor[0].Name, "row", o.RolledBackInRow()+1) // E-028
 	t.keep(record{RolledBack: wordsPoor(poor[0])})
 	for _, c := range poor {
 		if t.RolledBack != nil {
