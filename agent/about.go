@@ -63,7 +63,7 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	}
 	req := llm.Request{System: system, Tools: next.kit.Specs()}
 	ratio := l.ratios.of(next.name)
-	h := next.history.Clone()
+	h := next.session.history.Clone()
 	h.ShowPictures(next.model.Vision)
 	h.Fit(max(next.room(fixedSize(req)), 256), light(next.kit))
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
@@ -96,7 +96,7 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 		}
 	}
 	text, again := l.Texts.Commands.Interrupted, false
-	err := l.update(ctx, l.id, func(s *state) { again, s.Undone = s.Undone == m.Key(), m.Key() })
+	err := l.sessions.Update(ctx, l.id, func(s *state) { again, s.Undone = s.Undone == m.Key(), m.Key() })
 	if err == nil && !again {
 		text, err = l.Undo(ctx, l.id)
 	}
@@ -109,11 +109,11 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 // cmdVerbose reports whether steps are shown, and changes it with "on" or "off" only.
 func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	_, want := chat.Word(strings.ToLower(m.Text))
-	st, _, err := p.lookup(ctx, m.Session())
+	st, _, err := p.sessions.Lookup(ctx, m.Session())
 	quiet := st.Quiet
 	if err == nil && (want == "on" || want == "off") {
 		quiet = want == "off"
-		err = p.update(ctx, m.Session(), func(s *state) { s.Quiet = quiet })
+		err = p.sessions.Update(ctx, m.Session(), func(s *state) { s.Quiet = quiet })
 	}
 	switch {
 	case err != nil:

@@ -33,7 +33,7 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	}
 	how := asked{
 		System: t.noteSystem(ctx, system), Tools: t.tools.digest, Last: last,
-		Since: t.since, Note: t.openTurn().Note(), Eyes: t.model.Vision,
+		Since: t.session.since, Note: t.openTurn().Note(), Eyes: t.model.Vision,
 	}
 	if !last {
 		req.Tools = t.tools.Specs
@@ -54,27 +54,27 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 			return record{}, err
 		}
 		answer, hadPictures, err := t.generate(ctx, req, now, share)
-		how.Untrusted = t.history.Untrusted()
+		how.Untrusted = t.session.history.Untrusted()
 		var e *llm.Error
 		switch {
 		case errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes:
-			limit = min(limit, t.history.Size()) * 3 / 4
+			limit = min(limit, t.session.history.Size()) * 3 / 4
 			continue
 		case e != nil && e.Kind == llm.BadRequest && !how.Refused && hadPictures:
 			how.Refused = true
 			continue
 		}
-		t.since = nil
+		t.session.since = nil
 		if err != nil && (ctx.Err() != nil || e != nil && slices.Contains([]llm.Kind{llm.Cut, llm.TimedOut}, e.Kind)) {
 			// It was at work, and nobody says how much (R-S15).
-			t.pay(ctx, 0, t.name, llm.Usage{In: fixed + t.history.Size(), Out: len(t.part) / 4})
+			t.pay(ctx, 0, t.name, llm.Usage{In: fixed + t.session.history.Size(), Out: len(t.part) / 4})
 		}
 		if err != nil {
-			t.keep(record{Asked: &how})
+			t.session.Keep(record{Asked: &how})
 			t.live.settle(nil)
 			return record{}, err
 		}
-		t.ratios.learn(t.name, fixed+t.history.Size(), answer.Usage.In)
+		t.ratios.learn(t.name, fixed+t.session.history.Size(), answer.Usage.In)
 		t.part = ""
 		t.holds.back(t.name)
 		answer.Role = llm.Assistant
@@ -86,7 +86,7 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 // of pictures, which it gives back. It says whether the model was shown any.
 func (t *turn) generate(ctx context.Context, req llm.Request, how asked, share int64) (answer llm.Message, hadPictures bool, err error) {
 	defer t.pictures.Release(share)
-	req.Messages = t.history.Request(how, light(t.kit), t.album(share))
+	req.Messages = t.session.history.Request(how, light(t.kit), t.album(share))
 	hadPictures = slices.ContainsFunc(req.Messages, illustrated)
 	answer, err = t.model.Generate(ctx, req, t.stream())
 	return answer, hadPictures, err

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"container/list"
+	"context"
 	"sync"
 
 	"parley/chat"
@@ -11,15 +12,18 @@ import (
 // four bytes each. The others are read again when somebody speaks (P15).
 const cacheSize = 2 << 20
 
-// What sessions take besides their texts, as it was measured.
-const sessionSize, entrySize = 512, 128
-
 // A cache keeps the sessions that were at work last.
 type cache struct {
 	mu   sync.Mutex
 	by   map[chat.SessionID]*list.Element
-	age  list.List // of *session, latest first
+	age  list.List // of cached, latest first
 	size int
+}
+
+// cached is a session with its weight in estimated tokens.
+type cached struct {
+	session *session
+	weight  int
 }
 
 // take removes and returns the session id, or nil.
@@ -35,21 +39,34 @@ func (c *cache) take(id chat.SessionID) *session {
 
 // put keeps s, and drops the sessions idle for longest if they are too many.
 func (c *cache) put(s *session) {
-	s.weight = s.history.Size() + sessionSize + len(s.history.entries)*entrySize
+	weight := s.MemorySize()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {
 		c.by = map[chat.SessionID]*list.Element{}
 	}
-	c.by[s.id] = c.age.PushFront(s)
-	for c.size += s.weight; c.size > cacheSize; {
+	c.by[s.id] = c.age.PushFront(cached{s, weight})
+	for c.size += weight; c.size > cacheSize; {
 		c.remove(c.age.Back())
 	}
 }
 
 func (c *cache) remove(e *list.Element) *session {
-	s := c.age.Remove(e).(*session)
-	delete(c.by, s.id)
+	s := c.age.Remove(e).(cached)
+	delete(c.by, s.session.id)
 	c.size -= s.weight
-	return s
+	return s.session
+}
+
+// open returns the session id, from memory if it was at work lately.
+func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
+	st, _, err := p.sessions.Lookup(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if s := p.idle.take(id); s != nil && s.state.Epoch == st.Epoch {
+		s.state = st
+		return s, nil
+	}
+	return p.sessions.Open(ctx, id, st)
 }

@@ -2,16 +2,20 @@ package agent
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/chat"
-	"parley/llm"
+	"parley/store/mem"
 )
 
-// talkOf returns a history of about so many tokens.
-func talkOf(tokens int) history {
-	return history{entries: []entry{{Message: llm.Message{Text: strings.Repeat("word", tokens)}}}}
+// talkOf returns the session id with about so many tokens.
+func talkOf(id chat.SessionID, tokens int) *session {
+	h := newHistory(time.UTC)
+	h.Apply(1, record{Heard: &chat.Message{ID: "1", Text: strings.Repeat("word", tokens)}})
+	return newSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC).Restore(id, state{}, h, 1)
 }
 
 // P15: the sessions that were idle for longest leave the memory when they are too many.
@@ -19,7 +23,7 @@ func TestCacheIsBounded(t *testing.T) {
 	var c cache
 	id := func(i int) chat.SessionID { return chat.SessionID(fmt.Sprint(i)) }
 	for i := range 100 {
-		c.put(&session{id: id(i), history: talkOf(cacheSize / 10)})
+		c.put(talkOf(id(i), cacheSize / 10))
 	}
 	if n := len(c.by); n < 5 || n > 10 || c.age.Len() != n || c.size > cacheSize {
 		t.Errorf("%d sessions of %d tokens, %d in order", n, c.size, c.age.Len())
@@ -27,12 +31,12 @@ func TestCacheIsBounded(t *testing.T) {
 	if c.take(id(99)) == nil || c.take(id(99)) != nil || c.take(id(0)) != nil {
 		t.Error("the latest is not there, or twice, or the oldest is")
 	}
-	c.put(&session{id: id(200), history: talkOf(2 * cacheSize)})
+	c.put(talkOf(id(200), 2 * cacheSize))
 	if len(c.by) != 0 || c.size != 0 {
 		t.Errorf("%d sessions of %d tokens after one that is too large", len(c.by), c.size)
 	}
 	for i := range 10_000 { // short ones take more than their words
-		c.put(&session{id: id(i), history: talkOf(10)})
+		c.put(talkOf(id(i), 10))
 	}
 	if n := len(c.by); n < 2000 || n > 4000 {
 		t.Errorf("%d sessions of a few words", n)

@@ -3,12 +3,10 @@ package agent
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 
 	"parley/chat"
 	"parley/llm"
-	"parley/store"
 	"parley/tools"
 )
 
@@ -29,7 +27,7 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record
 		first = len(all)
 		clear(asked)
 	}
-	for r, err := range p.journal(ctx, id) {
+	for r, err := range p.sessions.Journal(ctx, id) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -58,33 +56,4 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record
 	}
 	inOrder()
 	return all, nil
-}
-
-// An epochal is a record and the conversation that it is of.
-type epochal struct {
-	numbered
-	epoch int64
-}
-
-// journal yields all records of the session id, oldest first. If there is no
-// such session the error is store.ErrNotFound.
-func (p *Pool) journal(ctx context.Context, id chat.SessionID) iter.Seq2[epochal, error] {
-	return func(yield func(epochal, error) bool) {
-		st, rev, err := p.lookup(ctx, id)
-		there := rev > 0
-		for _, epoch := range st.epochs() {
-			for r, bad := range p.records(ctx, id, epoch, 0) {
-				there, err = true, cmp.Or(err, bad)
-				if err == nil && !yield(epochal{r, epoch}, nil) {
-					return
-				}
-			}
-		}
-		if err == nil && !there {
-			err = store.ErrNotFound
-		}
-		if err != nil {
-			yield(epochal{}, err)
-		}
-	}
 }

@@ -186,7 +186,7 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 		say.ModelIs.With(p.modelOf(ctx, id)),
 		say.Up.With(p.Texts.Span.Of(s.Up), s.Running, s.Waiting),
 	)
-	sources, err := p.untrustedIn(ctx, m)
+	sources, err := p.sessions.UntrustedIn(ctx, m.Session(), m.From.Role == chat.Owner)
 	if err != nil {
 		p.sorry("look for untrusted content", id, err)
 	}
@@ -226,7 +226,7 @@ func (p *Pool) aside(ctx context.Context) (lines []string) {
 // modelOf returns the name of the model that answers in the session id.
 func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
 	s := p.settings.Load()
-	st, _, err := p.lookup(ctx, id)
+	st, _, err := p.sessions.Lookup(ctx, id)
 	if err == nil && s.Models[st.Model].Model != nil {
 		return st.Model
 	}
@@ -243,7 +243,7 @@ func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 	case s.Models[want].Model == nil:
 		return p.Texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
 	}
-	if err := p.update(ctx, id, func(s *state) { s.Model = want }); err != nil {
+	if err := p.sessions.Update(ctx, id, func(s *state) { s.Model = want }); err != nil {
 		return p.sorry("note that", id, err)
 	}
 	return p.Texts.Commands.ModelChosen.With(want)

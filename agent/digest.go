@@ -11,15 +11,6 @@ import (
 	"parley/memory"
 )
 
-// digested is how far Digest came in a session. A part is settled before the
-// Archive gets it: so it is the same part after a crash.
-type digested struct {
-	Epoch int64  `json:"epoch,omitempty"`
-	Done  uint64 `json:"done,omitempty"`  // the last record of what the Archive has
-	Seq   uint64 `json:"seq,omitempty"`   // that of the part that comes next, or Done: no turn archives it
-	Tries int    `json:"tries,omitempty"` // of the model to sum it up
-}
-
 // A night, also the first one after an upgrade, takes no more than this.
 const (
 	night  = time.Hour
@@ -30,14 +21,6 @@ const (
 	nights   = 3               // that a part is tried, before it is archived as it is
 	aCommand = 2 * time.Second // is over by then
 )
-
-// digested returns the last record of the conversation that Digest sees to.
-func (s *session) digested() uint64 {
-	if s.Digested.Epoch != s.Epoch {
-		return 0
-	}
-	return s.Digested.Seq
-}
 
 // errBusy ends the digest of a session: somebody speaks there.
 var errBusy = errors.New("somebody speaks")
@@ -63,17 +46,17 @@ func (p *Pool) Digest(outer context.Context, silent time.Duration) (t Taken, err
 	defer over()
 	var failed []error
 	dumb := 0
-	for id, err := range p.states.Keys(ctx, "") {
+	for id, err := range p.sessions.IDs(ctx, "") {
 		if err != nil && ctx.Err() == nil {
 			failed = append(failed, err)
 		}
 		if err != nil || ctx.Err() != nil || t.Parts >= aNight || dumb >= faults {
 			break
 		}
-		if strings.HasPrefix(id, helperPrefix) || strings.HasPrefix(id, runPrefix) {
+		if strings.HasPrefix(string(id), helperPrefix) || strings.HasPrefix(string(id), runPrefix) {
 			continue
 		}
-		d := digest{Pool: p, Taken: &t, id: chat.SessionID(id), most: min(t.Parts+ofEach, aNight)}
+		d := digest{pool: p, taken: &t, id: id, most: min(t.Parts+ofEach, aNight)}
 		if err := d.session(ctx, soon, silent); err != nil {
 			failed = append(failed, fmt.Errorf("digest session %s: %w", id, err))
 			if d.dumb {
@@ -86,12 +69,12 @@ func (p *Pool) Digest(outer context.Context, silent time.Duration) (t Taken, err
 
 // A digest is that of one session.
 type digest struct {
-	*Pool
-	*Taken
-	id chat.SessionID
-	digested
-	most int  // Parts by then
-	dumb bool // the model could not sum up
+	pool     *Pool
+	taken    *Taken
+	id       chat.SessionID
+	progress digested
+	most     int  // Parts by then
+	dumb     bool // the model could not sum up
 }
 
 // session archives what is new, unless a turn is under way and not over soon;
@@ -99,24 +82,24 @@ type digest struct {
 func (d *digest) session(outer, soon context.Context, silent time.Duration) error {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
-	if d.enter(soon, d.id, &running{since: time.Now(), doing: d.Texts.Doing.Archiving, stop: stop}, nil) != nil {
+	if d.pool.enter(soon, d.id, &running{since: time.Now(), doing: d.pool.Texts.Doing.Archiving, stop: stop}, nil) != nil {
 		return nil
 	}
-	defer d.leave(d.id)
-	st, _, err := d.lookup(ctx, d.id)
-	d.digested = st.Digested
-	for _, epoch := range st.epochs() {
-		if err != nil || epoch < d.Epoch {
+	defer d.pool.leave(d.id)
+	st, _, err := d.pool.sessions.Lookup(ctx, d.id)
+	d.progress = st.Digested
+	for _, epoch := range st.Epochs() {
+		if err != nil || epoch < d.progress.Epoch {
 			continue
 		}
-		if epoch > d.Epoch {
-			d.digested = digested{Epoch: epoch}
+		if epoch > d.progress.Epoch {
+			d.progress = digested{Epoch: epoch}
 		}
 		var es []entry
 		if es, err = d.news(ctx); len(es) == 0 {
 			continue
 		}
-		if time.Since(d.partOf(d.id, epoch, es).Time) < silent {
+		if time.Since(d.pool.partOf(d.id, epoch, es).Time) < silent {
 			break
 		}
 		err = d.file(ctx, es)
@@ -130,15 +113,15 @@ func (d *digest) session(outer, soon context.Context, silent time.Duration) erro
 // news returns what the Archive has not of the epoch, but for the turn under
 // way, and appends what a crash kept from there.
 func (d *digest) news(ctx context.Context) ([]entry, error) {
-	h := &history{zone: d.Zone}
-	for r, err := range d.records(ctx, d.id, d.Epoch, d.Done) {
+	h := newHistory(d.pool.Zone)
+	for r, err := range d.pool.sessions.Records(ctx, d.id, d.progress.Epoch, d.progress.Done) {
 		if s := r.Summed; s == nil {
 			h.Apply(r.seq, r.record)
 		} else {
-			h.Drop(max(s.From, d.Seq+1), s.Upto)
+			h.Drop(max(s.From, d.progress.Seq+1), s.Upto)
 			for _, part := range s.parts() {
 				if err == nil {
-					_, err = d.Archive.Append(ctx, part.Who, part)
+					_, err = d.pool.Archive.Append(ctx, part.Who, part)
 				}
 			}
 		}
@@ -151,37 +134,37 @@ func (d *digest) news(ctx context.Context) ([]entry, error) {
 
 // file archives es, part by part.
 func (d *digest) file(ctx context.Context, es []entry) (err error) {
-	s := d.settings.Load()
+	s := d.pool.settings.Load()
 	name := s.Sum
 	if s.Models[name].Model == nil {
 		name = s.Model
 	}
 	model := s.Models[name]
 	most := min(max(2*(model.Window-model.MaxTokens), 512), mostRaw) // bytes: half of what it takes
-	for len(es) > 0 && err == nil && d.Parts < d.most {
-		part := firstPart(es, d.Seq, most)
-		e, said := d.partOf(d.id, d.Epoch, part), transcript(part)
-		if err := d.Allow(ctx, e.Who, d.id, ""); err != nil { // R-S15: for another night
-			d.Log.Info("not summed up", "session", d.id, "err", err)
+	for len(es) > 0 && err == nil && d.taken.Parts < d.most {
+		part := firstPart(es, d.progress.Seq, most)
+		e, said := d.pool.partOf(d.id, d.progress.Epoch, part), transcript(part)
+		if err := d.pool.Allow(ctx, e.Who, d.id, ""); err != nil { // R-S15: for another night
+			d.pool.Log.Info("not summed up", "session", d.id, "err", err)
 			return nil
 		}
-		es, d.Seq, d.Tries = es[len(part):], part[len(part)-1].seq, d.Tries+1
+		es, d.progress.Seq, d.progress.Tries = es[len(part):], part[len(part)-1].seq, d.progress.Tries+1
 		switch err = d.settle(ctx); {
 		case err != nil || !ofOne(e.Who):
-		case d.Tries > nights:
+		case d.progress.Tries > nights:
 			e.Raw, e.Text = true, clip(said, mostRaw)
 		default:
 			e.Text, err = d.summarise(ctx, model, name, e.Who, clip(said, most))
 		}
 		if err == nil && e.Text != "" {
-			_, err = d.Archive.Append(ctx, e.Who, e)
-			d.Parts++
+			_, err = d.pool.Archive.Append(ctx, e.Who, e)
+			d.taken.Parts++
 		}
 		if own := ownWords(part); err == nil && e.Tainted && own != "" && ofOne(e.Who) {
 			err = d.fileOwn(ctx, ownPart(e), clip(own, most), model, name)
 		}
 		if err == nil {
-			d.Done, d.Tries = d.Seq, 0
+			d.progress.Done, d.progress.Tries = d.progress.Seq, 0
 			err = d.settle(ctx)
 		}
 	}
@@ -194,21 +177,21 @@ func (d *digest) fileOwn(ctx context.Context, e memory.Entry, own string, model 
 		e.Text, err = d.summarise(ctx, model, name, e.Who, own)
 	}
 	if err == nil && e.Text != "" {
-		_, err = d.Archive.Append(ctx, e.Who, e)
+		_, err = d.pool.Archive.Append(ctx, e.Who, e)
 	}
 	return err
 }
 
 // summarise has the model called name sum up said, at who's expense.
 func (d *digest) summarise(ctx context.Context, model Model, name string, who chat.Person, said string) (string, error) {
-	text, used, err := d.Archive.Summarise(ctx, model.Model, "", said)
+	text, used, err := d.pool.Archive.Summarise(ctx, model.Model, "", said)
 	d.dumb = err != nil
-	d.Cost += d.Charge(ctx, who, d.id, "", name, used)
-	d.Tokens += used.In + used.Out
+	d.taken.Cost += d.pool.Charge(ctx, who, d.id, "", name, used)
+	d.taken.Tokens += used.In + used.Out
 	return text, err
 }
 
 // settle notes how far it is.
 func (d *digest) settle(ctx context.Context) error {
-	return d.update(ctx, d.id, func(s *state) { s.Digested = d.digested })
+	return d.pool.sessions.Update(ctx, d.id, func(s *state) { s.Digested = d.progress })
 }

@@ -24,7 +24,7 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	case errors.Is(cause, errStopped):
 		return t.stopped(t.hard)
 	case errors.Is(cause, errForgotten):
-		t.history.End(ended{Outcome: stopped}) // which is all that is still told of it
+		t.session.history.End(ended{Outcome: stopped}) // which is all that is still told of it
 		if err := t.tell(t.hard); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	t.hear(before)
 	t.jobs, t.joined = append(t.jobs, before...), append(t.joined, before...)
 	text := joined(t.openTurn().Notice(), t.openTurn().Text(), t.part)
-	t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
+	t.session.Keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
 	return t.end(ctx, stopped, joined(text, t.stoppedWith(kids)))
 }
 
@@ -84,7 +84,7 @@ func (t *turn) end(ctx context.Context, how outcome, text string) error {
 		r.Steps, r.Tokens = t.summary(), t.openTurn().Tokens()
 	}
 	t.outcome = how
-	t.keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r), Note: note}})
+	t.session.Keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r), Note: note}})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (t *turn) others(quoted string) (ids []string) {
 
 // finish does what is left to do once the end of the turn is on disk.
 func (t *turn) finish(ctx context.Context) error {
-	if r := t.history.LastTurn().reply; r != nil && helperOf(t.history.LastTurn().first.In) == "" {
+	if r := t.session.history.LastTurn().reply; r != nil && helperOf(t.session.history.LastTurn().first.In) == "" {
 		if err := t.insist(ctx, "send reply", func(ctx context.Context) error { return t.Send(ctx, *r) }); err != nil {
 			return err
 		}
@@ -137,14 +137,14 @@ const lastEvery = 10 * time.Minute
 // remember notes, now and then, what is to be known of the session without
 // reading its log, and from where the log is worth reading.
 func (t *turn) remember(ctx context.Context) {
-	from, title, now := t.From, cmp.Or(t.Title, t.history.Title()), time.Now()
-	if first := t.history.FirstNeeded(); first >= from+256 {
+	from, title, now := t.session.state.From, cmp.Or(t.session.state.Title, t.session.history.Title()), time.Now()
+	if first := t.session.history.FirstNeeded(); first >= from+256 {
 		from = first
 	}
-	if from == t.From && title == t.Title && !t.Began.IsZero() && now.Sub(t.Last).Abs() < lastEvery {
+	if from == t.session.state.From && title == t.session.state.Title && !t.session.state.Began.IsZero() && now.Sub(t.session.state.Last).Abs() < lastEvery {
 		return
 	}
-	err := t.update(ctx, t.session.id, func(s *state) {
+	err := t.sessions.Update(ctx, t.session.id, func(s *state) {
 		if s.From, s.Title, s.Last = from, title, now; s.Began.IsZero() {
 			s.Began = t.jobs[0].Time
 		}

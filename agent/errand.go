@@ -52,14 +52,14 @@ func (l *lane) openFor(m chat.Message) (*session, error) {
 	if err != nil || m.Errand == nil || !m.Errand.Fresh || s.history.IsEmpty() || s.history.Knows(m) {
 		return s, err
 	}
-	last := s.Epoch - runsKept + 1
+	last := s.state.Epoch - runsKept + 1
 	if last >= 0 {
-		if err := l.removeLog(l.hard, l.id, last); err != nil {
+		if err := l.sessions.RemoveLog(l.hard, l.id, last); err != nil {
 			return nil, err
 		}
 	}
-	err = l.update(l.hard, l.id, func(s *state) {
-		s.beginConversation()
+	err = l.sessions.Update(l.hard, l.id, func(s *state) {
+		s.BeginConversation()
 		s.First = max(last+1, s.First)
 	})
 	if err != nil {
@@ -86,12 +86,12 @@ func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 		return err
 	}
 	if len(o.Answers()) == 0 {
-		t.keep(record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
+		t.session.Keep(record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
 	}
 	if err := t.use(ctx); err != nil {
 		return err
 	}
-	how, text := answered, t.history.LatestResult()
+	how, text := answered, t.session.history.LatestResult()
 	if o.Steps()[len(o.Steps())-1].State == chat.Failed {
 		how, text = failed, t.Texts.Turn.ToolFailed.With(calls[0].Name, reason(text))
 	} else if text = plain(text); len(o.Told()) > 0 {
@@ -132,7 +132,7 @@ func value(v any) string {
 // tell tells how the errand came out that the last turn answered. Where that
 // was to be noted may be damaged, which is no reason to wait for ever (P21).
 func (t *turn) tell(ctx context.Context) error {
-	last := t.history.LastTurn()
+	last := t.session.history.LastTurn()
 	if t.Ended == nil || last.first.Errand == nil || last.first.Origin != chat.FromSchedule || t.jobs[0].Key() != last.first.Key() {
 		return nil
 	}

@@ -13,30 +13,11 @@ import (
 	"parley/tools"
 )
 
-// A grant is an owner's yes to all calls with the same effect in one session,
-// although untrusted content is there (R-S12). It is kept in the state of the
-// session of the chat in which it was given, and shown there.
-type grant struct {
-	Session chat.SessionID `json:"session"`
-	Effect  string         `json:"effect"`
-	By      string         `json:"by"`             // ID of who gave it
-	Until   time.Time      `json:"until,omitzero"` // zero: until the conversation ends
-}
-
 // mostGrants is how many of a session are kept, the latest.
 const mostGrants = 50
 
 // grantHour is how long a grant for an hour lasts.
 const grantHour = time.Hour
-
-func (g grant) over() bool { return !g.Until.IsZero() && !time.Now().Before(g.Until) }
-
-// beginConversation makes s the state of a new conversation: what was approved
-// for the old one counts no more.
-func (s *state) beginConversation() {
-	s.Epoch, s.From = s.Epoch+1, 0
-	s.Grants = slices.DeleteFunc(s.Grants, func(g grant) bool { return g.Until.IsZero() || g.over() })
-}
 
 // grantSession is the session for which a call in s is approved: that of a
 // subagent is the one it works for.
@@ -49,8 +30,8 @@ func (p *Pool) Grant(ctx context.Context, c tools.Call, by string, hour bool) er
 	if hour {
 		g.Until = time.Now().Add(grantHour)
 	}
-	err := p.update(ctx, c.At.Session(), func(s *state) {
-		s.Grants = slices.DeleteFunc(s.Grants, func(old grant) bool { return old.over() || old.covers(g.Session, g.Effect) })
+	err := p.sessions.Update(ctx, c.At.Session(), func(s *state) {
+		s.Grants = slices.DeleteFunc(s.Grants, func(old grant) bool { return old.Over() || old.Covers(g.Session, g.Effect) })
 		s.Grants = append(s.Grants, g)
 		s.Grants = s.Grants[max(0, len(s.Grants)-mostGrants):]
 	})
@@ -60,19 +41,15 @@ func (p *Pool) Grant(ctx context.Context, c tools.Call, by string, hour bool) er
 	return nil
 }
 
-func (g grant) covers(id chat.SessionID, effect string) bool {
-	return !g.over() && g.Session == id && g.Effect == effect
-}
-
 // granted returns what says which calls in s are approved for a while.
 func (p *Pool) granted(ctx context.Context, s tools.Scope) func(effect string) bool {
 	return func(effect string) bool {
-		st, _, err := p.lookup(ctx, s.At.Session())
+		st, _, err := p.sessions.Lookup(ctx, s.At.Session())
 		if err != nil {
 			p.Log.Error("approvals cannot be read", "session", s.At.Session(), "err", err)
 			return false
 		}
-		return slices.ContainsFunc(st.Grants, func(g grant) bool { return g.covers(grantSession(s), effect) })
+		return slices.ContainsFunc(st.Grants, func(g grant) bool { return g.Covers(grantSession(s), effect) })
 	}
 }
 
@@ -81,11 +58,11 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	_, rest := chat.Word(m.Text)
 	word, which := chat.Word(rest)
 	which = strings.TrimSpace(which)
-	st, _, err := p.lookup(ctx, m.Session())
+	st, _, err := p.sessions.Lookup(ctx, m.Session())
 	if err != nil {
 		return p.sorry("list the approvals", m.Session(), err)
 	}
-	all := slices.DeleteFunc(slices.Clone(st.Grants), grant.over)
+	all := slices.DeleteFunc(slices.Clone(st.Grants), grant.Over)
 	switch n, _ := strconv.Atoi(which); {
 	case word == "" && len(all) == 0:
 		return p.Texts.Approvals.None
@@ -98,7 +75,7 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	case which != "all":
 		all = all[n-1 : n]
 	}
-	err = p.update(ctx, m.Session(), func(s *state) {
+	err = p.sessions.Update(ctx, m.Session(), func(s *state) {
 		s.Grants = slices.DeleteFunc(s.Grants, func(g grant) bool { return slices.Contains(all, g) })
 	})
 	if err != nil {

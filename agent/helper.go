@@ -134,7 +134,7 @@ func (t *turn) failure(err error) string {
 // it, as nobody wants to know any more, and of a helper's own turn it is noted
 // what came of it.
 func (t *turn) settled(ctx context.Context) error {
-	id, last := t.session.id, t.history.LastTurn()
+	id, last := t.session.id, t.session.history.LastTurn()
 	t.kin.turnEnded(last.first.Key())
 	err := t.know(ctx)
 	if err == nil {

@@ -51,6 +51,9 @@ type entry struct {
 	dimmed   int      // how many came along and are shown no more
 }
 
+// newHistory returns an empty history. The model is told the time in zone.
+func newHistory(zone *time.Location) *history { return &history{zone: zone} }
+
 // OpenTurn returns the turn under way, nil between turns.
 func (h *history) OpenTurn() *open { return h.open }
 

@@ -214,7 +214,7 @@ func (l *lane) putAside(j job) error {
 		}
 		l.Log.Error("message put aside for now: the process died over it again and again", "message", j.Key(), "session", l.id, "again in", healthyTime)
 		if j.command == "" {
-			t.keep(record{PutAside: &aside{Key: j.Key()}})
+			t.session.Keep(record{PutAside: &aside{Key: j.Key()}})
 		}
 		return t.suspend(hold{Key: j.Key(), Since: time.Now()})
 	})
@@ -263,10 +263,10 @@ func (t *turn) giveUp() error {
 	if err != nil {
 		return err
 	}
-	if t.history.IsSuspended(j.Key()) {
-		t.keep(record{TakenUp: j.Key()})
+	if t.session.history.IsSuspended(j.Key()) {
+		t.session.Keep(record{TakenUp: j.Key()})
 	}
-	t.history.Begin(j.Message)
+	t.session.history.Begin(j.Message)
 	return t.end(t.hard, parked, t.Texts.Turn.GivenUp)
 }
 
@@ -293,8 +293,8 @@ func (l *lane) inSession(j job, do func(*turn) error) error {
 // that was put aside in a conversation that is over, gone is true.
 func (t *turn) takeUp() (gone bool) {
 	key := t.jobs[0].Key()
-	if t.history.IsSuspended(key) {
-		t.keep(record{TakenUp: key})
+	if t.session.history.IsSuspended(key) {
+		t.session.Keep(record{TakenUp: key})
 		return false
 	}
 	return t.jobs[0].held != nil && (t.openTurn() == nil || !t.openTurn().Has(key))
@@ -322,7 +322,7 @@ func (t *turn) await(err error) error {
 	var e *llm.Error
 	errors.As(err, &e)
 	r.Text, r.Also, r.Failed = joined(t.openTurn().Notice(), t.away(e.Kind)), t.others(r.Quote), true
-	t.keep(record{PutAside: &aside{Key: m.Key(), Whole: true}})
+	t.session.Keep(record{PutAside: &aside{Key: m.Key(), Whole: true}})
 	if err := t.flush(t.hard); err != nil {
 		return err
 	}

@@ -257,7 +257,7 @@ func (l *lane) command(j job, do func(*lane, context.Context, chat.Message) stri
 // renew begins a new conversation, as /new asks.
 func (l *lane) renew(j job) error {
 	err := l.insist(l.hard, "begin a new conversation", func(ctx context.Context) error {
-		return l.update(ctx, l.id, (*state).beginConversation)
+		return l.sessions.Update(ctx, l.id, (*state).BeginConversation)
 	})
 	if err == nil {
 		l.Left(l.id)

@@ -207,7 +207,7 @@ func (t *turn) limited(why error) error {
 		text = ""
 	}
 	if len(o.Answers()) > 0 {
-		t.keep(record{Said: &llm.Message{Role: llm.Assistant, Text: wordsCutOver, Finish: llm.Stopped}})
+		t.session.Keep(record{Said: &llm.Message{Role: llm.Assistant, Text: wordsCutOver, Finish: llm.Stopped}})
 	}
 	return t.end(t.hard, overLimit, text)
 }

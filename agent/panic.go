@@ -53,11 +53,11 @@ func (p *Pool) guarded(what string, do func()) (panicked bool) {
 // apologise ends the turn of jobs after a panic. It does not read the session:
 // that may be what caused it.
 func (l *lane) apologise(jobs []job) error {
-	st, _, err := l.lookup(l.hard, l.id)
+	st, _, err := l.sessions.Lookup(l.hard, l.id)
 	if err != nil {
 		return err
 	}
-	s := &session{state: st, id: l.id, log: l.logOf(l.id, st.Epoch), history: history{zone: l.Zone}}
+	s := l.sessions.Restore(l.id, st, newHistory(l.Zone), 0)
 	s.history.Begin(jobs[0].Message)
 	t := turn{session: s, lane: l, jobs: jobs}
 	t.hear(jobs)

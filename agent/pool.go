@@ -122,7 +122,7 @@ type Pool struct {
 	Config
 	settings atomic.Pointer[Settings]
 	inbox    store.Queue
-	states   store.Bucket // of sessions
+	sessions *sessions
 	tries    store.Bucket // of guard and holds
 	guard    *guard
 	holds    *holds
@@ -177,7 +177,7 @@ func New(c Config, s Settings) *Pool {
 		c.Texts = &texts.English().Agent
 	}
 	p := &Pool{
-		Config: c, inbox: c.Store.Queue("inbox"), states: c.Store.Bucket("sessions"),
+		Config: c, inbox: c.Store.Queue("inbox"), sessions: newSessions(c.Store, c.Log, c.Zone),
 		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
 		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},

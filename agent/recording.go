@@ -62,7 +62,7 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 			b, err := json.Marshal(l)
 			return yield(append(b, '\n'), err)
 		}
-		for r, err := range p.journal(ctx, id) {
+		for r, err := range p.sessions.Journal(ctx, id) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -153,7 +153,7 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 
 // history returns what records tell, those up to since left out.
 func (r *Recording) history(records []numbered, since uint64) *history {
-	h := &history{zone: r.zone}
+	h := newHistory(r.zone)
 	for _, n := range records {
 		if n.seq > since {
 			h.Apply(n.seq, n.record)

@@ -119,22 +119,22 @@ func (p *player) settings() Settings {
 // furnish puts what was before the turn into the store: the session is read
 // from there if that was so, and else at hand, as requests had left it.
 func (p *player) furnish(ctx context.Context) error {
-	log, first := p.logOf(p.session, 0), p.turn.last[0].seq
-	bodies := slices.Repeat([][]byte{record{}.encode()}, int(first)-1)
+	first := p.turn.last[0].seq
+	before := make([]record, first-1)
 	h := p.Recording.history(nil, 0)
 	for i, n := range p.turn.done {
-		bodies[n.seq-1] = n.encode()
+		before[n.seq-1] = n.record
 		h, _ = p.step(h, p.turn.done[:i], n)
 	}
-	if _, err := log.Append(ctx, bodies...); err != nil && len(bodies) > 0 {
+	if err := p.sessions.Append(ctx, p.session, before...); err != nil {
 		return err
 	}
 	for _, e := range p.turn.Events {
 		if e.Asked != nil && e.Asked.Since != nil {
-			return p.update(ctx, p.session, func(s *state) { s.From = *e.Asked.Since + 1 })
+			return p.sessions.Update(ctx, p.session, func(s *state) { s.From = *e.Asked.Since + 1 })
 		}
 	}
-	p.idle.put(&session{id: p.session, log: log, history: *h, seq: first - 1})
+	p.idle.put(p.sessions.Restore(p.session, state{}, h, first-1))
 	return nil
 }
 

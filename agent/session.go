@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,25 +19,60 @@ import (
 
 // A state is what is kept of a session beside its log.
 type state struct {
-	Epoch  int64  `json:"epoch,omitempty"`  // counts /new
+	Epoch  int64  `json:"epoch,omitempty"`  // number of the conversation: /new begins the next
 	Model  string `json:"model,omitempty"`  // chosen with /model
 	Quiet  bool   `json:"quiet,omitempty"`  // chosen with /verbose off
-	Undone string `json:"undone,omitempty"` // the key of the last /undo
-	From   uint64 `json:"from,omitempty"`   // the log is read from here on: what is older never fits
-	Base   int64  `json:"base,omitempty"`   // the first Epoch since this record was damaged
-	First  int64  `json:"first,omitempty"`  // earlier ones are forgotten
+	Undone string `json:"undone,omitempty"` // key of the last /undo
+	From   uint64 `json:"from,omitempty"`   // first record that is read: what is older never fits the model
+	Base   int64  `json:"base,omitempty"`   // first Epoch since this record was damaged
+	First  int64  `json:"first,omitempty"`  // earlier conversations are forgotten
 
 	Digested digested `json:"digested,omitzero"`
 	Grants   []grant  `json:"grants,omitempty"` // what owners approved for a while
 
 	Began time.Time `json:"began,omitzero"`
-	Last  time.Time `json:"last,omitzero"` // somebody spoke, to within lastEvery
+	Last  time.Time `json:"last,omitzero"` // when somebody spoke, to within lastEvery
 	Title string    `json:"title,omitempty"`
 }
 
-// epochs returns all there were. How many there were before a record was
-// damaged is not known: many numbers are worth a look.
-func (s state) epochs() (all []int64) {
+// digested is how far the conversation is archived. A part is settled before it
+// is archived, so that it is the same part after a crash.
+type digested struct {
+	Epoch int64  `json:"epoch,omitempty"`
+	Done  uint64 `json:"done,omitempty"`  // last record of what is archived
+	Seq   uint64 `json:"seq,omitempty"`   // last record of the part that comes next, or Done: no turn archives it
+	Tries int    `json:"tries,omitempty"` // of the model to sum it up
+}
+
+// A grant is an owner's yes to all calls with the same effect in one session,
+// although untrusted content is there (R-S12). It is kept in the state of the
+// session of the chat in which it was given, and shown there.
+type grant struct {
+	Session chat.SessionID `json:"session"`
+	Effect  string         `json:"effect"`
+	By      string         `json:"by"`             // ID of who gave it
+	Until   time.Time      `json:"until,omitzero"` // zero: until the conversation ends
+}
+
+// Over reports whether g has ended.
+func (g grant) Over() bool { return !g.Until.IsZero() && !time.Now().Before(g.Until) }
+
+// Covers reports whether g allows calls with that effect in the session id.
+func (g grant) Covers(id chat.SessionID, effect string) bool {
+	return !g.Over() && g.Session == id && g.Effect == effect
+}
+
+// BeginConversation makes s the state of a new conversation: what was approved
+// for the old one counts no more.
+func (s *state) BeginConversation() {
+	s.Epoch++
+	s.From = 0
+	s.Grants = slices.DeleteFunc(s.Grants, func(g grant) bool { return g.Until.IsZero() || g.Over() })
+}
+
+// Epochs returns the numbers of all conversations of the session. How many there
+// were before a record was damaged is not known: many numbers are worth a look.
+func (s state) Epochs() (all []int64) {
 	first := s.Base
 	if first == 0 && s.Epoch > 1e9 { // damaged before Base was noted
 		first = s.Epoch
@@ -50,10 +88,34 @@ func (s state) epochs() (all []int64) {
 	return all
 }
 
-// lookup returns the state of the session id and its revision. A damaged one
-// is replaced by that of a new conversation (P21).
-func (p *Pool) lookup(ctx context.Context, id chat.SessionID) (state, uint64, error) {
-	s, rev, err := store.Load[state](ctx, p.states, string(id))
+// Sessions are the conversations in a store: for each a state and a log.
+type sessions struct {
+	store  store.Store
+	states store.Bucket
+	log    *slog.Logger
+	zone   *time.Location // in which the model is told the time
+}
+
+// newSessions returns the sessions kept in s.
+func newSessions(s store.Store, log *slog.Logger, zone *time.Location) *sessions {
+	return &sessions{store: s, states: s.Bucket("sessions"), log: log, zone: zone}
+}
+
+// IDs yields the sessions that have a state and whose names begin with prefix.
+func (ss *sessions) IDs(ctx context.Context, prefix string) iter.Seq2[chat.SessionID, error] {
+	return func(yield func(chat.SessionID, error) bool) {
+		for id, err := range ss.states.Keys(ctx, prefix) {
+			if !yield(chat.SessionID(id), err) {
+				return
+			}
+		}
+	}
+}
+
+// Lookup returns the state of the session id and its revision, 0 if there is
+// none. A damaged one is replaced by that of a new conversation (P21).
+func (ss *sessions) Lookup(ctx context.Context, id chat.SessionID) (state, uint64, error) {
+	s, rev, err := store.Load[state](ctx, ss.states, string(id))
 	switch {
 	case err == nil:
 		return s, rev, nil
@@ -62,100 +124,71 @@ func (p *Pool) lookup(ctx context.Context, id chat.SessionID) (state, uint64, er
 	case !errors.Is(err, store.ErrDamaged):
 		return state{}, 0, fmt.Errorf("look up session %s: %w", id, err)
 	}
-	p.Log.Error("the record of a session is damaged; it begins anew", "session", id, "err", err)
+	ss.log.Error("the record of a session is damaged; it begins anew", "session", id, "err", err)
 	now := time.Now().Unix()
 	s = state{Epoch: now, Base: now}
-	rev, err = store.Save(ctx, p.states, string(id), s, store.Any)
+	rev, err = store.Save(ctx, ss.states, string(id), s, store.Any)
 	return s, rev, err
 }
 
-// update changes the state of the session id.
-func (p *Pool) update(ctx context.Context, id chat.SessionID, change func(*state)) error {
+// Update changes the state of the session id.
+func (ss *sessions) Update(ctx context.Context, id chat.SessionID, change func(*state)) error {
 	for {
-		s, rev, err := p.lookup(ctx, id)
+		s, rev, err := ss.Lookup(ctx, id)
 		if err != nil {
 			return err
 		}
 		change(&s)
-		if _, err = store.Save(ctx, p.states, string(id), s, rev); !errors.Is(err, store.ErrConflict) {
+		if _, err = store.Save(ctx, ss.states, string(id), s, rev); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
 }
 
-// logOf returns the log of the session id in the state s.
-func (p *Pool) logOf(id chat.SessionID, epoch int64) store.Log {
+// DeleteState forgets the state of the session id. It comes after RemoveLog of
+// all its conversations, because it tells which there are.
+func (ss *sessions) DeleteState(ctx context.Context, id chat.SessionID) error {
+	return ss.states.Delete(ctx, string(id))
+}
+
+// logOf returns the log of a conversation of the session id.
+func (ss *sessions) logOf(id chat.SessionID, epoch int64) store.Log {
 	name := "session/" + string(id)
 	if epoch > 0 {
 		name += "#" + strconv.FormatInt(epoch, 10)
 	}
-	return p.Store.Log(name)
+	return ss.store.Log(name)
 }
 
-// removeLog forgets what was said in a conversation of the session id. What is
+// RemoveLog forgets what was said in a conversation of the session id. What is
 // damaged cannot be removed, and stops nothing (P21).
-func (p *Pool) removeLog(ctx context.Context, id chat.SessionID, epoch int64) error {
-	err := p.logOf(id, epoch).Trim(ctx, math.MaxUint64)
+func (ss *sessions) RemoveLog(ctx context.Context, id chat.SessionID, epoch int64) error {
+	err := ss.logOf(id, epoch).Trim(ctx, math.MaxUint64)
 	if errors.Is(err, store.ErrDamaged) {
-		p.Log.Error("a damaged part of a session cannot be removed", "session", id, "err", err)
+		ss.log.Error("a damaged part of a session cannot be removed", "session", id, "err", err)
 		return nil
 	}
 	return err
 }
 
-// A session is one conversation. The goroutine that took it is its only owner.
-type session struct {
-	state
-	id      chat.SessionID
-	log     store.Log
-	history history
-	seq     uint64   // of the last record of the log
-	unsaved [][]byte // records to append
-	since   *uint64  // until a request was made: the history was read from the log, from the record after this one on
-	weight  int      // in the cache
+// Append appends records to the log of the first conversation of the session id.
+func (ss *sessions) Append(ctx context.Context, id chat.SessionID, records ...record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	bodies := make([][]byte, len(records))
+	for i, r := range records {
+		bodies[i] = r.encode()
+	}
+	_, err := ss.logOf(id, 0).Append(ctx, bodies...)
+	return err
 }
 
-// open returns the session id, from memory if it was at work lately.
-func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
-	st, _, err := p.lookup(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if s := p.idle.take(id); s != nil && s.Epoch == st.Epoch {
-		s.state = st
-		return s, nil
-	}
-	since := max(st.From, 1) - 1
-	s := &session{state: st, id: id, log: p.logOf(id, st.Epoch), history: history{zone: p.Zone}, since: &since}
-	lost, damaged := 0, error(nil) // the last cause of several
-	for r, err := range p.records(ctx, id, st.Epoch, since) {
-		if err != nil {
-			return nil, err
-		}
-		if r.damaged != nil {
-			lost++
-			damaged = r.damaged
-		}
-		s.seq = max(s.seq, r.seq)
-		s.history.Apply(r.seq, r.record)
-	}
-	if damaged != nil {
-		p.Log.Error("a part of a session is damaged and left out", "session", id, "records", lost, "err", damaged)
-	}
-	return s, nil
-}
-
-// numbered is a record as it stands in its log.
-type numbered struct {
-	seq uint64
-	record
-	damaged error // why record is unreadable (P21)
-}
-
-// records yields those of a session's log after since.
-func (p *Pool) records(ctx context.Context, id chat.SessionID, epoch int64, since uint64) iter.Seq2[numbered, error] {
+// Records yields the records of a conversation of the session id after since. A
+// damaged one has a Damaged error and is no error of the iteration.
+func (ss *sessions) Records(ctx context.Context, id chat.SessionID, epoch int64, since uint64) iter.Seq2[numbered, error] {
 	return func(yield func(numbered, error) bool) {
-		for rec, err := range p.logOf(id, epoch).Since(ctx, since) {
+		for rec, err := range ss.logOf(id, epoch).Since(ctx, since) {
 			n := numbered{seq: rec.Seq}
 			if err == nil {
 				err = json.Unmarshal(rec.Body, &n.record)
@@ -173,14 +206,92 @@ func (p *Pool) records(ctx context.Context, id chat.SessionID, epoch int64, sinc
 	}
 }
 
-// keep takes in r. It is on disk after the next save.
-func (s *session) keep(r record) {
+// Journal yields all records of all conversations of the session id, oldest
+// first. If there is no such session the error is store.ErrNotFound.
+func (ss *sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[epochal, error] {
+	return func(yield func(epochal, error) bool) {
+		st, rev, err := ss.Lookup(ctx, id)
+		there := rev > 0
+		for _, epoch := range st.Epochs() {
+			for r, bad := range ss.Records(ctx, id, epoch, 0) {
+				there = true
+				err = cmp.Or(err, bad)
+				if err == nil && !yield(epochal{r, epoch}, nil) {
+					return
+				}
+			}
+		}
+		if err == nil && !there {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			yield(epochal{}, err)
+		}
+	}
+}
+
+// Open reads the session id, which is in the state st.
+func (ss *sessions) Open(ctx context.Context, id chat.SessionID, st state) (*session, error) {
+	since := max(st.From, 1) - 1
+	s := ss.Restore(id, st, newHistory(ss.zone), 0)
+	s.since = &since
+	lost, damaged := 0, error(nil) // the last cause of several
+	for r, err := range ss.Records(ctx, id, st.Epoch, since) {
+		if err != nil {
+			return nil, err
+		}
+		if r.damaged != nil {
+			lost++
+			damaged = r.damaged
+		}
+		s.seq = max(s.seq, r.seq)
+		s.history.Apply(r.seq, r.record)
+	}
+	if damaged != nil {
+		ss.log.Error("a part of a session is damaged and left out", "session", id, "records", lost, "err", damaged)
+	}
+	return s, nil
+}
+
+// Restore returns the session id with a history that was read up to the record
+// numbered seq.
+func (ss *sessions) Restore(id chat.SessionID, st state, h *history, seq uint64) *session {
+	return &session{state: st, id: id, log: ss.logOf(id, st.Epoch), history: h, seq: seq}
+}
+
+// numbered is a record as it stands in its log.
+type numbered struct {
+	record
+	seq     uint64
+	damaged error // why record is unreadable (P21)
+}
+
+// epochal is a record and the conversation that it is part of.
+type epochal struct {
+	numbered
+	epoch int64
+}
+
+// A session is one conversation under way. The goroutine that opened it is its
+// only owner.
+type session struct {
+	state   state
+	id      chat.SessionID
+	log     store.Log
+	history *history
+	seq     uint64   // of the last record of the log
+	unsaved [][]byte // records to append
+	since   *uint64  // until a request was made: the history was read from the log, from the record after this one on
+}
+
+// Keep applies r to the history. It is on disk after the next Save.
+func (s *session) Keep(r record) {
 	s.unsaved = append(s.unsaved, r.encode())
 	s.history.Apply(s.seq+uint64(len(s.unsaved)), r)
 }
 
-// save appends what was kept to the log, all or nothing.
-func (s *session) save(ctx context.Context) error {
+// Save appends what was kept to the log, all or nothing.
+func (s *session) Save(ctx context.Context) error {
 	if len(s.unsaved) == 0 {
 		return nil
 	}
@@ -190,4 +301,21 @@ func (s *session) save(ctx context.Context) error {
 	}
 	s.seq, s.unsaved = seq, nil
 	return nil
+}
+
+// DigestedUpTo returns the last record of the conversation that Digest archives:
+// no turn does.
+func (s *session) DigestedUpTo() uint64 {
+	if s.state.Digested.Epoch != s.state.Epoch {
+		return 0
+	}
+	return s.state.Digested.Seq
+}
+
+// What sessions take besides their texts, as it was measured, in estimated tokens.
+const sessionSize, entrySize = 512, 128
+
+// MemorySize returns how much memory s takes, in estimated tokens of four bytes each.
+func (s *session) MemorySize() int {
+	return s.history.Size() + sessionSize + s.history.EntryCount()*entrySize
 }

@@ -39,7 +39,7 @@ type screen struct {
 // show opens the live view of the reply to m, unless it is open.
 func (t *turn) show(ctx context.Context, m chat.Message) {
 	if t.Live != nil && t.live.view == nil && m.In == "" && !quiet(m) {
-		t.live.view, t.live.hush = t.Live(ctx, m.Reply()), t.Quiet
+		t.live.view, t.live.hush = t.Live(ctx, m.Reply()), t.session.state.Quiet
 	}
 }
 
@@ -190,7 +190,7 @@ func reason(text string) string {
 // summary is what remains of the steps: one line.
 func (t *turn) summary() string {
 	o := t.openTurn()
-	if t.kit == nil || t.Quiet {
+	if t.kit == nil || t.session.state.Quiet {
 		return ""
 	}
 	var steps []chat.Step

@@ -80,7 +80,7 @@ func unwrapped(text string) string {
 // were begun depends on what is not recorded of tools, and on people.
 func (p *player) compare(ctx context.Context) error {
 	was, again := essence(p.turn.last), []numbered(nil)
-	for n, err := range p.records(ctx, p.session, 0, p.turn.last[0].seq-1) {
+	for n, err := range p.sessions.Records(ctx, p.session, 0, p.turn.last[0].seq-1) {
 		if err != nil {
 			return err
 		}

@@ -78,22 +78,22 @@ const mostSums = 8
 // sumUp has the oldest turns summed up when all does not fit into limit tokens.
 func (t *turn) sumUp(ctx context.Context, limit int) error {
 	for n := 0; t.Archive != nil && limit >= leastRoom; n++ {
-		t.history.ShowPictures(t.model.Vision)
-		es, s := t.history.Oldest(limit, light(t.kit)), summed{}
+		t.session.history.ShowPictures(t.model.Vision)
+		es, s := t.session.history.Oldest(limit, light(t.kit)), summed{}
 		if len(es) == 0 {
 			return nil
 		}
 		if t.dumb = t.dumb || n >= mostSums; !t.dumb {
-			s = t.sum(ctx, firstPart(es, t.digested(), 3*limit), limit)
+			s = t.sum(ctx, firstPart(es, t.session.DigestedUpTo(), 3*limit), limit)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if used := s.Usage; t.dumb { // by now: of a part that can be archived as it is
-			s = t.sum(ctx, firstPart(es, t.digested(), min(3*limit, mostRaw)), limit)
+			s = t.sum(ctx, firstPart(es, t.session.DigestedUpTo(), min(3*limit, mostRaw)), limit)
 			s.Usage = used
 		}
-		t.keep(record{Summed: &s})
+		t.session.Keep(record{Summed: &s})
 		if err := t.flush(t.hard); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func ownPart(part memory.Entry) memory.Entry {
 
 // sum tells es in fewer words. If the model cannot, all of it is archived.
 func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
-	part, before, said, earlier := t.partOf(t.session.id, t.Epoch, es), t.history.Summary(), transcript(es), ""
+	part, before, said, earlier := t.partOf(t.session.id, t.session.state.Epoch, es), t.session.history.Summary(), transcript(es), ""
 	if part.Who != "" && before.Who != "" && part.Who != before.Who {
 		before = summed{} // R-S14
 	}
@@ -211,7 +211,7 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 		s.Text = before.Text
 	}
 	s.Text = clip(s.Text, limit)
-	if !ofOne(part.Who) || s.Upto <= t.digested() {
+	if !ofOne(part.Who) || s.Upto <= t.session.DigestedUpTo() {
 		return s
 	}
 	if part.Text != "" {
@@ -236,7 +236,7 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage) {
 	defer t.doing(t.Texts.Doing.Thinking)
 	t.doing(t.Texts.Doing.Summing)
-	step := chat.Step{Call: fmt.Sprint("sum ", t.seq), Tool: "memory", Name: t.Texts.Doing.Summing, State: chat.Running, Began: time.Now()}
+	step := chat.Step{Call: fmt.Sprint("sum ", t.session.seq), Tool: "memory", Name: t.Texts.Doing.Summing, State: chat.Running, Began: time.Now()}
 	t.live.Step(step)
 	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
 	t.pay(ctx, 1, t.name, used)

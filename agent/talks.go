@@ -19,16 +19,16 @@ import (
 // Talks returns the conversations whose sessions begin with prefix, the one
 // that was spoken in last first.
 func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err error) {
-	for id, err := range p.states.Keys(ctx, prefix) {
+	for id, err := range p.sessions.IDs(ctx, prefix) {
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
-		s, rev, err := p.lookup(ctx, chat.SessionID(id))
+		s, rev, err := p.sessions.Lookup(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
 		if rev > 0 { // it was not forgotten just now
-			talks = append(talks, chat.Talk{Session: chat.SessionID(id), Title: s.Title, Began: s.Began, Last: s.Last})
+			talks = append(talks, chat.Talk{Session: id, Title: s.Title, Began: s.Began, Last: s.Last})
 		}
 	}
 	slices.SortStableFunc(talks, func(a, b chat.Talk) int { return b.Last.Compare(a.Last) })
@@ -41,7 +41,7 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
 		s, epoch := scribe{speakers: p.Texts.Speakers}, int64(0)
-		for r, err := range p.journal(ctx, id) {
+		for r, err := range p.sessions.Journal(ctx, id) {
 			switch {
 			case errors.Is(err, store.ErrNotFound):
 				return
@@ -81,7 +81,7 @@ func (p *Pool) unreadable(ctx context.Context, id chat.SessionID, s *scribe) (es
 	}
 	at := s.at
 	if at.IsZero() {
-		if st, _, err := p.lookup(ctx, id); err == nil {
+		if st, _, err := p.sessions.Lookup(ctx, id); err == nil {
 			at = st.Began
 		}
 	}
@@ -207,16 +207,16 @@ func (p *Pool) forget(ctx context.Context, id chat.SessionID, kids func() error)
 	}
 	defer p.leave(id)
 	err := kids()
-	st, _, bad := p.lookup(ctx, id)
+	st, _, bad := p.sessions.Lookup(ctx, id)
 	err = cmp.Or(err, bad)
 	p.idle.take(id)
-	for _, epoch := range st.epochs() {
+	for _, epoch := range st.Epochs() {
 		if err == nil {
-			err = p.removeLog(ctx, id, epoch)
+			err = p.sessions.RemoveLog(ctx, id, epoch)
 		}
 	}
 	if err == nil { // the last: it tells which logs there are
-		err = p.states.Delete(ctx, string(id))
+		err = p.sessions.DeleteState(ctx, id)
 	}
 	p.books.mu.Lock()
 	delete(p.books.sessions, id) // it is read from its beginning

@@ -16,7 +16,7 @@ import (
 // and tools, the end. Everything it does is a record of the session's log, so
 // that after a crash the next turn of the session goes on where it was.
 type turn struct {
-	*session
+	session *session
 	*lane
 	Settings
 	jobs  []job // to be done when the turn ends
@@ -70,7 +70,7 @@ func (t *turn) do(ctx context.Context) error {
 // with the ID of the one it gave would be dropped.
 func (t *turn) catchUp(ctx context.Context) error {
 	n := 0
-	for n < len(t.jobs) && t.history.LastTurn().Has(t.jobs[n].Key()) {
+	for n < len(t.jobs) && t.session.history.LastTurn().Has(t.jobs[n].Key()) {
 		n++
 	}
 	if n > 0 {
@@ -81,7 +81,7 @@ func (t *turn) catchUp(ctx context.Context) error {
 		t.jobs = t.jobs[n:]
 	}
 	if o := t.openTurn(); o != nil && len(t.jobs) > 0 && !o.Has(t.jobs[0].Key()) {
-		t.keep(record{Ended: &ended{Outcome: failed}})
+		t.session.Keep(record{Ended: &ended{Outcome: failed}})
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (t *turn) catchUp(ctx context.Context) error {
 // ID keeps this one from being sent.
 func (t *turn) refuseDoubtful() error {
 	o := t.openTurn()
-	if !t.history.IsDoubtful() || o != nil && !o.IsDamaged() {
+	if !t.session.history.IsDoubtful() || o != nil && !o.IsDamaged() {
 		return nil
 	}
 	n := 0
@@ -104,8 +104,8 @@ func (t *turn) refuseDoubtful() error {
 	}
 	t.Log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.id, "message", t.jobs[0].Key())
 	for _, j := range t.jobs[:n] {
-		if !t.history.Knows(j.Message) {
-			t.keep(record{Heard: &j.Message})
+		if !t.session.history.Knows(j.Message) {
+			t.session.Keep(record{Heard: &j.Message})
 		}
 	}
 	old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n], run: t.run}
@@ -121,14 +121,14 @@ func (t *turn) refuseDoubtful() error {
 func (t *turn) hear(jobs []job) {
 	for _, j := range jobs {
 		switch m := j.Message; {
-		case t.history.Knows(m):
+		case t.session.history.Knows(m):
 		case j.command != "retry":
-			t.keep(record{Heard: &m})
-		case !t.history.IsEmpty() && !t.ofGoneJob():
-			if e := t.history.LastTurn().first.Errand; e != nil { // done again as it was done, by who asks for it
+			t.session.Keep(record{Heard: &m})
+		case !t.session.history.IsEmpty() && !t.ofGoneJob():
+			if e := t.session.history.LastTurn().first.Errand; e != nil { // done again as it was done, by who asks for it
 				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args, RetriedJob: cmp.Or(e.Job, e.RetriedJob)}
 			}
-			t.keep(record{Retried: &m})
+			t.session.Keep(record{Retried: &m})
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (t *turn) hear(jobs []job) {
 // ofGoneJob reports whether the last turn was the run of a scheduled job that
 // has been removed since, or answered such a run anew: nobody wants that again.
 func (t *turn) ofGoneJob() bool {
-	e := t.history.LastTurn().first.Errand
+	e := t.session.history.LastTurn().first.Errand
 	if e == nil || t.HasJob == nil {
 		return false
 	}
@@ -158,7 +158,7 @@ func (t *turn) dismiss(ctx context.Context) error {
 // prepare readies what a turn that answers m needs: model and tools.
 func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.Settings = *t.settings.Load()
-	if t.name = t.state.Model; m.Errand != nil && m.Errand.Model != "" {
+	if t.name = t.session.state.Model; m.Errand != nil && m.Errand.Model != "" {
 		t.name = m.Errand.Model
 	}
 	if t.Models[t.name].Model == nil {
@@ -278,26 +278,26 @@ func (t *turn) say(answer record, last bool) (end bool) {
 	if len(m.Calls) == 0 {
 		m.Reasoning = ""
 	}
-	t.keep(answer)
+	t.session.Keep(answer)
 	switch {
 	case len(m.Calls) > 0:
 		return false
 	case !last && o.EmptyAnswers() == 1 && m.Empty() && m.Finish != llm.Filtered && len(o.Told()) == 0:
-		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsAnswerEmpty}})
+		t.session.Keep(record{Said: &llm.Message{Role: llm.User, Text: wordsAnswerEmpty}})
 		return false
 	case m.Empty():
 	case cut && !last && o.CutAnswers() <= continuations:
-		t.keep(record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
+		t.session.Keep(record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
 		return false
 	}
 	return true
 }
 
 // openTurn returns what is known of the turn so far, nil before anything was heard and once it has ended.
-func (t *turn) openTurn() *open { return t.history.OpenTurn() }
+func (t *turn) openTurn() *open { return t.session.history.OpenTurn() }
 
 // flush saves what was kept, and does not give up while ctx lasts.
-func (t *turn) flush(ctx context.Context) error { return t.insist(ctx, "save session", t.save) }
+func (t *turn) flush(ctx context.Context) error { return t.insist(ctx, "save session", t.session.Save) }
 
 // doing tells /status what the turn is at.
 func (t *turn) doing(what string) {

@@ -75,18 +75,17 @@ func guestsIn(es []entry) (sources []string) {
 	return sources
 }
 
-// untrustedIn names where the untrusted content came from that is in the
-// conversation in which m was said, as far as the model is still shown it; to an
-// owner also who else has spoken there. It reads the log, because a turn under
-// way has the session for itself.
-func (p *Pool) untrustedIn(ctx context.Context, m chat.Message) (sources []string, err error) {
-	id := m.Session()
-	st, _, err := p.lookup(ctx, id)
+// UntrustedIn names where the untrusted content came from that is in the
+// conversation under way in the session id, as far as the model is still shown
+// it; with guests also who else has spoken there besides owners. It reads the
+// log, because a turn under way has the session for itself.
+func (ss *sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests bool) (sources []string, err error) {
+	st, _, err := ss.Lookup(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	h, asked := history{zone: p.Zone}, uint64(0)
-	for r, err := range p.records(ctx, id, st.Epoch, max(st.From, 1)-1) {
+	h, asked := newHistory(ss.zone), uint64(0)
+	for r, err := range ss.Records(ctx, id, st.Epoch, max(st.From, 1)-1) {
 		if err != nil {
 			return nil, err
 		}
@@ -98,14 +97,13 @@ func (p *Pool) untrustedIn(ctx context.Context, m chat.Message) (sources []strin
 	if asked == 0 {
 		sources = h.Untrusted()
 	}
-	shown := h.entries
-	for i := range shown {
-		if shown[i].seq >= asked {
-			sources = chat.JoinSources(sources, shown[i].sources...)
+	for i := range h.entries {
+		if h.entries[i].seq >= asked {
+			sources = chat.JoinSources(sources, h.entries[i].sources...)
 		}
 	}
-	if m.From.Role == chat.Owner {
-		sources = chat.JoinSources(sources, guestsIn(shown)...)
+	if guests {
+		sources = chat.JoinSources(sources, guestsIn(h.entries)...)
 	}
 	return sources, nil
 }
@@ -142,15 +140,15 @@ func (h *history) TypedByOwners() (all []string) {
 	return all
 }
 
-// known returns what the model is shown, by where it came from.
-func (t *turn) known() (k untrusted.Known) {
-	h := &t.history
+// Known returns what the model is shown, by where it came from. trustedTask says
+// that what no person said is a task that somebody was asked about.
+func (h *history) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
 	calls, now := map[string]llm.ToolCall{}, h.turnStart()
 	for i := range h.entries {
 		e := &h.entries[i]
 		for _, c := range e.Calls {
 			calls[c.ID] = c // IDs are of one turn: of two with the same the later is meant
-			if known, _ := t.kit.Tool(c.Name); known.Untrusted {
+			if known, _ := kit.Tool(c.Name); known.Untrusted {
 				k.Addressed = append(k.Addressed, addressesOf(c)...)
 			}
 		}
@@ -161,20 +159,19 @@ func (t *turn) known() (k untrusted.Known) {
 			k.Spoken = append(k.Spoken, e.said)
 		}
 		switch {
-		case e.heard != "" && t.child != nil && e.who == "": // whoever gave the task was asked about it
+		case e.heard != "" && trustedTask && e.who == "":
 			k.Spoken = append(k.Spoken, e.said)
 		case e.heard != "":
 			k.Quoted = append(k.Quoted, e.quoted)
 			k.Spoken = append(k.Spoken, headOf(e.Text))
 		case e.Role == llm.ToolRole && e.public:
-			k.Public = append(k.Public, t.published(e.Text, calls[e.Call]))
+			k.Public = append(k.Public, published(kit, e.Text, calls[e.Call]))
 		case e.Role == llm.ToolRole:
 			k.Private = append(k.Private, e.Text)
 		}
 	}
-	k.Told = append(k.Told, h.summed.Text)
-	if t.Remembered != nil {
-		k.Private = append(k.Private, t.Remembered(t.scope.Whose()))
+	if h.summed.Text != "" {
+		k.Told = append(k.Told, h.summed.Text)
 	}
 	return k
 }
@@ -186,9 +183,9 @@ func headOf(text string) string {
 }
 
 // published is the result of c, which gave text.
-func (t *turn) published(text string, c llm.ToolCall) untrusted.Published {
+func published(kit *tools.Kit, text string, c llm.ToolCall) untrusted.Published {
 	p := untrusted.Published{Text: text}
-	if known, _ := t.kit.Tool(c.Name); bytes.Contains(known.Schema, []byte(`"query"`)) {
+	if known, _ := kit.Tool(c.Name); bytes.Contains(known.Schema, []byte(`"query"`)) {
 		p.Asked = strings.Join(textsIn(c.Args), "\n")
 	} else {
 		p.Opened = textsIn(c.Args)

@@ -32,9 +32,9 @@ type tally struct {
 // Usage returns what the models were paid with, by day, person and model, the
 // latest day first. What was forgotten since the start is part of it.
 func (p *Pool) Usage(ctx context.Context) ([]llm.Spent, error) {
-	for id, err := range p.states.Keys(ctx, "") {
+	for id, err := range p.sessions.IDs(ctx, "") {
 		if err == nil {
-			_, err = p.usage(ctx, chat.SessionID(id))
+			_, err = p.usage(ctx, id)
 		}
 		if err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usa
 	b := &p.books
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	st, _, err := p.lookup(ctx, id)
+	st, _, err := p.sessions.Lookup(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +62,14 @@ func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usa
 		t = &tally{}
 		b.sessions[id] = t
 	}
-	for _, epoch := range st.epochs() {
+	for _, epoch := range st.Epochs() {
 		if epoch > t.epoch {
 			*t = tally{epoch: epoch}
 		}
 		if epoch < t.epoch {
 			continue
 		}
-		for r, err := range p.records(ctx, id, epoch, t.seq) {
+		for r, err := range p.sessions.Records(ctx, id, epoch, t.seq) {
 			if err != nil {
 				return nil, err
 			}

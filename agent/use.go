@@ -12,6 +12,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/untrusted"
 )
 
 // use runs the calls of the last answer that have no result, group by group.
@@ -35,12 +36,12 @@ func (t *turn) use(ctx context.Context) error {
 func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	o, scope := t.openTurn(), t.scope
 	scope.From, scope.Tainted, scope.Sources = o.From(), o.Untrusted(), o.Sources()
-	if guests := t.history.Guests(); len(guests) > 0 {
+	if guests := t.session.history.Guests(); len(guests) > 0 {
 		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
 	}
-	scope.Typed, scope.Granted = t.history.TypedByOwners(), t.granted(t.hard, scope)
+	scope.Typed, scope.Granted = t.session.history.TypedByOwners(), t.granted(t.hard, scope)
 	scope.Known = t.known
-	scope.Round, scope.Shown = len(o.AllAnswers()), t.history.ShownCalls()
+	scope.Round, scope.Shown = len(o.AllAnswers()), t.session.history.ShownCalls()
 	for _, c := range o.Unanswered() {
 		if known, _ := t.kit.Tool(c.Name); o.Started(c.ID) && !known.Repeatable {
 			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
@@ -52,6 +53,15 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 		})
 	}
 	return calls
+}
+
+// known returns what the model is shown, by where it came from.
+func (t *turn) known() untrusted.Known {
+	k := t.session.history.Known(t.kit, t.child != nil) // whoever gave a subagent its task was asked about it
+	if t.Remembered != nil {
+		k.Private = append(k.Private, t.Remembered(t.scope.Whose()))
+	}
+	return k
 }
 
 // work runs a group of calls. The result of each is on disk as soon as it can
@@ -98,11 +108,11 @@ func (t *turn) begin(ctx context.Context, group []tools.Call) error {
 		ids[i] = c.ID
 		t.step(c.ToolCall, chat.Running)
 	}
-	t.keep(record{Started: ids})
+	t.session.Keep(record{Started: ids})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
-	if t.Began.IsZero() { // it may be long until the turn ends
+	if t.session.state.Began.IsZero() { // it may be long until the turn ends
 		t.remember(t.hard)
 	}
 	return nil
@@ -194,7 +204,7 @@ func (t *turn) finished(c llm.ToolCall, r tools.Result) {
 	}
 	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}
 	t.over(m, r)
-	t.keep(record{Finished: &m, Result: &r, Told: r.Told})
+	t.session.Keep(record{Finished: &m, Result: &r, Told: r.Told})
 }
 
 // How many rounds are taken back: one after the other (E-026), and in a turn (E-027).
@@ -223,7 +233,7 @@ func (t *turn) judge() {
 		return
 	}
 	t.Log.Info("round taken back", "session", t.session.id, "tool", poor[0].Name, "row", o.RolledBackInRow()+1) // E-028
-	t.keep(record{RolledBack: wordsPoor(poor[0])})
+	t.session.Keep(record{RolledBack: wordsPoor(poor[0])})
 	for _, c := range poor {
 		if t.RolledBack != nil {
 			known, _ := t.kit.Tool(c.Name)
