@@ -1,19 +1,12 @@
 package agent
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"parley/llm"
-	"parley/store"
-	"parley/tools"
 )
 
 // squeezes is how often a request that was too long is made shorter.
@@ -29,10 +22,10 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 	}
 	req := llm.Request{System: system}
 	if t.tools == nil {
-		t.tools = t.noteTools(ctx, toolTextOf(t.kit))
+		t.tools = t.prompts.NoteTools(ctx, toolTextOf(t.kit))
 	}
 	how := asked{
-		System: t.noteSystem(ctx, system), Tools: t.tools.digest, Last: last,
+		System: t.prompts.NoteSystem(ctx, system), Tools: t.tools.digest, Last: last,
 		Since: t.session.since, Note: t.openTurn().Note(), Eyes: t.model.Vision,
 	}
 	if !last {
@@ -98,8 +91,6 @@ func (t *turn) room(fixed int) int {
 	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.ratios.of(t.name)) - fixed
 }
 
-func illustrated(m llm.Message) bool { return len(m.Images) > 0 }
-
 // fixedSize returns the estimated tokens of what no fitting makes shorter.
 func fixedSize(req llm.Request) int {
 	n := len(req.System)
@@ -107,16 +98,6 @@ func fixedSize(req llm.Request) int {
 		n += len(s.Name) + len(s.Description) + len(s.Schema)
 	}
 	return n / 4
-}
-
-// light returns a function that says whether old results of a tool in k are
-// shortened first (D-045): those it could get again, and those of programs.
-func light(k *tools.Kit) func(tool string) bool {
-	return func(tool string) bool {
-		known, _ := k.Tool(tool)
-		tool = cmp.Or(known.AliasOf, known.Name, tool)
-		return known.ReadOnly || tool == "exec" || tool == "execute_python"
-	}
 }
 
 // stream returns a function that shows an answer while it comes in.
@@ -143,78 +124,4 @@ func (t *turn) stream() func(llm.Delta) {
 		t.part = b.String()
 		t.live.Show(before + t.part)
 	}
-}
-
-// digestOf names a long text of requests.
-func digestOf(text string) string { return fmt.Sprintf("%.12x", sha256.Sum256([]byte(text))) }
-
-// note keeps body under digest, once. That it could not is no reason to leave a
-// person without an answer.
-func (p *Pool) note(ctx context.Context, digest, body string) (kept bool) {
-	_, _, err := p.prompts.Get(ctx, digest)
-	if err != nil {
-		_, err = p.prompts.Put(ctx, digest, []byte(body), store.Any)
-	}
-	if err != nil {
-		p.Log.Warn("what a model is told was not kept", "digest", digest, "err", err)
-	}
-	return err == nil
-}
-
-// noteSystem notes instructions and returns their digest. Most sessions have a
-// last paragraph of their own: what is before it is kept once for all of them,
-// and is named.
-func (p *Pool) noteSystem(ctx context.Context, text string) string {
-	digest := digestOf(text)
-	if _, _, err := p.prompts.Get(ctx, digest); err != nil {
-		last := max(strings.LastIndex(text, "\n\n"), 0)
-		head := digestOf(text[:last])
-		_ = p.note(ctx, head, text[:last]) && p.note(ctx, digest, parted+head+text[last:])
-	}
-	return digest
-}
-
-const parted = "\x00" // begins what noteSystem keeps
-
-// prompt returns what was noted.
-func (p *Pool) prompt(ctx context.Context, digest string) (string, error) {
-	body, _, err := p.prompts.Get(ctx, digest)
-	rest, system := strings.CutPrefix(string(body), parted)
-	if err != nil || !system || len(rest) < len(digest) {
-		return string(body), err
-	}
-	head, _, err := p.prompts.Get(ctx, rest[:len(digest)])
-	return string(head) + rest[len(digest):], err
-}
-
-// noteTools notes the tools of a turn, which it returns with their digest.
-// Turns mostly have the same: to compare takes less time than to write them down.
-func (p *Pool) noteTools(ctx context.Context, text *toolText) *toolText {
-	if last := p.told.Load(); last != nil && last.same(text) {
-		text.digest = last.digest
-		return text
-	}
-	b, _ := json.Marshal(text) // a schema is JSON
-	text.digest = digestOf(string(b))
-	if p.note(ctx, text.digest, string(b)) {
-		p.told.Store(text)
-	}
-	return text
-}
-
-// same says whether text and other would be written down alike.
-func (text *toolText) same(other *toolText) bool {
-	alike := func(a, b llm.ToolSpec) bool {
-		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
-	}
-	return slices.Equal(text.Known, other.Known) && slices.EqualFunc(text.Specs, other.Specs, alike)
-}
-
-// toolTextOf returns what is kept of the tools in k.
-func toolTextOf(k *tools.Kit) *toolText {
-	text := &toolText{Specs: k.Specs()}
-	for _, t := range k.Tools() {
-		text.Known = append(text.Known, stub{Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON})
-	}
-	return text
 }

@@ -23,7 +23,7 @@ func TestCacheIsBounded(t *testing.T) {
 	var c cache
 	id := func(i int) chat.SessionID { return chat.SessionID(fmt.Sprint(i)) }
 	for i := range 100 {
-		c.put(talkOf(id(i), cacheSize / 10))
+		c.put(talkOf(id(i), cacheSize/10))
 	}
 	if n := len(c.by); n < 5 || n > 10 || c.age.Len() != n || c.size > cacheSize {
 		t.Errorf("%d sessions of %d tokens, %d in order", n, c.size, c.age.Len())
@@ -31,7 +31,7 @@ func TestCacheIsBounded(t *testing.T) {
 	if c.take(id(99)) == nil || c.take(id(99)) != nil || c.take(id(0)) != nil {
 		t.Error("the latest is not there, or twice, or the oldest is")
 	}
-	c.put(talkOf(id(200), 2 * cacheSize))
+	c.put(talkOf(id(200), 2*cacheSize))
 	if len(c.by) != 0 || c.size != 0 {
 		t.Errorf("%d sessions of %d tokens after one that is too large", len(c.by), c.size)
 	}

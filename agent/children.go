@@ -191,7 +191,7 @@ func (p *Pool) settle(ctx context.Context, id string, how tools.ChildState, resu
 		if c.State.Over() {
 			return false
 		}
-		c.State, c.Ended, c.Result = how, time.Now(), chat.Clip(valid(result), tools.MaxChildText, "")
+		c.State, c.Ended, c.Result = how, time.Now(), chat.Clip(strings.ToValidUTF8(result, "\uFFFD"), tools.MaxChildText, "")
 		if more != nil {
 			more(c)
 		}

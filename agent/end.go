@@ -189,14 +189,3 @@ func (t *turn) text() string {
 func alike(a, b string) bool {
 	return strings.EqualFold(strings.Join(strings.Fields(a), " "), strings.Join(strings.Fields(b), " "))
 }
-
-// joined returns the texts that are not empty, a blank line between them.
-func joined(texts ...string) string {
-	kept := texts[:0:0]
-	for _, s := range texts {
-		if s = strings.TrimSpace(s); s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return strings.Join(kept, "\n\n")
-}

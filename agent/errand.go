@@ -13,9 +13,6 @@ import (
 	"parley/store"
 )
 
-// wordsNothing is what a model answers that has nothing to say.
-const wordsNothing = "NOTHING_TO_SAY"
-
 // nothingSaid is the outcome of such an answer.
 const nothingSaid = "nothing to say"
 
@@ -25,8 +22,6 @@ const runPrefix = "cron:"
 // runsKept is how many conversations there are at most of a session whose
 // errands each begin one.
 const runsKept = 20
-
-func quiet(m chat.Message) bool { return m.Errand != nil && m.Errand.Quiet }
 
 // silent says whether an answer says that there is nothing to say.
 func silent(text string) bool {

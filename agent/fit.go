@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"sync"
 
 	"parley/llm"
+	"parley/tools"
 )
 
 const (
@@ -71,6 +71,16 @@ func (h *history) Fit(limit int, light func(tool string) bool) {
 		h.shorten(limit, 1, func(string) bool { return true })
 		h.skipRounds(limit)
 		h.squeeze(limit)
+	}
+}
+
+// light returns a function that says whether old results of a tool in k are
+// shortened first (D-045): those it could get again, and those of programs.
+func light(k *tools.Kit) func(tool string) bool {
+	return func(tool string) bool {
+		known, _ := k.Tool(tool)
+		tool = cmp.Or(known.AliasOf, known.Name, tool)
+		return known.ReadOnly || tool == "exec" || tool == "execute_python"
 	}
 }
 
@@ -209,32 +219,4 @@ func (h *history) Request(how asked, light func(tool string) bool, show func(pat
 		ms = append(ms, llm.Message{Role: llm.User, Text: how.Note})
 	}
 	return heal(ms)
-}
-
-// ratios tell how many tokens of each model one estimated token really is.
-type ratios struct {
-	mu sync.Mutex
-	by map[string]float64
-}
-
-func (r *ratios) of(model string) float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return cmp.Or(r.by[model], 1)
-}
-
-// learn takes in that model counted real tokens where estimated were thought.
-// It moves a fifth of the way at a time: one odd answer does not mislead it.
-func (r *ratios) learn(model string, estimated, real int) {
-	if estimated < 100 || real == 0 {
-		return
-	}
-	now := min(max(float64(real)/float64(estimated), 0.25), 4)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.by == nil {
-		r.by = map[string]float64{}
-	}
-	x := cmp.Or(r.by[model], 1)
-	r.by[model] = x + (now-x)/5
 }

@@ -117,5 +117,3 @@ func name(s string) string {
 	}
 	return s[:min(len(s), 64)]
 }
-
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

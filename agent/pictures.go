@@ -3,67 +3,14 @@ package agent
 import (
 	"context"
 	"fmt"
-	"mime"
-	"path"
-	"strings"
 
-	"parley/chat"
 	"parley/llm"
 )
 
 const (
-	maxPictures   = 8        // that a request shows, the latest ones …
-	fewPictures   = 4        // … and that stay when there are more: the beginning of the requests changes now and then, not each time
-	maxShown      = 20 << 20 // bytes of the pictures in a request
-	maxInHand     = 64 << 20 // bytes of those in all requests under way; each is in memory some three times
-	pictureTokens = 1000     // estimated
+	maxShown  = 20 << 20 // bytes of the pictures in a request
+	maxInHand = 64 << 20 // bytes of those in all requests under way; each is in memory some three times
 )
-
-// pictures returns the paths of the pictures among files, at most maxPictures,
-// and how many more there are.
-func pictures(files []chat.File) (paths []string, more int) {
-	for _, f := range files {
-		picture := strings.HasPrefix(f.Type, "image/") || strings.HasPrefix(mime.TypeByExtension(path.Ext(f.Path)), "image/")
-		switch {
-		case f.Path == "" || !picture:
-		case len(paths) == maxPictures:
-			more++
-		default:
-			paths = append(paths, f.Path)
-		}
-	}
-	return paths, more
-}
-
-// showing counts the pictures that are to be shown.
-func (h *history) showing() (n int) {
-	for i := range h.entries {
-		n += len(h.entries[i].pictures)
-	}
-	return n
-}
-
-// Pictures returns the paths of the pictures that the model is to be shown.
-func (h *history) Pictures() (paths []string) {
-	for i := range h.entries {
-		paths = append(paths, h.entries[i].pictures...)
-	}
-	return paths
-}
-
-// dim makes words of the oldest pictures until keep are left, or, unless keep
-// is 0, only those of one message.
-func (h *history) dim(keep int) {
-	left := h.showing()
-	for i := range h.entries {
-		e := &h.entries[i]
-		n := len(e.pictures)
-		if left <= keep || keep > 0 && left == n {
-			return
-		}
-		left, e.dimmed, e.pictures = left-n, e.dimmed+n, nil
-	}
-}
 
 // waitForPictures waits until the pictures that the next request is to show fit
 // in beside those of the requests under way, and returns the share that it takes:
@@ -125,17 +72,4 @@ func (t *turn) album(share int64) func(paths []string) []llm.Image {
 		}
 		return shown
 	}
-}
-
-// unseen tells the model, in the first line of text, of n pictures it is not shown.
-func unseen(text string, n int) string {
-	what := "a picture"
-	switch {
-	case n == 0:
-		return text
-	case n > 1:
-		what = fmt.Sprintf("%d pictures", n)
-	}
-	head, rest, _ := strings.Cut(text, "]\n")
-	return head + ", with " + what + " that you cannot see]\n" + rest
 }

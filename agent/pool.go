@@ -126,9 +126,8 @@ type Pool struct {
 	tries    store.Bucket // of guard and holds
 	guard    *guard
 	holds    *holds
-	parked   store.Bucket             // messages given up
-	prompts  store.Bucket             // the long texts of requests, by their digests
-	told     atomic.Pointer[toolText] // the tools that were noted last
+	parked   store.Bucket // messages given up
+	prompts  *prompts
 	turns    *semaphore.Weighted
 	pictures *semaphore.Weighted // bytes that models may be shown at once
 	ratios   ratios
@@ -178,7 +177,7 @@ func New(c Config, s Settings) *Pool {
 	}
 	p := &Pool{
 		Config: c, inbox: c.Store.Queue("inbox"), sessions: newSessions(c.Store, c.Log, c.Zone),
-		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: c.Store.Bucket("prompts"),
+		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: newPrompts(c.Store, c.Log),
 		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 		ledger: newLedger(c.Store.Bucket("ledger"), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},

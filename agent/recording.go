@@ -77,7 +77,7 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 					continue
 				}
 				written[digest] = true
-				text, err := p.prompt(ctx, digest)
+				text, err := p.prompts.Text(ctx, digest)
 				if err != nil { // what is not there cannot be told
 					continue
 				}

@@ -5,10 +5,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"parley/chat"
 )
+
+// wordsNothing is what a model answers that has nothing to say.
+const wordsNothing = "NOTHING_TO_SAY"
+
+// quiet reports whether m asks for an answer only if there is something to say.
+func quiet(m chat.Message) bool { return m.Errand != nil && m.Errand.Quiet }
 
 // render returns m as the model reads it: one line in brackets that the
 // gateway wrote, and then the words. Only the first line of a message is ever
@@ -71,29 +76,4 @@ func whose(name string) string {
 		return "your"
 	}
 	return name + "'s"
-}
-
-// tame makes s, a name that somebody chose, fit for one line in brackets.
-func tame(s string, most int) string {
-	return clip(oneLine(strings.NewReplacer("[", " ", "]", " ").Replace(s)), most)
-}
-
-// oneLine returns the words of s in one line of what can be seen.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\u2028\u2029", r) || !unicode.IsGraphic(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
-}
-
-// clip returns s with at most about most bytes, its middle left out.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	head, tail := s[:most/2], s[len(s)-most/2:]
-	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
 }

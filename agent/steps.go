@@ -177,16 +177,6 @@ func (t *turn) over(m llm.Message, r tools.Result) {
 	t.live.Step(news)
 }
 
-// reason returns the first line of the text of a failure, for people.
-func reason(text string) string {
-	var envelope struct{ Error string }
-	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &envelope) == nil {
-		text = envelope.Error
-	}
-	line, _, _ := strings.Cut(strings.TrimPrefix(text, "Error: "), "\n")
-	return chat.Clip(chat.HideLogins(line), shownError, "")
-}
-
 // summary is what remains of the steps: one line.
 func (t *turn) summary() string {
 	o := t.openTurn()

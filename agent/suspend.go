@@ -100,6 +100,3 @@ func (h *history) asideWith(key string) *suspended {
 	}
 	return nil
 }
-
-// wordsPutAside stands for the words of a message that was put aside.
-const wordsPutAside = "[A message that was said here is put aside for now. What follows, up to the next message, was done for it.]"

@@ -207,16 +207,3 @@ func textsIn(args string) (all []string) {
 	}
 	return all
 }
-
-// ownWords returns what people typed themselves in es, message by message: no
-// untrusted content is in it, also where some was shown.
-func ownWords(es []entry) string {
-	var b strings.Builder
-	for _, e := range es {
-		if text := strings.TrimSpace(e.said); e.own && text != "" {
-			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + cmp.Or(tame(e.from.Name, 64), "the person") + "]\n"
-			b.WriteString(breaks.Replace(head+text) + "\n")
-		}
-	}
-	return b.String()
-}

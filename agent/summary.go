@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/memory"
+)
+
+// summed tells the oldest turns of a conversation in fewer words. It is in the
+// log before it is in the Archive: what a crash keeps from there Digest finds.
+type summed struct {
+	From    uint64        `json:"from"` // the first record of the turns …
+	Upto    uint64        `json:"upto"` // … and the last
+	Text    string        `json:"text"` // instead of them and of the summed before
+	Who     chat.Person   `json:"who,omitempty"`
+	Tainted bool          `json:"tainted,omitempty"` // Text was made of untrusted content …
+	Sources []string      `json:"sources,omitempty"` // … from there
+	Guests  []string      `json:"guests,omitempty"`  // what of it people said who are no owners
+	Part    *memory.Entry `json:"part,omitempty"`    // for the Archive; nil if nothing of it is, or Digest sees to it
+	Own     *memory.Entry `json:"own,omitempty"`     // beside an untrusted Part: what the person said in it themselves
+	Model   string        `json:"model"`
+	Usage   llm.Usage     `json:"usage,omitzero"`
+
+	seq uint64 // of its record
+}
+
+// message is s as the model is shown it: as something said, which is no
+// instruction. A turn that is shown what was made of untrusted content is
+// untrusted (R-S12).
+func (s summed) message() llm.Message {
+	return llm.Message{Role: llm.User, Text: wordsSummed + s.Text}
+}
+
+// parts returns what of s is for the Archive.
+func (s summed) parts() (all []memory.Entry) {
+	for _, e := range []*memory.Entry{s.Part, s.Own} {
+		if e != nil {
+			all = append(all, *e)
+		}
+	}
+	return all
+}
+
+// replace takes in s, the record numbered seq.
+func (h *history) replace(seq uint64, s summed) {
+	h.Drop(0, s.Upto)
+	h.summed, h.summed.seq = s, seq
+}
+
+// Drop forgets the entries of the records from … upto.
+func (h *history) Drop(from, upto uint64) {
+	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return from <= e.seq && e.seq <= upto })
+}
+
+// Oldest returns the turns without which the rest fills no more than half of
+// limit; none if all fits once old results are shortened, and never the last.
+func (h *history) Oldest(limit int, light func(tool string) bool) []entry {
+	if h.Size() <= limit {
+		return nil
+	}
+	rest := h.Clone()
+	rest.cutResults(limit)
+	rest.shorten(limit*7/10, keepResults, light)
+	rest.dim(1)
+	if rest.Size() > limit {
+		rest.forget(limit / 2)
+	}
+	return h.entries[:len(h.entries)-len(rest.entries)]
+}
+
+// firstPart returns the first turns of es, as many as can be told as one: they
+// are one person's (R-S14), on one side of the record border, all trusted or all
+// not (R-S12), and, unless it is one turn, no more than most bytes.
+func firstPart(es []entry, border uint64, most int) []entry {
+	size := 0
+	for n := 0; n < len(es); {
+		next := n + 1
+		for next < len(es) && !es[next].first {
+			next++
+		}
+		size += len(transcript(es[n:next]))
+		mixed := slices.ContainsFunc(es[:n], entry.untrusted) != slices.ContainsFunc(es[n:next], entry.untrusted)
+		if n > 0 && (size > most || mixed || personOf(es[:next]) == several || es[n-1].seq <= border && es[next-1].seq > border) {
+			return es[:n]
+		}
+		n = next
+	}
+	return es
+}
+
+// several is whose the words of more than one person are. They are archived for
+// none of them (R-S14), as words that nobody said.
+const several chat.Person = "several"
+
+func ofOne(who chat.Person) bool { return who != "" && who != several }
+
+// personOf returns whose words es hold, "" for none's.
+func personOf(es []entry) (who chat.Person) {
+	for _, e := range es {
+		if e.who != "" && who != "" && e.who != who {
+			return several
+		}
+		who = cmp.Or(who, e.who)
+	}
+	return who
+}
+
+// partOf returns es as an entry of the Archive, without its text.
+func (p *Pool) partOf(id chat.SessionID, epoch int64, es []entry) memory.Entry {
+	e := memory.Entry{Session: id, Who: personOf(es), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es[len(es)-1].seq)}
+	for _, x := range es {
+		if x.untrusted() {
+			e.Tainted, e.Sources = true, chat.JoinSources(e.Sources, x.sources...)
+		}
+		if x.at.After(e.Time) {
+			e.Time = x.at.In(p.Zone)
+		}
+	}
+	return e
+}
+
+// ownPart returns an entry beside part for what the person said themselves: that
+// stays trusted whatever was shown, so that their memory does not become hearsay.
+func ownPart(part memory.Entry) memory.Entry {
+	part.Key += " own"
+	part.Text, part.Tainted, part.Sources = "", false, nil
+	return part
+}
+
+// transcript tells es as text.
+func transcript(es []entry) string {
+	var b strings.Builder
+	for _, e := range es {
+		text := e.Text
+		switch {
+		case e.Role == llm.ToolRole:
+			text = "[" + name(e.Name) + " gave]\n" + clip(text, 500)
+		case e.Role == llm.Assistant:
+			text = "[you]\n" + text
+			for _, c := range e.Calls {
+				text += "\n" + c.Name + " " + clip(c.Args, 200)
+			}
+		case e.heard == "":
+			continue
+		}
+		b.WriteString(breaks.Replace(strings.TrimSpace(text)) + "\n")
+	}
+	return b.String()
+}
+
+// ownWords returns what people typed themselves in es, message by message: no
+// untrusted content is in it, also where some was shown.
+func ownWords(es []entry) string {
+	var b strings.Builder
+	for _, e := range es {
+		if text := strings.TrimSpace(e.said); e.own && text != "" {
+			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + cmp.Or(tame(e.from.Name, 64), "the person") + "]\n"
+			b.WriteString(breaks.Replace(head+text) + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"parley/chat"
+)
+
+// tame makes s, a name that somebody chose, fit for one line in brackets.
+func tame(s string, most int) string {
+	return clip(oneLine(strings.NewReplacer("[", " ", "]", " ").Replace(s)), most)
+}
+
+// oneLine returns the words of s in one line of what can be seen.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\u2028\u2029", r) || !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// clip returns s with at most about most bytes, its middle left out.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most/2], s[len(s)-most/2:]
+	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// joined returns the texts that are not empty, a blank line between them.
+func joined(texts ...string) string {
+	kept := texts[:0:0]
+	for _, s := range texts {
+		if s = strings.TrimSpace(s); s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return strings.Join(kept, "\n\n")
+}
+
+// maxReason bounds the reason of a failure, in characters (D-040).
+const maxReason = 120
+
+// reason returns the first line of the text of a failure, for people.
+func reason(text string) string {
+	var envelope struct{ Error string }
+	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &envelope) == nil {
+		text = envelope.Error
+	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(text, "Error: "), "\n")
+	return chat.Clip(chat.HideLogins(line), maxReason, "")
+}
+
+// breaks has the gateway alone begin lines, whatever ends one (R-S11).
+var breaks = strings.NewReplacer("\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ", "\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ")
