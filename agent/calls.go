@@ -13,12 +13,8 @@ import (
 // Calls returns what became of each call that was ever made in the session id,
 // oldest first and those of a round in the order asked, those that were taken
 // back too (A-014, E-023). Of a session that nobody knows the error is
-// store.ErrNotFound.
-func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record, err error) {
-	kit, err := p.settings.Load().Kit(ctx, tools.Scope{Session: id, From: chat.Sender{Role: chat.Owner}})
-	if err != nil { // what was done can be told all the same
-		kit = &tools.Kit{}
-	}
+// store.ErrNotFound. The tools of kit tell which name is an alias.
+func (ss *sessions) Calls(ctx context.Context, id chat.SessionID, kit *tools.Kit) (all []tools.Record, err error) {
 	round, open := 0, map[string]llm.ToolCall{}
 	asked := map[string]int{} // calls of the round, by their place in it
 	first := 0                // record of the round
@@ -27,7 +23,7 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record
 		first = len(all)
 		clear(asked)
 	}
-	for r, err := range p.sessions.Journal(ctx, id) {
+	for r, err := range ss.Journal(ctx, id) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -42,7 +38,7 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) (all []tools.Record
 			c := llm.ToolCall{ID: r.Finished.Call, Name: r.Finished.Name, Args: open[r.Finished.Call].Args}
 			result := *cmp.Or(r.Result, &tools.Result{})
 			if !result.Time.IsZero() {
-				result.Time = result.Time.In(p.Zone)
+				result.Time = result.Time.In(ss.zone)
 			}
 			rec := tools.NewRecord(c, r.Finished.Text, result, "main", round)
 			known, _ := kit.Tool(c.Name)

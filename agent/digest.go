@@ -95,11 +95,11 @@ func (d *digest) session(outer, soon context.Context, silent time.Duration) erro
 		if epoch > d.progress.Epoch {
 			d.progress = digested{Epoch: epoch}
 		}
-		var es []entry
+		var es entries
 		if es, err = d.news(ctx); len(es) == 0 {
 			continue
 		}
-		if time.Since(d.pool.partOf(d.id, epoch, es).Time) < silent {
+		if time.Since(es.ForArchive(d.id, epoch, d.pool.Zone).Time) < silent {
 			break
 		}
 		err = d.file(ctx, es)
@@ -112,14 +112,14 @@ func (d *digest) session(outer, soon context.Context, silent time.Duration) erro
 
 // news returns what the Archive has not of the epoch, but for the turn under
 // way, and appends what a crash kept from there.
-func (d *digest) news(ctx context.Context) ([]entry, error) {
+func (d *digest) news(ctx context.Context) (entries, error) {
 	h := newHistory(d.pool.Zone)
 	for r, err := range d.pool.sessions.Records(ctx, d.id, d.progress.Epoch, d.progress.Done) {
 		if s := r.Summed; s == nil {
 			h.Apply(r.seq, r.record)
 		} else {
 			h.Drop(max(s.From, d.progress.Seq+1), s.Upto)
-			for _, part := range s.parts() {
+			for _, part := range s.Parts() {
 				if err == nil {
 					_, err = d.pool.Archive.Append(ctx, part.Who, part)
 				}
@@ -133,7 +133,7 @@ func (d *digest) news(ctx context.Context) ([]entry, error) {
 }
 
 // file archives es, part by part.
-func (d *digest) file(ctx context.Context, es []entry) (err error) {
+func (d *digest) file(ctx context.Context, es entries) (err error) {
 	s := d.pool.settings.Load()
 	name := s.Sum
 	if s.Models[name].Model == nil {
@@ -142,15 +142,15 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 	model := s.Models[name]
 	most := min(max(2*(model.Window-model.MaxTokens), 512), mostRaw) // bytes: half of what it takes
 	for len(es) > 0 && err == nil && d.taken.Parts < d.most {
-		part := firstPart(es, d.progress.Seq, most)
-		e, said := d.pool.partOf(d.id, d.progress.Epoch, part), transcript(part)
+		part := es.FirstPart(d.progress.Seq, most)
+		e, said := part.ForArchive(d.id, d.progress.Epoch, d.pool.Zone), part.Transcript()
 		if err := d.pool.Allow(ctx, e.Who, d.id, ""); err != nil { // R-S15: for another night
 			d.pool.Log.Info("not summed up", "session", d.id, "err", err)
 			return nil
 		}
-		es, d.progress.Seq, d.progress.Tries = es[len(part):], part[len(part)-1].seq, d.progress.Tries+1
+		es, d.progress.Seq, d.progress.Tries = es[len(part):], part.Last(), d.progress.Tries+1
 		switch err = d.settle(ctx); {
-		case err != nil || !ofOne(e.Who):
+		case err != nil || !IsOnePerson(e.Who):
 		case d.progress.Tries > nights:
 			e.Raw, e.Text = true, clip(said, mostRaw)
 		default:
@@ -160,8 +160,8 @@ func (d *digest) file(ctx context.Context, es []entry) (err error) {
 			_, err = d.pool.Archive.Append(ctx, e.Who, e)
 			d.taken.Parts++
 		}
-		if own := ownWords(part); err == nil && e.Tainted && own != "" && ofOne(e.Who) {
-			err = d.fileOwn(ctx, ownPart(e), clip(own, most), model, name)
+		if own := part.OwnWords(); err == nil && e.Tainted && own != "" && IsOnePerson(e.Who) {
+			err = d.fileOwn(ctx, OwnPart(e), clip(own, most), model, name)
 		}
 		if err == nil {
 			d.progress.Done, d.progress.Tries = d.progress.Seq, 0

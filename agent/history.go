@@ -16,7 +16,7 @@ import (
 type history struct {
 	zone    *time.Location
 	eyes    bool // the model is shown pictures
-	entries []entry
+	entries entries
 	summed  summed // what was said before them
 	open    *open  // the turn under way, nil between turns
 	aside   []suspended
@@ -92,7 +92,7 @@ func (h *history) LatestResult() string {
 }
 
 // EndedEntries returns the messages of the turns that have ended.
-func (h *history) EndedEntries() []entry {
+func (h *history) EndedEntries() entries {
 	if h.open != nil {
 		return h.entries[:h.turnStart()]
 	}

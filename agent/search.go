@@ -9,14 +9,13 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/texts"
 )
 
 const (
 	maxSearch = 128 << 20 // bytes of text that a search reads, the latest conversations first
 	before    = 80        // bytes shown before the word found …
 	after     = 160       // … and after
-	shownFind = 400       // bytes of each of them
-	shownHere = 8         // places that /search shows
 )
 
 // Search returns the latest places, most at most, where somebody said all of
@@ -24,19 +23,19 @@ const (
 // true; nil means any. It reads so much and no more: in a very large house the
 // oldest conversations are not found. Behind them come some entries that stand
 // for what is damaged there: the words may have been said in it (P21).
-func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int) (finds []chat.Find, err error) {
+func (ss *sessions) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int, speakers texts.Speakers) (finds []chat.Find, err error) {
 	match := matcher(words)
 	if match == nil || most <= 0 {
 		return nil, nil
 	}
-	talks, err := p.Talks(ctx, "")
+	talks, err := ss.Talks(ctx, "")
 	left := maxSearch
 	var lost []chat.Find
 	for _, t := range talks {
 		if in != nil && !in(t.Session) {
 			continue
 		}
-		for e, err := range p.Transcript(ctx, t.Session) {
+		for e, err := range ss.Transcript(ctx, t.Session, speakers) {
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return nil, fmt.Errorf("search: %w", err)
 			}
@@ -105,34 +104,4 @@ func around(text string, at []int) string {
 		s += "…"
 	}
 	return s
-}
-
-// found answers /search: it shows what was said in this chat.
-func (l *lane) found(ctx context.Context, m chat.Message) string {
-	_, words := chat.Word(m.Text)
-	if words == "" {
-		return l.Texts.Commands.NoSearch
-	}
-	finds, err := l.Search(ctx, func(id chat.SessionID) bool { return id == l.id }, words, shownHere)
-	if err != nil {
-		return l.sorry("search", l.id, err)
-	}
-	lost := slices.IndexFunc(finds, func(f chat.Find) bool { return f.Entry.Kind == chat.Lost })
-	damaged := ""
-	if lost >= 0 {
-		finds, damaged = finds[:lost], l.Texts.Commands.NotSearched
-	}
-	if len(finds) == 0 {
-		return joined(l.Texts.Commands.NotFound, damaged)
-	}
-	var b strings.Builder
-	b.WriteString(l.Texts.Commands.Found + "\n")
-	for _, f := range finds {
-		who := tame(f.Entry.Who, 64)
-		if f.Entry.Kind == chat.Said {
-			who = l.Texts.Commands.Me
-		}
-		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, clip(oneLine(f.Entry.Text), shownFind))
-	}
-	return joined(b.String(), damaged)
 }

@@ -37,20 +37,20 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 			return nil
 		}
 		if t.dumb = t.dumb || n >= mostSums; !t.dumb {
-			s = t.sum(ctx, firstPart(es, t.session.DigestedUpTo(), 3*limit), limit)
+			s = t.sum(ctx, es.FirstPart(t.session.DigestedUpTo(), 3*limit), limit)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if used := s.Usage; t.dumb { // by now: of a part that can be archived as it is
-			s = t.sum(ctx, firstPart(es, t.session.DigestedUpTo(), min(3*limit, mostRaw)), limit)
+			s = t.sum(ctx, es.FirstPart(t.session.DigestedUpTo(), min(3*limit, mostRaw)), limit)
 			s.Usage = used
 		}
 		t.session.Keep(record{Summed: &s})
 		if err := t.flush(t.hard); err != nil {
 			return err
 		}
-		for _, part := range s.parts() {
+		for _, part := range s.Parts() {
 			if _, err := t.Archive.Append(t.hard, part.Who, part); err != nil {
 				t.Log.Error("what was summed up is to be archived later", "session", t.session.id, "err", err)
 			}
@@ -63,14 +63,15 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 const mostRaw = 64_000
 
 // sum tells es in fewer words. If the model cannot, all of it is archived.
-func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
-	part, before, said, earlier := t.partOf(t.session.id, t.session.state.Epoch, es), t.session.history.Summary(), transcript(es), ""
+func (t *turn) sum(ctx context.Context, es entries, limit int) summed {
+	part := es.ForArchive(t.session.id, t.session.state.Epoch, t.Zone)
+	before, said, earlier := t.session.history.Summary(), es.Transcript(), ""
 	if part.Who != "" && before.Who != "" && part.Who != before.Who {
 		before = summed{} // R-S14
 	}
-	s := summed{From: es[0].seq, Upto: es[len(es)-1].seq, Who: cmp.Or(part.Who, before.Who), Model: t.name}
+	s := summed{From: es.First(), Upto: es.Last(), Who: cmp.Or(part.Who, before.Who), Model: t.name}
 	s.Tainted, s.Sources = before.Tainted || part.Tainted, chat.JoinSources(before.Sources, part.Sources...)
-	s.Guests = chat.JoinSources(before.Guests, guestsIn(es)...)
+	s.Guests = chat.JoinSources(before.Guests, es.Guests()...)
 	if !before.Tainted || part.Tainted { // nothing taints what is archived but itself
 		earlier = before.Text
 	}
@@ -89,14 +90,14 @@ func (t *turn) sum(ctx context.Context, es []entry, limit int) summed {
 		s.Text = before.Text
 	}
 	s.Text = clip(s.Text, limit)
-	if !ofOne(part.Who) || s.Upto <= t.session.DigestedUpTo() {
+	if !IsOnePerson(part.Who) || s.Upto <= t.session.DigestedUpTo() {
 		return s
 	}
 	if part.Text != "" {
 		s.Part = &part
 	}
-	if own := ownWords(es); part.Tainted && own != "" {
-		e := ownPart(part)
+	if own := es.OwnWords(); part.Tainted && own != "" {
+		e := OwnPart(part)
 		if e.Raw, e.Text = t.dumb, clip(own, mostRaw); !t.dumb {
 			var used llm.Usage
 			e.Text, used = t.summarise(ctx, "", clip(own, 3*limit))

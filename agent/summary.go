@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/chat"
 	"parley/llm"
@@ -36,8 +37,8 @@ func (s summed) message() llm.Message {
 	return llm.Message{Role: llm.User, Text: wordsSummed + s.Text}
 }
 
-// parts returns what of s is for the Archive.
-func (s summed) parts() (all []memory.Entry) {
+// Parts returns what of s is for the Archive.
+func (s summed) Parts() (all []memory.Entry) {
 	for _, e := range []*memory.Entry{s.Part, s.Own} {
 		if e != nil {
 			all = append(all, *e)
@@ -59,7 +60,7 @@ func (h *history) Drop(from, upto uint64) {
 
 // Oldest returns the turns without which the rest fills no more than half of
 // limit; none if all fits once old results are shortened, and never the last.
-func (h *history) Oldest(limit int, light func(tool string) bool) []entry {
+func (h *history) Oldest(limit int, light func(tool string) bool) entries {
 	if h.Size() <= limit {
 		return nil
 	}
@@ -73,19 +74,32 @@ func (h *history) Oldest(limit int, light func(tool string) bool) []entry {
 	return h.entries[:len(h.entries)-len(rest.entries)]
 }
 
-// firstPart returns the first turns of es, as many as can be told as one: they
+// entries are messages of the conversation that follow each other.
+type entries []entry
+
+// First returns the number of the first record that es are made of.
+func (es entries) First() uint64 { return es[0].seq }
+
+// Last returns the number of the last record that es are made of.
+func (es entries) Last() uint64 { return es[len(es)-1].seq }
+
+// Untrusted reports whether untrusted content is in es, or was shown when they
+// were said (R-S12).
+func (es entries) Untrusted() bool { return slices.ContainsFunc(es, entry.untrusted) }
+
+// FirstPart returns the first turns of es, as many as can be told as one: they
 // are one person's (R-S14), on one side of the record border, all trusted or all
 // not (R-S12), and, unless it is one turn, no more than most bytes.
-func firstPart(es []entry, border uint64, most int) []entry {
+func (es entries) FirstPart(border uint64, most int) entries {
 	size := 0
 	for n := 0; n < len(es); {
 		next := n + 1
 		for next < len(es) && !es[next].first {
 			next++
 		}
-		size += len(transcript(es[n:next]))
-		mixed := slices.ContainsFunc(es[:n], entry.untrusted) != slices.ContainsFunc(es[n:next], entry.untrusted)
-		if n > 0 && (size > most || mixed || personOf(es[:next]) == several || es[n-1].seq <= border && es[next-1].seq > border) {
+		size += len(es[n:next].Transcript())
+		mixed := es[:n].Untrusted() != es[n:next].Untrusted()
+		if n > 0 && (size > most || mixed || es[:next].Person() == several || es[n-1].seq <= border && es[next-1].seq > border) {
 			return es[:n]
 		}
 		n = next
@@ -97,10 +111,11 @@ func firstPart(es []entry, border uint64, most int) []entry {
 // none of them (R-S14), as words that nobody said.
 const several chat.Person = "several"
 
-func ofOne(who chat.Person) bool { return who != "" && who != several }
+// IsOnePerson reports whether who is one person, whose memory can be told apart from that of others.
+func IsOnePerson(who chat.Person) bool { return who != "" && who != several }
 
-// personOf returns whose words es hold, "" for none's.
-func personOf(es []entry) (who chat.Person) {
+// Person returns whose words es hold, "" for none's.
+func (es entries) Person() (who chat.Person) {
 	for _, e := range es {
 		if e.who != "" && who != "" && e.who != who {
 			return several
@@ -110,30 +125,31 @@ func personOf(es []entry) (who chat.Person) {
 	return who
 }
 
-// partOf returns es as an entry of the Archive, without its text.
-func (p *Pool) partOf(id chat.SessionID, epoch int64, es []entry) memory.Entry {
-	e := memory.Entry{Session: id, Who: personOf(es), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es[len(es)-1].seq)}
+// ForArchive returns what is archived of es, without its text: they are part of
+// the conversation epoch of the session id, and times are told in zone.
+func (es entries) ForArchive(id chat.SessionID, epoch int64, zone *time.Location) memory.Entry {
+	e := memory.Entry{Session: id, Who: es.Person(), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es.Last())}
 	for _, x := range es {
 		if x.untrusted() {
 			e.Tainted, e.Sources = true, chat.JoinSources(e.Sources, x.sources...)
 		}
 		if x.at.After(e.Time) {
-			e.Time = x.at.In(p.Zone)
+			e.Time = x.at.In(zone)
 		}
 	}
 	return e
 }
 
-// ownPart returns an entry beside part for what the person said themselves: that
+// OwnPart returns an entry beside part for what the person said themselves: that
 // stays trusted whatever was shown, so that their memory does not become hearsay.
-func ownPart(part memory.Entry) memory.Entry {
+func OwnPart(part memory.Entry) memory.Entry {
 	part.Key += " own"
 	part.Text, part.Tainted, part.Sources = "", false, nil
 	return part
 }
 
-// transcript tells es as text.
-func transcript(es []entry) string {
+// Transcript tells es as text.
+func (es entries) Transcript() string {
 	var b strings.Builder
 	for _, e := range es {
 		text := e.Text
@@ -153,9 +169,9 @@ func transcript(es []entry) string {
 	return b.String()
 }
 
-// ownWords returns what people typed themselves in es, message by message: no
+// OwnWords returns what people typed themselves in es, message by message: no
 // untrusted content is in it, also where some was shown.
-func ownWords(es []entry) string {
+func (es entries) OwnWords() string {
 	var b strings.Builder
 	for _, e := range es {
 		if text := strings.TrimSpace(e.said); e.own && text != "" {

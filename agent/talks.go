@@ -13,17 +13,16 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
-	"parley/tools"
 )
 
 // Talks returns the conversations whose sessions begin with prefix, the one
 // that was spoken in last first.
-func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err error) {
-	for id, err := range p.sessions.IDs(ctx, prefix) {
+func (ss *sessions) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err error) {
+	for id, err := range ss.IDs(ctx, prefix) {
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
-		s, rev, err := p.sessions.Lookup(ctx, id)
+		s, rev, err := ss.Lookup(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
@@ -37,11 +36,11 @@ func (p *Pool) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err
 
 // Transcript yields what was said in the session id, oldest first, all of its
 // conversations. In the place of damaged records that follow each other stands
-// one entry that says so (P21).
-func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
+// one entry that says so (P21). Who is no person is named in the words of speakers.
+func (ss *sessions) Transcript(ctx context.Context, id chat.SessionID, speakers texts.Speakers) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
-		s, epoch := scribe{speakers: p.Texts.Speakers}, int64(0)
-		for r, err := range p.sessions.Journal(ctx, id) {
+		s, epoch := scribe{speakers: speakers}, int64(0)
+		for r, err := range ss.Journal(ctx, id) {
 			switch {
 			case errors.Is(err, store.ErrNotFound):
 				return
@@ -51,13 +50,13 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 			}
 			var entries []chat.Entry
 			if r.epoch != epoch {
-				entries = p.unreadable(ctx, id, &s)
+				entries = ss.unreadable(ctx, id, &s)
 				s.anew, epoch = !s.at.IsZero(), r.epoch
 			}
 			if r.damaged != nil {
 				s.skip(r.seq)
 			} else {
-				entries = append(entries, p.unreadable(ctx, id, &s)...)
+				entries = append(entries, ss.unreadable(ctx, id, &s)...)
 				entries = append(entries, s.entries(r.record)...)
 			}
 			for _, e := range entries {
@@ -66,7 +65,7 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 				}
 			}
 		}
-		for _, e := range p.unreadable(ctx, id, &s) {
+		for _, e := range ss.unreadable(ctx, id, &s) {
 			if !yield(e, nil) {
 				return
 			}
@@ -75,13 +74,13 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 }
 
 // unreadable writes down which records of the session id were skipped.
-func (p *Pool) unreadable(ctx context.Context, id chat.SessionID, s *scribe) (es []chat.Entry) {
+func (ss *sessions) unreadable(ctx context.Context, id chat.SessionID, s *scribe) (es []chat.Entry) {
 	if len(s.skipped) == 0 {
 		return nil
 	}
 	at := s.at
 	if at.IsZero() {
-		if st, _, err := p.sessions.Lookup(ctx, id); err == nil {
+		if st, _, err := ss.Lookup(ctx, id); err == nil {
 			at = st.Began
 		}
 	}
@@ -179,51 +178,4 @@ func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
 		es = append(es, chat.Entry{Kind: chat.Said, Time: s.at, Text: m.Notice})
 	}
 	return es
-}
-
-// Resting says whether nothing is under way in the session id: no turn, and no
-// helper, nor the report of one that ended a moment ago.
-func (p *Pool) Resting(ctx context.Context, id chat.SessionID) (bool, error) {
-	p.mu.Lock()
-	working := p.running[id] != nil
-	p.mu.Unlock()
-	all, err := p.Children(ctx, id)
-	return !working && err == nil && !slices.ContainsFunc(all, func(c tools.Child) bool {
-		return !c.State.Over() || c.Report || time.Since(c.Ended) < lostAfter
-	}), err
-}
-
-// Forget removes the session id and all that was ever said in it. A turn under
-// way is broken off without an answer; a message that comes later begins anew.
-func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
-	return p.forget(ctx, id, func() error { return p.forgetChildren(ctx, id) })
-}
-
-// forget is Forget of a session whose helpers kids ends and forgets.
-func (p *Pool) forget(ctx context.Context, id chat.SessionID, kids func() error) error {
-	r := &running{since: time.Now(), doing: p.Texts.Doing.Forgetting, stop: func(error) {}}
-	if err := p.enter(ctx, id, r, errForgotten); err != nil {
-		return fmt.Errorf("forget session %s: %w", id, err)
-	}
-	defer p.leave(id)
-	err := kids()
-	st, _, bad := p.sessions.Lookup(ctx, id)
-	err = cmp.Or(err, bad)
-	p.idle.take(id)
-	for _, epoch := range st.Epochs() {
-		if err == nil {
-			err = p.sessions.RemoveLog(ctx, id, epoch)
-		}
-	}
-	if err == nil { // the last: it tells which logs there are
-		err = p.sessions.DeleteState(ctx, id)
-	}
-	p.books.mu.Lock()
-	delete(p.books.sessions, id) // it is read from its beginning
-	p.books.mu.Unlock()
-	p.Left(id)
-	if err != nil {
-		return fmt.Errorf("forget session %s: %w", id, err)
-	}
-	return nil
 }

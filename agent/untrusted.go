@@ -62,11 +62,11 @@ func (h *history) Guests() (sources []string) {
 	if h.summed.Text != "" {
 		sources = chat.JoinSources(nil, h.summed.Guests...)
 	}
-	return chat.JoinSources(sources, guestsIn(h.entries)...)
+	return chat.JoinSources(sources, h.entries.Guests()...)
 }
 
-// guestsIn names what is in es of people who are no owners.
-func guestsIn(es []entry) (sources []string) {
+// Guests names what is in es of people who are no owners.
+func (es entries) Guests() (sources []string) {
 	for i := range es {
 		if e := &es[i]; e.who != "" && e.from.Role != chat.Owner {
 			sources = chat.JoinSources(sources, "what "+cmp.Or(tame(e.from.Name, 64), "somebody")+" said here")
@@ -103,7 +103,7 @@ func (ss *sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests b
 		}
 	}
 	if guests {
-		sources = chat.JoinSources(sources, guestsIn(h.entries)...)
+		sources = chat.JoinSources(sources, h.entries.Guests()...)
 	}
 	return sources, nil
 }

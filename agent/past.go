@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"fmt"
+	"iter"
+	"parley/chat"
+	"parley/tools"
+	"slices"
+	"strings"
+
+	"context"
+)
+
+const (
+	shownFind = 400 // bytes of each place that /search shows
+	shownHere = 8   // places that /search shows
+)
+
+// Talks returns the conversations whose sessions begin with prefix, the one
+// that was spoken in last first.
+func (p *Pool) Talks(ctx context.Context, prefix string) ([]chat.Talk, error) {
+	return p.sessions.Talks(ctx, prefix)
+}
+
+// Transcript yields what was said in the session id, oldest first, all of its
+// conversations. In the place of damaged records that follow each other stands
+// one entry that says so (P21).
+func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
+	return p.sessions.Transcript(ctx, id, p.Texts.Speakers)
+}
+
+// Search returns the latest places, most at most, where somebody said all of
+// words, in upper or lower case, in one of the sessions for which in returns
+// true; nil means any. It reads a bounded amount of text, the latest
+// conversations first. Behind the places come entries that stand for what is
+// damaged: the words may have been said in it (P21).
+func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int) ([]chat.Find, error) {
+	return p.sessions.Search(ctx, in, words, most, p.Texts.Speakers)
+}
+
+// Calls returns what became of each call that was ever made in the session id,
+// oldest first and those of a round in the order asked, those that were rolled
+// back too (A-014, E-023). Of a session that nobody knows the error is
+// store.ErrNotFound.
+func (p *Pool) Calls(ctx context.Context, id chat.SessionID) ([]tools.Record, error) {
+	kit, err := p.settings.Load().Kit(ctx, tools.Scope{Session: id, From: chat.Sender{Role: chat.Owner}})
+	if err != nil { // what was done can be told all the same
+		kit = &tools.Kit{}
+	}
+	return p.sessions.Calls(ctx, id, kit)
+}
+
+// found answers /search: it shows what was said in this chat.
+func (l *lane) found(ctx context.Context, m chat.Message) string {
+	_, words := chat.Word(m.Text)
+	if words == "" {
+		return l.Texts.Commands.NoSearch
+	}
+	finds, err := l.Search(ctx, func(id chat.SessionID) bool { return id == l.id }, words, shownHere)
+	if err != nil {
+		return l.sorry("search", l.id, err)
+	}
+	lost := slices.IndexFunc(finds, func(f chat.Find) bool { return f.Entry.Kind == chat.Lost })
+	damaged := ""
+	if lost >= 0 {
+		finds, damaged = finds[:lost], l.Texts.Commands.NotSearched
+	}
+	if len(finds) == 0 {
+		return joined(l.Texts.Commands.NotFound, damaged)
+	}
+	var b strings.Builder
+	b.WriteString(l.Texts.Commands.Found + "\n")
+	for _, f := range finds {
+		who := tame(f.Entry.Who, 64)
+		if f.Entry.Kind == chat.Said {
+			who = l.Texts.Commands.Me
+		}
+		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, clip(oneLine(f.Entry.Text), shownFind))
+	}
+	return joined(b.String(), damaged)
+}
