@@ -63,18 +63,18 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	}
 	req := llm.Request{System: system, Tools: next.kit.Specs()}
 	ratio := l.ratios.of(next.name)
-	h := next.session.history.Clone()
-	h.ShowPictures(next.model.Vision)
-	h.Fit(max(next.room(fixedSize(req)), 256), light(next.kit))
+	view := next.session.history.View()
+	view.ShowPictures(next.model.Vision)
+	view.Fit(max(next.room(fixedSize(req)), 256), light(next.kit))
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
 	say := l.Texts.Commands
-	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(h.Size())
+	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(view.Size())
 	lines := []string{
 		say.ContextModel.With(next.name, next.model.Window, next.model.MaxTokens),
 		say.ContextNext.With(a+b+c, a, b, c),
-		say.ContextMessages.With(h.EntryCount(), h.OmittedResults(), len(h.Pictures())),
+		say.ContextMessages.With(view.EntryCount(), view.OmittedResults(), len(view.Pictures())),
 	}
-	if n := h.SummarySize(); n > 0 {
+	if n := view.SummarySize(); n > 0 {
 		lines = append(lines, say.ContextSummary.With(tokens(n)))
 	}
 	return strings.Join(append(lines, say.ContextRatio.With(ratio)), "\n")

@@ -25,52 +25,63 @@ func estimate(m llm.Message) int {
 	return n/4 + 4
 }
 
-// Size returns the estimated tokens of h.
-func (h *history) Size() int {
-	n := h.SummarySize()
-	for i := range h.entries {
-		n += h.sizeOf(&h.entries[i])
+// A view is what a model is shown of a conversation: a summary of the oldest
+// turns, and the messages after them.
+type view struct {
+	summed  summed
+	entries entries
+	eyes    bool // the model is shown pictures
+}
+
+// EntryCount returns how many messages the model is shown.
+func (v *view) EntryCount() int { return len(v.entries) }
+
+// Size returns the estimated tokens of v.
+func (v *view) Size() int {
+	n := v.SummarySize()
+	for i := range v.entries {
+		n += v.sizeOf(&v.entries[i])
 	}
 	return n
 }
 
 // SummarySize returns the estimated tokens of the summary, 0 if there is none.
-func (h *history) SummarySize() int {
-	if h.summed.Text == "" {
+func (v *view) SummarySize() int {
+	if v.summed.Text == "" {
 		return 0
 	}
-	return estimate(h.summed.message())
+	return estimate(v.summed.message())
 }
 
-func (h *history) sizeOf(e *entry) int {
+func (v *view) sizeOf(e *entry) int {
 	n := estimate(e.Message)
-	if h.eyes {
+	if v.eyes {
 		n += len(e.pictures) * pictureTokens
 	}
 	return n
 }
 
-// Fit makes h no larger than limit estimated tokens. It leaves h alone while
+// Fit makes v no larger than limit estimated tokens. It leaves v alone while
 // it fits, and then frees room for a good while, so that the beginning of the
 // requests stays the same from turn to turn and prompt caches hit. The middle
 // of outsized tool results goes first, then old results, then old turns, then old
 // rounds of this turn, and then the middle of what is too long; a call is never
 // parted from its result.
-func (h *history) Fit(limit int, light func(tool string) bool) {
-	if h.Size() <= limit {
+func (v *view) Fit(limit int, light func(tool string) bool) {
+	if v.Size() <= limit {
 		return
 	}
-	h.cutResults(limit)
+	v.cutResults(limit)
 	target := limit * 7 / 10
-	h.shorten(target, keepResults, light)
-	if h.Size() > limit {
-		h.dim(1)
+	v.shorten(target, keepResults, light)
+	if v.Size() > limit {
+		v.dim(1)
 	}
-	if h.Size() > limit {
-		h.forget(target)
-		h.shorten(limit, 1, func(string) bool { return true })
-		h.skipRounds(limit)
-		h.squeeze(limit)
+	if v.Size() > limit {
+		v.forget(target)
+		v.shorten(limit, 1, func(string) bool { return true })
+		v.skipRounds(limit)
+		v.squeeze(limit)
 	}
 }
 
@@ -85,10 +96,10 @@ func light(k *tools.Kit) func(tool string) bool {
 }
 
 // cutResults leaves out the middle of results so large that others would have to go for them.
-func (h *history) cutResults(limit int) {
+func (v *view) cutResults(limit int) {
 	most := limit / resultShare
-	for i := range h.entries {
-		if e := &h.entries[i]; e.Role == llm.ToolRole && estimate(e.Message) > most {
+	for i := range v.entries {
+		if e := &v.entries[i]; e.Role == llm.ToolRole && estimate(e.Message) > most {
 			e.Text, e.key = cutResult(e.Text, (most-4)*4), ""
 		}
 	}
@@ -101,16 +112,16 @@ func cutResult(text string, most int) string {
 	return strings.ToValidUTF8(text[:part], "") + wordsCutResult + strings.ToValidUTF8(text[len(text)-part:], "")
 }
 
-// shorten empties the oldest results of the tools that light names until h is
+// shorten empties the oldest results of the tools that light names until v is
 // no larger than target, but keeps the most recent ones.
-func (h *history) shorten(target, keep int, light func(tool string) bool) {
+func (v *view) shorten(target, keep int, light func(tool string) bool) {
 	var results []*entry
-	for i := range h.entries {
-		if e := &h.entries[i]; e.Role == llm.ToolRole && light(e.Name) {
+	for i := range v.entries {
+		if e := &v.entries[i]; e.Role == llm.ToolRole && light(e.Name) {
 			results = append(results, e)
 		}
 	}
-	size := h.Size()
+	size := v.Size()
 	for _, e := range results[:max(0, len(results)-keep)] {
 		if size <= target {
 			return
@@ -118,10 +129,10 @@ func (h *history) shorten(target, keep int, light func(tool string) bool) {
 		if len(e.Text) < shortResult {
 			continue
 		}
-		size -= h.sizeOf(e)
+		size -= v.sizeOf(e)
 		e.Text, e.key = omitted(e.Name), ""
 		e.sources = nil
-		size += h.sizeOf(e)
+		size += v.sizeOf(e)
 	}
 }
 
@@ -129,80 +140,83 @@ func (h *history) shorten(target, keep int, light func(tool string) bool) {
 func omitted(tool string) string { return "[" + tool + " result omitted from context]" }
 
 // OmittedResults returns how many results were left out for want of room.
-func (h *history) OmittedResults() (n int) {
-	for i := range h.entries {
-		if e := &h.entries[i]; e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
+func (v *view) OmittedResults() (n int) {
+	for i := range v.entries {
+		if e := &v.entries[i]; e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
 			n++
 		}
 	}
 	return n
 }
 
-// forget drops the oldest turns until h is no larger than target, but never the last one.
-func (h *history) forget(target int) {
-	size, cut, keep := h.Size(), 0, h.turnStart()
-	for i := range h.entries[:keep+min(1, len(h.entries))] {
-		if h.entries[i].first {
+// forget drops the oldest turns until v is no larger than target, but never the last one.
+func (v *view) forget(target int) {
+	size, cut, keep := v.Size(), 0, v.turnStart()
+	for i := range v.entries[:keep+min(1, len(v.entries))] {
+		if v.entries[i].first {
 			cut = i
 			if size <= target {
 				break
 			}
 		}
-		size -= h.sizeOf(&h.entries[i])
+		size -= v.sizeOf(&v.entries[i])
 	}
-	h.entries = slices.Clone(h.entries[cut:])
+	v.entries = slices.Clone(v.entries[cut:])
 }
 
 // skipRounds drops the oldest rounds of the last turn, answers with their
-// results, until h is no larger than limit, but keeps the last round.
-func (h *history) skipRounds(limit int) {
-	size, last := h.Size(), 0
-	for i, e := range h.entries {
+// results, until v is no larger than limit, but keeps the last round.
+func (v *view) skipRounds(limit int) {
+	size, last := v.Size(), 0
+	for i, e := range v.entries {
 		if e.Role == llm.Assistant {
 			last = i
 		}
 	}
-	kept, skip := h.entries[:0], false
-	for i, e := range h.entries {
+	kept, skip := v.entries[:0], false
+	for i, e := range v.entries {
 		if e.Role == llm.Assistant {
 			skip = i < last && size > limit
 		}
 		if skip && e.heard == "" {
-			size -= h.sizeOf(&e)
+			size -= v.sizeOf(&e)
 		} else {
 			kept = append(kept, e)
 		}
 	}
-	h.entries = kept
+	v.entries = kept
 }
 
-// squeeze leaves out the middle of the longest messages until h is no larger than limit.
-func (h *history) squeeze(limit int) {
-	if h.Size() > limit {
-		h.dim(0)
+// squeeze leaves out the middle of the longest messages until v is no larger than limit.
+func (v *view) squeeze(limit int) {
+	if v.Size() > limit {
+		v.dim(0)
 	}
-	for most := limit; h.Size() > limit && most > 16; most /= 2 {
-		if estimate(h.summed.message()) > most {
-			h.summed.Text = clip(h.summed.Text, most*4)
+	for most := limit; v.Size() > limit && most > 16; most /= 2 {
+		if estimate(v.summed.message()) > most {
+			v.summed.Text = clip(v.summed.Text, most*4)
 		}
-		for i := range h.entries {
-			if e := &h.entries[i]; h.sizeOf(e) > most {
+		for i := range v.entries {
+			if e := &v.entries[i]; v.sizeOf(e) > most {
 				e.Text, e.Reasoning, e.key = clip(e.Text, most*4), "", ""
 			}
 		}
 	}
 }
 
+// Size returns the estimated tokens of what the model is shown.
+func (h *history) Size() int { return h.view.Size() }
+
 // Request returns h as a model is shown it: fitted as how says, and healed
 // (P25). show loads pictures, the latest first; without it there are none to be
 // seen. Nothing else makes requests, so that one can be made again.
 func (h *history) Request(how asked, light func(tool string) bool, show func(paths []string) []llm.Image) []llm.Message {
-	h.eyes = how.Eyes
+	h.view.eyes = how.Eyes
 	for _, limit := range how.Limits {
-		h.Fit(limit, light)
+		h.view.Fit(limit, light)
 	}
-	ms := make([]llm.Message, len(h.entries), len(h.entries)+2)
-	for i, e := range slices.Backward(h.entries) {
+	ms := make([]llm.Message, len(h.view.entries), len(h.view.entries)+2)
+	for i, e := range slices.Backward(h.view.entries) {
 		ms[i] = e.Message
 		if show != nil && len(e.pictures) > 0 {
 			ms[i].Images = show(e.pictures)
@@ -212,11 +226,21 @@ func (h *history) Request(how asked, light func(tool string) bool, show func(pat
 			ms[i].Role = llm.ToolRole // of no call: it is left out
 		}
 	}
-	if h.summed.Text != "" {
-		ms = slices.Insert(ms, 0, h.summed.message())
+	if h.view.summed.Text != "" {
+		ms = slices.Insert(ms, 0, h.view.summed.message())
 	}
 	if how.Note != "" {
 		ms = append(ms, llm.Message{Role: llm.User, Text: how.Note})
 	}
 	return heal(ms)
+}
+
+// turnStart returns the index of the entry that began the turn under way, or the last one.
+func (v *view) turnStart() int {
+	for i := len(v.entries) - 1; i >= 0; i-- {
+		if v.entries[i].first {
+			return i
+		}
+	}
+	return 0
 }

@@ -37,7 +37,7 @@ func all(string) bool { return true }
 func TestFitLeavesAloneWhatFits(t *testing.T) {
 	h := talk(5, 2, 100)
 	before := fmt.Sprint(h.Request(asked{}, nil, nil))
-	h.Fit(h.Size(), all)
+	h.view.Fit(h.Size(), all)
 	if fmt.Sprint(h.Request(asked{}, nil, nil)) != before {
 		t.Error("a history that fits was changed")
 	}
@@ -46,7 +46,7 @@ func TestFitLeavesAloneWhatFits(t *testing.T) {
 // TestFitShortensOldResultsFirst is D-045: the ten latest results stay whole.
 func TestFitShortensOldResultsFirst(t *testing.T) {
 	h := talk(14, 1, 4000)
-	h.Fit(h.Size()-1000, all)
+	h.view.Fit(h.Size()-1000, all)
 	whole, omitted := 0, 0
 	for _, m := range h.Request(asked{}, nil, nil) {
 		switch {
@@ -71,8 +71,8 @@ func TestFitLeavesSomeResults(t *testing.T) {
 		want int // results left out
 	}{{499, "read_file", 0}, {500, "read_file", 4}, {500, "message", 0}} {
 		h := talk(14, 1, c.size)
-		h.Fit(h.Size()-1, func(tool string) bool { return tool == c.tool })
-		if got := strings.Count(fmt.Sprint(h.entries), "result omitted from context"); got != c.want {
+		h.view.Fit(h.Size()-1, func(tool string) bool { return tool == c.tool })
+		if got := strings.Count(fmt.Sprint(h.view.entries), "result omitted from context"); got != c.want {
 			t.Errorf("%d characters of %s: %d results left out, want %d", c.size, c.tool, got, c.want)
 		}
 	}
@@ -83,14 +83,14 @@ func TestFitLeavesSomeResults(t *testing.T) {
 func TestFitKeepsRoom(t *testing.T) {
 	h := talk(40, 0, 0)
 	limit := h.Size() - 10
-	h.Fit(limit, all)
+	h.view.Fit(limit, all)
 	if h.Size() > limit*7/10 {
 		t.Fatalf("size %d after a fit to %d leaves no room", h.Size(), limit)
 	}
 	first := h.Request(asked{}, nil, nil)[0].Text
 	for h.Size()+40 < limit {
 		h.Apply(1000, record{Said: &llm.Message{Role: llm.Assistant, Text: "go on"}})
-		h.Fit(limit, all)
+		h.view.Fit(limit, all)
 		if h.Request(asked{}, nil, nil)[0].Text != first {
 			t.Fatal("the beginning changed while there was room")
 		}
@@ -103,9 +103,9 @@ func TestFitNeverPartsCallAndResult(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		h := talk(1+r.IntN(8), r.IntN(6), r.IntN(5000))
-		question := h.entries[h.turnStart()].Text
+		question := h.view.entries[h.view.turnStart()].Text
 		limit := 300 + r.IntN(6000)
-		h.Fit(limit, all)
+		h.view.Fit(limit, all)
 		ms := h.Request(asked{}, nil, nil)
 		if why := acceptable(ms); why != "" {
 			t.Fatal(why)
@@ -129,18 +129,18 @@ func TestFitNeverPartsCallAndResult(t *testing.T) {
 func TestFitCutsHugeResult(t *testing.T) {
 	for _, size := range []int{20_000, 3 << 20} {
 		h := talk(6, 1, 1000)
-		at := len(h.entries) - 1
-		for h.entries[at].Role != llm.ToolRole {
+		at := len(h.view.entries) - 1
+		for h.view.entries[at].Role != llm.ToolRole {
 			at--
 		}
-		h.entries[at].Text = "begin" + strings.Repeat("é", size/2) + "end"
+		h.view.entries[at].Text = "begin" + strings.Repeat("é", size/2) + "end"
 		const limit = 4000
 		if old := h.Oldest(limit, all); len(old) != 0 {
 			t.Errorf("%d entries are to be summed up", len(old))
 		}
 		for range 3 { // to cut once more changes nothing
-			h.Fit(limit, all)
-			h.cutResults(limit)
+			h.view.Fit(limit, all)
+			h.view.cutResults(limit)
 		}
 		shown := fmt.Sprint(h.Request(asked{}, nil, nil))
 		for i := range 6 {
@@ -148,7 +148,7 @@ func TestFitCutsHugeResult(t *testing.T) {
 				t.Errorf("question %d is gone", i)
 			}
 		}
-		got := h.entries[at].Text
+		got := h.view.entries[at].Text
 		if h.Size() > limit || !strings.HasPrefix(got, "beginéé") || !strings.HasSuffix(got, "ééend") || strings.Count(got, wordsCutResult) != 1 || len(got) < limit {
 			t.Errorf("size %d, the result has %d bytes: %.60q", h.Size(), len(got), got)
 		}
@@ -161,26 +161,9 @@ func TestFitCutsHugeResult(t *testing.T) {
 func TestFitSqueezesHugeMessage(t *testing.T) {
 	h := &history{zone: time.UTC}
 	h.Apply(1, record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})
-	h.Fit(1000, all)
+	h.view.Fit(1000, all)
 	got := h.Request(asked{}, nil, nil)[0].Text
 	if h.Size() > 1000 || !strings.Contains(got, "begin") || !strings.HasSuffix(got, "end") {
 		t.Errorf("size %d, text %.60q", h.Size(), got)
-	}
-}
-
-func TestRatiosLearn(t *testing.T) {
-	var r ratios
-	if r.of("main") != 1 {
-		t.Error("an unknown model is not taken at its word")
-	}
-	for range 50 {
-		r.learn("main", 1000, 1500)
-	}
-	if x := r.of("main"); x < 1.49 || x > 1.5 {
-		t.Errorf("ratio %f, want 1.5", x)
-	}
-	r.learn("main", 1000, 0)
-	if x := r.of("main"); x < 1.49 {
-		t.Error("a model that does not count changed the ratio")
 	}
 }

@@ -14,13 +14,11 @@ import (
 
 // A history is what a session remembers: the records of its log, applied in order.
 type history struct {
-	zone    *time.Location
-	eyes    bool // the model is shown pictures
-	entries entries
-	summed  summed // what was said before them
-	open    *open  // the turn under way, nil between turns
-	aside   []suspended
-	last    last
+	zone  *time.Location
+	view  view
+	open  *open // the turn under way, nil between turns
+	aside []suspended
+	last  last
 	// doubt says that something cannot be read, and no turn since is told whole:
 	// what waits to be answered may have been begun, or answered, in that.
 	doubt bool
@@ -61,29 +59,30 @@ func (h *history) OpenTurn() *open { return h.open }
 func (h *history) LastTurn() *last { return &h.last }
 
 // IsEmpty reports whether the model is shown nothing of the conversation but its summary.
-func (h *history) IsEmpty() bool { return len(h.entries) == 0 }
-
-// EntryCount returns how many messages the model is shown.
-func (h *history) EntryCount() int { return len(h.entries) }
+func (h *history) IsEmpty() bool { return len(h.view.entries) == 0 }
 
 // IsDoubtful reports whether something cannot be read, and no turn since is
 // recorded whole: a message that waits for an answer may have been begun, or
 // answered, in that.
 func (h *history) IsDoubtful() bool { return h.doubt }
 
-// Clone returns a copy that can be fitted without effect on h.
-func (h *history) Clone() *history {
-	c := *h
-	c.entries = slices.Clone(h.entries)
-	return &c
+// View returns a copy of what the model is shown, which can be fitted without
+// effect on h.
+func (h *history) View() *view {
+	v := h.view
+	v.entries = slices.Clone(v.entries)
+	return &v
 }
 
+// Pictures returns the paths of the pictures that the model is to be shown.
+func (h *history) Pictures() []string { return h.view.Pictures() }
+
 // ShowPictures says whether the model is shown pictures.
-func (h *history) ShowPictures(can bool) { h.eyes = can }
+func (h *history) ShowPictures(can bool) { h.view.ShowPictures(can) }
 
 // LatestResult returns the text of the latest result of a tool, "" if there is none.
 func (h *history) LatestResult() string {
-	for _, e := range slices.Backward(h.entries) {
+	for _, e := range slices.Backward(h.view.entries) {
 		if e.Role == llm.ToolRole {
 			return e.Text
 		}
@@ -94,9 +93,9 @@ func (h *history) LatestResult() string {
 // EndedEntries returns the messages of the turns that have ended.
 func (h *history) EndedEntries() entries {
 	if h.open != nil {
-		return h.entries[:h.turnStart()]
+		return h.view.entries[:h.view.turnStart()]
 	}
-	return h.entries
+	return h.view.entries
 }
 
 // FirstNeeded returns the number of the first record that the history is made
@@ -105,15 +104,15 @@ func (h *history) FirstNeeded() uint64 {
 	if len(h.aside) > 0 {
 		return 0
 	}
-	first := h.summed.seq
-	if len(h.entries) > 0 {
-		first = min(h.entries[0].seq, cmp.Or(first, h.entries[0].seq))
+	first := h.view.summed.seq
+	if len(h.view.entries) > 0 {
+		first = min(h.view.entries[0].seq, cmp.Or(first, h.view.entries[0].seq))
 	}
 	return first
 }
 
 // Summary returns the summary of what was said before the messages.
-func (h *history) Summary() summed { return h.summed }
+func (h *history) Summary() summed { return h.view.summed }
 
 // Apply takes in the record numbered seq.
 func (h *history) Apply(seq uint64, r record) {
@@ -125,7 +124,7 @@ func (h *history) Apply(seq uint64, r record) {
 		h.hear(seq, *r.Heard)
 	case r.Said != nil:
 		if r.Asked != nil && r.Asked.Refused {
-			h.dim(0)
+			h.view.dim(0)
 		}
 		h.say(seq, *r.Said)
 	case r.Started != nil && h.open != nil:
@@ -141,7 +140,7 @@ func (h *history) Apply(seq uint64, r record) {
 		h.Begin(*r.Retried)
 		h.open.keys[r.Retried.Key()], h.open.asks = true, true
 		h.open.heard = append(h.open.heard, *r.Retried)
-		for _, e := range h.entries[h.turnStart():] {
+		for _, e := range h.view.entries[h.view.turnStart():] {
 			h.open.acceptRights(e)
 		}
 	case r.Summed != nil:
@@ -167,7 +166,7 @@ func (h *history) skip(seq uint64) {
 	if h.open != nil {
 		h.open.torn = true
 	}
-	if n := len(h.entries); n == 0 || !h.entries[n-1].gap {
+	if n := len(h.view.entries); n == 0 || !h.view.entries[n-1].gap {
 		h.add(seq, entry{gap: true, sources: []string{gapSource}}, llm.Message{Role: llm.User, Text: wordsGap})
 	}
 }
@@ -180,7 +179,7 @@ func (h *history) hear(seq uint64, m chat.Message) {
 		return
 	}
 	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, sources: m.UntrustedSources(), first: len(o.keys) == 0}
-	if q := m.Quote; q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.vouches(q.Text) {
+	if q := m.Quote; q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.view.vouches(q.Text) {
 		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
 	}
 	e.job = m.Origin == chat.FromSchedule
@@ -211,7 +210,7 @@ func asks(m chat.Message) bool {
 
 // Title returns the first words of the conversation.
 func (h *history) Title() string {
-	for _, e := range h.entries {
+	for _, e := range h.view.entries {
 		if title := []rune(oneLine(clip(e.said, 400))); len(title) > maxTitle {
 			return strings.TrimSpace(string(title[:maxTitle-1])) + "…"
 		} else if len(title) > 0 {
@@ -247,7 +246,7 @@ func (h *history) End(e ended) {
 	if o := h.open; o != nil && e.Outcome == parked {
 		h.last.keys = map[string]bool{o.first.Key(): true}
 		if len(o.keys) > 0 {
-			h.entries = h.entries[:h.turnStart()]
+			h.view.entries = h.view.entries[:h.view.turnStart()]
 		}
 	} else if o != nil {
 		h.last.keys = o.keys
@@ -317,10 +316,10 @@ func (h *history) rollBack(note string) {
 	if n := len(o.said) - 1; n >= 0 {
 		o.revoked, o.said = append(o.revoked, o.said[n]), o.said[:n:n]
 	}
-	for i := len(h.entries) - 1; i >= 0; i-- {
-		e := h.entries[i]
+	for i := len(h.view.entries) - 1; i >= 0; i-- {
+		e := h.view.entries[i]
 		if e.heard == "" {
-			h.entries = slices.Delete(h.entries, i, i+1)
+			h.view.entries = slices.Delete(h.view.entries, i, i+1)
 		}
 		if e.Role == llm.Assistant {
 			return
@@ -332,39 +331,29 @@ func (h *history) rollBack(note string) {
 // sees the whole result by now. It may be called at any time.
 func (h *history) ShownCalls() func(key string) bool {
 	keys := map[string]bool{}
-	for i := range h.entries {
-		keys[h.entries[i].key] = true // "", too, which names no call
+	for i := range h.view.entries {
+		keys[h.view.entries[i].key] = true // "", too, which names no call
 	}
 	return func(key string) bool { return keys[key] }
 }
 
 func (h *history) add(seq uint64, e entry, m llm.Message) {
 	e.Message, e.seq = m, seq
-	h.entries = append(h.entries, e)
-	if len(e.pictures) > 0 && h.showing() > maxPictures {
-		h.dim(fewPictures)
+	h.view.entries = append(h.view.entries, e)
+	if len(e.pictures) > 0 && h.view.showing() > maxPictures {
+		h.view.dim(fewPictures)
 	}
 }
 
 // unsay forgets what was answered in the last turn, and keeps what was heard.
 func (h *history) unsay() {
-	kept := h.entries[:h.turnStart()]
-	for _, e := range h.entries[len(kept):] {
+	kept := h.view.entries[:h.view.turnStart()]
+	for _, e := range h.view.entries[len(kept):] {
 		if e.heard != "" {
 			kept = append(kept, e)
 		}
 	}
-	h.entries = kept
-}
-
-// turnStart returns the index of the entry that began the turn under way, or the last one.
-func (h *history) turnStart() int {
-	for i := len(h.entries) - 1; i >= 0; i-- {
-		if h.entries[i].first {
-			return i
-		}
-	}
-	return 0
+	h.view.entries = kept
 }
 
 // Knows says whether m was heard before, or is an edit that changed nothing.
@@ -375,8 +364,8 @@ func (h *history) Knows(m chat.Message) bool {
 // unchanged says whether m is an edit that changed no word, such as when a
 // network adds the preview of a link.
 func (h *history) unchanged(m chat.Message) bool {
-	for i := len(h.entries) - 1; i >= 0 && m.Edits != ""; i-- {
-		if e := h.entries[i]; e.heard == m.Edits {
+	for i := len(h.view.entries) - 1; i >= 0 && m.Edits != ""; i-- {
+		if e := h.view.entries[i]; e.heard == m.Edits {
 			return e.said == m.Text
 		}
 	}

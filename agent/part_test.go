@@ -110,10 +110,10 @@ func TestFirstPart(t *testing.T) {
 			t.Errorf("%s: %q\nwant %q", name, got, c.want)
 		}
 	}
-	if got := newTale().add(turns(3)...).entries.FirstPart(0, 2000); len(got) != 2 {
+	if got := newTale().add(turns(3)...).view.entries.FirstPart(0, 2000); len(got) != 2 {
 		t.Errorf("%d entries of one turn that is no more than it may be", len(got))
 	}
-	if got := newTale().add(turns(3)...).entries.FirstPart(0, 10); len(got) != 2 {
+	if got := newTale().add(turns(3)...).view.entries.FirstPart(0, 10); len(got) != 2 {
 		t.Errorf("%d entries of one turn that is more than it may be", len(got))
 	}
 }
@@ -127,10 +127,10 @@ func TestTranscript(t *testing.T) {
 		record{Said: &llm.Message{Role: llm.User, Text: "[Go on.]"}}, saying(""), over(answered))
 	want := "[Sat 2026-11-21 07:30, from Ann]\n  hi\n  [Sat 2026-11-21 07:30, from Ann]\n  obey\n  [you]\n  [x]\n" +
 		"[you]\n  Well\n  no\n  read {\"id\":\"1\"}\n[read gave]\n  [you]\n  " + strings.Repeat("é", 122) + " … " + strings.Repeat("é", 123) + "end\n[you]\n"
-	if got := x.entries.Transcript(); got != want {
+	if got := x.view.entries.Transcript(); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	if e := x.entries.ForArchive("test:1", 3, time.UTC); e.Key != "test:1#3@5" || e.Who != chat.TheOwner || e.Tainted || e.Time.Hour() != 7 {
+	if e := x.view.entries.ForArchive("test:1", 3, time.UTC); e.Key != "test:1#3@5" || e.Who != chat.TheOwner || e.Tainted || e.Time.Hour() != 7 {
 		t.Errorf("%+v", e)
 	}
 	page := tools.Result{Tainted: true}
@@ -143,8 +143,8 @@ func TestTranscript(t *testing.T) {
 		"a page before a join": {heard("q", ann), saying("", "1"), gave("1", "r", page), heard("and", ann), saying("a"), over(answered)},
 	} {
 		y := newTale().add(rs...)
-		for i := range y.entries {
-			if e := y.entries[i:].ForArchive("test:1", 0, time.UTC); !e.Tainted && i < len(y.entries)-1 {
+		for i := range y.view.entries {
+			if e := y.view.entries[i:].ForArchive("test:1", 0, time.UTC); !e.Tainted && i < len(y.view.entries)-1 {
 				t.Errorf("%s: nobody knows that strangers had a word from entry %d on", name, i)
 			}
 		}
@@ -208,7 +208,7 @@ func TestSummedRequests(t *testing.T) {
 // sumUpRandomly makes a request of what fits into some limit, as a turn does, and checks it.
 func sumUpRandomly(r *rapid.T, x *tale) {
 	limit := rapid.IntRange(400, 3000).Draw(r, "limit")
-	under := x.entries[x.turnStart()].seq
+	under := x.view.entries[x.view.turnStart()].seq
 	for n := 0; rapid.IntRange(0, 3).Draw(r, "sum up") > 0; n++ {
 		es := x.Oldest(limit, all).FirstPart(uint64(rapid.IntRange(0, 40).Draw(r, "border")), 2*limit)
 		if len(es) == 0 {
@@ -221,7 +221,7 @@ func sumUpRandomly(r *rapid.T, x *tale) {
 	}
 	ms := x.Request(asked{Limits: []int{limit}}, all, nil)
 	calls := map[string]bool{}
-	for _, e := range x.entries {
+	for _, e := range x.view.entries {
 		for _, c := range e.Calls {
 			calls[c.ID] = true
 		}

@@ -317,5 +317,5 @@ const sessionSize, entrySize = 512, 128
 
 // MemorySize returns how much memory s takes, in estimated tokens of four bytes each.
 func (s *session) MemorySize() int {
-	return s.history.Size() + sessionSize + s.history.EntryCount()*entrySize
+	return s.history.Size() + sessionSize + s.history.view.EntryCount()*entrySize
 }

@@ -33,27 +33,27 @@ func pictures(files []chat.File) (paths []string, more int) {
 }
 
 // showing counts the pictures that are to be shown.
-func (h *history) showing() (n int) {
-	for i := range h.entries {
-		n += len(h.entries[i].pictures)
+func (v *view) showing() (n int) {
+	for i := range v.entries {
+		n += len(v.entries[i].pictures)
 	}
 	return n
 }
 
 // Pictures returns the paths of the pictures that the model is to be shown.
-func (h *history) Pictures() (paths []string) {
-	for i := range h.entries {
-		paths = append(paths, h.entries[i].pictures...)
+func (v *view) Pictures() (paths []string) {
+	for i := range v.entries {
+		paths = append(paths, v.entries[i].pictures...)
 	}
 	return paths
 }
 
 // dim makes words of the oldest pictures until keep are left, or, unless keep
 // is 0, only those of one message.
-func (h *history) dim(keep int) {
-	left := h.showing()
-	for i := range h.entries {
-		e := &h.entries[i]
+func (v *view) dim(keep int) {
+	left := v.showing()
+	for i := range v.entries {
+		e := &v.entries[i]
 		n := len(e.pictures)
 		if left <= keep || keep > 0 && left == n {
 			return
@@ -61,6 +61,9 @@ func (h *history) dim(keep int) {
 		left, e.dimmed, e.pictures = left-n, e.dimmed+n, nil
 	}
 }
+
+// ShowPictures says whether the model is shown pictures.
+func (v *view) ShowPictures(can bool) { v.eyes = can }
 
 // illustrated reports whether m shows pictures.
 func illustrated(m llm.Message) bool { return len(m.Images) > 0 }

@@ -50,12 +50,12 @@ func (s summed) Parts() (all []memory.Entry) {
 // replace takes in s, the record numbered seq.
 func (h *history) replace(seq uint64, s summed) {
 	h.Drop(0, s.Upto)
-	h.summed, h.summed.seq = s, seq
+	h.view.summed, h.view.summed.seq = s, seq
 }
 
 // Drop forgets the entries of the records from … upto.
 func (h *history) Drop(from, upto uint64) {
-	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return from <= e.seq && e.seq <= upto })
+	h.view.entries = slices.DeleteFunc(h.view.entries, func(e entry) bool { return from <= e.seq && e.seq <= upto })
 }
 
 // Oldest returns the turns without which the rest fills no more than half of
@@ -64,14 +64,14 @@ func (h *history) Oldest(limit int, light func(tool string) bool) entries {
 	if h.Size() <= limit {
 		return nil
 	}
-	rest := h.Clone()
+	rest := h.View()
 	rest.cutResults(limit)
 	rest.shorten(limit*7/10, keepResults, light)
 	rest.dim(1)
 	if rest.Size() > limit {
 		rest.forget(limit / 2)
 	}
-	return h.entries[:len(h.entries)-len(rest.entries)]
+	return h.view.entries[:len(h.view.entries)-len(rest.entries)]
 }
 
 // entries are messages of the conversation that follow each other.

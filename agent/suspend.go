@@ -29,9 +29,9 @@ func (h *history) putAside(a aside) {
 		h.aside = append(h.aside, suspended{key: a.Key})
 		return
 	}
-	from := h.turnStart()
-	es := slices.Clone(h.entries[from:])
-	h.entries, h.open = h.entries[:from:from], nil
+	from := h.view.turnStart()
+	es := slices.Clone(h.view.entries[from:])
+	h.view.entries, h.open = h.view.entries[:from:from], nil
 	if a.Whole || len(o.keys) == 1 {
 		h.aside = append(h.aside, suspended{a.Key, es, o})
 		return
@@ -57,7 +57,7 @@ func (h *history) putAside(a aside) {
 		case e.of != "" && first:
 			e.first, first = true, false
 		}
-		h.entries = append(h.entries, e)
+		h.view.entries = append(h.view.entries, e)
 	}
 	alone := *o
 	alone.keys, alone.heard = map[string]bool{a.Key: true}, slices.DeleteFunc(slices.Clone(o.heard), func(m chat.Message) bool { return m.Key() != a.Key })
@@ -80,7 +80,7 @@ func (h *history) takeUp(seq uint64, key string) {
 	for _, e := range was.entries {
 		moved[e.seq] = true
 	}
-	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return moved[e.seq] && e.of == "" })
+	h.view.entries = slices.DeleteFunc(h.view.entries, func(e entry) bool { return moved[e.seq] && e.of == "" })
 	for i, e := range was.entries {
 		e.seq, e.first = seq, i == 0
 		h.add(seq, e, e.Message)

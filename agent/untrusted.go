@@ -35,16 +35,16 @@ func untrustedSources(r tools.Result) []string {
 // Untrusted names where the untrusted content came from that a request made of
 // h shows, nil if there is none.
 func (h *history) Untrusted() (sources []string) {
-	if h.summed.Tainted && h.summed.Text != "" {
-		sources = h.summed.Sources
+	if h.view.summed.Tainted && h.view.summed.Text != "" {
+		sources = h.view.summed.Sources
 		if sources == nil { // of a summary that an earlier version made
 			sources = []string{"a summary of what was said before"}
 		}
 	}
-	for i := range h.entries {
-		e := &h.entries[i]
+	for i := range h.view.entries {
+		e := &h.view.entries[i]
 		sources = chat.JoinSources(sources, e.sources...)
-		if e.heard != "" && h.eyes && len(e.pictures) > 0 { // anybody may have drawn it
+		if e.heard != "" && h.view.eyes && len(e.pictures) > 0 { // anybody may have drawn it
 			sources = chat.JoinSources(sources, "the picture "+e.pictures[0])
 		}
 	}
@@ -59,10 +59,10 @@ func (h *history) Guests() (sources []string) {
 	if h.open == nil || h.open.from.Role != chat.Owner {
 		return nil
 	}
-	if h.summed.Text != "" {
-		sources = chat.JoinSources(nil, h.summed.Guests...)
+	if h.view.summed.Text != "" {
+		sources = chat.JoinSources(nil, h.view.summed.Guests...)
 	}
-	return chat.JoinSources(sources, h.entries.Guests()...)
+	return chat.JoinSources(sources, h.view.entries.Guests()...)
 }
 
 // Guests names what is in es of people who are no owners.
@@ -97,42 +97,20 @@ func (ss *sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests b
 	if asked == 0 {
 		sources = h.Untrusted()
 	}
-	for i := range h.entries {
-		if h.entries[i].seq >= asked {
-			sources = chat.JoinSources(sources, h.entries[i].sources...)
+	for i := range h.view.entries {
+		if h.view.entries[i].seq >= asked {
+			sources = chat.JoinSources(sources, h.view.entries[i].sources...)
 		}
 	}
 	if guests {
-		sources = chat.JoinSources(sources, h.entries.Guests()...)
+		sources = chat.JoinSources(sources, h.view.entries.Guests()...)
 	}
 	return sources, nil
 }
 
-// vouches says whether text, which a network says that the agent said, stands in
-// what it said here in trusted turns. What was said elsewhere, or is shown no
-// more, may have been a page's words.
-func (h *history) vouches(text string) bool {
-	text = tools.Letters(text) // networks show Markdown in their own ways
-	if text == "" {
-		return true
-	}
-	for i := range h.entries {
-		e := &h.entries[i]
-		if e.untrusted() || e.Role != llm.Assistant {
-			continue
-		}
-		if strings.Contains(tools.Letters(e.Text), text) || slices.ContainsFunc(e.Calls, func(c llm.ToolCall) bool {
-			return slices.ContainsFunc(textsIn(c.Args), func(s string) bool { return strings.Contains(tools.Letters(s), text) })
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
 // TypedByOwners returns what owners typed in the turn under way, message by message.
 func (h *history) TypedByOwners() (all []string) {
-	for _, e := range h.entries[h.turnStart():] {
+	for _, e := range h.view.entries[h.view.turnStart():] {
 		if e.typed && e.from.Role == chat.Owner && e.said != "" {
 			all = append(all, e.said)
 		}
@@ -143,9 +121,9 @@ func (h *history) TypedByOwners() (all []string) {
 // Known returns what the model is shown, by where it came from. trustedTask says
 // that what no person said is a task that somebody was asked about.
 func (h *history) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
-	calls, now := map[string]llm.ToolCall{}, h.turnStart()
-	for i := range h.entries {
-		e := &h.entries[i]
+	calls, now := map[string]llm.ToolCall{}, h.view.turnStart()
+	for i := range h.view.entries {
+		e := &h.view.entries[i]
 		for _, c := range e.Calls {
 			calls[c.ID] = c // IDs are of one turn: of two with the same the later is meant
 			if known, _ := kit.Tool(c.Name); known.Untrusted {
@@ -170,8 +148,8 @@ func (h *history) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
 			k.Private = append(k.Private, e.Text)
 		}
 	}
-	if h.summed.Text != "" {
-		k.Told = append(k.Told, h.summed.Text)
+	if h.view.summed.Text != "" {
+		k.Told = append(k.Told, h.view.summed.Text)
 	}
 	return k
 }
@@ -206,4 +184,26 @@ func textsIn(args string) (all []string) {
 		all = append(all, tools.TextsOf(v)...)
 	}
 	return all
+}
+
+// vouches says whether text, which a network says that the agent said, stands in
+// what it said here in trusted turns. What was said elsewhere, or is shown no
+// more, may have been a page's words.
+func (v *view) vouches(text string) bool {
+	text = tools.Letters(text) // networks show Markdown in their own ways
+	if text == "" {
+		return true
+	}
+	for i := range v.entries {
+		e := &v.entries[i]
+		if e.untrusted() || e.Role != llm.Assistant {
+			continue
+		}
+		if strings.Contains(tools.Letters(e.Text), text) || slices.ContainsFunc(e.Calls, func(c llm.ToolCall) bool {
+			return slices.ContainsFunc(textsIn(c.Args), func(s string) bool { return strings.Contains(tools.Letters(s), text) })
+		}) {
+			return true
+		}
+	}
+	return false
 }
