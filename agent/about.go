@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -33,7 +34,7 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 	_, arg := chat.Word(m.Text)
 	by := map[string][]string{}
 	for _, t := range next.kit.Tools() {
-		what, _, _ := strings.Cut(strings.TrimSuffix(tame(t.Description, 1000), "."), ". ")
+		what, _, _ := strings.Cut(strings.TrimSuffix(conversation.Inline(t.Description, 1000), "."), ". ")
 		if t.AliasOf != "" {
 			what = l.Texts.Commands.OtherName.With(t.AliasOf)
 		}
@@ -63,9 +64,9 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	}
 	req := llm.Request{System: system, Tools: next.kit.Specs()}
 	ratio := l.ratios.of(next.name)
-	view := next.session.history.View()
+	view := next.session.History.View()
 	view.ShowPictures(next.model.Vision)
-	view.Fit(max(next.room(fixedSize(req)), 256), light(next.kit))
+	view.Fit(max(next.room(fixedSize(req)), 256), conversation.ShortenedFirst(next.kit))
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
 	say := l.Texts.Commands
 	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(view.Size())
@@ -96,7 +97,7 @@ func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
 		}
 	}
 	text, again := l.Texts.Commands.Interrupted, false
-	err := l.sessions.Update(ctx, l.id, func(s *state) { again, s.Undone = s.Undone == m.Key(), m.Key() })
+	err := l.sessions.Update(ctx, l.id, func(s *conversation.State) { again, s.Undone = s.Undone == m.Key(), m.Key() })
 	if err == nil && !again {
 		text, err = l.Undo(ctx, l.id)
 	}
@@ -113,7 +114,7 @@ func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	quiet := st.Quiet
 	if err == nil && (want == "on" || want == "off") {
 		quiet = want == "off"
-		err = p.sessions.Update(ctx, m.Session(), func(s *state) { s.Quiet = quiet })
+		err = p.sessions.Update(ctx, m.Session(), func(s *conversation.State) { s.Quiet = quiet })
 	}
 	switch {
 	case err != nil:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/conversation"
 	"parley/llm"
 )
 
@@ -14,29 +15,29 @@ const squeezes = 3
 
 // ask makes one request of the model and returns what is to be kept of it and
 // of the answer. With last it gets no tools, so that a person always gets one.
-func (t *turn) ask(ctx context.Context, last bool) (record, error) {
+func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) {
 	t.doing(t.Texts.Doing.Thinking)
 	system, err := t.system(ctx)
 	if err != nil {
-		return record{}, err
+		return conversation.Record{}, err
 	}
 	req := llm.Request{System: system}
 	if t.tools == nil {
-		t.tools = t.prompts.NoteTools(ctx, toolTextOf(t.kit))
+		t.tools = t.prompts.KeepTools(ctx, conversation.ToolSetOf(t.kit))
 	}
-	how := asked{
-		System: t.prompts.NoteSystem(ctx, system), Tools: t.tools.digest, Last: last,
-		Since: t.session.since, Note: t.openTurn().Note(), Eyes: t.model.Vision,
+	how := conversation.Request{
+		System: t.prompts.KeepSystem(ctx, system), Tools: t.tools.Digest, Last: last,
+		Since: t.session.ReadSince, Note: t.openTurn().Note(), Eyes: t.model.Vision,
 	}
 	if !last {
 		req.Tools = t.tools.Specs
 	} else if len(t.openTurn().Answers()) > 0 {
-		how.Note = joined(how.Note, wordsLastRound)
+		how.Note = conversation.Join(how.Note, wordsLastRound)
 	}
 	fixed := fixedSize(req)
 	limit := t.room(fixed)
 	if err := t.sumUp(ctx, max(limit, 256)); err != nil {
-		return record{}, err
+		return conversation.Record{}, err
 	}
 	for try := 0; ; try++ {
 		how.Limits = append(how.Limits, max(limit, 256))
@@ -44,43 +45,43 @@ func (t *turn) ask(ctx context.Context, last bool) (record, error) {
 		now.Limits = how.Limits[try:]
 		share, err := t.waitForPictures(ctx, how.Refused)
 		if err != nil {
-			return record{}, err
+			return conversation.Record{}, err
 		}
 		answer, hadPictures, err := t.generate(ctx, req, now, share)
-		how.Untrusted = t.session.history.Untrusted()
+		how.Untrusted = t.session.History.Untrusted()
 		var e *llm.Error
 		switch {
 		case errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes:
-			limit = min(limit, t.session.history.Size()) * 3 / 4
+			limit = min(limit, t.session.History.Size()) * 3 / 4
 			continue
 		case e != nil && e.Kind == llm.BadRequest && !how.Refused && hadPictures:
 			how.Refused = true
 			continue
 		}
-		t.session.since = nil
+		t.session.ReadSince = nil
 		if err != nil && (ctx.Err() != nil || e != nil && slices.Contains([]llm.Kind{llm.Cut, llm.TimedOut}, e.Kind)) {
 			// It was at work, and nobody says how much (R-S15).
-			t.pay(ctx, 0, t.name, llm.Usage{In: fixed + t.session.history.Size(), Out: len(t.part) / 4})
+			t.pay(ctx, 0, t.name, llm.Usage{In: fixed + t.session.History.Size(), Out: len(t.part) / 4})
 		}
 		if err != nil {
-			t.session.Keep(record{Asked: &how})
+			t.session.Keep(conversation.Record{Asked: &how})
 			t.live.settle(nil)
-			return record{}, err
+			return conversation.Record{}, err
 		}
-		t.ratios.learn(t.name, fixed+t.session.history.Size(), answer.Usage.In)
+		t.ratios.learn(t.name, fixed+t.session.History.Size(), answer.Usage.In)
 		t.part = ""
 		t.holds.back(t.name)
 		answer.Role = llm.Assistant
-		return record{Asked: &how, Said: &answer}, nil
+		return conversation.Record{Asked: &how, Said: &answer}, nil
 	}
 }
 
 // generate makes the request that req begins and how completes, with share bytes
 // of pictures, which it gives back. It says whether the model was shown any.
-func (t *turn) generate(ctx context.Context, req llm.Request, how asked, share int64) (answer llm.Message, hadPictures bool, err error) {
+func (t *turn) generate(ctx context.Context, req llm.Request, how conversation.Request, share int64) (answer llm.Message, hadPictures bool, err error) {
 	defer t.pictures.Release(share)
-	req.Messages = t.session.history.Request(how, light(t.kit), t.album(share))
-	hadPictures = slices.ContainsFunc(req.Messages, illustrated)
+	req.Messages = t.session.History.Messages(how, conversation.ShortenedFirst(t.kit), t.album(share))
+	hadPictures = slices.ContainsFunc(req.Messages, conversation.ShowsPictures)
 	answer, err = t.model.Generate(ctx, req, t.stream())
 	return answer, hadPictures, err
 }
@@ -104,7 +105,7 @@ func fixedSize(req llm.Request) int {
 func (t *turn) stream() func(llm.Delta) {
 	t.part = ""
 	o := t.openTurn()
-	before := joined(o.Notice(), o.Text())
+	before := conversation.Join(o.Notice(), o.Text())
 	if n := len(o.Answers()); before != "" && (n == 0 || o.Answers()[n-1].Finish != llm.Length) {
 		before += "\n\n"
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"parley/agent/conversation"
 	"parley/chat"
 )
 
@@ -22,12 +23,12 @@ type cache struct {
 
 // cached is a session with its weight in estimated tokens.
 type cached struct {
-	session *session
+	session *conversation.Session
 	weight  int
 }
 
 // take removes and returns the session id, or nil.
-func (c *cache) take(id chat.SessionID) *session {
+func (c *cache) take(id chat.SessionID) *conversation.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.by[id]
@@ -38,34 +39,34 @@ func (c *cache) take(id chat.SessionID) *session {
 }
 
 // put keeps s, and drops the sessions idle for longest if they are too many.
-func (c *cache) put(s *session) {
+func (c *cache) put(s *conversation.Session) {
 	weight := s.MemorySize()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {
 		c.by = map[chat.SessionID]*list.Element{}
 	}
-	c.by[s.id] = c.age.PushFront(cached{s, weight})
+	c.by[s.ID] = c.age.PushFront(cached{s, weight})
 	for c.size += weight; c.size > cacheSize; {
 		c.remove(c.age.Back())
 	}
 }
 
-func (c *cache) remove(e *list.Element) *session {
+func (c *cache) remove(e *list.Element) *conversation.Session {
 	s := c.age.Remove(e).(cached)
-	delete(c.by, s.session.id)
+	delete(c.by, s.session.ID)
 	c.size -= s.weight
 	return s.session
 }
 
 // open returns the session id, from memory if it was at work lately.
-func (p *Pool) open(ctx context.Context, id chat.SessionID) (*session, error) {
+func (p *Pool) open(ctx context.Context, id chat.SessionID) (*conversation.Session, error) {
 	st, _, err := p.sessions.Lookup(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if s := p.idle.take(id); s != nil && s.state.Epoch == st.Epoch {
-		s.state = st
+	if s := p.idle.take(id); s != nil && s.State.Epoch == st.Epoch {
+		s.State = st
 		return s, nil
 	}
 	return p.sessions.Open(ctx, id, st)

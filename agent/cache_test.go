@@ -7,15 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/store/mem"
 )
 
 // talkOf returns the session id with about so many tokens.
-func talkOf(id chat.SessionID, tokens int) *session {
-	h := newHistory(time.UTC)
-	h.Apply(1, record{Heard: &chat.Message{ID: "1", Text: strings.Repeat("word", tokens)}})
-	return newSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC).Restore(id, state{}, h, 1)
+func talkOf(id chat.SessionID, tokens int) *conversation.Session {
+	h := conversation.NewHistory(time.UTC)
+	h.Apply(1, conversation.Record{Heard: &chat.Message{ID: "1", Text: strings.Repeat("word", tokens)}})
+	return conversation.NewSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC).Restore(id, conversation.State{}, h, 1)
 }
 
 // P15: the sessions that were idle for longest leave the memory when they are too many.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/texts"
 )
@@ -191,7 +192,7 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 		p.sorry("look for untrusted content", id, err)
 	}
 	if len(sources) > 0 {
-		lines = append(lines, say.Untrusted.With("`"+strings.ReplaceAll(tame(strings.Join(sources, ", "), 800), "`", "'")+"`"))
+		lines = append(lines, say.Untrusted.With("`"+strings.ReplaceAll(conversation.Inline(strings.Join(sources, ", "), 800), "`", "'")+"`"))
 	}
 	if m.From.Role == chat.Owner {
 		lines = append(lines, p.aside(ctx)...)
@@ -243,7 +244,7 @@ func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 	case s.Models[want].Model == nil:
 		return p.Texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
 	}
-	if err := p.sessions.Update(ctx, id, func(s *state) { s.Model = want }); err != nil {
+	if err := p.sessions.Update(ctx, id, func(s *conversation.State) { s.Model = want }); err != nil {
 		return p.sorry("note that", id, err)
 	}
 	return p.Texts.Commands.ModelChosen.With(want)
@@ -274,5 +275,5 @@ func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
 	if m.From.Role != chat.Owner { // what all take is for owners to know
 		whose = whose[:len(whose)-1]
 	}
-	return joined(b.String(), p.standings(ctx, p.Texts.Limits.Today, whose))
+	return conversation.Join(b.String(), p.standings(ctx, p.Texts.Limits.Today, whose))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/memory"
 )
@@ -72,7 +73,7 @@ type digest struct {
 	pool     *Pool
 	taken    *Taken
 	id       chat.SessionID
-	progress digested
+	progress conversation.ArchiveProgress
 	most     int  // Parts by then
 	dumb     bool // the model could not sum up
 }
@@ -93,9 +94,9 @@ func (d *digest) session(outer, soon context.Context, silent time.Duration) erro
 			continue
 		}
 		if epoch > d.progress.Epoch {
-			d.progress = digested{Epoch: epoch}
+			d.progress = conversation.ArchiveProgress{Epoch: epoch}
 		}
-		var es entries
+		var es conversation.Entries
 		if es, err = d.news(ctx); len(es) == 0 {
 			continue
 		}
@@ -112,11 +113,11 @@ func (d *digest) session(outer, soon context.Context, silent time.Duration) erro
 
 // news returns what the Archive has not of the epoch, but for the turn under
 // way, and appends what a crash kept from there.
-func (d *digest) news(ctx context.Context) (entries, error) {
-	h := newHistory(d.pool.Zone)
+func (d *digest) news(ctx context.Context) (conversation.Entries, error) {
+	h := conversation.NewHistory(d.pool.Zone)
 	for r, err := range d.pool.sessions.Records(ctx, d.id, d.progress.Epoch, d.progress.Done) {
 		if s := r.Summed; s == nil {
-			h.Apply(r.seq, r.record)
+			h.Apply(r.Seq, r.Record)
 		} else {
 			h.Drop(max(s.From, d.progress.Seq+1), s.Upto)
 			for _, part := range s.Parts() {
@@ -133,7 +134,7 @@ func (d *digest) news(ctx context.Context) (entries, error) {
 }
 
 // file archives es, part by part.
-func (d *digest) file(ctx context.Context, es entries) (err error) {
+func (d *digest) file(ctx context.Context, es conversation.Entries) (err error) {
 	s := d.pool.settings.Load()
 	name := s.Sum
 	if s.Models[name].Model == nil {
@@ -150,18 +151,18 @@ func (d *digest) file(ctx context.Context, es entries) (err error) {
 		}
 		es, d.progress.Seq, d.progress.Tries = es[len(part):], part.Last(), d.progress.Tries+1
 		switch err = d.settle(ctx); {
-		case err != nil || !IsOnePerson(e.Who):
+		case err != nil || !conversation.IsOnePerson(e.Who):
 		case d.progress.Tries > nights:
-			e.Raw, e.Text = true, clip(said, mostRaw)
+			e.Raw, e.Text = true, conversation.ClipMiddle(said, mostRaw)
 		default:
-			e.Text, err = d.summarise(ctx, model, name, e.Who, clip(said, most))
+			e.Text, err = d.summarise(ctx, model, name, e.Who, conversation.ClipMiddle(said, most))
 		}
 		if err == nil && e.Text != "" {
 			_, err = d.pool.Archive.Append(ctx, e.Who, e)
 			d.taken.Parts++
 		}
-		if own := part.OwnWords(); err == nil && e.Tainted && own != "" && IsOnePerson(e.Who) {
-			err = d.fileOwn(ctx, OwnPart(e), clip(own, most), model, name)
+		if own := part.OwnWords(); err == nil && e.Tainted && own != "" && conversation.IsOnePerson(e.Who) {
+			err = d.fileOwn(ctx, conversation.OwnPart(e), conversation.ClipMiddle(own, most), model, name)
 		}
 		if err == nil {
 			d.progress.Done, d.progress.Tries = d.progress.Seq, 0
@@ -193,5 +194,5 @@ func (d *digest) summarise(ctx context.Context, model Model, name string, who ch
 
 // settle notes how far it is.
 func (d *digest) settle(ctx context.Context) error {
-	return d.pool.sessions.Update(ctx, d.id, func(s *state) { s.Digested = d.progress })
+	return d.pool.sessions.Update(ctx, d.id, func(s *conversation.State) { s.Digested = d.progress })
 }

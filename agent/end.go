@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -24,7 +25,7 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	case errors.Is(cause, errStopped):
 		return t.stopped(t.hard)
 	case errors.Is(cause, errForgotten):
-		t.session.history.End(ended{Outcome: stopped}) // which is all that is still told of it
+		t.session.History.End(conversation.End{Outcome: conversation.Stopped}) // which is all that is still told of it
 		if err := t.tell(t.hard); err != nil {
 			return err
 		}
@@ -33,11 +34,11 @@ func (t *turn) broken(ctx context.Context, err error) error {
 	if !o.EndedByTool() && t.outage(err) {
 		return t.await(err)
 	}
-	t.Log.Error("turn failed", "session", t.session.id, "model", t.name, "err", err)
+	t.Log.Error("turn failed", "session", t.session.ID, "model", t.name, "err", err)
 	if o.EndedByTool() { // all is said
-		return t.end(t.hard, answered, t.text())
+		return t.end(t.hard, conversation.Answered, t.text())
 	}
-	return t.end(t.hard, failed, t.failure(err))
+	return t.end(t.hard, conversation.Failed, t.failure(err))
 }
 
 // stopped ends the turn as the person asked, and keeps what was done. What
@@ -60,31 +61,31 @@ func (t *turn) stopped(ctx context.Context) error {
 	before := t.shift(n)
 	t.hear(before)
 	t.jobs, t.joined = append(t.jobs, before...), append(t.joined, before...)
-	text := joined(t.openTurn().Notice(), t.openTurn().Text(), t.part)
-	t.session.Keep(record{Said: &llm.Message{Role: llm.Assistant, Text: joined(t.part, wordsCutShort), Finish: llm.Stopped}})
-	return t.end(ctx, stopped, joined(text, t.stoppedWith(kids)))
+	text := conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), t.part)
+	t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Text: conversation.Join(t.part, wordsCutShort), Finish: llm.Stopped}})
+	return t.end(ctx, conversation.Stopped, conversation.Join(text, t.stoppedWith(kids)))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
 // reply into the outbox, then the messages out of the inbox (P7).
-func (t *turn) end(ctx context.Context, how outcome, text string) error {
+func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) error {
 	t.mu.Lock()
-	if r := t.running[t.session.id]; r != nil {
+	if r := t.running[t.session.ID]; r != nil {
 		r.said = time.Time{} // whoever wants to stop it from now on comes too late, and is told so
 	}
 	t.mu.Unlock()
 	m := t.openTurn().First()
 	r := m.Reply()
 	note := t.warning(ctx, how)
-	if how == answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
-		text = joined(t.Texts.Turn.Back, text)
+	if how == conversation.Answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
+		text = conversation.Join(t.Texts.Turn.Back, text)
 	}
-	r.Text, r.Also, r.Failed = joined(text, note), t.others(r.Quote), how == failed || how == overLimit
+	r.Text, r.Also, r.Failed = conversation.Join(text, note), t.others(r.Quote), how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
 		r.Steps, r.Tokens = t.summary(), t.openTurn().Tokens()
 	}
 	t.outcome = how
-	t.session.Keep(record{Ended: &ended{Outcome: how, Reply: t.spoken(how, r), Note: note}})
+	t.session.Keep(conversation.Record{Ended: &conversation.End{Outcome: how, Reply: t.spoken(how, r), Note: note}})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (t *turn) others(quoted string) (ids []string) {
 
 // finish does what is left to do once the end of the turn is on disk.
 func (t *turn) finish(ctx context.Context) error {
-	if r := t.session.history.LastTurn().reply; r != nil && helperOf(t.session.history.LastTurn().first.In) == "" {
+	if r := t.session.History.LastTurn().Reply; r != nil && helperOf(t.session.History.LastTurn().First.In) == "" {
 		if err := t.insist(ctx, "send reply", func(ctx context.Context) error { return t.Send(ctx, *r) }); err != nil {
 			return err
 		}
@@ -137,20 +138,20 @@ const lastEvery = 10 * time.Minute
 // remember notes, now and then, what is to be known of the session without
 // reading its log, and from where the log is worth reading.
 func (t *turn) remember(ctx context.Context) {
-	from, title, now := t.session.state.From, cmp.Or(t.session.state.Title, t.session.history.Title()), time.Now()
-	if first := t.session.history.FirstNeeded(); first >= from+256 {
+	from, title, now := t.session.State.From, cmp.Or(t.session.State.Title, t.session.History.Title()), time.Now()
+	if first := t.session.History.FirstNeeded(); first >= from+256 {
 		from = first
 	}
-	if from == t.session.state.From && title == t.session.state.Title && !t.session.state.Began.IsZero() && now.Sub(t.session.state.Last).Abs() < lastEvery {
+	if from == t.session.State.From && title == t.session.State.Title && !t.session.State.Began.IsZero() && now.Sub(t.session.State.Last).Abs() < lastEvery {
 		return
 	}
-	err := t.sessions.Update(ctx, t.session.id, func(s *state) {
+	err := t.sessions.Update(ctx, t.session.ID, func(s *conversation.State) {
 		if s.From, s.Title, s.Last = from, title, now; s.Began.IsZero() {
 			s.Began = t.jobs[0].Time
 		}
 	})
 	if err != nil {
-		t.Log.Warn("state of a session not noted", "session", t.session.id, "err", err)
+		t.Log.Warn("state of a session not noted", "session", t.session.ID, "err", err)
 	}
 }
 
@@ -163,14 +164,14 @@ func (t *turn) text() string {
 	switch {
 	case slices.ContainsFunc(o.Told(), told):
 		text = o.TextBeforeLast()
-	case text != "" && silent(text) && !quiet(o.First()): // a quiet errand that is answered again
+	case text != "" && silent(text) && !conversation.IsQuiet(o.First()): // a quiet errand that is answered again
 		text = t.Texts.Turn.NoNews
 	case text != "" && last.Finish == llm.Filtered:
-		text = joined(text, t.Texts.Turn.FilteredRest)
+		text = conversation.Join(text, t.Texts.Turn.FilteredRest)
 	case text != "" && last.Finish == llm.Length:
-		text = joined(text, t.Texts.Turn.TooLong)
+		text = conversation.Join(text, t.Texts.Turn.TooLong)
 	case text != "" && last.Empty():
-		text = joined(text, t.Texts.Turn.NothingMore)
+		text = conversation.Join(text, t.Texts.Turn.NothingMore)
 	case text != "":
 	case last.Finish == llm.Filtered:
 		text = t.Texts.Turn.Filtered
@@ -182,7 +183,7 @@ func (t *turn) text() string {
 	default:
 		text = t.Texts.Turn.NoAnswer
 	}
-	return joined(o.Notice(), text)
+	return conversation.Join(o.Notice(), text)
 }
 
 // alike says whether a and b are the same words.

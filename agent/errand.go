@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -26,15 +27,15 @@ const runsKept = 20
 // silent says whether an answer says that there is nothing to say.
 func silent(text string) bool {
 	text = strings.TrimSpace(text)
-	return text == "" || strings.HasSuffix(strings.TrimRight(text, ".!*`\"' \n"), wordsNothing)
+	return text == "" || strings.HasSuffix(strings.TrimRight(text, ".!*`\"' \n"), conversation.NothingToSay)
 }
 
 // spoken returns r, the answer to the turn under way, or nil if nobody is to
 // hear it. Who stopped an errand hears that it was, and a quiet one tells, too,
 // that a limit is reached: nobody is to wait in vain for what it watches.
-func (t *turn) spoken(how outcome, r chat.Reply) *chat.Reply {
+func (t *turn) spoken(how conversation.Outcome, r chat.Reply) *chat.Reply {
 	m := t.openTurn().First()
-	if m.Errand != nil && r.Text == "" || quiet(m) && how != stopped && how != overLimit && (how != answered || silent(r.Text)) {
+	if m.Errand != nil && r.Text == "" || conversation.IsQuiet(m) && how != conversation.Stopped && how != conversation.OverLimit && (how != conversation.Answered || silent(r.Text)) {
 		return nil
 	}
 	return &r
@@ -42,18 +43,18 @@ func (t *turn) spoken(how outcome, r chat.Reply) *chat.Reply {
 
 // openFor returns the session of the turn that answers m. A fresh errand begins
 // a conversation, unless it has begun already; the oldest of too many are forgotten.
-func (l *lane) openFor(m chat.Message) (*session, error) {
+func (l *lane) openFor(m chat.Message) (*conversation.Session, error) {
 	s, err := l.open(l.hard, l.id)
-	if err != nil || m.Errand == nil || !m.Errand.Fresh || s.history.IsEmpty() || s.history.Knows(m) {
+	if err != nil || m.Errand == nil || !m.Errand.Fresh || s.History.IsEmpty() || s.History.Knows(m) {
 		return s, err
 	}
-	last := s.state.Epoch - runsKept + 1
+	last := s.State.Epoch - runsKept + 1
 	if last >= 0 {
 		if err := l.sessions.RemoveLog(l.hard, l.id, last); err != nil {
 			return nil, err
 		}
 	}
-	err = l.sessions.Update(l.hard, l.id, func(s *state) {
+	err = l.sessions.Update(l.hard, l.id, func(s *conversation.State) {
 		s.BeginConversation()
 		s.First = max(last+1, s.First)
 	})
@@ -81,14 +82,14 @@ func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 		return err
 	}
 	if len(o.Answers()) == 0 {
-		t.session.Keep(record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
+		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
 	}
 	if err := t.use(ctx); err != nil {
 		return err
 	}
-	how, text := answered, t.session.history.LatestResult()
+	how, text := conversation.Answered, t.session.History.LatestResult()
 	if o.Steps()[len(o.Steps())-1].State == chat.Failed {
-		how, text = failed, t.Texts.Turn.ToolFailed.With(calls[0].Name, reason(text))
+		how, text = conversation.Failed, t.Texts.Turn.ToolFailed.With(calls[0].Name, conversation.Reason(text))
 	} else if text = plain(text); len(o.Told()) > 0 {
 		text = ""
 	}
@@ -127,24 +128,24 @@ func value(v any) string {
 // tell tells how the errand came out that the last turn answered. Where that
 // was to be noted may be damaged, which is no reason to wait for ever (P21).
 func (t *turn) tell(ctx context.Context) error {
-	last := t.session.history.LastTurn()
-	if t.Ended == nil || last.first.Errand == nil || last.first.Origin != chat.FromSchedule || t.jobs[0].Key() != last.first.Key() {
+	last := t.session.History.LastTurn()
+	if t.Ended == nil || last.First.Errand == nil || last.First.Origin != chat.FromSchedule || t.jobs[0].Key() != last.First.Key() {
 		return nil
 	}
-	e := End{Message: last.first, Outcome: string(last.how), Text: last.text, Tainted: last.Untrusted()}
-	e.Sent = last.reply != nil && helperOf(last.first.In) == ""
-	if last.how == answered && last.reply == nil && quiet(last.first) {
+	e := End{Message: last.First, Outcome: string(last.Outcome), Text: last.Text, Tainted: last.Untrusted()}
+	e.Sent = last.Reply != nil && helperOf(last.First.In) == ""
+	if last.Outcome == conversation.Answered && last.Reply == nil && conversation.IsQuiet(last.First) {
 		e.Outcome = nothingSaid
 	}
 	price := t.settings.Load().Price
-	for model, u := range last.usage {
+	for model, u := range last.Usage {
 		e.Tokens += u.In + u.Out
 		if price != nil {
 			cost, _ := price(model, u)
 			e.Cost += cost
 		}
 	}
-	return t.insist(ctx, "note how "+last.first.Key()+" ended", func(ctx context.Context) error {
+	return t.insist(ctx, "note how "+last.First.Key()+" ended", func(ctx context.Context) error {
 		return ignore(t.Pool.Ended(ctx, e), store.ErrDamaged)
 	})
 }

@@ -38,7 +38,7 @@ func (t *turn) listen(ctx context.Context, jobs []job) error {
 func (t *turn) afar(jobs []job) (ms []*chat.Message) {
 	for i := range jobs {
 		m := &jobs[i].Message
-		if t.Fetch != nil && !t.session.history.Knows(*m) && slices.ContainsFunc(m.Files, away) {
+		if t.Fetch != nil && !t.session.History.Knows(*m) && slices.ContainsFunc(m.Files, away) {
 			ms = append(ms, m)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/tools"
 )
@@ -26,12 +27,12 @@ func grantSession(s tools.Scope) chat.SessionID { return cmp.Or(s.Root, s.Sessio
 // Grant keeps that by, an owner, has approved all calls like c: for an hour, or
 // else until the conversation ends. Granted twice is granted once.
 func (p *Pool) Grant(ctx context.Context, c tools.Call, by string, hour bool) error {
-	g := grant{Session: grantSession(c.Scope), Effect: c.Effect, By: by}
+	g := conversation.Grant{Session: grantSession(c.Scope), Effect: c.Effect, By: by}
 	if hour {
 		g.Until = time.Now().Add(grantHour)
 	}
-	err := p.sessions.Update(ctx, c.At.Session(), func(s *state) {
-		s.Grants = slices.DeleteFunc(s.Grants, func(old grant) bool { return old.Over() || old.Covers(g.Session, g.Effect) })
+	err := p.sessions.Update(ctx, c.At.Session(), func(s *conversation.State) {
+		s.Grants = slices.DeleteFunc(s.Grants, func(old conversation.Grant) bool { return old.Over() || old.Covers(g.Session, g.Effect) })
 		s.Grants = append(s.Grants, g)
 		s.Grants = s.Grants[max(0, len(s.Grants)-mostGrants):]
 	})
@@ -49,7 +50,7 @@ func (p *Pool) granted(ctx context.Context, s tools.Scope) func(effect string) b
 			p.Log.Error("approvals cannot be read", "session", s.At.Session(), "err", err)
 			return false
 		}
-		return slices.ContainsFunc(st.Grants, func(g grant) bool { return g.Covers(grantSession(s), effect) })
+		return slices.ContainsFunc(st.Grants, func(g conversation.Grant) bool { return g.Covers(grantSession(s), effect) })
 	}
 }
 
@@ -62,7 +63,7 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return p.sorry("list the approvals", m.Session(), err)
 	}
-	all := slices.DeleteFunc(slices.Clone(st.Grants), grant.Over)
+	all := slices.DeleteFunc(slices.Clone(st.Grants), conversation.Grant.Over)
 	switch n, _ := strconv.Atoi(which); {
 	case word == "" && len(all) == 0:
 		return p.Texts.Approvals.None
@@ -75,8 +76,8 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	case which != "all":
 		all = all[n-1 : n]
 	}
-	err = p.sessions.Update(ctx, m.Session(), func(s *state) {
-		s.Grants = slices.DeleteFunc(s.Grants, func(g grant) bool { return slices.Contains(all, g) })
+	err = p.sessions.Update(ctx, m.Session(), func(s *conversation.State) {
+		s.Grants = slices.DeleteFunc(s.Grants, func(g conversation.Grant) bool { return slices.Contains(all, g) })
 	})
 	if err != nil {
 		return p.sorry("revoke that", m.Session(), err)
@@ -85,7 +86,7 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 }
 
 // listApprovals tells which calls need no more asking.
-func (p *Pool) listApprovals(all []grant) string {
+func (p *Pool) listApprovals(all []conversation.Grant) string {
 	var b strings.Builder
 	b.WriteString(p.Texts.Approvals.List + "\n")
 	for i, g := range all {
@@ -93,7 +94,7 @@ func (p *Pool) listApprovals(all []grant) string {
 		if !g.Until.IsZero() {
 			until = p.Texts.Approvals.Until.With(g.Until.In(p.Zone).Format("15:04"))
 		}
-		fmt.Fprintf(&b, "\n%d. %s (%s)", i+1, strings.ReplaceAll(tame(g.Effect, 200), "`", "'"), until)
+		fmt.Fprintf(&b, "\n%d. %s (%s)", i+1, strings.ReplaceAll(conversation.Inline(g.Effect, 200), "`", "'"), until)
 	}
 	return b.String() + "\n\n" + p.Texts.Approvals.End
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -22,7 +23,7 @@ func (t *turn) assume(m chat.Message) error {
 		return err
 	}
 	fresh := func(k *kid) bool { return k.State == tools.ChildPaused || time.Since(k.Woken) <= t.MaxAge }
-	if m.Origin == chat.FromSubagent || t.kin.awaits(t.session.id, fresh) { // a report is never too old, nor who waits for one
+	if m.Origin == chat.FromSubagent || t.kin.awaits(t.session.ID, fresh) { // a report is never too old, nor who waits for one
 		t.MaxAge = 0
 	}
 	if helperOf(m.In) == "" {
@@ -45,7 +46,7 @@ func (t *turn) assume(m chat.Message) error {
 	}
 	t.Rounds = cmp.Or(c.Rounds, t.Rounds)
 	t.scope.Model, t.scope.Depth, t.scope.Agent, t.scope.Only = t.name, c.Depth, c.Agent, c.Only
-	t.scope.Root, t.scope.RootTurn = t.kin.root(t.session.id)
+	t.scope.Root, t.scope.RootTurn = t.kin.root(t.session.ID)
 	return nil
 }
 
@@ -73,7 +74,7 @@ func (t *turn) system(ctx context.Context) (string, error) {
 	if t.child != nil {
 		return t.Memory.Helper(ctx, t.scope.Whose(), t.child.Instruction)
 	}
-	return t.Memory.System(ctx, t.session.id, t.scope.Whose())
+	return t.Memory.System(ctx, t.session.ID, t.scope.Whose())
 }
 
 // halt waits while the helper is paused, and holds no place meanwhile.
@@ -108,9 +109,9 @@ func (t *turn) conclude(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	how, o := answered, t.openTurn()
+	how, o := conversation.Answered, t.openTurn()
 	if o.Text() == "" && len(o.Told()) == 0 && !t.exhausted() {
-		how = failed
+		how = conversation.Failed
 	}
 	return true, t.end(t.hard, how, t.text())
 }
@@ -127,15 +128,15 @@ func (t *turn) failure(err error) string {
 	if t.child != nil && errors.As(err, &e) {
 		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
 	}
-	return joined(t.openTurn().Notice(), t.openTurn().Text(), Kindly(t.Texts.Model, err))
+	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), Kindly(t.Texts.Model, err))
 }
 
 // settled sees to helpers once the turn has ended: those it waited for end with
 // it, as nobody wants to know any more, and of a helper's own turn it is noted
 // what came of it.
 func (t *turn) settled(ctx context.Context) error {
-	id, last := t.session.id, t.session.history.LastTurn()
-	t.kin.turnEnded(last.first.Key())
+	id, last := t.session.ID, t.session.History.LastTurn()
+	t.kin.turnEnded(last.First.Key())
 	err := t.know(ctx)
 	if err == nil {
 		err = t.dismissAll(ctx, func(k *kid) bool { return k.Parent == id && !k.Report })
@@ -143,10 +144,10 @@ func (t *turn) settled(ctx context.Context) error {
 	if err != nil || helperOf(id) == "" {
 		return err
 	}
-	how := map[outcome]tools.ChildState{answered: tools.ChildAnswered, stopped: tools.ChildStopped}[last.how]
-	return t.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.text, func(c *tools.Child) {
-		c.Tainted, c.Sources = c.Tainted || last.Untrusted(), chat.JoinSources(c.Sources, last.sources...)
-		c.Pure = how == tools.ChildAnswered && t.pure(last.steps)
+	how := map[conversation.Outcome]tools.ChildState{conversation.Answered: tools.ChildAnswered, conversation.Stopped: tools.ChildStopped}[last.Outcome]
+	return t.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.Text, func(c *tools.Child) {
+		c.Tainted, c.Sources = c.Tainted || last.Untrusted(), chat.JoinSources(c.Sources, last.Sources...)
+		c.Pure = how == tools.ChildAnswered && t.pure(last.Steps)
 	})
 }
 

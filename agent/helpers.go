@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/texts"
 	"parley/tools"
@@ -114,7 +115,7 @@ func (p *Pool) namesOf(kids []kid) string {
 }
 
 // label is what people call c.
-func label(c tools.Child) string { return cmp.Or(tame(c.Label, 80), c.ID) }
+func label(c tools.Child) string { return cmp.Or(conversation.Inline(c.Label, 80), c.ID) }
 
 // toldTo ends the ID of a message that a person wrote to the helper id.
 func toldTo(id string) string { return "/" + id }
@@ -124,7 +125,7 @@ func (p *Pool) order(ctx context.Context, m chat.Message, k kid, what, words str
 	from, to := tools.ChildActive, tools.ChildPaused
 	switch what {
 	case "stop":
-		return p.dismiss(ctx, k.ID, "It was stopped by "+cmp.Or(tame(m.From.Name, 64), "a person")+".", k.At != m.At)
+		return p.dismiss(ctx, k.ID, "It was stopped by "+cmp.Or(conversation.Inline(m.From.Name, 64), "a person")+".", k.At != m.At)
 	case "tell":
 		m.ID, m.Text, m.In = m.ID+toldTo(k.ID), words, helperSession(k.ID)
 		return p.push(ctx, m)
@@ -155,7 +156,7 @@ func (p *Pool) listed(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return p.sorry("look at the helpers", m.Session(), err)
 	}
-	return joined(p.working(m), undelivered)
+	return conversation.Join(p.working(m), undelivered)
 }
 
 // undelivered lists the helpers whose reports the network has refused (P26).
@@ -165,7 +166,7 @@ func (p *Pool) undelivered(ctx context.Context, m chat.Message) (text string, er
 		if c.Undelivered == "" || !knows(m, &kid{Child: c}) {
 			continue
 		}
-		text += "\n" + p.Texts.Subagents.Undelivered.With(c.ID, label(c), p.Texts.Span.Of(time.Since(c.Ended)), tame(c.Undelivered, 200))
+		text += "\n" + p.Texts.Subagents.Undelivered.With(c.ID, label(c), p.Texts.Span.Of(time.Since(c.Ended)), conversation.Inline(c.Undelivered, 200))
 		if c.At != m.At {
 			text += ", " + p.Texts.Subagents.For.With(c.At.Session())
 		}
@@ -194,7 +195,7 @@ func (p *Pool) working(m chat.Message) string {
 		p.mu.Unlock()
 		text += fmt.Sprintf("\n- `%s` %s", k.ID, label(k.Child))
 		if k.Agent != "" {
-			text += " (" + tame(k.Agent, 80) + ")"
+			text += " (" + conversation.Inline(k.Agent, 80) + ")"
 		}
 		text += " – " + say.Began.With(cmp.Or(state, p.Texts.Doing.Turn), p.Texts.Span.Of(time.Since(k.Began)))
 		if k.rounds > 0 {

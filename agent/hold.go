@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -214,7 +215,7 @@ func (l *lane) putAside(j job) error {
 		}
 		l.Log.Error("message put aside for now: the process died over it again and again", "message", j.Key(), "session", l.id, "again in", healthyTime)
 		if j.command == "" {
-			t.session.Keep(record{PutAside: &aside{Key: j.Key()}})
+			t.session.Keep(conversation.Record{Suspended: &conversation.Suspension{Key: j.Key()}})
 		}
 		return t.suspend(hold{Key: j.Key(), Since: time.Now()})
 	})
@@ -255,7 +256,7 @@ func (l *lane) giveUp(j job) error {
 // giveUp parks the first of the jobs.
 func (t *turn) giveUp() error {
 	j := t.jobs[0]
-	t.Log.Error("message parked: the process crashed with it again and again", "message", j.Key(), "session", t.session.id)
+	t.Log.Error("message parked: the process crashed with it again and again", "message", j.Key(), "session", t.session.ID)
 	err := t.insist(t.hard, "park message", func(ctx context.Context) error {
 		_, err := t.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
 		return err
@@ -263,11 +264,11 @@ func (t *turn) giveUp() error {
 	if err != nil {
 		return err
 	}
-	if t.session.history.IsSuspended(j.Key()) {
-		t.session.Keep(record{TakenUp: j.Key()})
+	if t.session.History.IsSuspended(j.Key()) {
+		t.session.Keep(conversation.Record{Resumed: j.Key()})
 	}
-	t.session.history.Begin(j.Message)
-	return t.end(t.hard, parked, t.Texts.Turn.GivenUp)
+	t.session.History.Begin(j.Message)
+	return t.end(t.hard, conversation.Parked, t.Texts.Turn.GivenUp)
 }
 
 // inSession does what is to be done about j, which is not answered by it, while
@@ -293,8 +294,8 @@ func (l *lane) inSession(j job, do func(*turn) error) error {
 // that was put aside in a conversation that is over, gone is true.
 func (t *turn) takeUp() (gone bool) {
 	key := t.jobs[0].Key()
-	if t.session.history.IsSuspended(key) {
-		t.session.Keep(record{TakenUp: key})
+	if t.session.History.IsSuspended(key) {
+		t.session.Keep(conversation.Record{Resumed: key})
 		return false
 	}
 	return t.jobs[0].held != nil && (t.openTurn() == nil || !t.openTurn().Has(key))
@@ -315,14 +316,14 @@ const maxHeld = 1000
 // await puts the turn aside until its model is back after err, and tells the
 // person once.
 func (t *turn) await(err error) error {
-	t.Log.Warn("the model is out of reach, its answer is tried again later", "session", t.session.id, "model", t.name, "err", err)
+	t.Log.Warn("the model is out of reach, its answer is tried again later", "session", t.session.ID, "model", t.name, "err", err)
 	m := t.openTurn().First()
 	r := m.Reply()
 	r.ID += "#later" // the answer has the other one
 	var e *llm.Error
 	errors.As(err, &e)
-	r.Text, r.Also, r.Failed = joined(t.openTurn().Notice(), t.away(e.Kind)), t.others(r.Quote), true
-	t.session.Keep(record{PutAside: &aside{Key: m.Key(), Whole: true}})
+	r.Text, r.Also, r.Failed = conversation.Join(t.openTurn().Notice(), t.away(e.Kind)), t.others(r.Quote), true
+	t.session.Keep(conversation.Record{Suspended: &conversation.Suspension{Key: m.Key(), Whole: true}})
 	if err := t.flush(t.hard); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/store"
 )
@@ -257,7 +258,7 @@ func (l *lane) command(j job, do func(*lane, context.Context, chat.Message) stri
 // renew begins a new conversation, as /new asks.
 func (l *lane) renew(j job) error {
 	err := l.insist(l.hard, "begin a new conversation", func(ctx context.Context) error {
-		return l.sessions.Update(ctx, l.id, (*state).BeginConversation)
+		return l.sessions.Update(ctx, l.id, (*conversation.State).BeginConversation)
 	})
 	if err == nil {
 		l.Left(l.id)
@@ -308,7 +309,7 @@ func (l *lane) turn(jobs []job) (err error) {
 			err = t.do(ctx)
 		}
 	}) {
-		t.outcome = failed
+		t.outcome = conversation.Failed
 		return l.apologise(t.jobs)
 	}
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 )
@@ -202,12 +203,12 @@ func (t *turn) pay(ctx context.Context, requests float64, model string, u llm.Us
 // Jobs that have nothing else to say tell of it once a day.
 func (t *turn) limited(why error) error {
 	o, e := t.openTurn(), errLimit{}
-	text := joined(o.Notice(), o.Text(), why.Error())
+	text := conversation.Join(o.Notice(), o.Text(), why.Error())
 	if o.First().Origin == chat.FromSchedule && o.Text() == "" && errors.As(why, &e) && e.again {
 		text = ""
 	}
 	if len(o.Answers()) > 0 {
-		t.session.Keep(record{Said: &llm.Message{Role: llm.Assistant, Text: wordsCutOver, Finish: llm.Stopped}})
+		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Text: wordsCutOver, Finish: llm.Stopped}})
 	}
-	return t.end(t.hard, overLimit, text)
+	return t.end(t.hard, conversation.OverLimit, text)
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"parley/agent/conversation"
 	"parley/panics"
 	"parley/store"
 )
@@ -57,9 +58,9 @@ func (l *lane) apologise(jobs []job) error {
 	if err != nil {
 		return err
 	}
-	s := l.sessions.Restore(l.id, st, newHistory(l.Zone), 0)
-	s.history.Begin(jobs[0].Message)
+	s := l.sessions.Restore(l.id, st, conversation.NewHistory(l.Zone), 0)
+	s.History.Begin(jobs[0].Message)
 	t := turn{session: s, lane: l, jobs: jobs}
 	t.hear(jobs)
-	return t.end(l.hard, failed, t.Texts.Turn.Panic)
+	return t.end(l.hard, conversation.Failed, t.Texts.Turn.Panic)
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"iter"
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/tools"
 	"slices"
@@ -66,16 +67,16 @@ func (l *lane) found(ctx context.Context, m chat.Message) string {
 		finds, damaged = finds[:lost], l.Texts.Commands.NotSearched
 	}
 	if len(finds) == 0 {
-		return joined(l.Texts.Commands.NotFound, damaged)
+		return conversation.Join(l.Texts.Commands.NotFound, damaged)
 	}
 	var b strings.Builder
 	b.WriteString(l.Texts.Commands.Found + "\n")
 	for _, f := range finds {
-		who := tame(f.Entry.Who, 64)
+		who := conversation.Inline(f.Entry.Who, 64)
 		if f.Entry.Kind == chat.Said {
 			who = l.Texts.Commands.Me
 		}
-		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, clip(oneLine(f.Entry.Text), shownFind))
+		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, conversation.ClipMiddle(conversation.OneLine(f.Entry.Text), shownFind))
 	}
-	return joined(b.String(), damaged)
+	return conversation.Join(b.String(), damaged)
 }

@@ -20,7 +20,7 @@ func (t *turn) waitForPictures(ctx context.Context, refused bool) (share int64, 
 	if refused || !t.model.Vision || t.Workspace == nil {
 		return 0, nil
 	}
-	for _, p := range t.session.history.Pictures() {
+	for _, p := range t.session.History.Pictures() {
 		share += t.pictureSize(p)
 	}
 	share = min(share, maxShown)

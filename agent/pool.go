@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -122,12 +123,12 @@ type Pool struct {
 	Config
 	settings atomic.Pointer[Settings]
 	inbox    store.Queue
-	sessions *sessions
+	sessions *conversation.Sessions
 	tries    store.Bucket // of guard and holds
 	guard    *guard
 	holds    *holds
 	parked   store.Bucket // messages given up
-	prompts  *prompts
+	prompts  *conversation.Prompts
 	turns    *semaphore.Weighted
 	pictures *semaphore.Weighted // bytes that models may be shown at once
 	ratios   ratios
@@ -176,8 +177,8 @@ func New(c Config, s Settings) *Pool {
 		c.Texts = &texts.English().Agent
 	}
 	p := &Pool{
-		Config: c, inbox: c.Store.Queue("inbox"), sessions: newSessions(c.Store, c.Log, c.Zone),
-		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: newPrompts(c.Store, c.Log),
+		Config: c, inbox: c.Store.Queue("inbox"), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
+		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: conversation.NewPrompts(c.Store, c.Log),
 		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 		ledger: newLedger(c.Store.Bucket("ledger"), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},

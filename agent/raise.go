@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/texts"
 )
@@ -35,9 +36,9 @@ func (p *Pool) warnings(ctx context.Context, by []payer) (ids, texts []string) {
 
 // warning tells with an answer what is running out. Of what runs out for
 // everybody owners are told.
-func (t *turn) warning(ctx context.Context, how outcome) string {
+func (t *turn) warning(ctx context.Context, how conversation.Outcome) string {
 	m := t.openTurn().First()
-	if how != answered || quiet(m) || m.Origin == chat.FromParent {
+	if how != conversation.Answered || conversation.IsQuiet(m) || m.Origin == chat.FromParent {
 		return ""
 	}
 	by := t.payersOf(m)

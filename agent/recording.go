@@ -10,6 +10,7 @@ import (
 	"iter"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -20,9 +21,9 @@ import (
 type Recording struct {
 	session chat.SessionID
 	zone    *time.Location
-	prompts map[string]string // by their digests
-	talks   [][]numbered      // the records of each conversation
-	boxes   map[string]box    // by the digests of their texts
+	prompts map[string]string               // by their digests
+	talks   [][]conversation.NumberedRecord // the records of each conversation
+	boxes   map[string]box                  // by the digests of their texts
 }
 
 // A Turn is what was written down from the first message heard to the end.
@@ -31,13 +32,13 @@ type Turn struct {
 	Talk   int // which conversation of the session it is part of, from 1
 	Events []Event
 
-	done []numbered // the records of the conversation before it
-	last []numbered // its own
+	done []conversation.NumberedRecord // the records of the conversation before it
+	last []conversation.NumberedRecord // its own
 }
 
 // An Event is a record of a turn.
 type Event struct {
-	record
+	conversation.Record
 	Request *llm.Request // of Asked: as it was made, without pictures; nil if that is not known
 }
 
@@ -49,7 +50,7 @@ type line struct {
 	Text    string         `json:"text,omitempty"`
 	Epoch   int64          `json:"epoch,omitempty"`
 	Seq     uint64         `json:"seq,omitempty"` // of a record
-	record
+	conversation.Record
 }
 
 // Recording yields the lines of a recording of the session id, JSON each. What
@@ -71,7 +72,7 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 				return
 			}
 			begun = true
-			how := cmp.Or(r.Asked, &asked{})
+			how := cmp.Or(r.Asked, &conversation.Request{})
 			for _, digest := range []string{how.System, how.Tools} {
 				if written[digest] {
 					continue
@@ -85,7 +86,7 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 					return
 				}
 			}
-			if !write(line{Epoch: r.epoch, Seq: r.seq, record: r.record}) {
+			if !write(line{Epoch: r.Epoch, Seq: r.Seq, Record: r.Record}) {
 				return
 			}
 		}
@@ -120,10 +121,10 @@ func ReadRecording(r io.Reader) (*Recording, error) {
 				epoch, rec.talks = l.Epoch, append(rec.talks, nil)
 			}
 			last := &rec.talks[len(rec.talks)-1]
-			if n := len(*last); l.Seq == 0 || n > 0 && l.Seq <= (*last)[n-1].seq {
+			if n := len(*last); l.Seq == 0 || n > 0 && l.Seq <= (*last)[n-1].Seq {
 				return nil, errors.New("read recording: its records are not in order")
 			}
-			*last = append(*last, numbered{seq: l.Seq, record: l.record})
+			*last = append(*last, conversation.NumberedRecord{Seq: l.Seq, Record: l.Record})
 		}
 	}
 }
@@ -137,8 +138,8 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 			for i, next := range records {
 				var req *llm.Request
 				h, req = r.step(h, records[:i], next)
-				events = append(events, Event{next.record, req})
-				paused := next.PutAside != nil && h.OpenTurn() == nil
+				events = append(events, Event{next.Record, req})
+				paused := next.Suspended != nil && h.OpenTurn() == nil
 				if next.Ended == nil && !paused && i < len(records)-1 {
 					continue
 				}
@@ -152,11 +153,11 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 }
 
 // history returns what records tell, those up to since left out.
-func (r *Recording) history(records []numbered, since uint64) *history {
-	h := newHistory(r.zone)
+func (r *Recording) history(records []conversation.NumberedRecord, since uint64) *conversation.History {
+	h := conversation.NewHistory(r.zone)
 	for _, n := range records {
-		if n.seq > since {
-			h.Apply(n.seq, n.record)
+		if n.Seq > since {
+			h.Apply(n.Seq, n.Record)
 		}
 	}
 	return h
@@ -164,7 +165,7 @@ func (r *Recording) history(records []numbered, since uint64) *history {
 
 // step takes next in after done, which h tells of, and returns the history with
 // it, and the request that next is, if it is one.
-func (r *Recording) step(h *history, done []numbered, next numbered) (*history, *llm.Request) {
+func (r *Recording) step(h *conversation.History, done []conversation.NumberedRecord, next conversation.NumberedRecord) (*conversation.History, *llm.Request) {
 	var req *llm.Request
 	if how := next.Asked; how != nil {
 		if how.Since != nil {
@@ -172,19 +173,19 @@ func (r *Recording) step(h *history, done []numbered, next numbered) (*history, 
 		}
 		b := r.box(how.Tools)
 		system, there := r.prompts[how.System]
-		if ms := h.Request(*how, light(b.kit), nil); there && b.known {
+		if ms := h.Messages(*how, conversation.ShortenedFirst(b.kit), nil); there && b.known {
 			if req = (&llm.Request{System: system, Messages: ms}); !how.Last {
 				req.Tools = b.text.Specs
 			}
 		}
 	}
-	h.Apply(next.seq, next.record)
+	h.Apply(next.Seq, next.Record)
 	return h, req
 }
 
 // A box holds what was kept of tools.
 type box struct {
-	text  toolText
+	text  conversation.ToolSet
 	known bool // the text was there
 	kit   *tools.Kit
 }
@@ -196,7 +197,7 @@ func (r *Recording) box(digest string) box {
 		err := json.Unmarshal([]byte(r.prompts[digest]), &b.text)
 		if err == nil {
 			idle := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
-			b.kit, err = b.text.kit(context.Background(), tools.Scope{}, idle)
+			b.kit, err = kitOf(context.Background(), b.text, tools.Scope{}, idle)
 		}
 		if b.known = err == nil; !b.known {
 			b.kit = &tools.Kit{}

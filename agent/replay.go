@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -52,13 +53,13 @@ func (t Turn) unfit() string {
 	first, last := t.Events[0], t.Events[n-1].Ended
 	for i, e := range t.Events {
 		switch how := e.Asked; {
-		case i > 0 && t.last[i].seq != t.last[i-1].seq+1:
+		case i > 0 && t.last[i].Seq != t.last[i-1].Seq+1:
 			return "records of it are damaged"
 		case how == nil && e.Finished != nil && e.Finished.Text == wordsInterrupted, how != nil && how.Since != nil && asked > 0:
 			return "it was interrupted"
-		case how != nil && (e.Request == nil || len(how.Limits) == 0), how == nil && e.answer() && last != nil && last.Outcome == answered:
+		case how != nil && (e.Request == nil || len(how.Limits) == 0), how == nil && e.IsAnswer() && last != nil && last.Outcome == conversation.Answered:
 			return "what the model was told was not kept"
-		case e.PutAside != nil, e.TakenUp != "":
+		case e.Suspended != nil, e.Resumed != "":
 			return "it was put aside on the way"
 		case e.Summed != nil:
 			return "what was said before it was summed up on the way"
@@ -73,9 +74,9 @@ func (t Turn) unfit() string {
 		return "it has not ended"
 	case first.Heard == nil && first.Retried == nil:
 		return "its beginning is not recorded"
-	case last.Outcome == failed && (t.Events[n-2].Asked == nil || t.Events[n-2].Said != nil):
+	case last.Outcome == conversation.Failed && (t.Events[n-2].Asked == nil || t.Events[n-2].Said != nil):
 		return "it failed, and not over the model"
-	case last.Outcome != answered && last.Outcome != failed:
+	case last.Outcome != conversation.Answered && last.Outcome != conversation.Failed:
 		return "it was not answered: " + string(last.Outcome)
 	}
 	return ""
@@ -106,7 +107,7 @@ func (p *player) settings() Settings {
 			}
 		}
 		switch {
-		case e.answer(), e.Result != nil && e.Result.End != "":
+		case e.IsAnswer(), e.Result != nil && e.Result.End != "":
 			said++
 		case e.RolledBack != "":
 			s.Rollback, said = true, said-1
@@ -119,11 +120,11 @@ func (p *player) settings() Settings {
 // furnish puts what was before the turn into the store: the session is read
 // from there if that was so, and else at hand, as requests had left it.
 func (p *player) furnish(ctx context.Context) error {
-	first := p.turn.last[0].seq
-	before := make([]record, first-1)
+	first := p.turn.last[0].Seq
+	before := make([]conversation.Record, first-1)
 	h := p.Recording.history(nil, 0)
 	for i, n := range p.turn.done {
-		before[n.seq-1] = n.record
+		before[n.Seq-1] = n.Record
 		h, _ = p.step(h, p.turn.done[:i], n)
 	}
 	if err := p.sessions.Append(ctx, p.session, before...); err != nil {
@@ -131,10 +132,10 @@ func (p *player) furnish(ctx context.Context) error {
 	}
 	for _, e := range p.turn.Events {
 		if e.Asked != nil && e.Asked.Since != nil {
-			return p.sessions.Update(ctx, p.session, func(s *state) { s.From = *e.Asked.Since + 1 })
+			return p.sessions.Update(ctx, p.session, func(s *conversation.State) { s.From = *e.Asked.Since + 1 })
 		}
 	}
-	p.idle.put(p.sessions.Restore(p.session, state{}, h, first-1))
+	p.idle.put(p.sessions.Restore(p.session, conversation.State{}, h, first-1))
 	return nil
 }
 

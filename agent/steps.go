@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/texts"
@@ -38,8 +39,8 @@ type screen struct {
 
 // show opens the live view of the reply to m, unless it is open.
 func (t *turn) show(ctx context.Context, m chat.Message) {
-	if t.Live != nil && t.live.view == nil && m.In == "" && !quiet(m) {
-		t.live.view, t.live.hush = t.Live(ctx, m.Reply()), t.session.state.Quiet
+	if t.Live != nil && t.live.view == nil && m.In == "" && !conversation.IsQuiet(m) {
+		t.live.view, t.live.hush = t.Live(ctx, m.Reply()), t.session.State.Quiet
 	}
 }
 
@@ -106,7 +107,7 @@ func (t *turn) step(c llm.ToolCall, s chat.StepState) {
 		}
 	}
 	t.live.Step(chat.Step{
-		Call: c.ID, Tool: cmp.Or(known.Name, tame(c.Name, 64)), Name: known.Display, State: s,
+		Call: c.ID, Tool: cmp.Or(known.Name, conversation.Inline(c.Name, 64)), Name: known.Display, State: s,
 		Tip: preview(t.Texts.Steps, known, params, hide(firstText(c.Args))), Params: brief(params), Began: time.Now(),
 	})
 }
@@ -135,14 +136,14 @@ func mapText(v any, change func(string) string) any {
 // preview says in a few words of say what a call does: a tool's own, or first, the first text among its arguments.
 func preview(say texts.Steps, t tools.Tool, params map[string]any, first string) (words string) {
 	if t.Preview == nil {
-		return tame(first, shownTip)
+		return conversation.Inline(first, shownTip)
 	}
 	defer func() {
 		if recover() != nil { // a tip is not worth a turn
 			words = ""
 		}
 	}()
-	return tame(t.Preview(say, params), shownError)
+	return conversation.Inline(t.Preview(say, params), shownError)
 }
 
 // brief returns the first of params by name, with what is long in them cut.
@@ -169,7 +170,7 @@ func brief(params map[string]any) map[string]any {
 func (t *turn) over(m llm.Message, r tools.Result) {
 	news := chat.Step{Call: m.Call, Tool: m.Name, State: chat.Done, Ended: time.Now()}
 	if news.Result = chat.Clip(chat.HideLogins(chat.Clip(m.Text, readText, "")), shownText, ""); r.Failed {
-		news.State, news.Result, news.Error = chat.Failed, "", reason(m.Text)
+		news.State, news.Result, news.Error = chat.Failed, "", conversation.Reason(m.Text)
 	}
 	if r.Verdict == tools.Poor && t.revocable() {
 		news.Tip = t.Texts.Steps.Retrying
@@ -180,13 +181,13 @@ func (t *turn) over(m llm.Message, r tools.Result) {
 // summary is what remains of the steps: one line.
 func (t *turn) summary() string {
 	o := t.openTurn()
-	if t.kit == nil || t.session.state.Quiet {
+	if t.kit == nil || t.session.State.Quiet {
 		return ""
 	}
 	var steps []chat.Step
 	for _, s := range o.Steps() {
 		known, _ := t.kit.Tool(s.Tool)
-		if s.Name = cmp.Or(known.Display, known.Name, tame(s.Tool, 64)); known.Category != "message" { // what is said is seen
+		if s.Name = cmp.Or(known.Display, known.Name, conversation.Inline(s.Tool, 64)); known.Category != "message" { // what is said is seen
 			steps = append(steps, s)
 		}
 	}
@@ -221,7 +222,7 @@ func (a *arrivals) news(c llm.ToolCall) {
 }
 
 // tip returns the first words among the arguments of a call, such as the path of a file.
-func tip(args string) string { return tame(chat.HideLogins(firstText(args)), shownTip) }
+func tip(args string) string { return conversation.Inline(chat.HideLogins(firstText(args)), shownTip) }
 
 // firstText returns the first text among the arguments of a call.
 func firstText(args string) (words string) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -16,13 +17,13 @@ import (
 // kit makes tools of what the turn had, which give what they gave.
 func (p *player) kit(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
 	i := max(0, slices.IndexFunc(p.turn.Events, func(e Event) bool { return e.Asked != nil }))
-	how := cmp.Or(p.turn.Events[i].Asked, &asked{})
-	return p.box(how.Tools).text.kit(ctx, scope, p.give)
+	how := cmp.Or(p.turn.Events[i].Asked, &conversation.Request{})
+	return kitOf(ctx, p.box(how.Tools).text, scope, p.give)
 }
 
 // kit makes tools of what was kept of them. Each call, also one that the Kit
 // refuses, is a call of run.
-func (text toolText) kit(ctx context.Context, scope tools.Scope, run func(context.Context, tools.Call) (tools.Result, error)) (*tools.Kit, error) {
+func kitOf(ctx context.Context, text conversation.ToolSet, scope tools.Scope, run func(context.Context, tools.Call) (tools.Result, error)) (*tools.Kit, error) {
 	var all tools.Fixed
 	for _, s := range text.Known {
 		t := tools.Tool{
@@ -79,8 +80,8 @@ func unwrapped(text string) string {
 // compare notes the first record that is not as it was. In which groups calls
 // were begun depends on what is not recorded of tools, and on people.
 func (p *player) compare(ctx context.Context) error {
-	was, again := essence(p.turn.last), []numbered(nil)
-	for n, err := range p.sessions.Records(ctx, p.session, 0, p.turn.last[0].seq-1) {
+	was, again := essence(p.turn.last), []conversation.NumberedRecord(nil)
+	for n, err := range p.sessions.Records(ctx, p.session, 0, p.turn.last[0].Seq-1) {
 		if err != nil {
 			return err
 		}
@@ -90,9 +91,9 @@ func (p *player) compare(ctx context.Context) error {
 	for i := range max(len(was), len(is)) {
 		switch {
 		case i >= len(is):
-			p.differ("there is no more of: " + clip(was[i], 160))
+			p.differ("there is no more of: " + conversation.ClipMiddle(was[i], 160))
 		case i >= len(was):
-			p.differ("there was nothing of: " + clip(is[i], 160))
+			p.differ("there was nothing of: " + conversation.ClipMiddle(is[i], 160))
 		case was[i] != is[i]:
 			p.differ(fmt.Sprintf("record %d: %s", i+1, apart(was[i], is[i])))
 		default:
@@ -106,17 +107,17 @@ func (p *player) compare(ctx context.Context) error {
 // essence returns what must be the same again of records. Not part of it are why
 // a model failed, which of several calls under way ended first, and the names of
 // the sources of untrusted content, which older recordings do not have.
-func essence(records []numbered) (all []string) {
-	var results []record // that follow each other
+func essence(records []conversation.NumberedRecord) (all []string) {
+	var results []conversation.Record // that follow each other
 	flush := func() {
-		slices.SortFunc(results, func(a, b record) int { return strings.Compare(a.Finished.Call, b.Finished.Call) })
+		slices.SortFunc(results, func(a, b conversation.Record) int { return strings.Compare(a.Finished.Call, b.Finished.Call) })
 		for _, r := range results {
-			all = append(all, string(r.encode()))
+			all = append(all, string(r.Encode()))
 		}
 		results = nil
 	}
 	for _, n := range records {
-		r := n.record
+		r := n.Record
 		if r.Started != nil {
 			continue
 		}
@@ -131,12 +132,12 @@ func essence(records []numbered) (all []string) {
 			r.Asked = &request
 		}
 		if e := r.Ended; e != nil {
-			r.Ended = &ended{Outcome: e.Outcome}
-			if e.Reply != nil && e.Outcome != failed {
+			r.Ended = &conversation.End{Outcome: e.Outcome}
+			if e.Reply != nil && e.Outcome != conversation.Failed {
 				r.Ended.Reply = &chat.Reply{Text: strings.TrimSpace(strings.TrimSuffix(e.Reply.Text, e.Note))}
 			}
 		}
-		all = append(all, string(r.encode()))
+		all = append(all, string(r.Encode()))
 	}
 	flush()
 	return all

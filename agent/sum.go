@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/memory"
@@ -31,8 +32,8 @@ const mostSums = 8
 // sumUp has the oldest turns summed up when all does not fit into limit tokens.
 func (t *turn) sumUp(ctx context.Context, limit int) error {
 	for n := 0; t.Archive != nil && limit >= leastRoom; n++ {
-		t.session.history.ShowPictures(t.model.Vision)
-		es, s := t.session.history.Oldest(limit, light(t.kit)), summed{}
+		t.session.History.ShowPictures(t.model.Vision)
+		es, s := t.session.History.Oldest(limit, conversation.ShortenedFirst(t.kit)), conversation.Summary{}
 		if len(es) == 0 {
 			return nil
 		}
@@ -46,13 +47,13 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 			s = t.sum(ctx, es.FirstPart(t.session.DigestedUpTo(), min(3*limit, mostRaw)), limit)
 			s.Usage = used
 		}
-		t.session.Keep(record{Summed: &s})
+		t.session.Keep(conversation.Record{Summed: &s})
 		if err := t.flush(t.hard); err != nil {
 			return err
 		}
 		for _, part := range s.Parts() {
 			if _, err := t.Archive.Append(t.hard, part.Who, part); err != nil {
-				t.Log.Error("what was summed up is to be archived later", "session", t.session.id, "err", err)
+				t.Log.Error("what was summed up is to be archived later", "session", t.session.ID, "err", err)
 			}
 		}
 	}
@@ -63,13 +64,13 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 const mostRaw = 64_000
 
 // sum tells es in fewer words. If the model cannot, all of it is archived.
-func (t *turn) sum(ctx context.Context, es entries, limit int) summed {
-	part := es.ForArchive(t.session.id, t.session.state.Epoch, t.Zone)
-	before, said, earlier := t.session.history.Summary(), es.Transcript(), ""
+func (t *turn) sum(ctx context.Context, es conversation.Entries, limit int) conversation.Summary {
+	part := es.ForArchive(t.session.ID, t.session.State.Epoch, t.Zone)
+	before, said, earlier := t.session.History.Summary(), es.Transcript(), ""
 	if part.Who != "" && before.Who != "" && part.Who != before.Who {
-		before = summed{} // R-S14
+		before = conversation.Summary{} // R-S14
 	}
-	s := summed{From: es.First(), Upto: es.Last(), Who: cmp.Or(part.Who, before.Who), Model: t.name}
+	s := conversation.Summary{From: es.First(), Upto: es.Last(), Who: cmp.Or(part.Who, before.Who), Model: t.name}
 	s.Tainted, s.Sources = before.Tainted || part.Tainted, chat.JoinSources(before.Sources, part.Sources...)
 	s.Guests = chat.JoinSources(before.Guests, es.Guests()...)
 	if !before.Tainted || part.Tainted { // nothing taints what is archived but itself
@@ -80,27 +81,27 @@ func (t *turn) sum(ctx context.Context, es entries, limit int) summed {
 		all, kept, earlier = earlier+"\n\n"+said, "", ""
 	}
 	if !t.dumb {
-		part.Text, s.Usage = t.summarise(ctx, earlier, clip(all, 3*limit))
+		part.Text, s.Usage = t.summarise(ctx, earlier, conversation.ClipMiddle(all, 3*limit))
 	}
-	switch s.Text = joined(kept, part.Text); {
+	switch s.Text = conversation.Join(kept, part.Text); {
 	case t.dumb:
-		part.Raw, part.Text = true, clip(said, mostRaw)
-		s.Text = joined(strings.ReplaceAll(before.Text, wordsOlder, ""), wordsOlder)
+		part.Raw, part.Text = true, conversation.ClipMiddle(said, mostRaw)
+		s.Text = conversation.Join(strings.ReplaceAll(before.Text, conversation.MsgEarlierOmitted, ""), conversation.MsgEarlierOmitted)
 	case part.Text == "":
 		s.Text = before.Text
 	}
-	s.Text = clip(s.Text, limit)
-	if !IsOnePerson(part.Who) || s.Upto <= t.session.DigestedUpTo() {
+	s.Text = conversation.ClipMiddle(s.Text, limit)
+	if !conversation.IsOnePerson(part.Who) || s.Upto <= t.session.DigestedUpTo() {
 		return s
 	}
 	if part.Text != "" {
 		s.Part = &part
 	}
 	if own := es.OwnWords(); part.Tainted && own != "" {
-		e := OwnPart(part)
-		if e.Raw, e.Text = t.dumb, clip(own, mostRaw); !t.dumb {
+		e := conversation.OwnPart(part)
+		if e.Raw, e.Text = t.dumb, conversation.ClipMiddle(own, mostRaw); !t.dumb {
 			var used llm.Usage
-			e.Text, used = t.summarise(ctx, "", clip(own, 3*limit))
+			e.Text, used = t.summarise(ctx, "", conversation.ClipMiddle(own, 3*limit))
 			s.Usage = s.Usage.Add(used)
 		}
 		if e.Text != "" {
@@ -115,14 +116,14 @@ func (t *turn) sum(ctx context.Context, es entries, limit int) summed {
 func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage) {
 	defer t.doing(t.Texts.Doing.Thinking)
 	t.doing(t.Texts.Doing.Summing)
-	step := chat.Step{Call: fmt.Sprint("sum ", t.session.seq), Tool: "memory", Name: t.Texts.Doing.Summing, State: chat.Running, Began: time.Now()}
+	step := chat.Step{Call: fmt.Sprint("sum ", t.session.Seq), Tool: "memory", Name: t.Texts.Doing.Summing, State: chat.Running, Began: time.Now()}
 	t.live.Step(step)
 	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
 	t.pay(ctx, 1, t.name, used)
 	step.State, step.Ended = chat.Done, time.Now()
 	t.live.Step(step)
 	if t.dumb = err != nil; t.dumb && ctx.Err() == nil {
-		t.Log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.id, "model", t.name, "err", err)
+		t.Log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.ID, "model", t.name, "err", err)
 	}
 	return text, used
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -16,7 +17,7 @@ import (
 // and tools, the end. Everything it does is a record of the session's log, so
 // that after a crash the next turn of the session goes on where it was.
 type turn struct {
-	session *session
+	session *conversation.Session
 	*lane
 	Settings
 	jobs  []job // to be done when the turn ends
@@ -25,13 +26,13 @@ type turn struct {
 	name  string       // of the model
 	model Model
 	kit   *tools.Kit
-	tools *toolText // what is kept of it, once a model was told
+	tools *conversation.ToolSet // what is kept of it, once a model was told
 	scope tools.Scope
 	live  *screen
 	part  string // of the answer that is coming in
 	dumb  bool   // the model could not sum up: it is not asked to again
 
-	outcome outcome // "" until it has ended
+	outcome conversation.Outcome // "" until it has ended
 }
 
 // do answers the jobs. An error means that the turn did not end and is to be
@@ -70,7 +71,7 @@ func (t *turn) do(ctx context.Context) error {
 // with the ID of the one it gave would be dropped.
 func (t *turn) catchUp(ctx context.Context) error {
 	n := 0
-	for n < len(t.jobs) && t.session.history.LastTurn().Has(t.jobs[n].Key()) {
+	for n < len(t.jobs) && t.session.History.LastTurn().Has(t.jobs[n].Key()) {
 		n++
 	}
 	if n > 0 {
@@ -81,7 +82,7 @@ func (t *turn) catchUp(ctx context.Context) error {
 		t.jobs = t.jobs[n:]
 	}
 	if o := t.openTurn(); o != nil && len(t.jobs) > 0 && !o.Has(t.jobs[0].Key()) {
-		t.session.Keep(record{Ended: &ended{Outcome: failed}})
+		t.session.Keep(conversation.Record{Ended: &conversation.End{Outcome: conversation.Failed}})
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func (t *turn) catchUp(ctx context.Context) error {
 // ID keeps this one from being sent.
 func (t *turn) refuseDoubtful() error {
 	o := t.openTurn()
-	if !t.session.history.IsDoubtful() || o != nil && !o.IsDamaged() {
+	if !t.session.History.IsDoubtful() || o != nil && !o.IsDamaged() {
 		return nil
 	}
 	n := 0
@@ -102,10 +103,10 @@ func (t *turn) refuseDoubtful() error {
 	if n == 0 {
 		return nil
 	}
-	t.Log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.id, "message", t.jobs[0].Key())
+	t.Log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.ID, "message", t.jobs[0].Key())
 	for _, j := range t.jobs[:n] {
-		if !t.session.history.Knows(j.Message) {
-			t.session.Keep(record{Heard: &j.Message})
+		if !t.session.History.Knows(j.Message) {
+			t.session.Keep(conversation.Record{Heard: &j.Message})
 		}
 	}
 	old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n], run: t.run}
@@ -113,7 +114,7 @@ func (t *turn) refuseDoubtful() error {
 	if t.openTurn() == nil { // only corrections that changed nothing
 		return old.done(t.hard)
 	}
-	return old.end(t.hard, failed, t.Texts.Turn.Unreadable)
+	return old.end(t.hard, conversation.Failed, t.Texts.Turn.Unreadable)
 }
 
 // hear takes in what jobs say, unless it was heard before. It leaves no turn
@@ -121,14 +122,14 @@ func (t *turn) refuseDoubtful() error {
 func (t *turn) hear(jobs []job) {
 	for _, j := range jobs {
 		switch m := j.Message; {
-		case t.session.history.Knows(m):
+		case t.session.History.Knows(m):
 		case j.command != "retry":
-			t.session.Keep(record{Heard: &m})
-		case !t.session.history.IsEmpty() && !t.ofGoneJob():
-			if e := t.session.history.LastTurn().first.Errand; e != nil { // done again as it was done, by who asks for it
+			t.session.Keep(conversation.Record{Heard: &m})
+		case !t.session.History.IsEmpty() && !t.ofGoneJob():
+			if e := t.session.History.LastTurn().First.Errand; e != nil { // done again as it was done, by who asks for it
 				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args, RetriedJob: cmp.Or(e.Job, e.RetriedJob)}
 			}
-			t.session.Keep(record{Retried: &m})
+			t.session.Keep(conversation.Record{Retried: &m})
 		}
 	}
 }
@@ -136,7 +137,7 @@ func (t *turn) hear(jobs []job) {
 // ofGoneJob reports whether the last turn was the run of a scheduled job that
 // has been removed since, or answered such a run anew: nobody wants that again.
 func (t *turn) ofGoneJob() bool {
-	e := t.session.history.LastTurn().first.Errand
+	e := t.session.History.LastTurn().First.Errand
 	if e == nil || t.HasJob == nil {
 		return false
 	}
@@ -158,7 +159,7 @@ func (t *turn) dismiss(ctx context.Context) error {
 // prepare readies what a turn that answers m needs: model and tools.
 func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.Settings = *t.settings.Load()
-	if t.name = t.session.state.Model; m.Errand != nil && m.Errand.Model != "" {
+	if t.name = t.session.State.Model; m.Errand != nil && m.Errand.Model != "" {
 		t.name = m.Errand.Model
 	}
 	if t.Models[t.name].Model == nil {
@@ -166,7 +167,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	}
 	t.model = t.Models[t.name]
 	t.scope = tools.Scope{
-		Session: t.session.id, At: m.At, From: m.From, Group: m.Group, Message: m.ID, Origin: m.Origin,
+		Session: t.session.ID, At: m.At, From: m.From, Group: m.Group, Message: m.ID, Origin: m.Origin,
 		Workspace: t.Workspace, Model: t.name, Turn: m.Key(),
 	}
 	if t.openTurn() != nil {
@@ -199,7 +200,7 @@ func (p *Pool) age(said time.Time) time.Duration {
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {
 	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || t.age(j.Time) <= t.MaxAge }) {
-		return t.end(t.hard, tooOld, t.Texts.Turn.TooOld.Of(len(t.jobs), t.Texts.Span.Of(t.Settings.MaxAge)))
+		return t.end(t.hard, conversation.TooOld, t.Texts.Turn.TooOld.Of(len(t.jobs), t.Texts.Span.Of(t.Settings.MaxAge)))
 	}
 	if calls := toolCalls(t.openTurn().First()); calls != nil {
 		if err := t.afford(ctx); err != nil {
@@ -215,7 +216,7 @@ func (t *turn) rounds(ctx context.Context) error {
 			return err
 		}
 		if why := t.openTurn().Fault(); why != "" && t.child != nil && t.child.Strict { // D-041
-			return t.end(t.hard, failed, why)
+			return t.end(t.hard, conversation.Failed, why)
 		}
 		if t.openTurn().EndedByTool() {
 			if over, err := t.conclude(ctx); over || err != nil {
@@ -226,7 +227,7 @@ func (t *turn) rounds(ctx context.Context) error {
 			return err
 		}
 		if o := t.openTurn(); !o.NeedsAnswer() && o.Notice() != "" {
-			return t.end(t.hard, answered, o.Notice())
+			return t.end(t.hard, conversation.Answered, o.Notice())
 		}
 		if err := t.afford(ctx); err != nil {
 			return t.limited(err)
@@ -262,7 +263,7 @@ func (t *turn) join(ctx context.Context) error {
 const continuations = 3
 
 // say takes in an answer and says whether it was the last one of the turn.
-func (t *turn) say(answer record, last bool) (end bool) {
+func (t *turn) say(answer conversation.Record, last bool) (end bool) {
 	o, m := t.openTurn(), answer.Said
 	cut := m.Finish == llm.Length
 	if cut || last {
@@ -283,18 +284,18 @@ func (t *turn) say(answer record, last bool) (end bool) {
 	case len(m.Calls) > 0:
 		return false
 	case !last && o.EmptyAnswers() == 1 && m.Empty() && m.Finish != llm.Filtered && len(o.Told()) == 0:
-		t.session.Keep(record{Said: &llm.Message{Role: llm.User, Text: wordsAnswerEmpty}})
+		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: wordsAnswerEmpty}})
 		return false
 	case m.Empty():
 	case cut && !last && o.CutAnswers() <= continuations:
-		t.session.Keep(record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
+		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
 		return false
 	}
 	return true
 }
 
 // openTurn returns what is known of the turn so far, nil before anything was heard and once it has ended.
-func (t *turn) openTurn() *open { return t.session.history.OpenTurn() }
+func (t *turn) openTurn() *conversation.OpenTurn { return t.session.History.OpenTurn() }
 
 // flush saves what was kept, and does not give up while ctx lasts.
 func (t *turn) flush(ctx context.Context) error { return t.insist(ctx, "save session", t.session.Save) }

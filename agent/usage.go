@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 )
@@ -73,8 +74,8 @@ func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usa
 			if err != nil {
 				return nil, err
 			}
-			t.seq = r.seq
-			b.read(t, r.record, p.Zone)
+			t.seq = r.Seq
+			b.read(t, r.Record, p.Zone)
 		}
 	}
 	return maps.Clone(t.here), nil
@@ -82,11 +83,11 @@ func (p *Pool) usage(ctx context.Context, id chat.SessionID) (map[string]llm.Usa
 
 // read takes in r. A turn is that of whom it answers, and counts for the model
 // that answered last.
-func (b *books) read(t *tally, r record, zone *time.Location) {
+func (b *books) read(t *tally, r conversation.Record, zone *time.Location) {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && t.turn.Who == "":
 		t.turn = llm.Spent{Day: m.Time.In(zone).Format(time.DateOnly), Who: strings.TrimSuffix(m.At.Channel+":"+m.From.ID, ":")}
-	case r.answer() && r.Said.Model != "":
+	case r.IsAnswer() && r.Said.Model != "":
 		if t.here == nil {
 			t.here = map[string]llm.Usage{}
 		}
@@ -94,7 +95,7 @@ func (b *books) read(t *tally, r record, zone *time.Location) {
 		t.here[t.turn.Model] = t.here[t.turn.Model].Add(r.Said.Usage)
 		b.add(t.turn, 0, r.Said.Usage)
 	case r.Summed != nil:
-		b.read(t, record{Said: &llm.Message{Role: llm.Assistant, Model: r.Summed.Model, Usage: r.Summed.Usage}}, zone)
+		b.read(t, conversation.Record{Said: &llm.Message{Role: llm.Assistant, Model: r.Summed.Model, Usage: r.Summed.Usage}}, zone)
 	case r.Ended != nil:
 		if t.turn.Model != "" {
 			b.add(t.turn, 1, llm.Usage{})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -36,12 +37,12 @@ func (t *turn) use(ctx context.Context) error {
 func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	o, scope := t.openTurn(), t.scope
 	scope.From, scope.Tainted, scope.Sources = o.From(), o.Untrusted(), o.Sources()
-	if guests := t.session.history.Guests(); len(guests) > 0 {
+	if guests := t.session.History.Guests(); len(guests) > 0 {
 		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
 	}
-	scope.Typed, scope.Granted = t.session.history.TypedByOwners(), t.granted(t.hard, scope)
+	scope.Typed, scope.Granted = t.session.History.TypedByOwners(), t.granted(t.hard, scope)
 	scope.Known = t.known
-	scope.Round, scope.Shown = len(o.AllAnswers()), t.session.history.ShownCalls()
+	scope.Round, scope.Shown = len(o.AllAnswers()), t.session.History.ShownCalls()
 	for _, c := range o.Unanswered() {
 		if known, _ := t.kit.Tool(c.Name); o.Started(c.ID) && !known.Repeatable {
 			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
@@ -49,7 +50,9 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 		}
 		calls = append(calls, tools.Call{
 			ToolCall: c, Scope: scope, Twin: twins[c.ID],
-			Tip: func(text string) { t.live.Step(chat.Step{Call: c.ID, Tip: tame(chat.HideLogins(text), shownError)}) },
+			Tip: func(text string) {
+				t.live.Step(chat.Step{Call: c.ID, Tip: conversation.Inline(chat.HideLogins(text), shownError)})
+			},
 		})
 	}
 	return calls
@@ -57,7 +60,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 
 // known returns what the model is shown, by where it came from.
 func (t *turn) known() untrusted.Known {
-	k := t.session.history.Known(t.kit, t.child != nil) // whoever gave a subagent its task was asked about it
+	k := t.session.History.Known(t.kit, t.child != nil) // whoever gave a subagent its task was asked about it
 	if t.Remembered != nil {
 		k.Private = append(k.Private, t.Remembered(t.scope.Whose()))
 	}
@@ -89,7 +92,7 @@ func (t *turn) collect(ended <-chan tools.Ended, group []tools.Call) (err error)
 			continue // the calls are waited for all the same
 		}
 		if e.Stack != "" {
-			t.Log.Error("panic in a tool call", "session", t.session.id, "call", group[e.Index].Key(), "stack", e.Stack)
+			t.Log.Error("panic in a tool call", "session", t.session.ID, "call", group[e.Index].Key(), "stack", e.Stack)
 		}
 		t.finished(group[e.Index].ToolCall, e.Result)
 		if len(ended) == 0 {
@@ -108,11 +111,11 @@ func (t *turn) begin(ctx context.Context, group []tools.Call) error {
 		ids[i] = c.ID
 		t.step(c.ToolCall, chat.Running)
 	}
-	t.session.Keep(record{Started: ids})
+	t.session.Keep(conversation.Record{Started: ids})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
-	if t.session.state.Began.IsZero() { // it may be long until the turn ends
+	if t.session.State.Began.IsZero() { // it may be long until the turn ends
 		t.remember(t.hard)
 	}
 	return nil
@@ -204,7 +207,7 @@ func (t *turn) finished(c llm.ToolCall, r tools.Result) {
 	}
 	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}
 	t.over(m, r)
-	t.session.Keep(record{Finished: &m, Result: &r, Told: r.Told})
+	t.session.Keep(conversation.Record{Finished: &m, Result: &r, Told: r.Told})
 }
 
 // How many rounds are taken back: one after the other (E-026), and in a turn (E-027).
@@ -232,8 +235,8 @@ func (t *turn) judge() {
 	if len(poor) == 0 || !t.revocable() {
 		return
 	}
-	t.Log.Info("round taken back", "session", t.session.id, "tool", poor[0].Name, "row", o.RolledBackInRow()+1) // E-028
-	t.session.Keep(record{RolledBack: wordsPoor(poor[0])})
+	t.Log.Info("round taken back", "session", t.session.ID, "tool", poor[0].Name, "row", o.RolledBackInRow()+1) // E-028
+	t.session.Keep(conversation.Record{RolledBack: wordsPoor(poor[0])})
 	for _, c := range poor {
 		if t.RolledBack != nil {
 			known, _ := t.kit.Tool(c.Name)

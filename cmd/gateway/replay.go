@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/agent"
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/store/mem"
@@ -186,7 +187,7 @@ func (v *replay) print(t agent.Turn) {
 }
 
 func (v *replay) heard(m chat.Message) {
-	head := moment(m.Time, v.zone) + "  " + agent.Speaker(texts.English().Agent.Speakers, m)
+	head := moment(m.Time, v.zone) + "  " + conversation.Speaker(texts.English().Agent.Speakers, m)
 	if m.Edits != "" {
 		head += ", corrected"
 	}

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"maps"
@@ -12,28 +12,28 @@ import (
 // part of the conversation until it is taken up, and is not done again then.
 type suspended struct {
 	key     string // of the message it was put aside for
-	entries []entry
-	open    *open // nil if nothing had been heard of it
+	entries []Entry
+	open    *OpenTurn // nil if nothing had been heard of it
 }
 
 // putAside takes the turn under way out of the conversation. What joined it goes
 // on, unless all of it is put aside, with what tools gave and without the words
 // of the message: the process may have died over them, and no call that has
 // ended is made again (P8).
-func (h *history) putAside(a aside) {
-	if h.asideWith(a.Key) != nil {
+func (h *History) suspend(a Suspension) {
+	if h.suspendedWith(a.Key) != nil {
 		return
 	}
 	o := h.open
 	if o == nil || !o.keys[a.Key] {
-		h.aside = append(h.aside, suspended{key: a.Key})
+		h.suspended = append(h.suspended, suspended{key: a.Key})
 		return
 	}
 	from := h.view.turnStart()
 	es := slices.Clone(h.view.entries[from:])
 	h.view.entries, h.open = h.view.entries[:from:from], nil
 	if a.Whole || len(o.keys) == 1 {
-		h.aside = append(h.aside, suspended{a.Key, es, o})
+		h.suspended = append(h.suspended, suspended{a.Key, es, o})
 		return
 	}
 	rest := *o
@@ -53,7 +53,7 @@ func (h *history) putAside(a aside) {
 	for _, e := range es {
 		switch {
 		case e.of == a.Key: // what follows was done for it
-			e = entry{Message: llm.Message{Role: llm.User, Text: wordsPutAside}, seq: e.seq, first: true}
+			e = Entry{Message: llm.Message{Role: llm.User, Text: msgSuspended}, seq: e.seq, first: true}
 		case e.of != "" && first:
 			e.first, first = true, false
 		}
@@ -61,18 +61,18 @@ func (h *history) putAside(a aside) {
 	}
 	alone := *o
 	alone.keys, alone.heard = map[string]bool{a.Key: true}, slices.DeleteFunc(slices.Clone(o.heard), func(m chat.Message) bool { return m.Key() != a.Key })
-	es = slices.DeleteFunc(es, func(e entry) bool { return e.of != "" && e.of != a.Key })
-	h.aside = append(h.aside, suspended{a.Key, es, &alone})
+	es = slices.DeleteFunc(es, func(e Entry) bool { return e.of != "" && e.of != a.Key })
+	h.suspended = append(h.suspended, suspended{a.Key, es, &alone})
 }
 
 // takeUp goes on with the turn that the message key was put aside with, where it was.
-func (h *history) takeUp(seq uint64, key string) {
-	s := h.asideWith(key)
+func (h *History) resume(seq uint64, key string) {
+	s := h.suspendedWith(key)
 	if s == nil {
 		return
 	}
 	was := *s
-	h.aside = slices.DeleteFunc(h.aside, func(s suspended) bool { return s.key == was.key })
+	h.suspended = slices.DeleteFunc(h.suspended, func(s suspended) bool { return s.key == was.key })
 	if was.open == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (h *history) takeUp(seq uint64, key string) {
 	for _, e := range was.entries {
 		moved[e.seq] = true
 	}
-	h.view.entries = slices.DeleteFunc(h.view.entries, func(e entry) bool { return moved[e.seq] && e.of == "" })
+	h.view.entries = slices.DeleteFunc(h.view.entries, func(e Entry) bool { return moved[e.seq] && e.of == "" })
 	for i, e := range was.entries {
 		e.seq, e.first = seq, i == 0
 		h.add(seq, e, e.Message)
@@ -89,12 +89,12 @@ func (h *history) takeUp(seq uint64, key string) {
 }
 
 // IsSuspended reports whether the turn of the message key was put aside.
-func (h *history) IsSuspended(key string) bool { return h.asideWith(key) != nil }
+func (h *History) IsSuspended(key string) bool { return h.suspendedWith(key) != nil }
 
 // asideWith returns the turn that the message key was put aside with, or nil.
-func (h *history) asideWith(key string) *suspended {
-	for i := range h.aside {
-		if s := &h.aside[i]; s.key == key || s.open != nil && s.open.keys[key] {
+func (h *History) suspendedWith(key string) *suspended {
+	for i := range h.suspended {
+		if s := &h.suspended[i]; s.key == key || s.open != nil && s.open.keys[key] {
 			return s
 		}
 	}

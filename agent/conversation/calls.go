@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 // oldest first and those of a round in the order asked, those that were taken
 // back too (A-014, E-023). Of a session that nobody knows the error is
 // store.ErrNotFound. The tools of kit tell which name is an alias.
-func (ss *sessions) Calls(ctx context.Context, id chat.SessionID, kit *tools.Kit) (all []tools.Record, err error) {
+func (ss *Sessions) Calls(ctx context.Context, id chat.SessionID, kit *tools.Kit) (all []tools.Record, err error) {
 	round, open := 0, map[string]llm.ToolCall{}
 	asked := map[string]int{} // calls of the round, by their place in it
 	first := 0                // record of the round
@@ -27,7 +27,7 @@ func (ss *sessions) Calls(ctx context.Context, id chat.SessionID, kit *tools.Kit
 		switch {
 		case err != nil:
 			return nil, err
-		case r.answer():
+		case r.IsAnswer():
 			inOrder()
 			round++
 			for i, c := range r.Said.Calls {

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 // open is a turn that has not ended.
-type open struct {
+type OpenTurn struct {
 	first   chat.Message             // the message that the reply answers
 	from    chat.Sender              // the sender with the fewest rights: nobody acts with another's rights
 	keys    map[string]bool          // of the messages heard
@@ -35,29 +35,29 @@ type open struct {
 }
 
 // First returns the message that the reply answers.
-func (o *open) First() chat.Message { return o.first }
+func (o *OpenTurn) First() chat.Message { return o.first }
 
 // From returns the sender whose rights the turn has: of all who spoke, the one
 // with the fewest.
-func (o *open) From() chat.Sender { return o.from }
+func (o *OpenTurn) From() chat.Sender { return o.from }
 
 // LimitRole takes away the rights that the sender has lost since the message was sent.
-func (o *open) LimitRole(role chat.Role) { o.from.Role = role }
+func (o *OpenTurn) LimitRole(role chat.Role) { o.from.Role = role }
 
 // Has reports whether the message with that key was heard in the turn.
-func (o *open) Has(key string) bool { return o.keys[key] }
+func (o *OpenTurn) Has(key string) bool { return o.keys[key] }
 
 // MessageCount returns how many messages were heard.
-func (o *open) MessageCount() int { return len(o.keys) }
+func (o *OpenTurn) MessageCount() int { return len(o.keys) }
 
 // NeedsAnswer reports whether anything heard asks for an answer of the model.
-func (o *open) NeedsAnswer() bool { return o.asks }
+func (o *OpenTurn) NeedsAnswer() bool { return o.asks }
 
 // Calls returns the tool calls of the last answer.
-func (o *open) Calls() []llm.ToolCall { return o.calls }
+func (o *OpenTurn) Calls() []llm.ToolCall { return o.calls }
 
 // Unanswered returns the calls of the last answer that have no result yet.
-func (o *open) Unanswered() (calls []llm.ToolCall) {
+func (o *OpenTurn) Unanswered() (calls []llm.ToolCall) {
 	for _, c := range o.calls {
 		if _, done := o.done[c.ID]; !done {
 			calls = append(calls, c)
@@ -67,37 +67,37 @@ func (o *open) Unanswered() (calls []llm.ToolCall) {
 }
 
 // Started reports whether the call with that ID was started.
-func (o *open) Started(id string) bool { return o.started[id] }
+func (o *OpenTurn) Started(id string) bool { return o.started[id] }
 
 // Verdict returns how useful the result of the call with that ID was.
-func (o *open) Verdict(id string) tools.Verdict { return o.done[id] }
+func (o *OpenTurn) Verdict(id string) tools.Verdict { return o.done[id] }
 
 // Steps returns the calls that have ended.
-func (o *open) Steps() []chat.Step { return o.steps }
+func (o *OpenTurn) Steps() []chat.Step { return o.steps }
 
 // Fault returns the last failure of a tool, "" if none failed.
-func (o *open) Fault() string { return o.fault }
+func (o *OpenTurn) Fault() string { return o.fault }
 
 // EndedByTool reports whether a tool has ended the turn and nobody spoke since.
-func (o *open) EndedByTool() bool { return o.ending }
+func (o *OpenTurn) EndedByTool() bool { return o.ending }
 
 // Told returns what tools told the person during the turn.
-func (o *open) Told() []string { return o.told }
+func (o *OpenTurn) Told() []string { return o.told }
 
 // Answers returns the model's answers, and what tools said when they ended the
 // turn, without what was rolled back.
-func (o *open) Answers() []llm.Message { return o.said }
+func (o *OpenTurn) Answers() []llm.Message { return o.said }
 
 // AllAnswers returns the answers together with those that were rolled back.
-func (o *open) AllAnswers() []llm.Message {
+func (o *OpenTurn) AllAnswers() []llm.Message {
 	return append(o.revoked[:len(o.revoked):len(o.revoked)], o.said...)
 }
 
 // CutAnswers returns how many answers were cut at the length limit.
-func (o *open) CutAnswers() int { return o.cuts }
+func (o *OpenTurn) CutAnswers() int { return o.cuts }
 
 // EmptyAnswers returns how many answers have neither text nor calls.
-func (o *open) EmptyAnswers() (n int) {
+func (o *OpenTurn) EmptyAnswers() (n int) {
 	for _, m := range o.said {
 		if m.Empty() {
 			n++
@@ -107,25 +107,25 @@ func (o *open) EmptyAnswers() (n int) {
 }
 
 // RolledBack returns how many answers were rolled back in the turn.
-func (o *open) RolledBack() int { return len(o.revoked) }
+func (o *OpenTurn) RolledBack() int { return len(o.revoked) }
 
 // RolledBackInRow returns how many answers were rolled back one after the other.
-func (o *open) RolledBackInRow() int { return o.row }
+func (o *OpenTurn) RolledBackInRow() int { return o.row }
 
 // Note returns what the model is told of the last rollback, "" if it has answered since.
-func (o *open) Note() string { return o.note }
+func (o *OpenTurn) Note() string { return o.note }
 
 // Notice tells the person what could not be taken in.
-func (o *open) Notice() string { return strings.Join(o.notices, "\n\n") }
+func (o *OpenTurn) Notice() string { return strings.Join(o.notices, "\n\n") }
 
 // Text returns all that the model said in the turn, as a person read it while it came in.
-func (o *open) Text() string { return flow(o.said) }
+func (o *OpenTurn) Text() string { return flow(o.said) }
 
 // TextBeforeLast returns what the model said before its last answer.
-func (o *open) TextBeforeLast() string { return flow(o.said[:len(o.said)-1]) }
+func (o *OpenTurn) TextBeforeLast() string { return flow(o.said[:len(o.said)-1]) }
 
 // Tokens returns what the turn has taken so far, of all models; nil if none was asked.
-func (o *open) Tokens() *chat.Tokens {
+func (o *OpenTurn) Tokens() *chat.Tokens {
 	if len(o.usage) == 0 {
 		return nil
 	}
@@ -137,19 +137,19 @@ func (o *open) Tokens() *chat.Tokens {
 }
 
 // Sources names the origins of the untrusted content that the model was shown.
-func (o *open) Sources() []string { return o.sources }
+func (o *OpenTurn) Sources() []string { return o.sources }
 
 // Untrusted reports whether the model was shown untrusted content in the turn (R-S12).
-func (o *open) Untrusted() bool { return len(o.sources) > 0 }
+func (o *OpenTurn) Untrusted() bool { return len(o.sources) > 0 }
 
 // IsDamaged reports whether a part of the turn cannot be read.
-func (o *open) IsDamaged() bool { return o.torn }
+func (o *OpenTurn) IsDamaged() bool { return o.torn }
 
 // distrust adds origins of untrusted content that the model was shown.
-func (o *open) distrust(sources []string) { o.sources = chat.JoinSources(o.sources, sources...) }
+func (o *OpenTurn) distrust(sources []string) { o.sources = chat.JoinSources(o.sources, sources...) }
 
 // acceptRights adopts the untrusted content of e, and its sender if that one is no owner.
-func (o *open) acceptRights(e entry) {
+func (o *OpenTurn) acceptRights(e Entry) {
 	o.distrust(e.sources)
 	if e.from.Role != chat.Owner {
 		o.from = e.from
@@ -157,14 +157,14 @@ func (o *open) acceptRights(e entry) {
 }
 
 // expectCalls replaces the calls of the last answer. None of them is started.
-func (o *open) expectCalls(calls []llm.ToolCall) {
+func (o *OpenTurn) expectCalls(calls []llm.ToolCall) {
 	o.calls = calls
 	o.started = map[string]bool{}
 	o.done = map[string]tools.Verdict{}
 }
 
 // hasPoorResult reports whether a call of the last answer found nothing of use.
-func (o *open) hasPoorResult() bool {
+func (o *OpenTurn) hasPoorResult() bool {
 	for _, c := range o.calls {
 		if o.done[c.ID] == tools.Poor {
 			return true
@@ -187,20 +187,20 @@ func flow(said []llm.Message) string {
 }
 
 // last is the turn that ended last.
-type last struct {
+type LastTurn struct {
 	keys  map[string]bool
-	reply *chat.Reply // nil if there was nothing to say
+	Reply *chat.Reply // nil if there was nothing to say
 
-	first   chat.Message // that it answered
-	how     outcome
-	text    string               // the last of what was said
-	steps   []chat.Step          // the calls that had ended
-	usage   map[string]llm.Usage // by model
-	sources []string             // origins of the untrusted content that the model was shown
+	First   chat.Message // that it answered
+	Outcome Outcome
+	Text    string               // the last of what was said
+	Steps   []chat.Step          // the calls that had ended
+	Usage   map[string]llm.Usage // by model
+	Sources []string             // origins of the untrusted content that the model was shown
 }
 
 // Has reports whether the turn answered the message with that key.
-func (l *last) Has(key string) bool { return l.keys[key] }
+func (l *LastTurn) Has(key string) bool { return l.keys[key] }
 
 // Untrusted reports whether the model was shown untrusted content in the turn (R-S12).
-func (l *last) Untrusted() bool { return len(l.sources) > 0 }
+func (l *LastTurn) Untrusted() bool { return len(l.Sources) > 0 }

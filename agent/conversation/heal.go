@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 )
 
 // lost stands for the result of a call that the history knows none of (D-047).
-const lost = "[Tool result unavailable — call was interrupted or lost]"
+const msgLostResult = "[Tool result unavailable — call was interrupted or lost]"
 
 // heal returns ms as a conversation every provider accepts: each call is
 // followed by exactly one result and each result follows its call, IDs are
@@ -61,7 +61,7 @@ func (h *healer) round(answer llm.Message, after []llm.Message) {
 	var calls []llm.ToolCall
 	after = slices.Clone(after)
 	for _, c := range answer.Calls {
-		r := llm.Message{Role: llm.ToolRole, Text: lost}
+		r := llm.Message{Role: llm.ToolRole, Text: msgLostResult}
 		if i := slices.IndexFunc(after, func(m llm.Message) bool { return m.Role == llm.ToolRole && m.Call == c.ID }); i >= 0 {
 			r = after[i]
 			after = slices.Delete(after, i, i+1)
@@ -100,7 +100,7 @@ func object(args string) string {
 	if strings.TrimSpace(args) == "" {
 		return "{}"
 	}
-	b, _ := json.Marshal(map[string]string{"unreadable": clip(valid(args), 1000)})
+	b, _ := json.Marshal(map[string]string{"unreadable": ClipMiddle(valid(args), 1000)})
 	return string(b)
 }
 

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 
 // Talks returns the conversations whose sessions begin with prefix, the one
 // that was spoken in last first.
-func (ss *sessions) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err error) {
+func (ss *Sessions) Talks(ctx context.Context, prefix string) (talks []chat.Talk, err error) {
 	for id, err := range ss.IDs(ctx, prefix) {
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
@@ -37,9 +37,9 @@ func (ss *sessions) Talks(ctx context.Context, prefix string) (talks []chat.Talk
 // Transcript yields what was said in the session id, oldest first, all of its
 // conversations. In the place of damaged records that follow each other stands
 // one entry that says so (P21). Who is no person is named in the words of speakers.
-func (ss *sessions) Transcript(ctx context.Context, id chat.SessionID, speakers texts.Speakers) iter.Seq2[chat.Entry, error] {
+func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID, speakers texts.Speakers) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
-		s, epoch := scribe{speakers: speakers}, int64(0)
+		s, epoch := transcriptWriter{speakers: speakers}, int64(0)
 		for r, err := range ss.Journal(ctx, id) {
 			switch {
 			case errors.Is(err, store.ErrNotFound):
@@ -49,15 +49,15 @@ func (ss *sessions) Transcript(ctx context.Context, id chat.SessionID, speakers 
 				return
 			}
 			var entries []chat.Entry
-			if r.epoch != epoch {
+			if r.Epoch != epoch {
 				entries = ss.unreadable(ctx, id, &s)
-				s.anew, epoch = !s.at.IsZero(), r.epoch
+				s.anew, epoch = !s.at.IsZero(), r.Epoch
 			}
-			if r.damaged != nil {
-				s.skip(r.seq)
+			if r.Damaged != nil {
+				s.skip(r.Seq)
 			} else {
 				entries = append(entries, ss.unreadable(ctx, id, &s)...)
-				entries = append(entries, s.entries(r.record)...)
+				entries = append(entries, s.entries(r.Record)...)
 			}
 			for _, e := range entries {
 				if !yield(e, nil) {
@@ -74,7 +74,7 @@ func (ss *sessions) Transcript(ctx context.Context, id chat.SessionID, speakers 
 }
 
 // unreadable writes down which records of the session id were skipped.
-func (ss *sessions) unreadable(ctx context.Context, id chat.SessionID, s *scribe) (es []chat.Entry) {
+func (ss *Sessions) unreadable(ctx context.Context, id chat.SessionID, s *transcriptWriter) (es []chat.Entry) {
 	if len(s.skipped) == 0 {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (ss *sessions) unreadable(ctx context.Context, id chat.SessionID, s *scribe
 }
 
 // A scribe writes records down as people read them.
-type scribe struct {
+type transcriptWriter struct {
 	speakers texts.Speakers
 
 	at   time.Time       // of what was heard last
@@ -107,14 +107,14 @@ type scribe struct {
 	skipped []uint64 // the first and the last of the damaged records that were read last
 }
 
-func (s *scribe) skip(seq uint64) {
+func (s *transcriptWriter) skip(seq uint64) {
 	if len(s.skipped) == 0 {
 		s.skipped = append(s.skipped, seq)
 	}
 	s.skipped = append(s.skipped[:1], seq)
 }
 
-func (s *scribe) entries(r record) (es []chat.Entry) {
+func (s *transcriptWriter) entries(r Record) (es []chat.Entry) {
 	add := func(e chat.Entry) {
 		e.Time = s.at
 		es = append(es, e)
@@ -122,7 +122,7 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && !s.told[m.Key()]:
 		es = s.heard(*m)
-	case r.answer():
+	case r.IsAnswer():
 		if r.Said.Text != "" {
 			add(chat.Entry{Kind: chat.Said, Who: r.Said.Model, Text: r.Said.Text})
 		}
@@ -135,7 +135,7 @@ func (s *scribe) entries(r record) (es []chat.Entry) {
 			add(chat.Entry{Kind: chat.Said, Who: r.Finished.Name, Text: r.Result.End})
 		}
 	case r.Ended != nil:
-		if s.told = nil; r.Ended.Outcome == answered {
+		if s.told = nil; r.Ended.Outcome == Answered {
 			return es
 		}
 		how := string(r.Ended.Outcome)
@@ -161,7 +161,7 @@ func Speaker(say texts.Speakers, m chat.Message) string {
 }
 
 // heard writes down m, and what the person was told of it.
-func (s *scribe) heard(m chat.Message) (es []chat.Entry) {
+func (s *transcriptWriter) heard(m chat.Message) (es []chat.Entry) {
 	if s.at = m.Time; s.told == nil {
 		s.told = map[string]bool{}
 	}

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -10,10 +10,10 @@ import (
 )
 
 // wordsNothing is what a model answers that has nothing to say.
-const wordsNothing = "NOTHING_TO_SAY"
+const NothingToSay = "NOTHING_TO_SAY"
 
 // quiet reports whether m asks for an answer only if there is something to say.
-func quiet(m chat.Message) bool { return m.Errand != nil && m.Errand.Quiet }
+func IsQuiet(m chat.Message) bool { return m.Errand != nil && m.Errand.Quiet }
 
 // render returns m as the model reads it: one line in brackets that the
 // gateway wrote, and then the words. Only the first line of a message is ever
@@ -22,20 +22,20 @@ func render(m chat.Message, zone *time.Location) string {
 	head := []string{m.Time.In(zone).Format("Mon 2006-01-02 15:04")}
 	switch m.Origin {
 	case chat.FromPerson:
-		if name := tame(m.From.Name, 64); name != "" {
+		if name := Inline(m.From.Name, 64); name != "" {
 			head = append(head, "from "+name)
 		}
 	default:
 		head = append(head, "from the "+string(m.Origin))
 	}
-	if quiet(m) {
-		head = append(head, "to be answered with "+wordsNothing+" alone unless there is something that the person should know")
+	if IsQuiet(m) {
+		head = append(head, "to be answered with "+NothingToSay+" alone unless there is something that the person should know")
 	}
 	if m.Edits != "" {
 		head = append(head, "corrects an earlier message")
 	}
 	if m.Media != "" {
-		head = append(head, "with a "+tame(m.Media, 200))
+		head = append(head, "with a "+Inline(m.Media, 200))
 	}
 	var b strings.Builder
 	if q := m.Quote; q != nil {
@@ -44,7 +44,7 @@ func render(m chat.Message, zone *time.Location) string {
 			how, most = "passing on ", 50_000
 		}
 		head = append(head, how+whose(q.From)+" message quoted below")
-		for line := range strings.Lines(clip(q.Text, most)) {
+		for line := range strings.Lines(ClipMiddle(q.Text, most)) {
 			b.WriteString("> " + strings.TrimRight(line, "\n") + "\n")
 		}
 	}
@@ -53,7 +53,7 @@ func render(m chat.Message, zone *time.Location) string {
 		if f.Path != "" {
 			head = append(head, "with the file "+usable(f.Path))
 		} else {
-			head = append(head, "with a file that is not here: "+cmp.Or(tame(f.Name, 64), "without a name"))
+			head = append(head, "with a file that is not here: "+cmp.Or(Inline(f.Name, 64), "without a name"))
 		}
 	}
 	return "[" + strings.Join(head, ", ") + "]\n" + b.String()
@@ -61,7 +61,7 @@ func render(m chat.Message, zone *time.Location) string {
 
 // usable returns path as a model can use it, in quotes unless it is plain.
 func usable(path string) string {
-	if strings.ContainsAny(path, " ,") || tame(path, 400) != path {
+	if strings.ContainsAny(path, " ,") || Inline(path, 400) != path {
 		return strconv.Quote(path)
 	}
 	return path
@@ -69,7 +69,7 @@ func usable(path string) string {
 
 // whose says whose message was quoted.
 func whose(name string) string {
-	switch name = tame(name, 64); name {
+	switch name = Inline(name, 64); name {
 	case "":
 		return "the"
 	case "you":

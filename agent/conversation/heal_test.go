@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"encoding/json"
@@ -71,11 +71,11 @@ func TestHeal(t *testing.T) {
 		want string // roles and texts
 	}{
 		"sound":            {[]llm.Message{user("a"), asks("1"), result("1", "x"), user("b")}, "user a|assistant |tool x|user b"},
-		"orphan call":      {[]llm.Message{user("a"), asks("1", "2"), result("2", "x")}, "user a|assistant |tool " + lost + "|tool x"},
+		"orphan call":      {[]llm.Message{user("a"), asks("1", "2"), result("2", "x")}, "user a|assistant |tool " + msgLostResult + "|tool x"},
 		"orphan result":    {[]llm.Message{user("a"), result("9", "x"), user("b")}, "user a|user b"},
 		"two results":      {[]llm.Message{user("a"), asks("1"), result("1", "x"), result("1", "y")}, "user a|assistant |tool x"},
 		"wrong order":      {[]llm.Message{user("a"), asks("1", "2"), result("2", "y"), user("b"), result("1", "x")}, "user a|assistant |tool x|tool y|user b"},
-		"result before":    {[]llm.Message{user("a"), result("1", "x"), asks("1")}, "user a|assistant |tool " + lost},
+		"result before":    {[]llm.Message{user("a"), result("1", "x"), asks("1")}, "user a|assistant |tool " + msgLostResult},
 		"empty":            {[]llm.Message{user(" "), {Role: llm.Assistant}}, "user (no text)|assistant (no answer)"},
 		"empty result":     {[]llm.Message{user("a"), asks("1"), result("1", "")}, "user a|assistant |tool (read_file completed with no output)"},
 		"the agent begins": {[]llm.Message{{Role: llm.Assistant, Text: "hi"}}, "user (earlier messages are left out)|assistant hi"},

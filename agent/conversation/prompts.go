@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"bytes"
@@ -18,15 +18,15 @@ import (
 
 // Prompts keep the long texts of requests, instructions and tools, once each
 // under their digests. Records name them by those.
-type prompts struct {
+type Prompts struct {
 	bucket store.Bucket
 	log    *slog.Logger
-	latest atomic.Pointer[toolText] // the tools that were noted last
+	latest atomic.Pointer[ToolSet] // the tools that were noted last
 }
 
 // newPrompts returns the prompts kept in s.
-func newPrompts(s store.Store, log *slog.Logger) *prompts {
-	return &prompts{bucket: s.Bucket("prompts"), log: log}
+func NewPrompts(s store.Store, log *slog.Logger) *Prompts {
+	return &Prompts{bucket: s.Bucket("prompts"), log: log}
 }
 
 // digestOf names a long text of requests.
@@ -34,7 +34,7 @@ func digestOf(text string) string { return fmt.Sprintf("%.12x", sha256.Sum256([]
 
 // note keeps body under digest, once. That it could not is no reason to leave a
 // person without an answer.
-func (p *prompts) note(ctx context.Context, digest, body string) (kept bool) {
+func (p *Prompts) note(ctx context.Context, digest, body string) (kept bool) {
 	_, _, err := p.bucket.Get(ctx, digest)
 	if err != nil {
 		_, err = p.bucket.Put(ctx, digest, []byte(body), store.Any)
@@ -48,7 +48,7 @@ func (p *prompts) note(ctx context.Context, digest, body string) (kept bool) {
 // NoteSystem notes instructions and returns their digest. Most sessions have a
 // last paragraph of their own: what is before it is kept once for all of them,
 // and is named.
-func (p *prompts) NoteSystem(ctx context.Context, text string) string {
+func (p *Prompts) KeepSystem(ctx context.Context, text string) string {
 	digest := digestOf(text)
 	if _, _, err := p.bucket.Get(ctx, digest); err != nil {
 		last := max(strings.LastIndex(text, "\n\n"), 0)
@@ -61,7 +61,7 @@ func (p *prompts) NoteSystem(ctx context.Context, text string) string {
 const parted = "\x00" // begins what NoteSystem keeps
 
 // Text returns what was noted under digest.
-func (p *prompts) Text(ctx context.Context, digest string) (string, error) {
+func (p *Prompts) Text(ctx context.Context, digest string) (string, error) {
 	body, _, err := p.bucket.Get(ctx, digest)
 	rest, system := strings.CutPrefix(string(body), parted)
 	if err != nil || !system || len(rest) < len(digest) {
@@ -73,21 +73,21 @@ func (p *prompts) Text(ctx context.Context, digest string) (string, error) {
 
 // NoteTools notes the tools of a turn, which it returns with their digest.
 // Turns mostly have the same: to compare takes less time than to write them down.
-func (p *prompts) NoteTools(ctx context.Context, text *toolText) *toolText {
+func (p *Prompts) KeepTools(ctx context.Context, text *ToolSet) *ToolSet {
 	if last := p.latest.Load(); last != nil && last.same(text) {
-		text.digest = last.digest
+		text.Digest = last.Digest
 		return text
 	}
 	b, _ := json.Marshal(text) // a schema is JSON
-	text.digest = digestOf(string(b))
-	if p.note(ctx, text.digest, string(b)) {
+	text.Digest = digestOf(string(b))
+	if p.note(ctx, text.Digest, string(b)) {
 		p.latest.Store(text)
 	}
 	return text
 }
 
 // same says whether text and other would be written down alike.
-func (text *toolText) same(other *toolText) bool {
+func (text *ToolSet) same(other *ToolSet) bool {
 	alike := func(a, b llm.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 	}
@@ -95,10 +95,10 @@ func (text *toolText) same(other *toolText) bool {
 }
 
 // toolTextOf returns what is kept of the tools in k.
-func toolTextOf(k *tools.Kit) *toolText {
-	text := &toolText{Specs: k.Specs()}
+func ToolSetOf(k *tools.Kit) *ToolSet {
+	text := &ToolSet{Specs: k.Specs()}
 	for _, t := range k.Tools() {
-		text.Known = append(text.Known, stub{Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON})
+		text.Known = append(text.Known, ToolTraits{Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON})
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func pictures(files []chat.File) (paths []string, more int) {
 }
 
 // showing counts the pictures that are to be shown.
-func (v *view) showing() (n int) {
+func (v *View) showing() (n int) {
 	for i := range v.entries {
 		n += len(v.entries[i].pictures)
 	}
@@ -41,7 +41,7 @@ func (v *view) showing() (n int) {
 }
 
 // Pictures returns the paths of the pictures that the model is to be shown.
-func (v *view) Pictures() (paths []string) {
+func (v *View) Pictures() (paths []string) {
 	for i := range v.entries {
 		paths = append(paths, v.entries[i].pictures...)
 	}
@@ -50,7 +50,7 @@ func (v *view) Pictures() (paths []string) {
 
 // dim makes words of the oldest pictures until keep are left, or, unless keep
 // is 0, only those of one message.
-func (v *view) dim(keep int) {
+func (v *View) dim(keep int) {
 	left := v.showing()
 	for i := range v.entries {
 		e := &v.entries[i]
@@ -63,10 +63,10 @@ func (v *view) dim(keep int) {
 }
 
 // ShowPictures says whether the model is shown pictures.
-func (v *view) ShowPictures(can bool) { v.eyes = can }
+func (v *View) ShowPictures(can bool) { v.vision = can }
 
 // illustrated reports whether m shows pictures.
-func illustrated(m llm.Message) bool { return len(m.Images) > 0 }
+func ShowsPictures(m llm.Message) bool { return len(m.Images) > 0 }
 
 // unseen tells the model, in the first line of text, of n pictures it is not shown.
 func unseen(text string, n int) string {

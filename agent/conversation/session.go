@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 )
 
 // A state is what is kept of a session beside its log.
-type state struct {
+type State struct {
 	Epoch  int64  `json:"epoch,omitempty"`  // number of the conversation: /new begins the next
 	Model  string `json:"model,omitempty"`  // chosen with /model
 	Quiet  bool   `json:"quiet,omitempty"`  // chosen with /verbose off
@@ -27,8 +27,8 @@ type state struct {
 	Base   int64  `json:"base,omitempty"`   // first Epoch since this record was damaged
 	First  int64  `json:"first,omitempty"`  // earlier conversations are forgotten
 
-	Digested digested `json:"digested,omitzero"`
-	Grants   []grant  `json:"grants,omitempty"` // what owners approved for a while
+	Digested ArchiveProgress `json:"digested,omitzero"`
+	Grants   []Grant         `json:"grants,omitempty"` // what owners approved for a while
 
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"` // when somebody spoke, to within lastEvery
@@ -37,7 +37,7 @@ type state struct {
 
 // digested is how far the conversation is archived. A part is settled before it
 // is archived, so that it is the same part after a crash.
-type digested struct {
+type ArchiveProgress struct {
 	Epoch int64  `json:"epoch,omitempty"`
 	Done  uint64 `json:"done,omitempty"`  // last record of what is archived
 	Seq   uint64 `json:"seq,omitempty"`   // last record of the part that comes next, or Done: no turn archives it
@@ -47,7 +47,7 @@ type digested struct {
 // A grant is an owner's yes to all calls with the same effect in one session,
 // although untrusted content is there (R-S12). It is kept in the state of the
 // session of the chat in which it was given, and shown there.
-type grant struct {
+type Grant struct {
 	Session chat.SessionID `json:"session"`
 	Effect  string         `json:"effect"`
 	By      string         `json:"by"`             // ID of who gave it
@@ -55,24 +55,24 @@ type grant struct {
 }
 
 // Over reports whether g has ended.
-func (g grant) Over() bool { return !g.Until.IsZero() && !time.Now().Before(g.Until) }
+func (g Grant) Over() bool { return !g.Until.IsZero() && !time.Now().Before(g.Until) }
 
 // Covers reports whether g allows calls with that effect in the session id.
-func (g grant) Covers(id chat.SessionID, effect string) bool {
+func (g Grant) Covers(id chat.SessionID, effect string) bool {
 	return !g.Over() && g.Session == id && g.Effect == effect
 }
 
 // BeginConversation makes s the state of a new conversation: what was approved
 // for the old one counts no more.
-func (s *state) BeginConversation() {
+func (s *State) BeginConversation() {
 	s.Epoch++
 	s.From = 0
-	s.Grants = slices.DeleteFunc(s.Grants, func(g grant) bool { return g.Until.IsZero() || g.Over() })
+	s.Grants = slices.DeleteFunc(s.Grants, func(g Grant) bool { return g.Until.IsZero() || g.Over() })
 }
 
 // Epochs returns the numbers of all conversations of the session. How many there
 // were before a record was damaged is not known: many numbers are worth a look.
-func (s state) Epochs() (all []int64) {
+func (s State) Epochs() (all []int64) {
 	first := s.Base
 	if first == 0 && s.Epoch > 1e9 { // damaged before Base was noted
 		first = s.Epoch
@@ -89,7 +89,7 @@ func (s state) Epochs() (all []int64) {
 }
 
 // Sessions are the conversations in a store: for each a state and a log.
-type sessions struct {
+type Sessions struct {
 	store  store.Store
 	states store.Bucket
 	log    *slog.Logger
@@ -97,12 +97,12 @@ type sessions struct {
 }
 
 // newSessions returns the sessions kept in s.
-func newSessions(s store.Store, log *slog.Logger, zone *time.Location) *sessions {
-	return &sessions{store: s, states: s.Bucket("sessions"), log: log, zone: zone}
+func NewSessions(s store.Store, log *slog.Logger, zone *time.Location) *Sessions {
+	return &Sessions{store: s, states: s.Bucket("sessions"), log: log, zone: zone}
 }
 
 // IDs yields the sessions that have a state and whose names begin with prefix.
-func (ss *sessions) IDs(ctx context.Context, prefix string) iter.Seq2[chat.SessionID, error] {
+func (ss *Sessions) IDs(ctx context.Context, prefix string) iter.Seq2[chat.SessionID, error] {
 	return func(yield func(chat.SessionID, error) bool) {
 		for id, err := range ss.states.Keys(ctx, prefix) {
 			if !yield(chat.SessionID(id), err) {
@@ -114,25 +114,25 @@ func (ss *sessions) IDs(ctx context.Context, prefix string) iter.Seq2[chat.Sessi
 
 // Lookup returns the state of the session id and its revision, 0 if there is
 // none. A damaged one is replaced by that of a new conversation (P21).
-func (ss *sessions) Lookup(ctx context.Context, id chat.SessionID) (state, uint64, error) {
-	s, rev, err := store.Load[state](ctx, ss.states, string(id))
+func (ss *Sessions) Lookup(ctx context.Context, id chat.SessionID) (State, uint64, error) {
+	s, rev, err := store.Load[State](ctx, ss.states, string(id))
 	switch {
 	case err == nil:
 		return s, rev, nil
 	case errors.Is(err, store.ErrNotFound):
-		return state{}, 0, nil
+		return State{}, 0, nil
 	case !errors.Is(err, store.ErrDamaged):
-		return state{}, 0, fmt.Errorf("look up session %s: %w", id, err)
+		return State{}, 0, fmt.Errorf("look up session %s: %w", id, err)
 	}
 	ss.log.Error("the record of a session is damaged; it begins anew", "session", id, "err", err)
 	now := time.Now().Unix()
-	s = state{Epoch: now, Base: now}
+	s = State{Epoch: now, Base: now}
 	rev, err = store.Save(ctx, ss.states, string(id), s, store.Any)
 	return s, rev, err
 }
 
 // Update changes the state of the session id.
-func (ss *sessions) Update(ctx context.Context, id chat.SessionID, change func(*state)) error {
+func (ss *Sessions) Update(ctx context.Context, id chat.SessionID, change func(*State)) error {
 	for {
 		s, rev, err := ss.Lookup(ctx, id)
 		if err != nil {
@@ -147,12 +147,12 @@ func (ss *sessions) Update(ctx context.Context, id chat.SessionID, change func(*
 
 // DeleteState forgets the state of the session id. It comes after RemoveLog of
 // all its conversations, because it tells which there are.
-func (ss *sessions) DeleteState(ctx context.Context, id chat.SessionID) error {
+func (ss *Sessions) DeleteState(ctx context.Context, id chat.SessionID) error {
 	return ss.states.Delete(ctx, string(id))
 }
 
 // logOf returns the log of a conversation of the session id.
-func (ss *sessions) logOf(id chat.SessionID, epoch int64) store.Log {
+func (ss *Sessions) logOf(id chat.SessionID, epoch int64) store.Log {
 	name := "session/" + string(id)
 	if epoch > 0 {
 		name += "#" + strconv.FormatInt(epoch, 10)
@@ -162,7 +162,7 @@ func (ss *sessions) logOf(id chat.SessionID, epoch int64) store.Log {
 
 // RemoveLog forgets what was said in a conversation of the session id. What is
 // damaged cannot be removed, and stops nothing (P21).
-func (ss *sessions) RemoveLog(ctx context.Context, id chat.SessionID, epoch int64) error {
+func (ss *Sessions) RemoveLog(ctx context.Context, id chat.SessionID, epoch int64) error {
 	err := ss.logOf(id, epoch).Trim(ctx, math.MaxUint64)
 	if errors.Is(err, store.ErrDamaged) {
 		ss.log.Error("a damaged part of a session cannot be removed", "session", id, "err", err)
@@ -172,13 +172,13 @@ func (ss *sessions) RemoveLog(ctx context.Context, id chat.SessionID, epoch int6
 }
 
 // Append appends records to the log of the first conversation of the session id.
-func (ss *sessions) Append(ctx context.Context, id chat.SessionID, records ...record) error {
+func (ss *Sessions) Append(ctx context.Context, id chat.SessionID, records ...Record) error {
 	if len(records) == 0 {
 		return nil
 	}
 	bodies := make([][]byte, len(records))
 	for i, r := range records {
-		bodies[i] = r.encode()
+		bodies[i] = r.Encode()
 	}
 	_, err := ss.logOf(id, 0).Append(ctx, bodies...)
 	return err
@@ -186,18 +186,18 @@ func (ss *sessions) Append(ctx context.Context, id chat.SessionID, records ...re
 
 // Records yields the records of a conversation of the session id after since. A
 // damaged one has a Damaged error and is no error of the iteration.
-func (ss *sessions) Records(ctx context.Context, id chat.SessionID, epoch int64, since uint64) iter.Seq2[numbered, error] {
-	return func(yield func(numbered, error) bool) {
+func (ss *Sessions) Records(ctx context.Context, id chat.SessionID, epoch int64, since uint64) iter.Seq2[NumberedRecord, error] {
+	return func(yield func(NumberedRecord, error) bool) {
 		for rec, err := range ss.logOf(id, epoch).Since(ctx, since) {
-			n := numbered{seq: rec.Seq}
+			n := NumberedRecord{Seq: rec.Seq}
 			if err == nil {
-				err = json.Unmarshal(rec.Body, &n.record)
+				err = json.Unmarshal(rec.Body, &n.Record)
 			} else if !errors.Is(err, store.ErrDamaged) {
 				yield(n, fmt.Errorf("read session %s: %w", id, err))
 				return
 			}
 			if err != nil {
-				n.record, n.damaged = record{Unreadable: true}, err
+				n.Record, n.Damaged = Record{Unreadable: true}, err
 			}
 			if !yield(n, nil) {
 				return
@@ -208,15 +208,15 @@ func (ss *sessions) Records(ctx context.Context, id chat.SessionID, epoch int64,
 
 // Journal yields all records of all conversations of the session id, oldest
 // first. If there is no such session the error is store.ErrNotFound.
-func (ss *sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[epochal, error] {
-	return func(yield func(epochal, error) bool) {
+func (ss *Sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[JournalRecord, error] {
+	return func(yield func(JournalRecord, error) bool) {
 		st, rev, err := ss.Lookup(ctx, id)
 		there := rev > 0
 		for _, epoch := range st.Epochs() {
 			for r, bad := range ss.Records(ctx, id, epoch, 0) {
 				there = true
 				err = cmp.Or(err, bad)
-				if err == nil && !yield(epochal{r, epoch}, nil) {
+				if err == nil && !yield(JournalRecord{r, epoch}, nil) {
 					return
 				}
 			}
@@ -225,27 +225,27 @@ func (ss *sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[ep
 			err = store.ErrNotFound
 		}
 		if err != nil {
-			yield(epochal{}, err)
+			yield(JournalRecord{}, err)
 		}
 	}
 }
 
 // Open reads the session id, which is in the state st.
-func (ss *sessions) Open(ctx context.Context, id chat.SessionID, st state) (*session, error) {
+func (ss *Sessions) Open(ctx context.Context, id chat.SessionID, st State) (*Session, error) {
 	since := max(st.From, 1) - 1
-	s := ss.Restore(id, st, newHistory(ss.zone), 0)
-	s.since = &since
+	s := ss.Restore(id, st, NewHistory(ss.zone), 0)
+	s.ReadSince = &since
 	lost, damaged := 0, error(nil) // the last cause of several
 	for r, err := range ss.Records(ctx, id, st.Epoch, since) {
 		if err != nil {
 			return nil, err
 		}
-		if r.damaged != nil {
+		if r.Damaged != nil {
 			lost++
-			damaged = r.damaged
+			damaged = r.Damaged
 		}
-		s.seq = max(s.seq, r.seq)
-		s.history.Apply(r.seq, r.record)
+		s.Seq = max(s.Seq, r.Seq)
+		s.History.Apply(r.Seq, r.Record)
 	}
 	if damaged != nil {
 		ss.log.Error("a part of a session is damaged and left out", "session", id, "records", lost, "err", damaged)
@@ -255,67 +255,67 @@ func (ss *sessions) Open(ctx context.Context, id chat.SessionID, st state) (*ses
 
 // Restore returns the session id with a history that was read up to the record
 // numbered seq.
-func (ss *sessions) Restore(id chat.SessionID, st state, h *history, seq uint64) *session {
-	return &session{state: st, id: id, log: ss.logOf(id, st.Epoch), history: h, seq: seq}
+func (ss *Sessions) Restore(id chat.SessionID, st State, h *History, seq uint64) *Session {
+	return &Session{State: st, ID: id, log: ss.logOf(id, st.Epoch), History: h, Seq: seq}
 }
 
 // numbered is a record as it stands in its log.
-type numbered struct {
-	record
-	seq     uint64
-	damaged error // why record is unreadable (P21)
+type NumberedRecord struct {
+	Record
+	Seq     uint64
+	Damaged error // why record is unreadable (P21)
 }
 
 // epochal is a record and the conversation that it is part of.
-type epochal struct {
-	numbered
-	epoch int64
+type JournalRecord struct {
+	NumberedRecord
+	Epoch int64
 }
 
 // A session is one conversation under way. The goroutine that opened it is its
 // only owner.
-type session struct {
-	state   state
-	id      chat.SessionID
-	log     store.Log
-	history *history
-	seq     uint64   // of the last record of the log
-	unsaved [][]byte // records to append
-	since   *uint64  // until a request was made: the history was read from the log, from the record after this one on
+type Session struct {
+	State     State
+	ID        chat.SessionID
+	log       store.Log
+	History   *History
+	Seq       uint64   // of the last record of the log
+	unsaved   [][]byte // records to append
+	ReadSince *uint64  // until a request was made: the history was read from the log, from the record after this one on
 }
 
 // Keep applies r to the history. It is on disk after the next Save.
-func (s *session) Keep(r record) {
-	s.unsaved = append(s.unsaved, r.encode())
-	s.history.Apply(s.seq+uint64(len(s.unsaved)), r)
+func (s *Session) Keep(r Record) {
+	s.unsaved = append(s.unsaved, r.Encode())
+	s.History.Apply(s.Seq+uint64(len(s.unsaved)), r)
 }
 
 // Save appends what was kept to the log, all or nothing.
-func (s *session) Save(ctx context.Context) error {
+func (s *Session) Save(ctx context.Context) error {
 	if len(s.unsaved) == 0 {
 		return nil
 	}
 	seq, err := s.log.Append(ctx, s.unsaved...)
 	if err != nil {
-		return fmt.Errorf("save session %s: %w", s.id, err)
+		return fmt.Errorf("save session %s: %w", s.ID, err)
 	}
-	s.seq, s.unsaved = seq, nil
+	s.Seq, s.unsaved = seq, nil
 	return nil
 }
 
 // DigestedUpTo returns the last record of the conversation that Digest archives:
 // no turn does.
-func (s *session) DigestedUpTo() uint64 {
-	if s.state.Digested.Epoch != s.state.Epoch {
+func (s *Session) DigestedUpTo() uint64 {
+	if s.State.Digested.Epoch != s.State.Epoch {
 		return 0
 	}
-	return s.state.Digested.Seq
+	return s.State.Digested.Seq
 }
 
 // What sessions take besides their texts, as it was measured, in estimated tokens.
 const sessionSize, entrySize = 512, 128
 
 // MemorySize returns how much memory s takes, in estimated tokens of four bytes each.
-func (s *session) MemorySize() int {
-	return s.history.Size() + sessionSize + s.history.view.EntryCount()*entrySize
+func (s *Session) MemorySize() int {
+	return s.History.Size() + sessionSize + s.History.view.EntryCount()*entrySize
 }

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -27,17 +27,17 @@ func estimate(m llm.Message) int {
 
 // A view is what a model is shown of a conversation: a summary of the oldest
 // turns, and the messages after them.
-type view struct {
-	summed  summed
-	entries entries
-	eyes    bool // the model is shown pictures
+type View struct {
+	summary Summary
+	entries Entries
+	vision  bool // the model is shown pictures
 }
 
 // EntryCount returns how many messages the model is shown.
-func (v *view) EntryCount() int { return len(v.entries) }
+func (v *View) EntryCount() int { return len(v.entries) }
 
 // Size returns the estimated tokens of v.
-func (v *view) Size() int {
+func (v *View) Size() int {
 	n := v.SummarySize()
 	for i := range v.entries {
 		n += v.sizeOf(&v.entries[i])
@@ -46,16 +46,16 @@ func (v *view) Size() int {
 }
 
 // SummarySize returns the estimated tokens of the summary, 0 if there is none.
-func (v *view) SummarySize() int {
-	if v.summed.Text == "" {
+func (v *View) SummarySize() int {
+	if v.summary.Text == "" {
 		return 0
 	}
-	return estimate(v.summed.message())
+	return estimate(v.summary.message())
 }
 
-func (v *view) sizeOf(e *entry) int {
+func (v *View) sizeOf(e *Entry) int {
 	n := estimate(e.Message)
-	if v.eyes {
+	if v.vision {
 		n += len(e.pictures) * pictureTokens
 	}
 	return n
@@ -67,7 +67,7 @@ func (v *view) sizeOf(e *entry) int {
 // of outsized tool results goes first, then old results, then old turns, then old
 // rounds of this turn, and then the middle of what is too long; a call is never
 // parted from its result.
-func (v *view) Fit(limit int, light func(tool string) bool) {
+func (v *View) Fit(limit int, light func(tool string) bool) {
 	if v.Size() <= limit {
 		return
 	}
@@ -87,7 +87,7 @@ func (v *view) Fit(limit int, light func(tool string) bool) {
 
 // light returns a function that says whether old results of a tool in k are
 // shortened first (D-045): those it could get again, and those of programs.
-func light(k *tools.Kit) func(tool string) bool {
+func ShortenedFirst(k *tools.Kit) func(tool string) bool {
 	return func(tool string) bool {
 		known, _ := k.Tool(tool)
 		tool = cmp.Or(known.AliasOf, known.Name, tool)
@@ -96,7 +96,7 @@ func light(k *tools.Kit) func(tool string) bool {
 }
 
 // cutResults leaves out the middle of results so large that others would have to go for them.
-func (v *view) cutResults(limit int) {
+func (v *View) cutResults(limit int) {
 	most := limit / resultShare
 	for i := range v.entries {
 		if e := &v.entries[i]; e.Role == llm.ToolRole && estimate(e.Message) > most {
@@ -108,14 +108,14 @@ func (v *view) cutResults(limit int) {
 // cutResult returns the beginning and the end of a result, about most bytes, and
 // says between them what is missing. What is left is of whom it was.
 func cutResult(text string, most int) string {
-	part := max(most-len(wordsCutResult), 0) / 2
-	return strings.ToValidUTF8(text[:part], "") + wordsCutResult + strings.ToValidUTF8(text[len(text)-part:], "")
+	part := max(most-len(msgCutResult), 0) / 2
+	return strings.ToValidUTF8(text[:part], "") + msgCutResult + strings.ToValidUTF8(text[len(text)-part:], "")
 }
 
 // shorten empties the oldest results of the tools that light names until v is
 // no larger than target, but keeps the most recent ones.
-func (v *view) shorten(target, keep int, light func(tool string) bool) {
-	var results []*entry
+func (v *View) shorten(target, keep int, light func(tool string) bool) {
+	var results []*Entry
 	for i := range v.entries {
 		if e := &v.entries[i]; e.Role == llm.ToolRole && light(e.Name) {
 			results = append(results, e)
@@ -140,7 +140,7 @@ func (v *view) shorten(target, keep int, light func(tool string) bool) {
 func omitted(tool string) string { return "[" + tool + " result omitted from context]" }
 
 // OmittedResults returns how many results were left out for want of room.
-func (v *view) OmittedResults() (n int) {
+func (v *View) OmittedResults() (n int) {
 	for i := range v.entries {
 		if e := &v.entries[i]; e.Role == llm.ToolRole && e.Text == omitted(e.Name) {
 			n++
@@ -150,7 +150,7 @@ func (v *view) OmittedResults() (n int) {
 }
 
 // forget drops the oldest turns until v is no larger than target, but never the last one.
-func (v *view) forget(target int) {
+func (v *View) forget(target int) {
 	size, cut, keep := v.Size(), 0, v.turnStart()
 	for i := range v.entries[:keep+min(1, len(v.entries))] {
 		if v.entries[i].first {
@@ -166,7 +166,7 @@ func (v *view) forget(target int) {
 
 // skipRounds drops the oldest rounds of the last turn, answers with their
 // results, until v is no larger than limit, but keeps the last round.
-func (v *view) skipRounds(limit int) {
+func (v *View) skipRounds(limit int) {
 	size, last := v.Size(), 0
 	for i, e := range v.entries {
 		if e.Role == llm.Assistant {
@@ -188,30 +188,30 @@ func (v *view) skipRounds(limit int) {
 }
 
 // squeeze leaves out the middle of the longest messages until v is no larger than limit.
-func (v *view) squeeze(limit int) {
+func (v *View) squeeze(limit int) {
 	if v.Size() > limit {
 		v.dim(0)
 	}
 	for most := limit; v.Size() > limit && most > 16; most /= 2 {
-		if estimate(v.summed.message()) > most {
-			v.summed.Text = clip(v.summed.Text, most*4)
+		if estimate(v.summary.message()) > most {
+			v.summary.Text = ClipMiddle(v.summary.Text, most*4)
 		}
 		for i := range v.entries {
 			if e := &v.entries[i]; v.sizeOf(e) > most {
-				e.Text, e.Reasoning, e.key = clip(e.Text, most*4), "", ""
+				e.Text, e.Reasoning, e.key = ClipMiddle(e.Text, most*4), "", ""
 			}
 		}
 	}
 }
 
 // Size returns the estimated tokens of what the model is shown.
-func (h *history) Size() int { return h.view.Size() }
+func (h *History) Size() int { return h.view.Size() }
 
 // Request returns h as a model is shown it: fitted as how says, and healed
 // (P25). show loads pictures, the latest first; without it there are none to be
 // seen. Nothing else makes requests, so that one can be made again.
-func (h *history) Request(how asked, light func(tool string) bool, show func(paths []string) []llm.Image) []llm.Message {
-	h.view.eyes = how.Eyes
+func (h *History) Messages(how Request, light func(tool string) bool, show func(paths []string) []llm.Image) []llm.Message {
+	h.view.vision = how.Eyes
 	for _, limit := range how.Limits {
 		h.view.Fit(limit, light)
 	}
@@ -222,12 +222,12 @@ func (h *history) Request(how asked, light func(tool string) bool, show func(pat
 			ms[i].Images = show(e.pictures)
 		}
 		ms[i].Text = unseen(e.Text, len(e.pictures)+e.dimmed-len(ms[i].Images))
-		if e.read && !illustrated(ms[i]) {
+		if e.read && !ShowsPictures(ms[i]) {
 			ms[i].Role = llm.ToolRole // of no call: it is left out
 		}
 	}
-	if h.view.summed.Text != "" {
-		ms = slices.Insert(ms, 0, h.view.summed.message())
+	if h.view.summary.Text != "" {
+		ms = slices.Insert(ms, 0, h.view.summary.message())
 	}
 	if how.Note != "" {
 		ms = append(ms, llm.Message{Role: llm.User, Text: how.Note})
@@ -236,7 +236,7 @@ func (h *history) Request(how asked, light func(tool string) bool, show func(pat
 }
 
 // turnStart returns the index of the entry that began the turn under way, or the last one.
-func (v *view) turnStart() int {
+func (v *View) turnStart() int {
 	for i := len(v.entries) - 1; i >= 0; i-- {
 		if v.entries[i].first {
 			return i

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 
 // summed tells the oldest turns of a conversation in fewer words. It is in the
 // log before it is in the Archive: what a crash keeps from there Digest finds.
-type summed struct {
+type Summary struct {
 	From    uint64        `json:"from"` // the first record of the turns …
 	Upto    uint64        `json:"upto"` // … and the last
 	Text    string        `json:"text"` // instead of them and of the summed before
@@ -33,12 +33,12 @@ type summed struct {
 // message is s as the model is shown it: as something said, which is no
 // instruction. A turn that is shown what was made of untrusted content is
 // untrusted (R-S12).
-func (s summed) message() llm.Message {
-	return llm.Message{Role: llm.User, Text: wordsSummed + s.Text}
+func (s Summary) message() llm.Message {
+	return llm.Message{Role: llm.User, Text: msgSummary + s.Text}
 }
 
 // Parts returns what of s is for the Archive.
-func (s summed) Parts() (all []memory.Entry) {
+func (s Summary) Parts() (all []memory.Entry) {
 	for _, e := range []*memory.Entry{s.Part, s.Own} {
 		if e != nil {
 			all = append(all, *e)
@@ -48,19 +48,19 @@ func (s summed) Parts() (all []memory.Entry) {
 }
 
 // replace takes in s, the record numbered seq.
-func (h *history) replace(seq uint64, s summed) {
+func (h *History) summarise(seq uint64, s Summary) {
 	h.Drop(0, s.Upto)
-	h.view.summed, h.view.summed.seq = s, seq
+	h.view.summary, h.view.summary.seq = s, seq
 }
 
 // Drop forgets the entries of the records from … upto.
-func (h *history) Drop(from, upto uint64) {
-	h.view.entries = slices.DeleteFunc(h.view.entries, func(e entry) bool { return from <= e.seq && e.seq <= upto })
+func (h *History) Drop(from, upto uint64) {
+	h.view.entries = slices.DeleteFunc(h.view.entries, func(e Entry) bool { return from <= e.seq && e.seq <= upto })
 }
 
 // Oldest returns the turns without which the rest fills no more than half of
 // limit; none if all fits once old results are shortened, and never the last.
-func (h *history) Oldest(limit int, light func(tool string) bool) entries {
+func (h *History) Oldest(limit int, light func(tool string) bool) Entries {
 	if h.Size() <= limit {
 		return nil
 	}
@@ -75,22 +75,22 @@ func (h *history) Oldest(limit int, light func(tool string) bool) entries {
 }
 
 // entries are messages of the conversation that follow each other.
-type entries []entry
+type Entries []Entry
 
 // First returns the number of the first record that es are made of.
-func (es entries) First() uint64 { return es[0].seq }
+func (es Entries) First() uint64 { return es[0].seq }
 
 // Last returns the number of the last record that es are made of.
-func (es entries) Last() uint64 { return es[len(es)-1].seq }
+func (es Entries) Last() uint64 { return es[len(es)-1].seq }
 
 // Untrusted reports whether untrusted content is in es, or was shown when they
 // were said (R-S12).
-func (es entries) Untrusted() bool { return slices.ContainsFunc(es, entry.untrusted) }
+func (es Entries) Untrusted() bool { return slices.ContainsFunc(es, Entry.untrusted) }
 
 // FirstPart returns the first turns of es, as many as can be told as one: they
 // are one person's (R-S14), on one side of the record border, all trusted or all
 // not (R-S12), and, unless it is one turn, no more than most bytes.
-func (es entries) FirstPart(border uint64, most int) entries {
+func (es Entries) FirstPart(border uint64, most int) Entries {
 	size := 0
 	for n := 0; n < len(es); {
 		next := n + 1
@@ -99,7 +99,7 @@ func (es entries) FirstPart(border uint64, most int) entries {
 		}
 		size += len(es[n:next].Transcript())
 		mixed := es[:n].Untrusted() != es[n:next].Untrusted()
-		if n > 0 && (size > most || mixed || es[:next].Person() == several || es[n-1].seq <= border && es[next-1].seq > border) {
+		if n > 0 && (size > most || mixed || es[:next].Person() == personMany || es[n-1].seq <= border && es[next-1].seq > border) {
 			return es[:n]
 		}
 		n = next
@@ -109,16 +109,16 @@ func (es entries) FirstPart(border uint64, most int) entries {
 
 // several is whose the words of more than one person are. They are archived for
 // none of them (R-S14), as words that nobody said.
-const several chat.Person = "several"
+const personMany chat.Person = "several"
 
 // IsOnePerson reports whether who is one person, whose memory can be told apart from that of others.
-func IsOnePerson(who chat.Person) bool { return who != "" && who != several }
+func IsOnePerson(who chat.Person) bool { return who != "" && who != personMany }
 
 // Person returns whose words es hold, "" for none's.
-func (es entries) Person() (who chat.Person) {
+func (es Entries) Person() (who chat.Person) {
 	for _, e := range es {
 		if e.who != "" && who != "" && e.who != who {
-			return several
+			return personMany
 		}
 		who = cmp.Or(who, e.who)
 	}
@@ -127,7 +127,7 @@ func (es entries) Person() (who chat.Person) {
 
 // ForArchive returns what is archived of es, without its text: they are part of
 // the conversation epoch of the session id, and times are told in zone.
-func (es entries) ForArchive(id chat.SessionID, epoch int64, zone *time.Location) memory.Entry {
+func (es Entries) ForArchive(id chat.SessionID, epoch int64, zone *time.Location) memory.Entry {
 	e := memory.Entry{Session: id, Who: es.Person(), Key: fmt.Sprintf("%s#%d@%d", id, epoch, es.Last())}
 	for _, x := range es {
 		if x.untrusted() {
@@ -149,17 +149,17 @@ func OwnPart(part memory.Entry) memory.Entry {
 }
 
 // Transcript tells es as text.
-func (es entries) Transcript() string {
+func (es Entries) Transcript() string {
 	var b strings.Builder
 	for _, e := range es {
 		text := e.Text
 		switch {
 		case e.Role == llm.ToolRole:
-			text = "[" + name(e.Name) + " gave]\n" + clip(text, 500)
+			text = "[" + name(e.Name) + " gave]\n" + ClipMiddle(text, 500)
 		case e.Role == llm.Assistant:
 			text = "[you]\n" + text
 			for _, c := range e.Calls {
-				text += "\n" + c.Name + " " + clip(c.Args, 200)
+				text += "\n" + c.Name + " " + ClipMiddle(c.Args, 200)
 			}
 		case e.heard == "":
 			continue
@@ -171,11 +171,11 @@ func (es entries) Transcript() string {
 
 // OwnWords returns what people typed themselves in es, message by message: no
 // untrusted content is in it, also where some was shown.
-func (es entries) OwnWords() string {
+func (es Entries) OwnWords() string {
 	var b strings.Builder
 	for _, e := range es {
 		if text := strings.TrimSpace(e.said); e.own && text != "" {
-			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + cmp.Or(tame(e.from.Name, 64), "the person") + "]\n"
+			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + cmp.Or(Inline(e.from.Name, 64), "the person") + "]\n"
 			b.WriteString(breaks.Replace(head+text) + "\n")
 		}
 	}

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // made of them. A turn is untrusted while the model is shown any of it (R-S12),
 // and so is what the model says then, because it may say it in the content's name.
 
-func (e entry) untrusted() bool { return len(e.sources) > 0 }
+func (e Entry) untrusted() bool { return len(e.sources) > 0 }
 
 // untrustedSources names where the untrusted content of r came from, nil if it has none.
 func untrustedSources(r tools.Result) []string {
@@ -34,9 +34,9 @@ func untrustedSources(r tools.Result) []string {
 
 // Untrusted names where the untrusted content came from that a request made of
 // h shows, nil if there is none.
-func (h *history) Untrusted() (sources []string) {
-	if h.view.summed.Tainted && h.view.summed.Text != "" {
-		sources = h.view.summed.Sources
+func (h *History) Untrusted() (sources []string) {
+	if h.view.summary.Tainted && h.view.summary.Text != "" {
+		sources = h.view.summary.Sources
 		if sources == nil { // of a summary that an earlier version made
 			sources = []string{"a summary of what was said before"}
 		}
@@ -44,7 +44,7 @@ func (h *history) Untrusted() (sources []string) {
 	for i := range h.view.entries {
 		e := &h.view.entries[i]
 		sources = chat.JoinSources(sources, e.sources...)
-		if e.heard != "" && h.view.eyes && len(e.pictures) > 0 { // anybody may have drawn it
+		if e.heard != "" && h.view.vision && len(e.pictures) > 0 { // anybody may have drawn it
 			sources = chat.JoinSources(sources, "the picture "+e.pictures[0])
 		}
 	}
@@ -55,21 +55,21 @@ func (h *history) Untrusted() (sources []string) {
 // none, as in groups: nobody acts with another's rights, also not in a later turn.
 // It does not make what the model says untrusted content: that is for their
 // memory, too.
-func (h *history) Guests() (sources []string) {
+func (h *History) Guests() (sources []string) {
 	if h.open == nil || h.open.from.Role != chat.Owner {
 		return nil
 	}
-	if h.view.summed.Text != "" {
-		sources = chat.JoinSources(nil, h.view.summed.Guests...)
+	if h.view.summary.Text != "" {
+		sources = chat.JoinSources(nil, h.view.summary.Guests...)
 	}
 	return chat.JoinSources(sources, h.view.entries.Guests()...)
 }
 
 // Guests names what is in es of people who are no owners.
-func (es entries) Guests() (sources []string) {
+func (es Entries) Guests() (sources []string) {
 	for i := range es {
 		if e := &es[i]; e.who != "" && e.from.Role != chat.Owner {
-			sources = chat.JoinSources(sources, "what "+cmp.Or(tame(e.from.Name, 64), "somebody")+" said here")
+			sources = chat.JoinSources(sources, "what "+cmp.Or(Inline(e.from.Name, 64), "somebody")+" said here")
 		}
 	}
 	return sources
@@ -79,19 +79,19 @@ func (es entries) Guests() (sources []string) {
 // conversation under way in the session id, as far as the model is still shown
 // it; with guests also who else has spoken there besides owners. It reads the
 // log, because a turn under way has the session for itself.
-func (ss *sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests bool) (sources []string, err error) {
+func (ss *Sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests bool) (sources []string, err error) {
 	st, _, err := ss.Lookup(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	h, asked := newHistory(ss.zone), uint64(0)
+	h, asked := NewHistory(ss.zone), uint64(0)
 	for r, err := range ss.Records(ctx, id, st.Epoch, max(st.From, 1)-1) {
 		if err != nil {
 			return nil, err
 		}
-		h.Apply(r.seq, r.record)
+		h.Apply(r.Seq, r.Record)
 		if r.Asked != nil { // what did not fit into that request is shown no more
-			asked, sources = r.seq, r.Asked.Untrusted
+			asked, sources = r.Seq, r.Asked.Untrusted
 		}
 	}
 	if asked == 0 {
@@ -109,7 +109,7 @@ func (ss *sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests b
 }
 
 // TypedByOwners returns what owners typed in the turn under way, message by message.
-func (h *history) TypedByOwners() (all []string) {
+func (h *History) TypedByOwners() (all []string) {
 	for _, e := range h.view.entries[h.view.turnStart():] {
 		if e.typed && e.from.Role == chat.Owner && e.said != "" {
 			all = append(all, e.said)
@@ -120,7 +120,7 @@ func (h *history) TypedByOwners() (all []string) {
 
 // Known returns what the model is shown, by where it came from. trustedTask says
 // that what no person said is a task that somebody was asked about.
-func (h *history) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
+func (h *History) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
 	calls, now := map[string]llm.ToolCall{}, h.view.turnStart()
 	for i := range h.view.entries {
 		e := &h.view.entries[i]
@@ -148,8 +148,8 @@ func (h *history) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
 			k.Private = append(k.Private, e.Text)
 		}
 	}
-	if h.view.summed.Text != "" {
-		k.Told = append(k.Told, h.view.summed.Text)
+	if h.view.summary.Text != "" {
+		k.Told = append(k.Told, h.view.summary.Text)
 	}
 	return k
 }
@@ -189,7 +189,7 @@ func textsIn(args string) (all []string) {
 // vouches says whether text, which a network says that the agent said, stands in
 // what it said here in trusted turns. What was said elsewhere, or is shown no
 // more, may have been a page's words.
-func (v *view) vouches(text string) bool {
+func (v *View) vouches(text string) bool {
 	text = tools.Letters(text) // networks show Markdown in their own ways
 	if text == "" {
 		return true

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxSearch = 128 << 20 // bytes of text that a search reads, the latest conversations first
-	before    = 80        // bytes shown before the word found …
-	after     = 160       // … and after
+	maxSearch   = 128 << 20 // bytes of text that a search reads, the latest conversations first
+	shownBefore = 80        // bytes shown before the word found …
+	shownAfter  = 160       // … and after
 )
 
 // Search returns the latest places, most at most, where somebody said all of
@@ -23,7 +23,7 @@ const (
 // true; nil means any. It reads so much and no more: in a very large house the
 // oldest conversations are not found. Behind them come some entries that stand
 // for what is damaged there: the words may have been said in it (P21).
-func (ss *sessions) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int, speakers texts.Speakers) (finds []chat.Find, err error) {
+func (ss *Sessions) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int, speakers texts.Speakers) (finds []chat.Find, err error) {
 	match := matcher(words)
 	if match == nil || most <= 0 {
 		return nil, nil
@@ -95,7 +95,7 @@ func matcher(words string) func(text string) (at []int) {
 
 // around returns what is said around the place at.
 func around(text string, at []int) string {
-	from, to := max(at[0]-before, 0), min(at[1]+after, len(text))
+	from, to := max(at[0]-shownBefore, 0), min(at[1]+shownAfter, len(text))
 	s := strings.ToValidUTF8(text[from:to], "")
 	if from > 0 {
 		s = "…" + s

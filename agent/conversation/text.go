@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"encoding/json"
@@ -9,12 +9,12 @@ import (
 )
 
 // tame makes s, a name that somebody chose, fit for one line in brackets.
-func tame(s string, most int) string {
-	return clip(oneLine(strings.NewReplacer("[", " ", "]", " ").Replace(s)), most)
+func Inline(s string, most int) string {
+	return ClipMiddle(OneLine(strings.NewReplacer("[", " ", "]", " ").Replace(s)), most)
 }
 
 // oneLine returns the words of s in one line of what can be seen.
-func oneLine(s string) string {
+func OneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("\u2028\u2029", r) || !unicode.IsGraphic(r) {
 			return ' '
@@ -25,7 +25,7 @@ func oneLine(s string) string {
 }
 
 // clip returns s with at most about most bytes, its middle left out.
-func clip(s string, most int) string {
+func ClipMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
@@ -36,7 +36,7 @@ func clip(s string, most int) string {
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // joined returns the texts that are not empty, a blank line between them.
-func joined(texts ...string) string {
+func Join(texts ...string) string {
 	kept := texts[:0:0]
 	for _, s := range texts {
 		if s = strings.TrimSpace(s); s != "" {
@@ -50,7 +50,7 @@ func joined(texts ...string) string {
 const maxReason = 120
 
 // reason returns the first line of the text of a failure, for people.
-func reason(text string) string {
+func Reason(text string) string {
 	var envelope struct{ Error string }
 	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &envelope) == nil {
 		text = envelope.Error

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"cmp"
@@ -13,19 +13,19 @@ import (
 )
 
 // A history is what a session remembers: the records of its log, applied in order.
-type history struct {
-	zone  *time.Location
-	view  view
-	open  *open // the turn under way, nil between turns
-	aside []suspended
-	last  last
+type History struct {
+	zone      *time.Location
+	view      View
+	open      *OpenTurn // the turn under way, nil between turns
+	suspended []suspended
+	last      LastTurn
 	// doubt says that something cannot be read, and no turn since is told whole:
 	// what waits to be answered may have been begun, or answered, in that.
-	doubt bool
+	doubtful bool
 }
 
 // An entry is a message of the conversation as the model is shown it.
-type entry struct {
+type Entry struct {
 	llm.Message
 	seq     uint64 // of its record
 	first   bool   // begins a turn
@@ -50,38 +50,38 @@ type entry struct {
 }
 
 // newHistory returns an empty history. The model is told the time in zone.
-func newHistory(zone *time.Location) *history { return &history{zone: zone} }
+func NewHistory(zone *time.Location) *History { return &History{zone: zone} }
 
 // OpenTurn returns the turn under way, nil between turns.
-func (h *history) OpenTurn() *open { return h.open }
+func (h *History) OpenTurn() *OpenTurn { return h.open }
 
 // LastTurn returns the turn that ended last.
-func (h *history) LastTurn() *last { return &h.last }
+func (h *History) LastTurn() *LastTurn { return &h.last }
 
 // IsEmpty reports whether the model is shown nothing of the conversation but its summary.
-func (h *history) IsEmpty() bool { return len(h.view.entries) == 0 }
+func (h *History) IsEmpty() bool { return len(h.view.entries) == 0 }
 
 // IsDoubtful reports whether something cannot be read, and no turn since is
 // recorded whole: a message that waits for an answer may have been begun, or
 // answered, in that.
-func (h *history) IsDoubtful() bool { return h.doubt }
+func (h *History) IsDoubtful() bool { return h.doubtful }
 
 // View returns a copy of what the model is shown, which can be fitted without
 // effect on h.
-func (h *history) View() *view {
+func (h *History) View() *View {
 	v := h.view
 	v.entries = slices.Clone(v.entries)
 	return &v
 }
 
 // Pictures returns the paths of the pictures that the model is to be shown.
-func (h *history) Pictures() []string { return h.view.Pictures() }
+func (h *History) Pictures() []string { return h.view.Pictures() }
 
 // ShowPictures says whether the model is shown pictures.
-func (h *history) ShowPictures(can bool) { h.view.ShowPictures(can) }
+func (h *History) ShowPictures(can bool) { h.view.ShowPictures(can) }
 
 // LatestResult returns the text of the latest result of a tool, "" if there is none.
-func (h *history) LatestResult() string {
+func (h *History) LatestResult() string {
 	for _, e := range slices.Backward(h.view.entries) {
 		if e.Role == llm.ToolRole {
 			return e.Text
@@ -91,7 +91,7 @@ func (h *history) LatestResult() string {
 }
 
 // EndedEntries returns the messages of the turns that have ended.
-func (h *history) EndedEntries() entries {
+func (h *History) EndedEntries() Entries {
 	if h.open != nil {
 		return h.view.entries[:h.view.turnStart()]
 	}
@@ -100,11 +100,11 @@ func (h *history) EndedEntries() entries {
 
 // FirstNeeded returns the number of the first record that the history is made
 // of, 0 if it is not known: a suspended turn needs its records again.
-func (h *history) FirstNeeded() uint64 {
-	if len(h.aside) > 0 {
+func (h *History) FirstNeeded() uint64 {
+	if len(h.suspended) > 0 {
 		return 0
 	}
-	first := h.view.summed.seq
+	first := h.view.summary.seq
 	if len(h.view.entries) > 0 {
 		first = min(h.view.entries[0].seq, cmp.Or(first, h.view.entries[0].seq))
 	}
@@ -112,10 +112,10 @@ func (h *history) FirstNeeded() uint64 {
 }
 
 // Summary returns the summary of what was said before the messages.
-func (h *history) Summary() summed { return h.view.summed }
+func (h *History) Summary() Summary { return h.view.summary }
 
 // Apply takes in the record numbered seq.
-func (h *history) Apply(seq uint64, r record) {
+func (h *History) Apply(seq uint64, r Record) {
 	if r.Asked != nil && h.open != nil {
 		h.open.distrust(r.Asked.Untrusted)
 	}
@@ -136,7 +136,7 @@ func (h *history) Apply(seq uint64, r record) {
 	case r.RolledBack != "" && h.open != nil:
 		h.rollBack(r.RolledBack)
 	case r.Retried != nil:
-		h.unsay()
+		h.dropAnswers()
 		h.Begin(*r.Retried)
 		h.open.keys[r.Retried.Key()], h.open.asks = true, true
 		h.open.heard = append(h.open.heard, *r.Retried)
@@ -144,11 +144,11 @@ func (h *history) Apply(seq uint64, r record) {
 			h.open.acceptRights(e)
 		}
 	case r.Summed != nil:
-		h.replace(seq, *r.Summed)
-	case r.PutAside != nil:
-		h.putAside(*r.PutAside)
-	case r.TakenUp != "":
-		h.takeUp(seq, r.TakenUp)
+		h.summarise(seq, *r.Summed)
+	case r.Suspended != nil:
+		h.suspend(*r.Suspended)
+	case r.Resumed != "":
+		h.resume(seq, r.Resumed)
 	case r.Ended != nil:
 		h.End(*r.Ended)
 	case r.Unreadable:
@@ -161,24 +161,24 @@ func (h *history) Apply(seq uint64, r record) {
 const gapSource = "a damaged part of the conversation"
 
 // skip notes that record seq cannot be read, and has the model told.
-func (h *history) skip(seq uint64) {
-	h.doubt = true
+func (h *History) skip(seq uint64) {
+	h.doubtful = true
 	if h.open != nil {
 		h.open.torn = true
 	}
 	if n := len(h.view.entries); n == 0 || !h.view.entries[n-1].gap {
-		h.add(seq, entry{gap: true, sources: []string{gapSource}}, llm.Message{Role: llm.User, Text: wordsGap})
+		h.add(seq, Entry{gap: true, sources: []string{gapSource}}, llm.Message{Role: llm.User, Text: msgGap})
 	}
 }
 
 // hear takes in something said.
-func (h *history) hear(seq uint64, m chat.Message) {
+func (h *History) hear(seq uint64, m chat.Message) {
 	h.Begin(m)
 	o := h.open
 	if o.keys[m.Key()] { // written down once more after a panic
 		return
 	}
-	e := entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, sources: m.UntrustedSources(), first: len(o.keys) == 0}
+	e := Entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, sources: m.UntrustedSources(), first: len(o.keys) == 0}
 	if q := m.Quote; q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.view.vouches(q.Text) {
 		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
 	}
@@ -209,9 +209,9 @@ func asks(m chat.Message) bool {
 }
 
 // Title returns the first words of the conversation.
-func (h *history) Title() string {
+func (h *History) Title() string {
 	for _, e := range h.view.entries {
-		if title := []rune(oneLine(clip(e.said, 400))); len(title) > maxTitle {
+		if title := []rune(OneLine(ClipMiddle(e.said, 400))); len(title) > maxTitle {
 			return strings.TrimSpace(string(title[:maxTitle-1])) + "…"
 		} else if len(title) > 0 {
 			return string(title)
@@ -223,9 +223,9 @@ func (h *history) Title() string {
 const maxTitle = 60 // characters
 
 // Begin opens a turn that answers m, unless one is open.
-func (h *history) Begin(m chat.Message) {
+func (h *History) Begin(m chat.Message) {
 	if h.open == nil {
-		h.open = &open{first: m, from: m.From, keys: map[string]bool{}}
+		h.open = &OpenTurn{first: m, from: m.From, keys: map[string]bool{}}
 		h.open.expectCalls(nil)
 	}
 }
@@ -233,17 +233,17 @@ func (h *history) Begin(m chat.Message) {
 // End closes the turn under way. Of one that was parked only that is known: the
 // process may have crashed over anything heard in it, and what joined it is
 // still to be answered (P8).
-func (h *history) End(e ended) {
-	h.doubt = h.doubt && (h.open == nil || h.open.torn)
-	h.last = last{reply: e.Reply, how: e.Outcome}
+func (h *History) End(e End) {
+	h.doubtful = h.doubtful && (h.open == nil || h.open.torn)
+	h.last = LastTurn{Reply: e.Reply, Outcome: e.Outcome}
 	if o := h.open; o != nil {
-		h.last.first, h.last.usage, h.last.steps, h.last.text = o.first, o.usage, o.steps, o.Text()
-		h.last.sources = o.sources
+		h.last.First, h.last.Usage, h.last.Steps, h.last.Text = o.first, o.usage, o.steps, o.Text()
+		h.last.Sources = o.sources
 	}
 	if e.Reply != nil {
-		h.last.text = e.Reply.Text
+		h.last.Text = e.Reply.Text
 	}
-	if o := h.open; o != nil && e.Outcome == parked {
+	if o := h.open; o != nil && e.Outcome == Parked {
 		h.last.keys = map[string]bool{o.first.Key(): true}
 		if len(o.keys) > 0 {
 			h.view.entries = h.view.entries[:h.view.turnStart()]
@@ -254,8 +254,8 @@ func (h *history) End(e ended) {
 	h.open = nil
 }
 
-func (h *history) say(seq uint64, m llm.Message) {
-	e := entry{}
+func (h *History) say(seq uint64, m llm.Message) {
+	e := Entry{}
 	if h.open != nil {
 		e.sources = h.open.sources
 	}
@@ -281,20 +281,20 @@ func (h *history) say(seq uint64, m llm.Message) {
 }
 
 // finish takes in the result of a call.
-func (h *history) finish(seq uint64, r record) {
+func (h *History) finish(seq uint64, r Record) {
 	m, result, o := *r.Finished, cmp.Or(r.Result, &tools.Result{}), h.open
 	untrusted := untrustedSources(*result)
 	if o == nil {
-		h.add(seq, entry{sources: untrusted}, m)
+		h.add(seq, Entry{sources: untrusted}, m)
 		return
 	}
-	h.add(seq, entry{sources: untrusted, public: result.Public, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
+	h.add(seq, Entry{sources: untrusted, public: result.Public, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
 	if all := result.Pictures[:min(len(result.Pictures), maxPictures)]; len(all) > 0 { // models are shown them as a person's (D-052)
-		h.add(seq, entry{read: true, pictures: all, sources: untrusted}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
+		h.add(seq, Entry{read: true, pictures: all, sources: untrusted}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
 	}
 	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
 	if result.Failed {
-		step.State, o.fault = chat.Failed, m.Name+": "+reason(m.Text)
+		step.State, o.fault = chat.Failed, m.Name+": "+Reason(m.Text)
 	}
 	o.steps = append(o.steps, step)
 	o.done[m.Call] = result.Verdict
@@ -308,7 +308,7 @@ func (h *history) finish(seq uint64, r record) {
 }
 
 // rollBack forgets the last answer and its results (E-041).
-func (h *history) rollBack(note string) {
+func (h *History) rollBack(note string) {
 	o := h.open
 	o.expectCalls(nil)
 	o.note = note
@@ -329,7 +329,7 @@ func (h *history) rollBack(note string) {
 
 // ShownCalls returns a function that says of which calls, by their keys, the model
 // sees the whole result by now. It may be called at any time.
-func (h *history) ShownCalls() func(key string) bool {
+func (h *History) ShownCalls() func(key string) bool {
 	keys := map[string]bool{}
 	for i := range h.view.entries {
 		keys[h.view.entries[i].key] = true // "", too, which names no call
@@ -337,7 +337,7 @@ func (h *history) ShownCalls() func(key string) bool {
 	return func(key string) bool { return keys[key] }
 }
 
-func (h *history) add(seq uint64, e entry, m llm.Message) {
+func (h *History) add(seq uint64, e Entry, m llm.Message) {
 	e.Message, e.seq = m, seq
 	h.view.entries = append(h.view.entries, e)
 	if len(e.pictures) > 0 && h.view.showing() > maxPictures {
@@ -346,7 +346,7 @@ func (h *history) add(seq uint64, e entry, m llm.Message) {
 }
 
 // unsay forgets what was answered in the last turn, and keeps what was heard.
-func (h *history) unsay() {
+func (h *History) dropAnswers() {
 	kept := h.view.entries[:h.view.turnStart()]
 	for _, e := range h.view.entries[len(kept):] {
 		if e.heard != "" {
@@ -357,13 +357,13 @@ func (h *history) unsay() {
 }
 
 // Knows says whether m was heard before, or is an edit that changed nothing.
-func (h *history) Knows(m chat.Message) bool {
+func (h *History) Knows(m chat.Message) bool {
 	return h.open != nil && h.open.keys[m.Key()] || h.last.keys[m.Key()] || h.unchanged(m)
 }
 
 // unchanged says whether m is an edit that changed no word, such as when a
 // network adds the preview of a link.
-func (h *history) unchanged(m chat.Message) bool {
+func (h *History) unchanged(m chat.Message) bool {
 	for i := len(h.view.entries) - 1; i >= 0 && m.Edits != ""; i-- {
 		if e := h.view.entries[i]; e.heard == m.Edits {
 			return e.said == m.Text

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"fmt"
@@ -12,21 +12,21 @@ import (
 )
 
 // talk returns a history of turns, each with the given rounds of one tool call.
-func talk(turns, rounds, resultSize int) *history {
-	h := &history{zone: time.UTC}
+func talk(turns, rounds, resultSize int) *History {
+	h := &History{zone: time.UTC}
 	seq := uint64(0)
-	next := func(r record) { seq++; h.Apply(seq, r) }
+	next := func(r Record) { seq++; h.Apply(seq, r) }
 	for i := range turns {
 		m := chat.Message{ID: fmt.Sprint("m", i), Text: fmt.Sprintf("question %d", i)}
-		next(record{Heard: &m})
+		next(Record{Heard: &m})
 		for j := range rounds {
 			id := fmt.Sprintf("c%d.%d", i, j)
-			next(record{Said: &llm.Message{Role: llm.Assistant, Calls: []llm.ToolCall{{ID: id, Name: "read_file", Args: "{}"}}}})
-			next(record{Finished: &llm.Message{Role: llm.ToolRole, Call: id, Name: "read_file", Text: strings.Repeat("x", resultSize)}})
+			next(Record{Said: &llm.Message{Role: llm.Assistant, Calls: []llm.ToolCall{{ID: id, Name: "read_file", Args: "{}"}}}})
+			next(Record{Finished: &llm.Message{Role: llm.ToolRole, Call: id, Name: "read_file", Text: strings.Repeat("x", resultSize)}})
 		}
 		if i < turns-1 {
-			next(record{Said: &llm.Message{Role: llm.Assistant, Text: fmt.Sprintf("answer %d", i)}})
-			next(record{Ended: &ended{Outcome: answered}})
+			next(Record{Said: &llm.Message{Role: llm.Assistant, Text: fmt.Sprintf("answer %d", i)}})
+			next(Record{Ended: &End{Outcome: Answered}})
 		}
 	}
 	return h
@@ -36,9 +36,9 @@ func all(string) bool { return true }
 
 func TestFitLeavesAloneWhatFits(t *testing.T) {
 	h := talk(5, 2, 100)
-	before := fmt.Sprint(h.Request(asked{}, nil, nil))
+	before := fmt.Sprint(h.Messages(Request{}, nil, nil))
 	h.view.Fit(h.Size(), all)
-	if fmt.Sprint(h.Request(asked{}, nil, nil)) != before {
+	if fmt.Sprint(h.Messages(Request{}, nil, nil)) != before {
 		t.Error("a history that fits was changed")
 	}
 }
@@ -48,7 +48,7 @@ func TestFitShortensOldResultsFirst(t *testing.T) {
 	h := talk(14, 1, 4000)
 	h.view.Fit(h.Size()-1000, all)
 	whole, omitted := 0, 0
-	for _, m := range h.Request(asked{}, nil, nil) {
+	for _, m := range h.Messages(Request{}, nil, nil) {
 		switch {
 		case m.Role != llm.ToolRole:
 		case m.Text == "[read_file result omitted from context]":
@@ -87,11 +87,11 @@ func TestFitKeepsRoom(t *testing.T) {
 	if h.Size() > limit*7/10 {
 		t.Fatalf("size %d after a fit to %d leaves no room", h.Size(), limit)
 	}
-	first := h.Request(asked{}, nil, nil)[0].Text
+	first := h.Messages(Request{}, nil, nil)[0].Text
 	for h.Size()+40 < limit {
-		h.Apply(1000, record{Said: &llm.Message{Role: llm.Assistant, Text: "go on"}})
+		h.Apply(1000, Record{Said: &llm.Message{Role: llm.Assistant, Text: "go on"}})
 		h.view.Fit(limit, all)
-		if h.Request(asked{}, nil, nil)[0].Text != first {
+		if h.Messages(Request{}, nil, nil)[0].Text != first {
 			t.Fatal("the beginning changed while there was room")
 		}
 	}
@@ -106,12 +106,12 @@ func TestFitNeverPartsCallAndResult(t *testing.T) {
 		question := h.view.entries[h.view.turnStart()].Text
 		limit := 300 + r.IntN(6000)
 		h.view.Fit(limit, all)
-		ms := h.Request(asked{}, nil, nil)
+		ms := h.Messages(Request{}, nil, nil)
 		if why := acceptable(ms); why != "" {
 			t.Fatal(why)
 		}
 		for _, m := range ms {
-			if m.Text == lost {
+			if m.Text == msgLostResult {
 				t.Fatal("a call was parted from its result")
 			}
 		}
@@ -142,14 +142,14 @@ func TestFitCutsHugeResult(t *testing.T) {
 			h.view.Fit(limit, all)
 			h.view.cutResults(limit)
 		}
-		shown := fmt.Sprint(h.Request(asked{}, nil, nil))
+		shown := fmt.Sprint(h.Messages(Request{}, nil, nil))
 		for i := range 6 {
 			if !strings.Contains(shown, fmt.Sprint("question ", i)) {
 				t.Errorf("question %d is gone", i)
 			}
 		}
 		got := h.view.entries[at].Text
-		if h.Size() > limit || !strings.HasPrefix(got, "beginéé") || !strings.HasSuffix(got, "ééend") || strings.Count(got, wordsCutResult) != 1 || len(got) < limit {
+		if h.Size() > limit || !strings.HasPrefix(got, "beginéé") || !strings.HasSuffix(got, "ééend") || strings.Count(got, msgCutResult) != 1 || len(got) < limit {
 			t.Errorf("size %d, the result has %d bytes: %.60q", h.Size(), len(got), got)
 		}
 		if strings.Contains(shown, "omitted from context") {
@@ -159,10 +159,10 @@ func TestFitCutsHugeResult(t *testing.T) {
 }
 
 func TestFitSqueezesHugeMessage(t *testing.T) {
-	h := &history{zone: time.UTC}
-	h.Apply(1, record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})
+	h := &History{zone: time.UTC}
+	h.Apply(1, Record{Heard: &chat.Message{ID: "1", Text: "begin" + strings.Repeat("é", 1<<20) + "end"}})
 	h.view.Fit(1000, all)
-	got := h.Request(asked{}, nil, nil)[0].Text
+	got := h.Messages(Request{}, nil, nil)[0].Text
 	if h.Size() > 1000 || !strings.Contains(got, "begin") || !strings.HasSuffix(got, "end") {
 		t.Errorf("size %d, text %.60q", h.Size(), got)
 	}
