@@ -33,7 +33,7 @@ func documents(t *testing.T) map[string]string {
 }
 
 // tests returns the name of every test, fuzz test, benchmark and example of the
-// module, as documents write it: agent.TestHeal, channels/web.TestStep, and
+// module, as documents write it: agent/conversation.TestHeal, channels/web.TestStep, and
 // parley.TestPromises of this package.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()

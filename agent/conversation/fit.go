@@ -210,7 +210,9 @@ func (h *History) Size() int { return h.view.Size() }
 // Request returns h as a model is shown it: fitted as how says, and healed
 // (P25). show loads pictures, the latest first; without it there are none to be
 // seen. Nothing else makes requests, so that one can be made again.
-func (h *History) Messages(how Request, light func(tool string) bool, show func(paths []string) []llm.Image) []llm.Message {
+func (h *History) Messages(
+	how Request, light func(tool string) bool, show func(paths []string) []llm.Image,
+) []llm.Message {
 	h.view.vision = how.Eyes
 	for _, limit := range how.Limits {
 		h.view.Fit(limit, light)

@@ -62,7 +62,8 @@ func (h *healer) round(answer llm.Message, after []llm.Message) {
 	after = slices.Clone(after)
 	for _, c := range answer.Calls {
 		r := llm.Message{Role: llm.ToolRole, Text: msgLostResult}
-		if i := slices.IndexFunc(after, func(m llm.Message) bool { return m.Role == llm.ToolRole && m.Call == c.ID }); i >= 0 {
+		isResult := func(m llm.Message) bool { return m.Role == llm.ToolRole && m.Call == c.ID }
+		if i := slices.IndexFunc(after, isResult); i >= 0 {
 			r = after[i]
 			after = slices.Delete(after, i, i+1)
 		}

@@ -171,41 +171,62 @@ func (h *History) skip(seq uint64) {
 	}
 }
 
-// hear takes in something said.
+// hear applies a message that was heard.
 func (h *History) hear(seq uint64, m chat.Message) {
 	h.Begin(m)
 	o := h.open
-	if o.keys[m.Key()] { // written down once more after a panic
+	if o.keys[m.Key()] { // appended once more after a panic
 		return
 	}
-	e := Entry{heard: cmp.Or(m.Edits, m.ID), said: m.Text, from: m.From, sources: m.UntrustedSources(), first: len(o.keys) == 0}
-	if q := m.Quote; q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.view.vouches(q.Text) {
-		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
-	}
-	e.job = m.Origin == chat.FromSchedule
-	if q := m.Quote; q != nil && m.Origin == chat.FromPerson && !slices.Contains([]string{"you", "", "someone"}, q.From) {
-		e.quoted = q.Text
-	}
-	if m.Origin == chat.FromPerson {
-		e.who, e.at, e.own = chat.Whose(m.At, m.From, m.Group), m.Time, !m.Chosen
-		e.typed = e.own && !m.Spoken
-	}
-	e.pictures, e.dimmed = pictures(m.Files)
-	o.keys[m.Key()], e.of = true, m.Key()
+	e := h.entryOf(m)
+	e.first = len(o.keys) == 0
+	o.keys[m.Key()] = true
 	o.heard = append(o.heard, m)
 	o.acceptRights(e)
-	o.asks, o.ending = o.asks || asks(m), o.ending && !asks(m)
+	if needsAnswer(m) {
+		o.asks = true
+		o.ending = false
+	}
 	if m.Notice != "" && !slices.Contains(o.notices, m.Notice) {
 		o.notices = append(o.notices, m.Notice)
 	}
 	h.add(seq, e, llm.Message{Role: llm.User, Text: render(m, h.zone)})
 }
 
-// asks says whether m holds anything to answer, besides what could not be taken in.
-func asks(m chat.Message) bool {
-	usable := func(f chat.File) bool { return f.Path != "" && !f.Voice }
-	return m.Notice == "" || strings.TrimSpace(m.Text) != "" || m.Quote != nil && m.Quote.Forwarded && m.Quote.Text != "" ||
-		slices.ContainsFunc(m.Files, usable)
+// entryOf returns what is known of m besides the text that the model is shown.
+func (h *History) entryOf(m chat.Message) Entry {
+	e := Entry{
+		heard: cmp.Or(m.Edits, m.ID), of: m.Key(), said: m.Text, from: m.From,
+		sources: m.UntrustedSources(), job: m.Origin == chat.FromSchedule,
+	}
+	e.pictures, e.dimmed = pictures(m.Files)
+	q := m.Quote
+	if q != nil && q.ID != "" && q.From == "you" && !q.Forwarded && !h.view.vouches(q.Text) {
+		e.sources = chat.JoinSources(e.sources, "an earlier answer that was quoted")
+	}
+	if m.Origin != chat.FromPerson {
+		return e
+	}
+	if q != nil && !slices.Contains([]string{"you", "", "someone"}, q.From) {
+		e.quoted = q.Text
+	}
+	e.who = chat.Whose(m.At, m.From, m.Group)
+	e.at = m.Time
+	e.own = !m.Chosen
+	e.typed = e.own && !m.Spoken
+	return e
+}
+
+// needsAnswer reports whether m holds anything to answer, besides what could not
+// be taken in.
+func needsAnswer(m chat.Message) bool {
+	if m.Notice == "" || strings.TrimSpace(m.Text) != "" {
+		return true
+	}
+	if m.Quote != nil && m.Quote.Forwarded && m.Quote.Text != "" {
+		return true
+	}
+	return slices.ContainsFunc(m.Files, func(f chat.File) bool { return f.Path != "" && !f.Voice })
 }
 
 // Title returns the first words of the conversation.
@@ -230,80 +251,66 @@ func (h *History) Begin(m chat.Message) {
 	}
 }
 
-// End closes the turn under way. Of one that was parked only that is known: the
-// process may have crashed over anything heard in it, and what joined it is
-// still to be answered (P8).
+// End closes the open turn. Of a parked one nothing but its first message counts
+// as answered: the process may have crashed over anything heard in it, and what
+// joined it is still to be answered (P8).
 func (h *History) End(e End) {
-	h.doubtful = h.doubtful && (h.open == nil || h.open.torn)
+	o := h.open
+	h.open = nil
+	h.doubtful = h.doubtful && (o == nil || o.torn)
 	h.last = LastTurn{Reply: e.Reply, Outcome: e.Outcome}
-	if o := h.open; o != nil {
-		h.last.First, h.last.Usage, h.last.Steps, h.last.Text = o.first, o.usage, o.steps, o.Text()
+	if o != nil {
+		h.last.First = o.first
+		h.last.Usage = o.usage
+		h.last.Steps = o.steps
+		h.last.Text = o.Text()
 		h.last.Sources = o.sources
+		h.last.keys = o.keys
 	}
 	if e.Reply != nil {
 		h.last.Text = e.Reply.Text
 	}
-	if o := h.open; o != nil && e.Outcome == Parked {
-		h.last.keys = map[string]bool{o.first.Key(): true}
-		if len(o.keys) > 0 {
-			h.view.entries = h.view.entries[:h.view.turnStart()]
-		}
-	} else if o != nil {
-		h.last.keys = o.keys
+	if o == nil || e.Outcome != Parked {
+		return
 	}
-	h.open = nil
+	h.last.keys = map[string]bool{o.first.Key(): true}
+	if len(o.keys) > 0 {
+		h.view.entries = h.view.entries[:h.view.turnStart()]
+	}
 }
 
+// say applies an answer of the model.
 func (h *History) say(seq uint64, m llm.Message) {
 	e := Entry{}
 	if h.open != nil {
 		e.sources = h.open.sources
 	}
 	h.add(seq, e, m)
-	if h.open == nil || m.Role != llm.Assistant {
-		return
+	if h.open != nil && m.Role == llm.Assistant {
+		h.open.say(m)
 	}
-	o := h.open
-	o.said, o.note, o.ending = append(o.said, m), "", false
-	if m.Finish == llm.Length {
-		o.cuts++
-	}
-	if m.Model != "" {
-		if o.usage == nil {
-			o.usage = map[string]llm.Usage{}
-		}
-		o.usage[m.Model] = o.usage[m.Model].Add(m.Usage)
-	}
-	if len(o.calls) > 0 && !o.hasPoorResult() {
-		o.row = 0 // E-028
-	}
-	o.expectCalls(m.Calls)
 }
 
-// finish takes in the result of a call.
+// finish applies the result of a call.
 func (h *History) finish(seq uint64, r Record) {
-	m, result, o := *r.Finished, cmp.Or(r.Result, &tools.Result{}), h.open
+	m, o := *r.Finished, h.open
+	result := cmp.Or(r.Result, &tools.Result{})
 	untrusted := untrustedSources(*result)
 	if o == nil {
 		h.add(seq, Entry{sources: untrusted}, m)
 		return
 	}
-	h.add(seq, Entry{sources: untrusted, public: result.Public, key: tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}.Key()}, m)
-	if all := result.Pictures[:min(len(result.Pictures), maxPictures)]; len(all) > 0 { // models are shown them as a person's (D-052)
-		h.add(seq, Entry{read: true, pictures: all, sources: untrusted}, llm.Message{Role: llm.User, Text: fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(all, ", "))})
+	call := tools.Call{ToolCall: llm.ToolCall{ID: m.Call}, Scope: tools.Scope{Turn: o.first.Key()}}
+	h.add(seq, Entry{sources: untrusted, public: result.Public, key: call.Key()}, m)
+	shown := result.Pictures[:min(len(result.Pictures), maxPictures)]
+	if len(shown) > 0 { // models are shown them as a person's (D-052)
+		text := fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(shown, ", "))
+		h.add(seq, Entry{read: true, pictures: shown, sources: untrusted}, llm.Message{Role: llm.User, Text: text})
 	}
-	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
-	if result.Failed {
-		step.State, o.fault = chat.Failed, m.Name+": "+Reason(m.Text)
-	}
-	o.steps = append(o.steps, step)
-	o.done[m.Call] = result.Verdict
+	o.finish(m, *result)
 	o.distrust(untrusted)
 	if r.Told != "" {
 		o.told = append(o.told, r.Told)
-	}
-	if result.End != "" {
-		o.said, o.ending = append(o.said, llm.Message{Role: llm.Assistant, Text: result.End}), true
 	}
 }
 

@@ -2,11 +2,14 @@ package conversation
 
 // Texts that stand in the conversation, for the model, in place of something else.
 const (
-	msgCutResult      = "\n[… The middle of this result is left out: it is too long to be shown here. Ask for a part of it. …]\n"
+	msgCutResult = "\n[… The middle of this result is left out: " +
+		"it is too long to be shown here. Ask for a part of it. …]\n"
 	MsgEarlierOmitted = "[More was said before. What is not told here is found with memory_search.]"
 	msgSummary        = "[What was said before, summed up by you:]\n"
-	msgGap            = "[A part of this conversation stood here. It is damaged on disk and cannot be read. What was said and done in it is not known: look before you do something again, and say so if it matters.]"
+	msgGap            = "[A part of this conversation stood here. It is damaged on disk and cannot be read. " +
+		"What was said and done in it is not known: look before you do something again, and say so if it matters.]"
 
 	// wordsPutAside stands for the words of a message that was put aside.
-	msgSuspended = "[A message that was said here is put aside for now. What follows, up to the next message, was done for it.]"
+	msgSuspended = "[A message that was said here is put aside for now. " +
+		"What follows, up to the next message, was done for it.]"
 )

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxPictures   = 8    // shown in a request, the latest ones
-	fewPictures   = 4    // kept when there are more: so the beginning of the requests changes now and then, not each time
+	fewPictures   = 4    // kept when there are more, so that the beginning of the requests changes seldom
 	pictureTokens = 1000 // estimated
 )
 
@@ -20,7 +20,8 @@ const (
 // and how many more there are.
 func pictures(files []chat.File) (paths []string, more int) {
 	for _, f := range files {
-		picture := strings.HasPrefix(f.Type, "image/") || strings.HasPrefix(mime.TypeByExtension(path.Ext(f.Path)), "image/")
+		picture := strings.HasPrefix(f.Type, "image/") ||
+			strings.HasPrefix(mime.TypeByExtension(path.Ext(f.Path)), "image/")
 		switch {
 		case f.Path == "" || !picture:
 		case len(paths) == maxPictures:

@@ -98,7 +98,9 @@ func (text *ToolSet) same(other *ToolSet) bool {
 func ToolSetOf(k *tools.Kit) *ToolSet {
 	text := &ToolSet{Specs: k.Specs()}
 	for _, t := range k.Tools() {
-		text.Known = append(text.Known, ToolTraits{Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON})
+		text.Known = append(text.Known, ToolTraits{
+			Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON,
+		})
 	}
 	return text
 }

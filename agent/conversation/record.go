@@ -1,3 +1,11 @@
+// Package conversation keeps what was said in sessions: the records of their
+// logs, the history that the records make, and what a model is shown of it.
+//
+// A Session is one conversation under way. It appends Records to its log and
+// applies them to its History. The History says what a turn wants to know, and
+// fits and heals what the next request shows. The records that a crash left
+// behind make the same History again. Sessions also tell people what was said:
+// transcripts, calls and search read the same records.
 package conversation
 
 import (
@@ -8,48 +16,75 @@ import (
 	"parley/tools"
 )
 
-// A record is one entry of a session's log. One field of it is set, or one of
-// Said and Finished and what belongs to it.
+// A Record is one entry of a session's log. One field of it is set, or Asked
+// with Said, or Finished with Result and Told.
 type Record struct {
-	Heard      *chat.Message `json:"heard,omitempty"`      // somebody spoke
-	Asked      *Request      `json:"asked,omitempty"`      // the model was asked: with Said, if it answered
-	Said       *llm.Message  `json:"said,omitempty"`       // the model answered, or was told to go on
-	Started    []string      `json:"started,omitempty"`    // IDs of the calls about to run (P6)
-	Finished   *llm.Message  `json:"finished,omitempty"`   // what a call gave
-	Result     *tools.Result `json:"result,omitempty"`     // with Finished: what is to be known of it besides its text
-	Told       string        `json:"told,omitempty"`       // with Finished: what the call said to the person
-	RolledBack string        `json:"rolledBack,omitempty"` // the last answer is forgotten, with its results; what the model is told of it (E-019)
-	Retried    *chat.Message `json:"retried,omitempty"`    // the last turn is to be answered anew
-	Summed     *Summary      `json:"summed,omitempty"`     // the oldest of what was said is told in fewer words from now on
-	Suspended  *Suspension   `json:"putAside,omitempty"`   // the turn under way stops for now, for one of its messages or for all (P8)
-	Resumed    string        `json:"takenUp,omitempty"`    // it goes on: the key of a message that was put aside
-	Ended      *End          `json:"ended,omitempty"`      // the turn is over
-	Unreadable bool          `json:"unreadable,omitempty"` // what stood here is damaged on disk; only recordings say so
+	// Heard is a message that somebody sent.
+	Heard *chat.Message `json:"heard,omitempty"`
+	// Asked is a request to the model. It comes with Said if the model answered.
+	Asked *Request `json:"asked,omitempty"`
+	// Said is an answer of the model, or what it was told to go on.
+	Said *llm.Message `json:"said,omitempty"`
+	// Started lists the IDs of the calls that are about to run (P6).
+	Started []string `json:"started,omitempty"`
+	// Finished is the result of a call.
+	Finished *llm.Message `json:"finished,omitempty"`
+	// Result comes with Finished and is what is known of it besides its text.
+	Result *tools.Result `json:"result,omitempty"`
+	// Told comes with Finished and is what the call told the person.
+	Told string `json:"told,omitempty"`
+	// RolledBack drops the last answer with its results. It is what the model is
+	// told of them (E-019).
+	RolledBack string `json:"rolledBack,omitempty"`
+	// Retried is a message that asks for another answer in the last turn.
+	Retried *chat.Message `json:"retried,omitempty"`
+	// Summed replaces the oldest turns by a summary.
+	Summed *Summary `json:"summed,omitempty"`
+	// Suspended puts the open turn aside, for one of its messages or for all (P8).
+	Suspended *Suspension `json:"putAside,omitempty"`
+	// Resumed continues the turn that was suspended for the message of that key.
+	Resumed string `json:"takenUp,omitempty"`
+	// Ended closes the turn.
+	Ended *End `json:"ended,omitempty"`
+	// Unreadable stands for a damaged record. Only recordings have it.
+	Unreadable bool `json:"unreadable,omitempty"`
 }
 
-// asked says how a request was made of what the records before it tell. With
-// them it tells all that the model was shown.
+// A Request says how a request was made of the records before it. Together they
+// tell all that the model was shown.
 type Request struct {
-	System    string   `json:"system"`              // a digest: the bucket "prompts" has the text
-	Tools     string   `json:"tools"`               // the same, of a toolText
-	Last      bool     `json:"last,omitempty"`      // the model was told of no tools
-	Since     *uint64  `json:"since,omitempty"`     // the history was read anew, from the record after this one on: what it was fitted to before is forgotten
-	Limits    []int    `json:"limits"`              // that the history was fitted to, one after the other
-	Note      string   `json:"note,omitempty"`      // what the request ends with, and no later one has
-	Eyes      bool     `json:"eyes,omitempty"`      // the model can be shown pictures …
-	Untrusted []string `json:"untrusted,omitempty"` // where the untrusted content came from that the model was shown (R-S12)
-	Refused   bool     `json:"refused,omitempty"`   // … and its provider did not take them: once it answers they are shown no more (P25)
+	// System is the digest of the instructions, which Prompts keep.
+	System string `json:"system"`
+	// Tools is the digest of the ToolSet, which Prompts keep.
+	Tools string `json:"tools"`
+	// Last says that the model was told of no tools.
+	Last bool `json:"last,omitempty"`
+	// Since is set when the history was read again from the log, from the record
+	// after this one on: how it was fitted before has no effect any more.
+	Since *uint64 `json:"since,omitempty"`
+	// Limits are those that the history was fitted to, one after the other.
+	Limits []int `json:"limits"`
+	// Note ends this request and no later one.
+	Note string `json:"note,omitempty"`
+	// Eyes says that the model can be shown pictures.
+	Eyes bool `json:"eyes,omitempty"`
+	// Untrusted names the origins of the untrusted content that the model was shown (R-S12).
+	Untrusted []string `json:"untrusted,omitempty"`
+	// Refused says that the provider did not accept the pictures. Once the model
+	// answers they are not shown any more (P25).
+	Refused bool `json:"refused,omitempty"`
 }
 
-// A toolText is what is kept of the tools of a turn.
+// A ToolSet is what is kept of the tools of a turn.
 type ToolSet struct {
-	Specs []llm.ToolSpec // that the model is told of
-	Known []ToolTraits   // of all
+	Specs []llm.ToolSpec // of the tools that the model is told of
+	Known []ToolTraits   // of all tools
 
-	Digest string `json:"-"` // of the whole as JSON, once it is kept
+	Digest string `json:"-"` // set once the ToolSet is kept
 }
 
-// A stub is what is to be known of a tool to do again what was done with its results.
+// ToolTraits are what must be known of a tool to treat its results in the same
+// way again.
 type ToolTraits struct {
 	Name     string
 	AliasOf  string `json:",omitempty"`
@@ -58,34 +93,35 @@ type ToolTraits struct {
 	JSON     bool   `json:",omitempty"`
 }
 
-// aside says what is put aside.
+// A Suspension says which message a turn is suspended for.
 type Suspension struct {
-	Key   string `json:"key"`             // of a message
-	Whole bool   `json:"whole,omitempty"` // and all that was heard with it: the turn is not the fault of one
+	Key   string `json:"key"`             // of the message
+	Whole bool   `json:"whole,omitempty"` // the whole turn is suspended: no single message is at fault
 }
 
-// ended closes a turn. The answer and the end of the turn are one record (P7).
+// An End closes a turn. The answer and the end of the turn are one record (P7).
 type End struct {
 	Outcome Outcome     `json:"outcome"`
 	Reply   *chat.Reply `json:"reply,omitempty"` // nil: there is nothing to say
-	Note    string      `json:"note,omitempty"`  // what the text of Reply ends with, and is not part of the answer
+	Note    string      `json:"note,omitempty"`  // ends the text of Reply and is not part of the answer
 }
 
+// An Outcome is how a turn ended.
 type Outcome string
 
 const (
-	Answered Outcome = "answered"
-	Stopped  Outcome = "stopped"
-	Failed   Outcome = "failed"
-	Parked   Outcome = "parked"
-	TooOld   Outcome = "too old"
-
+	Answered  Outcome = "answered"
+	Stopped   Outcome = "stopped"
+	Failed    Outcome = "failed"
+	Parked    Outcome = "parked" // given up: the process crashed over it again and again
+	TooOld    Outcome = "too old"
 	OverLimit Outcome = "over the limit"
 )
 
-// answer says whether r holds one of the model's.
+// IsAnswer reports whether r holds an answer of the model.
 func (r Record) IsAnswer() bool { return r.Said != nil && r.Said.Role == llm.Assistant }
 
+// Encode returns r as it is stored.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -29,7 +29,8 @@ func render(m chat.Message, zone *time.Location) string {
 		head = append(head, "from the "+string(m.Origin))
 	}
 	if IsQuiet(m) {
-		head = append(head, "to be answered with "+NothingToSay+" alone unless there is something that the person should know")
+		head = append(head, "to be answered with "+NothingToSay+
+			" alone unless there is something that the person should know")
 	}
 	if m.Edits != "" {
 		head = append(head, "corrects an earlier message")

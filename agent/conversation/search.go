@@ -23,7 +23,9 @@ const (
 // true; nil means any. It reads so much and no more: in a very large house the
 // oldest conversations are not found. Behind them come some entries that stand
 // for what is damaged there: the words may have been said in it (P21).
-func (ss *Sessions) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int, speakers texts.Speakers) (finds []chat.Find, err error) {
+func (ss *Sessions) Search(
+	ctx context.Context, in func(chat.SessionID) bool, words string, most int, speakers texts.Speakers,
+) (finds []chat.Find, err error) {
 	match := matcher(words)
 	if match == nil || most <= 0 {
 		return nil, nil

@@ -186,7 +186,9 @@ func (ss *Sessions) Append(ctx context.Context, id chat.SessionID, records ...Re
 
 // Records yields the records of a conversation of the session id after since. A
 // damaged one has a Damaged error and is no error of the iteration.
-func (ss *Sessions) Records(ctx context.Context, id chat.SessionID, epoch int64, since uint64) iter.Seq2[NumberedRecord, error] {
+func (ss *Sessions) Records(
+	ctx context.Context, id chat.SessionID, epoch int64, since uint64,
+) iter.Seq2[NumberedRecord, error] {
 	return func(yield func(NumberedRecord, error) bool) {
 		for rec, err := range ss.logOf(id, epoch).Since(ctx, since) {
 			n := NumberedRecord{Seq: rec.Seq}

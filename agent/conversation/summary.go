@@ -99,7 +99,8 @@ func (es Entries) FirstPart(border uint64, most int) Entries {
 		}
 		size += len(es[n:next].Transcript())
 		mixed := es[:n].Untrusted() != es[n:next].Untrusted()
-		if n > 0 && (size > most || mixed || es[:next].Person() == personMany || es[n-1].seq <= border && es[next-1].seq > border) {
+		crosses := n > 0 && es[n-1].seq <= border && es[next-1].seq > border
+		if n > 0 && (size > most || mixed || crosses || es[:next].Person() == personMany) {
 			return es[:n]
 		}
 		n = next
@@ -175,7 +176,8 @@ func (es Entries) OwnWords() string {
 	var b strings.Builder
 	for _, e := range es {
 		if text := strings.TrimSpace(e.said); e.own && text != "" {
-			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + cmp.Or(Inline(e.from.Name, 64), "the person") + "]\n"
+			who := cmp.Or(Inline(e.from.Name, 64), "the person")
+			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + who + "]\n"
 			b.WriteString(breaks.Replace(head+text) + "\n")
 		}
 	}

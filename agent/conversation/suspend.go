@@ -37,7 +37,9 @@ func (h *History) suspend(a Suspension) {
 		return
 	}
 	rest := *o
-	rest.keys, rest.done, rest.heard = maps.Clone(o.keys), maps.Clone(o.done), nil
+	rest.keys = maps.Clone(o.keys)
+	rest.done = maps.Clone(o.done)
+	rest.heard = nil
 	rest.said, rest.steps = slices.Clone(o.said), slices.Clone(o.steps)
 	delete(rest.keys, a.Key)
 	for _, m := range o.heard {
@@ -46,7 +48,10 @@ func (h *History) suspend(a Suspension) {
 		}
 	}
 	rest.first = rest.heard[0]
-	rest.calls = slices.DeleteFunc(slices.Clone(o.calls), func(c llm.ToolCall) bool { _, ended := o.done[c.ID]; return !ended })
+	rest.calls = slices.DeleteFunc(slices.Clone(o.calls), func(c llm.ToolCall) bool {
+		_, ended := o.done[c.ID]
+		return !ended
+	})
 	rest.started = map[string]bool{}
 	h.open = &rest
 	first := true
@@ -60,7 +65,8 @@ func (h *History) suspend(a Suspension) {
 		h.view.entries = append(h.view.entries, e)
 	}
 	alone := *o
-	alone.keys, alone.heard = map[string]bool{a.Key: true}, slices.DeleteFunc(slices.Clone(o.heard), func(m chat.Message) bool { return m.Key() != a.Key })
+	alone.keys = map[string]bool{a.Key: true}
+	alone.heard = slices.DeleteFunc(slices.Clone(o.heard), func(m chat.Message) bool { return m.Key() != a.Key })
 	es = slices.DeleteFunc(es, func(e Entry) bool { return e.of != "" && e.of != a.Key })
 	h.suspended = append(h.suspended, suspended{a.Key, es, &alone})
 }

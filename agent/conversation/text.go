@@ -60,4 +60,5 @@ func Reason(text string) string {
 }
 
 // breaks has the gateway alone begin lines, whatever ends one (R-S11).
-var breaks = strings.NewReplacer("\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ", "\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ")
+var breaks = strings.NewReplacer("\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ",
+	"\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ")

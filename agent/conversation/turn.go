@@ -163,6 +163,41 @@ func (o *OpenTurn) expectCalls(calls []llm.ToolCall) {
 	o.done = map[string]tools.Verdict{}
 }
 
+// say adds an answer of the model.
+func (o *OpenTurn) say(m llm.Message) {
+	o.said = append(o.said, m)
+	o.note = ""
+	o.ending = false
+	if m.Finish == llm.Length {
+		o.cuts++
+	}
+	if m.Model != "" {
+		if o.usage == nil {
+			o.usage = map[string]llm.Usage{}
+		}
+		o.usage[m.Model] = o.usage[m.Model].Add(m.Usage)
+	}
+	if len(o.calls) > 0 && !o.hasPoorResult() {
+		o.row = 0 // E-028
+	}
+	o.expectCalls(m.Calls)
+}
+
+// finish adds m, the result of a call.
+func (o *OpenTurn) finish(m llm.Message, result tools.Result) {
+	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
+	if result.Failed {
+		step.State = chat.Failed
+		o.fault = m.Name + ": " + Reason(m.Text)
+	}
+	o.steps = append(o.steps, step)
+	o.done[m.Call] = result.Verdict
+	if result.End != "" {
+		o.said = append(o.said, llm.Message{Role: llm.Assistant, Text: result.End})
+		o.ending = true
+	}
+}
+
 // hasPoorResult reports whether a call of the last answer found nothing of use.
 func (o *OpenTurn) hasPoorResult() bool {
 	for _, c := range o.calls {

@@ -199,9 +199,11 @@ func (v *View) vouches(text string) bool {
 		if e.untrusted() || e.Role != llm.Assistant {
 			continue
 		}
-		if strings.Contains(tools.Letters(e.Text), text) || slices.ContainsFunc(e.Calls, func(c llm.ToolCall) bool {
-			return slices.ContainsFunc(textsIn(c.Args), func(s string) bool { return strings.Contains(tools.Letters(s), text) })
-		}) {
+		said := []string{e.Text}
+		for _, c := range e.Calls {
+			said = append(said, textsIn(c.Args)...)
+		}
+		if slices.ContainsFunc(said, func(s string) bool { return strings.Contains(tools.Letters(s), text) }) {
 			return true
 		}
 	}
