@@ -151,7 +151,8 @@ func (v *View) OmittedResults() (n int) {
 
 // forget drops the oldest turns until v is no larger than target, but never the last one.
 func (v *View) forget(target int) {
-	size, cut, keep := v.Size(), 0, v.turnStart()
+	size, keep := v.Size(), v.turnStart()
+	cut := 0
 	for i := range v.entries[:keep+min(1, len(v.entries))] {
 		if v.entries[i].first {
 			cut = i
@@ -198,7 +199,9 @@ func (v *View) squeeze(limit int) {
 		}
 		for i := range v.entries {
 			if e := &v.entries[i]; v.sizeOf(e) > most {
-				e.Text, e.Reasoning, e.key = ClipMiddle(e.Text, most*4), "", ""
+				e.Text = ClipMiddle(e.Text, most*4)
+				e.Reasoning = ""
+				e.key = ""
 			}
 		}
 	}

@@ -67,8 +67,12 @@ func (h *healer) round(answer llm.Message, after []llm.Message) {
 			r = after[i]
 			after = slices.Delete(after, i, i+1)
 		}
-		c.ID, c.Name, c.Args = h.unique(c.ID), name(c.Name), object(c.Args)
-		r.Call, r.Name, r.Text = c.ID, c.Name, valid(r.Text)
+		c.ID = h.unique(c.ID)
+		c.Name = name(c.Name)
+		c.Args = object(c.Args)
+		r.Call = c.ID
+		r.Name = c.Name
+		r.Text = valid(r.Text)
 		if r.Text == "" {
 			r.Text = "(" + c.Name + " completed with no output)"
 		}

@@ -59,7 +59,9 @@ func (v *View) dim(keep int) {
 		if left <= keep || keep > 0 && left == n {
 			return
 		}
-		left, e.dimmed, e.pictures = left-n, e.dimmed+n, nil
+		left -= n
+		e.dimmed += n
+		e.pictures = nil
 	}
 }
 

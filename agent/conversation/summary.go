@@ -145,7 +145,9 @@ func (es Entries) ForArchive(id chat.SessionID, epoch int64, zone *time.Location
 // stays trusted whatever was shown, so that their memory does not become hearsay.
 func OwnPart(part memory.Entry) memory.Entry {
 	part.Key += " own"
-	part.Text, part.Tainted, part.Sources = "", false, nil
+	part.Text = ""
+	part.Tainted = false
+	part.Sources = nil
 	return part
 }
 

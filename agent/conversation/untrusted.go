@@ -148,9 +148,7 @@ func (h *History) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
 			k.Private = append(k.Private, e.Text)
 		}
 	}
-	if h.view.summary.Text != "" {
-		k.Told = append(k.Told, h.view.summary.Text)
-	}
+	k.Told = append(k.Told, h.view.summary.Text)
 	return k
 }
 
