@@ -29,13 +29,6 @@ type Checker interface {
 type checker struct {
 	config *Config
 	d      *decoder
-	unique []uniqueValue // in the order of their keys
-}
-
-// A uniqueValue is one of a channel that no other may have.
-type uniqueValue struct {
-	channel, name, text string
-	reason              string
 }
 
 // check notes in d what is wrong with c.
@@ -112,41 +105,32 @@ func (k *checker) single(v reflect.Value, key string, tag reflect.StructTag) {
 	if _, ok := tag.Lookup("from"); ok {
 		k.inRange(v, key, tag)
 	}
-	if reason, ok := tag.Lookup("unique"); ok && !v.IsZero() {
-		at := strings.LastIndex(key, ".")
-		channel := strings.TrimPrefix(key[:at], "channels.")
-		k.unique = append(k.unique, uniqueValue{channel, key[at+1:], v.String(), reason})
-	}
 }
 
 // inRange checks a number or a length of time by the tags from and to.
 func (k *checker) inRange(v reflect.Value, key string, tag reflect.StructTag) {
-	number := func(text string) float64 {
-		if d, err := time.ParseDuration(text); err == nil && v.Type() == reflect.TypeFor[time.Duration]() {
-			return float64(d)
-		}
-		n, _ := strconv.ParseFloat(text, 64)
-		return n
-	}
-	var n float64
-	prefix := ""
-	switch {
-	case v.CanFloat():
-		n = v.Float()
-	case v.Type() == reflect.TypeFor[time.Duration]():
-		n = float64(v.Int())
-	default:
-		n = float64(v.Int())
-		prefix = fmt.Sprintf("is %d, ", v.Int())
+	n := v.Convert(reflect.TypeFor[float64]()).Float()
+	must := "must be"
+	if v.Type() == reflect.TypeFor[int]() {
+		must = fmt.Sprintf("is %d, must be", v.Int())
 	}
 	from := tag.Get("from")
 	to, limited := tag.Lookup("to")
 	switch {
 	case limited && (n < number(from) || n > number(to)):
-		k.fail(key, "%smust be from %s to %s", prefix, from, to)
+		k.fail(key, "%s from %s to %s", must, from, to)
 	case n < number(from):
-		k.fail(key, "%smust be %s or more", prefix, from)
+		k.fail(key, "%s %s or more", must, from)
 	}
+}
+
+// number returns the number, or the length of time in nanoseconds, that text is.
+func number(text string) float64 {
+	if d, err := time.ParseDuration(text); err == nil {
+		return float64(d)
+	}
+	n, _ := strconv.ParseFloat(text, 64)
+	return n
 }
 
 // fail notes a problem at key, or where it would stand, unless key has one.
@@ -245,22 +229,28 @@ func (k *checker) owners() {
 // channels checks who may talk, and that no two channels share what each needs for
 // itself.
 func (k *checker) channels() {
-	for name, c := range k.config.Channels {
+	used := map[string]string{} // value -> the channel that has it
+	for _, name := range slices.Sorted(maps.Keys(k.config.Channels)) {
+		c := k.config.Channels[name]
 		if c.Senders == nil {
 			continue
 		}
+		path := join("channels", name)
 		for i, id := range c.Senders.Allow {
 			if err := c.Driver.(Network).CheckID(id); err != nil && id != "*" {
-				k.fail(fmt.Sprintf("%s.allow[%d]", join("channels", name), i), `%v; or "*" for everybody`, err)
+				k.fail(fmt.Sprintf("%s.allow[%d]", path, i), `%v; or "*" for everybody`, err)
 			}
 		}
-	}
-	used := map[string]string{}
-	for _, u := range k.unique {
-		if other, twice := used[u.text]; twice {
-			k.fail(join(join("channels", u.channel), u.name), "is the %s of %s too; %s", u.name, other, u.reason)
+		for _, f := range fields(reflect.ValueOf(c).Elem()) {
+			reason, ok := f.tag.Lookup("unique")
+			if !ok || f.value.IsZero() {
+				continue
+			}
+			if other, twice := used[f.value.String()]; twice {
+				k.fail(join(path, f.name), "is the %s of %s too; %s", f.name, other, reason)
+			}
+			used[f.value.String()] = name
 		}
-		used[u.text] = u.channel
 	}
 }
 

@@ -131,6 +131,7 @@ func (w Watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 func Renew(old, next *Config) (changed, restart []string) {
 	var r renewal
 	r.value(reflect.ValueOf(old).Elem(), reflect.ValueOf(next).Elem(), "", false)
+	next.Store = old.Store // with its driver
 	slices.Sort(r.changed)
 	slices.Sort(r.restart)
 	return r.changed, r.restart
@@ -147,12 +148,13 @@ func (r *renewal) value(old, next reflect.Value, path string, live bool) {
 	}
 	switch {
 	case old.Kind() == reflect.Struct:
-		for i := range old.NumField() {
-			tag := old.Type().Field(i).Tag
-			if tag.Get("inline") != "" {
-				r.inline(old.Field(i), next.Field(i), path, live)
-			} else if name := tag.Get("json"); name != "" && name != "-" {
-				r.value(old.Field(i), next.Field(i), join(path, name), live || tag.Get("live") != "")
+		to := map[string]reflect.Value{}
+		for _, f := range fields(next) {
+			to[f.name] = f.value
+		}
+		for _, f := range fields(old) {
+			if is, ok := to[f.name]; ok {
+				r.value(f.value, is, join(path, f.name), live || f.tag.Get("live") != "")
 			}
 		}
 	case reflect.DeepEqual(old.Interface(), next.Interface()):
@@ -160,21 +162,6 @@ func (r *renewal) value(old, next reflect.Value, path string, live bool) {
 		r.changed = append(r.changed, path)
 	default:
 		r.restart = append(r.restart, path)
-		next.Set(old)
-	}
-}
-
-// inline compares two structs whose keys are those of path, unless their types differ.
-func (r *renewal) inline(old, next reflect.Value, path string, live bool) {
-	was, is := old, next
-	for was.Kind() == reflect.Interface || was.Kind() == reflect.Pointer {
-		was, is = was.Elem(), is.Elem()
-	}
-	switch {
-	case !was.IsValid():
-	case was.Type() == is.Type():
-		r.value(was, is, path, live)
-	default:
 		next.Set(old)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"parley/llm/demo"
 	"parley/llm/openai"
 	"parley/llm/textmode"
-	"parley/store"
 	"parley/store/bolt"
 	"parley/store/mem"
 )
@@ -71,11 +69,6 @@ func networks(c *config.Config) (list []string) {
 		}
 	}
 	return list
-}
-
-// newStore opens the store that the config names, but for bolt: see openBolt.
-func newStore(ctx context.Context, c *config.Config) (store.Store, error) {
-	return c.Store.Driver.(store.Driver).Open(ctx)
 }
 
 // newChannel makes the channel that an entry of channels describes.

@@ -203,7 +203,7 @@ func (h *house) openStore(ctx context.Context, leave func(error)) (err error) {
 	if _, ok := h.Config.Store.Driver.(*bolt.Config); ok {
 		h.store, h.notes, err = h.openBolt(ctx, leave)
 	} else {
-		h.store, err = newStore(ctx, h.Config)
+		h.store, err = h.Config.Store.Driver.(store.Driver).Open(ctx)
 	}
 	if err != nil {
 		return err
