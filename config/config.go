@@ -40,14 +40,14 @@ type Config struct {
 	Owners    []string            `json:"owners" live:"yes" default:"[\"console\", \"web\"]"`
 	Models    map[string]*Model   `json:"models" live:"yes"`
 	Agent     Agent               `json:"agent"`
-	Channels  map[string]*Channel `json:"channels"` // by their whole names: "telegram", "telegram:work"
+	Channels  map[string]*Channel `json:"channels" default:"{\"console\": {}, \"web\": {}}"` // by their whole names
 	Tools     Tools               `json:"tools" live:"yes"`
 	Limits    map[string]*Limit   `json:"limits" live:"yes"` // per day, by whose they are
 	Cron      Cron                `json:"cron"`
 	Heartbeat Heartbeat           `json:"heartbeat"`
 	Dream     Dream               `json:"dream"`
 	HTTP      HTTP                `json:"http"`
-	Store     Store               `json:"store"`
+	Store     Store               `json:"store" default:"{}"`
 	Log       Log                 `json:"log" live:"yes"`
 
 	Transcription *Transcription `json:"transcription"` // nil: voice messages are not understood

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func (d *decoder) decode(v any) bool {
 func (d *decoder) decodeText(text, path string, v any) {
 	root, err := hujson.Parse([]byte(text))
 	if err != nil {
-		return
+		panic(err) // in the text of this package or of a tag
 	}
 	places := d.at
 	d.at = map[string]int{}
@@ -105,19 +106,16 @@ func fields(v reflect.Value) (all []field) {
 // setDefaults gives the fields of the struct that v points to their defaults.
 func (d *decoder) setDefaults(v any) {
 	for _, f := range fields(reflect.ValueOf(v).Elem()) {
-		text, ok := f.tag.Lookup("default")
 		out := f.value.Addr().Interface()
-		switch to := out.(type) {
-		case *time.Duration:
-			*to, _ = time.ParseDuration(text) // "" is 0
-		case *string:
-			*to = text
-		default:
-			if f.value.Kind() == reflect.Struct {
-				d.setDefaults(out)
-			} else if ok {
-				_ = json.Unmarshal([]byte(text), out) // the tests read all defaults
-			}
+		if f.value.Kind() == reflect.Struct {
+			d.setDefaults(out)
+		}
+		text, ok := f.tag.Lookup("default")
+		if _, isTime := out.(*time.Duration); isTime || f.value.Kind() == reflect.String {
+			text = strconv.Quote(text)
+		}
+		if ok {
+			d.decodeText(text, "", out)
 		}
 	}
 }

@@ -67,17 +67,6 @@ func (d *decoder) make(all []Driver, kind string) any {
 	return made
 }
 
-// localChannels are those there are if the file has no channels: all but networks.
-func (d *decoder) localChannels() map[string]*Channel {
-	all := map[string]*Channel{}
-	for _, name := range names(d.drivers.Channels) {
-		if c := d.channel(name); c.Senders == nil {
-			all[name] = c
-		}
-	}
-	return all
-}
-
 // channels reads an object whose keys are "type" or "type:label".
 func (d *decoder) channels(v hujson.Value, path string) map[string]*Channel {
 	all := map[string]*Channel{}

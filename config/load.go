@@ -75,12 +75,6 @@ func (c *Config) fill(s Source, d *decoder) {
 		c.DataDir = s.path(s.Data, s.Data)
 	}
 	c.Workspace = s.path(c.Workspace, filepath.Join(c.DataDir, "workspace"))
-	if c.Channels == nil {
-		c.Channels = d.localChannels()
-	}
-	if c.Store.Driver == nil {
-		c.Store.Driver = d.make(s.Drivers.Stores, c.Store.Type)
-	}
 	if len(c.Models) == 0 {
 		c.modelsByEnv(d)
 	}

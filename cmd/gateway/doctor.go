@@ -113,9 +113,7 @@ func examinations(c *config.Config, pid int) (all []examination) {
 		host.Log = slog.New(slog.DiscardHandler)
 		made, err := newChannel(c.Channels[name], host)
 		if err != nil {
-			add(name, func(context.Context) finding {
-				return finding{bad, err.Error(), "check channels." + name + " in the config"}
-			})
+			add(name, func(context.Context) finding { return notConfigured(name, err) })
 			continue
 		}
 		add(name, func(ctx context.Context) finding { return lookAtChannel(ctx, name, c.Channels[name], made) })
@@ -302,13 +300,19 @@ func advice(kind llm.Kind, name string) string {
 	return strings.ReplaceAll(help, "NAME", name)
 }
 
+// notConfigured tells that the channel of that name cannot be made or reached.
+func notConfigured(name string, err error) finding {
+	const todo = "check channels.%[1]s.token, the other keys of channels.%[1]s, and the network"
+	return finding{bad, err.Error(), fmt.Sprintf(todo, name)}
+}
+
 // lookAtChannel asks the network of a channel who the bot is.
 func lookAtChannel(ctx context.Context, name string, c *config.Channel, made channels.Channel) finding {
 	text := "configured"
 	if bot, ok := made.(network.Identifier); ok {
 		who, err := bot.Check(ctx)
 		if err != nil {
-			return finding{bad, err.Error(), fmt.Sprintf("check channels.%[1]s.token, the other keys of channels.%[1]s, and the network", name)}
+			return notConfigured(name, err)
 		}
 		text = who
 	}
