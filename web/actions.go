@@ -15,40 +15,40 @@ import (
 )
 
 // actions lists what the owner does, and what is too large for a view.
-func (s *Server) actions() []route {
+func (a *admin) actions() []route {
 	return []route{
-		{"DELETE /api/sessions/{id}", owner, s.change("session", "deleted", s.forget)},
-		{"GET /api/sessions/{id}/export", owner, s.export},
-		{"GET /api/sessions/{id}/calls", owner, tell(s.calls)},
-		{"GET /api/sessions/{id}/recording", owner, s.recording},
-		{"GET /api/tool-stats", owner, tell(s.toolStats)},
-		{"DELETE /api/tool-stats", owner, s.does("config", 0, s.resetStats)},
-		{"POST /api/parked/{id}/resend", owner, s.change("session", "reply sent again", s.House.Resend)},
-		{"POST /api/parked/{id}/drop", owner, s.change("session", "reply dropped", s.House.Drop)},
-		{"POST /api/aside/{id}/again", owner, s.change("session", "message answered again", s.House.Again)},
-		{"POST /api/aside/{id}/drop", owner, s.change("session", "message dropped", s.House.Dismiss)},
-		{"POST /api/pairings/{id}/approve", owner, s.does("access", http.StatusOK, s.approve)},
-		{"POST /api/cron", owner, s.does("cron", http.StatusCreated, s.order)},
-		{"PATCH /api/cron/{id}", owner, s.does("cron", http.StatusOK, s.order)},
-		{"POST /api/cron/{id}/run", owner, s.does("cron", 0, s.fire)},
-		{"DELETE /api/cron/{id}", owner, s.change("cron", "removed", s.House.Clock.Remove)},
-		{"POST /api/memory/changes/{id}/restore", owner, s.does("memory", http.StatusOK, s.restore)},
-		{"POST /api/people", owner, s.does("access", http.StatusCreated, s.invite)},
-		{"DELETE /api/people/{id}", owner, s.change("access", "removed", s.remove)},
-		{"POST /api/keys", owner, s.does("key", http.StatusCreated, s.makeKey)},
-		{"DELETE /api/keys/{id}", owner, s.change("key", "revoked", s.revoke)},
-		{"GET /api/backup", owner, s.backup},
+		{"DELETE /api/sessions/{id}", owner, a.change("session", "deleted", a.forget)},
+		{"GET /api/sessions/{id}/export", owner, a.export},
+		{"GET /api/sessions/{id}/calls", owner, tell(a.calls)},
+		{"GET /api/sessions/{id}/recording", owner, a.recording},
+		{"GET /api/tool-stats", owner, tell(a.toolStats)},
+		{"DELETE /api/tool-stats", owner, a.does("config", 0, a.resetStats)},
+		{"POST /api/parked/{id}/resend", owner, a.change("session", "reply sent again", a.cfg.House.Resend)},
+		{"POST /api/parked/{id}/drop", owner, a.change("session", "reply dropped", a.cfg.House.Drop)},
+		{"POST /api/aside/{id}/again", owner, a.change("session", "message answered again", a.cfg.House.Again)},
+		{"POST /api/aside/{id}/drop", owner, a.change("session", "message dropped", a.cfg.House.Dismiss)},
+		{"POST /api/pairings/{id}/approve", owner, a.does("access", http.StatusOK, a.approve)},
+		{"POST /api/cron", owner, a.does("cron", http.StatusCreated, a.order)},
+		{"PATCH /api/cron/{id}", owner, a.does("cron", http.StatusOK, a.order)},
+		{"POST /api/cron/{id}/run", owner, a.does("cron", 0, a.fire)},
+		{"DELETE /api/cron/{id}", owner, a.change("cron", "removed", a.cfg.House.Clock.Remove)},
+		{"POST /api/memory/changes/{id}/restore", owner, a.does("memory", http.StatusOK, a.restore)},
+		{"POST /api/people", owner, a.does("access", http.StatusCreated, a.invite)},
+		{"DELETE /api/people/{id}", owner, a.change("access", "removed", a.remove)},
+		{"POST /api/keys", owner, a.does("key", http.StatusCreated, a.makeKey)},
+		{"DELETE /api/keys/{id}", owner, a.change("key", "revoked", a.revoke)},
+		{"GET /api/backup", owner, a.backup},
 	}
 }
 
 // forget makes the house forget a session, and says so if there was none.
-func (s *Server) forget(ctx context.Context, id string) error {
+func (a *admin) forget(ctx context.Context, id string) error {
 	there := false
-	for _, err := range s.House.Transcript(ctx, chat.SessionID(id)) {
+	for _, err := range a.cfg.House.Transcript(ctx, chat.SessionID(id)) {
 		there = err == nil || !errors.Is(err, store.ErrNotFound) // what is damaged is there, too
 		break
 	}
-	if err := s.House.Forget(ctx, chat.SessionID(id)); err != nil || there {
+	if err := a.cfg.House.Forget(ctx, chat.SessionID(id)); err != nil || there {
 		return err
 	}
 	return store.ErrNotFound
@@ -59,13 +59,13 @@ func (s *Server) forget(ctx context.Context, id string) error {
 type deed func(w http.ResponseWriter, r *http.Request) (told any, note string, err error)
 
 // does serves d, and notes what was done as of that kind (R-S27).
-func (s *Server) does(kind string, status int, d deed) handler {
+func (a *admin) does(kind string, status int, d deed) handler {
 	return func(w http.ResponseWriter, r *http.Request, v visitor) error {
 		told, note, err := d(w, r)
 		if err != nil {
 			return err
 		}
-		s.Audit(kind, v.ID, note)
+		a.cfg.Audit(kind, v.ID, note)
 		if told == nil {
 			w.WriteHeader(http.StatusNoContent)
 		} else {
@@ -76,22 +76,22 @@ func (s *Server) does(kind string, status int, d deed) handler {
 }
 
 // change is does for f, which is done to the id of the path.
-func (s *Server) change(kind, done string, f func(context.Context, string) error) handler {
-	return s.does(kind, 0, func(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+func (a *admin) change(kind, done string, f func(context.Context, string) error) handler {
+	return a.does(kind, 0, func(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 		id := r.PathValue("id")
 		return nil, done + ": " + id, f(r.Context(), id)
 	})
 }
 
 // fire has a job run now: one that is off only with ?force=1.
-func (s *Server) fire(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+func (a *admin) fire(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 	id := r.PathValue("id")
-	return nil, "run now: " + id, s.House.Fire(r.Context(), id, r.URL.Query().Get("force") == "1")
+	return nil, "run now: " + id, a.cfg.House.Fire(r.Context(), id, r.URL.Query().Get("force") == "1")
 }
 
 // approve answers with whom it let in.
-func (s *Server) approve(_ http.ResponseWriter, r *http.Request) (any, string, error) {
-	who, err := s.House.Approve(r.Context(), r.PathValue("id"))
+func (a *admin) approve(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+	who, err := a.cfg.House.Approve(r.Context(), r.PathValue("id"))
 	if errors.Is(err, channels.ErrNoPairing) {
 		err = store.ErrNotFound
 	}
@@ -99,29 +99,29 @@ func (s *Server) approve(_ http.ResponseWriter, r *http.Request) (any, string, e
 }
 
 // invite answers with a link for somebody, whom it lets in unless they are already.
-func (s *Server) invite(w http.ResponseWriter, r *http.Request) (any, string, error) {
+func (a *admin) invite(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var ask struct{ Name string }
 	err := body(w, r, &ask)
 	if err == nil && ask.Name != ownerName {
-		err = s.people.add(r.Context(), ask.Name)
+		err = a.access.people.add(r.Context(), ask.Name)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	link, err := s.Link(r.Context(), ask.Name)
+	link, err := a.access.link(r.Context(), ask.Name)
 	return map[string]any{"person": ask.Name, "link": link, "expires": time.Now().Add(linkLife).UTC()}, "link for " + ask.Name, err
 }
 
 // remove puts name out. It holds from its first write on.
-func (s *Server) remove(ctx context.Context, name string) error {
-	if err := s.people.remove(ctx, name); err != nil {
+func (a *admin) remove(ctx context.Context, name string) error {
+	if err := a.access.people.remove(ctx, name); err != nil {
 		return err
 	}
-	return s.end(ctx, func(p pass) bool { return p.Person == name })
+	return a.access.end(ctx, func(p pass) bool { return p.Person == name })
 }
 
 // makeKey answers with a new API key.
-func (s *Server) makeKey(w http.ResponseWriter, r *http.Request) (any, string, error) {
+func (a *admin) makeKey(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var ask struct{ Person, Prefix string }
 	if err := body(w, r, &ask); err != nil {
 		return nil, "", err
@@ -131,24 +131,24 @@ func (s *Server) makeKey(w http.ResponseWriter, r *http.Request) (any, string, e
 	if !goodName.MatchString(prefix) {
 		return nil, "", bad("a prefix" + nameRule)
 	}
-	secret, k, err := s.people.grant(r.Context(), pass{Kind: keys, Person: name, Prefix: prefix})
+	secret, k, err := a.access.people.grant(r.Context(), pass{Kind: keys, Person: name, Prefix: prefix})
 	return struct {
 		pass
 		Secret string `json:"secret"` // this once
 	}{k, secret}, fmt.Sprintf("made …%s for %s, sessions %s: %s", k.Last, name, prefix, k.ID), err
 }
 
-func (s *Server) revoke(ctx context.Context, id string) error {
-	if _, _, err := s.people.passes.Get(ctx, kept(keys, id)); err != nil {
+func (a *admin) revoke(ctx context.Context, id string) error {
+	if _, _, err := a.access.people.passes.Get(ctx, kept(keys, id)); err != nil {
 		return err
 	}
-	return s.end(ctx, func(p pass) bool { return p.Kind == keys && p.ID == id })
+	return a.access.end(ctx, func(p pass) bool { return p.Kind == keys && p.ID == id })
 }
 
 // backup sends a copy of all there is. Its name says that it holds secrets (R-S6).
-func (s *Server) backup(w http.ResponseWriter, r *http.Request, v visitor) error {
-	return s.House.Backup(r.Context(), func(whole io.Reader) {
-		s.Audit("backup", v.ID, "downloaded")
+func (a *admin) backup(w http.ResponseWriter, r *http.Request, v visitor) error {
+	return a.cfg.House.Backup(r.Context(), func(whole io.Reader) {
+		a.cfg.Audit("backup", v.ID, "downloaded")
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Disposition", `attachment; filename="parley-`+time.Now().UTC().Format("20060102-150405")+`-holds-secrets.backup"`)
 		if _, err := io.Copy(w, whole); err != nil {

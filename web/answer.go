@@ -49,7 +49,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, context.Canceled):
 		return // they left, or were put out
 	default:
-		s.Log.Error("request failed", "path", r.URL.Path, "err", err)
+		s.cfg.Log.Error("request failed", "path", r.URL.Path, "err", err)
 		p = problem{status: http.StatusInternalServerError, text: "that did not work; the log says why"}
 		if errors.Is(err, store.ErrDamaged) {
 			p.text = "that is damaged on disk; the log says where"
@@ -69,7 +69,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem) {
 	case people && p.status == http.StatusUnauthorized:
 		http.Redirect(w, r, "/signin", http.StatusSeeOther)
 	case people:
-		_ = s.show(w, p.status, "refused", frame{Title: http.StatusText(p.status), Data: strings.TrimSuffix(p.text, ".")})
+		_ = s.pages.show(w, p.status, "refused", frame{Title: http.StatusText(p.status), Data: strings.TrimSuffix(p.text, ".")})
 	default:
 		failure := map[string]any{"message": p.text, "type": "invalid_request_error", "code": nil}
 		if p.code != "" {

@@ -45,7 +45,7 @@ func TestBrowser(t *testing.T) {
 	var f *face
 	at, f := served(t, func(c *Config) {
 		c.Chat = func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
-			_ = f.show(w, http.StatusOK, "refused", frame{Title: "The chat of " + who.ID})
+			_ = f.pages.show(w, http.StatusOK, "refused", frame{Title: "The chat of " + who.ID})
 		}
 	})
 	must := func(err error) {

@@ -56,7 +56,7 @@ type Job struct {
 }
 
 // job tells of j.
-func (s *Server) job(j scheduler.Job) Job {
+func (a *admin) job(j scheduler.Job) Job {
 	on := !j.Off
 	told := Job{
 		Order: Order{
@@ -64,7 +64,7 @@ func (s *Server) job(j scheduler.Job) Job {
 			Quiet: &j.Quiet, Model: j.Model, Missed: cmp.Or(string(j.Missed), "once"), Tool: j.Tool, Enabled: &on,
 		},
 		ID: j.ID, System: j.System, Created: j.Created, Next: j.Next, Why: j.Why, Record: j,
-		Soon: append([]time.Time{}, s.House.Soon(j, 3)...), Runs: append([]scheduler.Run{}, j.Runs...), // JSON has lists of none
+		Soon: append([]time.Time{}, a.cfg.House.Soon(j, 3)...), Runs: append([]scheduler.Run{}, j.Runs...), // JSON has lists of none
 	}
 	if !j.Schedule.At.IsZero() {
 		told.At = j.Schedule.At.Format(time.RFC3339)
@@ -85,11 +85,11 @@ func (j Job) Latest() []scheduler.Run {
 	return runs
 }
 
-func (s *Server) jobs(r *http.Request) (any, error) {
-	all, err := s.House.Jobs(r.Context())
+func (a *admin) jobs(r *http.Request) (any, error) {
+	all, err := a.cfg.House.Jobs(r.Context())
 	told := make([]Job, len(all))
 	for i, j := range all {
-		told[i] = s.job(j)
+		told[i] = a.job(j)
 	}
 	return struct {
 		Jobs []Job `json:"jobs"`
@@ -97,7 +97,7 @@ func (s *Server) jobs(r *http.Request) (any, error) {
 }
 
 // order puts a job on the clock, or changes one.
-func (s *Server) order(w http.ResponseWriter, r *http.Request) (any, string, error) {
+func (a *admin) order(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var o Order
 	if err := body(w, r, &o); err != nil {
 		return nil, "", err
@@ -106,6 +106,6 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) (any, string, err
 	if id == "" {
 		done = "added: "
 	}
-	j, err := s.House.Order(r.Context(), id, o)
-	return s.job(j), done + j.ID, err
+	j, err := a.cfg.House.Order(r.Context(), id, o)
+	return a.job(j), done + j.ID, err
 }

@@ -109,7 +109,7 @@ func TestToldJob(t *testing.T) {
 	zone := time.FixedZone("", 2*60*60)
 	at := time.Date(2030, 6, 1, 9, 0, 0, 0, zone)
 	f := newFace(t)
-	f.Server.House.Soon = func(j scheduler.Job, n int) []time.Time { return make([]time.Time, 0, n) }
+	f.Server.cfg.House.Soon = func(j scheduler.Job, n int) []time.Time { return make([]time.Time, 0, n) }
 	for _, c := range []struct {
 		job  scheduler.Job
 		want string
@@ -135,7 +135,7 @@ func TestToldJob(t *testing.T) {
 				`"id":"j","created":"2030-06-01T09:00:00+02:00","soon":[],"runs":[]}`,
 		},
 	} {
-		if got, err := json.Marshal(f.job(c.job)); err != nil || string(got) != c.want {
+		if got, err := json.Marshal(f.admin.job(c.job)); err != nil || string(got) != c.want {
 			t.Errorf("%s, %v\nnot\n%s", got, err, c.want)
 		}
 	}

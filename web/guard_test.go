@@ -110,7 +110,7 @@ func TestForgery(t *testing.T) {
 	for _, body := range []string{"", "{", "[]", `{"name":"anna","role":"owner"}`, `{"name":1}`} {
 		f.want(t, 400, asking{method: "POST", path: "/api/people", by: boss, body: body, header: http.Header{"Content-Type": {"application/json"}}})
 	}
-	if all, err := list[invited](t.Context(), f.people.invited, ""); err != nil || len(all) > 0 {
+	if all, err := list[invited](t.Context(), f.access.people.invited, ""); err != nil || len(all) > 0 {
 		t.Errorf("somebody was let in: %v %v", all, err)
 	}
 }
@@ -367,7 +367,7 @@ func TestGuesses(t *testing.T) {
 				if len(f.audited) < 1000 || !strings.HasPrefix(f.audited[0], "refused ") {
 					t.Errorf("%d told, the first %q", len(f.audited), f.audited[0])
 				}
-				if n := len(f.guesses.byAddr); n > maxAddresses+totalBurst {
+				if n := len(f.access.guesses.byAddr); n > maxAddresses+totalBurst {
 					t.Errorf("%d addresses are remembered", n)
 				}
 			})

@@ -36,27 +36,27 @@ func (c changed) Lines() (all [][2]string) {
 	return all
 }
 
-func (s *Server) memory(r *http.Request) (any, error) {
-	people, err := s.House.Notes.People(r.Context())
+func (a *admin) memory(r *http.Request) (any, error) {
+	people, err := a.cfg.House.Notes.People(r.Context())
 	all := make([]known, len(people))
 	for i, who := range people {
 		if err == nil {
-			all[i], err = s.known(r.Context(), who, 1)
+			all[i], err = a.known(r.Context(), who, 1)
 		}
 	}
 	return map[string][]known{"people": all}, err
 }
 
-func (s *Server) known(ctx context.Context, who chat.Person, most int) (known, error) {
-	all, err := s.House.Notes.Versions.Log(ctx, who, most)
+func (a *admin) known(ctx context.Context, who chat.Person, most int) (known, error) {
+	all, err := a.cfg.House.Notes.Versions.Log(ctx, who, most)
 	return known{who, append([]memory.Change{}, all...)}, err
 }
 
 // whose is the person that r is about: the owner, if it does not say. Of whom
 // nothing is known there is store.ErrNotFound.
-func (s *Server) whose(r *http.Request) (chat.Person, error) {
+func (a *admin) whose(r *http.Request) (chat.Person, error) {
 	who := cmp.Or(chat.Person(r.URL.Query().Get("who")), chat.TheOwner)
-	people, err := s.House.Notes.People(r.Context())
+	people, err := a.cfg.House.Notes.People(r.Context())
 	if err == nil && !slices.Contains(people, who) {
 		err = store.ErrNotFound
 	}
@@ -65,28 +65,28 @@ func (s *Server) whose(r *http.Request) (chat.Person, error) {
 
 const mostChanges = 200 // of a person's memory; no more are kept
 
-func (s *Server) changes(r *http.Request) (any, error) {
-	who, err := s.whose(r)
+func (a *admin) changes(r *http.Request) (any, error) {
+	who, err := a.whose(r)
 	if err != nil {
 		return nil, err
 	}
-	return s.known(r.Context(), who, mostChanges)
+	return a.known(r.Context(), who, mostChanges)
 }
 
-func (s *Server) changed(r *http.Request) (any, error) {
-	who, err := s.whose(r)
+func (a *admin) changed(r *http.Request) (any, error) {
+	who, err := a.whose(r)
 	if err != nil {
 		return nil, err
 	}
-	diff, c, err := s.House.Notes.Versions.Show(r.Context(), who, r.PathValue("id"))
+	diff, c, err := a.cfg.House.Notes.Versions.Show(r.Context(), who, r.PathValue("id"))
 	return changed{c, diff}, err
 }
 
-func (s *Server) restore(_ http.ResponseWriter, r *http.Request) (any, string, error) {
-	who, err := s.whose(r)
+func (a *admin) restore(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+	who, err := a.whose(r)
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := s.House.Notes.Versions.Restore(r.Context(), who, r.PathValue("id"), "")
+	c, err := a.cfg.House.Notes.Versions.Restore(r.Context(), who, r.PathValue("id"), "")
 	return c, c.By + ": " + string(who), err
 }

@@ -15,15 +15,18 @@ import (
 //go:embed pages
 var files embed.FS
 
+// pages are the templates of all pages.
+type pages struct{ templates *template.Template }
+
 // newPages returns what pages are made from, with times in zone. What is put
 // into them is text wherever it comes from (R-S5).
-func newPages(zone *time.Location) *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{
+func newPages(zone *time.Location) pages {
+	return pages{template.Must(template.New("").Funcs(template.FuncMap{
 		"path":  func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
 		"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }, // in the zone it has
 		"when":  func(t time.Time) string { return t.In(zone).Format("2006-01-02 15:04") },
 		"zone":  func() string { return strings.Replace(zone.String(), "Local", "the gateway's machine", 1) },
-	}).ParseFS(files, "pages/*.html"))
+	}).ParseFS(files, "pages/*.html"))}
 }
 
 // A frame is a page: what is around it, and its Data.
@@ -34,9 +37,9 @@ type frame struct {
 }
 
 // show writes the page of that name, whole or not at all.
-func (s *Server) show(w http.ResponseWriter, status int, name string, f frame) error {
+func (p pages) show(w http.ResponseWriter, status int, name string, f frame) error {
 	var page bytes.Buffer
-	if err := s.pages.ExecuteTemplate(&page, name, f); err != nil {
+	if err := p.templates.ExecuteTemplate(&page, name, f); err != nil {
 		return fmt.Errorf("make page %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -62,14 +65,14 @@ type view struct {
 // A load finds what there is to tell.
 type load func(*http.Request) (any, error)
 
-func (s *Server) page(v view) handler {
+func (a *admin) page(v view) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ visitor) error {
 		d, err := v.load(r)
 		if err != nil {
 			return err
 		}
 		section, _, _ := strings.Cut(strings.TrimPrefix(v.page, "/owner/"), "/")
-		return s.show(w, http.StatusOK, v.name, frame{v.title, section, d})
+		return a.pages.show(w, http.StatusOK, v.name, frame{v.title, section, d})
 	}
 }
 

@@ -82,15 +82,6 @@ func (p people) may(ctx context.Context, name string) error {
 	return err
 }
 
-// May says whether the person of that name may come in by now.
-func (s *Server) May(ctx context.Context, name string) (bool, error) {
-	err := s.people.may(ctx, name)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 var goodName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
 const nameRule = " has 1 to 32 small letters, digits, dots and dashes, and begins with a letter or digit"

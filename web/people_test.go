@@ -62,7 +62,7 @@ func TestSignIn(t *testing.T) {
 func TestNobodyIsLockedOut(t *testing.T) {
 	f := newFace(t)
 	boss := f.owner(t)
-	key, _, err := f.people.grant(t.Context(), pass{Kind: keys, Person: ownerName, Prefix: "x"})
+	key, _, err := f.access.people.grant(t.Context(), pass{Kind: keys, Person: ownerName, Prefix: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestLinkRace(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if name, err := f.people.use(t.Context(), code); err == nil && name == ownerName {
+			if name, err := f.access.people.use(t.Context(), code); err == nil && name == ownerName {
 				in.Add(1)
 			}
 		})
@@ -262,7 +262,7 @@ func TestRemove(t *testing.T) {
 	f.want(t, 404, asking{method: "DELETE", path: "/api/people/nobody", by: boss})
 	f.want(t, 404, asking{method: "DELETE", path: "/api/people/owner", by: boss})
 	for _, name := range []string{"", "owner", "Anna", "a/b", "a:b", "-a", "änna", "a b", evil, strings.Repeat("a", 33), "a\n"} {
-		if err := f.people.add(t.Context(), name); err == nil {
+		if err := f.access.people.add(t.Context(), name); err == nil {
 			t.Errorf("%q was invited", name)
 		}
 	}
@@ -284,10 +284,10 @@ func (b hooked) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 func TestRemoveMeanwhile(t *testing.T) {
 	f := newFace(t)
 	anna, removed := f.invited(t, "anna"), false
-	f.people.invited = hooked{f.people.invited, func() {
+	f.access.people.invited = hooked{f.access.people.invited, func() {
 		if !removed {
 			removed = true
-			if err := f.remove(t.Context(), "anna"); err != nil {
+			if err := f.admin.remove(t.Context(), "anna"); err != nil {
 				t.Error(err)
 			}
 		}

@@ -20,9 +20,9 @@ type talk struct {
 func (t talk) Latest() []chat.Entry { return t.Entries[max(0, len(t.Entries)-mostEntries):] }
 
 // read returns the conversation that the path names, store.ErrNotFound if there is none.
-func (s *Server) read(r *http.Request) (talk, error) {
+func (a *admin) read(r *http.Request) (talk, error) {
 	t := talk{Session: chat.SessionID(r.PathValue("id")), Note: "Whatever secrets were said in this conversation are in here."}
-	for e, err := range s.House.Transcript(r.Context(), t.Session) {
+	for e, err := range a.cfg.House.Transcript(r.Context(), t.Session) {
 		if err != nil {
 			return t, err
 		}
@@ -34,11 +34,11 @@ func (s *Server) read(r *http.Request) (talk, error) {
 	return t, nil
 }
 
-func (s *Server) talk(r *http.Request) (any, error) { return s.read(r) }
+func (a *admin) talk(r *http.Request) (any, error) { return a.read(r) }
 
 // export serves the conversation as Markdown.
-func (s *Server) export(w http.ResponseWriter, r *http.Request, _ visitor) error {
-	t, err := s.read(r)
+func (a *admin) export(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	t, err := a.read(r)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, _ visitor) error
 		for _, f := range e.Files {
 			text += "\n\n[file: " + plain(f.Name) + "]"
 		}
-		fmt.Fprintf(w, "\n**%s** %s · %s\n\n%s\n", e.Kind, plain(e.Who), e.Time.In(s.Zone).Format("2006-01-02 15:04 MST"), text)
+		fmt.Fprintf(w, "\n**%s** %s · %s\n\n%s\n", e.Kind, plain(e.Who), e.Time.In(a.cfg.Zone).Format("2006-01-02 15:04 MST"), text)
 	}
 	return nil
 }
@@ -73,9 +73,9 @@ func plain(name string) string {
 
 // recording sends the lines of a recording of a session. Whatever secrets were
 // said in it are in there.
-func (s *Server) recording(w http.ResponseWriter, r *http.Request, _ visitor) error {
+func (a *admin) recording(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	begun := false
-	for line, err := range s.House.Recording(r.Context(), chat.SessionID(r.PathValue("id"))) {
+	for line, err := range a.cfg.House.Recording(r.Context(), chat.SessionID(r.PathValue("id"))) {
 		if err != nil && !begun {
 			return err
 		}

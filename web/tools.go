@@ -36,10 +36,10 @@ type offer struct {
 }
 
 // toolbox lists the tools that models are told of, or all.
-func (s *Server) toolbox(r *http.Request) (any, error) {
+func (a *admin) toolbox(r *http.Request) (any, error) {
 	all := r.FormValue("all") != ""
-	there, err := s.House.Toolbox.Tools(r.Context())
-	d := toolList{Tools: []offer{}, Stats: s.House.Stats.All()}
+	there, err := a.cfg.House.Toolbox.Tools(r.Context())
+	d := toolList{Tools: []offer{}, Stats: a.cfg.House.Stats.All()}
 	for _, t := range there {
 		if !all && (t.Hidden || t.AliasOf != "") {
 			continue
@@ -56,27 +56,27 @@ func (s *Server) toolbox(r *http.Request) (any, error) {
 }
 
 // calls are what became of each call of a session.
-func (s *Server) calls(r *http.Request) (any, error) {
-	all, err := s.House.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
+func (a *admin) calls(r *http.Request) (any, error) {
+	all, err := a.cfg.House.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
 	return map[string]any{"calls": append([]tools.Record{}, all...), "total": len(all)}, err
 }
 
 // toolStats are the statistics since the start (C-043, C-045), of one tool if it
 // is named.
-func (s *Server) toolStats(r *http.Request) (any, error) {
+func (a *admin) toolStats(r *http.Request) (any, error) {
 	if name := r.FormValue("tool"); name != "" {
-		one, err := s.House.Stats.Of(name)
+		one, err := a.cfg.House.Stats.Of(name)
 		if err != nil {
 			err = problem{status: http.StatusNotFound, text: err.Error()} // C-044
 		}
 		return one, err
 	}
-	all := s.House.Stats.All()
+	all := a.cfg.House.Stats.All()
 	return map[string]any{"tools": append([]tools.Stat{}, all...), "total": len(all)}, nil
 }
 
 // resetStats begins the statistics anew, of one tool if it is named (C-044).
-func (s *Server) resetStats(_ http.ResponseWriter, r *http.Request) (any, string, error) {
-	s.House.Stats.Reset(r.URL.Query()["tool"]...)
+func (a *admin) resetStats(_ http.ResponseWriter, r *http.Request) (any, string, error) {
+	a.cfg.House.Stats.Reset(r.URL.Query()["tool"]...)
 	return nil, "tool statistics begun anew", nil
 }

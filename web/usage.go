@@ -35,18 +35,18 @@ type row struct {
 
 func (r *row) tokens() int { return r.Usage.In + r.Usage.Out }
 
-func (s *Server) usage(r *http.Request) (any, error) {
-	spent, err := s.House.Usage(r.Context())
+func (a *admin) usage(r *http.Request) (any, error) {
+	spent, err := a.cfg.House.Usage(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	days := lastDays(spent)
-	byDay := s.sum("By day", spent, nil, func(p llm.Spent) string { return p.Day })
+	byDay := a.sum("By day", spent, nil, func(p llm.Spent) string { return p.Day })
 	slices.SortFunc(byDay.Rows, func(a, b *row) int { return strings.Compare(b.Name, a.Name) })
 	byDay.Rows = byDay.Rows[:min(len(byDay.Rows), mostDays)]
-	return usage{days, s.sum("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
-		s.sum("By person", spent, days, func(p llm.Spent) string { return p.Who }),
-		s.sum("By model", spent, days, func(p llm.Spent) string { return p.Model }),
+	return usage{days, a.sum("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
+		a.sum("By person", spent, days, func(p llm.Spent) string { return p.Who }),
+		a.sum("By model", spent, days, func(p llm.Spent) string { return p.Model }),
 		byDay,
 	}}, nil
 }
@@ -68,7 +68,7 @@ func lastDays(spent []llm.Spent) (days []string) {
 
 // sum makes a table with a row for each name, the largest first, and a bar in it
 // for each of days.
-func (s *Server) sum(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
+func (a *admin) sum(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
 	rows, t, most := map[string]*row{}, table{Title: title}, 1
 	for _, p := range spent {
 		r := rows[name(p)]
@@ -76,7 +76,7 @@ func (s *Server) sum(title string, spent []llm.Spent, days []string, name func(l
 			r = &row{Name: name(p), Bars: make([]int, len(days))}
 			rows[r.Name], t.Rows = r, append(t.Rows, r)
 		}
-		cost, known := s.House.Price(p.Model, p.Usage)
+		cost, known := a.cfg.House.Price(p.Model, p.Usage)
 		r.Turns, r.Usage = r.Turns+p.Turns, r.Usage.Add(p.Usage)
 		r.Cost, r.Part, t.Money = r.Cost+cost, r.Part || !known, t.Money || known
 		if day := slices.Index(days, p.Day); day >= 0 {

@@ -11,20 +11,28 @@ import (
 	"parley/chat"
 )
 
-func (s *Server) views() []view {
+// admin serves the owner's pages and the same as JSON.
+type admin struct {
+	cfg    *Config
+	access *access
+	pages  pages
+	began  time.Time
+}
+
+func (a *admin) views() []view {
 	return []view{
-		{"/owner", "/api/status", "overview", "Overview", s.overview},
-		{"/owner/talks", "/api/sessions", "talks", "Conversations", s.talks},
-		{"/owner/talks/{id}", "/api/sessions/{id}", "talk", "Conversation", s.talk},
-		{"/owner/usage", "/api/usage", "usage", "Usage", s.usage},
-		{"/owner/tools", "/api/tools", "tools", "Tools", s.toolbox},
-		{"/owner/cron", "/api/cron", "cron", "Clock", s.jobs},
-		{"/owner/memory", "/api/memory", "memory", "Memory", s.memory},
-		{"/owner/memory/changes", "/api/memory/changes", "changes", "Changes of memory", s.changes},
-		{"/owner/memory/changes/{id}", "/api/memory/changes/{id}", "changed", "Change of memory", s.changed},
-		{"/owner/people", "/api/people", "people", "People and keys", s.peopleAndKeys},
-		{"/owner/errors", "/api/errors", "errors", "Errors", func(*http.Request) (any, error) { return s.House.Errors(), nil }},
-		{"/owner/audit", "/api/audit", "audit", "Audit", s.events},
+		{"/owner", "/api/status", "overview", "Overview", a.overview},
+		{"/owner/talks", "/api/sessions", "talks", "Conversations", a.talks},
+		{"/owner/talks/{id}", "/api/sessions/{id}", "talk", "Conversation", a.talk},
+		{"/owner/usage", "/api/usage", "usage", "Usage", a.usage},
+		{"/owner/tools", "/api/tools", "tools", "Tools", a.toolbox},
+		{"/owner/cron", "/api/cron", "cron", "Clock", a.jobs},
+		{"/owner/memory", "/api/memory", "memory", "Memory", a.memory},
+		{"/owner/memory/changes", "/api/memory/changes", "changes", "Changes of memory", a.changes},
+		{"/owner/memory/changes/{id}", "/api/memory/changes/{id}", "changed", "Change of memory", a.changed},
+		{"/owner/people", "/api/people", "people", "People and keys", a.peopleAndKeys},
+		{"/owner/errors", "/api/errors", "errors", "Errors", func(*http.Request) (any, error) { return a.cfg.House.Errors(), nil }},
+		{"/owner/audit", "/api/audit", "audit", "Audit", a.events},
 	}
 }
 
@@ -43,9 +51,9 @@ type Overview struct {
 	Aside    []Held             `json:"aside"`
 }
 
-func (s *Server) overview(r *http.Request) (any, error) {
-	ctx, h := r.Context(), s.House
-	o := Overview{Version: s.Version, Began: s.began, Model: h.Model(), Page: s.Home(), Reasons: h.Reasons(ctx), Warnings: h.Warnings()}
+func (a *admin) overview(r *http.Request) (any, error) {
+	ctx, h := r.Context(), a.cfg.House
+	o := Overview{Version: a.cfg.Version, Began: a.began, Model: h.Model(), Page: a.access.names.home, Reasons: h.Reasons(ctx), Warnings: h.Warnings()}
 	if h.Damaged != nil {
 		o.Damaged = h.Damaged()
 	}
@@ -77,20 +85,20 @@ func (t talks) Latest() []chat.Talk { return t.Talks[:min(len(t.Talks), mostTalk
 // Older counts the rest.
 func (t talks) Older() int { return len(t.Talks) - len(t.Latest()) }
 
-func (s *Server) talks(r *http.Request) (any, error) {
+func (a *admin) talks(r *http.Request) (any, error) {
 	t := talks{Words: r.FormValue("q")}
 	var err error
 	if t.Words != "" {
-		t.Found, err = s.House.Search(r.Context(), nil, t.Words, mostFound)
+		t.Found, err = a.cfg.House.Search(r.Context(), nil, t.Words, mostFound)
 	} else {
-		t.Talks, err = s.House.List(r.Context(), "")
+		t.Talks, err = a.cfg.House.List(r.Context(), "")
 	}
 	return t, err
 }
 
 // events are the newest of the audit log, and whether all of it is as it was
 // written, if that is asked: it takes its time.
-func (s *Server) events(r *http.Request) (any, error) {
+func (a *admin) events(r *http.Request) (any, error) {
 	type verdict struct {
 		Whole bool   `json:"whole"`
 		Why   string `json:"why,omitempty"`
@@ -102,17 +110,17 @@ func (s *Server) events(r *http.Request) (any, error) {
 	var err error
 	if r.FormValue("verify") != "" {
 		d.Verdict = &verdict{Whole: true}
-		if err := s.House.Events.Verify(r.Context()); err != nil {
+		if err := a.cfg.House.Events.Verify(r.Context()); err != nil {
 			d.Verdict = &verdict{Why: err.Error()}
 		}
 	}
-	d.Events, err = s.House.Events.Tail(r.Context(), mostEvents)
+	d.Events, err = a.cfg.House.Events.Tail(r.Context(), mostEvents)
 	return d, err
 }
 
-func (s *Server) peopleAndKeys(r *http.Request) (any, error) {
-	all, err := list[invited](r.Context(), s.people.invited, "")
-	passes, err2 := list[pass](r.Context(), s.people.passes, kept(keys, ""))
+func (a *admin) peopleAndKeys(r *http.Request) (any, error) {
+	all, err := list[invited](r.Context(), a.access.people.invited, "")
+	passes, err2 := list[pass](r.Context(), a.access.people.passes, kept(keys, ""))
 	return struct {
 		People []invited `json:"people"`
 		Keys   []pass    `json:"keys"`

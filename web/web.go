@@ -8,11 +8,9 @@ package web
 
 import (
 	"context"
-	"fmt"
-	"html/template"
+	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"parley/chat"
@@ -40,15 +38,13 @@ type Config struct {
 	Audit   func(kind, who, what string) // is told what should be known later (R-S27)
 }
 
-// A Server serves the house over HTTP.
+// A Server serves sign-in, the owner's pages and what is mounted over HTTP.
 type Server struct {
-	Config
-	names   names
-	people  people
-	guesses *guessLimit
-	open    sync.Map // the requests of those who were let in: *visitor to context.CancelFunc
-	pages   *template.Template
-	began   time.Time
+	cfg    Config
+	names  names
+	access *access
+	admin  *admin
+	pages  pages
 }
 
 // New returns a Server. The error says what is wrong with PublicURL or Listen.
@@ -60,14 +56,20 @@ func New(c Config) (*Server, error) {
 	if c.Zone == nil {
 		c.Zone = time.Local
 	}
-	return &Server{
-		Config: c, names: n, people: people{c.Store.Bucket("web/people"), c.Store.Bucket("web/passes")},
-		guesses: newGuessLimit(), pages: newPages(c.Zone), began: time.Now(),
-	}, nil
+	s := &Server{cfg: c, names: n, pages: newPages(c.Zone)}
+	s.access = &access{
+		adminSecret: c.Token,
+		names:       n,
+		people:      people{c.Store.Bucket("web/people"), c.Store.Bucket("web/passes")},
+		guesses:     newGuessLimit(),
+		audit:       c.Audit,
+	}
+	s.admin = &admin{cfg: &s.cfg, access: s.access, pages: s.pages, began: time.Now()}
+	return s, nil
 }
 
 // Handler serves whoever comes by the network.
-func (s *Server) Handler() http.Handler { return s.guard(s.mux(s.identify)) }
+func (s *Server) Handler() http.Handler { return s.guard(s.mux(s.access.identify)) }
 
 // Local serves the owner, without a credential. It is for a socket that only the
 // OS user who runs the house can reach (T0).
@@ -82,18 +84,23 @@ func (s *Server) Local() http.Handler {
 func (s *Server) HTTP(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
 }
 
 // Link returns a link that signs person in, once, within a day. It returns
 // store.ErrNotFound unless that is the owner or somebody invited.
 func (s *Server) Link(ctx context.Context, person string) (string, error) {
-	code, _, err := s.people.grant(ctx, pass{Kind: links, Person: person, Expires: time.Now().Add(linkLife)})
-	if err != nil {
-		return "", fmt.Errorf("link for %q: %w", person, err)
+	return s.access.link(ctx, person)
+}
+
+// May reports whether the person of that name may come in by now.
+func (s *Server) May(ctx context.Context, name string) (bool, error) {
+	err := s.access.people.may(ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
 	}
-	return s.names.home + "/signin#" + code, nil // no server, log or preview ever sees a fragment
+	return err == nil, err
 }
 
 // Home returns the address of the page.
@@ -126,8 +133,8 @@ func (s *Server) routes() []route {
 		{"GET /healthz", anyone, s.health},
 		{"GET /readyz", anyone, s.ready},
 		{"GET /signin", anyone, s.signInPage},
-		{"POST /signin", anyone, s.signIn},
-		{"POST /signout", person, s.signOut},
+		{"POST /signin", anyone, s.access.signIn},
+		{"POST /signout", person, s.access.signOut},
 		{"GET /assets/signin.js", anyone, asset},
 		{"GET /assets/owner.css", anyone, asset},
 		{"GET /assets/owner.js", owner, asset},
@@ -135,10 +142,10 @@ func (s *Server) routes() []route {
 		{"/v1/", keyed, s.models},
 		{"/", person, s.chat},
 	}
-	for _, v := range s.views() {
-		all = append(all, route{"GET " + v.page, owner, s.page(v)}, route{"GET " + v.api, owner, tell(v.load)})
+	for _, v := range s.admin.views() {
+		all = append(all, route{"GET " + v.page, owner, s.admin.page(v)}, route{"GET " + v.api, owner, tell(v.load)})
 	}
-	return append(all, s.actions()...)
+	return append(all, s.admin.actions()...)
 }
 
 // mux serves all routes to whoever who says it is.
@@ -173,8 +180,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, who ide
 	hurry(w, time.Time{})
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
-	s.open.Store(&v, stop)
-	defer s.open.Delete(&v)
+	s.access.open.Store(&v, stop)
+	defer s.access.open.Delete(&v)
 	again, err := who(w, r) // it may have ended just before open knew of them
 	if err == nil {
 		err = rt.admits(again)
@@ -209,7 +216,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ visitor) error
 
 // ready says whether the house works, and to people of the house why not.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request, v visitor) error {
-	why := s.House.Reasons(r.Context())
+	why := s.cfg.House.Reasons(r.Context())
 	answer, status := map[string]any{"status": "ready"}, http.StatusOK
 	if len(why) > 0 {
 		answer["status"], status = "not ready", http.StatusServiceUnavailable
@@ -221,21 +228,25 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request, v visitor) error 
 	return nil
 }
 
+func (s *Server) signInPage(w http.ResponseWriter, _ *http.Request, _ visitor) error {
+	return s.pages.show(w, http.StatusOK, "signin", frame{Title: "Sign in", Data: s.cfg.Token != ""})
+}
+
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request, _ visitor) error {
-	s.Metrics.ServeHTTP(w, r)
+	s.cfg.Metrics.ServeHTTP(w, r)
 	return nil
 }
 
 func (s *Server) models(w http.ResponseWriter, r *http.Request, v visitor) error {
-	s.API(w, r, v.Sender, v.pass.Prefix)
+	s.cfg.API(w, r, v.Sender, v.pass.Prefix)
 	return nil
 }
 
 // chat serves the chat, or where there is none the owner's page.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request, v visitor) error {
 	switch {
-	case s.Chat != nil:
-		s.Chat(w, r, v.Sender)
+	case s.cfg.Chat != nil:
+		s.cfg.Chat(w, r, v.Sender)
 	case r.URL.Path == "/":
 		http.Redirect(w, r, "/owner", http.StatusSeeOther)
 	default:

@@ -273,7 +273,7 @@ func (f *face) owner(t testing.TB) string { return f.signed(t, `{"token":"`+toke
 // invited returns the cookie of somebody whom the owner invited.
 func (f *face) invited(t testing.TB, name string) string {
 	t.Helper()
-	if err := f.people.add(t.Context(), name); err != nil {
+	if err := f.access.people.add(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	link, err := f.Link(t.Context(), name)
@@ -543,7 +543,7 @@ func TestBackupBreaks(t *testing.T) {
 	if r := f.want(t, 507, asking{path: "/api/backup", by: boss}); r.Header.Get("Content-Disposition") != "" || len(f.audited) > 0 {
 		t.Errorf("what is none is called one: %v, told %q", r.Header, f.audited)
 	}
-	f.Server.House.Backup = func(_ context.Context, send func(io.Reader)) error {
+	f.Server.cfg.House.Backup = func(_ context.Context, send func(io.Reader)) error {
 		send(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		return nil
 	}
@@ -620,6 +620,6 @@ func TestUsage(t *testing.T) {
 	if page := read(t, f.want(t, 200, asking{path: "/owner/usage", by: boss})); strings.Count(page, "<rect") != mostDays*(1+2+2) {
 		t.Errorf("%d bars", strings.Count(page, "<rect"))
 	}
-	f.Server.House.Usage = func(context.Context) ([]llm.Spent, error) { return nil, nil }
+	f.Server.cfg.House.Usage = func(context.Context) ([]llm.Spent, error) { return nil, nil }
 	f.want(t, 200, asking{path: "/owner/usage", by: boss})
 }

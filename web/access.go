@@ -4,13 +4,25 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/chat"
 	"parley/store"
 )
+
+// access knows who may come in, and who is in.
+type access struct {
+	adminSecret string // the administrator's token; "" if there is none
+	names       names
+	people      people
+	guesses     *guessLimit
+	open        sync.Map // requests that were let in: *visitor to context.CancelFunc
+	audit       func(kind, who, what string)
+}
 
 // A visitor is whoever sent a request. The zero visitor is a stranger.
 type visitor struct {
@@ -28,35 +40,35 @@ const (
 
 // identify is the identity of whoever comes by the network. With an error the
 // visitor means nothing.
-func (s *Server) identify(w http.ResponseWriter, r *http.Request) (visitor, error) {
+func (a *access) identify(w http.ResponseWriter, r *http.Request) (visitor, error) {
 	ctx, b := r.Context(), bearer(r)
 	switch {
 	case strings.HasPrefix(b, keyMark):
 		var p pass
-		err := s.judge(apiKey, r, func() (err error) {
-			p, _, err = s.people.find(ctx, keys, b)
+		err := a.judge(apiKey, r, func() (err error) {
+			p, _, err = a.people.find(ctx, keys, b)
 			return err
 		})
 		return visitor{sender(p.Person), p}, err
 	case b != "":
-		c := s.adminToken()
+		c := a.adminToken()
 		if forModels(r) { // whoever asks there thinks that it is a key
 			c.wrong, c.code = apiKey.wrong, apiKey.code
 		}
-		err := s.judge(c, r, func() error { return s.token(b) })
+		err := a.judge(c, r, func() error { return a.token(b) })
 		return visitor{Sender: sender(ownerName)}, err
 	}
 	// Another server on this host may have set a cookie of the same name, and
 	// browsers send it along, maybe first: each is tried.
 	for _, c := range r.CookiesNamed(cookieName) {
-		p, renewed, err := s.people.signed(ctx, c.Value)
+		p, renewed, err := a.people.signed(ctx, c.Value)
 		if missing(err) {
 			continue // it ended or is not ours, and 256 bits are not guessed
 		} else if err != nil {
 			return visitor{}, err
 		}
 		if renewed {
-			s.setCookie(w, c.Value, loginLife)
+			a.setCookie(w, c.Value, loginLife)
 		}
 		return visitor{sender(p.Person), p}, nil
 	}
@@ -86,8 +98,8 @@ var needsKey = problem{
 func forModels(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
 
 // adminToken is the credential that the owner chose.
-func (s *Server) adminToken() credential {
-	return credential{name: "administrator's token", wrong: "This token is invalid.", short: !StrongSecret(s.Token)}
+func (a *access) adminToken() credential {
+	return credential{name: "administrator's token", wrong: "This token is invalid.", short: !StrongSecret(a.adminSecret)}
 }
 
 // StrongSecret reports whether secret has 128 bits if it was made at random: 22
@@ -105,18 +117,18 @@ func StrongSecret(secret string) bool {
 // problem: right returns an error that is missing for a wrong one. A right one
 // of 128 bits is let in at once, so that nobody locks others out by guessing; a
 // short one has to wait when too many wrong ones came before it.
-func (s *Server) judge(c credential, r *http.Request, right func() error) error {
+func (a *access) judge(c credential, r *http.Request, right func() error) error {
 	var wait time.Duration
 	var err error
 	if c.short {
-		wait, err = s.guesses.attempt(r.RemoteAddr, right)
+		wait, err = a.guesses.attempt(r.RemoteAddr, right)
 	} else if err = right(); missing(err) {
-		wait = s.guesses.count(r.RemoteAddr)
+		wait = a.guesses.count(r.RemoteAddr)
 	}
 	if wait == 0 && !missing(err) {
 		return err
 	}
-	s.Audit("refused", address(r.RemoteAddr).Addr().String(), "wrong "+c.name)
+	a.audit("refused", address(r.RemoteAddr).Addr().String(), "wrong "+c.name)
 	if wait > 0 {
 		return problem{status: http.StatusTooManyRequests, text: "Too many failed attempts. Wait a moment, then try again.", after: wait}
 	}
@@ -125,9 +137,10 @@ func (s *Server) judge(c credential, r *http.Request, right func() error) error 
 
 // token returns store.ErrNotFound unless t is the administrator's. It takes as
 // long for any.
-func (s *Server) token(t string) error {
-	a, b := sha256.Sum256([]byte(t)), sha256.Sum256([]byte(s.Token))
-	if subtle.ConstantTimeCompare(a[:], b[:]) != 1 || s.Token == "" {
+func (a *access) token(t string) error {
+	given := sha256.Sum256([]byte(t))
+	right := sha256.Sum256([]byte(a.adminSecret))
+	if subtle.ConstantTimeCompare(given[:], right[:]) != 1 || a.adminSecret == "" {
 		return store.ErrNotFound
 	}
 	return nil
@@ -142,60 +155,65 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-func (s *Server) signInPage(w http.ResponseWriter, _ *http.Request, _ visitor) error {
-	return s.show(w, http.StatusOK, "signin", frame{Title: "Sign in", Data: s.Token != ""})
-}
-
 // signIn takes the administrator's token or a one-time code for a cookie.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error {
+func (a *access) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	var ask struct{ Token, Code string }
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn) // whoever sends it is unknown, and may send many
 	if err := body(w, r, &ask); err != nil {
 		return err
 	}
-	name, by, right := ownerName, s.adminToken(), func() error { return s.token(ask.Token) }
+	name, by, right := ownerName, a.adminToken(), func() error { return a.token(ask.Token) }
 	if ask.Code != "" {
 		by, right = oneTime, func() (err error) {
-			name, err = s.people.use(r.Context(), ask.Code)
+			name, err = a.people.use(r.Context(), ask.Code)
 			return err
 		}
 	}
-	if err := s.judge(by, r, right); err != nil {
+	if err := a.judge(by, r, right); err != nil {
 		return err
 	}
-	cookie, _, err := s.people.grant(r.Context(), pass{Kind: logins, Person: name, Expires: time.Now().Add(loginLife)})
+	cookie, _, err := a.people.grant(r.Context(), pass{Kind: logins, Person: name, Expires: time.Now().Add(loginLife)})
 	if err != nil {
 		return err
 	}
-	s.setCookie(w, cookie, loginLife)
-	s.Audit("sign-in", name, "by "+by.name+" from "+r.RemoteAddr)
+	a.setCookie(w, cookie, loginLife)
+	a.audit("sign-in", name, "by "+by.name+" from "+r.RemoteAddr)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-func (s *Server) signOut(w http.ResponseWriter, r *http.Request, v visitor) error {
-	if err := s.end(r.Context(), func(p pass) bool { return p.ID == v.pass.ID && p.ID != "" }); err != nil {
+func (a *access) signOut(w http.ResponseWriter, r *http.Request, v visitor) error {
+	if err := a.end(r.Context(), func(p pass) bool { return p.ID == v.pass.ID && p.ID != "" }); err != nil {
 		return err
 	}
-	s.setCookie(w, "", -time.Second)
-	s.Audit("sign-in", v.ID, "signed out")
+	a.setCookie(w, "", -time.Second)
+	a.audit("sign-in", v.ID, "signed out")
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// link returns a link that signs person in, once, within a day.
+func (a *access) link(ctx context.Context, person string) (string, error) {
+	code, _, err := a.people.grant(ctx, pass{Kind: links, Person: person, Expires: time.Now().Add(linkLife)})
+	if err != nil {
+		return "", fmt.Errorf("link for %q: %w", person, err)
+	}
+	return a.names.home + "/signin#" + code, nil // no server, log or preview ever sees a fragment
 }
 
 // setCookie keeps value from scripts, from other sites and, where people come by
 // https, from the clear (R-S5).
-func (s *Server) setCookie(w http.ResponseWriter, value string, life time.Duration) {
+func (a *access) setCookie(w http.ResponseWriter, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: value, Path: "/", MaxAge: int(life.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(s.names.origin, "https:"),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(a.names.origin, "https:"),
 	})
 }
 
 // end ends the passes that go, and what those who came by them are in the middle of.
-func (s *Server) end(ctx context.Context, goes func(pass) bool) error {
-	err := s.people.sweep(ctx, goes)
-	s.open.Range(func(v, stop any) bool {
+func (a *access) end(ctx context.Context, goes func(pass) bool) error {
+	err := a.people.sweep(ctx, goes)
+	a.open.Range(func(v, stop any) bool {
 		if goes(v.(*visitor).pass) {
 			stop.(context.CancelFunc)()
 		}
