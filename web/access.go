@@ -24,13 +24,13 @@ type access struct {
 	audit       func(kind, who, what string)
 }
 
-// A visitor is whoever sent a request. The zero visitor is a stranger.
+// A visitor is whoever sent a request. The zero visitor is not signed in.
 type visitor struct {
 	chat.Sender
-	pass pass // that they came by, if they did
+	pass pass // that identified them, if one did
 }
 
-// key says whether they came by an API key.
+// key reports whether an API key identified them.
 func (v visitor) key() bool { return v.pass.Kind == keys }
 
 const (
@@ -38,37 +38,37 @@ const (
 	maxSignIn  = 4 << 10 // bytes of a request to sign in
 )
 
-// identify is the identity of whoever comes by the network. With an error the
+// identify is the identifier for requests from the network. With an error the
 // visitor means nothing.
 func (a *access) identify(w http.ResponseWriter, r *http.Request) (visitor, error) {
 	ctx, b := r.Context(), bearer(r)
 	switch {
-	case strings.HasPrefix(b, keyMark):
+	case strings.HasPrefix(b, keyPrefix):
 		var p pass
-		err := a.judge(apiKey, r, func() (err error) {
+		err := a.checkCredential(apiKey, r, func() (err error) {
 			p, _, err = a.people.find(ctx, keys, b)
 			return err
 		})
 		return visitor{sender(p.Person), p}, err
 	case b != "":
 		c := a.adminToken()
-		if forModels(r) { // whoever asks there thinks that it is a key
+		if isModelsAPI(r) { // whoever asks there thinks that it is a key
 			c.wrong, c.code = apiKey.wrong, apiKey.code
 		}
-		err := a.judge(c, r, func() error { return a.token(b) })
+		err := a.checkCredential(c, r, func() error { return a.checkToken(b) })
 		return visitor{Sender: sender(ownerName)}, err
 	}
-	// Another server on this host may have set a cookie of the same name, and
-	// browsers send it along, maybe first: each is tried.
+	// Another server on this host may have set a cookie of the same name, which
+	// browsers send too, possibly first. So each is tried.
 	for _, c := range r.CookiesNamed(cookieName) {
-		p, renewed, err := a.people.signed(ctx, c.Value)
-		if missing(err) {
-			continue // it ended or is not ours, and 256 bits are not guessed
+		p, renewed, err := a.people.renewLogin(ctx, c.Value)
+		if isMissing(err) {
+			continue // expired or not ours; nobody guesses 256 bits, so it is not counted
 		} else if err != nil {
 			return visitor{}, err
 		}
 		if renewed {
-			a.setCookie(w, c.Value, loginLife)
+			a.setCookie(w, c.Value, loginLifetime)
 		}
 		return visitor{sender(p.Person), p}, nil
 	}
@@ -80,7 +80,7 @@ type credential struct {
 	name  string // for the audit log
 	wrong string // what is said to whoever has a wrong one
 	code  string // the same for clients of the models' API; "": none
-	short bool   // it has fewer than 128 bits, so it could be guessed by somebody who need not wait
+	short bool   // it has fewer than 128 bits, so guesses must be slowed down
 }
 
 var (
@@ -88,56 +88,70 @@ var (
 	oneTime = credential{name: "sign-in link", wrong: "This link is invalid or has expired."}
 )
 
-// needsKey answers programs that ask the models' API without a key.
+// needsKey answers programs that use the OpenAI-compatible endpoint without a key.
 var needsKey = problem{
-	status: http.StatusUnauthorized, code: apiKey.code,
-	text: "An API key is needed, in the header Authorization: Bearer KEY. The owner makes one with parley key NAME.",
+	status: http.StatusUnauthorized,
+	code:   apiKey.code,
+	text: "An API key is needed, in the header Authorization: Bearer KEY. " +
+		"The owner makes one with parley key NAME.",
 }
 
-// forModels reports whether r asks the models' API.
-func forModels(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
+// isModelsAPI reports whether r is for the OpenAI-compatible endpoint.
+func isModelsAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
 
 // adminToken is the credential that the owner chose.
 func (a *access) adminToken() credential {
-	return credential{name: "administrator's token", wrong: "This token is invalid.", short: !StrongSecret(a.adminSecret)}
+	return credential{
+		name:  "administrator's token",
+		wrong: "This token is invalid.",
+		short: !StrongSecret(a.adminSecret),
+	}
 }
 
-// StrongSecret reports whether secret has 128 bits if it was made at random: 22
-// characters of base64, or 32 in hexadecimal.
+// StrongSecret reports whether secret has at least 128 bits if it was made at
+// random: 22 characters of base64, or 32 of hexadecimal.
 func StrongSecret(secret string) bool {
 	kinds := map[rune]bool{}
 	for _, c := range secret {
 		kinds[c] = true
 	}
-	low, up := strings.ToLower(secret), strings.ToUpper(secret)
-	return len(kinds) >= 8 && (len(secret) >= 32 && low != up || len(secret) >= 22 && secret != low && secret != up)
+	lower := strings.ToLower(secret)
+	upper := strings.ToUpper(secret)
+	hasLetters := lower != upper
+	hasBothCases := secret != lower && secret != upper
+	return len(kinds) >= 8 && (len(secret) >= 32 && hasLetters || len(secret) >= 22 && hasBothCases)
 }
 
-// judge returns nil if r has the secret that c describes, and otherwise a
-// problem: right returns an error that is missing for a wrong one. A right one
-// of 128 bits is let in at once, so that nobody locks others out by guessing; a
-// short one has to wait when too many wrong ones came before it.
-func (a *access) judge(c credential, r *http.Request, right func() error) error {
+// checkCredential returns nil if verify accepts the secret of kind c that r
+// carries, and otherwise a problem. verify returns an error for which isMissing
+// holds if the secret is wrong. A correct secret of 128 bits is accepted at once,
+// so that nobody can lock others out by guessing; a short one has to wait after
+// too many wrong guesses.
+func (a *access) checkCredential(c credential, r *http.Request, verify func() error) error {
 	var wait time.Duration
 	var err error
 	if c.short {
-		wait, err = a.guesses.attempt(r.RemoteAddr, right)
-	} else if err = right(); missing(err) {
+		wait, err = a.guesses.attempt(r.RemoteAddr, verify)
+	} else if err = verify(); isMissing(err) {
 		wait = a.guesses.count(r.RemoteAddr)
 	}
-	if wait == 0 && !missing(err) {
+	if wait == 0 && !isMissing(err) {
 		return err
 	}
 	a.audit("refused", address(r.RemoteAddr).Addr().String(), "wrong "+c.name)
 	if wait > 0 {
-		return problem{status: http.StatusTooManyRequests, text: "Too many failed attempts. Wait a moment, then try again.", after: wait}
+		return problem{
+			status: http.StatusTooManyRequests,
+			text:   "Too many failed attempts. Wait a moment, then try again.",
+			after:  wait,
+		}
 	}
 	return problem{status: http.StatusUnauthorized, text: c.wrong, code: c.code}
 }
 
-// token returns store.ErrNotFound unless t is the administrator's. It takes as
-// long for any.
-func (a *access) token(t string) error {
+// checkToken returns store.ErrNotFound unless t is the administrator's token. It
+// takes the same time for any t.
+func (a *access) checkToken(t string) error {
 	given := sha256.Sum256([]byte(t))
 	right := sha256.Sum256([]byte(a.adminSecret))
 	if subtle.ConstantTimeCompare(given[:], right[:]) != 1 || a.adminSecret == "" {
@@ -146,7 +160,7 @@ func (a *access) token(t string) error {
 	return nil
 }
 
-// bearer returns the credential that r names, if it is one.
+// bearer returns the bearer token of r, or "".
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -155,35 +169,39 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// signIn takes the administrator's token or a one-time code for a cookie.
+// signIn exchanges the administrator's token or a one-time code for a cookie.
 func (a *access) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	var ask struct{ Token, Code string }
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn) // whoever sends it is unknown, and may send many
 	if err := body(w, r, &ask); err != nil {
 		return err
 	}
-	name, by, right := ownerName, a.adminToken(), func() error { return a.token(ask.Token) }
+	name := ownerName
+	by := a.adminToken()
+	verify := func() error { return a.checkToken(ask.Token) }
 	if ask.Code != "" {
-		by, right = oneTime, func() (err error) {
-			name, err = a.people.use(r.Context(), ask.Code)
+		by = oneTime
+		verify = func() (err error) {
+			name, err = a.people.redeem(r.Context(), ask.Code)
 			return err
 		}
 	}
-	if err := a.judge(by, r, right); err != nil {
+	if err := a.checkCredential(by, r, verify); err != nil {
 		return err
 	}
-	cookie, _, err := a.people.grant(r.Context(), pass{Kind: logins, Person: name, Expires: time.Now().Add(loginLife)})
+	login := pass{Kind: logins, Person: name, Expires: time.Now().Add(loginLifetime)}
+	cookie, _, err := a.people.issue(r.Context(), login)
 	if err != nil {
 		return err
 	}
-	a.setCookie(w, cookie, loginLife)
+	a.setCookie(w, cookie, loginLifetime)
 	a.audit("sign-in", name, "by "+by.name+" from "+r.RemoteAddr)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 func (a *access) signOut(w http.ResponseWriter, r *http.Request, v visitor) error {
-	if err := a.end(r.Context(), func(p pass) bool { return p.ID == v.pass.ID && p.ID != "" }); err != nil {
+	if err := a.endPasses(r.Context(), func(p pass) bool { return p.ID == v.pass.ID && p.ID != "" }); err != nil {
 		return err
 	}
 	a.setCookie(w, "", -time.Second)
@@ -194,15 +212,15 @@ func (a *access) signOut(w http.ResponseWriter, r *http.Request, v visitor) erro
 
 // link returns a link that signs person in, once, within a day.
 func (a *access) link(ctx context.Context, person string) (string, error) {
-	code, _, err := a.people.grant(ctx, pass{Kind: links, Person: person, Expires: time.Now().Add(linkLife)})
+	code, _, err := a.people.issue(ctx, pass{Kind: links, Person: person, Expires: time.Now().Add(linkLifetime)})
 	if err != nil {
 		return "", fmt.Errorf("link for %q: %w", person, err)
 	}
 	return a.names.home + "/signin#" + code, nil // no server, log or preview ever sees a fragment
 }
 
-// setCookie keeps value from scripts, from other sites and, where people come by
-// https, from the clear (R-S5).
+// setCookie sets the login cookie. Scripts and other sites cannot read it, and
+// where the page is served over https it is sent over https only (R-S5).
 func (a *access) setCookie(w http.ResponseWriter, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: value, Path: "/", MaxAge: int(life.Seconds()),
@@ -210,11 +228,12 @@ func (a *access) setCookie(w http.ResponseWriter, value string, life time.Durati
 	})
 }
 
-// end ends the passes that go, and what those who came by them are in the middle of.
-func (a *access) end(ctx context.Context, goes func(pass) bool) error {
-	err := a.people.sweep(ctx, goes)
+// endPasses deletes the passes that match selects, and cancels the requests that
+// they admitted.
+func (a *access) endPasses(ctx context.Context, match func(pass) bool) error {
+	err := a.people.deletePasses(ctx, match)
 	a.open.Range(func(v, stop any) bool {
-		if goes(v.(*visitor).pass) {
+		if match(v.(*visitor).pass) {
 			stop.(context.CancelFunc)()
 		}
 		return true

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// names are the names the page is served under (R-S2).
+// names are the host names under which the server is reached (R-S2).
 type names struct {
 	home   string   // the origin that links begin with
-	hosts  []string // that mean this machine, as the Host header says them, in lower case
+	hosts  []string // values of the Host header that mean this machine, in lower case
 	public string   // the host of PublicURL; may be empty
-	origin string   // of PublicURL; may be empty
+	origin string   // the origin of PublicURL; may be empty
 }
 
 func newNames(listen, public string) (n names, err error) {
@@ -33,7 +33,7 @@ func newNames(listen, public string) (n names, err error) {
 		n.hosts = append(n.hosts, strings.ToLower(net.JoinHostPort(h, port)))
 	}
 	n.home = "http://" + n.hosts[0]
-	if port == "80" { // which nobody writes
+	if port == "80" { // the Host header leaves it out
 		for _, h := range n.hosts {
 			n.hosts = append(n.hosts, strings.TrimSuffix(h, ":80"))
 		}
@@ -49,8 +49,8 @@ func newNames(listen, public string) (n names, err error) {
 	return n, nil
 }
 
-// Origin is the origin of a PublicURL, as browsers write it. The error says what
-// a PublicURL must be.
+// Origin returns the origin of a PublicURL as browsers write it. The error says
+// what a PublicURL must be.
 func Origin(public string) (string, error) {
 	u, err := url.Parse(public)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Hostname() == "" || u.User != nil ||
@@ -61,13 +61,13 @@ func Origin(public string) (string, error) {
 	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), usual), nil
 }
 
-// ours says whether origin is a page of ours: exactly that of PublicURL, or
-// exactly the address at which this request came to this machine (R-S1).
-func (n names) ours(origin, host string) bool {
+// isOwn reports whether origin is one of our pages: exactly that of PublicURL, or
+// exactly the address at which this request reached this machine (R-S1).
+func (n names) isOwn(origin, host string) bool {
 	return origin != "" && origin == n.origin || slices.Contains(n.hosts, host) && origin == "http://"+host
 }
 
-// The headers of every answer (R-S5). What is mounted may change those of its own.
+// headers are set on every answer (R-S5). Mounted handlers may change their own.
 var headers = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 		"media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -79,62 +79,64 @@ var headers = map[string]string{
 	"Cross-Origin-Resource-Policy": "same-origin",
 }
 
-const patience = 30 * time.Second // to read a stranger's request and answer it
+const requestTimeout = 30 * time.Second // to read a request and answer it, until its sender is let in
 
-// guard lets a request through to next that a page of ours, a program or the
-// address bar could have made.
+// guard passes on to next the requests that one of our pages, a program or the
+// address bar can have made, and refuses those that another site made.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hurry(w, time.Now().Add(patience))
+		setDeadline(w, time.Now().Add(requestTimeout))
 		for k, v := range headers {
 			w.Header().Set(k, v)
 		}
-		if why := s.names.foreign(r); why != "" {
+		if why := s.names.rejection(r); why != "" {
 			p := problem{status: http.StatusForbidden, text: why}
-			if why == noOwnHeader && forModels(r) {
+			if why == missingHeader && isModelsAPI(r) {
 				p = needsKey
 			}
-			s.refuse(w, r, p)
+			s.writeProblem(w, r, p)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// ownHeader is what our pages send with every write, and other pages cannot
-// without asking first.
+// ownHeader is sent by our pages with every write. Pages of other sites cannot
+// send it without asking the server first.
 const ownHeader = "X-Parley"
 
-const noOwnHeader = "the header " + ownHeader + " is missing"
+const missingHeader = "the header " + ownHeader + " is missing"
 
-// foreign says why r cannot be ours, or nothing.
-func (n names) foreign(r *http.Request) string {
+// rejection returns why r is refused, or "".
+func (n names) rejection(r *http.Request) string {
 	host := strings.ToLower(r.Host)
 	if !slices.Contains(n.hosts, host) && (host == "" || host != n.public) {
-		return "this house is not known under that name: set http.publicUrl to the address people use"
+		return "unknown host name: set http.publicUrl to the address people use"
 	}
-	const why = "this came from a page of somebody else"
+	const otherSite = "this request came from a page of another site"
 	origins := r.Header.Values("Origin")
-	if len(origins) > 1 || len(origins) == 1 && !n.ours(origins[0], host) {
-		return why
+	if len(origins) > 1 || len(origins) == 1 && !n.isOwn(origins[0], host) {
+		return otherSite
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
-	if (site == "cross-site" || site == "same-site") && (writes(r) || r.Header.Get("Sec-Fetch-Mode") != "navigate") {
-		return why
+	isForeign := site == "cross-site" || site == "same-site"
+	if isForeign && (isWrite(r) || r.Header.Get("Sec-Fetch-Mode") != "navigate") {
+		return otherSite
 	}
-	if writes(r) && r.Header.Get(ownHeader) == "" && bearer(r) == "" {
-		return noOwnHeader
+	if isWrite(r) && r.Header.Get(ownHeader) == "" && bearer(r) == "" {
+		return missingHeader
 	}
 	return ""
 }
 
-// writes says whether r may change something. What a connection is upgraded to may.
-func writes(r *http.Request) bool {
+// isWrite reports whether r may change something. An upgraded connection may.
+func isWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != ""
 }
 
-// hurry sets the time by which a request must be read and answered; zero is never.
-func hurry(w http.ResponseWriter, by time.Time) {
+// setDeadline sets the time by which a request must be read and answered; the zero
+// time means none.
+func setDeadline(w http.ResponseWriter, by time.Time) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(by) // not every writer can, and a server's can
 	_ = rc.SetWriteDeadline(by)

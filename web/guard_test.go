@@ -237,8 +237,8 @@ func TestHeaders(t *testing.T) {
 // What is said to a person when the store is in trouble (P19).
 func TestStoreTrouble(t *testing.T) {
 	f := newFace(t, func(c *Config) {
-		c.House.Forget = func(context.Context, chat.SessionID) error { return fmt.Errorf("forget: %w", store.ErrFull) }
-		c.House.Parked = func(context.Context) ([]Held, error) { return nil, io.ErrUnexpectedEOF }
+		c.Gateway.Conversations.Forget = func(context.Context, chat.SessionID) error { return fmt.Errorf("forget: %w", store.ErrFull) }
+		c.Gateway.DeadLetters.Replies = func(context.Context) ([]DeadLetter, error) { return nil, io.ErrUnexpectedEOF }
 	})
 	boss := f.owner(t)
 	if got := read(t, f.want(t, 507, asking{method: "DELETE", path: "/api/sessions/x", by: boss})); !strings.Contains(got, "disk is full") {
@@ -338,7 +338,7 @@ func TestGuesses(t *testing.T) {
 		"keys": {
 			func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i/256%256, i%256) },
 			func(i int) asking {
-				return asking{path: "/v1/models", header: http.Header{"Authorization": {fmt.Sprintf("Bearer %s%d", keyMark, i)}}}
+				return asking{path: "/v1/models", header: http.Header{"Authorization": {fmt.Sprintf("Bearer %s%d", keyPrefix, i)}}}
 			},
 		},
 	} {

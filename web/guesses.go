@@ -9,16 +9,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How fast one may be wrong (R-S3): from one address a few times and then every
-// two seconds, from all together once a second, so that a thousand wrong guesses
-// take a quarter of an hour wherever they come from. Nothing that a request says
-// of itself counts, and this machine is an address like any other.
+// Limits of wrong guesses (R-S3). One address may guess a few times and then every
+// two seconds, all addresses together once a second, so that a thousand guesses
+// take a quarter of an hour wherever they come from. Headers such as
+// X-Forwarded-For do not count, and loopback is an address like any other.
 const (
 	addressInterval = 2 * time.Second
 	addressBurst    = 10
 	totalInterval   = time.Second
 	totalBurst      = 50
-	maxAddresses    = 1000 // before those that have been quiet are forgotten
+	maxAddresses    = 1000 // when reached, addresses that have been quiet are forgotten
 )
 
 // guessLimit limits wrong guesses.
@@ -29,20 +29,23 @@ type guessLimit struct {
 }
 
 func newGuessLimit() *guessLimit {
-	return &guessLimit{total: rate.NewLimiter(rate.Every(totalInterval), totalBurst), byAddr: map[netip.Prefix]*rate.Limiter{}}
+	return &guessLimit{
+		total:  rate.NewLimiter(rate.Every(totalInterval), totalBurst),
+		byAddr: map[netip.Prefix]*rate.Limiter{},
+	}
 }
 
-// attempt calls right, unless whoever is there was wrong too often: then it
-// returns how long to wait. An error that is missing is a wrong guess. Guesses are
-// looked at one after another, so that many at once are no more than that.
-func (g *guessLimit) attempt(remote string, right func() error) (wait time.Duration, err error) {
+// attempt calls verify, unless there were too many wrong guesses from remote: then
+// it returns how long to wait. An error for which isMissing holds is a wrong guess.
+// Guesses are verified one at a time, so that simultaneous ones gain nothing.
+func (g *guessLimit) attempt(remote string, verify func() error) (wait time.Duration, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from := address(remote)
 	if wait := g.wait(from); wait > 0 {
 		return wait, nil
 	}
-	if err = right(); missing(err) {
+	if err = verify(); isMissing(err) {
 		g.take(from)
 	}
 	return 0, err
@@ -60,7 +63,7 @@ func (g *guessLimit) count(remote string) (wait time.Duration) {
 	return wait
 }
 
-// wait returns how long whoever is at from has to wait. The caller holds mu.
+// wait returns how long guesses from that address have to wait. The caller holds mu.
 func (g *guessLimit) wait(from netip.Prefix) time.Duration {
 	if l := g.byAddr[from]; l != nil && l.Tokens() < 1 {
 		return addressInterval
@@ -83,10 +86,10 @@ func (g *guessLimit) take(from netip.Prefix) {
 	g.total.Allow()
 }
 
-// address is what counts as one place: an IPv4 address, or the 64 bits of IPv6
-// that one household has.
+// address returns what counts as one address: an IPv4 address, or the /64 of an
+// IPv6 address, since one household has that many.
 func address(remote string) netip.Prefix {
-	at, _ := netip.ParseAddrPort(remote) // none: all such share a place
+	at, _ := netip.ParseAddrPort(remote) // on an error all such share one address
 	ip := at.Addr().Unmap()
 	p, _ := ip.Prefix(min(ip.BitLen(), 64))
 	return p

@@ -12,8 +12,8 @@ import (
 	"parley/store"
 )
 
-// known is what there is of somebody's memory.
-type known struct {
+// personMemory is what there is of somebody's memory.
+type personMemory struct {
 	Who     chat.Person     `json:"who"`
 	Changes []memory.Change `json:"changes"` // newest first; among other people's only the last
 }
@@ -37,40 +37,40 @@ func (c changed) Lines() (all [][2]string) {
 }
 
 func (a *admin) memory(r *http.Request) (any, error) {
-	people, err := a.cfg.House.Notes.People(r.Context())
-	all := make([]known, len(people))
+	people, err := a.cfg.Gateway.Notes.People(r.Context())
+	all := make([]personMemory, len(people))
 	for i, who := range people {
 		if err == nil {
-			all[i], err = a.known(r.Context(), who, 1)
+			all[i], err = a.personMemory(r.Context(), who, 1)
 		}
 	}
-	return map[string][]known{"people": all}, err
+	return map[string][]personMemory{"people": all}, err
 }
 
-func (a *admin) known(ctx context.Context, who chat.Person, most int) (known, error) {
-	all, err := a.cfg.House.Notes.Versions.Log(ctx, who, most)
-	return known{who, append([]memory.Change{}, all...)}, err
+func (a *admin) personMemory(ctx context.Context, who chat.Person, most int) (personMemory, error) {
+	all, err := a.cfg.Gateway.Notes.Versions.Log(ctx, who, most)
+	return personMemory{who, append([]memory.Change{}, all...)}, err
 }
 
 // whose is the person that r is about: the owner, if it does not say. Of whom
 // nothing is known there is store.ErrNotFound.
 func (a *admin) whose(r *http.Request) (chat.Person, error) {
 	who := cmp.Or(chat.Person(r.URL.Query().Get("who")), chat.TheOwner)
-	people, err := a.cfg.House.Notes.People(r.Context())
+	people, err := a.cfg.Gateway.Notes.People(r.Context())
 	if err == nil && !slices.Contains(people, who) {
 		err = store.ErrNotFound
 	}
 	return who, err
 }
 
-const mostChanges = 200 // of a person's memory; no more are kept
+const maxChanges = 200 // of a person's memory; no more are kept
 
 func (a *admin) changes(r *http.Request) (any, error) {
 	who, err := a.whose(r)
 	if err != nil {
 		return nil, err
 	}
-	return a.known(r.Context(), who, mostChanges)
+	return a.personMemory(r.Context(), who, maxChanges)
 }
 
 func (a *admin) changed(r *http.Request) (any, error) {
@@ -78,7 +78,7 @@ func (a *admin) changed(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	diff, c, err := a.cfg.House.Notes.Versions.Show(r.Context(), who, r.PathValue("id"))
+	diff, c, err := a.cfg.Gateway.Notes.Versions.Show(r.Context(), who, r.PathValue("id"))
 	return changed{c, diff}, err
 }
 
@@ -87,6 +87,6 @@ func (a *admin) restore(_ http.ResponseWriter, r *http.Request) (any, string, er
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := a.cfg.House.Notes.Versions.Restore(r.Context(), who, r.PathValue("id"), "")
+	c, err := a.cfg.Gateway.Notes.Versions.Restore(r.Context(), who, r.PathValue("id"), "")
 	return c, c.By + ": " + string(who), err
 }

@@ -94,7 +94,7 @@ func TestMemoryAPI(t *testing.T) {
 			t.Errorf("%s %s %s answered %s and told %q", c.method, c.path, c.body, got, told)
 		}
 	}
-	people := decoded[struct{ People []known }](t, f.want(t, 200, asking{path: "/api/memory", by: boss})).People
+	people := decoded[struct{ People []personMemory }](t, f.want(t, 200, asking{path: "/api/memory", by: boss})).People
 	if len(people) != 2 || len(people[0].Changes) != 1 || people[0].Changes[0].ID != "4" || people[1].Who != mallory || people[1].Changes[0].ID != "2" {
 		t.Errorf("the people are %+v", people)
 	}

@@ -59,11 +59,11 @@ func asset(w http.ResponseWriter, r *http.Request, _ visitor) error {
 type view struct {
 	page, api   string // paths
 	name, title string // of the page
-	load        load
+	load        loader
 }
 
-// A load finds what there is to tell.
-type load func(*http.Request) (any, error)
+// A loader finds what there is to tell.
+type loader func(*http.Request) (any, error)
 
 func (a *admin) page(v view) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ visitor) error {
@@ -76,8 +76,8 @@ func (a *admin) page(v view) handler {
 	}
 }
 
-// tell answers with what f finds, as JSON.
-func tell(f load) handler {
+// serveJSON answers with what f finds, as JSON.
+func serveJSON(f loader) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ visitor) error {
 		d, err := f(r)
 		if err == nil {

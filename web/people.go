@@ -15,53 +15,53 @@ import (
 )
 
 const (
-	ownerName = "owner"
-	keyMark   = "parley_" // how an API key begins
-	loginLife = 30 * 24 * time.Hour
-	linkLife  = 24 * time.Hour
+	ownerName     = "owner"
+	keyPrefix     = "parley_" // how an API key begins
+	loginLifetime = 30 * 24 * time.Hour
+	linkLifetime  = 24 * time.Hour
 )
 
-// Kinds of passes.
+// The kinds of passes.
 const (
 	links  = "link"  // signs somebody in once
 	logins = "login" // a browser's cookie
-	keys   = "key"   // opens the models' API
+	keys   = "key"   // lets a program use the OpenAI-compatible endpoint
 )
 
-// A pass is what is known of a secret that lets somebody in. The secret itself is
-// shown once and not kept (R-S6).
+// A pass is the record of a secret that lets somebody in. The secret itself is
+// shown once and not stored (R-S6).
 type pass struct {
 	ID      string    `json:"id"` // the SHA-256 of the secret
 	Kind    string    `json:"kind"`
 	Person  string    `json:"person"`
 	Made    time.Time `json:"made"`
-	Expires time.Time `json:"expires,omitzero"` // of links and logins
-	Prefix  string    `json:"prefix,omitempty"` // of a key: of the sessions it opens
-	Last    string    `json:"last,omitempty"`   // of a key: its last four characters
+	Expires time.Time `json:"expires,omitzero"` // links and logins only
+	Prefix  string    `json:"prefix,omitempty"` // keys only: prefix of the sessions that it opens
+	Last    string    `json:"last,omitempty"`   // keys only: the last four characters
 }
 
-// kept is the key under which a pass of that kind is kept.
-func kept(kind, id string) string { return kind + "/" + id }
+// passKey returns the key under which a pass is stored.
+func passKey(kind, id string) string { return kind + "/" + id }
 
 func (p pass) ended() bool { return !p.Expires.IsZero() && !time.Now().Before(p.Expires) }
 
-// An invited is somebody the owner invited. The name is theirs for ever: it is
-// not given to anybody else, also when they were removed.
+// An invited is a person whom the owner invited. The name stays theirs after they
+// are removed, because their conversations do.
 type invited struct {
 	Name    string    `json:"name"`
 	Invited time.Time `json:"invited"`
 	Removed time.Time `json:"removed,omitzero"`
 }
 
-// people are who may come in and by what.
+// people stores who may sign in, and their passes.
 type people struct{ invited, passes store.Bucket }
 
-func digest(secret string) string {
+func hashSecret(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// sender is who the person of that name is in a chat.
+// sender returns the sender of messages from the person called name.
 func sender(name string) chat.Sender {
 	who := chat.Sender{ID: name, Name: name, Role: chat.User}
 	if name == ownerName {
@@ -70,7 +70,7 @@ func sender(name string) chat.Sender {
 	return who
 }
 
-// may returns an error that is missing unless name is somebody who may come in.
+// may returns an error for which isMissing holds unless name may sign in.
 func (p people) may(ctx context.Context, name string) error {
 	if name == ownerName {
 		return nil
@@ -82,26 +82,30 @@ func (p people) may(ctx context.Context, name string) error {
 	return err
 }
 
-var goodName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
 const nameRule = " has 1 to 32 small letters, digits, dots and dashes, and begins with a letter or digit"
 
-// add makes name somebody who may come in, if they are not already.
+// add lets name sign in. It does nothing if they may already.
 func (p people) add(ctx context.Context, name string) error {
-	if !goodName.MatchString(name) || name == ownerName {
-		return bad("a name" + nameRule)
+	if !validName.MatchString(name) || name == ownerName {
+		return badRequest("a name" + nameRule)
 	}
 	who, _, err := store.Load[invited](ctx, p.invited, name)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		_, err = store.Save(ctx, p.invited, name, invited{Name: name, Invited: time.Now()}, 0)
 	case err == nil && !who.Removed.IsZero():
-		return problem{status: http.StatusConflict, text: "somebody of that name was removed, and their conversations are still theirs: choose another name"}
+		return problem{
+			status: http.StatusConflict,
+			text: "a person of that name was removed, and their conversations are still stored under it: " +
+				"choose another name",
+		}
 	}
 	return err
 }
 
-// remove puts name out: from now on, no pass of theirs opens anything.
+// remove removes name: none of their passes is valid from now on.
 func (p people) remove(ctx context.Context, name string) error {
 	who, rev, err := store.Load[invited](ctx, p.invited, name)
 	if err != nil {
@@ -112,28 +116,28 @@ func (p people) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// grant makes v a pass for v.Person, if they may come in, and returns its secret.
-func (p people) grant(ctx context.Context, v pass) (secret string, _ pass, err error) {
+// issue stores v as a pass for v.Person, if they may sign in, and returns its secret.
+func (p people) issue(ctx context.Context, v pass) (secret string, _ pass, err error) {
 	if err := p.may(ctx, v.Person); err != nil {
 		return "", pass{}, err
 	}
-	if err := p.sweep(ctx, pass.ended); err != nil {
+	if err := p.deletePasses(ctx, pass.ended); err != nil {
 		return "", pass{}, err
 	}
 	secret = rand.Text() + rand.Text() // 260 bits
 	if v.Kind == keys {
-		secret = keyMark + secret
+		secret = keyPrefix + secret
 		v.Last = secret[len(secret)-4:]
 	}
-	v.ID, v.Made = digest(secret), time.Now()
-	_, err = store.Save(ctx, p.passes, kept(v.Kind, v.ID), v, 0)
+	v.ID, v.Made = hashSecret(secret), time.Now()
+	_, err = store.Save(ctx, p.passes, passKey(v.Kind, v.ID), v, 0)
 	return secret, v, err
 }
 
-// find returns the pass of that kind and secret, and its revision. The error is
-// one that is missing when there is none that opens anything now.
+// find returns the pass of that kind and secret, and its revision. isMissing holds
+// for the error if there is no valid one.
 func (p people) find(ctx context.Context, kind, secret string) (v pass, rev uint64, err error) {
-	v, rev, err = store.Load[pass](ctx, p.passes, kept(kind, digest(secret)))
+	v, rev, err = store.Load[pass](ctx, p.passes, passKey(kind, hashSecret(secret)))
 	if err == nil && v.ended() {
 		err = store.ErrNotFound
 	}
@@ -143,56 +147,56 @@ func (p people) find(ctx context.Context, kind, secret string) (v pass, rev uint
 	return v, rev, err
 }
 
-// use returns whom the link of that code signs in, and ends it: of two who use it
-// at once, one gets in.
-func (p people) use(ctx context.Context, code string) (name string, err error) {
+// redeem returns whom the link with that code signs in, and ends the link. Of two
+// simultaneous calls one succeeds.
+func (p people) redeem(ctx context.Context, code string) (name string, err error) {
 	v, rev, err := p.find(ctx, links, code)
 	if err != nil {
 		return "", err
 	}
 	v.Expires = time.Now()
-	if _, err = store.Save(ctx, p.passes, kept(links, v.ID), v, rev); errors.Is(err, store.ErrConflict) {
+	if _, err = store.Save(ctx, p.passes, passKey(links, v.ID), v, rev); errors.Is(err, store.ErrConflict) {
 		err = store.ErrNotFound
 	}
 	return v.Person, err
 }
 
-// signed returns the login of that cookie, and whether it was renewed: it holds
-// for 30 days after it was used, to within a day.
-func (p people) signed(ctx context.Context, cookie string) (v pass, renewed bool, err error) {
+// renewLogin returns the login of that cookie, and whether it was renewed. A login
+// is valid for 30 days after its last use, to within a day.
+func (p people) renewLogin(ctx context.Context, cookie string) (v pass, renewed bool, err error) {
 	v, rev, err := p.find(ctx, logins, cookie)
-	if err == nil && time.Until(v.Expires) < loginLife-24*time.Hour {
-		v.Expires = time.Now().Add(loginLife)
-		_, conflict := store.Save(ctx, p.passes, kept(logins, v.ID), v, rev)
-		renewed = conflict == nil // else the next one is; one that ended stays ended
+	if err == nil && time.Until(v.Expires) < loginLifetime-24*time.Hour {
+		v.Expires = time.Now().Add(loginLifetime)
+		_, conflict := store.Save(ctx, p.passes, passKey(logins, v.ID), v, rev)
+		renewed = conflict == nil // after a conflict the next request renews it
 	}
 	return v, renewed, err
 }
 
-// sweep ends the passes that go.
-func (p people) sweep(ctx context.Context, goes func(pass) bool) error {
+// deletePasses deletes the passes that match selects.
+func (p people) deletePasses(ctx context.Context, match func(pass) bool) error {
 	all, err := list[pass](ctx, p.passes, "")
 	for _, v := range all {
-		if err == nil && goes(v) {
-			err = p.passes.Delete(ctx, kept(v.Kind, v.ID))
+		if err == nil && match(v) {
+			err = p.passes.Delete(ctx, passKey(v.Kind, v.ID))
 		}
 	}
 	return err
 }
 
-// missing says whether err means that there is nothing that could be read.
-func missing(err error) bool {
+// isMissing reports whether err means that there is no readable value.
+func isMissing(err error) bool {
 	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged)
 }
 
-// list returns what can be read of b, in the order of its keys.
+// list returns the readable values of b, in the order of their keys.
 func list[T any](ctx context.Context, b store.Bucket, prefix string) (all []T, err error) {
 	for key, err := range b.Keys(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
 		v, _, err := store.Load[T](ctx, b, key)
-		if missing(err) {
+		if isMissing(err) {
 			continue
 		} else if err != nil {
 			return nil, err

@@ -62,7 +62,7 @@ func TestSignIn(t *testing.T) {
 func TestNobodyIsLockedOut(t *testing.T) {
 	f := newFace(t)
 	boss := f.owner(t)
-	key, _, err := f.access.people.grant(t.Context(), pass{Kind: keys, Person: ownerName, Prefix: "x"})
+	key, _, err := f.access.people.issue(t.Context(), pass{Kind: keys, Person: ownerName, Prefix: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 	for range 3 * totalBurst {
 		for _, wrong := range []asking{
 			{method: "POST", path: "/signin", body: `{"token":"wrong"}`}, {method: "POST", path: "/signin", body: `{"code":"wrong"}`},
-			{path: "/metrics", header: bearer("wrong")}, {path: "/v1/models", header: bearer(keyMark + "wrong")},
+			{path: "/metrics", header: bearer("wrong")}, {path: "/v1/models", header: bearer(keyPrefix + "wrong")},
 		} {
 			if got := f.ask(wrong).StatusCode; got != 401 && got != 429 {
 				t.Fatalf("%s: %d", wrong.path, got)
@@ -86,7 +86,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.signed(t, codeOf(t, link))
+	f.renewLogin(t, codeOf(t, link))
 }
 
 // A token with fewer than 128 bits could be guessed, so it has to wait behind
@@ -105,7 +105,7 @@ func TestShortTokenWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.signed(t, codeOf(t, link))
+		f.renewLogin(t, codeOf(t, link))
 		time.Sleep(addressInterval)
 		f.want(t, 204, right)
 	})
@@ -137,7 +137,7 @@ func TestWrongCredential(t *testing.T) {
 		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer sk-of-another-service"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","type":"invalid_request_error"}}`},
 		{asking{path: "/v1/models"}, `"code":"invalid_api_key","message":"An API key is needed`},
 		{asking{method: "POST", path: "/v1/chat/completions", body: `{}`, header: http.Header{ownHeader: nil}}, `"message":"An API key is needed`},
-		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + keyMark + "wrong"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","type":"invalid_request_error"}}`},
+		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + keyPrefix + "wrong"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","type":"invalid_request_error"}}`},
 	} {
 		if got := read(t, f.want(t, 401, c.asking)); !strings.Contains(got, c.says) {
 			t.Errorf("%s %s: %s", c.path, c.body, got)
@@ -185,9 +185,9 @@ func TestLinks(t *testing.T) {
 			f.want(t, 200, asking{path: strings.TrimPrefix(page, home)})
 		}
 		time.Sleep(23 * time.Hour)
-		f.signed(t, codeOf(t, anna))
+		f.renewLogin(t, codeOf(t, anna))
 		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, anna)})
-		f.signed(t, codeOf(t, start))
+		f.renewLogin(t, codeOf(t, start))
 		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, start)})
 		time.Sleep(time.Hour)
 		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, asked)})
@@ -221,7 +221,7 @@ func TestLinkRace(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if name, err := f.access.people.use(t.Context(), code); err == nil && name == ownerName {
+			if name, err := f.access.people.redeem(t.Context(), code); err == nil && name == ownerName {
 				in.Add(1)
 			}
 		})

@@ -9,11 +9,13 @@ import (
 	"parley/tools"
 )
 
-// A Toolbox is what the agent can do, and what came of it.
+// A Toolbox tells of the agent's tools and of their calls.
 type Toolbox struct {
-	Tools func(context.Context) ([]tools.Tool, error) // that an owner may use, those that are not listed too
+	Tools func(context.Context) ([]tools.Tool, error) // all that an owner may use, hidden ones included
 	Stats *tools.Stats
-	Calls func(context.Context, chat.SessionID) ([]tools.Record, error) // oldest first; store.ErrNotFound of no such session
+
+	// Calls returns the calls of a session, oldest first, or store.ErrNotFound.
+	Calls func(context.Context, chat.SessionID) ([]tools.Record, error)
 }
 
 // toolList is what models are told of the tools (A-088).
@@ -35,11 +37,11 @@ type offer struct {
 	AliasOf  string `json:"alias_of,omitempty"`
 }
 
-// toolbox lists the tools that models are told of, or all.
-func (a *admin) toolbox(r *http.Request) (any, error) {
+// listTools lists the tools that models are told of, or all.
+func (a *admin) listTools(r *http.Request) (any, error) {
 	all := r.FormValue("all") != ""
-	there, err := a.cfg.House.Toolbox.Tools(r.Context())
-	d := toolList{Tools: []offer{}, Stats: a.cfg.House.Stats.All()}
+	there, err := a.cfg.Gateway.Toolbox.Tools(r.Context())
+	d := toolList{Tools: []offer{}, Stats: a.cfg.Gateway.Toolbox.Stats.All()}
 	for _, t := range there {
 		if !all && (t.Hidden || t.AliasOf != "") {
 			continue
@@ -57,7 +59,7 @@ func (a *admin) toolbox(r *http.Request) (any, error) {
 
 // calls are what became of each call of a session (A-014).
 func (a *admin) calls(r *http.Request) (any, error) {
-	all, err := a.cfg.House.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
+	all, err := a.cfg.Gateway.Toolbox.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
 	return map[string]any{"calls": append([]tools.Record{}, all...), "total": len(all)}, err
 }
 
@@ -65,18 +67,18 @@ func (a *admin) calls(r *http.Request) (any, error) {
 // is named.
 func (a *admin) toolStats(r *http.Request) (any, error) {
 	if name := r.FormValue("tool"); name != "" {
-		one, err := a.cfg.House.Stats.Of(name)
+		one, err := a.cfg.Gateway.Toolbox.Stats.Of(name)
 		if err != nil {
 			err = problem{status: http.StatusNotFound, text: err.Error()} // C-044
 		}
 		return one, err
 	}
-	all := a.cfg.House.Stats.All()
+	all := a.cfg.Gateway.Toolbox.Stats.All()
 	return map[string]any{"tools": append([]tools.Stat{}, all...), "total": len(all)}, nil
 }
 
 // resetStats begins the statistics anew, of one tool if it is named (C-044).
 func (a *admin) resetStats(_ http.ResponseWriter, r *http.Request) (any, string, error) {
-	a.cfg.House.Stats.Reset(r.URL.Query()["tool"]...)
+	a.cfg.Gateway.Toolbox.Stats.Reset(r.URL.Query()["tool"]...)
 	return nil, "tool statistics begun anew", nil
 }

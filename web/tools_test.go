@@ -68,7 +68,7 @@ func TestToolStats(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		return tools.Result{Text: "done"}, nil
 	})
-	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{slow}}, tools.Standard(tools.StandardConfig{Stats: f.Server.cfg.House.Stats})...)
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{slow}}, tools.Standard(tools.StandardConfig{Stats: f.Server.cfg.Gateway.Toolbox.Stats})...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,22 +36,22 @@ type row struct {
 func (r *row) tokens() int { return r.Usage.In + r.Usage.Out }
 
 func (a *admin) usage(r *http.Request) (any, error) {
-	spent, err := a.cfg.House.Usage(r.Context())
+	spent, err := a.cfg.Gateway.Usage(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	days := lastDays(spent)
-	byDay := a.sum("By day", spent, nil, func(p llm.Spent) string { return p.Day })
+	byDay := a.usageTable("By day", spent, nil, func(p llm.Spent) string { return p.Day })
 	slices.SortFunc(byDay.Rows, func(a, b *row) int { return strings.Compare(b.Name, a.Name) })
-	byDay.Rows = byDay.Rows[:min(len(byDay.Rows), mostDays)]
-	return usage{days, a.sum("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
-		a.sum("By person", spent, days, func(p llm.Spent) string { return p.Who }),
-		a.sum("By model", spent, days, func(p llm.Spent) string { return p.Model }),
+	byDay.Rows = byDay.Rows[:min(len(byDay.Rows), chartDays)]
+	return usage{days, a.usageTable("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
+		a.usageTable("By person", spent, days, func(p llm.Spent) string { return p.Who }),
+		a.usageTable("By model", spent, days, func(p llm.Spent) string { return p.Model }),
 		byDay,
 	}}, nil
 }
 
-const mostDays = 30
+const chartDays = 30
 
 // lastDays are those up to the latest of spent.
 func lastDays(spent []llm.Spent) (days []string) {
@@ -60,25 +60,29 @@ func lastDays(spent []llm.Spent) (days []string) {
 		last = max(last, p.Day)
 	}
 	end, err := time.Parse(time.DateOnly, last)
-	for i := 1 - mostDays; err == nil && i <= 0; i++ {
+	for i := 1 - chartDays; err == nil && i <= 0; i++ {
 		days = append(days, end.AddDate(0, 0, i).Format(time.DateOnly))
 	}
 	return days
 }
 
-// sum makes a table with a row for each name, the largest first, and a bar in it
-// for each of days.
-func (a *admin) sum(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
-	rows, t, most := map[string]*row{}, table{Title: title}, 1
+// usageTable returns a table with a row for each name, the largest first. A row has
+// a bar for each of days.
+func (a *admin) usageTable(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
+	rows := map[string]*row{}
+	t := table{Title: title}
+	most := 1
 	for _, p := range spent {
 		r := rows[name(p)]
 		if r == nil {
 			r = &row{Name: name(p), Bars: make([]int, len(days))}
 			rows[r.Name], t.Rows = r, append(t.Rows, r)
 		}
-		cost, known := a.cfg.House.Price(p.Model, p.Usage)
+		cost, known := a.cfg.Gateway.Price(p.Model, p.Usage)
 		r.Turns, r.Usage = r.Turns+p.Turns, r.Usage.Add(p.Usage)
-		r.Cost, r.Part, t.Money = r.Cost+cost, r.Part || !known, t.Money || known
+		r.Cost += cost
+		r.Part = r.Part || !known
+		t.Money = t.Money || known
 		if day := slices.Index(days, p.Day); day >= 0 {
 			r.Bars[day] += p.Usage.In + p.Usage.Out
 			most = max(most, r.Bars[day])

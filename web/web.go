@@ -1,9 +1,10 @@
-// Package web is the HTTP face of the house: it lets people in and nobody else,
-// shows the owner what goes on, and says whether the house is well. What people
-// do once they are in, the chat page and the models' API, is mounted.
+// Package web is the HTTP server: sign-in, the owner's pages and the same as
+// JSON, health and metrics. The chat page and the OpenAI-compatible endpoint are
+// mounted.
 //
-// A request passes the guard (R-S1, R-S2, R-S5), which looks at no credential;
-// then the door, which asks who it is (R-S3); then its route, which says who may.
+// A request passes three checks. The guard judges host, origin and headers, and
+// looks at no credential (R-S1, R-S2, R-S5). Then access identifies the visitor
+// (R-S3). Then the route says who may use it.
 package web
 
 import (
@@ -25,7 +26,7 @@ type Config struct {
 	Version   string
 	Zone      *time.Location // of times that people are shown; nil: the machine's
 	Store     store.Store
-	House     House
+	Gateway   Gateway
 	Log       *slog.Logger
 
 	// Chat serves all that has no route here to people who are signed in: who is
@@ -72,24 +73,27 @@ func New(c Config) (*Server, error) {
 func (s *Server) Handler() http.Handler { return s.guard(s.mux(s.access.identify)) }
 
 // Local serves the owner, without a credential. It is for a socket that only the
-// OS user who runs the house can reach (T0).
+// OS user who runs the gateway can reach.
 func (s *Server) Local() http.Handler {
 	return s.mux(func(http.ResponseWriter, *http.Request) (visitor, error) {
 		return visitor{Sender: sender(ownerName)}, nil
 	})
 }
 
-// HTTP returns the server to serve h with. It waits for nobody's headers for
-// long, and for streams as long as they last. A panic fails one request.
+// HTTP returns the server to serve h with. Headers must arrive within ten
+// seconds; streams may last as long as they like. A panic fails one request.
 func (s *Server) HTTP(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
 }
 
-// Link returns a link that signs person in, once, within a day. It returns
-// store.ErrNotFound unless that is the owner or somebody invited.
+// Link returns a link that signs person in once, within a day. The error is
+// store.ErrNotFound unless person is the owner or was invited.
 func (s *Server) Link(ctx context.Context, person string) (string, error) {
 	return s.access.link(ctx, person)
 }
@@ -106,28 +110,28 @@ func (s *Server) May(ctx context.Context, name string) (bool, error) {
 // Home returns the address of the page.
 func (s *Server) Home() string { return s.names.home }
 
-// A right says who may use a route.
-type right int
+// A permission says who may use a route.
+type permission int
 
 const (
-	anyone right = iota
-	person       // somebody signed in
+	anyone permission = iota
+	person            // somebody who is signed in
 	owner
 	keyed // somebody with an API key
 )
 
-// A handler serves one thing to a visitor who may have it. Its error is answered
-// by fail.
+// A handler answers a visitor who may use its route. writeError answers with the
+// error it returns.
 type handler func(http.ResponseWriter, *http.Request, visitor) error
 
-// A route is one thing that can be asked for.
+// A route is a pattern of http.ServeMux with who may use it.
 type route struct {
 	pattern string
-	may     right
-	do      handler
+	may     permission
+	handle  handler
 }
 
-// routes lists everything there is.
+// routes returns all routes.
 func (s *Server) routes() []route {
 	all := []route{
 		{"GET /healthz", anyone, s.health},
@@ -143,31 +147,33 @@ func (s *Server) routes() []route {
 		{"/", person, s.chat},
 	}
 	for _, v := range s.admin.views() {
-		all = append(all, route{"GET " + v.page, owner, s.admin.page(v)}, route{"GET " + v.api, owner, tell(v.load)})
+		all = append(all,
+			route{"GET " + v.page, owner, s.admin.page(v)},
+			route{"GET " + v.api, owner, serveJSON(v.load)})
 	}
 	return append(all, s.admin.actions()...)
 }
 
-// mux serves all routes to whoever who says it is.
-func (s *Server) mux(who identity) http.Handler {
+// mux serves all routes to visitors whom identify knows.
+func (s *Server) mux(identify identifier) http.Handler {
 	mux := http.NewServeMux()
 	for _, rt := range s.routes() {
 		mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) {
-			if err := s.serve(w, r, rt, who); err != nil {
-				s.fail(w, r, err)
+			if err := s.serve(w, r, rt, identify); err != nil {
+				s.writeError(w, r, err)
 			}
 		})
 	}
 	return mux
 }
 
-// An identity says who sent a request. The error may be a problem.
-type identity func(http.ResponseWriter, *http.Request) (visitor, error)
+// An identifier returns who sent a request. The error may be a problem.
+type identifier func(http.ResponseWriter, *http.Request) (visitor, error)
 
-// serve does what rt is for. Whoever is let in may take their time, until what
-// let them in ends.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, who identity) error {
-	v, err := who(w, r)
+// serve answers a request for rt. A visitor who is let in has no deadline, but
+// the request is cancelled when the pass by which they came ends.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, identify identifier) error {
+	v, err := identify(w, r)
 	if err == nil {
 		err = rt.admits(v)
 	}
@@ -175,25 +181,26 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, who ide
 		return err
 	}
 	if rt.may == anyone {
-		return rt.do(w, r, v)
+		return rt.handle(w, r, v)
 	}
-	hurry(w, time.Time{})
+	setDeadline(w, time.Time{})
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	s.access.open.Store(&v, stop)
 	defer s.access.open.Delete(&v)
-	again, err := who(w, r) // it may have ended just before open knew of them
+	again, err := identify(w, r) // the pass may have ended before open held the request
 	if err == nil {
 		err = rt.admits(again)
 	}
 	if err != nil {
 		return err
 	}
-	return rt.do(w, r.WithContext(ctx), v)
+	return rt.handle(w, r.WithContext(ctx), v)
 }
 
-// admits returns a problem unless v may. To those who may not, it is as if there
-// were no such thing; strangers do not learn what there is.
+// admits returns a problem unless v may use the route. A signed-in visitor who
+// may not is told that there is no such page, and a visitor who is not signed in
+// is asked to sign in whether or not there is one.
 func (rt route) admits(v visitor) error {
 	switch {
 	case rt.may == anyone:
@@ -208,18 +215,20 @@ func (rt route) admits(v visitor) error {
 	return nil
 }
 
-// health says that the process answers.
+// health answers that the process is alive.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ visitor) error {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	return nil
 }
 
-// ready says whether the house works, and to people of the house why not.
+// ready answers whether the gateway works, and tells signed-in people why not.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request, v visitor) error {
-	why := s.cfg.House.Reasons(r.Context())
-	answer, status := map[string]any{"status": "ready"}, http.StatusOK
+	why := s.cfg.Gateway.Reasons(r.Context())
+	answer := map[string]any{"status": "ready"}
+	status := http.StatusOK
 	if len(why) > 0 {
-		answer["status"], status = "not ready", http.StatusServiceUnavailable
+		answer["status"] = "not ready"
+		status = http.StatusServiceUnavailable
 		if v.Role != chat.Stranger {
 			answer["reasons"] = why
 		}

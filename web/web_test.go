@@ -55,7 +55,7 @@ func newFace(t testing.TB, change ...func(*Config)) *face {
 	t.Helper()
 	f := &face{store: mem.New()}
 	c := Config{
-		Listen: "127.0.0.1:18790", Token: token, Version: "1.2.3", Store: f.store, Log: slog.New(slog.DiscardHandler), House: f.house(t),
+		Listen: "127.0.0.1:18790", Token: token, Version: "1.2.3", Store: f.store, Log: slog.New(slog.DiscardHandler), Gateway: f.gateway(t),
 		Chat: func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
 			fmt.Fprintf(w, "chat %s for %s %s", r.URL.Path, who.ID, who.Role)
 		},
@@ -77,7 +77,7 @@ func newFace(t testing.TB, change ...func(*Config)) *face {
 }
 
 // house is a house where everything that people, models and networks name is evil.
-func (f *face) house(t testing.TB) House {
+func (f *face) gateway(t testing.TB) Gateway {
 	did := func(what string) func(context.Context, string) error {
 		return func(_ context.Context, key string) error {
 			if key == "absent" {
@@ -88,8 +88,8 @@ func (f *face) house(t testing.TB) House {
 		}
 	}
 	at := time.Now().Add(-time.Hour)
-	held := func(context.Context) ([]Held, error) {
-		return []Held{{Key: "telegram//42/7", Session: evil, Text: evil, Why: evil, Time: at}}, nil
+	held := func(context.Context) ([]DeadLetter, error) {
+		return []DeadLetter{{Key: "telegram//42/7", Session: evil, Text: evil, Why: evil, Time: at}}, nil
 	}
 	entries := []chat.Entry{
 		{Kind: chat.Heard, Who: evil, Text: evil, Time: at, Files: []chat.File{{Name: evil}}},
@@ -101,8 +101,8 @@ func (f *face) house(t testing.TB) House {
 	if err := events.Append(context.Background(), audit.Event{Time: at, Kind: "tool", Who: evil, What: evil}); err != nil {
 		panic(err)
 	}
-	return House{
-		Talks: Talks{
+	return Gateway{
+		Conversations: Conversations{
 			List: func(_ context.Context, prefix string) ([]chat.Talk, error) {
 				return []chat.Talk{{Session: "telegram:-100/7", Title: evil, Began: at, Last: at}}, nil
 			},
@@ -129,9 +129,9 @@ func (f *face) house(t testing.TB) House {
 				}
 			},
 		},
-		Post: Post{
-			Parked: held, Resend: did("resend"), Drop: did("drop"),
-			Aside: held, Again: did("again"), Dismiss: did("dismiss"),
+		DeadLetters: DeadLetters{
+			Replies: held, Resend: did("resend"), Drop: did("drop"),
+			Messages: held, Retry: did("again"), Dismiss: did("dismiss"),
 		},
 		Toolbox: Toolbox{
 			Tools: func(context.Context) ([]tools.Tool, error) {
@@ -175,7 +175,7 @@ func (f *face) house(t testing.TB) House {
 		Price: func(model string, u llm.Usage) (float64, bool) {
 			return float64(u.In) / 100, model == "m"
 		},
-		Errors: func() []Line { return []Line{{Time: at, Level: "ERROR", Text: evil}} },
+		Errors: func() []LogLine { return []LogLine{{Time: at, Level: "ERROR", Text: evil}} },
 		Events: events,
 		Backup: func(_ context.Context, send func(io.Reader)) error { send(strings.NewReader("backup")); return nil },
 	}
@@ -255,8 +255,8 @@ func (f *face) want(t testing.TB, status int, a asking) answer {
 	return r
 }
 
-// signed returns the cookie of somebody who signs in with body.
-func (f *face) signed(t testing.TB, body string) string {
+// renewLogin returns the cookie of somebody who signs in with body.
+func (f *face) renewLogin(t testing.TB, body string) string {
 	t.Helper()
 	r := f.want(t, 204, asking{method: "POST", path: "/signin", body: body})
 	for _, c := range r.Cookies() {
@@ -268,7 +268,7 @@ func (f *face) signed(t testing.TB, body string) string {
 	return ""
 }
 
-func (f *face) owner(t testing.TB) string { return f.signed(t, `{"token":"`+token+`"}`) }
+func (f *face) owner(t testing.TB) string { return f.renewLogin(t, `{"token":"`+token+`"}`) }
 
 // invited returns the cookie of somebody whom the owner invited.
 func (f *face) invited(t testing.TB, name string) string {
@@ -280,7 +280,7 @@ func (f *face) invited(t testing.TB, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.signed(t, codeOf(t, link))
+	return f.renewLogin(t, codeOf(t, link))
 }
 
 // codeOf is what the sign-in page makes of link.
@@ -323,7 +323,7 @@ func (f *face) walk(each func(rt route, a asking)) {
 // any address, and does not learn what else there is.
 func TestStranger(t *testing.T) {
 	f := newFace(t, func(c *Config) {
-		c.House.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
+		c.Gateway.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
 	})
 	open := []string{"GET /healthz", "GET /readyz", "GET /signin", "POST /signin", "GET /assets/signin.js", "GET /assets/owner.css"}
 	seen := 0
@@ -447,7 +447,7 @@ func TestLocal(t *testing.T) {
 	w := httptest.NewRecorder()
 	f.Local().ServeHTTP(w, r)
 	link := decoded[struct{ Link string }](t, answerOf(w)).Link
-	f.signed(t, codeOf(t, link))
+	f.renewLogin(t, codeOf(t, link))
 	w = httptest.NewRecorder()
 	f.Local().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://parley/api/status", nil))
 	if got := decoded[Overview](t, answerOf(w)); got.Version != "1.2.3" || len(got.Channels) != 1 || len(got.Parked) != 1 {
@@ -457,7 +457,7 @@ func TestLocal(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	f := newFace(t, func(c *Config) {
-		c.House.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
+		c.Gateway.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
 	})
 	if got := strings.TrimSpace(read(t, f.want(t, 200, asking{path: "/healthz"}))); got != `{"status":"ok"}` {
 		t.Errorf("healthz: %s", got)
@@ -498,9 +498,9 @@ func TestNothingIsMarkup(t *testing.T) {
 	if strings.Contains(refused, "<img") {
 		t.Error("a refusal has markup from the address")
 	}
-	talk := read(t, f.ask(asking{path: "/owner/talks/telegram:-100%2F7", by: boss}))
-	if !strings.Contains(talk, `href="/api/sessions/telegram:-100%2F7/export"`) {
-		t.Errorf("the way to the export is not there:\n%s", talk)
+	conversation := read(t, f.ask(asking{path: "/owner/talks/telegram:-100%2F7", by: boss}))
+	if !strings.Contains(conversation, `href="/api/sessions/telegram:-100%2F7/export"`) {
+		t.Errorf("the way to the export is not there:\n%s", conversation)
 	}
 	waiting := read(t, f.ask(asking{path: "/owner", by: boss}))
 	if !strings.Contains(waiting, `data-post="/api/parked/telegram%2F%2F42%2F7/resend"`) {
@@ -512,7 +512,7 @@ func TestExport(t *testing.T) {
 	f := newFace(t)
 	boss := f.owner(t)
 	const at = "/api/sessions/telegram:-100%2F7"
-	got := decoded[talk](t, f.want(t, 200, asking{path: at, by: boss}))
+	got := decoded[conversation](t, f.want(t, 200, asking{path: at, by: boss}))
 	if got.Session != "telegram:-100/7" || len(got.Entries) != 4 || got.Entries[3].Kind != chat.Said || !strings.Contains(got.Note, "secrets") {
 		t.Errorf("export = %+v", got)
 	}
@@ -531,7 +531,7 @@ func TestExport(t *testing.T) {
 // A backup that breaks off does not look whole; one that cannot be made says why.
 func TestBackupBreaks(t *testing.T) {
 	f := newFace(t, func(c *Config) {
-		c.House.Backup = func(context.Context, func(io.Reader)) error { return store.ErrFull }
+		c.Gateway.Backup = func(context.Context, func(io.Reader)) error { return store.ErrFull }
 	})
 	boss := f.owner(t)
 	f.audited = nil
@@ -543,7 +543,7 @@ func TestBackupBreaks(t *testing.T) {
 	if r := f.want(t, 507, asking{path: "/api/backup", by: boss}); r.Header.Get("Content-Disposition") != "" || len(f.audited) > 0 {
 		t.Errorf("what is none is called one: %v, told %q", r.Header, f.audited)
 	}
-	f.Server.cfg.House.Backup = func(_ context.Context, send func(io.Reader)) error {
+	f.Server.cfg.Gateway.Backup = func(_ context.Context, send func(io.Reader)) error {
 		send(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		return nil
 	}
@@ -553,10 +553,10 @@ func TestBackupBreaks(t *testing.T) {
 // Of what is very long, a page shows the latest and says so.
 func TestLong(t *testing.T) {
 	f := newFace(t, func(c *Config) {
-		c.House.List = func(context.Context, string) ([]chat.Talk, error) { return make([]chat.Talk, mostTalks+7), nil }
-		c.House.Transcript = func(context.Context, chat.SessionID) iter.Seq2[chat.Entry, error] {
+		c.Gateway.Conversations.List = func(context.Context, string) ([]chat.Talk, error) { return make([]chat.Talk, maxListed+7), nil }
+		c.Gateway.Conversations.Transcript = func(context.Context, chat.SessionID) iter.Seq2[chat.Entry, error] {
 			return func(yield func(chat.Entry, error) bool) {
-				for i := range mostEntries + 1 {
+				for i := range maxEntries + 1 {
 					yield(chat.Entry{Text: fmt.Sprintf("entry %d.", i)}, nil)
 				}
 			}
@@ -607,7 +607,7 @@ func TestUsage(t *testing.T) {
 	if people[0].Usage.In != 1000 || people[1].Name != "anna" {
 		t.Errorf("people = %+v, %+v", people[0], people[1])
 	}
-	if len(u.Days) != mostDays || u.Days[0] != "2025-12-04" || u.Days[28] != "2026-01-01" {
+	if len(u.Days) != chartDays || u.Days[0] != "2025-12-04" || u.Days[28] != "2026-01-01" {
 		t.Errorf("from %s, %d days", u.Days[0], len(u.Days))
 	}
 	for name, c := range map[string]struct{ got, want []int }{
@@ -617,9 +617,9 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: bars end with %v, want %v", name, c.got, c.want)
 		}
 	}
-	if page := read(t, f.want(t, 200, asking{path: "/owner/usage", by: boss})); strings.Count(page, "<rect") != mostDays*(1+2+2) {
+	if page := read(t, f.want(t, 200, asking{path: "/owner/usage", by: boss})); strings.Count(page, "<rect") != chartDays*(1+2+2) {
 		t.Errorf("%d bars", strings.Count(page, "<rect"))
 	}
-	f.Server.cfg.House.Usage = func(context.Context) ([]llm.Spent, error) { return nil, nil }
+	f.Server.cfg.Gateway.Usage = func(context.Context) ([]llm.Spent, error) { return nil, nil }
 	f.want(t, 200, asking{path: "/owner/usage", by: boss})
 }

@@ -45,7 +45,7 @@ func (h *house) openFace(ctx context.Context, hooks map[string]*http.ServeMux) e
 	}
 	cfg := web.Config{
 		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.Zone(),
-		Store: h.store, House: h.windows(), Log: h.Log, Metrics: h.observer.Handler(), Audit: h.auditLog.Add, API: h.api.Serve,
+		Store: h.store, Gateway: h.ownerView(), Log: h.Log, Metrics: h.observer.Handler(), Audit: h.auditLog.Add, API: h.api.Serve,
 	}
 	if h.browser != nil {
 		cfg.Chat = h.browser.Serve
@@ -108,13 +108,19 @@ func boundAs(listen string, bound net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// windows are what the owner's page looks at.
-func (h *house) windows() web.House {
-	return web.House{
-		Talks: web.Talks{List: h.pool.Talks, Transcript: h.pool.Transcript, Search: h.pool.Search, Forget: h.forgetSession, Recording: h.pool.Recording},
-		Post: web.Post{
-			Parked: h.parked, Resend: h.hub.Resend, Drop: h.hub.Drop,
-			Aside: h.aside, Again: h.pool.Again, Dismiss: h.pool.Dismiss,
+// ownerView are what the owner's page looks at.
+func (h *house) ownerView() web.Gateway {
+	return web.Gateway{
+		Conversations: web.Conversations{
+			List:       h.pool.Talks,
+			Transcript: h.pool.Transcript,
+			Search:     h.pool.Search,
+			Forget:     h.forgetSession,
+			Recording:  h.pool.Recording,
+		},
+		DeadLetters: web.DeadLetters{
+			Replies: h.parked, Resend: h.hub.Resend, Drop: h.hub.Drop,
+			Messages: h.aside, Retry: h.pool.Again, Dismiss: h.pool.Dismiss,
 		},
 		Toolbox:  web.Toolbox{Tools: h.toolbox, Stats: h.stats, Calls: h.pool.Calls},
 		Clock:    h.clockFace(),
@@ -158,19 +164,19 @@ func (h *house) channels(ctx context.Context) (all []web.Channel, err error) {
 	return all, err
 }
 
-func (h *house) parked(ctx context.Context) (all []web.Held, err error) {
+func (h *house) parked(ctx context.Context) (all []web.DeadLetter, err error) {
 	parked, err := h.hub.Parked(ctx)
 	for _, p := range slices.Backward(parked) {
-		all = append(all, web.Held{Key: p.Key, Session: p.Reply.To.Session(), Text: p.Reply.Text, Why: h.redact(p.Reason), Time: p.Time})
+		all = append(all, web.DeadLetter{Key: p.Key, Session: p.Reply.To.Session(), Text: p.Reply.Text, Why: h.redact(p.Reason), Time: p.Time})
 	}
 	return all, err
 }
 
-func (h *house) aside(ctx context.Context) (all []web.Held, err error) {
+func (h *house) aside(ctx context.Context) (all []web.DeadLetter, err error) {
 	aside, err := h.pool.Aside(ctx)
 	for _, a := range aside {
 		m := a.Message
-		all = append(all, web.Held{Key: a.Key, Session: m.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
+		all = append(all, web.DeadLetter{Key: a.Key, Session: m.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
 	}
 	return all, err
 }

@@ -138,12 +138,12 @@ const mostRecent = 100
 // recent keeps the latest warnings and errors, as a log without secrets wrote them.
 type recent struct {
 	mu    sync.Mutex
-	lines []web.Line // oldest first
+	lines []web.LogLine // oldest first
 }
 
 // Write takes one line of the log.
 func (r *recent) Write(p []byte) (int, error) {
-	line := web.Line{Time: time.Now(), Level: slog.LevelWarn.String(), Text: string(bytes.TrimSpace(p))}
+	line := web.LogLine{Time: time.Now(), Level: slog.LevelWarn.String(), Text: string(bytes.TrimSpace(p))}
 	if bytes.HasPrefix(p, []byte("level=ERROR")) {
 		line.Level = slog.LevelError.String()
 	}
@@ -155,7 +155,7 @@ func (r *recent) Write(p []byte) (int, error) {
 }
 
 // Lines returns them, newest first.
-func (r *recent) Lines() []web.Line {
+func (r *recent) Lines() []web.LogLine {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lines := slices.Clone(r.lines)

@@ -39,7 +39,9 @@ type Order struct {
 	Tool     string         `json:"tool,omitempty"`
 	Args     map[string]any `json:"args,omitempty"`
 	Enabled  *bool          `json:"enabled,omitempty"`
-	To       string         `json:"to,omitempty"` // the session that hears of it, for good; "" is where the owner can be spoken to first
+
+	// To is the session that is told; "" is the first one in which an owner can be written to.
+	To string `json:"to,omitempty"`
 }
 
 // A Job is a job as it is told: all that was asked of it, and what nobody can ask.
@@ -60,11 +62,26 @@ func (a *admin) job(j scheduler.Job) Job {
 	on := !j.Off
 	told := Job{
 		Order: Order{
-			Name: j.Name, Message: j.Text, Every: int(j.Schedule.Every / time.Second), Cron: j.Schedule.Cron, Zone: j.Schedule.Zone, Isolated: &j.Isolated,
-			Quiet: &j.Quiet, Model: j.Model, Missed: cmp.Or(string(j.Missed), "once"), Tool: j.Tool, Enabled: &on,
+			Name:     j.Name,
+			Message:  j.Text,
+			Every:    int(j.Schedule.Every / time.Second),
+			Cron:     j.Schedule.Cron,
+			Zone:     j.Schedule.Zone,
+			Isolated: &j.Isolated,
+			Quiet:    &j.Quiet,
+			Model:    j.Model,
+			Missed:   cmp.Or(string(j.Missed), "once"),
+			Tool:     j.Tool,
+			Enabled:  &on,
 		},
-		ID: j.ID, System: j.System, Created: j.Created, Next: j.Next, Why: j.Why, Record: j,
-		Soon: append([]time.Time{}, a.cfg.House.Soon(j, 3)...), Runs: append([]scheduler.Run{}, j.Runs...), // JSON has lists of none
+		ID:      j.ID,
+		System:  j.System,
+		Created: j.Created,
+		Next:    j.Next,
+		Why:     j.Why,
+		Record:  j,
+		Soon:    append([]time.Time{}, a.cfg.Gateway.Clock.Soon(j, 3)...), // not nil, which JSON writes as null
+		Runs:    append([]scheduler.Run{}, j.Runs...),
 	}
 	if !j.Schedule.At.IsZero() {
 		told.At = j.Schedule.At.Format(time.RFC3339)
@@ -86,7 +103,7 @@ func (j Job) Latest() []scheduler.Run {
 }
 
 func (a *admin) jobs(r *http.Request) (any, error) {
-	all, err := a.cfg.House.Jobs(r.Context())
+	all, err := a.cfg.Gateway.Clock.Jobs(r.Context())
 	told := make([]Job, len(all))
 	for i, j := range all {
 		told[i] = a.job(j)
@@ -106,6 +123,6 @@ func (a *admin) order(w http.ResponseWriter, r *http.Request) (any, string, erro
 	if id == "" {
 		done = "added: "
 	}
-	j, err := a.cfg.House.Order(r.Context(), id, o)
+	j, err := a.cfg.Gateway.Clock.Order(r.Context(), id, o)
 	return a.job(j), done + j.ID, err
 }

@@ -109,7 +109,7 @@ func TestToldJob(t *testing.T) {
 	zone := time.FixedZone("", 2*60*60)
 	at := time.Date(2030, 6, 1, 9, 0, 0, 0, zone)
 	f := newFace(t)
-	f.Server.cfg.House.Soon = func(j scheduler.Job, n int) []time.Time { return make([]time.Time, 0, n) }
+	f.Server.cfg.Gateway.Clock.Soon = func(j scheduler.Job, n int) []time.Time { return make([]time.Time, 0, n) }
 	for _, c := range []struct {
 		job  scheduler.Job
 		want string

@@ -9,20 +9,23 @@ import (
 	"parley/store"
 )
 
-// A talk is all of a conversation. It says that it may hold secrets (R-S6).
-type talk struct {
+// A conversation is all of a conversation. It says that it may hold secrets (R-S6).
+type conversation struct {
 	Session chat.SessionID `json:"session"`
 	Note    string         `json:"note"`
 	Entries []chat.Entry   `json:"entries"`
 }
 
-// Latest are those that fit on a page.
-func (t talk) Latest() []chat.Entry { return t.Entries[max(0, len(t.Entries)-mostEntries):] }
+// Latest returns the entries that fit on a page.
+func (t conversation) Latest() []chat.Entry { return t.Entries[max(0, len(t.Entries)-maxEntries):] }
 
-// read returns the conversation that the path names, store.ErrNotFound if there is none.
-func (a *admin) read(r *http.Request) (talk, error) {
-	t := talk{Session: chat.SessionID(r.PathValue("id")), Note: "Whatever secrets were said in this conversation are in here."}
-	for e, err := range a.cfg.House.Transcript(r.Context(), t.Session) {
+// readConversation returns the conversation that the path names, store.ErrNotFound if there is none.
+func (a *admin) readConversation(r *http.Request) (conversation, error) {
+	t := conversation{
+		Session: chat.SessionID(r.PathValue("id")),
+		Note:    "This transcript holds whatever secrets were said in the conversation.",
+	}
+	for e, err := range a.cfg.Gateway.Conversations.Transcript(r.Context(), t.Session) {
 		if err != nil {
 			return t, err
 		}
@@ -34,11 +37,11 @@ func (a *admin) read(r *http.Request) (talk, error) {
 	return t, nil
 }
 
-func (a *admin) talk(r *http.Request) (any, error) { return a.read(r) }
+func (a *admin) conversation(r *http.Request) (any, error) { return a.readConversation(r) }
 
 // export serves the conversation as Markdown.
 func (a *admin) export(w http.ResponseWriter, r *http.Request, _ visitor) error {
-	t, err := a.read(r)
+	t, err := a.readConversation(r)
 	if err != nil {
 		return err
 	}
@@ -52,12 +55,13 @@ func (a *admin) export(w http.ResponseWriter, r *http.Request, _ visitor) error 
 		for _, f := range e.Files {
 			text += "\n\n[file: " + plain(f.Name) + "]"
 		}
-		fmt.Fprintf(w, "\n**%s** %s · %s\n\n%s\n", e.Kind, plain(e.Who), e.Time.In(a.cfg.Zone).Format("2006-01-02 15:04 MST"), text)
+		at := e.Time.In(a.cfg.Zone).Format("2006-01-02 15:04 MST")
+		fmt.Fprintf(w, "\n**%s** %s · %s\n\n%s\n", e.Kind, plain(e.Who), at, text)
 	}
 	return nil
 }
 
-// fenced makes text a block that nothing in it can end.
+// fenced returns text as a code block with a fence that does not occur in it.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -66,16 +70,19 @@ func fenced(text string) string {
 	return fence + "\n" + text + "\n" + fence
 }
 
-// plain makes a name of one line that is no markup.
+// plain returns name as one line without Markdown.
 func plain(name string) string {
-	return strings.NewReplacer("\n", " ", "\r", " ", "*", `\*`, "`", "\\`", "[", `\[`, "<", `\<`, "#", `\#`).Replace(name)
+	return strings.NewReplacer(
+		"\n", " ", "\r", " ",
+		"*", `\*`, "`", "\\`", "[", `\[`, "<", `\<`, "#", `\#`,
+	).Replace(name)
 }
 
-// recording sends the lines of a recording of a session. Whatever secrets were
-// said in it are in there.
+// recording sends the recording of a session, which holds whatever secrets were
+// said in it.
 func (a *admin) recording(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	begun := false
-	for line, err := range a.cfg.House.Recording(r.Context(), chat.SessionID(r.PathValue("id"))) {
+	for line, err := range a.cfg.Gateway.Conversations.Recording(r.Context(), chat.SessionID(r.PathValue("id"))) {
 		if err != nil && !begun {
 			return err
 		}

@@ -1,0 +1,89 @@
+package web
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"parley/audit"
+	"parley/channels"
+	"parley/chat"
+	"parley/llm"
+	"parley/memory"
+)
+
+// A Gateway is what the owner sees and does, as functions of the parts that do it.
+type Gateway struct {
+	Conversations Conversations
+	DeadLetters   DeadLetters
+	Toolbox       Toolbox
+	Clock         Clock
+	Notes         *memory.Notes // long-term memory
+
+	Model    func() string                  // the name of the model that answers
+	Reasons  func(context.Context) []string // why the gateway is not ready; empty when it is
+	Warnings func() []string                // what is insecure, or about to fail
+	Damaged  func() []string                // what cannot be read in the store; nil: unknown
+	Channels func(context.Context) ([]Channel, error)
+	Pairings func(context.Context) ([]channels.Pairing, error)
+	Approve  func(ctx context.Context, code string) (channels.Pairing, error)
+
+	Usage  func(context.Context) ([]llm.Spent, error)
+	Price  func(model string, u llm.Usage) (cost float64, known bool) // in the currency of the config's prices
+	Errors func() []LogLine                                           // latest warnings and errors, redacted (R-S26), newest first
+	Events *audit.Chain                                               // the audit log (R-S27)
+
+	// Backup calls send with a backup of everything, once it was verified (P20).
+	Backup func(ctx context.Context, send func(io.Reader)) error
+}
+
+// Conversations reads and deletes past conversations.
+type Conversations struct {
+	List       func(ctx context.Context, prefix string) ([]chat.Talk, error) // newest first
+	Transcript func(context.Context, chat.SessionID) iter.Seq2[chat.Entry, error]
+	Search     func(ctx context.Context, in func(chat.SessionID) bool, words string, most int) ([]chat.Find, error)
+	Forget     func(context.Context, chat.SessionID) error
+
+	// Recording yields JSON lines. The error is store.ErrNotFound if there is no such session.
+	Recording func(context.Context, chat.SessionID) iter.Seq2[[]byte, error]
+}
+
+// DeadLetters are replies that no network accepted (P10), and messages whose
+// answers ended the process (P8). The functions return store.ErrNotFound for an
+// unknown key.
+type DeadLetters struct {
+	Replies func(context.Context) ([]DeadLetter, error)
+	Resend  func(ctx context.Context, key string) error
+	Drop    func(ctx context.Context, key string) error
+
+	Messages func(context.Context) ([]DeadLetter, error)
+	Retry    func(ctx context.Context, key string) error
+	Dismiss  func(ctx context.Context, key string) error
+}
+
+// A Channel is the state of one channel.
+type Channel struct {
+	Name    string        `json:"name"`
+	Trouble string        `json:"trouble,omitempty"` // why it does not receive, redacted; "" when it does
+	Pending int           `json:"pending"`           // replies in its outbox
+	Oldest  time.Duration `json:"oldest"`            // age of the oldest of them, nanoseconds
+	Dropped int64         `json:"dropped"`           // messages of unknown senders since the start (R-S10)
+}
+
+// A DeadLetter is a reply or a message that could not be handled and waits for
+// the owner.
+type DeadLetter struct {
+	Key     string         `json:"key"`
+	Session chat.SessionID `json:"session"`
+	Text    string         `json:"text"`
+	Why     string         `json:"why"`
+	Time    time.Time      `json:"time"`
+}
+
+// A LogLine is one line of the log.
+type LogLine struct {
+	Time  time.Time `json:"time"`
+	Level string    `json:"level"`
+	Text  string    `json:"text"`
+}
