@@ -142,7 +142,7 @@ func TestBrowser(t *testing.T) {
 	until(`location.pathname === "/owner/memory/changes" && document.querySelectorAll("tbody tr").length === 3`)
 	goTo(at + "/owner/memory/changes/2")
 	js(`window.confirm = () => true; document.querySelector("[data-sure]").click(); ""`)
-	until(`document.getElementById("said").textContent === "what that change wrote is not there any more, so it cannot be undone."`)
+	until(`document.getElementById("said").textContent === "this change cannot be undone: what it wrote has been changed since."`)
 	goTo(at + "/owner/people")
 	js(`document.querySelector("[data-post='/signout']").click(); ""`)
 	until(`location.pathname === "/signin" && document.readyState === "complete"`)

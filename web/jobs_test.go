@@ -83,17 +83,17 @@ func TestClockAPI(t *testing.T) {
 		{"POST", "/api/cron", `[]`, 400, ": it must be an object\"", ""},
 		{"POST", "/api/cron", `{"text":"x"}`, 400, `: unknown field \"text\"; there are name, message, every_seconds, cron_expr, tz, at, isolated, quiet, model, missed, tool, args, enabled, to"`, ""},
 		{"POST", "/api/people", `{"nam":"x"}`, 400, `: unknown field \"nam\"; there are name"`, ""},
-		{"POST", "/api/cron", `{"message":`, 400, "not the JSON expected", ""},
+		{"POST", "/api/cron", `{"message":`, 400, "unexpected JSON", ""},
 		{"PATCH", "/api/cron/mallory", `{"enabled":false}`, 200, `"enabled":false`, "cron owner changed: mallory"},
-		{"PATCH", "/api/cron/absent", `{}`, 404, "no such thing", ""},
+		{"PATCH", "/api/cron/absent", `{}`, 404, "not found", ""},
 		{"PATCH", "/api/cron/dream", `{}`, 409, "belongs to Parley", ""},
 		{"POST", "/api/cron/mallory/run", "", 400, "switched off", ""},
 		{"POST", "/api/cron/mallory/run?force=1", "", 400, "running already", ""},
 		{"POST", "/api/cron/dream/run", "", 204, "", "cron owner run now: dream"},
-		{"POST", "/api/cron/absent/run", "", 404, "no such thing", ""},
+		{"POST", "/api/cron/absent/run", "", 404, "not found", ""},
 		{"DELETE", "/api/cron/dream", "", 409, "belongs to Parley", ""},
 		{"DELETE", "/api/cron/mallory", "", 204, "", "cron owner removed: mallory"},
-		{"DELETE", "/api/cron/mallory", "", 404, "no such thing", ""},
+		{"DELETE", "/api/cron/mallory", "", 404, "not found", ""},
 	} {
 		f.audited = nil
 		got := read(t, f.want(t, c.status, asking{method: c.method, path: c.path, body: c.body, by: boss}))

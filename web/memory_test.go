@@ -74,18 +74,18 @@ func TestMemoryAPI(t *testing.T) {
 		{"GET", changes, "", 200, `{"who":"owner","changes":[{"id":"2",`, ""},
 		{"GET", changes + "?who=owner", "", 200, `"by":"/remember"`, ""},
 		{"GET", changes + them, "", 200, `"by":"edited"`, ""},
-		{"GET", changes + "?who=telegram:7", "", 404, "no such thing", ""},
+		{"GET", changes + "?who=telegram:7", "", 404, "not found", ""},
 		{"GET", changes + "/1", "", 200, `"diff":"--- MEMORY.md\n+++ MEMORY.md\n@@ -0,0 +1 @@\n+# Known\n"`, ""},
 		{"GET", changes + "/2" + them, "", 200, tea, ""},
-		{"GET", changes + "/2?who=telegram:7", "", 404, "no such thing", ""},
-		{"GET", changes + "/9", "", 404, "no such thing", ""},
-		{"GET", changes + "/..%2F1", "", 404, "no such thing", ""},
-		{"POST", changes + "/9/restore", "", 404, "no such thing", ""},
-		{"POST", changes + "/2/restore?who=telegram:7", "", 404, "no such thing", ""},
+		{"GET", changes + "/2?who=telegram:7", "", 404, "not found", ""},
+		{"GET", changes + "/9", "", 404, "not found", ""},
+		{"GET", changes + "/..%2F1", "", 404, "not found", ""},
+		{"POST", changes + "/9/restore", "", 404, "not found", ""},
+		{"POST", changes + "/2/restore?who=telegram:7", "", 404, "not found", ""},
 		{"POST", changes + "/2/restore", "", 200, `{"id":"3","who":"owner",`, "memory owner restore 2: owner"},
 		{"GET", changes + "/3", "", 200, `\n-- `, ""},
-		{"POST", changes + "/2/restore", "", 409, "what that change wrote is not there any more, so it cannot be undone", ""},
-		{"GET", changes + "/3" + them, "", 404, "no such thing", ""}, // theirs was left alone
+		{"POST", changes + "/2/restore", "", 409, "this change cannot be undone: what it wrote has been changed since", ""},
+		{"GET", changes + "/3" + them, "", 404, "not found", ""}, // theirs was left alone
 		{"POST", changes + "/3/restore?who=owner", "", 200, `"by":"restore 3"`, "memory owner restore 3: owner"},
 	} {
 		f.audited = nil
