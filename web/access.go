@@ -84,7 +84,11 @@ type credential struct {
 }
 
 var (
-	apiKey  = credential{name: "API key", wrong: "This API key is invalid or has been revoked.", code: "invalid_api_key"}
+	apiKey = credential{
+		name:  "API key",
+		wrong: "This API key is invalid or has been revoked.",
+		code:  "invalid_api_key",
+	}
 	oneTime = credential{name: "sign-in link", wrong: "This link is invalid or has expired."}
 )
 

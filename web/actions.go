@@ -16,6 +16,7 @@ import (
 
 // actions returns the routes by which the owner changes something, and downloads.
 func (a *admin) actions() []route {
+	letters := a.cfg.Gateway.DeadLetters
 	return []route{
 		{"DELETE /api/sessions/{id}", owner, a.auditedChange("session", "deleted", a.forget)},
 		{"GET /api/sessions/{id}/export", owner, a.export},
@@ -23,10 +24,10 @@ func (a *admin) actions() []route {
 		{"GET /api/sessions/{id}/recording", owner, a.recording},
 		{"GET /api/tool-stats", owner, serveJSON(a.toolStats)},
 		{"DELETE /api/tool-stats", owner, a.audited("config", 0, a.resetStats)},
-		{"POST /api/parked/{id}/resend", owner, a.auditedChange("session", "reply sent again", a.cfg.Gateway.DeadLetters.Resend)},
-		{"POST /api/parked/{id}/drop", owner, a.auditedChange("session", "reply dropped", a.cfg.Gateway.DeadLetters.Drop)},
-		{"POST /api/aside/{id}/again", owner, a.auditedChange("session", "message answered again", a.cfg.Gateway.DeadLetters.Retry)},
-		{"POST /api/aside/{id}/drop", owner, a.auditedChange("session", "message dropped", a.cfg.Gateway.DeadLetters.Dismiss)},
+		{"POST /api/parked/{id}/resend", owner, a.auditedChange("session", "reply sent again", letters.Resend)},
+		{"POST /api/parked/{id}/drop", owner, a.auditedChange("session", "reply dropped", letters.Drop)},
+		{"POST /api/aside/{id}/again", owner, a.auditedChange("session", "message answered again", letters.Retry)},
+		{"POST /api/aside/{id}/drop", owner, a.auditedChange("session", "message dropped", letters.Dismiss)},
 		{"POST /api/pairings/{id}/approve", owner, a.audited("access", http.StatusOK, a.approve)},
 		{"POST /api/cron", owner, a.audited("cron", http.StatusCreated, a.order)},
 		{"PATCH /api/cron/{id}", owner, a.audited("cron", http.StatusOK, a.order)},

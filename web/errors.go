@@ -105,7 +105,10 @@ func body(w http.ResponseWriter, r *http.Request, v any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if _, big := errors.AsType[*http.MaxBytesError](err); big {
-		return problem{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("the request is larger than %d KB", maxBody>>10)}
+		return problem{
+			status: http.StatusRequestEntityTooLarge,
+			text:   fmt.Sprintf("the request is larger than %d KB", maxBody>>10),
+		}
 	} else if err != nil {
 		return badRequest("unexpected JSON: " + describeJSONError(err, v))
 	}

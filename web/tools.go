@@ -47,7 +47,9 @@ func (a *admin) listTools(r *http.Request) (any, error) {
 			continue
 		}
 		o := offer{Type: "function"}
-		o.Function.Name, o.Function.Description, o.Function.Parameters = t.Name, t.Description, t.Schema
+		o.Function.Name = t.Name
+		o.Function.Description = t.Description
+		o.Function.Parameters = t.Schema
 		if all {
 			o.Category, o.AliasOf = t.Kind(), t.AliasOf
 		}
