@@ -26,7 +26,7 @@ var floors = map[string]string{
 	"audit":     "store",
 	"backup":    "store store/bolt workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
-	"web":       "audit chat channels llm memory scheduler store texts tools workspace",
+	"web":       "audit chat channels llm memory scheduler scheduler/jobs store texts tools workspace",
 	"config":    "scheduler tools/web web",
 	"cmd":       "agent audit backup channels chat config llm memory scheduler store texts tools web workspace",
 }
@@ -70,7 +70,7 @@ var homes = map[string]string{
 var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github.com/aymanbagabas/go-udiff"}
 
 // shared are folders that a room's drivers may import although they are not the room itself.
-var shared = map[string]string{"channels": "channels/markdown channels/network"}
+var shared = map[string]string{"channels": "channels/markdown channels/network", "tools": "scheduler/jobs"}
 
 type pkg struct {
 	ImportPath string

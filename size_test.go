@@ -133,7 +133,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 var largePackages = map[string]int{
 	"agent":       6169,
 	"channels":    4386,
-	"cmd/gateway": 4800,
+	"cmd/gateway": 4440,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -201,18 +201,19 @@ var wideFolders = map[string]int{
 	"channels/markdown": 6,
 	"channels/telegram": 26,
 	"channels/web":      14,
-	"cmd/gateway":       105,
+	"cmd/gateway":       92,
 	"llm":               1,
 	"llm/openai":        3,
 	"memory":            21,
 	"memory/skills":     1,
 	"scheduler":         13,
+	"scheduler/jobs":    7,
 	"store":             2,
 	"store/bolt":        9,
 	"texts":             35,
 	"tools":             7,
 	"tools/agents":      5,
-	"tools/cron":        14,
+	"tools/cron":        6,
 	"tools/data":        2,
 	"tools/files":       34,
 	"tools/message":     5,

@@ -26,3 +26,19 @@ func Word(text string) (word, rest string) {
 	i := strings.IndexFunc(text+" ", unicode.IsSpace)
 	return text[:i], strings.TrimSpace(text[i:])
 }
+
+// OneLine returns text that others wrote as one line that is safe to print in a
+// list or at a terminal.
+func OneLine(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
+
+// Printable returns text with spaces in the place of control characters, which
+// could command a terminal. Line breaks and tabs stay.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		isControl := r < ' ' || r >= 0x7f && r < 0xa0
+		if isControl && r != '\n' && r != '\t' {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -123,16 +123,30 @@ func describeJSONError(err error, v any) string {
 			reflect.Int:    "a whole number",
 			reflect.Bool:   "true or false",
 		}
-		return cmp.Or(e.Field, "it") + " must be " + cmp.Or(kinds[e.Type.Kind()], "an object")
+		return cmp.Or(jsonName(e.Field, v), "it") + " must be " + cmp.Or(kinds[e.Type.Kind()], "an object")
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if strings.HasPrefix(text, "unknown field") {
 		var names []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+			if f.Anonymous { // its fields follow
+				continue
+			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			names = append(names, cmp.Or(name, strings.ToLower(f.Name)))
 		}
 		text += "; there are " + strings.Join(names, ", ")
 	}
 	return text
+}
+
+// jsonName returns field, as a decoder of v names it, without the names of
+// embedded structs, which JSON does not have.
+func jsonName(field string, v any) string {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		if f.Anonymous {
+			field = strings.TrimPrefix(field, f.Name+".")
+		}
+	}
+	return field
 }

@@ -10,6 +10,7 @@ import (
 
 	"parley/chat"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 )
 
 // A Clock is what is done at its time. What whoever asks got wrong, the functions
@@ -23,22 +24,10 @@ type Clock struct {
 	Remove func(ctx context.Context, id string) error
 }
 
-// An Order is what is asked of a job, in the words of the tool cron. What is left
-// out is as usual, or stays as it is.
+// An Order makes a job, or changes one.
 type Order struct {
-	Name     string         `json:"name,omitempty"`
-	Message  string         `json:"message,omitempty"`
-	Every    int            `json:"every_seconds,omitempty"`
-	Cron     string         `json:"cron_expr,omitempty"`
-	Zone     string         `json:"tz,omitempty"`
-	At       string         `json:"at,omitempty"`
-	Isolated *bool          `json:"isolated,omitempty"`
-	Quiet    *bool          `json:"quiet,omitempty"`
-	Model    string         `json:"model,omitempty"`
-	Missed   string         `json:"missed,omitempty"`
-	Tool     string         `json:"tool,omitempty"`
-	Args     map[string]any `json:"args,omitempty"`
-	Enabled  *bool          `json:"enabled,omitempty"`
+	jobs.Change
+	Enabled *bool `json:"enabled,omitempty"`
 
 	// To is the session that is told; "" is the first one in which an owner can be written to.
 	To string `json:"to,omitempty"`
@@ -61,7 +50,7 @@ type Job struct {
 func (a *admin) job(j scheduler.Job) Job {
 	on := !j.Off
 	told := Job{
-		Order: Order{
+		Order: Order{Enabled: &on, Change: jobs.Change{
 			Name:     j.Name,
 			Message:  j.Text,
 			Every:    int(j.Schedule.Every / time.Second),
@@ -72,8 +61,7 @@ func (a *admin) job(j scheduler.Job) Job {
 			Model:    j.Model,
 			Missed:   cmp.Or(string(j.Missed), "once"),
 			Tool:     j.Tool,
-			Enabled:  &on,
-		},
+		}},
 		ID:      j.ID,
 		System:  j.System,
 		Created: j.Created,

@@ -97,19 +97,6 @@ func (p *program) table(rows func(line func(cells ...any))) error {
 // moment is a time in a list.
 func moment(t time.Time, zone *time.Location) string { return t.In(zone).Format("2006-01-02 15:04") }
 
-// oneLine is text that others wrote, fit for a terminal and a list.
-func oneLine(text string) string {
-	return strings.Join(strings.Fields(strings.Map(visible, text)), " ")
-}
-
-// visible drops what could command a terminal.
-func visible(r rune) rune {
-	if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-		return ' '
-	}
-	return r
-}
-
 // listSessions prints all conversations, or where words were said.
 func (p *program) listSessions(ctx context.Context, a *admin, words []string) error {
 	var all struct {
@@ -121,10 +108,10 @@ func (p *program) listSessions(ctx context.Context, a *admin, words []string) er
 	}
 	return p.table(func(line func(...any)) {
 		for _, t := range all.Talks {
-			line(t.Session, moment(t.Last, a.zone), oneLine(t.Title))
+			line(t.Session, moment(t.Last, a.zone), chat.OneLine(t.Title))
 		}
 		for _, f := range all.Found {
-			line(f.Session, moment(f.Entry.Time, a.zone), oneLine(f.Entry.Text))
+			line(f.Session, moment(f.Entry.Time, a.zone), chat.OneLine(f.Entry.Text))
 		}
 	})
 }
@@ -135,8 +122,8 @@ func (p *program) showSession(ctx context.Context, a *admin, args []string) erro
 		return err
 	}
 	for _, e := range talk.Entries {
-		text := strings.Map(visible, e.Text)
-		if _, err := fmt.Fprintf(p.stdout, "%s  %s %s\n", moment(e.Time, a.zone), e.Kind, oneLine(e.Who)); err != nil {
+		text := chat.Printable(e.Text)
+		if _, err := fmt.Fprintf(p.stdout, "%s  %s %s\n", moment(e.Time, a.zone), e.Kind, chat.OneLine(e.Who)); err != nil {
 			return err
 		}
 		for line := range strings.Lines(text) {
@@ -168,10 +155,10 @@ func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
 		}
 		line("parked", fmt.Sprintf("%d replies, %d messages", len(r.Parked), len(r.Aside)))
 		for _, q := range r.Pairings {
-			line("asks in", oneLine(q.Name), q.At.Channel, "parley pair "+q.Code)
+			line("asks in", chat.OneLine(q.Name), q.At.Channel, "parley pair "+q.Code)
 		}
 		for _, w := range append(r.Reasons, r.Warnings...) {
-			line("warning", oneLine(w))
+			line("warning", chat.OneLine(w))
 		}
 	})
 }
@@ -189,7 +176,7 @@ func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
 	}
 	err := p.table(func(line func(...any)) {
 		for _, e := range log.Events {
-			line(e.Time.In(a.zone).Format(time.DateTime), e.Kind, oneLine(e.Who), oneLine(e.What))
+			line(e.Time.In(a.zone).Format(time.DateTime), e.Kind, chat.OneLine(e.Who), chat.OneLine(e.What))
 		}
 	})
 	switch {
@@ -210,7 +197,7 @@ func (p *program) pair(ctx context.Context, a *admin, args []string) error {
 		return errors.New("nobody has that code, or it is older than an hour: parley status shows who asks")
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(p.stdout, "%s (%s:%s) may talk to me now.\n", cmp.Or(oneLine(who.Name), "Somebody without a name"), who.At.Channel, who.Sender)
+		_, err = fmt.Fprintf(p.stdout, "%s (%s:%s) may talk to me now.\n", cmp.Or(chat.OneLine(who.Name), "Somebody without a name"), who.At.Channel, who.Sender)
 	}
 	return err
 }

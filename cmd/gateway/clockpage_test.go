@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/web/webtest"
 )
 
@@ -37,7 +38,7 @@ func TestClockPage(t *testing.T) {
 	press("button[data-post$='/run']:has(+ button[data-patch])")
 	chat.last("heard Make <b>tea</b>")
 	for _, j := range s.jobs() {
-		if j.ID != dreamID && j.ID != heartbeatID {
+		if j.ID != jobs.DreamID && j.ID != heartbeatID {
 			s.job(j.ID, "delivered", hasEnded(scheduler.Delivered))
 		}
 	}

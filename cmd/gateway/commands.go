@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/channels/console"
+	"parley/chat"
 	"parley/config"
 	"parley/store/bolt"
 	"parley/tools/files"
@@ -174,7 +175,7 @@ func (p *program) health(ctx context.Context) error {
 		return nil // it may be about to end
 	}
 	for _, w := range append(o.Reasons, o.Warnings...) {
-		fmt.Fprintln(p.stdout, "warning:", p.redact.String(oneLine(w)))
+		fmt.Fprintln(p.stdout, "warning:", p.redact.String(chat.OneLine(w)))
 	}
 	return nil
 }

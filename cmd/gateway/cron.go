@@ -17,6 +17,7 @@ import (
 
 	"parley/chat"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/web"
 )
 
@@ -130,7 +131,7 @@ func (a *admin) findJob(ctx context.Context, ref string) (string, error) {
 	if err := a.ask(ctx, "GET", "/api/cron", nil, &all); err != nil {
 		return "", err
 	}
-	return jobNamed(records(all.Jobs), ref)
+	return jobs.Find(records(all.Jobs), ref)
 }
 
 // none says of an errNone which job it was.
@@ -194,13 +195,13 @@ func (v *cronCommand) send(ctx context.Context, a *admin, done, method, path str
 	}
 	where := ""
 	if method == http.MethodPost {
-		where = "; its answers go to " + oneLine(j.To)
+		where = "; its answers go to " + chat.OneLine(j.To)
 	}
-	_, err := fmt.Fprintf(v.stdout, "%s %s%s\n", done, inEnglish(a.zone).title(record(j)), where)
+	_, err := fmt.Fprintf(v.stdout, "%s %s%s\n", done, jobs.English(a.zone).Title(record(j)), where)
 	return err
 }
 
-// record is of j what jobTexts tells.
+// record returns of j what [jobs.Texts] tells.
 func record(j web.Job) scheduler.Job {
 	at, _ := time.Parse(time.RFC3339, j.At) // "" is never
 	return scheduler.Job{
@@ -210,9 +211,9 @@ func record(j web.Job) scheduler.Job {
 }
 
 // records is record of each.
-func records(jobs []web.Job) []scheduler.Job {
+func records(listed []web.Job) []scheduler.Job {
 	var all []scheduler.Job
-	for _, j := range jobs {
+	for _, j := range listed {
 		all = append(all, record(j))
 	}
 	return all
@@ -225,29 +226,29 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 		return err
 	}
 	if len(id) > 0 {
-		only, err := jobNamed(records(all.Jobs), id[0])
+		only, err := jobs.Find(records(all.Jobs), id[0])
 		if err != nil {
 			return err
 		}
 		all.Jobs = slices.DeleteFunc(all.Jobs, func(j web.Job) bool { return j.ID != only })
 	}
-	say := inEnglish(a.zone)
+	say := jobs.English(a.zone)
 	switch {
 	case len(id) > 0 && len(all.Jobs) == 0:
 		return none(id[0], errNone)
 	case v.json:
 		return json.NewEncoder(v.stdout).Encode(all.Jobs)
 	case len(id) > 0:
-		_, err := fmt.Fprintln(v.stdout, say.history(record(all.Jobs[0])))
+		_, err := fmt.Fprintln(v.stdout, say.History(record(all.Jobs[0])))
 		return err
 	case len(all.Jobs) == 0:
-		_, err := fmt.Fprintln(v.stdout, say.list(nil, chat.Address{}))
+		_, err := fmt.Fprintln(v.stdout, say.List(nil, chat.Address{}))
 		return err
 	}
 	return v.table(func(line func(...any)) {
 		for _, j := range all.Jobs {
 			r := record(j)
-			line(j.ID, oneLine(j.Name), r.Schedule, oneLine(j.To), say.nextRun(r), say.lastRun(r))
+			line(j.ID, chat.OneLine(j.Name), r.Schedule, chat.OneLine(j.To), say.NextRun(r), say.LastRun(r))
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"parley/llm/llmtest"
 	"parley/memory"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 )
 
 var factForm = regexp.MustCompile(`fact: ([^.\n]+)\.`)
@@ -175,7 +176,7 @@ func TestSummingUp(t *testing.T) {
 // dreamt waits until a dream that was begun has ended, and returns how.
 func (w *town) dreamt() scheduler.Run {
 	w.t.Helper()
-	j := w.job(dreamID, "over", func(j scheduler.Job) bool {
+	j := w.job(jobs.DreamID, "over", func(j scheduler.Job) bool {
 		return len(j.Runs) > 0 && j.Runs[len(j.Runs)-1].Seconds > 0
 	})
 	return j.Runs[len(j.Runs)-1]
@@ -219,7 +220,7 @@ func TestDream(t *testing.T) {
 	}
 	s.asks("/dream restore "+id[1], "What that change wrote is not there any more, so it cannot be undone.")
 	s.asks("/dream", "I am going over my memory.")
-	w.job(dreamID, "over", func(j scheduler.Job) bool { return len(j.Runs) == 2 && j.Runs[1].Seconds > 0 })
+	w.job(jobs.DreamID, "over", func(j scheduler.Job) bool { return len(j.Runs) == 2 && j.Runs[1].Seconds > 0 })
 	if now := w.memory(chat.TheOwner); now != before {
 		t.Errorf("it was dreamt again: %q", now)
 	}
@@ -298,7 +299,7 @@ func (w *town) wakes(died <-chan int) bool {
 		default:
 		}
 		for _, j := range w.jobs() {
-			if j.ID == dreamID && hasEnded(scheduler.Done)(j) {
+			if j.ID == jobs.DreamID && hasEnded(scheduler.Done)(j) {
 				return true
 			}
 		}

@@ -123,7 +123,7 @@ func (h *house) ownerView() web.Gateway {
 			Messages: h.aside, Retry: h.pool.Again, Dismiss: h.pool.Dismiss,
 		},
 		Toolbox:  web.Toolbox{Tools: h.toolbox, Stats: h.stats, Calls: h.pool.Calls},
-		Clock:    h.clockFace(),
+		Clock:    h.jobsAPI(),
 		Notes:    h.mind.notes,
 		Model:    func() string { return h.now.Load().Agent.Model },
 		Reasons:  h.reasons,

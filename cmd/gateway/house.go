@@ -25,6 +25,7 @@ import (
 	"parley/config"
 	"parley/memory"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/store"
 	"parley/store/bolt"
 	"parley/texts"
@@ -71,6 +72,7 @@ type house struct {
 	pool     *agent.Pool
 	mind     mind
 	clock    *scheduler.Scheduler
+	jobs     *jobs.Manager
 	offered  atomic.Pointer[tools.Kit] // those that an owner may use
 	browser  *webchat.Channel          // nil: there is none
 	api      *api.Channel
@@ -187,7 +189,8 @@ func (h *house) build(ctx context.Context, leave func(error)) (err error) {
 		return err
 	}
 	h.pool.Set(settings)
-	h.openClock()
+	h.openScheduler()
+	h.openJobs()
 	h.observer.Queues(h.queues)
 	access, err := accessOf(c)
 	if err != nil {
@@ -253,7 +256,7 @@ func (h *house) report(ctx context.Context) (lines []string) {
 
 // commands are those that the agent has besides its own.
 func (h *house) commands() []agent.Command {
-	return append(h.memoryCommands(), agent.Command{Name: "cron", Help: h.texts.Gateway.Commands.Cron, Do: h.cmdCron})
+	return append(h.memoryCommands(), agent.Command{Name: "cron", Help: h.texts.Gateway.Commands.Cron, Do: h.cronCommand})
 }
 
 // menu is what the channels show people of all commands.

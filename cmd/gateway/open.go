@@ -11,6 +11,7 @@ import (
 	"parley/agent"
 	"parley/backup"
 	"parley/channels"
+	"parley/chat"
 	"parley/config"
 	"parley/scheduler"
 	"parley/store"
@@ -134,7 +135,7 @@ func (h *house) tellDamage(ctx context.Context, places []string) error {
 	say := h.texts.Gateway.Owners
 	text := say.Damaged.Of(len(places)) + "\n"
 	for _, where := range places[:min(len(places), 3)] {
-		text += "- " + oneLine(where) + "\n"
+		text += "- " + chat.OneLine(where) + "\n"
 	}
 	text += say.DamagedAdvice
 	if copies := backup.Copies(h.Config.DataDir); len(copies) > 0 {

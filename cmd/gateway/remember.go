@@ -18,6 +18,7 @@ import (
 	"parley/memory"
 	"parley/memory/skills"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/store"
 	"parley/texts"
 	"parley/tools"
@@ -69,20 +70,17 @@ func (h *house) dreaming(who chat.Person, took *scheduler.Ended) llm.Model {
 	name := h.now.Load().DreamModel()
 	model := h.pool.Model(name)
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
-		if err := h.pool.Allow(ctx, who, "", dreamID); err != nil {
+		if err := h.pool.Allow(ctx, who, "", jobs.DreamID); err != nil {
 			return llm.Message{}, err
 		}
 		answer, err := model.Generate(ctx, req, stream)
-		took.Cost += h.pool.Charge(ctx, who, "", dreamID, cmp.Or(answer.Model, name), answer.Usage)
+		took.Cost += h.pool.Charge(ctx, who, "", jobs.DreamID, cmp.Or(answer.Model, name), answer.Usage)
 		took.Tokens += answer.Usage.In + answer.Usage.Out
 		return answer, err
 	})
 }
 
-const (
-	dreamID = "dream"
-	silence = 15 * time.Minute // after which what was said may be summed up
-)
+const silence = 15 * time.Minute // after which what was said may be summed up
 
 // dream sums up what was said since the last one and goes over everybody's memory.
 func (h *house) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
@@ -211,7 +209,7 @@ func (h *house) dreamNow(ctx context.Context, m chat.Message) (string, error) {
 	if h.Config.Dream.Cron == "" {
 		return say.Off, nil
 	}
-	err := h.clock.Fire(ctx, dreamID, m.Key(), true)
+	err := h.clock.Fire(ctx, jobs.DreamID, m.Key(), true)
 	if why := scheduler.Say(h.texts.Scheduler.Refusals, err); why != "" {
 		return h.texts.Gateway.Commands.NotDone.With(why), nil
 	}

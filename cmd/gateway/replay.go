@@ -118,7 +118,7 @@ func (v *replay) show(ctx context.Context, r *agent.Recording) error {
 			v.line("turn %d: the same", t.N)
 		}
 		for _, d := range all {
-			v.line("turn %d: %s", t.N, oneLine(d))
+			v.line("turn %d: %s", t.N, chat.OneLine(d))
 		}
 		ran++
 		different += min(len(all), 1)
@@ -136,9 +136,9 @@ func (v *replay) line(format string, args ...any) { fmt.Fprintf(v.out, format+"\
 
 // text prints what others wrote, at most so many lines of it, set in under a head.
 func (v *replay) text(head, text string, most int) {
-	v.line("  %s", oneLine(head))
+	v.line("  %s", chat.OneLine(head))
 	n := 0
-	for line := range strings.Lines(strings.Map(visible, text)) {
+	for line := range strings.Lines(chat.Printable(text)) {
 		if n++; n > most {
 			v.line("      …")
 			return
@@ -177,7 +177,7 @@ func (v *replay) print(t agent.Turn) {
 		case e.Summed != nil:
 			v.text("what was said before, summed up", e.Summed.Text, whole)
 		case e.Ended != nil:
-			v.line("  %s", oneLine(string(e.Ended.Outcome)))
+			v.line("  %s", chat.OneLine(string(e.Ended.Outcome)))
 			if e.Ended.Reply != nil {
 				v.text("reply", e.Ended.Reply.Text, whole)
 			}

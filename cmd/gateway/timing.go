@@ -9,15 +9,16 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/store"
 )
 
-// openClock makes h.clock. It is wound up when the house lives.
-func (h *house) openClock() {
+// openScheduler makes h.clock. It is wound up when the house lives.
+func (h *house) openScheduler() {
 	c := h.Config
 	var own []scheduler.System
 	if c.Dream.Cron != "" {
-		own = append(own, scheduler.System{ID: dreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: h.dream})
+		own = append(own, scheduler.System{ID: jobs.DreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: h.dream})
 	}
 	if c.Heartbeat.Every > 0 {
 		own = append(own, scheduler.System{ID: heartbeatID, Schedule: scheduler.Schedule{Every: c.Heartbeat.Every}, Do: h.heartbeat})
@@ -97,7 +98,9 @@ func (h *house) heartbeat(ctx context.Context, j scheduler.Job, r scheduler.Run)
 		return scheduler.Ended{Outcome: scheduler.Silent, Note: h.texts.Gateway.Heartbeat.NoOwner}, nil
 	}
 	m := h.clock.Message(j, r)
-	m.At, m.From, m.In = s.At, s.From, scheduler.Sessions+heartbeatID
+	m.At = s.At
+	m.From = s.From
+	m.In = scheduler.Sessions + heartbeatID
 	m.Text = toLookAfter(string(text))
 	m.Errand = &chat.Errand{Job: heartbeatID, Model: h.now.Load().Heartbeat.Model, Quiet: true, Fresh: true}
 	return scheduler.Ended{Outcome: scheduler.Running}, h.pool.Deliver(ctx, m)

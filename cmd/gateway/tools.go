@@ -26,7 +26,7 @@ type toolHost struct {
 	ask      message.Ask
 	withdraw func(ctx context.Context, question string) error
 	recall   func(ctx context.Context, who chat.Person, words string, most int) ([]recall.Found, error)
-	cron     cron.Clock
+	cron     cron.Manager
 	agents   agents.Config
 	log      *slog.Logger
 }

@@ -66,7 +66,7 @@ func (h *house) kits(c *config.Config) (kitMaker, error) {
 		rules[category] = tools.Rule(rule)
 	}
 	sources, err := toolSources(c, toolHost{
-		files: h.filing, say: h.say(c), ask: h.askPerson, withdraw: h.hub.Withdraw, recall: h.recall, cron: h.onClock, log: h.Log,
+		files: h.filing, say: h.say(c), ask: h.askPerson, withdraw: h.hub.Withdraw, recall: h.recall, cron: h.orderJob, log: h.Log,
 		agents: agents.Config{Runner: h.pool, Texts: &h.texts.Tools.Subtask, Profiles: h.profiles, Model: h.hasModel},
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package cron is the tool by which the agent puts work on the clock.
+// Package cron is the tool by which the agent schedules jobs.
 package cron
 
 import (
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/scheduler/jobs"
 	"parley/texts"
 	"parley/tools"
 )
@@ -19,45 +20,26 @@ const description = "Put work on the clock: reminders, recurring tasks, watching
 	"- A fixed call that needs no thinking is tool with args instead of message: its result is sent as it is.\n" +
 	"- list shows the jobs with their ids; remove, enable, disable, run, edit and history need job_id. edit changes only what you give."
 
-// An Order is what is to be done about a job. What is left out is as usual, or stays as it is.
-type Order struct {
-	Action   string         `json:"action" jsonschema:"what to do" limit:"enum=add|list|remove|enable|disable|run|edit|history"`
-	ID       string         `json:"job_id,omitempty" jsonschema:"the job, as list shows it"`
-	Name     string         `json:"name,omitempty" jsonschema:"a few words for the list of jobs"`
-	Message  string         `json:"message,omitempty" jsonschema:"what you are to do each time, with all you need to know then"`
-	Every    int            `json:"every_seconds,omitempty" jsonschema:"seconds from one time to the next, counted from now"`
-	Cron     string         `json:"cron_expr,omitempty" jsonschema:"five fields such as '0 9 * * 1-5', or @daily and the like"`
-	Zone     string         `json:"tz,omitempty" jsonschema:"time zone of cron_expr, such as Europe/Berlin, if not the usual one"`
-	At       string         `json:"at,omitempty" jsonschema:"once, at YYYY-MM-DDTHH:MM:SS in the usual time zone"`
-	Isolated *bool          `json:"isolated,omitempty" jsonschema:"each time begins afresh, without what was said in this chat"`
-	Quiet    *bool          `json:"quiet,omitempty" jsonschema:"nothing is sent when there is nothing to say"`
-	Model    string         `json:"model,omitempty" jsonschema:"name of the model that answers; 'default' is that of the chat"`
-	Missed   string         `json:"missed,omitempty" jsonschema:"if its time passes while the computer is off: once (as usual) catches up with the last time, skip does not"`
-	Tool     string         `json:"tool,omitempty" jsonschema:"a tool that is called each time, without a model"`
-	Args     map[string]any `json:"args,omitempty" jsonschema:"the arguments of tool"`
-	Force    bool           `json:"force,omitempty" jsonschema:"run a job that is switched off, this once"`
-}
-
-// A Clock does what an Order says, for the person in s and in their chat, and
-// returns what they read. To add under the same ID again changes nothing, nor to
-// run under the same key, which is that of the call or message.
-type Clock func(ctx context.Context, s tools.Scope, key string, o Order) (tools.Result, error)
+// A Manager does what an order says for whoever asks. To add under the same ID
+// again changes nothing, nor to run under the same key, which is that of the call.
+type Manager func(ctx context.Context, a jobs.Asker, key string, o jobs.Order) (jobs.Answer, error)
 
 // New returns the tool. Jobs are made in chats, and not by jobs or helpers
 // (D-097); in an untrusted turn an owner is asked first (R-S24).
-func New(do Clock) tools.Tool {
-	t := tools.New("cron", description, func(ctx context.Context, c tools.Call, o Order) (tools.Result, error) {
+func New(do Manager) tools.Tool {
+	t := tools.New("cron", description, func(ctx context.Context, c tools.Call, o jobs.Order) (tools.Result, error) {
 		switch {
-		case (c.Origin == chat.FromSchedule || c.Depth > 0) && slices.Contains([]string{"add", "edit", "enable", "run"}, o.Action):
+		case (c.Origin == chat.FromSchedule || c.Depth > 0) && slices.Contains([]string{jobs.Add, jobs.Edit, jobs.Enable, jobs.Run}, o.Action):
 			return tools.Failf(tools.CodeDenied, "cannot schedule new jobs from within a cron job execution"), nil
-		case c.At.Channel == "api" && o.Action == "add":
+		case c.At.Channel == "api" && o.Action == jobs.Add:
 			return tools.Failf(tools.CodeDenied, "scheduled cron jobs must be created from a chat session"), nil
-		case o.Action == "add":
+		case o.Action == jobs.Add:
 			o.ID = fmt.Sprintf("%.4x", sha256.Sum256([]byte(c.Key())))
-		case o.Action != "list" && o.ID == "":
+		case o.Action != jobs.List && o.ID == "":
 			return tools.Failf(tools.CodeInvalid, "job_id is required for %s", o.Action), nil
 		}
-		return do(ctx, c.Scope, c.Key(), o)
+		answer, err := do(ctx, jobs.Asker{At: c.At, Group: c.Group, From: c.From}, c.Key(), o)
+		return tools.Result{Text: answer.Text, Tainted: answer.Foreign}, err
 	})
 	t.Category, t.Repeatable = "cron", true
 	t.Guard = func(c tools.Call) bool {

@@ -14,6 +14,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/scheduler/jobs"
 	"parley/texts"
 	"parley/tools"
 )
@@ -26,7 +27,7 @@ var at = tools.Scope{At: chat.Address{Channel: "telegram", Chat: "42"}, From: ch
 // bench is a kit with the tool, and what its clock was told.
 type bench struct {
 	kit    *tools.Kit
-	orders []Order
+	orders []jobs.Order
 	keys   []string
 	asked  int // approvals
 }
@@ -34,12 +35,12 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{}
-	do := func(_ context.Context, _ tools.Scope, key string, o Order) (tools.Result, error) {
+	do := func(_ context.Context, _ jobs.Asker, key string, o jobs.Order) (jobs.Answer, error) {
 		b.orders, b.keys = append(b.orders, o), append(b.keys, key)
 		if o.Name == "wrong" {
-			return tools.Result{}, errors.New("unknown timezone 'X'")
+			return jobs.Answer{}, errors.New("unknown timezone 'X'")
 		}
-		return tools.Result{Text: "done"}, nil
+		return jobs.Answer{Text: "done"}, nil
 	}
 	ask := func(context.Context, tools.Call, string) (bool, string, error) { b.asked++; return false, "42", nil }
 	var err error
@@ -87,15 +88,15 @@ func TestD094Schema(t *testing.T) {
 // D-094, E-005: models say the same in many words.
 func TestD094Orders(t *testing.T) {
 	yes := true
-	for args, want := range map[string]Order{
-		`{"action":"add","message":"Stretch","every_seconds":3600}`:                                               {Action: "add", Message: "Stretch", Every: 3600},
-		`{"action":"add","message":"Stretch","cron_expr":"0 9 * * *","tz":"Europe/Berlin"}`:                       {Action: "add", Message: "Stretch", Cron: "0 9 * * *", Zone: "Europe/Berlin"},
-		`{"action":"add","message":"Stretch","at":"2030-01-01T09:00:00","name":"S"}`:                              {Action: "add", Message: "Stretch", At: "2030-01-01T09:00:00", Name: "S"},
-		`{"action":"add","text":"Stretch","schedule":"0 9 * * *","timezone":"UTC"}`:                               {Action: "add", Message: "Stretch", Cron: "0 9 * * *", Zone: "UTC"},
-		`{"action":"add","prompt":"Stretch","seconds":"60","job_id":null}`:                                        {Action: "add", Message: "Stretch", Every: 60},
-		`{"action":"add","message":"x","expr":"@daily","every_seconds":0,"at":"","isolated":"true","quiet":true}`: {Action: "add", Message: "x", Cron: "@daily", Isolated: &yes, Quiet: &yes},
-		`{"action":"add","tool":"web_fetch","args":"{\"url\":\"https://a.example\"}","every_seconds":60}`:         {Action: "add", Tool: "web_fetch", Args: map[string]any{"url": "https://a.example"}, Every: 60},
-		`{"action":"edit","id":"j1","model":"small","missed":"skip"}`:                                             {Action: "edit", ID: "j1", Model: "small", Missed: "skip"},
+	for args, want := range map[string]jobs.Order{
+		`{"action":"add","message":"Stretch","every_seconds":3600}`:                                               {Action: "add", Change: jobs.Change{Message: "Stretch", Every: 3600}},
+		`{"action":"add","message":"Stretch","cron_expr":"0 9 * * *","tz":"Europe/Berlin"}`:                       {Action: "add", Change: jobs.Change{Message: "Stretch", Cron: "0 9 * * *", Zone: "Europe/Berlin"}},
+		`{"action":"add","message":"Stretch","at":"2030-01-01T09:00:00","name":"S"}`:                              {Action: "add", Change: jobs.Change{Message: "Stretch", At: "2030-01-01T09:00:00", Name: "S"}},
+		`{"action":"add","text":"Stretch","schedule":"0 9 * * *","timezone":"UTC"}`:                               {Action: "add", Change: jobs.Change{Message: "Stretch", Cron: "0 9 * * *", Zone: "UTC"}},
+		`{"action":"add","prompt":"Stretch","seconds":"60","job_id":null}`:                                        {Action: "add", Change: jobs.Change{Message: "Stretch", Every: 60}},
+		`{"action":"add","message":"x","expr":"@daily","every_seconds":0,"at":"","isolated":"true","quiet":true}`: {Action: "add", Change: jobs.Change{Message: "x", Cron: "@daily", Isolated: &yes, Quiet: &yes}},
+		`{"action":"add","tool":"web_fetch","args":"{\"url\":\"https://a.example\"}","every_seconds":60}`:         {Action: "add", Change: jobs.Change{Tool: "web_fetch", Args: map[string]any{"url": "https://a.example"}, Every: 60}},
+		`{"action":"edit","id":"j1","model":"small","missed":"skip"}`:                                             {Action: "edit", ID: "j1", Change: jobs.Change{Model: "small", Missed: "skip"}},
 		`{"action":"list"}`: {Action: "list"},
 	} {
 		b := newBench(t)

@@ -1,0 +1,173 @@
+package jobs
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/scheduler"
+	"parley/texts"
+)
+
+const (
+	maxListed  = 100 // jobs
+	timeFormat = "2006-01-02 15:04 MST"
+)
+
+// DreamID is the ID of the job of Parley itself that consolidates memory.
+const DreamID = "dream"
+
+// Texts tells of jobs in one language, with times in one zone (D-095).
+type Texts struct {
+	texts texts.Jobs
+	zone  *time.Location
+}
+
+// English tells of jobs as models and the command line read it.
+func English(zone *time.Location) Texts {
+	return Texts{texts: texts.English().Gateway.Jobs, zone: zone}
+}
+
+// Title returns the name, ID and schedule of j.
+func (t Texts) Title(j scheduler.Job) string {
+	return t.texts.Title.With(chat.OneLine(j.Name), j.ID, t.schedule(j.Schedule))
+}
+
+// schedule tells when a job is due.
+func (t Texts) schedule(s scheduler.Schedule) string {
+	text := s.String()
+	if span, ok := strings.CutPrefix(text, "every "); ok {
+		return t.texts.Every.With(span)
+	}
+	if at, ok := strings.CutPrefix(text, "at "); ok {
+		return t.texts.At.With(at)
+	}
+	return text
+}
+
+// List tells of jobs. Of those of another conversation than here it names that.
+func (t Texts) List(jobs []scheduler.Job, here chat.Address) string {
+	if len(jobs) == 0 {
+		return t.texts.None
+	}
+	var b strings.Builder
+	b.WriteString(t.texts.List)
+	for _, j := range jobs[:min(len(jobs), maxListed)] {
+		b.WriteString("\n- " + t.texts.Line.With(t.Title(j), t.NextRun(j), t.LastRun(j)))
+		if j.At != here && j.At != (chat.Address{}) {
+			b.WriteString(t.texts.In.With(chat.OneLine(string(j.At.Session()))))
+		}
+	}
+	if more := len(jobs) - maxListed; more > 0 {
+		b.WriteString("\n" + t.texts.More.With(more))
+	}
+	return b.String()
+}
+
+// NextRun tells when j is due.
+func (t Texts) NextRun(j scheduler.Job) string {
+	why := chat.OneLine(j.Why)
+	switch {
+	case j.Off && why != "":
+		return t.texts.OffBecause.With(why)
+	case j.Off:
+		return t.texts.Off
+	case j.Next.IsZero():
+		return t.texts.NotDue
+	}
+	return t.texts.Next.With(t.time(j.Next))
+}
+
+// LastRun tells how the latest run of j ended.
+func (t Texts) LastRun(j scheduler.Job) string {
+	if len(j.Runs) == 0 {
+		return t.texts.Never
+	}
+	r := j.Runs[len(j.Runs)-1]
+	text := t.texts.Last.With(t.time(r.Due), t.outcome(r.Outcome))
+	if note := chat.OneLine(r.Note); note != "" {
+		return t.texts.LastNote.With(text, note)
+	}
+	return text
+}
+
+// History tells of the runs of j, the latest first.
+func (t Texts) History(j scheduler.Job) string {
+	if len(j.Runs) == 0 {
+		return t.texts.NoHistory.With(j.ID)
+	}
+	var b strings.Builder
+	b.WriteString(t.texts.History.With(t.Title(j)))
+	for i := len(j.Runs) - 1; i >= 0; i-- {
+		b.WriteString("\n- " + t.run(j.Runs[i]))
+	}
+	return b.String()
+}
+
+func (t Texts) run(r scheduler.Run) string {
+	text := t.texts.Run.With(t.time(r.Due), t.outcome(r.Outcome))
+	if took := r.Took(); took > 0 {
+		text += ", " + took.String()
+	}
+	if r.Tokens > 0 {
+		text += t.texts.Tokens.With(r.Tokens)
+	}
+	if r.Cost > 0 {
+		text += t.texts.Cost.With(r.Cost)
+	}
+	if r.Note != "" {
+		text += t.texts.RunNote.With(chat.OneLine(r.Note))
+	}
+	return text
+}
+
+func (t Texts) time(at time.Time) string { return at.In(t.zone).Format(timeFormat) }
+
+// changed tells that the job of that ID was changed by action.
+func (t Texts) changed(action, id string) string {
+	done := map[string]texts.Format{
+		Enable:  t.texts.Enabled,
+		Disable: t.texts.Disabled,
+		Edit:    t.texts.Changed,
+	}
+	return done[action].With(id)
+}
+
+// protected tells why a job of Parley itself cannot be changed (D-096).
+func (t Texts) protected(action, id string) string {
+	refused := map[string]texts.Format{
+		Enable:  t.texts.CannotEnable,
+		Disable: t.texts.CannotDisable,
+		Edit:    t.texts.CannotEdit,
+		Remove:  t.texts.CannotRemove,
+	}
+	why := t.texts.OfParley
+	if id == DreamID {
+		why = t.texts.OfMemory
+	}
+	return refused[action].With(id) + "\n" + why
+}
+
+// outcome tells how a run ended, or how far it is. One that the catalogue does
+// not name is told by its value.
+func (t Texts) outcome(o scheduler.Outcome) string {
+	say := t.texts.Outcomes
+	named := map[scheduler.Outcome]string{
+		scheduler.Waiting:     say.Waiting,
+		scheduler.Running:     say.Running,
+		scheduler.Answered:    say.Answered,
+		scheduler.Sending:     say.Sending,
+		scheduler.Delivered:   say.Delivered,
+		scheduler.Undelivered: say.Undelivered,
+		scheduler.Silent:      say.Silent,
+		scheduler.Done:        say.Done,
+		scheduler.Failed:      say.Failed,
+		scheduler.Interrupted: say.Interrupted,
+		scheduler.Stopped:     say.Stopped,
+		scheduler.Skipped:     say.Skipped,
+		scheduler.Missing:     say.Missed,
+		scheduler.Refused:     say.Refused,
+	}
+	return cmp.Or(named[o], string(o))
+}
