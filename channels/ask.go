@@ -119,15 +119,14 @@ func (h *Hub) open(ctx context.Context, r chat.Reply) (question, error) {
 	if err := h.recall(ctx); err != nil {
 		return question{}, err
 	}
-	b := h.bucket("questions")
 	h.polls.all = slices.DeleteFunc(h.polls.all, func(q question) bool {
-		return q.old() && b.Delete(ctx, q.Reply.Ask.ID) == nil
+		return q.old() && h.kept.questions.Delete(ctx, q.Reply.Ask.ID) == nil
 	})
 	if q := h.polls.find(r.Ask.ID); q != nil {
 		return *q, nil
 	}
 	q := question{Reply: r, Time: time.Now(), done: make(chan struct{})}
-	if err := write(ctx, b, r.Ask.ID, q); err != nil {
+	if err := h.kept.questions.Set(ctx, r.Ask.ID, q); err != nil {
 		return question{}, err
 	}
 	h.polls.all = append(h.polls.all, q)
@@ -140,7 +139,7 @@ func (h *Hub) recall(ctx context.Context) error {
 		return nil
 	}
 	all := []question{}
-	err := Sift(ctx, h.bucket("questions"), h.cfg.Log, func(_ string, q question) bool {
+	err := h.kept.questions.Retain(ctx, func(_ string, q question) bool {
 		if q.Reply.Ask == nil || q.old() {
 			return false
 		}
@@ -176,7 +175,7 @@ func (h *Hub) settle(ctx context.Context, end func(*question) (found bool)) (que
 		if was.Choice == q.Choice && was.over() == q.over() {
 			return q, nil
 		}
-		if err := write(ctx, h.bucket("questions"), q.Reply.Ask.ID, q); err != nil {
+		if err := h.kept.questions.Set(ctx, q.Reply.Ask.ID, q); err != nil {
 			return question{}, fmt.Errorf("store answer: %w", err)
 		}
 		if h.polls.all[i] = q; q.over() {

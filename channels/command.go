@@ -67,18 +67,18 @@ func (h *Hub) command(ctx context.Context, m chat.Message) (own bool, err error)
 
 // once does what id names, unless it is done already.
 func (h *Hub) once(ctx context.Context, id string, do func() (string, error)) (d done, err error) {
-	b := h.bucket("commands done")
-	if d, _, err = store.Load[done](ctx, b, id); err == nil || !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+	d, _, err = h.kept.commands.Get(ctx, id)
+	if !errors.Is(err, store.ErrNotFound) {
 		return d, err
 	}
 	if d.Answer, err = do(); err != nil {
 		return d, err
 	}
 	d.Time = time.Now()
-	if err := write(ctx, b, id, d); err != nil {
+	if err := h.kept.commands.Set(ctx, id, d); err != nil {
 		return d, err
 	}
-	return d, Sift(ctx, b, h.cfg.Log, func(_ string, d done) bool { return time.Since(d.Time) < keepAnswered })
+	return d, h.kept.commands.Retain(ctx, func(_ string, d done) bool { return time.Since(d.Time) < keepAnswered })
 }
 
 func (h *Hub) pair(ctx context.Context, code string) (string, error) {

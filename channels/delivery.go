@@ -312,12 +312,10 @@ func (d *delivery) load(ctx context.Context) error {
 	if d.loaded {
 		return nil
 	}
-	r, _, err := store.Load[record](ctx, d.line.delivery, d.id)
+	r, _, err := d.line.delivery.Get(ctx, d.id)
 	switch {
 	case err == nil:
 		d.record, d.stored = r, true
-	case errors.Is(err, store.ErrDamaged):
-		d.line.log.Error("delivery record is damaged, the reply is sent from its beginning", "id", d.id)
 	case !errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("read delivery: %w", err)
 	}
@@ -343,7 +341,7 @@ func (d *delivery) keep(ctx context.Context) error {
 			r.Sent[i].Says = ""
 		}
 	}
-	err := attempt(ctx, func(ctx context.Context) error { return write(ctx, d.line.delivery, d.id, r) })
+	err := attempt(ctx, func(ctx context.Context) error { return d.line.delivery.Set(ctx, d.id, r) })
 	if err != nil {
 		return fmt.Errorf("journal delivery: %w", err)
 	}
@@ -363,7 +361,7 @@ func (d *delivery) forget(ctx context.Context) error {
 // that were begun and never sent, and whole answers that are old.
 func (h *Hub) prune(ctx context.Context) {
 	for more := true; more; more = Sleep(ctx, pruneEvery) {
-		err := Sift(ctx, h.bucket("delivery"), h.cfg.Log, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
+		err := h.kept.deliveries.Retain(ctx, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
 		if err != nil && ctx.Err() == nil {
 			h.cfg.Log.Warn("old delivery records not pruned", "err", err)
 		}

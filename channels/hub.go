@@ -66,6 +66,7 @@ type Config struct {
 // sent by then is sent after the next start.
 type Hub struct {
 	cfg    Config
+	kept   tables
 	lines  map[string]*line
 	access atomic.Pointer[Access]
 	asking sync.Mutex // one stranger at a time
@@ -92,7 +93,7 @@ func NewHub(c Config) *Hub {
 	if c.Texts == nil {
 		c.Texts = &texts.English().Channels
 	}
-	h := &Hub{cfg: c, lines: map[string]*line{}}
+	h := &Hub{cfg: c, kept: openTables(c.Store, c.Log), lines: map[string]*line{}}
 	h.SetAccess(Access{})
 	return h
 }
@@ -102,7 +103,7 @@ func (h *Hub) Add(name string, c Channel) {
 	editor, _ := c.(Editor)
 	h.lines[name] = &line{
 		Channel: c, editor: editor, name: name, hub: h, log: h.cfg.Log.With("channel", name),
-		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.bucket("delivery"),
+		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.kept.deliveries,
 		traffic: traffic{lanes: map[string]*load{}}, errands: make(chan errand, maxErrands),
 	}
 	if n, ok := c.(RecoveryNotifier); ok {
@@ -115,8 +116,6 @@ func (h *Hub) Add(name string, c Channel) {
 		h.lines[name].marks = make(chan marking, maxMarks)
 	}
 }
-
-func (h *Hub) bucket(name string) store.Bucket { return h.cfg.Store.Bucket(name) }
 
 // SetAccess changes who may talk, from the next message on.
 func (h *Hub) SetAccess(a Access) { h.access.Store(&a) }

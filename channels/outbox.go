@@ -23,7 +23,7 @@ type line struct {
 	hub      *Hub
 	log      *slog.Logger
 	queue    store.Queue
-	delivery store.Bucket // reply id -> how far it has come
+	delivery store.Table[record]
 	traffic  traffic
 	views    sync.Map     // *view -> nil: those that edit messages
 	noticed  sync.Map     // chat.Address -> true: was told that the disk is full

@@ -54,9 +54,9 @@ func (h *Hub) Approve(ctx context.Context, code string) (Pairing, error) {
 	}
 	p := all[i]
 	p.Granted = true
-	err = write(ctx, h.bucket("paired"), person(p.At.Channel, p.Account, p.Sender), p)
+	err = h.kept.paired.Set(ctx, person(p.At.Channel, p.Account, p.Sender), p)
 	if err == nil {
-		err = write(ctx, h.bucket("pairing"), p.Code, p)
+		err = h.kept.pairing.Set(ctx, p.Code, p)
 	}
 	if err != nil {
 		return p, fmt.Errorf("pair: %w", err)
@@ -68,10 +68,10 @@ func (h *Hub) Approve(ctx context.Context, code string) (Pairing, error) {
 // Unpair undoes Approve, for all our accounts on channel. It says whether there
 // was anything to undo.
 func (h *Hub) Unpair(ctx context.Context, channel, sender string) (found bool, err error) {
-	b := h.bucket("paired")
-	for key, err := range b.Keys(ctx, channel+"\x00") {
+	for key, err := range h.kept.paired.Keys(ctx, channel+"\x00") {
 		if err == nil && strings.HasSuffix(key, "\x00"+sender) {
-			found, err = true, b.Delete(ctx, key)
+			found = true
+			err = h.kept.paired.Delete(ctx, key)
 		}
 		if err != nil {
 			return found, fmt.Errorf("unpair: %w", err)
@@ -91,7 +91,7 @@ func (h *Hub) Role(ctx context.Context, channel, id string) (chat.Role, error) {
 	if role != chat.Stranger || id == "" {
 		return role, nil
 	}
-	for key, err := range h.bucket("paired").Keys(ctx, channel+"\x00") {
+	for key, err := range h.kept.paired.Keys(ctx, channel+"\x00") {
 		if err != nil {
 			return chat.Stranger, fmt.Errorf("look up role: %w", err)
 		}
@@ -153,14 +153,14 @@ func (h *Hub) ask(ctx context.Context, m chat.Message) (Pairing, error) {
 	}
 	p := Pairing{Code: rand.Text()[:codeLength], Name: oneLine(m.From.Name), Sender: m.From.ID, Account: m.Account,
 		At: m.At, Message: m.Key(), Time: time.Now()}
-	return p, write(ctx, h.bucket("pairing"), p.Code, p)
+	return p, h.kept.pairing.Set(ctx, p.Code, p)
 }
 
 // requests returns the requests of the last hour, oldest first, and removes
 // older ones. They are also the account of what strangers were told, so that a
 // restart does not begin it anew.
 func (h *Hub) requests(ctx context.Context) (all []Pairing, err error) {
-	err = Sift(ctx, h.bucket("pairing"), h.cfg.Log, func(_ string, p Pairing) bool {
+	err = h.kept.pairing.Retain(ctx, func(_ string, p Pairing) bool {
 		age := time.Since(p.Time)
 		holds := age < codeTime && age > -codeTime
 		if holds {

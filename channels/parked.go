@@ -22,10 +22,7 @@ type Parked struct {
 	Tries  int        `json:"tries,omitempty"` // how often it was tried again by itself
 }
 
-const (
-	shelf     = "parked replies" // the bucket
-	maxParked = 1000
-)
+const maxParked = 1000
 
 // retryAfter is when a parked reply that no person waits for is tried again by
 // itself, after the first time, the second and so on (P26). What a person waited
@@ -55,19 +52,19 @@ func (h *Hub) shelve(ctx context.Context, parked Parked) error {
 		}
 	}
 	sum := fmt.Sprintf("%.4x", sha256.Sum256([]byte(r.ID)))
-	for key, err := range h.bucket(shelf).Keys(ctx, "") {
+	for key, err := range h.kept.parked.Keys(ctx, "") {
 		var p Parked
 		if err == nil && strings.HasSuffix(key, sum) {
-			p, _, err = store.Load[Parked](ctx, h.bucket(shelf), key)
+			p, _, err = h.kept.parked.Get(ctx, key)
 		}
 		kept := p.Reply.ID == r.ID && p.Reply.To == r.To // since before a crash
-		if kept || err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+		if kept || err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
 	parked.Time = time.Now()
 	key := fmt.Sprintf("%016x%s", parked.Time.UnixNano(), sum)
-	if err := write(ctx, h.bucket(shelf), key, parked); err != nil {
+	if err := h.kept.parked.Set(ctx, key, parked); err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}
 	h.cfg.Log.Error("reply parked", "chat", r.To.Session(), "id", r.ID, "reason", parked.Reason)
@@ -80,7 +77,7 @@ func (h *Hub) shelve(ctx context.Context, parked Parked) error {
 // clear drops the oldest of too many parked replies.
 func (h *Hub) clear(ctx context.Context) error {
 	var keys []string
-	for key, err := range h.bucket(shelf).Keys(ctx, "") {
+	for key, err := range h.kept.parked.Keys(ctx, "") {
 		if err != nil {
 			return err
 		}
@@ -97,13 +94,12 @@ func (h *Hub) clear(ctx context.Context) error {
 
 // Parked returns the parked replies, oldest first.
 func (h *Hub) Parked(ctx context.Context) (all []Parked, err error) {
-	err = Sift(ctx, h.bucket(shelf), h.cfg.Log, func(key string, p Parked) bool {
-		p.Key = key
-		all = append(all, p)
-		return true
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list parked replies: %w", err)
+	for e, err := range h.kept.parked.Each(ctx, "") {
+		if err != nil {
+			return nil, fmt.Errorf("list parked replies: %w", err)
+		}
+		e.Value.Key = e.Key
+		all = append(all, e.Value)
 	}
 	return all, nil
 }
@@ -115,7 +111,7 @@ func (h *Hub) Resend(ctx context.Context, key string) error {
 }
 
 func (h *Hub) resend(ctx context.Context, key string, tries int) error {
-	p, _, err := store.Load[Parked](ctx, h.bucket(shelf), key)
+	p, _, err := h.kept.parked.Get(ctx, key)
 	if err != nil {
 		return fmt.Errorf("send parked reply: %w", err)
 	}
@@ -144,7 +140,7 @@ func (h *Hub) retryParked(ctx context.Context) {
 
 // Drop forgets the parked reply of that key, if there is one.
 func (h *Hub) Drop(ctx context.Context, key string) error {
-	if err := h.bucket(shelf).Delete(ctx, key); err != nil {
+	if err := h.kept.parked.Delete(ctx, key); err != nil {
 		return fmt.Errorf("forget parked reply: %w", err)
 	}
 	return nil

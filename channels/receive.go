@@ -86,14 +86,11 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 	if role != chat.Stranger || m.From.ID == "" {
 		return role, nil
 	}
-	_, _, err := h.bucket("paired").Get(ctx, person(m.At.Channel, m.Account, m.From.ID))
+	_, _, err := h.kept.paired.Get(ctx, person(m.At.Channel, m.Account, m.From.ID))
 	switch {
 	case err == nil:
 		return chat.User, nil
 	case errors.Is(err, store.ErrNotFound):
-		return chat.Stranger, nil
-	case errors.Is(err, store.ErrDamaged):
-		h.cfg.Log.Error("pairing is damaged, the person has to pair again", "channel", m.At.Channel, "sender", m.From.ID)
 		return chat.Stranger, nil
 	}
 	return chat.Stranger, fmt.Errorf("authorise: %w", err)

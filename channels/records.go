@@ -1,37 +1,31 @@
 package channels
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 
 	"parley/store"
 )
 
-// write sets key to v, whatever it was.
-func write(ctx context.Context, b store.Bucket, key string, v any) error {
-	_, err := store.Save(ctx, b, key, v, store.Any)
-	return err
+// The tables of a Hub. A damaged value is forgotten: a pairing has to be made
+// again, and a delivery is sent from its beginning (P21).
+type tables struct {
+	deliveries store.Table[record]   // how far replies have come, by their ID
+	lastSent   store.Table[lastSent] // by channel and chat
+	parked     store.Table[Parked]
+	questions  store.Table[question] // by ID
+	pairing    store.Table[Pairing]  // who asks to be let in, by code
+	paired     store.Table[Pairing]  // who was let in, by person
+	commands   store.Table[done]     // commands that were carried out, by the ID of their answer
 }
 
-// Sift shows keep every value of b, in the order of their keys. What is not to
-// be kept, or is damaged, is removed; what cannot be now, is the next time.
-func Sift[T any](ctx context.Context, b store.Bucket, log *slog.Logger, keep func(key string, v T) bool) error {
-	for key, err := range b.Keys(ctx, "") {
-		var v T
-		if err == nil {
-			v, _, err = store.Load[T](ctx, b, key)
-		}
-		switch {
-		case errors.Is(err, store.ErrNotFound): // removed meanwhile
-		case errors.Is(err, store.ErrDamaged):
-			log.Error("a damaged record is forgotten", "key", key)
-			_ = b.Delete(ctx, key)
-		case err != nil:
-			return err
-		case !keep(key, v):
-			_ = b.Delete(ctx, key)
-		}
+func openTables(s store.Store, log *slog.Logger) tables {
+	return tables{
+		deliveries: store.NewTable(s.Bucket("delivery"), store.Forget[record](log, "delivery record")),
+		lastSent:   store.NewTable(s.Bucket("last sent"), store.Forget[lastSent](log, "last reply to a chat")),
+		parked:     store.NewTable(s.Bucket("parked replies"), store.Forget[Parked](log, "dead letter")),
+		questions:  store.NewTable(s.Bucket("questions"), store.Forget[question](log, "question")),
+		pairing:    store.NewTable(s.Bucket("pairing"), store.Forget[Pairing](log, "pairing request")),
+		paired:     store.NewTable(s.Bucket("paired"), store.Forget[Pairing](log, "pairing")),
+		commands:   store.NewTable(s.Bucket("commands done"), store.Forget[done](log, "command carried out")),
 	}
-	return nil
 }

@@ -79,8 +79,6 @@ func newSequence(l *line, t Tracer) *sequence {
 	return &sequence{line: l, tracer: t, base: map[string]Position{}, chats: map[string]*chatState{}, resumed: map[string]bool{}}
 }
 
-func (s *sequence) bucket() store.Bucket { return s.line.hub.bucket("last sent") }
-
 func (s *sequence) key(chat string) string { return s.line.name + "/" + chat }
 
 // load reads what the store knows from before the start, once.
@@ -96,7 +94,7 @@ func (s *sequence) load(ctx context.Context) error {
 			errs = append(errs, s.tracer.Recall(ctx, to, p))
 		}
 	}
-	err := Sift(ctx, s.line.delivery, s.line.log, func(id string, r record) bool {
+	err := s.line.delivery.Retain(ctx, func(id string, r record) bool {
 		if r.To.Channel != s.line.name {
 			return true
 		}
@@ -114,7 +112,7 @@ func (s *sequence) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read deliveries: %w", err)
 	}
-	err = Sift(ctx, s.bucket(), s.line.log, func(key string, last lastSent) bool {
+	err = s.line.hub.kept.lastSent.Retain(ctx, func(key string, last lastSent) bool {
 		if id, ok := strings.CutPrefix(key, s.key("")); ok {
 			recall(chat.Address{Channel: s.line.name, Chat: id}, last.Position)
 		}
@@ -215,15 +213,14 @@ func (s *sequence) settleOther(ctx context.Context, d doubt) error {
 	if err != nil || d.id == "" {
 		return err
 	}
-	r, _, err := store.Load[record](ctx, s.line.delivery, d.id)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) || err == nil && r.Unsure == nil {
-		return nil
-	}
-	if err == nil {
+	_, _, err = s.line.delivery.Update(ctx, d.id, func(r *record) error {
+		if r.Unsure == nil {
+			return store.ErrUnchanged
+		}
 		r.settle(found)
-		err = write(ctx, s.line.delivery, d.id, r)
-	}
-	if err != nil {
+		return nil
+	})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("journal what was found: %w", err)
 	}
 	return nil
@@ -263,8 +260,8 @@ func (s *sequence) trace(ctx context.Context, d doubt) (*sent, error) {
 
 // last returns what was sent to chat last, which may be nothing.
 func (s *sequence) last(ctx context.Context, chat string) (last lastSent, err error) {
-	last, _, err = store.Load[lastSent](ctx, s.bucket(), s.key(chat))
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+	last, _, err = s.line.hub.kept.lastSent.Get(ctx, s.key(chat))
+	if errors.Is(err, store.ErrNotFound) {
 		return lastSent{}, nil
 	}
 	return last, err
@@ -276,7 +273,8 @@ func (s *sequence) note(ctx context.Context, d *delivery) error {
 	if err != nil || len(d.Sent) == 0 {
 		return err
 	}
-	return write(ctx, s.bucket(), s.key(d.reply.To.Chat), lastSent{Reply: d.id, Position: p, Sent: d.Sent, Time: time.Now()})
+	sent := lastSent{Reply: d.id, Position: p, Sent: d.Sent, Time: time.Now()}
+	return s.line.hub.kept.lastSent.Set(ctx, s.key(d.reply.To.Chat), sent)
 }
 
 // began returns what is in doubt of d, which was in the outbox at the start and

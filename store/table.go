@@ -95,6 +95,11 @@ func (t Table[T]) Set(ctx context.Context, key string, v T) error {
 // Delete removes key, which may be absent.
 func (t Table[T]) Delete(ctx context.Context, key string) error { return t.bucket.Delete(ctx, key) }
 
+// Keys yields the keys that begin with prefix, as [Bucket.Keys] does.
+func (t Table[T]) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return t.bucket.Keys(ctx, prefix)
+}
+
 // Update has change alter the value of key, and returns it with its revision.
 // change is called again, with the newer value, when another writer was faster.
 // When it returns ErrUnchanged, nothing is written; any other error is returned.

@@ -65,7 +65,7 @@ func New(cfg Config) *Channel {
 	if cfg.Bodies == nil {
 		cfg.Bodies = channels.NewBudget(1<<30, 768<<20)
 	}
-	c := &Channel{cfg: cfg, book: newBook(cfg.Store), waiting: map[string][]*call{}}
+	c := &Channel{cfg: cfg, book: newBook(cfg.Store, cfg.Log), waiting: map[string][]*call{}}
 	c.open, c.close = context.WithCancel(context.Background())
 	return c
 }
@@ -77,7 +77,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	defer pruning.Wait()
 	pruning.Go(func() {
 		for first := true; first || channels.Sleep(ctx, time.Hour); first = false {
-			if err := c.book.prune(ctx, c.cfg.Log); err != nil && ctx.Err() == nil {
+			if err := c.book.prune(ctx); err != nil && ctx.Err() == nil {
 				c.cfg.Log.Warn("old requests not forgotten", "err", err)
 			}
 		}
@@ -249,7 +249,7 @@ func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text str
 	c.mu.Unlock()
 	var notes []note
 	if len(here) > 0 {
-		t, _, err := get[talk](ctx, c.book.talks, string(r.To.Session()))
+		t, _, err := get(ctx, c.book.talks, string(r.To.Session()))
 		if err != nil {
 			return err
 		}

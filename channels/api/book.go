@@ -19,9 +19,9 @@ import (
 // of what was said in it. Those that said the same so far have the same
 // digest; one that has gone on since is not found by what it said before.
 type book struct {
-	asked store.Bucket // message ID -> record
-	talks store.Bucket // session -> talk
-	heads store.Bucket // digest / thread -> head
+	asked store.Table[record] // by message ID
+	talks store.Table[talk]   // by session
+	heads store.Table[head]   // by digest / thread
 }
 
 // A record is a message, from its request to its answer.
@@ -54,8 +54,13 @@ type head struct {
 // A note is something said without being asked.
 type note struct{ ID, Text string }
 
-func newBook(s store.Store) book {
-	return book{s.Bucket("api asked"), s.Bucket("api talks"), s.Bucket("api heads")}
+// newBook returns the book in s. What is damaged is forgotten (P21).
+func newBook(s store.Store, log *slog.Logger) book {
+	return book{
+		asked: store.NewTable(s.Bucket("api asked"), store.Forget[record](log, "request")),
+		talks: store.NewTable(s.Bucket("api talks"), store.Forget[talk](log, "conversation of a client")),
+		heads: store.NewTable(s.Bucket("api heads"), store.Forget[head](log, "place in a conversation of a client")),
+	}
 }
 
 // between stands between the prefix of a key and the name of a conversation. It
@@ -72,13 +77,13 @@ func (b book) find(ctx context.Context, q *request, id string) (at chat.Address,
 			break // a broken list is no reason to refuse anybody
 		}
 		at.Thread = strings.TrimPrefix(key, prefix)
-		h, _, err := get[head](ctx, b.heads, key)
-		if t, rev, err2 := get[talk](ctx, b.talks, string(at.Session())); err != nil || err2 != nil || rev != 0 && h.Turn == t.Turns {
+		h, _, err := get(ctx, b.heads, key)
+		if t, rev, err2 := get(ctx, b.talks, string(at.Session())); err != nil || err2 != nil || rev != 0 && h.Turn == t.Turns {
 			return at, t, rev, errors.Join(err, err2)
 		}
 	}
 	at.Thread = strings.TrimPrefix(q.at.Thread+between+cmp.Or(q.name, "c"+id[:12]), between)
-	t, rev, err = get[talk](ctx, b.talks, string(at.Session()))
+	t, rev, err = get(ctx, b.talks, string(at.Session()))
 	return at, t, rev, err
 }
 
@@ -110,7 +115,7 @@ func (b book) begin(ctx context.Context, rec record, t talk, rev uint64) (back f
 // answered by a question, and those beside it. Again says that r was said before.
 func (b book) answers(ctx context.Context, r chat.Reply, beside []string) (open map[string]record, again bool, err error) {
 	open = map[string]record{}
-	first, rev, err := get[record](ctx, b.asked, r.Quote)
+	first, rev, err := get(ctx, b.asked, r.Quote)
 	if err != nil {
 		return nil, false, err
 	}
@@ -123,7 +128,7 @@ func (b book) answers(ctx context.Context, r chat.Reply, beside []string) (open 
 	}
 	for _, id := range ids {
 		for id != "" {
-			rec, rev, err := get[record](ctx, b.asked, id)
+			rec, rev, err := get(ctx, b.asked, id)
 			if err != nil {
 				return nil, false, err
 			}
@@ -141,7 +146,7 @@ func (b book) postpones(ctx context.Context, r chat.Reply) (bool, error) {
 	if !r.Failed {
 		return false, nil
 	}
-	rec, rev, err := get[record](ctx, b.asked, r.Quote)
+	rec, rev, err := get(ctx, b.asked, r.Quote)
 	return rev != 0 && rec.Message.Reply().ID != r.ID, err
 }
 
@@ -173,64 +178,56 @@ const maxNotes = 50
 // note keeps what is to be said with the next answer. It is a permanent error
 // where too much waits for that.
 func (b book) note(ctx context.Context, r chat.Reply, text string) error {
-	session, n := string(r.To.Session()), note{r.ID, text}
-	for {
-		t, rev, err := get[talk](ctx, b.talks, session)
-		if err != nil || slices.Contains(t.Notes, n) {
-			return err
+	n := note{r.ID, text}
+	_, _, err := b.talks.Upsert(ctx, string(r.To.Session()), func(t *talk) error {
+		if slices.Contains(t.Notes, n) {
+			return store.ErrUnchanged
 		}
 		if len(t.Notes) >= maxNotes {
 			return channels.ForGood("nobody has asked there for long")
 		}
-		t.Notes, t.Time = append(t.Notes, n), time.Now()
-		if err = put(ctx, b.talks, session, t, rev); !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
+		t.Notes = append(t.Notes, n)
+		t.Time = time.Now()
+		return nil
+	})
+	return err
 }
 
 // prune forgets answers after 48 hours, when the inbox forgets their messages
 // (P2, P3), and conversations after 90 days.
-func (b book) prune(ctx context.Context, log *slog.Logger) error {
+func (b book) prune(ctx context.Context) error {
 	const day = 24 * time.Hour
-	prune := func(b store.Bucket, age time.Duration) error {
-		return channels.Sift(ctx, b, log, func(_ string, v struct{ Time time.Time }) bool { return time.Since(v.Time) < age })
-	}
-	return errors.Join(prune(b.asked, 2*day), prune(b.talks, 90*day), prune(b.heads, 90*day))
+	return errors.Join(
+		b.asked.Retain(ctx, func(_ string, r record) bool { return time.Since(r.Time) < 2*day }),
+		b.talks.Retain(ctx, func(_ string, t talk) bool { return time.Since(t.Time) < 90*day }),
+		b.heads.Retain(ctx, func(_ string, h head) bool { return time.Since(h.Time) < 90*day }),
+	)
 }
 
-// get returns the value of key and its revision, 0 if there is none. One that
-// is damaged is forgotten (P21).
-func get[T any](ctx context.Context, b store.Bucket, key string) (v T, rev uint64, err error) {
-	v, rev, err = store.Load[T](ctx, b, key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
+// get returns the value of key and its revision, 0 if there is none.
+func get[T any](ctx context.Context, t store.Table[T], key string) (T, uint64, error) {
+	v, rev, err := t.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
 		return v, 0, nil
-	case errors.Is(err, store.ErrDamaged):
-		return v, 0, b.Delete(ctx, key)
-	case err != nil:
+	}
+	if err != nil {
 		return v, 0, fmt.Errorf("look up request: %w", err)
 	}
 	return v, rev, nil
 }
 
-func put(ctx context.Context, b store.Bucket, key string, v any, rev uint64) error {
-	if _, err := store.Save(ctx, b, key, v, rev); err != nil {
+func put[T any](ctx context.Context, t store.Table[T], key string, v T, rev uint64) error {
+	if _, err := t.Put(ctx, key, v, rev); err != nil {
 		return fmt.Errorf("note request: %w", err)
 	}
 	return nil
 }
 
-// change changes what is there.
-func change[T any](ctx context.Context, b store.Bucket, key string, how func(*T)) error {
-	for {
-		v, rev, err := get[T](ctx, b, key)
-		if err != nil || rev == 0 {
-			return err
-		}
-		how(&v)
-		if err = put(ctx, b, key, v, rev); !errors.Is(err, store.ErrConflict) {
-			return err
-		}
+// change changes the value of key, if there is one.
+func change[T any](ctx context.Context, t store.Table[T], key string, how func(*T)) error {
+	_, _, err := t.Update(ctx, key, func(v *T) error { how(v); return nil })
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("note request: %w", err)
 	}
+	return nil
 }

@@ -118,7 +118,7 @@ func (c *Channel) take(w http.ResponseWriter, r *http.Request, who chat.Sender, 
 func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sender, k *call) error {
 	var files []chat.File
 	for {
-		rec, rev, err := get[record](ctx, c.book.asked, id)
+		rec, rev, err := get(ctx, c.book.asked, id)
 		if err != nil {
 			return err
 		}

@@ -57,6 +57,7 @@ type Channel struct {
 	server *channels.ServerClock // learns from what http gets
 	pace   *rate.Limiter         // of requests to the API
 	log    *slog.Logger
+	seen   store.Table[seen]      // by chat
 	me     user                   // set by Run before anything is heard
 	in     atomic.Pointer[intake] // of Run
 
@@ -86,7 +87,8 @@ func New(cfg Config) (*Channel, error) {
 		return nil, errors.New("token: not a bot token: copy it from https://discord.com/developers/applications, under Bot")
 	}
 	c := &Channel{
-		cfg: cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
+		seen: store.NewTable(cfg.Seen, store.Report[seen]),
+		cfg:  cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
 		http: channels.NewClient(), server: &channels.ServerClock{},
 		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond, saveInterval: 20 * time.Second,
 		parents: map[string]string{}, roles: map[string]string{}, direct: map[string]string{},

@@ -78,30 +78,24 @@ func (c *Channel) newIntake(ctx context.Context, deliver chat.Deliver) (*intake,
 		return in, err
 	}
 	in.session, _, _ = in.tracker.resumable()
-	for id, err := range c.cfg.Seen.Keys(ctx, "") {
-		if id == positionKey {
-			continue
-		}
-		var s seen
-		if err == nil {
-			s, _, err = store.Load[seen](ctx, c.cfg.Seen, id)
-		}
+	for e, err := range c.seen.Each(ctx, "") {
+		id := e.Key
 		switch {
-		case errors.Is(err, store.ErrNotFound):
+		case id == positionKey:
 		case err != nil && !errors.Is(err, store.ErrDamaged):
 			return in, fmt.Errorf("read what was seen: %w", err)
-		case err != nil || !snowflake.MatchString(s.Last): // what is said from now on counts (P21)
+		case err != nil || !snowflake.MatchString(e.Value.Last): // what is said from now on counts (P21)
 			c.log.Error("how far a chat was read is damaged", "chat", id)
 			if known {
 				if err := in.tracker.resetOrigin(ctx); err != nil {
 					return in, err
 				}
 			}
-			if err := c.cfg.Seen.Delete(ctx, id); err != nil {
+			if err := c.seen.Delete(ctx, id); err != nil {
 				return in, fmt.Errorf("forget how far a chat was read: %w", err)
 			}
 		default:
-			in.seen[id] = &s
+			in.seen[id] = &e.Value
 		}
 	}
 	c.in.Store(in)
@@ -316,7 +310,7 @@ func (in *intake) storeIfUnknown(ctx context.Context, id string, s seen) error {
 	if known {
 		return nil
 	}
-	if _, err := store.Save(ctx, in.c.cfg.Seen, id, s, store.Any); err != nil {
+	if err := in.c.seen.Set(ctx, id, s); err != nil {
 		return fmt.Errorf("store how far a chat was read: %w", err)
 	}
 	in.mu.Lock()
@@ -372,7 +366,8 @@ func (in *intake) note(ctx context.Context, w message, e *event, said bool) {
 	if !keep {
 		return
 	}
-	if _, err := store.Save(context.WithoutCancel(ctx), in.c.cfg.Seen, w.Channel, now, store.Any); err != nil { // it only would be delivered twice (P2)
+	// Should the write fail, what was read is only delivered once more (P2).
+	if err := in.c.seen.Set(context.WithoutCancel(ctx), w.Channel, now); err != nil {
 		in.c.log.Warn("how far a chat was read is not kept", "chat", w.Channel, "err", err)
 	}
 }
@@ -382,7 +377,7 @@ func (in *intake) forget(id string) {
 	in.mu.Lock()
 	delete(in.seen, id)
 	in.mu.Unlock()
-	if err := in.c.cfg.Seen.Delete(in.ctx, id); err != nil {
+	if err := in.c.seen.Delete(in.ctx, id); err != nil {
 		in.c.log.Warn("could not clear the chat's position", "chat", id, "err", err)
 	}
 }

@@ -42,7 +42,7 @@ const noSession = math.MaxInt64
 // store. A session is stored only when all that was missed before it has been
 // read back: whoever resumes it needs to look nowhere else.
 type tracker struct {
-	bucket store.Bucket
+	table  store.Table[position]
 	caught chan struct{} // gets a value when a new session can be stored
 
 	saving sync.Mutex // held while the position is written
@@ -73,8 +73,8 @@ type event struct {
 // newTracker returns a tracker that goes on where the stored position is. known
 // is false if there is none, or none that can be read.
 func newTracker(ctx context.Context, b store.Bucket) (t *tracker, known bool, err error) {
-	t = &tracker{bucket: b, caught: make(chan struct{}, 1), open: map[*event]struct{}{}}
-	p, _, err := store.Load[position](ctx, b, positionKey)
+	t = &tracker{table: store.NewTable(b, store.Report[position]), caught: make(chan struct{}, 1), open: map[*event]struct{}{}}
+	p, _, err := t.table.Get(ctx, positionKey)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDamaged):
 		return t, false, nil
@@ -141,7 +141,7 @@ func (t *tracker) write(ctx context.Context, p position) error {
 	if same {
 		return nil
 	}
-	if _, err := store.Save(ctx, t.bucket, positionKey, p, store.Any); err != nil {
+	if err := t.table.Set(ctx, positionKey, p); err != nil {
 		return fmt.Errorf("store the position in discord's events: %w", err)
 	}
 	t.mu.Lock()

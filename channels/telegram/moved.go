@@ -20,7 +20,7 @@ const movedPrefix = "s"
 func (c *Channel) moved(ctx context.Context, from, to int64) error {
 	c.log.Info("group became a supergroup", "from", from, "to", to)
 	for key, id := range map[string]int64{fmt.Sprint(today, from): to, fmt.Sprint(first, to): from} {
-		if _, err := store.Save(ctx, c.cfg.Alias, key, id, store.Any); err != nil {
+		if err := c.aliases.Set(ctx, key, id); err != nil {
 			return fmt.Errorf("remember that group %d is now %d: %w", from, to, err)
 		}
 	}
@@ -38,14 +38,10 @@ func (c *Channel) alias(ctx context.Context, way string, chat int64) (id int64, 
 	if chat >= 0 {
 		return chat, false, nil
 	}
-	key := fmt.Sprint(way, chat)
-	id, _, err = store.Load[int64](ctx, c.cfg.Alias, key)
+	id, _, err = c.aliases.Get(ctx, fmt.Sprint(way, chat))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return chat, false, nil
-	case errors.Is(err, store.ErrDamaged): // P21
-		c.log.Error("the note of a group's move is damaged and is forgotten", "group", chat)
-		return chat, false, c.cfg.Alias.Delete(ctx, key)
 	case err != nil:
 		return 0, false, fmt.Errorf("look up group %d: %w", chat, err)
 	}

@@ -72,6 +72,7 @@ type Channel struct {
 	log  *slog.Logger
 
 	numbers *numbers
+	aliases store.Table[int64] // other ids of groups that have moved
 
 	naming   sync.Mutex // held while username is asked for
 	username string     // empty until it is needed
@@ -101,6 +102,7 @@ func New(cfg Config) (*Channel, error) {
 	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: log}
 	c.id, _, _ = strings.Cut(cfg.Token, ":")
 	c.numbers = newNumbers()
+	c.aliases = store.NewTable(cfg.Alias, store.Forget[int64](c.log, "note of a group's move")) // P21
 	var err error
 	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
 		bot.WithHTTPClient(sendTimeout, c.http), bot.WithErrorsHandler(func(error) {}))

@@ -40,8 +40,8 @@ var errNoFile = problem{http.StatusNotFound, "This file does not exist, or was d
 
 // stored returns a file of person, or errNoFile.
 func (c *Channel) stored(ctx context.Context, person, id string) (f chat.File, err error) {
-	f, _, err = store.Load[chat.File](ctx, c.files, key(person, id))
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+	f, _, err = c.files.Get(ctx, key(person, id))
+	if errors.Is(err, store.ErrNotFound) {
 		return f, errNoFile
 	}
 	return f, err
@@ -51,8 +51,7 @@ func (c *Channel) stored(ctx context.Context, person, id string) (f chat.File, e
 func (c *Channel) keep(ctx context.Context, person, id string, f chat.File) (file, error) {
 	f.Name = cmp.Or(channels.SafeName(cmp.Or(f.Name, f.Path)), "file")
 	f.Type = cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Name)), "application/octet-stream")
-	_, err := store.Save(ctx, c.files, key(person, id), f, store.Any)
-	return view(id, f), err
+	return view(id, f), c.files.Set(ctx, key(person, id), f)
 }
 
 // attach lets the person download the files of r, and tells of those that are gone.

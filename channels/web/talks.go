@@ -35,10 +35,8 @@ func key(person, id string) string { return person + "\x00" + id }
 
 // held returns what the list knows of a conversation, or errGone.
 func (c *Channel) held(ctx context.Context, at chat.Address) (h held, err error) {
-	h, _, err = store.Load[held](ctx, c.talks, key(at.Chat, at.Thread))
+	h, _, err = c.talks.Get(ctx, key(at.Chat, at.Thread))
 	switch {
-	case errors.Is(err, store.ErrDamaged): // what was said is still there
-		return held{Used: true}, nil
 	case errors.Is(err, store.ErrNotFound) && (at.Thread == first || at.Thread == notices):
 		return held{}, nil
 	case errors.Is(err, store.ErrNotFound):
@@ -50,7 +48,7 @@ func (c *Channel) held(ctx context.Context, at chat.Address) (h held, err error)
 // hold makes h what the list knows of a conversation. Of one that is there, the
 // caller holds writing.
 func (c *Channel) hold(ctx context.Context, at chat.Address, h held) error {
-	_, err := store.Save(ctx, c.talks, key(at.Chat, at.Thread), h, store.Any)
+	err := c.talks.Set(ctx, key(at.Chat, at.Thread), h)
 	if err == nil {
 		c.tell(at.Chat)
 	}

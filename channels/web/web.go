@@ -47,9 +47,9 @@ type Config struct {
 type Channel struct {
 	cfg    Config
 	gate   channels.Gate
-	talks  store.Bucket // person, conversation -> held
-	files  store.Bucket // person, file -> chat.File
-	assets string       // digest of the files of the page
+	talks  store.Table[held]      // by person and conversation
+	files  store.Table[chat.File] // by person and ID
+	assets string                 // digest of the files of the page
 	page   *template.Template
 	mux    *http.ServeMux
 	bodies *channels.Budget // of the bytes of requests in JSON that are in memory
@@ -69,7 +69,9 @@ func New(cfg Config) (*Channel, error) {
 		cfg.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
 	}
 	c := &Channel{
-		cfg: cfg, talks: cfg.Store.Bucket(cfg.Name + "/talks"), files: cfg.Store.Bucket(cfg.Name + "/files"),
+		cfg:   cfg,
+		talks: store.NewTable(cfg.Store.Bucket(cfg.Name+"/talks"), stillUsed),
+		files: store.NewTable(cfg.Store.Bucket(cfg.Name+"/files"), store.Forget[chat.File](cfg.Log, "file of the browser chat")),
 		rooms: map[chat.Address]*room{}, bodies: channels.NewBudget(16<<20, 4<<20),
 	}
 	var err error
@@ -80,6 +82,10 @@ func New(cfg Config) (*Channel, error) {
 	c.open, c.close = context.WithCancel(context.Background())
 	return c, nil
 }
+
+// stillUsed replaces a damaged entry of the list: what was said in the
+// conversation is in its log (P21).
+func stillUsed(string, error) (held, error) { return held{Used: true}, nil }
 
 // takeBytes counts bytes that whoever calls sends, or returns why no more are taken.
 func (c *Channel) takeBytes(k call, bytes int64) error {
