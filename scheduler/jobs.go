@@ -50,7 +50,7 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	if err := cmp.Or(s.begin(&j, now), s.room(j.Whose())); err != nil {
 		return Job{}, err
 	}
-	rev, err := store.Save(ctx, s.jobs, j.ID, j, 0)
+	rev, err := s.jobs.Put(ctx, j.ID, j, 0)
 	if err != nil {
 		return Job{}, fmt.Errorf("job %s: %w", j.ID, err)
 	}
@@ -168,7 +168,7 @@ func (s *Scheduler) Fire(ctx context.Context, id, key string, force bool) error 
 	_, err := s.change(ctx, id, func(j *Job) error {
 		now := s.now()
 		if key != "" && slices.ContainsFunc(j.Runs, func(r Run) bool { return r.Key == key }) {
-			return errSame
+			return store.ErrUnchanged
 		}
 		if j.Off && !force {
 			return ErrOff
@@ -226,7 +226,7 @@ func (s *Scheduler) Shelve(ctx context.Context) error {
 	for id, err := range s.jobs.Keys(ctx, "") {
 		if err == nil {
 			_, err = s.change(ctx, id, func(j *Job) error {
-				same := errSame
+				same := store.ErrUnchanged
 				for i := range j.Runs {
 					if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], s.Texts.Copied) {
 						same = nil
@@ -269,7 +269,7 @@ func (s *Scheduler) furnish(ctx context.Context) error {
 			}
 			j.Schedule, j.Next = y.Schedule, p.next(now)
 		}
-		if _, err := store.Save(ctx, s.jobs, y.ID, j, rev); err != nil && !errors.Is(err, store.ErrConflict) {
+		if _, err := s.jobs.Put(ctx, y.ID, j, rev); err != nil && !errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("job %s: %w", y.ID, err)
 		}
 	}

@@ -14,17 +14,11 @@ import (
 	"parley/store"
 )
 
-// errSame is returned by the f of change that has changed nothing.
-var errSame = errors.New("nothing changed")
-
-// load reads a record. One that the house has left behind is not found.
+// load reads a record. A system job that no longer exists is not found.
 func (s *Scheduler) load(ctx context.Context, id string) (Job, uint64, error) {
-	j, rev, err := store.Load[Job](ctx, s.jobs, id)
-	switch {
-	case err == nil && j.ID != id:
-		err = store.ErrDamaged
-	case err == nil && j.System && s.system(id) == nil:
-		err = store.ErrNotFound
+	j, rev, err := s.jobs.Get(ctx, id)
+	if err == nil {
+		err = s.checkRecord(id, j)
 	}
 	if err != nil {
 		return Job{}, rev, fmt.Errorf("job %s: %w", id, err)
@@ -32,33 +26,50 @@ func (s *Scheduler) load(ctx context.Context, id string) (Job, uint64, error) {
 	return j, rev, nil
 }
 
-// change changes the record of a job as f does, again if somebody else did
-// meanwhile. A job that is over is forgotten, and not to be found any more.
-func (s *Scheduler) change(ctx context.Context, id string, f func(*Job) error) (Job, error) {
-	for {
-		j, rev, err := s.load(ctx, id)
-		if err == nil && j.over() {
-			err = cmp.Or(s.forget(ctx, id), fmt.Errorf("job %s: %w", id, store.ErrNotFound))
-		}
-		if err != nil {
-			return Job{}, err
-		}
-		if err = f(&j); err == nil {
-			rev, err = store.Save(ctx, s.jobs, id, j, rev)
-		}
-		switch {
-		case errors.Is(err, store.ErrConflict):
-			continue
-		case err != nil && !errors.Is(err, errSame):
-			return Job{}, err
-		case j.over():
-			return j, s.forget(ctx, id)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.note(s.entry(id), rev, j)
-		return j, nil
+// checkRecord reports why j is not the record of a job with that id.
+func (s *Scheduler) checkRecord(id string, j Job) error {
+	switch {
+	case j.ID != id:
+		return store.ErrDamaged
+	case j.System && s.system(id) == nil:
+		return store.ErrNotFound
 	}
+	return nil
+}
+
+// change updates the record of a job by f, which may return store.ErrUnchanged.
+// A job that is over is removed, and is not found the next time.
+func (s *Scheduler) change(ctx context.Context, id string, f func(*Job) error) (Job, error) {
+	over := false
+	var refused error
+	j, rev, err := s.jobs.Update(ctx, id, func(j *Job) error {
+		if err := s.checkRecord(id, *j); err != nil {
+			return err
+		}
+		if over = j.over(); over {
+			return store.ErrNotFound
+		}
+		refused = f(j)
+		return refused
+	})
+	if over {
+		if err := s.forget(ctx, id); err != nil {
+			return Job{}, err
+		}
+	}
+	if err != nil && refused != nil {
+		return Job{}, refused
+	}
+	if err != nil {
+		return Job{}, fmt.Errorf("job %s: %w", id, err)
+	}
+	if j.over() {
+		return j, s.forget(ctx, id)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(s.entry(id), rev, j)
+	return j, nil
 }
 
 func (s *Scheduler) forget(ctx context.Context, id string) error {
@@ -111,7 +122,7 @@ func (s *Scheduler) attend(ctx context.Context, id string, e *entry) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if e.begun = j.N; err == nil && !changed && !claimed {
-			err = errSame
+			err = store.ErrUnchanged
 		}
 		return err
 	})
@@ -215,7 +226,7 @@ func (s *Scheduler) NoteDelivery(ctx context.Context, run, reason string) error 
 	_, err = s.change(ctx, run[:i], func(j *Job) error {
 		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
 		if i < 0 || !j.noteDelivery(&j.Runs[i], reason) {
-			return errSame
+			return store.ErrUnchanged
 		}
 		return nil
 	})
@@ -232,7 +243,7 @@ func (s *Scheduler) end(ctx context.Context, id string, n uint64, e Ended) error
 	_, err := s.change(ctx, id, func(j *Job) (err error) {
 		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
 		if i < 0 || j.Runs[i].Outcome != Interrupted && &j.Runs[i] != j.open() {
-			return errSame
+			return store.ErrUnchanged
 		}
 		if j.end(&j.Runs[i], e, s.now()) {
 			err = s.Tell(ctx, fmt.Sprintf("cron/%s/failing/%d", j.ID, n), j.At, s.Texts.Failing.With(j.Name, j.Runs[i].Note))
