@@ -23,7 +23,7 @@ var ErrGone = errors.New("what it wrote is not there any more")
 // People returns those of whom something may be known, the owner among them.
 func (n *Notes) People(ctx context.Context) ([]chat.Person, error) {
 	all, err := n.Past.People(ctx)
-	for who, more := range n.Versions.heads().Keys(ctx, "") {
+	for who, more := range n.Versions.heads.Keys(ctx, "") {
 		all, err = append(all, chat.Person(who)), errors.Join(err, more)
 	}
 	all = append(all, chat.TheOwner)
@@ -148,7 +148,7 @@ func (v *Versions) change(ctx context.Context, who chat.Person, id string) (Chan
 	if err != nil || n <= 0 {
 		return Change{}, fmt.Errorf("change %q: %w", id, store.ErrNotFound)
 	}
-	c, _, err := store.Load[Change](ctx, v.changes(), key(who, n))
+	c, _, err := v.changes.Get(ctx, key(who, n))
 	if err == nil && c.Who != who {
 		err = store.ErrDamaged
 	}
@@ -197,12 +197,18 @@ func (v *Versions) trim(ctx context.Context, h *head) error {
 	}
 	oldest := key(h.Who, h.Last-keptChanges+1)
 	return errors.Join(
-		forget(ctx, v.changes(), h.Who, func(k string) bool { return k >= oldest }),
-		forget(ctx, v.texts(), h.Who, func(k string) bool { return needed[k] }))
+		forget(ctx, v.changes, h.Who, func(k string) bool { return k >= oldest }),
+		forget(ctx, v.texts, h.Who, func(k string) bool { return needed[k] }))
+}
+
+// keyed is a bucket or a table.
+type keyed interface {
+	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Delete(ctx context.Context, key string) error
 }
 
 // forget deletes what b has of who and is not to be kept.
-func forget(ctx context.Context, b store.Bucket, who chat.Person, keep func(key string) bool) error {
+func forget(ctx context.Context, b keyed, who chat.Person, keep func(key string) bool) error {
 	for k, err := range b.Keys(ctx, prefix(who)) {
 		if err == nil && !keep(k) {
 			err = b.Delete(ctx, k)

@@ -115,7 +115,7 @@ func TestTold(t *testing.T) {
 		a.answers("There is no such change; `/dream log` lists them.")(n.Restore(ctx, "x:1", "7", ""))
 		a.answers("Change 1 is undone; `/dream restore 3` takes that back.")(n.Restore(ctx, "x:1", "1", ""))
 		a.answers("What that change wrote is not there any more, so it cannot be undone.")(n.Restore(ctx, "x:1", "1", ""))
-		if _, err := a.changes().Put(ctx, key("x:1", 1), nil, store.Any); err != nil {
+		if _, err := a.store.Bucket("memory changes").Put(ctx, key("x:1", 1), nil, store.Any); err != nil {
 			t.Fatal(err)
 		}
 		a.answers("That change is damaged on disk.")(n.Restore(ctx, "x:1", "1", ""))

@@ -92,16 +92,21 @@ type Versions struct {
 	files Disk
 	store store.Store
 	log   *slog.Logger
+
+	heads   store.Table[head]   // by person
+	changes store.Table[Change] // by person and number
+	texts   store.Bucket        // what files said, by person and digest
 }
 
 // NewVersions returns the Versions of the memory in files, which keeps them in s.
 func NewVersions(files Disk, s store.Store, log *slog.Logger) *Versions {
-	return &Versions{files: files, store: s, log: log}
+	return &Versions{
+		files: files, store: s, log: log,
+		heads:   store.NewTable(s.Bucket("memory heads"), store.Report[head]),
+		changes: store.NewTable(s.Bucket("memory changes"), store.Report[Change]),
+		texts:   s.Bucket("memory texts"),
+	}
 }
-
-func (v *Versions) heads() store.Bucket   { return v.store.Bucket("memory heads") }
-func (v *Versions) changes() store.Bucket { return v.store.Bucket("memory changes") }
-func (v *Versions) texts() store.Bucket   { return v.store.Bucket("memory texts") }
 
 // prefix begins the keys of all changes and texts of who.
 func prefix(who chat.Person) string { return string(who) + "\x00" }
@@ -123,7 +128,7 @@ type head struct {
 // head loads the head of who. One that is damaged is made of the changes that
 // are left (P21).
 func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
-	h, rev, err := store.Load[head](ctx, v.heads(), string(who))
+	h, rev, err := v.heads.Get(ctx, string(who))
 	switch {
 	case err == nil && h.Who == who && h.Files != nil:
 		h.rev = rev
@@ -135,7 +140,7 @@ func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 		return nil, err
 	}
 	h = head{Who: who, Files: map[string]string{}, rev: rev}
-	for k, err := range v.changes().Keys(ctx, prefix(who)) {
+	for k, err := range v.changes.Keys(ctx, prefix(who)) {
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +168,7 @@ func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 }
 
 func (v *Versions) save(ctx context.Context, h *head) (err error) {
-	h.rev, err = store.Save(ctx, v.heads(), string(h.Who), h, h.rev)
+	h.rev, err = v.heads.Put(ctx, string(h.Who), *h, h.rev)
 	return err
 }
 
@@ -258,7 +263,7 @@ func (v *Versions) finish(ctx context.Context, h *head) error {
 			return err
 		}
 	}
-	_, err := store.Save(ctx, v.changes(), key(h.Who, h.Last), h.Pending, store.Any)
+	err := v.changes.Set(ctx, key(h.Who, h.Last), *h.Pending)
 	if err == nil {
 		err = v.trim(ctx, h)
 	}
@@ -304,7 +309,7 @@ func (v *Versions) keep(ctx context.Context, who chat.Person, text string) error
 	if text == "" {
 		return nil
 	}
-	_, err := v.texts().Put(ctx, prefix(who)+digest(text), []byte(text), store.Any)
+	_, err := v.texts.Put(ctx, prefix(who)+digest(text), []byte(text), store.Any)
 	return err
 }
 
@@ -314,7 +319,7 @@ func (v *Versions) text(ctx context.Context, who chat.Person, sum string) (strin
 	if sum == "" {
 		return "", nil
 	}
-	text, _, err := v.texts().Get(ctx, prefix(who)+sum)
+	text, _, err := v.texts.Get(ctx, prefix(who)+sum)
 	if errors.Is(err, store.ErrNotFound) || err == nil && digest(string(text)) != sum {
 		err = store.ErrDamaged
 	}

@@ -138,13 +138,13 @@ func TestTrim(t *testing.T) {
 		t.Errorf("%d changes are kept, up to %s", len(all), all[0].ID)
 	}
 	a.consistent("x:2")
-	if n := len(keys(t, a.changes())); n > keptChanges+20+1 {
+	if n := len(keys(t, a.store.Bucket("memory changes"))); n > keptChanges+20+1 {
 		t.Errorf("%d changes are in the store", n)
 	}
 	for i := range keptChanges {
 		a.set("x:1", memoryFile, fmt.Sprintf("own %d\n", i))
 	}
-	if n := len(keys(t, a.texts())); n != keptChanges+3 {
+	if n := len(keys(t, a.texts)); n != keptChanges+3 {
 		t.Errorf("%d texts are in the store", n)
 	}
 	a.write("x:1", userFile, "today\n")
@@ -169,7 +169,7 @@ func TestDamaged(t *testing.T) {
 	}
 	t.Run("change", func(t *testing.T) {
 		a, _ := fill(t)
-		bad(t, a.changes(), key("owner", 2))
+		bad(t, a.store.Bucket("memory changes"), key("owner", 2))
 		all, err := a.Log(t.Context(), "owner", 10)
 		if err != nil || len(all) != 3 || all[1].ID != "2" || all[1].By != "" {
 			t.Errorf("the log is %+v, %v", all, err)
@@ -181,7 +181,7 @@ func TestDamaged(t *testing.T) {
 	})
 	t.Run("text", func(t *testing.T) {
 		a, all := fill(t)
-		bad(t, a.texts(), prefix("owner")+all[1].Files[memoryFile].After)
+		bad(t, a.texts, prefix("owner")+all[1].Files[memoryFile].After)
 		for _, id := range []string{"2", "3"} {
 			if _, _, err := a.Show(t.Context(), "owner", id); !errors.Is(err, store.ErrDamaged) {
 				t.Errorf("%s: %v", id, err)
@@ -200,7 +200,7 @@ func TestDamaged(t *testing.T) {
 		a.dream("owner")
 		a.set("owner", userFile, "x\n")
 		a.set("owner", userFile, "")
-		bad(t, a.heads(), "owner")
+		bad(t, a.store.Bucket("memory heads"), "owner")
 		a.write("owner", userFile, "by hand\n")
 		a.past.say("owner", "three")
 		if changes, n := a.dream("owner"); n != 1 || len(changes) != 1 || changes[0].From != 2 {
@@ -213,9 +213,9 @@ func TestDamaged(t *testing.T) {
 	})
 	t.Run("other's", func(t *testing.T) { // R-S14
 		a, _ := fill(t)
-		val, _, err := a.heads().Get(t.Context(), "owner")
+		val, _, err := a.heads.Get(t.Context(), "owner")
 		if err == nil {
-			_, err = a.heads().Put(t.Context(), "x:1", val, 0)
+			_, err = a.heads.Put(t.Context(), "x:1", val, 0)
 		}
 		if err != nil {
 			t.Fatal(err)

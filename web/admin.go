@@ -131,8 +131,8 @@ func (a *admin) events(r *http.Request) (any, error) {
 func (a *admin) errors(*http.Request) (any, error) { return a.cfg.Gateway.Errors(), nil }
 
 func (a *admin) listPeople(r *http.Request) (any, error) {
-	all, err := list[invited](r.Context(), a.access.people.invited, "")
-	passes, err2 := list[pass](r.Context(), a.access.people.passes, passKey(keys, ""))
+	all, err := list(r.Context(), a.access.people.invited, "")
+	passes, err2 := list(r.Context(), a.access.people.passes, passKey(keys, ""))
 	return struct {
 		People []invited `json:"people"`
 		Keys   []pass    `json:"keys"`

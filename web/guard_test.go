@@ -110,7 +110,7 @@ func TestForgery(t *testing.T) {
 	for _, body := range []string{"", "{", "[]", `{"name":"anna","role":"owner"}`, `{"name":1}`} {
 		f.want(t, 400, asking{method: "POST", path: "/api/people", by: boss, body: body, header: http.Header{"Content-Type": {"application/json"}}})
 	}
-	if all, err := list[invited](t.Context(), f.access.people.invited, ""); err != nil || len(all) > 0 {
+	if all, err := list(t.Context(), f.access.people.invited, ""); err != nil || len(all) > 0 {
 		t.Errorf("somebody was let in: %v %v", all, err)
 	}
 }

@@ -19,7 +19,7 @@ func (f *face) clock() Clock {
 	dream := scheduler.Job{ID: "dream", Name: "dream", System: true, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Runs: []scheduler.Run{{Outcome: scheduler.Failed}}}
 	s := scheduler.New(scheduler.Config{Store: f.store, Zone: time.UTC, System: []scheduler.System{{ID: dream.ID, Schedule: dream.Schedule}}})
 	dream.Next = time.Date(2030, 1, 1, 4, 0, 0, 0, time.UTC)
-	if _, err := store.Save(ctx, f.store.Bucket("jobs"), dream.ID, dream, 0); err != nil {
+	if _, err := store.NewTable(f.store.Bucket("jobs"), store.Report[scheduler.Job]).Put(ctx, dream.ID, dream, 0); err != nil {
 		panic(err)
 	}
 	_, err := s.Add(ctx, scheduler.Job{

@@ -54,7 +54,19 @@ type invited struct {
 }
 
 // people stores who may sign in, and their passes.
-type people struct{ invited, passes store.Bucket }
+type people struct {
+	invited store.Table[invited] // by name
+	passes  store.Table[pass]    // by kind and ID
+}
+
+// newPeople returns the people in s. A damaged record admits nobody and stays,
+// so that its name is given to nobody else.
+func newPeople(s store.Store) people {
+	return people{
+		invited: store.NewTable(s.Bucket("web/people"), store.Report[invited]),
+		passes:  store.NewTable(s.Bucket("web/passes"), store.Report[pass]),
+	}
+}
 
 func hashSecret(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
@@ -75,7 +87,7 @@ func (p people) may(ctx context.Context, name string) error {
 	if name == ownerName {
 		return nil
 	}
-	who, _, err := store.Load[invited](ctx, p.invited, name)
+	who, _, err := p.invited.Get(ctx, name)
 	if err == nil && !who.Removed.IsZero() {
 		err = store.ErrNotFound
 	}
@@ -91,10 +103,10 @@ func (p people) add(ctx context.Context, name string) error {
 	if !validName.MatchString(name) || name == ownerName {
 		return badRequest("a name" + nameRule)
 	}
-	who, _, err := store.Load[invited](ctx, p.invited, name)
+	who, _, err := p.invited.Get(ctx, name)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		_, err = store.Save(ctx, p.invited, name, invited{Name: name, Invited: time.Now()}, 0)
+		_, err = p.invited.Put(ctx, name, invited{Name: name, Invited: time.Now()}, 0)
 	case err == nil && !who.Removed.IsZero():
 		return problem{
 			status: http.StatusConflict,
@@ -107,12 +119,10 @@ func (p people) add(ctx context.Context, name string) error {
 
 // remove removes name: none of their passes is valid from now on.
 func (p people) remove(ctx context.Context, name string) error {
-	who, rev, err := store.Load[invited](ctx, p.invited, name)
-	if err != nil {
-		return err
-	}
-	who.Removed = time.Now()
-	_, err = store.Save(ctx, p.invited, name, who, rev)
+	_, _, err := p.invited.Update(ctx, name, func(who *invited) error {
+		who.Removed = time.Now()
+		return nil
+	})
 	return err
 }
 
@@ -130,14 +140,14 @@ func (p people) issue(ctx context.Context, v pass) (secret string, _ pass, err e
 		v.Last = secret[len(secret)-4:]
 	}
 	v.ID, v.Made = hashSecret(secret), time.Now()
-	_, err = store.Save(ctx, p.passes, passKey(v.Kind, v.ID), v, 0)
+	_, err = p.passes.Put(ctx, passKey(v.Kind, v.ID), v, 0)
 	return secret, v, err
 }
 
 // find returns the pass of that kind and secret, and its revision. isMissing holds
 // for the error if there is no valid one.
 func (p people) find(ctx context.Context, kind, secret string) (v pass, rev uint64, err error) {
-	v, rev, err = store.Load[pass](ctx, p.passes, passKey(kind, hashSecret(secret)))
+	v, rev, err = p.passes.Get(ctx, passKey(kind, hashSecret(secret)))
 	if err == nil && v.ended() {
 		err = store.ErrNotFound
 	}
@@ -155,7 +165,7 @@ func (p people) redeem(ctx context.Context, code string) (name string, err error
 		return "", err
 	}
 	v.Expires = time.Now()
-	if _, err = store.Save(ctx, p.passes, passKey(links, v.ID), v, rev); errors.Is(err, store.ErrConflict) {
+	if _, err = p.passes.Put(ctx, passKey(links, v.ID), v, rev); errors.Is(err, store.ErrConflict) {
 		err = store.ErrNotFound
 	}
 	return v.Person, err
@@ -167,7 +177,7 @@ func (p people) renewLogin(ctx context.Context, cookie string) (v pass, renewed 
 	v, rev, err := p.find(ctx, logins, cookie)
 	if err == nil && time.Until(v.Expires) < loginLifetime-24*time.Hour {
 		v.Expires = time.Now().Add(loginLifetime)
-		_, conflict := store.Save(ctx, p.passes, passKey(logins, v.ID), v, rev)
+		_, conflict := p.passes.Put(ctx, passKey(logins, v.ID), v, rev)
 		renewed = conflict == nil // after a conflict the next request renews it
 	}
 	return v, renewed, err
@@ -175,7 +185,7 @@ func (p people) renewLogin(ctx context.Context, cookie string) (v pass, renewed 
 
 // deletePasses deletes the passes that match selects.
 func (p people) deletePasses(ctx context.Context, match func(pass) bool) error {
-	all, err := list[pass](ctx, p.passes, "")
+	all, err := list(ctx, p.passes, "")
 	for _, v := range all {
 		if err == nil && match(v) {
 			err = p.passes.Delete(ctx, passKey(v.Kind, v.ID))
@@ -189,19 +199,16 @@ func isMissing(err error) bool {
 	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged)
 }
 
-// list returns the readable values of b, in the order of their keys.
-func list[T any](ctx context.Context, b store.Bucket, prefix string) (all []T, err error) {
-	for key, err := range b.Keys(ctx, prefix) {
+// list returns the readable values of t, in the order of their keys.
+func list[T any](ctx context.Context, t store.Table[T], prefix string) (all []T, err error) {
+	for e, err := range t.Each(ctx, prefix) {
+		if errors.Is(err, store.ErrDamaged) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		v, _, err := store.Load[T](ctx, b, key)
-		if isMissing(err) {
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
+		all = append(all, e.Value)
 	}
 	return all, nil
 }

@@ -284,7 +284,7 @@ func (b hooked) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 func TestRemoveMeanwhile(t *testing.T) {
 	f := newFace(t)
 	anna, removed := f.invited(t, "anna"), false
-	f.access.people.invited = hooked{f.access.people.invited, func() {
+	people := hooked{f.store.Bucket("web/people"), func() {
 		if !removed {
 			removed = true
 			if err := f.admin.remove(t.Context(), "anna"); err != nil {
@@ -292,6 +292,7 @@ func TestRemoveMeanwhile(t *testing.T) {
 			}
 		}
 	}}
+	f.access.people.invited = store.NewTable(people, store.Report[invited])
 	f.want(t, 401, asking{path: "/", by: anna})
 	if !removed {
 		t.Error("nobody was removed")

@@ -61,7 +61,7 @@ func New(c Config) (*Server, error) {
 	s.access = &access{
 		adminSecret: c.Token,
 		names:       n,
-		people:      people{c.Store.Bucket("web/people"), c.Store.Bucket("web/passes")},
+		people:      newPeople(c.Store),
 		guesses:     newGuessLimit(),
 		audit:       c.Audit,
 	}
