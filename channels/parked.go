@@ -52,10 +52,10 @@ func (h *Hub) shelve(ctx context.Context, parked Parked) error {
 		}
 	}
 	sum := fmt.Sprintf("%.4x", sha256.Sum256([]byte(r.ID)))
-	for key, err := range h.kept.parked.Keys(ctx, "") {
+	for key, err := range h.kept.deadLetters.Keys(ctx, "") {
 		var p Parked
 		if err == nil && strings.HasSuffix(key, sum) {
-			p, _, err = h.kept.parked.Get(ctx, key)
+			p, _, err = h.kept.deadLetters.Get(ctx, key)
 		}
 		kept := p.Reply.ID == r.ID && p.Reply.To == r.To // since before a crash
 		if kept || err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -64,7 +64,7 @@ func (h *Hub) shelve(ctx context.Context, parked Parked) error {
 	}
 	parked.Time = time.Now()
 	key := fmt.Sprintf("%016x%s", parked.Time.UnixNano(), sum)
-	if err := h.kept.parked.Set(ctx, key, parked); err != nil {
+	if err := h.kept.deadLetters.Set(ctx, key, parked); err != nil {
 		return fmt.Errorf("park reply: %w", err)
 	}
 	h.cfg.Log.Error("reply parked", "chat", r.To.Session(), "id", r.ID, "reason", parked.Reason)
@@ -77,7 +77,7 @@ func (h *Hub) shelve(ctx context.Context, parked Parked) error {
 // clear drops the oldest of too many parked replies.
 func (h *Hub) clear(ctx context.Context) error {
 	var keys []string
-	for key, err := range h.kept.parked.Keys(ctx, "") {
+	for key, err := range h.kept.deadLetters.Keys(ctx, "") {
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (h *Hub) clear(ctx context.Context) error {
 
 // Parked returns the parked replies, oldest first.
 func (h *Hub) Parked(ctx context.Context) (all []Parked, err error) {
-	for e, err := range h.kept.parked.Each(ctx, "") {
+	for e, err := range h.kept.deadLetters.Each(ctx, "") {
 		if err != nil {
 			return nil, fmt.Errorf("list parked replies: %w", err)
 		}
@@ -111,7 +111,7 @@ func (h *Hub) Resend(ctx context.Context, key string) error {
 }
 
 func (h *Hub) resend(ctx context.Context, key string, tries int) error {
-	p, _, err := h.kept.parked.Get(ctx, key)
+	p, _, err := h.kept.deadLetters.Get(ctx, key)
 	if err != nil {
 		return fmt.Errorf("send parked reply: %w", err)
 	}
@@ -140,7 +140,7 @@ func (h *Hub) retryParked(ctx context.Context) {
 
 // Drop forgets the parked reply of that key, if there is one.
 func (h *Hub) Drop(ctx context.Context, key string) error {
-	if err := h.kept.parked.Delete(ctx, key); err != nil {
+	if err := h.kept.deadLetters.Delete(ctx, key); err != nil {
 		return fmt.Errorf("forget parked reply: %w", err)
 	}
 	return nil

@@ -9,23 +9,23 @@ import (
 // The tables of a Hub. A damaged value is forgotten: a pairing has to be made
 // again, and a delivery is sent from its beginning (P21).
 type tables struct {
-	deliveries store.Table[record]   // how far replies have come, by their ID
-	lastSent   store.Table[lastSent] // by channel and chat
-	parked     store.Table[Parked]
-	questions  store.Table[question] // by ID
-	pairing    store.Table[Pairing]  // who asks to be let in, by code
-	paired     store.Table[Pairing]  // who was let in, by person
-	commands   store.Table[done]     // commands that were carried out, by the ID of their answer
+	deliveries  store.Table[record]   // how far replies have come, by their ID
+	lastSent    store.Table[lastSent] // by channel and chat
+	deadLetters store.Table[Parked]
+	questions   store.Table[question] // by ID
+	pairing     store.Table[Pairing]  // who asks to be let in, by code
+	paired      store.Table[Pairing]  // who was let in, by person
+	commands    store.Table[done]     // commands that were carried out, by the ID of their answer
 }
 
 func openTables(s store.Store, log *slog.Logger) tables {
 	return tables{
-		deliveries: store.NewTable(s.Bucket("delivery"), store.Forget[record](log, "delivery record")),
-		lastSent:   store.NewTable(s.Bucket("last sent"), store.Forget[lastSent](log, "last reply to a chat")),
-		parked:     store.NewTable(s.Bucket("parked replies"), store.Forget[Parked](log, "dead letter")),
-		questions:  store.NewTable(s.Bucket("questions"), store.Forget[question](log, "question")),
-		pairing:    store.NewTable(s.Bucket("pairing"), store.Forget[Pairing](log, "pairing request")),
-		paired:     store.NewTable(s.Bucket("paired"), store.Forget[Pairing](log, "pairing")),
-		commands:   store.NewTable(s.Bucket("commands done"), store.Forget[done](log, "command carried out")),
+		deliveries:  store.NewTable(s.Bucket("delivery"), store.Forget[record](log, "delivery record")),
+		lastSent:    store.NewTable(s.Bucket("last sent"), store.Forget[lastSent](log, "last reply to a chat")),
+		deadLetters: store.NewTable(s.Bucket("parked replies"), store.Forget[Parked](log, "dead letter")),
+		questions:   store.NewTable(s.Bucket("questions"), store.Forget[question](log, "question")),
+		pairing:     store.NewTable(s.Bucket("pairing"), store.Forget[Pairing](log, "pairing request")),
+		paired:      store.NewTable(s.Bucket("paired"), store.Forget[Pairing](log, "pairing")),
+		commands:    store.NewTable(s.Bucket("commands done"), store.Forget[done](log, "command carried out")),
 	}
 }
