@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,15 +19,19 @@ type Aside struct {
 	ForNow  bool         // it is tried again by itself, once the process has been up for five minutes
 }
 
+// deadMessages are the messages put aside that can be read.
+func (p *Pool) deadMessages() store.Table[chat.Message] {
+	return store.NewTable(p.parked, store.Report[chat.Message])
+}
+
 // Aside returns the messages that were put aside, in the order of their keys,
 // and then those that are only put aside for now.
 func (p *Pool) Aside(ctx context.Context) (all []Aside, err error) {
-	for key, err := range p.parked.Keys(ctx, "") {
-		if err != nil {
+	for e, err := range p.deadMessages().Each(ctx, "") {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return nil, fmt.Errorf("list messages put aside: %w", err)
 		}
-		m, _, _ := store.Load[chat.Message](ctx, p.parked, key) // none if it is damaged
-		all = append(all, Aside{Key: key, Message: m})
+		all = append(all, Aside{Key: e.Key, Message: e.Value})
 	}
 	for _, is := range p.holds.all() {
 		if is.Model != "" || is.free {
@@ -57,7 +62,7 @@ func (p *Pool) Again(ctx context.Context, key string) error {
 	if p.holds.release(false, func(is held) bool { return is.Key == key && is.Model == "" }) > 0 {
 		return nil
 	}
-	m, _, err := store.Load[chat.Message](ctx, p.parked, key)
+	m, _, err := p.deadMessages().Get(ctx, key)
 	if err == nil {
 		m.Account, m.Time = m.Account+"+", time.Now()
 		err = p.Deliver(ctx, m)

@@ -66,7 +66,7 @@ func (p *Pool) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
 
 // begin notes c and gives it its task.
 func (p *Pool) begin(ctx context.Context, c tools.Child) error {
-	rev, err := store.Save(ctx, p.helpers, c.ID, c, store.Any)
+	rev, err := p.helpers.Put(ctx, c.ID, c, store.Any)
 	if err != nil {
 		return err
 	}
@@ -79,11 +79,11 @@ func (p *Pool) found(ctx context.Context, c tools.Child) (known tools.Child, err
 	if err = p.know(ctx); err != nil {
 		return known, err
 	}
-	known, _, err = store.Load[tools.Child](ctx, p.helpers, c.ID)
+	known, _, err = p.helpers.Get(ctx, c.ID)
 	like := p.kin.like(c)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && like != "" && !c.Report:
-		known, _, err = store.Load[tools.Child](ctx, p.helpers, like)
+		known, _, err = p.helpers.Get(ctx, like)
 	case err == nil && known.Call != c.Call:
 		err = fmt.Errorf("begin helper: its ID %s is another's", c.ID)
 	}
@@ -137,7 +137,7 @@ func (p *Pool) Await(ctx context.Context, id string) (c tools.Child, err error) 
 		}
 	}
 	if err == nil {
-		c, _, err = store.Load[tools.Child](ctx, p.helpers, id)
+		c, _, err = p.helpers.Get(ctx, id)
 	}
 	return c, err
 }
@@ -145,42 +145,44 @@ func (p *Pool) Await(ctx context.Context, id string) (c tools.Child, err error) 
 // Children returns the helpers of the session id, of "" those of all, those too
 // that ended within a week.
 func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Child, err error) {
-	for key, err := range p.helpers.Keys(ctx, "") {
-		var c tools.Child
-		if err == nil {
-			c, _, err = store.Load[tools.Child](ctx, p.helpers, key)
-		}
+	for e, err := range p.helpers.Each(ctx, "") {
 		switch {
-		case errors.Is(err, store.ErrNotFound):
 		case errors.Is(err, store.ErrDamaged):
-			if _, told := p.kin.damaged.LoadOrStore(key, true); !told { // P21
-				p.Log.Error("the record of a helper is damaged", "helper", key, "err", err)
+			if _, told := p.kin.damaged.LoadOrStore(e.Key, true); !told { // P21
+				p.Log.Error("the record of a helper is damaged", "helper", e.Key, "err", err)
 			}
 		case err != nil:
 			return nil, fmt.Errorf("list helpers: %w", err)
-		case id == "" || c.Parent == id:
-			all = append(all, c)
+		case id == "" || e.Value.Parent == id:
+			all = append(all, e.Value)
 		}
 	}
 	return all, nil
 }
 
-// change has f change the record of a helper, if there is one; f says whether it
-// does. One that was damaged while the helper works is made anew (P21).
-func (p *Pool) change(ctx context.Context, id string, f func(*tools.Child) bool) (tools.Child, error) {
-	for {
-		c, rev, err := store.Load[tools.Child](ctx, p.helpers, id)
-		if errors.Is(err, store.ErrDamaged) && p.kin.with(id, func(k *kid) { c, rev = k.Child, store.Any }) {
-			err = nil
-		}
-		if err != nil || !f(&c) {
-			return c, ignore(err, store.ErrNotFound)
-		}
-		if rev, err = store.Save(ctx, p.helpers, id, c, rev); !errors.Is(err, store.ErrConflict) {
-			p.kin.note(c, rev)
-			return c, err
-		}
+// restoreChild replaces the record of a helper that was damaged while the helper
+// works (P21).
+func (p *Pool) restoreChild(id string, err error) (c tools.Child, _ error) {
+	if p.kin.with(id, func(k *kid) { c = k.Child }) {
+		return c, nil
 	}
+	return c, err
+}
+
+// change has f change the record of a helper, if there is one; f says whether it
+// does.
+func (p *Pool) change(ctx context.Context, id string, f func(*tools.Child) bool) (tools.Child, error) {
+	c, rev, err := p.helpers.Update(ctx, id, func(c *tools.Child) error {
+		if !f(c) {
+			return store.ErrUnchanged
+		}
+		return nil
+	})
+	if err != nil {
+		return c, ignore(err, store.ErrNotFound)
+	}
+	p.kin.note(c, rev)
+	return c, nil
 }
 
 // settle notes how a helper ended, unless it has ended before, and tells its

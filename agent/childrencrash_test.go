@@ -110,7 +110,7 @@ func (b *brood) check(t *testing.T) {
 	}
 	children := 0
 	for id, err := range db.Bucket("helpers").Keys(t.Context(), "") {
-		c, _, bad := store.Load[tools.Child](t.Context(), db.Bucket("helpers"), id)
+		c, _, bad := store.NewTable(db.Bucket("helpers"), store.Report[tools.Child]).Get(t.Context(), id)
 		if children++; err != nil || bad != nil || c.State != tools.ChildAnswered || c.Report || b.paid["agent:"+id] > 1 {
 			t.Errorf("%v, %v: %+v, paid %d times", err, bad, c, b.paid["agent:"+id])
 		}

@@ -252,7 +252,7 @@ func TestEndIsToldFirst(t *testing.T) {
 		{"over the limit", look, nil, nil, func(s *agent.Settings) { s.Limits.Job.Turns = 1 }, "over the limit", "Today's limit for this job is reached: 1 of 1 answers."},
 		{"parked", look, slow, func(h *house) {
 			h.stop()
-			if _, err := store.Save(h.t.Context(), h.store.Bucket("tries"), "trial", lastTry("test/cron/1/1"), store.Any); err != nil {
+			if _, err := store.NewTable(h.store.Bucket("tries"), store.Report[map[string]any]).Put(h.t.Context(), "trial", lastTry("test/cron/1/1"), store.Any); err != nil {
 				h.t.Fatal(err)
 			}
 			h.store.Close()

@@ -38,9 +38,9 @@ type suspicion struct {
 // it writes nothing: only answers to messages that a dead process left behind
 // are noted.
 type guard struct {
-	bucket store.Bucket
-	log    *slog.Logger
-	nudge  chan struct{} // wakes run
+	table store.Table[suspicion]
+	log   *slog.Logger
+	nudge chan struct{} // wakes run
 
 	saving sync.Mutex // held while the suspicion is written; before mu
 
@@ -66,13 +66,13 @@ type start struct {
 }
 
 func newGuard(bucket store.Bucket, log *slog.Logger) *guard {
-	return &guard{bucket: bucket, log: log, nudge: make(chan struct{}, 1), recent: map[string]*start{}, changed: make(chan struct{})}
+	return &guard{table: store.NewTable(bucket, store.Forget[suspicion](log, "suspicion")), log: log, nudge: make(chan struct{}, 1), recent: map[string]*start{}, changed: make(chan struct{})}
 }
 
 // load reads what the process before died over.
 func (g *guard) load(ctx context.Context) error {
-	t, _, err := store.Load[suspicion](ctx, g.bucket, suspicionKey)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+	t, _, err := g.table.Get(ctx, suspicionKey)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -278,9 +278,9 @@ func (g *guard) save() {
 	defer cancel()
 	var err error
 	if now == nil {
-		err = g.bucket.Delete(ctx, suspicionKey)
+		err = g.table.Delete(ctx, suspicionKey)
 	} else {
-		_, err = store.Save(ctx, g.bucket, suspicionKey, *now, store.Any)
+		err = g.table.Set(ctx, suspicionKey, *now)
 	}
 	if err != nil {
 		g.log.Warn("not noted which answers have begun", "err", err)

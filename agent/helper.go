@@ -196,14 +196,14 @@ func (l *lane) late(jobs []job) (bool, error) {
 	if err := l.know(l.hard); err != nil || l.kin.with(id, func(k *kid) { k.taken = true }) {
 		return err != nil, err
 	}
-	c, _, err := store.Load[tools.Child](l.hard, l.helpers, id)
+	c, _, err := l.helpers.Get(l.hard, id)
 	if errors.Is(err, store.ErrDamaged) { // P21
 		m := jobs[0].Message
 		c = tools.Child{
 			ID: id, Label: id, Task: m.Text, Parent: m.At.Session(), At: m.At, From: m.From, Group: m.Group, Tainted: m.Tainted, Sources: m.Sources,
 			Began: m.Time, Ended: time.Now(), State: tools.ChildFailed, Result: "Its record is damaged.", Report: true,
 		}
-		_, err = store.Save(l.hard, l.helpers, id, c, store.Any)
+		err = l.helpers.Set(l.hard, id, c)
 	}
 	c.ID = id // also of one that was forgotten
 	for _, j := range jobs {

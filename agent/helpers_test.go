@@ -220,7 +220,7 @@ func TestNoHelperVanishes(t *testing.T) {
 	}{
 		"too old": {48 * time.Hour, nil, "reported 'it' failed]  Task: work  Result: I was away, and your message is more than a day old. I have read it; say so if you still want an answer."},
 		"parked": {time.Minute, func(s store.Store, id string) error {
-			_, err := store.Save(context.Background(), s.Bucket("tries"), "trial", lastTry("test/agent/1/"+id), store.Any)
+			_, err := store.NewTable(s.Bucket("tries"), store.Report[map[string]any]).Put(context.Background(), "trial", lastTry("test/agent/1/"+id), store.Any)
 			return err
 		}, "reported 'it' failed]  Task: work  Result: I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."},
 		"put aside": {time.Minute, func(s store.Store, _ string) error {
@@ -232,26 +232,26 @@ func TestNoHelperVanishes(t *testing.T) {
 			return err
 		}, "reported 'ID' failed]  Task: work  Result: Its record is damaged."},
 		"never given": {time.Minute, func(s store.Store, id string) error { // a crash came between
-			c, _, err := store.Load[tools.Child](context.Background(), s.Bucket("helpers"), id)
+			c, _, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Get(context.Background(), id)
 			if err == nil {
 				c.ID, c.Label = "ffffffff", "other"
-				_, err = store.Save(context.Background(), s.Bucket("helpers"), c.ID, c, 0)
+				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Put(context.Background(), c.ID, c, 0)
 			}
 			return err
 		}, "reported 'other' completed successfully]  Task: work  Result: worked: tool ran"},
 		"never told": {time.Minute, func(s store.Store, id string) error {
-			c, rev, err := store.Load[tools.Child](context.Background(), s.Bucket("helpers"), id)
+			c, rev, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Get(context.Background(), id)
 			if err == nil {
 				c.State, c.Result = tools.ChildAnswered, "early"
-				_, err = store.Save(context.Background(), s.Bucket("helpers"), c.ID, c, rev)
+				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Put(context.Background(), c.ID, c, rev)
 			}
 			return err
 		}, "reported 'it' completed successfully]  Task: work  Result: early"},
 		"never told and done": {time.Minute, func(s store.Store, id string) error {
-			c, rev, err := store.Load[tools.Child](context.Background(), s.Bucket("helpers"), id)
+			c, rev, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Get(context.Background(), id)
 			if err == nil {
 				c.State, c.Result, c.Ended = tools.ChildAnswered, "early", time.Now()
-				_, err = store.Save(context.Background(), s.Bucket("helpers"), c.ID, c, rev)
+				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Put(context.Background(), c.ID, c, rev)
 			}
 			if _, bad := agent.Shelve(context.Background(), s); err == nil {
 				err = bad
@@ -523,7 +523,7 @@ func TestOrphans(t *testing.T) {
 			h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(time.Hour)}}
 			h.model = byTask(func(llm.Request) llm.Message { return multi(2) }, worker(2)) // of which the first is interrupted
 			if life == 1 {
-				if _, err := store.Save(t.Context(), m.Bucket("tries"), "trial", lastTry("test//1/1"), store.Any); err != nil {
+				if _, err := store.NewTable(m.Bucket("tries"), store.Report[map[string]any]).Put(t.Context(), "trial", lastTry("test//1/1"), store.Any); err != nil {
 					t.Fatal(err)
 				}
 			}

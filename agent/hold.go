@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -32,8 +33,8 @@ type hold struct {
 
 // holds are the messages that wait.
 type holds struct {
-	bucket store.Bucket
-	nudge  chan struct{} // wakes run
+	table store.Table[hold]
+	nudge chan struct{} // wakes run
 
 	mu sync.Mutex
 	by map[string]*held
@@ -49,8 +50,8 @@ type held struct {
 	wait time.Duration
 }
 
-func newHolds(bucket store.Bucket) *holds {
-	return &holds{bucket: bucket, nudge: make(chan struct{}, 1), by: map[string]*held{}}
+func newHolds(bucket store.Bucket, log *slog.Logger) *holds {
+	return &holds{table: store.NewTable(bucket, store.Forget[hold](log, "suspended message")), nudge: make(chan struct{}, 1), by: map[string]*held{}}
 }
 
 // load reads what former processes put aside. What another version of Parley
@@ -58,29 +59,21 @@ func newHolds(bucket store.Bucket) *holds {
 func (h *holds) load(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for key, err := range h.bucket.Keys(ctx, "") {
-		if err != nil {
-			return err
-		}
+	return h.table.Retain(ctx, func(key string, is hold) bool {
 		if key == suspicionKey {
-			continue
+			return true
 		}
-		is, _, err := store.Load[hold](ctx, h.bucket, key)
-		switch {
-		case err == nil && is.Key == key:
-			h.by[key] = &held{hold: is, free: is.Tried, due: time.Now().Add(leastOutage), wait: leastOutage}
-		case err == nil, errors.Is(err, store.ErrDamaged):
-			_ = h.bucket.Delete(ctx, key) // what is left over does no harm
-		case !errors.Is(err, store.ErrNotFound):
-			return err
+		if is.Key != key {
+			return false
 		}
-	}
-	return nil
+		h.by[key] = &held{hold: is, free: is.Tried, due: time.Now().Add(leastOutage), wait: leastOutage}
+		return true
+	})
 }
 
 // keep holds item back from now on.
 func (h *holds) keep(ctx context.Context, is hold, item store.Item) error {
-	if _, err := store.Save(ctx, h.bucket, is.Key, is, store.Any); err != nil {
+	if err := h.table.Set(ctx, is.Key, is); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -104,7 +97,7 @@ func (h *holds) forget(ctx context.Context, key string) error {
 	if !known {
 		return nil
 	}
-	return h.bucket.Delete(ctx, key)
+	return h.table.Delete(ctx, key)
 }
 
 // takes says whether item stays with h for now, and else what is known of it.

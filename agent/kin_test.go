@@ -265,7 +265,7 @@ func TestWordsForTheEnded(t *testing.T) {
 		return worker(2)(r)
 	})
 	ended := tools.Child{ID: "ffff0000", Label: "it", Parent: "test:1", Tainted: true, State: tools.ChildAnswered, Ended: time.Now()}
-	if _, err := store.Save(t.Context(), h.store.Bucket("helpers"), ended.ID, ended, 0); err != nil {
+	if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Child]).Put(t.Context(), ended.ID, ended, 0); err != nil {
 		t.Fatal(err)
 	}
 	play(t, helped(h), func(h *house) {
@@ -454,7 +454,7 @@ func TestForgetMany(t *testing.T) {
 		if i%2 > 0 { // a conversation that is forgotten
 			c.Ended, c.Parent = c.Ended.AddDate(0, 1, 0), "test:2"
 		}
-		if _, err := store.Save(t.Context(), h.store.Bucket("helpers"), id, c, 0); err != nil {
+		if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Child]).Put(t.Context(), id, c, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

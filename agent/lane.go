@@ -233,10 +233,10 @@ func (l *lane) begin(jobs []job) (err error) {
 	if first.last() && !first.held.Tried {
 		tried := first.held.hold
 		tried.Tried = true
-		if err := l.insist(l.hard, "note the last try", func(ctx context.Context) error {
-			_, err := store.Save(ctx, l.tries, first.Key(), tried, store.Any)
-			return err
-		}); err != nil {
+		err := l.insist(l.hard, "note the last try", func(ctx context.Context) error {
+			return l.holds.table.Set(ctx, first.Key(), tried)
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -92,11 +91,7 @@ func (p *Pool) opened(ctx context.Context, by []payer) (done func()) {
 // begins anew (P21).
 func (p *Pool) page(ctx context.Context, key string) (pg *page, err error) {
 	err = p.insist(ctx, "read the ledger", func(context.Context) error {
-		read, _, err := store.Load[page](context.WithoutCancel(ctx), p.Store.Bucket("ledger"), key)
-		if errors.Is(err, store.ErrDamaged) {
-			p.Log.Error("what was spent today is damaged and counts from zero", "whose", key)
-			err = nil
-		}
+		read, _, err := p.pages.Get(context.WithoutCancel(ctx), key)
 		pg = &read
 		pg.key = key
 		return ignore(err, store.ErrNotFound)
@@ -130,7 +125,7 @@ func (p *Pool) tidyLedger(ctx context.Context) {
 	l.mu.Lock()
 	maps.DeleteFunc(l.pages, func(key string, _ *page) bool { return key < today })
 	l.mu.Unlock()
-	for key, err := range p.Store.Bucket("ledger").Keys(ctx, "") {
+	for key, err := range p.pages.Keys(ctx, "") {
 		if err != nil || key >= p.daysAgo(daysKept) {
 			break
 		}

@@ -272,7 +272,7 @@ func TestLedgerDamaged(t *testing.T) {
 		h.say("2", "/usage")
 		h.want("Tokens used in this conversation:\nmain: 80 in (0 from cache), 20 out, cost 0.5000\n\nToday, until midnight (UTC):\n- you: 1 of 5 answers")
 	})
-	if n := strings.Count(log.String(), `msg="what was spent today is damaged and counts from zero" whose=2000-01-01/person/owner`); n != 1 {
+	if n := strings.Count(log.String(), `msg="damaged value forgotten" what="what was spent" key=2000-01-01/person/owner`); n != 1 {
 		t.Errorf("the log says it %d times: %s", n, log.String())
 	}
 }

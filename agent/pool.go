@@ -124,7 +124,6 @@ type Pool struct {
 	settings atomic.Pointer[Settings]
 	inbox    store.Queue
 	sessions *conversation.Sessions
-	tries    store.Bucket // of guard and holds
 	guard    *guard
 	holds    *holds
 	parked   store.Bucket // messages given up
@@ -133,10 +132,11 @@ type Pool struct {
 	pictures *semaphore.Weighted // bytes that models may be shown at once
 	ratios   ratios
 	idle     cache
-	helpers  store.Bucket // their records, by ID
+	helpers  store.Table[tools.Child] // their records, by ID
 	kin      family
 	books    books
 	ledger   ledger
+	pages    store.Table[page] // of the ledger
 	began    time.Time
 
 	mu      sync.Mutex
@@ -178,12 +178,16 @@ func New(c Config, s Settings) *Pool {
 	}
 	p := &Pool{
 		Config: c, inbox: c.Store.Queue("inbox"), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
-		tries: c.Store.Bucket("tries"), parked: c.Store.Bucket("parked messages"), prompts: conversation.NewPrompts(c.Store, c.Log),
+		parked: c.Store.Bucket("parked messages"), prompts: conversation.NewPrompts(c.Store, c.Log),
 		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
-		helpers: c.Store.Bucket("helpers"), kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
+		kin:    family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 		ledger: newLedger(c.Store.Bucket("ledger"), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
-	p.guard, p.holds = newGuard(p.tries, c.Log), newHolds(p.tries)
+	p.pages = store.NewTable(c.Store.Bucket("ledger"), store.Forget[page](c.Log, "what was spent"))
+	p.helpers = store.NewTable(c.Store.Bucket("helpers"), p.restoreChild)
+	tries := c.Store.Bucket("tries")
+	p.guard = newGuard(tries, c.Log)
+	p.holds = newHolds(tries, c.Log)
 	p.Set(s)
 	return p
 }

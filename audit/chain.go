@@ -36,7 +36,7 @@ type Event struct {
 // still be appended to. All methods may be called concurrently.
 type Chain struct {
 	log  store.Log
-	head store.Bucket
+	head store.Table[end]
 	mu   sync.Mutex // one at a time
 }
 
@@ -65,7 +65,7 @@ type end struct {
 const lost = "lost" // in place of the digest, when the bucket lost the end
 
 // NewChain returns the Chain of log, whose end is kept in head.
-func NewChain(log store.Log, head store.Bucket) *Chain { return &Chain{log: log, head: head} }
+func NewChain(log store.Log, head store.Bucket) *Chain { return &Chain{log: log, head: store.NewTable(head, store.Report[end])} }
 
 // Append adds e. When it returns nil, e is on disk; after an error it may be.
 func (c *Chain) Append(ctx context.Context, e Event) error {
@@ -146,15 +146,14 @@ func (c *Chain) Trim(ctx context.Context, keep int) error {
 }
 
 func (c *Chain) mark(ctx context.Context, e end) error {
-	_, err := store.Save(ctx, c.head, "head", e, store.Any)
-	return err
+	return c.head.Set(ctx, "head", e)
 }
 
 // end returns where the chain ends. It first settles an append that was
 // interrupted: if its record was written, that is the end. Behind a lost end, no
 // record has the predecessor that it names.
 func (c *Chain) end(ctx context.Context) (end, error) {
-	at, _, err := store.Load[end](ctx, c.head, "head")
+	at, _, err := c.head.Get(ctx, "head")
 	none := errors.Is(err, store.ErrNotFound)
 	if err != nil && !none && !errors.Is(err, store.ErrDamaged) {
 		return end{}, fmt.Errorf("read chain: %w", err)

@@ -106,9 +106,13 @@ func (v *Verifier) readThrough(ctx context.Context, s verifiable) error {
 	return nil
 }
 
+func (v *Verifier) reports() store.Table[[]string] {
+	return store.NewTable(v.store.Bucket("gateway"), store.Forget[[]string](v.log, "places reported as damaged"))
+}
+
 // reported returns the places that were reported already.
 func (v *Verifier) reported(ctx context.Context) ([]string, error) {
-	places, _, err := store.Load[[]string](ctx, v.store.Bucket("gateway"), reportedKey)
+	places, _, err := v.reports().Get(ctx, reportedKey)
 	return places, err
 }
 
@@ -116,7 +120,7 @@ func (v *Verifier) reported(ctx context.Context) ([]string, error) {
 func (v *Verifier) report(ctx context.Context, tell func(ctx context.Context, fresh []string) error) error {
 	places := v.Damaged()
 	reported, err := v.reported(ctx)
-	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	fresh := slices.DeleteFunc(slices.Clone(places), func(where string) bool {
@@ -129,6 +133,5 @@ func (v *Verifier) report(ctx context.Context, tell func(ctx context.Context, fr
 	} else if len(reported) == len(places) {
 		return nil
 	}
-	_, err = store.Save(ctx, v.store.Bucket("gateway"), reportedKey, places, store.Any)
-	return err
+	return v.reports().Set(ctx, reportedKey, places)
 }

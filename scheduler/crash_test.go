@@ -283,7 +283,7 @@ func TestPropertyP12P23(t *testing.T) {
 }
 
 func seed(t testing.TB, s store.Store, j scheduler.Job) {
-	if _, err := store.Save(t.Context(), s.Bucket("jobs"), j.ID, j, 0); err != nil {
+	if _, err := store.NewTable(s.Bucket("jobs"), store.Report[scheduler.Job]).Put(t.Context(), j.ID, j, 0); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -47,9 +47,9 @@ func (f *face) memory(t testing.TB) *memory.Notes {
 		changes, last := f.store.Bucket("memory changes"), string(who)+"\x00000000000002"
 		if err == nil {
 			var c memory.Change
-			c, _, err = store.Load[memory.Change](ctx, changes, last)
+			c, _, err = store.NewTable(changes, store.Report[memory.Change]).Get(ctx, last)
 			c.Why, c.Tainted = "Tea & "+evil, true
-			_, more := store.Save(ctx, changes, last, c, store.Any)
+			_, more := store.NewTable(changes, store.Report[memory.Change]).Put(ctx, last, c, store.Any)
 			err = errors.Join(err, more)
 		}
 		if err != nil {

@@ -71,7 +71,7 @@ func New(cfg Config) (*Channel, error) {
 	c := &Channel{
 		cfg:   cfg,
 		talks: store.NewTable(cfg.Store.Bucket(cfg.Name+"/talks"), stillUsed),
-		files: store.NewTable(cfg.Store.Bucket(cfg.Name+"/files"), store.Forget[chat.File](cfg.Log, "file of the browser chat")),
+		files: store.NewTable(cfg.Store.Bucket(cfg.Name+"/files"), store.Forget[chat.File](cfg.Log, "file")),
 		rooms: map[chat.Address]*room{}, bodies: channels.NewBudget(16<<20, 4<<20),
 	}
 	var err error

@@ -153,9 +153,10 @@ type place struct {
 // gone or empty, is not made anew unasked, also elsewhere: it may be on a disk
 // that is not mounted, and the memory of everybody with it.
 func (h *house) openWorkspace(ctx context.Context) error {
-	c, b := h.Config, h.store.Bucket("gateway")
-	known, _, err := store.Load[place](ctx, b, "workspace")
-	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+	c := h.Config
+	places := store.NewTable(h.store.Bucket("gateway"), store.Forget[place](h.Log, "place of the workspace"))
+	known, _, err := places.Get(ctx, "workspace")
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("look up the workspace: %w", err)
 	}
 	if known.Folder != "" && len(backup.Existing(c.Workspace, known.Folder)) == 0 {
@@ -181,6 +182,5 @@ func (h *house) openWorkspace(ctx context.Context) error {
 	if known.Folder != "" {
 		h.Log.Warn("the workspace is another folder than before", "folder", c.Workspace, "before", known.Folder)
 	}
-	_, err = store.Save(ctx, b, "workspace", place{c.Workspace}, store.Any)
-	return err
+	return places.Set(ctx, "workspace", place{c.Workspace})
 }
