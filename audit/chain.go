@@ -65,7 +65,9 @@ type end struct {
 const lost = "lost" // in place of the digest, when the bucket lost the end
 
 // NewChain returns the Chain of log, whose end is kept in head.
-func NewChain(log store.Log, head store.Bucket) *Chain { return &Chain{log: log, head: store.NewTable(head, store.Report[end])} }
+func NewChain(log store.Log, head store.Bucket) *Chain {
+	return &Chain{log: log, head: store.NewTable(head, store.Report[end])}
+}
 
 // Append adds e. When it returns nil, e is on disk; after an error it may be.
 func (c *Chain) Append(ctx context.Context, e Event) error {
