@@ -19,15 +19,10 @@ type Aside struct {
 	ForNow  bool         // it is tried again by itself, once the process has been up for five minutes
 }
 
-// deadMessages are the messages put aside that can be read.
-func (p *Pool) deadMessages() store.Table[chat.Message] {
-	return store.NewTable(p.parked, store.Report[chat.Message])
-}
-
 // Aside returns the messages that were put aside, in the order of their keys,
 // and then those that are only put aside for now.
 func (p *Pool) Aside(ctx context.Context) (all []Aside, err error) {
-	for e, err := range p.deadMessages().Each(ctx, "") {
+	for e, err := range p.deadMessages.Each(ctx, "") {
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return nil, fmt.Errorf("list messages put aside: %w", err)
 		}
@@ -62,7 +57,7 @@ func (p *Pool) Again(ctx context.Context, key string) error {
 	if p.holds.release(false, func(is held) bool { return is.Key == key && is.Model == "" }) > 0 {
 		return nil
 	}
-	m, _, err := p.deadMessages().Get(ctx, key)
+	m, _, err := p.deadMessages.Get(ctx, key)
 	if err == nil {
 		m.Account, m.Time = m.Account+"+", time.Now()
 		err = p.Deliver(ctx, m)

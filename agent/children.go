@@ -162,11 +162,13 @@ func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Chi
 
 // restoreChild replaces the record of a helper that was damaged while the helper
 // works (P21).
-func (p *Pool) restoreChild(id string, err error) (c tools.Child, _ error) {
-	if p.kin.with(id, func(k *kid) { c = k.Child }) {
-		return c, nil
+func restoreChild(kin *family) store.OnDamage[tools.Child] {
+	return func(id string, err error) (c tools.Child, _ error) {
+		if kin.with(id, func(k *kid) { c = k.Child }) {
+			return c, nil
+		}
+		return c, err
 	}
-	return c, err
 }
 
 // change has f change the record of a helper, if there is one; f says whether it

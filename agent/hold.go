@@ -51,7 +51,11 @@ type held struct {
 }
 
 func newHolds(bucket store.Bucket, log *slog.Logger) *holds {
-	return &holds{table: store.NewTable(bucket, store.Forget[hold](log, "suspended message")), nudge: make(chan struct{}, 1), by: map[string]*held{}}
+	return &holds{
+		table: store.NewTable(bucket, store.Forget[hold](log, "suspended message")),
+		nudge: make(chan struct{}, 1),
+		by:    map[string]*held{},
+	}
 }
 
 // load reads what former processes put aside. What another version of Parley

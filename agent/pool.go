@@ -121,23 +121,24 @@ type Model struct {
 // A Pool is the sessions at work.
 type Pool struct {
 	Config
-	settings atomic.Pointer[Settings]
-	inbox    store.Queue
-	sessions *conversation.Sessions
-	guard    *guard
-	holds    *holds
-	parked   store.Bucket // messages given up
-	prompts  *conversation.Prompts
-	turns    *semaphore.Weighted
-	pictures *semaphore.Weighted // bytes that models may be shown at once
-	ratios   ratios
-	idle     cache
-	helpers  store.Table[tools.Child] // their records, by ID
-	kin      family
-	books    books
-	ledger   ledger
-	pages    store.Table[page] // of the ledger
-	began    time.Time
+	settings     atomic.Pointer[Settings]
+	inbox        store.Queue
+	sessions     *conversation.Sessions
+	guard        *guard
+	holds        *holds
+	parked       store.Bucket              // messages given up
+	deadMessages store.Table[chat.Message] // those of parked that can be read
+	prompts      *conversation.Prompts
+	turns        *semaphore.Weighted
+	pictures     *semaphore.Weighted // bytes that models may be shown at once
+	ratios       ratios
+	idle         cache
+	helpers      store.Table[tools.Child] // their records, by ID
+	kin          family
+	books        books
+	ledger       ledger
+	pages        store.Table[page] // of the ledger
+	began        time.Time
 
 	mu      sync.Mutex
 	running map[chat.SessionID]*running
@@ -184,7 +185,8 @@ func New(c Config, s Settings) *Pool {
 		ledger: newLedger(c.Store.Bucket("ledger"), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
 	p.pages = store.NewTable(c.Store.Bucket("ledger"), store.Forget[page](c.Log, "what was spent"))
-	p.helpers = store.NewTable(c.Store.Bucket("helpers"), p.restoreChild)
+	p.deadMessages = store.NewTable(p.parked, store.Report[chat.Message])
+	p.helpers = store.NewTable(c.Store.Bucket("helpers"), restoreChild(&p.kin))
 	tries := c.Store.Bucket("tries")
 	p.guard = newGuard(tries, c.Log)
 	p.holds = newHolds(tries, c.Log)

@@ -91,14 +91,14 @@ func (s State) Epochs() (all []int64) {
 // Sessions are the conversations in a store: for each a state and a log.
 type Sessions struct {
 	store  store.Store
-	states store.Bucket
+	states store.Table[State]
 	log    *slog.Logger
 	zone   *time.Location // in which the model is told the time
 }
 
 // newSessions returns the sessions kept in s.
 func NewSessions(s store.Store, log *slog.Logger, zone *time.Location) *Sessions {
-	return &Sessions{store: s, states: s.Bucket("sessions"), log: log, zone: zone}
+	return &Sessions{store: s, states: store.NewTable(s.Bucket("sessions"), replaceState(log)), log: log, zone: zone}
 }
 
 // IDs yields the sessions that have a state and whose names begin with prefix.
@@ -112,37 +112,32 @@ func (ss *Sessions) IDs(ctx context.Context, prefix string) iter.Seq2[chat.Sessi
 	}
 }
 
-// Lookup returns the state of the session id and its revision, 0 if there is
-// none. A damaged one is replaced by that of a new conversation (P21).
+// Lookup returns the state of the session id and its revision, 0 if there is none.
 func (ss *Sessions) Lookup(ctx context.Context, id chat.SessionID) (State, uint64, error) {
-	s, rev, err := store.Load[State](ctx, ss.states, string(id))
-	switch {
-	case err == nil:
-		return s, rev, nil
-	case errors.Is(err, store.ErrNotFound):
-		return State{}, 0, nil
-	case !errors.Is(err, store.ErrDamaged):
+	s, rev, err := ss.states.Get(ctx, string(id))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return State{}, 0, fmt.Errorf("look up session %s: %w", id, err)
 	}
-	ss.log.Error("the record of a session is damaged; it begins anew", "session", id, "err", err)
-	now := time.Now().Unix()
-	s = State{Epoch: now, Base: now}
-	rev, err = store.Save(ctx, ss.states, string(id), s, store.Any)
-	return s, rev, err
+	return s, rev, nil
+}
+
+// replaceState replaces the damaged state of a session by that of a new
+// conversation (P21).
+func replaceState(log *slog.Logger) store.OnDamage[State] {
+	return func(id string, err error) (State, error) {
+		log.Error("damaged state of a session replaced: its conversation begins anew", "session", id, "err", err)
+		now := time.Now().Unix()
+		return State{Epoch: now, Base: now}, nil
+	}
 }
 
 // Update changes the state of the session id.
 func (ss *Sessions) Update(ctx context.Context, id chat.SessionID, change func(*State)) error {
-	for {
-		s, rev, err := ss.Lookup(ctx, id)
-		if err != nil {
-			return err
-		}
-		change(&s)
-		if _, err = store.Save(ctx, ss.states, string(id), s, rev); !errors.Is(err, store.ErrConflict) {
-			return err
-		}
+	_, _, err := ss.states.Upsert(ctx, string(id), func(s *State) error { change(s); return nil })
+	if err != nil {
+		return fmt.Errorf("change session %s: %w", id, err)
 	}
+	return nil
 }
 
 // DeleteState forgets the state of the session id. It comes after RemoveLog of
