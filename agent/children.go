@@ -162,9 +162,9 @@ func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Chi
 
 // restoreChild replaces the record of a helper that was damaged while the helper
 // works (P21).
-func restoreChild(kin *family) store.OnDamage[tools.Child] {
+func restoreChild(f *family) store.OnDamage[tools.Child] {
 	return func(id string, err error) (c tools.Child, _ error) {
-		if kin.with(id, func(k *kid) { c = k.Child }) {
+		if f.with(id, func(k *kid) { c = k.Child }) {
 			return c, nil
 		}
 		return c, err
@@ -180,11 +180,10 @@ func (p *Pool) change(ctx context.Context, id string, f func(*tools.Child) bool)
 		}
 		return nil
 	})
-	if err != nil {
-		return c, ignore(err, store.ErrNotFound)
+	if err == nil {
+		p.kin.note(c, rev)
 	}
-	p.kin.note(c, rev)
-	return c, nil
+	return c, ignore(err, store.ErrNotFound)
 }
 
 // settle notes how a helper ended, unless it has ended before, and tells its

@@ -66,13 +66,9 @@ type start struct {
 }
 
 func newGuard(bucket store.Bucket, log *slog.Logger) *guard {
-	return &guard{
-		table:   store.NewTable(bucket, store.Forget[suspicion](log, "suspicion")),
-		log:     log,
-		nudge:   make(chan struct{}, 1),
-		recent:  map[string]*start{},
-		changed: make(chan struct{}),
-	}
+	table := store.NewTable(bucket, store.Forget[suspicion](log, "suspicion"))
+	changed := make(chan struct{})
+	return &guard{table: table, log: log, nudge: make(chan struct{}, 1), recent: map[string]*start{}, changed: changed}
 }
 
 // load reads what the process before died over.

@@ -51,11 +51,8 @@ type held struct {
 }
 
 func newHolds(bucket store.Bucket, log *slog.Logger) *holds {
-	return &holds{
-		table: store.NewTable(bucket, store.Forget[hold](log, "suspended message")),
-		nudge: make(chan struct{}, 1),
-		by:    map[string]*held{},
-	}
+	table := store.NewTable(bucket, store.Forget[hold](log, "suspended message"))
+	return &holds{table: table, nudge: make(chan struct{}, 1), by: map[string]*held{}}
 }
 
 // load reads what former processes put aside. What another version of Parley

@@ -187,9 +187,8 @@ func New(c Config, s Settings) *Pool {
 	p.pages = store.NewTable(c.Store.Bucket("ledger"), store.Forget[page](c.Log, "what was spent"))
 	p.deadMessages = store.NewTable(p.parked, store.Report[chat.Message])
 	p.helpers = store.NewTable(c.Store.Bucket("helpers"), restoreChild(&p.kin))
-	tries := c.Store.Bucket("tries")
-	p.guard = newGuard(tries, c.Log)
-	p.holds = newHolds(tries, c.Log)
+	p.guard = newGuard(c.Store.Bucket("tries"), c.Log)
+	p.holds = newHolds(c.Store.Bucket("tries"), c.Log)
 	p.Set(s)
 	return p
 }
