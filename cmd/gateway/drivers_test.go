@@ -11,14 +11,18 @@ import (
 	"testing"
 	"time"
 
+	"parley/cmd/gateway/testdata/parrot"
 	"parley/cmd/gateway/testdata/wire"
 	"parley/config"
 )
 
-// withWire is the program with one more channel, which is a folder and a line here.
-func withWire() {
+// moreDrivers is the program with one more channel, model provider and store, each
+// of which is a folder and a line here.
+func moreDrivers() {
 	d := drivers()
 	d.Channels = append(d.Channels, config.DriverOf[wire.Config]("wire"))
+	d.Models = append(d.Models, config.DriverOf[parrot.Model]("parrot"))
+	d.Stores = append(d.Stores, config.DriverOf[parrot.Store]("cages"))
 	os.Exit(newProgram(d).run(context.Background(), os.Args[1:]))
 }
 
@@ -111,7 +115,7 @@ func (s *wireServer) shows(start string) string {
 func TestChannelIsAFolderAndALine(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, obedient)
-	w.program = "parley-with-wire"
+	w.program = "parley-with-more-drivers"
 	s := newWire(w)
 	entry := map[string]any{"address": s.l.Addr().String(), "token": "canary-wire", "allow": []string{"u-8"}}
 	w.channels["wire"] = entry
@@ -183,4 +187,36 @@ func TestChannelIsAFolderAndALine(t *testing.T) {
 	s.conn = <-s.conns
 	s.say("u-9", "again")
 	s.shows("u-9: HEARD AGAIN")
+}
+
+// TestModelAndStoreAreALineEach adds a model provider and a store that no other part
+// of the program knows.
+func TestModelAndStoreAreALineEach(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, obedient)
+	w.program = "parley-with-more-drivers"
+	w.config()
+	w.rewrite(`{"models": {"main": {"type": "parrot", "voice": "shrill", "baseUrl": ""}}, "store": {"type": "cages", "cages": 10}}`)
+	out, code := w.run("", "doctor")
+	for _, fault := range []string{
+		`1:49: models.main.voice: "shrill" is not known; allowed: soft, loud`,
+		`1:59: models.main.baseUrl: unknown key; allowed: contextWindow, maxTokens, model, price, toolCalls, type, voice`,
+		`1:112: store.cages: is 10, must be from 1 to 9`,
+	} {
+		if code != exitUsage || !strings.Contains(out, "config.json:"+fault) {
+			t.Errorf("exit code %d, no %s in\n%s", code, fault, out)
+		}
+	}
+	w.model = map[string]any{"type": "parrot", "voice": "loud", "model": "polly"}
+	w.more["store"] = map[string]any{"type": "cages"}
+	w.config()
+	out, _ = w.run("", "doctor")
+	want(t, out, "ok    model main", "polly answered in")
+	want(t, out, "ok    store", "configured: cages")
+	w.start()
+	w.tg.Say(person, "hello")
+	w.says(person, "main repeats: HELLO")
+	if !strings.Contains(w.log.String(), "polly at a cage") {
+		t.Error("the banner does not tell of the model")
+	}
 }

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil { // the tests wait for other processes most of the time
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"parley": main, "parley-with-wire": withWire})
+	testscript.Main(m, map[string]func(){"parley": main, "parley-with-more-drivers": moreDrivers})
 }
 
 // TestScripts uses the program as people do.
