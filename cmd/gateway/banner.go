@@ -51,7 +51,8 @@ func banner(c *config.Config, alone bool) []string {
 		say(name, "%s", guests(allow[name]))
 	}
 	if !slices.ContainsFunc(networks(c), func(name string) bool { return c.Channels[name].Type == "telegram" }) {
-		say("telegram", "not connected: get a token from @BotFather and write it in the config (parley onboard shows where)")
+		say("telegram", "not connected: get a token from @BotFather and write it in the config "+
+			"(parley onboard shows where)")
 	}
 	if c.Found {
 		say("config", "%s", c.File)

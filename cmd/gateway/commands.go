@@ -292,7 +292,9 @@ func (p *program) keep(c *config.Config) (err error) {
 
 // source says where the config is.
 func (p *program) source() (config.Source, error) {
-	s := config.Source{File: p.file, Data: p.data, Fixed: p.data != "", Must: p.file != "", Environ: p.environ, Drivers: p.drivers}
+	s := config.Source{
+		File: p.file, Must: p.file != "", Data: p.data, Fixed: p.data != "", Environ: p.environ, Drivers: p.drivers,
+	}
 	if s.Data == "" {
 		home, ok := p.environ.Lookup("HOME")
 		if !ok {

@@ -51,7 +51,8 @@ const patience = 10 * time.Second // with each examination
 func (p *program) doctor(ctx context.Context) error {
 	c, err := p.load()
 	if err != nil {
-		p.print("config", finding{bad, err.Error(), cmp.Or(accessAdvice(err), "mend the lines named, or move the file away and run parley onboard")})
+		todo := cmp.Or(accessAdvice(err), "mend the lines named, or move the file away and run parley onboard")
+		p.print("config", finding{bad, err.Error(), todo})
 		return exit{code: exitUsage}
 	}
 	well, exams := true, examinations(c, holder(ctx, c))
@@ -151,7 +152,10 @@ func lookAtFolder(dir, without string) finding {
 	if errors.Is(err, fs.ErrNotExist) {
 		return finding{fine, dir + " is not there yet: parley makes it", ""}
 	} else if err != nil {
-		return finding{bad, err.Error(), cmp.Or(accessAdvice(err), "give the user that runs parley the right to use it")}
+		return finding{bad,
+			err.Error(),
+			cmp.Or(accessAdvice(err), "give the user that runs parley the right to use it"),
+		}
 	} else if !info.IsDir() {
 		return finding{bad, dir + " is no folder", "move it away, or name another folder in the config"}
 	}
@@ -176,8 +180,12 @@ func lookAtFolder(dir, without string) finding {
 		return finding{odd, "cannot look at all files: " + err.Error(), accessAdvice(err)}
 	}
 	if n := len(exposed); n > 0 {
-		return finding{odd, fmt.Sprintf("%s is open to others on this machine: files and folders: %d, the first is %s", dir, n, exposed[0]),
-			"start parley, which closes them, or run: chmod -R go-rwx " + dir}
+		const open = "%s is open to others on this machine: files and folders: %d, the first is %s"
+		return finding{
+			odd,
+			fmt.Sprintf(open, dir, n, exposed[0]),
+			"start parley, which closes them, or run: chmod -R go-rwx " + dir,
+		}
 	}
 	return finding{fine, text, ""}
 }
@@ -186,8 +194,12 @@ func lookAtFolder(dir, without string) finding {
 func lookAtWorkspace(c *config.Config) finding {
 	stored := c.Store.Type != "mem" && len(backup.Existing(filepath.Join(c.DataDir, "parley.db"))) > 0
 	if stored && len(backup.Existing(c.Workspace)) == 0 {
-		return finding{bad, c.Workspace + " is gone or empty, though there is a store: the agent's memory and files are missing",
-			"mount it or put it back, or take it from a backup; to begin with an empty one: " + c.Command("run", "--begin-anew")}
+		return finding{
+			bad,
+			c.Workspace + " is gone or empty, though there is a store: the agent's memory and files are missing",
+			"mount it or put it back, or take it from a backup; to begin with an empty one: " +
+				c.Command("run", "--begin-anew"),
+		}
 	}
 	return lookAtFolder(c.Workspace, "")
 }
@@ -212,7 +224,10 @@ func lookAtHolder(ctx context.Context, c *config.Config, pid int) finding {
 	return finding{fine, text, ""}
 }
 
-func lookAtStore(ctx context.Context, c *config.Config, holder int, probe func(context.Context, string) ([]string, error)) finding {
+// lookAtStore looks at the file of the store. probe reads it all, in another process.
+func lookAtStore(
+	ctx context.Context, c *config.Config, holder int, probe func(context.Context, string) ([]string, error),
+) finding {
 	file := filepath.Join(c.DataDir, "parley.db")
 	restore := "keep a copy of " + c.DataDir + " and put parley.db of the latest backup in place"
 	_, unmarked := os.Stat(file + ".mark") // the mark says that there was a store
@@ -224,7 +239,10 @@ func lookAtStore(ctx context.Context, c *config.Config, holder int, probe func(c
 	case holder != 0:
 		return lookAtStoreInUse(ctx, c)
 	case errors.Is(err, fs.ErrNotExist) && len(backup.Copies(c.DataDir)) > 0 && unmarked != nil:
-		return finding{bad, file + " is gone, though there are copies of it", "put it back, or: " + c.Command("restore", backup.Copies(c.DataDir)[0])}
+		return finding{bad,
+			file + " is gone, though there are copies of it",
+			"put it back, or: " + c.Command("restore", backup.Copies(c.DataDir)[0]),
+		}
 	case errors.Is(err, fs.ErrNotExist) && unmarked == nil:
 		return finding{bad, file + " is missing", restore}
 	case errors.Is(err, fs.ErrNotExist):
@@ -244,10 +262,16 @@ func lookAtStore(ctx context.Context, c *config.Config, holder int, probe func(c
 		return finding{bad, err.Error(), restore}
 	}
 	if n := len(damaged); n > 0 {
-		return finding{bad, fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]), "the rest works; put the latest backup in its place to have them again"}
+		return finding{bad,
+			fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]),
+			"the rest works; put the latest backup in its place to have them again",
+		}
 	}
 	if err := bolt.CheckLatest(file); err != nil {
-		return finding{bad, err.Error(), "put the right file back; with this one parley run does not start, and says how to go on"}
+		return finding{bad,
+			err.Error(),
+			"put the right file back; with this one parley run does not start, and says how to go on",
+		}
 	}
 	return finding{fine, file + " is whole", ""}
 }
@@ -258,17 +282,26 @@ func lookAtStoreInUse(ctx context.Context, c *config.Config) finding {
 	defer a.CloseIdleConnections()
 	var o web.Overview
 	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
-		return finding{odd, "in use by the gateway, which does not tell of it: " + err.Error(), "look at the log of the gateway"}
+		return finding{odd,
+			"in use by the gateway, which does not tell of it: " + err.Error(),
+			"look at the log of the gateway",
+		}
 	}
 	if n := len(o.Damaged); n > 0 {
-		return finding{bad, fmt.Sprintf("entries that cannot be read: %d, the first is %s", n, o.Damaged[0]), "look at the disk; the rest works, and backups made before have what is lost"}
+		return finding{bad,
+			fmt.Sprintf("entries that cannot be read: %d, the first is %s", n, o.Damaged[0]),
+			"look at the disk; the rest works, and backups made before have what is lost",
+		}
 	}
 	return finding{fine, "in use by the gateway, which has found no damage", ""}
 }
 
 func lookAtModel(ctx context.Context, name string, m *config.Model, model llm.Model) finding {
 	if m.Type == "demo" {
-		return finding{odd, "the demo model is no real one", "set OPENAI_API_KEY, or write models and agent.model in the config"}
+		return finding{odd,
+			"the demo model is no real one",
+			"set OPENAI_API_KEY, or write models and agent.model in the config",
+		}
 	}
 	start := time.Now()
 	_, err := model.Generate(ctx, llm.Request{

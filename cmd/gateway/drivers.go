@@ -80,11 +80,15 @@ func newChannel(c *config.Channel, host network.Host) (channels.Channel, error) 
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
 	h.hub.Add("console", h.console(leave))
-	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, TakeBytes: h.pool.TakeBytes, Models: h.modelNames, Log: h.Log})
+	h.api = api.New(api.Config{
+		Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, TakeBytes: h.pool.TakeBytes,
+		Models: h.modelNames, Log: h.Log,
+	})
 	h.hub.Add("api", h.api)
 	if h.Config.Channels["web"] != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, TakeBytes: h.pool.TakeBytes, Log: h.Log, Search: h.heard, Forget: h.forgetSession,
+			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, TakeBytes: h.pool.TakeBytes,
+			Log: h.Log, Search: h.heard, Forget: h.forgetSession,
 		})
 		if err != nil {
 			return nil, err
@@ -126,7 +130,10 @@ func webhookOf(c channels.Channel) (listen, path string, handler http.Handler) {
 // console is the terminal: of this process if a person or a pipe is at it, and
 // of "parley chat" by the socket.
 func (h *house) console(leave func(error)) channels.Channel {
-	cfg := console.Config{Name: "console", Socket: socketOf(h.Config), Files: h.Config.Workspace, Leave: leave, Log: h.Log.With("channel", "console")}
+	cfg := console.Config{
+		Name: "console", Socket: socketOf(h.Config), Files: h.Config.Workspace,
+		Leave: leave, Log: h.Log.With("channel", "console"),
+	}
 	if h.Chat || h.Terminal.Interactive() {
 		if !h.Chat {
 			h.Terminal.Serves = strings.Join(h.othersServed(), ", ")

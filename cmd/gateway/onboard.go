@@ -160,14 +160,16 @@ func (p *program) installService(ctx context.Context) error {
 		return fmt.Errorf("install service: %w", err)
 	}
 	if strings.Contains(self, "go-build") {
-		return errors.New("install service: this is the program of \"go run\", which is gone when it ends: first go install ./cmd/gateway or make, and run that")
+		return errors.New(`install service: this is the program of "go run", which is gone when it ends: ` +
+			"first go install ./cmd/gateway or make, and run that")
 	}
 	home, _ := p.environ.Lookup("HOME")
 	dir, ok := p.environ.Lookup("XDG_CONFIG_HOME")
 	if !ok {
 		dir = filepath.Join(home, ".config")
 	}
-	file, secrets := filepath.Join(dir, "systemd", "user", "parley.service"), filepath.Join(c.DataDir, "environment")
+	file := filepath.Join(dir, "systemd", "user", "parley.service")
+	secrets := filepath.Join(c.DataDir, "environment")
 	args := []string{self, "--data", c.DataDir}
 	if c.Found { // what is named must be there at each start
 		args = append(args, "--config", c.File)
@@ -191,13 +193,15 @@ func (p *program) installService(ctx context.Context) error {
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", "--now", "parley.service"}} {
 		args = append([]string{"--user"}, args...)
 		if out, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput(); err != nil {
-			fmt.Fprintf(p.stdout, "systemctl did not do it (%v); run it where you are logged in: systemctl %s\n%s", err, strings.Join(args, " "), out)
+			fmt.Fprintf(p.stdout, "systemctl failed (%v); run it where you are logged in: systemctl %s\n%s",
+				err, strings.Join(args, " "), out)
 			failed = errors.New("install service: the unit is written, but systemd did not start it")
 			continue
 		}
 		fmt.Fprintf(p.stdout, "done: systemctl %s\n", strings.Join(args, " "))
 	}
-	_, err = fmt.Fprintln(p.stdout, "to have it run while you are logged out: loginctl enable-linger\nits log: journalctl --user -u parley")
+	_, err = fmt.Fprintln(p.stdout, "to have it run while you are logged out: loginctl enable-linger")
+	fmt.Fprintln(p.stdout, "its log: journalctl --user -u parley")
 	return cmp.Or(failed, err)
 }
 

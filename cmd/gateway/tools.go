@@ -63,8 +63,9 @@ func toolCategories() (list []string) {
 	c := &config.Config{}
 	c.Tools.Web.Search.Provider = "duckduckgo"
 	sources, _ := toolSources(c, toolHost{files: files.New(files.Rules{})}) // the provider is known
+	owner := tools.Scope{From: chat.Sender{Role: chat.Owner}}
 	for _, source := range sources {
-		all, _ := source.Tools(context.Background(), tools.Scope{From: chat.Sender{Role: chat.Owner}}) // none of these fails
+		all, _ := source.Tools(context.Background(), owner) // none of these fails
 		for _, t := range all {
 			list = append(list, t.Kind())
 		}
