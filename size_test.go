@@ -133,7 +133,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 var largePackages = map[string]int{
 	"agent":       6169,
 	"channels":    4386,
-	"cmd/gateway": 4440,
+	"cmd/gateway": 4435,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -201,7 +201,7 @@ var wideFolders = map[string]int{
 	"channels/markdown": 6,
 	"channels/telegram": 26,
 	"channels/web":      14,
-	"cmd/gateway":       92,
+	"cmd/gateway":       72,
 	"llm":               1,
 	"llm/openai":        3,
 	"memory":            21,

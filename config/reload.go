@@ -194,12 +194,12 @@ func (r *renewal) channels(old, next map[string]*Channel, path string) {
 // LastGood is where a service keeps the last config that worked, beside the config.
 func LastGood(file string) string { return file + ".last-good" }
 
-// KeepGood has write keep c, which works, for FallBack.
-func (c *Config) KeepGood(write func(file string, data []byte) error) error {
+// KeepGood keeps c, which works, for FallBack.
+func (c *Config) KeepGood() error {
 	if !c.Found || c.FellBack != nil {
 		return nil
 	}
-	return write(LastGood(c.File), c.src)
+	return Write(LastGood(c.File), c.src)
 }
 
 // FallBack returns the last config that worked, for a service whose config has

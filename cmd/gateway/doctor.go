@@ -112,7 +112,7 @@ func examinations(c *config.Config, pid int) (all []examination) {
 	for _, name := range networks(c) {
 		host := network.NewHost(name, mem.New())
 		host.Log = slog.New(slog.DiscardHandler)
-		made, err := newChannel(c.Channels[name], host)
+		made, err := c.Channels[name].Driver.(network.Driver).Build(host)
 		if err != nil {
 			add(name, func(context.Context) finding { return notConfigured(name, err) })
 			continue
@@ -152,10 +152,8 @@ func lookAtFolder(dir, without string) finding {
 	if errors.Is(err, fs.ErrNotExist) {
 		return finding{fine, dir + " is not there yet: parley makes it", ""}
 	} else if err != nil {
-		return finding{bad,
-			err.Error(),
-			cmp.Or(accessAdvice(err), "give the user that runs parley the right to use it"),
-		}
+		return finding{bad, err.Error(),
+			cmp.Or(accessAdvice(err), "give the user that runs parley the right to use it")}
 	} else if !info.IsDir() {
 		return finding{bad, dir + " is no folder", "move it away, or name another folder in the config"}
 	}
@@ -181,11 +179,8 @@ func lookAtFolder(dir, without string) finding {
 	}
 	if n := len(exposed); n > 0 {
 		const open = "%s is open to others on this machine: files and folders: %d, the first is %s"
-		return finding{
-			odd,
-			fmt.Sprintf(open, dir, n, exposed[0]),
-			"start parley, which closes them, or run: chmod -R go-rwx " + dir,
-		}
+		return finding{odd, fmt.Sprintf(open, dir, n, exposed[0]),
+			"start parley, which closes them, or run: chmod -R go-rwx " + dir}
 	}
 	return finding{fine, text, ""}
 }
@@ -239,10 +234,8 @@ func lookAtStore(
 	case holder != 0:
 		return lookAtStoreInUse(ctx, c)
 	case errors.Is(err, fs.ErrNotExist) && len(backup.Copies(c.DataDir)) > 0 && unmarked != nil:
-		return finding{bad,
-			file + " is gone, though there are copies of it",
-			"put it back, or: " + c.Command("restore", backup.Copies(c.DataDir)[0]),
-		}
+		return finding{bad, file + " is gone, though there are copies of it",
+			"put it back, or: " + c.Command("restore", backup.Copies(c.DataDir)[0])}
 	case errors.Is(err, fs.ErrNotExist) && unmarked == nil:
 		return finding{bad, file + " is missing", restore}
 	case errors.Is(err, fs.ErrNotExist):
@@ -262,16 +255,12 @@ func lookAtStore(
 		return finding{bad, err.Error(), restore}
 	}
 	if n := len(damaged); n > 0 {
-		return finding{bad,
-			fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]),
-			"the rest works; put the latest backup in its place to have them again",
-		}
+		return finding{bad, fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0]),
+			"the rest works; put the latest backup in its place to have them again"}
 	}
 	if err := bolt.CheckLatest(file); err != nil {
-		return finding{bad,
-			err.Error(),
-			"put the right file back; with this one parley run does not start, and says how to go on",
-		}
+		return finding{bad, err.Error(),
+			"put the right file back; with this one parley run does not start, and says how to go on"}
 	}
 	return finding{fine, file + " is whole", ""}
 }
@@ -282,26 +271,20 @@ func lookAtStoreInUse(ctx context.Context, c *config.Config) finding {
 	defer a.CloseIdleConnections()
 	var o web.Overview
 	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
-		return finding{odd,
-			"in use by the gateway, which does not tell of it: " + err.Error(),
-			"look at the log of the gateway",
-		}
+		return finding{odd, "in use by the gateway, which does not tell of it: " + err.Error(),
+			"look at the log of the gateway"}
 	}
 	if n := len(o.Damaged); n > 0 {
-		return finding{bad,
-			fmt.Sprintf("entries that cannot be read: %d, the first is %s", n, o.Damaged[0]),
-			"look at the disk; the rest works, and backups made before have what is lost",
-		}
+		return finding{bad, fmt.Sprintf("entries that cannot be read: %d, the first is %s", n, o.Damaged[0]),
+			"look at the disk; the rest works, and backups made before have what is lost"}
 	}
 	return finding{fine, "in use by the gateway, which has found no damage", ""}
 }
 
 func lookAtModel(ctx context.Context, name string, m *config.Model, model llm.Model) finding {
 	if m.Type == "demo" {
-		return finding{odd,
-			"the demo model is no real one",
-			"set OPENAI_API_KEY, or write models and agent.model in the config",
-		}
+		return finding{odd, "the demo model is no real one",
+			"set OPENAI_API_KEY, or write models and agent.model in the config"}
 	}
 	start := time.Now()
 	_, err := model.Generate(ctx, llm.Request{

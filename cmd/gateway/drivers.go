@@ -71,11 +71,6 @@ func networks(c *config.Config) (list []string) {
 	return list
 }
 
-// newChannel makes the channel that an entry of channels describes.
-func newChannel(c *config.Channel, host network.Host) (channels.Channel, error) {
-	return c.Driver.(network.Driver).Build(host)
-}
-
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
 func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
@@ -102,7 +97,7 @@ func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error
 		host.Open = h.files.OpenNamed
 		host.Texts = &h.texts.Channels
 		host.Log = h.Log
-		c, err := newChannel(h.Config.Channels[name], host)
+		c, err := h.Config.Channels[name].Driver.(network.Driver).Build(host)
 		if err != nil {
 			return nil, err
 		}

@@ -137,7 +137,7 @@ func (h *house) good(c *config.Config) {
 	if !h.Service {
 		return
 	}
-	if err := c.KeepGood(func(file string, data []byte) error { return writeFile(file, data, os.Rename) }); err != nil {
+	if err := c.KeepGood(); err != nil {
 		h.Log.Warn("config not kept as the last good one", "err", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +31,7 @@ func (p *program) onboard(context.Context) error {
 	if err := actAsOwner(s.Data); err != nil {
 		return err
 	}
-	wrote, err := writeNew(s.File, firstConfig)
+	wrote, err := config.WriteNew(s.File, firstConfig)
 	if err != nil {
 		return fmt.Errorf("write config: %w", err)
 	}
@@ -96,37 +95,6 @@ Next:
 	return err
 }
 
-// writeNew is writeFile unless there is such a file.
-func writeNew(file string, data []byte) (wrote bool, err error) {
-	if _, err := os.Lstat(file); err == nil {
-		return false, nil
-	}
-	err = writeFile(file, data, os.Link) // fails where os.Rename would replace
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// writeFile makes a file that only its owner can read, whole or not at all, and
-// has put bring it to its name.
-func writeFile(file string, data []byte, put func(from, to string) error) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return put(f.Name(), file)
-}
-
 // unit is the systemd user unit. Exit code 2 says that trying again cannot help.
 var unit = template.Must(template.New("unit").Parse(`# Written by "parley install-service", which writes it anew.
 [Unit]
@@ -180,10 +148,10 @@ func (p *program) installService(ctx context.Context) error {
 		"Environment": strings.ReplaceAll(secrets, "%", "%%"), // % begins a specifier
 	})
 	if err == nil {
-		err = writeFile(file, []byte(text.String()), os.Rename)
+		err = config.Write(file, []byte(text.String()))
 	}
 	if err == nil {
-		_, err = writeNew(secrets, []byte("# The keys and tokens that config.json names, one NAME=value to a line.\n"))
+		_, err = config.WriteNew(secrets, []byte("# The keys and tokens that config.json names, one NAME=value to a line.\n"))
 	}
 	if err != nil {
 		return fmt.Errorf("install service: %w", err)

@@ -17,6 +17,7 @@ import (
 	"parley/agent"
 	"parley/agent/conversation"
 	"parley/chat"
+	"parley/config"
 	"parley/llm"
 	"parley/store/mem"
 	"parley/texts"
@@ -50,7 +51,7 @@ func (p *program) replayCommand() *cobra.Command {
 			return err
 		}
 		if save != "" {
-			if wrote, err := writeNew(save, raw); err != nil || !wrote {
+			if wrote, err := config.WriteNew(save, raw); err != nil || !wrote {
 				return cmp.Or(err, fmt.Errorf("%s is there already", save))
 			}
 		}
