@@ -60,7 +60,7 @@ func (f *family) put(c tools.Child) {
 
 // add takes in c, which is about to begin, unless there are too many.
 func (f *family) add(c tools.Child) error {
-	busy := len(f.all(func(k *kid) bool { return k.Door == c.Door && k.Parent == c.Parent }))
+	busy := len(f.all(func(k *kid) bool { return k.Tool == c.Tool && k.Parent == c.Parent }))
 	if c.Most > 0 && busy >= c.Most { // the calls of a session come one by one
 		return &tools.BusyError{Running: busy, Most: c.Most}
 	}
@@ -98,7 +98,7 @@ func (f *family) note(c tools.Child, rev uint64) {
 
 // work says what c is to do, and in which turn.
 func work(c tools.Child) string {
-	return fmt.Sprintf("%q", []any{c.Turn, c.Door, c.Agent, c.Instruction, c.Task, c.Only, c.Tainted})
+	return fmt.Sprintf("%q", []any{c.Turn, c.Tool, c.Agent, c.Instruction, c.Task, c.Only, c.Tainted})
 }
 
 // like returns the ID of one that did c's work, or "".

@@ -1,4 +1,4 @@
-// Package chat is the vocabulary of the house: who speaks, where, and what was said.
+// Package chat is the vocabulary of the gateway: who speaks, where, and what was said.
 // Every other package speaks it; it imports only the standard library.
 package chat
 
@@ -84,7 +84,7 @@ func (m Message) Reply() Reply {
 
 // An Errand says how a message that no person wrote is to be answered.
 type Errand struct {
-	Job   string `json:"job,omitempty"`   // ID of the job on the clock that it is a run of
+	Job   string `json:"job,omitempty"`   // ID of the scheduled job that it is a run of
 	Model string `json:"model,omitempty"` // name of the model that answers; "" is the session's
 	// an answer that has nothing to say is not sent, and nothing is shown on the way
 	Quiet bool   `json:"quiet,omitempty"`
@@ -246,7 +246,7 @@ const (
 	Failed  StepState = "error"
 )
 
-// Over says whether nothing more comes of a Step in that state.
+// Over reports whether nothing more comes of a Step in that state.
 func (s StepState) Over() bool { return s == Done || s == Failed }
 
 // Merge returns what is known of a Step after news of it: what the news leaves
@@ -273,7 +273,9 @@ func (s Step) Merge(news Step) Step {
 		s.Began = news.Began
 	}
 	if news.State.Over() { // C-011, C-013
-		s.Result, s.Error, s.Ended = news.Result, news.Error, news.Ended
+		s.Result = news.Result
+		s.Error = news.Error
+		s.Ended = news.Ended
 		if !s.Began.IsZero() && !s.Ended.IsZero() {
 			s.Took = s.Ended.Sub(s.Began).Milliseconds()
 		}

@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Temporary says whether the same request may be answered later (P11).
+// Temporary reports whether the same request may be answered later (P11).
 func (e *Error) Temporary() bool {
 	switch e.Kind {
 	case Auth, Quota, BadRequest, TooLong:

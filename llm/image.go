@@ -36,18 +36,15 @@ func NewImage(data []byte) (Image, error) {
 	case err != nil:
 		return Image{}, fmt.Errorf("picture: %w", err)
 	case size.Width < 1 || size.Height < 1 || size.Width > MaxSide || size.Height > MaxSide:
-		return Image{}, fmt.Errorf(
-			"picture of %d x %d pixels: more than %d a side, or none",
-			size.Width,
-			size.Height,
-			MaxSide,
-		)
+		return Image{}, fmt.Errorf("picture of %d x %d pixels: more than %d a side, or none", size.Width, size.Height,
+			MaxSide)
 	}
 	return Image{Type: kind, Data: data}, nil
 }
 
 var sizes = map[string]func(io.Reader) (image.Config, error){
-	"image/png": png.DecodeConfig, "image/jpeg": jpeg.DecodeConfig, "image/gif": gif.DecodeConfig, "image/webp": webpConfig,
+	"image/png": png.DecodeConfig, "image/jpeg": jpeg.DecodeConfig, "image/gif": gif.DecodeConfig,
+	"image/webp": webpConfig,
 }
 
 // webpConfig reads the size of a WebP, which the standard library cannot:

@@ -1,4 +1,4 @@
-// Package llm is what the house asks of a language model.
+// Package llm is what the gateway asks of a language model.
 package llm
 
 import (
@@ -53,7 +53,7 @@ type Message struct {
 	Images    []Image    `json:"-"`                   // of a user: what is shown beside Text; never part of a record
 }
 
-// Empty says whether m, of an assistant, neither says anything nor calls anything.
+// Empty reports whether m, of an assistant, neither says anything nor calls anything.
 // Reasoning is not said to anybody.
 func (m Message) Empty() bool { return len(m.Calls) == 0 && strings.TrimSpace(m.Text) == "" }
 

@@ -87,12 +87,8 @@ func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string)
 // proposes none, if they are made, or if later changes are in the way. key is as
 // that of Restore.
 func (v *Versions) Accept(ctx context.Context, who chat.Person, id, key string) (Change, error) {
-	return v.reapply(
-		ctx,
-		Change{Who: who, By: "accept " + id, Key: key},
-		id,
-		func(c Change) map[string]Edit { return c.Asks },
-	)
+	return v.reapply(ctx, Change{Who: who, By: "accept " + id, Key: key}, id,
+		func(c Change) map[string]Edit { return c.Asks })
 }
 
 // reapply makes, as the change to, those edits of the change id that edits

@@ -80,7 +80,9 @@ func (d *Dreamer) DreamAll(ctx context.Context) (read, made int, err error) {
 	people, err := d.Past.People(ctx)
 	for _, who := range people {
 		changes, n, e := d.Dream(ctx, who)
-		made, read, err = made+len(changes), read+n, errors.Join(err, e)
+		made += len(changes)
+		read += n
+		err = errors.Join(err, e)
 		if ctx.Err() != nil || e != nil && errors.As(e, new(*llm.Error)) && !theirs(e) {
 			break // it would be the same with the others
 		}
@@ -165,7 +167,9 @@ func (d *Dreamer) anew(ctx context.Context, c *Change) ([]Entry, error) {
 		if err != nil || last >= h.Cursor {
 			return err
 		}
-		h.Cursor, h.Fails, c.From = 0, 0, 0
+		h.Cursor = 0
+		h.Fails = 0
+		c.From = 0
 		return d.Versions.save(ctx, h)
 	})
 	if err != nil || c.From > 0 {
@@ -174,13 +178,10 @@ func (d *Dreamer) anew(ctx context.Context, c *Change) ([]Entry, error) {
 	return d.next(ctx, c.Who, 0)
 }
 
-// forgotten says whether any of the entries is not there still.
+// forgotten reports whether any of the entries is not there still.
 func forgotten(entries, still []Entry) bool {
-	return !slices.EqualFunc(
-		entries,
-		still[:min(len(entries), len(still))],
-		func(a, b Entry) bool { return a.Cursor == b.Cursor },
-	)
+	return !slices.EqualFunc(entries, still[:min(len(entries), len(still))],
+		func(a, b Entry) bool { return a.Cursor == b.Cursor })
 }
 
 // next returns the entries behind the cursor that are dreamt together.
@@ -213,9 +214,13 @@ func (d *Dreamer) think(
 ) (map[string]string, error) {
 	texts := maps.Clone(was)
 	for _, tainted := range []bool{false, true} {
-		s, main, system := &stage{was: maps.Clone(texts), most: maxFile}, memoryFile, dreaming
+		s := &stage{was: maps.Clone(texts), most: maxFile}
+		main := memoryFile
+		system := dreamInstructions
 		if tainted {
-			s.most, main, system = maxHeard, heardFile, hearing
+			s.most = maxHeard
+			main = heardFile
+			system = hearsayInstructions
 		}
 		maps.DeleteFunc(s.was, func(name, _ string) bool { return (name == heardFile) != tainted })
 		told := d.told(entries, tainted)
@@ -257,14 +262,8 @@ func (d *Dreamer) told(entries []Entry, tainted bool) string {
 			}
 			all = append(
 				all,
-				fmt.Sprintf(
-					"Entry %d, %s, in %s%s:\n%s",
-					e.Cursor,
-					e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"),
-					e.Session,
-					by,
-					quote(e.Text),
-				),
+				fmt.Sprintf("Entry %d, %s, in %s%s:\n%s", e.Cursor, e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"),
+					e.Session, by, quote(e.Text)),
 			)
 		}
 	}
@@ -284,23 +283,14 @@ func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 		if h.Fails++; h.Fails < maxFails {
 			return errors.Join(cause, d.Versions.save(ctx, h))
 		}
-		d.Versions.log.Warn(
-			"dreams pass over what they cannot read",
-			"who",
-			c.Who,
-			"from",
-			c.From,
-			"to",
-			c.To,
-			"err",
-			cause,
-		)
+		d.Versions.log.Warn("dreams pass over what they cannot read", "who", c.Who, "from", c.From, "to", c.To, "err",
+			cause)
 		c.Why = d.say().PassedOver.With(maxFails, c.From+1, c.To)
 		return nil
 	})
 }
 
-// theirs says whether it is for the entries that a model failed.
+// theirs reports whether it is for the entries that a model failed.
 func theirs(err error) bool {
 	var e *llm.Error
 	return errors.As(err, &e) && slices.Contains([]llm.Kind{llm.BadRequest, llm.TooLong, llm.Cut, llm.TimedOut}, e.Kind)

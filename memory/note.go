@@ -221,9 +221,7 @@ func (n *Notes) list(changes []Change) (text string) {
 		says := n.say().DamagedOnDisk
 		if c.By != "" {
 			says = strings.Join(
-				append([]string{c.Time.In(n.Zone).Format(minutes), c.By}, slices.Sorted(maps.Keys(c.Files))...),
-				", ",
-			)
+				append([]string{c.Time.In(n.Zone).Format(minutes), c.By}, slices.Sorted(maps.Keys(c.Files))...), ", ")
 		}
 		if c.Why != "" {
 			says += ": " + c.Why

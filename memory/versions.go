@@ -58,7 +58,7 @@ type Change struct {
 	Asks    map[string]Edit `json:"asks,omitempty"`
 	From    int64           `json:"from"`              // a dream read the entries behind this cursor …
 	To      int64           `json:"to"`                // … up to this one; the same in every other change
-	Tainted bool            `json:"tainted,omitempty"` // strangers had a word in it (R-S14)
+	Tainted bool            `json:"tainted,omitempty"` // untrusted content is in it (R-S14)
 }
 
 // An Edit names, by their digests, the texts that a file had before and after
@@ -249,7 +249,10 @@ func (v *Versions) commit(ctx context.Context, h *head, c Change, texts map[stri
 		return c, nil
 	}
 	h.Last++
-	c.ID, c.Who, c.Time, h.Pending = strconv.FormatInt(h.Last, 10), h.Who, time.Now(), &c
+	c.ID = strconv.FormatInt(h.Last, 10)
+	c.Who = h.Who
+	c.Time = time.Now()
+	h.Pending = &c
 	if err := v.save(ctx, h); err != nil {
 		return Change{}, err
 	}

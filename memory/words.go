@@ -41,7 +41,7 @@ func words(text string) iter.Seq2[int, int] {
 	}
 }
 
-// isSpaced says whether r is of a word in a script with spaces.
+// isSpaced reports whether r is of a word in a script with spaces.
 func isSpaced(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
@@ -49,19 +49,19 @@ func isSpaced(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !isDense(r)
 }
 
-// isDense says whether r is a letter of a script without spaces, or of one
+// isDense reports whether r is a letter of a script without spaces, or of one
 // that puts so much into a word that its parts are looked for.
 func isDense(r rune) bool {
 	return r >= 0xE00 &&
-		(r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
+		(r == 'ー' ||
+			unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai,
+				unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
 // fold returns word as it is compared, whatever its case.
 func fold(word string) string {
-	return strings.Map(
-		func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) },
-		word,
-	) // some letters have two small ones
+	// By way of capital letters, as some of them have two small ones.
+	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, word)
 }
 
 // wanted returns the words to look for in a search for text, sorted. Of scripts
@@ -89,7 +89,9 @@ func wanted(text string) []string {
 // the wanted words are.
 func excerpt(text string, want []string, most int) string {
 	var found []int // where they begin
-	from, first, n := 0, 0, 0
+	from := 0
+	first := 0
+	n := 0
 	for start, end := range words(text) {
 		if _, ok := slices.BinarySearch(want, fold(text[start:end])); !ok {
 			continue

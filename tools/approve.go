@@ -58,18 +58,18 @@ func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 	})
 }
 
-// asks says whether a person is asked before c is run.
+// asks reports whether a person is asked before c is run.
 func (t Tool) asks(c Call) bool {
 	skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
 	return !skipped && (t.asksAlways(c) || t.held(c))
 }
 
-// asksAlways says whether c is asked for in each turn, whoever it is of.
+// asksAlways reports whether c is asked for in each turn, whoever it is of.
 func (t Tool) asksAlways(c Call) bool {
 	return t.Dangerous || t.rule == Ask || t.Risky != nil && holdsBack(t.Risky, c)
 }
 
-// held says whether c is asked for because of what it reaches.
+// held reports whether c is asked for because of what it reaches.
 func (t Tool) held(c Call) bool {
 	owner := c.From.Role == chat.Owner
 	if t.Guard == nil || owner && !c.Tainted || !holdsBack(t.Guard, c) {
@@ -112,11 +112,8 @@ func (ask Asker) consent(
 	patience time.Duration,
 ) (Result, error) {
 	if ask == nil {
-		return Failf(
-			CodeDenied,
-			"%s needs the approval of an owner, which cannot be asked for here: it was not run",
-			t.Name,
-		), nil
+		return Failf(CodeDenied, "%s needs the approval of an owner, which cannot be asked for here: it was not run",
+			t.Name), nil
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -132,7 +129,8 @@ func (ask Asker) consent(
 		return Result{}, fmt.Errorf("ask for the approval of %s: %w", t.Name, err)
 	}
 	return Failf(CodeRefused, "the person who was asked refused this call of %s: it was not run. "+
-		"Do not try to get the same done by other means; go on without it, or ask them what they want instead.", t.Name), nil
+		"Do not try to get the same done by other means; go on without it, or ask them what they want instead.",
+		t.Name), nil
 }
 
 // What a person sees of a call.

@@ -114,7 +114,7 @@ func TestApprove(t *testing.T) {
 		{"no way to ask", nil, nil, Result{Code: CodeDenied, Text: "dig needs the approval of an owner, which cannot be asked for here: it was not run"}, 0},
 		{"yes, it seems", &judge{yes: true, err: errors.New("garbled")}, nil, Result{Code: CodeError, Text: "ask for the approval of dig: garbled"}, 0},
 		{"cannot ask", &judge{err: errors.New("offline")}, nil, Result{Code: CodeError, Text: "ask for the approval of dig: offline"}, 0},
-		{"closing", &judge{takes: time.Hour}, ErrClosing, Result{Code: CodeCancelled, Text: "cancelled: the house is shut down"}, time.Minute},
+		{"closing", &judge{takes: time.Hour}, ErrClosing, Result{Code: CodeCancelled, Text: "cancelled: the gateway is shutting down"}, time.Minute},
 		{"stop", &judge{takes: time.Hour}, context.Canceled, Result{Code: CodeCancelled, Text: "cancelled by the user"}, time.Minute},
 		{"yes and stop", &judge{yes: true, takes: time.Minute}, stop, Result{Code: CodeCancelled, Text: "cancelled: stopped"}, time.Minute},
 	} {

@@ -18,7 +18,8 @@ const maxArgs = 1 << 20 // bytes of arguments
 func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 	if len(args) > maxArgs {
 		return nil, fmt.Sprintf(
-			"Invalid parameters for tool '%s': %d bytes of arguments are more than the limit of %d. The tool was not run. Send less at a time.",
+			"Invalid parameters for tool '%s': %d bytes of arguments are more than the limit of %d. The tool was not "+
+				"run. Send less at a time.",
 			tool,
 			len(args),
 			maxArgs,
@@ -41,18 +42,16 @@ func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 	}
 	if err != nil {
 		return nil, fmt.Sprintf(
-			"Invalid JSON arguments for tool '%s': %v. The tool was not run. Send the call again, with one complete JSON object as its arguments.",
+			"Invalid JSON arguments for tool '%s': %v. The tool was not run. Send the call again, with one complete "+
+				"JSON object as its arguments.",
 			tool,
 			err,
 		)
 	}
 	in, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Sprintf(
-			"Invalid parameters for tool '%s': parameters must be a JSON object, got %s",
-			tool,
-			kind(v),
-		)
+		return nil, fmt.Sprintf("Invalid parameters for tool '%s': parameters must be a JSON object, got %s", tool,
+			kind(v))
 	}
 	return unwrap(in, s), ""
 }

@@ -95,8 +95,7 @@ func (c *Cache) keyOf(t Tool, call Call) cacheKey {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sum := sha256.Sum256(
-		[]byte(text([]any{t.canonical(), call.Session, call.From.ID, call.From.Role, dir, call.Input, c.variant})),
-	)
+		[]byte(text([]any{t.canonical(), call.Session, call.From.ID, call.From.Role, dir, call.Input, c.variant})))
 	return keyPrefix(call.Session) + cacheKey(hex.EncodeToString(sum[:]))
 }
 

@@ -235,7 +235,7 @@ func (s *shape) nullable(js *jsonschema.Schema, left *int) bool {
 	return len(s.checkValue(js, nil, "", left)) == 0
 }
 
-// fits says whether v is of one of the types. A boolean is no integer (D-018).
+// fits reports whether v is of one of the types. A boolean is no integer (D-018).
 func fits(types []string, v any) bool {
 	k := kind(v)
 	return slices.Contains(types, k) || k == "integer" && slices.Contains(types, "number")

@@ -13,19 +13,19 @@ type Child struct {
 	ID    string `json:"id"`    // 8 letters and digits; follows from Call
 	Call  string `json:"call"`  // names for good what made it: to make it again is to find it
 	Turn  string `json:"turn"`  // of the parent
-	Door  string `json:"door"`  // name of the tool that made it
+	Tool  string `json:"door"`  // name of the tool that made it
 	Label string `json:"label"` // for people
 	Task  string `json:"task"`
 
 	Agent string `json:"agent,omitempty"` // the name of its profile, if it has one
-	// what it is told before the task: no stranger's words (R-S14)
+	// what it is told before the task: never untrusted content (R-S14)
 	Instruction string        `json:"instruction,omitempty"`
 	Only        []string      `json:"only"`               // the tools there may be: none if it is empty
 	Model       string        `json:"model,omitempty"`    // its name in config.json; "" is the default
 	Rounds      int           `json:"rounds,omitempty"`   // the last one gets no tools; 0: as many as any turn
 	Patience    time.Duration `json:"patience,omitempty"` // with each answer of the model (A-071); 0: as with any
 	Strict      bool          `json:"strict,omitempty"`   // the first tool that fails ends it (D-041)
-	// of its Door that may be at work for one session; 0: any number
+	// subagents of this Tool that may be at work for one session; 0: any number
 	Most int `json:"most,omitempty"`
 	// its end is still to be told to the parent: nobody awaits it
 	Report bool `json:"report,omitempty"`
@@ -73,7 +73,7 @@ const (
 	ChildStopped  ChildState = "stopped"
 )
 
-// Over says whether nothing more comes of a Child in that state.
+// Over reports whether nothing more comes of a Child in that state.
 func (s ChildState) Over() bool { return s != ChildActive && s != ChildPaused }
 
 // A BusyError says that there are as many children at work as there may be.

@@ -12,7 +12,8 @@ import (
 const (
 	wordsTwin    = "identical call in the same batch was not executed again; repeat it in a later step if you mean it"
 	wordsEarlier = "\n\n(already looked up in this turn; this is the earlier result)"
-	wordsEnough  = "repeated external lookup blocked. Use the results you already have to answer, or try a meaningfully different source."
+	wordsEnough  = "repeated external lookup blocked. Use the results you already have to answer, or try a " +
+		"meaningfully different source."
 )
 
 // Dedupe spares work that was done before, and what takes effect only where the
@@ -22,7 +23,7 @@ const (
 //   - A lookup with the Query of an earlier one of the turn has its result and a
 //     note; after that there is none any more (E-012, D-086).
 //   - Other calls of Cacheable tools are answered by cache, which is for all
-//     turns and may be nil. Jobs on the clock look anew: they are there
+//     turns and may be nil. Scheduled jobs look anew: they are there
 //     to see what has changed.
 func Dedupe(cache *Cache) Middleware {
 	if cache == nil {
@@ -68,7 +69,9 @@ func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
 
 // again returns r as the result of another call, which has not done what r's did.
 func (r Result) again() Result {
-	r.Took, r.Told, r.End = 0, "", ""
+	r.Took = 0
+	r.Told = ""
+	r.End = ""
 	return r
 }
 
@@ -101,7 +104,9 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 	}
 	r, err := p.recall(ctx, t, c)
 	if err == nil && !r.Failed && r.Verdict == Fine { // E-011; what found nothing may be taken back (E-026)
-		l.times, l.call, l.result = 1, c.ID, r
+		l.times = 1
+		l.call = c.ID
+		l.result = r
 	}
 	return r, err
 }

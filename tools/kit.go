@@ -70,7 +70,7 @@ func (t Tool) complete() error {
 	return nil
 }
 
-// listed says whether models are told of t.
+// listed reports whether models are told of t.
 func (t Tool) listed() bool { return t.AliasOf == "" && !t.Hidden }
 
 // bySpec sorts by name, those of MCP servers last: the list's bytes must not
@@ -112,7 +112,7 @@ func (k *Kit) Tool(name string) (Tool, bool) {
 // Tools returns all tools as they were offered, those that are not listed too, in order.
 func (k *Kit) Tools() []Tool { return slices.Clone(k.all) }
 
-// Asks says whether a person will be asked before c is run, or by it.
+// Asks reports whether a person will be asked before c is run, or by it.
 func (k *Kit) Asks(c Call) bool {
 	t, ok := k.Tool(c.Name)
 	if !ok || !t.may(c.From) {

@@ -38,13 +38,13 @@ type StandardConfig struct {
 	Cache    *Cache        // shared by all Kits; nil: nothing is remembered beyond a turn
 }
 
-// Standard is the pipeline of the house, for one Kit: some stages remember what
+// Standard is the standard pipeline of one Kit: some stages remember what
 // was called before in its turn. Read it downward for the way in and upward for
 // the way out:
 //
 //	Observe   ↓↑ logs and counts the call, and notes how it went
 //	Strikes    ↑ ends a turn that gets nowhere
-//	Recover    ↑  makes a panic the tool's failure, not the house's
+//	Recover    ↑  makes a panic the tool's failure, not the program's
 //	Approve   ↓  asks a person first, where that is due
 //	Dedupe    ↓↑ answers from memory what was asked before
 //	Assess     ↑ notes whether the result is worth having
@@ -79,7 +79,7 @@ func around(f func(ctx context.Context, t Tool, c Call) (Result, error)) Middlew
 }
 
 // Observe notes when each call began, how long the tool was at work, and
-// whether strangers may speak from the result; it counts the call in stats and
+// whether the result may hold untrusted content; it counts the call in stats and
 // tells log what came of it (E-024). Arguments and results stay out of the
 // log; a failure's first words do not: the log's handler must redact.
 func Observe(log *slog.Logger, stats *Stats) Middleware {

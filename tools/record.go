@@ -68,7 +68,8 @@ func NewRecord(call llm.ToolCall, read string, r Result, agent string, round int
 	}
 	rec.Meta = Meta{
 		Tool: call.Name, Status: "success", Verdict: "ok", Cached: r.Cached, DuplicateOf: r.Twin, Code: r.Code,
-		DurationMS: r.Took.Milliseconds(), Agent: agent, Turn: round, RequestID: call.ID, Persisted: r.File, Truncated: r.Cut,
+		DurationMS: r.Took.Milliseconds(), Agent: agent, Turn: round, RequestID: call.ID, Persisted: r.File,
+		Truncated: r.Cut,
 	}
 	if r.Failed {
 		rec.Meta.Status = "error"

@@ -59,7 +59,7 @@ func shorten(c Call, text string, n, limit int, untrusted bool) (seen, path stri
 	return seen, path
 }
 
-// What the house keeps in the workspace has one folder per session.
+// What Parley keeps in the workspace has one folder per session.
 const (
 	ownDir      = ".parley"
 	resultsDir  = ownDir + "/tool-results" // long results (D-042)

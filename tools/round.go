@@ -137,13 +137,8 @@ func (k *Kit) one(ctx context.Context, group []Call, i int) (e Ended) {
 	})
 	if broke, ok := errors.AsType[*panics.Error](err); ok {
 		t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}}
-		e.Result, e.Stack = t.finish(
-			ctx,
-			Failf(CodeError, wordsBrokeDown, c.Name, broke.Value),
-			nil,
-		), string(
-			broke.Stack,
-		)
+		e.Result, e.Stack = t.finish(ctx, Failf(CodeError, wordsBrokeDown, c.Name, broke.Value),
+			nil), string(broke.Stack)
 	}
 	return e
 }

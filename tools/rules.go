@@ -49,7 +49,7 @@ func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err er
 	return permitted, err
 }
 
-// may says whether s may use t.
+// may reports whether s may use t.
 func (t Tool) may(s chat.Sender) bool {
 	switch t.rule {
 	case "", Everyone, Ask:

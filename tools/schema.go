@@ -273,15 +273,29 @@ func (s *shape) defaults() []byte {
 	return []byte(text(usual))
 }
 
-// usual says whether check looks at all that s says.
+// usual reports whether check looks at all that s says.
 func usual(s *jsonschema.Schema) bool {
 	if s == nil {
 		return true
 	}
 	rest := *s
-	rest.Title, rest.Description, rest.Default, rest.Examples = "", "", nil, nil
-	rest.Type, rest.Types, rest.Enum, rest.Required, rest.Items, rest.Properties, rest.PropertyOrder = "", nil, nil, nil, nil, nil, nil
-	rest.Minimum, rest.Maximum, rest.MinLength, rest.MaxLength, rest.MinItems, rest.MaxItems = nil, nil, nil, nil, nil, nil
+	rest.Title = ""
+	rest.Description = ""
+	rest.Default = nil
+	rest.Examples = nil
+	rest.Type = ""
+	rest.Types = nil
+	rest.Enum = nil
+	rest.Required = nil
+	rest.Items = nil
+	rest.Properties = nil
+	rest.PropertyOrder = nil
+	rest.Minimum = nil
+	rest.Maximum = nil
+	rest.MinLength = nil
+	rest.MaxLength = nil
+	rest.MinItems = nil
+	rest.MaxItems = nil
 	if rest.AdditionalProperties = nil; text(rest) != "true" {
 		return false
 	}

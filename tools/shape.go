@@ -9,7 +9,7 @@ import (
 	"parley/chat"
 )
 
-// Shape makes Text of Data where the tool left that to the house: always if
+// Shape makes Text of Data where the tool left that to the pipeline: always if
 // its Hints say JSON, else if Text is empty. Data that says itself that it is
 // a failure makes the result one. The Kit wraps up the Text of JSON
 // tools at last, so that all of the pipeline's failures look alike.

@@ -29,7 +29,7 @@ type Tool struct {
 	// Query returns what a call looks up: of the calls of a turn with the same,
 	// only the first is made (E-006, D-086). It may be nil, and "" is no lookup.
 	Query func(args map[string]any) string
-	// Assess says whether a result is worth having (E-019). It may be nil.
+	// Assess reports whether a result is worth having (E-019). It may be nil.
 	Assess func(Result) Verdict
 	// Risky reports whether a call asks an owner first, in each turn, though the
 	// tool is not Dangerous. nil means that none does.
@@ -38,7 +38,7 @@ type Tool struct {
 	// deletion of a file that does not exist: no person is asked to approve it. It
 	// changes nothing. It may be nil.
 	Precheck func(Call) (Result, error)
-	// Guard says whether a call reaches out of the turn, such as to another chat
+	// Guard reports whether a call reaches out of the turn, such as to another chat
 	// or to the agent's standing rules: in an untrusted turn it is asked for first,
 	// unless the person's own words ask for just that call, and for who is no
 	// owner always (R-S12). nil means that none does.
@@ -63,7 +63,7 @@ type Hints struct {
 	Last      bool   // runs after all other calls of its round (C-030)
 	Dangerous bool   // asks an owner first
 	JSON      bool   // Text is made of Data: {"success":…,"data":…,"error":…} (A-006)
-	Untrusted bool   // Text is what strangers wrote (R-S12)
+	Untrusted bool   // Text is untrusted content (R-S12)
 	// read-only: a success answers the same call again for a while (A-075). Not for what
 	// tools change
 	Cacheable bool
@@ -88,10 +88,10 @@ const (
 // Kind returns the category that rules and lists put the tool in (A-001).
 func (h Hints) Kind() string { return cmp.Or(h.Category, "general") }
 
-// Waits says whether t waits for a person, for as long as it takes.
+// Waits reports whether t waits for a person, for as long as it takes.
 func (t Tool) Waits() bool { return t.Timeout < 0 }
 
-// Parallel says whether calls of t may run beside other such calls (D-002).
+// Parallel reports whether calls of t may run beside other such calls (D-002).
 func (t Tool) Parallel() bool { return t.ReadOnly && !t.Exclusive }
 
 // A Scope is where, for whom and with what a Call runs.
@@ -117,7 +117,7 @@ type Scope struct {
 	// untrusted turn. nil: nothing is known, and so all may be a secret.
 	Known func() untrusted.Known
 
-	// Granted says whether an owner has approved calls with the same effect for a
+	// Granted reports whether an owner has approved calls with the same effect for a
 	// while (R-S12). nil: none has.
 	Granted func(effect string) bool
 
@@ -130,7 +130,7 @@ type Scope struct {
 	// listed. nil: none.
 	Tools func() []Tool
 
-	// Shown says whether the model still sees the whole result of an earlier
+	// Shown reports whether the model still sees the whole result of an earlier
 	// call, by its Key (D-056). nil: it sees none.
 	Shown func(key string) bool
 }
@@ -208,7 +208,7 @@ type Result struct {
 	Public bool `json:"public,omitempty"`
 }
 
-// A Verdict says whether a result is worth having.
+// A Verdict reports whether a result is worth having.
 type Verdict string
 
 // The verdicts.
@@ -228,9 +228,9 @@ const (
 	CodeCancelled = "TOOL_CANCELLED"
 )
 
-// ErrClosing is the cause of a context that ends because the house is shut
+// ErrClosing is the cause of a context that ends because Parley is shut
 // down: work that can go on after the next start is left as it is.
-var ErrClosing = errors.New("the house is shut down")
+var ErrClosing = errors.New("the gateway is shutting down")
 
 // Failf returns a failure whose text is for the model: what is wrong, and
 // what to do instead. The Kit puts "Error: " before it and a hint behind.

@@ -22,11 +22,8 @@ func (t Tool) prepare(args string) (in map[string]any, problem string) {
 	}
 	in = t.mended(in)
 	if wrong := t.shape.check(in); len(wrong) > 0 {
-		return nil, fmt.Sprintf(
-			"Invalid parameters for tool '%s': %s",
-			t.Name,
-			chat.Clip(strings.Join(wrong, "; "), 4000, "…"),
-		)
+		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %s", t.Name,
+			chat.Clip(strings.Join(wrong, "; "), 4000, "…"))
 	}
 	return in, ""
 }
@@ -72,11 +69,8 @@ func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int)
 			wrong = append(wrong, label+" "+strings.Replace(words, "#", text(limit), 1))
 		}
 	}
-	say(
-		js.Enum != nil && !slices.ContainsFunc(js.Enum, func(e any) bool { return text(e) == text(v) }),
-		"must be one of #",
-		&js.Enum,
-	)
+	say(js.Enum != nil && !slices.ContainsFunc(js.Enum, func(e any) bool { return text(e) == text(v) }),
+		"must be one of #", &js.Enum)
 	say(js.Const != nil && text(js.Const) != text(v), "must be #", js.Const)
 	switch v := v.(type) {
 	case int64:
@@ -169,7 +163,7 @@ func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string
 	return wrong
 }
 
-// closed says whether s allows only the properties it names.
+// closed reports whether s allows only the properties it names.
 func closed(s *jsonschema.Schema) bool {
 	no := s.AdditionalProperties
 	return no != nil && no.Not != nil && text(no) == "false" && len(s.PatternProperties) == 0

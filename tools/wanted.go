@@ -46,19 +46,19 @@ func (t Tool) property(name string) *jsonschema.Schema {
 	return t.shape.schema.Properties[name]
 }
 
-// listsValues says whether the schema lists the values of an argument.
+// listsValues reports whether the schema lists the values of an argument.
 func (t Tool) listsValues(name string) bool {
 	p := t.property(name)
 	return p != nil && len(p.Enum) > 0
 }
 
-// isDefault says whether v is what an argument is without being given.
+// isDefault reports whether v is what an argument is without being given.
 func (t Tool) isDefault(name string, v any) bool {
 	p := t.property(name)
 	return p != nil && len(p.Default) > 0 && string(p.Default) == text(v)
 }
 
-// needs says whether a call must give an argument.
+// needs reports whether a call must give an argument.
 func (t Tool) needs(name string) bool {
 	return t.shape != nil && t.shape.schema != nil && slices.Contains(t.shape.schema.Required, name)
 }

@@ -25,10 +25,8 @@ func record(p Path) string {
 // if it has no origin. A record that cannot be read counts as one of nobody.
 func (w *Workspace) Origin(p Path) (author string, found bool) {
 	name := record(p)
-	if _, err := os.Lstat(filepath.Join(w.at.realDir, name)); errors.Is(
-		err,
-		fs.ErrNotExist,
-	) { // so it is with most, and searches ask of many
+	if _, err := os.Lstat(filepath.Join(w.at.realDir, name)); errors.Is(err,
+		fs.ErrNotExist) { // so it is with most, and searches ask of many
 		return "", false
 	}
 	text, err := w.Names().ReadFile(name)

@@ -30,7 +30,7 @@ import (
 type mind struct {
 	*memory.History
 	notes  *memory.Notes
-	skills *skills.Shelf
+	skills *skills.Library
 	pages  keptFiles
 }
 

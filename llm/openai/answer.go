@@ -34,11 +34,8 @@ type piece struct {
 
 // thoughts is the reasoning in p. Vendors that use several fields say the same in each.
 func (p piece) thoughts() string {
-	said := cmp.Or(
-		textIn(p.ReasoningContent, "text"),
-		textIn(p.Reasoning, "text"),
-		textIn(p.ReasoningDetails, "text", "summary"),
-	)
+	said := cmp.Or(textIn(p.ReasoningContent, "text"), textIn(p.Reasoning, "text"),
+		textIn(p.ReasoningDetails, "text", "summary"))
 	if _, parts := p.Content.([]any); parts && said == "" {
 		return textIn(p.Content, "thinking")
 	}
@@ -184,10 +181,8 @@ func (a *answer) show(c *call) {
 func (a *answer) named() (calls []llm.ToolCall) {
 	for _, c := range a.calls {
 		if c.name != "" {
-			calls = append(
-				calls,
-				llm.ToolCall{ID: c.id, Name: c.name, Args: cmp.Or(strings.TrimSpace(c.args.String()), "{}")},
-			)
+			calls = append(calls,
+				llm.ToolCall{ID: c.id, Name: c.name, Args: cmp.Or(strings.TrimSpace(c.args.String()), "{}")})
 		}
 	}
 	return calls
@@ -208,7 +203,7 @@ func (a *answer) callOf(t toolCall) *call {
 	return nil
 }
 
-// before says whether t, which looks like a part of c, is another call after
+// before reports whether t, which looks like a part of c, is another call after
 // it: it has a name again, and another ID or name, or c's arguments are whole.
 func (c *call) before(t toolCall) bool {
 	switch {

@@ -67,7 +67,8 @@ func words(v any) string {
 // Words by which providers tell errors apart that share a status.
 var (
 	wordsTooLong = []string{"context_length", "context length", "context window", "context size", "exceed_context",
-		"maximum context", "prompt is too long", "input is too long", "input token count", "reduce the length", "request too large", "too many tokens in"}
+		"maximum context", "prompt is too long", "input is too long", "input token count", "reduce the " +
+			"length", "request too large", "too many tokens in"}
 	wordsQuota = []string{"insufficient_quota", "insufficient balance", "insufficient credit", "insufficient_balance",
 		"billing_hard_limit", "billing_not_active", "credit balance is too low", "requires more credits"}
 	wordsAuth = []string{

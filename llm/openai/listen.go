@@ -39,7 +39,8 @@ func (t *Transcriber) Transcribe(ctx context.Context, name string, audio io.Read
 	c := openai.DefaultConfig(t.config.APIKey)
 	c.BaseURL, c.HTTPClient = t.config.BaseURL, &exchange{transport: t.config.Transport}
 	text, err := openai.NewClientWithConfig(c).CreateTranscription(limited, openai.AudioRequest{
-		Model: t.config.Model, Reader: audio, FilePath: "voice" + ending(name), Language: t.language, Format: openai.AudioResponseFormatJSON,
+		Model: t.config.Model, Reader: audio, FilePath: "voice" + ending(name), Language: t.language,
+		Format: openai.AudioResponseFormatJSON,
 	})
 	switch {
 	case err == nil:

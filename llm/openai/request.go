@@ -30,10 +30,8 @@ func (p *profile) request(c Config, req llm.Request) openai.ChatCompletionReques
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	if req.System != "" {
-		r.Messages = append(
-			r.Messages,
-			openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System},
-		)
+		r.Messages = append(r.Messages,
+			openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: req.System})
 	}
 	for _, m := range req.Messages {
 		r.Messages = append(r.Messages, p.message(c, m))

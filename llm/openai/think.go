@@ -39,7 +39,9 @@ func (t *think) split(s string, last bool) (text, thoughts string) {
 			thoughts, t.held = t.held[:n], t.held[n:]
 			return "", thoughts
 		}
-		t.within, thoughts, t.held = false, before, strings.TrimLeft(after, blank)
+		t.within = false
+		thoughts = before
+		t.held = strings.TrimLeft(after, blank)
 		t.past = t.held != "" // or else a second pair of tags may follow
 	}
 	text, t.held = t.held, ""

@@ -178,7 +178,9 @@ func (p *parser) tag(tag string) {
 		p.cdata = true
 	case p.param != "":
 		p.args[p.param] = trimmed(p.value)
-		p.param, p.value, p.tags = "", nil, p.params[p.call.Name]
+		p.param = ""
+		p.value = nil
+		p.tags = p.params[p.call.Name]
 	case p.call.Name == "":
 		p.begin(name, tag)
 	case tag[1] == '/':
@@ -192,7 +194,10 @@ func (p *parser) begin(name, tag string) {
 	p.raw.Reset()
 	p.raw.Write(p.space)
 	p.raw.WriteString(tag)
-	p.space, p.shown, p.args, p.tags = nil, 0, map[string]string{}, p.params[name]
+	p.space = nil
+	p.shown = 0
+	p.args = map[string]string{}
+	p.tags = p.params[name]
 	p.call = llm.ToolCall{Name: name}
 	for n := 1; p.call.ID == "" || p.taken[p.call.ID]; n++ {
 		p.call.ID = fmt.Sprintf("call_%d", n)

@@ -125,12 +125,8 @@ func plain(m llm.Message) llm.Message {
 	switch m.Role {
 	case llm.ToolRole:
 		return llm.Message{Role: llm.User,
-			Text: fmt.Sprintf(
-				"<tool_result name=%q id=%q>\n%s\n</tool_result>",
-				unmarked(m.Name),
-				unmarked(m.Call),
-				m.Text,
-			)}
+			Text: fmt.Sprintf("<tool_result name=%q id=%q>\n%s\n</tool_result>", unmarked(m.Name), unmarked(m.Call),
+				m.Text)}
 	case llm.Assistant:
 		for _, c := range m.Calls {
 			m.Text = strings.TrimLeft(m.Text+"\n"+written(c), "\n")

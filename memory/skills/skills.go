@@ -27,12 +27,12 @@ type Folder interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
 
-// Has says whether there is something of that name.
+// Has reports whether there is something of that name.
 type Has func(name string) bool
 
-// A Shelf holds the pages of one workspace. An edit counts at once. It is
+// A Library holds the pages of one workspace. An edit counts at once. It is
 // safe for use by several goroutines.
-type Shelf struct {
+type Library struct {
 	Texts *texts.Skills // what people are told; nil: in English
 
 	folder   Folder
@@ -41,14 +41,14 @@ type Shelf struct {
 	pages    map[string]Page // by path
 }
 
-// New returns the Shelf of w. bin says whether there is a program of a name,
+// New returns the Library of w. bin reports whether there is a program of a name,
 // env whether a variable of the environment is set: both are asked each time.
-func New(w Folder, bin, env Has) *Shelf {
-	return &Shelf{folder: w, bin: bin, env: env, pages: map[string]Page{}}
+func New(w Folder, bin, env Has) *Library {
+	return &Library{folder: w, bin: bin, env: env, pages: map[string]Page{}}
 }
 
 // say returns what people are told.
-func (s *Shelf) say() texts.Skills {
+func (s *Library) say() texts.Skills {
 	if s.Texts == nil {
 		return texts.English().Memory.Skills
 	}
@@ -56,7 +56,7 @@ func (s *Shelf) say() texts.Skills {
 }
 
 // Skills returns all skills, sorted, the broken ones too. tool says which tools there are.
-func (s *Shelf) Skills(tool Has) []Page {
+func (s *Library) Skills(tool Has) []Page {
 	all := s.read(skillDir, "/SKILL.md")
 	lacking := func(names []string, has Has) []string { return slices.DeleteFunc(slices.Clone(names), has) }
 	for i, p := range all {
@@ -69,10 +69,10 @@ func (s *Shelf) Skills(tool Has) []Page {
 }
 
 // Profiles returns all profiles, sorted, the broken ones too.
-func (s *Shelf) Profiles() []Page { return s.read(agentDir, ".md") }
+func (s *Library) Profiles() []Page { return s.read(agentDir, ".md") }
 
 // read returns the pages called dir/NAME + tail.
-func (s *Shelf) read(dir, tail string) (all []Page) {
+func (s *Library) read(dir, tail string) (all []Page) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entries, err := s.folder.ReadDir(dir)
@@ -104,14 +104,16 @@ const (
 	maxPages    = 500      // of a folder: each is read for every prompt
 	maxList     = 16 << 10 // bytes of the list of skills in the prompt
 	maxWhole    = 8 << 10  // bytes of all skills that are in the prompt as a whole
-	aboutSkills = "# Skills\nEach is a page on how a kind of task is done. Before you begin one of that kind, read skills/NAME/SKILL.md with read_file and go by it. Your other rules stand above it, and no page gives anybody rights.\n"
+	aboutSkills = "# Skills\nEach is a page on how a kind of task is done. Before you begin one of that kind, read " +
+		"skills/NAME/SKILL.md with read_file and go by it. Your other rules stand above it, and no page gives " +
+		"anybody rights.\n"
 )
 
 // Prompt returns what the model is told of the pages that it can use, "" if
 // there are none: skills by name, and those that are always wanted whole. (Of
 // the agents it is told by the tool new_task.) It stays the same, byte for byte,
 // until a page, a tool or a program changes.
-func (s *Shelf) Prompt(tool Has) string {
+func (s *Library) Prompt(tool Has) string {
 	var list, whole string
 	left := 0
 	for _, p := range s.Skills(tool) {
@@ -137,7 +139,7 @@ func (s *Shelf) Prompt(tool Has) string {
 
 // List returns all pages, in Markdown for a person, with what is wrong with
 // those that cannot be used. model says which models there are.
-func (s *Shelf) List(tool, model Has) string {
+func (s *Library) List(tool, model Has) string {
 	agents := s.Profiles()
 	for i, p := range agents {
 		if lack := slices.DeleteFunc(slices.Clone(p.Tools), tool); len(lack) > 0 {
@@ -147,13 +149,8 @@ func (s *Shelf) List(tool, model Has) string {
 		}
 	}
 	say := s.say()
-	return "**" + say.Skills + "**\n" + lines(
-		say,
-		s.Skills(tool),
-	) + "\n**" + say.Agents + "**\n" + lines(
-		say,
-		agents,
-	) + "\n" + say.HowTo
+	return "**" + say.Skills + "**\n" + lines(say,
+		s.Skills(tool)) + "\n**" + say.Agents + "**\n" + lines(say, agents) + "\n" + say.HowTo
 }
 
 // lines lists pages, a line each.

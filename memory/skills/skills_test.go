@@ -205,7 +205,7 @@ func TestBombs(t *testing.T) {
 }
 
 // shelf is one with a page of every sort.
-func shelf(t testing.TB) (*desk, *Shelf) {
+func shelf(t testing.TB) (*desk, *Library) {
 	d := open(t)
 	d.write("skills/whole/SKILL.md", skill("description: Always holds.\nalways: true"))
 	d.write("skills/zebra/SKILL.md", "---\ndescription: Draws a zebra.\n---\n# Draw\n\n1. Lines.\n")

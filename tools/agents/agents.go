@@ -56,7 +56,9 @@ func New(c Config) tools.Source {
 	s := source{Config: c}
 	s.made = []tools.Tool{s.spawn(), s.multi(), s.task()}
 	for i := range s.made {
-		s.made[i].Category, s.made[i].Repeatable, s.made[i].Timeout = category, true, -1
+		s.made[i].Category = category
+		s.made[i].Repeatable = true
+		s.made[i].Timeout = -1
 		s.made[i].Guard = leaks
 		s.made[i].Effect = func(tools.Call) string { return "give subagents words of memory or files" }
 	}
@@ -106,11 +108,21 @@ func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, e
 func child(c tools.Call, n int, label, task string, names []string) tools.Child {
 	key := fmt.Sprintf("%s/%d", c.Key(), n)
 	h := tools.Child{
-		ID: fmt.Sprintf(
-			"%.4x",
-			sha256.Sum256([]byte(key)),
-		), Call: key, Turn: c.Turn, Door: c.Name, Label: label, Task: task,
-		Only: []string{}, Model: c.Model, Parent: c.Session, At: c.At, From: c.From, Group: c.Group, Depth: c.Depth + 1, Tainted: c.Tainted, Sources: c.Sources,
+		ID:      fmt.Sprintf("%.4x", sha256.Sum256([]byte(key))),
+		Call:    key,
+		Turn:    c.Turn,
+		Tool:    c.Name,
+		Label:   label,
+		Task:    task,
+		Only:    []string{},
+		Model:   c.Model,
+		Parent:  c.Session,
+		At:      c.At,
+		From:    c.From,
+		Group:   c.Group,
+		Depth:   c.Depth + 1,
+		Tainted: c.Tainted,
+		Sources: c.Sources,
 	}
 	all := c.Tools()
 	wanted := map[string]bool{}

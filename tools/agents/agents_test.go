@@ -127,7 +127,7 @@ func TestSpawn(t *testing.T) {
 		if r.Text != want || len(h.ID) != 8 || strings.Trim(h.ID, "0123456789abcdef") != "" {
 			t.Errorf("got %q\nwant %q", r.Text, want)
 		}
-		if got := line(h.Only, h.Rounds, h.Most, h.Report, h.Hears, h.Depth, h.Parent, h.Model, h.From.ID, h.Tainted, h.Call, h.Turn, h.Door); got !=
+		if got := line(h.Only, h.Rounds, h.Most, h.Report, h.Hears, h.Depth, h.Parent, h.Model, h.From.ID, h.Tainted, h.Call, h.Turn, h.Tool); got !=
 			"[attempt_completion exec read_file web_search] 15 4 true false 1 telegram:42 cheap 7 true turn#c/0 turn spawn" {
 			t.Errorf("begun %s", got)
 		}

@@ -48,13 +48,9 @@ func (s source) multi() tools.Tool {
 			}
 			for _, task := range in.Tasks {
 				if unknown := unknownTools(c, task.Tools); len(unknown) > 0 {
-					return tools.Failf(
-						tools.CodeInvalid,
-						"Task '%s' names tools that there are not: %s. No agent was started. Available: %s",
-						task.Name,
-						strings.Join(unknown, ", "),
-						strings.Join(child(c, 0, "", "", nil).Only, ", "),
-					), nil
+					return tools.Failf(tools.CodeInvalid,
+						"Task '%s' names tools that there are not: %s. No agent was started. Available: %s", task.Name,
+						strings.Join(unknown, ", "), strings.Join(child(c, 0, "", "", nil).Only, ", ")), nil
 				}
 			}
 			all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}

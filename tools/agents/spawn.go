@@ -15,7 +15,8 @@ type spawnArgs struct {
 	Wait  bool   `json:"wait,omitempty" jsonschema:"wait for the result instead of going on"`
 }
 
-const spawnDescription = "Have a subagent work on a task in the background, while you go on talking. It can read, write and search files and use the web, " +
+const spawnDescription = "Have a subagent work on a task in the background, while you go on talking. It can read, " +
+	"write and search files and use the web, " +
 	"and cannot talk to the person. You are told when it is done, and then tell the person."
 
 // workers are the tools of a background worker (D-092).
@@ -41,7 +42,9 @@ func (s source) spawn() tools.Tool {
 				label = append(label[:30], []rune("...")...)
 			}
 			h := child(c, 0, string(label), in.Task, workers)
-			h.Rounds, h.Most, h.Report = 15, 4, !in.Wait
+			h.Rounds = 15
+			h.Most = 4
+			h.Report = !in.Wait
 			h, err = s.run(ctx, h, func() {})
 			var busy *tools.BusyError
 			switch {
@@ -57,11 +60,8 @@ func (s source) spawn() tools.Tool {
 				return r, err
 			case !in.Wait:
 				return tools.Result{
-					Text: fmt.Sprintf(
-						"Subagent [%s] started (id: %s). I'll notify you when it completes.",
-						h.Label,
-						h.ID,
-					),
+					Text: fmt.Sprintf("Subagent [%s] started (id: %s). I'll notify you when it completes.", h.Label,
+						h.ID),
 				}, nil
 			case h.State != tools.ChildAnswered:
 				r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", h.Label, h.Result)

@@ -26,7 +26,8 @@ type taskAnswer struct {
 	Note    string `json:"note,omitempty"` // what its profile names in vain
 }
 
-const taskDescription = "Give a task to a sub-agent and wait until it is done. What the person says meanwhile is said to it.\n\n"
+const taskDescription = "Give a task to a sub-agent and wait until it is done. What the person says meanwhile is " +
+	"said to it.\n\n"
 
 // task is new_task. Its description is to say which agents there are.
 func (s source) task() tools.Tool {
@@ -37,12 +38,8 @@ func (s source) task() tools.Tool {
 			profiles := s.Profiles()
 			i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
 			if i < 0 { // C-032
-				return tools.Failf(
-					tools.CodeError,
-					"Subtask failed: Sub agent '%s' not found in parent agent '%s'",
-					in.Agent,
-					cmp.Or(c.Agent, "main"),
-				), nil
+				return tools.Failf(tools.CodeError, "Subtask failed: Sub agent '%s' not found in parent agent '%s'",
+					in.Agent, cmp.Or(c.Agent, "main")), nil
 			}
 			c.Say(s.Texts.Creating.With(in.Name))
 			h, note := s.helper(c, profiles[i], in)
@@ -88,10 +85,12 @@ func (s source) helper(c tools.Call, p Profile, in taskArgs) (h tools.Child, not
 	if len(lacks) > 0 {
 		note = fmt.Sprintf("agents/%s.md names what it does not have here: %s", p.Name, strings.Join(lacks, ", "))
 	}
-	h.Agent, h.Instruction, h.Model, h.Rounds, h.Strict, h.Hears = p.Name, p.Instruction, cmp.Or(
-		p.Model,
-		c.Model,
-	), p.Rounds, p.Strict, true
+	h.Agent = p.Name
+	h.Instruction = p.Instruction
+	h.Model = cmp.Or(p.Model, c.Model)
+	h.Rounds = p.Rounds
+	h.Strict = p.Strict
+	h.Hears = true
 	return h, note
 }
 

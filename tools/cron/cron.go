@@ -14,11 +14,14 @@ import (
 	"parley/tools"
 )
 
-const description = "Put work on the clock: reminders, recurring tasks, watching something. When its time comes you are told `message` in this chat, and what you answer is sent here.\n" +
-	"- add needs message and one of every_seconds, cron_expr and at. A single reminder is at, \"every weekday at 9\" is cron_expr \"0 9 * * 1-5\".\n" +
+const description = "Schedule work: reminders, recurring tasks, watching something. When its time comes you are " +
+	"told `message` in this chat, and what you answer is sent here.\n" +
+	"- add needs message and one of every_seconds, cron_expr and at. A single reminder is at, \"every weekday at 9\" " +
+	"is cron_expr \"0 9 * * 1-5\".\n" +
 	"- To watch something and speak only when there is news, set isolated and quiet.\n" +
 	"- A fixed call that needs no thinking is tool with args instead of message: its result is sent as it is.\n" +
-	"- list shows the jobs with their ids; remove, enable, disable, run, edit and history need job_id. edit changes only what you give."
+	"- list shows the jobs with their ids; remove, enable, disable, run, edit and history need job_id. edit changes " +
+	"only what you give."
 
 // A Manager does what an order says for whoever asks. To add under the same ID
 // again changes nothing, nor to run under the same key, which is that of the call.
@@ -29,7 +32,8 @@ type Manager func(ctx context.Context, a jobs.Asker, key string, o jobs.Order) (
 func New(do Manager) tools.Tool {
 	t := tools.New("cron", description, func(ctx context.Context, c tools.Call, o jobs.Order) (tools.Result, error) {
 		switch {
-		case (c.Origin == chat.FromSchedule || c.Depth > 0) && slices.Contains([]string{jobs.Add, jobs.Edit, jobs.Enable, jobs.Run}, o.Action):
+		case (c.Origin == chat.FromSchedule || c.Depth > 0) &&
+			slices.Contains([]string{jobs.Add, jobs.Edit, jobs.Enable, jobs.Run}, o.Action):
 			return tools.Failf(tools.CodeDenied, "cannot schedule new jobs from within a cron job execution"), nil
 		case c.At.Channel == "api" && o.Action == jobs.Add:
 			return tools.Failf(tools.CodeDenied, "scheduled cron jobs must be created from a chat session"), nil
@@ -48,10 +52,12 @@ func New(do Manager) tools.Tool {
 	t.Effect = func(c tools.Call) string { return fmt.Sprintf("%v scheduled jobs", c.Input["action"]) }
 	t.Preview = preview
 	t.Aliases = map[string]string{
-		"command": "action", "id": "job_id", "job": "job_id", "title": "name", "text": "message", "prompt": "message", "task": "message",
+		"command": "action", "id": "job_id", "job": "job_id", "title": "name", "text": "message",
+		"prompt": "message", "task": "message",
 		"expr": "cron_expr", "cron": "cron_expr", "schedule": "cron_expr", "expression": "cron_expr",
-		"seconds": "every_seconds", "every": "every_seconds", "interval": "every_seconds", "interval_seconds": "every_seconds",
-		"timezone": "tz", "zone": "tz", "time_zone": "tz", "time": "at", "datetime": "at", "when": "at",
+		"seconds": "every_seconds", "every": "every_seconds", "interval": "every_seconds",
+		"interval_seconds": "every_seconds",
+		"timezone":         "tz", "zone": "tz", "time_zone": "tz", "time": "at", "datetime": "at", "when": "at",
 		"silent": "quiet", "arguments": "args", "tool_name": "tool",
 	}
 	return t

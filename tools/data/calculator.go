@@ -82,7 +82,9 @@ func (p *parser) fail(why string, args ...any) starlark.Value {
 }
 
 func (p *parser) refuse(wrong string) starlark.Value {
-	p.wrong, p.text, p.rest = cmp.Or(p.wrong, wrong), "", nil
+	p.wrong = cmp.Or(p.wrong, wrong)
+	p.text = ""
+	p.rest = nil
 	return starlark.MakeInt(1)
 }
 
@@ -90,7 +92,8 @@ func (p *parser) refuse(wrong string) starlark.Value {
 var operators = map[string]struct {
 	token syntax.Token
 	rank  int
-}{"+": {syntax.PLUS, 1}, "-": {syntax.MINUS, 1}, "*": {syntax.STAR, 2}, "/": {syntax.SLASH, 2}, "//": {syntax.SLASHSLASH, 2}, "%": {syntax.PERCENT, 2}}
+}{"+": {syntax.PLUS, 1}, "-": {syntax.MINUS, 1}, "*": {syntax.STAR, 2}, "/": {syntax.SLASH, 2},
+	"//": {syntax.SLASHSLASH, 2}, "%": {syntax.PERCENT, 2}}
 
 // binary reads values between operators that bind more tightly than above.
 func (p *parser) binary(above int) starlark.Value {

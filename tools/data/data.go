@@ -32,7 +32,10 @@ type Weather struct {
 func New(c Config) []tools.Tool {
 	all := []tools.Tool{calculator(), textProcess(), jsonProcess(), weather(c)}
 	for i := range all {
-		all[i].Category, all[i].ReadOnly, all[i].JSON, all[i].Cacheable = "data", true, true, true
+		all[i].Category = "data"
+		all[i].ReadOnly = true
+		all[i].JSON = true
+		all[i].Cacheable = true
 	}
 	all[3].Category, all[3].Cacheable = "weather", false
 	return all

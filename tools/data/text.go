@@ -57,11 +57,8 @@ type jsonArgs struct {
 }
 
 func jsonProcess() tools.Tool {
-	t := tools.New(
-		"json_process",
-		"Parse, format or validate JSON, or list its keys. The order of keys is kept.",
-		processJSON,
-	)
+	t := tools.New("json_process", "Parse, format or validate JSON, or list its keys. The order of keys is kept.",
+		processJSON)
 	t.Aliases = map[string]string{"json": "json_string", "text": "json_string"}
 	return t
 }

@@ -27,7 +27,8 @@ type editArgs struct {
 
 func (p pen) edit() tools.Tool {
 	t := tool("edit_file", stepEdit, "Replace text in a text file of the workspace. Read the file first. "+
-		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was changed.", p.open, reading(p.editFile))
+		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was "+
+		"changed.", p.open, reading(p.editFile))
 	p.protect(&t)
 	t.Aliases = named("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
 	return t
@@ -63,9 +64,7 @@ func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, er
 		return nil, "", in.noFile(c)
 	case in.OldText == "" && len(bytes.TrimSpace(old)) > 0:
 		return nil, "", fail(
-			"Cannot create file: %s already exists and is not empty. Give the text to replace as old_text.",
-			in.Path,
-		)
+			"Cannot create file: %s already exists and is not empty. Give the text to replace as old_text.", in.Path)
 	case !utf8.Valid(old) || bytes.IndexByte(old, 0) >= 0:
 		return nil, "", fail("Cannot edit binary file %s. Only UTF-8 text is supported.", in.Path)
 	}
@@ -105,9 +104,7 @@ func ambiguous(text string, edits []udiff.Edit) error {
 	}
 	return fail(
 		"Warning: old_text appears %d times at %s. Provide more context to make it unique, or set replace_all=true.",
-		len(edits),
-		strings.Join(where, ", "),
-	)
+		len(edits), strings.Join(where, ", "))
 }
 
 // noFile says that there is no file, and what may be meant (D-063).

@@ -105,7 +105,9 @@ func bare[In any](
 		}
 		return tools.Result{}, fail("the path is longer than %d bytes", maxPath)
 	})
-	t.Category, t.Preview, t.Aliases = "files", about(says, "path"), named()
+	t.Category = "files"
+	t.Preview = about(says, "path")
+	t.Aliases = named()
 	return t
 }
 
@@ -169,8 +171,7 @@ var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
 func hangs(w *workspace.Workspace, text string, at workspace.Path) bool {
 	if at == (workspace.Path{}) {
 		real, _ := filepath.EvalSymlinks(
-			filepath.Join(w.Dir(), text),
-		) // only devices are told from other things outside
+			filepath.Join(w.Dir(), text)) // only devices are told from other things outside
 		return devices.MatchString(text) || devices.MatchString(real)
 	}
 	info, err := w.Stat(at)

@@ -25,7 +25,8 @@ func globs() []tools.Tool {
 	t := tool(
 		"glob",
 		nil,
-		"Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such as .git and node_modules.",
+		"Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such "+
+			"as .git and node_modules.",
 		tools.Resolve,
 		glob,
 	)

@@ -42,37 +42,24 @@ type grepArgs struct {
 
 // types are the files that go by another name than their ending.
 var types = map[string]string{
-	"py": "*.{py,pyi}", "python": "*.{py,pyi}", "js": "*.{js,jsx,mjs,cjs}", "javascript": "*.{js,jsx,mjs,cjs}", "ts": "*.{ts,tsx,mts,cts}", "typescript": "*.{ts,tsx,mts,cts}",
-	"golang": "*.go", "rust": "*.rs", "md": "*.{md,mdx,markdown}", "markdown": "*.{md,mdx,markdown}", "yaml": "*.{yaml,yml}", "html": "*.{html,htm}", "c": "*.{c,h}", "sh": "*.{sh,bash}",
+	"py": "*.{py,pyi}", "python": "*.{py,pyi}", "js": "*.{js,jsx,mjs,cjs}", "javascript": "*.{js,jsx,mjs,cjs}",
+	"ts": "*.{ts,tsx,mts,cts}", "typescript": "*.{ts,tsx,mts,cts}",
+	"golang": "*.go", "rust": "*.rs", "md": "*.{md,mdx,markdown}", "markdown": "*.{md,mdx,markdown}",
+	"yaml": "*.{yaml,yml}", "html": "*.{html,htm}", "c": "*.{c,h}", "sh": "*.{sh,bash}",
 }
 
 func greps() tools.Tool {
 	t := tool(
 		"grep",
 		nil,
-		"Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely of interest, such as .git and node_modules.",
+		"Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely "+
+			"of interest, such as .git and node_modules.",
 		tools.Resolve,
 		grep,
 	)
 	t.ReadOnly, t.Preview = true, about(stepSearch, "pattern")
-	t.Aliases = named(
-		"query",
-		"pattern",
-		"regex",
-		"pattern",
-		"search",
-		"pattern",
-		"include",
-		"glob",
-		"ignore_case",
-		"case_insensitive",
-		"limit",
-		"head_limit",
-		"max_results",
-		"head_limit",
-		"max_matches",
-		"head_limit",
-	)
+	t.Aliases = named("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case",
+		"case_insensitive", "limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")
 	return t
 }
 
@@ -114,7 +101,8 @@ func newSearch(in grepArgs) (s search, err error) {
 				[]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape},
 				e.Code,
 			) {
-			problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not supported."
+			problem += ". The syntax is RE2: look-around ((?=, (?!, (?<=, (?<!) and backreferences (\\1) are not " +
+				"supported."
 		}
 		return s, errors.New(problem)
 	}
@@ -219,10 +207,7 @@ func (s *search) read(at workspace.Path, buf *bytes.Buffer) ([]byte, fs.FileInfo
 	case s.named && info.Size() > maxNamed:
 		return nil, nil, fail(
 			"%s has %d MB, and files of up to %d MB can be searched. Read parts of it with read_file, or split it.",
-			pathOf(s.call),
-			info.Size()/1_000_000,
-			maxNamed/1_000_000,
-		)
+			pathOf(s.call), info.Size()/1_000_000, maxNamed/1_000_000)
 	case !s.named && info.Size() > maxGrep:
 		return nil, nil, workspace.ErrTooBig
 	}

@@ -20,7 +20,8 @@ const maxWalk = 100_000
 
 // ignored are folders and files that nobody wants listed (D-071).
 var ignored = strings.Fields(
-	".git node_modules __pycache__ .venv venv dist build .tox .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov .parley",
+	".git node_modules __pycache__ .venv venv dist build .tox .mypy_cache .pytest_cache .ruff_cache .coverage " +
+		"htmlcov .parley",
 )
 
 // A hunt looks for files.
@@ -78,7 +79,7 @@ func (h hunt) walk(
 // below returns the name of at relative to dir, which it is in.
 func below(dir, at workspace.Path) string { return strings.TrimPrefix(at.String(), dir.String()+"/") }
 
-// matches says whether pattern matches the file name, which is relative to
+// matches reports whether pattern matches the file name, which is relative to
 // where the search began: one without a slash is matched by the last part
 // alone, and "" by all.
 func matches(pattern, name string) bool {
@@ -96,13 +97,9 @@ type listArgs struct {
 }
 
 func list() tools.Tool {
-	t := tool(
-		"list_dir",
-		stepList,
+	t := tool("list_dir", stepList,
 		"List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.",
-		tools.Resolve,
-		listDir,
-	)
+		tools.Resolve, listDir)
 	t.ReadOnly, t.Aliases = true, named("limit", "max_entries", "glob", "pattern")
 	return t
 }

@@ -34,38 +34,15 @@ type facts map[string]any
 // only that one has, and its names for ours (merge.md 2.6).
 func (p pen) others() []tools.Tool {
 	remove := other("file_delete", stepDelete, "Delete a file of the workspace.", "", p.open, telling(p.fileDelete))
-	mkdir := other(
-		"file_mkdir",
-		stepMakeDirectory,
-		"Make a directory of the workspace, and those it is in.",
-		"",
-		p.open,
-		telling(p.fileMkdir),
-	)
-	write := other(
-		"file_write",
-		stepWrite,
-		"Write a text file of the workspace.",
-		"write_file",
-		p.open,
-		telling(p.fileWrite),
-	)
-	exists := other(
-		"file_exists",
-		stepLookFor,
-		"Say whether a file or directory of the workspace exists, and which of the two it is.",
-		"",
-		tools.Resolve,
-		telling(fileExists),
-	)
-	read := other(
-		"file_read",
-		stepRead,
-		"Read a text file of the workspace.",
-		"read_file",
-		tools.Resolve,
-		reading(telling(p.fileRead)),
-	)
+	mkdir := other("file_mkdir", stepMakeDirectory, "Make a directory of the workspace, and those it is in.", "",
+		p.open, telling(p.fileMkdir))
+	write := other("file_write", stepWrite, "Write a text file of the workspace.", "write_file", p.open,
+		telling(p.fileWrite))
+	exists := other("file_exists", stepLookFor,
+		"Say whether a file or directory of the workspace exists, and which of the two it is.", "", tools.Resolve,
+		telling(fileExists))
+	read := other("file_read", stepRead, "Read a text file of the workspace.", "read_file", tools.Resolve,
+		reading(telling(p.fileRead)))
 	list := other("file_list", stepList, "List a directory of the workspace.", "list_dir", tools.Resolve, fileList)
 	remove.Dangerous = true
 	there := other("file_delete", nil, "", "", p.open, telling(fileThere))
@@ -73,7 +50,10 @@ func (p pen) others() []tools.Tool {
 	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
 		p.protect(t)
 	}
-	exists.ReadOnly, read.ReadOnly, list.ReadOnly, read.MaxText = true, true, true, maxChars
+	exists.ReadOnly = true
+	read.ReadOnly = true
+	list.ReadOnly = true
+	read.MaxText = maxChars
 	return []tools.Tool{remove, mkdir, write, exists, read, list}
 }
 
@@ -96,13 +76,8 @@ func other[In any](name string, says saying, what, aliasOf string, open opener, 
 				return tools.Result{Code: tools.CodeDenied}, fail("Path is outside project directory: '%s'", out.Path)
 			}
 			if err != nil {
-				return explain(
-					r,
-					err,
-					text,
-					word{workspace.ErrNotFile, "", "Path is not a file: %s"},
-					word{errNotDir, "", "Path is not a directory: %s"},
-				)
+				return explain(r, err, text, word{workspace.ErrNotFile, "", "Path is not a file: %s"},
+					word{errNotDir, "", "Path is not a directory: %s"})
 			}
 			f, _ := r.Data.(facts)
 			f["path"] = at.String()

@@ -24,7 +24,9 @@ func (s swap) edits(text string) (edits []udiff.Edit, odd []int) {
 		exactly, func(text, old string) [][]int { return exactly(text, crlf(old)) }, byLines, byQuotes,
 	} {
 		for _, at := range find(text, s.old) {
-			from, to, new := at[0], at[1], s.new
+			from := at[0]
+			to := at[1]
+			new := s.new
 			found, rest := text[from:to], text[to:]
 			if i >= 2 {
 				clear := false

@@ -68,21 +68,17 @@ func unlike(path, cause, old, best string, line int, alike float64) error {
 	if strings.HasSuffix(best, "\n") && !strings.HasSuffix(old, "\n") {
 		old += "\n"
 	}
-	return fail(
-		"old_text not found in %s. Possible cause: %s.\nBest match (%.0f%% similar) at line %d:\n%s",
-		path,
-		cause,
-		100*alike,
-		line,
-		diff("old_text", fmt.Sprintf("%s (line %d)", path, line), old, udiff.Lines(old, best)),
-	)
+	return fail("old_text not found in %s. Possible cause: %s.\nBest match (%.0f%% similar) at line %d:\n%s", path,
+		cause, 100*alike, line, diff("old_text", fmt.Sprintf("%s (line %d)", path, line), old, udiff.Lines(old, best)))
 }
 
 // closest returns the lines of text that are most like old, as many as old
 // has, the number of the first and how much they are like it, from 0 to 1.
 func closest(old, text string) (best string, line int, alike float64) {
 	lines, wanted := slices.Collect(strings.Lines(text[:min(len(text), maxNear)])), slices.Collect(strings.Lines(old))
-	l, size, first := newLikeness(3, wanted...), min(len(wanted), len(lines)), 0
+	l := newLikeness(3, wanted...)
+	size := min(len(wanted), len(lines))
+	first := 0
 	for i, line := range lines {
 		if l.count(line, l.have, 1); i >= size {
 			l.count(lines[i-size], l.have, -1)

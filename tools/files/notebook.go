@@ -42,18 +42,8 @@ func (p pen) notebook() tools.Tool {
 		}),
 	)
 	p.protect(&t)
-	t.Aliases = named(
-		"notebook_path",
-		"path",
-		"cell_number",
-		"cell_index",
-		"source",
-		"new_source",
-		"content",
-		"new_source",
-		"mode",
-		"edit_mode",
-	)
+	t.Aliases = named("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content",
+		"new_source", "mode", "edit_mode")
 	return t
 }
 
@@ -112,13 +102,9 @@ func (in notebookArgs) fill(c object) json.RawMessage {
 	switch kind := cmp.Or(in.CellType, was, "code"); {
 	case kind == was:
 	case kind == "code":
-		c["cell_type"], c["execution_count"], c["outputs"] = encode(
-			kind,
-		), json.RawMessage(
-			"null",
-		), json.RawMessage(
-			"[]",
-		)
+		c["cell_type"] = encode(kind)
+		c["execution_count"] = json.RawMessage("null")
+		c["outputs"] = json.RawMessage("[]")
 	default:
 		c["cell_type"] = encode(kind)
 		delete(c, "execution_count")

@@ -172,12 +172,8 @@ func readPDF(ctx context.Context, command []string, f *os.File, path, pages stri
 	case len(got.Pages) == 0:
 		return "", fail("page %d is beyond end of file (%d pages)", first, got.Total)
 	case strings.Join(got.Pages, "") == "":
-		return "", fail(
-			"Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.",
-			path,
-			first,
-			first+len(got.Pages)-1,
-		)
+		return "", fail("Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.", path, first,
+			first+len(got.Pages)-1)
 	}
 	return got.text(first), nil
 }
@@ -196,7 +192,9 @@ func runPDF(ctx context.Context, command []string, f *os.File, first, last int) 
 		ctx,
 		command[0],
 		append(command[1:len(command):len(command)], strconv.Itoa(first), strconv.Itoa(last))...)
-	cmd.Stdin, cmd.Env, cmd.WaitDelay = f, []string{"GOTRACEBACK=none"}, time.Second
+	cmd.Stdin = f
+	cmd.Env = []string{"GOTRACEBACK=none"}
+	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil || json.Unmarshal(out, &got) != nil {
 		return got, "it is damaged, or too much to read"
@@ -215,12 +213,6 @@ func (p pdfPages) text(first int) string {
 	if last == p.Total {
 		return text + fmt.Sprintf("\n\n(End of file — %d pages total)", p.Total)
 	}
-	return text + fmt.Sprintf(
-		"\n\n(Showing pages %d-%d of %d. Use pages=\"%d-%d\" to continue.)",
-		first,
-		last,
-		p.Total,
-		last+1,
-		min(last+maxPages, p.Total),
-	)
+	return text + fmt.Sprintf("\n\n(Showing pages %d-%d of %d. Use pages=\"%d-%d\" to continue.)", first, last, p.Total,
+		last+1, min(last+maxPages, p.Total))
 }

@@ -39,7 +39,8 @@ func (p pen) refuse(c tools.Call, at workspace.Path) error {
 	if tools.Own(at) {
 		return denial{
 			fail(
-				"%s is kept by Parley itself and cannot be changed. /undo takes back changes of files; other results need no change.",
+				"%s is kept by Parley itself and cannot be changed. /undo takes back changes of files; other results "+
+					"need no change.",
 				at,
 			),
 		}
@@ -56,7 +57,8 @@ func (p pen) refuse(c tools.Call, at workspace.Path) error {
 	case c.Tainted:
 		return denial{
 			fail(
-				"%s is a file that programs obey by themselves: it is not changed in a turn that has read untrusted content. "+
+				"%s is a file that programs obey by themselves: it is not changed in a turn that has read untrusted "+
+					"content. "+
 					"Tell the person what it should say; they can write it themselves, or ask again after /new.",
 				at,
 			),
@@ -184,8 +186,10 @@ func (p pen) reserveBytes(c tools.Call, bytes int64) error {
 	if err == nil && !ok {
 		err = denial{
 			fail(
-				"Nothing was written: the files of this person take %.1f of the %.1f MB that they may, and this would be %.1f MB more. "+
-					"Delete files that they wrote or sent and need no more, or make them shorter, after asking which; then try again.",
+				"Nothing was written: the files of this person take %.1f of the %.1f MB that they may, and this "+
+					"would be %.1f MB more. "+
+					"Delete files that they wrote or sent and need no more, or make them shorter, after asking "+
+					"which; then try again.",
 				float64(used)/1e6,
 				float64(most)/1e6,
 				float64(bytes)/1e6,

@@ -89,11 +89,8 @@ func (r reader) read(
 	case strings.HasPrefix(kind, "image/"):
 		return picture(in.Path, at, kind, text, info.Size())
 	default:
-		return result, fail(
-			"Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.",
-			in.Path,
-			kind,
-		)
+		return result, fail("Cannot read binary file %s (MIME: %s). Only UTF-8 text and images are supported.", in.Path,
+			kind)
 	}
 	if err != nil {
 		return result, err
@@ -121,7 +118,7 @@ func (r reader) read(
 	return result, err
 }
 
-// shows says whether the model still sees what it would read (D-056).
+// shows reports whether the model still sees what it would read (D-056).
 func (r reader) shows(c tools.Call, at workspace.Path, now look) bool {
 	last, ok := r.last(c, at)
 	return ok && last.mtime == now.mtime && last.hash == now.hash && last.part == now.part && c.Shown != nil &&
@@ -191,14 +188,8 @@ func (p *page) shown() (string, error) {
 	case n == 0:
 		return "", fail("offset %d is beyond end of file (%d lines)", p.first, p.total)
 	case last < p.total:
-		return fmt.Sprintf(
-			"%s\n\n(Showing lines %d-%d of %d. Use offset=%d to continue.)",
-			text,
-			p.first,
-			last,
-			p.total,
-			last+1,
-		), nil
+		return fmt.Sprintf("%s\n\n(Showing lines %d-%d of %d. Use offset=%d to continue.)", text, p.first, last,
+			p.total, last+1), nil
 	}
 	return fmt.Sprintf("%s\n\n(End of file — %d lines total)", text, p.total), nil
 }

@@ -22,7 +22,7 @@ import (
 
 // Before a file is changed, what it holds is kept, and beside it a note of the
 // change: two files a change, numbered, in the session's folder. Whatever crash
-// comes between, what a file holds says whether its change was made, and
+// comes between, what a file holds reports whether its change was made, and
 // whether it was undone.
 const (
 	undoDir  = ".parley/undo"

@@ -20,7 +20,8 @@ func (p pen) write() tools.Tool {
 	t := tool(
 		"write_file",
 		stepWrite,
-		"Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes the folders it is in.",
+		"Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes "+
+			"the folders it is in.",
 		p.open,
 		p.writeFile,
 	)

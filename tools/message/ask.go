@@ -42,10 +42,8 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 			waiting, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			q := &chat.Question{ID: questionID(c), Choices: in.Choices, Whom: c.From.ID, Free: true}
-			index, text, by, err := ask(
-				waiting,
-				chat.Reply{ID: "ask:" + c.Key(), To: c.At, For: c.Whose(), Group: c.Group, Text: in.Question, Ask: q},
-			)
+			index, text, by, err := ask(waiting,
+				chat.Reply{ID: "ask:" + c.Key(), To: c.At, For: c.Whose(), Group: c.Group, Text: in.Question, Ask: q})
 			if err == nil {
 				return tools.Result{Text: answered(in.Choices, index, text, by)}, nil
 			}
@@ -53,17 +51,16 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 				err = errors.Join(err, withdraw(context.WithoutCancel(ctx), q.ID))
 			}
 			if waiting.Err() != nil && ctx.Err() == nil {
-				return tools.Failf(
-					tools.CodeTimeout,
-					"nobody answered within %v: go on without an answer, or say what you wait for",
-					patience,
-				), nil
+				return tools.Failf(tools.CodeTimeout,
+					"nobody answered within %v: go on without an answer, or say what you wait for", patience), nil
 			}
 			return tools.Result{}, fmt.Errorf("ask at %s: %w", c.At.Session(), err)
 		},
 	)
 	t.Category = "message"
-	t.Exclusive, t.Repeatable, t.Timeout = true, true, -1
+	t.Exclusive = true
+	t.Repeatable = true
+	t.Timeout = -1
 	t.Aliases = map[string]string{"text": "question", "message": "question", "options": "choices", "answers": "choices"}
 	return t
 }

@@ -29,6 +29,9 @@ func NewComplete(listed bool) tools.Tool {
 			return tools.Result{Text: "Task completed.", End: in.Result}, nil
 		},
 	)
-	t.Category, t.Hidden, t.Last, t.Repeatable = "message", !listed, true, true
+	t.Category = "message"
+	t.Hidden = !listed
+	t.Last = true
+	t.Repeatable = true
 	return t
 }

@@ -27,7 +27,8 @@ type args struct {
 }
 
 const description = "Say something in the chat now, before your work is done, or in another chat of the same person. " +
-	"It is also the only way to send files, by media: read_file shows them to you alone. Your final answer is sent without it: do not say the same thing twice."
+	"It is also the only way to send files, by media: read_file shows them to you alone. Your final answer is sent " +
+	"without it: do not say the same thing twice."
 
 var errNoTarget = errors.New("No target channel/chat specified") //nolint:staticcheck // the words of D-087
 
@@ -41,11 +42,8 @@ func New(send chat.Send) tools.Tool {
 			return tools.Result{}, err
 		}
 		if to != c.At && c.From.Role != chat.Owner {
-			return tools.Failf(
-				tools.CodeDenied,
-				"only an owner may send to %s: leave out channel and chat to send to this chat",
-				to.Session(),
-			), nil
+			return tools.Failf(tools.CodeDenied,
+				"only an owner may send to %s: leave out channel and chat to send to this chat", to.Session()), nil
 		}
 		if wrong := unclear(in.Buttons); wrong != "" {
 			return tools.Failf(tools.CodeInvalid, "%s: nothing was sent", wrong), nil
@@ -59,10 +57,8 @@ func New(send chat.Send) tools.Tool {
 		}
 		r := reply(c, to, in)
 		for _, at := range files {
-			r.Files = append(
-				r.Files,
-				chat.File{Path: at.String(), Name: at.Base(), Type: mime.TypeByExtension(path.Ext(at.Base()))},
-			)
+			r.Files = append(r.Files,
+				chat.File{Path: at.String(), Name: at.Base(), Type: mime.TypeByExtension(path.Ext(at.Base()))})
 		}
 		if err := send(ctx, r); err != nil {
 			return tools.Result{}, fmt.Errorf("send to %s: %w", to.Session(), err)
@@ -76,8 +72,7 @@ func New(send chat.Send) tools.Tool {
 		to, _ := target(c.At, where(c.Input))
 		what := "a message"
 		if media, _ := c.Input["media"].([]any); len(
-			media,
-		) > 0 { // a yes to words is none to files, nor one to a file to others
+			media) > 0 { // a yes to words is none to files, nor one to a file to others
 			what = "the files " + strings.Join(tools.TextsOf(media), ", ")
 		}
 		return "send " + what + " to " + string(to.Session())
@@ -109,7 +104,7 @@ func reply(c tools.Call, to chat.Address, in args) chat.Reply {
 	return r
 }
 
-// elsewhere says whether c speaks in another chat (R-S12). Who may not at all is
+// elsewhere reports whether c speaks in another chat (R-S12). Who may not at all is
 // told so, and nobody is asked.
 func elsewhere(c tools.Call) bool {
 	to, err := target(c.At, where(c.Input))

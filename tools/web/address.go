@@ -17,7 +17,8 @@ import (
 var (
 	public  = prefixes("0.0.0.0/0 2000::/3")
 	private = prefixes(
-		"0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 " +
+		"0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 " +
+			"192.168.0.0/16 " +
 			"198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20",
 	)
 )
@@ -66,27 +67,18 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if a, isAddress := netip.ParseAddr(text); isAddress == nil {
 		a = a.WithZone("").Unmap()
-		return p, fmt.Errorf(
-			"a network needs a prefix length: write %s for this one machine",
-			netip.PrefixFrom(a, a.BitLen()),
-		)
+		return p, fmt.Errorf("a network needs a prefix length: write %s for this one machine",
+			netip.PrefixFrom(a, a.BitLen()))
 	}
 	switch {
 	case err != nil:
 		return p, errors.New(`is no network; allowed: such as "192.168.1.0/24" or "10.0.0.5/32"`)
 	case p.Addr().Is4In6():
-		return p, fmt.Errorf(
-			"%s is an IPv4 network in the form of IPv6: write %s",
-			p,
-			netip.PrefixFrom(p.Addr().Unmap(), max(p.Bits()-96, 0)).Masked(),
-		)
+		return p, fmt.Errorf("%s is an IPv4 network in the form of IPv6: write %s", p,
+			netip.PrefixFrom(p.Addr().Unmap(), max(p.Bits()-96, 0)).Masked())
 	case p != p.Masked():
-		return p, fmt.Errorf(
-			"%s would be all of %s: write that, or %s for this one machine",
-			p,
-			p.Masked(),
-			netip.PrefixFrom(p.Addr(), p.Addr().BitLen()),
-		)
+		return p, fmt.Errorf("%s would be all of %s: write that, or %s for this one machine", p, p.Masked(),
+			netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
 	}
 	return p, nil
 }
@@ -100,7 +92,7 @@ const (
 	opened                 // any port: AllowPrivate has it
 )
 
-// reach says whether a may be connected to.
+// reach reports whether a may be connected to.
 func (g *guard) reach(ctx context.Context, a netip.Addr) reach {
 	a = a.WithZone("").Unmap() // no prefix holds an address with a zone
 	if within(metadata, a) || within(tunnels, a) {
@@ -147,7 +139,7 @@ func (g *guard) plainReach(a netip.Addr) reach {
 	return nowhere
 }
 
-// holdsIPv4 says whether a has the form of an IPv4-compatible or an ISATAP
+// holdsIPv4 reports whether a has the form of an IPv4-compatible or an ISATAP
 // address, whose last four bytes are an IPv4 address.
 func holdsIPv4(a netip.Addr) bool {
 	b := a.As16()

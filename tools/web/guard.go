@@ -103,7 +103,7 @@ func (g *guard) check(u *url.URL) error {
 	return nil
 }
 
-// odd says whether host is an IPv4 address in a form, such as decimal, octal
+// odd reports whether host is an IPv4 address in a form, such as decimal, octal
 // or hex, that resolvers read in different ways.
 func odd(host string) bool {
 	_, err := netip.ParseAddr(host)

@@ -47,8 +47,7 @@ var (
 
 	// Elements that begin and end a line, and those around which one is left free.
 	lines = strings.Fields(
-		"address article aside body dd div dl dt fieldset figcaption form hr li main option section tr",
-	)
+		"address article aside body dd div dl dt fieldset figcaption form hr li main option section tr")
 	paragraphs = strings.Fields("blockquote footer h1 h2 h3 h4 h5 h6 header nav ol p pre table ul")
 )
 
@@ -201,9 +200,7 @@ func arrange(doc *html.Node) {
 			n.Data = strings.ReplaceAll(n.Data, "|", `\|`)
 			if slices.Contains(broken, n.Data) { // a row is one line
 				n.Parent.InsertBefore(
-					&html.Node{Type: html.TextNode, Data: map[bool]string{false: " ", true: " • "}[n.Data == "li"]},
-					n,
-				)
+					&html.Node{Type: html.TextNode, Data: map[bool]string{false: " ", true: " • "}[n.Data == "li"]}, n)
 				n.Data, n.DataAtom = "span", atom.Span
 			}
 		}
@@ -222,10 +219,13 @@ func arrange(doc *html.Node) {
 	}
 }
 
-// tabular says whether t is a table of data, and not one that puts the parts of
+// tabular reports whether t is a table of data, and not one that puts the parts of
 // a page in their places or that would be too large.
 func tabular(t *html.Node) bool {
-	rows, width, widest, tall := 0, 0, 0, 0
+	rows := 0
+	width := 0
+	widest := 0
+	tall := 0
 	headed, lines := false, false
 	for n := range elements(t) {
 		switch {

@@ -117,7 +117,8 @@ func send(ctx context.Context, c *http.Client, at, header, body string) ([]byte,
 	if err != nil {
 		return nil, errors.New("its address is not a URL")
 	}
-	for h := range strings.SplitSeq("User-Agent: "+userAgent+"\nAccept: application/json, text/html;q=0.9\n"+header, "\n") {
+	for h := range strings.SplitSeq("User-Agent: "+userAgent+"\nAccept: application/json, text/html;q=0.9\n"+header,
+		"\n") {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}

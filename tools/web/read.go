@@ -45,11 +45,8 @@ func (f *fetcher) webFetch() tools.Tool {
 						p.cut, Length: utf8.RuneCountInString(shown), Untrusted: true, Text: banner + shown}
 				switch {
 				case shown != text && a.Length < f.most:
-					a.More = fmt.Sprintf(
-						"These are %d of %d characters: a larger maxChars has more.",
-						a.Length,
-						utf8.RuneCountInString(text),
-					)
+					a.More = fmt.Sprintf("These are %d of %d characters: a larger maxChars has more.", a.Length,
+						utf8.RuneCountInString(text))
 				case a.Truncated:
 					a.More = tooLarge
 				}
@@ -73,7 +70,7 @@ func (f *fetcher) read(ctx context.Context, raw string, show func(*page) (any, e
 			data = map[string]any{
 				"error": chat.Clip(err.Error(), 300, ""),
 				"url":   chat.HideLogins(raw),
-			} // a stranger may have had a word in it
+			} // untrusted content may be in it
 		}
 	}()
 	defer rescue(&err)
@@ -196,7 +193,9 @@ func (p *page) view(kind string, from, most int) (map[string]any, error) {
 	data, part := map[string]any{}, maxText
 	if kind == "structured" {
 		data["title"], data["description"] = about(doc)
-		data["links"], data["untrusted"], part = links(doc, 20), true, 5000
+		data["links"] = links(doc, 20)
+		data["untrusted"] = true
+		part = 5000
 	}
 	if p.html() {
 		prune(doc, around)

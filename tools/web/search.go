@@ -48,11 +48,8 @@ func newSearcher(c Config) (*searcher, error) {
 		p.BaseURL = strings.TrimSuffix(cmp.Or(p.BaseURL, e.base), "/")
 		switch {
 		case !known:
-			return nil, fmt.Errorf(
-				"web search: no provider is called %q; there are %s",
-				p.Name,
-				strings.Join(slices.Sorted(maps.Keys(engines)), ", "),
-			)
+			return nil, fmt.Errorf("web search: no provider is called %q; there are %s", p.Name,
+				strings.Join(slices.Sorted(maps.Keys(engines)), ", "))
 		case strings.Contains(e.header, "{key}") && p.Key == "", p.BaseURL == "":
 			s.log.Warn("search provider left out: it needs a key or an address", "provider", p.Name)
 		default:
@@ -180,7 +177,7 @@ func organic(hits []hit) map[string]any {
 	return map[string]any{"organic": all, "untrusted": true}
 }
 
-// empty says whether result, JSON or a map, has nothing in its list of that
+// empty reports whether result, JSON or a map, has nothing in its list of that
 // name, or no such list. What is not understood, or nothing, is not empty (E-014).
 func empty(result any, list string) bool {
 	text, ok := result.(string)

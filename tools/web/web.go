@@ -44,11 +44,16 @@ func New(c Config) ([]tools.Tool, error) {
 	f := newFetcher(c)
 	all := []tools.Tool{
 		s.tool("web_search", ""), s.tool("google_search", "web_search"), s.tool("sogou_search", "web_search"),
-		f.webFetch(), f.crawlBatch(), f.fetchPage("fetch_page", ""), f.fetchPage("scrape_website", "web_fetch"), f.fetchPage("scrape", "web_fetch"),
+		f.webFetch(), f.crawlBatch(), f.fetchPage("fetch_page", ""), f.fetchPage("scrape_website", "web_fetch"),
+		f.fetchPage("scrape", "web_fetch"),
 	}
 	for i := range all {
 		t := &all[i]
-		t.Category, t.ReadOnly, t.Untrusted, t.Repeatable, t.Cacheable = "crawler", true, true, true, true
+		t.Category = "crawler"
+		t.ReadOnly = true
+		t.Untrusted = true
+		t.Repeatable = true
+		t.Cacheable = true
 		t.Guard, t.Effect = leaks, effect
 	}
 	return all, nil

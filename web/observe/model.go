@@ -13,8 +13,9 @@ import (
 
 // kinds are the labels of the errors that a model gives.
 var kinds = map[llm.Kind]string{
-	llm.Auth: "auth", llm.Quota: "quota", llm.BadRequest: "bad_request", llm.TooLong: "too_long", llm.RateLimited: "rate_limited",
-	llm.Overloaded: "overloaded", llm.Cut: "cut", llm.TimedOut: "timed_out", llm.Unreachable: "unreachable",
+	llm.Auth: "auth", llm.Quota: "quota", llm.BadRequest: "bad_request", llm.TooLong: "too_long",
+	llm.RateLimited: "rate_limited",
+	llm.Overloaded:  "overloaded", llm.Cut: "cut", llm.TimedOut: "timed_out", llm.Unreachable: "unreachable",
 }
 
 func kindOf(err error) string {

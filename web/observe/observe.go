@@ -91,12 +91,9 @@ func New(c Config) *Observer {
 
 	o.rounds = all.counter("model_rounds_total", "Model requests, retries not counted.", "model")
 	o.retries = all.counter("model_retries_total", "Attempts of a model request after the first.", "model")
-	o.tokens = all.counter(
-		"model_tokens_total",
-		"Tokens of requests (in), of those read from the provider's cache (cached), and of answers (out).",
-		"direction",
-		"model",
-	)
+	o.tokens = all.counter("model_tokens_total",
+		"Tokens of requests (in), of those read from the provider's cache (cached), and of answers (out).", "direction",
+		"model")
 	o.failures = all.counter("model_errors_total", "Model requests that failed, by kind.", "kind", "model")
 	o.roundTime = all.histogram("model_seconds",
 		"Duration of a model request, including retries and pauses.", workBounds, "model")

@@ -13,7 +13,8 @@ import (
 
 // outcomes are the labels of the codes of failures.
 var outcomes = map[string]string{
-	tools.CodeNotFound: "not_found", tools.CodeInvalid: "invalid", tools.CodeTimeout: "timeout", tools.CodeDenied: "denied", tools.CodeRefused: "refused",
+	tools.CodeNotFound: "not_found", tools.CodeInvalid: "invalid", tools.CodeTimeout: "timeout",
+	tools.CodeDenied: "denied", tools.CodeRefused: "refused",
 	tools.CodeError: "error", tools.CodeCancelled: "cancelled",
 }
 
