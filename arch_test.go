@@ -35,6 +35,7 @@ var floors = map[string]string{
 // them, and none of them imports it, so that each can be understood without it.
 var rooms = map[string]string{
 	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
+	"agent/replay":       "agent/conversation chat llm store tools",
 }
 
 // ground names the rooms that import the standard library only.

@@ -131,7 +131,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 
 // largePackages are not yet cut into rooms of a size that one can know.
 var largePackages = map[string]int{
-	"agent":       6169,
+	"agent":       5640,
 	"channels":    4386,
 	"cmd/gateway": 4435,
 }
@@ -157,7 +157,6 @@ var largeTypes = map[string]int{
 	"agent.Pool":                104,
 	"agent.arrivals":            206,
 	"agent.lane":                133,
-	"agent.player":              119,
 	"agent.turn":                206,
 	"channels.Hub":              62,
 	"channels.Upload":           43,
@@ -193,7 +192,7 @@ func TestMethods(t *testing.T) {
 
 // wideFolders have lines, of code or comments, that are too long to read.
 var wideFolders = map[string]int{
-	"agent":             96,
+	"agent":             77,
 	"channels":          19,
 	"channels/api":      21,
 	"channels/console":  4,

@@ -66,10 +66,10 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 	ratio := l.ratios.of(next.name)
 	view := next.session.History.View()
 	view.ShowPictures(next.model.Vision)
-	view.Fit(max(next.room(fixedSize(req)), 256), conversation.ShortenedFirst(next.kit))
+	view.Fit(max(next.room(conversation.FixedSize(req)), 256), conversation.ShortenedFirst(next.kit))
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
 	say := l.Texts.Commands
-	a, b, c := tokens(len(system)/4), tokens(fixedSize(llm.Request{Tools: req.Tools})), tokens(view.Size())
+	a, b, c := tokens(len(system)/4), tokens(conversation.FixedSize(llm.Request{Tools: req.Tools})), tokens(view.Size())
 	lines := []string{
 		say.ContextModel.With(next.name, next.model.Window, next.model.MaxTokens),
 		say.ContextNext.With(a+b+c, a, b, c),

@@ -34,7 +34,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 	} else if len(t.openTurn().Answers()) > 0 {
 		how.Note = conversation.Join(how.Note, wordsLastRound)
 	}
-	fixed := fixedSize(req)
+	fixed := conversation.FixedSize(req)
 	limit := t.room(fixed)
 	if err := t.sumUp(ctx, max(limit, 256)); err != nil {
 		return conversation.Record{}, err
@@ -90,15 +90,6 @@ func (t *turn) generate(ctx context.Context, req llm.Request, how conversation.R
 // fixed ones for what no fitting makes shorter.
 func (t *turn) room(fixed int) int {
 	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.ratios.of(t.name)) - fixed
-}
-
-// fixedSize returns the estimated tokens of what no fitting makes shorter.
-func fixedSize(req llm.Request) int {
-	n := len(req.System)
-	for _, s := range req.Tools {
-		n += len(s.Name) + len(s.Description) + len(s.Schema)
-	}
-	return n / 4
 }
 
 // stream returns a function that shows an answer while it comes in.

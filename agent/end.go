@@ -47,7 +47,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	for _, c := range t.openTurn().Unanswered() {
 		text := wordsNotRun
 		if t.openTurn().Started(c.ID) {
-			text = wordsInterrupted
+			text = conversation.MsgInterrupted
 		}
 		t.finished(c, tools.Result{Text: text, Failed: true})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/replay"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -617,14 +618,14 @@ func TestRerunHelper(t *testing.T) {
 			}
 			b.Write(line)
 		}
-		r, err := agent.ReadRecording(&b)
+		r, err := replay.Read(&b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		turns := 0
 		for turn := range r.Turns() {
 			turns++
-			if differences, err := r.Rerun(h.t.Context(), mem.New(), turn); err != nil || len(differences) > 0 {
+			if differences, err := agent.Rerun(h.t.Context(), mem.New(), r, turn); err != nil || len(differences) > 0 {
 				t.Errorf("%v, %q", err, differences)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/replay"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -340,12 +341,12 @@ func TestToldAtTheEnd(t *testing.T) {
 						h.t.Fatal(err)
 					}
 				}
-				r, err := agent.ReadRecording(&b)
+				r, err := replay.Read(&b)
 				if err != nil {
 					h.t.Fatal(err)
 				}
 				for turn := range r.Turns() {
-					if differences, err := r.Rerun(h.t.Context(), mem.New(), turn); err != nil || len(differences) > 0 {
+					if differences, err := agent.Rerun(h.t.Context(), mem.New(), r, turn); err != nil || len(differences) > 0 {
 						h.t.Errorf("run again: %v, %q", err, differences)
 					}
 				}

@@ -17,6 +17,16 @@ func (r *ratios) of(model string) float64 {
 	return cmp.Or(r.by[model], 1)
 }
 
+// set makes ratio that of model.
+func (r *ratios) set(model string, ratio float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[string]float64{}
+	}
+	r.by[model] = ratio
+}
+
 // learn takes in that model counted real tokens where estimated were thought.
 // It moves a fifth of the way at a time: one odd answer does not mislead it.
 func (r *ratios) learn(model string, estimated, real int) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/replay"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -22,7 +23,7 @@ import (
 
 // recording returns what a recording of the session "test:1" holds, once it was
 // written and read.
-func (h *house) recording() *agent.Recording {
+func (h *house) recording() *replay.Recording {
 	h.t.Helper()
 	var b bytes.Buffer
 	for line, err := range h.pool.Recording(h.t.Context(), "test:1") {
@@ -31,7 +32,7 @@ func (h *house) recording() *agent.Recording {
 		}
 		b.Write(line)
 	}
-	r, err := agent.ReadRecording(&b)
+	r, err := replay.Read(&b)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func (h *house) requests() (all []llm.Request) {
 func (h *house) rerun() (all []string) {
 	r := h.recording()
 	for t := range r.Turns() {
-		switch differences, err := r.Rerun(h.t.Context(), mem.New(), t); {
+		switch differences, err := agent.Rerun(h.t.Context(), mem.New(), r, t); {
 		case err != nil:
 			all = append(all, err.Error())
 		case len(differences) > 0:

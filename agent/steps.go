@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +22,6 @@ const (
 	shownArgs  = 16                     // arguments
 	shownName  = 64                     // characters of the name of one
 	shownError = 120                    // characters of an error (D-040)
-	shownTip   = 80                     // bytes of the first text among the arguments
 	readText   = 4096                   // characters of a result that are looked at for what a step shows
 	partly     = 500 * time.Millisecond // between two views of the arguments that come in (C-015)
 )
@@ -108,7 +106,7 @@ func (t *turn) step(c llm.ToolCall, s chat.StepState) {
 	}
 	t.live.Step(chat.Step{
 		Call: c.ID, Tool: cmp.Or(known.Name, conversation.Inline(c.Name, 64)), Name: known.Display, State: s,
-		Tip: preview(t.Texts.Steps, known, params, hide(firstText(c.Args))), Params: brief(params), Began: time.Now(),
+		Tip: preview(t.Texts.Steps, known, params, hide(conversation.FirstText(c.Args))), Params: brief(params), Began: time.Now(),
 	})
 }
 
@@ -136,7 +134,7 @@ func mapText(v any, change func(string) string) any {
 // preview says in a few words of say what a call does: a tool's own, or first, the first text among its arguments.
 func preview(say texts.Steps, t tools.Tool, params map[string]any, first string) (words string) {
 	if t.Preview == nil {
-		return conversation.Inline(first, shownTip)
+		return conversation.Inline(first, conversation.MaxTip)
 	}
 	defer func() {
 		if recover() != nil { // a tip is not worth a turn
@@ -220,16 +218,3 @@ func (a *arrivals) news(c llm.ToolCall) {
 	llm.Identify(calls, a.openTurn().AllAnswers())
 	a.step(calls[i], chat.Waiting)
 }
-
-// tip returns the first words among the arguments of a call, such as the path of a file.
-func tip(args string) string { return conversation.Inline(chat.HideLogins(firstText(args)), shownTip) }
-
-// firstText returns the first text among the arguments of a call.
-func firstText(args string) (words string) {
-	if m := firstWords.FindStringSubmatch(args[:min(len(args), 1000)]); m != nil {
-		_ = json.Unmarshal([]byte(m[1]+`"`), &words) // none if a cut letter is at the end
-	}
-	return words
-}
-
-var firstWords = regexp.MustCompile(`:\s*("(?:[^"\\]|\\.)*)`)

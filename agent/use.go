@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/agent/conversation"
@@ -45,7 +43,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	scope.Round, scope.Shown = len(o.AllAnswers()), t.session.History.ShownCalls()
 	for _, c := range o.Unanswered() {
 		if known, _ := t.kit.Tool(c.Name); o.Started(c.ID) && !known.Repeatable {
-			t.finished(c, tools.Result{Text: wordsInterrupted, Failed: true})
+			t.finished(c, tools.Result{Text: conversation.MsgInterrupted, Failed: true})
 			continue
 		}
 		calls = append(calls, tools.Call{
@@ -203,7 +201,7 @@ func (t *turn) finished(c llm.ToolCall, r tools.Result) {
 		r.Verdict = tools.Fine
 	}
 	if r.Verdict == tools.Poor && !t.revocable() {
-		r.Text += "\n\n" + wordsPoor(c)
+		r.Text += "\n\n" + conversation.PoorLookup(c)
 	}
 	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}
 	t.over(m, r)
@@ -236,17 +234,11 @@ func (t *turn) judge() {
 		return
 	}
 	t.Log.Info("round taken back", "session", t.session.ID, "tool", poor[0].Name, "row", o.RolledBackInRow()+1) // E-028
-	t.session.Keep(conversation.Record{RolledBack: wordsPoor(poor[0])})
+	t.session.Keep(conversation.Record{RolledBack: conversation.PoorLookup(poor[0])})
 	for _, c := range poor {
 		if t.RolledBack != nil {
 			known, _ := t.kit.Tool(c.Name)
 			t.RolledBack(cmp.Or(known.AliasOf, known.Name, c.Name))
 		}
 	}
-}
-
-// wordsPoor tells the model that c found nothing of use.
-func wordsPoor(c llm.ToolCall) string {
-	what := strings.TrimSuffix(c.Name+": "+tip(c.Args), ": ")
-	return fmt.Sprintf("[The last lookup (%s) found nothing of use. Ask in other words, or answer with what you have.]", what)
 }

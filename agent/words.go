@@ -8,7 +8,6 @@ const (
 	wordsGoOn        = "[Your answer was cut at the length limit. Go on exactly where it stopped, without repeating anything. Tool calls that were cut were not run; ask for less at a time.]"
 	wordsAnswerEmpty = "[Your last answer was empty. The person sees nothing of it. Answer now, in words.]"
 	wordsLastRound   = "[All rounds of tool calls are used up. Answer now with what you have, without tools, and say what is left to do.]"
-	wordsInterrupted = "Error: interrupted while it ran. It may have taken effect: look before you do it again."
 	wordsNotRun      = "Error: not run, because the person stopped you."
 	wordsCutOver     = "(The limit of the day ended this answer.)"
 	wordsCutShort    = "(The person stopped this answer.)"

@@ -25,7 +25,16 @@ func estimate(m llm.Message) int {
 	return n/4 + 4
 }
 
-// A view is what a model is shown of a conversation: a summary of the oldest
+// FixedSize returns the estimated tokens of what no fitting makes shorter.
+func FixedSize(req llm.Request) int {
+	n := len(req.System)
+	for _, s := range req.Tools {
+		n += len(s.Name) + len(s.Description) + len(s.Schema)
+	}
+	return n / 4
+}
+
+// A View is what a model is shown of a conversation: a summary of the oldest
 // turns, and the messages after them.
 type View struct {
 	summary Summary

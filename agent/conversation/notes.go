@@ -1,5 +1,11 @@
 package conversation
 
+import (
+	"fmt"
+	"parley/llm"
+	"strings"
+)
+
 // Texts that stand in the conversation, for the model, in place of something else.
 const (
 	msgCutResult = "\n[… The middle of this result is left out: " +
@@ -12,4 +18,14 @@ const (
 	// wordsPutAside stands for the words of a message that was put aside.
 	msgSuspended = "[A message that was said here is put aside for now. " +
 		"What follows, up to the next message, was done for it.]"
+
+	// MsgInterrupted is the result of a call that was under way when the process died.
+	MsgInterrupted = "Error: interrupted while it ran. It may have taken effect: look before you do it again."
 )
+
+// PoorLookup tells the model that c found nothing of use.
+func PoorLookup(c llm.ToolCall) string {
+	what := strings.TrimSuffix(c.Name+": "+Tip(c.Args), ": ")
+	const text = "[The last lookup (%s) found nothing of use. Ask in other words, or answer with what you have.]"
+	return fmt.Sprintf(text, what)
+}

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -62,3 +63,19 @@ func Reason(text string) string {
 // breaks has the gateway alone begin lines, whatever ends one (R-S11).
 var breaks = strings.NewReplacer("\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ",
 	"\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ")
+
+// MaxTip bounds a Tip, in bytes.
+const MaxTip = 80
+
+// Tip returns the first words among the arguments of a call, such as the path of a file.
+func Tip(args string) string { return Inline(chat.HideLogins(FirstText(args)), MaxTip) }
+
+// FirstText returns the first text among the arguments of a call.
+func FirstText(args string) (words string) {
+	if m := firstWords.FindStringSubmatch(args[:min(len(args), 1000)]); m != nil {
+		_ = json.Unmarshal([]byte(m[1]+`"`), &words) // none if a cut letter is at the end
+	}
+	return words
+}
+
+var firstWords = regexp.MustCompile(`:\s*("(?:[^"\\]|\\.)*)`)

@@ -16,6 +16,7 @@ import (
 
 	"parley/agent"
 	"parley/agent/conversation"
+	"parley/agent/replay"
 	"parley/chat"
 	"parley/config"
 	"parley/llm"
@@ -23,8 +24,8 @@ import (
 	"parley/texts"
 )
 
-// A replay prints turns, or runs them again.
-type replay struct {
+// A turnPrinter prints turns, or runs them again.
+type turnPrinter struct {
 	out           io.Writer
 	zone          *time.Location // of the times that are printed
 	turn          int            // 0: all; negative: counted from the end
@@ -34,7 +35,7 @@ type replay struct {
 
 // replayCommand prints and runs again what was recorded of a session.
 func (p *program) replayCommand() *cobra.Command {
-	v, save := replay{}, ""
+	v, save := turnPrinter{}, ""
 	c := &cobra.Command{
 		Use: "replay SESSION|FILE", Args: cobra.ExactArgs(1),
 		Short: "Print the turns of a conversation with all that models and tools were asked, or run them again",
@@ -55,7 +56,7 @@ func (p *program) replayCommand() *cobra.Command {
 				return cmp.Or(err, fmt.Errorf("%s is there already", save))
 			}
 		}
-		r, err := agent.ReadRecording(bytes.NewReader(raw))
+		r, err := replay.Read(bytes.NewReader(raw))
 		if err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func (p *program) recording(ctx context.Context, name string) (raw []byte, zone 
 }
 
 // show prints the turns that are wanted, or runs them again.
-func (v *replay) show(ctx context.Context, r *agent.Recording) error {
+func (v *turnPrinter) show(ctx context.Context, r *replay.Recording) error {
 	n := 0
 	for t := range r.Turns() {
 		n = t.N
@@ -108,7 +109,7 @@ func (v *replay) show(ctx context.Context, r *agent.Recording) error {
 			v.print(t)
 			continue
 		}
-		all, err := r.Rerun(ctx, mem.New(), t)
+		all, err := agent.Rerun(ctx, mem.New(), r, t)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -133,10 +134,10 @@ func (v *replay) show(ctx context.Context, r *agent.Recording) error {
 	return nil
 }
 
-func (v *replay) line(format string, args ...any) { fmt.Fprintf(v.out, format+"\n", args...) }
+func (v *turnPrinter) line(format string, args ...any) { fmt.Fprintf(v.out, format+"\n", args...) }
 
 // text prints what others wrote, at most so many lines of it, set in under a head.
-func (v *replay) text(head, text string, most int) {
+func (v *turnPrinter) text(head, text string, most int) {
 	v.line("  %s", chat.OneLine(head))
 	n := 0
 	for line := range strings.Lines(chat.Printable(text)) {
@@ -153,7 +154,7 @@ const (
 	few   = 6       // lines of a result
 )
 
-func (v *replay) print(t agent.Turn) {
+func (v *turnPrinter) print(t replay.Turn) {
 	v.line("Turn %d, conversation %d", t.N, t.Talk)
 	for _, e := range t.Events {
 		if e.Asked != nil {
@@ -187,7 +188,7 @@ func (v *replay) print(t agent.Turn) {
 	v.line("")
 }
 
-func (v *replay) heard(m chat.Message) {
+func (v *turnPrinter) heard(m chat.Message) {
 	head := moment(m.Time, v.zone) + "  " + conversation.Speaker(texts.English().Agent.Speakers, m)
 	if m.Edits != "" {
 		head += ", corrected"
@@ -199,7 +200,7 @@ func (v *replay) heard(m chat.Message) {
 }
 
 // asked prints a request.
-func (v *replay) asked(e agent.Event) {
+func (v *turnPrinter) asked(e replay.Event) {
 	if e.Request == nil {
 		v.line("  asked, and what is not kept")
 		return
@@ -225,7 +226,7 @@ func (v *replay) asked(e agent.Event) {
 }
 
 // gave prints what came of a call.
-func (v *replay) gave(e agent.Event) {
+func (v *turnPrinter) gave(e replay.Event) {
 	head := e.Finished.Name + " gave"
 	if r := e.Result; r != nil {
 		if r.Took > 0 {

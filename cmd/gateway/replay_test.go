@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/replay"
 	"parley/chat"
 	"parley/config"
 	"parley/llm"
@@ -181,14 +182,14 @@ func replayed(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := agent.ReadRecording(bytes.NewReader(b))
+	r, err := replay.Read(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	for turn := range r.Turns() {
 		n++
-		differences, err := r.Rerun(t.Context(), mem.New(), turn)
+		differences, err := agent.Rerun(t.Context(), mem.New(), r, turn)
 		if err != nil || len(differences) > 0 {
 			t.Errorf("turn %d: %v %q", turn.N, err, differences)
 		}
@@ -306,7 +307,7 @@ func rebuilt(t *testing.T, file string, asked []llmtest.Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := agent.ReadRecording(bytes.NewReader(b))
+	r, err := replay.Read(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,22 +415,22 @@ func TestRecordingsWithHoles(t *testing.T) {
 	}
 	lines := bytes.SplitAfter(b, []byte("\n"))
 	for i := range lines {
-		r, err := agent.ReadRecording(bytes.NewReader(bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil)))
+		r, err := replay.Read(bytes.NewReader(bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil)))
 		if (err != nil) != (i == 0) {
 			t.Fatalf("without line %d: %v", i+1, err)
 		} else if err != nil {
 			continue
 		}
-		v := replay{out: io.Discard, zone: time.UTC, requests: true}
+		v := turnPrinter{out: io.Discard, zone: time.UTC, requests: true}
 		for turn := range r.Turns() {
 			v.print(turn)
-			if _, err := r.Rerun(t.Context(), mem.New(), turn); err != nil && !strings.HasPrefix(err.Error(), "cannot be re-run: ") {
+			if _, err := agent.Rerun(t.Context(), mem.New(), r, turn); err != nil && !strings.HasPrefix(err.Error(), "cannot be re-run: ") {
 				t.Errorf("without line %d: %v", i+1, err)
 			}
 		}
 	}
 	swapped := bytes.Join([][]byte{lines[0], lines[2], lines[1], lines[1]}, nil)
-	if _, err := agent.ReadRecording(bytes.NewReader(swapped)); err == nil {
+	if _, err := replay.Read(bytes.NewReader(swapped)); err == nil {
 		t.Error("records out of order are read")
 	}
 }
@@ -438,7 +439,7 @@ func TestRecordingsWithHoles(t *testing.T) {
 func TestReplayNamesWhoSpeaks(t *testing.T) {
 	for origin, want := range map[chat.Origin]string{chat.FromPerson: "Ann", chat.FromSchedule: "a scheduled job", chat.FromSubagent: "a background task"} {
 		var out strings.Builder
-		v := replay{out: &out, zone: time.UTC}
+		v := turnPrinter{out: &out, zone: time.UTC}
 		v.heard(chat.Message{From: chat.Sender{ID: "7", Name: "Ann"}, Origin: origin, Text: "hi"})
 		if !strings.Contains(out.String(), " "+want+"\n") {
 			t.Errorf("%v: %q", origin, out.String())

@@ -1,0 +1,258 @@
+// Package replay writes recordings of sessions, reads them, and is the model, the
+// tools and the memory of a turn that is run again.
+//
+// All that a recording needs is in the session's log: what was heard, how each
+// request was fitted, what the model answered and what each call gave.
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"parley/agent/conversation"
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+)
+
+// A Recording is all that is needed to print the turns of a session and to run
+// them again.
+type Recording struct {
+	session       chat.SessionID
+	zone          *time.Location
+	prompts       map[string]string               // by their digests
+	conversations [][]conversation.NumberedRecord // the records of each
+	toolSets      map[string]toolSet              // by the digests of their texts
+}
+
+// Session names the session that was recorded.
+func (r *Recording) Session() chat.SessionID { return r.session }
+
+// Zone returns the time zone in which the model was told the time.
+func (r *Recording) Zone() *time.Location { return r.zone }
+
+// A Turn is what was recorded from the first message heard to the end.
+type Turn struct {
+	N      int // from 1
+	Talk   int // which conversation of the session it is part of, from 1
+	Events []Event
+
+	before  []conversation.NumberedRecord // the records of the conversation before the turn
+	records []conversation.NumberedRecord // those of the turn
+}
+
+// An Event is a record of a turn.
+type Event struct {
+	conversation.Record
+	Request *llm.Request // of Asked: as it was made, without pictures; nil if that is not known
+}
+
+// A line of a recording is its head, a prompt that a later line names, or a record.
+type line struct {
+	Session chat.SessionID `json:"session,omitempty"` // of the head
+	Zone    string         `json:"zone,omitempty"`
+	Digest  string         `json:"digest,omitempty"` // of a prompt
+	Text    string         `json:"text,omitempty"`
+	Epoch   int64          `json:"epoch,omitempty"`
+	Seq     uint64         `json:"seq,omitempty"` // of a record
+	conversation.Record
+}
+
+// Write yields the lines of a recording of the session id, JSON each. Damaged
+// records are left out. If there is no such session the error is
+// store.ErrNotFound, and there are no lines.
+func Write(
+	ctx context.Context, sessions *conversation.Sessions, prompts *conversation.Prompts, zone *time.Location,
+	id chat.SessionID,
+) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		w := writer{ctx: ctx, prompts: prompts, yield: yield, written: map[string]bool{"": true}}
+		begun := false
+		for r, err := range sessions.Journal(ctx, id) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !begun && !w.write(line{Session: id, Zone: zone.String()}) {
+				return
+			}
+			begun = true
+			if !w.writePrompts(r.Asked) || !w.write(line{Epoch: r.Epoch, Seq: r.Seq, Record: r.Record}) {
+				return
+			}
+		}
+	}
+}
+
+// A writer yields lines.
+type writer struct {
+	ctx     context.Context //nolint:containedctx // of one call of Write
+	prompts *conversation.Prompts
+	yield   func([]byte, error) bool
+	written map[string]bool // digests of the prompts that were yielded
+}
+
+// write yields l and reports whether more is wanted.
+func (w *writer) write(l line) bool {
+	b, err := json.Marshal(l)
+	return w.yield(append(b, '\n'), err)
+}
+
+// writePrompts yields the prompts that a request names, unless they were. What is
+// not there is left out.
+func (w *writer) writePrompts(how *conversation.Request) bool {
+	if how == nil {
+		return true
+	}
+	for _, digest := range []string{how.System, how.Tools} {
+		if w.written[digest] {
+			continue
+		}
+		w.written[digest] = true
+		text, err := w.prompts.Text(w.ctx, digest)
+		if err == nil && !w.write(line{Digest: digest, Text: text}) {
+			return false
+		}
+	}
+	return true
+}
+
+// Read reads what Write yields.
+func Read(r io.Reader) (*Recording, error) {
+	rec := &Recording{prompts: map[string]string{}, toolSets: map[string]toolSet{}}
+	epoch := int64(-1)
+	for d := json.NewDecoder(r); ; {
+		var l line
+		err := d.Decode(&l)
+		switch {
+		case errors.Is(err, io.EOF) && rec.zone != nil:
+			return rec, nil
+		case err == nil && rec.zone == nil && l.Session == "":
+			err = errors.New("it does not begin with the name of a session")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read recording: %w", err)
+		}
+		switch {
+		case l.Session != "":
+			rec.session = l.Session
+			if rec.zone, err = time.LoadLocation(l.Zone); err != nil {
+				rec.zone = time.UTC
+			}
+		case l.Digest != "":
+			rec.prompts[l.Digest] = l.Text
+		default:
+			if l.Epoch != epoch {
+				epoch = l.Epoch
+				rec.conversations = append(rec.conversations, nil)
+			}
+			last := &rec.conversations[len(rec.conversations)-1]
+			if n := len(*last); l.Seq == 0 || n > 0 && l.Seq <= (*last)[n-1].Seq {
+				return nil, errors.New("read recording: its records are not in order")
+			}
+			*last = append(*last, conversation.NumberedRecord{Seq: l.Seq, Record: l.Record})
+		}
+	}
+}
+
+// Turns yields the turns, oldest first. The last one may not have ended.
+func (r *Recording) Turns() iter.Seq[Turn] {
+	return func(yield func(Turn) bool) {
+		n := 0
+		for talk, records := range r.conversations {
+			h := r.history(nil, 0)
+			first := 0
+			var events []Event
+			for i, next := range records {
+				var req *llm.Request
+				h, req = r.apply(h, records[:i], next)
+				events = append(events, Event{next.Record, req})
+				paused := next.Suspended != nil && h.OpenTurn() == nil
+				if next.Ended == nil && !paused && i < len(records)-1 {
+					continue
+				}
+				n++
+				t := Turn{N: n, Talk: talk + 1, Events: events, before: records[:first], records: records[first : i+1]}
+				if !yield(t) {
+					return
+				}
+				first = i + 1
+				events = nil
+			}
+		}
+	}
+}
+
+// history returns what records tell, those up to since left out.
+func (r *Recording) history(records []conversation.NumberedRecord, since uint64) *conversation.History {
+	h := conversation.NewHistory(r.zone)
+	for _, n := range records {
+		if n.Seq > since {
+			h.Apply(n.Seq, n.Record)
+		}
+	}
+	return h
+}
+
+// apply adds next to the history h, which before tells of, and returns the
+// history with it and the request that next describes, if it is one.
+func (r *Recording) apply(
+	h *conversation.History, before []conversation.NumberedRecord, next conversation.NumberedRecord,
+) (*conversation.History, *llm.Request) {
+	if next.Asked != nil && next.Asked.Since != nil {
+		h = r.history(before, *next.Asked.Since)
+	}
+	var req *llm.Request
+	if next.Asked != nil {
+		req = r.request(h, *next.Asked)
+	}
+	h.Apply(next.Seq, next.Record)
+	return h, req
+}
+
+// request returns the request that how describes, nil if what it was made of was
+// not kept. It fits h as the request did.
+func (r *Recording) request(h *conversation.History, how conversation.Request) *llm.Request {
+	set := r.toolSet(how.Tools)
+	system, known := r.prompts[how.System]
+	messages := h.Messages(how, conversation.ShortenedFirst(set.kit), nil)
+	if !known || !set.known {
+		return nil
+	}
+	req := &llm.Request{System: system, Messages: messages}
+	if !how.Last {
+		req.Tools = set.text.Specs
+	}
+	return req
+}
+
+// A toolSet holds what was kept of tools.
+type toolSet struct {
+	text  conversation.ToolSet
+	known bool // the text was kept
+	kit   *tools.Kit
+}
+
+// toolSet returns the one whose text has that digest.
+func (r *Recording) toolSet(digest string) toolSet {
+	set, there := r.toolSets[digest]
+	if there {
+		return set
+	}
+	err := json.Unmarshal([]byte(r.prompts[digest]), &set.text)
+	if err == nil {
+		idle := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
+		set.kit, err = kitOf(context.Background(), set.text, tools.Scope{}, idle)
+	}
+	set.known = err == nil
+	if err != nil {
+		set.kit = &tools.Kit{}
+	}
+	r.toolSets[digest] = set
+	return set
+}
