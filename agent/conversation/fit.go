@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	keepResults = 10  // tool results that are shortened last (D-045)
-	shortResult = 500 // characters: shorter results are not worth shortening (D-045)
-	resultShare = 3   // a result takes no more than the third part of a history that does not fit
+	keepResults = 10  // number of tool results that are shortened last (D-045)
+	shortResult = 500 // characters; shorter results are not worth shortening (D-045)
+	resultShare = 3   // one result takes at most a third of a history that does not fit
 )
 
 // estimate returns about how many tokens m takes: a quarter of its bytes,
-// which ratios corrects for each model.
+// which the caller corrects for each model.
 func estimate(m llm.Message) int {
 	n := len(m.Text) + len(m.Reasoning)
 	for _, c := range m.Calls {
@@ -70,12 +70,12 @@ func (v *View) sizeOf(e *Entry) int {
 	return n
 }
 
-// Fit makes v no larger than limit estimated tokens. It leaves v alone while
-// it fits, and then frees room for a good while, so that the beginning of the
-// requests stays the same from turn to turn and prompt caches hit. The middle
-// of outsized tool results goes first, then old results, then old turns, then old
-// rounds of this turn, and then the middle of what is too long; a call is never
-// parted from its result.
+// Fit makes v no larger than limit estimated tokens. A view that fits is left
+// alone, and one that does not is cut well below the limit, so that the beginning
+// of the requests stays the same from turn to turn and prompt caches hit. The
+// middle of outsized tool results goes first, then old results of the tools that
+// light names, old turns, old rounds of this turn, and the middle of what is too
+// long. A call is never parted from its result.
 func (v *View) Fit(limit int, light func(tool string) bool) {
 	if v.Size() <= limit {
 		return
@@ -94,8 +94,8 @@ func (v *View) Fit(limit int, light func(tool string) bool) {
 	}
 }
 
-// light returns a function that says whether old results of a tool in k are
-// shortened first (D-045): those it could get again, and those of programs.
+// ShortenedFirst returns a function that reports whether old results of a tool in
+// k are shortened first (D-045): those it could get again, and those of programs.
 func ShortenedFirst(k *tools.Kit) func(tool string) bool {
 	return func(tool string) bool {
 		known, _ := k.Tool(tool)
@@ -104,7 +104,8 @@ func ShortenedFirst(k *tools.Kit) func(tool string) bool {
 	}
 }
 
-// cutResults leaves out the middle of results so large that others would have to go for them.
+// cutResults leaves out the middle of results so large that others would have to
+// make room for them.
 func (v *View) cutResults(limit int) {
 	most := limit / resultShare
 	for i := range v.entries {
@@ -115,7 +116,7 @@ func (v *View) cutResults(limit int) {
 }
 
 // cutResult returns the beginning and the end of a result, about most bytes, and
-// says between them what is missing. What is left is of whom it was.
+// says between them what is missing. What is left keeps its origin.
 func cutResult(text string, most int) string {
 	part := max(most-len(msgCutResult), 0) / 2
 	return strings.ToValidUTF8(text[:part], "") + msgCutResult + strings.ToValidUTF8(text[len(text)-part:], "")
@@ -145,7 +146,7 @@ func (v *View) shorten(target, keep int, light func(tool string) bool) {
 	}
 }
 
-// omitted stands for an old result of a tool (D-045).
+// omitted returns what stands in place of an old result of a tool (D-045).
 func omitted(tool string) string { return "[" + tool + " result omitted from context]" }
 
 // OmittedResults returns how many results were left out for want of room.
@@ -219,9 +220,9 @@ func (v *View) squeeze(limit int) {
 // Size returns the estimated tokens of what the model is shown.
 func (h *History) Size() int { return h.view.Size() }
 
-// Request returns h as a model is shown it: fitted as how says, and healed
-// (P25). show loads pictures, the latest first; without it there are none to be
-// seen. Nothing else makes requests, so that one can be made again.
+// Messages returns h as a model is shown it: fitted as how says, and healed
+// (P25). show loads pictures, the latest first; if it is nil none are shown.
+// Nothing else makes requests, so that each can be made again from the log.
 func (h *History) Messages(
 	how Request, light func(tool string) bool, show func(paths []string) []llm.Image,
 ) []llm.Message {
@@ -249,7 +250,8 @@ func (h *History) Messages(
 	return heal(ms)
 }
 
-// turnStart returns the index of the entry that began the turn under way, or the last one.
+// turnStart returns the index of the entry that began the open turn, or the last
+// one if none is open.
 func (v *View) turnStart() int {
 	for i := len(v.entries) - 1; i >= 0; i-- {
 		if v.entries[i].first {

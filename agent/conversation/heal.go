@@ -9,14 +9,14 @@ import (
 	"parley/llm"
 )
 
-// lost stands for the result of a call that the history knows none of (D-047).
+// msgLostResult stands for the result of a call that the history has none of (D-047).
 const msgLostResult = "[Tool result unavailable — call was interrupted or lost]"
 
-// heal returns ms as a conversation every provider accepts: each call is
-// followed by exactly one result and each result follows its call, IDs are
-// there and differ, arguments are JSON objects, nothing is empty, and a person
-// begins. A result is made up where one is missing, and dropped where no call
-// asked for it (P25). What needs no healing is returned as it is.
+// heal returns ms as a conversation that every provider accepts (P25): each call
+// is followed by exactly one result and each result follows its call, IDs are
+// set and unique, arguments are JSON objects, nothing is empty, and a person
+// begins. A missing result is made up, and a result without a call is dropped.
+// A conversation that needs no healing is returned unchanged.
 func heal(ms []llm.Message) []llm.Message {
 	h := healer{out: make([]llm.Message, 0, len(ms)+1), seen: map[string]bool{}}
 	for i := 0; i < len(ms); i++ {
@@ -49,7 +49,8 @@ func (h *healer) heard(m llm.Message) {
 	h.out = append(h.out, llm.Message{Role: llm.User, Text: valid(m.Text), Images: m.Images})
 }
 
-// round adds answer and its results, which are among after, and then what else was said there.
+// round adds answer, its results, which are among after, and then what else was
+// said there.
 func (h *healer) round(answer llm.Message, after []llm.Message) {
 	if strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0 {
 		answer.Text = "(no answer)"
@@ -88,7 +89,7 @@ func (h *healer) round(answer llm.Message, after []llm.Message) {
 	}
 }
 
-// unique returns id, or another one when it is empty or was used before.
+// unique returns id, or another one if it is empty or was used before.
 func (h *healer) unique(id string) string {
 	for n := 1; id == "" || h.seen[id]; n++ {
 		id = "call_" + strconv.Itoa(len(h.seen)) + "_" + strconv.Itoa(n)
@@ -97,7 +98,7 @@ func (h *healer) unique(id string) string {
 	return id
 }
 
-// object returns args if they are a JSON object, and else one that holds them.
+// object returns args if they are a JSON object, else an object that holds them.
 func object(args string) string {
 	if s := strings.TrimSpace(args); strings.HasPrefix(s, "{") && json.Valid([]byte(s)) {
 		return args

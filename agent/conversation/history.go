@@ -12,44 +12,48 @@ import (
 	"parley/tools"
 )
 
-// A history is what a session remembers: the records of its log, applied in order.
+// A History is what a session remembers: the records of its log, applied in order.
+// It is not safe for concurrent use: the goroutine that opened the session owns it.
 type History struct {
 	zone      *time.Location
 	view      View
-	open      *OpenTurn // the turn under way, nil between turns
+	open      *OpenTurn // nil between turns
 	suspended []suspended
 	last      LastTurn
-	// doubt says that something cannot be read, and no turn since is told whole:
-	// what waits to be answered may have been begun, or answered, in that.
-	doubtful bool
+	doubtful  bool // see IsDoubtful
 }
 
-// An entry is a message of the conversation as the model is shown it.
+// An Entry is a message of the conversation as the model is shown it, with what
+// the gateway knows of it.
 type Entry struct {
 	llm.Message
-	seq     uint64 // of its record
-	first   bool   // begins a turn
-	heard   string // of something heard: its ID in the chat, that of the original for a correction
-	said    string // of something heard: the words alone
-	from    chat.Sender
-	who     chat.Person // whose words it holds, "" for none's
-	at      time.Time   // when they were said
-	sources []string    // where it came from, if it is untrusted content or was said while some was shown (R-S12)
-	job     bool        // said is what a job is to do
-	quoted  string      // what came along of somebody who is known not to be the agent
-	own     bool        // said holds what a person said themselves …
-	typed   bool        // … and typed
-	public  bool        // of the result of a call: it was published, such as a page (see tools.Result)
-	key     string      // of the result of a call, while it is whole: that of the call
-	read    bool        // holds nothing but pictures that a tool read
-	gap     bool        // stands for records that cannot be read
-	of      string      // of something heard: the key of the message
+	seq     uint64   // number of its record
+	first   bool     // it begins a turn
+	sources []string // origins of its untrusted content, or of what was shown when it was said (R-S12)
+	gap     bool     // it stands for records that cannot be read
 
-	pictures []string // paths of those that came along and are to be shown
-	dimmed   int      // how many came along and are shown no more
+	// Of a message that was heard:
+	of     string      // its key
+	heard  string      // its ID in the chat; of a correction, that of the original
+	said   string      // its text, without the line that the gateway writes
+	from   chat.Sender // who sent it
+	who    chat.Person // the person whose words it holds, "" for nobody
+	at     time.Time   // when it was sent
+	job    bool        // it is the task of a scheduled job
+	quoted string      // what it quotes of somebody who is known not to be the agent
+	own    bool        // said is what the person said themselves
+	typed  bool        // said is what the person typed themselves
+
+	// Of the result of a call:
+	key    string // of the call, while the result is whole
+	public bool   // it was published, such as a page (see tools.Result)
+	read   bool   // it holds nothing but pictures that a tool read
+
+	pictures []string // paths of its pictures that the model is to be shown
+	dimmed   int      // number of its pictures that are not shown any more
 }
 
-// newHistory returns an empty history. The model is told the time in zone.
+// NewHistory returns an empty history. The model is told the time in zone.
 func NewHistory(zone *time.Location) *History { return &History{zone: zone} }
 
 // OpenTurn returns the turn under way, nil between turns.
@@ -114,7 +118,7 @@ func (h *History) FirstNeeded() uint64 {
 // Summary returns the summary of what was said before the messages.
 func (h *History) Summary() Summary { return h.view.summary }
 
-// Apply takes in the record numbered seq.
+// Apply applies the record numbered seq.
 func (h *History) Apply(seq uint64, r Record) {
 	if r.Asked != nil && h.open != nil {
 		h.open.distrust(r.Asked.Untrusted)
@@ -138,7 +142,8 @@ func (h *History) Apply(seq uint64, r Record) {
 	case r.Retried != nil:
 		h.dropAnswers()
 		h.Begin(*r.Retried)
-		h.open.keys[r.Retried.Key()], h.open.asks = true, true
+		h.open.keys[r.Retried.Key()] = true
+		h.open.asks = true
 		h.open.heard = append(h.open.heard, *r.Retried)
 		for _, e := range h.view.entries[h.view.turnStart():] {
 			h.open.acceptRights(e)
@@ -156,11 +161,11 @@ func (h *History) Apply(seq uint64, r Record) {
 	}
 }
 
-// gapSource names what cannot be read as a source of untrusted content: what was
-// said next may repeat a page that was shown there.
+// gapSource is the origin of what cannot be read. It counts as untrusted content,
+// because what was said next may repeat a page that was shown there.
 const gapSource = "a damaged part of the conversation"
 
-// skip notes that record seq cannot be read, and has the model told.
+// skip notes that the record numbered seq cannot be read, and tells the model.
 func (h *History) skip(seq uint64) {
 	h.doubtful = true
 	if h.open != nil {
@@ -314,14 +319,15 @@ func (h *History) finish(seq uint64, r Record) {
 	}
 }
 
-// rollBack forgets the last answer and its results (E-041).
+// rollBack drops the last answer and its results (E-041).
 func (h *History) rollBack(note string) {
 	o := h.open
 	o.expectCalls(nil)
 	o.note = note
 	o.row++
 	if n := len(o.said) - 1; n >= 0 {
-		o.revoked, o.said = append(o.revoked, o.said[n]), o.said[:n:n]
+		o.revoked = append(o.revoked, o.said[n])
+		o.said = o.said[:n:n]
 	}
 	for i := len(h.view.entries) - 1; i >= 0; i-- {
 		e := h.view.entries[i]
@@ -334,8 +340,8 @@ func (h *History) rollBack(note string) {
 	}
 }
 
-// ShownCalls returns a function that says of which calls, by their keys, the model
-// sees the whole result by now. It may be called at any time.
+// ShownCalls returns a function that reports whether the model is shown the whole
+// result of the call with that key. It may be called later, from any goroutine.
 func (h *History) ShownCalls() func(key string) bool {
 	keys := map[string]bool{}
 	for i := range h.view.entries {
@@ -344,6 +350,7 @@ func (h *History) ShownCalls() func(key string) bool {
 	return func(key string) bool { return keys[key] }
 }
 
+// add appends m to what the model is shown.
 func (h *History) add(seq uint64, e Entry, m llm.Message) {
 	e.Message, e.seq = m, seq
 	h.view.entries = append(h.view.entries, e)
@@ -352,7 +359,7 @@ func (h *History) add(seq uint64, e Entry, m llm.Message) {
 	}
 }
 
-// unsay forgets what was answered in the last turn, and keeps what was heard.
+// dropAnswers drops what was answered in the last turn, and keeps what was heard.
 func (h *History) dropAnswers() {
 	kept := h.view.entries[:h.view.turnStart()]
 	for _, e := range h.view.entries[len(kept):] {
@@ -363,12 +370,12 @@ func (h *History) dropAnswers() {
 	h.view.entries = kept
 }
 
-// Knows says whether m was heard before, or is an edit that changed nothing.
+// Knows reports whether m was heard before, or is an edit that changed nothing.
 func (h *History) Knows(m chat.Message) bool {
 	return h.open != nil && h.open.keys[m.Key()] || h.last.keys[m.Key()] || h.unchanged(m)
 }
 
-// unchanged says whether m is an edit that changed no word, such as when a
+// unchanged reports whether m is an edit that changed no word, such as when a
 // network adds the preview of a link.
 func (h *History) unchanged(m chat.Message) bool {
 	for i := len(h.view.entries) - 1; i >= 0 && m.Edits != ""; i-- {

@@ -33,7 +33,7 @@ func pictures(files []chat.File) (paths []string, more int) {
 	return paths, more
 }
 
-// showing counts the pictures that are to be shown.
+// showing returns how many pictures are to be shown.
 func (v *View) showing() (n int) {
 	for i := range v.entries {
 		n += len(v.entries[i].pictures)
@@ -49,8 +49,8 @@ func (v *View) Pictures() (paths []string) {
 	return paths
 }
 
-// dim makes words of the oldest pictures until keep are left, or, unless keep
-// is 0, only those of one message.
+// dim stops showing the oldest pictures until keep are left, or, unless keep is 0,
+// only those of one message.
 func (v *View) dim(keep int) {
 	left := v.showing()
 	for i := range v.entries {
@@ -68,10 +68,11 @@ func (v *View) dim(keep int) {
 // ShowPictures says whether the model is shown pictures.
 func (v *View) ShowPictures(can bool) { v.vision = can }
 
-// illustrated reports whether m shows pictures.
+// ShowsPictures reports whether m shows pictures.
 func ShowsPictures(m llm.Message) bool { return len(m.Images) > 0 }
 
-// unseen tells the model, in the first line of text, of n pictures it is not shown.
+// unseen returns text with n pictures that the model is not shown mentioned in its
+// first line.
 func unseen(text string, n int) string {
 	what := "a picture"
 	switch {

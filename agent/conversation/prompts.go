@@ -24,16 +24,16 @@ type Prompts struct {
 	latest atomic.Pointer[ToolSet] // the tools that were noted last
 }
 
-// newPrompts returns the prompts kept in s.
+// NewPrompts returns the prompts kept in s.
 func NewPrompts(s store.Store, log *slog.Logger) *Prompts {
 	return &Prompts{bucket: s.Bucket("prompts"), log: log}
 }
 
-// digestOf names a long text of requests.
+// digestOf returns the name under which a text is kept.
 func digestOf(text string) string { return fmt.Sprintf("%.12x", sha256.Sum256([]byte(text))) }
 
-// note keeps body under digest, once. That it could not is no reason to leave a
-// person without an answer.
+// note keeps body under digest, once, and reports whether it could. A failure is
+// no reason to leave a person without an answer.
 func (p *Prompts) note(ctx context.Context, digest, body string) (kept bool) {
 	_, _, err := p.bucket.Get(ctx, digest)
 	if err != nil {
@@ -45,9 +45,8 @@ func (p *Prompts) note(ctx context.Context, digest, body string) (kept bool) {
 	return err == nil
 }
 
-// NoteSystem notes instructions and returns their digest. Most sessions have a
-// last paragraph of their own: what is before it is kept once for all of them,
-// and is named.
+// KeepSystem keeps instructions and returns their digest. Most sessions have a
+// last paragraph of their own, so what comes before it is kept once for all.
 func (p *Prompts) KeepSystem(ctx context.Context, text string) string {
 	digest := digestOf(text)
 	if _, _, err := p.bucket.Get(ctx, digest); err != nil {
@@ -58,9 +57,9 @@ func (p *Prompts) KeepSystem(ctx context.Context, text string) string {
 	return digest
 }
 
-const parted = "\x00" // begins what NoteSystem keeps
+const parted = "\x00" // begins what KeepSystem keeps
 
-// Text returns what was noted under digest.
+// Text returns what is kept under digest.
 func (p *Prompts) Text(ctx context.Context, digest string) (string, error) {
 	body, _, err := p.bucket.Get(ctx, digest)
 	rest, system := strings.CutPrefix(string(body), parted)
@@ -71,8 +70,8 @@ func (p *Prompts) Text(ctx context.Context, digest string) (string, error) {
 	return string(head) + rest[len(digest):], err
 }
 
-// NoteTools notes the tools of a turn, which it returns with their digest.
-// Turns mostly have the same: to compare takes less time than to write them down.
+// KeepTools keeps the tools of a turn and returns them with their digest. Most
+// turns have the same tools, and comparing them is faster than encoding them.
 func (p *Prompts) KeepTools(ctx context.Context, text *ToolSet) *ToolSet {
 	if last := p.latest.Load(); last != nil && last.same(text) {
 		text.Digest = last.Digest
@@ -86,7 +85,7 @@ func (p *Prompts) KeepTools(ctx context.Context, text *ToolSet) *ToolSet {
 	return text
 }
 
-// same says whether text and other would be written down alike.
+// same reports whether text and other have the same encoding.
 func (text *ToolSet) same(other *ToolSet) bool {
 	alike := func(a, b llm.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
@@ -94,7 +93,7 @@ func (text *ToolSet) same(other *ToolSet) bool {
 	return slices.Equal(text.Known, other.Known) && slices.EqualFunc(text.Specs, other.Specs, alike)
 }
 
-// toolTextOf returns what is kept of the tools in k.
+// ToolSetOf returns what is kept of the tools in k.
 func ToolSetOf(k *tools.Kit) *ToolSet {
 	text := &ToolSet{Specs: k.Specs()}
 	for _, t := range k.Tools() {

@@ -9,14 +9,14 @@ import (
 	"parley/chat"
 )
 
-// wordsNothing is what a model answers that has nothing to say.
+// NothingToSay is what a model answers if it has nothing to say.
 const NothingToSay = "NOTHING_TO_SAY"
 
-// quiet reports whether m asks for an answer only if there is something to say.
+// IsQuiet reports whether m asks for an answer only if there is something to say.
 func IsQuiet(m chat.Message) bool { return m.Errand != nil && m.Errand.Quiet }
 
 // render returns m as the model reads it: one line in brackets that the
-// gateway wrote, and then the words. Only the first line of a message is ever
+// gateway writes, and then the text. Only the first line of a message is ever
 // the gateway's, so that nobody can forge one (R-S11).
 func render(m chat.Message, zone *time.Location) string {
 	head := []string{m.Time.In(zone).Format("Mon 2006-01-02 15:04")}
@@ -60,7 +60,7 @@ func render(m chat.Message, zone *time.Location) string {
 	return "[" + strings.Join(head, ", ") + "]\n" + b.String()
 }
 
-// usable returns path as a model can use it, in quotes unless it is plain.
+// usable returns path as a model can repeat it, in quotes unless it is plain.
 func usable(path string) string {
 	if strings.ContainsAny(path, " ,") || Inline(path, 400) != path {
 		return strconv.Quote(path)
@@ -68,7 +68,7 @@ func usable(path string) string {
 	return path
 }
 
-// whose says whose message was quoted.
+// whose returns whose message was quoted: "your", "Ann's".
 func whose(name string) string {
 	switch name = Inline(name, 64); name {
 	case "":

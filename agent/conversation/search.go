@@ -20,9 +20,9 @@ const (
 
 // Search returns the latest places, most at most, where somebody said all of
 // words, in upper or lower case, in one of the sessions for which in returns
-// true; nil means any. It reads so much and no more: in a very large house the
-// oldest conversations are not found. Behind them come some entries that stand
-// for what is damaged there: the words may have been said in it (P21).
+// true; nil means any. It reads a bounded amount of text, the latest
+// conversations first. Behind the places come entries that stand for what is
+// damaged: the words may have been said in it (P21).
 func (ss *Sessions) Search(
 	ctx context.Context, in func(chat.SessionID) bool, words string, most int, speakers texts.Speakers,
 ) (finds []chat.Find, err error) {
@@ -75,8 +75,8 @@ func latest(finds []chat.Find, most int) []chat.Find {
 	return slices.Clone(finds[:min(len(finds), most)])
 }
 
-// matcher returns a function that tells where the first of words is in a text
-// that has all of them, nil if there is nothing to look for.
+// matcher returns a function that finds the first of words in a text that has all
+// of them; nil if there is nothing to look for.
 func matcher(words string) func(text string) (at []int) {
 	var all []*regexp.Regexp
 	for w := range strings.FieldsSeq(strings.ToValidUTF8(words, "\uFFFD")) {
@@ -95,7 +95,7 @@ func matcher(words string) func(text string) (at []int) {
 	}
 }
 
-// around returns what is said around the place at.
+// around returns the text around the place at.
 func around(text string, at []int) string {
 	from, to := max(at[0]-shownBefore, 0), min(at[1]+shownAfter, len(text))
 	s := strings.ToValidUTF8(text[from:to], "")

@@ -12,8 +12,8 @@ import (
 	"parley/memory"
 )
 
-// summed tells the oldest turns of a conversation in fewer words. It is in the
-// log before it is in the Archive: what a crash keeps from there Digest finds.
+// A Summary tells the oldest turns of a conversation in fewer words. It is in the
+// log before it is archived, so that what a crash kept from the archive is found.
 type Summary struct {
 	From    uint64        `json:"from"` // the first record of the turns …
 	Upto    uint64        `json:"upto"` // … and the last
@@ -30,14 +30,14 @@ type Summary struct {
 	seq uint64 // of its record
 }
 
-// message is s as the model is shown it: as something said, which is no
-// instruction. A turn that is shown what was made of untrusted content is
-// untrusted (R-S12).
+// message returns s as the model is shown it: as something said, which is no
+// instruction. A turn that is shown a summary of untrusted content is untrusted
+// itself (R-S12).
 func (s Summary) message() llm.Message {
 	return llm.Message{Role: llm.User, Text: msgSummary + s.Text}
 }
 
-// Parts returns what of s is for the Archive.
+// Parts returns what is archived of s.
 func (s Summary) Parts() (all []memory.Entry) {
 	for _, e := range []*memory.Entry{s.Part, s.Own} {
 		if e != nil {
@@ -47,13 +47,13 @@ func (s Summary) Parts() (all []memory.Entry) {
 	return all
 }
 
-// replace takes in s, the record numbered seq.
+// summarise applies s, the record numbered seq.
 func (h *History) summarise(seq uint64, s Summary) {
 	h.Drop(0, s.Upto)
 	h.view.summary, h.view.summary.seq = s, seq
 }
 
-// Drop forgets the entries of the records from … upto.
+// Drop drops the entries of the records from … upto.
 func (h *History) Drop(from, upto uint64) {
 	h.view.entries = slices.DeleteFunc(h.view.entries, func(e Entry) bool { return from <= e.seq && e.seq <= upto })
 }
@@ -74,7 +74,7 @@ func (h *History) Oldest(limit int, light func(tool string) bool) Entries {
 	return h.view.entries[:len(h.view.entries)-len(rest.entries)]
 }
 
-// entries are messages of the conversation that follow each other.
+// Entries are messages of the conversation that follow each other.
 type Entries []Entry
 
 // First returns the number of the first record that es are made of.
@@ -108,14 +108,14 @@ func (es Entries) FirstPart(border uint64, most int) Entries {
 	return es
 }
 
-// several is whose the words of more than one person are. They are archived for
-// none of them (R-S14), as words that nobody said.
+// personMany marks turns with several speakers. Their text is archived for nobody,
+// so that one person's words never enter another's memory (R-S14).
 const personMany chat.Person = "several"
 
-// IsOnePerson reports whether who is one person, whose memory can be told apart from that of others.
+// IsOnePerson reports whether who is one person, for whom can be archived.
 func IsOnePerson(who chat.Person) bool { return who != "" && who != personMany }
 
-// Person returns whose words es hold, "" for none's.
+// Person returns whose words es hold, "" if nobody's.
 func (es Entries) Person() (who chat.Person) {
 	for _, e := range es {
 		if e.who != "" && who != "" && e.who != who {
@@ -141,8 +141,8 @@ func (es Entries) ForArchive(id chat.SessionID, epoch int64, zone *time.Location
 	return e
 }
 
-// OwnPart returns an entry beside part for what the person said themselves: that
-// stays trusted whatever was shown, so that their memory does not become hearsay.
+// OwnPart returns an entry beside part, without its text, for what the person said
+// themselves. That stays trusted whatever was shown.
 func OwnPart(part memory.Entry) memory.Entry {
 	part.Key += " own"
 	part.Text = ""

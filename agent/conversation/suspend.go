@@ -8,17 +8,17 @@ import (
 	"parley/llm"
 )
 
-// A suspended turn was put aside: what was heard, said and done in it is not
-// part of the conversation until it is taken up, and is not done again then.
+// A suspended turn waits: what was heard, said and done in it is not part of the
+// conversation until it is resumed, and is not done again then.
 type suspended struct {
-	key     string // of the message it was put aside for
+	key     string // of the message it was suspended for
 	entries []Entry
 	open    *OpenTurn // nil if nothing had been heard of it
 }
 
-// putAside takes the turn under way out of the conversation. What joined it goes
-// on, unless all of it is put aside, with what tools gave and without the words
-// of the message: the process may have died over them, and no call that has
+// suspend takes the open turn out of the conversation. Unless the whole turn is
+// suspended, what joined it goes on, with the results of tools and without the
+// text of the message: the process may have died over that, and no call that has
 // ended is made again (P8).
 func (h *History) suspend(a Suspension) {
 	if h.suspendedWith(a.Key) != nil {
@@ -31,7 +31,8 @@ func (h *History) suspend(a Suspension) {
 	}
 	from := h.view.turnStart()
 	es := slices.Clone(h.view.entries[from:])
-	h.view.entries, h.open = h.view.entries[:from:from], nil
+	h.view.entries = h.view.entries[:from:from]
+	h.open = nil
 	if a.Whole || len(o.keys) == 1 {
 		h.suspended = append(h.suspended, suspended{a.Key, es, o})
 		return
@@ -40,7 +41,8 @@ func (h *History) suspend(a Suspension) {
 	rest.keys = maps.Clone(o.keys)
 	rest.done = maps.Clone(o.done)
 	rest.heard = nil
-	rest.said, rest.steps = slices.Clone(o.said), slices.Clone(o.steps)
+	rest.said = slices.Clone(o.said)
+	rest.steps = slices.Clone(o.steps)
 	delete(rest.keys, a.Key)
 	for _, m := range o.heard {
 		if m.Key() != a.Key {
@@ -71,7 +73,7 @@ func (h *History) suspend(a Suspension) {
 	h.suspended = append(h.suspended, suspended{a.Key, es, &alone})
 }
 
-// takeUp goes on with the turn that the message key was put aside with, where it was.
+// resume continues the turn that was suspended for the message key.
 func (h *History) resume(seq uint64, key string) {
 	s := h.suspendedWith(key)
 	if s == nil {
@@ -94,10 +96,10 @@ func (h *History) resume(seq uint64, key string) {
 	h.open = was.open
 }
 
-// IsSuspended reports whether the turn of the message key was put aside.
+// IsSuspended reports whether the turn of the message key is suspended.
 func (h *History) IsSuspended(key string) bool { return h.suspendedWith(key) != nil }
 
-// asideWith returns the turn that the message key was put aside with, or nil.
+// suspendedWith returns the suspended turn of the message key, or nil.
 func (h *History) suspendedWith(key string) *suspended {
 	for i := range h.suspended {
 		if s := &h.suspended[i]; s.key == key || s.open != nil && s.open.keys[key] {

@@ -9,12 +9,13 @@ import (
 	"parley/chat"
 )
 
-// tame makes s, a name that somebody chose, fit for one line in brackets.
+// Inline returns s, a name that somebody chose, fit for one line in brackets, with
+// at most about most bytes.
 func Inline(s string, most int) string {
 	return ClipMiddle(OneLine(strings.NewReplacer("[", " ", "]", " ").Replace(s)), most)
 }
 
-// oneLine returns the words of s in one line of what can be seen.
+// OneLine returns s as one line of visible characters.
 func OneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("\u2028\u2029", r) || !unicode.IsGraphic(r) {
@@ -25,7 +26,7 @@ func OneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// clip returns s with at most about most bytes, its middle left out.
+// ClipMiddle returns s with at most about most bytes, its middle left out.
 func ClipMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -36,7 +37,7 @@ func ClipMiddle(s string, most int) string {
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// joined returns the texts that are not empty, a blank line between them.
+// Join returns the texts that are not empty, a blank line between them.
 func Join(texts ...string) string {
 	kept := texts[:0:0]
 	for _, s := range texts {
@@ -50,7 +51,7 @@ func Join(texts ...string) string {
 // maxReason bounds the reason of a failure, in characters (D-040).
 const maxReason = 120
 
-// reason returns the first line of the text of a failure, for people.
+// Reason returns the first line of the text of a failure, for people.
 func Reason(text string) string {
 	var envelope struct{ Error string }
 	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &envelope) == nil {
@@ -60,7 +61,8 @@ func Reason(text string) string {
 	return chat.Clip(chat.HideLogins(line), maxReason, "")
 }
 
-// breaks has the gateway alone begin lines, whatever ends one (R-S11).
+// breaks indents every line but the first, whatever ends a line, so that only the
+// gateway begins one (R-S11).
 var breaks = strings.NewReplacer("\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ",
 	"\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ")
 

@@ -75,7 +75,7 @@ func (ss *Sessions) Transcript(
 	}
 }
 
-// unreadable writes down which records of the session id were skipped.
+// unreadable returns the entries for the records of the session id that were skipped.
 func (ss *Sessions) unreadable(ctx context.Context, id chat.SessionID, s *transcriptWriter) (es []chat.Entry) {
 	if len(s.skipped) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func (ss *Sessions) unreadable(ctx context.Context, id chat.SessionID, s *transc
 	return append(es, chat.Entry{Kind: chat.Lost, Time: at, Text: text})
 }
 
-// A scribe writes records down as people read them.
+// A transcriptWriter turns records into what people read.
 type transcriptWriter struct {
 	speakers texts.Speakers
 
@@ -149,7 +149,7 @@ func (s *transcriptWriter) entries(r Record) (es []chat.Entry) {
 	return es
 }
 
-// Speaker names to people who speaks in m, in the words of say if no person does.
+// Speaker returns the name of who speaks in m, in the words of say if no person does.
 func Speaker(say texts.Speakers, m chat.Message) string {
 	switch m.Origin {
 	case chat.FromSchedule:
@@ -162,7 +162,7 @@ func Speaker(say texts.Speakers, m chat.Message) string {
 	return cmp.Or(m.From.Name, m.From.ID)
 }
 
-// heard writes down m, and what the person was told of it.
+// heard returns the entries for m and for what the person was told of it.
 func (s *transcriptWriter) heard(m chat.Message) (es []chat.Entry) {
 	if s.at = m.Time; s.told == nil {
 		s.told = map[string]bool{}

@@ -21,7 +21,7 @@ import (
 
 func (e Entry) untrusted() bool { return len(e.sources) > 0 }
 
-// untrustedSources names where the untrusted content of r came from, nil if it has none.
+// untrustedSources returns the origins of the untrusted content of r, nil if it has none.
 func untrustedSources(r tools.Result) []string {
 	if !r.Tainted {
 		return nil
@@ -32,8 +32,8 @@ func untrustedSources(r tools.Result) []string {
 	return []string{"the result of a tool"}
 }
 
-// Untrusted names where the untrusted content came from that a request made of
-// h shows, nil if there is none.
+// Untrusted returns the origins of the untrusted content that a request made of h
+// shows, nil if there is none.
 func (h *History) Untrusted() (sources []string) {
 	if h.view.summary.Tainted && h.view.summary.Text != "" {
 		sources = h.view.summary.Sources
@@ -51,10 +51,10 @@ func (h *History) Untrusted() (sources []string) {
 	return sources
 }
 
-// Guests names what the model is shown in the turn of an owner of people who are
-// none, as in groups: nobody acts with another's rights, also not in a later turn.
-// It does not make what the model says untrusted content: that is for their
-// memory, too.
+// Guests names what the model is shown, in an owner's turn, of people who are no
+// owners, as in groups: nobody acts with another's rights, not in a later turn
+// either. It does not make what the model says untrusted content, because their
+// memory may keep that.
 func (h *History) Guests() (sources []string) {
 	if h.open == nil || h.open.from.Role != chat.Owner {
 		return nil
@@ -75,10 +75,10 @@ func (es Entries) Guests() (sources []string) {
 	return sources
 }
 
-// UntrustedIn names where the untrusted content came from that is in the
-// conversation under way in the session id, as far as the model is still shown
-// it; with guests also who else has spoken there besides owners. It reads the
-// log, because a turn under way has the session for itself.
+// UntrustedIn returns the origins of the untrusted content in the conversation of
+// the session id, as far as the model is still shown it; with guests also who
+// besides owners has spoken there. It reads the log, because an open turn owns
+// the session.
 func (ss *Sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests bool) (sources []string, err error) {
 	st, _, err := ss.Lookup(ctx, id)
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *History) TypedByOwners() (all []string) {
 }
 
 // Known returns what the model is shown, by where it came from. trustedTask says
-// that what no person said is a task that somebody was asked about.
+// that what no person said is a task that an owner was asked about.
 func (h *History) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
 	calls, now := map[string]llm.ToolCall{}, h.view.turnStart()
 	for i := range h.view.entries {
@@ -158,7 +158,7 @@ func headOf(text string) string {
 	return head
 }
 
-// published is the result of c, which gave text.
+// published returns the text that c gave, with what it asked for.
 func published(kit *tools.Kit, text string, c llm.ToolCall) untrusted.Published {
 	p := untrusted.Published{Text: text}
 	if known, _ := kit.Tool(c.Name); bytes.Contains(known.Schema, []byte(`"query"`)) {
@@ -184,9 +184,9 @@ func textsIn(args string) (all []string) {
 	return all
 }
 
-// vouches says whether text, which a network says that the agent said, stands in
-// what it said here in trusted turns. What was said elsewhere, or is shown no
-// more, may have been a page's words.
+// vouches reports whether text, which a network attributes to the agent, is in
+// what the agent said here in trusted turns. What was said elsewhere, or is not
+// shown any more, may have been the text of a page.
 func (v *View) vouches(text string) bool {
 	text = tools.Letters(text) // networks show Markdown in their own ways
 	if text == "" {

@@ -1,0 +1,198 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"strconv"
+	"time"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// Sessions are the conversations in a store: for each a state and a log.
+type Sessions struct {
+	store  store.Store
+	states store.Table[State]
+	log    *slog.Logger
+	zone   *time.Location // in which the model is told the time
+}
+
+// NewSessions returns the sessions kept in s.
+func NewSessions(s store.Store, log *slog.Logger, zone *time.Location) *Sessions {
+	return &Sessions{store: s, states: store.NewTable(s.Bucket("sessions"), replaceState(log)), log: log, zone: zone}
+}
+
+// IDs yields the sessions that have a state and whose names begin with prefix.
+func (ss *Sessions) IDs(ctx context.Context, prefix string) iter.Seq2[chat.SessionID, error] {
+	return func(yield func(chat.SessionID, error) bool) {
+		for id, err := range ss.states.Keys(ctx, prefix) {
+			if !yield(chat.SessionID(id), err) {
+				return
+			}
+		}
+	}
+}
+
+// Lookup returns the state of the session id and its revision, 0 if there is none.
+func (ss *Sessions) Lookup(ctx context.Context, id chat.SessionID) (State, uint64, error) {
+	s, rev, err := ss.states.Get(ctx, string(id))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return State{}, 0, fmt.Errorf("look up session %s: %w", id, err)
+	}
+	return s, rev, nil
+}
+
+// replaceState replaces the damaged state of a session by that of a new
+// conversation (P21).
+func replaceState(log *slog.Logger) store.OnDamage[State] {
+	return func(id string, err error) (State, error) {
+		log.Error("damaged state of a session replaced: its conversation begins anew", "session", id, "err", err)
+		now := time.Now().Unix()
+		return State{Epoch: now, Base: now}, nil
+	}
+}
+
+// Update changes the state of the session id.
+func (ss *Sessions) Update(ctx context.Context, id chat.SessionID, change func(*State)) error {
+	_, _, err := ss.states.Upsert(ctx, string(id), func(s *State) error { change(s); return nil })
+	if err != nil {
+		return fmt.Errorf("change session %s: %w", id, err)
+	}
+	return nil
+}
+
+// DeleteState forgets the state of the session id. It comes after RemoveLog of
+// all its conversations, because it tells which there are.
+func (ss *Sessions) DeleteState(ctx context.Context, id chat.SessionID) error {
+	return ss.states.Delete(ctx, string(id))
+}
+
+// logOf returns the log of a conversation of the session id.
+func (ss *Sessions) logOf(id chat.SessionID, epoch int64) store.Log {
+	name := "session/" + string(id)
+	if epoch > 0 {
+		name += "#" + strconv.FormatInt(epoch, 10)
+	}
+	return ss.store.Log(name)
+}
+
+// RemoveLog forgets what was said in a conversation of the session id. What is
+// damaged cannot be removed, and stops nothing (P21).
+func (ss *Sessions) RemoveLog(ctx context.Context, id chat.SessionID, epoch int64) error {
+	err := ss.logOf(id, epoch).Trim(ctx, math.MaxUint64)
+	if errors.Is(err, store.ErrDamaged) {
+		ss.log.Error("a damaged part of a session cannot be removed", "session", id, "err", err)
+		return nil
+	}
+	return err
+}
+
+// Append appends records to the log of the first conversation of the session id.
+func (ss *Sessions) Append(ctx context.Context, id chat.SessionID, records ...Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	bodies := make([][]byte, len(records))
+	for i, r := range records {
+		bodies[i] = r.Encode()
+	}
+	_, err := ss.logOf(id, 0).Append(ctx, bodies...)
+	return err
+}
+
+// Records yields the records of a conversation of the session id after since. A
+// damaged one has a Damaged error and is no error of the iteration.
+func (ss *Sessions) Records(
+	ctx context.Context, id chat.SessionID, epoch int64, since uint64,
+) iter.Seq2[NumberedRecord, error] {
+	return func(yield func(NumberedRecord, error) bool) {
+		for rec, err := range ss.logOf(id, epoch).Since(ctx, since) {
+			n := NumberedRecord{Seq: rec.Seq}
+			if err == nil {
+				err = json.Unmarshal(rec.Body, &n.Record)
+			} else if !errors.Is(err, store.ErrDamaged) {
+				yield(n, fmt.Errorf("read session %s: %w", id, err))
+				return
+			}
+			if err != nil {
+				n.Record, n.Damaged = Record{Unreadable: true}, err
+			}
+			if !yield(n, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Journal yields all records of all conversations of the session id, oldest
+// first. If there is no such session the error is store.ErrNotFound.
+func (ss *Sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[JournalRecord, error] {
+	return func(yield func(JournalRecord, error) bool) {
+		st, rev, err := ss.Lookup(ctx, id)
+		there := rev > 0
+		for _, epoch := range st.Epochs() {
+			for r, bad := range ss.Records(ctx, id, epoch, 0) {
+				there = true
+				err = cmp.Or(err, bad)
+				if err == nil && !yield(JournalRecord{r, epoch}, nil) {
+					return
+				}
+			}
+		}
+		if err == nil && !there {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			yield(JournalRecord{}, err)
+		}
+	}
+}
+
+// Open reads the session id, which is in the state st.
+func (ss *Sessions) Open(ctx context.Context, id chat.SessionID, st State) (*Session, error) {
+	since := max(st.From, 1) - 1
+	s := ss.Restore(id, st, NewHistory(ss.zone), 0)
+	s.ReadSince = &since
+	lost, damaged := 0, error(nil) // the last cause of several
+	for r, err := range ss.Records(ctx, id, st.Epoch, since) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Damaged != nil {
+			lost++
+			damaged = r.Damaged
+		}
+		s.Seq = max(s.Seq, r.Seq)
+		s.History.Apply(r.Seq, r.Record)
+	}
+	if damaged != nil {
+		ss.log.Error("a part of a session is damaged and left out", "session", id, "records", lost, "err", damaged)
+	}
+	return s, nil
+}
+
+// Restore returns the session id with a history that was read up to the record
+// numbered seq.
+func (ss *Sessions) Restore(id chat.SessionID, st State, h *History, seq uint64) *Session {
+	return &Session{State: st, ID: id, log: ss.logOf(id, st.Epoch), History: h, Seq: seq}
+}
+
+// NumberedRecord is a record as it stands in its log.
+type NumberedRecord struct {
+	Record
+	Seq     uint64
+	Damaged error // why record is unreadable (P21)
+}
+
+// JournalRecord is a record and the conversation that it is part of.
+type JournalRecord struct {
+	NumberedRecord
+	Epoch int64
+}
