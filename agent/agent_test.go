@@ -568,6 +568,8 @@ func TestUnknownCommand(t *testing.T) {
 	play(t, &house{model: script(words("a path"))}, func(h *house) {
 		h.say("1", "/halt now")
 		h.want("There is no command /halt. /help lists the commands there are.")
+		h.say("other", "/new@otherbot")
+		h.want("There is no command /new@otherbot. /help lists the commands there are.")
 		if len(h.asks) > 0 {
 			t.Errorf("a model was asked: %v", h.asks)
 		}

@@ -87,7 +87,7 @@ func (p *Pool) command(m chat.Message) string {
 const unknownCommand = "?"
 
 // commandShape is what a command looks like, unlike a path such as /etc/hosts.
-var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9_]+)?$`)
 
 func (p *Pool) cmdUnknown(_ context.Context, m chat.Message) string {
 	word, _ := chat.Word(m.Text)
