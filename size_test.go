@@ -207,7 +207,6 @@ var wideFolders = map[string]int{
 	"scheduler/jobs":    7,
 	"store":             2,
 	"store/bolt":        9,
-	"texts":             35,
 	"tools/agents":      2,
 	"tools/data":        1,
 	"tools/files":       22,

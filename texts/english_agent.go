@@ -10,8 +10,9 @@ func englishAgent() Agent {
 			Subagent: "a background task",
 		},
 		Help: Help{
-			Intro:  "Write to me as you would to a person. I can use tools, and I answer what you ask.",
-			Owners: "/pair, /unpair – who else may talk to me\n/parked, /resend, /drop – replies that could not be sent",
+			Intro: "Write to me as you would to a person. I can use tools, and I answer what you ask.",
+			Owners: "/pair, /unpair – who else may talk to me\n" +
+				"/parked, /resend, /drop – replies that could not be sent",
 
 			New:       "begin a new conversation",
 			Stop:      "stop the answer under way",
@@ -35,22 +36,30 @@ func englishAgent() Agent {
 			StoppedWith: "(Stopped, with %s.)",
 			Later:       "%s I will answer by myself once it is back; you need not write again.",
 			Back:        "(I could not reach my model when you wrote. It is back, and this is the answer.)",
-			Unreadable:  "A part of this conversation is damaged on disk, and with it what I may have done about this message already. I will not begin it again by myself, so that nothing is done twice. Please say it again if it still matters.",
-			Panic:       "Something went wrong inside me. The error is in my log. Please try again.",
-			NoNews:      "There is nothing to say.",
-			ToolFailed:  "I could not do that with %s: %s",
-			GivenUp:     "I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces.",
+			Unreadable: "A part of this conversation is damaged on disk, and with it what I may have done about " +
+				"this message already. I will not begin it again by myself, so that nothing is done twice. Please " +
+				"say it again if it still matters.",
+			Panic:      "Something went wrong inside me. The error is in my log. Please try again.",
+			NoNews:     "There is nothing to say.",
+			ToolFailed: "I could not do that with %s: %s",
+			GivenUp: "I crashed three times over this message, so I have put it aside. Please try again in " +
+				"other words, or in smaller pieces.",
 			TooOld: oneOrMany(
-				"I was away, and your message is more than %[2]s old. I have read it; say so if you still want an answer.",
-				"I was away, and your %[1]d messages are more than %[2]s old. I have read them; say so if you still want an answer.",
+				"I was away, and your message is more than %[2]s old. I have read it; say so if you still want an "+
+					"answer.",
+				"I was away, and your %[1]d messages are more than %[2]s old. I have read them; say so if you "+
+					"still want an answer.",
 			),
 			Filtered:     "The model's provider filtered this answer out. Please put it in other words.",
 			FilteredRest: "(The model's provider filtered out the rest of this answer.)",
 			TooLong:      "(This answer reached the length limit.)",
-			NoRoom:       "The model used up the length of its answer before it said anything. Please try again, or ask for less at a time.",
-			NoAnswer:     "The model answered nothing, although I asked it twice. Please try again, or put it in other words.",
-			NothingMore:  "(After that the model answered nothing, although I asked it twice.)",
-			OutOfRounds:  "I reached the maximum number of tool call iterations (%d) without completing the task. You can try breaking the task into smaller steps.",
+			NoRoom: "The model used up the length of its answer before it said anything. Please try again, " +
+				"or ask for less at a time.",
+			NoAnswer: "The model answered nothing, although I asked it twice. Please try again, or put it in " +
+				"other words.",
+			NothingMore: "(After that the model answered nothing, although I asked it twice.)",
+			OutOfRounds: "I reached the maximum number of tool call iterations (%d) without completing the task. " +
+				"You can try breaking the task into smaller steps.",
 		},
 		Model: Model{
 			Auth:        "The model's provider does not accept my key; whoever runs me has to set a valid one.",
@@ -93,17 +102,21 @@ func englishAgent() Agent {
 			CannotUndo:  "I cannot undo anything here.",
 			Interrupted: "I was interrupted while I undid that. It may be done: look before you write /undo again.",
 
-			Idle:          "idle",
-			Am:            "I am %s.",
-			Since:         "%s, for %s now",
-			ModelIs:       "Model: %s",
-			Up:            "Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.",
-			SubagentsWork: oneOrMany("A background task is running: /agents", "%[1]d background tasks are running: /agents"),
-			Untrusted:     "Untrusted content is in this conversation: %s. It may be behind what I do, so I ask an owner before anything that reaches beyond this conversation. /new begins one without it; /approvals shows what needs no more asking.",
-			NotListed:     "I could not list the messages put aside; the log says why.",
-			PutAside:      "Put aside, because I crashed over it: %s",
-			PutAsideOnce:  "Put aside, because I crashed over it: %s (tried again once I have been up for five minutes)",
-			AndMore:       "… and %d more.",
+			Idle:    "idle",
+			Am:      "I am %s.",
+			Since:   "%s, for %s now",
+			ModelIs: "Model: %s",
+			Up:      "Up for %s. Answers under way, in all conversations: %d; messages not answered yet: %d.",
+			SubagentsWork: oneOrMany("A background task is running: /agents", "%[1]d background tasks are running: "+
+				"/agents"),
+			Untrusted: "Untrusted content is in this conversation: %s. It may be behind what I do, so I ask an " +
+				"owner before anything that reaches beyond this conversation. /new begins one without it; " +
+				"/approvals shows what needs no more asking.",
+			NotListed: "I could not list the messages put aside; the log says why.",
+			PutAside:  "Put aside, because I crashed over it: %s",
+			PutAsideOnce: "Put aside, because I crashed over it: %s (tried again once I have been up for five " +
+				"minutes)",
+			AndMore: "… and %d more.",
 
 			ModelHere:    "This conversation uses %s. There are: %s. Choose with /model NAME.",
 			ModelUnknown: "There is no model of that name. There are: %s.",
@@ -144,10 +157,12 @@ func englishAgent() Agent {
 			Command:      "busy with /%s",
 		},
 		Limits: Limits{
-			Reached:  "Today's limit for %s is reached: %s. It begins anew at midnight (%s). An owner can raise it with /raise %s.",
-			Low:      "%d %% of today's limit for %s is used: %s.",
-			NoRaise:  "Only owners may raise limits.",
-			NoSuch:   "Nothing is raised: there is no such limit, or it is far away. Write /raise and whose: a person such as telegram:42, session, job and its ID, or all.",
+			Reached: "Today's limit for %s is reached: %s. It begins anew at midnight (%s). An owner can raise it " +
+				"with /raise %s.",
+			Low:     "%d %% of today's limit for %s is used: %s.",
+			NoRaise: "Only owners may raise limits.",
+			NoSuch: "Nothing is raised: there is no such limit, or it is far away. Write /raise and whose: a " +
+				"person such as telegram:42, session, job and its ID, or all.",
 			Share:    "%s of %s %s",
 			Today:    "Today, until midnight (%s):",
 			Raised:   "Raised, until midnight (%s):",
@@ -157,11 +172,13 @@ func englishAgent() Agent {
 			Job:      "this job",
 			Everyone: "everybody together",
 
-			Answers: "answers", Requests: "requests", Tokens: "tokens", Money: "money", Subagents: "background tasks", Megabytes: "megabytes",
+			Answers: "answers", Requests: "requests", Tokens: "tokens", Money: "money", Subagents: "background " +
+				"tasks", Megabytes: "megabytes",
 		},
 		Subagents: Subagents{
-			Some:        oneOrMany("a background task", "%[1]d background tasks"),
-			Usage:       "Write /agents to see the background tasks, or /agents stop ID, /agents pause ID, /agents resume ID, /agents tell ID WORDS. The first letters of an ID are enough; all means all of yours.",
+			Some: oneOrMany("a background task", "%[1]d background tasks"),
+			Usage: "Write /agents to see the background tasks, or /agents stop ID, /agents pause ID, /agents " +
+				"resume ID, /agents tell ID WORDS. The first letters of an ID are enough; all means all of yours.",
 			Unknown:     "You have no such background task; /agents lists them.",
 			Several:     "The IDs of several background tasks begin like that; write more of it.",
 			None:        "No background tasks are running.",
@@ -181,8 +198,10 @@ func englishAgent() Agent {
 			Told:        "Told %s.",
 		},
 		Approvals: Approvals{
-			None:     "Nothing is approved in advance. Whenever untrusted content may be behind an action that reaches beyond this conversation, I ask.",
-			Usage:    "Write /approvals to see what I may do without asking, /approvals revoke NUMBER to revoke one of these, or /approvals revoke all.",
+			None: "Nothing is approved in advance. Whenever untrusted content may be behind an action that " +
+				"reaches beyond this conversation, I ask.",
+			Usage: "Write /approvals to see what I may do without asking, /approvals revoke NUMBER to revoke " +
+				"one of these, or /approvals revoke all.",
 			NotOwner: "Only owners can revoke approvals.",
 			Revoked:  "Revoked. I will ask again.",
 			List:     "Without asking again, although there is untrusted content, I may:",

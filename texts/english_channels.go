@@ -26,7 +26,8 @@ func englishChannels() Channels {
 			Gone:        "Dropped: %d.",
 		},
 		Pairing: Pairing{
-			Refused: "I only talk to people my owner has let in. If you should be one of them, ask the owner to send me `/pair %s` or to run `parley pair %s`. The code is good for an hour.",
+			Refused: "I only talk to people my owner has let in. If you should be one of them, ask the owner to " +
+				"send me `/pair %s` or to run `parley pair %s`. The code is good for an hour.",
 			Welcome: "You can talk to me now.",
 		},
 		Question: Question{
@@ -54,10 +55,12 @@ func englishChannels() Channels {
 			Empty:    "%s is empty",
 			Refused:  "%s is too large for Discord",
 			TooLarge: "%s is larger than the %d MB that I may send here",
-			TooMany:  "The files kept for you would take more than the %d MB that they may. Ask me to delete some, then send it again.",
-			Rest:     "The rest is in the attached file.",
-			RestKept: "The rest could not be sent as a file here. The whole answer is kept as `%s`. Ask me to read it to you.",
-			Kept:     "The whole answer is kept as %s.",
+			TooMany: "The files kept for you would take more than the %d MB that they may. Ask me to delete some, " +
+				"then send it again.",
+			Rest: "The rest is in the attached file.",
+			RestKept: "The rest could not be sent as a file here. The whole answer is kept as `%s`. Ask me to read " +
+				"it to you.",
+			Kept: "The whole answer is kept as %s.",
 		},
 		DiskFull: "My disk is full, so your message has to wait. I take it as soon as there is space again.",
 		NotKept:  "I could not take that in. Please try again in a moment.",

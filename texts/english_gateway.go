@@ -12,8 +12,10 @@ func englishGateway() Gateway {
 			NotDone:  "I could not do that: %s.",
 		},
 		Jobs: Jobs{
-			Usage: "/cron lists the scheduled jobs. With the ID of a job:\n\n/cron history ID – how it went\n/cron run ID – run it now; /cron run ID force, also if it is off\n" +
-				"/cron off ID, /cron on ID – switch it off, and on again\n/cron remove ID – remove it\n\nTo schedule something, tell me what and when.",
+			Usage: "/cron lists the scheduled jobs. With the ID of a job:\n\n/cron history ID – how it went\n/cron " +
+				"run ID – run it now; /cron run ID force, also if it is off\n" +
+				"/cron off ID, /cron on ID – switch it off, and on again\n/cron remove ID – remove it\n\nTo " +
+				"schedule something, tell me what and when.",
 
 			Created:  "Created job '%s' (id: %s)",
 			Removed:  "Removed job %s",
@@ -72,16 +74,19 @@ func englishGateway() Gateway {
 			},
 		},
 		Dream: Dream{
-			Usage:    "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, /dream restore ID undoes it, and /dream accept ID makes what it proposes.",
+			Usage: "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, /dream " +
+				"restore ID undoes it, and /dream accept ID makes what it proposes.",
 			NotOwner: "Only owners can have me dream before it is time. /dream log shows what changed in your memory.",
 			Off:      "I do not dream: `dream.cron` in my config is empty.",
-			Begun:    "I am going over my memory. In a while /dream log shows what changed, and `/cron history dream` how it went.",
-			Proposed: "Going over my memory, I would like to change %s. `/dream log %s` shows how, and `/dream accept %[2]s` makes it so.",
-			Note:     "%s, %s",
-			Summed:   "%d summed up; %s",
-			Parts:    oneOrMany("1 new part of conversations", "%[1]d new parts of conversations"),
-			Changes:  oneOrMany("1 change", "%[1]d changes"),
-			And:      "%s and %s",
+			Begun: "I am going over my memory. In a while /dream log shows what changed, and `/cron history " +
+				"dream` how it went.",
+			Proposed: "Going over my memory, I would like to change %s. `/dream log %s` shows how, and `/dream " +
+				"accept %[2]s` makes it so.",
+			Note:    "%s, %s",
+			Summed:  "%d summed up; %s",
+			Parts:   oneOrMany("1 new part of conversations", "%[1]d new parts of conversations"),
+			Changes: oneOrMany("1 change", "%[1]d changes"),
+			And:     "%s and %s",
 		},
 		Heartbeat: Heartbeat{
 			NothingToDo: "nothing to do in %s",
@@ -117,17 +122,21 @@ func englishGateway() Gateway {
 			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",
 		},
 		Owners: OwnerNotices{
-			WorkspaceShared: "Another gateway uses my workspace %s, too. We overwrite each other's memory and files: give one of us another folder (workspace in config.json).",
-			ConfigFaulty:    "My config.json has faults, so I started with the last one that worked. The first fault: %s",
-			Undelivered:     "A message of mine to %s could not be delivered: %s. It is tried again later, a few times; /parked shows what could not be sent.\n\n%s",
-			StoreReplaced:   "My store was damaged. I go on with the copy of %s; what came after that is lost to me.",
-			PutAside:        " I have put aside what waited when the backup was made: messages %d, replies %d.",
-			DamagedFileIn:   " The damaged file is in %s.",
+			WorkspaceShared: "Another gateway uses my workspace %s, too. We overwrite each other's memory and " +
+				"files: give one of us another folder (workspace in config.json).",
+			ConfigFaulty: "My config.json has faults, so I started with the last one that worked. The first " +
+				"fault: %s",
+			Undelivered: "A message of mine to %s could not be delivered: %s. It is tried again later, a few " +
+				"times; /parked shows what could not be sent.\n\n%s",
+			StoreReplaced: "My store was damaged. I go on with the copy of %s; what came after that is lost to me.",
+			PutAside:      " I have put aside what waited when the backup was made: messages %d, replies %d.",
+			DamagedFileIn: " The damaged file is in %s.",
 			Damaged: oneOrMany(
 				"My store is damaged on disk. I cannot read one of its entries any more:",
 				"My store is damaged on disk. I cannot read %[1]d of its entries any more, such as:",
 			),
-			DamagedAdvice:  "Everything else works. Look at the disk. What is lost is in the backups that were made before.",
+			DamagedAdvice: "Everything else works. Look at the disk. What is lost is in the backups that were " +
+				"made before.",
 			DamagedRestore: " To go back to the latest daily copy, stop me and run: %s",
 		},
 	}

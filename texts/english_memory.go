@@ -13,8 +13,9 @@ func englishMemory() Memory {
 		Full:          "My memory of you is full or cannot be read, so I noted nothing. `/forget WHAT` makes room.",
 		Noted:         "Noted.",
 
-		ForgetUsage:     "What am I to forget? `/forget WHAT`, in at least %d characters.",
-		ForgetMany:      "%d lines and parts of conversations hold that. Say it in more words, or `/forget all %s` if you mean them all.",
+		ForgetUsage: "What am I to forget? `/forget WHAT`, in at least %d characters.",
+		ForgetMany: "%d lines and parts of conversations hold that. Say it in more words, or `/forget all %s` " +
+			"if you mean them all.",
 		ForgetNothing:   "Nothing that I remember holds that, so there is nothing to forget.",
 		Forgotten:       "Forgotten: %s of past conversations, %s.",
 		ForgetUndo:      "`/dream restore %s` brings the lines back.",
@@ -23,14 +24,16 @@ func englishMemory() Memory {
 		Remembered:      "I remember %s of past conversations (%d not thought over yet).",
 		ChangeProposed:  "a change is proposed",
 		HeardFromOthers: "heard from others",
-		PassedOver:      "the model failed %d times over parts %d to %d of past conversations, so they were passed over",
-		Unchanged:       "My memory of you has not changed yet.",
-		Changes:         "The last changes of my memory of you:",
-		HowToUndo:       "`/dream log ID` shows a change, `/dream restore ID` undoes it.",
-		Restored:        "Change %s is undone; `/dream restore %s` takes that back.",
-		Accepted:        "What change %s proposed is made; `/dream restore %s` takes that back.",
-		NothingToAccept: "There is nothing left to accept in change %s: it proposes nothing, or later changes are in the way.",
-		DamagedOnDisk:   "damaged on disk",
-		Proposed:        " (proposed: %s; `/dream accept %s` makes it so)",
+		PassedOver: "the model failed %d times over parts %d to %d of past conversations, so they were passed " +
+			"over",
+		Unchanged: "My memory of you has not changed yet.",
+		Changes:   "The last changes of my memory of you:",
+		HowToUndo: "`/dream log ID` shows a change, `/dream restore ID` undoes it.",
+		Restored:  "Change %s is undone; `/dream restore %s` takes that back.",
+		Accepted:  "What change %s proposed is made; `/dream restore %s` takes that back.",
+		NothingToAccept: "There is nothing left to accept in change %s: it proposes nothing, or later changes are " +
+			"in the way.",
+		DamagedOnDisk: "damaged on disk",
+		Proposed:      " (proposed: %s; `/dream accept %s` makes it so)",
 	}
 }

@@ -18,10 +18,11 @@ func englishScheduler() Scheduler {
 		Damaged:    "its record is damaged",
 		Away:       "Parley was not running when it was due",
 
-		Missed:      "Parley was not running at that time",
-		Skipped:     "the run before was not over",
-		ManyMissed:  oneOrMany("a run was missed, from %[2]s to %[3]s", "%[1]d runs were missed, from %[2]s to %[3]s"),
-		ManySkipped: oneOrMany("a run was skipped, from %[2]s to %[3]s", "%[1]d runs were skipped, from %[2]s to %[3]s"),
+		Missed:     "Parley was not running at that time",
+		Skipped:    "the run before was not over",
+		ManyMissed: oneOrMany("a run was missed, from %[2]s to %[3]s", "%[1]d runs were missed, from %[2]s to %[3]s"),
+		ManySkipped: oneOrMany("a run was skipped, from %[2]s to %[3]s", "%[1]d runs were skipped, from %[2]s to "+
+			"%[3]s"),
 		MostMissed:  "more than %d runs were missed, from %s to %s",
 		MostSkipped: "more than %d runs were skipped, from %s to %s",
 

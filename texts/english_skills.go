@@ -5,7 +5,8 @@ func englishSkills() Skills {
 		Skills: "Skills",
 		Agents: "Agents",
 		None:   "There are none yet.",
-		HowTo: "To add a skill, ask me to write one, or write `skills/NAME/SKILL.md` in my workspace: a line `---`, then `name: NAME` and `description: …`, " +
+		HowTo: "To add a skill, ask me to write one, or write `skills/NAME/SKILL.md` in my workspace: a line " +
+			"`---`, then `name: NAME` and `description: …`, " +
 			"a line `---`, and below it what to do. It counts at once.",
 
 		Always:  "(always)",

@@ -32,10 +32,11 @@ func englishTools() Tools {
 			Done:      "%d of %d done",
 		},
 		Approval: Approval{
-			May:             "May I use `%s`?",
-			More:            "… and %d more characters, at the end `%s`",
-			Sources:         "Untrusted content is in this conversation and may have asked for this:",
-			Effect:          "If you choose *Conversation* (until /new) or *Hour* (for an hour), I will not ask again before I `%s`.",
+			May:     "May I use `%s`?",
+			More:    "… and %d more characters, at the end `%s`",
+			Sources: "Untrusted content is in this conversation and may have asked for this:",
+			Effect: "If you choose *Conversation* (until /new) or *Hour* (for an hour), I will not ask " +
+				"again before I `%s`.",
 			ForThem:         "`%s:%s` asks for this at `%s`.\n\n%s",
 			Yes:             "Yes",
 			No:              "No",
