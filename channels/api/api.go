@@ -27,7 +27,10 @@ type Config struct {
 	Save   channels.Save    // puts an upload into the workspace
 	Dir    string           // where pictures are while a request comes in; "": the system's folder for such
 	Budget *channels.Budget // of the bytes of requests that are in memory; nil: as much as a small machine has
-	Bodies *channels.Budget // of the bytes of requests that come in, with their pictures, which go to the disk; nil: as above
+
+	// Bodies bounds the bytes of incoming requests with their pictures, which go to
+	// the disk; nil: as above.
+	Bodies *channels.Budget
 	// TakeBytes counts bytes that a person sends, or returns why no more are taken,
 	// a [*chat.Refusal]; nil: there is no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
@@ -166,7 +169,8 @@ func (c *Channel) wait(id string, k *call) (leave func()) {
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.waiting[id] = slices.DeleteFunc(c.waiting[id], func(o *call) bool { return o == k }); len(c.waiting[id]) == 0 {
+		c.waiting[id] = slices.DeleteFunc(c.waiting[id], func(o *call) bool { return o == k })
+		if len(c.waiting[id]) == 0 {
 			delete(c.waiting, id)
 		}
 	}

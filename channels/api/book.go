@@ -78,7 +78,8 @@ func (b book) find(ctx context.Context, q *request, id string) (at chat.Address,
 		}
 		at.Thread = strings.TrimPrefix(key, prefix)
 		h, _, err := get(ctx, b.heads, key)
-		if t, rev, err2 := get(ctx, b.talks, string(at.Session())); err != nil || err2 != nil || rev != 0 && h.Turn == t.Turns {
+		t, rev, err2 := get(ctx, b.talks, string(at.Session()))
+		if err != nil || err2 != nil || rev != 0 && h.Turn == t.Turns {
 			return at, t, rev, errors.Join(err, err2)
 		}
 	}
@@ -113,7 +114,9 @@ func (b book) begin(ctx context.Context, rec record, t talk, rev uint64) (back f
 // answers returns the records, by ID, that r answers and that are not answered
 // yet: that of the message it replies to, or of those after it when that was
 // answered by a question, and those beside it. Again says that r was said before.
-func (b book) answers(ctx context.Context, r chat.Reply, beside []string) (open map[string]record, again bool, err error) {
+func (b book) answers(
+	ctx context.Context, r chat.Reply, beside []string,
+) (open map[string]record, again bool, err error) {
 	open = map[string]record{}
 	first, rev, err := get(ctx, b.asked, r.Quote)
 	if err != nil {
@@ -170,7 +173,12 @@ func (b book) answered(ctx context.Context, rec record, r chat.Reply, text strin
 			return err
 		}
 	}
-	return change(ctx, b.asked, rec.Message.ID, func(o *record) { o.Reply, o.Answer, o.Failed, o.Tokens = r.ID, text, r.Failed, r.Tokens })
+	return change(ctx, b.asked, rec.Message.ID, func(o *record) {
+		o.Reply = r.ID
+		o.Answer = text
+		o.Failed = r.Failed
+		o.Tokens = r.Tokens
+	})
 }
 
 const maxNotes = 50

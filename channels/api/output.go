@@ -122,7 +122,12 @@ func failed(err error) *failure {
 	if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
 		return &failure{status: http.StatusTooManyRequests, message: refusal.Text, code: "quota_exceeded"}
 	}
-	return &failure{status: http.StatusServiceUnavailable, message: "The message cannot be taken or answered at present; try again.", code: "unavailable", after: "5"}
+	return &failure{
+		status:  http.StatusServiceUnavailable,
+		message: "The message cannot be taken or answered at present; try again.",
+		code:    "unavailable",
+		after:   "5",
+	}
 }
 
 // Error implements error.
@@ -142,7 +147,12 @@ func (f *failure) body() any {
 		}
 		return s
 	}
-	return map[string]any{"error": map[string]any{"message": f.message, "type": kind, "param": null(f.param), "code": null(f.code)}}
+	return map[string]any{"error": map[string]any{
+		"message": f.message,
+		"type":    kind,
+		"param":   null(f.param),
+		"code":    null(f.code),
+	}}
 }
 
 func (f *failure) write(w http.ResponseWriter) {

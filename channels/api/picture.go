@@ -57,7 +57,7 @@ type spool struct {
 }
 
 const (
-	reference   = "data:parley-picture," // then its number and the digest of its bytes, so that requests can be compared
+	reference   = "data:parley-picture," // then number and digest, so that requests can be compared
 	maxDataHead = 256                    // bytes before the content of a data URL
 )
 
@@ -115,7 +115,9 @@ func (s *spool) step() error {
 		}
 	case c == '"':
 		isURL := s.before == ':' && string(s.last) == "url"
-		s.inString, s.before, s.last = true, c, s.last[:0]
+		s.inString = true
+		s.before = c
+		s.last = s.last[:0]
 		if kind, n := s.dataHead(); isURL && n > 0 {
 			_, _ = s.in.Discard(n) // it was peeked at
 			return s.take(kind)
@@ -160,7 +162,8 @@ func (s *spool) take(kind string) error {
 	n, err := s.decode(text, digest)
 	p := picture{kind: kind, data: io.NewSectionReader(s.file, s.size, n)}
 	s.size += n
-	if _, corrupt := errors.AsType[base64.CorruptInputError](err); corrupt || text.ended && errors.Is(err, io.ErrUnexpectedEOF) {
+	_, corrupt := errors.AsType[base64.CorruptInputError](err)
+	if corrupt || text.ended && errors.Is(err, io.ErrUnexpectedEOF) {
 		p.err = err
 		_, err = io.Copy(io.Discard, text)
 	}
@@ -175,7 +178,8 @@ func (s *spool) take(kind string) error {
 
 // decode appends what text is in base64 to the file, and returns how many bytes that is.
 func (s *spool) decode(text io.Reader, digest io.Writer) (int64, error) {
-	n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(s.file, s.size), digest), base64.NewDecoder(base64.StdEncoding, text))
+	file := io.NewOffsetWriter(s.file, s.size)
+	n, err := io.Copy(io.MultiWriter(file, digest), base64.NewDecoder(base64.StdEncoding, text))
 	if err != nil {
 		err = fmt.Errorf("keep pictures: %w", err)
 	}

@@ -24,7 +24,7 @@ const (
 	maxBody   = 20 << 20    // bytes of a request, images included
 	maxText   = 4 << 20     // bytes of a request without its images, which is in memory
 	maxImages = 20          // of what is said now
-	maxParts  = 10_000      // of the messages of a request, and of the parts of one of them: each takes more memory than its text
+	maxParts  = 10_000      // messages of a request, and parts of one of them; each takes more memory than its text
 	readTime  = time.Minute // for a request to come in
 	assistant = "assistant"
 )
@@ -157,15 +157,39 @@ func (c *Channel) unread(err error) *failure {
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &large):
-		return &failure{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("The request is larger than %d MiB, or %d MiB without its images.", maxBody>>20, maxText>>20), code: "request_too_large"}
+		return &failure{
+			status: http.StatusRequestEntityTooLarge,
+			message: fmt.Sprintf("The request is larger than %d MiB, or %d MiB without its images.",
+				maxBody>>20, maxText>>20),
+			code: "request_too_large",
+		}
 	case errors.Is(err, errTooMany):
-		return &failure{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("The request has more than %d messages, or a message more than %[1]d parts.", maxParts), code: "request_too_large"}
+		return &failure{
+			status: http.StatusRequestEntityTooLarge,
+			message: fmt.Sprintf("The request has more than %d messages, or a message more than %[1]d parts.",
+				maxParts),
+			code: "request_too_large",
+		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &failure{status: http.StatusRequestTimeout, message: "The request took too long to come in.", code: "request_timeout"}
+		return &failure{
+			status:  http.StatusRequestTimeout,
+			message: "The request took too long to come in.",
+			code:    "request_timeout",
+		}
 	case errors.Is(err, channels.ErrBusyPerson):
-		return &failure{status: http.StatusTooManyRequests, message: "You send too much at once. Wait for other requests to finish, then try again.", code: "rate_limit_exceeded", after: "2"}
+		return &failure{
+			status:  http.StatusTooManyRequests,
+			message: "You send too much at once. Wait for other requests to finish, then try again.",
+			code:    "rate_limit_exceeded",
+			after:   "2",
+		}
 	case errors.Is(err, channels.ErrBusy):
-		return &failure{status: http.StatusServiceUnavailable, message: "Too much is being sent at once. Try again in a moment.", code: "unavailable", after: "2"}
+		return &failure{
+			status:  http.StatusServiceUnavailable,
+			message: "Too much is being sent at once. Try again in a moment.",
+			code:    "unavailable",
+			after:   "2",
+		}
 	case errors.As(err, &file):
 		c.cfg.Log.Error("images of a request were not kept", "err", err)
 		return failed(err)

@@ -72,7 +72,12 @@ func modelObject(name string) map[string]any {
 }
 
 func noModel(name string) *failure {
-	return &failure{status: http.StatusNotFound, message: fmt.Sprintf("There is no model %.64q; use %q.", name, Name), param: "model", code: "model_not_found"}
+	return &failure{
+		status:  http.StatusNotFound,
+		message: fmt.Sprintf("There is no model %.64q; use %q.", name, Name),
+		param:   "model",
+		code:    "model_not_found",
+	}
 }
 
 func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) error {
@@ -152,7 +157,9 @@ func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sen
 }
 
 // compose makes the message that q is, and finds the conversation it goes on with.
-func (c *Channel) compose(ctx context.Context, q *request, id string, who chat.Sender, files []chat.File) (record, talk, uint64, error) {
+func (c *Channel) compose(
+	ctx context.Context, q *request, id string, who chat.Sender, files []chat.File,
+) (record, talk, uint64, error) {
 	at, t, rev, err := c.book.find(ctx, q, id)
 	m := chat.Message{ID: id, At: at, From: who, Text: q.text(), Files: files, Time: time.Now()}
 	if t.Turns == 0 {
@@ -203,7 +210,8 @@ func (c *Channel) takeBytes(ctx context.Context, q *request, id string, who chat
 func (c *Channel) save(ctx context.Context, q *request, who chat.Sender) ([]chat.File, error) {
 	files := []chat.File{}
 	for i, img := range q.images {
-		f, err := c.cfg.Save(ctx, q.at, who, fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(img.kind, "image/")), io.NewSectionReader(img.data, 0, img.data.Size()))
+		name := fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(img.kind, "image/"))
+		f, err := c.cfg.Save(ctx, q.at, who, name, io.NewSectionReader(img.data, 0, img.data.Size()))
 		if err != nil {
 			return nil, fmt.Errorf("save image: %w", err)
 		}
@@ -239,10 +247,16 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, k *call) error
 		case <-c.open.Done():
 			return o.fail(k.live, failed(channels.ErrShut))
 		case <-late.C:
-			return o.fail(k.live, &failure{status: http.StatusGatewayTimeout, message: "There is no answer yet; it will be in the session.", code: "timeout"})
+			return o.fail(k.live, &failure{
+				status:  http.StatusGatewayTimeout,
+				message: "There is no answer yet; it will be in the session.",
+				code:    "timeout",
+			})
 		}
 		c.mu.Lock()
-		text, over, fault := k.text, k.over, k.fault
+		text := k.text
+		over := k.over
+		fault := k.fault
 		o.tokens = k.tokens
 		c.mu.Unlock()
 		switch {

@@ -35,12 +35,15 @@ const (
 
 // Config is what a Channel needs.
 type Config struct {
-	Name   string       // of the channel in config.json
-	Socket string       // path of the socket
-	Files  string       // the folder that files of replies are in
-	Local  *Terminal    // of this process, if it takes part
-	Leave  func(error)  // called once when Local has ended before Run's ctx: the person left, or a pipe was answered (nil)
-	Log    *slog.Logger // nil: slog.Default()
+	Name   string    // of the channel in config.json
+	Socket string    // path of the socket
+	Files  string    // the folder that files of replies are in
+	Local  *Terminal // of this process, if it takes part
+
+	// Leave is called once if Local ends before Run's ctx: with nil, because the
+	// person left or a pipe was answered.
+	Leave func(error)
+	Log   *slog.Logger // nil: slog.Default()
 }
 
 // A Channel is the gateway's end of the socket. It is a channels.Channel,
@@ -146,7 +149,9 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	var late <-chan time.Time
 	for ctx.Err() == nil {
 		c.mu.Lock()
-		shown, ended, news := slices.Contains(c.seen, r.ID), c.ended, c.news
+		shown := slices.Contains(c.seen, r.ID)
+		ended := c.ended
+		news := c.news
 		told = slices.DeleteFunc(told, func(k *client) bool { return !slices.Contains(c.clients, k) })
 		if !shown && len(told) == 0 {
 			told = c.tellReply(f)
@@ -177,7 +182,9 @@ var errNobody = &channels.Error{After: againTime, Err: errors.New("send to conso
 // none, any pipe may have it: else a reply that waits for a reader would hold up
 // the answers behind it. c.mu is held.
 func (c *Channel) tellReply(f frame) []*client {
-	readers := slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool { return k.pipe && !slices.Contains(f.To, k.asked) })
+	readers := slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool {
+		return k.pipe && !slices.Contains(f.To, k.asked)
+	})
 	if len(readers) == 0 {
 		readers = slices.Clone(c.clients)
 	}

@@ -158,7 +158,9 @@ func (s *screen) entered() { s.sign = false }
 func (s *screen) live(f frame) {
 	text := clean(f.Text)
 	if f.ID != s.id || !strings.HasPrefix(text, s.shown) {
-		s.id, s.shown, s.ended = f.ID, "", false
+		s.id = f.ID
+		s.shown = ""
+		s.ended = false
 	}
 	s.text = text
 	if n, out := rows(s.goOn(text), width()); n > 0 {
@@ -176,7 +178,10 @@ func (s *screen) reply(f frame) {
 		} else if strings.TrimRight(s.shown, " \n") == text {
 			text = ""
 		}
-		s.id, s.text, s.shown, s.ended = "", "", "", false
+		s.id = ""
+		s.text = ""
+		s.shown = ""
+		s.ended = false
 	}
 	if text != "" {
 		text += "\n"

@@ -30,7 +30,7 @@ type frame struct {
 const (
 	hello  = "hello"  // client, once, first: ID is asTerminal or asPipe
 	say    = "say"    // client: a message
-	taken  = "taken"  // gateway: it has a terminal's message ID, which cannot be lost any more, or the acknowledgement of reply ID
+	taken  = "taken"  // gateway: message ID cannot be lost any more, or reply ID is known to have arrived
 	reply  = "reply"  // gateway: a reply, to be acknowledged
 	got    = "got"    // client: reply ID was shown
 	live   = "live"   // gateway: the text so far of reply ID
@@ -154,7 +154,7 @@ const longest = 95
 // holds the lock of the data folder.
 func Listen(path string) (net.Listener, error) {
 	if len(path) > longest {
-		return nil, fmt.Errorf("socket: %s is too long for the path of a socket: use a data folder with a shorter name", path)
+		return nil, fmt.Errorf("socket: path %s is too long: use a data folder with a shorter name", path)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
 		return nil, fmt.Errorf("socket: %s is in the way: it is no socket", path)

@@ -59,7 +59,8 @@ func (c *Channel) attach(ctx context.Context, r chat.Reply) (files []file, gone 
 	for i, f := range r.Files {
 		open, err := c.cfg.Open(f.Path)
 		if err != nil {
-			gone += fmt.Sprintf("\n\n(There was a file `%s`, but it is not there any more.)", channels.SafeName(cmp.Or(f.Name, f.Path)))
+			name := channels.SafeName(cmp.Or(f.Name, f.Path))
+			gone += fmt.Sprintf("\n\n(There was a file `%s`, but it no longer exists.)", name)
 			continue
 		}
 		if info, err := open.Stat(); err == nil {
@@ -81,7 +82,10 @@ func (c *Channel) upload(k call) error {
 	if t, _, _ := mime.ParseMediaType(k.r.Header.Get("Content-Type")); t != "application/octet-stream" {
 		return problem{http.StatusUnsupportedMediaType, "This takes application/octet-stream."}
 	}
-	tooBig := problem{http.StatusRequestEntityTooLarge, fmt.Sprintf("That file is too big: %s is the most.", size(c.cfg.MaxFile))}
+	tooBig := problem{
+		http.StatusRequestEntityTooLarge,
+		fmt.Sprintf("That file is too big: %s is the most.", size(c.cfg.MaxFile)),
+	}
 	if k.r.ContentLength > c.cfg.MaxFile {
 		k.w.Header().Set("Connection", "close") // the rest is not read
 		return tooBig
@@ -94,7 +98,9 @@ func (c *Channel) upload(k call) error {
 		k.w.Header().Set("Connection", "close")
 		return err
 	}
-	f, err := c.cfg.Save(k.r.Context(), chat.Address{Channel: c.cfg.Name, Chat: k.who.ID}, k.who, k.r.URL.Query().Get("name"), http.MaxBytesReader(k.w, k.r.Body, c.cfg.MaxFile))
+	at := chat.Address{Channel: c.cfg.Name, Chat: k.who.ID}
+	content := http.MaxBytesReader(k.w, k.r.Body, c.cfg.MaxFile)
+	f, err := c.cfg.Save(k.r.Context(), at, k.who, k.r.URL.Query().Get("name"), content)
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):

@@ -46,7 +46,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	b := h.watch("anna", first, "")
-	b.shows(t, "", "here\n\n(There was a file `gone.txt`, but it is not there any more.)")
+	b.shows(t, "", "here\n\n(There was a file `gone.txt`, but it no longer exists.)")
 	es := b.entries()
 	for i, want := range []struct{ name, kind, way, body string }{
 		{"cat.png", "image/png", "inline", png}, {"report.pdf", "application/octet-stream", "attachment", "%PDF-1.4"},

@@ -99,7 +99,9 @@ func (rm *room) take(rd *reader) (bodies [][]byte, news <-chan struct{}, wait ti
 	if wait = time.Until(rd.due); wait <= 0 {
 		d := rm.draft()
 		wait = draftEvery + time.Duration(len(d))*perByte
-		bodies, rd.draft, rd.due = append(bodies, d), rm.drafts, time.Now().Add(wait)
+		bodies = append(bodies, d)
+		rd.draft = rm.drafts
+		rd.due = time.Now().Add(wait)
 	}
 	return bodies, rm.news, wait, false
 }
@@ -134,7 +136,9 @@ func (rm *room) push(f frame) {
 }
 
 func (rm *room) pushing(f frame) {
-	rm.frames, rm.size, rm.end = append(rm.frames, f), rm.size+len(f.body), rm.end+1
+	rm.frames = append(rm.frames, f)
+	rm.size += len(f.body)
+	rm.end++
 	for len(rm.frames) > maxFrames || rm.size > maxBytes {
 		rm.size -= len(rm.frames[0].body)
 		rm.frames = rm.frames[1:]
@@ -151,7 +155,9 @@ func (rm *room) rouse() {
 func (rm *room) empty() {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
-	rm.making, rm.frames, rm.size = making{}, nil, 0
+	rm.making = making{}
+	rm.frames = nil
+	rm.size = 0
 	rm.end++
 	rm.rouse()
 }

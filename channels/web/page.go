@@ -39,7 +39,8 @@ func pages() (digest string, t *template.Template, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	t, err = template.New("page.html").Funcs(template.FuncMap{"size": size, "stamp": stamp}).ParseFS(embedded, "page/page.html")
+	functions := template.FuncMap{"size": size, "stamp": stamp}
+	t, err = template.New("page.html").Funcs(functions).ParseFS(embedded, "page/page.html")
 	return hex.EncodeToString(sum.Sum(nil)[:8]), t, err
 }
 

@@ -62,7 +62,12 @@ type room struct {
 }
 
 func newRoom(c *Channel, at chat.Address) *room {
-	return &room{c: c, at: at, log: c.cfg.Store.Log(c.cfg.Name + "/" + at.Chat + "/" + at.Thread), news: make(chan struct{})}
+	return &room{
+		c:    c,
+		at:   at,
+		log:  c.cfg.Store.Log(c.cfg.Name + "/" + at.Chat + "/" + at.Thread),
+		news: make(chan struct{}),
+	}
 }
 
 // since yields what was said after record seq, until an error. A damaged record
@@ -75,7 +80,11 @@ func (rm *room) since(ctx context.Context, seq uint64) iter.Seq2[said, error] {
 				err = store.ErrDamaged
 			}
 			if errors.Is(err, store.ErrDamaged) {
-				s, err = said{ID: fmt.Sprint("damaged-", rec.Seq), Who: note, Text: "What was said here is damaged on disk."}, nil
+				s, err = said{
+					ID:   fmt.Sprint("damaged-", rec.Seq),
+					Who:  note,
+					Text: "What was said here is damaged on disk.",
+				}, nil
 			}
 			s.Seq = rec.Seq
 			if !yield(s, err) || err != nil {
@@ -153,7 +162,10 @@ func (rm *room) edit(ctx context.Context, seq uint64, r chat.Reply) error {
 	if now.Text == r.Text && (now.Ask == nil) == (r.Ask == nil) {
 		return nil
 	}
-	now.Seq, now.Edits, now.Text, now.Ask = 0, seq, r.Text, r.Ask
+	now.Seq = 0
+	now.Edits = seq
+	now.Text = r.Text
+	now.Ask = r.Ask
 	if _, err := rm.write(ctx, now); err != nil {
 		return err
 	}

@@ -24,7 +24,12 @@ func (k call) message(id string) (chat.Message, error) {
 	if !idForm.MatchString(id) {
 		return chat.Message{}, problem{http.StatusBadRequest, "An id has 8 to 64 letters and digits."}
 	}
-	return chat.Message{ID: k.room.at.Thread + "." + id, At: k.room.at, From: chat.Sender{ID: k.who.ID, Name: k.who.Name}, Time: time.Now()}, nil
+	return chat.Message{
+		ID:   k.room.at.Thread + "." + id,
+		At:   k.room.at,
+		From: chat.Sender{ID: k.who.ID, Name: k.who.Name},
+		Time: time.Now(),
+	}, nil
 }
 
 // say takes a message. It is answered once the message is in the log and in the
@@ -44,7 +49,9 @@ func (c *Channel) say(k call) error {
 		return err
 	case len(in.Text) > maxText:
 		return problem{http.StatusRequestEntityTooLarge, "That message is too long: 64 KB is the most."}
-	case strings.TrimSpace(in.Text) == "" && len(in.Files) == 0, len(in.Files) > maxSent, in.Quiet && !strings.HasPrefix(in.Text, "/"):
+	case strings.TrimSpace(in.Text) == "" && len(in.Files) == 0,
+		len(in.Files) > maxSent,
+		in.Quiet && !strings.HasPrefix(in.Text, "/"):
 		return problem{http.StatusBadRequest, "That is not a message."}
 	}
 	if !chat.IsShortCommand(in.Text) {
@@ -66,7 +73,8 @@ func (c *Channel) say(k call) error {
 	if in.Quiet {
 		return c.hand(k, m, 0)
 	}
-	ctx := context.WithoutCancel(k.r.Context()) // what is in the log should be in the house, whether they wait for it or not
+	// What is in the log must reach the agent even if the browser does not wait.
+	ctx := context.WithoutCancel(k.r.Context())
 	seq, again, err := k.room.append(ctx, s)
 	if again { // the house may have forgotten that it knows it
 		again, err = k.room.wasAnswered(ctx, in.ID, seq)

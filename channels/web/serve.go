@@ -93,7 +93,10 @@ func (c *Channel) refuse(k call, err error) {
 	case errors.Is(err, errGone):
 		p = problem{http.StatusNotFound, "This conversation does not exist, or was deleted."}
 	case errors.Is(err, store.ErrFull):
-		p = problem{http.StatusInsufficientStorage, "The disk is full, so nothing was changed. Please tell whoever runs this."}
+		p = problem{
+			http.StatusInsufficientStorage,
+			"The disk is full, so nothing was changed. Please tell whoever runs this.",
+		}
 	case k.r.Context().Err() != nil:
 		return // they left
 	default:
@@ -103,7 +106,8 @@ func (c *Channel) refuse(k call, err error) {
 	if k.r.Method == http.MethodGet && strings.Contains(k.r.Header.Get("Accept"), "text/html") {
 		k.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		k.w.WriteHeader(p.status)
-		_, _ = fmt.Fprintf(k.w, "<!doctype html><html lang=en><meta name=viewport content=\"width=device-width\"><title>Parley</title><h1>%s</h1><p><a href=\"/\">Back</a></p>", p.text)
+		_, _ = fmt.Fprintf(k.w, `<!doctype html><html lang=en><meta name=viewport content="width=device-width">`+
+			`<title>Parley</title><h1>%s</h1><p><a href="/">Back</a></p>`, p.text)
 		return
 	}
 	_ = k.answer(p.status, map[string]any{"error": map[string]string{"message": p.text}})

@@ -36,8 +36,10 @@ type Config struct {
 	// a [*chat.Refusal]; nil: there is no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
 
-	Forget func(context.Context, chat.SessionID) error                          // ends a session and forgets it; nil: there is nothing to forget
-	Search func(ctx context.Context, person, words string) ([]chat.Find, error) // finds what was said with person; nil: titles only
+	// Forget ends a session and deletes it; nil if there is nothing to delete.
+	Forget func(context.Context, chat.SessionID) error
+	// Search finds what was said with person; if it is nil, only titles are searched.
+	Search func(ctx context.Context, person, words string) ([]chat.Find, error)
 	Log    *slog.Logger
 }
 
@@ -124,7 +126,16 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if err != nil {
 		return "", c.unsent(err)
 	}
-	s := said{ID: r.ID, Who: parley, Text: r.Text + gone, Steps: r.Steps, Time: time.Now(), Files: files, Ask: r.Ask, Replies: inPage(r.Quote)}
+	s := said{
+		ID:      r.ID,
+		Who:     parley,
+		Text:    r.Text + gone,
+		Steps:   r.Steps,
+		Time:    time.Now(),
+		Files:   files,
+		Ask:     r.Ask,
+		Replies: inPage(r.Quote),
+	}
 	for _, id := range r.Also {
 		s.Also = append(s.Also, inPage(id))
 	}
