@@ -214,6 +214,7 @@ func TestFaults(t *testing.T) {
 		{`{"models": {"a": {"type": "openai", "model": "m", "temperature": 2.1}}}`, `models.a.temperature: must be from 0 to 2`},
 		{`{"models": {"a": {"type": "openai", "model": "m", "prize": {}}}}`, `models.a.prize: unknown key; allowed: apiKey, baseUrl,`},
 		{`{"models": {"a": {"type": "openai", "model": "m", "price": { "input": -1 }}}}`, `models.a.price: must be what a million tokens cost`},
+		{`{"models": {"a": {"type": "demo", "temperature": null, "vision": null, "apiKey": "k", "odd": 1}}}`, `models.a.odd: unknown key`},
 		{`{"models": {"a b": {"type": "demo", "temperature": 3}}}`, `models["a b"].temperature: must be from 0 to 2`},
 		{`{"channels": {"matrix": {}}}`, `channels.matrix: no channel of this type; allowed: console, web, telegram, discord, and telegram:LABEL or discord:LABEL`},
 		{`{"channels": {"discord": {}}}`, `channels.discord.token: is no bot token`},

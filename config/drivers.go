@@ -46,7 +46,7 @@ func names(all []Driver) (list []string) {
 
 // channel returns a new Channel of that type at its defaults, or nil.
 func (d *decoder) channel(kind string) *Channel {
-	c := &Channel{Type: kind, Driver: d.make(d.drivers.Channels, kind)}
+	c := &Channel{Type: kind, Driver: d.newDriver(d.drivers.Channels, kind)}
 	if c.Driver == nil {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (d *decoder) channel(kind string) *Channel {
 	return c
 }
 
-// make returns the struct of the driver for that type at its defaults, or nil.
-func (d *decoder) make(all []Driver, kind string) any {
+// newDriver returns the struct of the driver for that type at its defaults, or nil.
+func (d *decoder) newDriver(all []Driver, kind string) any {
 	i := slices.IndexFunc(all, func(d Driver) bool { return d.Name == kind })
 	if i < 0 {
 		return nil
@@ -111,10 +111,10 @@ func (d *decoder) channelTypes() string {
 func (d *decoder) choose(v hujson.Value, entry any) bool {
 	switch e := entry.(type) {
 	case *Model:
-		e.Driver = d.make(d.drivers.Models, d.typeIn(v))
+		e.Driver = d.newDriver(d.drivers.Models, d.typeIn(v))
 		return e.Driver != nil
 	case *Store:
-		e.Driver = d.make(d.drivers.Stores, cmp.Or(d.typeIn(v), e.Type))
+		e.Driver = d.newDriver(d.drivers.Stores, cmp.Or(d.typeIn(v), e.Type))
 		return e.Driver != nil
 	}
 	return true

@@ -37,9 +37,14 @@ type Host struct {
 	Log   *slog.Logger
 }
 
-// NewHost returns the Host of that name with what is kept in s.
+// NewHost returns the Host of that name with what is kept in s. It speaks English,
+// logs nothing, and has no files.
 func NewHost(name string, s store.Store) Host {
-	return Host{Name: name, Store: s, Seen: s.Bucket("seen/" + name), Dead: s.Log("dead/" + name)}
+	return Host{
+		Name: name, Store: s, Seen: s.Bucket("seen/" + name), Dead: s.Log("dead/" + name),
+		Open:  func(string) (*os.File, error) { return nil, os.ErrNotExist },
+		Texts: &texts.English().Channels, Log: slog.New(slog.DiscardHandler),
+	}
 }
 
 // An Identifier is a Channel that can ask its network who it is there.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -110,9 +109,7 @@ func examinations(c *config.Config, pid int) (all []examination) {
 		})
 	}
 	for _, name := range networks(c) {
-		host := network.NewHost(name, mem.New())
-		host.Log = slog.New(slog.DiscardHandler)
-		made, err := c.Channels[name].Driver.(network.Driver).Build(host)
+		made, err := c.Channels[name].Driver.(network.Driver).Build(network.NewHost(name, mem.New()))
 		if err != nil {
 			add(name, func(context.Context) finding { return notConfigured(name, err) })
 			continue
