@@ -276,8 +276,8 @@ var dialectLeft = map[string]int{
 	"parked":   80,
 	"patient":  8,
 	"payer":    30,
-	"shelf":    36,
-	"stranger": 20,
+	"shelf":    3,
+	"stranger": 2,
 	"tally":    6,
 }
 

@@ -60,7 +60,7 @@ func (t *turn) lower(ctx context.Context, m chat.Message) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask for the role of %s: %w", m.From.ID, err)
-	case role == chat.Stranger:
+	case role == chat.Unknown:
 		t.run.stop(errStopped)
 		return errStopped
 	case role != chat.Owner:

@@ -648,7 +648,7 @@ func asRole(roles *[]chat.Role) tools.Tool {
 // R-S24: what is said is answered with the rights that the person has by now, and
 // not at all if they may not talk any more.
 func TestRightsOfWhoWaited(t *testing.T) {
-	for now, want := range map[chat.Role]string{chat.Owner: "[owner] [worked: tool ran]", chat.User: "[user] [worked: tool ran]", chat.Stranger: "[] [(Stopped.)]"} {
+	for now, want := range map[chat.Role]string{chat.Owner: "[owner] [worked: tool ran]", chat.User: "[user] [worked: tool ran]", chat.Unknown: "[] [(Stopped.)]"} {
 		t.Run("now "+string(now), func(t *testing.T) {
 			var roles []chat.Role
 			h := &house{tools: []tools.Tool{asRole(&roles)}, model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
@@ -673,7 +673,7 @@ func TestRightsOfWhoWaited(t *testing.T) {
 func TestRightsOfHelpers(t *testing.T) {
 	const reported = "[begun reported 'it' completed successfully]  Task: go  Result: worked: tool ran]"
 	for now, want := range map[chat.Role]string{
-		chat.Owner: "[owner] " + reported, chat.User: "[user] " + reported, chat.Stranger: "[] [begun (Stopped.)]",
+		chat.Owner: "[owner] " + reported, chat.User: "[user] " + reported, chat.Unknown: "[] [begun (Stopped.)]",
 	} {
 		t.Run("now "+string(now), func(t *testing.T) {
 			role := chat.Owner // when the helper is sent off

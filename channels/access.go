@@ -55,13 +55,13 @@ func (a Access) Role(channel, id string) chat.Role {
 	case !strings.Contains(channel, ":") && a.owners[channel]:
 		return chat.Owner
 	case id == "":
-		return chat.Stranger
+		return chat.Unknown
 	case a.owners[channel+":"+id]:
 		return chat.Owner
 	case a.allow[channel][id], a.allow[channel]["*"]:
 		return chat.User
 	}
-	return chat.Stranger
+	return chat.Unknown
 }
 
 // Owners lists the owners: "channel:id", or a channel whose everybody is one.

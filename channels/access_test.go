@@ -30,18 +30,18 @@ func TestRS7Access(t *testing.T) {
 	}{
 		{"telegram", "1", chat.Owner},
 		{"telegram", "3", chat.User},
-		{"telegram", "4", chat.Stranger},
-		{"telegram", "", chat.Stranger},
-		{"telegram", "*", chat.Stranger},
-		{"telegram", " 3", chat.Stranger},
-		{"telegram:work", "1", chat.Stranger},
+		{"telegram", "4", chat.Unknown},
+		{"telegram", "", chat.Unknown},
+		{"telegram", "*", chat.Unknown},
+		{"telegram", " 3", chat.Unknown},
+		{"telegram:work", "1", chat.Unknown},
 		{"telegram:work", "2", chat.Owner},
-		{"telegram:work", "3", chat.Stranger},
-		{"telegram:spare", "3", chat.Stranger},
+		{"telegram:work", "3", chat.Unknown},
+		{"telegram:spare", "3", chat.Unknown},
 		{"discord", "9", chat.User},
-		{"discord", "", chat.Stranger},
+		{"discord", "", chat.Unknown},
 		{"console", "", chat.Owner},
-		{"web", "1", chat.Stranger},
+		{"web", "1", chat.Unknown},
 	} {
 		if got := a.Role(c.channel, c.id); got != c.want {
 			t.Errorf("%s:%s is %q, want %q", c.channel, c.id, got, c.want)
@@ -50,7 +50,7 @@ func TestRS7Access(t *testing.T) {
 	if ws := a.Warnings(); len(ws) != 1 || !strings.Contains(ws[0], `channels.discord.allow has "*"`) {
 		t.Errorf("warnings: %q", ws)
 	}
-	if channels.Access.Role(channels.Access{}, "console", "1") != chat.Stranger {
+	if channels.Access.Role(channels.Access{}, "console", "1") != chat.Unknown {
 		t.Error("the zero Access lets somebody in")
 	}
 	open, err := channels.NewAccess([]string{"telegram"}, nil)
@@ -300,7 +300,7 @@ func TestRS8Pairing(t *testing.T) {
 				}
 			}
 		}
-		role(chat.Owner, chat.User, chat.User, chat.Stranger, chat.Stranger)
+		role(chat.Owner, chat.User, chat.User, chat.Unknown, chat.Unknown)
 		for command, want := range map[string]string{
 			"/Unpair net:9": "`net:9` is let in by no code any more.",
 			"/unpair net:6": "`net:6` is not among those let in by a code. Allow lists are changed in the config.",
@@ -310,7 +310,7 @@ func TestRS8Pairing(t *testing.T) {
 				t.Errorf("%s: the owner was told %q", command, got)
 			}
 		}
-		role(chat.Owner, chat.User, chat.Stranger, chat.Stranger, chat.Stranger)
+		role(chat.Owner, chat.User, chat.Unknown, chat.Unknown, chat.Unknown)
 		say(t, m, from("9", "and out again"))
 		say(t, m, from("8", "still in"))
 		if got := h.texts(); !slices.Equal(got, []string{"paired", "paired too", "still in"}) {

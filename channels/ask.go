@@ -198,7 +198,7 @@ func (h *Hub) ended(q question) {
 // press takes in the press of a button, which counts once, on the question it
 // names, in the chat where that was asked, by those who may answer.
 func (l *line) press(ctx context.Context, m chat.Message, deliver chat.Deliver) error {
-	if m.From.Role == chat.Stranger {
+	if m.From.Role == chat.Unknown {
 		l.dropped.Add(1)
 		return nil
 	}

@@ -88,18 +88,18 @@ func (h *Hub) Unpair(ctx context.Context, channel, sender string) (found bool, e
 // rights they have then (R-S24).
 func (h *Hub) Role(ctx context.Context, channel, id string) (chat.Role, error) {
 	role := h.access.Load().Role(channel, id)
-	if role != chat.Stranger || id == "" {
+	if role != chat.Unknown || id == "" {
 		return role, nil
 	}
 	for key, err := range h.kept.paired.Keys(ctx, channel+"\x00") {
 		if err != nil {
-			return chat.Stranger, fmt.Errorf("look up role: %w", err)
+			return chat.Unknown, fmt.Errorf("look up role: %w", err)
 		}
 		if strings.HasSuffix(key, "\x00"+id) {
 			return chat.User, nil
 		}
 	}
-	return chat.Stranger, nil
+	return chat.Unknown, nil
 }
 
 // person is the key of a paired sender (R-S8).

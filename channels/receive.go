@@ -45,7 +45,7 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	switch {
 	case m.Answer != nil:
 		return l.press(ctx, m, deliver)
-	case role == chat.Stranger:
+	case role == chat.Unknown:
 		return l.stranger(ctx, m)
 	}
 	own, err := l.hub.command(ctx, m)
@@ -83,7 +83,7 @@ func (l *line) pass(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 // authorise says what the sender of m may do, whatever kind of message it is.
 func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) {
 	role := h.access.Load().Role(m.At.Channel, m.From.ID)
-	if role != chat.Stranger || m.From.ID == "" {
+	if role != chat.Unknown || m.From.ID == "" {
 		return role, nil
 	}
 	_, _, err := h.kept.paired.Get(ctx, person(m.At.Channel, m.Account, m.From.ID))
@@ -91,9 +91,9 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 	case err == nil:
 		return chat.User, nil
 	case errors.Is(err, store.ErrNotFound):
-		return chat.Stranger, nil
+		return chat.Unknown, nil
 	}
-	return chat.Stranger, fmt.Errorf("authorise: %w", err)
+	return chat.Unknown, fmt.Errorf("authorise: %w", err)
 }
 
 // offer sets the command menu of the channel, however often it takes.

@@ -107,9 +107,9 @@ type Role string
 
 // The roles, from least to most.
 const (
-	Stranger Role = ""
-	User     Role = "user"  // may talk
-	Owner    Role = "owner" // may also approve and administer
+	Unknown Role = ""      // may not even talk
+	User    Role = "user"  // may talk
+	Owner   Role = "owner" // may also approve and administer
 )
 
 // A Quote is the earlier message that a Message refers to.

@@ -117,7 +117,7 @@ func TestRS24Rights(t *testing.T) {
 		if m := w.runs[0]; m.From.Role != chat.User || m.From.ID != "7" {
 			t.Errorf("%+v", m)
 		}
-		w.set(func() { w.roles["7"] = chat.Stranger })
+		w.set(func() { w.roles["7"] = chat.Unknown })
 		w.wait(2 * time.Hour)
 		if j = w.job(j.ID); len(w.runs) != 1 || !j.Off || j.Why == "" || j.Runs[1].Outcome != scheduler.Refused || len(j.Runs) != 2 || len(w.told) != 0 {
 			t.Errorf("%+v", j)

@@ -166,7 +166,7 @@ func (s *Scheduler) hand(ctx context.Context, j Job, r Run) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask for the role of %s: %w", j.By.ID, err)
-	case role == chat.Stranger:
+	case role == chat.Unknown:
 		s.Log.Warn("job refused: who made it may not talk to the agent any more", "job", j.ID, "by", j.By.ID, "channel", j.At.Channel)
 		return s.end(ctx, j.ID, r.N, Ended{Outcome: Refused, Note: s.Texts.NotAllowed})
 	}

@@ -63,7 +63,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		w.wait(4 * time.Hour)
 		w.set(func() { w.hold = true })
 		w.wait(25 * time.Hour)
-		w.set(func() { w.roles["7"] = chat.Stranger })
+		w.set(func() { w.roles["7"] = chat.Unknown })
 		w.wait(25 * time.Hour)
 		look(t, w)
 	})

@@ -71,7 +71,7 @@ func TestRules(t *testing.T) {
 		{"none", nil, chat.User, "calc count read", "calc count read read_old"},
 		{"B-013 owner", Rules{"custom": Owners}, chat.Owner, "calc count read", "calc count read read_old"},
 		{"B-013 user", Rules{"custom": Owners}, chat.User, "count read", "count read read_old"},
-		{"B-013 stranger", Rules{"custom": Owners}, chat.Stranger, "count read", "count read read_old"},
+		{"B-013 stranger", Rules{"custom": Owners}, chat.Unknown, "count read", "count read read_old"},
 		{"B-073 off", Rules{"custom": Off, "files": Everyone}, chat.Owner, "count read", "count read read_old"},
 		{"general", Rules{"general": Owners}, chat.User, "calc read", "calc read read_old"},
 		{"alias stays", Rules{"files": Off}, chat.User, "calc count", "calc count read_old"},

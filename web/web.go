@@ -207,7 +207,7 @@ func (rt route) admits(v visitor) error {
 		return nil
 	case rt.may == keyed && !v.key():
 		return needsKey
-	case v.Role == chat.Stranger:
+	case v.Role == chat.Unknown:
 		return problem{status: http.StatusUnauthorized, text: "sign in first"}
 	case rt.may != keyed && v.key(), rt.may == owner && v.Role != chat.Owner:
 		return problem{status: http.StatusNotFound, text: "there is no such page"}
@@ -229,7 +229,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request, v visitor) error 
 	if len(why) > 0 {
 		answer["status"] = "not ready"
 		status = http.StatusServiceUnavailable
-		if v.Role != chat.Stranger {
+		if v.Role != chat.Unknown {
 			answer["reasons"] = why
 		}
 	}

@@ -52,7 +52,7 @@ func TestRS8Senders(t *testing.T) {
 				h.texts()
 				for _, m := range h.heard {
 					edited := m.Edits != "" && len(tt.opts) > 0 // the fake's edits lack the options' fields
-					if m.From.ID != tt.want && !edited || m.From.Role != chat.Stranger {
+					if m.From.ID != tt.want && !edited || m.From.Role != chat.Unknown {
 						t.Errorf("heard from %+v, want %q", m.From, tt.want)
 					}
 				}

@@ -32,9 +32,9 @@ func (h *house) openScheduler() {
 // roleNow says what from may do at a by now (R-S24).
 func (h *house) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
 	role, err := h.hub.Role(ctx, a.Channel, from.ID)
-	if err == nil && role != chat.Stranger && (a.Channel == "web" || a.Channel == "api") { // their keys are those of people of the web
+	if err == nil && role != chat.Unknown && (a.Channel == "web" || a.Channel == "api") { // their keys are those of people of the web
 		if may, err := h.web.May(ctx, from.ID); !may {
-			return chat.Stranger, err
+			return chat.Unknown, err
 		}
 	}
 	return role, err

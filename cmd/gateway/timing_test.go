@@ -39,9 +39,9 @@ func TestRS24RoleNow(t *testing.T) {
 		channel, id string
 		want        chat.Role
 	}{
-		{"telegram", "1", chat.Owner}, {"telegram", "2", chat.User}, {"telegram", "3", chat.Stranger},
-		{"web", "owner", chat.Owner}, {"web", "anna", chat.User}, {"web", "bert", chat.Stranger}, {"web", "carl", chat.Stranger},
-		{"api", "owner", chat.Owner}, {"api", "anna", chat.User}, {"api", "bert", chat.Stranger},
+		{"telegram", "1", chat.Owner}, {"telegram", "2", chat.User}, {"telegram", "3", chat.Unknown},
+		{"web", "owner", chat.Owner}, {"web", "anna", chat.User}, {"web", "bert", chat.Unknown}, {"web", "carl", chat.Unknown},
+		{"api", "owner", chat.Owner}, {"api", "anna", chat.User}, {"api", "bert", chat.Unknown},
 	} {
 		got, err := h.roleNow(t.Context(), chat.Address{Channel: x.channel, Chat: "c"}, chat.Sender{ID: x.id, Role: chat.Owner})
 		if got != x.want || err != nil {
