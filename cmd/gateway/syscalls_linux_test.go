@@ -113,8 +113,13 @@ func TestTortureUpgrade(t *testing.T) {
 		w.tg.Say(person, "during the upgrade")
 		for range 1 + rnd.IntN(2) {
 			fault := fmt.Sprintf("%[1]s:signal=KILL:when=%[2]d", calls[rnd.IntN(len(calls))], 1+rnd.IntN(8))
+			patience := 2 * time.Second
+			if i == 0 {
+				fault = "pwrite64:signal=KILL:when=1" // every start makes this call
+				patience = waitTime
+			}
 			w.program, w.args = strace, []string{"-f", "-qq", "-o", "/dev/null", "-e", "inject=" + fault}
-			if w.killedIn() {
+			if w.killedIn(patience) {
 				killed++
 			}
 		}
@@ -137,9 +142,9 @@ func TestTortureUpgrade(t *testing.T) {
 	t.Logf("%d kills", killed)
 }
 
-// killedIn runs the gateway under strace, which has it killed, and kills it after
-// a while otherwise. It reports whether strace did.
-func (w *town) killedIn() bool {
+// killedIn runs the gateway under strace, which has it killed, and kills it
+// otherwise when patience is over. It reports whether strace did.
+func (w *town) killedIn(patience time.Duration) bool {
 	w.t.Helper()
 	cmd := w.command()
 	cmd.Args = slices.Concat([]string{w.program}, w.args, []string{ourselves(w.t)}, cmd.Args[1:])
@@ -147,7 +152,7 @@ func (w *town) killedIn() bool {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	killer := time.AfterFunc(2*time.Second, func() {
+	killer := time.AfterFunc(patience, func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 	})
 	_ = cmd.Wait() // it was killed
