@@ -363,7 +363,21 @@ func (s *search) around(name string, text []byte, number, start, end int) string
 		if first+i == number {
 			mark = ">"
 		}
-		b += fmt.Sprintf("\n%s %d| %s", mark, first+i, chat.Clip(line, maxShown, "… (the line is longer)"))
+		b += fmt.Sprintf("\n%s %d| %s", mark, first+i, s.shown(line))
 	}
 	return b
+}
+
+// shown returns line, or of a long one the part around its first match.
+func (s *search) shown(line string) string {
+	const more = "… (the line is longer)"
+	at := []int{0, 0}
+	if len(line) > maxShown {
+		at = s.line.FindStringIndex(line)
+	}
+	if at == nil || at[1] <= maxShown {
+		return chat.Clip(line, maxShown, more)
+	}
+	start := max(at[0]-maxShown/4, 0)
+	return "(the line begins before) …" + chat.Clip(strings.ToValidUTF8(line[start:], ""), maxShown, more)
 }

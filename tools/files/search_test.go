@@ -139,7 +139,7 @@ func TestGrep(t *testing.T) {
 		{"D-070", `{"pattern":"one\\n","path":"b"}`, none(`one\n`, "b")},
 		{"D-070", `{"pattern":"nowhere"}`, none("nowhere", ".") + left},
 		{"D-070", `{"pattern":"needle$","path":"min.js","output_mode":"count"}`, "min.js: 1\n\n(total matches: 1 in 1 files)"},
-		{"D-070", `{"pattern":"needle","path":"min.js","output_mode":"content"}`, "min.js:1\n> 1| " + strings.Repeat("x", maxShown) + "… (the line is longer)"},
+		{"D-070", `{"pattern":"needle","path":"min.js","output_mode":"content"}`, "min.js:1\n> 1| (the line begins before) …" + strings.Repeat("x", maxShown/4) + "needle"},
 		{"D-070", `{"pattern":"small","path":"min.js","output_mode":"content"}`, "min.js:2\n> 2| small"},
 		{"D-070", `{"pattern":"a(b"}`, "Error: invalid regex pattern: missing closing ): `a(b`" + hint},
 		{"D-070", `{"pattern":"a(?=b)"}`, "Error: invalid regex pattern: invalid or unsupported Perl syntax: `(?=`" + re2 + hint},
