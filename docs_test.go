@@ -33,13 +33,18 @@ func documents(t *testing.T) map[string]string {
 }
 
 // tests returns the name of every test, fuzz test, benchmark and example of the
-// module, as documents write it: agent/conversation.TestHeal, channels/web.TestStep, and
-// parley.TestPromises of this package.
+// module, as documents write it: agent/conversation.TestHeal, channels/web.TestStep,
+// parley.TestPromises of this package, and cmd/gateway.TestScripts/pairing of
+// the script pairing.txtar.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if script, found := strings.CutSuffix(filepath.ToSlash(name), ".txtar"); found {
+			folder, script, _ := strings.Cut(script, "/testdata/script/")
+			all[folder+".TestScripts/"+script] = true
+		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
 			return err
 		}
@@ -59,7 +64,7 @@ func tests(t *testing.T) map[string]bool {
 	return all
 }
 
-var namedTest = regexp.MustCompile("`((?:[a-z]+/)*[a-z]+)\\.((?:Test|Fuzz|Benchmark|Example)\\w*)`")
+var namedTest = regexp.MustCompile("`((?:[a-z]+/)*[a-z]+)\\.((?:Test|Fuzz|Benchmark|Example)\\w*(?:/\\w+)?)`")
 
 // checkNamedTests wants every test that text names to exist, and returns how many it names.
 func checkNamedTests(t *testing.T, where, text string, there map[string]bool) int {
@@ -80,7 +85,7 @@ func TestDocumentedTests(t *testing.T) {
 	for name := range there {
 		names[name[strings.LastIndex(name, ".")+1:]] = true
 	}
-	bare := regexp.MustCompile("`(Test[A-Z]\\w*)`")
+	bare := regexp.MustCompile("`(Test[A-Z]\\w*(?:/\\w+)?)`")
 	for page, text := range documents(t) {
 		checkNamedTests(t, page, text, there)
 		for _, m := range bare.FindAllStringSubmatch(text, -1) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	"parley/config"
-	"parley/llm/llmtest"
 )
 
 // pages are the documents that people read, by their paths from the root.
@@ -157,26 +155,4 @@ func keysOf(typ reflect.Type, path, when string) (keys []string) {
 		return []string{path + ": " + when}
 	}
 	return keys
-}
-
-// TestWithoutSecrets: whoever talks to a gateway that runs needs none of the
-// secrets that its config names, as from another shell or a health check.
-func TestWithoutSecrets(t *testing.T) {
-	w := newTown(t, func(_ context.Context, _ llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "hi"} })
-	w.start()
-	w.tg.Say(person, "hello")
-	w.says(person, "hi")
-	for _, args := range [][]string{{"health"}, {"chat", "-m", "hello"}, {"status"}} {
-		cmd := w.command(args...)
-		cmd.Env = []string{"HOME=" + w.dir, "PATH=" + os.Getenv("PATH")}
-		if out, err := cmd.Output(); err != nil {
-			t.Errorf("%v: %v: %s", args, err, out)
-		}
-	}
-	if code := w.stop(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	if out, code := w.run("", "health"); code != exitFailure {
-		t.Errorf("health without a gateway: exit code %d: %s", code, out)
-	}
 }

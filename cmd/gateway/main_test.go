@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 			for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "TELEGRAM_BOT_TOKEN"} {
 				e.Setenv(name, "")
 			}
+			e.Values[scriptTownKey{}] = &scriptTown{test: e.T()}
 			return os.Mkdir(e.WorkDir+"/home", 0o755)
 		},
 		Condition: func(name string) (bool, error) {
@@ -40,9 +41,6 @@ func TestScripts(t *testing.T) {
 			}
 			return false, l.Close()
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": exitCode,
-			"mode": fileMode,
-		},
+		Cmds: scriptCommands(),
 	})
 }

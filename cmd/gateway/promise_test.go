@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,25 +165,6 @@ func TestP16SecondSignal(t *testing.T) {
 	close(goOn)
 	w.start()
 	w.says(person, "heard hang")
-}
-
-// TestP17SecondProcess: a second gateway on the same data names the first one
-// and goes; the first does not notice.
-func TestP17SecondProcess(t *testing.T) {
-	t.Parallel()
-	w := newTown(t, echo)
-	w.start()
-	w.tg.Say(person, "one")
-	w.says(person, "heard one")
-	second := w.command()
-	var said bytes.Buffer
-	second.Stderr = &said
-	err := second.Run()
-	if second.ProcessState.ExitCode() != exitFailure || !strings.Contains(said.String(), strconv.Itoa(w.proc.cmd.Process.Pid)) {
-		t.Errorf("it ended with %v and said %s, but process %d runs", err, said.String(), w.proc.cmd.Process.Pid)
-	}
-	w.tg.Say(person, "two")
-	w.says(person, "heard two")
 }
 
 // rewrite writes config.json anew while the gateway runs.

@@ -10,6 +10,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// scriptCommands are the commands of scripts, besides those of testscript.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	all := networkCommands()
+	all["code"], all["mode"] = exitCode, fileMode
+	return all
+}
+
 // exitCode runs a program and wants it to end with a code: code 2 parley sing.
 func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])

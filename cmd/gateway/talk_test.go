@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -109,77 +108,6 @@ func TestCommandsEverywhere(t *testing.T) {
 	}
 }
 
-// TestStatus: an owner sees how the channels do, also when the config names no
-// console.
-func TestStatus(t *testing.T) {
-	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "hi"} })
-	w.more = map[string]any{"channels": map[string]any{
-		"telegram": map[string]any{"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL},
-	}}
-	w.start()
-	w.tg.Say(person, "hello")
-	w.says(person, "hi")
-	w.tg.Block(person)
-	w.tg.Say(person, "hello?")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for out := ""; !strings.Contains(out, "Replies put aside because they could not be sent: 1, the last of them to telegram:7001: "); {
-		if ctx.Err() != nil {
-			t.Fatalf("/status says %q", out)
-		}
-		out, _ = w.run("", "chat", "-m", "/status")
-	}
-}
-
-// TestChatAlone: a chat without a gateway does not claim that Telegram is heard.
-func TestChatAlone(t *testing.T) {
-	t.Parallel()
-	w := newTown(t, echo)
-	w.config()
-	out, code := w.run("", "chat", "-m", "/status")
-	if code != 0 || !strings.Contains(out, "Channel console works.") || !strings.Contains(out, "Channel telegram waits for a gateway.") {
-		t.Errorf("exit code %d, /status says %q", code, out)
-	}
-}
-
-// TestStranger is R-S10 end to end: a stranger is not heard, an owner lets
-// them in by code from the command line, and then they are.
-func TestStranger(t *testing.T) {
-	t.Parallel()
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply { return llmtest.Reply{Text: "welcome"} })
-	w.more = map[string]any{"channels": map[string]any{
-		"console":  map[string]any{},
-		"telegram": map[string]any{"token": "${TOWN_BOT_TOKEN}", "apiUrl": w.tg.URL},
-	}}
-	w.start()
-	const stranger = 8001
-	w.tg.Say(stranger, "let me in, canary-of-a-stranger")
-	texts := w.told(stranger, "a code", func(texts []string) bool { return len(texts) == 1 })
-	_, rest, _ := strings.Cut(texts[0], "/pair ")
-	code, _, _ := strings.Cut(rest, " ")
-	code = strings.Trim(code, "`.\n")
-	if _, exit := w.run("", "pair"); exit != exitUsage {
-		t.Errorf("pair without a code: exit code %d", exit)
-	}
-	if out, exit := w.run("", "pair", "AAAAAAAA"); exit != exitFailure {
-		t.Errorf("pair with a wrong code: exit code %d: %s", exit, out)
-	}
-	out, exit := w.run("", "pair", code)
-	if exit != 0 || !strings.Contains(out, "telegram:8001") {
-		t.Fatalf("pair %q: exit code %d: %s", code, exit, out)
-	}
-	w.told(stranger, "a welcome", func(texts []string) bool { return len(texts) == 2 })
-	w.tg.Say(stranger, "hello?")
-	w.says(stranger, "welcome")
-	w.stop()
-	for _, r := range w.llm.Requests() {
-		if strings.Contains(string(r.Body), "canary-of-a-stranger") {
-			t.Error("a stranger's words reached the model")
-		}
-	}
-	w.grep("canary-of-a-stranger")
-}
-
 // grep fails the test if what must not be kept or shown is in the log or in a file.
 func (w *town) grep(secret string) {
 	w.t.Helper()
@@ -282,39 +210,3 @@ func TestNoSecretLeaksByItself(t *testing.T) {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
-
-// TestChatFailure: a script sees by the exit code that there is no answer, and
-// the person reads why.
-func TestChatFailure(t *testing.T) {
-	t.Parallel()
-	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply {
-		return llmtest.Reply{Status: http.StatusUnauthorized}
-	})
-	for range 2 { // by the gateway, and without one
-		for in, args := range map[string][]string{"": {"chat", "-m", "hello"}, "one\ntwo\n": {"chat"}} {
-			if w.proc == nil {
-				w.config()
-			}
-			if out, code := w.run(in, args...); code != exitFailure || strings.TrimSpace(out) == "" {
-				t.Errorf("%q: exit code %d, output %q", in, code, out)
-			}
-		}
-		w.start()
-		w.logs("parley link", 1)
-	}
-}
-
-// TestChatAloneDuringOutage: what runs for one message only does not promise to
-// answer it later.
-func TestChatAloneDuringOutage(t *testing.T) {
-	t.Parallel()
-	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply {
-		return llmtest.Reply{Status: http.StatusUnauthorized}
-	})
-	w.llm.Close() // nobody listens there any more
-	w.config()
-	out, code := w.run("", "chat", "-m", "hello")
-	if code != exitFailure || !strings.Contains(out, "The model cannot be reached right now") || strings.Contains(out, "by myself") {
-		t.Errorf("exit code %d, output %q", code, out)
-	}
-}
