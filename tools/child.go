@@ -7,7 +7,7 @@ import (
 	"parley/chat"
 )
 
-// A Child is a helper: an agent that does one task for another, for the same
+// A Child is a subagent: an agent that does one task for another, for the same
 // person and with no more rights, in a session of its own.
 type Child struct {
 	ID    string `json:"id"`    // 8 letters and digits; follows from Call

@@ -9,8 +9,8 @@ import (
 // fields that are whole, and the beginning of a string that is not (C-016).
 // It is nil if args does not begin as an object.
 func Partial(args string) map[string]any {
-	p := partial{Decoder: json.NewDecoder(strings.NewReader(args)), args: args}
-	p.UseNumber()
+	p := partial{tokens: json.NewDecoder(strings.NewReader(args)), args: args}
+	p.tokens.UseNumber()
 	v, _ := p.value(0)
 	in, _ := v.(map[string]any)
 	return in
@@ -19,9 +19,9 @@ func Partial(args string) map[string]any {
 const deepest = 100 // levels of what is read
 
 type partial struct {
-	*json.Decoder
-	args string
-	over bool // nothing more can be read
+	tokens *json.Decoder
+	args   string
+	over   bool // nothing more can be read
 }
 
 // token returns the next token, unless it may not be whole.
@@ -29,9 +29,9 @@ func (p *partial) token() (json.Token, bool) {
 	if p.over {
 		return nil, false
 	}
-	t, err := p.Token()
+	t, err := p.tokens.Token()
 	_, isNumber := t.(json.Number)
-	p.over = err != nil || isNumber && p.InputOffset() == int64(len(p.args))
+	p.over = err != nil || isNumber && p.tokens.InputOffset() == int64(len(p.args))
 	return t, !p.over
 }
 
@@ -47,7 +47,7 @@ func (p *partial) value(depth int) (v any, ok bool) {
 		return nil, false
 	case t == json.Delim('{'):
 		m := map[string]any{}
-		for p.More() && !p.over {
+		for p.tokens.More() && !p.over {
 			if key, ok := p.token(); ok {
 				if v, ok := p.value(depth + 1); ok {
 					m[key.(string)] = v
@@ -58,7 +58,7 @@ func (p *partial) value(depth int) (v any, ok bool) {
 		return m, true
 	case t == json.Delim('['):
 		list := []any{}
-		for p.More() && !p.over {
+		for p.tokens.More() && !p.over {
 			if v, ok := p.value(depth + 1); ok {
 				list = append(list, v)
 			}
@@ -71,7 +71,7 @@ func (p *partial) value(depth int) (v any, ok bool) {
 
 // growing returns the string that all the rest is the beginning of.
 func (p *partial) growing() (any, bool) {
-	rest := strings.TrimLeft(p.args[p.InputOffset():], " \t\r\n:,")
+	rest := strings.TrimLeft(p.args[p.tokens.InputOffset():], " \t\r\n:,")
 	if !strings.HasPrefix(rest, `"`) {
 		return nil, false
 	}

@@ -121,7 +121,7 @@ type Scope struct {
 	// while (R-S12). nil: none has.
 	Granted func(effect string) bool
 
-	// Of a helper: the session that it works for in the end, and the turn there
+	// Of a subagent: the session that it works for in the end, and the turn there
 	// that /undo takes back its changes with.
 	Root     chat.SessionID
 	RootTurn string

@@ -1,4 +1,4 @@
-// Package agents is the tools by which the agent has helpers work for it.
+// Package agents is the tools by which the agent has subagents work for it.
 package agents
 
 import (
@@ -13,13 +13,13 @@ import (
 	"parley/tools"
 )
 
-// A Runner has helpers work. A call that is made again, as after a restart,
-// finds the helpers that it began before.
+// A Runner has subagents work. A call that is made again, as after a restart,
+// finds the subagents that it began before.
 type Runner interface {
 	// Spawn begins c, or finds what was begun for the same c.Call. A
 	// *[tools.BusyError] says that too many are at work.
 	Spawn(ctx context.Context, c tools.Child) (tools.Child, error)
-	// Await returns the helper id once it has ended, or ctx's cause.
+	// Await returns the subagent id once it has ended, or ctx's cause.
 	Await(ctx context.Context, id string) (tools.Child, error)
 }
 
@@ -42,7 +42,7 @@ type Config struct {
 }
 
 // New returns the source of the tools. Who talks to people has spawn and
-// multi_agent; new_task is there if there are agents, for helpers too.
+// multi_agent; new_task is there if there are agents, for subagents too.
 func New(c Config) tools.Source {
 	if c.Profiles == nil {
 		c.Profiles = func() []Profile { return nil }
@@ -102,7 +102,7 @@ func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, e
 	return all, nil
 }
 
-// child returns the nth helper of c. Of its parent's tools it has those called
+// child returns the nth subagent of c. Of its parent's tools it has those called
 // one of names, of which nil is all, less what is for agents that talk to people;
 // and what ends a task.
 func child(c tools.Call, n int, label, task string, names []string) tools.Child {

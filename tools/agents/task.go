@@ -42,7 +42,7 @@ func (s source) task() tools.Tool {
 					in.Agent, cmp.Or(c.Agent, "main")), nil
 			}
 			c.Say(s.Texts.Creating.With(in.Name))
-			h, note := s.helper(c, profiles[i], in)
+			h, note := s.subagent(c, profiles[i], in)
 			h, err := s.run(ctx, h, func() { c.Say(s.Texts.Running.With(in.Name)) })
 			if err != nil {
 				return tools.Failf(tools.CodeError, "Subtask failed: %v", err), context.Cause(ctx)
@@ -67,10 +67,10 @@ func (s source) task() tools.Tool {
 	)
 }
 
-// helper is the one that c gives a task to. It may give one itself if its
+// subagent is the one that c gives a task to. It may give one itself if its
 // profile lets it, unless it is the last that there may be. The note tells what
-// the profile names and the helper does not have.
-func (s source) helper(c tools.Call, p Profile, in taskArgs) (h tools.Child, note string) {
+// the profile names and the subagent does not have.
+func (s source) subagent(c tools.Call, p Profile, in taskArgs) (h tools.Child, note string) {
 	h = child(c, 0, in.Name, in.Input, p.Tools)
 	if h.Depth < deepest && (p.Tools == nil || slices.Contains(p.Tools, c.Name)) {
 		h.Only = append(h.Only, c.Name)
