@@ -192,7 +192,7 @@ func TestMethods(t *testing.T) {
 
 // wideFolders have lines, of code or comments, that are too long to read.
 var wideFolders = map[string]int{
-	"agent":             77,
+	"agent":             75,
 	"channels":          19,
 	"channels/discord":  24,
 	"channels/markdown": 6,
@@ -231,7 +231,7 @@ func TestColumns(t *testing.T) {
 
 // packedFolders have assignments that say several things at once.
 var packedFolders = map[string]int{
-	"agent":             36,
+	"agent":             19,
 	"channels":          3,
 	"channels/discord":  10,
 	"channels/markdown": 1,
@@ -264,7 +264,7 @@ var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind",
 
 // dialectLeft counts the identifiers that have such words, by word.
 var dialectLeft = map[string]int{
-	"aside":    89,
+	"aside":    42,
 	"bury":     9,
 	"door":     23,
 	"errand":   60,
@@ -273,7 +273,7 @@ var dialectLeft = map[string]int{
 	"kin":      27,
 	"lane":     135,
 	"mind":     19,
-	"parked":   80,
+	"parked":   71,
 	"patient":  8,
 	"payer":    30,
 	"shelf":    3,

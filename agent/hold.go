@@ -262,7 +262,7 @@ func (t *turn) giveUp() error {
 		t.session.Keep(conversation.Record{Resumed: j.Key()})
 	}
 	t.session.History.Begin(j.Message)
-	return t.end(t.hard, conversation.Parked, t.Texts.Turn.GivenUp)
+	return t.end(t.hard, conversation.GivenUp, t.Texts.Turn.GivenUp)
 }
 
 // inSession does what is to be done about j, which is not answered by it, while

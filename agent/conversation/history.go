@@ -256,7 +256,7 @@ func (h *History) Begin(m chat.Message) {
 	}
 }
 
-// End closes the open turn. Of a parked one nothing but its first message counts
+// End closes the open turn. Of one that was given up, nothing but its first message counts
 // as answered: the process may have crashed over anything heard in it, and what
 // joined it is still to be answered (P8).
 func (h *History) End(e End) {
@@ -275,7 +275,7 @@ func (h *History) End(e End) {
 	if e.Reply != nil {
 		h.last.Text = e.Reply.Text
 	}
-	if o == nil || e.Outcome != Parked {
+	if o == nil || e.Outcome != GivenUp {
 		return
 	}
 	h.last.keys = map[string]bool{o.first.Key(): true}

@@ -113,7 +113,7 @@ const (
 	Answered  Outcome = "answered"
 	Stopped   Outcome = "stopped"
 	Failed    Outcome = "failed"
-	Parked    Outcome = "parked" // given up: the process crashed over it again and again
+	GivenUp   Outcome = "parked" // the process crashed over it again and again
 	TooOld    Outcome = "too old"
 	OverLimit Outcome = "over the limit"
 )

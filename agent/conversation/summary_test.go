@@ -99,7 +99,7 @@ func TestFirstPart(t *testing.T) {
 		"retried now":          {append(turns(2), Record{Retried: heard("/retry", ann).Heard}), 500, 0, "q0.. a0.."},
 		"taken back":           {append([]Record{heard("q0"+long, ann), saying("", "1"), gave("1", "poor", tools.Result{}), {RolledBack: "no"}, saying("a0"), over(Answered)}, now), 250, 0, "q0xx a0"},
 		"stopped":              {append([]Record{heard("q0"+long, ann), saying("", "1"), gave("1", "not run", tools.Result{}), saying("cut"), over(Stopped)}, now), 250, 0, "q0xx  not  cut"},
-		"parked":               {append([]Record{heard("q0"+long, ann), over(Parked)}, append(turns(1), now)...), 250, 0, "q0.. a0.."},
+		"parked":               {append([]Record{heard("q0"+long, ann), over(GivenUp)}, append(turns(1), now)...), 250, 0, "q0.. a0.."},
 		"R-S14, two people":    {append(append(turn(0, ann), turn(1, bob)...), now), 300, 0, "q0.. a0.."},
 		"R-S14, two in a turn": {append([]Record{heard("q0"+long, ann), heard("me too", bob), saying("a0"), over(Answered)}, append(turns(1), now)...), 300, 0, "q0xx me t a0"},
 		"border":               {append(turns(4), now), 700, 6, "q0.. a0.. q1.. a1.."},
@@ -193,7 +193,7 @@ func TestSummedRequests(t *testing.T) {
 			sumUpRandomly(r, x)
 			switch rapid.IntRange(0, 9).Draw(r, "end") {
 			case 0:
-				x.add(over(Parked))
+				x.add(over(GivenUp))
 			case 1:
 				x.add(saying(say("a")), over(Answered), Record{Retried: heard("/retry", from).Heard})
 				sumUpRandomly(r, x)
