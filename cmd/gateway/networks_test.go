@@ -25,7 +25,7 @@ import (
 //	model refuses          the model refuses the key from now on
 //	model gone             the model cannot be reached any more
 //	gateway [ARG…]         runs parley with these arguments in the background, as process $PID
-//	stop                   ends it as SIGTERM does, and wants exit code 0
+//	finish                 ends it as SIGTERM does, and wants exit code 0
 //	say PERSON TEXT        a person writes to the bot
 //	block PERSON           a person blocks the bot
 //	quiet PERSON N         wants the bot to have sent a person N messages
@@ -50,7 +50,7 @@ func networkCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"config":   plain((*scriptTown).addConfig),
 		"model":    plain((*scriptTown).breakModel),
 		"gateway":  plain((*scriptTown).runGateway),
-		"stop":     plain((*scriptTown).stopGateway),
+		"finish":   plain((*scriptTown).stopGateway),
 		"say":      plain((*scriptTown).sayAs),
 		"block":    plain((*scriptTown).blockBot),
 		"quiet":    plain((*scriptTown).countMessages),
