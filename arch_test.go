@@ -24,11 +24,12 @@ var floors = map[string]string{
 	"memory":    "chat llm store texts workspace",
 	"scheduler": "chat panics store texts",
 	"audit":     "store",
+	"redact":    "chat",
 	"backup":    "store store/bolt workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit chat channels llm memory scheduler scheduler/jobs store texts tools workspace",
 	"config":    "scheduler tools/web web",
-	"cmd":       "agent audit backup channels chat config llm memory scheduler store texts tools web workspace",
+	"cmd":       "agent audit backup channels chat config llm memory redact scheduler store texts tools web workspace",
 }
 
 // rooms lists what each inner room of agent may import. The room above imports

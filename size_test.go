@@ -133,7 +133,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 var largePackages = map[string]int{
 	"agent":       5640,
 	"channels":    4386,
-	"cmd/gateway": 4435,
+	"cmd/gateway": 4421,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -162,8 +162,6 @@ var largeTypes = map[string]int{
 	"channels.Upload":           43,
 	"channels/telegram.Channel": 54,
 	"channels/web.Channel":      41,
-	"cmd/gateway.cronCommand":   41,
-	"cmd/gateway.house":         92,
 }
 
 // TestMethods checks that no type has more methods than a reader can hold in
@@ -197,7 +195,7 @@ var wideFolders = map[string]int{
 	"channels/discord":  24,
 	"channels/markdown": 6,
 	"channels/telegram": 26,
-	"cmd/gateway":       72,
+	"cmd/gateway":       68,
 	"llm/openai":        1,
 	"memory":            3,
 	"scheduler":         13,
@@ -268,11 +266,9 @@ var dialectLeft = map[string]int{
 	"bury":     9,
 	"door":     23,
 	"errand":   60,
-	"house":    138,
 	"kid":      66,
 	"kin":      27,
 	"lane":     135,
-	"mind":     19,
 	"parked":   71,
 	"patient":  8,
 	"payer":    30,

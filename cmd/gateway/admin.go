@@ -20,7 +20,7 @@ import (
 // owner and without a password.
 func adminSocket(c *config.Config) string { return filepath.Join(c.DataDir, "admin.sock") }
 
-// An admin asks the house over its admin socket.
+// An admin is a client of the gateway's admin socket.
 type admin struct {
 	http.Client
 	running bool           // it is the gateway
@@ -28,8 +28,8 @@ type admin struct {
 	close   func() error
 }
 
-// admin reaches the gateway that runs, or opens a house without doors for as
-// long as there is something to ask.
+// admin connects to the running gateway, or opens one that receives nothing for
+// as long as the command needs it.
 func (p *program) admin(ctx context.Context) (*admin, error) {
 	c, err := p.load()
 	running := c != nil && console.Running(ctx, adminSocket(c))
@@ -40,7 +40,7 @@ func (p *program) admin(ctx context.Context) (*admin, error) {
 	if a.running = running; running {
 		return a, nil
 	}
-	end, err := p.openHouse(ctx, c)
+	end, err := p.openGateway(ctx, c)
 	switch {
 	case err == nil:
 		a.close = end
@@ -59,24 +59,24 @@ func adminOf(c *config.Config) *admin {
 	return a
 }
 
-// openHouse serves the admin socket of a house in which nothing is at work.
-func (p *program) openHouse(ctx context.Context, c *config.Config) (end func() error, err error) {
+// openGateway serves the admin socket of a gateway in which nothing runs.
+func (p *program) openGateway(ctx context.Context, c *config.Config) (end func() error, err error) {
 	var last recent
-	h := &house{began: time.Now(), options: options{
+	g := &gateway{began: time.Now(), options: options{
 		Config: c, Chat: true, Brief: true, Stderr: io.Discard, Recent: &last, Redact: &p.redact, Log: newLog(p.stderr, &p.level, &p.redact, &last),
 	}}
-	if err := h.build(ctx, func(error) {}); err != nil {
-		return nil, errors.Join(err, h.close())
+	if err := g.build(ctx, func(error) {}); err != nil {
+		return nil, errors.Join(err, g.close())
 	}
 	l, err := console.Listen(adminSocket(c))
 	if err != nil {
-		return nil, errors.Join(err, h.close())
+		return nil, errors.Join(err, g.close())
 	}
-	server, ended := h.web.HTTP(h.web.Local()), make(chan error, 1)
+	server, ended := g.web.HTTP(g.web.Local()), make(chan error, 1)
 	go func() { ended <- closed(server.Serve(l)) }()
 	return func() error {
 		err := server.Close()
-		return errors.Join(err, <-ended, h.close())
+		return errors.Join(err, <-ended, g.close())
 	}, nil
 }
 

@@ -22,10 +22,10 @@ import (
 	"parley/web"
 )
 
-// with is a command that asks the house, whether it runs or not.
+// with returns a command that asks the gateway, whether one runs or not.
 func (p *program) with(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, a *admin, args []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) (err error) {
-		ctx, stop := untilTold(c.Context(), os.Interrupt)
+		ctx, stop := untilSignal(c.Context(), os.Interrupt)
 		defer stop()
 		a, err := p.admin(ctx)
 		if err != nil {
@@ -36,12 +36,12 @@ func (p *program) with(use, short string, args cobra.PositionalArgs, do func(ctx
 	}}
 }
 
-// bundle is a command that is nothing without one of its own.
+// bundle returns a command that only has subcommands.
 func bundle(use, short string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 }
 
-// asking are the commands that ask the house.
+// asking returns the commands that ask the gateway.
 func (p *program) asking() []*cobra.Command {
 	with := p.with
 	sessions := bundle("sessions", "List, read, search, export and delete past conversations")
@@ -62,20 +62,20 @@ func (p *program) asking() []*cobra.Command {
 			return a.ask(ctx, "DELETE", "/api/sessions/"+url.PathEscape(args[0]), nil, nil)
 		}),
 	)
-	audit := with("audit", "Print what was noted of sign-ins, changes and tools, and whether it was edited", cobra.NoArgs, p.printAudit)
+	audit := with("audit", "Show the audit log and verify it", cobra.NoArgs, p.printAudit)
 	oneCode := func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return errors.New("pair needs one CODE: the one that the bot gave to whoever wants to be let in")
+			return errors.New("pair needs one CODE: the one that the bot gave to whoever wants to talk to it")
 		}
 		return nil
 	}
 	return []*cobra.Command{
 		sessions, audit, p.cron(),
-		with("pair CODE", "Let in the person who was given this pairing code", oneCode, p.pair),
-		with("status", "Print how the house does", cobra.NoArgs, p.printStatus),
-		with("backup FILE", "Write all there is to a new file", cobra.ExactArgs(1), p.backup),
-		with("link [NAME]", "Print a link that signs in once: the owner, or somebody who was invited or is now", cobra.MaximumNArgs(1), p.link),
-		with("key NAME [PREFIX]", "Make an API key for a person, whose sessions begin with PREFIX", cobra.RangeArgs(1, 2), p.key),
+		with("pair CODE", "Approve the person who was given this pairing code", oneCode, p.pair),
+		with("status", "Show the gateway's status", cobra.NoArgs, p.printStatus),
+		with("backup FILE", "Write a backup of everything to a new file", cobra.ExactArgs(1), p.backup),
+		with("link [NAME]", "Create a one-time sign-in link, for the owner or for NAME, who is invited by it", cobra.MaximumNArgs(1), p.link),
+		with("key NAME [PREFIX]", "Create an API key for a person; its sessions begin with PREFIX", cobra.RangeArgs(1, 2), p.key),
 	}
 }
 
@@ -151,11 +151,11 @@ func (p *program) printStatus(ctx context.Context, a *admin, _ []string) error {
 			if !a.running {
 				state = "waits for a gateway"
 			}
-			line(c.Name, cmp.Or(c.Trouble, state), fmt.Sprintf("waiting: %d", c.Pending), fmt.Sprintf("strangers: %d", c.Dropped))
+			line(c.Name, cmp.Or(c.Trouble, state), fmt.Sprintf("waiting: %d", c.Pending), fmt.Sprintf("unknown senders: %d", c.Dropped))
 		}
-		line("parked", fmt.Sprintf("%d replies, %d messages", len(r.Parked), len(r.Aside)))
+		line("dead letters", fmt.Sprintf("%d replies, %d messages", len(r.Parked), len(r.Aside)))
 		for _, q := range r.Pairings {
-			line("asks in", chat.OneLine(q.Name), q.At.Channel, "parley pair "+q.Code)
+			line("pairing", chat.OneLine(q.Name), q.At.Channel, "parley pair "+q.Code)
 		}
 		for _, w := range append(r.Reasons, r.Warnings...) {
 			line("warning", chat.OneLine(w))
@@ -247,15 +247,15 @@ func (p *program) key(ctx context.Context, a *admin, args []string) error {
 	} else if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\nIt is shown this once; the owner's page revokes it.\n", made.Secret)
+	_, err := fmt.Fprintf(p.stdout, "%s\nIt is shown only this once; the owner's page revokes it.\n", made.Secret)
 	return err
 }
 
 // restoreCommand puts a backup in the place of the data.
 func (p *program) restoreCommand() *cobra.Command {
 	var force bool
-	c := &cobra.Command{Use: "restore FILE", Short: "Put a backup in the place of the data, while no gateway runs", Args: cobra.ExactArgs(1)}
-	c.Flags().BoolVar(&force, "force", false, "move data that is there aside")
+	c := &cobra.Command{Use: "restore FILE", Short: "Restore a backup, while no gateway runs", Args: cobra.ExactArgs(1)}
+	c.Flags().BoolVar(&force, "force", false, "move existing data to another folder first")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, err := p.load()
 		if err != nil {
@@ -281,6 +281,6 @@ func printRestored(w io.Writer, c *config.Config, r backup.Report) {
 		fmt.Fprintln(w, "kept "+c.File+"; the config of the backup is not put in its place")
 	}
 	if n := r.Waiting; n.Messages+n.Replies > 0 {
-		fmt.Fprintf(w, "put aside what waited when the backup was made: messages %d, replies %d\n", n.Messages, n.Replies)
+		fmt.Fprintf(w, "what waited when the backup was made is now in the dead letters: messages %d, replies %d\n", n.Messages, n.Replies)
 	}
 }

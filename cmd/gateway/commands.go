@@ -20,6 +20,7 @@ import (
 	"parley/channels/console"
 	"parley/chat"
 	"parley/config"
+	"parley/redact"
 	"parley/store/bolt"
 	"parley/tools/files"
 	"parley/web"
@@ -33,7 +34,7 @@ type program struct {
 	drivers        config.Drivers
 	file, data     string // flags
 	text           string // to say in a chat, and leave
-	redact         redactor
+	redact         redact.Redactor
 	level          slog.LevelVar
 	begun          bool // the command line was understood
 	service        bool // see --service
@@ -67,18 +68,18 @@ func (p *program) commands() *cobra.Command {
 		return c
 	}
 	run := add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, false) })
-	run.Flags().BoolVar(&p.service, "service", false, "go on with the last config that worked if the file has faults: for service managers")
+	run.Flags().BoolVar(&p.service, "service", false, "use the last working config if the file is faulty: for service managers")
 	for _, c := range []*cobra.Command{root, run} {
-		c.Flags().BoolVar(&p.anew, "begin-anew", false, "begin with an empty store or workspace where the former one is gone")
+		c.Flags().BoolVar(&p.anew, "begin-anew", false, "start with an empty store or workspace if the previous one is gone")
 	}
 	var chat *cobra.Command
 	chat = add("chat", "Chat in the terminal, through the running gateway if there is one", func(ctx context.Context) error {
 		if chat.Flags().Changed("message") && strings.TrimSpace(p.text) == "" {
-			return exit{exitUsage, errors.New("-m needs something to say")}
+			return exit{exitUsage, errors.New("-m needs a text to send")}
 		}
 		return p.chat(ctx)
 	})
-	chat.Flags().StringVarP(&p.text, "message", "m", "", "say this `text`, print the answer and leave")
+	chat.Flags().StringVarP(&p.text, "message", "m", "", "send this `text`, print the answer and exit")
 	root.AddCommand(&cobra.Command{
 		Use:    "pdf-text FIRST LAST",
 		Hidden: true,
@@ -105,9 +106,9 @@ func (p *program) commands() *cobra.Command {
 	})
 	root.AddCommand(p.restoreCommand(), p.replayCommand())
 	root.AddCommand(p.asking()...)
-	add("onboard", "Write a config.json and the agent's first files; existing files stay", p.onboard)
-	add("doctor", "Check config, store, tokens, models and ports, and say what to do", p.doctor)
-	add("install-service", "Have systemd run the gateway for this user", p.installService)
+	add("onboard", "Write a config.json and the agent's first files; existing files are kept", p.onboard)
+	add("doctor", "Check config, store, tokens, models and ports, and suggest fixes", p.doctor)
+	add("install-service", "Install a systemd user service that runs the gateway", p.installService)
 	add("health", "Succeed if the gateway runs: for service managers and containers", p.health)
 	add("version", "Print the version", func(context.Context) error {
 		_, err := fmt.Fprintln(p.stdout, "parley", version())
@@ -129,7 +130,7 @@ func (p *program) chat(ctx context.Context) error {
 			return err
 		}
 	}
-	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return console.Chat(ctx, socketOf(c), p.terminal(c))
 }
@@ -188,14 +189,14 @@ func (p *program) terminal(c *config.Config) console.Terminal {
 // socketOf returns the path of the gateway's socket.
 func socketOf(c *config.Config) string { return filepath.Join(c.DataDir, "parley.sock") }
 
-// serve loads the config, hides its secrets and runs the house: the gateway, or
-// what a chat in this terminal needs.
+// serve loads the config, hides its secrets and runs the gateway, or what a chat
+// in this terminal needs of it.
 func (p *program) serve(ctx context.Context, chat bool) error {
 	c, err := p.load()
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilTold(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr, Recent: &recent{}, Redact: &p.redact}
 	if chat || c.Channels["console"] != nil {

@@ -23,21 +23,21 @@ import (
 
 // A cronCommand is one run of parley cron, with its flags.
 type cronCommand struct {
-	*program
-	json bool
-	ask  web.Order
+	program *program
+	json    bool
+	ask     web.Order
 }
 
 // cron are the commands for what is done at its time.
 func (p *program) cron() *cobra.Command {
 	v, yes, no := &cronCommand{program: p}, true, false
-	all := bundle("cron", "List, add and change what is done at its time")
+	all := bundle("cron", "Manage scheduled jobs")
 	all.PersistentFlags().BoolVar(&v.json, "json", false, "print JSON")
-	add := p.with("add [MESSAGE…]", "Put something on the clock: what the agent is to do, and when", v.addArgs, func(ctx context.Context, a *admin, words []string) error {
+	add := p.with("add [MESSAGE…]", "Add a job: what the agent is to do, and when", v.addArgs, func(ctx context.Context, a *admin, words []string) error {
 		return v.send(ctx, a, "Created job", "POST", "/api/cron", words)
 	})
-	add.Flags().StringVar(&v.ask.To, "to", "", "the `chat` that hears of it, as telegram:42 (default where the owner can be spoken to first)")
-	edit := p.with("edit ID [MESSAGE…]", "Change what is given of a job", v.editArgs, func(ctx context.Context, a *admin, args []string) error {
+	add.Flags().StringVar(&v.ask.To, "to", "", "the `chat` that gets the answers, such as telegram:42 (default: where the owner can be written to)")
+	edit := p.with("edit ID [MESSAGE…]", "Change a job; what is not given stays as it is", v.editArgs, func(ctx context.Context, a *admin, args []string) error {
 		id, err := a.findJob(ctx, args[0])
 		if err != nil {
 			return err
@@ -48,12 +48,12 @@ func (p *program) cron() *cobra.Command {
 	v.flags(edit)
 	add.MarkFlagsOneRequired("every", "cron", "at")
 	all.AddCommand(add, edit,
-		p.with("list", "List the jobs, the next one first", cobra.NoArgs, v.list),
-		p.with("history ID", "Print how a job went", oneJob, v.list),
+		p.with("list", "List the jobs by their next run", cobra.NoArgs, v.list),
+		p.with("history ID", "Show the past runs of a job", oneJob, v.list),
 		v.runNow(),
 		v.verb("remove", "Remove a job", "Removed job", "DELETE", "", nil),
-		v.verb("enable", "Switch a job on", "Enabled job", "PATCH", "", web.Order{Enabled: &yes}),
-		v.verb("disable", "Switch a job off", "Disabled job", "PATCH", "", web.Order{Enabled: &no}),
+		v.verb("enable", "Enable a job", "Enabled job", "PATCH", "", web.Order{Enabled: &yes}),
+		v.verb("disable", "Disable a job", "Disabled job", "PATCH", "", web.Order{Enabled: &no}),
 	)
 	return all
 }
@@ -88,14 +88,14 @@ func oneJob(c *cobra.Command, args []string) error {
 // flags has c take what a job is like.
 func (v *cronCommand) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.Func("every", "again and again after this `time`, as 30m", func(text string) error {
+	f.Func("every", "run every so much `time`, such as 30m", func(text string) error {
 		every, err := time.ParseDuration(text)
 		v.ask.Every = max(int(every/time.Second), 1)
 		return err
 	})
-	f.StringVar(&v.ask.Cron, "cron", "", "at the times of these five `fields`, as \"0 9 * * 1-5\"")
-	f.StringVar(&v.ask.At, "at", "", "once, at this `time`, as 2026-12-24T18:00")
-	f.StringVar(&v.ask.Zone, "tz", "", "the time `zone` of --cron, as Europe/Berlin")
+	f.StringVar(&v.ask.Cron, "cron", "", "run at the times of these five cron `fields`, such as \"0 9 * * 1-5\"")
+	f.StringVar(&v.ask.At, "at", "", "run once, at this `time`, such as 2026-12-24T18:00")
+	f.StringVar(&v.ask.Zone, "tz", "", "the time `zone` of --cron, such as Europe/Berlin")
 	f.StringVar(&v.ask.Name, "name", "", "a `name` for the list")
 	yesNo := func(name, help string, to **bool) {
 		f.BoolFunc(name, help, func(text string) error {
@@ -104,10 +104,10 @@ func (v *cronCommand) flags(c *cobra.Command) {
 			return err
 		})
 	}
-	yesNo("isolated", "begin afresh each time, without what was said in the chat", &v.ask.Isolated)
+	yesNo("isolated", "start each run without the conversation of the chat", &v.ask.Isolated)
 	yesNo("quiet", "say nothing when there is nothing to say", &v.ask.Quiet)
-	f.StringVar(&v.ask.Model, "model", "", "the `name` of the model that answers; default is the chat's")
-	f.StringVar(&v.ask.Missed, "missed", "", "`what` becomes of a time when no gateway runs: once or skip")
+	f.StringVar(&v.ask.Model, "model", "", "the `name` of the model that answers (default: the chat's)")
+	f.StringVar(&v.ask.Missed, "missed", "", "`what` to do about runs missed while no gateway ran: once or skip")
 	f.StringVar(&v.ask.Tool, "tool", "", "call this `tool` instead of asking a model …")
 	f.Func("args", "… with these arguments, a `JSON` object", func(text string) error {
 		if json.Unmarshal([]byte(text), &v.ask.Args) != nil {
@@ -118,7 +118,7 @@ func (v *cronCommand) flags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("every", "cron", "at")
 }
 
-// asFlags says of flags what the house says of the fields that they become.
+// asFlags names flags in an error of the gateway, which names the fields they become.
 var asFlags = strings.NewReplacer("every_seconds must", "--every, in seconds, must", "every_seconds", "--every", "cron_expr", "--cron", "tz can", "--tz can",
 	"into tz", "into --tz", "at is in", "--at is in", "missed must", "--missed must", "args can", "--args can", "with tool", "with --tool", "with force", "with --force")
 
@@ -145,7 +145,7 @@ func none(id string, err error) error {
 // runNow is the command that runs a job besides its schedule.
 func (v *cronCommand) runNow() *cobra.Command {
 	force := false
-	c := v.with("run ID", "Run a job now", oneJob, func(ctx context.Context, a *admin, args []string) error {
+	c := v.program.with("run ID", "Run a job now", oneJob, func(ctx context.Context, a *admin, args []string) error {
 		id, err := a.findJob(ctx, args[0])
 		if err != nil {
 			return err
@@ -160,22 +160,22 @@ func (v *cronCommand) runNow() *cobra.Command {
 		if !a.running {
 			done = "A gateway will run job"
 		}
-		_, err = fmt.Fprintln(v.stdout, done, id)
+		_, err = fmt.Fprintln(v.program.stdout, done, id)
 		return err
 	})
-	c.Flags().BoolVar(&force, "force", false, "run it even if it is switched off")
+	c.Flags().BoolVar(&force, "force", false, "run it even if it is disabled")
 	return c
 }
 
 // verb is a command that does one thing to a job.
 func (v *cronCommand) verb(use, short, done, method, path string, say any) *cobra.Command {
-	return v.with(use+" ID", short, oneJob, func(ctx context.Context, a *admin, args []string) error {
+	return v.program.with(use+" ID", short, oneJob, func(ctx context.Context, a *admin, args []string) error {
 		id, err := a.findJob(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		if err = a.ask(ctx, method, jobPath(id)+path, say, nil); err == nil {
-			_, err = fmt.Fprintln(v.stdout, done, id)
+			_, err = fmt.Fprintln(v.program.stdout, done, id)
 		}
 		return none(args[0], err)
 	})
@@ -191,13 +191,13 @@ func (v *cronCommand) send(ctx context.Context, a *admin, done, method, path str
 		return errors.New(asFlags.Replace(err.Error()))
 	}
 	if v.json {
-		return json.NewEncoder(v.stdout).Encode(j)
+		return json.NewEncoder(v.program.stdout).Encode(j)
 	}
 	where := ""
 	if method == http.MethodPost {
 		where = "; its answers go to " + chat.OneLine(j.To)
 	}
-	_, err := fmt.Fprintf(v.stdout, "%s %s%s\n", done, jobs.English(a.zone).Title(record(j)), where)
+	_, err := fmt.Fprintf(v.program.stdout, "%s %s%s\n", done, jobs.English(a.zone).Title(record(j)), where)
 	return err
 }
 
@@ -237,15 +237,15 @@ func (v *cronCommand) list(ctx context.Context, a *admin, id []string) error {
 	case len(id) > 0 && len(all.Jobs) == 0:
 		return none(id[0], errNone)
 	case v.json:
-		return json.NewEncoder(v.stdout).Encode(all.Jobs)
+		return json.NewEncoder(v.program.stdout).Encode(all.Jobs)
 	case len(id) > 0:
-		_, err := fmt.Fprintln(v.stdout, say.History(record(all.Jobs[0])))
+		_, err := fmt.Fprintln(v.program.stdout, say.History(record(all.Jobs[0])))
 		return err
 	case len(all.Jobs) == 0:
-		_, err := fmt.Fprintln(v.stdout, say.List(nil, chat.Address{}))
+		_, err := fmt.Fprintln(v.program.stdout, say.List(nil, chat.Address{}))
 		return err
 	}
-	return v.table(func(line func(...any)) {
+	return v.program.table(func(line func(...any)) {
 		for _, j := range all.Jobs {
 			r := record(j)
 			line(j.ID, chat.OneLine(j.Name), r.Schedule, chat.OneLine(j.To), say.NextRun(r), say.LastRun(r))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"parley/channels/network"
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
+	"parley/chat"
 	"parley/config"
 	"parley/llm"
 	"parley/llm/demo"
@@ -21,6 +23,12 @@ import (
 	"parley/store/bolt"
 	"parley/store/mem"
 )
+
+// searchWebChats finds what was said with a person of the web page.
+func (g *gateway) searchWebChats(ctx context.Context, person, words string) ([]chat.Find, error) {
+	mine := string(chat.Address{Channel: "web", Chat: person}.Session()) + "/"
+	return g.pool.Search(ctx, func(id chat.SessionID) bool { return strings.HasPrefix(string(id), mine) }, words, 50)
+}
 
 // drivers lists what config.json can name. A new channel, model provider or store
 // is a folder of its own and a line here.
@@ -57,9 +65,9 @@ func newModel(name string, m *config.Model) llm.Model {
 }
 
 // modelNames are the names of the models in the config.
-func (h *house) modelNames() []string { return slices.Sorted(maps.Keys(h.now.Load().Models)) }
+func (g *gateway) modelNames() []string { return slices.Sorted(maps.Keys(g.now.Load().Models)) }
 
-func (h *house) hasModel(name string) bool { return h.now.Load().Models[name] != nil }
+func (g *gateway) hasModel(name string) bool { return g.now.Load().Models[name] != nil }
 
 // networks are the channels of c on which people have ids, sorted by name.
 func networks(c *config.Config) (list []string) {
@@ -73,35 +81,35 @@ func networks(c *config.Config) (list []string) {
 
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
-func (h *house) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
-	h.hub.Add("console", h.console(leave))
-	h.api = api.New(api.Config{
-		Name: "api", Store: h.store, Save: h.hub.Save, Dir: h.Config.DataDir, TakeBytes: h.pool.TakeBytes,
-		Models: h.modelNames, Log: h.Log,
+func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
+	g.hub.Add("console", g.console(leave))
+	g.api = api.New(api.Config{
+		Name: "api", Store: g.store, Save: g.hub.Save, Dir: g.Config.DataDir, TakeBytes: g.pool.TakeBytes,
+		Models: g.modelNames, Log: g.Log,
 	})
-	h.hub.Add("api", h.api)
-	if h.Config.Channels["web"] != nil {
+	g.hub.Add("api", g.api)
+	if g.Config.Channels["web"] != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: h.store, Open: h.files.OpenNamed, Save: h.hub.Save, TakeBytes: h.pool.TakeBytes,
-			Log: h.Log, Search: h.heard, Forget: h.forgetSession,
+			Name: "web", Store: g.store, Open: g.files.OpenNamed, Save: g.hub.Save, TakeBytes: g.pool.TakeBytes,
+			Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
 		})
 		if err != nil {
 			return nil, err
 		}
-		h.browser = browser
-		h.hub.Add("web", browser)
+		g.browser = browser
+		g.hub.Add("web", browser)
 	}
 	webhooks := map[string]*http.ServeMux{}
-	for _, name := range networks(h.Config) {
-		host := network.NewHost(name, h.store)
-		host.Open = h.files.OpenNamed
-		host.Texts = &h.texts.Channels
-		host.Log = h.Log
-		c, err := h.Config.Channels[name].Driver.(network.Driver).Build(host)
+	for _, name := range networks(g.Config) {
+		host := network.NewHost(name, g.store)
+		host.Open = g.files.OpenNamed
+		host.Texts = &g.texts.Channels
+		host.Log = g.Log
+		c, err := g.Config.Channels[name].Driver.(network.Driver).Build(host)
 		if err != nil {
 			return nil, err
 		}
-		h.hub.Add(name, c)
+		g.hub.Add(name, c)
 		if listen, path, handler := webhookOf(c); listen != "" {
 			if webhooks[listen] == nil {
 				webhooks[listen] = http.NewServeMux()
@@ -124,24 +132,24 @@ func webhookOf(c channels.Channel) (listen, path string, handler http.Handler) {
 
 // console is the terminal: of this process if a person or a pipe is at it, and
 // of "parley chat" by the socket.
-func (h *house) console(leave func(error)) channels.Channel {
+func (g *gateway) console(leave func(error)) channels.Channel {
 	cfg := console.Config{
-		Name: "console", Socket: socketOf(h.Config), Files: h.Config.Workspace,
-		Leave: leave, Log: h.Log.With("channel", "console"),
+		Name: "console", Socket: socketOf(g.Config), Files: g.Config.Workspace,
+		Leave: leave, Log: g.Log.With("channel", "console"),
 	}
-	if h.Chat || h.Terminal.Interactive() {
-		if !h.Chat {
-			h.Terminal.Serves = strings.Join(h.othersServed(), ", ")
+	if g.Chat || g.Terminal.Interactive() {
+		if !g.Chat {
+			g.Terminal.Serves = strings.Join(othersServed(g.Config), ", ")
 		}
-		cfg.Local = &h.Terminal
+		cfg.Local = &g.Terminal
 	}
 	return console.New(cfg)
 }
 
 // othersServed names the channels besides the terminal.
-func (h *house) othersServed() []string {
-	names := networks(h.Config)
-	if h.Config.Channels["web"] != nil {
+func othersServed(c *config.Config) []string {
+	names := networks(c)
+	if c.Channels["web"] != nil {
 		names = append(names, "the web page")
 	}
 	return names

@@ -5,98 +5,114 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
+	"parley/agent"
 	"parley/chat"
-	"parley/llm"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
-	"parley/tools"
-	"parley/web"
+	"parley/store"
 )
 
-// openJobs makes what carries out orders about scheduled jobs.
-func (h *house) openJobs() {
-	h.jobs = &jobs.Manager{
-		Scheduler: h.clock,
-		Zone:      h.Config.Zone(),
-		Texts:     h.texts,
-		Models:    h.modelNames,
-		CheckTool: h.checkJobsTool,
-		Audit:     h.auditLog.Add,
+// A jobHost is what the scheduler and orders about jobs need of the gateway.
+type jobHost struct{ app *gateway }
+
+// openScheduler makes the scheduler, with the jobs of Parley itself.
+func (j jobHost) openScheduler() {
+	c := j.app.Config
+	var own []scheduler.System
+	if c.Dream.Cron != "" {
+		own = append(own, scheduler.System{ID: jobs.DreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: j.app.knowledge.dream})
+	}
+	if c.Heartbeat.Every > 0 {
+		own = append(own, scheduler.System{ID: heartbeatID, Schedule: scheduler.Schedule{Every: c.Heartbeat.Every}, Do: j.heartbeat})
+	}
+	j.app.scheduler = scheduler.New(scheduler.Config{
+		Store: j.app.store, Deliver: j.app.pool.Deliver, Role: j.roleNow, Tell: j.tellChat,
+		Zone: c.Zone(), Least: c.Cron.MinInterval, Most: func() int { return j.app.now.Load().Limits["person"].Jobs }, System: own, Texts: &j.app.texts.Scheduler, Log: j.app.Log,
+	})
+}
+
+// roleNow returns what from may do at a today (R-S24).
+func (j jobHost) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
+	role, err := j.app.hub.Role(ctx, a.Channel, from.ID)
+	if err == nil && role != chat.Unknown && (a.Channel == "web" || a.Channel == "api") { // their keys are those of people of the web
+		if may, err := j.app.web.May(ctx, from.ID); !may {
+			return chat.Unknown, err
+		}
+	}
+	return role, err
+}
+
+// tellChat sends text to a, or to the owners if a is empty, once for each id.
+func (j jobHost) tellChat(ctx context.Context, id string, a chat.Address, text string) error {
+	if a == (chat.Address{}) {
+		return j.app.hub.TellOwners(ctx, id, text)
+	}
+	return j.app.hub.Send(ctx, chat.Reply{ID: id, To: a, Text: text})
+}
+
+// exists reports whether the scheduled job of that ID exists, or cannot be read.
+func (j jobHost) exists(ctx context.Context, id string) bool {
+	_, err := j.app.scheduler.Job(ctx, id)
+	return !errors.Is(err, store.ErrNotFound)
+}
+
+// noteEnd tells the scheduler how a run ended.
+func (j jobHost) noteEnd(ctx context.Context, e agent.End) error {
+	return j.app.scheduler.Ended(ctx, e.Message, scheduler.Ended{
+		Outcome: scheduler.Outcome(e.Outcome), Text: e.Text, Sent: e.Sent, Tokens: e.Tokens, Cost: e.Cost, Tainted: e.Tainted,
+	})
+}
+
+// noteDelivery records what became of a reply that no person waits for: reason is
+// "" if the network has taken it. Owners are told of the first refusal only, not
+// of those of further attempts (P26).
+func (j jobHost) noteDelivery(ctx context.Context, r chat.Reply, tries int, reason string) error {
+	if r.Run != "" { // before anybody is told, who may ask then
+		if err := errors.Join(j.app.scheduler.NoteDelivery(ctx, r.Run, reason), j.app.pool.NoteDelivery(ctx, r.Run, reason)); err != nil {
+			return err
+		}
+	}
+	if reason == "" || tries > 0 {
+		return nil
+	}
+	text := j.app.texts.Gateway.Owners.Undelivered.With(r.To.Session(), reason, chat.Clip(r.Text, 300, "…"))
+	return j.app.hub.TellOwners(ctx, "undelivered:"+r.ID, text)
+}
+
+// openManager makes what carries out orders about scheduled jobs.
+func (j jobHost) openManager() {
+	j.app.jobs = &jobs.Manager{
+		Scheduler: j.app.scheduler,
+		Zone:      j.app.Config.Zone(),
+		Texts:     j.app.texts,
+		Models:    j.app.modelNames,
+		CheckTool: toolbox{j.app}.checkJob,
+		Audit:     j.app.auditLog.Add,
 	}
 }
 
-// checkJobsTool returns the name of the tool that j is to call, or why the
-// person whose job it is could not make that call.
-func (h *house) checkJobsTool(ctx context.Context, j scheduler.Job) (string, error) {
-	s := tools.Scope{Session: j.At.Session(), At: j.At, From: j.By, Group: j.Group, Origin: chat.FromSchedule}
-	kit, err := (*h.kit.Load())(ctx, s)
-	if err != nil {
-		return j.Tool, err
-	}
-	c, err := kit.Check(tools.Call{ToolCall: llm.ToolCall{Name: j.Tool, Args: j.Args}, Scope: s})
-	return c.Name, err
+// order does what the tool cron is asked for.
+func (j jobHost) order(ctx context.Context, a jobs.Asker, key string, o jobs.Order) (jobs.Answer, error) {
+	return j.app.jobs.Order(ctx, a, key, o)
 }
 
-// orderJob does what the tool cron is asked for.
-func (h *house) orderJob(ctx context.Context, a jobs.Asker, key string, o jobs.Order) (jobs.Answer, error) {
-	return h.jobs.Order(ctx, a, key, o)
-}
-
-// cronCommand answers the slash command /cron.
-func (h *house) cronCommand(ctx context.Context, m chat.Message) (string, error) {
-	return h.jobs.Command(ctx, m)
-}
-
-// jobsAPI is how the owner's page and the command line reach scheduled jobs.
-func (h *house) jobsAPI() web.Clock {
-	return web.Clock{
-		Jobs: h.clock.Jobs,
-		Soon: h.clock.Soon,
-		Order: func(ctx context.Context, id string, o web.Order) (scheduler.Job, error) {
-			j, err := h.ownersOrder(ctx, id, o)
-			return j, asWebError(err)
-		},
-		Fire: func(ctx context.Context, id string, force bool) error { // each request is another one
-			key := "press/" + time.Now().UTC().Format(time.RFC3339Nano)
-			return asWebError(h.clock.Fire(ctx, id, key, force))
-		},
-		Remove: h.clock.Remove,
-	}
-}
-
-// ownersOrder changes the job of that ID, or makes one if it is "".
-func (h *house) ownersOrder(ctx context.Context, id string, o web.Order) (scheduler.Job, error) {
-	if id != "" {
-		return h.jobs.Edit(ctx, id, o.To, o.Change, o.Enabled)
-	}
-	a, err := h.ownerAt(o.To)
-	if err != nil {
-		return scheduler.Job{}, err
-	}
-	return h.jobs.Add(ctx, a, "", o.Change)
-}
-
-// asWebError marks err for the page and the API if it is about what was asked for.
-func asWebError(err error) error {
-	if jobs.IsUserError(err) {
-		return web.Wrong(err)
-	}
-	return err
+// command answers the slash command /cron.
+func (j jobHost) command(ctx context.Context, m chat.Message) (string, error) {
+	return j.app.jobs.Command(ctx, m)
 }
 
 // ownerAt is the owner who has a job made for the session to: the one whose chat
 // it is, or else one of its channel, who is among others there. They are who they
 // are on the channel, so that their rights there count (R-S24).
-func (h *house) ownerAt(to string) (jobs.Asker, error) {
-	at, _ := h.hub.Office()
+func (j jobHost) ownerAt(to string) (jobs.Asker, error) {
+	at, _ := j.app.hub.Office()
 	if i := strings.LastIndex(to, ":"); to != "" {
 		at = chat.Address{Channel: to[:max(i, 0)]}
 		at.Chat, at.Thread, _ = strings.Cut(to[i+1:], "/")
 	}
 	a := jobs.Asker{At: at, Group: true}
-	access, err := accessOf(h.now.Load())
+	access, err := accessOf(j.app.now.Load())
 	for _, owner := range access.Owners() {
 		channel, id := owner, "" // of somebody who is alone there
 		if i := strings.LastIndex(owner, ":"); i >= 0 {

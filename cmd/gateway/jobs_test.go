@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/config"
+	"parley/redact"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
 	"parley/store/mem"
@@ -20,15 +21,16 @@ import (
 )
 
 // A watch is a gateway of which only the scheduler is there, in a bubble.
-type watch struct{ *house }
+type watch struct{ *gateway }
 
 func newWatch(t *testing.T) *watch {
 	t.Helper()
 	c := &config.Config{Timezone: "Europe/Berlin", Models: map[string]*config.Model{"main": {}, "small": {}}}
-	w := &watch{&house{options: options{Config: c, Redact: &redactor{}}, texts: texts.English()}}
+	w := &watch{&gateway{options: options{Config: c, Redact: &redact.Redactor{}}, texts: texts.English()}}
+	w.knowledge.app = w.gateway
 	w.now.Store(c)
 	w.auditLog = audit.New(mem.New(), w.redact, slog.New(slog.DiscardHandler))
-	w.clock = scheduler.New(scheduler.Config{
+	w.scheduler = scheduler.New(scheduler.Config{
 		Store: mem.New(), Zone: c.Zone(),
 		System: []scheduler.System{
 			{ID: jobs.DreamID, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: nothing},
@@ -37,7 +39,7 @@ func newWatch(t *testing.T) *watch {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- w.clock.Run(ctx) }()
+	go func() { ended <- w.scheduler.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -72,7 +74,7 @@ func (mailbox) Direct(id string) chat.Address { return chat.Address{Chat: "@" + 
 // there, and no memory of theirs goes where others read.
 func TestRS24OwnerAt(t *testing.T) {
 	c := &config.Config{Owners: []string{"console", "web", "telegram:1", "telegram:3", "discord:77"}}
-	h := &house{hub: channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})}
+	h := &gateway{hub: channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})}
 	h.now.Store(c)
 	access, err := accessOf(c)
 	if err != nil {
@@ -97,7 +99,7 @@ func TestRS24OwnerAt(t *testing.T) {
 		"":                   `{discord @77 } by "77"`, // the only one where somebody can be spoken to first
 		"telegram:1\x00:1/2": "",
 	} {
-		s, err := h.ownerAt(to)
+		s, err := jobHost{h}.ownerAt(to)
 		got := fmt.Sprintf("%v by %q", s.At, s.From.ID)
 		if s.Group {
 			got += " among others"

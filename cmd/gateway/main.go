@@ -1,5 +1,5 @@
-// Gateway is the program parley: it reads config.json, builds the house from
-// the ground floor up, opens its doors, and closes them in good order.
+// Gateway is the program parley: it reads config.json, opens all parts from the
+// store up to the HTTP server, runs them, and shuts them down in order.
 package main
 
 import (
@@ -68,13 +68,13 @@ type exit struct {
 func (e exit) Error() string { return e.err.Error() }
 func (e exit) Unwrap() error { return e.err }
 
-const hurry = time.Second // from the second signal to the end
+const forcedExitDelay = time.Second // from the second signal to the end
 
-// untilTold returns a context that ends at the first of signals. (In a chat at
+// untilSignal returns a context that ends at the first of signals. (In a chat at
 // the terminal, Ctrl-C is a key and no signal.) Another one
 // ends the process within two seconds, whatever it is doing: what was accepted
 // is on disk (P16). Call stop when there is nothing left to end.
-func untilTold(ctx context.Context, signals ...os.Signal) (told context.Context, stop func()) {
+func untilSignal(ctx context.Context, signals ...os.Signal) (told context.Context, stop func()) {
 	told, cancel := context.WithCancel(ctx)
 	heard := make(chan os.Signal, 2)
 	signal.Notify(heard, signals...)
@@ -90,7 +90,7 @@ func untilTold(ctx context.Context, signals ...os.Signal) (told context.Context,
 			}
 		}
 		select {
-		case <-time.After(hurry):
+		case <-time.After(forcedExitDelay):
 			os.Exit(exitFailure)
 		case <-done:
 		}

@@ -26,26 +26,25 @@ const lockPatience = 20 * time.Second
 
 // openBolt opens the store. The notes tell owners if a copy has taken the place
 // of a damaged one (P18).
-func (h *house) openBolt(ctx context.Context, stopped func(error)) (s store.Store, notes []string, err error) {
-	c := h.Config
+func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.Store, notes []string, err error) {
+	c := g.Config
 	cfg := bolt.Config{
-		Dir: c.DataDir, Log: h.Log, Brief: h.Brief, Patience: lockPatience,
-		Probe: probeInChild, Stopped: stopped, Committed: h.observer.Committed,
+		Dir: c.DataDir, Log: g.Log, Brief: g.Brief, Patience: lockPatience,
+		Probe: probeInChild, Stopped: stopped, Committed: g.observer.Committed,
 	}
-	opened, replaced, err := restorer(c, h.Log).OpenStore(ctx, cfg, h.Anew)
+	opened, replaced, err := restorer(c, g.Log).OpenStore(ctx, cfg, g.Anew)
 	if err != nil { // and not a nil *bolt.Store, which is no nil store.Store
 		return nil, nil, explainStore(c, err)
 	}
 	if replaced != nil {
-		notes = append(notes, h.replacedNote(*replaced))
+		notes = append(notes, replacedNote(g.texts.Gateway.Owners, *replaced, c.Zone()))
 	}
 	return opened, notes, nil
 }
 
 // replacedNote tells owners that a copy has taken the place of the store.
-func (h *house) replacedNote(r backup.Report) string {
-	say := h.texts.Gateway.Owners
-	note := say.StoreReplaced.With(r.Made.In(h.Config.Zone()).Format(time.DateTime))
+func replacedNote(say texts.OwnerNotices, r backup.Report, zone *time.Location) string {
+	note := say.StoreReplaced.With(r.Made.In(zone).Format(time.DateTime))
 	if len(r.Moved) > 0 {
 		note += say.DamagedFileIn.With(r.MovedTo)
 	}
@@ -122,26 +121,18 @@ func explainStore(c *config.Config, err error) error {
 	return err
 }
 
-// damageWarning tells of the damaged places in the store, if there are any.
-func damageWarning(say texts.Report, places []string) []string {
-	if len(places) == 0 {
-		return nil
-	}
-	return []string{say.Damaged.With(len(places), places[0])}
-}
-
 // tellDamage tells owners of places in the store that cannot be read.
-func (h *house) tellDamage(ctx context.Context, places []string) error {
-	say := h.texts.Gateway.Owners
+func (g *gateway) tellDamage(ctx context.Context, places []string) error {
+	say := g.texts.Gateway.Owners
 	text := say.Damaged.Of(len(places)) + "\n"
 	for _, where := range places[:min(len(places), 3)] {
 		text += "- " + chat.OneLine(where) + "\n"
 	}
 	text += say.DamagedAdvice
-	if copies := backup.Copies(h.Config.DataDir); len(copies) > 0 {
-		text += say.DamagedRestore.With(h.Config.Command("restore", "--force", copies[0]))
+	if copies := backup.Copies(g.Config.DataDir); len(copies) > 0 {
+		text += say.DamagedRestore.With(g.Config.Command("restore", "--force", copies[0]))
 	}
-	return h.hub.TellOwners(ctx, "damage:"+strings.Join(places, ","), text)
+	return g.hub.TellOwners(ctx, "damage:"+strings.Join(places, ","), text)
 }
 
 // A place is what the store knows of the workspace.
@@ -152,35 +143,35 @@ type place struct {
 // openWorkspace opens the agent's folder. One that the store knows, and that is
 // gone or empty, is not made anew unasked, also elsewhere: it may be on a disk
 // that is not mounted, and the memory of everybody with it.
-func (h *house) openWorkspace(ctx context.Context) error {
-	c := h.Config
-	places := store.NewTable(h.store.Bucket("gateway"), store.Forget[place](h.Log, "place of the workspace"))
+func (g *gateway) openWorkspace(ctx context.Context) error {
+	c := g.Config
+	places := store.NewTable(g.store.Bucket("gateway"), store.Forget[place](g.Log, "place of the workspace"))
 	known, _, err := places.Get(ctx, "workspace")
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("look up the workspace: %w", err)
 	}
 	if known.Folder != "" && len(backup.Existing(c.Workspace, known.Folder)) == 0 {
-		if !h.Anew {
+		if !g.Anew {
 			return exit{exitUsage, fmt.Errorf("the workspace %s is gone or empty, and the agent's memory and files with it; nothing was started or changed\n"+
 				"mount it or put it back, or take it from a backup: %s\nor begin with an empty one: %s", c.Workspace, c.Command("restore", "--force", "FILE"), c.Command("run", "--begin-anew"))}
 		}
-		h.Log.Warn("beginning with an empty workspace", "folder", c.Workspace)
+		g.Log.Warn("beginning with an empty workspace", "folder", c.Workspace)
 	}
-	if h.files, err = workspace.Open(c.Workspace); err != nil {
+	if g.files, err = workspace.Open(c.Workspace); err != nil {
 		return err
 	}
-	if err := h.files.Protect(c.DataDir, c.File); err != nil {
+	if err := g.files.Protect(c.DataDir, c.File); err != nil {
 		return err
 	}
-	h.closeToOthers()
-	if _, err := h.files.Seed(); err != nil {
+	g.restrictPermissions()
+	if _, err := g.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}
 	if known.Folder == c.Workspace {
 		return nil
 	}
 	if known.Folder != "" {
-		h.Log.Warn("the workspace is another folder than before", "folder", c.Workspace, "before", known.Folder)
+		g.Log.Warn("the workspace is another folder than before", "folder", c.Workspace, "before", known.Folder)
 	}
 	return places.Set(ctx, "workspace", place{c.Workspace})
 }

@@ -45,7 +45,7 @@ func (p *program) replayCommand() *cobra.Command {
 	c.Flags().BoolVar(&v.requests, "requests", false, "print all that the model was shown, too")
 	c.Flags().StringVar(&save, "save", "", "write the recording to a new `file`, which replay can read")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := untilTold(c.Context(), os.Interrupt)
+		ctx, stop := untilSignal(c.Context(), os.Interrupt)
 		defer stop()
 		raw, zone, err := p.recording(ctx, args[0])
 		if err != nil {
@@ -66,8 +66,8 @@ func (p *program) replayCommand() *cobra.Command {
 	return c
 }
 
-// recording reads the file of that name, or else what the house recorded of
-// the session. The zone is that of the house, or the machine's.
+// recording reads the file of that name, or else what the gateway recorded of
+// the session. The zone is that of the gateway, or of the machine.
 func (p *program) recording(ctx context.Context, name string) (raw []byte, zone *time.Location, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		raw, err = os.ReadFile(name)
@@ -237,7 +237,7 @@ func (v *turnPrinter) gave(e replay.Event) {
 			what string
 		}{
 			{r.Failed, "failed"}, {r.Cached, "cached"}, {r.Skipped, "skipped"}, {r.By != "", "approved by " + r.By},
-			{r.Verdict != "", string(r.Verdict)}, {r.Tainted, "of strangers"}, {r.Cut, "cut"},
+			{r.Verdict != "", string(r.Verdict)}, {r.Tainted, "untrusted"}, {r.Cut, "cut"},
 		} {
 			if flag.on {
 				head += ", " + flag.what

@@ -15,7 +15,7 @@ import (
 // within two seconds though it is busy for ever (P16).
 func TestSecondSignalEndsIt(t *testing.T) {
 	if os.Getenv("PARLEY_TEST_SIGNAL") != "" {
-		ctx, stop := untilTold(context.Background(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := untilSignal(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		fmt.Println("ready")
 		<-ctx.Done()
@@ -45,13 +45,13 @@ func TestSecondSignalEndsIt(t *testing.T) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailure || cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
 		t.Errorf("ended with %v", err)
 	}
-	if d := time.Since(second); d > 2*time.Second || d < hurry/2 {
+	if d := time.Since(second); d > 2*time.Second || d < forcedExitDelay/2 {
 		t.Errorf("it took %s", d)
 	}
 }
 
 func TestStopWithoutSignal(t *testing.T) {
-	ctx, stop := untilTold(t.Context(), syscall.SIGTERM)
+	ctx, stop := untilSignal(t.Context(), syscall.SIGTERM)
 	if ctx.Err() != nil {
 		t.Error("told too early")
 	}

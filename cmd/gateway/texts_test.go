@@ -56,7 +56,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *watch) {
 		w.texts = textstest.Wide()
 		for _, w.stats = range []*tools.Stats{none, used} {
-			allFromCatalogue(t, w.toolStats(), data)
+			allFromCatalogue(t, toolbox{w.gateway}.statistics(), data)
 		}
 		if names := used.Unreliable(); len(names) == 0 {
 			t.Error("no tool is unreliable")
@@ -84,7 +84,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 			}
 		}
 		w.now.Store(&config.Config{FellBack: errors.New("FAULT")})
-		allFromCatalogue(t, strings.Join(w.toTell(), "\n"), data)
+		allFromCatalogue(t, strings.Join(w.startNotes(), "\n"), data)
 		for _, summed := range []int{0, 3} {
 			allFromCatalogue(t, dreamNote(w.texts.Gateway.Dream, summed, 1, 2), data)
 		}
@@ -109,7 +109,7 @@ func TestHeartbeatFromCatalogue(t *testing.T) {
 			if err := folder.Names().WriteFile(heartbeatFile, []byte(text)); err != nil {
 				t.Fatal(err)
 			}
-			e, err := w.heartbeat(t.Context(), scheduler.Job{ID: heartbeatID}, scheduler.Run{})
+			e, err := jobHost{w.gateway}.heartbeat(t.Context(), scheduler.Job{ID: heartbeatID}, scheduler.Run{})
 			if err != nil {
 				t.Fatal(err)
 			}

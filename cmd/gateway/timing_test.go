@@ -30,7 +30,7 @@ func TestRS24RoleNow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := &house{hub: channels.NewHub(channels.Config{Store: s, Log: log})}
+	h := &gateway{hub: channels.NewHub(channels.Config{Store: s, Log: log})}
 	h.hub.SetAccess(access)
 	if h.web, err = web.New(web.Config{Listen: "127.0.0.1:18790", Store: s, Log: log}); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestRS24RoleNow(t *testing.T) {
 		{"web", "owner", chat.Owner}, {"web", "anna", chat.User}, {"web", "bert", chat.Unknown}, {"web", "carl", chat.Unknown},
 		{"api", "owner", chat.Owner}, {"api", "anna", chat.User}, {"api", "bert", chat.Unknown},
 	} {
-		got, err := h.roleNow(t.Context(), chat.Address{Channel: x.channel, Chat: "c"}, chat.Sender{ID: x.id, Role: chat.Owner})
+		got, err := jobHost{h}.roleNow(t.Context(), chat.Address{Channel: x.channel, Chat: "c"}, chat.Sender{ID: x.id, Role: chat.Owner})
 		if got != x.want || err != nil {
 			t.Errorf("%s:%s is %q, %v; want %q", x.channel, x.id, got, err, x.want)
 		}

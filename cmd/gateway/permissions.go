@@ -56,20 +56,20 @@ func closeFolder(dir string) ([]string, error) {
 	return names, err
 }
 
-// closeToOthers makes sure that nobody but the user who runs Parley can read
+// restrictPermissions makes sure that nobody but the user who runs Parley can read
 // what it keeps: earlier versions, backups and other programs may have left more
 // rights. What cannot be closed is logged, and Parley goes on.
-func (h *house) closeToOthers() {
-	for _, dir := range []string{h.Config.DataDir, h.Config.Workspace} {
+func (g *gateway) restrictPermissions() {
+	for _, dir := range []string{g.Config.DataDir, g.Config.Workspace} {
 		names, err := closeFolder(dir)
 		if errors.Is(err, fs.ErrNotExist) { // there is none with a store in memory
 			continue
 		}
 		if len(names) > 0 {
-			h.Log.Warn("files and folders were open to other users of this machine; they are closed now", "folder", dir, "count", len(names), "first", names[0])
+			g.Log.Warn("files and folders were open to other users of this machine; they are closed now", "folder", dir, "count", len(names), "first", names[0])
 		}
 		if err != nil {
-			h.Log.Error("files and folders not closed to other users of this machine", "folder", dir, "err", err)
+			g.Log.Error("files and folders not closed to other users of this machine", "folder", dir, "err", err)
 		}
 	}
 }

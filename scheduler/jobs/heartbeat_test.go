@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"strings"
@@ -17,7 +17,7 @@ func TestHasOpenItem(t *testing.T) {
 	if _, err := w.Seed(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := w.Names().ReadFile(heartbeatFile)
+	first, err := w.Names().ReadFile("HEARTBEAT.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestHasOpenItem(t *testing.T) {
 		"water the plants - [ ] twice":    false,
 		"- [ ] \u65e5\u672c\u8a9e":        true,
 	} {
-		if got := hasOpenItem(text); got != want {
+		if got := HasOpenItem(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -45,10 +45,10 @@ func TestHasOpenItem(t *testing.T) {
 // R-S15: a file of megabytes is not sent to the model every half hour.
 func TestLongHeartbeat(t *testing.T) {
 	short, long := "- [ ] water", strings.Repeat("- [ ] ä\n", 1<<20)
-	if got := toLookAfter(short); !strings.HasSuffix(got, "\n\n"+short) {
+	if got := HeartbeatText("HEARTBEAT.md", short); !strings.HasSuffix(got, "\n\n"+short) {
 		t.Errorf("told %q", got)
 	}
-	if got := toLookAfter(long); len(got) > maxHeartbeat+500 || !strings.HasSuffix(got, "\n(The rest of HEARTBEAT.md is left out: it is too long.)") {
+	if got := HeartbeatText("HEARTBEAT.md", long); len(got) > maxHeartbeat+500 || !strings.HasSuffix(got, "\n(The rest of HEARTBEAT.md is left out: it is too long.)") {
 		t.Errorf("told %d bytes", len(got))
 	}
 }

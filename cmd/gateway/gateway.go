@@ -1,0 +1,280 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"parley/agent"
+	"parley/audit"
+	"parley/backup"
+	"parley/channels"
+	"parley/channels/api"
+	"parley/channels/console"
+	webchat "parley/channels/web"
+	"parley/chat"
+	"parley/config"
+	"parley/memory"
+	"parley/redact"
+	"parley/scheduler"
+	"parley/scheduler/jobs"
+	"parley/store"
+	"parley/store/bolt"
+	"parley/texts"
+	"parley/tools"
+	"parley/tools/files"
+	"parley/web"
+	"parley/web/observe"
+	"parley/workspace"
+)
+
+// options is what a gateway is built of.
+type options struct {
+	Config   *config.Config
+	Chat     bool // only the terminal receives
+	Terminal console.Terminal
+	Stderr   io.Writer
+	Log      *slog.Logger
+	Recent   *recent          // the latest warnings and errors of Log
+	Redact   *redact.Redactor // as Log uses it
+	Brief    bool             // this is a command that soon ends
+	Anew     bool             // an empty store or workspace may replace one that is gone
+	Service  bool             // each working config is kept, in case a later one is faulty
+	// Watch calls apply with each new config until ctx ends.
+	Watch func(ctx context.Context, apply func(*config.Config) error)
+}
+
+// A gateway is the running program: everything that build opened. Its parts
+// ownerAPI, jobHost, toolbox and knowledge are what other packages call back.
+type gateway struct {
+	options
+	began time.Time
+	now   atomic.Pointer[config.Config] // as it was reloaded last
+	texts *texts.Catalogue              // what people are told in chats
+	notes []string                      // what owners are told after the start
+
+	// What is kept on disk.
+	store         store.Store
+	verifier      *backup.Verifier
+	auditLog      *audit.Log
+	files         *workspace.Workspace
+	workspaceLock *os.File // nil if another gateway has it
+	space         space
+	full          atomic.Bool // the last message did not fit on the disk (P19)
+
+	// What receives, answers and wakes.
+	hub       *channels.Hub
+	browser   *webchat.Channel // nil if it is off
+	api       *api.Channel
+	pool      *agent.Pool
+	knowledge knowledge
+	scheduler *scheduler.Scheduler
+	jobs      *jobs.Manager
+
+	// Tools.
+	kit       atomic.Pointer[kitMaker]  // as the pool has it
+	offered   atomic.Pointer[tools.Kit] // those that an owner may use
+	fileTools []tools.Tool              // they remember what each session has read
+	strays    tools.Strays
+	stats     *tools.Stats
+	cache     *tools.Cache
+
+	// HTTP.
+	observer  *observe.Observer
+	web       *web.Server
+	listeners []net.Listener
+	servers   []*http.Server // of each of listeners
+	moved     string         // why the web page is not at http.listen; "" if it is
+}
+
+// redact returns text without secrets.
+func (g *gateway) redact(text string) string { return g.Redact.String(text) }
+
+var errLeft = errors.New("the person left")
+
+// serve runs a gateway until ctx ends, the person at the terminal leaves, or a
+// part fails for good.
+func serve(ctx context.Context, o options) error {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	g := &gateway{options: o, began: time.Now()}
+	if err := g.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); err != nil {
+		return errors.Join(err, g.close())
+	}
+	g.claimWorkspace()
+	g.printBanner()
+	g.printWebLink(ctx)
+	g.tellOwners(ctx)
+	g.keepGoodConfig(g.Config)
+	err := g.run(ctx, leave)
+	return errors.Join(err, g.close())
+}
+
+// claimWorkspace notes if another gateway uses the workspace, too.
+func (g *gateway) claimWorkspace() {
+	if g.Chat {
+		return
+	}
+	sole, err := g.files.Claim()
+	if err != nil {
+		g.Log.Warn("the workspace is not this gateway's alone", "folder", g.files.Dir(), "err", err)
+	}
+	if errors.Is(err, workspace.ErrInUse) {
+		g.notes = append(g.notes, g.texts.Gateway.Owners.WorkspaceShared.With(g.files.Dir()))
+	}
+	g.workspaceLock = sole
+}
+
+// keepGoodConfig notes that c works.
+func (g *gateway) keepGoodConfig(c *config.Config) {
+	if !g.Service {
+		return
+	}
+	if err := c.KeepGood(); err != nil {
+		g.Log.Warn("config not kept as the last good one", "err", err)
+	}
+}
+
+// build opens everything, from what is kept to what is served, and starts nothing.
+func (g *gateway) build(ctx context.Context, leave func(error)) error {
+	g.now.Store(g.Config)
+	g.texts = texts.English()
+	g.observer = observe.New(observe.Config{Build: version()})
+	if err := g.openData(ctx, leave); err != nil {
+		return err
+	}
+	if err := g.openFileTools(); err != nil {
+		return err
+	}
+	g.openKnowledge()
+	g.openHub()
+	g.openPool()
+	webhooks, err := g.addChannels(leave)
+	if err != nil {
+		return err
+	}
+	settings, err := g.settings(ctx, g.Config)
+	if err != nil {
+		return err
+	}
+	g.pool.Set(settings)
+	jobHost{g}.openScheduler()
+	jobHost{g}.openManager()
+	access, err := accessOf(g.Config)
+	if err != nil {
+		return err
+	}
+	g.hub.SetAccess(access)
+	g.observer.Queues(ownerAPI{g}.queues)
+	return g.openHTTP(ctx, webhooks)
+}
+
+// openData opens the store, what is kept in it, and the workspace.
+func (g *gateway) openData(ctx context.Context, leave func(error)) error {
+	g.space = space{folders: []string{g.Config.DataDir, g.Config.Workspace}, look: freeSpace}
+	if err := g.openStore(ctx, leave); err != nil {
+		return err
+	}
+	g.verifier = backup.NewVerifier(g.store, g.Log)
+	g.auditLog = audit.New(g.store, g.redact, g.Log)
+	var err error
+	if g.stats, err = tools.OpenStats(ctx, g.store.Bucket("toolStats"), g.Log); err != nil {
+		return err
+	}
+	if g.cache, err = tools.OpenCache(ctx, g.store.Bucket("toolCache"), g.Log); err != nil {
+		return err
+	}
+	return g.openWorkspace(ctx)
+}
+
+func (g *gateway) openStore(ctx context.Context, leave func(error)) (err error) {
+	if _, ok := g.Config.Store.Driver.(*bolt.Config); ok {
+		g.store, g.notes, err = g.openBolt(ctx, leave)
+		return err
+	}
+	g.store, err = g.Config.Store.Driver.(store.Driver).Open(ctx)
+	return err
+}
+
+func (g *gateway) openFileTools() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program that reads PDFs: %w", err)
+	}
+	rules := files.Rules{Standing: memory.Standing, Kept: memory.Kept, MaxStored: g.maxStored}
+	g.fileTools = files.New(rules, self, "pdf-text")
+	return nil
+}
+
+func (g *gateway) openHub() {
+	g.hub = channels.NewHub(channels.Config{
+		Store:      g.store,
+		Log:        g.Log,
+		Texts:      &g.texts.Channels,
+		Commands:   g.menu(),
+		Files:      g.files,
+		Transcribe: transcriber(g.Config),
+		Sent:       g.observer.Sent,
+		Fate:       jobHost{g}.noteDelivery,
+		Audit:      g.auditLog.Add,
+		TakeBytes:  g.takeBytes,
+		MaxStored:  g.maxStored,
+		Room:       g.space.room,
+	})
+}
+
+func (g *gateway) openPool() {
+	prompt := g.knowledge.prompt()
+	g.pool = agent.New(agent.Config{
+		Store:      g.store,
+		Texts:      &g.texts.Agent,
+		Send:       g.hub.Send,
+		Live:       g.hub.Live,
+		Fetch:      g.hub.Fetch,
+		Begun:      g.observer.Begun,
+		Log:        g.Log,
+		Zone:       g.Config.Zone(),
+		Memory:     prompt,
+		Remembered: prompt.Remembered,
+		Workspace:  g.files,
+		Archive:    g.knowledge,
+		Ended:      jobHost{g}.noteEnd,
+		Role:       jobHost{g}.roleNow,
+		Brief:      g.Brief,
+		HasJob:     jobHost{g}.exists,
+		Commands:   g.commands(),
+		Warn:       g.hub.TellOwners,
+		Turns:      g.Config.Agent.MaxConcurrentTurns,
+		Grace:      turnTime,
+		Report:     ownerAPI{g}.report,
+		ToolStats:  toolbox{g}.statistics,
+		Undo:       toolbox{g}.undo,
+	}, agent.Settings{})
+}
+
+// forgetSession deletes a conversation and what was looked up in it.
+func (g *gateway) forgetSession(ctx context.Context, id chat.SessionID) error {
+	g.cache.Forget(id)
+	return g.pool.Forget(ctx, id)
+}
+
+// commands are those that the agent has besides its own.
+func (g *gateway) commands() []agent.Command {
+	return append(g.knowledge.commands(), agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHost{g}.command})
+}
+
+// menu is what the channels show people of all commands.
+func (g *gateway) menu() (cs []channels.Command) {
+	for _, c := range append(agent.Commands(g.texts.Agent.Help), g.commands()...) {
+		cs = append(cs, channels.Command{Name: c.Name, Help: c.Help})
+	}
+	return cs
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"parley/channels/console"
+	"parley/config"
+	"parley/web"
+)
+
+// openHTTP makes the web face: its socket for whoever has the data folder, and
+// its address for everybody else, unless there is none or this is a chat. It
+// opens the addresses of hooks, which networks call, too.
+func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux) error {
+	c, addr := g.Config, cmp.Or(g.Config.HTTP.Listen, "localhost:0") // of a chat: where its links will lead
+	var front net.Listener
+	if c.HTTP.Listen != "" && !g.Chat {
+		var err error
+		if front, err = listenHTTP(ctx, c); err != nil {
+			return err
+		}
+		addr = boundAs(c.HTTP.Listen, front.Addr())
+		if !strings.HasSuffix(c.HTTP.Listen, ":0") && addr != c.HTTP.Listen {
+			g.moved = fmt.Sprintf("%s is in use by another program, so the web page is at %s until the next start", c.HTTP.Listen, addr)
+			g.Log.Warn("http.listen is in use by another program, so the web page has another port until the next start", "wanted", c.HTTP.Listen, "address", addr)
+		}
+	}
+	cfg := web.Config{
+		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.Zone(),
+		Store: g.store, Gateway: ownerAPI{g}.view(), Log: g.Log, Metrics: g.observer.Handler(), Audit: g.auditLog.Add, API: g.api.Serve,
+	}
+	if g.browser != nil {
+		cfg.Chat = g.browser.Serve
+	}
+	var err error
+	if g.web, err = web.New(cfg); err != nil {
+		return err
+	}
+	if front != nil {
+		g.addServer(front, g.web.HTTP(g.web.Handler()))
+	}
+	if g.Chat {
+		return nil
+	}
+	socket, err := console.Listen(adminSocket(c))
+	if err != nil {
+		return err
+	}
+	g.addServer(socket, g.web.HTTP(g.web.Local()))
+	for addr, mux := range hooks {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+		if err != nil {
+			return fmt.Errorf("webhook: %w", err)
+		}
+		s := g.web.HTTP(mux)
+		s.ReadTimeout = 30 * time.Second
+		g.addServer(l, s)
+	}
+	return nil
+}
+
+// listenHTTP listens where c says. If that is the default and another program is
+// there, it listens at any free port: a first run must not end because of it.
+// Whoever chose an address is told that it is taken.
+func listenHTTP(ctx context.Context, c *config.Config) (net.Listener, error) {
+	listen := (&net.ListenConfig{}).Listen
+	l, err := listen(ctx, "tcp", c.HTTP.Listen)
+	switch {
+	case err == nil:
+		return l, nil
+	case !errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("http.listen: %w", err)
+	case c.HTTP.Listen == config.DefaultListen && c.HTTP.PublicURL == "":
+		if free, err := listen(ctx, "tcp", config.FreeListen); err == nil {
+			return free, nil
+		}
+	}
+	return nil, fmt.Errorf("http.listen: another program uses %s: end it, or choose another port in the config: %w", c.HTTP.Listen, err)
+}
+
+// addServer has s serve the connections of l once the gateway runs.
+func (g *gateway) addServer(l net.Listener, s *http.Server) {
+	g.listeners, g.servers = append(g.listeners, l), append(g.servers, s)
+}
+
+// boundAs is the address that listen has become, under the name it has in the config.
+func boundAs(listen string, bound net.Addr) string {
+	host, _, _ := net.SplitHostPort(listen)
+	_, port, _ := net.SplitHostPort(bound.String())
+	return net.JoinHostPort(host, port)
+}
+
+// printWebLink tells whoever started the gateway where the page is. Only a person at a
+// terminal is given a link that signs in: the output of a service is kept in
+// logs, and whoever reads them would be the owner.
+func (g *gateway) printWebLink(ctx context.Context) {
+	if g.Chat || g.Config.HTTP.Listen == "" || g.browser == nil {
+		return
+	}
+	if !isTerminal(g.Stderr) {
+		fmt.Fprintf(g.Stderr, "%-9s %s (parley link prints a link that signs you in)\n", "web", g.web.Home())
+		return
+	}
+	link, err := g.web.Link(ctx, webOwner)
+	if err != nil {
+		g.Log.Error("no link to the web page", "err", err)
+		return
+	}
+	fmt.Fprintf(g.Stderr, "%-9s %s (signs you in once; parley link makes another)\n", "web", link)
+	if g.moved != "" {
+		fmt.Fprintf(g.Stderr, "%-9s %s\n", "warning", g.moved)
+	}
+}
+
+// isTerminal reports whether a person reads what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"parley/backup"
+	"parley/chat"
+	"parley/scheduler"
+	"parley/scheduler/jobs"
+	"parley/tools"
+	"parley/web"
+)
+
+// An ownerAPI is what the owner's pages and the command line see and do.
+type ownerAPI struct{ app *gateway }
+
+// view returns what the owner's pages show and do.
+func (o ownerAPI) view() web.Gateway {
+	return web.Gateway{
+		Conversations: web.Conversations{
+			List:       o.app.pool.Talks,
+			Transcript: o.app.pool.Transcript,
+			Search:     o.app.pool.Search,
+			Forget:     o.app.forgetSession,
+			Recording:  o.app.pool.Recording,
+		},
+		DeadLetters: web.DeadLetters{
+			Replies: o.deadReplies, Resend: o.app.hub.Resend, Drop: o.app.hub.Drop,
+			Messages: o.deadMessages, Retry: o.app.pool.Again, Dismiss: o.app.pool.Dismiss,
+		},
+		Toolbox:  web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
+		Clock:    o.jobs(),
+		Notes:    o.app.knowledge.notes,
+		Model:    func() string { return o.app.now.Load().Agent.Model },
+		Reasons:  o.reasons,
+		Warnings: o.warnings,
+		Damaged:  o.app.verifier.Damaged,
+		Channels: o.channels, Pairings: o.app.hub.Pairings, Approve: o.app.hub.Approve,
+		Usage: o.app.pool.Usage, Price: o.app.price, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
+	}
+}
+
+// warnings are what an owner should look after, of the gateway and its config.
+func (o ownerAPI) warnings() []string {
+	all := slices.Concat(o.app.startNotes(), damageWarning(o.app.texts.Gateway.Report, o.app.verifier.Damaged()), warningsOf(o.app.now.Load()))
+	if o.app.moved != "" {
+		all = append(all, o.app.moved)
+	}
+	return all
+}
+
+// tools lists what an owner may use.
+func (o ownerAPI) tools(ctx context.Context) ([]tools.Tool, error) {
+	own, err := (*o.app.kit.Load())(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}, Model: o.app.now.Load().Agent.Model})
+	if err != nil {
+		return nil, err
+	}
+	return own.Tools(), nil
+}
+
+func (o ownerAPI) channels(ctx context.Context) (all []web.Channel, err error) {
+	states, err := o.app.hub.Status(ctx)
+	for _, s := range states {
+		c := web.Channel{Name: s.Channel, Pending: s.Pending, Oldest: s.Oldest, Dropped: s.Dropped}
+		if s.Err != nil {
+			c.Trouble = o.app.redact(s.Err.Error())
+		}
+		all = append(all, c)
+	}
+	return all, err
+}
+
+func (o ownerAPI) deadReplies(ctx context.Context) (all []web.DeadLetter, err error) {
+	parked, err := o.app.hub.Parked(ctx)
+	for _, p := range slices.Backward(parked) {
+		all = append(all, web.DeadLetter{Key: p.Key, Session: p.Reply.To.Session(), Text: p.Reply.Text, Why: o.app.redact(p.Reason), Time: p.Time})
+	}
+	return all, err
+}
+
+func (o ownerAPI) deadMessages(ctx context.Context) (all []web.DeadLetter, err error) {
+	aside, err := o.app.pool.Aside(ctx)
+	for _, a := range aside {
+		m := a.Message
+		all = append(all, web.DeadLetter{Key: a.Key, Session: m.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
+	}
+	return all, err
+}
+
+// reasons returns why the gateway does not work as it should.
+func (o ownerAPI) reasons(ctx context.Context) (why []string) {
+	states, err := o.app.hub.Status(ctx)
+	if err != nil {
+		return []string{"the store does not answer: " + o.app.redact(err.Error())}
+	}
+	if o.app.full.Load() || o.app.space.room() != nil {
+		why = append(why, "the disk is full: nothing is accepted until there is space")
+	}
+	for _, s := range states {
+		if s.Err != nil {
+			why = append(why, s.Channel+": "+o.app.redact(s.Err.Error()))
+		}
+	}
+	return why
+}
+
+// copies makes copies of the store.
+func (g *gateway) copies() backup.Keeper {
+	return backup.Keeper{DataDir: g.Config.DataDir, Store: g.store, Room: g.space.roomFor, Log: g.Log}
+}
+
+// backup sends an archive of everything that is kept (P20).
+func (o ownerAPI) backup(ctx context.Context, send func(io.Reader)) error {
+	return o.app.copies().Send(ctx, backup.Contents{Config: o.app.Config.File, Files: o.app.files, Version: version()}, send)
+}
+
+// jobs is how the owner's page and the command line reach scheduled jobs.
+func (o ownerAPI) jobs() web.Clock {
+	return web.Clock{
+		Jobs: o.app.scheduler.Jobs,
+		Soon: o.app.scheduler.Soon,
+		Order: func(ctx context.Context, id string, ask web.Order) (scheduler.Job, error) {
+			j, err := o.orderJob(ctx, id, ask)
+			return j, asWebError(err)
+		},
+		Fire: func(ctx context.Context, id string, force bool) error { // each request is another one
+			key := "press/" + time.Now().UTC().Format(time.RFC3339Nano)
+			return asWebError(o.app.scheduler.Fire(ctx, id, key, force))
+		},
+		Remove: o.app.scheduler.Remove,
+	}
+}
+
+// orderJob changes the job of that ID, or makes one if it is "".
+func (o ownerAPI) orderJob(ctx context.Context, id string, ask web.Order) (scheduler.Job, error) {
+	if id != "" {
+		return o.app.jobs.Edit(ctx, id, ask.To, ask.Change, ask.Enabled)
+	}
+	a, err := jobHost{o.app}.ownerAt(ask.To)
+	if err != nil {
+		return scheduler.Job{}, err
+	}
+	return o.app.jobs.Add(ctx, a, "", ask.Change)
+}
+
+// asWebError marks err for the page and the API if it is about what was asked for.
+func asWebError(err error) error {
+	if jobs.IsUserError(err) {
+		return web.Wrong(err)
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/texts"
+	"parley/web/observe"
+)
+
+// printBanner tells whoever started Parley what it runs with.
+func (g *gateway) printBanner() {
+	if g.Chat && !g.Terminal.Interactive() {
+		return
+	}
+	for _, line := range banner(g.Config, g.Chat) {
+		fmt.Fprintln(g.Stderr, line)
+	}
+}
+
+// report tells an owner how the channels do.
+func (o ownerAPI) report(ctx context.Context) (lines []string) {
+	say := o.app.texts.Gateway.Report
+	all, err := o.app.hub.Status(ctx)
+	parked, err2 := o.app.hub.Parked(ctx)
+	if err := errors.Join(err, err2); err != nil {
+		o.app.Log.Error("status", "err", err)
+		return []string{say.Failed}
+	}
+	lines = append(lines, o.app.startNotes()...)
+	lines = append(lines, damageWarning(say, o.app.verifier.Damaged())...)
+	for _, s := range all {
+		state := say.Works
+		switch {
+		case o.app.Chat && s.Channel != "console":
+			state = say.WaitsForGateway
+		case s.Err != nil:
+			state = say.NotReceiving
+		}
+		lines = append(lines, say.Channel.With(s.Channel, state, s.Pending, s.Dropped))
+	}
+	if n := len(parked); n > 0 {
+		last := parked[n-1]
+		lines = append(lines, say.Parked.With(n, last.Reply.To.Session(), last.Reason))
+	}
+	return lines
+}
+
+// queues are what waits, for the metrics.
+func (o ownerAPI) queues(ctx context.Context) (all []observe.Queue) {
+	if s, err := o.app.pool.Status(ctx); err == nil {
+		all = append(all, observe.Queue{Name: "inbox", Depth: s.Waiting, Oldest: s.Oldest})
+	}
+	if states, err := o.app.hub.Status(ctx); err == nil {
+		for _, s := range states {
+			all = append(all, observe.Queue{Name: "outbox/" + s.Channel, Depth: s.Pending, Oldest: s.Oldest})
+		}
+	}
+	if parked, err := o.app.hub.Parked(ctx); err == nil {
+		all = append(all, observe.Queue{Name: "parked", Depth: len(parked)})
+	}
+	return all
+}
+
+// startNotes returns what the owners should know of the start.
+func (g *gateway) startNotes() []string {
+	fault := g.now.Load().FellBack
+	if fault == nil {
+		return g.notes
+	}
+	first, _, _ := strings.Cut(fault.Error(), "\n")
+	return append(slices.Clone(g.notes), g.texts.Gateway.Owners.ConfigFaulty.With(first))
+}
+
+// tellOwners has the owners know what went wrong at the start.
+func (g *gateway) tellOwners(ctx context.Context) {
+	for _, note := range g.startNotes() {
+		if err := g.hub.TellOwners(ctx, g.began.Format(time.RFC3339Nano), note); err != nil {
+			g.Log.Error("the owners were not told", "note", note, "err", err)
+		}
+	}
+}
+
+// damageWarning tells of the damaged places in the store, if there are any.
+func damageWarning(say texts.Report, places []string) []string {
+	if len(places) == 0 {
+		return nil
+	}
+	return []string{say.Damaged.With(len(places), places[0])}
+}

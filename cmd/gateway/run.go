@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/chat"
+	"parley/config"
+	"parley/store"
+)
+
+// The time that shutting down may take. With the three seconds that a channel
+// has for what is on its way it is less than 20 from the signal to the end (P16).
+const (
+	turnTime  = 12 * time.Second // for turns to finish
+	drainTime = 3 * time.Second  // for their answers to be sent
+	strayTime = time.Second      // for tools that were given up on
+)
+
+// run runs all parts until ctx ends, and then shuts them down: nothing more is
+// received, turns finish, their answers are sent (P16).
+func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error {
+	work, rest := context.WithCancel(context.WithoutCancel(ctx))
+	defer rest()
+	var outbox, doors sync.WaitGroup
+	run := func(wg *sync.WaitGroup, part func() error) {
+		wg.Go(func() {
+			if err := part(); err != nil {
+				leave(err)
+			}
+		})
+	}
+	run(&outbox, func() error { return g.hub.Work(work) })
+	outbox.Go(func() { g.auditLog.Run(work) })
+	outbox.Go(func() { g.cache.Run(work) })
+	outbox.Go(func() { g.stats.Run(work) })
+	run(&doors, func() error { return g.pool.Run(ctx) })
+	run(&doors, func() error { return g.receive(ctx) })
+	run(&doors, func() error { return g.scheduler.Run(ctx) })
+	doors.Go(func() { g.Watch(ctx, g.apply) })
+	doors.Go(func() { g.copies().Run(ctx) })
+	doors.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
+	for i, s := range g.servers {
+		run(&doors, func() error { return closed(s.Serve(g.listeners[i])) })
+	}
+	<-ctx.Done()
+	g.Log.Debug("closing", "why", context.Cause(ctx))
+	defer time.AfterFunc(time.Second, func() { explainDelay(g.Stderr) }).Stop()
+	var calls sync.WaitGroup // whoever waits for an answer still gets it
+	for _, s := range g.servers {
+		calls.Go(func() { _ = s.Shutdown(work) }) // what is cut off comes again
+	}
+	doors.Wait()
+	draining, stop := context.WithTimeout(work, drainTime)
+	g.hub.Drain(draining)
+	stop()
+	rest()
+	outbox.Wait()
+	for _, s := range g.servers {
+		_ = s.Close()
+	}
+	calls.Wait()
+	return why(ctx)
+}
+
+// explainDelay tells whoever waits for the end why it takes time.
+func explainDelay(w io.Writer) {
+	fmt.Fprintln(w, "finishing what is under way, for 20 seconds at most; Ctrl-C twice ends it at once and loses nothing")
+}
+
+// receive lets people in. At a chat of this process the other networks wait.
+func (g *gateway) receive(ctx context.Context) error {
+	deliver := g.observer.Deliver(func(ctx context.Context, m chat.Message) error {
+		if err := g.checkIntake(ctx, m); err != nil {
+			return err
+		}
+		err := g.pool.Deliver(ctx, m)
+		g.full.Store(errors.Is(err, store.ErrFull))
+		return err
+	})
+	if g.Chat {
+		return g.hub.Receive(ctx, deliver, "console")
+	}
+	return g.hub.Receive(ctx, deliver)
+}
+
+// why returns the error that ended ctx, nil if it was meant to end.
+func why(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, errLeft) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// closed returns err unless it says that a server was closed on purpose.
+func closed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// apply goes on with what c says and could not be told before.
+func (g *gateway) apply(c *config.Config) error {
+	access, err := accessOf(c)
+	if err != nil {
+		return err
+	}
+	settings, err := g.settings(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	g.hub.SetAccess(access)
+	g.pool.Set(settings)
+	g.now.Store(c)
+	g.auditLog.Add("config", "config.json", "reloaded")
+	for _, w := range warningsOf(c) {
+		g.Log.Warn(w)
+	}
+	g.keepGoodConfig(c)
+	return nil
+}
+
+// close ends what build made. Everything that uses it has ended.
+func (g *gateway) close() error {
+	ctx, stop := context.WithTimeout(context.Background(), strayTime)
+	defer stop()
+	if err := g.strays.Wait(ctx); err != nil {
+		g.Log.Warn("tools still at work", "err", err)
+	}
+	var errs []error
+	for _, l := range g.listeners {
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if g.auditLog != nil {
+		g.auditLog.Flush()
+	}
+	if g.files != nil {
+		errs = append(errs, g.files.Close())
+	}
+	if g.workspaceLock != nil {
+		errs = append(errs, g.workspaceLock.Close())
+	}
+	if g.store != nil {
+		errs = append(errs, g.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,120 @@
+// Package redact takes secrets out of what people read: logs, and errors that are
+// shown to a person (R-S26).
+package redact
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"parley/chat"
+)
+
+const (
+	hidden    = "[secret]"
+	minSecret = 6 // bytes: shorter ones would blot out ordinary words
+)
+
+// A Redactor knows secrets, also as they look in a URL, in JSON, in Go quotes and
+// in base64. The user and password of an address are always secret. The zero
+// value knows no others. All methods may be called concurrently.
+type Redactor struct {
+	mu    sync.Mutex
+	forms map[string]struct{}
+	swap  atomic.Pointer[strings.Replacer]
+}
+
+// Add adds secrets. What is shorter than 6 characters is not taken for one.
+func (r *Redactor) Add(secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forms == nil {
+		r.forms = map[string]struct{}{}
+	}
+	for _, s := range secrets {
+		if len(s) >= minSecret {
+			disguises(s, r.forms)
+		}
+	}
+	longest := func(a, b string) int { // first: one secret may begin another
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	}
+	var pairs []string
+	for _, f := range slices.SortedFunc(maps.Keys(r.forms), longest) {
+		pairs = append(pairs, f, hidden)
+	}
+	r.swap.Store(strings.NewReplacer(pairs...))
+}
+
+// String returns s without secrets.
+func (r *Redactor) String(s string) string {
+	if p := r.swap.Load(); p != nil {
+		s = p.Replace(s)
+	}
+	return chat.HideLogins(s)
+}
+
+// Writer returns a writer that passes on to w what it is given, without
+// secrets. A secret must not be spread over two writes: a slog handler writes
+// each record at once.
+func (r *Redactor) Writer(w io.Writer) io.Writer { return writer{r, w} }
+
+type writer struct {
+	redactor *Redactor
+	w        io.Writer
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.w, w.redactor.String(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// disguises adds the forms that s may have to all.
+func disguises(s string, all map[string]struct{}) {
+	forms := []string{s}
+	for range 3 { // an error that quotes an error in quotes is quoted once more by the log
+		for _, f := range forms {
+			forms = append(forms, url.QueryEscape(f), url.PathEscape(f), quoted(f), inJSON(f))
+		}
+		slices.Sort(forms)
+		forms = slices.Compact(forms)
+	}
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		forms = append(forms, base64Of(enc, s)...)
+	}
+	for _, f := range forms {
+		all[f] = struct{}{}
+	}
+}
+
+func quoted(s string) string {
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
+
+func inJSON(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b[1 : len(b)-1])
+}
+
+// base64Of returns what is the same in the base64 of every text that holds s,
+// for each of the three places where s can begin in a group of three bytes, as
+// in the user:password of basic authentication.
+func base64Of(enc *base64.Encoding, s string) (forms []string) {
+	for before := range 3 {
+		text := strings.Repeat("x", before) + s
+		whole := len(text) * 8 / 6 // the letters that depend on nothing after s
+		forms = append(forms, enc.EncodeToString([]byte(text))[(before*8+5)/6:whole])
+	}
+	return forms
+}
