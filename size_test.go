@@ -191,7 +191,7 @@ func TestMethods(t *testing.T) {
 // wideFolders have lines, of code or comments, that are too long to read.
 var wideFolders = map[string]int{
 	"agent":             75,
-	"channels":          19,
+	"channels":          17,
 	"channels/discord":  24,
 	"channels/markdown": 6,
 	"channels/telegram": 26,
@@ -200,7 +200,6 @@ var wideFolders = map[string]int{
 	"memory":            3,
 	"scheduler":         13,
 	"scheduler/jobs":    7,
-	"store":             2,
 	"store/bolt":        9,
 	"tools/agents":      2,
 	"tools/data":        1,

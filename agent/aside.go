@@ -75,7 +75,7 @@ func (p *Pool) Again(ctx context.Context, key string) error {
 // what waited when it was made has been answered since (P20). No Pool may be
 // at work on s.
 func Shelve(ctx context.Context, s store.Store) (n int, err error) {
-	inbox, aside := s.Queue("inbox"), s.Bucket("parked messages")
+	inbox, aside := s.Queue(store.QueueInbox), s.Bucket(store.BucketDeadMessages)
 	for item, err := range store.Waiting(ctx, inbox) {
 		if err != nil {
 			return n, err

@@ -178,17 +178,17 @@ func New(c Config, s Settings) *Pool {
 		c.Texts = &texts.English().Agent
 	}
 	p := &Pool{
-		Config: c, inbox: c.Store.Queue("inbox"), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
-		parked: c.Store.Bucket("parked messages"), prompts: conversation.NewPrompts(c.Store, c.Log),
+		Config: c, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
+		parked: c.Store.Bucket(store.BucketDeadMessages), prompts: conversation.NewPrompts(c.Store, c.Log),
 		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		kin:    family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
-		ledger: newLedger(c.Store.Bucket("ledger"), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
+		ledger: newLedger(c.Store.Bucket(store.BucketLedger), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
 	}
-	p.pages = store.NewTable(c.Store.Bucket("ledger"), store.Forget[page](c.Log, "what was spent"))
+	p.pages = store.NewTable(c.Store.Bucket(store.BucketLedger), store.Forget[page](c.Log, "what was spent"))
 	p.deadMessages = store.NewTable(p.parked, store.Report[chat.Message])
-	p.helpers = store.NewTable(c.Store.Bucket("helpers"), restoreChild(&p.kin))
-	p.guard = newGuard(c.Store.Bucket("tries"), c.Log)
-	p.holds = newHolds(c.Store.Bucket("tries"), c.Log)
+	p.helpers = store.NewTable(c.Store.Bucket(store.BucketSubagents), restoreChild(&p.kin))
+	p.guard = newGuard(c.Store.Bucket(store.BucketSuspended), c.Log)
+	p.holds = newHolds(c.Store.Bucket(store.BucketSuspended), c.Log)
 	p.Set(s)
 	return p
 }

@@ -35,7 +35,7 @@ type Log struct {
 // New returns the audit log of s. Secrets are removed from events by redact.
 func New(s store.Store, redact func(string) string, log *slog.Logger) *Log {
 	return &Log{
-		chain:  NewChain(s.Log("audit"), s.Bucket("audit")),
+		chain:  NewChain(s.Log(store.LogAudit), s.Bucket(store.BucketAudit)),
 		redact: redact,
 		log:    log,
 		events: make(chan Event, maxWaiting),

@@ -107,7 +107,7 @@ func (v *Verifier) readThrough(ctx context.Context, s verifiable) error {
 }
 
 func (v *Verifier) reports() store.Table[[]string] {
-	return store.NewTable(v.store.Bucket("gateway"), store.Forget[[]string](v.log, "places reported as damaged"))
+	return store.NewTable(v.store.Bucket(store.BucketGateway), store.Forget[[]string](v.log, "reported damage"))
 }
 
 // reported returns the places that were reported already.

@@ -103,7 +103,7 @@ func (h *Hub) Add(name string, c Channel) {
 	editor, _ := c.(Editor)
 	h.lines[name] = &line{
 		Channel: c, editor: editor, name: name, hub: h, log: h.cfg.Log.With("channel", name),
-		queue: h.cfg.Store.Queue("outbox/" + name), delivery: h.kept.deliveries,
+		queue: h.cfg.Store.Queue(store.QueueOutbox(name)), delivery: h.kept.deliveries,
 		traffic: traffic{lanes: map[string]*load{}}, errands: make(chan errand, maxErrands),
 	}
 	if n, ok := c.(RecoveryNotifier); ok {

@@ -151,11 +151,11 @@ func (h *Hub) Drop(ctx context.Context, key string) error {
 // must not be at work.
 func (h *Hub) Shelve(ctx context.Context, queues []string, reason string) (n int, err error) {
 	for _, name := range queues {
-		channel, ok := strings.CutPrefix(name, "outbox/")
+		channel, ok := strings.CutPrefix(name, store.OutboxPrefix)
 		if !ok {
 			continue
 		}
-		for item, err := range store.Waiting(ctx, h.cfg.Store.Queue(name)) {
+		for item, err := range store.Waiting(ctx, h.cfg.Store.Queue(store.QueueOutbox(channel))) {
 			if err != nil {
 				return n, err
 			}

@@ -20,12 +20,12 @@ type tables struct {
 
 func openTables(s store.Store, log *slog.Logger) tables {
 	return tables{
-		deliveries:  store.NewTable(s.Bucket("delivery"), store.Forget[record](log, "delivery record")),
-		lastSent:    store.NewTable(s.Bucket("last sent"), store.Forget[lastSent](log, "last reply to a chat")),
-		deadLetters: store.NewTable(s.Bucket("parked replies"), store.Forget[Parked](log, "dead letter")),
-		questions:   store.NewTable(s.Bucket("questions"), store.Forget[question](log, "question")),
-		pairing:     store.NewTable(s.Bucket("pairing"), store.Forget[Pairing](log, "pairing request")),
-		paired:      store.NewTable(s.Bucket("paired"), store.Forget[Pairing](log, "pairing")),
-		commands:    store.NewTable(s.Bucket("commands done"), store.Forget[done](log, "command carried out")),
+		deliveries:  store.NewTable(s.Bucket(store.BucketDeliveries), store.Forget[record](log, "delivery record")),
+		lastSent:    store.NewTable(s.Bucket(store.BucketLastSent), store.Forget[lastSent](log, "last reply to a chat")),
+		deadLetters: store.NewTable(s.Bucket(store.BucketDeadReplies), store.Forget[Parked](log, "dead letter")),
+		questions:   store.NewTable(s.Bucket(store.BucketQuestions), store.Forget[question](log, "question")),
+		pairing:     store.NewTable(s.Bucket(store.BucketPairing), store.Forget[Pairing](log, "pairing request")),
+		paired:      store.NewTable(s.Bucket(store.BucketPaired), store.Forget[Pairing](log, "pairing")),
+		commands:    store.NewTable(s.Bucket(store.BucketCommands), store.Forget[done](log, "command carried out")),
 	}
 }

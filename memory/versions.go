@@ -102,9 +102,9 @@ type Versions struct {
 func NewVersions(files Disk, s store.Store, log *slog.Logger) *Versions {
 	return &Versions{
 		files: files, store: s, log: log,
-		heads:   store.NewTable(s.Bucket("memory heads"), store.Report[head]),
-		changes: store.NewTable(s.Bucket("memory changes"), store.Report[Change]),
-		texts:   s.Bucket("memory texts"),
+		heads:   store.NewTable(s.Bucket(store.BucketMemoryHeads), store.Report[head]),
+		changes: store.NewTable(s.Bucket(store.BucketMemoryChanges), store.Report[Change]),
+		texts:   s.Bucket(store.BucketMemoryTexts),
 	}
 }
 

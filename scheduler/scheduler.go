@@ -171,7 +171,7 @@ func New(c Config) *Scheduler {
 	if c.Most == nil {
 		c.Most = func() int { return 50 }
 	}
-	return &Scheduler{Config: c, jobs: store.NewTable(c.Store.Bucket("jobs"), store.Report[Job]), nudge: make(chan struct{}, 1), entries: map[string]*entry{}, nap: 30 * time.Second}
+	return &Scheduler{Config: c, jobs: store.NewTable(c.Store.Bucket(store.BucketJobs), store.Report[Job]), nudge: make(chan struct{}, 1), entries: map[string]*entry{}, nap: 30 * time.Second}
 }
 
 // now is what the wall clock shows: timers go by another (P23).

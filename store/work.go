@@ -13,7 +13,9 @@ import (
 // or nil. It must take at least once; what it took is its own, to end with Done
 // or Later. Work returns when ctx has ended, or q has failed, and every do has
 // returned; what nobody took by then goes back to q.
-func Work(ctx context.Context, q Queue, key func(Item) string, do func(ctx context.Context, key string, take func() []Item)) error {
+func Work(ctx context.Context, q Queue, key func(Item) string,
+	do func(ctx context.Context, key string, take func() []Item),
+) error {
 	w := worker{waiting: map[string][]Item{}}
 	defer w.end()
 	for {

@@ -29,7 +29,13 @@ type WriteBehind struct {
 
 // NewWriteBehind returns a WriteBehind for bucket; the log calls its values what.
 func NewWriteBehind(bucket Bucket, log *slog.Logger, what string) *WriteBehind {
-	return &WriteBehind{bucket: bucket, log: log, what: what, wake: make(chan struct{}, 1), pending: map[string][]byte{}}
+	return &WriteBehind{
+		bucket:  bucket,
+		log:     log,
+		what:    what,
+		wake:    make(chan struct{}, 1),
+		pending: map[string][]byte{},
+	}
 }
 
 // Set has value written under key; nil deletes it. A nil w writes nothing.

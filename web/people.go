@@ -63,8 +63,8 @@ type people struct {
 // so that its name is given to nobody else.
 func newPeople(s store.Store) people {
 	return people{
-		invited: store.NewTable(s.Bucket("web/people"), store.Report[invited]),
-		passes:  store.NewTable(s.Bucket("web/passes"), store.Report[pass]),
+		invited: store.NewTable(s.Bucket(store.BucketWebPeople), store.Report[invited]),
+		passes:  store.NewTable(s.Bucket(store.BucketWebPasses), store.Report[pass]),
 	}
 }
 

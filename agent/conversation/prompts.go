@@ -26,7 +26,7 @@ type Prompts struct {
 
 // NewPrompts returns the prompts kept in s.
 func NewPrompts(s store.Store, log *slog.Logger) *Prompts {
-	return &Prompts{bucket: s.Bucket("prompts"), log: log}
+	return &Prompts{bucket: s.Bucket(store.BucketPrompts), log: log}
 }
 
 // digestOf returns the name under which a text is kept.

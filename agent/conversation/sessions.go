@@ -26,7 +26,8 @@ type Sessions struct {
 
 // NewSessions returns the sessions kept in s.
 func NewSessions(s store.Store, log *slog.Logger, zone *time.Location) *Sessions {
-	return &Sessions{store: s, states: store.NewTable(s.Bucket("sessions"), replaceState(log)), log: log, zone: zone}
+	states := store.NewTable(s.Bucket(store.BucketSessions), replaceState(log))
+	return &Sessions{store: s, states: states, log: log, zone: zone}
 }
 
 // IDs yields the sessions that have a state and whose names begin with prefix.
@@ -76,11 +77,11 @@ func (ss *Sessions) DeleteState(ctx context.Context, id chat.SessionID) error {
 
 // logOf returns the log of a conversation of the session id.
 func (ss *Sessions) logOf(id chat.SessionID, epoch int64) store.Log {
-	name := "session/" + string(id)
+	suffix := ""
 	if epoch > 0 {
-		name += "#" + strconv.FormatInt(epoch, 10)
+		suffix = "#" + strconv.FormatInt(epoch, 10)
 	}
-	return ss.store.Log(name)
+	return ss.store.Log(store.LogSession(string(id), suffix))
 }
 
 // RemoveLog forgets what was said in a conversation of the session id. What is

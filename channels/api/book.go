@@ -57,9 +57,9 @@ type note struct{ ID, Text string }
 // newBook returns the book in s. What is damaged is forgotten (P21).
 func newBook(s store.Store, log *slog.Logger) book {
 	return book{
-		asked: store.NewTable(s.Bucket("api asked"), store.Forget[record](log, "request")),
-		talks: store.NewTable(s.Bucket("api talks"), store.Forget[talk](log, "conversation of a client")),
-		heads: store.NewTable(s.Bucket("api heads"), store.Forget[head](log, "place in a conversation of a client")),
+		asked: store.NewTable(s.Bucket(store.BucketAPIRequests), store.Forget[record](log, "request")),
+		talks: store.NewTable(s.Bucket(store.BucketAPIConversations), store.Forget[talk](log, "API conversation")),
+		heads: store.NewTable(s.Bucket(store.BucketAPIHeads), store.Forget[head](log, "end of an API conversation")),
 	}
 }
 

@@ -41,7 +41,7 @@ type Host struct {
 // logs nothing, and has no files.
 func NewHost(name string, s store.Store) Host {
 	return Host{
-		Name: name, Store: s, Seen: s.Bucket("seen/" + name), Dead: s.Log("dead/" + name),
+		Name: name, Store: s, Seen: s.Bucket(store.BucketSeen(name)), Dead: s.Log(store.LogDeadEvents(name)),
 		Open:  func(string) (*os.File, error) { return nil, os.ErrNotExist },
 		Texts: &texts.English().Channels, Log: slog.New(slog.DiscardHandler),
 	}

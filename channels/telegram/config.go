@@ -7,6 +7,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/network"
+	"parley/store"
 )
 
 // CheckID implements [network.Driver].
@@ -36,7 +37,7 @@ func (c *Config) Build(h network.Host) (channels.Channel, error) {
 	cfg := *c
 	cfg.Name = h.Name
 	cfg.Dead = h.Dead
-	cfg.Alias = h.Store.Bucket("alias/" + h.Name)
+	cfg.Alias = h.Store.Bucket(store.BucketAliases(h.Name))
 	cfg.Open = h.Open
 	cfg.Texts = h.Texts
 	cfg.Log = h.Log

@@ -65,7 +65,7 @@ func newRoom(c *Channel, at chat.Address) *room {
 	return &room{
 		c:    c,
 		at:   at,
-		log:  c.cfg.Store.Log(c.cfg.Name + "/" + at.Chat + "/" + at.Thread),
+		log:  c.cfg.Store.Log(store.LogChat(c.cfg.Name, at.Chat, at.Thread)),
 		news: make(chan struct{}),
 	}
 }

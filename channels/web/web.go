@@ -72,8 +72,8 @@ func New(cfg Config) (*Channel, error) {
 	}
 	c := &Channel{
 		cfg:   cfg,
-		talks: store.NewTable(cfg.Store.Bucket(cfg.Name+"/talks"), stillUsed),
-		files: store.NewTable(cfg.Store.Bucket(cfg.Name+"/files"), store.Forget[chat.File](cfg.Log, "file")),
+		talks: store.NewTable(cfg.Store.Bucket(store.BucketChats(cfg.Name)), stillUsed),
+		files: store.NewTable(cfg.Store.Bucket(store.BucketFiles(cfg.Name)), store.Forget[chat.File](cfg.Log, "file")),
 		rooms: map[chat.Address]*room{}, bodies: channels.NewBudget(16<<20, 4<<20),
 	}
 	var err error

@@ -186,10 +186,10 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	g.verifier = backup.NewVerifier(g.store, g.Log)
 	g.auditLog = audit.New(g.store, g.redact, g.Log)
 	var err error
-	if g.stats, err = tools.OpenStats(ctx, g.store.Bucket("toolStats"), g.Log); err != nil {
+	if g.stats, err = tools.OpenStats(ctx, g.store.Bucket(store.BucketToolStats), g.Log); err != nil {
 		return err
 	}
-	if g.cache, err = tools.OpenCache(ctx, g.store.Bucket("toolCache"), g.Log); err != nil {
+	if g.cache, err = tools.OpenCache(ctx, g.store.Bucket(store.BucketToolCache), g.Log); err != nil {
 		return err
 	}
 	return g.openWorkspace(ctx)

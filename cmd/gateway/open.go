@@ -77,7 +77,7 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 		return w, err
 	}
 	for _, name := range networks(c) { // what was said since was answered, too, and must not be asked for again
-		if err := deleteAll(ctx, s.Bucket("seen/"+name)); err != nil {
+		if err := deleteAll(ctx, s.Bucket(store.BucketSeen(name))); err != nil {
 			return w, err
 		}
 	}
@@ -145,7 +145,7 @@ type place struct {
 // that is not mounted, and the memory of everybody with it.
 func (g *gateway) openWorkspace(ctx context.Context) error {
 	c := g.Config
-	places := store.NewTable(g.store.Bucket("gateway"), store.Forget[place](g.Log, "place of the workspace"))
+	places := store.NewTable(g.store.Bucket(store.BucketGateway), store.Forget[place](g.Log, "place of the workspace"))
 	known, _, err := places.Get(ctx, "workspace")
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("look up the workspace: %w", err)

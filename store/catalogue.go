@@ -1,0 +1,122 @@
+package store
+
+// The buckets, logs and queues of Parley have the names below, and no others.
+// They are part of the data of existing installations and never change;
+// [Catalogue] says what each holds.
+const (
+	BucketAPIConversations = "api talks"
+	BucketAPIHeads         = "api heads"
+	BucketAPIRequests      = "api asked"
+	BucketAudit            = "audit"
+	BucketCommands         = "commands done"
+	BucketDeadMessages     = "parked messages"
+	BucketDeadReplies      = "parked replies"
+	BucketDeliveries       = "delivery"
+	BucketGateway          = "gateway"
+	BucketJobs             = "jobs"
+	BucketLastSent         = "last sent"
+	BucketLedger           = "ledger"
+	BucketMemoryChanges    = "memory changes"
+	BucketMemoryHeads      = "memory heads"
+	BucketMemoryTexts      = "memory texts"
+	BucketPaired           = "paired"
+	BucketPairing          = "pairing"
+	BucketPrompts          = "prompts"
+	BucketQuestions        = "questions"
+	BucketSessions         = "sessions"
+	BucketSubagents        = "helpers"
+	BucketSuspended        = "tries"
+	BucketToolCache        = "toolCache"
+	BucketToolStats        = "toolStats"
+	BucketWebPasses        = "web/passes"
+	BucketWebPeople        = "web/people"
+
+	LogAudit = "audit"
+
+	QueueInbox = "inbox"
+)
+
+// Of the names that follow there is one for each channel, conversation or session.
+
+// OutboxPrefix begins the names of outboxes.
+const OutboxPrefix = "outbox/"
+
+// QueueOutbox names the replies that wait to be sent by a channel.
+func QueueOutbox(channel string) string { return OutboxPrefix + channel }
+
+// BucketSeen names what a channel knows of how far its network was read.
+func BucketSeen(channel string) string { return "seen/" + channel }
+
+// BucketAliases names the other ids that chats of a channel have had.
+func BucketAliases(channel string) string { return "alias/" + channel }
+
+// BucketChats names the list of the conversations of a channel that keeps them itself.
+func BucketChats(channel string) string { return channel + "/talks" }
+
+// BucketFiles names the files that people may download from such a channel.
+func BucketFiles(channel string) string { return channel + "/files" }
+
+// LogChat names what was said in one conversation of such a channel.
+func LogChat(channel, person, conversation string) string {
+	return channel + "/" + person + "/" + conversation
+}
+
+// LogDeadEvents names the events of a network that could not be understood.
+func LogDeadEvents(channel string) string { return "dead/" + channel }
+
+// LogSession names the records of a session, whose further conversations have a
+// suffix.
+func LogSession(session, suffix string) string { return "session/" + session + suffix }
+
+// A Collection is a bucket, log or queue of the Catalogue, or a family of them.
+type Collection struct {
+	Kind  string // "bucket", "log" or "queue"
+	Name  string // of a family with places for what differs, such as "outbox/CHANNEL"
+	Holds string
+	Trims string // who removes what is no longer needed, and when
+}
+
+// Catalogue lists everything that Parley keeps in its store.
+func Catalogue() []Collection {
+	return []Collection{
+		{"bucket", BucketAPIConversations, "conversations of API clients", "channels/api, after 90 days"},
+		{"bucket", BucketAPIHeads, "how far those had come, by digest", "channels/api, after 90 days"},
+		{"bucket", BucketAPIRequests, "API requests and their answers", "channels/api, after 48 hours"},
+		{"bucket", BucketAudit, "the end of the audit log", "nobody: one value"},
+		{"bucket", BucketCommands, "answers to owners' commands that were carried out", "channels, after 48 hours"},
+		{"bucket", BucketDeadMessages, "dead letters: messages not answered", "owners, who retry or dismiss them"},
+		{"bucket", BucketDeadReplies, "dead letters: replies that cannot be sent", "channels, the oldest beyond 1000"},
+		{"bucket", BucketDeliveries, "how far deliveries have come", "channels, when sent, or after 30 days"},
+		{"bucket", BucketGateway, "the workspace's path, and damage that was reported", "nobody: a few values"},
+		{"bucket", BucketJobs, "scheduled jobs and their last runs", "scheduler, when a job is removed or over"},
+		{"bucket", BucketLastSent, "the reply sent last to each chat", "channels, after 30 days"},
+		{"bucket", BucketLedger, "what each account used of a day", "agent, after 40 days"},
+		{"bucket", BucketMemoryChanges, "changes of long-term memory", "memory, all but the last 200 of a person"},
+		{"bucket", BucketMemoryHeads, "the state of each person's memory", "nobody: one value per person"},
+		{"bucket", BucketMemoryTexts, "texts of memory files, by digest", "memory, when no change needs them"},
+		{"bucket", BucketPaired, "people who were let in", "owners, who unpair them"},
+		{"bucket", BucketPairing, "requests to be let in", "channels, after an hour"},
+		{"bucket", BucketPrompts, "long texts of model requests, by digest", "nobody: each text is stored once"},
+		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
+		{"bucket", BucketSessions, "the state of each session", "agent, when a session is forgotten"},
+		{"bucket", BucketSubagents, "subagents", "agent, a week after their end"},
+		{"bucket", BucketSuspended, "messages that wait for a retry or a model", "agent, when they are answered"},
+		{"bucket", BucketToolCache, "results of tools", "tools, when they expire, or beyond 512"},
+		{"bucket", BucketToolStats, "statistics of tools", "nobody: one value per tool"},
+		{"bucket", BucketWebPasses, "digests of sign-in links, cookies and API keys", "web, when they have expired"},
+		{"bucket", BucketWebPeople, "people invited to the web page", "nobody: a name is given once"},
+
+		{"bucket", BucketAliases("CHANNEL"), "other ids of groups that have moved", "nobody: two values per group"},
+		{"bucket", BucketChats("CHANNEL"), "list of the conversations of a page", "its channel, with the conversation"},
+		{"bucket", BucketFiles("CHANNEL"), "files offered for download", "its channel, with the conversation"},
+		{"bucket", BucketSeen("CHANNEL"), "how far each chat of a network was read", "its driver, when a chat is gone"},
+
+		{"log", LogAudit, "the audit log", "audit, all but the last 500,000 events"},
+		{"log", LogChat("CHANNEL", "PERSON", "CONVERSATION"), "what a page shows", "its channel, when deleted"},
+		{"log", LogDeadEvents("CHANNEL"), "dead letters: events not understood", "channels, all but the last 1000"},
+		{"log", LogSession("SESSION", ""), "the records of a conversation", "agent, when it is forgotten"},
+
+		{"queue", QueueInbox, "messages to be answered", "agent, when they are answered"},
+		{"queue", QueueOutbox("CHANNEL"), "replies to be sent", "channels, when they are sent or dead letters"},
+	}
+}
