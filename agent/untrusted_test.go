@@ -68,9 +68,13 @@ func TestStatusTellsOfUntrustedContent(t *testing.T) {
 		n := 0
 		say := func(text string) string {
 			n++
+			h.mu.Lock()
 			h.sent = nil
+			h.mu.Unlock()
 			h.say(fmt.Sprint(n), text)
 			synctest.Wait()
+			h.mu.Lock()
+			defer h.mu.Unlock()
 			if len(h.sent) == 0 {
 				return ""
 			}
