@@ -35,6 +35,7 @@ var floors = map[string]string{
 // rooms lists what each inner room of agent may import. The room above imports
 // them, and none of them imports it, so that each can be understood without it.
 var rooms = map[string]string{
+	"agent/budget":       "chat llm store texts",
 	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
 	"agent/replay":       "agent/conversation chat llm store tools",
 }

@@ -61,7 +61,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		t.session.ReadSince = nil
 		if err != nil && (ctx.Err() != nil || e != nil && slices.Contains([]llm.Kind{llm.Cut, llm.TimedOut}, e.Kind)) {
 			// It was at work, and nobody says how much (R-S15).
-			t.pay(ctx, 0, t.name, llm.Usage{In: fixed + t.session.History.Size(), Out: len(t.part) / 4})
+			t.charge(ctx, 0, t.name, llm.Usage{In: fixed + t.session.History.Size(), Out: len(t.part) / 4})
 		}
 		if err != nil {
 			t.session.Keep(conversation.Record{Asked: &how})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/budget"
 	"parley/chat"
 	"parley/store"
 	"parley/tools"
@@ -44,7 +45,7 @@ func (p *Pool) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
 	c.Woken, c.Said = c.Began, c.Began
 	p.mu.Lock()
 	if r := p.running[c.Parent]; r != nil && !r.said.IsZero() {
-		c.Said, c.Errand = r.said, r.errand
+		c.Said, c.Options = r.said, r.options
 	}
 	p.mu.Unlock()
 	if err := p.kin.add(c); err != nil {
@@ -52,7 +53,7 @@ func (p *Pool) Spawn(ctx context.Context, c tools.Child) (tools.Child, error) {
 	}
 	whole := context.WithoutCancel(ctx) // half of it would be lost
 	if err = ctx.Err(); err == nil {    // else who stopped the turn has not seen c
-		err = p.spend(ctx, p.payersOf(taskOf(c)), []kind{aChild}, amounts{aChild: 1})
+		err = p.budget.Spend(ctx, p.spender(taskOf(c)), "", budget.Amounts{budget.Subagents: 1})
 	}
 	if err == nil {
 		err = p.insist(ctx, "begin helper "+c.ID, func(context.Context) error { return p.begin(whole, c) })
@@ -97,14 +98,14 @@ func taskOf(c tools.Child) chat.Message {
 		ID: c.ID, Account: "agent", At: c.At, From: c.From, Group: c.Group, Text: c.Task, Time: c.Began,
 		Origin: chat.FromParent, In: helperSession(c.ID), Tainted: c.Tainted, Sources: c.Sources,
 	}
-	if c.Errand != nil {
-		m.Errand = &chat.Errand{Job: c.Errand.Job, RetriedJob: c.Errand.RetriedJob}
+	if c.Options != nil {
+		m.Options = &chat.RunOptions{Job: c.Options.Job, Run: c.Options.Run, RetriedJob: c.Options.RetriedJob}
 	}
 	return m
 }
 
 // reportOf is the message that tells c's parent how it ended; the turn that
-// answers it speaks in the chat (D-092), of a quiet errand if there is something
+// answers it speaks in the chat (D-092), of a quiet task if there is something
 // to say.
 func reportOf(c tools.Child) chat.Message {
 	how := "failed"
@@ -118,8 +119,8 @@ func reportOf(c tools.Child) chat.Message {
 	if c.Parent != c.At.Session() {
 		m.In = c.Parent
 	}
-	if e := c.Errand; e != nil {
-		m.Errand = &chat.Errand{Job: e.Job, Model: e.Model, Quiet: e.Quiet, RetriedJob: e.RetriedJob}
+	if e := c.Options; e != nil {
+		m.Options = &chat.RunOptions{Job: e.Job, Run: e.Run, Model: e.Model, Quiet: e.Quiet, RetriedJob: e.RetriedJob}
 	}
 	return m
 }

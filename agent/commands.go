@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/budget"
 	"parley/agent/conversation"
 	"parley/chat"
 	"parley/texts"
@@ -251,29 +252,21 @@ func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 }
 
 func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
-	id := m.Session()
-	by, err := p.usage(ctx, id)
-	if err != nil {
-		return p.sorry("count that", id, err)
-	}
-	var b strings.Builder
 	say := p.Texts.Commands
-	b.WriteString(say.Usage)
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		u := by[name]
-		b.WriteString("\n" + say.UsageOf.With(name, number(float64(u.In)), number(float64(u.Cached)), number(float64(u.Out))))
-		if price := p.settings.Load().Price; price != nil {
-			if cost, known := price(name, u); known {
-				b.WriteString(say.UsageCost.With(cost))
-			}
+	who := p.spender(m)
+	used := p.budget.Conversation(ctx, who.Session)
+	text := say.Usage
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		u := used[name].Usage
+		text += "\n" + say.UsageOf.With(name, amount(u.In), amount(u.Cached), amount(u.Out))
+		if used[name].Priced() {
+			text += say.UsageCost.With(used[name].Cost)
 		}
 	}
-	if len(by) == 0 {
-		b.WriteString(" " + say.UsageNone)
+	if len(used) == 0 {
+		text += " " + say.UsageNone
 	}
-	whose := p.payersOf(m)
-	if m.From.Role != chat.Owner { // what all take is for owners to know
-		whose = whose[:len(whose)-1]
-	}
-	return conversation.Join(b.String(), p.standings(ctx, p.Texts.Limits.Today, whose))
+	return conversation.Join(text, p.budget.Standings(ctx, who, m.From.Role == chat.Owner))
 }
+
+func amount(tokens int) string { return budget.Number(float64(tokens)) }

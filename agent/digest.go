@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/budget"
 	"parley/agent/conversation"
 	"parley/chat"
 	"parley/memory"
@@ -26,20 +27,14 @@ const (
 // errBusy ends the digest of a session: somebody speaks there.
 var errBusy = errors.New("somebody speaks")
 
-// Taken is what Digest took.
-type Taken struct {
-	Parts  int // archived
-	Tokens int
-	Cost   float64 // money, in the unit of the config's prices
-}
-
 // Digest archives what is new in sessions in which nobody has spoken for a
-// while, and says what that took. The conversations stay as they are. Those
-// of jobs and helpers are left out: what came of them was told in a chat. What
-// is too much for one night is for the next.
-func (p *Pool) Digest(outer context.Context, silent time.Duration) (t Taken, err error) {
+// while, at the expense of a run of a job, and returns how many parts it
+// archived. The conversations stay as they are. Those of jobs and subagents are
+// left out: what came of them was told in a chat. What is too much for one night
+// is for the next.
+func (p *Pool) Digest(outer context.Context, job, run string, silent time.Duration) (parts int, err error) {
 	if p.Archive == nil {
-		return t, nil
+		return 0, nil
 	}
 	ctx, over := context.WithTimeout(outer, night)
 	defer over()
@@ -51,30 +46,33 @@ func (p *Pool) Digest(outer context.Context, silent time.Duration) (t Taken, err
 		if err != nil && ctx.Err() == nil {
 			failed = append(failed, err)
 		}
-		if err != nil || ctx.Err() != nil || t.Parts >= aNight || dumb >= faults {
+		if err != nil || ctx.Err() != nil || parts >= aNight || dumb >= faults {
 			break
 		}
 		if strings.HasPrefix(string(id), helperPrefix) || strings.HasPrefix(string(id), runPrefix) {
 			continue
 		}
-		d := digest{pool: p, taken: &t, id: id, most: min(t.Parts+ofEach, aNight)}
-		if err := d.session(ctx, soon, silent); err != nil {
+		d := digest{pool: p, id: id, job: job, run: run, most: min(ofEach, aNight-parts)}
+		err := d.session(ctx, soon, silent)
+		parts += d.parts
+		if err != nil {
 			failed = append(failed, fmt.Errorf("digest session %s: %w", id, err))
 			if d.dumb {
 				dumb++
 			}
 		}
 	}
-	return t, errors.Join(append(failed, outer.Err())...)
+	return parts, errors.Join(append(failed, outer.Err())...)
 }
 
 // A digest is that of one session.
 type digest struct {
 	pool     *Pool
-	taken    *Taken
 	id       chat.SessionID
+	job, run string // for which it is made
 	progress conversation.ArchiveProgress
-	most     int  // Parts by then
+	parts    int  // archived so far
+	most     int  // parts to archive
 	dumb     bool // the model could not sum up
 }
 
@@ -142,10 +140,10 @@ func (d *digest) file(ctx context.Context, es conversation.Entries) (err error) 
 	}
 	model := s.Models[name]
 	most := min(max(2*(model.Window-model.MaxTokens), 512), mostRaw) // bytes: half of what it takes
-	for len(es) > 0 && err == nil && d.taken.Parts < d.most {
+	for len(es) > 0 && err == nil && d.parts < d.most {
 		part := es.FirstPart(d.progress.Seq, most)
 		e, said := part.ForArchive(d.id, d.progress.Epoch, d.pool.Zone), part.Transcript()
-		if err := d.pool.Allow(ctx, e.Who, d.id, ""); err != nil { // R-S15: for another night
+		if err := d.pool.budget.Allow(ctx, d.spender(e.Who)); err != nil { // R-S15: for another night
 			d.pool.Log.Info("not summed up", "session", d.id, "err", err)
 			return nil
 		}
@@ -159,7 +157,7 @@ func (d *digest) file(ctx context.Context, es conversation.Entries) (err error) 
 		}
 		if err == nil && e.Text != "" {
 			_, err = d.pool.Archive.Append(ctx, e.Who, e)
-			d.taken.Parts++
+			d.parts++
 		}
 		if own := part.OwnWords(); err == nil && e.Tainted && own != "" && conversation.IsOnePerson(e.Who) {
 			err = d.fileOwn(ctx, conversation.OwnPart(e), conversation.ClipMiddle(own, most), model, name)
@@ -187,9 +185,13 @@ func (d *digest) fileOwn(ctx context.Context, e memory.Entry, own string, model 
 func (d *digest) summarise(ctx context.Context, model Model, name string, who chat.Person, said string) (string, error) {
 	text, used, err := d.pool.Archive.Summarise(ctx, model.Model, "", said)
 	d.dumb = err != nil
-	d.taken.Cost += d.pool.Charge(ctx, who, d.id, "", name, used)
-	d.taken.Tokens += used.In + used.Out
+	d.pool.budget.Charge(ctx, d.spender(who), 1, name, used)
 	return text, err
+}
+
+// spender returns for whom what who said is summed up.
+func (d *digest) spender(who chat.Person) budget.Spender {
+	return budget.Spender{Person: who, Session: d.id, Job: d.job, Run: d.run}
 }
 
 // settle notes how far it is.

@@ -54,7 +54,7 @@ func TestEmptyAnswer(t *testing.T) {
 // which is not the same as that there is nothing to say.
 func TestEmptyAnswerOfErrand(t *testing.T) {
 	play(t, &house{model: script(words(""), words(""))}, func(h *house) {
-		h.deliver(errand("1", "look", chat.Errand{Job: "j", Quiet: true}))
+		h.deliver(errand("1", "look", chat.RunOptions{Job: "j", Quiet: true}))
 		h.want()
 		if got := strings.Join(h.transcript("test:1"), "\n"); !strings.Contains(got, "failed") {
 			t.Errorf("the transcript is %s", got)

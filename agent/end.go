@@ -76,7 +76,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	t.mu.Unlock()
 	m := t.openTurn().First()
 	r := m.Reply()
-	note := t.warning(ctx, how)
+	note := t.limitWarning(ctx, how)
 	if how == conversation.Answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
 		text = conversation.Join(t.Texts.Turn.Back, text)
 	}
@@ -117,6 +117,9 @@ func (t *turn) finish(ctx context.Context) error {
 		return err
 	}
 	if err := t.tell(ctx); err != nil {
+		return err
+	}
+	if err := t.tellRunUsage(ctx); err != nil {
 		return err
 	}
 	return t.done(ctx)

@@ -48,10 +48,7 @@ func (p *Pool) forget(ctx context.Context, id chat.SessionID, kids func() error)
 	if err == nil { // the last: it tells which logs there are
 		err = p.sessions.DeleteState(ctx, id)
 	}
-	p.books.mu.Lock()
-	delete(p.books.sessions, id) // it is read from its beginning
-	p.books.mu.Unlock()
-	p.Left(id)
+	p.conversationEnded(id)
 	if err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}

@@ -28,18 +28,18 @@ import (
 // of quiet work only if there is something to say.
 func TestHelpersOfJobs(t *testing.T) {
 	for _, c := range []struct {
-		errand chat.Errand
+		errand chat.RunOptions
 		in     chat.SessionID
 		found  string
 		want   string
 	}{
-		{chat.Errand{}, "", "nothing", "begun; There is nothing to say."},
-		{chat.Errand{Quiet: true}, "", "nothing", "begun"},
-		{chat.Errand{Quiet: true, Model: "other"}, "", "a fire", "begun; a fire"},
-		{chat.Errand{Fresh: true, Model: "other"}, "cron:j", "a fire", "begun; a fire"},
+		{chat.RunOptions{}, "", "nothing", "begun; There is nothing to say."},
+		{chat.RunOptions{Quiet: true}, "", "nothing", "begun"},
+		{chat.RunOptions{Quiet: true, Model: "other"}, "", "a fire", "begun; a fire"},
+		{chat.RunOptions{Fresh: true, Model: "other"}, "cron:j", "a fire", "begun; a fire"},
 	} {
 		t.Run(fmt.Sprint(c.errand, c.found), func(t *testing.T) {
-			h := &house{set: func(s *agent.Settings) { s.Limits.Job.Children = 2 }}
+			h := &house{set: func(s *agent.Settings) { s.Limits.Job.Subagents = 2 }}
 			h.model = byTask(func(r llm.Request) llm.Message {
 				switch last := lastOf(r); {
 				case strings.Contains(last.Text, "[Subagent") && strings.Contains(last.Text, c.found):
@@ -58,7 +58,7 @@ func TestHelpersOfJobs(t *testing.T) {
 			h.conf = func(conf *agent.Config) {
 				conf.Begun = func(ctx context.Context, id chat.SessionID, m chat.Message) (context.Context, func(string)) {
 					if m.Origin == chat.FromSubagent {
-						models[m.Errand.Model] = string(id)
+						models[m.Options.Model] = string(id)
 					}
 					return ctx, func(string) {}
 				}
@@ -93,13 +93,13 @@ func TestHelpersOfJobs(t *testing.T) {
 // R-S15: that a job's helper came to the job's limit is told, though the helper
 // itself ran into it first.
 func TestHelperOfJobAtLimit(t *testing.T) {
-	h := &house{tools: []tools.Tool{slowExec(time.Second)}, set: func(s *agent.Settings) { s.Limits.Job.Rounds = 4 }}
+	h := &house{tools: []tools.Tool{slowExec(time.Second)}, set: func(s *agent.Settings) { s.Limits.Job.Requests = 4 }}
 	h.model = byTask(spawning, func(r llm.Request) llm.Message {
 		time.Sleep(5 * time.Second) // until its parent has said what it says
 		return worker(2)(r)
 	})
 	play(t, helped(h), func(h *house) {
-		h.deliver(errand("1", "work", chat.Errand{}))
+		h.deliver(errand("1", "work", chat.RunOptions{}))
 		time.Sleep(time.Minute)
 		const limit = "Today's limit for this job is reached: 4 of 4 requests. It begins anew at midnight (UTC). An owner can raise it with /raise job j."
 		h.want("begun", limit)
@@ -113,7 +113,7 @@ func TestHelperOfJobAtLimit(t *testing.T) {
 func TestStopHelpersOfJobs(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
 	play(t, helped(h), func(h *house) {
-		m := errand("1", "work", chat.Errand{Fresh: true})
+		m := errand("1", "work", chat.RunOptions{Fresh: true})
 		m.In = "cron:j"
 		h.deliver(m)
 		time.Sleep(10 * time.Second)

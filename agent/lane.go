@@ -261,7 +261,7 @@ func (l *lane) renew(j job) error {
 		return l.sessions.Update(ctx, l.id, (*conversation.State).BeginConversation)
 	})
 	if err == nil {
-		l.Left(l.id)
+		l.conversationEnded(l.id)
 		err = l.reply(j, l.Texts.Commands.New)
 	}
 	return err
@@ -291,7 +291,7 @@ func (l *lane) dequeue(ctx context.Context, j job) error {
 func (l *lane) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(l.hard)
 	defer stop(nil)
-	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, errand: jobs[0].Errand, stop: stop}, live: &screen{}}
+	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, options: inheritedOptions(jobs[0].Message), stop: stop}, live: &screen{}}
 	if err := l.enter(l.hard, l.id, t.run, errBusy); err != nil {
 		return err
 	}

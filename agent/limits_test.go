@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/budget"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -34,7 +35,7 @@ func cost(m llm.Message) llm.Message {
 }
 
 // limited is a house with limits.
-func limited(l agent.Limits) *house {
+func limited(l budget.Limits) *house {
 	return &house{model: paid("ok"), set: func(s *agent.Settings) {
 		s.Limits = l
 		s.Price = func(_ string, u llm.Usage) (float64, bool) { return float64(u.In+u.Out) / 200, true }
@@ -47,20 +48,20 @@ const raisable = " It begins anew at midnight (UTC). An owner can raise it with 
 // session and job, and for all together. What is over it costs nothing, and who
 // asks is told so, each time.
 func TestLimits(t *testing.T) {
-	kinds := map[string]agent.Limit{"answers": {Turns: 2}, "requests": {Rounds: 2}, "tokens": {Tokens: 200}, "money": {Money: 1}}
+	kinds := map[string]budget.Limit{"answers": {Turns: 2}, "requests": {Requests: 2}, "tokens": {Tokens: 200}, "money": {Money: 1}}
 	shares := map[string]string{"answers": "2 of 2 answers", "requests": "2 of 2 requests", "tokens": "200 of 200 tokens", "money": "1 of 1 money"}
 	for _, c := range []struct {
 		whose, name string
-		limits      func(agent.Limit) agent.Limits
+		limits      func(budget.Limit) budget.Limits
 		say         func(id string) chat.Message
 		other       func(id string) chat.Message // whom it does not concern; nil: there is nobody
 	}{
-		{"you", "owner", func(l agent.Limit) agent.Limits { return agent.Limits{Person: l} }, own("1"), guest("7")},
-		{"you", "test:8", func(l agent.Limit) agent.Limits { return agent.Limits{Person: l} }, guest("8"), guest("9")},
-		{"this group", "test:-1", func(l agent.Limit) agent.Limits { return agent.Limits{Person: l} }, group, own("1")},
-		{"this conversation", "session", func(l agent.Limit) agent.Limits { return agent.Limits{Session: l} }, own("1"), own("2")},
-		{"this job", "job j", func(l agent.Limit) agent.Limits { return agent.Limits{Job: l} }, run, own("1")},
-		{"everybody together", "all", func(l agent.Limit) agent.Limits { return agent.Limits{Everybody: l} }, own("1"), nil},
+		{"you", "owner", func(l budget.Limit) budget.Limits { return budget.Limits{Person: l} }, own("1"), guest("7")},
+		{"you", "test:8", func(l budget.Limit) budget.Limits { return budget.Limits{Person: l} }, guest("8"), guest("9")},
+		{"this group", "test:-1", func(l budget.Limit) budget.Limits { return budget.Limits{Person: l} }, group, own("1")},
+		{"this conversation", "session", func(l budget.Limit) budget.Limits { return budget.Limits{Session: l} }, own("1"), own("2")},
+		{"this job", "job j", func(l budget.Limit) budget.Limits { return budget.Limits{Job: l} }, run, own("1")},
+		{"everybody together", "all", func(l budget.Limit) budget.Limits { return budget.Limits{Everybody: l} }, own("1"), nil},
 	} {
 		for kind, limit := range kinds {
 			t.Run(c.name+" "+kind, func(t *testing.T) {
@@ -117,11 +118,11 @@ func group(id string) chat.Message {
 	return m
 }
 
-func run(id string) chat.Message { return errand(id, "hi", chat.Errand{}) }
+func run(id string) chat.Message { return errand(id, "hi", chat.RunOptions{}) }
 
 // R-S15: who stops each answer spends all the same.
 func TestLimitOfTheStopped(t *testing.T) {
-	h := limited(agent.Limits{Person: agent.Limit{Tokens: 300}})
+	h := limited(budget.Limits{Person: budget.Limit{Tokens: 300}})
 	h.model = func(ctx context.Context, _ llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 		stream(llm.Delta{Text: "Well"})
 		<-ctx.Done()
@@ -146,7 +147,7 @@ func TestLimitOfTheStopped(t *testing.T) {
 // done, and one message. The conversation goes on from there.
 func TestLimitInTheMiddle(t *testing.T) {
 	used := 0
-	h := limited(agent.Limits{Person: agent.Limit{Rounds: 1}})
+	h := limited(budget.Limits{Person: budget.Limit{Requests: 1}})
 	h.tools = []tools.Tool{tool("look", func(context.Context) (string, error) { used++; return "a cat", nil })}
 	look := calls(call("1", "look"))
 	look.Text = "Let me look."
@@ -173,7 +174,7 @@ func TestLimitOfRollback(t *testing.T) {
 	h := &house{tools: []tools.Tool{search(&ran)}}
 	h.set = func(s *agent.Settings) {
 		rolling(&rolled)(s)
-		s.Limits.Person = agent.Limit{Turns: 10, Rounds: 10}
+		s.Limits.Person = budget.Limit{Turns: 10, Requests: 10}
 	}
 	h.model = script(calls(asksFor("bad")), calls(asksFor("bad")), words("nothing there"))
 	play(t, h, func(h *house) {
@@ -192,7 +193,7 @@ func TestLimitMidnight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := limited(agent.Limits{Person: agent.Limit{Turns: 3}})
+	h := limited(budget.Limits{Person: budget.Limit{Turns: 3}})
 	h.conf = func(c *agent.Config) { c.Zone = zone }
 	over := "Today's limit for you is reached: 3 of 3 answers. It begins anew at midnight (EST). An owner can raise it with /raise owner."
 	play(t, h, func(h *house) { // it is 19:00 there
@@ -219,12 +220,12 @@ func TestLimitMidnight(t *testing.T) {
 // TestLedgerCrash: what was spent is on disk two seconds later, and a crash
 // forgets no more than that (R-S15).
 func TestLedgerCrash(t *testing.T) {
-	play(t, limited(agent.Limits{Everybody: agent.Limit{Tokens: 1000}}), func(h *house) {
+	play(t, limited(budget.Limits{Everybody: budget.Limit{Tokens: 1000}}), func(h *house) {
 		after := func(want string) { // as another house finds it
 			t.Helper()
 			synctest.Wait()
 			var got string
-			s := agent.Settings{Limits: agent.Limits{Everybody: agent.Limit{Tokens: 1000}}}
+			s := agent.Settings{Limits: budget.Limits{Everybody: budget.Limit{Tokens: 1000}}}
 			p := agent.New(agent.Config{Store: h.store, Log: slog.New(slog.DiscardHandler), Send: func(_ context.Context, r chat.Reply) error {
 				got = r.Text
 				return nil
@@ -262,7 +263,7 @@ func TestLedgerCrash(t *testing.T) {
 // TestLedgerDamaged is P21: a damaged page counts from zero, and that is logged.
 func TestLedgerDamaged(t *testing.T) {
 	var log strings.Builder
-	h := limited(agent.Limits{Person: agent.Limit{Turns: 5}})
+	h := limited(budget.Limits{Person: budget.Limit{Turns: 5}})
 	h.conf = func(c *agent.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }
 	h.store = mem.New()
 	put(t, h.store, "2000-01-01/person/owner", "garbage")
@@ -281,7 +282,7 @@ func TestLedgerDamaged(t *testing.T) {
 // it cannot be read for a moment.
 func TestLedgerUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := limited(agent.Limits{Person: agent.Limit{Turns: 5}})
+		h := limited(budget.Limits{Person: budget.Limit{Turns: 5}})
 		h.t, h.store = t, moody{mem.New(), "ledger", time.Now().Add(2 * time.Second)}
 		put(t, h.store, "2000-01-01/person/owner", `{"spent":[4,0,0,0,0]}`)
 		h.start()
@@ -301,7 +302,7 @@ func put(t *testing.T, s store.Store, key, val string) {
 
 // TestLedgerForgets: pages are kept for 40 days.
 func TestLedgerForgets(t *testing.T) {
-	h := limited(agent.Limits{})
+	h := limited(budget.Limits{})
 	h.store = mem.New()
 	for _, day := range []string{"1999-10-01", "1999-11-21", "1999-11-22", "1999-12-31"} {
 		put(t, h.store, day+"/all", "{}")
@@ -316,7 +317,7 @@ func TestLedgerForgets(t *testing.T) {
 			}
 			keys = append(keys, key)
 		}
-		want := []string{"1999-11-22/all", "1999-12-31/all", "2000-01-01/all", "2000-01-01/person/owner", "2000-01-01/session/test:1"}
+		want := []string{"1999-11-22/all", "1999-12-31/all", "2000-01-01/all", "2000-01-01/person/owner", "2000-01-01/session/test:1", "conversation/test:1", "imported"}
 		if !slices.Equal(keys, want) {
 			t.Errorf("kept are %q", keys)
 		}
@@ -326,7 +327,7 @@ func TestLedgerForgets(t *testing.T) {
 
 // TestLimitCrowd: of many at once no more turns begin than there may be (R-S15).
 func TestLimitCrowd(t *testing.T) {
-	h := limited(agent.Limits{Everybody: agent.Limit{Turns: 20}, Person: agent.Limit{Tokens: 1e6}})
+	h := limited(budget.Limits{Everybody: budget.Limit{Turns: 20}, Person: budget.Limit{Tokens: 1e6}})
 	play(t, h, func(h *house) {
 		var all sync.WaitGroup
 		for n := range 50 {
@@ -354,7 +355,7 @@ func TestLimitWarns(t *testing.T) {
 	var mu sync.Mutex
 	var warned []string
 	fails := 2
-	h := limited(agent.Limits{Person: agent.Limit{Turns: 5, Tokens: 500}, Everybody: agent.Limit{Money: 2.5}})
+	h := limited(budget.Limits{Person: budget.Limit{Turns: 5, Tokens: 500}, Everybody: budget.Limit{Money: 2.5}})
 	h.conf = func(c *agent.Config) {
 		c.Warn = func(_ context.Context, id, text string) error {
 			mu.Lock()
@@ -371,7 +372,7 @@ func TestLimitWarns(t *testing.T) {
 			h.say(fmt.Sprint(n), "hi")
 			h.want("ok")
 		}
-		quiet := errand("q", "hi", chat.Errand{Quiet: true})
+		quiet := errand("q", "hi", chat.RunOptions{Quiet: true})
 		h.deliver(quiet)
 		h.want("ok")
 		h.say("4", "hi")
@@ -401,18 +402,18 @@ func TestLimitWarns(t *testing.T) {
 // who runs it hears it each time. A tool that answers costs a turn and no tokens.
 func TestLimitOfErrands(t *testing.T) {
 	e := &ear{}
-	h := limited(agent.Limits{Job: agent.Limit{Turns: 1}, Person: agent.Limit{Tokens: 100}})
+	h := limited(budget.Limits{Job: budget.Limit{Turns: 1}, Person: budget.Limit{Tokens: 100}})
 	h.conf = e.conf
 	h.tools = []tools.Tool{tool("look", func(context.Context) (string, error) { return "a cat", nil })}
 	over := "Today's limit for this job is reached: 1 of 1 answers." + raisable + "job j."
 	play(t, h, func(h *house) {
-		h.deliver(errand("1", "", chat.Errand{Tool: "look", Args: "{}"}))
+		h.deliver(errand("1", "", chat.RunOptions{Tool: "look", Args: "{}"}))
 		h.want("a cat\n\n100 % of today's limit for this job is used: 1 of 1 answers.")
-		h.deliver(errand("2", "", chat.Errand{Tool: "look", Args: "{}"}))
+		h.deliver(errand("2", "", chat.RunOptions{Tool: "look", Args: "{}"}))
 		h.want(over)
-		h.deliver(errand("3", "hi", chat.Errand{}))
+		h.deliver(errand("3", "hi", chat.RunOptions{}))
 		h.want()
-		h.deliver(errand("4", "hi", chat.Errand{Quiet: true}))
+		h.deliver(errand("4", "hi", chat.RunOptions{Quiet: true}))
 		h.want()
 		if len(h.asks) != 0 {
 			t.Errorf("%d requests were made", len(h.asks))
@@ -421,7 +422,7 @@ func TestLimitOfErrands(t *testing.T) {
 			fmt.Sprintf("2 over the limit %q 0 false", over), `3 over the limit "" 0 false`, `4 over the limit "" 0 false`)
 		h.say("r", "/raise job j")
 		h.want("Raised, until midnight (UTC):\n- job j: 1 of 2 answers")
-		look := errand("1b", "", chat.Errand{Tool: "look", Args: "{}"})
+		look := errand("1b", "", chat.RunOptions{Tool: "look", Args: "{}"})
 		h.deliver(look)
 		h.want("a cat\n\n100 % of today's limit for this job is used: 2 of 2 answers.")
 		look.ID = "2b"
@@ -430,10 +431,10 @@ func TestLimitOfErrands(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		h.say("5", "hi")
 		h.want("ok\n\n100 % of today's limit for you is used: 100 of 100 tokens.")
-		h.deliver(errand("6", "", chat.Errand{Tool: "look", Args: "{}"})) // it takes no tokens
+		h.deliver(errand("6", "", chat.RunOptions{Tool: "look", Args: "{}"})) // it takes no tokens
 		h.want("a cat\n\n100 % of today's limit for this job is used: 1 of 1 answers.")
 		for n, want := range [][]string{{"Today's limit for you is reached: 100 of 100 tokens." + raisable + "owner."}, {}} {
-			h.deliver(errand(fmt.Sprint("quiet", n), "hi", chat.Errand{Quiet: true}))
+			h.deliver(errand(fmt.Sprint("quiet", n), "hi", chat.RunOptions{Quiet: true}))
 			h.want(want...)
 		}
 	})
@@ -442,7 +443,7 @@ func TestLimitOfErrands(t *testing.T) {
 // TestRaise: owners raise a limit for today by as much as it is, once with each
 // message, and what they raised outlives a restart (R-S15).
 func TestRaise(t *testing.T) {
-	h := limited(agent.Limits{Person: agent.Limit{Turns: 1, Tokens: 1000}, Session: agent.Limit{Turns: 10}, Job: agent.Limit{Turns: 1}, Everybody: agent.Limit{Turns: 10}})
+	h := limited(budget.Limits{Person: budget.Limit{Turns: 1, Tokens: 1000}, Session: budget.Limit{Turns: 10}, Job: budget.Limit{Turns: 1}, Everybody: budget.Limit{Turns: 10}})
 	play(t, h, func(h *house) {
 		h.deliver(guest("8")("1"))
 		h.want("ok\n\n100 % of today's limit for you is used: 1 of 1 answers.")
@@ -485,27 +486,31 @@ func TestRaise(t *testing.T) {
 
 // TestLimitOutsideTurns: what is asked of models outside turns counts, too (R-S15).
 func TestLimitOutsideTurns(t *testing.T) {
-	h := limited(agent.Limits{Person: agent.Limit{Rounds: 2}, Session: agent.Limit{Tokens: 150}, Job: agent.Limit{Money: 1}})
+	h := limited(budget.Limits{Person: budget.Limit{Requests: 2}, Session: budget.Limit{Tokens: 150}, Job: budget.Limit{Money: 1}})
 	play(t, h, func(h *house) {
 		ctx, u := h.t.Context(), llm.Usage{In: 80, Out: 20}
-		allow := func(who chat.Person, session chat.SessionID, job, want string) {
+		book := h.pool.Budget()
+		allow := func(who budget.Spender, want string) {
 			t.Helper()
-			if got := fmt.Sprint(h.pool.Allow(ctx, who, session, job)); got != want {
-				t.Errorf("%s %s %s: %s", who, session, job, got)
+			if got := fmt.Sprint(book.Allow(ctx, who)); got != want {
+				t.Errorf("%+v: %s", who, got)
 			}
 		}
-		allow("owner", "test:1", "j", "<nil>")
-		h.pool.Charge(ctx, "owner", "", "", "main", u)
-		h.pool.Charge(ctx, "", "test:1", "", "main", u)
-		h.pool.Charge(ctx, "", "", "j", "main", u)
-		allow("owner", "test:1", "j", "<nil>")
-		if money := h.pool.Charge(ctx, "owner", "test:1", "j", "main", u); money != 0.5 {
-			t.Errorf("it cost %v", money)
+		all := budget.Spender{Person: "owner", Session: "test:1", Job: "j"}
+		person, session, job := budget.Spender{Person: "owner"}, budget.Spender{Session: "test:1"}, budget.Spender{Job: "j", Run: "j/1"}
+		allow(all, "<nil>")
+		book.Charge(ctx, person, 1, "main", u)
+		book.Charge(ctx, session, 1, "main", u)
+		book.Charge(ctx, job, 1, "main", u)
+		allow(all, "<nil>")
+		book.Charge(ctx, budget.Spender{Person: "owner", Session: "test:1", Job: "j", Run: "j/1"}, 1, "main", u)
+		if tokens, money := book.RunUsage(ctx, "j/1"); tokens != 200 || money != 1 {
+			t.Errorf("the run took %d tokens and %v", tokens, money)
 		}
-		allow("owner", "", "", "Today's limit for you is reached: 2 of 2 requests."+raisable+"owner.")
-		allow("", "test:1", "", "Today's limit for this conversation is reached: 200 of 150 tokens."+raisable+"session.")
-		allow("", "", "j", "Today's limit for this job is reached: 1 of 1 money."+raisable+"job j.")
-		allow("test:8", "test:8", "k", "<nil>")
+		allow(person, "Today's limit for you is reached: 2 of 2 requests."+raisable+"owner.")
+		allow(session, "Today's limit for this conversation is reached: 200 of 150 tokens."+raisable+"session.")
+		allow(job, "Today's limit for this job is reached: 1 of 1 money."+raisable+"job j.")
+		allow(budget.Spender{Person: "test:8", Session: "test:8", Job: "k"}, "<nil>")
 	})
 }
 
@@ -513,7 +518,7 @@ func TestLimitOutsideTurns(t *testing.T) {
 // the session or the job for which they work; so many may be begun in a day. A
 // helper that reaches a limit says so to its parent.
 func TestLimitOfHelpers(t *testing.T) {
-	h := limited(agent.Limits{Person: agent.Limit{Tokens: 10_000}, Session: agent.Limit{Tokens: 10_000, Children: 2}, Job: agent.Limit{Turns: 1}})
+	h := limited(budget.Limits{Person: budget.Limit{Tokens: 10_000}, Session: budget.Limit{Tokens: 10_000, Subagents: 2}, Job: budget.Limit{Turns: 1}})
 	play(t, h, func(h *house) {
 		spawn := func(id string, parent chat.SessionID) error {
 			m := message("1", "")
@@ -530,7 +535,7 @@ func TestLimitOfHelpers(t *testing.T) {
 		}
 		h.want()
 		h.say("u", "/usage")
-		h.want("Tokens used in this conversation: none yet.\n\nToday, until midnight (UTC):\n- you: 200 of 10,000 tokens\n- this conversation: 200 of 10,000 tokens, 2 of 2 background tasks")
+		h.want("Tokens used in this conversation:\nmain: 160 in (0 from cache), 40 out, cost 1.0000\n\nToday, until midnight (UTC):\n- you: 200 of 10,000 tokens\n- this conversation: 200 of 10,000 tokens, 2 of 2 background tasks")
 		for n, want := range []string{"ok", "Today's limit for this job is reached: 1 of 1 answers." + raisable + "job j."} {
 			id := fmt.Sprint("cccccccc", n)
 			if err := spawn(id, "cron:j"); err != nil {
@@ -547,14 +552,15 @@ func TestLimitOfHelpers(t *testing.T) {
 // and what they spent is written once there is room.
 func TestLedgerOnFullDisk(t *testing.T) {
 	var full atomic.Bool
-	full.Store(true)
-	h := limited(agent.Limits{})
+	h := limited(budget.Limits{})
 	h.store = fullLedger{mem.New(), &full}
 	play(t, h, func(h *house) {
 		page := func() string {
 			val, _, _ := h.store.Bucket("ledger").Get(h.t.Context(), "2000-01-01/person/owner")
 			return string(val)
 		}
+		synctest.Wait()
+		full.Store(true)
 		for n := range 3 {
 			h.say(fmt.Sprint(n), "hi")
 			h.want("ok")
@@ -565,7 +571,7 @@ func TestLedgerOnFullDisk(t *testing.T) {
 		}
 		full.Store(false)
 		time.Sleep(time.Minute)
-		if got := page(); got != `{"spent":[3,3,300,1.5,0,0],"warned":[false,false,false,false,false,false]}` {
+		if got := page(); got != `{"spent":[3,3,300,1.5,0,0],"warned":[false,false,false,false,false,false],"models":{"main":{"turns":3,"usage":{"in":240,"out":60},"cost":1.5}}}` {
 			t.Errorf("written: %s", got)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"parley/agent/budget"
 	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
@@ -65,9 +66,12 @@ type Config struct {
 	// The turn's models and tools get the context. nil: nobody is told.
 	Begun func(context.Context, chat.SessionID, chat.Message) (context.Context, func(outcome string))
 
-	// Ended is told how the answer to an Errand came out, before its message
+	// Ended is told how the answer to a message with RunOptions came out, before its message
 	// leaves the inbox, and again if a crash came between. nil: nobody is told.
-	Ended    func(context.Context, End) error
+	Ended func(context.Context, End) error
+	// RunUsage is told what a run of a scheduled job has used by now, when subagents
+	// have worked for it after its answer. nil: nobody is told.
+	RunUsage func(ctx context.Context, run string, tokens int, cost float64) error
 	Warn     func(ctx context.Context, id, text string) error // tells owners what runs out for everybody, once for each id; nil: nobody is told
 	Commands []Command                                        // besides those that the Pool has itself
 
@@ -96,10 +100,10 @@ type Settings struct {
 	Rollback   bool                                                       // rounds of lookups that found nothing are taken back, and asked anew (E-019)
 	RolledBack func(tool string)                                          // told of each such lookup; may be nil
 	Price      func(model string, u llm.Usage) (cost float64, known bool) // nil: nobody knows
-	Limits     Limits                                                     // count at once, also in turns under way
+	Limits     budget.Limits                                              // count at once, also in turns under way
 }
 
-// An End is how the answer to an Errand came out.
+// An End is how the answer to a message with RunOptions came out.
 type End struct {
 	Message chat.Message
 	Outcome string // "answered", "nothing to say", "stopped", "failed", "parked", "too old" or "over the limit"
@@ -135,9 +139,7 @@ type Pool struct {
 	idle         cache
 	helpers      store.Table[tools.Child] // their records, by ID
 	kin          family
-	books        books
-	ledger       ledger
-	pages        store.Table[page] // of the ledger
+	budget       *budget.Book
 	began        time.Time
 
 	mu      sync.Mutex
@@ -146,15 +148,15 @@ type Pool struct {
 
 // running is what others may know of a turn under way.
 type running struct {
-	since  time.Time
-	said   time.Time               // when the first of its messages was; zero if nobody can stop it
-	at     chat.Address            // where its answer goes
-	errand *chat.Errand            // that it does, if it does one
-	doing  string                  // for /status
-	stop   context.CancelCauseFunc // ends the turn
-	asked  time.Time               // when the person wrote /stop
-	kids   int                     // that were stopped with it
-	left   chan struct{}           // closed when it is over
+	since   time.Time
+	said    time.Time               // when the first of its messages was; zero if nobody can stop it
+	at      chat.Address            // where its answer goes
+	options *chat.RunOptions        // that it does, if it does one
+	doing   string                  // for /status
+	stop    context.CancelCauseFunc // ends the turn
+	asked   time.Time               // when the person wrote /stop
+	kids    int                     // that were stopped with it
+	left    chan struct{}           // closed when it is over
 }
 
 // Why a turn was ended before its time.
@@ -181,10 +183,13 @@ func New(c Config, s Settings) *Pool {
 		Config: c, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
 		parked: c.Store.Bucket(store.BucketDeadMessages), prompts: conversation.NewPrompts(c.Store, c.Log),
 		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
-		kin:    family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
-		ledger: newLedger(c.Store.Bucket(store.BucketLedger), c.Log), books: books{sessions: map[chat.SessionID]*tally{}, spent: map[llm.Spent]llm.Spent{}},
+		kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 	}
-	p.pages = store.NewTable(c.Store.Bucket(store.BucketLedger), store.Forget[page](c.Log, "what was spent"))
+	p.budget = budget.New(budget.Config{
+		Bucket: c.Store.Bucket(store.BucketLedger), Texts: &c.Texts.Limits, Log: c.Log, Zone: c.Zone, Warn: c.Warn, Retry: p.insist,
+		Limits: func() budget.Limits { return p.settings.Load().Limits },
+		Price:  func(model string, u llm.Usage) (float64, bool) { return p.settings.Load().Price(model, u) },
+	})
 	p.deadMessages = store.NewTable(p.parked, store.Report[chat.Message])
 	p.helpers = store.NewTable(c.Store.Bucket(store.BucketSubagents), restoreChild(&p.kin))
 	p.guard = newGuard(c.Store.Bucket(store.BucketSuspended), c.Log)
@@ -194,7 +199,12 @@ func New(c Config, s Settings) *Pool {
 }
 
 // Set changes the Settings, from the next turn of every session on.
-func (p *Pool) Set(s Settings) { p.settings.Store(&s) }
+func (p *Pool) Set(s Settings) {
+	if s.Price == nil {
+		s.Price = func(string, llm.Usage) (float64, bool) { return 0, false }
+	}
+	p.settings.Store(&s)
+}
 
 // Model returns the model of that name, or the one for sessions that chose none.
 func (p *Pool) Model(name string) Model {
@@ -251,7 +261,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	end := func() { cancel(tools.ErrClosing) }
-	defer p.keepLedger(ctx)()
+	defer p.budget.Keep(ctx)()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, end) })()
 	tending, over := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -261,6 +271,9 @@ func (p *Pool) Run(ctx context.Context) error {
 		if err := p.insist(ctx, "read what was put aside", load); err != nil {
 			return ignore(err, context.Canceled)
 		}
+	}
+	if err := p.insist(ctx, "read what was used so far", p.importUsage); err != nil {
+		return ignore(err, context.Canceled)
 	}
 	beside.Go(func() { p.tend(tending) })
 	beside.Go(func() { p.guard.run(tending) })

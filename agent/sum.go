@@ -119,7 +119,7 @@ func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm
 	step := chat.Step{Call: fmt.Sprint("sum ", t.session.Seq), Tool: "memory", Name: t.Texts.Doing.Summing, State: chat.Running, Began: time.Now()}
 	t.live.Step(step)
 	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
-	t.pay(ctx, 1, t.name, used)
+	t.charge(ctx, 1, t.name, used)
 	step.State, step.Ended = chat.Done, time.Now()
 	t.live.Step(step)
 	if t.dumb = err != nil; t.dumb && ctx.Err() == nil {

@@ -381,7 +381,7 @@ func TestFewSums(t *testing.T) {
 	h.tools = []tools.Tool{tool("report", func(context.Context) (string, error) { return strings.Repeat("x", 2000), nil })}
 	play(t, h, func(h *house) {
 		for i := range 60 {
-			h.deliver(errand(fmt.Sprint("j/", i), "", chat.Errand{Tool: "report"}))
+			h.deliver(errand(fmt.Sprint("j/", i), "", chat.RunOptions{Tool: "report"}))
 			synctest.Wait()
 		}
 		h.say("1", "w1")
@@ -401,7 +401,7 @@ func TestToolsAlone(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.tell(1, 1)
 		for i := range 200 {
-			h.deliver(errand(fmt.Sprint("j/", i), "", chat.Errand{Tool: "report"}))
+			h.deliver(errand(fmt.Sprint("j/", i), "", chat.RunOptions{Tool: "report"}))
 			synctest.Wait()
 		}
 		if all := s.read(); len(all) != 1 || !strings.HasSuffix(all[0], ": raw w1") {
@@ -425,8 +425,8 @@ func TestToolsAlone(t *testing.T) {
 func (h *house) digest(silent time.Duration, want int) {
 	h.t.Helper()
 	synctest.Wait()
-	if took, err := h.pool.Digest(h.t.Context(), silent); took.Parts != want || err != nil {
-		h.t.Errorf("%+v, %v, want %d parts", took, err, want)
+	if parts, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", silent); parts != want || err != nil {
+		h.t.Errorf("%d, %v, want %d parts", parts, err, want)
 	}
 }
 
@@ -498,7 +498,7 @@ func TestDigest(t *testing.T) {
 		h.tell(1, 1)
 		h.digest(time.Hour, 0) // somebody spoke just now
 		for id, m := range map[string]chat.Message{
-			"cron:1":  {Origin: chat.FromSchedule, Errand: &chat.Errand{}},
+			"cron:1":  {Origin: chat.FromSchedule, Options: &chat.RunOptions{}},
 			"agent:1": {Origin: chat.FromParent},
 			"":        {Origin: chat.FromSchedule, At: chat.Address{Channel: "test", Chat: "quiet"}},
 		} {
@@ -574,9 +574,9 @@ func TestDigestFails(t *testing.T) {
 		h.deliver(other)
 		for night, want := range []int{1, 0, 0, 2} {
 			time.Sleep(24 * time.Hour)
-			took, err := h.pool.Digest(h.t.Context(), time.Hour)
-			if fails := err != nil && err.Error() == "digest session test:1: no"; took.Parts != want || fails != (night < 3) {
-				t.Errorf("night %d: %+v, %v", night, took, err)
+			parts, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour)
+			if fails := err != nil && err.Error() == "digest session test:1: no"; parts != want || fails != (night < 3) {
+				t.Errorf("night %d: %d, %v", night, parts, err)
 			}
 			h.tell(night*10+11, night*10+11) // the part that failed stays what it is
 		}
@@ -601,8 +601,8 @@ func TestDigestIsBounded(t *testing.T) {
 		var got []int
 		for range want {
 			time.Sleep(24 * time.Hour)
-			took, err := h.pool.Digest(h.t.Context(), time.Hour)
-			got, errs = append(got, took.Parts), append(errs, err)
+			parts, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour)
+			got, errs = append(got, parts), append(errs, err)
 		}
 		if !slices.Equal(got, want) {
 			h.t.Errorf("archived %v parts, want %v: %v", got, want, errs)
@@ -629,7 +629,7 @@ func TestDigestIsBounded(t *testing.T) {
 		s := &shelf{sum: echoing}
 		h := small(s)
 		set := h.set
-		h.set = func(c *agent.Settings) { set(c); c.Limits.Everybody.Rounds = 3 }
+		h.set = func(c *agent.Settings) { set(c); c.Limits.Everybody.Requests = 3 }
 		play(t, h, func(h *house) {
 			crowd(h, 0, 3)
 			time.Sleep(24 * time.Hour)
@@ -659,7 +659,7 @@ func TestDigestIsBounded(t *testing.T) {
 			var errs []error
 			for range 5 {
 				time.Sleep(24 * time.Hour)
-				_, err := h.pool.Digest(h.t.Context(), time.Hour)
+				_, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour)
 				errs = append(errs, err)
 			}
 			if n := len(s.all); n != 10 || errs[4] == nil {
@@ -707,15 +707,15 @@ func TestDigestMakesWay(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.tell(1, 1)
 		time.Sleep(time.Hour)
-		var took agent.Taken
+		var parts int
 		var err error
-		go func() { took, err = h.pool.Digest(h.t.Context(), time.Minute) }()
+		go func() { parts, err = h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Minute) }()
 		synctest.Wait()
 		h.sent = nil
 		h.say("2", "are you there?")
 		h.want("ok")
-		if took.Parts != 0 || err != nil {
-			t.Errorf("%+v, %v", took, err)
+		if parts != 0 || err != nil {
+			t.Errorf("%d, %v", parts, err)
 		}
 		h.model = func(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 			time.Sleep(time.Hour)
@@ -762,7 +762,7 @@ func crashSummedUp(t *testing.T, lives ...int) (where string) {
 		h.deliver(longer(5))
 		time.Sleep(3 * time.Hour)
 		for range 2 {
-			if _, err := h.pool.Digest(t.Context(), time.Hour); err != nil {
+			if _, err := h.pool.Digest(t.Context(), "dream", "dream/1", time.Hour); err != nil {
 				t.Error(err)
 			}
 		}
@@ -824,7 +824,7 @@ func summedLife(t *testing.T, dir string, s *shelf, taken *[5]atomic.Bool, life 
 		time.Sleep(time.Minute)
 		if i == 1 || i == 4 {
 			time.Sleep(2 * time.Hour)
-			go func() { _, _ = h.pool.Digest(h.t.Context(), time.Hour) }()
+			go func() { _, _ = h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour) }()
 			synctest.Wait()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/budget"
 	"parley/chat"
 	"parley/llm"
 	"parley/texts/textstest"
@@ -19,7 +20,7 @@ import (
 // TestAllFromCatalogue gives commands in a language of full-width letters, and
 // lets answers fail: nobody is told a word that is not in the catalogue.
 func TestAllFromCatalogue(t *testing.T) {
-	limits := agent.Limits{Person: agent.Limit{Rounds: 8}, Everybody: agent.Limit{Tokens: 1000}}
+	limits := budget.Limits{Person: budget.Limit{Requests: 8}, Everybody: budget.Limit{Tokens: 1000}}
 	h := &house{
 		conf: func(c *agent.Config) {
 			c.Texts = &textstest.Wide().Agent

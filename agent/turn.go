@@ -126,8 +126,8 @@ func (t *turn) hear(jobs []job) {
 		case j.command != "retry":
 			t.session.Keep(conversation.Record{Heard: &m})
 		case !t.session.History.IsEmpty() && !t.ofGoneJob():
-			if e := t.session.History.LastTurn().First.Errand; e != nil { // done again as it was done, by who asks for it
-				m.Errand = &chat.Errand{Model: e.Model, Tool: e.Tool, Args: e.Args, RetriedJob: cmp.Or(e.Job, e.RetriedJob)}
+			if e := t.session.History.LastTurn().First.Options; e != nil { // done again as it was done, by who asks for it
+				m.Options = &chat.RunOptions{Model: e.Model, Tool: e.Tool, Args: e.Args, RetriedJob: cmp.Or(e.Job, e.RetriedJob)}
 			}
 			t.session.Keep(conversation.Record{Retried: &m})
 		}
@@ -137,7 +137,7 @@ func (t *turn) hear(jobs []job) {
 // ofGoneJob reports whether the last turn was the run of a scheduled job that
 // has been removed since, or answered such a run anew: nobody wants that again.
 func (t *turn) ofGoneJob() bool {
-	e := t.session.History.LastTurn().First.Errand
+	e := t.session.History.LastTurn().First.Options
 	if e == nil || t.HasJob == nil {
 		return false
 	}
@@ -159,8 +159,8 @@ func (t *turn) dismiss(ctx context.Context) error {
 // prepare readies what a turn that answers m needs: model and tools.
 func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.Settings = *t.settings.Load()
-	if t.name = t.session.State.Model; m.Errand != nil && m.Errand.Model != "" {
-		t.name = m.Errand.Model
+	if t.name = t.session.State.Model; m.Options != nil && m.Options.Model != "" {
+		t.name = m.Options.Model
 	}
 	if t.Models[t.name].Model == nil {
 		t.name = t.Settings.Model
@@ -176,7 +176,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		}
 		t.scope.From = t.openTurn().From()
 	}
-	if m.Errand != nil && m.Errand.Job != "" { // also while a helper works for it or reports (D-097)
+	if m.Options != nil && m.Options.Job != "" { // also while a helper works for it or reports (D-097)
 		t.scope.Origin = chat.FromSchedule
 	}
 	t.scope.Tools = func() []tools.Tool { return t.kit.Tools() }
@@ -203,7 +203,7 @@ func (t *turn) rounds(ctx context.Context) error {
 		return t.end(t.hard, conversation.TooOld, t.Texts.Turn.TooOld.Of(len(t.jobs), t.Texts.Span.Of(t.Settings.MaxAge)))
 	}
 	if calls := toolCalls(t.openTurn().First()); calls != nil {
-		if err := t.afford(ctx); err != nil {
+		if err := t.spend(ctx); err != nil {
 			return t.limited(err)
 		}
 		return t.byTool(ctx, calls)
@@ -229,7 +229,7 @@ func (t *turn) rounds(ctx context.Context) error {
 		if o := t.openTurn(); !o.NeedsAnswer() && o.Notice() != "" {
 			return t.end(t.hard, conversation.Answered, o.Notice())
 		}
-		if err := t.afford(ctx); err != nil {
+		if err := t.spend(ctx); err != nil {
 			return t.limited(err)
 		}
 		last := len(t.openTurn().Answers()) >= t.Rounds-1
@@ -237,7 +237,7 @@ func (t *turn) rounds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.pay(ctx, 0, cmp.Or(answer.Said.Model, t.name), answer.Said.Usage)
+		t.charge(ctx, 0, cmp.Or(answer.Said.Model, t.name), answer.Said.Usage)
 		if t.say(answer, last) {
 			if over, err := t.conclude(ctx); over || err != nil {
 				return err

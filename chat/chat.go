@@ -51,8 +51,8 @@ type Message struct {
 	Sources []string  `json:"sources,omitempty"` // … from there
 	Spoken  bool      `json:"spoken,omitempty"`  // Text was heard in a recording: somebody else may speak in it
 	// Text is a choice that the agent offered, and not the person's own words
-	Chosen bool    `json:"chosen,omitempty"`
-	Errand *Errand `json:"errand,omitempty"` // of what no person wrote: how it is to be answered
+	Chosen  bool        `json:"chosen,omitempty"`
+	Options *RunOptions `json:"errand,omitempty"` // of what no person wrote: how it is to be answered
 }
 
 // Session names the session that m belongs to.
@@ -73,7 +73,7 @@ func (m Message) Reply() Reply {
 	} else {
 		r.Unasked = true
 	}
-	if m.Origin == FromSchedule && m.Errand != nil && m.Errand.Job != "" {
+	if m.Origin == FromSchedule && m.Options != nil && m.Options.Job != "" {
 		r.Run = m.ID
 	}
 	if m.Origin == FromSubagent {
@@ -82,9 +82,10 @@ func (m Message) Reply() Reply {
 	return r
 }
 
-// An Errand says how a message that no person wrote is to be answered.
-type Errand struct {
+// RunOptions say how a message that no person wrote is to be answered.
+type RunOptions struct {
 	Job   string `json:"job,omitempty"`   // ID of the scheduled job that it is a run of
+	Run   string `json:"run,omitempty"`   // ID of the run's own message, of what subagents do for the run
 	Model string `json:"model,omitempty"` // name of the model that answers; "" is the session's
 	// an answer that has nothing to say is not sent, and nothing is shown on the way
 	Quiet bool   `json:"quiet,omitempty"`

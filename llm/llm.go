@@ -109,11 +109,14 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{In: u.In + v.In, Out: u.Out + v.Out, Cached: u.Cached + v.Cached}
 }
 
-// Spent is what one person's turns of one day took from one model.
+// Spent is what one person used of one model in one day.
 type Spent struct {
 	Day   string `json:"day"` // 2006-01-02
-	Who   string `json:"who"` // channel:id of the person
+	Who   string `json:"who"` // "owner", channel:id of another person, or channel:chat of a group
 	Model string `json:"model"`
 	Turns int    `json:"turns"`
 	Usage Usage  `json:"usage"`
+
+	Cost     float64 `json:"cost,omitempty"`     // by the prices of then
+	Unpriced int     `json:"unpriced,omitempty"` // tokens of Usage whose price was not known
 }

@@ -85,11 +85,11 @@ func TestD098Message(t *testing.T) {
 		w.wait(2 * time.Hour)
 		first, second := w.runs[0], w.runs[1]
 		want := chat.Message{ID: "news/1", Account: "cron", At: home, From: bob, Group: true, Text: "x", Time: at(1), Origin: chat.FromSchedule,
-			In: "cron:news", Errand: &chat.Errand{Job: "news", Model: "small", Quiet: true, Fresh: true}}
-		if fmt.Sprintf("%+v", *first.Errand) != fmt.Sprintf("%+v", *want.Errand) || !first.Time.Equal(want.Time) {
+			In: "cron:news", Options: &chat.RunOptions{Job: "news", Model: "small", Quiet: true, Fresh: true}}
+		if fmt.Sprintf("%+v", *first.Options) != fmt.Sprintf("%+v", *want.Options) || !first.Time.Equal(want.Time) {
 			t.Errorf("%+v", first)
 		}
-		first.Errand, first.Time, want.Errand, want.Time = nil, time.Time{}, nil, time.Time{}
+		first.Options, first.Time, want.Options, want.Time = nil, time.Time{}, nil, time.Time{}
 		if fmt.Sprint(first) != fmt.Sprint(want) {
 			t.Errorf("%+v", first)
 		}
@@ -318,7 +318,7 @@ func TestP13Overlap(t *testing.T) {
 			t.Error(err)
 		}
 		m := w.runs[0]
-		if m.Errand.Job != j.ID {
+		if m.Options.Job != j.ID {
 			m = w.runs[1]
 		}
 		for range 2 {
@@ -380,7 +380,7 @@ func TestP13Failing(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := s.Ended(t.Context(), chat.Message{ID: "news/1", Errand: &chat.Errand{Job: "news"}}, w.result); err != nil {
+		if err := s.Ended(t.Context(), chat.Message{ID: "news/1", Options: &chat.RunOptions{Job: "news"}}, w.result); err != nil {
 			t.Error(err)
 		}
 	})

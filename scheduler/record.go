@@ -185,7 +185,9 @@ func (s *Scheduler) Message(j Job, r Run) chat.Message {
 	m := chat.Message{
 		ID: fmt.Sprintf("%s/%d", j.ID, r.N), Account: "cron", At: j.At, From: j.By, Group: j.Group, Text: j.Text,
 		Time: r.Began, Origin: chat.FromSchedule,
-		Errand: &chat.Errand{Job: j.ID, Model: j.Model, Quiet: j.Quiet, Fresh: j.Isolated, Tool: j.Tool, Args: j.Args},
+		Options: &chat.RunOptions{
+			Job: j.ID, Model: j.Model, Quiet: j.Quiet, Fresh: j.Isolated, Tool: j.Tool, Args: j.Args,
+		},
 	}
 	if r.Began.Sub(r.Due) > patience {
 		m.Text += fmt.Sprintf("\n[This was due at %s.]", minute(r.Due))

@@ -201,23 +201,42 @@ func (s *Scheduler) do(ctx context.Context, j Job, r Run) {
 // Ended notes how the run ended that m is. To tell it again changes nothing,
 // and a message that is no run is none of its business.
 func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
-	if m.Errand == nil || m.Errand.Job == "" || e.Outcome == Running {
+	if m.Options == nil || m.Options.Job == "" || e.Outcome == Running {
 		return nil
 	}
-	n, err := strconv.ParseUint(strings.TrimPrefix(m.ID, m.Errand.Job+"/"), 10, 64)
+	n, err := strconv.ParseUint(strings.TrimPrefix(m.ID, m.Options.Job+"/"), 10, 64)
 	if err != nil {
 		return nil
 	}
 	if !slices.Contains([]Outcome{Answered, Silent, Interrupted, Stopped}, e.Outcome) {
 		e.Note, e.Outcome = cmp.Or(e.Note, e.Text, string(e.Outcome)), Failed
 	}
-	return s.end(ctx, m.Errand.Job, n, e)
+	return s.end(ctx, m.Options.Job, n, e)
 }
 
 // NoteDelivery notes what became of what a run said, whose message has the ID run: with
 // reason "" the network has taken it, else it has refused it for that reason, and
 // may take it yet (P26). To tell it again changes nothing.
 func (s *Scheduler) NoteDelivery(ctx context.Context, run, reason string) error {
+	return changeRun(ctx, s, run, func(j *Job, r *Run) bool { return j.noteDelivery(r, reason) })
+}
+
+// NoteUsage notes what a run, whose message has the ID run, has used by now:
+// subagents may work for it after its answer. To tell it again changes nothing.
+func (s *Scheduler) NoteUsage(ctx context.Context, run string, tokens int, cost float64) error {
+	return changeRun(ctx, s, run, func(_ *Job, r *Run) bool {
+		if r.Tokens == tokens && r.Cost == cost {
+			return false
+		}
+		r.Tokens = tokens
+		r.Cost = cost
+		return true
+	})
+}
+
+// changeRun has change alter the run whose message has the ID run, if it is still
+// known; change reports whether it did.
+func changeRun(ctx context.Context, s *Scheduler, run string, change func(*Job, *Run) bool) error {
 	i := strings.LastIndex(run, "/")
 	n, err := strconv.ParseUint(run[i+1:], 10, 64)
 	if err != nil || i < 0 {
@@ -225,7 +244,7 @@ func (s *Scheduler) NoteDelivery(ctx context.Context, run, reason string) error 
 	}
 	_, err = s.change(ctx, run[:i], func(j *Job) error {
 		i := slices.IndexFunc(j.Runs, func(r Run) bool { return r.N == n })
-		if i < 0 || !j.noteDelivery(&j.Runs[i], reason) {
+		if i < 0 || !change(j, &j.Runs[i]) {
 			return store.ErrUnchanged
 		}
 		return nil

@@ -37,8 +37,8 @@ type Child struct {
 	From   chat.Sender    `json:"from"`
 	Group  bool           `json:"group,omitempty"`
 	// that it works for, if it does for one: who pays, and how its report is answered
-	Errand *chat.Errand `json:"errand,omitempty"`
-	Depth  int          `json:"depth"` // how many agents up to the person
+	Options *chat.RunOptions `json:"errand,omitempty"`
+	Depth   int              `json:"depth"` // how many agents up to the person
 	// the task holds untrusted content, and in the end the result does (R-S12) …
 	Tainted bool     `json:"tainted,omitempty"`
 	Sources []string `json:"sources,omitempty"` // … from there

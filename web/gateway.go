@@ -30,9 +30,8 @@ type Gateway struct {
 	Approve  func(ctx context.Context, code string) (channels.Pairing, error)
 
 	Usage  func(context.Context) ([]llm.Spent, error)
-	Price  func(model string, u llm.Usage) (cost float64, known bool) // in the currency of the config
-	Errors func() []LogLine                                           // of the log, redacted (R-S26), newest first
-	Events *audit.Chain                                               // the audit log (R-S27)
+	Errors func() []LogLine // of the log, redacted (R-S26), newest first
+	Events *audit.Chain     // the audit log (R-S27)
 
 	// Backup calls send with a backup of everything, once it was verified (P20).
 	Backup func(ctx context.Context, send func(io.Reader)) error

@@ -29,7 +29,7 @@ type row struct {
 	Turns int       `json:"turns"`
 	Usage llm.Usage `json:"usage"`
 	Cost  float64   `json:"cost"`
-	Part  bool      `json:"part"`           // Cost is not all of it: some model has no price
+	Part  bool      `json:"part"`           // Cost is not all of it: of some tokens the price was not known
 	Bars  []int     `json:"bars,omitempty"` // tokens of each day, in percent of the table's largest, rounded up
 }
 
@@ -41,12 +41,12 @@ func (a *admin) usage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	days := lastDays(spent)
-	byDay := a.usageTable("By day", spent, nil, func(p llm.Spent) string { return p.Day })
+	byDay := usageTable("By day", spent, nil, func(p llm.Spent) string { return p.Day })
 	slices.SortFunc(byDay.Rows, func(a, b *row) int { return strings.Compare(b.Name, a.Name) })
 	byDay.Rows = byDay.Rows[:min(len(byDay.Rows), chartDays)]
-	return usage{days, a.usageTable("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
-		a.usageTable("By person", spent, days, func(p llm.Spent) string { return p.Who }),
-		a.usageTable("By model", spent, days, func(p llm.Spent) string { return p.Model }),
+	return usage{days, usageTable("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
+		usageTable("By person", spent, days, func(p llm.Spent) string { return p.Who }),
+		usageTable("By model", spent, days, func(p llm.Spent) string { return p.Model }),
 		byDay,
 	}}, nil
 }
@@ -68,7 +68,7 @@ func lastDays(spent []llm.Spent) (days []string) {
 
 // usageTable returns a table with a row for each name, the largest first. A row has
 // a bar for each of days.
-func (a *admin) usageTable(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
+func usageTable(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
 	rows := map[string]*row{}
 	t := table{Title: title}
 	most := 1
@@ -78,11 +78,11 @@ func (a *admin) usageTable(title string, spent []llm.Spent, days []string, name 
 			r = &row{Name: name(p), Bars: make([]int, len(days))}
 			rows[r.Name], t.Rows = r, append(t.Rows, r)
 		}
-		cost, known := a.cfg.Gateway.Price(p.Model, p.Usage)
-		r.Turns, r.Usage = r.Turns+p.Turns, r.Usage.Add(p.Usage)
-		r.Cost += cost
-		r.Part = r.Part || !known
-		t.Money = t.Money || known
+		r.Turns += p.Turns
+		r.Usage = r.Usage.Add(p.Usage)
+		r.Cost += p.Cost
+		r.Part = r.Part || p.Unpriced > 0
+		t.Money = t.Money || p.Unpriced < p.Usage.In+p.Usage.Out
 		if day := slices.Index(days, p.Day); day >= 0 {
 			r.Bars[day] += p.Usage.In + p.Usage.Out
 			most = max(most, r.Bars[day])

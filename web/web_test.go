@@ -168,12 +168,9 @@ func (f *face) gateway(t testing.TB) Gateway {
 		},
 		Usage: func(context.Context) ([]llm.Spent, error) {
 			return []llm.Spent{
-				{Day: "2026-01-01", Who: evil, Model: evil, Turns: 2, Usage: llm.Usage{In: 1000, Out: 10}},
-				{Day: "2026-01-02", Who: "anna", Model: "m", Turns: 1, Usage: llm.Usage{In: 500, Out: 5}},
+				{Day: "2026-01-01", Who: evil, Model: evil, Turns: 2, Usage: llm.Usage{In: 1000, Out: 10}, Unpriced: 1010},
+				{Day: "2026-01-02", Who: "anna", Model: "m", Turns: 1, Usage: llm.Usage{In: 500, Out: 5}, Cost: 5},
 			}, nil
-		},
-		Price: func(model string, u llm.Usage) (float64, bool) {
-			return float64(u.In) / 100, model == "m"
 		},
 		Errors: func() []LogLine { return []LogLine{{Time: at, Level: "ERROR", Text: evil}} },
 		Events: events,

@@ -13,7 +13,7 @@ import (
 const NothingToSay = "NOTHING_TO_SAY"
 
 // IsQuiet reports whether m asks for an answer only if there is something to say.
-func IsQuiet(m chat.Message) bool { return m.Errand != nil && m.Errand.Quiet }
+func IsQuiet(m chat.Message) bool { return m.Options != nil && m.Options.Quiet }
 
 // render returns m as the model reads it: one line in brackets that the
 // gateway writes, and then the text. Only the first line of a message is ever

@@ -247,16 +247,19 @@ func (g *gateway) openPool() {
 		Workspace:  g.files,
 		Archive:    g.knowledge,
 		Ended:      jobHost{g}.noteEnd,
-		Role:       jobHost{g}.roleNow,
-		Brief:      g.Brief,
-		HasJob:     jobHost{g}.exists,
-		Commands:   g.commands(),
-		Warn:       g.hub.TellOwners,
-		Turns:      g.Config.Agent.MaxConcurrentTurns,
-		Grace:      turnTime,
-		Report:     ownerAPI{g}.report,
-		ToolStats:  toolbox{g}.statistics,
-		Undo:       toolbox{g}.undo,
+		RunUsage: func(ctx context.Context, run string, tokens int, cost float64) error {
+			return g.scheduler.NoteUsage(ctx, run, tokens, cost)
+		},
+		Role:      jobHost{g}.roleNow,
+		Brief:     g.Brief,
+		HasJob:    jobHost{g}.exists,
+		Commands:  g.commands(),
+		Warn:      g.hub.TellOwners,
+		Turns:     g.Config.Agent.MaxConcurrentTurns,
+		Grace:     turnTime,
+		Report:    ownerAPI{g}.report,
+		ToolStats: toolbox{g}.statistics,
+		Undo:      toolbox{g}.undo,
 	}, agent.Settings{})
 }
 

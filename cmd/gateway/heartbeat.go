@@ -35,6 +35,6 @@ func (j jobHost) heartbeat(ctx context.Context, job scheduler.Job, r scheduler.R
 	m.From = s.From
 	m.In = scheduler.Sessions + heartbeatID
 	m.Text = jobs.HeartbeatText(heartbeatFile, string(text))
-	m.Errand = &chat.Errand{Job: heartbeatID, Model: j.app.now.Load().Heartbeat.Model, Quiet: true, Fresh: true}
+	m.Options = &chat.RunOptions{Job: heartbeatID, Model: j.app.now.Load().Heartbeat.Model, Quiet: true, Fresh: true}
 	return scheduler.Ended{Outcome: scheduler.Running}, j.app.pool.Deliver(ctx, m)
 }

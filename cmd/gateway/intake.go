@@ -27,7 +27,7 @@ func (g *gateway) checkIntake(ctx context.Context, m chat.Message) error {
 
 // takeBytes counts bytes that who sends, or returns why no more are taken.
 func (g *gateway) takeBytes(ctx context.Context, who chat.Person, bytes int64) error {
-	return g.pool.TakeBytes(ctx, who, bytes)
+	return g.pool.Budget().TakeBytes(ctx, who, bytes)
 }
 
 // maxStored is how many bytes of files a person may have in the workspace; -1 is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/budget"
 	"parley/chat"
 	"parley/llm"
 	"parley/memory"
@@ -80,18 +82,18 @@ func (k knowledge) Append(ctx context.Context, who chat.Person, e memory.Entry) 
 	return k.history.Append(ctx, who, e)
 }
 
-// dreamModel is the model that thinks about what who said, at their expense, which
-// is added to took.
-func (k knowledge) dreamModel(who chat.Person, took *scheduler.Ended) llm.Model {
+// dreamModel is the model that thinks about what who said in a run of the dream, at
+// their expense.
+func (k knowledge) dreamModel(who chat.Person, run string) llm.Model {
+	spender := budget.Spender{Person: who, Job: jobs.DreamID, Run: run}
 	name := k.app.now.Load().DreamModel()
 	model := k.app.pool.Model(name)
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
-		if err := k.app.pool.Allow(ctx, who, "", jobs.DreamID); err != nil {
+		if err := k.app.pool.Budget().Allow(ctx, spender); err != nil {
 			return llm.Message{}, err
 		}
 		answer, err := model.Generate(ctx, req, stream)
-		took.Cost += k.app.pool.Charge(ctx, who, "", jobs.DreamID, cmp.Or(answer.Model, name), answer.Usage)
-		took.Tokens += answer.Usage.In + answer.Usage.Out
+		k.app.pool.Budget().Charge(ctx, spender, 1, cmp.Or(answer.Model, name), answer.Usage)
 		return answer, err
 	})
 }
@@ -104,17 +106,18 @@ func (k knowledge) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) 
 	if r.Key != "" { // somebody wants it now, with what was said a moment ago
 		silent = 0
 	}
-	t, left := k.app.pool.Digest(ctx, silent) // what there is can be dreamt all the same
-	took := scheduler.Ended{Tokens: t.Tokens, Cost: t.Cost}
+	run := fmt.Sprintf("%s/%d", jobs.DreamID, r.N)
+	summed, left := k.app.pool.Digest(ctx, jobs.DreamID, run, silent) // what there is can be dreamt all the same
 	dreamer := memory.Dreamer{
 		Past: k.history, Versions: k.notes.Versions, Zone: k.app.Config.Zone(),
-		Model: func(who chat.Person) llm.Model { return k.dreamModel(who, &took) },
+		Model: func(who chat.Person) llm.Model { return k.dreamModel(who, run) },
 		Texts: &k.app.texts.Memory, Ask: k.proposeChange,
 	}
 	read, changes, err := dreamer.DreamAll(ctx)
-	took.Note = dreamNote(k.app.texts.Gateway.Dream, t.Parts, read, changes)
+	tokens, cost := k.app.pool.Budget().RunUsage(ctx, run)
 	k.sweep(ctx)
-	return took, errors.Join(left, err)
+	note := dreamNote(k.app.texts.Gateway.Dream, summed, read, changes)
+	return scheduler.Ended{Note: note, Tokens: tokens, Cost: cost}, errors.Join(left, err)
 }
 
 // dreamNote says what came of a dream: how many parts of conversations it summed

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/budget"
 	"parley/chat"
 	"parley/config"
 	"parley/llm"
@@ -94,10 +95,12 @@ func (g *gateway) models(c *config.Config) map[string]agent.Model {
 }
 
 // limitsOf are those of a day, as the agent knows them.
-func limitsOf(c *config.Config) agent.Limits {
-	of := func(whose string) agent.Limit {
+func limitsOf(c *config.Config) budget.Limits {
+	of := func(whose string) budget.Limit {
 		l := c.Limits[whose]
-		return agent.Limit{Turns: l.Turns, Rounds: l.Rounds, Tokens: l.Tokens, Money: l.Money, Children: l.Children, Bytes: l.Bytes}
+		return budget.Limit{
+			Turns: l.Turns, Requests: l.Rounds, Tokens: l.Tokens, Money: l.Money, Subagents: l.Children, Bytes: l.Bytes,
+		}
 	}
-	return agent.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
+	return budget.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
 }

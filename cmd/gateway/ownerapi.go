@@ -39,7 +39,7 @@ func (o ownerAPI) view() web.Gateway {
 		Warnings: o.warnings,
 		Damaged:  o.app.verifier.Damaged,
 		Channels: o.channels, Pairings: o.app.hub.Pairings, Approve: o.app.hub.Approve,
-		Usage: o.app.pool.Usage, Price: o.app.price, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
+		Usage: o.app.pool.Budget().Usage, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
 	}
 }
 

@@ -21,7 +21,7 @@ const nothingSaid = "nothing to say"
 const runPrefix = "cron:"
 
 // runsKept is how many conversations there are at most of a session whose
-// errands each begin one.
+// tasks each begin one.
 const runsKept = 20
 
 // silent says whether an answer says that there is nothing to say.
@@ -31,21 +31,21 @@ func silent(text string) bool {
 }
 
 // spoken returns r, the answer to the turn under way, or nil if nobody is to
-// hear it. Who stopped an errand hears that it was, and a quiet one tells, too,
+// hear it. Who stopped a scheduled task hears that it was, and a quiet one tells, too,
 // that a limit is reached: nobody is to wait in vain for what it watches.
 func (t *turn) spoken(how conversation.Outcome, r chat.Reply) *chat.Reply {
 	m := t.openTurn().First()
-	if m.Errand != nil && r.Text == "" || conversation.IsQuiet(m) && how != conversation.Stopped && how != conversation.OverLimit && (how != conversation.Answered || silent(r.Text)) {
+	if m.Options != nil && r.Text == "" || conversation.IsQuiet(m) && how != conversation.Stopped && how != conversation.OverLimit && (how != conversation.Answered || silent(r.Text)) {
 		return nil
 	}
 	return &r
 }
 
-// openFor returns the session of the turn that answers m. A fresh errand begins
+// openFor returns the session of the turn that answers m. A fresh task begins
 // a conversation, unless it has begun already; the oldest of too many are forgotten.
 func (l *lane) openFor(m chat.Message) (*conversation.Session, error) {
 	s, err := l.open(l.hard, l.id)
-	if err != nil || m.Errand == nil || !m.Errand.Fresh || s.History.IsEmpty() || s.History.Knows(m) {
+	if err != nil || m.Options == nil || !m.Options.Fresh || s.History.IsEmpty() || s.History.Knows(m) {
 		return s, err
 	}
 	last := s.State.Epoch - runsKept + 1
@@ -61,13 +61,13 @@ func (l *lane) openFor(m chat.Message) (*conversation.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.Left(l.id)
+	l.conversationEnded(l.id)
 	return l.open(l.hard, l.id)
 }
 
 // toolCalls returns the call that answers m instead of a model, if one does.
 func toolCalls(m chat.Message) (calls []llm.ToolCall) {
-	if e := m.Errand; e != nil && e.Tool != "" {
+	if e := m.Options; e != nil && e.Tool != "" {
 		calls = []llm.ToolCall{{ID: "errand", Name: e.Tool, Args: e.Args}}
 	}
 	return calls
@@ -125,11 +125,11 @@ func value(v any) string {
 	return string(b)
 }
 
-// tell tells how the errand came out that the last turn answered. Where that
+// tell tells how the scheduled task came out that the last turn answered. Where that
 // was to be noted may be damaged, which is no reason to wait for ever (P21).
 func (t *turn) tell(ctx context.Context) error {
 	last := t.session.History.LastTurn()
-	if t.Ended == nil || last.First.Errand == nil || last.First.Origin != chat.FromSchedule || t.jobs[0].Key() != last.First.Key() {
+	if t.Ended == nil || last.First.Options == nil || last.First.Origin != chat.FromSchedule || t.jobs[0].Key() != last.First.Key() {
 		return nil
 	}
 	e := End{Message: last.First, Outcome: string(last.Outcome), Text: last.Text, Tainted: last.Untrusted()}
@@ -137,14 +137,7 @@ func (t *turn) tell(ctx context.Context) error {
 	if last.Outcome == conversation.Answered && last.Reply == nil && conversation.IsQuiet(last.First) {
 		e.Outcome = nothingSaid
 	}
-	price := t.settings.Load().Price
-	for model, u := range last.Usage {
-		e.Tokens += u.In + u.Out
-		if price != nil {
-			cost, _ := price(model, u)
-			e.Cost += cost
-		}
-	}
+	e.Tokens, e.Cost = t.budget.RunUsage(ctx, runOf(last.First))
 	return t.insist(ctx, "note how "+last.First.Key()+" ended", func(ctx context.Context) error {
 		return ignore(t.Pool.Ended(ctx, e), store.ErrDamaged)
 	})

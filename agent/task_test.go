@@ -19,9 +19,9 @@ import (
 )
 
 // errand is what a job on the clock delivers.
-func errand(id, text string, e chat.Errand) chat.Message {
+func errand(id, text string, e chat.RunOptions) chat.Message {
 	m := message(id, text)
-	m.Account, m.Origin, m.Errand = "cron", chat.FromSchedule, &e
+	m.Account, m.Origin, m.Options = "cron", chat.FromSchedule, &e
 	e.Job = "j"
 	return m
 }
@@ -66,7 +66,7 @@ func TestErrandIsApart(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.say("1", "work")
 		time.Sleep(time.Second)
-		h.deliver(errand("j/1", "remind me", chat.Errand{}))
+		h.deliver(errand("j/1", "remind me", chat.RunOptions{}))
 		time.Sleep(time.Minute)
 		h.want("done", "reminded")
 		e.want(t, `j/1 answered "reminded" 0 false`)
@@ -97,11 +97,11 @@ func TestQuietErrand(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		for i := range 3 {
-			h.deliver(errand(fmt.Sprint(i), "watch", chat.Errand{Quiet: true}))
+			h.deliver(errand(fmt.Sprint(i), "watch", chat.RunOptions{Quiet: true}))
 			synctest.Wait()
 		}
 		h.want("It has changed!")
-		h.deliver(errand("4", "fail", chat.Errand{Quiet: true}))
+		h.deliver(errand("4", "fail", chat.RunOptions{Quiet: true}))
 		h.want()
 		e.mu.Lock()
 		if got := strings.Join(e.ends, "\n"); strings.Count(got, "nothing to say") != 2 || !strings.Contains(got, `2 answered "It has changed!"`) || !strings.Contains(got, "4 failed") {
@@ -126,7 +126,7 @@ func TestFreshErrand(t *testing.T) {
 		h.say("p", "hello")
 		h.want("result 1")
 		for i := range 25 {
-			m := errand(fmt.Sprint("r", i), "look", chat.Errand{Fresh: true})
+			m := errand(fmt.Sprint("r", i), "look", chat.RunOptions{Fresh: true})
 			m.In = "cron:j"
 			h.deliver(m)
 			h.want(fmt.Sprint("result ", i+2))
@@ -146,7 +146,7 @@ func TestFreshErrand(t *testing.T) {
 		if said != 20 {
 			t.Errorf("%d runs are kept, want 20", said)
 		}
-		if u, err := h.pool.Usage(t.Context()); err != nil || len(u) != 0 {
+		if u, err := h.pool.Budget().Usage(t.Context()); err != nil || len(u) != 1 || u[0].Turns != 26 {
 			t.Errorf("usage %v, %v", u, err)
 		}
 	})
@@ -173,10 +173,10 @@ func TestErrandOfTool(t *testing.T) {
 		s.Models["cheap"] = agent.Model{Model: llm.ModelFunc(script(words("cheap words"))), Window: 8000}
 	}
 	play(t, h, func(h *house) {
-		h.deliver(errand("1", "count", chat.Errand{Tool: "count", Args: `{"of":"apples"}`}))
+		h.deliver(errand("1", "count", chat.RunOptions{Tool: "count", Args: `{"of":"apples"}`}))
 		h.want("3 apples (schedule)")
 		e.want(t, `1 answered "3 apples (schedule)" 0 true`)
-		h.deliver(errand("2", "count", chat.Errand{Tool: "count", Args: `{}`}))
+		h.deliver(errand("2", "count", chat.RunOptions{Tool: "count", Args: `{}`}))
 		synctest.Wait()
 		if len(h.sent) != 1 || !strings.HasPrefix(h.sent[0], "I could not do that with count: ") || strings.Contains(h.sent[0], "Analyze") {
 			t.Errorf("sent %q", h.sent)
@@ -187,9 +187,9 @@ func TestErrandOfTool(t *testing.T) {
 			t.Errorf("told of %q", e.ends)
 		}
 		e.mu.Unlock()
-		h.deliver(errand("3", "say", chat.Errand{Model: "cheap"}))
+		h.deliver(errand("3", "say", chat.RunOptions{Model: "cheap"}))
 		h.want("cheap words")
-		h.deliver(errand("4", "", chat.Errand{Tool: "weather", Args: `{}`})) // people read no JSON
+		h.deliver(errand("4", "", chat.RunOptions{Tool: "weather", Args: `{}`})) // people read no JSON
 		h.want("- city: Rome\n- degrees: 22")
 	})
 }
@@ -203,11 +203,11 @@ func TestTaintedErrand(t *testing.T) {
 		return tools.Result{Text: "ok"}, nil
 	}
 	play(t, &house{tools: []tools.Tool{look}, model: script(calls(call("1", "look")), words("a"), calls(call("1", "look")), words("b"))}, func(h *house) {
-		m := errand("1", "look", chat.Errand{})
+		m := errand("1", "look", chat.RunOptions{})
 		m.Tainted = true
 		h.deliver(m)
 		h.want("a")
-		h.deliver(errand("2", "look", chat.Errand{}))
+		h.deliver(errand("2", "look", chat.RunOptions{}))
 		h.want("b")
 		if fmt.Sprint(tainted) != "[true true]" {
 			t.Errorf("tainted: %v", tainted)
@@ -221,12 +221,12 @@ func TestEndIsToldFirst(t *testing.T) {
 	dir := ""
 	slow := func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
 	stop := func(h *house) { h.say("s", "/stop") }
-	look := chat.Errand{Tool: "look", Args: "{}"}
+	look := chat.RunOptions{Tool: "look", Args: "{}"}
 	quietly := look
 	quietly.Quiet = true
 	for _, c := range []struct {
 		name   string
-		errand chat.Errand
+		errand chat.RunOptions
 		look   func(context.Context) (string, error)
 		then   func(*house)
 		set    func(*agent.Settings)
@@ -235,7 +235,7 @@ func TestEndIsToldFirst(t *testing.T) {
 	}{
 		{"answered", look, nil, nil, nil, "answered", "ok"},
 		{"failed", look, func(context.Context) (string, error) { return "", errors.New("no") }, nil, nil, "failed", "I could not do that with look: no"},
-		{"no such tool", chat.Errand{Tool: "gone"}, nil, nil, nil, "failed", "I could not do that with gone: "},
+		{"no such tool", chat.RunOptions{Tool: "gone"}, nil, nil, nil, "failed", "I could not do that with gone: "},
 		{"panic", look, nil, nil, func(s *agent.Settings) {
 			s.Kit = func(context.Context, tools.Scope) (*tools.Kit, error) { panic("no tools") }
 		}, "failed", "Something went wrong inside me. The error is in my log. Please try again."},
@@ -324,7 +324,7 @@ func TestNobodyJoinsAnErrand(t *testing.T) {
 	slow := tool("slow", func(context.Context) (string, error) { time.Sleep(10 * time.Second); return "ok", nil })
 	h := &house{tools: []tools.Tool{slow}, model: script(calls(call("1", "slow")), words("NOTHING_TO_SAY"), words("hello"))}
 	play(t, h, func(h *house) {
-		h.deliver(errand("1", "watch", chat.Errand{Quiet: true}))
+		h.deliver(errand("1", "watch", chat.RunOptions{Quiet: true}))
 		time.Sleep(time.Second)
 		h.say("2", "hi")
 		time.Sleep(time.Minute)
@@ -346,7 +346,7 @@ func TestRetryErrand(t *testing.T) {
 		s.Models["cheap"] = agent.Model{Model: llm.ModelFunc(script(words("NOTHING_TO_SAY"), words("NOTHING_TO_SAY"))), Window: 8000}
 	}
 	play(t, h, func(h *house) {
-		h.deliver(errand("1", "", chat.Errand{Tool: "count", Args: "{}"}))
+		h.deliver(errand("1", "", chat.RunOptions{Tool: "count", Args: "{}"}))
 		h.want("1")
 		e.want(t, `1 answered "1" 0 false`)
 		for i := range 3 {
@@ -357,7 +357,7 @@ func TestRetryErrand(t *testing.T) {
 				h.start()
 			}
 		}
-		h.deliver(errand("2", "watch", chat.Errand{Quiet: true, Model: "cheap"}))
+		h.deliver(errand("2", "watch", chat.RunOptions{Quiet: true, Model: "cheap"}))
 		h.want()
 		e.want(t, `2 nothing to say "NOTHING_TO_SAY" 0 false`)
 		h.say("r4", "/retry")
@@ -377,11 +377,11 @@ func TestRetryOfRemovedJob(t *testing.T) {
 		c.HasJob = func(_ context.Context, id string) bool { return there && id == "j" }
 	}
 	play(t, h, func(h *house) {
-		h.deliver(errand("1", "remind me", chat.Errand{Job: "j"}))
+		h.deliver(errand("1", "remind me", chat.RunOptions{Job: "j"}))
 		h.want("drink water")
 		h.say("2", "/retry")
 		h.want("drink more water")
-		h.deliver(errand("3", "", chat.Errand{Job: "j", Tool: "none"}))
+		h.deliver(errand("3", "", chat.RunOptions{Job: "j", Tool: "none"}))
 		synctest.Wait()
 		there = false
 		asked := len(h.asks)
@@ -402,7 +402,7 @@ func TestRetryOfRetryOfRemovedJob(t *testing.T) {
 		c.HasJob = func(_ context.Context, id string) bool { return there && id == "j" }
 	}
 	play(t, h, func(h *house) {
-		h.deliver(errand("1", "remind me", chat.Errand{Job: "j"}))
+		h.deliver(errand("1", "remind me", chat.RunOptions{Job: "j"}))
 		h.want("drink water")
 		h.say("2", "/retry")
 		h.want("drink more water")
@@ -432,7 +432,7 @@ func TestWhatToolsOfErrandsGive(t *testing.T) {
 	h.set = func(s *agent.Settings) { s.Rollback = true }
 	play(t, h, func(h *house) {
 		for id, want := range map[string]string{"search": "nothing found", "picture": "a cat", "message": ""} {
-			h.deliver(errand(id, "", chat.Errand{Tool: id, Args: "{}"}))
+			h.deliver(errand(id, "", chat.RunOptions{Tool: id, Args: "{}"}))
 			if want == "" {
 				h.want()
 			} else {
@@ -446,7 +446,7 @@ func TestWhatToolsOfErrandsGive(t *testing.T) {
 // A job whose model is gone from the config is answered by the one that there is.
 func TestErrandOfModelThatIsGone(t *testing.T) {
 	play(t, &house{model: script(words("done"))}, func(h *house) {
-		h.deliver(errand("1", "go", chat.Errand{Model: "gone"}))
+		h.deliver(errand("1", "go", chat.RunOptions{Model: "gone"}))
 		h.want("done")
 	})
 }
@@ -463,7 +463,7 @@ func TestErrandThatNobodyApproves(t *testing.T) {
 	h := &house{conf: e.conf, tools: []tools.Tool{danger}}
 	never.guards(h)
 	play(t, h, func(h *house) {
-		h.deliver(errand("1", "", chat.Errand{Tool: "danger", Args: "{}"}))
+		h.deliver(errand("1", "", chat.RunOptions{Tool: "danger", Args: "{}"}))
 		time.Sleep(25 * time.Hour)
 		synctest.Wait()
 		e.mu.Lock()
@@ -483,7 +483,7 @@ func TestStopARun(t *testing.T) {
 		return llm.Message{}, ctx.Err()
 	}}
 	play(t, h, func(h *house) {
-		m := errand("1", "look", chat.Errand{Fresh: true, Quiet: true})
+		m := errand("1", "look", chat.RunOptions{Fresh: true, Quiet: true})
 		m.In = "cron:j"
 		h.deliver(m)
 		time.Sleep(time.Second)
@@ -495,14 +495,14 @@ func TestStopARun(t *testing.T) {
 		h.want("A new conversation. What is on your mind?")
 		h.say("s2", "/stop")
 		h.want("(Stopped.)")
-		e.want(t, `1 stopped "(Stopped.)" 0 false`)
+		e.want(t, `1 stopped "(Stopped.)" 40 false`) // about as many as the limits count
 	})
 }
 
 // People read who spoke when no person did.
 func TestErrandInTranscript(t *testing.T) {
 	play(t, &house{model: script(words("hi"))}, func(h *house) {
-		h.deliver(errand("1", "remind me", chat.Errand{}))
+		h.deliver(errand("1", "remind me", chat.RunOptions{}))
 		h.want("hi")
 		for x, err := range h.pool.Transcript(t.Context(), "test:1") {
 			if err != nil || x.Kind == chat.Heard && x.Who != "a scheduled job" {
@@ -569,7 +569,7 @@ func (b *bureau) run(life int) string {
 		return calls(call(fmt.Sprint("c", len(r.Messages)), "pay")), nil
 	}
 	h.start()
-	for i, e := range []chat.Errand{{}, {Fresh: true}, {Fresh: true, Quiet: true}, {Tool: "pay", Args: "{}"}} {
+	for i, e := range []chat.RunOptions{{}, {Fresh: true}, {Fresh: true, Quiet: true}, {Tool: "pay", Args: "{}"}} {
 		errand := errand(fmt.Sprint(i), "pay", e)
 		if e.Fresh {
 			errand.In = "cron:j"
@@ -612,7 +612,7 @@ func TestOriginOfHelpers(t *testing.T) {
 		m    chat.Message
 		want string
 	}{
-		{errand("j/1", "go", chat.Errand{}), "[schedule schedule]"},
+		{errand("j/1", "go", chat.RunOptions{}), "[schedule schedule]"},
 		{message("1", "go"), "[parent subagent]"},
 	} {
 		var origins []chat.Origin

@@ -1,0 +1,122 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm"
+	"parley/store"
+	"parley/store/mem"
+	"parley/texts"
+)
+
+// newBook returns the Book in s.
+func newBook(s store.Store, limits Limits) *Book {
+	return New(Config{
+		Bucket: s.Bucket("ledger"), Texts: &texts.English().Agent.Limits, Log: slog.New(slog.DiscardHandler), Zone: time.UTC,
+		Limits: func() Limits { return limits },
+		Price:  func(string, llm.Usage) (float64, bool) { return 0, false },
+		Retry:  func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) },
+	})
+}
+
+// spent returns how much of k the narrowest account of who has used.
+func spent(t *testing.T, b *Book, who Spender, k Kind) float64 {
+	accounts := b.accounts(who)[:1]
+	defer b.open(t.Context(), accounts)()
+	return accounts[0].used.Spent[k]
+}
+
+// P15, R-S15: accounts of earlier days leave the memory once a day is over, those
+// of today do not, and what is spent later is added to them.
+func TestBookLetsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(mem.New(), Limits{})
+		defer b.Keep(t.Context())()
+		who := Spender{Person: "test:7"}
+		for i, want := range []float64{10, 20, 10} {
+			if i == 2 {
+				time.Sleep(24 * time.Hour)
+			}
+			b.Charge(t.Context(), who, 1, "main", llm.Usage{In: 10})
+			time.Sleep(time.Minute)
+			if got := spent(t, b, who, Tokens); got != want {
+				t.Errorf("%v tokens are spent, want %v", got, want)
+			}
+			b.mu.Lock()
+			n := len(b.used)
+			b.mu.Unlock()
+			if n != 2 {
+				t.Errorf("%d accounts in memory, want those of the person and of all", n)
+			}
+		}
+	})
+}
+
+// A busy store has others at work while it reads and writes.
+type busy struct {
+	store.Store
+	read, wrote atomic.Pointer[func()] // what they do, once
+}
+
+func (b *busy) Bucket(name string) store.Bucket { return busyBucket{b.Store.Bucket(name), b} }
+
+type busyBucket struct {
+	store.Bucket
+	b *busy
+}
+
+func (b busyBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	v, rev, err := b.Bucket.Get(ctx, key)
+	if then := b.b.read.Swap(nil); then != nil {
+		(*then)()
+	}
+	return v, rev, err
+}
+
+func (b busyBucket) Put(ctx context.Context, key string, v []byte, rev uint64) (uint64, error) {
+	rev, err := b.Bucket.Put(ctx, key, v, rev)
+	if then := b.b.wrote.Swap(nil); then != nil {
+		(*then)()
+	}
+	return rev, err
+}
+
+// R-S15: what is spent while an account is read, or written, counts, and that
+// somebody was told is still known after a restart.
+func TestBookAtWork(t *testing.T) {
+	s, ctx := &busy{Store: mem.New()}, t.Context()
+	open := func() *Book { return newBook(s, Limits{Job: Limit{Requests: 5}}) }
+	b, who := open(), Spender{Job: "j"}
+	spend := func() { b.Charge(ctx, who, 1, "main", llm.Usage{}) }
+	write := func() { b.Keep(ctx)() } // the end writes what is left
+	meanwhile := func() {
+		spend()
+		write()
+	}
+	s.read.Store(&meanwhile)
+	spend()
+	s.wrote.Store(&spend)
+	write()
+	write()
+	b = open()
+	if n := spent(t, b, who, Requests); n != 3 {
+		t.Errorf("%v requests are spent", n)
+	}
+	spend()
+	spend()
+	write()
+	for _, repeated := range []bool{false, true} {
+		var e *LimitError
+		if err := b.Allow(ctx, who); !errors.As(err, &e) || e.Repeated != repeated {
+			t.Errorf("%v, repeated: %v", err, e.Repeated)
+		}
+		write()
+		b = open()
+	}
+}
