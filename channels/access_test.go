@@ -361,7 +361,7 @@ func TestReceiveEndsWithItsChannels(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.on(func(op channeltest.Op) error { return fmt.Errorf("unauthorized") })
 		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
-		h.Add("a", brokenMenu{m.fake.As(channeltest.Menus), m.fake.As(channeltest.Menus).(channels.Commander)})
+		h.Add("a", brokenMenu{m.fake.As(channeltest.Menus), m.fake.As(channeltest.Menus).(channels.CommandMenu)})
 		if err := h.Receive(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "channel a: wrong token") {
 			t.Error(err)
 		}
@@ -370,7 +370,7 @@ func TestReceiveEndsWithItsChannels(t *testing.T) {
 
 type brokenMenu struct {
 	channels.Channel
-	channels.Commander
+	channels.CommandMenu
 }
 
 func (brokenMenu) Run(ctx context.Context, deliver chat.Deliver) error {

@@ -103,8 +103,8 @@ type Typer interface {
 	Typing(ctx context.Context, at chat.Address) error
 }
 
-// A Commander is a Channel that offers commands by a menu of its own.
-type Commander interface {
+// A CommandMenu is a Channel that offers commands by a menu of its own.
+type CommandMenu interface {
 	SetCommands(ctx context.Context, cs []Command) error
 }
 
@@ -161,15 +161,15 @@ const (
 	Done    Mark = "done"
 )
 
-// A Director is a Channel where a person can be spoken to first.
-type Director interface {
+// A DirectMessenger is a Channel where a person can be spoken to first.
+type DirectMessenger interface {
 	// Direct returns the private chat with the person of that ID, or without a
 	// Chat if there is none. "" is whoever owns a channel of owners only.
 	Direct(id string) chat.Address
 }
 
-// A Patient is a Channel that knows what ails it while it runs.
-type Patient interface {
+// A HealthReporter is a Channel that knows what ails it while it runs.
+type HealthReporter interface {
 	// Health returns why nothing comes in at present, nil when it does.
 	Health() error
 }

@@ -24,15 +24,15 @@ import (
 	"parley/texts"
 )
 
-// A Trouble is why nothing comes in at present, at first nothing. It makes a
-// driver a Patient.
-type Trouble struct {
+// A HealthState is why nothing comes in at present, at first nothing. It makes a
+// driver a HealthReporter.
+type HealthState struct {
 	err       atomic.Pointer[error]
 	recovered atomic.Pointer[func()]
 }
 
-// Feel notes why nothing comes in, or with nil that something does.
-func (t *Trouble) Feel(err error) {
+// SetHealth notes why nothing comes in, or with nil that something does.
+func (t *HealthState) SetHealth(err error) {
 	before := t.err.Swap(&err)
 	if f := t.recovered.Load(); f != nil && err == nil && before != nil && *before != nil {
 		(*f)()
@@ -40,10 +40,10 @@ func (t *Trouble) Feel(err error) {
 }
 
 // OnRecovery implements [RecoveryNotifier].
-func (t *Trouble) OnRecovery(f func()) { t.recovered.Store(&f) }
+func (t *HealthState) OnRecovery(f func()) { t.recovered.Store(&f) }
 
-// Health implements [Patient].
-func (t *Trouble) Health() error {
+// Health implements [HealthReporter].
+func (t *HealthState) Health() error {
 	if err := t.err.Load(); err != nil {
 		return *err
 	}
@@ -52,8 +52,8 @@ func (t *Trouble) Health() error {
 
 const maxDead = 1000 // records
 
-// Bury keeps in dead, as it came, what a driver cannot understand (P4): the last 1000.
-func Bury(ctx context.Context, dead store.Log, raw []byte) error {
+// KeepDeadLetter keeps in dead, as it came, what a driver cannot understand (P4): the last 1000.
+func KeepDeadLetter(ctx context.Context, dead store.Log, raw []byte) error {
 	seq, err := dead.Append(ctx, raw)
 	if err == nil && seq > maxDead {
 		err = dead.Trim(ctx, seq-maxDead)
@@ -190,32 +190,32 @@ func Lost(say texts.Files, f chat.File, why string) string {
 	return "📎 " + why
 }
 
-// A Gate is the way into the house for a channel whose messages come by
+// An Intake takes in the messages of a channel whose network calls us by
 // requests. It is open while Run runs.
-type Gate struct {
+type Intake struct {
 	mu      sync.RWMutex // held while a message is delivered
 	deliver func(chat.Message) error
 }
 
-// ErrShut is returned by [Gate.Deliver] before Run and after.
-var ErrShut = errors.New("the house is not open")
+// ErrShut is returned by [Intake.Deliver] before Run and after.
+var ErrShut = errors.New("messages are not taken in now")
 
 // Open lets messages in by deliver until ctx ends, and returns when none is on
 // its way any more.
-func (g *Gate) Open(ctx context.Context, deliver chat.Deliver) {
+func (g *Intake) Open(ctx context.Context, deliver chat.Deliver) {
 	g.set(func(m chat.Message) error { return deliver(ctx, m) })
 	<-ctx.Done()
 	g.set(nil)
 }
 
-func (g *Gate) set(deliver func(chat.Message) error) {
+func (g *Intake) set(deliver func(chat.Message) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.deliver = deliver
 }
 
-// Deliver hands m to the house, even if the request that brought it ends.
-func (g *Gate) Deliver(m chat.Message) error {
+// Deliver hands m over, even if the request that brought it ends.
+func (g *Intake) Deliver(m chat.Message) error {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	if g.deliver == nil {

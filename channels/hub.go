@@ -134,7 +134,7 @@ func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string)
 			defer ended()
 			l.receive(ctx, deliver)
 		})
-		if c, ok := l.Channel.(Commander); ok {
+		if c, ok := l.Channel.(CommandMenu); ok {
 			wg.Go(func() { l.offer(ctx, c) })
 		}
 	}
@@ -264,7 +264,7 @@ func (h *Hub) office(owner string) (at chat.Address, ok bool) {
 		channel, person = owner[:i], owner[i+1:]
 	}
 	if l := h.lines[channel]; l != nil {
-		if d, ok := l.Channel.(Director); ok {
+		if d, ok := l.Channel.(DirectMessenger); ok {
 			at = d.Direct(person)
 		}
 	}

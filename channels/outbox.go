@@ -30,7 +30,7 @@ type line struct {
 	marks    chan marking // what react does next; nil for a channel without marks
 	errands  chan errand
 	dropped  atomic.Int64 // messages of strangers
-	fault    Trouble      // why it does not receive, if it does not
+	fault    HealthState  // why it does not receive, if it does not
 	sequence *sequence    // nil: the channel is no Tracer
 	recovery recovery
 }

@@ -569,7 +569,7 @@ func TestP10RecoveryEndsTheWait(t *testing.T) {
 	} {
 		in(t, func(t *testing.T, m *machine) {
 			m.on(func(channeltest.Op) error { return tt.err })
-			var trouble channels.Trouble
+			var trouble channels.HealthState
 			hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
 			hub.Add("net", struct {
 				channels.Channel
@@ -582,12 +582,12 @@ func TestP10RecoveryEndsTheWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Minute)
-			trouble.Feel(nil) // there was nothing to recover from
+			trouble.SetHealth(nil) // there was nothing to recover from
 			synctest.Wait()
 			before := len(m.fake.Ops())
-			trouble.Feel(errors.New("no route"))
-			trouble.Feel(nil)
-			trouble.Feel(nil)
+			trouble.SetHealth(errors.New("no route"))
+			trouble.SetHealth(nil)
+			trouble.SetHealth(nil)
 			synctest.Wait()
 			if n := len(m.fake.Ops()) - before; n != tt.want {
 				t.Errorf("%v: %d requests at the recovery, want %d", tt.err, n, tt.want)

@@ -25,11 +25,11 @@ func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 			err = fmt.Errorf("channel %s: %w", l.name, err)
 			l.log.Error("channel does not receive", "err", err, panics.Stack(err))
 		}
-		l.fault.Feel(err)
+		l.fault.SetHealth(err)
 		if _, crashed := errors.AsType[*panics.Error](err); !crashed || !Sleep(ctx, p.Next(err)) {
 			return
 		}
-		l.fault.Feel(nil)
+		l.fault.SetHealth(nil)
 	}
 }
 
@@ -97,7 +97,7 @@ func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) 
 }
 
 // offer sets the command menu of the channel, however often it takes.
-func (l *line) offer(ctx context.Context, c Commander) {
+func (l *line) offer(ctx context.Context, c CommandMenu) {
 	p := patience()
 	for {
 		err := panics.Try(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })

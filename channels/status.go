@@ -35,7 +35,7 @@ func (h *Hub) Status(ctx context.Context) ([]Status, error) {
 // health returns why nothing comes in, if that is so.
 func (l *line) health() error {
 	err := l.fault.Health()
-	if p, ok := l.Channel.(Patient); ok && err == nil {
+	if p, ok := l.Channel.(HealthReporter); ok && err == nil {
 		return p.Health()
 	}
 	return err

@@ -49,7 +49,7 @@ const (
 type Channel struct {
 	cfg   Config
 	book  book
-	gate  channels.Gate
+	gate  channels.Intake
 	open  context.Context // until Close
 	close context.CancelFunc
 

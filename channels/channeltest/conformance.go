@@ -398,7 +398,7 @@ func reacts(t *testing.T, r Rig) {
 }
 
 func directs(t *testing.T, r Rig) {
-	d, ok := r.Channel.(channels.Director)
+	d, ok := r.Channel.(channels.DirectMessenger)
 	if !ok {
 		t.Skip("the channel does not speak first")
 	}

@@ -251,7 +251,7 @@ func (f *Fake) As(powers Power) channels.Channel {
 	case Menus:
 		return struct {
 			channels.Channel
-			channels.Commander
+			channels.CommandMenu
 		}{n, n}
 	case All:
 		return struct {
@@ -261,7 +261,7 @@ func (f *Fake) As(powers Power) channels.Channel {
 			channels.Typer
 			channels.Fetcher
 			channels.Reactor
-			channels.Director
+			channels.DirectMessenger
 			choices
 		}{n, n, n, n, n, n, n, n}
 	}
@@ -421,7 +421,7 @@ func (n network) Stream(r chat.Reply) {
 	_ = n.f.do(context.Background(), Op{Kind: Stream, Reply: r}, func() error { return nil })
 }
 
-// SetCommands implements [channels.Commander].
+// SetCommands implements [channels.CommandMenu].
 func (n network) SetCommands(ctx context.Context, cs []channels.Command) error {
 	var names []string
 	for _, command := range cs {
@@ -466,5 +466,5 @@ func (n network) React(ctx context.Context, at chat.Address, id string, m channe
 	})
 }
 
-// Direct implements [channels.Director]: a person's chat has their ID.
+// Direct implements [channels.DirectMessenger]: a person's chat has their ID.
 func (n network) Direct(id string) chat.Address { return chat.Address{Chat: id} }

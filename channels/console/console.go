@@ -47,7 +47,7 @@ type Config struct {
 }
 
 // A Channel is the gateway's end of the socket. It is a channels.Channel,
-// Streamer, Stepper, Typer and Director, and an io.Closer.
+// Streamer, Stepper, Typer and DirectMessenger, and an io.Closer.
 type Channel struct {
 	cfg     Config
 	open    context.Context // until Close
@@ -123,7 +123,7 @@ func (c *Channel) sit(ctx context.Context, deliver chat.Deliver) {
 	}
 }
 
-// Direct implements [channels.Director]: there is one person, in one chat.
+// Direct implements [channels.DirectMessenger]: there is one person, in one chat.
 func (c *Channel) Direct(id string) chat.Address {
 	if id != "" && id != Owner {
 		return chat.Address{}

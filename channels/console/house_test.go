@@ -57,12 +57,12 @@ func child(socket string) {
 
 // The powers of a Channel.
 var (
-	_ channels.Channel  = (*Channel)(nil)
-	_ channels.Streamer = (*Channel)(nil)
-	_ channels.Stepper  = (*Channel)(nil)
-	_ channels.Typer    = (*Channel)(nil)
-	_ channels.Director = (*Channel)(nil)
-	_ io.Closer         = (*Channel)(nil)
+	_ channels.Channel         = (*Channel)(nil)
+	_ channels.Streamer        = (*Channel)(nil)
+	_ channels.Stepper         = (*Channel)(nil)
+	_ channels.Typer           = (*Channel)(nil)
+	_ channels.DirectMessenger = (*Channel)(nil)
+	_ io.Closer                = (*Channel)(nil)
 )
 
 const soon = 20 * time.Second // longer than anything here takes on a busy machine

@@ -49,9 +49,9 @@ type Config struct {
 }
 
 // A Channel is one Discord bot. It is a channels.Channel, Splitter, Editor,
-// Typer, Commander, Fetcher, Asker, Reactor and Director.
+// Typer, CommandMenu, Fetcher, Asker, Reactor and DirectMessenger.
 type Channel struct {
-	channels.Trouble
+	channels.HealthState
 	cfg    Config
 	http   *http.Client
 	server *channels.ServerClock // learns from what http gets

@@ -84,7 +84,7 @@ func (c *Channel) stay(ctx context.Context, in *intake) error {
 			d = max(d, c.calm+rand.N(c.calm)) // as Discord asks, before the next IDENTIFY
 		}
 		err = c.plainly(err)
-		c.Feel(err)
+		c.SetHealth(err)
 		c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", err)
 		channels.Sleep(ctx, d)
 	}

@@ -294,7 +294,7 @@ func (in *intake) take(ctx context.Context, w message, e *event, edited bool) (e
 		return nil
 	})
 	if crash != nil {
-		err = in.bury(ctx, w.raw, crash)
+		err = in.keepDeadLetter(ctx, w.raw, crash)
 	}
 	if err == nil && !edited {
 		in.note(ctx, w, e, said)
@@ -335,13 +335,13 @@ func (in *intake) notePrivateChat(ctx context.Context, id string) {
 
 // addDead keeps an event that cannot be understood.
 func (in *intake) addDead(e *event, raw json.RawMessage, why error) {
-	in.add("", e, func(ctx context.Context) error { return in.bury(ctx, raw, why) }, nil)
+	in.add("", e, func(ctx context.Context) error { return in.keepDeadLetter(ctx, raw, why) }, nil)
 }
 
-// bury keeps raw for inspection (P4).
-func (in *intake) bury(ctx context.Context, raw json.RawMessage, why error) error {
+// keepDeadLetter keeps raw for inspection (P4).
+func (in *intake) keepDeadLetter(ctx context.Context, raw json.RawMessage, why error) error {
 	in.c.log.Error("event not understood, kept for inspection", "err", why)
-	return channels.Bury(ctx, in.c.cfg.Dead, raw)
+	return channels.KeepDeadLetter(ctx, in.c.cfg.Dead, raw)
 }
 
 // note stores how far the chat was read. Of what is not said to us it does so now and then.

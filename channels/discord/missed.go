@@ -201,7 +201,7 @@ func (in *intake) inOrder(ctx context.Context, page []json.RawMessage) (ms []mes
 		w, bad := messageIn(raw)
 		if bad == nil {
 			ms = append(ms, w)
-		} else if err = in.bury(ctx, raw, bad); err != nil {
+		} else if err = in.keepDeadLetter(ctx, raw, bad); err != nil {
 			return nil, err
 		}
 	}

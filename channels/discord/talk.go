@@ -156,7 +156,7 @@ func (t *talk) event(p discordgo.Event) error {
 	case "RESUMED":
 		t.ready = true
 		t.alive()
-		t.c.Feel(nil)
+		t.c.SetHealth(nil)
 	}
 	if p.Sequence > 0 {
 		t.seq.Store(p.Sequence)

@@ -82,7 +82,7 @@ func (c *Channel) mend(ctx context.Context, err error, pause time.Duration) {
 	if c.cfg.Webhook != nil {
 		what = "webhook not set"
 	}
-	c.Feel(said)
+	c.SetHealth(said)
 	c.log.Warn(what, "err", said, "again in", pause)
 	channels.Sleep(ctx, pause)
 }
@@ -147,7 +147,7 @@ func (c *Channel) listen(ctx context.Context) error {
 		URL: c.cfg.Webhook.URL, SecretToken: c.cfg.Webhook.Secret, AllowedUpdates: wanted,
 	})
 	if err == nil {
-		c.Feel(nil)
+		c.SetHealth(nil)
 		<-ctx.Done()
 	}
 	return err
@@ -174,7 +174,7 @@ func (c *Channel) receive(w http.ResponseWriter, r *http.Request) int {
 	if errors.Is(err, channels.ErrShut) {
 		return http.StatusServiceUnavailable
 	}
-	c.Feel(err)
+	c.SetHealth(err)
 	if err != nil {
 		c.log.Error("update not kept, telegram brings it again", "update", p.update.ID, "err", err)
 		return http.StatusInternalServerError

@@ -78,7 +78,7 @@ func (c *Channel) takeLane(ctx context.Context, lane []parcel, deliver chat.Deli
 		if err == nil {
 			lane, wait = lane[1:], pauses
 		} else if ctx.Err() == nil {
-			c.Feel(err)
+			c.SetHealth(err)
 			c.log.Error("update not kept, telegram keeps it meanwhile", "update", lane[0].update.ID, "err", err)
 			channels.Sleep(ctx, wait.Next(err))
 		}
@@ -97,7 +97,7 @@ func (c *Channel) take(ctx context.Context, p parcel, deliver chat.Deliver) (err
 	}
 	switch {
 	case p.err != nil:
-		return c.bury(ctx, p)
+		return c.keepDeadLetter(ctx, p)
 	case err == nil && p.update.Press != nil:
 		c.release(ctx, p.update.Press.ID)
 	}
@@ -113,7 +113,7 @@ func (c *Channel) pass(ctx context.Context, u update, deliver chat.Deliver) erro
 	return deliver(ctx, m)
 }
 
-func (c *Channel) bury(ctx context.Context, p parcel) error {
+func (c *Channel) keepDeadLetter(ctx context.Context, p parcel) error {
 	c.log.Error("update not understood, kept for inspection", "update", p.update.ID, "err", p.err)
-	return channels.Bury(ctx, c.cfg.Dead, p.raw)
+	return channels.KeepDeadLetter(ctx, c.cfg.Dead, p.raw)
 }

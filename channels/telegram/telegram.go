@@ -61,9 +61,9 @@ type Webhook struct {
 }
 
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
-// Typer, Commander, Fetcher, Asker, Reactor, Director and Tracer.
+// Typer, CommandMenu, Fetcher, Asker, Reactor, DirectMessenger and Tracer.
 type Channel struct {
-	channels.Trouble
+	channels.HealthState
 	cfg  Config
 	id   string // the bot's
 	api  *bot.Bot
@@ -77,8 +77,8 @@ type Channel struct {
 	naming   sync.Mutex // held while username is asked for
 	username string     // empty until it is needed
 
-	gate   channels.Gate // of webhook requests
-	albums sync.Map      // id of a group -> the album that was said to us there last
+	gate   channels.Intake // of webhook requests
+	albums sync.Map        // id of a group -> the album that was said to us there last
 }
 
 var (
@@ -128,7 +128,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 		case ctx.Err() != nil:
 		case err == nil:
 			wait = pauses
-			c.Feel(nil)
+			c.SetHealth(nil)
 		case errors.Is(err, bot.ErrorUnauthorized) || errors.Is(err, bot.ErrorNotFound):
 			return c.advice(err)
 		default:
@@ -183,7 +183,7 @@ func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error 
 	return c.refused("set commands", err)
 }
 
-// Direct implements [channels.Director]. A person and the private chat with them
+// Direct implements [channels.DirectMessenger]. A person and the private chat with them
 // have the same id; groups and channels, whose ids are negative, are no persons.
 func (c *Channel) Direct(id string) chat.Address {
 	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 {

@@ -24,16 +24,16 @@ import (
 )
 
 var (
-	_ channels.Channel   = (*telegram.Channel)(nil)
-	_ channels.Splitter  = (*telegram.Channel)(nil)
-	_ channels.Editor    = (*telegram.Channel)(nil)
-	_ channels.Typer     = (*telegram.Channel)(nil)
-	_ channels.Commander = (*telegram.Channel)(nil)
-	_ channels.Fetcher   = (*telegram.Channel)(nil)
-	_ channels.Asker     = (*telegram.Channel)(nil)
-	_ channels.Reactor   = (*telegram.Channel)(nil)
-	_ channels.Director  = (*telegram.Channel)(nil)
-	_ channels.Patient   = (*telegram.Channel)(nil)
+	_ channels.Channel         = (*telegram.Channel)(nil)
+	_ channels.Splitter        = (*telegram.Channel)(nil)
+	_ channels.Editor          = (*telegram.Channel)(nil)
+	_ channels.Typer           = (*telegram.Channel)(nil)
+	_ channels.CommandMenu     = (*telegram.Channel)(nil)
+	_ channels.Fetcher         = (*telegram.Channel)(nil)
+	_ channels.Asker           = (*telegram.Channel)(nil)
+	_ channels.Reactor         = (*telegram.Channel)(nil)
+	_ channels.DirectMessenger = (*telegram.Channel)(nil)
+	_ channels.HealthReporter  = (*telegram.Channel)(nil)
 )
 
 // A house is a channel that runs against a fake Telegram, and what it delivered.

@@ -45,10 +45,10 @@ type Config struct {
 
 // A Channel is the chat in the browser. A person is a chat, and each of their
 // conversations a thread of it. It is also a channels.Streamer,
-// Stepper, Typer, Asker and Director, and an io.Closer.
+// Stepper, Typer, Asker and DirectMessenger, and an io.Closer.
 type Channel struct {
 	cfg    Config
-	gate   channels.Gate
+	gate   channels.Intake
 	talks  store.Table[held]      // by person and conversation
 	files  store.Table[chat.File] // by person and ID
 	assets string                 // digest of the files of the page
