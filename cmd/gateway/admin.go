@@ -25,6 +25,7 @@ type admin struct {
 	http.Client
 	running bool           // it is the gateway
 	zone    *time.Location // of the times that people read
+	open    func() error   // opens a gateway, or waits for one that starts; nil if there is nothing but the one that ran
 	close   func() error
 }
 
@@ -37,17 +38,23 @@ func (p *program) admin(ctx context.Context) (*admin, error) {
 		return nil, err
 	}
 	a := adminOf(c)
-	if a.running = running; running {
+	a.open = func() error {
+		end, err := p.openGateway(ctx, c)
+		if startsSoon(ctx, err, adminSocket(c)) {
+			a.running = true
+			return nil
+		}
+		a.running = false
+		if err == nil {
+			a.close = end
+		}
+		return err
+	}
+	if running {
+		a.running = true
 		return a, nil
 	}
-	end, err := p.openGateway(ctx, c)
-	switch {
-	case err == nil:
-		a.close = end
-	case startsSoon(ctx, err, adminSocket(c)):
-		a.running, err = true, nil
-	}
-	return a, err
+	return a, a.open()
 }
 
 // adminOf returns an admin of whoever serves c's admin socket.
@@ -83,7 +90,7 @@ func (p *program) openGateway(ctx context.Context, c *config.Config) (end func()
 // ask sends what is asked, as JSON if there is something to say, and reads the
 // answer into v, unless it is nil.
 func (a *admin) ask(ctx context.Context, method, path string, say, v any) error {
-	r, err := a.open(ctx, method, path, say)
+	r, err := a.request(ctx, method, path, say)
 	if err != nil {
 		return err
 	}
@@ -94,8 +101,21 @@ func (a *admin) ask(ctx context.Context, method, path string, say, v any) error 
 	return json.NewDecoder(r).Decode(v)
 }
 
-// open is ask for an answer that the caller reads and closes.
-func (a *admin) open(ctx context.Context, method, path string, say any) (io.ReadCloser, error) {
+// request is ask for an answer that the caller reads and closes. A gateway that
+// ended before it could be asked is replaced by the next one.
+func (a *admin) request(ctx context.Context, method, path string, say any) (io.ReadCloser, error) {
+	answer, err := a.requestOnce(ctx, method, path, say)
+	failed, dialed := errors.AsType[*net.OpError](err)
+	if !dialed || failed.Op != "dial" || !a.running || a.open == nil {
+		return answer, err
+	}
+	if err := a.open(); err != nil {
+		return nil, err
+	}
+	return a.requestOnce(ctx, method, path, say)
+}
+
+func (a *admin) requestOnce(ctx context.Context, method, path string, say any) (io.ReadCloser, error) {
 	var body bytes.Buffer
 	if say != nil {
 		if err := json.NewEncoder(&body).Encode(say); err != nil {

@@ -50,7 +50,7 @@ func (p *program) asking() []*cobra.Command {
 		with("show SESSION", "Print a conversation with its tool calls", cobra.ExactArgs(1), p.showSession),
 		with("search WORDS…", "Search all conversations", cobra.MinimumNArgs(1), p.listSessions),
 		with("export SESSION", "Print a conversation as Markdown, for a file", cobra.ExactArgs(1), func(ctx context.Context, a *admin, args []string) error {
-			r, err := a.open(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0])+"/export", nil)
+			r, err := a.request(ctx, "GET", "/api/sessions/"+url.PathEscape(args[0])+"/export", nil)
 			if err != nil {
 				return err
 			}
@@ -205,7 +205,7 @@ func (p *program) pair(ctx context.Context, a *admin, args []string) error {
 // backup writes an archive to a new file: all of it, or none.
 func (p *program) backup(ctx context.Context, a *admin, args []string) error {
 	err := backup.WriteFile(ctx, args[0], func(w io.Writer) error {
-		r, err := a.open(ctx, "GET", "/api/backup", nil)
+		r, err := a.request(ctx, "GET", "/api/backup", nil)
 		if err != nil {
 			return err
 		}

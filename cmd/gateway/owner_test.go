@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/chat"
+	"parley/config"
 	"parley/store/bolt"
 )
 
@@ -258,4 +260,31 @@ func copyProgram(to, from string) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(to, code, 0o755), os.Chmod(to, 0o755))
+}
+
+// TestGatewayEndsBeforeItIsAsked: a command that found a gateway does its work
+// also if that gateway has ended by the time it is asked.
+func TestGatewayEndsBeforeItIsAsked(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, echo)
+	w.start()
+	w.tg.Say(person, "one")
+	w.says(person, "heard one")
+	p := &program{
+		stderr: &w.log, data: w.dir, drivers: drivers(),
+		environ: config.NewEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()}),
+	}
+	a, err := p.admin(t.Context())
+	if err != nil || !a.running {
+		t.Fatalf("admin = %+v, %v, want the gateway that runs", a, err)
+	}
+	w.stop()
+	var sessions struct{ Talks []chat.Talk }
+	err = a.ask(t.Context(), "GET", "/api/sessions", nil, &sessions)
+	if err != nil || len(sessions.Talks) != 1 || a.running {
+		t.Errorf("sessions: %v, %v", sessions, err)
+	}
+	if err := a.close(); err != nil {
+		t.Error(err)
+	}
 }

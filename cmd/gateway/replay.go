@@ -78,7 +78,7 @@ func (p *program) recording(ctx context.Context, name string) (raw []byte, zone 
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
-	r, err := a.open(ctx, "GET", "/api/sessions/"+url.PathEscape(name)+"/recording", nil)
+	r, err := a.request(ctx, "GET", "/api/sessions/"+url.PathEscape(name)+"/recording", nil)
 	if err != nil {
 		return nil, nil, err
 	}
