@@ -133,7 +133,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 var largePackages = map[string]int{
 	"agent":       5640,
 	"channels":    4386,
-	"cmd/gateway": 4439,
+	"cmd/gateway": 4443,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.

@@ -85,8 +85,11 @@ func TestUsageFromLogs(t *testing.T) {
 		want := h.spentOf(t)
 		h.stop()
 		bucket := h.store.Bucket("ledger")
-		for key := range bucket.Keys(t.Context(), "") {
-			if err := bucket.Delete(t.Context(), key); err != nil {
+		for key, err := range bucket.Keys(t.Context(), "") {
+			if err == nil {
+				err = bucket.Delete(t.Context(), key)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

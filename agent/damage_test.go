@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -105,7 +106,10 @@ func (w *wreck) live(life int, from, to uint64, texts ...string) (where string, 
 	h.stop()
 	where, _ = m.where.Load().(string)
 	m.left.Store(1 << 40)
-	for r := range m.Store.Log("session/test:1").Since(w.t.Context(), 0) {
+	for r, err := range m.Store.Log("session/test:1").Since(w.t.Context(), 0) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			w.t.Error(err)
+		}
 		last = r.Seq
 	}
 	if err := m.Close(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,13 +30,16 @@ func TestAllFromCatalogue(t *testing.T) {
 		set:   func(s *agent.Settings) { s.Limits, s.Rounds = limits, 2 },
 		tools: []tools.Tool{giving("lookup", tools.Hints{ReadOnly: true}, tools.Result{Text: "x", Failed: true})},
 	}
+	var mu sync.Mutex
 	var steps []string // that remain of replies
 	conf := h.conf
 	h.conf = func(c *agent.Config) {
 		conf(c)
 		send := c.Send
 		c.Send = func(ctx context.Context, r chat.Reply) error {
+			mu.Lock()
 			steps = append(steps, r.Steps)
+			mu.Unlock()
 			return send(ctx, r)
 		}
 	}
@@ -86,7 +90,9 @@ func TestAllFromCatalogue(t *testing.T) {
 		if len(h.sent) < 30 {
 			t.Errorf("only %d texts", len(h.sent))
 		}
+		mu.Lock()
 		shown := strings.Join(steps, "")
+		mu.Unlock()
 		if !strings.Contains(shown, "lookup") {
 			t.Errorf("no steps are shown: %q", shown)
 		}

@@ -35,7 +35,11 @@ func TestServerClock(t *testing.T) {
 				if got := clock.Local(said); got != said {
 					t.Errorf("before it knows anything: %v, want %v", got, said)
 				}
-				resp, err := client.Get("http://server.test/")
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server.test/", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := client.Do(req)
 				if err != nil {
 					t.Fatal(err)
 				}

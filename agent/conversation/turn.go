@@ -8,7 +8,7 @@ import (
 	"parley/tools"
 )
 
-// open is a turn that has not ended.
+// OpenTurn is a turn that has not ended.
 type OpenTurn struct {
 	first   chat.Message             // the message that the reply answers
 	from    chat.Sender              // the sender with the fewest rights: nobody acts with another's rights
@@ -221,7 +221,7 @@ func flow(said []llm.Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// last is the turn that ended last.
+// LastTurn is the turn that ended last.
 type LastTurn struct {
 	keys  map[string]bool
 	Reply *chat.Reply // nil if there was nothing to say

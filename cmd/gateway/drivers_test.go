@@ -123,7 +123,7 @@ func TestChannelIsAFolderAndALine(t *testing.T) {
 
 	// It is checked with all else, at its place.
 	w.config()
-	w.rewrite("{\n \"owners\": [\"wire:7\", \"wire\"],\n \"channels\": {\n  \"wire\": { \"address\": \"home\", \"adress\": \"\", \"allow\": [\"bob\", \"u-8\", \"*\"], \"style\": \"odd\" },\n" +
+	w.rewrite("{\n \"owners\": [\"wire:7\", \"wire\"],\n \"channels\": {\n  \"wire\": { \"address\": \"home\", \"places\": \"\", \"allow\": [\"bob\", \"u-8\", \"*\"], \"style\": \"odd\" },\n" +
 		"  \"wire:b\": { \"address\": \":1\", \"token\": \"x\" }, \"wire:c\": { \"address\": \":1\", \"token\": \"x\" }, \"wyre\": {}\n }\n}")
 	out, code := w.run("", "doctor")
 	if code != exitUsage {
@@ -131,7 +131,7 @@ func TestChannelIsAFolderAndALine(t *testing.T) {
 	}
 	for _, fault := range []string{
 		`2:13: owners[0]: is no owner: the id must be such as "u-7"`, `2:23: owners[1]: is no owner; allowed:`,
-		`4:24: channels.wire.address: must be an address and a port`, `4:32: channels.wire.adress: unknown key; allowed: address, allow, style, token`,
+		`4:24: channels.wire.address: must be an address and a port`, `4:32: channels.wire.places: unknown key; allowed: address, allow, style, token`,
 		`4:56: channels.wire.allow[0]: must be such as "u-7"; or "*" for everybody`, `4:85: channels.wire.style: "odd" is not known; allowed: plain, loud`,
 		`5:86: channels.wire:c.token: is the token of wire:b too; a wire has one end`,
 		`5:93: channels.wyre: no channel of this type; allowed: console, web, telegram, discord, wire, and telegram:LABEL, discord:LABEL or wire:LABEL`,

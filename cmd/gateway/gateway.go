@@ -166,8 +166,8 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		return err
 	}
 	g.pool.Set(settings)
-	jobHost{g}.openScheduler()
-	jobHost{g}.openManager()
+	jobHostOf(g).openScheduler()
+	jobHostOf(g).openManager()
 	access, err := accessOf(g.Config)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (g *gateway) openHub() {
 		Files:      g.files,
 		Transcribe: transcriber(g.Config),
 		Sent:       g.observer.Sent,
-		Fate:       jobHost{g}.noteDelivery,
+		Fate:       jobHostOf(g).noteDelivery,
 		Audit:      g.auditLog.Add,
 		TakeBytes:  g.takeBytes,
 		MaxStored:  g.maxStored,
@@ -246,20 +246,20 @@ func (g *gateway) openPool() {
 		Remembered: prompt.Remembered,
 		Workspace:  g.files,
 		Archive:    g.knowledge,
-		Ended:      jobHost{g}.noteEnd,
+		Ended:      jobHostOf(g).noteEnd,
 		RunUsage: func(ctx context.Context, run string, tokens int, cost float64) error {
 			return g.scheduler.NoteUsage(ctx, run, tokens, cost)
 		},
-		Role:      jobHost{g}.roleNow,
+		Role:      jobHostOf(g).roleNow,
 		Brief:     g.Brief,
-		HasJob:    jobHost{g}.exists,
+		HasJob:    jobHostOf(g).exists,
 		Commands:  g.commands(),
 		Warn:      g.hub.TellOwners,
 		Turns:     g.Config.Agent.MaxConcurrentTurns,
 		Grace:     turnTime,
 		Report:    ownerAPI{g}.report,
-		ToolStats: toolbox{g}.statistics,
-		Undo:      toolbox{g}.undo,
+		ToolStats: toolboxOf(g).statistics,
+		Undo:      toolboxOf(g).undo,
 	}, agent.Settings{})
 }
 
@@ -271,7 +271,7 @@ func (g *gateway) forgetSession(ctx context.Context, id chat.SessionID) error {
 
 // commands are those that the agent has besides its own.
 func (g *gateway) commands() []agent.Command {
-	return append(g.knowledge.commands(), agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHost{g}.command})
+	return append(g.knowledge.commands(), agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHostOf(g).command})
 }
 
 // menu is what the channels show people of all commands.

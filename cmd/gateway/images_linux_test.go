@@ -297,7 +297,7 @@ func (r *recording) image(dir string, n int, rnd *rand.Rand) error {
 				continue
 			}
 			path := filepath.Join(dir, at.base)
-			err := os.ErrInvalid
+			var err error
 			if child.isDir {
 				err = write(child, path)
 			} else {

@@ -16,6 +16,8 @@ import (
 // A jobHost is what the scheduler and orders about jobs need of the gateway.
 type jobHost struct{ app *gateway }
 
+func jobHostOf(app *gateway) jobHost { return jobHost{app} }
+
 // openScheduler makes the scheduler, with the jobs of Parley itself.
 func (j jobHost) openScheduler() {
 	c := j.app.Config
@@ -87,7 +89,7 @@ func (j jobHost) openManager() {
 		Zone:      j.app.Config.Zone(),
 		Texts:     j.app.texts,
 		Models:    j.app.modelNames,
-		CheckTool: toolbox{j.app}.checkJob,
+		CheckTool: toolboxOf(j.app).checkJob,
 		Audit:     j.app.auditLog.Add,
 	}
 }

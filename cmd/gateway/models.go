@@ -40,7 +40,7 @@ const (
 
 // settings returns what the agent works with, as c says.
 func (g *gateway) settings(ctx context.Context, c *config.Config) (agent.Settings, error) {
-	kit, err := toolbox{g}.kits(c)
+	kit, err := toolboxOf(g).kits(c)
 	if err != nil {
 		return agent.Settings{}, err
 	}

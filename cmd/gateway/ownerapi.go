@@ -139,7 +139,7 @@ func (o ownerAPI) orderJob(ctx context.Context, id string, ask web.Order) (sched
 	if id != "" {
 		return o.app.jobs.Edit(ctx, id, ask.To, ask.Change, ask.Enabled)
 	}
-	a, err := jobHost{o.app}.ownerAt(ask.To)
+	a, err := jobHostOf(o.app).ownerAt(ask.To)
 	if err != nil {
 		return scheduler.Job{}, err
 	}

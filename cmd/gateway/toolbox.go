@@ -21,6 +21,8 @@ import (
 // A toolbox makes the tools of a turn, and is what tools need of the gateway.
 type toolbox struct{ app *gateway }
 
+func toolboxOf(app *gateway) toolbox { return toolbox{app} }
+
 // A kitMaker makes the tools of a turn.
 type kitMaker func(context.Context, tools.Scope) (*tools.Kit, error)
 
@@ -31,7 +33,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		rules[category] = tools.Rule(rule)
 	}
 	sources, err := toolSources(c, toolHost{
-		files: t.app.fileTools, say: t.send(c), ask: t.ask, withdraw: t.app.hub.Withdraw, recall: t.app.knowledge.recall, cron: jobHost{t.app}.order, log: t.app.Log,
+		files: t.app.fileTools, say: t.send(c), ask: t.ask, withdraw: t.app.hub.Withdraw, recall: t.app.knowledge.recall, cron: jobHostOf(t.app).order, log: t.app.Log,
 		agents: agents.Config{Runner: t.app.pool, Texts: &t.app.texts.Tools.Subtask, Profiles: t.profiles, Model: t.app.hasModel},
 	})
 	if err != nil {

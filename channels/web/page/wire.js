@@ -103,6 +103,7 @@ function connect() {
     signedOut = false;
     tell();
     wake();
+    hears.talks(); // the list may have changed while nobody listened
   };
   s.onerror = () => {
     if (s.readyState === EventSource.CLOSED) explain();
