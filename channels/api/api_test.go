@@ -836,11 +836,13 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	first := send("ann", 700)
-	h.until(func() bool { // it has come in
+	time.Sleep(time.Second) // else the next one may come first, and this one be refused
+	h.until(func() bool {   // it has come in
 		status, after := send("ann", 700)()
 		return status == 429 && after != ""
 	})
 	bob := send("bob", 700)
+	time.Sleep(time.Second)
 	h.until(func() bool {
 		status, after := send("ann2", 700)()
 		return status == 429 && after != "" // a key more is no person more
