@@ -799,65 +799,69 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// A gate is a reader of nothing, at which whoever reads waits until it is opened.
+type gate struct{ reached, open chan struct{} }
+
+func (g gate) Read([]byte) (int, error) {
+	close(g.reached)
+	<-g.open
+	return 0, io.EOF
+}
+
 // Bodies that come in are bounded in sum, for each person and in all. Who is over
 // that is told to come again, and may once there is room; pictures do not count.
 func TestBudget(t *testing.T) {
 	const person, all = 1000, 1500
-	h := bare(t)
-	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Dir: t.TempDir(), Budget: channels.NewBudget(all, person), Log: quiet})
-	t.Cleanup(h.server.Close)
-	// send sends a request of so many bytes but for its end, which comes with finish.
-	send := func(who string, bytes int) (finish func() (status int, retryAfter string)) {
-		body, rest := io.Pipe()
-		done := make(chan result, 1)
-		go func() {
-			req, err := http.NewRequestWithContext(t.Context(), "POST", h.server.URL+"/v1/chat/completions", body)
-			if err != nil {
-				t.Error(err)
-			}
-			req.Header.Set("Authorization", "Bearer k-"+who)
-			req.Header.Set("Content-Type", "application/json")
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Error(err)
-				resp = &http.Response{Body: http.NoBody}
-			}
-			resp.Body.Close()
-			done <- result{Response: resp}
-		}()
-		go func() { _, _ = io.WriteString(rest, `{"model":"nobody","user":"`+strings.Repeat("x", bytes)) }()
-		return func() (int, string) {
-			go func() {
-				_, _ = io.WriteString(rest, `","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,`+strings.Repeat("AAAA", 1000)+`"}}]}]}`)
-				rest.Close()
-			}()
-			r := <-done
-			return r.StatusCode, r.Header.Get("Retry-After")
+	budget := channels.NewBudget(all, person)
+	c := api.New(api.Config{Name: "api", Store: mem.New(), Dir: t.TempDir(), Budget: budget, Log: quiet})
+	head := `{"model":"nobody","user":"` + strings.Repeat("x", 700)
+	tail := `","messages":[{"role":"user","content":[{"type":"image_url","image_url":` +
+		`{"url":"data:image/gif;base64,` + strings.Repeat("AAAA", 1000) + `"}}]}]}`
+	serve := func(who, prefix string, body io.Reader) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/chat/completions", body)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		c.Serve(w, r, chat.Sender{ID: who}, prefix)
+		return w
+	}
+	// hold sends a request up to its pictures. What it has sent counts until finish
+	// has sent the rest.
+	hold := func(who string) (finish func() *httptest.ResponseRecorder) {
+		g := gate{make(chan struct{}), make(chan struct{})}
+		done := make(chan *httptest.ResponseRecorder, 1)
+		go func() { done <- serve(who, "", io.MultiReader(strings.NewReader(head), g, strings.NewReader(tail))) }()
+		select {
+		case <-g.reached: // what was read before has been counted
+		case w := <-done:
+			t.Fatalf("%s: %d %s", who, w.Code, w.Body)
+		}
+		return func() *httptest.ResponseRecorder {
+			close(g.open)
+			return <-done
 		}
 	}
-	first := send("ann", 700)
-	time.Sleep(time.Second) // else the next one may come first, and this one be refused
-	h.until(func() bool {   // it has come in
-		status, after := send("ann", 700)()
-		return status == 429 && after != ""
-	})
-	bob := send("bob", 700)
-	time.Sleep(time.Second)
-	h.until(func() bool {
-		status, after := send("ann2", 700)()
-		return status == 429 && after != "" // a key more is no person more
-	})
-	h.until(func() bool {
-		status, after := send("eve", 700)()
-		return status == 503 && after != ""
-	})
-	for name, finish := range map[string]func() (int, string){"ann": first, "bob": bob} {
-		if status, _ := finish(); status != 400 { // its image is none
-			t.Errorf("%s: %d", name, status)
+	refused := func(who, prefix string, status int) {
+		t.Helper()
+		w := serve(who, prefix, strings.NewReader(head+tail))
+		if w.Code != status || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s with prefix %q: %d, %s", who, prefix, w.Code, w.Body)
 		}
 	}
-	h.until(func() bool { status, _ := send("ann", 700)(); return status == 400 })
-	http.DefaultClient.CloseIdleConnections()
+	ann := hold("ann")
+	refused("ann", "", http.StatusTooManyRequests)
+	bob := hold("bob")
+	refused("ann", "other", http.StatusTooManyRequests) // a key more is no person more
+	refused("eve", "", http.StatusServiceUnavailable)
+	for who, finish := range map[string]func() *httptest.ResponseRecorder{"ann": ann, "bob": bob} {
+		if w := finish(); w.Code != http.StatusBadRequest { // its image is none
+			t.Errorf("%s: %d %s", who, w.Code, w.Body)
+		}
+	}
+	for _, who := range []string{"ann", "eve"} {
+		if w := serve(who, "", strings.NewReader(head+tail)); w.Code != http.StatusBadRequest {
+			t.Errorf("%s comes again: %d %s", who, w.Code, w.Body)
+		}
+	}
 }
 
 // A request of very many tiny messages or parts takes many times its bytes of
