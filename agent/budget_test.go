@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"parley/agent/budget"
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 	"parley/store/mem"
 )
 
@@ -63,6 +65,58 @@ func TestUsage(t *testing.T) {
 		h.start()
 		h.deliver(at("1", "u2", "/usage"))
 		h.want("Tokens used in this conversation:\nmain: 10 in (0 from cache), 1 out")
+		h.stop()
+	})
+}
+
+// A blindStore cannot read one of its logs.
+type blindStore struct {
+	store.Store
+	log string
+}
+
+func (s blindStore) Log(name string) store.Log {
+	if name == s.log {
+		return blindLog{s.Store.Log(name)}
+	}
+	return s.Store.Log(name)
+}
+
+type blindLog struct{ store.Log }
+
+func (blindLog) Since(context.Context, uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) { yield(store.Record{}, errBusy) }
+}
+
+// TestUnreadableUsageDelaysNobody is P21: when the log of one conversation cannot
+// be read at the first start with a budget, its earlier usage is missing, and
+// everybody else is answered and counted.
+func TestUnreadableUsageDelaysNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{t: t, model: echo, store: mem.New()}
+		h.start()
+		for _, who := range []string{"1", "2"} {
+			h.deliver(at(who, who, "hi"))
+			synctest.Wait()
+		}
+		h.want("You said hi", "You said hi")
+		h.stop()
+		ledger := h.store.Bucket("ledger")
+		for key, err := range ledger.Keys(t.Context(), "") {
+			if err == nil {
+				err = ledger.Delete(t.Context(), key)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.store = blindStore{h.store, "session/test:1"}
+		h.start()
+		h.deliver(at("2", "3", "hi again"))
+		synctest.Wait()
+		h.deliver(at("2", "4", "/usage"))
+		synctest.Wait()
+		h.want("You said hi again", "Tokens used in this conversation:\nmain: 20 in (0 from cache), 2 out")
 		h.stop()
 	})
 }

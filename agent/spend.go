@@ -130,14 +130,28 @@ func (p *Pool) conversationEnded(id chat.SessionID) {
 }
 
 // importUsage has the budget take in what was used before it counted by model.
+// Nobody is answered before it is over, since answers would be counted twice. So
+// it does not wait for what cannot be read: that usage is left out.
 func (p *Pool) importUsage(ctx context.Context) error {
+	leaveOut := func(session chat.SessionID, err error) (closing bool) {
+		if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+			return true
+		}
+		p.Log.Error("earlier usage cannot be read and is left out", "session", session, "err", err)
+		return false
+	}
 	return p.budget.Import(ctx, func(yield func(budget.Past, error) bool) {
 		for id, err := range p.sessions.IDs(ctx, "") {
 			if err != nil {
-				yield(budget.Past{}, err)
+				if leaveOut("", err) {
+					yield(budget.Past{}, err)
+				}
 				return
 			}
 			for past, err := range p.pastUsage(ctx, id) {
+				if err != nil && !leaveOut(id, err) {
+					break
+				}
 				if !yield(past, err) {
 					return
 				}
