@@ -65,6 +65,7 @@ func TestBytesOfAPerson(t *testing.T) {
 
 	anna := w.invite("anna")
 	anna.say("first", "aaaaaaaa", long)
+	anna.reads("first", "an answer", func(lines []line) bool { return len(lines) == 2 }) // else one answers both
 	anna.say("first", "bbbbbbbb", long)
 	if status, body := anna.do("POST", "/c/first/messages", map[string]any{"id": "cccccccc", "text": "more"}); status != http.StatusInsufficientStorage || !strings.Contains(body, enough) {
 		t.Errorf("web: %d %s", status, body)

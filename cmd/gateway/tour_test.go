@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,22 +166,45 @@ func (s *spot) say(text string) {
 	s.post(text)
 }
 
-// last waits until something the bot said since holds text, and returns it.
+// last waits until something the bot said since holds text, and returns it. It
+// may be a live view, which shows what the tools are asked to do.
 func (s *spot) last(text string) shown {
 	s.town.t.Helper()
+	return s.lastThat(text, func(m shown) bool { return strings.Contains(m.text, text) })
+}
+
+// lastThat waits until ok is true of something the bot said since, and returns it.
+func (s *spot) lastThat(what string, ok func(shown) bool) shown {
+	s.town.t.Helper()
 	at := -1
-	all := s.all(text, func(all []shown) bool {
-		at = slices.IndexFunc(all[min(s.before, len(all)):], func(m shown) bool { return strings.Contains(m.text, text) })
+	all := s.all(what, func(all []shown) bool {
+		at = slices.IndexFunc(all[min(s.before, len(all)):], ok)
 		return at >= 0
 	})
 	return all[s.before+at]
 }
 
-// asks says text and returns the last answer, once it holds want.
+// summed is the line that sums up the steps of a finished answer: the names of
+// the tools, without what they were asked.
+var summed = regexp.MustCompile(`^🔧 [^ ]+( ×\d+)?(, [^ ]+( ×\d+)?|, \d+ failed)*( – .*)?$`)
+
+// live reports whether m is a live view, in which each step has a line of its own.
+func (m shown) live() bool {
+	for line := range strings.Lines(m.text) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "> ")
+		sign, _, _ := strings.Cut(line, " ")
+		if slices.Contains([]string{"⏳", "✅", "❌", "🔧"}, sign) && !summed.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// asks says text and returns the answer to it, once it is whole and holds want.
 func (s *spot) asks(text, want string) shown {
 	s.town.t.Helper()
 	s.say(text)
-	return s.last(want)
+	return s.lastThat(want, func(m shown) bool { return strings.Contains(m.text, want) && !m.live() })
 }
 
 // both runs test on Telegram and on Discord, each with a town of its own. SITE in
