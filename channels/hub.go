@@ -144,7 +144,7 @@ func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string)
 	}
 	var errs []error
 	for _, l := range h.lines {
-		errs = append(errs, l.fault.Health())
+		errs = append(errs, l.fault.get())
 	}
 	return errors.Join(errs...)
 }

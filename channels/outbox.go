@@ -30,8 +30,8 @@ type line struct {
 	marks    chan marking // what react does next; nil for a channel without marks
 	errands  chan errand
 	dropped  atomic.Int64 // messages of strangers
-	fault    HealthState  // why it does not receive, if it does not
-	sequence *sequence    // nil: the channel is no Tracer
+	fault    fault
+	sequence *sequence // nil: the channel is no Tracer
 	recovery recovery
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/channeltest"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 )
@@ -569,7 +570,7 @@ func TestP10RecoveryEndsTheWait(t *testing.T) {
 	} {
 		in(t, func(t *testing.T, m *machine) {
 			m.on(func(channeltest.Op) error { return tt.err })
-			var trouble channels.HealthState
+			var trouble network.HealthState
 			hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
 			hub.Add("net", struct {
 				channels.Channel

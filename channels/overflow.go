@@ -69,8 +69,9 @@ func overflowFile(r chat.Reply) chat.File {
 	return chat.File{Path: path.Join(who.InboxFolder(), answersDir, name), Type: answerType}
 }
 
-// isAnswer reports whether the file called name is one that overflowFile named.
-func isAnswer(name string) bool {
+// IsWholeAnswer reports whether the file called name holds the whole of a reply that
+// was too long for messages (see overflowFile).
+func IsWholeAnswer(name string) bool {
 	return path.Base(path.Dir(name)) == answersDir && strings.HasPrefix(name, chat.Inbox+"/")
 }
 
@@ -122,7 +123,7 @@ func (h *Hub) pruneAnswers() error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil || d.IsDir() || !isAnswer(p.String()) {
+		if err != nil || d.IsDir() || !IsWholeAnswer(p.String()) {
 			return err
 		}
 		info, err := d.Info()

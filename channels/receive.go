@@ -25,11 +25,11 @@ func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 			err = fmt.Errorf("channel %s: %w", l.name, err)
 			l.log.Error("channel does not receive", "err", err, panics.Stack(err))
 		}
-		l.fault.SetHealth(err)
+		l.fault.set(err)
 		if _, crashed := errors.AsType[*panics.Error](err); !crashed || !Sleep(ctx, p.Next(err)) {
 			return
 		}
-		l.fault.SetHealth(nil)
+		l.fault.set(nil)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,9 +33,21 @@ func (h *Hub) Status(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-// health returns why nothing comes in, if that is so.
+// A fault is why a channel does not receive: nil when it does.
+type fault struct{ err atomic.Pointer[error] }
+
+func (f *fault) set(err error) { f.err.Store(&err) }
+
+func (f *fault) get() error {
+	if err := f.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// health returns why nothing is received at present, or nil.
 func (l *line) health() error {
-	err := l.fault.Health()
+	err := l.fault.get()
 	if p, ok := l.Channel.(HealthReporter); ok && err == nil {
 		return p.Health()
 	}

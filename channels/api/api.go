@@ -16,21 +16,22 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 )
 
 // Config is what a Channel needs.
 type Config struct {
-	Name   string           // of the channel in config.json
-	Store  store.Store      // remembers requests, answers and conversations
-	Save   channels.Save    // puts an upload into the workspace
-	Dir    string           // where pictures are while a request comes in; "": the system's folder for such
-	Budget *channels.Budget // of the bytes of requests that are in memory; nil: as much as a small machine has
+	Name   string          // of the channel in config.json
+	Store  store.Store     // remembers requests, answers and conversations
+	Save   channels.Save   // puts an upload into the workspace
+	Dir    string          // where pictures are while a request comes in; "": the system's folder for such
+	Budget *network.Budget // of the bytes of requests that are in memory; nil: as much as a small machine has
 
 	// Bodies bounds the bytes of incoming requests with their pictures, which go to
 	// the disk; nil: as above.
-	Bodies *channels.Budget
+	Bodies *network.Budget
 	// TakeBytes counts bytes that a person sends, or returns why no more are taken,
 	// a [*chat.Refusal]; nil: there is no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
@@ -49,7 +50,7 @@ const (
 type Channel struct {
 	cfg   Config
 	book  book
-	gate  channels.Intake
+	gate  network.Intake
 	open  context.Context // until Close
 	close context.CancelFunc
 
@@ -63,10 +64,10 @@ func New(cfg Config) *Channel {
 		cfg.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
 	}
 	if cfg.Budget == nil {
-		cfg.Budget = channels.NewBudget(16<<20, 8<<20)
+		cfg.Budget = network.NewBudget(16<<20, 8<<20)
 	}
 	if cfg.Bodies == nil {
-		cfg.Bodies = channels.NewBudget(1<<30, 768<<20)
+		cfg.Bodies = network.NewBudget(1<<30, 768<<20)
 	}
 	c := &Channel{cfg: cfg, book: newBook(cfg.Store, cfg.Log), waiting: map[string][]*call{}}
 	c.open, c.close = context.WithCancel(context.Background())

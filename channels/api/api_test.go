@@ -18,9 +18,9 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
-	"parley/channels"
 	"parley/channels/api"
 	"parley/channels/channeltest"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
@@ -812,7 +812,7 @@ func (g gate) Read([]byte) (int, error) {
 // that is told to come again, and may once there is room; pictures do not count.
 func TestBudget(t *testing.T) {
 	const person, all = 1000, 1500
-	budget := channels.NewBudget(all, person)
+	budget := network.NewBudget(all, person)
 	c := api.New(api.Config{Name: "api", Store: mem.New(), Dir: t.TempDir(), Budget: budget, Log: quiet})
 	head := `{"model":"nobody","user":"` + strings.Repeat("x", 700)
 	tail := `","messages":[{"role":"user","content":[{"type":"image_url","image_url":` +
@@ -911,7 +911,7 @@ func TestWhatIsKeptCounts(t *testing.T) {
 // Pictures of requests that come in are on the disk, and bounded there.
 func TestPicturesComingIn(t *testing.T) {
 	h := bare(t)
-	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Dir: t.TempDir(), Bodies: channels.NewBudget(1<<20, 10_000), Log: quiet})
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Dir: t.TempDir(), Bodies: network.NewBudget(1<<20, 10_000), Log: quiet})
 	t.Cleanup(h.server.Close)
 	body := func(bytes int) string {
 		return `{"model":"nobody","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,` + strings.Repeat("AAAA", bytes/4) + `"}}]}]}`

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 )
 
@@ -176,14 +176,14 @@ func (c *Channel) unread(err error) *failure {
 			message: "The request took too long to come in.",
 			code:    "request_timeout",
 		}
-	case errors.Is(err, channels.ErrBusyPerson):
+	case errors.Is(err, network.ErrBusyPerson):
 		return &failure{
 			status:  http.StatusTooManyRequests,
 			message: "You send too much at once. Wait for other requests to finish, then try again.",
 			code:    "rate_limit_exceeded",
 			after:   "2",
 		}
-	case errors.Is(err, channels.ErrBusy):
+	case errors.Is(err, network.ErrBusy):
 		return &failure{
 			status:  http.StatusServiceUnavailable,
 			message: "Too much is being sent at once. Try again in a moment.",

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 )
@@ -245,7 +245,7 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, k *call) error
 		case <-r.Context().Done():
 			return nil
 		case <-c.open.Done():
-			return o.fail(k.live, failed(channels.ErrShut))
+			return o.fail(k.live, failed(network.ErrShut))
 		case <-late.C:
 			return o.fail(k.live, &failure{
 				status:  http.StatusGatewayTimeout,

@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
@@ -51,11 +51,11 @@ type Config struct {
 // A Channel is one Discord bot. It is a channels.Channel, Splitter, Editor,
 // Typer, CommandMenu, Fetcher, Asker, Reactor and DirectMessenger.
 type Channel struct {
-	channels.HealthState
+	network.HealthState
 	cfg    Config
 	http   *http.Client
-	server *channels.ServerClock // learns from what http gets
-	pace   *rate.Limiter         // of requests to the API
+	server *network.ServerClock // learns from what http gets
+	pace   *rate.Limiter        // of requests to the API
 	log    *slog.Logger
 	seen   store.Table[seen]      // by chat
 	me     user                   // set by Run before anything is heard
@@ -89,7 +89,7 @@ func New(cfg Config) (*Channel, error) {
 	c := &Channel{
 		seen: store.NewTable(cfg.Seen, store.Report[seen]),
 		cfg:  cfg, pace: rate.NewLimiter(45, 20), log: cfg.Log.With("channel", cfg.Name),
-		http: channels.NewClient(), server: &channels.ServerClock{},
+		http: network.NewClient(), server: &network.ServerClock{},
 		patience: 30 * time.Second, haste: time.Second, calm: 2500 * time.Millisecond, saveInterval: 20 * time.Second,
 		parents: map[string]string{}, roles: map[string]string{}, direct: map[string]string{},
 	}

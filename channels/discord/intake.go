@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/panics"
 	"parley/store"
@@ -341,7 +342,7 @@ func (in *intake) addDead(e *event, raw json.RawMessage, why error) {
 // keepDeadLetter keeps raw for inspection (P4).
 func (in *intake) keepDeadLetter(ctx context.Context, raw json.RawMessage, why error) error {
 	in.c.log.Error("event not understood, kept for inspection", "err", why)
-	return channels.KeepDeadLetter(ctx, in.c.cfg.Dead, raw)
+	return network.KeepDeadLetter(ctx, in.c.cfg.Dead, raw)
 }
 
 // note stores how far the chat was read. Of what is not said to us it does so now and then.

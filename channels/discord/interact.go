@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/panics"
 )
@@ -108,7 +109,7 @@ func (c *Channel) interacted(ctx context.Context, i interaction) (m chat.Message
 			m.Text += fmt.Sprint(" ", o.Value)
 		}
 	case pressOfKey:
-		m.Answer = channels.Pressed(i.Data.Button, receipt(i.Channel, i.On.ID))
+		m.Answer = network.Pressed(i.Data.Button, receipt(i.Channel, i.On.ID))
 		if m.Answer == nil || !snowflake.MatchString(i.On.ID) {
 			return m, false
 		}
@@ -129,7 +130,7 @@ func keys(q *chat.Question) []any {
 	var row []any
 	for i, choice := range q.Choices[:min(len(q.Choices), maxChoices)] {
 		label := cmp.Or(channels.Line(choice, maxLabel), strconv.Itoa(i+1))
-		row = append(row, map[string]any{"type": 2, "style": 2, "label": label, "custom_id": channels.Button(q, i)})
+		row = append(row, map[string]any{"type": 2, "style": 2, "label": label, "custom_id": network.Button(q, i)})
 		if len(row) == 5 || i == len(q.Choices)-1 {
 			rows, row = append(rows, map[string]any{"type": 1, "components": row}), nil
 		}

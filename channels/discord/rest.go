@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/network"
 )
 
 const (
@@ -86,13 +87,13 @@ func (c *Channel) once(ctx context.Context, method, path string, in, out any) er
 	req.Header.Set("User-Agent", "DiscordBot (https://github.com/bwmarrin/discordgo, 0.29.0) Parley")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return channels.Bare(err)
+		return network.Bare(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	switch {
 	case err != nil:
-		return channels.Bare(err)
+		return network.Bare(err)
 	case resp.StatusCode/100 != 2:
 		return refusalOf(resp, answer)
 	case out != nil && json.Unmarshal(answer, out) != nil:
@@ -116,7 +117,7 @@ func refusalOf(resp *http.Response, answer []byte) error {
 }
 
 // plainly returns err without the bot's token.
-func (c *Channel) plainly(err error) error { return channels.Plainly(err, c.cfg.Token) }
+func (c *Channel) plainly(err error) error { return network.Plainly(err, c.cfg.Token) }
 
 // refused turns an error of call into one of a channel.
 func (c *Channel) refused(doing string, err error) error {

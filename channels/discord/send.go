@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 )
 
@@ -79,7 +80,7 @@ func (c *Channel) say(ctx context.Context, to string, r chat.Reply) (channels.Re
 	err := c.call(ctx, "POST", "/channels/"+to+"/messages", in, &sent)
 	if len(r.Files) > 0 && said(err, tooLarge, http.StatusRequestEntityTooLarge) {
 		for _, f := range r.Files {
-			r.Text += "\n" + channels.Lost(c.cfg.Texts.Files, f, c.cfg.Texts.Files.Refused.With(channels.SafeName(path.Base(f.Path))))
+			r.Text += "\n" + network.Lost(c.cfg.Texts.Files, f, c.cfg.Texts.Files.Refused.With(channels.SafeName(path.Base(f.Path))))
 		}
 		r.Files = nil
 		return c.say(ctx, to, r)
@@ -152,14 +153,14 @@ func (c *Channel) upload(m map[string]any, r chat.Reply) (in any, end func()) {
 		b.size += int64(head.Len()) + size
 		head.Reset()
 	}
-	ups, lost := channels.OpenAll(c.cfg.Texts.Files, r.Files, maxUpload, c.cfg.Open, c.log)
+	ups, lost := network.OpenAll(c.cfg.Texts.Files, r.Files, maxUpload, c.cfg.Open, c.log)
 	for i, u := range ups {
 		add(multipart.FileContentDisposition(fmt.Sprintf("files[%d]", i), u.Name),
 			cmp.Or(u.Of.Type, mime.TypeByExtension(path.Ext(u.Of.Path)), "application/octet-stream"), u.File, u.Size)
 	}
 	end = func() {
 		for _, u := range ups {
-			u.Close()
+			u.File.Close()
 		}
 	}
 	m["content"] = strings.TrimSpace(r.Text + "\n" + lost)
@@ -249,5 +250,5 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 	if i < 0 {
 		return nil, channels.ForGood("the file is no longer in its message")
 	}
-	return channels.Download(ctx, c.http, all[i].URL)
+	return network.Download(ctx, c.http, all[i].URL)
 }

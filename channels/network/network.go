@@ -1,5 +1,6 @@
-// Package network is what the driver of a chat network and the gateway agree on:
-// the part of config.json that is the driver's own, and what the gateway gives it.
+// Package network is what drivers of chat networks share: the contract between a
+// driver and the gateway (its part of config.json, and what the gateway gives it),
+// and what several drivers need, such as an HTTP client, uploads and buttons.
 package network
 
 import (

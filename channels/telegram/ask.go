@@ -12,6 +12,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 )
 
@@ -40,7 +41,7 @@ func keyboard(q *chat.Question) models.ReplyMarkup {
 			rows = append(rows, nil)
 		}
 		last := &rows[len(rows)-1]
-		*last = append(*last, models.InlineKeyboardButton{Text: label, CallbackData: channels.Button(q, i)})
+		*last = append(*last, models.InlineKeyboardButton{Text: label, CallbackData: network.Button(q, i)})
 	}
 	return models.InlineKeyboardMarkup{InlineKeyboard: rows}
 }
@@ -48,7 +49,7 @@ func keyboard(q *chat.Question) models.ReplyMarkup {
 // pressed turns the press of a button into a message. said is false for one that
 // is none of ours.
 func (c *Channel) pressed(ctx context.Context, p *press) (m chat.Message, said bool, err error) {
-	answer := channels.Pressed(p.Data, receipt(p.Message.Chat.ID, []int{p.Message.ID}))
+	answer := network.Pressed(p.Data, receipt(p.Message.Chat.ID, []int{p.Message.ID}))
 	if answer == nil || p.ID == "" || p.From.ID == 0 || p.From.IsBot {
 		return m, false, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
+	"parley/channels/network"
 )
 
 const (
@@ -35,15 +36,15 @@ var errSilent = errors.New("no answer in time")
 // which is part of every address (R-S26).
 type client struct {
 	*http.Client
-	server *channels.ServerClock
+	server *network.ServerClock
 }
 
 // newClient returns a client that does requests by h.
 func newClient(h *http.Client) client {
 	if h == nil {
-		h = channels.NewClient()
+		h = network.NewClient()
 	}
-	c := client{&http.Client{}, &channels.ServerClock{}}
+	c := client{&http.Client{}, &network.ServerClock{}}
 	*c.Client = *h
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.server.Watch(c.Client)
@@ -145,7 +146,7 @@ func (c client) answer(req *http.Request, patience time.Duration) (body []byte, 
 	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		err = fmt.Errorf("the server answered %s, and not as the Bot API does", resp.Status)
 	}
-	if err = channels.Bare(err); err != nil && !sent.begun.Load() {
+	if err = network.Bare(err); err != nil && !sent.begun.Load() {
 		err = unsent{err}
 	}
 	return body, err
@@ -172,7 +173,7 @@ func (l *load) Read(p []byte) (int, error) {
 // plainly returns err without the token.
 func (c *Channel) plainly(doing string, err error) error {
 	_, secret, _ := strings.Cut(c.cfg.Token, ":")
-	return fmt.Errorf("%s: %w", doing, channels.Plainly(err, secret))
+	return fmt.Errorf("%s: %w", doing, network.Plainly(err, secret))
 }
 
 // refused turns an error of the API into one of a channel.

@@ -14,6 +14,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/workspace"
 )
@@ -57,10 +58,10 @@ func (c *Channel) Group(files []chat.File) (all [][]chat.File) {
 // was sent. Of those that cannot be sent it tells. What Telegram does not
 // take as a photo, say, goes once more as a document.
 func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, as string) (ids []int, err error) {
-	ups, lost := channels.OpenAll(c.cfg.Texts.Files, files, maxUpload, c.cfg.Open, c.log)
+	ups, lost := network.OpenAll(c.cfg.Texts.Files, files, maxUpload, c.cfg.Open, c.log)
 	defer func() {
 		for _, u := range ups {
-			u.Close()
+			u.File.Close()
 		}
 	}()
 	if len(ups) == 0 {
@@ -78,7 +79,7 @@ func (c *Channel) sendFiles(ctx context.Context, to target, files []chat.File, a
 }
 
 // post sends ups, with a caption, in one request: as what they are if as is empty.
-func (c *Channel) post(ctx context.Context, to target, ups []channels.Upload, as, caption string) ([]int, error) {
+func (c *Channel) post(ctx context.Context, to target, ups []network.Upload, as, caption string) ([]int, error) {
 	if len(ups) > 1 {
 		return c.postAlbum(ctx, to, ups, as, caption)
 	}
@@ -101,14 +102,14 @@ func (c *Channel) post(ctx context.Context, to target, ups []channels.Upload, as
 }
 
 // shownAs is the form of u, which as a photo must not be too large.
-func shownAs(u channels.Upload) string {
+func shownAs(u network.Upload) string {
 	if form := formOf(u.Of); form != "photo" || u.Size <= maxPhoto {
 		return form
 	}
 	return "document"
 }
 
-func (c *Channel) postAlbum(ctx context.Context, to target, ups []channels.Upload, as, caption string) ([]int, error) {
+func (c *Channel) postAlbum(ctx context.Context, to target, ups []network.Upload, as, caption string) ([]int, error) {
 	p := &bot.SendMediaGroupParams{ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote}
 	for _, u := range ups {
 		var m models.InputMedia
@@ -166,5 +167,5 @@ func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.Re
 		return nil, c.refused("get file", err)
 	}
 	link := c.cfg.APIURL + "/file/bot" + c.cfg.Token + "/" + (&url.URL{Path: got.FilePath}).EscapedPath()
-	return channels.Download(ctx, c.http.Client, link)
+	return network.Download(ctx, c.http.Client, link)
 }

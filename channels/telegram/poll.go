@@ -15,6 +15,7 @@ import (
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 )
 
@@ -171,7 +172,7 @@ func (c *Channel) receive(w http.ResponseWriter, r *http.Request) int {
 	p := open(raw)
 	c.noteMessage(p.update, 0)
 	err = c.take(r.Context(), p, func(_ context.Context, m chat.Message) error { return c.gate.Deliver(m) })
-	if errors.Is(err, channels.ErrShut) {
+	if errors.Is(err, network.ErrShut) {
 		return http.StatusServiceUnavailable
 	}
 	c.SetHealth(err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/panics"
 )
@@ -115,5 +116,5 @@ func (c *Channel) pass(ctx context.Context, u update, deliver chat.Deliver) erro
 
 func (c *Channel) keepDeadLetter(ctx context.Context, p parcel) error {
 	c.log.Error("update not understood, kept for inspection", "update", p.update.ID, "err", p.err)
-	return channels.KeepDeadLetter(ctx, c.cfg.Dead, p.raw)
+	return network.KeepDeadLetter(ctx, c.cfg.Dead, p.raw)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
@@ -63,7 +64,7 @@ type Webhook struct {
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
 // Typer, CommandMenu, Fetcher, Asker, Reactor, DirectMessenger and Tracer.
 type Channel struct {
-	channels.HealthState
+	network.HealthState
 	cfg  Config
 	id   string // the bot's
 	api  *bot.Bot
@@ -77,8 +78,8 @@ type Channel struct {
 	naming   sync.Mutex // held while username is asked for
 	username string     // empty until it is needed
 
-	gate   channels.Intake // of webhook requests
-	albums sync.Map        // id of a group -> the album that was said to us there last
+	gate   network.Intake // of webhook requests
+	albums sync.Map       // id of a group -> the album that was said to us there last
 }
 
 var (

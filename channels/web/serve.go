@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 )
@@ -33,7 +33,7 @@ type call struct {
 	room *room // of the conversation, which is there; nil for what concerns none
 	held held  // what the list knew of it when the request came
 
-	budget *channels.Budget // of what is read
+	budget *network.Budget // of what is read
 }
 
 func (c *Channel) routes() *http.ServeMux {
@@ -135,7 +135,7 @@ func (k call) read(v any) error {
 	switch {
 	case errors.As(err, &big):
 		return problem{http.StatusRequestEntityTooLarge, "That is too long."}
-	case errors.Is(err, channels.ErrBusy), errors.Is(err, channels.ErrBusyPerson):
+	case errors.Is(err, network.ErrBusy), errors.Is(err, network.ErrBusyPerson):
 		k.w.Header().Set("Retry-After", "2")
 		return problem{http.StatusTooManyRequests, "Too much is being sent at once. Please try again in a moment."}
 	case err != nil || d.More():

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
@@ -564,7 +565,7 @@ func TestP16RunWaits(t *testing.T) {
 		})
 	}()
 	until(t, "the channel runs", func() bool {
-		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), channels.ErrShut)
+		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), network.ErrShut)
 	})
 	said := make(chan int, 1)
 	go func() {

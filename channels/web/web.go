@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 )
@@ -48,13 +49,13 @@ type Config struct {
 // Stepper, Typer, Asker and DirectMessenger, and an io.Closer.
 type Channel struct {
 	cfg    Config
-	gate   channels.Intake
+	gate   network.Intake
 	talks  store.Table[held]      // by person and conversation
 	files  store.Table[chat.File] // by person and ID
 	assets string                 // digest of the files of the page
 	page   *template.Template
 	mux    *http.ServeMux
-	bodies *channels.Budget // of the bytes of requests in JSON that are in memory
+	bodies *network.Budget // of the bytes of requests in JSON that are in memory
 
 	open    context.Context // until Close
 	close   context.CancelFunc
@@ -74,7 +75,7 @@ func New(cfg Config) (*Channel, error) {
 		cfg:   cfg,
 		talks: store.NewTable(cfg.Store.Bucket(store.BucketChats(cfg.Name)), stillUsed),
 		files: store.NewTable(cfg.Store.Bucket(store.BucketFiles(cfg.Name)), store.Forget[chat.File](cfg.Log, "file")),
-		rooms: map[chat.Address]*room{}, bodies: channels.NewBudget(16<<20, 4<<20),
+		rooms: map[chat.Address]*room{}, bodies: network.NewBudget(16<<20, 4<<20),
 	}
 	var err error
 	if c.assets, c.page, err = pages(); err != nil {

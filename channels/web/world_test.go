@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
@@ -100,7 +101,7 @@ func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Messa
 		})
 	}()
 	until(h.T, "the channel runs", func() bool {
-		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), channels.ErrShut)
+		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), network.ErrShut)
 	})
 	stop = sync.OnceFunc(func() {
 		cancel()

@@ -1,4 +1,4 @@
-package channels_test
+package network_test
 
 import (
 	"crypto/x509"
@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"parley/channels"
+	"parley/channels/network"
 )
 
 // P24, R-S26: a client speaks HTTP/1.1, also to who could do more, and takes no
@@ -16,7 +16,7 @@ func TestClient(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
-	c := channels.NewClient()
+	c := network.NewClient()
 	tr := c.Transport.(*http.Transport)
 	defer tr.CloseIdleConnections()
 	tr.TLSClientConfig.RootCAs = x509.NewCertPool()
