@@ -14,36 +14,36 @@ import (
 )
 
 // upcoming returns the turn that would answer m: commands look at it.
-func (l *lane) upcoming(ctx context.Context, m chat.Message) (*turn, error) {
-	s, err := l.open(ctx, l.id)
+func (w *worker) upcoming(ctx context.Context, m chat.Message) (*turn, error) {
+	s, err := w.pool.open(ctx, w.id)
 	if err != nil {
 		return nil, err
 	}
-	l.idle.put(s) // nobody else is at work in it
-	t := &turn{session: s, lane: l}
+	w.pool.idle.put(s) // nobody else is at work in it
+	t := &turn{session: s, pool: w.pool, worker: w}
 	return t, t.prepare(ctx, m)
 }
 
 // cmdTools lists what the one who asks may have used: with "all" under every
 // name, and else as the model is told.
-func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
-	next, err := l.upcoming(ctx, m)
+func (w *worker) cmdTools(ctx context.Context, m chat.Message) string {
+	next, err := w.upcoming(ctx, m)
 	if err != nil {
-		return l.sorry("list the tools", l.id, err)
+		return w.pool.sorry("list the tools", w.id, err)
 	}
 	_, arg := chat.Word(m.Text)
 	by := map[string][]string{}
 	for _, t := range next.kit.Tools() {
 		what, _, _ := strings.Cut(strings.TrimSuffix(conversation.Inline(t.Description, 1000), "."), ". ")
 		if t.AliasOf != "" {
-			what = l.Texts.Commands.OtherName.With(t.AliasOf)
+			what = w.pool.texts.Commands.OtherName.With(t.AliasOf)
 		}
 		if category := t.Kind(); arg == "all" || t.AliasOf == "" && !t.Hidden {
 			by[category] = append(by[category], fmt.Sprintf("\n- `%s` – %s", t.Name, what))
 		}
 	}
 	if len(by) == 0 {
-		return l.Texts.Commands.NoTools
+		return w.pool.texts.Commands.NoTools
 	}
 	var b strings.Builder
 	for _, category := range slices.Sorted(maps.Keys(by)) {
@@ -53,22 +53,22 @@ func (l *lane) cmdTools(ctx context.Context, m chat.Message) string {
 }
 
 // cmdContext tells how large the next request would be, and what of.
-func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
-	next, err := l.upcoming(ctx, m)
+func (w *worker) cmdContext(ctx context.Context, m chat.Message) string {
+	next, err := w.upcoming(ctx, m)
 	var system string
 	if err == nil {
-		system, err = l.Memory.System(ctx, l.id, next.scope.Whose())
+		system, err = w.pool.config.Memory.System(ctx, w.id, next.scope.Whose())
 	}
 	if err != nil {
-		return l.sorry("look at that", l.id, err)
+		return w.pool.sorry("look at that", w.id, err)
 	}
 	req := llm.Request{System: system, Tools: next.kit.Specs()}
-	ratio := l.ratios.of(next.name)
+	ratio := w.pool.ratios.of(next.name)
 	view := next.session.History.View()
 	view.ShowPictures(next.model.Vision)
 	view.Fit(max(next.room(conversation.FixedSize(req)), 256), conversation.ShortenedFirst(next.kit))
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
-	say := l.Texts.Commands
+	say := w.pool.texts.Commands
 	a, b, c := tokens(len(system)/4), tokens(conversation.FixedSize(llm.Request{Tools: req.Tools})), tokens(view.Size())
 	lines := []string{
 		say.ContextModel.With(next.name, next.model.Window, next.model.MaxTokens),
@@ -83,26 +83,26 @@ func (l *lane) cmdContext(ctx context.Context, m chat.Message) string {
 
 // cmdUndo puts back the files of the last turn. One /undo does so once, also
 // when a crash brings it again.
-func (l *lane) cmdUndo(ctx context.Context, m chat.Message) string {
-	if l.Undo == nil {
-		return l.Texts.Commands.CannotUndo
+func (w *worker) cmdUndo(ctx context.Context, m chat.Message) string {
+	if w.pool.config.Undo == nil {
+		return w.pool.texts.Commands.CannotUndo
 	}
 	if m.From.Role != chat.Owner {
-		next, err := l.upcoming(ctx, m)
+		next, err := w.upcoming(ctx, m)
 		if err != nil {
-			return l.sorry("undo that", l.id, err)
+			return w.pool.sorry("undo that", w.id, err)
 		}
 		if !slices.ContainsFunc(next.kit.Tools(), func(t tools.Tool) bool { return t.Category == "files" && !t.ReadOnly }) {
-			return l.Texts.Commands.NoUndo
+			return w.pool.texts.Commands.NoUndo
 		}
 	}
-	text, again := l.Texts.Commands.Interrupted, false
-	err := l.sessions.Update(ctx, l.id, func(s *conversation.State) { again, s.Undone = s.Undone == m.Key(), m.Key() })
+	text, again := w.pool.texts.Commands.Interrupted, false
+	err := w.pool.sessions.Update(ctx, w.id, func(s *conversation.State) { again, s.Undone = s.Undone == m.Key(), m.Key() })
 	if err == nil && !again {
-		text, err = l.Undo(ctx, l.id)
+		text, err = w.pool.config.Undo(ctx, w.id)
 	}
 	if err != nil {
-		return l.sorry("undo that", l.id, err)
+		return w.pool.sorry("undo that", w.id, err)
 	}
 	return text
 }
@@ -120,21 +120,21 @@ func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
 	case err != nil:
 		return p.sorry("look that up", m.Session(), err)
 	case want != "on" && want != "off" && quiet:
-		return p.Texts.Commands.StepsHidden
+		return p.texts.Commands.StepsHidden
 	case want != "on" && want != "off":
-		return p.Texts.Commands.StepsShown
+		return p.texts.Commands.StepsShown
 	case quiet:
-		return p.Texts.Commands.StepsHide
+		return p.texts.Commands.StepsHide
 	}
-	return p.Texts.Commands.StepsShow
+	return p.texts.Commands.StepsShow
 }
 
 func (p *Pool) cmdToolStats(_ context.Context, m chat.Message) string {
 	switch {
 	case m.From.Role != chat.Owner:
-		return p.Texts.Commands.ForOwners
-	case p.ToolStats == nil:
-		return p.Texts.Commands.NotCounted
+		return p.texts.Commands.ForOwners
+	case p.config.ToolStats == nil:
+		return p.texts.Commands.NotCounted
 	}
-	return p.ToolStats()
+	return p.config.ToolStats()
 }

@@ -16,17 +16,17 @@ const squeezes = 3
 // ask makes one request of the model and returns what is to be kept of it and
 // of the answer. With last it gets no tools, so that a person always gets one.
 func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) {
-	t.doing(t.Texts.Doing.Thinking)
+	t.doing(t.pool.texts.Doing.Thinking)
 	system, err := t.system(ctx)
 	if err != nil {
 		return conversation.Record{}, err
 	}
 	req := llm.Request{System: system}
 	if t.tools == nil {
-		t.tools = t.prompts.KeepTools(ctx, conversation.ToolSetOf(t.kit))
+		t.tools = t.pool.prompts.KeepTools(ctx, conversation.ToolSetOf(t.kit))
 	}
 	how := conversation.Request{
-		System: t.prompts.KeepSystem(ctx, system), Tools: t.tools.Digest, Last: last,
+		System: t.pool.prompts.KeepSystem(ctx, system), Tools: t.tools.Digest, Last: last,
 		Since: t.session.ReadSince, Note: t.openTurn().Note(), Eyes: t.model.Vision,
 	}
 	if !last {
@@ -68,9 +68,9 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 			t.live.settle(nil)
 			return conversation.Record{}, err
 		}
-		t.ratios.learn(t.name, fixed+t.session.History.Size(), answer.Usage.In)
+		t.pool.ratios.learn(t.name, fixed+t.session.History.Size(), answer.Usage.In)
 		t.part = ""
-		t.holds.back(t.name)
+		t.pool.holds.back(t.name)
 		answer.Role = llm.Assistant
 		return conversation.Record{Asked: &how, Said: &answer}, nil
 	}
@@ -79,7 +79,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 // generate makes the request that req begins and how completes, with share bytes
 // of pictures, which it gives back. It says whether the model was shown any.
 func (t *turn) generate(ctx context.Context, req llm.Request, how conversation.Request, share int64) (answer llm.Message, hadPictures bool, err error) {
-	defer t.pictures.Release(share)
+	defer t.pool.pictures.Release(share)
 	req.Messages = t.session.History.Messages(how, conversation.ShortenedFirst(t.kit), t.album(share))
 	hadPictures = slices.ContainsFunc(req.Messages, conversation.ShowsPictures)
 	answer, err = t.model.Generate(ctx, req, t.stream())
@@ -89,7 +89,7 @@ func (t *turn) generate(ctx context.Context, req llm.Request, how conversation.R
 // room returns how many estimated tokens there are for what was said, beside
 // fixed ones for what no fitting makes shorter.
 func (t *turn) room(fixed int) int {
-	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.ratios.of(t.name)) - fixed
+	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.pool.ratios.of(t.name)) - fixed
 }
 
 // stream returns a function that shows an answer while it comes in.

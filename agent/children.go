@@ -150,7 +150,7 @@ func (p *Pool) Children(ctx context.Context, id chat.SessionID) (all []tools.Chi
 		switch {
 		case errors.Is(err, store.ErrDamaged):
 			if _, told := p.kin.damaged.LoadOrStore(e.Key, true); !told { // P21
-				p.Log.Error("the record of a helper is damaged", "helper", e.Key, "err", err)
+				p.log.Error("the record of a helper is damaged", "helper", e.Key, "err", err)
 			}
 		case err != nil:
 			return nil, fmt.Errorf("list helpers: %w", err)

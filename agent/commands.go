@@ -63,8 +63,8 @@ var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
 }
 
 // chores are those commands that pass through the inbox and change no history.
-var chores = map[string]func(*lane, context.Context, chat.Message) string{
-	"search": (*lane).found, "undo": (*lane).cmdUndo, "tools": (*lane).cmdTools, "context": (*lane).cmdContext,
+var chores = map[string]func(*worker, context.Context, chat.Message) string{
+	"search": (*worker).found, "undo": (*worker).cmdUndo, "tools": (*worker).cmdTools, "context": (*worker).cmdContext,
 }
 
 // command returns the command that a person gives by m, such as "new" for "/new", or "".
@@ -92,28 +92,28 @@ var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9
 
 func (p *Pool) cmdUnknown(_ context.Context, m chat.Message) string {
 	word, _ := chat.Word(m.Text)
-	return p.Texts.Commands.Unknown.With(word)
+	return p.texts.Commands.Unknown.With(word)
 }
 
 // more returns the command called name that is not the Pool's own, or nil.
 func (p *Pool) more(name string) *Command {
-	if i := slices.IndexFunc(p.Config.Commands, func(c Command) bool { return c.Name == name }); i >= 0 {
-		return &p.Config.Commands[i]
+	if i := slices.IndexFunc(p.config.Commands, func(c Command) bool { return c.Name == name }); i >= 0 {
+		return &p.config.Commands[i]
 	}
 	return nil
 }
 
 // chore returns what does the command called name, if that passes through the
 // inbox and changes no history.
-func (l *lane) chore(name string) func(*lane, context.Context, chat.Message) string {
-	c := l.more(name)
+func (w *worker) chore(name string) func(*worker, context.Context, chat.Message) string {
+	c := w.pool.more(name)
 	if c == nil {
 		return chores[name]
 	}
-	return func(l *lane, ctx context.Context, m chat.Message) string {
+	return func(w *worker, ctx context.Context, m chat.Message) string {
 		text, err := c.Do(ctx, m)
 		if err != nil {
-			return l.sorry("do that", l.id, err)
+			return w.pool.sorry("do that", w.id, err)
 		}
 		return text
 	}
@@ -121,18 +121,18 @@ func (l *lane) chore(name string) func(*lane, context.Context, chat.Message) str
 
 // sorry notes why what could not be done, and says that a command was not.
 func (p *Pool) sorry(what string, id chat.SessionID, err error) string {
-	p.Log.Error("not done: "+what, "session", id, "err", err)
-	return p.Texts.Commands.Failed
+	p.log.Error("not done: "+what, "session", id, "err", err)
+	return p.texts.Commands.Failed
 }
 
 func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
 	var b strings.Builder
-	b.WriteString(p.Texts.Help.Intro + "\n")
-	for _, c := range slices.Concat(Commands(p.Texts.Help), p.Config.Commands) {
+	b.WriteString(p.texts.Help.Intro + "\n")
+	for _, c := range slices.Concat(Commands(p.texts.Help), p.config.Commands) {
 		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
 	}
 	if m.From.Role == chat.Owner {
-		b.WriteString("\n" + p.Texts.Help.Owners)
+		b.WriteString("\n" + p.texts.Help.Owners)
 	}
 	return b.String()
 }
@@ -168,9 +168,9 @@ func (p *Pool) activity(id chat.SessionID) string {
 	defer p.mu.Unlock()
 	r := p.running[id]
 	if r == nil {
-		return p.Texts.Commands.Idle
+		return p.texts.Commands.Idle
 	}
-	return p.Texts.Commands.Since.With(r.doing, p.Texts.Span.Of(time.Since(r.since)))
+	return p.texts.Commands.Since.With(r.doing, p.texts.Span.Of(time.Since(r.since)))
 }
 
 func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
@@ -179,14 +179,14 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	if err = cmp.Or(err, p.know(ctx)); err != nil {
 		return p.sorry("count what waits", id, err)
 	}
-	say := p.Texts.Commands
+	say := p.texts.Commands
 	lines := []string{say.Am.With(p.activity(id))}
 	if n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n > 0 {
 		lines = append(lines, say.SubagentsWork.Of(n))
 	}
 	lines = append(lines,
 		say.ModelIs.With(p.modelOf(ctx, id)),
-		say.Up.With(p.Texts.Span.Of(s.Up), s.Running, s.Waiting),
+		say.Up.With(p.texts.Span.Of(s.Up), s.Running, s.Waiting),
 	)
 	sources, err := p.sessions.UntrustedIn(ctx, m.Session(), m.From.Role == chat.Owner)
 	if err != nil {
@@ -197,8 +197,8 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	}
 	if m.From.Role == chat.Owner {
 		lines = append(lines, p.aside(ctx)...)
-		if p.Report != nil {
-			lines = append(lines, p.Report(ctx)...)
+		if p.config.Report != nil {
+			lines = append(lines, p.config.Report(ctx)...)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -210,17 +210,17 @@ func (p *Pool) aside(ctx context.Context) (lines []string) {
 	all, err := p.Aside(ctx)
 	if err != nil {
 		p.sorry("list the messages put aside", "", err)
-		return []string{p.Texts.Commands.NotListed}
+		return []string{p.texts.Commands.NotListed}
 	}
 	for _, a := range all[:min(len(all), most)] {
-		line := p.Texts.Commands.PutAside
+		line := p.texts.Commands.PutAside
 		if a.ForNow {
-			line = p.Texts.Commands.PutAsideOnce
+			line = p.texts.Commands.PutAsideOnce
 		}
 		lines = append(lines, line.With(a.Key))
 	}
 	if n := len(all) - most; n > 0 {
-		lines = append(lines, p.Texts.Commands.AndMore.With(n))
+		lines = append(lines, p.texts.Commands.AndMore.With(n))
 	}
 	return lines
 }
@@ -241,18 +241,18 @@ func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
 	_, want := chat.Word(m.Text)
 	switch {
 	case want == "":
-		return p.Texts.Commands.ModelHere.With(p.modelOf(ctx, id), strings.Join(names, ", "))
+		return p.texts.Commands.ModelHere.With(p.modelOf(ctx, id), strings.Join(names, ", "))
 	case s.Models[want].Model == nil:
-		return p.Texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
+		return p.texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
 	}
 	if err := p.sessions.Update(ctx, id, func(s *conversation.State) { s.Model = want }); err != nil {
 		return p.sorry("note that", id, err)
 	}
-	return p.Texts.Commands.ModelChosen.With(want)
+	return p.texts.Commands.ModelChosen.With(want)
 }
 
 func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
-	say := p.Texts.Commands
+	say := p.texts.Commands
 	who := p.spender(m)
 	used := p.budget.Conversation(ctx, who.Session)
 	text := say.Usage

@@ -33,7 +33,7 @@ var errBusy = errors.New("somebody speaks")
 // left out: what came of them was told in a chat. What is too much for one night
 // is for the next.
 func (p *Pool) Digest(outer context.Context, job, run string, silent time.Duration) (parts int, err error) {
-	if p.Archive == nil {
+	if p.config.Archive == nil {
 		return 0, nil
 	}
 	ctx, over := context.WithTimeout(outer, night)
@@ -81,7 +81,7 @@ type digest struct {
 func (d *digest) session(outer, soon context.Context, silent time.Duration) error {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
-	if d.pool.enter(soon, d.id, &running{since: time.Now(), doing: d.pool.Texts.Doing.Archiving, stop: stop}, nil) != nil {
+	if d.pool.enter(soon, d.id, &running{since: time.Now(), doing: d.pool.texts.Doing.Archiving, stop: stop}, nil) != nil {
 		return nil
 	}
 	defer d.pool.leave(d.id)
@@ -98,7 +98,7 @@ func (d *digest) session(outer, soon context.Context, silent time.Duration) erro
 		if es, err = d.news(ctx); len(es) == 0 {
 			continue
 		}
-		if time.Since(es.ForArchive(d.id, epoch, d.pool.Zone).Time) < silent {
+		if time.Since(es.ForArchive(d.id, epoch, d.pool.config.Zone).Time) < silent {
 			break
 		}
 		err = d.file(ctx, es)
@@ -112,7 +112,7 @@ func (d *digest) session(outer, soon context.Context, silent time.Duration) erro
 // news returns what the Archive has not of the epoch, but for the turn under
 // way, and appends what a crash kept from there.
 func (d *digest) news(ctx context.Context) (conversation.Entries, error) {
-	h := conversation.NewHistory(d.pool.Zone)
+	h := conversation.NewHistory(d.pool.config.Zone)
 	for r, err := range d.pool.sessions.Records(ctx, d.id, d.progress.Epoch, d.progress.Done) {
 		if s := r.Summed; s == nil {
 			h.Apply(r.Seq, r.Record)
@@ -120,7 +120,7 @@ func (d *digest) news(ctx context.Context) (conversation.Entries, error) {
 			h.Drop(max(s.From, d.progress.Seq+1), s.Upto)
 			for _, part := range s.Parts() {
 				if err == nil {
-					_, err = d.pool.Archive.Append(ctx, part.Who, part)
+					_, err = d.pool.config.Archive.Append(ctx, part.Who, part)
 				}
 			}
 		}
@@ -142,9 +142,9 @@ func (d *digest) file(ctx context.Context, es conversation.Entries) (err error) 
 	most := min(max(2*(model.Window-model.MaxTokens), 512), mostRaw) // bytes: half of what it takes
 	for len(es) > 0 && err == nil && d.parts < d.most {
 		part := es.FirstPart(d.progress.Seq, most)
-		e, said := part.ForArchive(d.id, d.progress.Epoch, d.pool.Zone), part.Transcript()
+		e, said := part.ForArchive(d.id, d.progress.Epoch, d.pool.config.Zone), part.Transcript()
 		if err := d.pool.budget.Allow(ctx, d.spender(e.Who)); err != nil { // R-S15: for another night
-			d.pool.Log.Info("not summed up", "session", d.id, "err", err)
+			d.pool.log.Info("not summed up", "session", d.id, "err", err)
 			return nil
 		}
 		es, d.progress.Seq, d.progress.Tries = es[len(part):], part.Last(), d.progress.Tries+1
@@ -156,7 +156,7 @@ func (d *digest) file(ctx context.Context, es conversation.Entries) (err error) 
 			e.Text, err = d.summarise(ctx, model, name, e.Who, conversation.ClipMiddle(said, most))
 		}
 		if err == nil && e.Text != "" {
-			_, err = d.pool.Archive.Append(ctx, e.Who, e)
+			_, err = d.pool.config.Archive.Append(ctx, e.Who, e)
 			d.parts++
 		}
 		if own := part.OwnWords(); err == nil && e.Tainted && own != "" && conversation.IsOnePerson(e.Who) {
@@ -176,14 +176,14 @@ func (d *digest) fileOwn(ctx context.Context, e memory.Entry, own string, model 
 		e.Text, err = d.summarise(ctx, model, name, e.Who, own)
 	}
 	if err == nil && e.Text != "" {
-		_, err = d.pool.Archive.Append(ctx, e.Who, e)
+		_, err = d.pool.config.Archive.Append(ctx, e.Who, e)
 	}
 	return err
 }
 
 // summarise has the model called name sum up said, at who's expense.
 func (d *digest) summarise(ctx context.Context, model Model, name string, who chat.Person, said string) (string, error) {
-	text, used, err := d.pool.Archive.Summarise(ctx, model.Model, "", said)
+	text, used, err := d.pool.config.Archive.Summarise(ctx, model.Model, "", said)
 	d.dumb = err != nil
 	d.pool.budget.Charge(ctx, d.spender(who), 1, name, used)
 	return text, err

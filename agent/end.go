@@ -18,27 +18,27 @@ import (
 // of the house or of the store leaves it open.
 func (t *turn) broken(ctx context.Context, err error) error {
 	o := t.openTurn()
-	if err == nil || t.hard.Err() != nil || o == nil || errors.Is(err, tools.ErrClosing) { // o == nil: it ended, and only its reply is not out yet
+	if err == nil || t.worker.hard.Err() != nil || o == nil || errors.Is(err, tools.ErrClosing) { // o == nil: it ended, and only its reply is not out yet
 		return err
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errStopped):
-		return t.stopped(t.hard)
+		return t.stopped(t.worker.hard)
 	case errors.Is(cause, errForgotten):
 		t.session.History.End(conversation.End{Outcome: conversation.Stopped}) // which is all that is still told of it
-		if err := t.tell(t.hard); err != nil {
+		if err := t.tell(t.worker.hard); err != nil {
 			return err
 		}
-		return t.done(t.hard)
+		return t.done(t.worker.hard)
 	}
 	if !o.EndedByTool() && t.outage(err) {
 		return t.await(err)
 	}
-	t.Log.Error("turn failed", "session", t.session.ID, "model", t.name, "err", err)
+	t.pool.log.Error("turn failed", "session", t.session.ID, "model", t.name, "err", err)
 	if o.EndedByTool() { // all is said
-		return t.end(t.hard, conversation.Answered, t.text())
+		return t.end(t.worker.hard, conversation.Answered, t.text())
 	}
-	return t.end(t.hard, conversation.Failed, t.failure(err))
+	return t.end(t.worker.hard, conversation.Failed, t.failure(err))
 }
 
 // stopped ends the turn as the person asked, and keeps what was done. What
@@ -51,34 +51,34 @@ func (t *turn) stopped(ctx context.Context) error {
 		}
 		t.finished(c, tools.Result{Text: text, Failed: true})
 	}
-	t.waiting = append(t.waiting, t.take()...)
-	t.mu.Lock()
+	t.worker.waiting = append(t.worker.waiting, t.worker.take()...)
+	t.pool.mu.Lock()
 	n, asked, kids := 0, t.run.asked, t.run.kids
-	t.mu.Unlock()
-	for n < len(t.waiting) && !t.waiting[n].apart() && t.waiting[n].Time.Before(asked) {
+	t.pool.mu.Unlock()
+	for n < len(t.worker.waiting) && !t.worker.waiting[n].apart() && t.worker.waiting[n].Time.Before(asked) {
 		n++
 	}
-	before := t.shift(n)
+	before := t.worker.shift(n)
 	t.hear(before)
-	t.jobs, t.joined = append(t.jobs, before...), append(t.joined, before...)
+	t.jobs, t.worker.joined = append(t.jobs, before...), append(t.worker.joined, before...)
 	text := conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), t.part)
 	t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Text: conversation.Join(t.part, wordsCutShort), Finish: llm.Stopped}})
-	return t.end(ctx, conversation.Stopped, conversation.Join(text, t.stoppedWith(kids)))
+	return t.end(ctx, conversation.Stopped, conversation.Join(text, t.pool.stoppedWith(kids)))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
 // reply into the outbox, then the messages out of the inbox (P7).
 func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) error {
-	t.mu.Lock()
-	if r := t.running[t.session.ID]; r != nil {
+	t.pool.mu.Lock()
+	if r := t.pool.running[t.session.ID]; r != nil {
 		r.said = time.Time{} // whoever wants to stop it from now on comes too late, and is told so
 	}
-	t.mu.Unlock()
+	t.pool.mu.Unlock()
 	m := t.openTurn().First()
 	r := m.Reply()
 	note := t.limitWarning(ctx, how)
 	if how == conversation.Answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
-		text = conversation.Join(t.Texts.Turn.Back, text)
+		text = conversation.Join(t.pool.texts.Turn.Back, text)
 	}
 	r.Text, r.Also, r.Failed = conversation.Join(text, note), t.others(r.Quote), how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
@@ -108,12 +108,12 @@ func (t *turn) others(quoted string) (ids []string) {
 // finish does what is left to do once the end of the turn is on disk.
 func (t *turn) finish(ctx context.Context) error {
 	if r := t.session.History.LastTurn().Reply; r != nil && helperOf(t.session.History.LastTurn().First.In) == "" {
-		if err := t.insist(ctx, "send reply", func(ctx context.Context) error { return t.Send(ctx, *r) }); err != nil {
+		if err := t.pool.insist(ctx, "send reply", func(ctx context.Context) error { return t.pool.config.Send(ctx, *r) }); err != nil {
 			return err
 		}
 	}
 	t.remember(ctx)
-	if err := t.insist(ctx, "see to helpers", t.settled); err != nil {
+	if err := t.pool.insist(ctx, "see to helpers", t.settled); err != nil {
 		return err
 	}
 	if err := t.tell(ctx); err != nil {
@@ -128,7 +128,7 @@ func (t *turn) finish(ctx context.Context) error {
 // done removes the jobs from the inbox.
 func (t *turn) done(ctx context.Context) error {
 	for _, j := range t.jobs {
-		if err := t.dequeue(ctx, j); err != nil {
+		if err := t.worker.dequeue(ctx, j); err != nil {
 			return err
 		}
 	}
@@ -148,13 +148,13 @@ func (t *turn) remember(ctx context.Context) {
 	if from == t.session.State.From && title == t.session.State.Title && !t.session.State.Began.IsZero() && now.Sub(t.session.State.Last).Abs() < lastEvery {
 		return
 	}
-	err := t.sessions.Update(ctx, t.session.ID, func(s *conversation.State) {
+	err := t.pool.sessions.Update(ctx, t.session.ID, func(s *conversation.State) {
 		if s.From, s.Title, s.Last = from, title, now; s.Began.IsZero() {
 			s.Began = t.jobs[0].Time
 		}
 	})
 	if err != nil {
-		t.Log.Warn("state of a session not noted", "session", t.session.ID, "err", err)
+		t.pool.log.Warn("state of a session not noted", "session", t.session.ID, "err", err)
 	}
 }
 
@@ -168,23 +168,23 @@ func (t *turn) text() string {
 	case slices.ContainsFunc(o.Told(), told):
 		text = o.TextBeforeLast()
 	case text != "" && silent(text) && !conversation.IsQuiet(o.First()): // a quiet errand that is answered again
-		text = t.Texts.Turn.NoNews
+		text = t.pool.texts.Turn.NoNews
 	case text != "" && last.Finish == llm.Filtered:
-		text = conversation.Join(text, t.Texts.Turn.FilteredRest)
+		text = conversation.Join(text, t.pool.texts.Turn.FilteredRest)
 	case text != "" && last.Finish == llm.Length:
-		text = conversation.Join(text, t.Texts.Turn.TooLong)
+		text = conversation.Join(text, t.pool.texts.Turn.TooLong)
 	case text != "" && last.Empty():
-		text = conversation.Join(text, t.Texts.Turn.NothingMore)
+		text = conversation.Join(text, t.pool.texts.Turn.NothingMore)
 	case text != "":
 	case last.Finish == llm.Filtered:
-		text = t.Texts.Turn.Filtered
+		text = t.pool.texts.Turn.Filtered
 	case t.exhausted() && t.child != nil: // who reads it finds words of their own
 	case t.exhausted():
-		text = t.Texts.Turn.OutOfRounds.With(t.Rounds)
+		text = t.pool.texts.Turn.OutOfRounds.With(t.settings.Rounds)
 	case last.Finish == llm.Length:
-		text = t.Texts.Turn.NoRoom
+		text = t.pool.texts.Turn.NoRoom
 	default:
-		text = t.Texts.Turn.NoAnswer
+		text = t.pool.texts.Turn.NoAnswer
 	}
 	return conversation.Join(o.Notice(), text)
 }

@@ -17,18 +17,18 @@ func (t *turn) listen(ctx context.Context, jobs []job) error {
 		t.hear(jobs)
 		return nil
 	}
-	t.doing(t.Texts.Doing.Fetching)
+	t.doing(t.pool.texts.Doing.Fetching)
 	if o := t.openTurn(); o != nil {
 		t.show(ctx, o.First())
 	} else if todo[0] == &jobs[0].Message { // it is what the reply will answer
 		t.show(ctx, *todo[0])
 	}
 	t.fetch(ctx, todo)
-	if err := t.hard.Err(); err != nil {
+	if err := t.worker.hard.Err(); err != nil {
 		return err
 	}
 	t.hear(jobs)
-	if err := t.flush(t.hard); err != nil { // not to be fetched again
+	if err := t.flush(t.worker.hard); err != nil { // not to be fetched again
 		return err
 	}
 	return ctx.Err()
@@ -38,7 +38,7 @@ func (t *turn) listen(ctx context.Context, jobs []job) error {
 func (t *turn) afar(jobs []job) (ms []*chat.Message) {
 	for i := range jobs {
 		m := &jobs[i].Message
-		if t.Fetch != nil && !t.session.History.Knows(*m) && slices.ContainsFunc(m.Files, away) {
+		if t.pool.config.Fetch != nil && !t.session.History.Knows(*m) && slices.ContainsFunc(m.Files, away) {
 			ms = append(ms, m)
 		}
 	}
@@ -55,7 +55,7 @@ func (t *turn) fetch(ctx context.Context, ms []*chat.Message) {
 	g.SetLimit(4)
 	for _, m := range ms {
 		g.Go(func() error {
-			t.guarded("fetch files", func() { *m = t.Fetch(ctx, *m) })
+			t.pool.guarded("fetch files", func() { *m = t.pool.config.Fetch(ctx, *m) })
 			return nil
 		})
 	}

@@ -31,7 +31,7 @@ func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 
 // forget is Forget of a session whose helpers kids ends and forgets.
 func (p *Pool) forget(ctx context.Context, id chat.SessionID, kids func() error) error {
-	r := &running{since: time.Now(), doing: p.Texts.Doing.Forgetting, stop: func(error) {}}
+	r := &running{since: time.Now(), doing: p.texts.Doing.Forgetting, stop: func(error) {}}
 	if err := p.enter(ctx, id, r, errForgotten); err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}

@@ -47,7 +47,7 @@ func (p *Pool) granted(ctx context.Context, s tools.Scope) func(effect string) b
 	return func(effect string) bool {
 		st, _, err := p.sessions.Lookup(ctx, s.At.Session())
 		if err != nil {
-			p.Log.Error("approvals cannot be read", "session", s.At.Session(), "err", err)
+			p.log.Error("approvals cannot be read", "session", s.At.Session(), "err", err)
 			return false
 		}
 		return slices.ContainsFunc(st.Grants, func(g conversation.Grant) bool { return g.Covers(grantSession(s), effect) })
@@ -66,13 +66,13 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	all := slices.DeleteFunc(slices.Clone(st.Grants), conversation.Grant.Over)
 	switch n, _ := strconv.Atoi(which); {
 	case word == "" && len(all) == 0:
-		return p.Texts.Approvals.None
+		return p.texts.Approvals.None
 	case word == "":
 		return p.listApprovals(all)
 	case word != "revoke" || which != "all" && (n < 1 || n > len(all)):
-		return p.Texts.Approvals.Usage
+		return p.texts.Approvals.Usage
 	case m.From.Role != chat.Owner:
-		return p.Texts.Approvals.NotOwner
+		return p.texts.Approvals.NotOwner
 	case which != "all":
 		all = all[n-1 : n]
 	}
@@ -82,19 +82,19 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 	if err != nil {
 		return p.sorry("revoke that", m.Session(), err)
 	}
-	return p.Texts.Approvals.Revoked
+	return p.texts.Approvals.Revoked
 }
 
 // listApprovals tells which calls need no more asking.
 func (p *Pool) listApprovals(all []conversation.Grant) string {
 	var b strings.Builder
-	b.WriteString(p.Texts.Approvals.List + "\n")
+	b.WriteString(p.texts.Approvals.List + "\n")
 	for i, g := range all {
-		until := p.Texts.Approvals.UntilNew
+		until := p.texts.Approvals.UntilNew
 		if !g.Until.IsZero() {
-			until = p.Texts.Approvals.Until.With(g.Until.In(p.Zone).Format("15:04"))
+			until = p.texts.Approvals.Until.With(g.Until.In(p.config.Zone).Format("15:04"))
 		}
 		fmt.Fprintf(&b, "\n%d. %s (%s)", i+1, strings.ReplaceAll(conversation.Inline(g.Effect, 200), "`", "'"), until)
 	}
-	return b.String() + "\n\n" + p.Texts.Approvals.End
+	return b.String() + "\n\n" + p.texts.Approvals.End
 }

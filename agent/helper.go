@@ -19,44 +19,44 @@ import (
 // assume makes the turn that of a helper, if m is one's task: it has what its
 // record says.
 func (t *turn) assume(m chat.Message) error {
-	if err := t.insist(t.hard, "see to helpers", t.know); err != nil {
+	if err := t.pool.insist(t.worker.hard, "see to helpers", t.pool.know); err != nil {
 		return err
 	}
-	fresh := func(k *kid) bool { return k.State == tools.ChildPaused || time.Since(k.Woken) <= t.MaxAge }
-	if m.Origin == chat.FromSubagent || t.kin.awaits(t.session.ID, fresh) { // a report is never too old, nor who waits for one
-		t.MaxAge = 0
+	fresh := func(k *kid) bool { return k.State == tools.ChildPaused || time.Since(k.Woken) <= t.settings.MaxAge }
+	if m.Origin == chat.FromSubagent || t.pool.kin.awaits(t.session.ID, fresh) { // a report is never too old, nor who waits for one
+		t.settings.MaxAge = 0
 	}
 	if helperOf(m.In) == "" {
 		return nil
 	}
 	c, young := new(tools.Child), false
-	if !t.kin.with(helperOf(m.In), func(k *kid) { *c, young = k.Child, fresh(k) }) { // it was stopped a moment ago
+	if !t.pool.kin.with(helperOf(m.In), func(k *kid) { *c, young = k.Child, fresh(k) }) { // it was stopped a moment ago
 		t.run.stop(errStopped)
 		return errStopped
 	}
 	t.child = c
-	if t.Models[c.Model].Model != nil {
-		t.name, t.model = c.Model, t.Models[c.Model]
+	if t.settings.Models[c.Model].Model != nil {
+		t.name, t.model = c.Model, t.settings.Models[c.Model]
 	}
 	if c.Patience > 0 {
 		t.model.Model = llm.Limit(c.Patience)(t.model.Model)
 	}
 	if young {
-		t.MaxAge = 0
+		t.settings.MaxAge = 0
 	}
-	t.Rounds = cmp.Or(c.Rounds, t.Rounds)
+	t.settings.Rounds = cmp.Or(c.Rounds, t.settings.Rounds)
 	t.scope.Model, t.scope.Depth, t.scope.Agent, t.scope.Only = t.name, c.Depth, c.Agent, c.Only
-	t.scope.Root, t.scope.RootTurn = t.kin.root(t.session.ID)
+	t.scope.Root, t.scope.RootTurn = t.pool.kin.root(t.session.ID)
 	return nil
 }
 
 // lower has m answered with the rights that the person has by now, if those are
 // less than when it was said (R-S24). Of jobs the scheduler has asked.
 func (t *turn) lower(ctx context.Context, m chat.Message) error {
-	if t.Role == nil || m.Origin == chat.FromSchedule {
+	if t.pool.config.Role == nil || m.Origin == chat.FromSchedule {
 		return nil
 	}
-	role, err := t.Role(ctx, m.At, m.From)
+	role, err := t.pool.config.Role(ctx, m.At, m.From)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask for the role of %s: %w", m.From.ID, err)
@@ -72,19 +72,19 @@ func (t *turn) lower(ctx context.Context, m chat.Message) error {
 // system returns the instructions of the session.
 func (t *turn) system(ctx context.Context) (string, error) {
 	if t.child != nil {
-		return t.Memory.Helper(ctx, t.scope.Whose(), t.child.Instruction)
+		return t.pool.config.Memory.Helper(ctx, t.scope.Whose(), t.child.Instruction)
 	}
-	return t.Memory.System(ctx, t.session.ID, t.scope.Whose())
+	return t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose())
 }
 
 // halt waits while the helper is paused, and holds no place meanwhile.
 func (t *turn) halt(ctx context.Context) error {
 	for paused := false; t.child != nil; paused = true {
 		var now kid
-		t.kin.with(t.child.ID, func(k *kid) { k.rounds, now = len(t.openTurn().AllAnswers()), *k })
+		t.pool.kin.with(t.child.ID, func(k *kid) { k.rounds, now = len(t.openTurn().AllAnswers()), *k })
 		switch {
 		case now.State != tools.ChildPaused && paused:
-			return t.hold(ctx, t.turns)
+			return t.worker.hold(ctx, t.pool.turns)
 		case now.State != tools.ChildPaused:
 			return nil
 		case !paused:
@@ -94,7 +94,7 @@ func (t *turn) halt(ctx context.Context) error {
 		case <-now.news:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-t.soft.Done():
+		case <-t.worker.soft.Done():
 			return tools.ErrClosing
 		}
 	}
@@ -113,13 +113,13 @@ func (t *turn) conclude(ctx context.Context) (bool, error) {
 	if o.Text() == "" && len(o.Told()) == 0 && !t.exhausted() {
 		how = conversation.Failed
 	}
-	return true, t.end(t.hard, how, t.text())
+	return true, t.end(t.worker.hard, how, t.text())
 }
 
 // exhausted says whether all rounds of the turn were used, with tools.
 func (t *turn) exhausted() bool {
 	o := t.openTurn()
-	return len(o.Answers()) >= t.Rounds && len(o.Steps()) > 0
+	return len(o.Answers()) >= t.settings.Rounds && len(o.Steps()) > 0
 }
 
 // failure says why there is no answer: to people kindly, to agents as it is.
@@ -128,7 +128,7 @@ func (t *turn) failure(err error) string {
 	if t.child != nil && errors.As(err, &e) {
 		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
 	}
-	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), Kindly(t.Texts.Model, err))
+	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), Kindly(t.pool.texts.Model, err))
 }
 
 // settled sees to helpers once the turn has ended: those it waited for end with
@@ -136,16 +136,16 @@ func (t *turn) failure(err error) string {
 // what came of it.
 func (t *turn) settled(ctx context.Context) error {
 	id, last := t.session.ID, t.session.History.LastTurn()
-	t.kin.turnEnded(last.First.Key())
-	err := t.know(ctx)
+	t.pool.kin.turnEnded(last.First.Key())
+	err := t.pool.know(ctx)
 	if err == nil {
-		err = t.dismissAll(ctx, func(k *kid) bool { return k.Parent == id && !k.Report })
+		err = t.pool.dismissAll(ctx, func(k *kid) bool { return k.Parent == id && !k.Report })
 	}
 	if err != nil || helperOf(id) == "" {
 		return err
 	}
 	how := map[conversation.Outcome]tools.ChildState{conversation.Answered: tools.ChildAnswered, conversation.Stopped: tools.ChildStopped}[last.Outcome]
-	return t.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.Text, func(c *tools.Child) {
+	return t.pool.settle(ctx, helperOf(id), cmp.Or(how, tools.ChildFailed), last.Text, func(c *tools.Child) {
 		c.Tainted, c.Sources = c.Tainted || last.Untrusted(), chat.JoinSources(c.Sources, last.Sources...)
 		c.Pure = how == tools.ChildAnswered && t.pure(last.Steps)
 	})
@@ -188,27 +188,27 @@ func (p *Pool) dismissAll(ctx context.Context, want func(*kid) bool) (err error)
 // late takes care of jobs in the session of a helper that has ended, or that
 // nobody knows any more: its task is done, and what a person said is said to its
 // parent (C-033).
-func (l *lane) late(jobs []job) (bool, error) {
-	id := helperOf(l.id)
+func (w *worker) late(jobs []job) (bool, error) {
+	id := helperOf(w.id)
 	if id == "" {
 		return false, nil
 	}
-	if err := l.know(l.hard); err != nil || l.kin.with(id, func(k *kid) { k.taken = true }) {
+	if err := w.pool.know(w.hard); err != nil || w.pool.kin.with(id, func(k *kid) { k.taken = true }) {
 		return err != nil, err
 	}
-	c, _, err := l.helpers.Get(l.hard, id)
+	c, _, err := w.pool.helpers.Get(w.hard, id)
 	if errors.Is(err, store.ErrDamaged) { // P21
 		m := jobs[0].Message
 		c = tools.Child{
 			ID: id, Label: id, Task: m.Text, Parent: m.At.Session(), At: m.At, From: m.From, Group: m.Group, Tainted: m.Tainted, Sources: m.Sources,
 			Began: m.Time, Ended: time.Now(), State: tools.ChildFailed, Result: "Its record is damaged.", Report: true,
 		}
-		err = l.helpers.Set(l.hard, id, c)
+		err = w.pool.helpers.Set(w.hard, id, c)
 	}
 	c.ID = id // also of one that was forgotten
 	for _, j := range jobs {
 		if err = ignore(err, store.ErrNotFound); err == nil {
-			err = l.insist(l.hard, "end "+j.Key(), func(ctx context.Context) error { return l.bounce(ctx, c, j) })
+			err = w.pool.insist(w.hard, "end "+j.Key(), func(ctx context.Context) error { return w.bounce(ctx, c, j) })
 		}
 	}
 	return true, err
@@ -216,8 +216,8 @@ func (l *lane) late(jobs []job) (bool, error) {
 
 // bounce ends j, which came too late for c. The parent learns whom words were
 // meant for, if a person chose that.
-func (l *lane) bounce(ctx context.Context, c tools.Child, j job) (err error) {
-	m, deliver := j.Message, l.Deliver
+func (w *worker) bounce(ctx context.Context, c tools.Child, j job) (err error) {
+	m, deliver := j.Message, w.pool.Deliver
 	m.In, m.Account = cmp.Or(c.Parent, m.At.Session()), m.Account+"+" // the old key was seen
 	if m.In == m.At.Session() && !strings.HasPrefix(m.Text, "/") {
 		m.In = "" // of words that might pass for a command it stays
@@ -225,15 +225,15 @@ func (l *lane) bounce(ctx context.Context, c tools.Child, j job) (err error) {
 	if strings.HasSuffix(m.ID, toldTo(c.ID)) {
 		m.Quote = &chat.Quote{From: "you", Text: fmt.Sprintf(wordsMeantFor, label(c))}
 		m.Tainted, m.Sources = m.Tainted || c.Tainted, chat.JoinSources(m.Sources, c.Sources...) // the label may be untrusted
-		deliver = l.push                                                                         // to the parent, not to another helper
+		deliver = w.pool.push                                                                    // to the parent, not to another helper
 	}
 	if m.Origin == chat.FromPerson {
 		err = deliver(ctx, m)
 	} else {
-		err = l.vanished(ctx, c.ID)
+		err = w.pool.vanished(ctx, c.ID)
 	}
 	if err == nil {
-		err = l.dequeue(ctx, j)
+		err = w.dequeue(ctx, j)
 	}
 	return err
 }

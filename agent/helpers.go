@@ -22,7 +22,7 @@ func (p *Pool) routed(ctx context.Context, m chat.Message, command string) chat.
 		return m
 	}
 	if err := p.know(ctx); err != nil {
-		p.Log.Error("helpers are not known yet", "err", err)
+		p.log.Error("helpers are not known yet", "err", err)
 	}
 	if id := p.kin.hearing(m.Session()); id != m.Session() {
 		m.In = id
@@ -43,21 +43,21 @@ func (p *Pool) cmdStop(ctx context.Context, m chat.Message) string {
 	switch err = errors.Join(err, p.dismissAll(ctx, kids)); {
 	case err != nil:
 		p.sorry("stop all helpers", m.Session(), err)
-		return p.Texts.Subagents.NotAll
+		return p.texts.Subagents.NotAll
 	case running:
 		return "" // the turn says so itself, in its last words
 	case n > 0:
-		return p.Texts.Subagents.Stopped.With(p.Texts.Subagents.Some.Of(n))
+		return p.texts.Subagents.Stopped.With(p.texts.Subagents.Some.Of(n))
 	}
-	return p.Texts.Commands.NoStop
+	return p.texts.Commands.NoStop
 }
 
 // stoppedWith ends the answer that was stopped with n helpers.
 func (p *Pool) stoppedWith(n int) string {
 	if n == 0 {
-		return p.Texts.Turn.Stopped
+		return p.texts.Turn.Stopped
 	}
-	return p.Texts.Turn.StoppedWith.With(p.Texts.Subagents.Some.Of(n))
+	return p.texts.Turn.StoppedWith.With(p.texts.Subagents.Some.Of(n))
 }
 
 // orders are what /agents does with helpers, and what it says afterwards.
@@ -74,12 +74,12 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	if err := p.know(ctx); err != nil {
 		return p.sorry("look at the helpers", m.Session(), err)
 	}
-	done := orders(p.Texts.Subagents)[what]
+	done := orders(p.texts.Subagents)[what]
 	switch {
 	case what == "":
 		return p.listed(ctx, m)
 	case done == "" || which == "" || what == "tell" && words == "":
-		return p.Texts.Subagents.Usage
+		return p.texts.Subagents.Usage
 	}
 	kids := p.kin.all(func(k *kid) bool {
 		mine := m.From.Role == chat.Owner || k.From.ID == m.From.ID
@@ -87,9 +87,9 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	})
 	switch {
 	case len(kids) == 0:
-		return p.Texts.Subagents.Unknown
+		return p.texts.Subagents.Unknown
 	case len(kids) > 1 && which != "all":
-		return p.Texts.Subagents.Several
+		return p.texts.Subagents.Several
 	}
 	slices.SortFunc(kids, oldest)
 	for _, k := range kids {
@@ -102,7 +102,7 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 
 // namesOf names helpers as people know them.
 func (p *Pool) namesOf(kids []kid) string {
-	say := p.Texts.Subagents
+	say := p.texts.Subagents
 	var all []string
 	for _, k := range kids {
 		all = append(all, say.Named.With(label(k.Child), k.ID))
@@ -166,13 +166,13 @@ func (p *Pool) undelivered(ctx context.Context, m chat.Message) (text string, er
 		if c.Undelivered == "" || !knows(m, &kid{Child: c}) {
 			continue
 		}
-		text += "\n" + p.Texts.Subagents.Undelivered.With(c.ID, label(c), p.Texts.Span.Of(time.Since(c.Ended)), conversation.Inline(c.Undelivered, 200))
+		text += "\n" + p.texts.Subagents.Undelivered.With(c.ID, label(c), p.texts.Span.Of(time.Since(c.Ended)), conversation.Inline(c.Undelivered, 200))
 		if c.At != m.At {
-			text += ", " + p.Texts.Subagents.For.With(c.At.Session())
+			text += ", " + p.texts.Subagents.For.With(c.At.Session())
 		}
 	}
 	if text != "" {
-		text = p.Texts.Subagents.NotTold + "\n" + text
+		text = p.texts.Subagents.NotTold + "\n" + text
 	}
 	return text, err
 }
@@ -181,10 +181,10 @@ func (p *Pool) undelivered(ctx context.Context, m chat.Message) (text string, er
 func (p *Pool) working(m chat.Message) string {
 	kids := p.kin.all(func(k *kid) bool { return knows(m, k) })
 	if len(kids) == 0 {
-		return p.Texts.Subagents.None
+		return p.texts.Subagents.None
 	}
 	slices.SortFunc(kids, oldest)
-	say := p.Texts.Subagents
+	say := p.texts.Subagents
 	text := say.List + "\n"
 	for _, k := range kids {
 		p.mu.Lock()
@@ -197,7 +197,7 @@ func (p *Pool) working(m chat.Message) string {
 		if k.Agent != "" {
 			text += " (" + conversation.Inline(k.Agent, 80) + ")"
 		}
-		text += " – " + say.Began.With(cmp.Or(state, p.Texts.Doing.Turn), p.Texts.Span.Of(time.Since(k.Began)))
+		text += " – " + say.Began.With(cmp.Or(state, p.texts.Doing.Turn), p.texts.Span.Of(time.Since(k.Began)))
 		if k.rounds > 0 {
 			text += ", " + say.Steps.Of(k.rounds)
 		}

@@ -202,31 +202,31 @@ func (h *holds) giveBack() {
 
 // putAside takes j, over which the process died again and again, out of the way
 // of others. It is tried once more when the process has proved healthy (P8).
-func (l *lane) putAside(j job) error {
-	err := l.inSession(j, func(t *turn) error {
-		if err := t.catchUp(l.hard); err != nil || len(t.jobs) == 0 {
+func (w *worker) putAside(j job) error {
+	err := w.inSession(j, func(t *turn) error {
+		if err := t.catchUp(w.hard); err != nil || len(t.jobs) == 0 {
 			return err
 		}
-		l.Log.Error("message put aside for now: the process died over it again and again", "message", j.Key(), "session", l.id, "again in", healthyTime)
+		w.pool.log.Error("message put aside for now: the process died over it again and again", "message", j.Key(), "session", w.id, "again in", healthyTime)
 		if j.command == "" {
 			t.session.Keep(conversation.Record{Suspended: &conversation.Suspension{Key: j.Key()}})
 		}
 		return t.suspend(hold{Key: j.Key(), Since: time.Now()})
 	})
 	if err == nil {
-		l.guard.clearSuspect(j.Key())
+		w.pool.guard.clearSuspect(j.Key())
 	}
 	return err
 }
 
 // suspend saves that the turn was put aside, and holds back its jobs.
 func (t *turn) suspend(why hold) error {
-	if err := t.flush(t.hard); err != nil {
+	if err := t.flush(t.worker.hard); err != nil {
 		return err
 	}
 	for _, j := range t.jobs {
 		why.Key = j.Key()
-		if err := t.insist(t.hard, "put aside "+why.Key, func(ctx context.Context) error { return t.holds.keep(ctx, why, j.item) }); err != nil {
+		if err := t.pool.insist(t.worker.hard, "put aside "+why.Key, func(ctx context.Context) error { return t.pool.holds.keep(ctx, why, j.item) }); err != nil {
 			return err
 		}
 	}
@@ -234,15 +234,15 @@ func (t *turn) suspend(why hold) error {
 }
 
 // giveUp parks j and says so (P8).
-func (l *lane) giveUp(j job) error {
-	err := l.inSession(j, func(t *turn) error {
-		if err := t.catchUp(l.hard); err != nil || len(t.jobs) == 0 { // it had its answer
+func (w *worker) giveUp(j job) error {
+	err := w.inSession(j, func(t *turn) error {
+		if err := t.catchUp(w.hard); err != nil || len(t.jobs) == 0 { // it had its answer
 			return err
 		}
 		return t.giveUp()
 	})
 	if err == nil {
-		l.guard.clearSuspect(j.Key())
+		w.pool.guard.clearSuspect(j.Key())
 	}
 	return err
 }
@@ -250,9 +250,9 @@ func (l *lane) giveUp(j job) error {
 // giveUp parks the first of the jobs.
 func (t *turn) giveUp() error {
 	j := t.jobs[0]
-	t.Log.Error("message parked: the process crashed with it again and again", "message", j.Key(), "session", t.session.ID)
-	err := t.insist(t.hard, "park message", func(ctx context.Context) error {
-		_, err := t.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
+	t.pool.log.Error("message parked: the process crashed with it again and again", "message", j.Key(), "session", t.session.ID)
+	err := t.pool.insist(t.worker.hard, "park message", func(ctx context.Context) error {
+		_, err := t.pool.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
 		return err
 	})
 	if err != nil {
@@ -262,25 +262,25 @@ func (t *turn) giveUp() error {
 		t.session.Keep(conversation.Record{Resumed: j.Key()})
 	}
 	t.session.History.Begin(j.Message)
-	return t.end(t.hard, conversation.GivenUp, t.Texts.Turn.GivenUp)
+	return t.end(t.worker.hard, conversation.GivenUp, t.pool.texts.Turn.GivenUp)
 }
 
 // inSession does what is to be done about j, which is not answered by it, while
 // nothing else is at work in the session.
-func (l *lane) inSession(j job, do func(*turn) error) error {
-	run := &running{since: time.Now(), doing: l.Texts.Doing.PuttingAside, stop: func(error) {}}
-	if err := l.enter(l.hard, l.id, run, errBusy); err != nil {
+func (w *worker) inSession(j job, do func(*turn) error) error {
+	run := &running{since: time.Now(), doing: w.pool.texts.Doing.PuttingAside, stop: func(error) {}}
+	if err := w.pool.enter(w.hard, w.id, run, errBusy); err != nil {
 		return err
 	}
-	defer l.leave(l.id)
-	s, err := l.openFor(j.Message)
+	defer w.pool.leave(w.id)
+	s, err := w.openFor(j.Message)
 	if err != nil {
 		return err
 	}
-	if err := do(&turn{session: s, lane: l, jobs: []job{j}, run: run}); err != nil {
+	if err := do(&turn{session: s, pool: w.pool, worker: w, jobs: []job{j}, run: run}); err != nil {
 		return err
 	}
-	l.idle.put(s)
+	w.pool.idle.put(s)
 	return nil
 }
 
@@ -300,8 +300,8 @@ func (t *turn) takeUp() (gone bool) {
 func (t *turn) outage(err error) bool {
 	var e *llm.Error
 	o := t.openTurn()
-	return !t.Brief && errors.As(err, &e) && slices.Contains([]llm.Kind{llm.Overloaded, llm.RateLimited, llm.Unreachable, llm.TimedOut, llm.Cut}, e.Kind) &&
-		o.First().Origin == chat.FromPerson && t.child == nil && o.First().In == "" && t.jobs[0].command == "" && t.MaxAge > 0 && len(t.holds.all()) < maxHeld
+	return !t.pool.config.Brief && errors.As(err, &e) && slices.Contains([]llm.Kind{llm.Overloaded, llm.RateLimited, llm.Unreachable, llm.TimedOut, llm.Cut}, e.Kind) &&
+		o.First().Origin == chat.FromPerson && t.child == nil && o.First().In == "" && t.jobs[0].command == "" && t.settings.MaxAge > 0 && len(t.pool.holds.all()) < maxHeld
 }
 
 // maxHeld bounds how many messages wait for models.
@@ -310,7 +310,7 @@ const maxHeld = 1000
 // await puts the turn aside until its model is back after err, and tells the
 // person once.
 func (t *turn) await(err error) error {
-	t.Log.Warn("the model is out of reach, its answer is tried again later", "session", t.session.ID, "model", t.name, "err", err)
+	t.pool.log.Warn("the model is out of reach, its answer is tried again later", "session", t.session.ID, "model", t.name, "err", err)
 	m := t.openTurn().First()
 	r := m.Reply()
 	r.ID += "#later" // the answer has the other one
@@ -318,12 +318,12 @@ func (t *turn) await(err error) error {
 	errors.As(err, &e)
 	r.Text, r.Also, r.Failed = conversation.Join(t.openTurn().Notice(), t.away(e.Kind)), t.others(r.Quote), true
 	t.session.Keep(conversation.Record{Suspended: &conversation.Suspension{Key: m.Key(), Whole: true}})
-	if err := t.flush(t.hard); err != nil {
+	if err := t.flush(t.worker.hard); err != nil {
 		return err
 	}
 	t.live.Close()
 	if t.jobs[0].held == nil { // else it was told before
-		if err := t.insist(t.hard, "send reply", func(ctx context.Context) error { return t.Send(ctx, r) }); err != nil {
+		if err := t.pool.insist(t.worker.hard, "send reply", func(ctx context.Context) error { return t.pool.config.Send(ctx, r) }); err != nil {
 			return err
 		}
 	}

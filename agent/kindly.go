@@ -42,12 +42,12 @@ func kindly(say texts.Model, e *llm.Error) string {
 
 // away tells that the answer comes once a model is back that is out of reach.
 func (t *turn) away(kind llm.Kind) string {
-	say := t.Texts.Model.Away
+	say := t.pool.texts.Model.Away
 	why := map[llm.Kind]string{
 		llm.RateLimited: say.RateLimited, llm.Overloaded: say.Overloaded, llm.Cut: say.Cut,
 		llm.TimedOut: say.TimedOut, llm.Unreachable: say.Unreachable,
 	}[kind]
-	return t.Texts.Turn.Later.With(why)
+	return t.pool.texts.Turn.Later.With(why)
 }
 
 func soon(say texts.Soon, d time.Duration) string {

@@ -10,28 +10,28 @@ import (
 
 // safely handles jobs. A panic, which no turn has made good, ends these jobs and
 // nothing else (P8).
-func (l *lane) safely(jobs []job) (err error) {
-	if l.guarded("answer "+jobs[0].Key(), func() { err = l.handle(jobs) }) {
-		return l.surrender(append(jobs, l.joined...))
+func (w *worker) safely(jobs []job) (err error) {
+	if w.pool.guarded("answer "+jobs[0].Key(), func() { err = w.handle(jobs) }) {
+		return w.surrender(append(jobs, w.joined...))
 	}
 	return err
 }
 
 // surrender ends jobs without a look at what they say, which may be what caused
 // a panic.
-func (l *lane) surrender(jobs []job) error {
+func (w *worker) surrender(jobs []job) error {
 	for i, j := range jobs {
-		if l.guarded("say that a message failed", func() {
+		if w.pool.guarded("say that a message failed", func() {
 			if i == 0 {
-				_ = l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, l.Texts.Turn.Panic) }) // else it comes again
+				_ = w.pool.insist(w.hard, "reply", func(ctx context.Context) error { return w.pool.answer(ctx, j.Message, w.pool.texts.Turn.Panic) }) // else it comes again
 			}
 		}) {
-			l.insist(l.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
-				_, err := l.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
+			w.pool.insist(w.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
+				_, err := w.pool.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
 				return err
 			})
 		}
-		if err := l.dequeue(l.hard, j); err != nil {
+		if err := w.dequeue(w.hard, j); err != nil {
 			return err
 		}
 	}
@@ -46,21 +46,21 @@ func (p *Pool) guarded(what string, do func()) (panicked bool) {
 		return nil
 	})
 	if err != nil {
-		p.Log.Error("panic", "what", what, "err", err, panics.Stack(err))
+		p.log.Error("panic", "what", what, "err", err, panics.Stack(err))
 	}
 	return err != nil
 }
 
 // apologise ends the turn of jobs after a panic. It does not read the session:
 // that may be what caused it.
-func (l *lane) apologise(jobs []job) error {
-	st, _, err := l.sessions.Lookup(l.hard, l.id)
+func (w *worker) apologise(jobs []job) error {
+	st, _, err := w.pool.sessions.Lookup(w.hard, w.id)
 	if err != nil {
 		return err
 	}
-	s := l.sessions.Restore(l.id, st, conversation.NewHistory(l.Zone), 0)
+	s := w.pool.sessions.Restore(w.id, st, conversation.NewHistory(w.pool.config.Zone), 0)
 	s.History.Begin(jobs[0].Message)
-	t := turn{session: s, lane: l, jobs: jobs}
+	t := turn{session: s, pool: w.pool, worker: w, jobs: jobs}
 	t.hear(jobs)
-	return t.end(l.hard, conversation.Failed, t.Texts.Turn.Panic)
+	return t.end(w.hard, conversation.Failed, t.pool.texts.Turn.Panic)
 }

@@ -27,7 +27,7 @@ func (p *Pool) Talks(ctx context.Context, prefix string) ([]chat.Talk, error) {
 // conversations. In the place of damaged records that follow each other stands
 // one entry that says so (P21).
 func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
-	return p.sessions.Transcript(ctx, id, p.Texts.Speakers)
+	return p.sessions.Transcript(ctx, id, p.texts.Speakers)
 }
 
 // Search returns the latest places, most at most, where somebody said all of
@@ -36,7 +36,7 @@ func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat
 // conversations first. Behind the places come entries that stand for what is
 // damaged: the words may have been said in it (P21).
 func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int) ([]chat.Find, error) {
-	return p.sessions.Search(ctx, in, words, most, p.Texts.Speakers)
+	return p.sessions.Search(ctx, in, words, most, p.texts.Speakers)
 }
 
 // Calls returns what became of each call that was ever made in the session id,
@@ -52,31 +52,31 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) ([]tools.Record, er
 }
 
 // found answers /search: it shows what was said in this chat.
-func (l *lane) found(ctx context.Context, m chat.Message) string {
+func (w *worker) found(ctx context.Context, m chat.Message) string {
 	_, words := chat.Word(m.Text)
 	if words == "" {
-		return l.Texts.Commands.NoSearch
+		return w.pool.texts.Commands.NoSearch
 	}
-	finds, err := l.Search(ctx, func(id chat.SessionID) bool { return id == l.id }, words, shownHere)
+	finds, err := w.pool.Search(ctx, func(id chat.SessionID) bool { return id == w.id }, words, shownHere)
 	if err != nil {
-		return l.sorry("search", l.id, err)
+		return w.pool.sorry("search", w.id, err)
 	}
 	lost := slices.IndexFunc(finds, func(f chat.Find) bool { return f.Entry.Kind == chat.Lost })
 	damaged := ""
 	if lost >= 0 {
-		finds, damaged = finds[:lost], l.Texts.Commands.NotSearched
+		finds, damaged = finds[:lost], w.pool.texts.Commands.NotSearched
 	}
 	if len(finds) == 0 {
-		return conversation.Join(l.Texts.Commands.NotFound, damaged)
+		return conversation.Join(w.pool.texts.Commands.NotFound, damaged)
 	}
 	var b strings.Builder
-	b.WriteString(l.Texts.Commands.Found + "\n")
+	b.WriteString(w.pool.texts.Commands.Found + "\n")
 	for _, f := range finds {
 		who := conversation.Inline(f.Entry.Who, 64)
 		if f.Entry.Kind == chat.Said {
-			who = l.Texts.Commands.Me
+			who = w.pool.texts.Commands.Me
 		}
-		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(l.Zone).Format("2006-01-02 15:04"), who, conversation.ClipMiddle(conversation.OneLine(f.Entry.Text), shownFind))
+		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(w.pool.config.Zone).Format("2006-01-02 15:04"), who, conversation.ClipMiddle(conversation.OneLine(f.Entry.Text), shownFind))
 	}
 	return conversation.Join(b.String(), damaged)
 }

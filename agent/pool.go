@@ -124,7 +124,9 @@ type Model struct {
 
 // A Pool is the sessions at work.
 type Pool struct {
-	Config
+	config       Config
+	log          *slog.Logger // that of config …
+	texts        *texts.Agent // … and its texts
 	settings     atomic.Pointer[Settings]
 	inbox        store.Queue
 	sessions     *conversation.Sessions
@@ -180,7 +182,7 @@ func New(c Config, s Settings) *Pool {
 		c.Texts = &texts.English().Agent
 	}
 	p := &Pool{
-		Config: c, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
+		config: c, log: c.Log, texts: c.Texts, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
 		parked: c.Store.Bucket(store.BucketDeadMessages), prompts: conversation.NewPrompts(c.Store, c.Log),
 		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
@@ -220,7 +222,7 @@ func (p *Pool) Model(name string) Model {
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	name := p.command(m)
 	if do := deeds[name]; do != nil {
-		text := p.Texts.Turn.Panic
+		text := p.texts.Turn.Panic
 		p.guarded("/"+name, func() { text = do(p, ctx, m) })
 		return p.answer(ctx, m, text)
 	}
@@ -252,7 +254,7 @@ func (p *Pool) answer(ctx context.Context, m chat.Message, text string) error {
 	}
 	r := m.Reply()
 	r.Text = text
-	return p.Send(ctx, r)
+	return p.config.Send(ctx, r)
 }
 
 // Run answers messages until ctx ends. Turns under way then have Grace to
@@ -262,7 +264,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer cancel(nil)
 	end := func() { cancel(tools.ErrClosing) }
 	defer p.budget.Keep(ctx)()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.Grace, end) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.config.Grace, end) })()
 	tending, over := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -279,8 +281,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	beside.Go(func() { p.guard.run(tending) })
 	beside.Go(func() { p.holds.run(tending, p.began) })
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
-		l := lane{Pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
-		l.serve()
+		w := worker{pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
+		w.serve()
 	})
 }
 
@@ -329,7 +331,7 @@ func (p *Pool) insist(ctx context.Context, what string, do func(context.Context)
 		case errors.Is(err, store.ErrClosed):
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		p.Log.Error("not done yet, trying again", "what", what, "err", err, "in", wait)
+		p.log.Error("not done yet, trying again", "what", what, "err", err, "in", wait)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

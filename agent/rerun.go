@@ -16,7 +16,7 @@ import (
 // records are left out. If there is no such session the error is
 // store.ErrNotFound, and there are no lines.
 func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byte, error] {
-	return replay.Write(ctx, p.sessions, p.prompts, p.Zone, id)
+	return replay.Write(ctx, p.sessions, p.prompts, p.config.Zone, id)
 }
 
 // Rerun runs t of the recording r again in a Pool of its own on s, an empty Store:
@@ -25,10 +25,10 @@ func (p *Pool) Recording(ctx context.Context, id chat.SessionID) iter.Seq2[[]byt
 // error says why the turn cannot be run again.
 func Rerun(ctx context.Context, s store.Store, r *replay.Recording, t replay.Turn) ([]string, error) {
 	var pool *Pool
-	l := &lane{id: r.Session(), soft: ctx, hard: ctx, pull: func() []store.Item { return nil }}
+	w := &worker{id: r.Session(), soft: ctx, hard: ctx, pull: func() []store.Item { return nil }}
 	hear := func(m chat.Message) {
 		item := store.Item{ID: m.Key(), Done: func(context.Context) error { return nil }, Later: func(time.Duration) {}}
-		l.waiting = append(l.waiting, job{Message: m, item: item, command: pool.command(m)})
+		w.waiting = append(w.waiting, job{Message: m, item: item, command: pool.command(m)})
 	}
 	const model = "recorded"
 	replayer, err := replay.NewReplayer(r, t, hear, func(ratio float64) { pool.ratios.set(model, ratio) })
@@ -43,7 +43,7 @@ func Rerun(ctx context.Context, s store.Store, r *replay.Recording, t replay.Tur
 		Models: map[string]Model{model: {Model: replayer, Window: replay.Window, Vision: traits.Vision}},
 		Model:  model, Kit: replayer.Kit, Rounds: traits.Rounds, Rollback: traits.Rollback,
 	})
-	l.Pool = pool
+	w.pool = pool
 	before, err := replayer.Prepare(ctx, pool.sessions)
 	if err != nil {
 		return nil, err
@@ -52,10 +52,10 @@ func Rerun(ctx context.Context, s store.Store, r *replay.Recording, t replay.Tur
 		pool.idle.put(before)
 	}
 	replayer.Begin()
-	if id := helperOf(l.waiting[0].In); id != "" {
+	if id := helperOf(w.waiting[0].In); id != "" {
 		_ = pool.kin.add(tools.Child{ID: id}) // which there may be any number of
 	}
-	if err := l.handle(l.shift(1)); err != nil {
+	if err := w.handle(w.shift(1)); err != nil {
 		return nil, err
 	}
 	err = replayer.Compare(ctx, pool.sessions)

@@ -58,12 +58,12 @@ func inheritedOptions(m chat.Message) *chat.RunOptions {
 func (t *turn) tellRunUsage(ctx context.Context) error {
 	m := t.session.History.LastTurn().First
 	run := runOf(m)
-	if run == "" || m.Origin == chat.FromSchedule || t.RunUsage == nil {
+	if run == "" || m.Origin == chat.FromSchedule || t.pool.config.RunUsage == nil {
 		return nil
 	}
-	tokens, cost := t.budget.RunUsage(ctx, run)
-	return t.insist(ctx, "note what "+run+" has used", func(ctx context.Context) error {
-		return ignore(t.RunUsage(ctx, run, tokens, cost), store.ErrDamaged)
+	tokens, cost := t.pool.budget.RunUsage(ctx, run)
+	return t.pool.insist(ctx, "note what "+run+" has used", func(ctx context.Context) error {
+		return ignore(t.pool.config.RunUsage(ctx, run, tokens, cost), store.ErrDamaged)
 	})
 }
 
@@ -80,12 +80,12 @@ func (t *turn) spend(ctx context.Context) error {
 	if len(o.AllAnswers()) == 0 {
 		plus[budget.Turns] = 1
 	}
-	return t.budget.Spend(ctx, t.spender(o.First()), model, plus)
+	return t.pool.budget.Spend(ctx, t.pool.spender(o.First()), model, plus)
 }
 
 // charge counts what so many requests of the turn took, also over a limit.
 func (t *turn) charge(ctx context.Context, requests int, model string, u llm.Usage) {
-	t.budget.Charge(ctx, t.spender(t.openTurn().First()), requests, model, u)
+	t.pool.budget.Charge(ctx, t.pool.spender(t.openTurn().First()), requests, model, u)
 }
 
 // limited ends the turn because of why, a limit. What was said and done stays.
@@ -101,7 +101,7 @@ func (t *turn) limited(why error) error {
 		cut := &llm.Message{Role: llm.Assistant, Text: wordsCutOver, Finish: llm.Stopped}
 		t.session.Keep(conversation.Record{Said: cut})
 	}
-	return t.end(t.hard, conversation.OverLimit, text)
+	return t.end(t.worker.hard, conversation.OverLimit, text)
 }
 
 // limitWarning tells with an answer what is running out.
@@ -110,13 +110,13 @@ func (t *turn) limitWarning(ctx context.Context, how conversation.Outcome) strin
 	if how != conversation.Answered || conversation.IsQuiet(m) || m.Origin == chat.FromParent {
 		return ""
 	}
-	return strings.Join(t.budget.Warnings(ctx, t.spender(m)), "\n")
+	return strings.Join(t.pool.budget.Warnings(ctx, t.pool.spender(m)), "\n")
 }
 
 // cmdRaise raises the limit that is named, or those that run out here.
 func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 	if m.From.Role != chat.Owner {
-		return p.Texts.Limits.NoRaise
+		return p.texts.Limits.NoRaise
 	}
 	_, name := chat.Word(m.Text)
 	return p.budget.Raise(ctx, p.spender(m), name, m.Key())
@@ -126,7 +126,7 @@ func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
 // over.
 func (p *Pool) conversationEnded(id chat.SessionID) {
 	p.budget.EndConversation(id)
-	p.Left(id)
+	p.config.Left(id)
 }
 
 // importUsage has the budget take in what was used before it counted by model.
@@ -137,7 +137,7 @@ func (p *Pool) importUsage(ctx context.Context) error {
 		if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 			return true
 		}
-		p.Log.Error("earlier usage cannot be read and is left out", "session", session, "err", err)
+		p.log.Error("earlier usage cannot be read and is left out", "session", session, "err", err)
 		return false
 	}
 	return p.budget.Import(ctx, func(yield func(budget.Past, error) bool) {
@@ -178,7 +178,7 @@ func (p *Pool) pastUsage(ctx context.Context, id chat.SessionID) iter.Seq2[budge
 				}
 				switch m := cmp.Or(r.Heard, r.Retried); {
 				case m != nil && turn.Person == "":
-					turn.Day, turn.Person = m.Time.In(p.Zone).Format(time.DateOnly), chat.Whose(m.At, m.From, m.Group)
+					turn.Day, turn.Person = m.Time.In(p.config.Zone).Format(time.DateOnly), chat.Whose(m.At, m.From, m.Group)
 					turn.Turns = 1
 				case r.IsAnswer():
 					turn.Model, turn.Usage = r.Said.Model, r.Said.Usage

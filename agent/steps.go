@@ -37,8 +37,8 @@ type screen struct {
 
 // show opens the live view of the reply to m, unless it is open.
 func (t *turn) show(ctx context.Context, m chat.Message) {
-	if t.Live != nil && t.live.view == nil && m.In == "" && !conversation.IsQuiet(m) {
-		t.live.view, t.live.hush = t.Live(ctx, m.Reply()), t.session.State.Quiet
+	if t.pool.config.Live != nil && t.live.view == nil && m.In == "" && !conversation.IsQuiet(m) {
+		t.live.view, t.live.hush = t.pool.config.Live(ctx, m.Reply()), t.session.State.Quiet
 	}
 }
 
@@ -106,7 +106,7 @@ func (t *turn) step(c llm.ToolCall, s chat.StepState) {
 	}
 	t.live.Step(chat.Step{
 		Call: c.ID, Tool: cmp.Or(known.Name, conversation.Inline(c.Name, 64)), Name: known.Display, State: s,
-		Tip: preview(t.Texts.Steps, known, params, hide(conversation.FirstText(c.Args))), Params: brief(params), Began: time.Now(),
+		Tip: preview(t.pool.texts.Steps, known, params, hide(conversation.FirstText(c.Args))), Params: brief(params), Began: time.Now(),
 	})
 }
 
@@ -171,7 +171,7 @@ func (t *turn) over(m llm.Message, r tools.Result) {
 		news.State, news.Result, news.Error = chat.Failed, "", conversation.Reason(m.Text)
 	}
 	if r.Verdict == tools.Poor && t.revocable() {
-		news.Tip = t.Texts.Steps.Retrying
+		news.Tip = t.pool.texts.Steps.Retrying
 	}
 	t.live.Step(news)
 }
@@ -189,12 +189,12 @@ func (t *turn) summary() string {
 			steps = append(steps, s)
 		}
 	}
-	return chat.Sum(steps, func(n int) string { return t.Texts.Steps.Failed.Of(n) })
+	return chat.Sum(steps, func(n int) string { return t.pool.texts.Steps.Failed.Of(n) })
 }
 
 // arrivals are the calls of an answer that is coming in.
 type arrivals struct {
-	*turn
+	turn  *turn
 	calls []llm.ToolCall
 	shown []time.Time
 }
@@ -215,6 +215,6 @@ func (a *arrivals) news(c llm.ToolCall) {
 	}
 	a.shown[i] = time.Now()
 	calls := slices.Clone(a.calls)
-	llm.Identify(calls, a.openTurn().AllAnswers())
-	a.step(calls[i], chat.Waiting)
+	llm.Identify(calls, a.turn.openTurn().AllAnswers())
+	a.turn.step(calls[i], chat.Waiting)
 }

@@ -31,7 +31,7 @@ const mostSums = 8
 
 // sumUp has the oldest turns summed up when all does not fit into limit tokens.
 func (t *turn) sumUp(ctx context.Context, limit int) error {
-	for n := 0; t.Archive != nil && limit >= leastRoom; n++ {
+	for n := 0; t.pool.config.Archive != nil && limit >= leastRoom; n++ {
 		t.session.History.ShowPictures(t.model.Vision)
 		es, s := t.session.History.Oldest(limit, conversation.ShortenedFirst(t.kit)), conversation.Summary{}
 		if len(es) == 0 {
@@ -48,12 +48,12 @@ func (t *turn) sumUp(ctx context.Context, limit int) error {
 			s.Usage = used
 		}
 		t.session.Keep(conversation.Record{Summed: &s})
-		if err := t.flush(t.hard); err != nil {
+		if err := t.flush(t.worker.hard); err != nil {
 			return err
 		}
 		for _, part := range s.Parts() {
-			if _, err := t.Archive.Append(t.hard, part.Who, part); err != nil {
-				t.Log.Error("what was summed up is to be archived later", "session", t.session.ID, "err", err)
+			if _, err := t.pool.config.Archive.Append(t.worker.hard, part.Who, part); err != nil {
+				t.pool.log.Error("what was summed up is to be archived later", "session", t.session.ID, "err", err)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ const mostRaw = 64_000
 
 // sum tells es in fewer words. If the model cannot, all of it is archived.
 func (t *turn) sum(ctx context.Context, es conversation.Entries, limit int) conversation.Summary {
-	part := es.ForArchive(t.session.ID, t.session.State.Epoch, t.Zone)
+	part := es.ForArchive(t.session.ID, t.session.State.Epoch, t.pool.config.Zone)
 	before, said, earlier := t.session.History.Summary(), es.Transcript(), ""
 	if part.Who != "" && before.Who != "" && part.Who != before.Who {
 		before = conversation.Summary{} // R-S14
@@ -114,16 +114,16 @@ func (t *turn) sum(ctx context.Context, es conversation.Entries, limit int) conv
 // summarise has the model sum up, or notes that it cannot, and the person see
 // that it takes its time.
 func (t *turn) summarise(ctx context.Context, earlier, said string) (string, llm.Usage) {
-	defer t.doing(t.Texts.Doing.Thinking)
-	t.doing(t.Texts.Doing.Summing)
-	step := chat.Step{Call: fmt.Sprint("sum ", t.session.Seq), Tool: "memory", Name: t.Texts.Doing.Summing, State: chat.Running, Began: time.Now()}
+	defer t.doing(t.pool.texts.Doing.Thinking)
+	t.doing(t.pool.texts.Doing.Summing)
+	step := chat.Step{Call: fmt.Sprint("sum ", t.session.Seq), Tool: "memory", Name: t.pool.texts.Doing.Summing, State: chat.Running, Began: time.Now()}
 	t.live.Step(step)
-	text, used, err := t.Archive.Summarise(ctx, t.model.Model, earlier, said)
+	text, used, err := t.pool.config.Archive.Summarise(ctx, t.model.Model, earlier, said)
 	t.charge(ctx, 1, t.name, used)
 	step.State, step.Ended = chat.Done, time.Now()
 	t.live.Step(step)
 	if t.dumb = err != nil; t.dumb && ctx.Err() == nil {
-		t.Log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.ID, "model", t.name, "err", err)
+		t.pool.log.Warn("what was said is archived as it is, because the model cannot sum it up", "session", t.session.ID, "model", t.name, "err", err)
 	}
 	return text, used
 }

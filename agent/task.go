@@ -43,26 +43,26 @@ func (t *turn) spoken(how conversation.Outcome, r chat.Reply) *chat.Reply {
 
 // openFor returns the session of the turn that answers m. A fresh task begins
 // a conversation, unless it has begun already; the oldest of too many are forgotten.
-func (l *lane) openFor(m chat.Message) (*conversation.Session, error) {
-	s, err := l.open(l.hard, l.id)
+func (w *worker) openFor(m chat.Message) (*conversation.Session, error) {
+	s, err := w.pool.open(w.hard, w.id)
 	if err != nil || m.Options == nil || !m.Options.Fresh || s.History.IsEmpty() || s.History.Knows(m) {
 		return s, err
 	}
 	last := s.State.Epoch - runsKept + 1
 	if last >= 0 {
-		if err := l.sessions.RemoveLog(l.hard, l.id, last); err != nil {
+		if err := w.pool.sessions.RemoveLog(w.hard, w.id, last); err != nil {
 			return nil, err
 		}
 	}
-	err = l.sessions.Update(l.hard, l.id, func(s *conversation.State) {
+	err = w.pool.sessions.Update(w.hard, w.id, func(s *conversation.State) {
 		s.BeginConversation()
 		s.First = max(last+1, s.First)
 	})
 	if err != nil {
 		return nil, err
 	}
-	l.conversationEnded(l.id)
-	return l.open(l.hard, l.id)
+	w.pool.conversationEnded(w.id)
+	return w.pool.open(w.hard, w.id)
 }
 
 // toolCalls returns the call that answers m instead of a model, if one does.
@@ -89,11 +89,11 @@ func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 	}
 	how, text := conversation.Answered, t.session.History.LatestResult()
 	if o.Steps()[len(o.Steps())-1].State == chat.Failed {
-		how, text = conversation.Failed, t.Texts.Turn.ToolFailed.With(calls[0].Name, conversation.Reason(text))
+		how, text = conversation.Failed, t.pool.texts.Turn.ToolFailed.With(calls[0].Name, conversation.Reason(text))
 	} else if text = plain(text); len(o.Told()) > 0 {
 		text = ""
 	}
-	return t.end(t.hard, how, text)
+	return t.end(t.worker.hard, how, text)
 }
 
 // plain returns what a tool gave as people read it: of an envelope, what is in it.
@@ -129,7 +129,7 @@ func value(v any) string {
 // was to be noted may be damaged, which is no reason to wait for ever (P21).
 func (t *turn) tell(ctx context.Context) error {
 	last := t.session.History.LastTurn()
-	if t.Ended == nil || last.First.Options == nil || last.First.Origin != chat.FromSchedule || t.jobs[0].Key() != last.First.Key() {
+	if t.pool.config.Ended == nil || last.First.Options == nil || last.First.Origin != chat.FromSchedule || t.jobs[0].Key() != last.First.Key() {
 		return nil
 	}
 	e := End{Message: last.First, Outcome: string(last.Outcome), Text: last.Text, Tainted: last.Untrusted()}
@@ -137,8 +137,8 @@ func (t *turn) tell(ctx context.Context) error {
 	if last.Outcome == conversation.Answered && last.Reply == nil && conversation.IsQuiet(last.First) {
 		e.Outcome = nothingSaid
 	}
-	e.Tokens, e.Cost = t.budget.RunUsage(ctx, runOf(last.First))
-	return t.insist(ctx, "note how "+last.First.Key()+" ended", func(ctx context.Context) error {
-		return ignore(t.Pool.Ended(ctx, e), store.ErrDamaged)
+	e.Tokens, e.Cost = t.pool.budget.RunUsage(ctx, runOf(last.First))
+	return t.pool.insist(ctx, "note how "+last.First.Key()+" ended", func(ctx context.Context) error {
+		return ignore(t.worker.pool.config.Ended(ctx, e), store.ErrDamaged)
 	})
 }

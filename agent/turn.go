@@ -17,20 +17,21 @@ import (
 // and tools, the end. Everything it does is a record of the session's log, so
 // that after a crash the next turn of the session goes on where it was.
 type turn struct {
-	session *conversation.Session
-	*lane
-	Settings
-	jobs  []job // to be done when the turn ends
-	run   *running
-	child *tools.Child // the helper whose turn it is, if it is one's
-	name  string       // of the model
-	model Model
-	kit   *tools.Kit
-	tools *conversation.ToolSet // what is kept of it, once a model was told
-	scope tools.Scope
-	live  *screen
-	part  string // of the answer that is coming in
-	dumb  bool   // the model could not sum up: it is not asked to again
+	session  *conversation.Session
+	pool     *Pool
+	worker   *worker
+	settings Settings
+	jobs     []job // to be done when the turn ends
+	run      *running
+	child    *tools.Child // the helper whose turn it is, if it is one's
+	name     string       // of the model
+	model    Model
+	kit      *tools.Kit
+	tools    *conversation.ToolSet // what is kept of it, once a model was told
+	scope    tools.Scope
+	live     *screen
+	part     string // of the answer that is coming in
+	dumb     bool   // the model could not sum up: it is not asked to again
 
 	outcome conversation.Outcome // "" until it has ended
 }
@@ -38,7 +39,7 @@ type turn struct {
 // do answers the jobs. An error means that the turn did not end and is to be
 // taken up again; the person waits for its answer.
 func (t *turn) do(ctx context.Context) error {
-	if err := t.catchUp(t.hard); err != nil || len(t.jobs) == 0 {
+	if err := t.catchUp(t.worker.hard); err != nil || len(t.jobs) == 0 {
 		return err
 	}
 	if err := t.refuseDoubtful(); err != nil || len(t.jobs) == 0 {
@@ -49,11 +50,11 @@ func (t *turn) do(ctx context.Context) error {
 		if t.jobs[0].last() {
 			return t.giveUp()
 		}
-		return t.done(t.hard) // the conversation it was said in is over
+		return t.done(t.worker.hard) // the conversation it was said in is over
 	}
 	err := t.listen(ctx, t.jobs)
 	if err == nil && t.openTurn() == nil {
-		return t.dismiss(t.hard)
+		return t.dismiss(t.worker.hard)
 	}
 	if err == nil {
 		t.show(ctx, t.openTurn().First())
@@ -75,7 +76,7 @@ func (t *turn) catchUp(ctx context.Context) error {
 		n++
 	}
 	if n > 0 {
-		old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n]}
+		old := turn{session: t.session, pool: t.pool, worker: t.worker, jobs: t.jobs[:n]}
 		if err := old.finish(ctx); err != nil {
 			return err
 		}
@@ -103,18 +104,18 @@ func (t *turn) refuseDoubtful() error {
 	if n == 0 {
 		return nil
 	}
-	t.Log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.ID, "message", t.jobs[0].Key())
+	t.pool.log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.ID, "message", t.jobs[0].Key())
 	for _, j := range t.jobs[:n] {
 		if !t.session.History.Knows(j.Message) {
 			t.session.Keep(conversation.Record{Heard: &j.Message})
 		}
 	}
-	old := turn{session: t.session, lane: t.lane, jobs: t.jobs[:n], run: t.run}
+	old := turn{session: t.session, pool: t.pool, worker: t.worker, jobs: t.jobs[:n], run: t.run}
 	t.jobs = t.jobs[n:]
 	if t.openTurn() == nil { // only corrections that changed nothing
-		return old.done(t.hard)
+		return old.done(t.worker.hard)
 	}
-	return old.end(t.hard, conversation.Failed, t.Texts.Turn.Unreadable)
+	return old.end(t.worker.hard, conversation.Failed, t.pool.texts.Turn.Unreadable)
 }
 
 // hear takes in what jobs say, unless it was heard before. It leaves no turn
@@ -138,37 +139,37 @@ func (t *turn) hear(jobs []job) {
 // has been removed since, or answered such a run anew: nobody wants that again.
 func (t *turn) ofGoneJob() bool {
 	e := t.session.History.LastTurn().First.Options
-	if e == nil || t.HasJob == nil {
+	if e == nil || t.pool.config.HasJob == nil {
 		return false
 	}
 	id := cmp.Or(e.Job, e.RetriedJob)
-	return id != "" && !t.HasJob(t.hard, id)
+	return id != "" && !t.pool.config.HasJob(t.worker.hard, id)
 }
 
 // dismiss ends jobs that ask for no answer.
 func (t *turn) dismiss(ctx context.Context) error {
 	if j := t.jobs[0]; j.command == "retry" {
 		if t.ofGoneJob() {
-			return t.reply(j, t.Texts.Commands.JobGone)
+			return t.worker.reply(j, t.pool.texts.Commands.JobGone)
 		}
-		return t.reply(j, t.Texts.Commands.NothingHere) // a command is the only one of its turn
+		return t.worker.reply(j, t.pool.texts.Commands.NothingHere) // a command is the only one of its turn
 	}
 	return t.done(ctx)
 }
 
 // prepare readies what a turn that answers m needs: model and tools.
 func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
-	t.Settings = *t.settings.Load()
+	t.settings = *t.pool.settings.Load()
 	if t.name = t.session.State.Model; m.Options != nil && m.Options.Model != "" {
 		t.name = m.Options.Model
 	}
-	if t.Models[t.name].Model == nil {
-		t.name = t.Settings.Model
+	if t.settings.Models[t.name].Model == nil {
+		t.name = t.settings.Model
 	}
-	t.model = t.Models[t.name]
+	t.model = t.settings.Models[t.name]
 	t.scope = tools.Scope{
 		Session: t.session.ID, At: m.At, From: m.From, Group: m.Group, Message: m.ID, Origin: m.Origin,
-		Workspace: t.Workspace, Model: t.name, Turn: m.Key(),
+		Workspace: t.pool.config.Workspace, Model: t.name, Turn: m.Key(),
 	}
 	if t.openTurn() != nil {
 		if err := t.lower(ctx, m); err != nil {
@@ -183,7 +184,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	if err := t.assume(m); err != nil {
 		return err
 	}
-	if t.kit, err = t.Kit(ctx, t.scope); err != nil {
+	if t.kit, err = t.settings.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)
 	}
 	return nil
@@ -199,8 +200,8 @@ func (p *Pool) age(said time.Time) time.Duration {
 
 // rounds asks the model and uses tools until there are only words.
 func (t *turn) rounds(ctx context.Context) error {
-	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.MaxAge == 0 || t.age(j.Time) <= t.MaxAge }) {
-		return t.end(t.hard, conversation.TooOld, t.Texts.Turn.TooOld.Of(len(t.jobs), t.Texts.Span.Of(t.Settings.MaxAge)))
+	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.settings.MaxAge == 0 || t.pool.age(j.Time) <= t.settings.MaxAge }) {
+		return t.end(t.worker.hard, conversation.TooOld, t.pool.texts.Turn.TooOld.Of(len(t.jobs), t.pool.texts.Span.Of(t.settings.MaxAge)))
 	}
 	if calls := toolCalls(t.openTurn().First()); calls != nil {
 		if err := t.spend(ctx); err != nil {
@@ -216,7 +217,7 @@ func (t *turn) rounds(ctx context.Context) error {
 			return err
 		}
 		if why := t.openTurn().Fault(); why != "" && t.child != nil && t.child.Strict { // D-041
-			return t.end(t.hard, conversation.Failed, why)
+			return t.end(t.worker.hard, conversation.Failed, why)
 		}
 		if t.openTurn().EndedByTool() {
 			if over, err := t.conclude(ctx); over || err != nil {
@@ -227,12 +228,12 @@ func (t *turn) rounds(ctx context.Context) error {
 			return err
 		}
 		if o := t.openTurn(); !o.NeedsAnswer() && o.Notice() != "" {
-			return t.end(t.hard, conversation.Answered, o.Notice())
+			return t.end(t.worker.hard, conversation.Answered, o.Notice())
 		}
 		if err := t.spend(ctx); err != nil {
 			return t.limited(err)
 		}
-		last := len(t.openTurn().Answers()) >= t.Rounds-1
+		last := len(t.openTurn().Answers()) >= t.settings.Rounds-1
 		answer, err := t.ask(ctx, last)
 		if err != nil {
 			return err
@@ -253,7 +254,7 @@ func (t *turn) join(ctx context.Context) error {
 	if err := t.halt(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
 		return err
 	}
-	jobs := t.joining()
+	jobs := t.worker.joining()
 	err := t.listen(ctx, jobs)
 	t.jobs = append(t.jobs, jobs...)
 	return err
@@ -298,11 +299,13 @@ func (t *turn) say(answer conversation.Record, last bool) (end bool) {
 func (t *turn) openTurn() *conversation.OpenTurn { return t.session.History.OpenTurn() }
 
 // flush saves what was kept, and does not give up while ctx lasts.
-func (t *turn) flush(ctx context.Context) error { return t.insist(ctx, "save session", t.session.Save) }
+func (t *turn) flush(ctx context.Context) error {
+	return t.pool.insist(ctx, "save session", t.session.Save)
+}
 
 // doing tells /status what the turn is at.
 func (t *turn) doing(what string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
 	t.run.doing = what
 }

@@ -38,7 +38,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	if guests := t.session.History.Guests(); len(guests) > 0 {
 		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
 	}
-	scope.Typed, scope.Granted = t.session.History.TypedByOwners(), t.granted(t.hard, scope)
+	scope.Typed, scope.Granted = t.session.History.TypedByOwners(), t.pool.granted(t.worker.hard, scope)
 	scope.Known = t.known
 	scope.Round, scope.Shown = len(o.AllAnswers()), t.session.History.ShownCalls()
 	for _, c := range o.Unanswered() {
@@ -59,8 +59,8 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 // known returns what the model is shown, by where it came from.
 func (t *turn) known() untrusted.Known {
 	k := t.session.History.Known(t.kit, t.child != nil) // whoever gave a subagent its task was asked about it
-	if t.Remembered != nil {
-		k.Private = append(k.Private, t.Remembered(t.scope.Whose()))
+	if t.pool.config.Remembered != nil {
+		k.Private = append(k.Private, t.pool.config.Remembered(t.scope.Whose()))
 	}
 	return k
 }
@@ -74,7 +74,7 @@ func (t *turn) work(ctx context.Context, group []tools.Call) error {
 			return err
 		}
 		t.finished(group[0].ToolCall, results[0])
-		return t.flush(t.hard)
+		return t.flush(t.worker.hard)
 	}
 	if err := t.begin(ctx, group); err != nil {
 		return err
@@ -90,12 +90,12 @@ func (t *turn) collect(ended <-chan tools.Ended, group []tools.Call) (err error)
 			continue // the calls are waited for all the same
 		}
 		if e.Stack != "" {
-			t.Log.Error("panic in a tool call", "session", t.session.ID, "call", group[e.Index].Key(), "stack", e.Stack)
+			t.pool.log.Error("panic in a tool call", "session", t.session.ID, "call", group[e.Index].Key(), "stack", e.Stack)
 		}
 		t.finished(group[e.Index].ToolCall, e.Result)
 		if len(ended) == 0 {
-			err = t.flush(t.hard)
-			t.guard.progressed(t.jobs[0].Key())
+			err = t.flush(t.worker.hard)
+			t.pool.guard.progressed(t.jobs[0].Key())
 		}
 	}
 	return err
@@ -103,7 +103,7 @@ func (t *turn) collect(ended <-chan tools.Ended, group []tools.Call) (err error)
 
 // begin notes that calls are about to run.
 func (t *turn) begin(ctx context.Context, group []tools.Call) error {
-	t.doing(t.Texts.Doing.Using.With(group[0].Name))
+	t.doing(t.pool.texts.Doing.Using.With(group[0].Name))
 	ids := make([]string, len(group))
 	for i, c := range group {
 		ids[i] = c.ID
@@ -114,7 +114,7 @@ func (t *turn) begin(ctx context.Context, group []tools.Call) error {
 		return err
 	}
 	if t.session.State.Began.IsZero() { // it may be long until the turn ends
-		t.remember(t.hard)
+		t.remember(t.worker.hard)
 	}
 	return nil
 }
@@ -131,13 +131,13 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	} else if err := t.flush(ctx); err != nil { // after a crash it must be this call that is asked for
 		return nil, err
 	}
-	doing := t.Texts.Doing.Answer
+	doing := t.pool.texts.Doing.Answer
 	if known.Category == "agents" {
-		doing = t.Texts.Doing.Subagents
+		doing = t.pool.texts.Doing.Subagents
 	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	stay := context.AfterFunc(t.soft, func() { leave(tools.ErrClosing) })
+	stay := context.AfterFunc(t.worker.soft, func() { leave(tools.ErrClosing) })
 	defer stay()
 	begun := false
 	if !known.Waits() {
@@ -148,7 +148,7 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 				<-ctx.Done() // any moment
 				return tools.ErrClosing
 			}
-			if err := t.hold(work, t.turns); err != nil {
+			if err := t.worker.hold(work, t.pool.turns); err != nil {
 				return err
 			}
 			return t.begin(work, []tools.Call{c})
@@ -163,10 +163,10 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	switch {
 	case !begun && results[0].Code == tools.CodeCancelled && errors.Is(context.Cause(ctx), tools.ErrClosing):
 		return nil, tools.ErrClosing
-	case len(t.places) > 0:
+	case len(t.worker.places) > 0:
 		return results, nil
 	}
-	return results, t.hold(t.hard, t.turns)
+	return results, t.worker.hold(t.worker.hard, t.pool.turns)
 }
 
 // soonest is how long a call takes at least over which a turn pauses.
@@ -177,7 +177,7 @@ func (t *turn) pausing(doing string, do func()) {
 	paused := make(chan struct{})
 	soon := time.AfterFunc(soonest, func() {
 		defer close(paused)
-		t.guarded("pause a turn", func() { t.pause(doing) })
+		t.pool.guarded("pause a turn", func() { t.pause(doing) })
 	})
 	defer func() {
 		if !soon.Stop() {
@@ -191,8 +191,8 @@ func (t *turn) pausing(doing string, do func()) {
 // place, and the suspicion that it crashes the process.
 func (t *turn) pause(doing string) {
 	t.doing(doing)
-	t.rest()
-	t.solo = false
+	t.worker.rest()
+	t.worker.solo = false
 }
 
 // finished takes in the result of c.
@@ -218,7 +218,7 @@ const (
 // has an effect.
 func (t *turn) revocable() bool {
 	o := t.openTurn()
-	return t.Rollback && o.RolledBackInRow() < maxRow && o.RolledBack() < maxRevoked && !o.EndedByTool() &&
+	return t.settings.Rollback && o.RolledBackInRow() < maxRow && o.RolledBack() < maxRevoked && !o.EndedByTool() &&
 		!slices.ContainsFunc(o.Calls(), func(c llm.ToolCall) bool {
 			known, _ := t.kit.Tool(c.Name)
 			return !known.ReadOnly
@@ -233,12 +233,12 @@ func (t *turn) judge() {
 	if len(poor) == 0 || !t.revocable() {
 		return
 	}
-	t.Log.Info("round taken back", "session", t.session.ID, "tool", poor[0].Name, "row", o.RolledBackInRow()+1) // E-028
+	t.pool.log.Info("round taken back", "session", t.session.ID, "tool", poor[0].Name, "row", o.RolledBackInRow()+1) // E-028
 	t.session.Keep(conversation.Record{RolledBack: conversation.PoorLookup(poor[0])})
 	for _, c := range poor {
-		if t.RolledBack != nil {
+		if t.settings.RolledBack != nil {
 			known, _ := t.kit.Tool(c.Name)
-			t.RolledBack(cmp.Or(known.AliasOf, known.Name, c.Name))
+			t.settings.RolledBack(cmp.Or(known.AliasOf, known.Name, c.Name))
 		}
 	}
 }

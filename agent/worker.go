@@ -30,10 +30,10 @@ func (j job) apart() bool { return j.command != "" || j.Origin != chat.FromPerso
 // tried for the last time.
 func (j job) last() bool { return j.held != nil && j.held.Model == "" }
 
-// A lane is the goroutine of one session, which exists only while there is
-// something to answer (P5).
-type lane struct {
-	*Pool
+// A worker answers the messages of one session. Its goroutine exists only while
+// there is something to answer (P5).
+type worker struct {
+	pool *Pool
 	id   chat.SessionID
 	soft context.Context // when it ends no turn begins
 	hard context.Context // when it ends turns end
@@ -46,12 +46,12 @@ type lane struct {
 	places  []*semaphore.Weighted
 }
 
-// serve answers what has come in. What it cannot do yet it tries again, so that
-// the order is kept; at the end of the house it leaves that in the inbox.
-func (l *lane) serve() {
-	for l.gather(); len(l.waiting) > 0; l.gather() {
-		if err := l.next(); err != nil && !l.patient(err) {
-			for _, j := range l.waiting {
+// serve answers what has come in. What fails is tried again, so that the order
+// is kept; at shutdown it stays in the inbox.
+func (w *worker) serve() {
+	for w.gather(); len(w.waiting) > 0; w.gather() {
+		if err := w.next(); err != nil && !w.patient(err) {
+			for _, j := range w.waiting {
 				j.item.Later(0)
 			}
 			return
@@ -61,12 +61,12 @@ func (l *lane) serve() {
 
 // patient waits before what failed with err is tried again. It returns false at
 // the end of the house.
-func (l *lane) patient(err error) bool {
-	if l.soft.Err() == nil {
-		l.Log.Error("turn broken off, trying again later", "session", l.id, "err", err, "in", again)
+func (w *worker) patient(err error) bool {
+	if w.soft.Err() == nil {
+		w.pool.log.Error("turn broken off, trying again later", "session", w.id, "err", err, "in", again)
 	}
 	select {
-	case <-l.soft.Done():
+	case <-w.soft.Done():
 		return false
 	case <-time.After(again):
 		return true
@@ -75,88 +75,88 @@ func (l *lane) patient(err error) bool {
 
 // next takes care of the first of those that wait, and of what can be answered
 // with it: of nothing else, if the process may have crashed over it.
-func (l *lane) next() error {
-	jobs := l.batch()
-	if over, err := l.late(jobs); over || err != nil {
+func (w *worker) next() error {
+	jobs := w.batch()
+	if over, err := w.late(jobs); over || err != nil {
 		if err != nil {
-			l.waiting = append(jobs, l.waiting...)
+			w.waiting = append(jobs, w.waiting...)
 		}
 		return err
 	}
-	deaths, _ := l.guard.blame(jobs[0].Key())
-	if l.solo = deaths > 0 || jobs[0].last() || jobs[0].item.Again && l.guard.isCareful(); l.solo {
-		l.waiting = append(jobs[1:], l.waiting...)
+	deaths, _ := w.pool.guard.blame(jobs[0].Key())
+	if w.solo = deaths > 0 || jobs[0].last() || jobs[0].item.Again && w.pool.guard.isCareful(); w.solo {
+		w.waiting = append(jobs[1:], w.waiting...)
 		jobs = jobs[:1:1]
 	}
-	l.joined = nil
-	err := l.safely(jobs)
+	w.joined = nil
+	err := w.safely(jobs)
 	if err != nil {
-		broken := append(jobs, l.joined...)
+		broken := append(jobs, w.joined...)
 		for i := range broken {
 			broken[i].begun = true
 		}
-		l.waiting = append(broken, l.waiting...)
+		w.waiting = append(broken, w.waiting...)
 	}
 	return err
 }
 
-// hold waits for a place of s, which is the lane's until it rests.
-func (l *lane) hold(ctx context.Context, s *semaphore.Weighted) error {
+// hold waits for a place of s, which the worker has until it rests.
+func (w *worker) hold(ctx context.Context, s *semaphore.Weighted) error {
 	err := s.Acquire(ctx, 1)
 	if err == nil {
-		l.places = append(l.places, s)
+		w.places = append(w.places, s)
 	}
 	return err
 }
 
-// rest leaves the lane's places to others, and ends the suspicion against it.
-func (l *lane) rest() {
-	for _, s := range l.places {
+// rest gives the worker's places back, and ends the suspicion against it.
+func (w *worker) rest() {
+	for _, s := range w.places {
 		s.Release(1)
 	}
-	l.places = nil
-	if l.begun != nil {
-		l.begun()
-		l.begun = nil
+	w.places = nil
+	if w.begun != nil {
+		w.begun()
+		w.begun = nil
 	}
 }
 
 // batch removes from those that wait what one turn can answer: messages up to
 // the next that has a turn of its own.
-func (l *lane) batch() []job {
+func (w *worker) batch() []job {
 	n := 0
-	for n < len(l.waiting) && !l.waiting[n].apart() {
+	for n < len(w.waiting) && !w.waiting[n].apart() {
 		n++
 	}
-	return l.shift(max(n, 1))
+	return w.shift(max(n, 1))
 }
 
-func (l *lane) shift(n int) []job {
-	jobs := l.waiting[:n:n]
-	l.waiting = l.waiting[n:]
+func (w *worker) shift(n int) []job {
+	jobs := w.waiting[:n:n]
+	w.waiting = w.waiting[n:]
 	return jobs
 }
 
 // joining returns what was said while a turn was under way and can be answered with it.
-func (l *lane) joining() []job {
-	l.gather()
-	if l.solo || len(l.waiting) == 0 || l.waiting[0].apart() {
+func (w *worker) joining() []job {
+	w.gather()
+	if w.solo || len(w.waiting) == 0 || w.waiting[0].apart() {
 		return nil
 	}
-	jobs := l.batch()
-	l.joined = append(l.joined, jobs...)
+	jobs := w.batch()
+	w.joined = append(w.joined, jobs...)
 	return jobs
 }
 
 // take returns the messages that came in since the last take. One that cannot
 // be read is put aside (P4).
-func (l *lane) take() (jobs []job) {
-	for _, item := range l.pull() {
+func (w *worker) take() (jobs []job) {
+	for _, item := range w.pull() {
 		j := job{item: item}
 		if err := json.Unmarshal(item.Body, &j.Message); err != nil {
-			l.Log.Error("a message cannot be read and is put aside", "id", item.ID, "err", err)
-			l.insist(l.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
-				if _, err := l.parked.Put(ctx, item.ID, item.Body, store.Any); err != nil {
+			w.pool.log.Error("a message cannot be read and is put aside", "id", item.ID, "err", err)
+			w.pool.insist(w.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
+				if _, err := w.pool.parked.Put(ctx, item.ID, item.Body, store.Any); err != nil {
 					return err
 				}
 				return item.Done(ctx)
@@ -164,10 +164,10 @@ func (l *lane) take() (jobs []job) {
 			continue
 		}
 		var stays bool
-		if j.held, stays = l.holds.takes(j.Key(), item); stays {
+		if j.held, stays = w.pool.holds.takes(j.Key(), item); stays {
 			continue
 		}
-		j.command = l.Pool.command(j.Message)
+		j.command = w.pool.command(j.Message)
 		jobs = append(jobs, j)
 	}
 	return jobs
@@ -183,15 +183,15 @@ const (
 // waits for the rest, so that all of it gets one answer: after messages that
 // waited while nobody listened, and after a file, since those of an album come
 // one by one; but nobody speaks in an album.
-func (l *lane) gather() {
+func (w *worker) gather() {
 	for {
-		more := l.take()
-		l.waiting = append(l.waiting, more...)
-		if len(more) == 0 || time.Since(l.waiting[0].Time) <= fresh && !slices.ContainsFunc(more[len(more)-1].Files, inAlbum) {
+		more := w.take()
+		w.waiting = append(w.waiting, more...)
+		if len(more) == 0 || time.Since(w.waiting[0].Time) <= fresh && !slices.ContainsFunc(more[len(more)-1].Files, inAlbum) {
 			return
 		}
 		select {
-		case <-l.soft.Done():
+		case <-w.soft.Done():
 			return
 		case <-time.After(settle):
 		}
@@ -202,84 +202,84 @@ func (l *lane) gather() {
 func inAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
 
 // handle answers jobs, one command or messages.
-func (l *lane) handle(jobs []job) error {
+func (w *worker) handle(jobs []job) error {
 	first := jobs[0]
 	if first.command == "new" {
-		return l.renew(first)
+		return w.renew(first)
 	}
-	defer l.rest()
-	switch deaths, last := l.guard.blame(first.Key()); {
+	defer w.rest()
+	switch deaths, last := w.pool.guard.blame(first.Key()); {
 	case last, first.held != nil && first.held.drop:
-		return l.giveUp(first)
+		return w.giveUp(first)
 	case deaths >= deathsToPutAside:
-		return l.putAside(first)
+		return w.putAside(first)
 	}
-	if err := l.hold(l.soft, l.turns); err != nil {
+	if err := w.hold(w.soft, w.pool.turns); err != nil {
 		return err
 	}
-	if err := l.begin(jobs); err != nil {
+	if err := w.begin(jobs); err != nil {
 		return err
 	}
-	if do := l.chore(first.command); do != nil {
-		return l.command(first, do)
+	if do := w.chore(first.command); do != nil {
+		return w.command(first, do)
 	}
-	return l.turn(jobs)
+	return w.turn(jobs)
 }
 
 // begin waits until jobs may be answered, alone if the process may have died
 // over them.
-func (l *lane) begin(jobs []job) (err error) {
+func (w *worker) begin(jobs []job) (err error) {
 	first := jobs[0]
 	if first.last() && !first.held.Tried {
 		tried := first.held.hold
 		tried.Tried = true
-		err := l.insist(l.hard, "note the last try", func(ctx context.Context) error {
-			return l.holds.table.Set(ctx, first.Key(), tried)
+		err := w.pool.insist(w.hard, "note the last try", func(ctx context.Context) error {
+			return w.pool.holds.table.Set(ctx, first.Key(), tried)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	left := slices.ContainsFunc(jobs, func(j job) bool { return j.item.Again })
-	l.begun, err = l.guard.begin(l.soft, first.Key(), left, first.last(), len(jobs) > 1)
+	w.begun, err = w.pool.guard.begin(w.soft, first.Key(), left, first.last(), len(jobs) > 1)
 	return err
 }
 
 // command does j, which is one of the chores. Nothing is forgotten meanwhile.
-func (l *lane) command(j job, do func(*lane, context.Context, chat.Message) string) error {
-	run := &running{since: time.Now(), doing: l.Texts.Doing.Command.With(j.command), stop: func(error) {}}
-	if err := l.enter(l.hard, l.id, run, errBusy); err != nil {
+func (w *worker) command(j job, do func(*worker, context.Context, chat.Message) string) error {
+	run := &running{since: time.Now(), doing: w.pool.texts.Doing.Command.With(j.command), stop: func(error) {}}
+	if err := w.pool.enter(w.hard, w.id, run, errBusy); err != nil {
 		return err
 	}
-	defer l.leave(l.id)
-	return l.reply(j, do(l, l.hard, j.Message))
+	defer w.pool.leave(w.id)
+	return w.reply(j, do(w, w.hard, j.Message))
 }
 
 // renew begins a new conversation, as /new asks.
-func (l *lane) renew(j job) error {
-	err := l.insist(l.hard, "begin a new conversation", func(ctx context.Context) error {
-		return l.sessions.Update(ctx, l.id, (*conversation.State).BeginConversation)
+func (w *worker) renew(j job) error {
+	err := w.pool.insist(w.hard, "begin a new conversation", func(ctx context.Context) error {
+		return w.pool.sessions.Update(ctx, w.id, (*conversation.State).BeginConversation)
 	})
 	if err == nil {
-		l.conversationEnded(l.id)
-		err = l.reply(j, l.Texts.Commands.New)
+		w.pool.conversationEnded(w.id)
+		err = w.reply(j, w.pool.texts.Commands.New)
 	}
 	return err
 }
 
 // reply answers a command and ends it.
-func (l *lane) reply(j job, text string) error {
-	err := l.insist(l.hard, "reply", func(ctx context.Context) error { return l.answer(ctx, j.Message, text) })
+func (w *worker) reply(j job, text string) error {
+	err := w.pool.insist(w.hard, "reply", func(ctx context.Context) error { return w.pool.answer(ctx, j.Message, text) })
 	if err == nil {
-		err = l.dequeue(l.hard, j)
+		err = w.dequeue(w.hard, j)
 	}
 	return err
 }
 
 // dequeue removes j from the inbox.
-func (l *lane) dequeue(ctx context.Context, j job) error {
-	return l.insist(ctx, "end "+j.Key(), func(ctx context.Context) error {
-		if err := l.holds.forget(ctx, j.Key()); err != nil {
+func (w *worker) dequeue(ctx context.Context, j job) error {
+	return w.pool.insist(ctx, "end "+j.Key(), func(ctx context.Context) error {
+		if err := w.pool.holds.forget(ctx, j.Key()); err != nil {
 			return err
 		}
 		return j.item.Done(ctx)
@@ -288,32 +288,32 @@ func (l *lane) dequeue(ctx context.Context, j job) error {
 
 // turn answers jobs in one turn. A panic on the way is a failed turn, not the
 // end of the house.
-func (l *lane) turn(jobs []job) (err error) {
-	ctx, stop := context.WithCancelCause(l.hard)
+func (w *worker) turn(jobs []job) (err error) {
+	ctx, stop := context.WithCancelCause(w.hard)
 	defer stop(nil)
-	t := turn{lane: l, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, options: inheritedOptions(jobs[0].Message), stop: stop}, live: &screen{}}
-	if err := l.enter(l.hard, l.id, t.run, errBusy); err != nil {
+	t := turn{pool: w.pool, worker: w, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, options: inheritedOptions(jobs[0].Message), stop: stop}, live: &screen{}}
+	if err := w.pool.enter(w.hard, w.id, t.run, errBusy); err != nil {
 		return err
 	}
-	defer l.leave(l.id)
-	if over, err := l.late(jobs); over || err != nil { // it was forgotten while it waited for a place
+	defer w.pool.leave(w.id)
+	if over, err := w.late(jobs); over || err != nil { // it was forgotten while it waited for a place
 		return err
 	}
 	ended := func(string) {}
-	if l.Begun != nil {
-		ctx, ended = l.Begun(ctx, l.id, jobs[0].Message)
+	if w.pool.config.Begun != nil {
+		ctx, ended = w.pool.config.Begun(ctx, w.id, jobs[0].Message)
 	}
 	defer func() { ended(string(t.outcome)) }()
-	if l.guarded("a turn of "+string(l.id), func() {
-		if t.session, err = l.openFor(jobs[0].Message); err == nil {
+	if w.pool.guarded("a turn of "+string(w.id), func() {
+		if t.session, err = w.openFor(jobs[0].Message); err == nil {
 			err = t.do(ctx)
 		}
 	}) {
 		t.outcome = conversation.Failed
-		return l.apologise(t.jobs)
+		return w.apologise(t.jobs)
 	}
 	if err == nil {
-		l.idle.put(t.session)
+		w.pool.idle.put(t.session)
 	}
 	return err
 }
