@@ -29,7 +29,8 @@ var floors = map[string]string{
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit chat channels llm memory scheduler scheduler/jobs store texts tools workspace",
 	"config":    "scheduler tools/web web",
-	"cmd":       "agent audit backup channels chat config llm memory redact scheduler store texts tools web workspace",
+	"host":      "store",
+	"cmd":       "agent audit backup channels chat config host llm memory redact scheduler store texts tools web workspace",
 }
 
 // rooms lists what each inner room of agent may import. The room above imports

@@ -12,7 +12,6 @@ import (
 	"parley/backup"
 	"parley/channels/telegram/telegramtest"
 	"parley/config"
-	"parley/store"
 	"parley/store/bolt"
 )
 
@@ -227,20 +226,5 @@ func TestServiceFallsBack(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(config.LastGood(file)); string(b) != mended {
 		t.Errorf("the last good config is %s", b)
-	}
-}
-
-// TestRoomForCopy checks that a copy of the store must leave the reserve free,
-// which is kept for messages that were accepted (P19).
-func TestRoomForCopy(t *testing.T) {
-	const total = 100 << 30
-	free := reserve(total) + 1
-	s := space{look: func(string) (uint64, uint64, bool) { return free, total, true }}
-	if err := s.roomFor("data", 1<<20); !errors.Is(err, store.ErrFull) {
-		t.Errorf("without room: %v", err)
-	}
-	free += 1 << 20
-	if err := s.roomFor("data", 1<<20); err != nil {
-		t.Errorf("with room: %v", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"parley/channels/console"
 	"parley/chat"
 	"parley/config"
+	"parley/host"
 	"parley/redact"
 	"parley/store/bolt"
 	"parley/tools/files"
@@ -214,8 +215,8 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 	}
 	o.Log = newLog(out, &p.level, &p.redact, o.Recent)
 	o.Watch = func(ctx context.Context, apply func(*config.Config) error) { p.watch(ctx, c, o.Log, apply) }
-	if err := seal(); err != nil {
-		o.Log.Debug("process not sealed", "err", err)
+	if err := host.Harden(); err != nil {
+		o.Log.Debug("could not harden the process", "err", err)
 	}
 	return serve(ctx, o)
 }
@@ -276,7 +277,7 @@ func (p *program) load() (*config.Config, error) {
 	}
 	if c != nil {
 		p.level.Set(c.Log.Least())
-		err = cmp.Or(err, p.keep(c), actAsOwner(c.DataDir))
+		err = cmp.Or(err, p.keep(c), host.ActAsOwner(c.DataDir))
 	}
 	return c, err
 }

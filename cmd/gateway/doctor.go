@@ -17,6 +17,7 @@ import (
 	"parley/channels/console"
 	"parley/channels/network"
 	"parley/config"
+	"parley/host"
 	"parley/llm"
 	"parley/store/bolt"
 	"parley/store/mem"
@@ -50,7 +51,7 @@ const patience = 10 * time.Second // with each examination
 func (p *program) doctor(ctx context.Context) error {
 	c, err := p.load()
 	if err != nil {
-		todo := cmp.Or(accessAdvice(err), "mend the lines named, or move the file away and run parley onboard")
+		todo := cmp.Or(host.AccessAdvice(err), "mend the lines named, or move the file away and run parley onboard")
 		p.print("config", finding{bad, err.Error(), todo})
 		return exit{code: exitUsage}
 	}
@@ -150,16 +151,16 @@ func lookAtFolder(dir, without string) finding {
 		return finding{fine, dir + " is not there yet: parley makes it", ""}
 	} else if err != nil {
 		return finding{bad, err.Error(),
-			cmp.Or(accessAdvice(err), "give the user that runs parley the right to use it")}
+			cmp.Or(host.AccessAdvice(err), "give the user that runs parley the right to use it")}
 	} else if !info.IsDir() {
 		return finding{bad, dir + " is no folder", "move it away, or name another folder in the config"}
 	}
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
-		return finding{bad, "cannot write: " + err.Error(), cmp.Or(accessAdvice(err), "free some space")}
+		return finding{bad, "cannot write: " + err.Error(), cmp.Or(host.AccessAdvice(err), "free some space")}
 	}
 	_ = errors.Join(f.Close(), os.Remove(f.Name()))
-	free, _, known := freeSpace(dir)
+	free, _, known := host.FreeSpace(dir)
 	text := dir
 	if known {
 		text += fmt.Sprintf(", %d MiB free", free>>20)
@@ -170,9 +171,9 @@ func lookAtFolder(dir, without string) finding {
 	case known && free < littleSpace:
 		return finding{odd, text, "free some space soon"}
 	}
-	exposed, err := exposedFiles(dir, without)
+	exposed, err := host.Exposed(dir, without)
 	if err != nil {
-		return finding{odd, "cannot look at all files: " + err.Error(), accessAdvice(err)}
+		return finding{odd, "cannot look at all files: " + err.Error(), host.AccessAdvice(err)}
 	}
 	if n := len(exposed); n > 0 {
 		const open = "%s is open to others on this machine: files and folders: %d, the first is %s"
@@ -243,7 +244,7 @@ func lookAtStore(
 	for _, path := range backup.Existing(filepath.Join(c.DataDir, "lock"), file+".mark", file) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
-			return finding{bad, err.Error(), accessAdvice(err)}
+			return finding{bad, err.Error(), host.AccessAdvice(err)}
 		}
 		_ = f.Close()
 	}

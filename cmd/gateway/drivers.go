@@ -101,11 +101,11 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 	}
 	webhooks := map[string]*http.ServeMux{}
 	for _, name := range networks(g.Config) {
-		host := network.NewHost(name, g.store)
-		host.Open = g.files.OpenNamed
-		host.Texts = &g.texts.Channels
-		host.Log = g.Log
-		c, err := g.Config.Channels[name].Driver.(network.Driver).Build(host)
+		base := network.NewHost(name, g.store)
+		base.Open = g.files.OpenNamed
+		base.Texts = &g.texts.Channels
+		base.Log = g.Log
+		c, err := g.Config.Channels[name].Driver.(network.Driver).Build(base)
 		if err != nil {
 			return nil, err
 		}

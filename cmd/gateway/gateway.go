@@ -22,6 +22,7 @@ import (
 	webchat "parley/channels/web"
 	"parley/chat"
 	"parley/config"
+	"parley/host"
 	"parley/memory"
 	"parley/redact"
 	"parley/scheduler"
@@ -67,7 +68,7 @@ type gateway struct {
 	auditLog      *audit.Log
 	files         *workspace.Workspace
 	workspaceLock *os.File // nil if another gateway has it
-	space         space
+	space         host.Space
 	full          atomic.Bool // the last message did not fit on the disk (P19)
 
 	// What receives, answers and wakes.
@@ -179,7 +180,10 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 
 // openData opens the store, what is kept in it, and the workspace.
 func (g *gateway) openData(ctx context.Context, leave func(error)) error {
-	g.space = space{folders: []string{g.Config.DataDir, g.Config.Workspace}, look: freeSpace}
+	g.space = host.Space{
+		Folders: []string{g.Config.DataDir, g.Config.Workspace},
+		Measure: host.FreeSpace,
+	}
 	if err := g.openStore(ctx, leave); err != nil {
 		return err
 	}
@@ -227,7 +231,7 @@ func (g *gateway) openHub() {
 		Audit:      g.auditLog.Add,
 		TakeBytes:  g.takeBytes,
 		MaxStored:  g.maxStored,
-		Room:       g.space.room,
+		Room:       g.space.Check,
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 // so that the network keeps m (P19), or a [*chat.Refusal] when its sender has
 // sent enough for the day.
 func (g *gateway) checkIntake(ctx context.Context, m chat.Message) error {
-	if err := g.space.room(); err != nil {
+	if err := g.space.Check(); err != nil {
 		return fmt.Errorf("take %s: %w", m.Key(), err)
 	}
 	counted := m.At.Channel == "web" || m.At.Channel == "api" // they keep what people send, and so ask before that
@@ -33,8 +33,3 @@ func (g *gateway) takeBytes(ctx context.Context, who chat.Person, bytes int64) e
 // maxStored is how many bytes of files a person may have in the workspace; -1 is
 // no limit.
 func (g *gateway) maxStored() int64 { return g.now.Load().Limits["person"].Stored }
-
-const (
-	minReserve = 64 << 20 // bytes of the disk that are kept free, …
-	maxReserve = 1 << 30
-)

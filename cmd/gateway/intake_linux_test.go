@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,24 +13,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/llm"
 	"parley/llm/llmtest"
-	"parley/store"
 )
-
-// TestReserve: how much of a disk is kept free.
-func TestReserve(t *testing.T) {
-	for _, c := range []struct {
-		total, free uint64
-		full        bool
-	}{
-		{10 << 30, 1 << 30, false}, {10 << 30, 101 << 20, true}, {1 << 40, 1<<30 - 1, true}, {1 << 40, 1 << 30, false},
-		{24 << 20, 7 << 20, false}, {24 << 20, 5 << 20, true}, {0, 0, false},
-	} {
-		s := space{folders: []string{"data"}, look: func(string) (uint64, uint64, bool) { return c.free, c.total, true }}
-		if err := s.room(); errors.Is(err, store.ErrFull) != c.full {
-			t.Errorf("%d of %d MB are free: %v", c.free>>20, c.total>>20, err)
-		}
-	}
-}
 
 // TestBytesOfAPerson: who has sent as much as a day allows is told so in one
 // plain sentence on each channel, and what comes after is not kept; others and

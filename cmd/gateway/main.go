@@ -13,6 +13,7 @@ import (
 	_ "time/tzdata" // the zone of the config must be known on any machine
 
 	"parley/config"
+	"parley/host"
 )
 
 // What the process ends with.
@@ -50,7 +51,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	if end.err != nil {
 		text := end.Error()
-		if todo := accessAdvice(end.err); todo != "" {
+		if todo := host.AccessAdvice(end.err); todo != "" {
 			text += "\n" + todo
 		}
 		fmt.Fprintln(p.stderr, "parley:", p.redact.String(text))

@@ -13,6 +13,7 @@ import (
 	"text/template"
 
 	"parley/config"
+	"parley/host"
 	"parley/workspace"
 )
 
@@ -28,7 +29,7 @@ func (p *program) onboard(context.Context) error {
 	if err != nil {
 		return exit{exitUsage, err}
 	}
-	if err := actAsOwner(s.Data); err != nil {
+	if err := host.ActAsOwner(s.Data); err != nil {
 		return err
 	}
 	wrote, err := config.WriteNew(s.File, firstConfig)

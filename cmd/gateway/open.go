@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/config"
+	"parley/host"
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/bolt"
@@ -163,7 +164,7 @@ func (g *gateway) openWorkspace(ctx context.Context) error {
 	if err := g.files.Protect(c.DataDir, c.File); err != nil {
 		return err
 	}
-	g.restrictPermissions()
+	host.Restrict(g.Log, c.DataDir, c.Workspace)
 	if _, err := g.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}

@@ -96,7 +96,7 @@ func (o ownerAPI) reasons(ctx context.Context) (why []string) {
 	if err != nil {
 		return []string{"the store does not answer: " + o.app.redact(err.Error())}
 	}
-	if o.app.full.Load() || o.app.space.room() != nil {
+	if o.app.full.Load() || o.app.space.Check() != nil {
 		why = append(why, "the disk is full: nothing is accepted until there is space")
 	}
 	for _, s := range states {
@@ -109,7 +109,7 @@ func (o ownerAPI) reasons(ctx context.Context) (why []string) {
 
 // copies makes copies of the store.
 func (g *gateway) copies() backup.Keeper {
-	return backup.Keeper{DataDir: g.Config.DataDir, Store: g.store, Room: g.space.roomFor, Log: g.Log}
+	return backup.Keeper{DataDir: g.Config.DataDir, Store: g.store, Room: g.space.CheckFor, Log: g.Log}
 }
 
 // backup sends an archive of everything that is kept (P20).

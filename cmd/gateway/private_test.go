@@ -11,6 +11,7 @@ import (
 
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
+	"parley/host"
 	"parley/llm/llmtest"
 )
 
@@ -221,8 +222,8 @@ func TestNobodyElseReads(t *testing.T) {
 	w.told(person, "Noted", func(texts []string) bool { return toldOf(texts, "Noted.") })
 	w.tg.Post(person, telegramtest.File{Kind: "document", Name: "a.txt", Type: "text/plain", Data: []byte("x")}, "keep it")
 	w.told(person, "an answer", func(texts []string) bool { return toldOf(texts, "keep it") })
-	w.logs("they are closed now", 1)
-	if left, err := exposedFiles(w.dir, ""); len(left) > 0 || err != nil {
+	w.logs("other users of this machine had access", 1)
+	if left, err := host.Exposed(w.dir, ""); len(left) > 0 || err != nil {
 		t.Errorf("open to others: %q, %v", left, err)
 	}
 	if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o700 {

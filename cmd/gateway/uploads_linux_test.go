@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"parley/host"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -130,7 +131,7 @@ func nearlyFull(w *town) (leave func(bytes int), free func()) {
 	})
 	ballast := filepath.Join(w.dir, "ballast")
 	leave = func(bytes int) {
-		left, _, _ := freeSpace(w.dir)
+		left, _, _ := host.FreeSpace(w.dir)
 		if err := os.WriteFile(ballast, make([]byte, int(left)-bytes), 0o600); err != nil {
 			w.t.Fatal(err)
 		}

@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parley/config"
+	"parley/host"
 	"parley/llm/openai"
 )
 
-// TestSeal does in a process of its own what serve does before the house is built (R-S17).
-func TestSeal(t *testing.T) {
-	if os.Getenv("PARLEY_TEST_SEAL") == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSeal$")
-		cmd.Env = append(os.Environ(), "PARLEY_TEST_SEAL=1", "OPENAI_API_KEY=canary-key", "OTHER=canary-other")
+// TestHarden does in a process of its own what serve does before it opens anything (R-S17).
+func TestHarden(t *testing.T) {
+	if os.Getenv("PARLEY_TEST_HARDEN") == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHarden$")
+		cmd.Env = append(os.Environ(), "PARLEY_TEST_HARDEN=1", "OPENAI_API_KEY=canary-key", "OTHER=canary-other")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -31,7 +32,7 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := seal(); err != nil {
+	if err := host.Harden(); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile("/proc/self/environ"); err != nil || bytes.Contains(b, []byte("canary")) {

@@ -1,0 +1,77 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+)
+
+// Exposed returns the files and folders in dir, with dir itself as ".", that other
+// users of this machine have permissions for. The folder except is skipped.
+func Exposed(dir, except string) (names []string, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && filepath.Join(dir, name) == filepath.Clean(except):
+			return fs.SkipDir
+		case !d.IsDir() && !d.Type().IsRegular():
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// Restrict takes all permissions for what is in dirs from other users of this
+// machine: earlier versions, backups and other programs may have left some. It logs
+// what it changed and what it could not change. A folder that does not exist is skipped.
+func Restrict(log *slog.Logger, dirs ...string) {
+	for _, dir := range dirs {
+		names, err := restrict(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if len(names) > 0 {
+			log.Warn("other users of this machine had access to files and folders, and no longer do",
+				"folder", dir, "count", len(names), "first", names[0])
+		}
+		if err != nil {
+			log.Error("could not take access to files and folders from other users of this machine",
+				"folder", dir, "err", err)
+		}
+	}
+}
+
+// restrict is [Restrict] for one folder. It returns the names of what was exposed.
+func restrict(dir string) ([]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	names, err := Exposed(dir, "")
+	for _, name := range names {
+		info, e := root.Lstat(name)
+		if e == nil {
+			e = root.Chmod(name, info.Mode().Perm()&0o700)
+		}
+		if !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return names, err
+}
