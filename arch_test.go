@@ -30,7 +30,8 @@ var floors = map[string]string{
 	"web":       "audit chat channels llm memory scheduler scheduler/jobs store texts tools workspace",
 	"config":    "scheduler tools/web web",
 	"host":      "store",
-	"cmd":       "agent audit backup channels chat config host llm memory redact scheduler store texts tools web workspace",
+	"doctor":    "backup channels channels/network host llm store/bolt web",
+	"cmd":       "agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
 }
 
 // rooms lists what each inner room of agent may import. The room above imports

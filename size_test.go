@@ -133,7 +133,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 var largePackages = map[string]int{
 	"agent":       5640,
 	"channels":    3982,
-	"cmd/gateway": 4202,
+	"cmd/gateway": 3935,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -192,7 +192,7 @@ var wideFolders = map[string]int{
 	"channels/discord":  24,
 	"channels/markdown": 6,
 	"channels/telegram": 26,
-	"cmd/gateway":       68,
+	"cmd/gateway":       66,
 	"llm/openai":        1,
 	"memory":            3,
 	"scheduler":         13,

@@ -2,18 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"parley/config"
 	"parley/llm"
@@ -123,92 +119,4 @@ func TestDoctorAsksForReal(t *testing.T) {
 	if strings.Contains(out+more, "canary") { // R-S26
 		t.Errorf("a secret is shown:\n%s\n%s", out, more)
 	}
-}
-
-func TestDoctorOfDisksAndProcesses(t *testing.T) {
-	dir := t.TempDir()
-	c, err := parseText(`{"dataDir": "` + dir + `"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sick := errors.New("it is cut off")
-	probe := func(context.Context, string) ([]string, error) { return nil, sick }
-	spotted := func(context.Context, string) ([]string, error) { return []string{"a log"}, nil }
-	if err := os.WriteFile(filepath.Join(dir, "parley.db"), []byte("a store"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "file")
-	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	mem, empty, gone := *c, *c, *c
-	mem.Store.Type = "mem"
-	empty.DataDir, gone.DataDir = t.TempDir(), t.TempDir()
-	for _, f := range []string{filepath.Join(empty.DataDir, "parley.db"), filepath.Join(gone.DataDir, "parley.db.mark")} {
-		if err := os.WriteFile(f, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	usual, err := parseText(`{}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", config.DefaultListen); err == nil { // else another program has it
-		defer l.Close()
-	}
-	for _, tt := range []struct {
-		got   finding
-		state state
-		text  string
-	}{
-		{lookAtStore(t.Context(), c, 0, probe), bad, "cut off"},
-		{lookAtStore(t.Context(), c, 0, spotted), bad, "damaged values in"},
-		{lookAtStore(t.Context(), c, 7, probe), odd, "in use by the gateway"},
-		{lookAtStore(t.Context(), &mem, 0, probe), odd, "forgotten"},
-		{lookAtStore(t.Context(), &empty, 0, probe), bad, "is empty"},
-		{lookAtStore(t.Context(), &gone, 0, probe), bad, "is missing"},
-		{lookAtHolder(t.Context(), c, 7), fine, "process id 7"},
-		{lookAtFolder(dir, ""), odd, "is open to others"},
-		{lookAtFolder(t.TempDir(), ""), odd, "is open to others"},
-		{lookAtFolder(file, ""), bad, "no folder"},
-		{lookAtPort(t.Context(), "127.0.0.1:1", 7), fine, "left to the gateway"},
-		{lookAtWebPort(t.Context(), usual, 0), odd, "127.0.0.1:18790 is in use by another program, so the web page gets another port"},
-	} {
-		if tt.got.state != tt.state || !strings.Contains(tt.got.text, tt.text) || (tt.state == fine) != (tt.got.todo == "") {
-			t.Errorf("%+v, want %s %s", tt.got, tt.state, tt.text)
-		}
-	}
-}
-
-// TestAdvice: there is something to do about every way a model can fail.
-func TestAdvice(t *testing.T) {
-	kinds := []llm.Kind{llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut, llm.Unreachable}
-	for _, k := range kinds {
-		m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
-			return llm.Message{}, &llm.Error{Kind: k, Err: errors.New("because")}
-		})
-		f := lookAtModel(t.Context(), "x", &config.Model{Type: "openai", Model: "m"}, m)
-		if f.state != bad || f.todo == "" || !strings.Contains(f.text, string(k)) || !strings.Contains(f.text, "because") {
-			t.Errorf("%s: %+v", k, f)
-		}
-	}
-}
-
-// TestDoctorIsPatientForTenSeconds: whatever hangs, all examinations end together.
-func TestDoctorIsPatientForTenSeconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hang := examination{"hangs", func(ctx context.Context) finding {
-			<-ctx.Done()
-			return finding{bad, ctx.Err().Error(), "wait"}
-		}}
-		start := time.Now()
-		for _, f := range lookAll(t.Context(), slices.Repeat([]examination{hang}, 20)) {
-			if found := <-f; found.state != bad {
-				t.Error(found)
-			}
-		}
-		if d := time.Since(start); d != 10*time.Second {
-			t.Errorf("it took %s", d)
-		}
-	})
 }

@@ -1,0 +1,150 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm"
+	"parley/web"
+)
+
+// A findingCase is what a check should find.
+type findingCase struct {
+	got    Finding
+	status Status
+	text   string
+}
+
+func wantFindings(t *testing.T, cases []findingCase) {
+	t.Helper()
+	for _, c := range cases {
+		hasAdvice := c.got.Advice != ""
+		if c.got.Status != c.status || !strings.Contains(c.got.Text, c.text) || hasAdvice == (c.status == OK) {
+			t.Errorf("%+v, want %s %s", c.got, c.status, c.text)
+		}
+	}
+}
+
+// writeFile writes a file into a new folder and returns the folder.
+func writeFile(t *testing.T, name, text string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(writeFile(t, "file", ""), "file")
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	private := t.TempDir()
+	if err := os.Chmod(private, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wantFindings(t, []findingCase{
+		{Folder(private, ""), OK, "MiB free"},
+		{Folder(filepath.Join(private, "none"), ""), OK, "is not there yet"},
+		{Folder(dir, ""), Warn, "is open to others"},
+		{Folder(file, ""), Fail, "no folder"},
+	})
+}
+
+func TestStore(t *testing.T) {
+	dir := writeFile(t, "parley.db", "a store")
+	check := func(dir string, damaged []string, err error) Finding {
+		probe := func(context.Context, string) ([]string, error) { return damaged, err }
+		restore := func(file string) string { return "parley restore " + file }
+		return Store{DataDir: dir, Restore: restore, Probe: probe}.Check(t.Context(), Gateway{})
+	}
+	copies := t.TempDir()
+	backups := filepath.Join(copies, "backups")
+	err := os.Mkdir(backups, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(backups, "parley-20260101.db"), nil, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFindings(t, []findingCase{
+		{check(dir, nil, errors.New("it is cut off")), Fail, "cut off"},
+		{check(dir, []string{"a log"}, nil), Fail, "damaged values in"},
+		{check(writeFile(t, "parley.db", ""), nil, nil), Fail, "is empty"},
+		{check(writeFile(t, "parley.db.mark", ""), nil, nil), Fail, "is missing"},
+		{check(copies, nil, nil), Fail, "is gone, though there are copies of it"},
+		{check(t.TempDir(), nil, nil), OK, "is not there yet"},
+	})
+}
+
+func TestGateway(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().String()
+	ctx := t.Context()
+	running := func(o web.Overview, err error) Gateway {
+		return Gateway{PID: 7, Status: func(context.Context) (web.Overview, error) { return o, err }}
+	}
+	silent := running(web.Overview{}, errors.New("no answer"))
+	wantFindings(t, []findingCase{
+		{Gateway{}.Check(ctx), OK, "does not run"},
+		{silent.Check(ctx), OK, "process id 7"},
+		{running(web.Overview{Warnings: []string{"odd"}}, nil).Check(ctx), Warn, "odd"},
+		{silent.storeFinding(ctx), Warn, "in use by the gateway"},
+		{running(web.Overview{Damaged: []string{"a log"}}, nil).storeFinding(ctx), Fail, "the first is a log"},
+		{silent.Port(ctx, "127.0.0.1:1"), OK, "left to the gateway"},
+		{Gateway{}.Port(ctx, taken), Fail, "in use"},
+		{Gateway{}.DefaultPort(ctx, taken), Warn, taken + " is in use by another program, so the web page gets another port"},
+		{running(web.Overview{Page: "http://127.0.0.1:9"}, nil).DefaultPort(ctx, taken), Warn, "is at http://127.0.0.1:9"},
+	})
+}
+
+// TestModelAdvice checks that there is advice for every way a model can fail.
+func TestModelAdvice(t *testing.T) {
+	kinds := []llm.Kind{
+		llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut,
+		llm.Unreachable,
+	}
+	for _, k := range kinds {
+		m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+			return llm.Message{}, &llm.Error{Kind: k, Err: errors.New("because")}
+		})
+		f := Model(t.Context(), "x", "m", m)
+		if f.Status != Fail || f.Advice == "" || !strings.Contains(f.Text, string(k)) || !strings.Contains(f.Text, "because") {
+			t.Errorf("%s: %+v", k, f)
+		}
+	}
+}
+
+// TestChecksEndTogether checks that whatever hangs, all checks end in ten seconds.
+func TestChecksEndTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := Check{"hangs", func(ctx context.Context) Finding {
+			<-ctx.Done()
+			return Finding{Fail, ctx.Err().Error(), "wait"}
+		}}
+		start := time.Now()
+		var out bytes.Buffer
+		healthy := Run(t.Context(), slices.Repeat([]Check{hang}, 20), func(name string, f Finding) { Print(&out, name, f) })
+		if n := strings.Count(out.String(), "FAIL  hangs           context deadline exceeded\n"); n != 20 || healthy {
+			t.Errorf("%d findings, healthy: %v\n%s", n, healthy, &out)
+		}
+		if d := time.Since(start); d != 10*time.Second {
+			t.Errorf("it took %s", d)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"parley/backup"
+	"parley/host"
+	"parley/store/bolt"
+)
+
+// A Store is the store file to check.
+type Store struct {
+	DataDir string
+	Restore func(file string) string // the command that restores file
+
+	// Probe reads the whole file in another process: a damaged one can end the
+	// process that reads it.
+	Probe func(ctx context.Context, file string) (damaged []string, err error)
+}
+
+// Check looks for damage and loss. While a gateway runs, it is asked what it found.
+func (s Store) Check(ctx context.Context, g Gateway) Finding {
+	if g.Runs() {
+		return g.storeFinding(ctx)
+	}
+	file := filepath.Join(s.DataDir, backup.StoreFile)
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.missing(file)
+	case err == nil && info.Size() == 0:
+		return Finding{Fail, file + " is empty", s.restoreAdvice()}
+	}
+	for _, path := range backup.Existing(filepath.Join(s.DataDir, "lock"), file+".mark", file) {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return Finding{Fail, err.Error(), host.AccessAdvice(err)}
+		}
+		_ = f.Close()
+	}
+	damaged, err := s.Probe(ctx, file)
+	if err != nil {
+		return Finding{Fail, err.Error(), s.restoreAdvice()}
+	}
+	if n := len(damaged); n > 0 {
+		text := fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0])
+		return Finding{Fail, text, "the rest works; put the latest backup in its place to have them again"}
+	}
+	if err := bolt.CheckLatest(file); err != nil {
+		advice := "put the right file back; with this one parley run does not start, and says how to go on"
+		return Finding{Fail, err.Error(), advice}
+	}
+	return Finding{OK, file + " is whole", ""}
+}
+
+func (s Store) restoreAdvice() string {
+	return "keep a copy of " + s.DataDir + " and put parley.db of the latest backup in place"
+}
+
+// missing tells a store that was lost from one that was never there, by the mark
+// that a store leaves beside its file, and by the copies.
+func (s Store) missing(file string) Finding {
+	if _, err := os.Stat(file + ".mark"); err == nil {
+		return Finding{Fail, file + " is missing", s.restoreAdvice()}
+	}
+	if copies := backup.Copies(s.DataDir); len(copies) > 0 {
+		text := file + " is gone, though there are copies of it"
+		return Finding{Fail, text, "put it back, or: " + s.Restore(copies[0])}
+	}
+	return Finding{OK, file + " is not there yet: parley makes it", ""}
+}
