@@ -1,19 +1,74 @@
 package telegram
 
 import (
-	"cmp"
+	"errors"
+	"log/slog"
 	"net/http"
-	"net/url"
+	"os"
+	"regexp"
 
 	"parley/channels"
 	"parley/channels/network"
 	"parley/store"
+	"parley/texts"
 )
+
+// A Config says which bot to be, and how. The fields with tags are keys of its
+// entry in config.json (see package config).
+type Config struct {
+	Name string // of the channel in config.json, such as "telegram:work"
+	// Token is from @BotFather: the bot's id, a colon, a secret.
+	Token  string `json:"token" secret:"yes" unique:"one bot can have one reader"`
+	APIURL string `json:"apiUrl" default:"https://api.telegram.org" url:"https http"`
+	// Groups is what to read in groups: "" is "mention".
+	Groups  string   `json:"groups" default:"mention" allowed:"mention, all, none"`
+	Webhook *Webhook `json:"webhook"` // nil to poll
+	// Rate is the most messages per second in all: 0 is 30, and below 0 there is no limit.
+	Rate float64 `json:"rate" default:"30"`
+	// Reactions show how far the agent is with a message.
+	Reactions bool `json:"reactions" default:"true"`
+
+	Dead   store.Log                           // gets the last 1000 updates that cannot be understood, verbatim (P4)
+	Alias  store.Bucket                        // holds the ids of groups that became supergroups
+	Open   func(path string) (*os.File, error) // opens the files of replies (R-S18)
+	Client *http.Client                        // nil for one of its own
+	Texts  *texts.Channels                     // what people read; nil: in English
+	Log    *slog.Logger                        // nil for slog.Default
+}
+
+// A Webhook says where Telegram sends the updates.
+type Webhook struct {
+	URL string `json:"url" url:"https http"` // public address
+	// Secret authenticates Telegram: 1 to 256 of A-Z a-z 0-9 _ - (R-S9).
+	Secret string `json:"secret" secret:"yes"`
+	// Listen is the address on this machine; "": 127.0.0.1:8081.
+	Listen string `json:"listen" listen:"yes" optional:"yes"`
+}
+
+var (
+	tokenForm  = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
+	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+)
+
+// minSecretLen is the least length of a webhook secret that cannot be guessed.
+const minSecretLen = 22
+
+// validate returns why the token or the secret cannot be used. The error holds
+// neither (R-S26).
+func (c *Config) validate() error {
+	if !tokenForm.MatchString(c.Token) {
+		return errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
+	}
+	if c.Webhook != nil && !secretForm.MatchString(c.Webhook.Secret) { // R-S9
+		return errors.New("webhook.secret: must be 1 to 256 of A-Z a-z 0-9 _ -, such as openssl rand -hex 32 prints")
+	}
+	return nil
+}
 
 // CheckID implements [network.Driver].
 func (c *Config) CheckID(id string) error { return network.CheckNumericID(id) }
 
-// Check reports the values that the tags let pass and that make no sense.
+// Check reports values that have the right type but cannot work.
 func (c *Config) Check(report func(key, problem string)) {
 	if !tokenForm.MatchString(c.Token) {
 		report("token", "is no bot token; @BotFather gives one such as 123456:ABC-def")
@@ -23,11 +78,13 @@ func (c *Config) Check(report func(key, problem string)) {
 	}
 }
 
-// Check reports a secret that lets strangers speak as Telegram (R-S4, R-S9).
+// Check reports a secret with which others could pose as Telegram (R-S4, R-S9).
 func (w *Webhook) Check(report func(key, problem string)) {
 	if w.Secret == "" {
 		report("secret", "is missing: without it anybody could speak as Telegram; make one with: openssl rand -hex 16")
-	} else if len(w.Secret) < 22 || !secretForm.MatchString(w.Secret) {
+		return
+	}
+	if len(w.Secret) < minSecretLen || !secretForm.MatchString(w.Secret) {
 		report("secret", "must be 22 to 256 letters, digits, - and _; make one with: openssl rand -hex 16")
 	}
 }
@@ -42,24 +99,4 @@ func (c *Config) Build(h network.Host) (channels.Channel, error) {
 	cfg.Texts = h.Texts
 	cfg.Log = h.Log
 	return New(cfg)
-}
-
-// Webhook implements [network.WebhookReceiver]. The handler answers 200 only when the
-// update cannot be lost (P1), and reads nothing from anyone who does not know the
-// secret (R-S9).
-func (c *Channel) Webhook() (listen, path string, handler http.Handler) {
-	handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if code := c.receive(w, r); code != http.StatusOK {
-			http.Error(w, http.StatusText(code), code)
-		}
-	})
-	w := c.cfg.Webhook
-	if w == nil {
-		return "", "/", handler
-	}
-	path = "/"
-	if u, err := url.Parse(w.URL); err == nil && u.Path != "" {
-		path = u.Path
-	}
-	return cmp.Or(w.Listen, "127.0.0.1:8081"), path, handler
 }

@@ -34,19 +34,19 @@ func FuzzUpdate(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c.username = "parleybot"
+	c.receiver.reader.self.username = "parleybot"
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p := open(raw)
-		if p.err != nil {
+		u := decodeUpdate(raw)
+		if u.err != nil {
 			return
 		}
-		m, said, err := c.read(t.Context(), p.update)
+		m, said, err := c.receiver.reader.read(t.Context(), u.update)
 		if err != nil {
 			t.Error(err)
 		}
 		if said && (m.From.ID == "" || m.Text+m.Media == "" && m.Quote == nil && m.Files == nil && m.Answer == nil || m.At.Chat == "" || m.ID == "" || m.Account != "1") {
 			t.Errorf("read %+v", m)
 		}
-		_, _ = updatesIn(raw)
+		_, _ = decodeUpdates(raw)
 	})
 }

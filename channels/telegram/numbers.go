@@ -6,46 +6,53 @@ import (
 	"sync"
 )
 
-const maxRecent = 256 // messages of one counter that are remembered
+const maxRecent = 256 // messages that are remembered by counter
 
-// numbers knows the numbers of the messages that were sent or heard. Telegram
-// has one counter for the messages of all private chats and basic groups of a
-// bot, and one for each supergroup. A message that is sent later has a higher
-// number of the same counter.
+// numbers holds the numbers of the messages that were sent or received. Telegram
+// has one counter for the messages of all private chats and basic groups of a bot,
+// and one for each supergroup. A message that is sent later has a higher number of
+// the same counter.
+//
+// A moment counts the requests that have begun. It tells which messages got their
+// numbers only after a request.
 type numbers struct {
-	mu       sync.Mutex
-	moment   uint64 // counts the requests that began
-	counters map[string]*counter
-	doubts   map[int64]uint64 // chat -> the moment at which it was not known whether a message had been sent there
-	searches map[int64]*search
+	mu        sync.Mutex
+	moment    uint64
+	counters  map[string]*counter
+	uncertain map[int64]uint64  // by chat: the moment when it was unknown whether a message had been sent
+	searches  map[int64]*search // by chat
 }
 
 type counter struct {
 	last   int // the highest number
-	recent []observed
+	recent []observation
 }
 
-// An observed number is that of a message that was sent or heard.
-type observed struct {
+// An observation is the number of a message that was sent or received.
+type observation struct {
 	number int
-	after  uint64 // it was given after that moment; 0 if that is not known
+	after  uint64 // the moment after which the message got it; 0 if unknown
 }
 
-// A search for a message. It goes on where it was when it was cut off.
+// A search looks for one message. It can be interrupted and go on later.
 type search struct {
 	after  int // the message has a higher number
-	next   int
-	probes int
+	next   int // to be tried
+	probes int // tried so far
 }
 
 func newNumbers() *numbers {
-	return &numbers{counters: map[string]*counter{}, doubts: map[int64]uint64{}, searches: map[int64]*search{}}
+	return &numbers{
+		counters:  map[string]*counter{},
+		uncertain: map[int64]uint64{},
+		searches:  map[int64]*search{},
+	}
 }
 
-// counter returns the counter of chat. n.mu is held. Of a basic group whose id
-// begins as those of supergroups do, less is known than there could be, and
-// nothing false.
-func (n *numbers) counter(chat int64) *counter {
+// counterOf returns the counter of chat. n.mu is held. A basic group whose id
+// begins like that of a supergroup gets a counter of its own: it knows less than
+// it could, but nothing wrong.
+func (n *numbers) counterOf(chat int64) *counter {
 	name := strconv.FormatInt(chat, 10)
 	if !strings.HasPrefix(name, "-100") {
 		name = "account"
@@ -56,8 +63,8 @@ func (n *numbers) counter(chat int64) *counter {
 	return n.counters[name]
 }
 
-// begin returns the moment at which a request begins: the messages that it
-// turns out to have sent get their numbers after that.
+// begin returns the moment at which a request begins: the messages that the
+// request sends get their numbers after it.
 func (n *numbers) begin() uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,19 +76,19 @@ func (n *numbers) begin() uint64 {
 func (n *numbers) note(chat int64, after uint64, ids ...int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := n.counter(chat)
+	c := n.counterOf(chat)
 	for _, id := range ids {
 		c.last = max(c.last, id)
-		c.recent = append(c.recent, observed{id, after})
+		c.recent = append(c.recent, observation{number: id, after: after})
 	}
 	c.recent = c.recent[max(0, len(c.recent)-maxRecent):]
 }
 
-// raise notes that the counter of chat has come to id.
+// raise notes that the counter of chat has reached id.
 func (n *numbers) raise(chat int64, id int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := n.counter(chat)
+	c := n.counterOf(chat)
 	c.last = max(c.last, id)
 }
 
@@ -89,19 +96,19 @@ func (n *numbers) raise(chat int64, id int) {
 func (n *numbers) last(chat int64) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.counter(chat).last
+	return n.counterOf(chat).last
 }
 
-// doubt notes that a message may just have been sent to chat.
-func (n *numbers) doubt(chat int64) {
+// markUncertain notes that a message may just have been sent to chat.
+func (n *numbers) markUncertain(chat int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.moment++
-	n.doubts[chat] = n.moment
+	n.uncertain[chat] = n.moment
 }
 
-// search returns the search for a message that may have been sent to chat after
-// that number: the one that was cut off, or one that begins.
+// search returns the search for a message that may have been sent to chat above
+// that number: the one that was interrupted, or a new one.
 func (n *numbers) search(chat int64, after int) *search {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,17 +120,18 @@ func (n *numbers) search(chat int64, after int) *search {
 	return s
 }
 
-// candidate moves s to the next number that may be the message's, and reports
+// advance moves s to the next number that may be the message's, and reports
 // whether there is one: it is no other message's, and lower than the highest one
-// that was given since under the same counter.
-func (n *numbers) candidate(chat int64, s *search) bool {
+// that the counter has given since.
+func (n *numbers) advance(chat int64, s *search) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	taken, limit := map[int]bool{}, 0
-	for _, r := range n.counter(chat).recent {
-		taken[r.number] = true
-		if r.after > n.doubts[chat] {
-			limit = max(limit, r.number)
+	taken := map[int]bool{}
+	limit := 0
+	for _, o := range n.counterOf(chat).recent {
+		taken[o.number] = true
+		if o.after > n.uncertain[chat] {
+			limit = max(limit, o.number)
 		}
 	}
 	for taken[s.next] {
@@ -132,10 +140,10 @@ func (n *numbers) candidate(chat int64, s *search) bool {
 	return limit == 0 || s.next < limit
 }
 
-// end ends the search in chat and the doubt that it was for.
-func (n *numbers) end(chat int64) {
+// endSearch ends the search in chat and the uncertainty behind it.
+func (n *numbers) endSearch(chat int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.searches, chat)
-	delete(n.doubts, chat)
+	delete(n.uncertain, chat)
 }

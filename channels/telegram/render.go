@@ -12,19 +12,17 @@ import (
 
 // What one message may hold.
 const (
-	maxText     = 4096     // UTF-16 units of text, once the markup is read
+	maxText     = 4096     // UTF-16 units of text, without the markup
 	maxHTML     = 16 << 10 // bytes with markup
-	maxEntities = 100      // Telegram drops what is beyond
+	maxEntities = 100      // Telegram drops the rest
 	maxLink     = 1024     // bytes of an address
+
+	minMarkupText = 16 // UTF-16 units: a shorter part with too much markup loses it
 )
 
-// Split returns text as messages of Telegram's HTML, of at most 4096 UTF-16 units.
-func (c *Channel) Split(text string) []string {
-	return render(nil, markdown.Parse(text, opens), maxText)
-}
-
-// plain returns the text of a message that Split made, for when Telegram does not take its markup.
-func plain(message string) string {
+// plainText returns the text of a message that Split made, for when Telegram
+// cannot parse its markup.
+func plainText(message string) string {
 	var out strings.Builder
 	for {
 		text, rest, found := strings.Cut(message, "<")
@@ -36,8 +34,8 @@ func plain(message string) string {
 	}
 }
 
-// units counts s as Telegram does, in UTF-16.
-func units(s string) int {
+// utf16Len counts s as Telegram does, in UTF-16 units.
+func utf16Len(s string) int {
 	n := 0
 	for _, r := range s {
 		n += utf16.RuneLen(r)
@@ -45,16 +43,15 @@ func units(s string) int {
 	return n
 }
 
-// render appends t to messages, cut to limit. A message with too much markup
-// is cut again, until, at a few characters, the markup goes.
+// render appends t to messages, split to limit. A message with too much markup is
+// split again; if it is already short, it loses the markup.
 func render(messages []string, t markdown.Text, limit int) []string {
-	const few = 16
-	for _, part := range t.Split(limit, units) {
-		message, entities := mark(part)
+	for _, part := range t.Split(limit, utf16Len) {
+		message, entities := toHTML(part)
 		switch {
 		case entities <= maxEntities && len(message) <= maxHTML:
 			messages = append(messages, message)
-		case limit > few:
+		case limit > minMarkupText:
 			messages = render(messages, part, limit/2)
 		default:
 			messages = append(messages, html.EscapeString(part.Plain))
@@ -63,9 +60,9 @@ func render(messages []string, t markdown.Text, limit int) []string {
 	return messages
 }
 
-// opens reports whether Telegram takes link: of others it would show the words
-// alone.
-func opens(link string) bool {
+// isLinkable reports whether Telegram opens link: of others it would show only the
+// text.
+func isLinkable(link string) bool {
 	u, err := url.Parse(link)
 	if err != nil || u.User != nil || len(link) > maxLink || strings.ContainsAny(link, " \n\t") {
 		return false
@@ -79,48 +76,59 @@ func opens(link string) bool {
 	return false
 }
 
-// mark writes t as HTML, and counts its entities.
-func mark(t markdown.Text) (message string, entities int) {
-	var out strings.Builder
-	var written, around []markdown.Span // the tags that are open, and the spans
-	within := func(spans []markdown.Span) {
-		same := 0
-		for same < min(len(written), len(spans)) && written[same] == spans[same] {
-			same++
-		}
-		for _, s := range slices.Backward(written[same:]) {
-			_, end := tags(s)
-			out.WriteString(end)
-		}
-		for _, s := range spans[same:] {
-			begin, _ := tags(s)
-			out.WriteString(begin)
-			entities++
-		}
-		written = spans
-	}
-	for at, spans := 0, t.Spans; at < len(t.Plain); {
+// toHTML writes t as HTML, and counts its entities.
+func toHTML(t markdown.Text) (message string, entities int) {
+	var w htmlWriter
+	var around []markdown.Span // the spans that the text is in
+	ahead := t.Spans
+	for at := 0; at < len(t.Plain); {
 		around = slices.DeleteFunc(around, func(s markdown.Span) bool { return s.End <= at })
-		for len(spans) > 0 && spans[0].Start <= at {
-			around, spans = append(around, spans[0]), spans[1:]
+		for len(ahead) > 0 && ahead[0].Start <= at {
+			around = append(around, ahead[0])
+			ahead = ahead[1:]
 		}
 		end := len(t.Plain)
 		if len(around) > 0 {
 			end = around[len(around)-1].End
 		}
-		if len(spans) > 0 {
-			end = min(end, spans[0].Start)
+		if len(ahead) > 0 {
+			end = min(end, ahead[0].Start)
 		}
-		within(nestable(around))
-		out.WriteString(html.EscapeString(t.Plain[at:end]))
+		w.switchTo(nestable(around))
+		w.out.WriteString(html.EscapeString(t.Plain[at:end]))
 		at = end
 	}
-	within(nil)
-	return out.String(), entities
+	w.switchTo(nil)
+	return w.out.String(), w.entities
 }
 
-// nestable returns the spans that Telegram lets be open together: code is only
-// code, though it may be quoted, and a link stays a link.
+// An htmlWriter opens and closes the tags of spans.
+type htmlWriter struct {
+	out      strings.Builder
+	open     []markdown.Span // whose tags are open, outermost first
+	entities int             // opened so far
+}
+
+// switchTo closes and opens tags so that those of spans are open.
+func (w *htmlWriter) switchTo(spans []markdown.Span) {
+	common := 0
+	for common < min(len(w.open), len(spans)) && w.open[common] == spans[common] {
+		common++
+	}
+	for _, s := range slices.Backward(w.open[common:]) {
+		_, end := tagsOf(s)
+		w.out.WriteString(end)
+	}
+	for _, s := range spans[common:] {
+		begin, _ := tagsOf(s)
+		w.out.WriteString(begin)
+		w.entities++
+	}
+	w.open = spans
+}
+
+// nestable returns those of the spans that Telegram allows to be nested: code
+// contains nothing else and is in nothing but a quote, and a link stays a link.
 func nestable(around []markdown.Span) (open []markdown.Span) {
 	for _, s := range around {
 		if s.Kind == markdown.Code || s.Kind == markdown.Pre {
@@ -134,11 +142,16 @@ func nestable(around []markdown.Span) (open []markdown.Span) {
 	return open
 }
 
-// tags returns what begins and what ends s.
-func tags(s markdown.Span) (begin, end string) {
+// tagsOf returns the tags that begin and end s.
+func tagsOf(s markdown.Span) (begin, end string) {
 	name := [...]string{
-		markdown.Bold: "b", markdown.Italic: "i", markdown.Strike: "s", markdown.Code: "code",
-		markdown.Pre: "pre", markdown.Link: "a", markdown.Quote: "blockquote",
+		markdown.Bold:   "b",
+		markdown.Italic: "i",
+		markdown.Strike: "s",
+		markdown.Code:   "code",
+		markdown.Pre:    "pre",
+		markdown.Link:   "a",
+		markdown.Quote:  "blockquote",
 	}[s.Kind]
 	arg := html.EscapeString(s.Arg)
 	switch {

@@ -80,10 +80,10 @@ func TestSplitMany(t *testing.T) {
 func TestPlain(t *testing.T) {
 	md := "# A & B\n**c** <d> `&lt;` [e](https://f.g/?h&i)\n```go\nx < y\n```"
 	want, _, err := telegramtest.ParseHTML(split(md)[0])
-	if got := plain(split(md)[0]); err != nil || got != want {
+	if got := plainText(split(md)[0]); err != nil || got != want {
 		t.Errorf("got %q, want %q, %v", got, want, err)
 	}
-	if got := plain("a &amp;lt; <b"); got != "a &lt; " {
+	if got := plainText("a &amp;lt; <b"); got != "a &lt; " {
 		t.Errorf("got %q of an odd message", got)
 	}
 }
@@ -98,8 +98,8 @@ func checkMessages(t *testing.T, md string) {
 		switch {
 		case err != nil || text == "":
 			t.Fatalf("split(%.300q): %v in %.2000q", md, err, m)
-		case len(utf16.Encode([]rune(plain(m)))) > 4096:
-			t.Fatalf("split(%.300q): a message of %d units", md, len(utf16.Encode([]rune(plain(m)))))
+		case len(utf16.Encode([]rune(plainText(m)))) > 4096:
+			t.Fatalf("split(%.300q): a message of %d units", md, len(utf16.Encode([]rune(plainText(m)))))
 		case len(m) > maxHTML:
 			t.Fatalf("split(%.300q): a message of %d bytes", md, len(m))
 		case len(entities) > 100:
@@ -111,7 +111,7 @@ func checkMessages(t *testing.T, md string) {
 		}
 		shown.WriteString(text)
 	}
-	if got, want := seen(shown.String()), seen(markdown.Parse(md, opens).Plain); got != want {
+	if got, want := seen(shown.String()), seen(markdown.Parse(md, isLinkable).Plain); got != want {
 		t.Fatalf("split(%.300q) shows\n%.3000q, not\n%.3000q", md, got, want)
 	}
 	if !slices.Equal(messages, split(md)) {

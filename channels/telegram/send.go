@@ -3,186 +3,219 @@ package telegram
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
+	"log/slog"
+	"os"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
 	"parley/channels"
 	"parley/chat"
+	"parley/texts"
 )
 
-// A target is where a message goes.
+// A sender sends messages and changes those that were sent, at the pace that
+// Telegram allows.
+type sender struct {
+	api     *botAPI
+	pace    *pace
+	numbers *numbers
+	groups  *groupMoves
+	open    func(path string) (*os.File, error)
+	texts   *texts.Channels
+	log     *slog.Logger
+}
+
+// A target is where a message goes and what it answers.
 type target struct {
 	chat   int64
 	thread int
-	quote  *models.ReplyParameters // the message it answers; nil for none
+	quote  *models.ReplyParameters // nil for none
 }
 
-// Send sends one message, following the group if it has moved.
-func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
-	for again := false; ; again = true {
-		chat, thread, moved, err := c.place(ctx, r.To)
-		if err != nil {
-			return "", err
-		}
-		to := target{chat: chat, thread: thread}
-		if id, ok := messageNumber(r.Quote, moved); ok && r.Group {
-			to.quote = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
-		}
-		began := c.numbers.begin()
-		var ids []int
-		if len(r.Files) > 0 {
-			ids, err = c.sendFiles(ctx, to, r.Files, "")
-		} else {
-			ids, err = c.sendText(ctx, to, r.Text, r.Ask)
-		}
-		if err == nil {
-			c.numbers.note(chat, began, ids...)
-			return receipt(chat, ids), nil
-		}
-		gone, ok := errors.AsType[*bot.MigrateError](err)
-		if !ok || again {
-			err = c.refused("send", err)
-			if channels.MayBeSent(err) {
-				c.numbers.doubt(chat)
-			}
-			return "", err
-		}
-		if err := c.moved(ctx, chat, int64(gone.MigrateToChatID)); err != nil {
-			return "", err
-		}
-	}
-}
-
-func (c *Channel) sendText(ctx context.Context, to target, text string, ask *chat.Question) (ids []int, err error) {
-	p := &bot.SendMessageParams{
-		ChatID: to.chat, MessageThreadID: to.thread, ReplyParameters: to.quote,
-		LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(ask),
-	}
-	err = c.write(ctx, to.chat, text, func(text string, mode models.ParseMode) error {
-		p.Text, p.ParseMode = text, mode
-		sent, err := c.api.SendMessage(ctx, p)
-		ids = idsOf(sent)
-		return err
-	})
-	return ids, err
-}
-
-// idsOf returns the ids of what was sent, as far as Telegram told them.
-func idsOf(sent ...*models.Message) (ids []int) {
-	for _, m := range sent {
-		if m != nil && m.ID > 0 {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
-}
-
-// Edit makes the message of rc say r. Its buttons go unless r asks.
-func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
-	chat, id, err := sentAs(rc)
+// send sends r. If the chat turns out to be a supergroup by now, it goes there.
+func (s *sender) send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
+	to, err := s.groups.locate(ctx, r.To)
 	if err != nil {
-		return err
+		return "", err
 	}
-	p := &bot.EditMessageTextParams{ChatID: chat, MessageID: id, LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(r.Ask)}
-	err = c.write(ctx, chat, r.Text, func(text string, mode models.ParseMode) error {
-		p.Text, p.ParseMode = text, mode
-		_, err := c.api.EditMessageText(ctx, p)
-		return err
-	})
-	if saidBad(err, "message is not modified") {
-		return nil
+	rc, err := s.sendTo(ctx, to, r)
+	migrated, ok := errors.AsType[*bot.MigrateError](err)
+	if !ok {
+		return rc, s.sendError(to, err)
 	}
-	return c.refused("edit", err)
-}
-
-// Delete takes the message of rc back. Telegram lets a bot do that for 48 hours.
-func (c *Channel) Delete(ctx context.Context, _ chat.Address, rc channels.Receipt) error {
-	chat, id, err := sentAs(rc)
+	if err := s.groups.remember(ctx, to.chat, int64(migrated.MigrateToChatID)); err != nil {
+		return "", err
+	}
+	to, err = s.groups.locate(ctx, r.To)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = c.api.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: chat, MessageID: id})
-	if saidBad(err, "message to delete not found") {
-		return nil
-	}
-	return c.refused("delete", err)
+	rc, err = s.sendTo(ctx, to, r)
+	return rc, s.sendError(to, err)
 }
 
-// write does one request with text. Text that Telegram cannot parse goes once
-// more as plain text (P10).
-func (c *Channel) write(ctx context.Context, chat int64, html string, do func(string, models.ParseMode) error) error {
-	return c.inTurn(ctx, chat, func() error {
-		err := do(html, models.ParseModeHTML)
-		if saidBad(err, "can't parse entities") {
-			c.log.Warn("telegram cannot parse a message, which goes as plain text", "chat", chat, "err", c.plainly("send", err))
-			err = do(plain(html), "")
-		}
-		return err
-	})
+// sendTo sends r to that chat and notes the numbers that it got.
+func (s *sender) sendTo(ctx context.Context, at destination, r chat.Reply) (channels.Receipt, error) {
+	to := target{chat: at.chat, thread: at.thread}
+	if number, ok := messageNumber(r.Quote, at.moved); ok && r.Group {
+		to.quote = &models.ReplyParameters{MessageID: number, AllowSendingWithoutReply: true}
+	}
+	began := s.numbers.begin()
+	var sent []int
+	var err error
+	if len(r.Files) > 0 {
+		sent, err = s.sendFiles(ctx, to, r.Files, "")
+	} else {
+		sent, err = s.sendText(ctx, to, r.Text, r.Ask)
+	}
+	if err != nil {
+		return "", err
+	}
+	s.numbers.note(at.chat, began, sent...)
+	return newReceipt(at.chat, sent), nil
 }
 
-// inTurn waits for chat's turn and does one request.
-func (c *Channel) inTurn(ctx context.Context, chat int64, do func() error) error {
-	if err := c.pace.wait(ctx, chat); err != nil {
-		return err
-	}
-	err := do()
-	if busy, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
-		c.pace.hold(chat, time.Duration(busy.RetryAfter)*time.Second)
+// sendError returns the error of sending to that chat, and notes it if a message
+// may have been sent nevertheless.
+func (s *sender) sendError(to destination, err error) error {
+	err = s.api.channelError("send", err)
+	if channels.MayBeSent(err) {
+		s.numbers.markUncertain(to.chat)
 	}
 	return err
 }
 
-// Typing shows "typing" for five seconds, unless messages need the room.
-func (c *Channel) Typing(ctx context.Context, at chat.Address) error {
-	chat, thread, _, err := c.place(ctx, at)
-	if err != nil || !c.pace.spare() {
+func (s *sender) sendText(ctx context.Context, to target, text string, ask *chat.Question) (sent []int, err error) {
+	p := &bot.SendMessageParams{
+		ChatID:             to.chat,
+		MessageThreadID:    to.thread,
+		ReplyParameters:    to.quote,
+		LinkPreviewOptions: noPreview(),
+		ReplyMarkup:        newKeyboard(ask),
+	}
+	err = s.sendFormatted(ctx, to.chat, text, func(text string, mode models.ParseMode) error {
+		p.Text = text
+		p.ParseMode = mode
+		message, err := s.api.bot.SendMessage(ctx, p)
+		sent = numbersOf(message)
+		return err
+	})
+	return sent, err
+}
+
+// numbersOf returns the numbers of what was sent, as far as Telegram returned them.
+func numbersOf(sent ...*models.Message) (numbers []int) {
+	for _, m := range sent {
+		if m != nil && m.ID > 0 {
+			numbers = append(numbers, m.ID)
+		}
+	}
+	return numbers
+}
+
+// edit makes the message of rc say r.
+func (s *sender) edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
+	at, number, err := parseReceipt(rc)
+	if err != nil {
 		return err
 	}
-	_, err = c.api.SendChatAction(ctx, &bot.SendChatActionParams{ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping})
-	return c.refused("show typing", err)
-}
-
-// saidBad reports whether err is Telegram calling the request bad because of what.
-func saidBad(err error, what string) bool {
-	return errors.Is(err, bot.ErrorBadRequest) && strings.Contains(err.Error(), what)
-}
-
-func noPreview() *models.LinkPreviewOptions { // R-S13
-	return &models.LinkPreviewOptions{IsDisabled: bot.True()}
-}
-
-// place returns the chat and the thread to name today when sending to a, and
-// whether that chat has moved. The thread of the General topic, 1, must not be named.
-func (c *Channel) place(ctx context.Context, a chat.Address) (chat int64, thread int, moved bool, err error) {
-	chat, err = strconv.ParseInt(a.Chat, 10, 64)
-	if err == nil && a.Thread != "" && a.Thread != "1" {
-		thread, err = strconv.Atoi(a.Thread)
+	p := &bot.EditMessageTextParams{
+		ChatID:             at,
+		MessageID:          number,
+		LinkPreviewOptions: noPreview(),
+		ReplyMarkup:        newKeyboard(r.Ask),
 	}
+	err = s.sendFormatted(ctx, at, r.Text, func(text string, mode models.ParseMode) error {
+		p.Text = text
+		p.ParseMode = mode
+		_, err := s.api.bot.EditMessageText(ctx, p)
+		return err
+	})
+	if isBadRequest(err, "message is not modified") {
+		return nil
+	}
+	return s.api.channelError("edit", err)
+}
+
+func (s *sender) deleteMessage(ctx context.Context, rc channels.Receipt) error {
+	at, number, err := parseReceipt(rc)
 	if err != nil {
-		return 0, 0, false, channels.ForGood("%q is no chat of telegram", a.Session())
+		return err
 	}
-	chat, moved, err = c.alias(ctx, today, chat)
-	return chat, thread, moved, err
+	_, err = s.api.bot.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: at, MessageID: number})
+	if isBadRequest(err, "message to delete not found") {
+		return nil
+	}
+	return s.api.channelError("delete", err)
 }
 
-// receipt names what was sent by the first of its messages, and by the chat,
-// too, since that may move. It is empty if Telegram did not tell the id.
-func receipt(chat int64, ids []int) channels.Receipt {
-	if len(ids) == 0 {
-		return ""
+func (s *sender) showTyping(ctx context.Context, at chat.Address) error {
+	to, err := s.groups.locate(ctx, at)
+	if err != nil || !s.pace.hasSpare() {
+		return err
 	}
-	return channels.Receipt(fmt.Sprintf("%d/%d", chat, ids[0]))
+	_, err = s.api.bot.SendChatAction(ctx, &bot.SendChatActionParams{
+		ChatID: to.chat, MessageThreadID: to.thread, Action: models.ChatActionTyping,
+	})
+	return s.api.channelError("show typing", err)
 }
 
-func sentAs(rc channels.Receipt) (chat int64, id int, err error) {
-	if _, err := fmt.Sscanf(string(rc), "%d/%d", &chat, &id); err != nil {
-		return 0, 0, channels.ForGood("%q is no receipt of telegram", rc)
+// reactions are the emoji that show the marks. Done needs none: there is an answer.
+var reactions = map[channels.Mark]string{channels.Seen: "👀", channels.Working: "✍"}
+
+func (s *sender) react(ctx context.Context, at chat.Address, message string, m channels.Mark) error {
+	if m != channels.Done && !s.pace.hasSpare() {
+		return nil
 	}
-	return chat, id, nil
+	to, err := s.groups.locate(ctx, at)
+	if err != nil {
+		return err
+	}
+	number, ok := messageNumber(message, to.moved)
+	if !ok { // the press of a button, or from before the group moved
+		return nil
+	}
+	p := &bot.SetMessageReactionParams{ChatID: to.chat, MessageID: number}
+	if emoji := reactions[m]; emoji != "" {
+		p.Reaction = []models.ReactionType{{
+			Type:              models.ReactionTypeTypeEmoji,
+			ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji},
+		}}
+	}
+	_, err = s.api.bot.SetMessageReaction(ctx, p)
+	return s.api.channelError("react", err)
+}
+
+// sendFormatted makes one request with text in HTML. Text that Telegram cannot
+// parse is sent once more as plain text (P10).
+func (s *sender) sendFormatted(
+	ctx context.Context, chat int64, html string, request func(text string, mode models.ParseMode) error,
+) error {
+	return s.paced(ctx, chat, func() error {
+		err := request(html, models.ParseModeHTML)
+		if !isBadRequest(err, "can't parse entities") {
+			return err
+		}
+		s.log.Warn("telegram cannot parse a message, sending it as plain text",
+			"chat", chat, "err", s.api.redactedError("send", err))
+		return request(plainText(html), "")
+	})
+}
+
+// paced makes one request about a chat as soon as Telegram's limits allow it.
+func (s *sender) paced(ctx context.Context, chat int64, request func() error) error {
+	if err := s.pace.wait(ctx, chat); err != nil {
+		return err
+	}
+	err := request()
+	if delay, ok := retryAfter(err); ok {
+		s.pace.pause(chat, delay)
+	}
+	return err
+}
+
+// noPreview has Telegram fetch no page that a message links to (R-S13).
+func noPreview() *models.LinkPreviewOptions {
+	return &models.LinkPreviewOptions{IsDisabled: bot.True()}
 }

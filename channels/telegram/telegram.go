@@ -1,18 +1,17 @@
 // Package telegram is the channel to Telegram: a bot that people write to in
 // private chats, in groups and in the topics of forums.
 //
-// Updates are confirmed to Telegram only when they cannot be lost any more:
-// the next getUpdates, or the answer to a webhook, waits for Deliver (P1).
+// An update is confirmed to Telegram only once it is stored: the next
+// getUpdates, or the answer to a webhook request, waits for Deliver (P1).
 package telegram
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,174 +22,203 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/channels"
+	"parley/channels/markdown"
 	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
 )
 
-// A Config says which bot to be, and how. The fields with tags are keys of its
-// entry in config.json (see package config).
-type Config struct {
-	Name string // of the channel in config.json, such as "telegram:work"
-	// Token is from @BotFather: the bot's id, a colon, a secret.
-	Token  string `json:"token" secret:"yes" unique:"one bot can have one reader"`
-	APIURL string `json:"apiUrl" default:"https://api.telegram.org" url:"https http"`
-	// Groups is what to hear in groups: "" is "mention".
-	Groups  string   `json:"groups" default:"mention" allowed:"mention, all, none"`
-	Webhook *Webhook `json:"webhook"` // nil to poll
-	// Rate is the most messages per second in all: 30 if it is 0; below 0 there is no limit.
-	Rate float64 `json:"rate" default:"30"`
-	// Reactions show how far the agent is with a message.
-	Reactions bool `json:"reactions" default:"true"`
-
-	Dead   store.Log                           // gets the last 1000 updates that cannot be understood, as they came (P4)
-	Alias  store.Bucket                        // remembers the groups that became supergroups
-	Open   func(path string) (*os.File, error) // opens the files of replies (R-S18)
-	Client *http.Client                        // nil for one of its own
-	Texts  *texts.Channels                     // what people are told; nil: in English
-	Log    *slog.Logger                        // nil for slog.Default
-}
-
-// A Webhook is where Telegram is to bring the updates.
-type Webhook struct {
-	URL string `json:"url" url:"https http"` // public address
-	// Secret is by which Telegram proves itself: 1 to 256 of A-Z a-z 0-9 _ - (R-S9).
-	Secret string `json:"secret" secret:"yes"`
-	// Listen is the address on this machine; "": 127.0.0.1:8081.
-	Listen string `json:"listen" listen:"yes" optional:"yes"`
-}
-
 // A Channel is one Telegram bot. It is a channels.Channel, Splitter, Editor,
-// Typer, CommandMenu, Fetcher, Asker, Reactor, DirectMessenger and Tracer.
+// Typer, CommandMenu, Fetcher, Asker, Reactor, DirectMessenger, HealthReporter,
+// RecoveryNotifier and Tracer.
 type Channel struct {
-	network.HealthState
-	cfg  Config
-	id   string // the bot's
-	api  *bot.Bot
-	http client
-	pace *pace
-	log  *slog.Logger
-
-	numbers *numbers
-	aliases store.Table[int64] // other ids of groups that have moved
-
-	naming   sync.Mutex // held while username is asked for
-	username string     // empty until it is needed
-
-	gate   network.Intake // of webhook requests
-	albums sync.Map       // id of a group -> the album that was said to us there last
+	cfg      Config
+	log      *slog.Logger
+	api      *botAPI
+	health   *network.HealthState
+	receiver *receiver
+	webhook  *webhookReceiver
+	sender   *sender
+	tracer   *tracer
 }
-
-var (
-	tokenForm  = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
-	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
-)
 
 // New returns the bot that cfg describes. It does not call Telegram.
 func New(cfg Config) (*Channel, error) {
 	cfg.APIURL = strings.TrimRight(cfg.APIURL, "/")
-	if !tokenForm.MatchString(cfg.Token) { // which is not told, nor is the secret (R-S26)
-		return nil, errors.New("token: not a bot token: copy it from @BotFather, it looks like 123456:ABC-DEF")
-	}
-	if w := cfg.Webhook; w != nil && !secretForm.MatchString(w.Secret) { // R-S9
-		return nil, errors.New("webhook.secret: must be 1 to 256 of A-Z a-z 0-9 _ -, such as openssl rand -hex 32 prints")
+	if err := cfg.validate(); err != nil {
+		return nil, err
 	}
 	if cfg.Texts == nil {
 		cfg.Texts = &texts.English().Channels
 	}
 	log := cmp.Or(cfg.Log, slog.Default()).With("channel", cfg.Name)
-	c := &Channel{cfg: cfg, http: newClient(cfg.Client), pace: newPace(cfg.Rate), log: log}
-	c.id, _, _ = strings.Cut(cfg.Token, ":")
-	c.numbers = newNumbers()
-	c.aliases = store.NewTable(cfg.Alias, store.Forget[int64](c.log, "note of a group's move")) // P21
-	var err error
-	c.api, err = bot.New(cfg.Token, bot.WithSkipGetMe(), bot.WithServerURL(cfg.APIURL),
-		bot.WithHTTPClient(sendTimeout, c.http), bot.WithErrorsHandler(func(error) {}))
-	return c, err
+	api, err := newBotAPI(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	health := &network.HealthState{}
+	moves := store.NewTable(cfg.Alias, store.Forget[int64](log, "note of a group's move")) // P21
+	groups := &groupMoves{table: moves, log: log}
+	numbers := newNumbers()
+	pace := newPace(cfg.Rate)
+	receiver := &receiver{
+		api:     api,
+		reader:  newReader(&cfg, api, groups, log),
+		numbers: numbers,
+		dead:    cfg.Dead,
+		health:  health,
+		log:     log,
+	}
+	return &Channel{
+		cfg:      cfg,
+		log:      log,
+		api:      api,
+		health:   health,
+		receiver: receiver,
+		webhook:  &webhookReceiver{cfg: cfg.Webhook, api: api, receiver: receiver, health: health, log: log},
+		sender: &sender{
+			api:     api,
+			pace:    pace,
+			numbers: numbers,
+			groups:  groups,
+			open:    cfg.Open,
+			texts:   cfg.Texts,
+			log:     log,
+		},
+		tracer: &tracer{api: api, pace: pace, numbers: numbers, groups: groups, log: log},
+	}, nil
 }
 
-// Run hears until ctx ends. An error says that Telegram refuses the token.
+// pollBackoff is the pause between attempts to receive.
+var pollBackoff = channels.Backoff{Least: time.Second, Most: 30 * time.Second}
+
+// Run receives until ctx ends. An error means that Telegram refuses the token.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	hear := c.poll(deliver)
-	if c.cfg.Webhook != nil {
-		hear = c.listen
-		var open sync.WaitGroup
-		defer open.Wait()
-		var stop context.CancelFunc
-		ctx, stop = context.WithCancel(ctx)
-		defer stop()
-		open.Go(func() { c.gate.Open(ctx, deliver) })
+	if c.cfg.Webhook == nil {
+		poller := newPoller(c.api, c.receiver, deliver)
+		return c.receive(ctx, poller.poll)
 	}
-	wait := pauses
+	ctx, stop := context.WithCancel(ctx)
+	var intake sync.WaitGroup
+	intake.Go(func() { c.webhook.intake.Open(ctx, deliver) })
+	defer intake.Wait()
+	defer stop()
+	return c.receive(ctx, c.webhook.register)
+}
+
+// receive calls listen again and again until ctx ends or Telegram refuses the token.
+func (c *Channel) receive(ctx context.Context, listen func(context.Context) error) error {
+	backoff := pollBackoff
 	for ctx.Err() == nil {
-		err := hear(ctx)
+		err := listen(ctx)
 		switch {
 		case ctx.Err() != nil:
+			return nil
 		case err == nil:
-			wait = pauses
-			c.SetHealth(nil)
+			backoff = pollBackoff
+			c.health.SetHealth(nil)
 		case errors.Is(err, bot.ErrorUnauthorized) || errors.Is(err, bot.ErrorNotFound):
-			return c.advice(err)
+			return c.api.adviseOn(err)
 		default:
-			c.mend(ctx, err, wait.Next(c.refused("", err)))
+			pause := backoff.Next(c.api.channelError("", err))
+			c.recoverFrom(ctx, err, pause)
 		}
 	}
 	return nil
 }
 
-// pauses are those between attempts to hear.
-var pauses = channels.Backoff{Least: time.Second, Most: 30 * time.Second}
+// recoverFrom does what can be done about a failed attempt to receive, and waits.
+func (c *Channel) recoverFrom(ctx context.Context, err error, pause time.Duration) {
+	cause := c.api.adviseOn(err)
+	conflict := errors.Is(err, bot.ErrorConflict)
+	switch {
+	case conflict && strings.Contains(err.Error(), "webhook"):
+		cause = errors.New("telegram still sends the updates to a webhook, which is now removed")
+		if err := c.api.deleteWebhook(ctx); err != nil {
+			cause = err
+		}
+	case conflict:
+		pause = conflictPause
+	case errors.Is(err, errTimeout):
+		c.api.client.http.CloseIdleConnections()
+		cause = errPollTimeout
+		pause = 0
+	}
+	what := "poll failed"
+	if c.cfg.Webhook != nil {
+		what = "webhook not set"
+	}
+	c.health.SetHealth(cause)
+	c.log.Warn(what, "err", cause, "retryIn", pause)
+	channels.Sleep(ctx, pause)
+}
+
+// Health implements [channels.HealthReporter].
+func (c *Channel) Health() error { return c.health.Health() }
+
+// OnRecovery implements [channels.RecoveryNotifier].
+func (c *Channel) OnRecovery(f func()) { c.health.OnRecovery(f) }
+
+// Webhook implements [network.WebhookReceiver]. The handler answers 200 only once
+// the update is stored (P1), and reads nothing from a caller that does not know
+// the secret (R-S9).
+func (c *Channel) Webhook() (listen, path string, handler http.Handler) {
+	return c.webhook.endpoint()
+}
 
 // Check asks Telegram who the bot is and returns its user name, such as "@parleybot".
 func (c *Channel) Check(ctx context.Context) (string, error) {
-	me, err := c.api.GetMe(ctx)
+	me, err := c.api.bot.GetMe(ctx)
 	if err != nil {
-		return "", c.advice(err)
+		return "", c.api.adviseOn(err)
 	}
 	return "@" + me.Username, nil
 }
 
-// name returns the bot's user name, which is needed in groups only: the first
-// poll and private chats do not wait for it.
-func (c *Channel) name(ctx context.Context) (string, error) {
-	c.naming.Lock()
-	defer c.naming.Unlock()
-	if c.username != "" {
-		return c.username, nil
-	}
-	me, err := c.api.GetMe(ctx)
-	if err != nil {
-		return "", c.plainly("ask for the bot's name", err)
-	}
-	if c.username = me.Username; c.cfg.Groups == "all" && !me.CanReadAllGroupMessages {
-		c.log.Warn("telegram shows the bot only some messages of groups: to have all, send /setprivacy to @BotFather and add the bot to the group anew")
-	}
-	return c.username, nil
-}
-
-// SetCommands sets the menu of commands, unless it is so already: Telegram
-// locks out bots that set it at every start.
-func (c *Channel) SetCommands(ctx context.Context, cs []channels.Command) error {
+// SetCommands sets the menu of commands unless it is set already: Telegram
+// rate-limits bots that set it at every start.
+func (c *Channel) SetCommands(ctx context.Context, commands []channels.Command) error {
 	var menu []models.BotCommand
-	for _, cmd := range cs {
-		menu = append(menu, models.BotCommand{Command: cmd.Name, Description: cmd.Help})
+	for _, command := range commands {
+		menu = append(menu, models.BotCommand{Command: command.Name, Description: command.Help})
 	}
-	now, err := c.api.GetMyCommands(ctx, &bot.GetMyCommandsParams{})
-	if err == nil && slices.Equal(now, menu) {
+	current, err := c.api.bot.GetMyCommands(ctx, &bot.GetMyCommandsParams{})
+	if err == nil && slices.Equal(current, menu) {
 		return nil
 	}
-	_, err = c.api.SetMyCommands(ctx, &bot.SetMyCommandsParams{Commands: menu})
-	return c.refused("set commands", err)
+	_, err = c.api.bot.SetMyCommands(ctx, &bot.SetMyCommandsParams{Commands: menu})
+	return c.api.channelError("set commands", err)
 }
 
-// Direct implements [channels.DirectMessenger]. A person and the private chat with them
-// have the same id; groups and channels, whose ids are negative, are no persons.
+// Direct implements [channels.DirectMessenger]. A person and the private chat
+// with them have the same id. Negative ids are those of groups and channels.
 func (c *Channel) Direct(id string) chat.Address {
 	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 {
 		return chat.Address{}
 	}
 	return chat.Address{Channel: c.cfg.Name, Chat: id}
+}
+
+// Split returns text as messages in Telegram's HTML, of at most 4096 UTF-16 units each.
+func (c *Channel) Split(text string) []string {
+	return render(nil, markdown.Parse(text, isLinkable), maxText)
+}
+
+// Group puts consecutive files that can share an album together.
+func (c *Channel) Group(files []chat.File) [][]chat.File { return groupAlbums(files) }
+
+// MaxChoices implements [channels.Asker].
+func (c *Channel) MaxChoices() int { return maxChoices }
+
+// Send implements [channels.Channel]. It follows a group that has become a supergroup.
+func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
+	return c.sender.send(ctx, r)
+}
+
+// Edit makes the message of rc say r. Its buttons are removed unless r asks a question.
+func (c *Channel) Edit(ctx context.Context, rc channels.Receipt, r chat.Reply) error {
+	return c.sender.edit(ctx, rc, r)
 }
 
 // EditEvery is one second, and three where Telegram allows 20 messages a minute.
@@ -199,4 +227,44 @@ func (c *Channel) EditEvery(to chat.Address) time.Duration {
 		return 3 * time.Second
 	}
 	return time.Second
+}
+
+// Delete deletes the message of rc. Telegram lets a bot do that for 48 hours.
+func (c *Channel) Delete(ctx context.Context, _ chat.Address, rc channels.Receipt) error {
+	return c.sender.deleteMessage(ctx, rc)
+}
+
+// Typing shows "typing" for five seconds, unless messages need the capacity.
+func (c *Channel) Typing(ctx context.Context, at chat.Address) error {
+	return c.sender.showTyping(ctx, at)
+}
+
+// React implements [channels.Reactor]. A mark is not set when messages need the
+// capacity, but one that was set is always removed.
+func (c *Channel) React(ctx context.Context, at chat.Address, message string, m channels.Mark) error {
+	if !c.cfg.Reactions {
+		return nil
+	}
+	return c.sender.react(ctx, at, message, m)
+}
+
+// Fetch implements [channels.Fetcher]. Telegram's link to a file holds the token
+// and expires after an hour, so it is requested each time.
+func (c *Channel) Fetch(ctx context.Context, _ chat.Message, f chat.File) (io.ReadCloser, error) {
+	return c.api.download(ctx, f)
+}
+
+// Position implements [channels.Tracer].
+func (c *Channel) Position(ctx context.Context, r chat.Reply) (channels.Position, error) {
+	return c.tracer.position(ctx, r)
+}
+
+// Recall implements [channels.Tracer].
+func (c *Channel) Recall(ctx context.Context, to chat.Address, p channels.Position) error {
+	return c.tracer.recall(ctx, to, p)
+}
+
+// Trace implements [channels.Tracer].
+func (c *Channel) Trace(ctx context.Context, r chat.Reply, after channels.Position) (channels.Receipt, error) {
+	return c.tracer.trace(ctx, r, after)
 }

@@ -3,7 +3,7 @@ package telegram
 import (
 	"context"
 	"errors"
-	"time"
+	"log/slog"
 
 	"github.com/go-telegram/bot"
 
@@ -11,95 +11,108 @@ import (
 	"parley/chat"
 )
 
-const maxProbes = 64 // numbers that are looked at for one message
+const maxProbes = 64 // numbers that are tried for one message
 
-// Position implements [channels.Tracer].
-func (c *Channel) Position(ctx context.Context, r chat.Reply) (channels.Position, error) {
-	at, _, moved, err := c.place(ctx, r.To)
+// A tracer finds out whether a message was sent when the answer was lost.
+// Telegram cannot be asked what a chat shows, but how it refuses to remove buttons
+// that are not there tells whose message has a number.
+type tracer struct {
+	api     *botAPI
+	pace    *pace
+	numbers *numbers
+	groups  *groupMoves
+	log     *slog.Logger
+}
+
+// position returns the highest number known in the chat of r.
+func (t *tracer) position(ctx context.Context, r chat.Reply) (channels.Position, error) {
+	to, err := t.groups.locate(ctx, r.To)
 	if err != nil {
 		return 0, err
 	}
-	last := c.numbers.last(at)
-	if quoted, ok := messageNumber(r.Quote, moved); ok {
+	last := t.numbers.last(to.chat)
+	if quoted, ok := messageNumber(r.Quote, to.moved); ok {
 		last = max(last, quoted)
 	}
 	return channels.Position(last), nil
 }
 
-// Recall implements [channels.Tracer].
-func (c *Channel) Recall(ctx context.Context, to chat.Address, p channels.Position) error {
-	at, _, _, err := c.place(ctx, to)
-	if err == nil {
-		c.numbers.raise(at, int(p))
+// recall notes a position of an earlier process.
+func (t *tracer) recall(ctx context.Context, at chat.Address, p channels.Position) error {
+	to, err := t.groups.locate(ctx, at)
+	if err != nil {
+		return err
 	}
-	return err
+	t.numbers.raise(to.chat, int(p))
+	return nil
 }
 
-// Trace implements [channels.Tracer]. Telegram cannot be asked what a chat
-// shows, but its refusal to take away buttons that are not there tells whose
-// message has a number.
-func (c *Channel) Trace(ctx context.Context, r chat.Reply, after channels.Position) (channels.Receipt, error) {
-	at, _, _, err := c.place(ctx, r.To)
+// trace looks for r among the numbers above after.
+func (t *tracer) trace(ctx context.Context, r chat.Reply, after channels.Position) (channels.Receipt, error) {
+	to, err := t.groups.locate(ctx, r.To)
 	if err != nil {
 		return "", err
 	}
-	s := c.numbers.search(at, int(after))
-	for ; s.probes < maxProbes && c.numbers.candidate(at, s); s.probes++ {
-		ours, err := c.isOurs(ctx, at, s.next, r.Ask)
+	s := t.numbers.search(to.chat, int(after))
+	for ; s.probes < maxProbes && t.numbers.advance(to.chat, s); s.probes++ {
+		ours, err := t.isOurs(ctx, to.chat, s.next, r.Ask)
 		var album []int
 		if err == nil && ours {
-			album, err = c.albumAt(ctx, at, s.next, len(r.Files))
+			album, err = t.albumFrom(ctx, to.chat, s.next, len(r.Files))
 		}
 		if err != nil {
-			return "", c.refused("look for a message", err)
+			return "", t.api.channelError("look for a message", err)
 		}
 		if ours {
-			c.numbers.end(at)
-			c.numbers.note(at, 0, album...)
-			c.log.Info("the message had been sent already", "chat", at, "message", s.next)
-			return receipt(at, album), nil
+			t.numbers.endSearch(to.chat)
+			t.numbers.note(to.chat, 0, album...)
+			t.log.Info("the message had been sent already", "chat", to.chat, "message", s.next)
+			return newReceipt(to.chat, album), nil
 		}
 		s.next++
 	}
-	c.numbers.end(at)
-	c.log.Info("the message was not found and is sent", "chat", at, "after", after, "looked at", s.probes)
+	t.numbers.endSearch(to.chat)
+	t.log.Info("the message was not found and is sent", "chat", to.chat, "after", after, "probes", s.probes)
 	return "", nil
 }
 
-// albumAt returns the numbers of an album of at most so many messages that
-// begins with first.
-func (c *Channel) albumAt(ctx context.Context, at int64, first, most int) ([]int, error) {
+// albumFrom returns the numbers of an album that begins with first and has at most
+// limit messages.
+func (t *tracer) albumFrom(ctx context.Context, chat int64, first, limit int) ([]int, error) {
 	album := []int{first}
-	for len(album) < most {
-		ours, err := c.isOurs(ctx, at, first+len(album), nil)
+	for len(album) < limit {
+		next := first + len(album)
+		ours, err := t.isOurs(ctx, chat, next, nil)
 		if err != nil {
 			return nil, err
 		}
 		if !ours {
 			break
 		}
-		album = append(album, first+len(album))
+		album = append(album, next)
 	}
 	return album, nil
 }
 
-// isOurs reports whether the message with that number in a chat is ours. It
-// must have the buttons of ask: then nothing is changed.
-func (c *Channel) isOurs(ctx context.Context, at int64, number int, ask *chat.Question) (bool, error) {
-	if err := c.pace.waitToLook(ctx, at); err != nil {
+// isOurs reports whether the message with that number in a chat is ours. ask must
+// be the question that it asks: then the request changes nothing.
+func (t *tracer) isOurs(ctx context.Context, chat int64, number int, ask *chat.Question) (bool, error) {
+	if err := t.pace.waitForProbe(ctx, chat); err != nil {
 		return false, err
 	}
-	_, err := c.api.EditMessageReplyMarkup(ctx, &bot.EditMessageReplyMarkupParams{ChatID: at, MessageID: number, ReplyMarkup: keyboard(ask)})
-	if busy, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
-		c.pace.hold(at, time.Duration(busy.RetryAfter)*time.Second)
+	_, err := t.api.bot.EditMessageReplyMarkup(ctx, &bot.EditMessageReplyMarkupParams{
+		ChatID: chat, MessageID: number, ReplyMarkup: newKeyboard(ask),
+	})
+	if delay, ok := retryAfter(err); ok {
+		t.pace.pause(chat, delay)
 	}
 	switch {
 	case err == nil:
-		c.log.Warn("the buttons of another message were changed", "chat", at, "message", number)
+		t.log.Warn("the buttons of another message were changed", "chat", chat, "message", number)
 		return false, nil
-	case saidBad(err, "message is not modified"):
+	case isBadRequest(err, "message is not modified"):
 		return true, nil
-	case errors.Is(err, bot.ErrorBadRequest): // somebody else's, or there is none
+	case errors.Is(err, bot.ErrorBadRequest): // another sender's message, or none
 		return false, nil
 	}
 	return false, err

@@ -1,0 +1,42 @@
+package telegram
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-telegram/bot/models"
+
+	"parley/channels"
+	"parley/channels/network"
+	"parley/chat"
+)
+
+const (
+	maxChoices  = 10
+	maxLabel    = 60 // runes of a button; a phone shows fewer
+	maxRow      = 5  // buttons side by side
+	maxRowWidth = 24 // runes of all of these
+)
+
+// newKeyboard returns the buttons of q, nil for none: side by side if they are
+// short. Each carries the question and its index among the choices.
+func newKeyboard(q *chat.Question) models.ReplyMarkup {
+	if q == nil || len(q.Choices) == 0 || len(q.Choices) > maxChoices {
+		return nil
+	}
+	width := utf8.RuneCountInString(strings.Join(q.Choices, ""))
+	oneRow := len(q.Choices) <= maxRow && width <= maxRowWidth
+	var rows [][]models.InlineKeyboardButton
+	for i, choice := range q.Choices {
+		label := cmp.Or(channels.Line(choice, maxLabel), strconv.Itoa(i+1))
+		button := models.InlineKeyboardButton{Text: label, CallbackData: network.Button(q, i)}
+		if i == 0 || !oneRow {
+			rows = append(rows, nil)
+		}
+		last := len(rows) - 1
+		rows[last] = append(rows[last], button)
+	}
+	return models.InlineKeyboardMarkup{InlineKeyboard: rows}
+}
