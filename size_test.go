@@ -154,11 +154,10 @@ func TestPackageSizes(t *testing.T) {
 
 // largeTypes are types on which too much hangs still.
 var largeTypes = map[string]int{
-	"agent.Pool":                76,
-	"agent.turn":                73,
-	"channels.Hub":              62,
-	"channels/telegram.Channel": 54,
-	"channels/web.Channel":      41,
+	"agent.Pool":           76,
+	"agent.turn":           73,
+	"channels.Hub":         62,
+	"channels/web.Channel": 41,
 }
 
 // TestMethods checks that no type has more methods than a reader can hold in
@@ -191,7 +190,6 @@ var wideFolders = map[string]int{
 	"channels":          17,
 	"channels/discord":  24,
 	"channels/markdown": 6,
-	"channels/telegram": 26,
 	"cmd/gateway":       66,
 	"llm/openai":        1,
 	"memory":            3,
@@ -258,15 +256,14 @@ var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind",
 
 // dialectLeft counts the identifiers that have such words, by word.
 var dialectLeft = map[string]int{
-	"aside":    42,
-	"door":     23,
+	"aside":    40,
+	"door":     9,
 	"errand":   13,
 	"kid":      66,
 	"kin":      27,
-	"lane":     135,
-	"parked":   71,
-	"patient":  8,
-	"shelf":    3,
+	"lane":     93,
+	"parked":   69,
+	"patient":  2,
 	"stranger": 2,
 }
 
