@@ -39,6 +39,7 @@ var floors = map[string]string{
 var rooms = map[string]string{
 	"agent/budget":       "chat llm store texts",
 	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
+	"agent/deadletter":   "chat store",
 	"agent/replay":       "agent/conversation chat llm store tools",
 }
 

@@ -70,7 +70,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		}
 		t.pool.ratios.learn(t.name, fixed+t.session.History.Size(), answer.Usage.In)
 		t.part = ""
-		t.pool.holds.back(t.name)
+		t.pool.suspended.ModelIsBack(t.name)
 		answer.Role = llm.Assistant
 		return conversation.Record{Asked: &how, Said: &answer}, nil
 	}

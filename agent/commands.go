@@ -196,7 +196,7 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 		lines = append(lines, say.Untrusted.With("`"+strings.ReplaceAll(conversation.Inline(strings.Join(sources, ", "), 800), "`", "'")+"`"))
 	}
 	if m.From.Role == chat.Owner {
-		lines = append(lines, p.aside(ctx)...)
+		lines = append(lines, p.deadLetters(ctx)...)
 		if p.config.Report != nil {
 			lines = append(lines, p.config.Report(ctx)...)
 		}
@@ -204,17 +204,17 @@ func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
 	return strings.Join(lines, "\n")
 }
 
-// aside tells which messages were put aside (P8).
-func (p *Pool) aside(ctx context.Context) (lines []string) {
+// deadLetters tells which messages could not be answered (P8).
+func (p *Pool) deadLetters(ctx context.Context) (lines []string) {
 	const most = 5
-	all, err := p.Aside(ctx)
+	all, err := p.letters.List(ctx)
 	if err != nil {
-		p.sorry("list the messages put aside", "", err)
+		p.sorry("list the dead letters", "", err)
 		return []string{p.texts.Commands.NotListed}
 	}
 	for _, a := range all[:min(len(all), most)] {
 		line := p.texts.Commands.PutAside
-		if a.ForNow {
+		if a.Retried {
 			line = p.texts.Commands.PutAsideOnce
 		}
 		lines = append(lines, line.With(a.Key))

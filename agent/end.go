@@ -31,8 +31,8 @@ func (t *turn) broken(ctx context.Context, err error) error {
 		}
 		return t.done(t.worker.hard)
 	}
-	if !o.EndedByTool() && t.outage(err) {
-		return t.await(err)
+	if !o.EndedByTool() && t.canWaitForModel(err) {
+		return t.waitForModel(err)
 	}
 	t.pool.log.Error("turn failed", "session", t.session.ID, "model", t.name, "err", err)
 	if o.EndedByTool() { // all is said
@@ -77,7 +77,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	m := t.openTurn().First()
 	r := m.Reply()
 	note := t.limitWarning(ctx, how)
-	if how == conversation.Answered && t.jobs[0].held != nil && t.jobs[0].held.Model != "" {
+	if how == conversation.Answered && t.jobs[0].waitedForModel() {
 		text = conversation.Join(t.pool.texts.Turn.Back, text)
 	}
 	r.Text, r.Also, r.Failed = conversation.Join(text, note), t.others(r.Quote), how == conversation.Failed || how == conversation.OverLimit

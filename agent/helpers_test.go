@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/deadletter"
 	"parley/agent/replay"
 	"parley/chat"
 	"parley/llm"
@@ -225,7 +226,7 @@ func TestNoHelperVanishes(t *testing.T) {
 			return err
 		}, "reported 'it' failed]  Task: work  Result: I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."},
 		"put aside": {time.Minute, func(s store.Store, _ string) error {
-			_, err := agent.Shelve(context.Background(), s)
+			_, err := deadletter.FromInbox(context.Background(), s)
 			return err
 		}, "reported 'it' failed]  Task: work  Result: Its task was lost."},
 		"damaged": {time.Minute, func(s store.Store, id string) error {
@@ -254,7 +255,7 @@ func TestNoHelperVanishes(t *testing.T) {
 				c.State, c.Result, c.Ended = tools.ChildAnswered, "early", time.Now()
 				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Put(context.Background(), c.ID, c, rev)
 			}
-			if _, bad := agent.Shelve(context.Background(), s); err == nil {
+			if _, bad := deadletter.FromInbox(context.Background(), s); err == nil {
 				err = bad
 			}
 			return err

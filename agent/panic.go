@@ -5,7 +5,6 @@ import (
 
 	"parley/agent/conversation"
 	"parley/panics"
-	"parley/store"
 )
 
 // safely handles jobs. A panic, which no turn has made good, ends these jobs and
@@ -26,10 +25,7 @@ func (w *worker) surrender(jobs []job) error {
 				_ = w.pool.insist(w.hard, "reply", func(ctx context.Context) error { return w.pool.answer(ctx, j.Message, w.pool.texts.Turn.Panic) }) // else it comes again
 			}
 		}) {
-			w.pool.insist(w.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
-				_, err := w.pool.parked.Put(ctx, j.Key(), j.item.Body, store.Any)
-				return err
-			})
+			_ = w.keepDeadLetter(j) // ctx ended: it comes back
 		}
 		if err := w.dequeue(w.hard, j); err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 
 	"parley/agent/budget"
 	"parley/agent/conversation"
+	"parley/agent/deadletter"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -124,25 +125,24 @@ type Model struct {
 
 // A Pool is the sessions at work.
 type Pool struct {
-	config       Config
-	log          *slog.Logger // that of config …
-	texts        *texts.Agent // … and its texts
-	settings     atomic.Pointer[Settings]
-	inbox        store.Queue
-	sessions     *conversation.Sessions
-	guard        *guard
-	holds        *holds
-	parked       store.Bucket              // messages given up
-	deadMessages store.Table[chat.Message] // those of parked that can be read
-	prompts      *conversation.Prompts
-	turns        *semaphore.Weighted
-	pictures     *semaphore.Weighted // bytes that models may be shown at once
-	ratios       ratios
-	idle         cache
-	helpers      store.Table[tools.Child] // their records, by ID
-	kin          family
-	budget       *budget.Book
-	began        time.Time
+	config    Config
+	log       *slog.Logger // that of config …
+	texts     *texts.Agent // … and its texts
+	settings  atomic.Pointer[Settings]
+	inbox     store.Queue
+	sessions  *conversation.Sessions
+	guard     *deadletter.Guard
+	suspended *deadletter.Suspended
+	letters   *deadletter.Letters
+	prompts   *conversation.Prompts
+	turns     *semaphore.Weighted
+	pictures  *semaphore.Weighted // bytes that models may be shown at once
+	ratios    ratios
+	idle      cache
+	helpers   store.Table[tools.Child] // their records, by ID
+	kin       family
+	budget    *budget.Book
+	began     time.Time
 
 	mu      sync.Mutex
 	running map[chat.SessionID]*running
@@ -183,8 +183,8 @@ func New(c Config, s Settings) *Pool {
 	}
 	p := &Pool{
 		config: c, log: c.Log, texts: c.Texts, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
-		parked: c.Store.Bucket(store.BucketDeadMessages), prompts: conversation.NewPrompts(c.Store, c.Log),
-		turns: semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
+		prompts: conversation.NewPrompts(c.Store, c.Log),
+		turns:   semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 	}
 	p.budget = budget.New(budget.Config{
@@ -192,13 +192,16 @@ func New(c Config, s Settings) *Pool {
 		Limits: func() budget.Limits { return p.settings.Load().Limits },
 		Price:  func(model string, u llm.Usage) (float64, bool) { return p.settings.Load().Price(model, u) },
 	})
-	p.deadMessages = store.NewTable(p.parked, store.Report[chat.Message])
 	p.helpers = store.NewTable(c.Store.Bucket(store.BucketSubagents), restoreChild(&p.kin))
-	p.guard = newGuard(c.Store.Bucket(store.BucketSuspended), c.Log)
-	p.holds = newHolds(c.Store.Bucket(store.BucketSuspended), c.Log)
+	p.guard = deadletter.NewGuard(c.Store.Bucket(store.BucketSuspended), c.Log)
+	p.suspended = deadletter.NewSuspended(c.Store.Bucket(store.BucketSuspended), c.Log)
+	p.letters = deadletter.NewLetters(c.Store, p.suspended, p.Deliver)
 	p.Set(s)
 	return p
 }
+
+// DeadLetters returns the messages that could not be answered.
+func (p *Pool) DeadLetters() *deadletter.Letters { return p.letters }
 
 // Set changes the Settings, from the next turn of every session on.
 func (p *Pool) Set(s Settings) {
@@ -269,8 +272,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer over()
-	for _, load := range []func(context.Context) error{p.guard.load, p.holds.load} {
-		if err := p.insist(ctx, "read what was put aside", load); err != nil {
+	for _, load := range []func(context.Context) error{p.guard.Load, p.suspended.Load} {
+		if err := p.insist(ctx, "read what was suspended", load); err != nil {
 			return ignore(err, context.Canceled)
 		}
 	}
@@ -278,8 +281,8 @@ func (p *Pool) Run(ctx context.Context) error {
 		return ignore(err, context.Canceled)
 	}
 	beside.Go(func() { p.tend(tending) })
-	beside.Go(func() { p.guard.run(tending) })
-	beside.Go(func() { p.holds.run(tending, p.began) })
+	beside.Go(func() { p.guard.Run(tending) })
+	beside.Go(func() { p.suspended.Run(tending, p.began) })
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
 		w := worker{pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
 		w.serve()

@@ -292,24 +292,24 @@ func TestAside(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		h.sent = nil
-		all, err := h.pool.Aside(h.t.Context())
+		all, err := h.pool.DeadLetters().List(h.t.Context())
 		if err != nil || len(all) != 2 || all[0].Key != "damaged" || all[0].Message.ID != "" || all[1].Message.Text != "poison" {
 			t.Fatalf("%+v, %v", all, err)
 		}
-		if err := h.pool.Again(h.t.Context(), m.Key()); err != nil {
+		if err := h.pool.DeadLetters().Retry(h.t.Context(), m.Key()); err != nil {
 			t.Fatal(err)
 		}
 		h.want("You said poison")
-		if err := h.pool.Again(h.t.Context(), m.Key()); !errors.Is(err, store.ErrNotFound) {
+		if err := h.pool.DeadLetters().Retry(h.t.Context(), m.Key()); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("tried twice: %v", err)
 		}
-		if err := h.pool.Again(h.t.Context(), "damaged"); err == nil || errors.Is(err, store.ErrNotFound) {
+		if err := h.pool.DeadLetters().Retry(h.t.Context(), "damaged"); err == nil || errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the damaged one: %v", err)
 		}
-		if err := h.pool.Dismiss(h.t.Context(), "damaged"); err != nil {
+		if err := h.pool.DeadLetters().Dismiss(h.t.Context(), "damaged"); err != nil {
 			t.Error(err)
 		}
-		if all, err = h.pool.Aside(h.t.Context()); err != nil || len(all) != 0 {
+		if all, err = h.pool.DeadLetters().List(h.t.Context()); err != nil || len(all) != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})

@@ -46,8 +46,8 @@ func (t *turn) do(ctx context.Context) error {
 		return err
 	}
 	defer func() { t.live.Close() }()
-	if t.takeUp() {
-		if t.jobs[0].last() {
+	if t.resume() {
+		if t.jobs[0].isLastTry() {
 			return t.giveUp()
 		}
 		return t.done(t.worker.hard) // the conversation it was said in is over

@@ -95,7 +95,7 @@ func (t *turn) collect(ended <-chan tools.Ended, group []tools.Call) (err error)
 		t.finished(group[e.Index].ToolCall, e.Result)
 		if len(ended) == 0 {
 			err = t.flush(t.worker.hard)
-			t.pool.guard.progressed(t.jobs[0].Key())
+			t.pool.guard.Progressed(t.jobs[0].Key())
 		}
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"parley/agent/conversation"
+	"parley/agent/deadletter"
 	"parley/chat"
 	"parley/store"
 )
@@ -17,18 +18,23 @@ import (
 type job struct {
 	chat.Message
 	item    store.Item
-	command string // that it is, or ""
-	held    *held  // it was put aside, and is tried again; nil: it was not
-	begun   bool   // a turn of this process has broken off over it
+	command string              // that it is, or ""
+	resumed *deadletter.Resumed // it was suspended, and is tried again; nil: it was not
+	begun   bool                // a turn of this process has broken off over it
 }
 
-// apart says whether j has a turn of its own: nothing joins what no person
-// wrote, or what was put aside, and that joins nothing.
-func (j job) apart() bool { return j.command != "" || j.Origin != chat.FromPerson || j.held != nil }
+// apart reports whether j has a turn of its own: what no person wrote, and what
+// was suspended, is answered with nothing else.
+func (j job) apart() bool {
+	return j.command != "" || j.Origin != chat.FromPerson || j.resumed != nil
+}
 
-// last says whether j was put aside because the process died over it, and is
-// tried for the last time.
-func (j job) last() bool { return j.held != nil && j.held.Model == "" }
+// isLastTry reports whether j was suspended because the process died over it, and
+// is tried for the last time.
+func (j job) isLastTry() bool { return j.resumed != nil && j.resumed.Model == "" }
+
+// waitedForModel reports whether j was suspended until a model was back.
+func (j job) waitedForModel() bool { return j.resumed != nil && j.resumed.Model != "" }
 
 // A worker answers the messages of one session. Its goroutine exists only while
 // there is something to answer (P5).
@@ -83,8 +89,8 @@ func (w *worker) next() error {
 		}
 		return err
 	}
-	deaths, _ := w.pool.guard.blame(jobs[0].Key())
-	if w.solo = deaths > 0 || jobs[0].last() || jobs[0].item.Again && w.pool.guard.isCareful(); w.solo {
+	deaths, _ := w.pool.guard.Blame(jobs[0].Key())
+	if w.solo = deaths > 0 || jobs[0].isLastTry() || jobs[0].item.Again && w.pool.guard.IsCareful(); w.solo {
 		w.waiting = append(jobs[1:], w.waiting...)
 		jobs = jobs[:1:1]
 	}
@@ -149,14 +155,14 @@ func (w *worker) joining() []job {
 }
 
 // take returns the messages that came in since the last take. One that cannot
-// be read is put aside (P4).
+// be read becomes a dead letter (P4).
 func (w *worker) take() (jobs []job) {
 	for _, item := range w.pull() {
 		j := job{item: item}
 		if err := json.Unmarshal(item.Body, &j.Message); err != nil {
-			w.pool.log.Error("a message cannot be read and is put aside", "id", item.ID, "err", err)
-			w.pool.insist(w.hard, "park message", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
-				if _, err := w.pool.parked.Put(ctx, item.ID, item.Body, store.Any); err != nil {
+			w.pool.log.Error("a message cannot be read and is now a dead letter", "id", item.ID, "err", err)
+			w.pool.insist(w.hard, "keep a dead letter", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
+				if err := w.pool.letters.Put(ctx, item.ID, item.Body); err != nil {
 					return err
 				}
 				return item.Done(ctx)
@@ -164,7 +170,7 @@ func (w *worker) take() (jobs []job) {
 			continue
 		}
 		var stays bool
-		if j.held, stays = w.pool.holds.takes(j.Key(), item); stays {
+		if j.resumed, stays = w.pool.suspended.Retain(j.Key(), item); stays {
 			continue
 		}
 		j.command = w.pool.command(j.Message)
@@ -208,11 +214,11 @@ func (w *worker) handle(jobs []job) error {
 		return w.renew(first)
 	}
 	defer w.rest()
-	switch deaths, last := w.pool.guard.blame(first.Key()); {
-	case last, first.held != nil && first.held.drop:
+	switch deaths, last := w.pool.guard.Blame(first.Key()); {
+	case last, first.resumed != nil && first.resumed.Dismissed:
 		return w.giveUp(first)
-	case deaths >= deathsToPutAside:
-		return w.putAside(first)
+	case deaths >= deadletter.MaxDeaths:
+		return w.suspendCrashing(first)
 	}
 	if err := w.hold(w.soft, w.pool.turns); err != nil {
 		return err
@@ -230,18 +236,20 @@ func (w *worker) handle(jobs []job) error {
 // over them.
 func (w *worker) begin(jobs []job) (err error) {
 	first := jobs[0]
-	if first.last() && !first.held.Tried {
-		tried := first.held.hold
-		tried.Tried = true
+	if first.isLastTry() && !first.resumed.Tried {
 		err := w.pool.insist(w.hard, "note the last try", func(ctx context.Context) error {
-			return w.pool.holds.table.Set(ctx, first.Key(), tried)
+			return w.pool.suspended.NoteLastTry(ctx, first.resumed)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	left := slices.ContainsFunc(jobs, func(j job) bool { return j.item.Again })
-	w.begun, err = w.pool.guard.begin(w.soft, first.Key(), left, first.last(), len(jobs) > 1)
+	w.begun, err = w.pool.guard.Begin(w.soft, deadletter.Answer{
+		Key:        first.Key(),
+		LeftBehind: slices.ContainsFunc(jobs, func(j job) bool { return j.item.Again }),
+		LastTry:    first.isLastTry(),
+		Several:    len(jobs) > 1,
+	})
 	return err
 }
 
@@ -279,7 +287,7 @@ func (w *worker) reply(j job, text string) error {
 // dequeue removes j from the inbox.
 func (w *worker) dequeue(ctx context.Context, j job) error {
 	return w.pool.insist(ctx, "end "+j.Key(), func(ctx context.Context) error {
-		if err := w.pool.holds.forget(ctx, j.Key()); err != nil {
+		if err := w.pool.suspended.Remove(ctx, j.Key()); err != nil {
 			return err
 		}
 		return j.item.Done(ctx)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/agent"
+	"parley/agent/deadletter"
 	"parley/backup"
 	"parley/channels"
 	"parley/chat"
@@ -85,7 +85,7 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 	if err := scheduler.New(scheduler.Config{Store: s}).Shelve(ctx); err != nil {
 		return w, err
 	}
-	if w.Messages, err = agent.Shelve(ctx, s); err != nil {
+	if w.Messages, err = deadletter.FromInbox(ctx, s); err != nil {
 		return w, err
 	}
 	hub := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)})

@@ -29,7 +29,7 @@ func (o ownerAPI) view() web.Gateway {
 		},
 		DeadLetters: web.DeadLetters{
 			Replies: o.deadReplies, Resend: o.app.hub.Resend, Drop: o.app.hub.Drop,
-			Messages: o.deadMessages, Retry: o.app.pool.Again, Dismiss: o.app.pool.Dismiss,
+			Messages: o.deadMessages, Retry: o.app.pool.DeadLetters().Retry, Dismiss: o.app.pool.DeadLetters().Dismiss,
 		},
 		Toolbox:  web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
 		Clock:    o.jobs(),
@@ -82,10 +82,10 @@ func (o ownerAPI) deadReplies(ctx context.Context) (all []web.DeadLetter, err er
 }
 
 func (o ownerAPI) deadMessages(ctx context.Context) (all []web.DeadLetter, err error) {
-	aside, err := o.app.pool.Aside(ctx)
-	for _, a := range aside {
-		m := a.Message
-		all = append(all, web.DeadLetter{Key: a.Key, Session: m.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
+	letters, err := o.app.pool.DeadLetters().List(ctx)
+	for _, letter := range letters {
+		m := letter.Message
+		all = append(all, web.DeadLetter{Key: letter.Key, Session: m.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
 	}
 	return all, err
 }

@@ -164,7 +164,7 @@ func TestTortureDiscord(t *testing.T) {
 		all += n
 	}
 	t.Logf("%d kills, %d chats, %d messages", s.kills, len(s.asked), all)
-	if left := strings.Count(s.log.String(), "put aside"); left > 0 {
-		t.Errorf("%d messages were put aside", left)
+	if left := strings.Count(s.log.String(), "message suspended"); left > 0 {
+		t.Errorf("%d messages were suspended", left)
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package deadletter
 
 import (
 	"context"
@@ -23,12 +23,12 @@ func (b slowBucket) Put(ctx context.Context, key string, v []byte, rev uint64) (
 // for no disk meanwhile.
 func TestGuardOnSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuard(slowBucket{mem.New().Bucket("tries")}, slog.New(slog.DiscardHandler))
+		g := NewGuard(slowBucket{mem.New().Bucket("tries")}, slog.New(slog.DiscardHandler))
 		began := time.Now()
 		begun := make(chan struct{})
 		go func() {
 			defer close(begun)
-			end, err := g.begin(t.Context(), "test/1", true, false, false)
+			end, err := g.Begin(t.Context(), Answer{Key: "test/1", LeftBehind: true})
 			if err != nil {
 				t.Error(err)
 				return
@@ -39,7 +39,7 @@ func TestGuardOnSlowDisk(t *testing.T) {
 			end()
 		}()
 		synctest.Wait()
-		if g.isCareful() {
+		if g.IsCareful() {
 			t.Error("it is careful after no death")
 		}
 		if took := time.Since(began); took != 0 {
