@@ -193,8 +193,6 @@ var wideFolders = map[string]int{
 	"cmd/gateway":       66,
 	"llm/openai":        1,
 	"memory":            3,
-	"scheduler":         13,
-	"scheduler/jobs":    7,
 	"store/bolt":        9,
 	"tools/agents":      2,
 	"tools/data":        1,
@@ -228,7 +226,6 @@ var packedFolders = map[string]int{
 	"channels/discord":  10,
 	"channels/markdown": 1,
 	"cmd/gateway":       6,
-	"scheduler":         9,
 	"store/bolt":        1,
 }
 

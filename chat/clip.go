@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Clip returns the first n characters of text, and behind them more if that is
-// not all. What is clipped is a copy, so that it does not keep all of text in memory.
+// Clip returns the first n characters of text, followed by more if text is longer.
+// The result is a copy, so that it does not keep all of text in memory.
 func Clip(text string, n int, more string) string {
 	for i := range text {
 		if n--; n < 0 {
@@ -16,23 +16,32 @@ func Clip(text string, n int, more string) string {
 	return text
 }
 
-// IsShortCommand reports whether text is a command such as "/usage", which may be
-// given also by whoever may not send anything else.
+// ClipBytes returns the beginning of text, of at most n bytes. If text was cut, the
+// beginning ends with "…".
+func ClipBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(text[:n-len("…")], "")) + "…"
+}
+
+// IsShortCommand reports whether text is a command such as "/usage", which is
+// answered even for people who may not send anything else.
 func IsShortCommand(text string) bool { return strings.HasPrefix(text, "/") && len(text) < 200 }
 
-// Word returns the first word of text, and what is after it.
+// Word returns the first word of text, and the rest of the text.
 func Word(text string) (word, rest string) {
 	text = strings.TrimSpace(text)
 	i := strings.IndexFunc(text+" ", unicode.IsSpace)
 	return text[:i], strings.TrimSpace(text[i:])
 }
 
-// OneLine returns text that others wrote as one line that is safe to print in a
-// list or at a terminal.
+// OneLine returns text as one line that is safe to print in a list or on a
+// terminal, whoever wrote it.
 func OneLine(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
 
-// Printable returns text with spaces in the place of control characters, which
-// could command a terminal. Line breaks and tabs stay.
+// Printable returns text with control characters, which could control a terminal,
+// replaced by spaces. Line breaks and tabs stay.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		isControl := r < ' ' || r >= 0x7f && r < 0xa0

@@ -50,7 +50,7 @@ func check(c *Config, d *decoder) {
 			k.fail(fmt.Sprintf("tools.web.allowPrivate[%d]", i), "%v", err)
 		}
 	}
-	if err := scheduler.Valid(c.Dream.Cron); c.Dream.Cron != "" && err != nil {
+	if err := scheduler.CheckSpec(c.Dream.Cron); c.Dream.Cron != "" && err != nil {
 		k.fail("dream.cron", `%v; allowed: such as "0 4 * * *", or "" for never`, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"parley/store/mem"
 )
 
-// among opens a store with n jobs that are due at next, and a scheduler of it.
+// among opens a store with n jobs that are due at next, and a scheduler on it.
 func among(b *testing.B, s store.Store, n int, next time.Time, deliver chat.Deliver) *scheduler.Scheduler {
 	for i := range n {
 		seed(b, s, scheduler.Job{ID: fmt.Sprint("j", i), Name: "news", Text: "what is new?", At: home, By: alice, Created: next.Add(-24 * time.Hour), Next: next,
@@ -39,7 +39,7 @@ func stores(b *testing.B, f func(*testing.B, func() store.Store)) {
 	})
 }
 
-// BenchmarkStart is New and the first look at 10,000 jobs, and the memory of each.
+// BenchmarkStart measures starting a scheduler with 10,000 jobs, and the memory per job.
 func BenchmarkStart(b *testing.B) {
 	stores(b, func(b *testing.B, open func() store.Store) {
 		s := open()
@@ -53,7 +53,7 @@ func BenchmarkStart(b *testing.B) {
 			runtime.ReadMemStats(&before)
 			b.StartTimer()
 			kept[0] = scheduler.New(c)
-			if err := kept[0].Look(b.Context()); err != nil {
+			if err := kept[0].ReadChangedJobs(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()
@@ -66,7 +66,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 }
 
-// BenchmarkFire is a run from its claim to its end, of 10,000 jobs that are due at once.
+// BenchmarkFire measures a run from claim to end, with 10,000 jobs due at once.
 func BenchmarkFire(b *testing.B) {
 	stores(b, func(b *testing.B, open func() store.Store) {
 		const n = 10000

@@ -23,8 +23,8 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// A mortal is a store that dies at its nth operation: that one may still take
-// effect, but nobody hears of it, and no later one does.
+// A mortal is a store that fails from its nth operation on, as if the process had
+// died. The nth may still take effect although it returns an error.
 type mortal struct {
 	store.Store
 	left atomic.Int64 // counted before and after each operation that changes something
@@ -57,8 +57,8 @@ func (b mortalBucket) Delete(ctx context.Context, key string) error {
 	return b.step(func() error { return b.Bucket.Delete(ctx, key) })
 }
 
-// A crash at any operation of the store, and at any delivery, loses nothing and
-// doubles nothing: each due time has one key, and its run ends (P12).
+// A crash at any store operation or delivery neither loses nor repeats a run: each
+// due time has one key, and its run ends (P12).
 func TestP12Crash(t *testing.T) {
 	for life := 1; life < 40; life++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestP12Crash(t *testing.T) {
 			<-ended
 			w.store = whole
 			s = scheduler.New(w.config())
-			for _, r := range w.runs { // the inbox tells again how a message ended that it still has
+			for _, r := range w.runs { // the inbox reports the end of each message that it still has
 				if err := s.Ended(t.Context(), r, w.result); err != nil {
 					t.Error(err)
 				}
@@ -98,7 +98,7 @@ func TestP12Crash(t *testing.T) {
 			}
 			slices.Sort(got)
 			want := []string{"hourly/1 1h0m0s", "hourly/2 2h0m0s", "once/1 2h0m0s"}
-			if !slices.Equal(got, want) && !slices.Equal(got, []string{"hourly/1 2h0m0s", "once/1 2h0m0s"}) { // what was due at 1 was missed
+			if !slices.Equal(got, want) && !slices.Equal(got, []string{"hourly/1 2h0m0s", "once/1 2h0m0s"}) { // the run due at 1:00 was missed
 				t.Errorf("life %d: %q", life, got)
 			}
 			for _, r := range w.job("hourly").Runs {
@@ -116,8 +116,8 @@ func TestP12Crash(t *testing.T) {
 	}
 }
 
-// Whoever asks for a run again after a crash gets it once (P6): whatever the
-// disk did, and also when the run is over. Who asks for another gets another.
+// A request for a run that is repeated after a crash runs the job once (P6),
+// whatever reached the disk, and even if the run is over. A new request runs it again.
 func TestP6FireOnce(t *testing.T) {
 	for life := range 4 {
 		synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestP6FireOnce(t *testing.T) {
 				t.Errorf("life %d: %q", life, got)
 			}
 			w.set(func() { w.hold = true })
-			for range 2 { // it is running, and that is no reason to refuse
+			for range 2 { // the run of this key is under way, which is no error
 				if err := s.Fire(t.Context(), j.ID, "long", false); err != nil {
 					t.Error(err)
 				}
@@ -158,7 +158,7 @@ func TestP12Two(t *testing.T) {
 	run := func(t *testing.T, s store.Store, jobs int, every, d time.Duration) {
 		var mu sync.Mutex
 		count, house := map[string]int{}, 0
-		c := scheduler.Config{Store: s, Zone: time.UTC, Most: func() int { return jobs }, Least: time.Millisecond,
+		c := scheduler.Config{Store: s, Zone: time.UTC, MaxJobs: func() int { return jobs }, MinInterval: time.Millisecond,
 			Deliver: func(_ context.Context, m chat.Message) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -203,7 +203,7 @@ func TestP12Two(t *testing.T) {
 				t.Errorf("the house's job was begun %d times, and claimed %d", house, j.N)
 			}
 		}
-		if len(count) != jobs { // a key that comes twice is dropped
+		if len(count) != jobs { // the inbox drops repeated keys
 			t.Errorf("%d keys of %d", len(count), jobs)
 		}
 	}
@@ -220,8 +220,8 @@ func TestP12Two(t *testing.T) {
 	})
 }
 
-// Over any sequence of restarts and steps of the clock each run has a key of
-// its own, nothing comes in a burst, and nothing stands still (P12, P23).
+// Over any sequence of restarts and changes of the wall clock, each run has its own
+// key, runs do not come in bursts, and no job stands still (P12, P23).
 func TestPropertyP12P23(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		deeds := rapid.SliceOfN(rapid.SampledFrom([]string{"restart", "hour back", "day back", "hour on", "day on", "down", "wait", "wait"}), 1, 5).Draw(r, "deeds")
@@ -229,7 +229,7 @@ func TestPropertyP12P23(t *testing.T) {
 		var wrong []string
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			w.nap = 5 * time.Minute
+			w.maxSleep = 5 * time.Minute
 			w.open()
 			for name, s := range map[string]scheduler.Schedule{"often": {Every: 7 * time.Minute}, "hourly": {Cron: "5 * * * *"}, "daily": {Cron: "0 9 * * *"}} {
 				w.add(scheduler.Job{ID: name, Text: name, Schedule: s})
@@ -288,11 +288,11 @@ func seed(t testing.TB, s store.Store, j scheduler.Job) {
 	}
 }
 
-// A thousand jobs, with restarts among them: each runs at each of its times.
+// With a thousand jobs and several restarts, each job runs at each due time.
 func TestP12Thousand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.nap = time.Hour
+		w.maxSleep = time.Hour
 		for i := range 1000 {
 			seed(t, w.store, scheduler.Job{ID: fmt.Sprint("j", i), At: home, By: alice, Created: at(0), Next: at(0).Add(time.Duration(i%60) * time.Minute),
 				Schedule: scheduler.Schedule{Cron: fmt.Sprintf("%d */2 * * *", i%60)}})

@@ -9,7 +9,7 @@ import (
 	"parley/store/mem"
 )
 
-// A whole agent that does one thing at its time: it repeats what it was asked to say.
+// A minimal agent with one scheduled job: it says what the job tells it to.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := scheduler.New(scheduler.Config{
@@ -25,7 +25,7 @@ func Example() {
 		Text: "Good morning!", Schedule: scheduler.Schedule{Cron: "0 9 * * 1-5", Zone: "Europe/Berlin"},
 		At: chat.Address{Channel: "telegram", Chat: "42"}, By: chat.Sender{ID: "42"},
 	})
-	fmt.Println(job.Name, err, s.Fire(ctx, job.ID, "", false)) // it does not wait for nine
+	fmt.Println(job.Name, err, s.Fire(ctx, job.ID, "", false)) // without waiting for nine o'clock
 	fmt.Println(s.Run(ctx))
 	// Output:
 	// Good morning! <nil> <nil>

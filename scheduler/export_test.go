@@ -7,13 +7,13 @@ import (
 	"parley/store"
 )
 
-// none is a store that nobody uses.
+// none is a Store for schedulers that never touch it.
 type none struct{ store.Store }
 
 func (none) Bucket(string) store.Bucket { return nil }
 
-// Nap lets s sleep longer, where nobody changes the clock.
-func (s *Scheduler) Nap(d time.Duration) { s.nap = d }
+// SetMaxSleep makes the loop sleep for up to d, in tests that leave the wall clock alone.
+func (s *Scheduler) SetMaxSleep(d time.Duration) { s.maxSleep = d }
 
-// Look is the first look of Run.
-func (s *Scheduler) Look(ctx context.Context) error { return s.look(ctx) }
+// ReadChangedJobs reads the records as Run does when it starts.
+func (s *Scheduler) ReadChangedJobs(ctx context.Context) error { return s.readChangedJobs(ctx) }

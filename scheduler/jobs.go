@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	maxText = 16000 // bytes of what the agent is told, and of the arguments of a tool
-	maxName = 100   // bytes
-	nameLen = 30    // characters of a name that nobody gave (D-095)
+	maxText          = 16000 // bytes of a job's message, and of a tool's arguments
+	maxName          = 100   // bytes
+	maxGeneratedName = 30    // characters of a name made from the message (D-095)
 )
 
-// Add makes a job of j, with an ID if it has none, and returns it. Of j is taken
-// what Edit may change, and ID, At, Group and By. If there is one of that ID
-// already it returns that one: a call that is repeated adds once. Errors are for
-// people and models (D-095).
+// Add adds the job j, with an ID if it has none, and returns it. It takes from j
+// the fields that Edit may change, and ID, At, Group and By. If a job with this ID
+// exists already, Add returns that one: a repeated call adds one job. Errors are
+// worded for people and models (D-095).
 func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	if err := s.start(ctx); err != nil {
 		return Job{}, err
 	}
-	s.adding.Lock() // until it is counted
+	s.adding.Lock() // until the new job is counted
 	defer s.adding.Unlock()
 	if j.ID == "" {
 		j.ID = strings.ToLower(rand.Text()[:8])
 	}
-	is, _, err := s.load(ctx, j.ID)
+	existing, _, err := s.load(ctx, j.ID)
 	switch {
-	case err == nil && is.Whose() == j.Whose():
-		return is, nil
+	case err == nil && existing.Whose() == j.Whose():
+		return existing, nil
 	case err == nil:
 		return Job{}, refuse("a job cannot have the id '%s'", j.ID)
 	case !errors.Is(err, store.ErrNotFound):
@@ -47,38 +47,39 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (Job, error) {
 	}
 	now := s.now()
 	j.Created = now.Truncate(time.Second)
-	if err := cmp.Or(s.begin(&j, now), s.room(j.Whose())); err != nil {
+	if err := cmp.Or(s.checkAndSchedule(&j, now), s.checkJobLimit(j.Whose())); err != nil {
 		return Job{}, err
 	}
-	rev, err := s.jobs.Put(ctx, j.ID, j, 0)
+	revision, err := s.jobs.Put(ctx, j.ID, j, 0)
 	if err != nil {
 		return Job{}, fmt.Errorf("job %s: %w", j.ID, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.note(s.entry(j.ID), rev, j)
-	s.poke()
+	s.updateState(s.state(j.ID), revision, j)
+	s.wake()
 	return j, nil
 }
 
-// room says whether a person may have one job more (R-S24).
-func (s *Scheduler) room(p chat.Person) error {
+// checkJobLimit returns an error if p already has as many jobs as are allowed (R-S24).
+func (s *Scheduler) checkJobLimit(p chat.Person) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for _, e := range s.entries {
-		if e.whose == p {
+	for _, state := range s.states {
+		if state.owner == p {
 			n++
 		}
 	}
-	if most := s.Most(); most > 0 && n >= most {
-		return refuse("there are %d jobs already, and %d are allowed: remove one first", n, most)
+	if limit := s.MaxJobs(); limit > 0 && n >= limit {
+		return refuse("there are %d jobs already, and %d are allowed: remove one first", n, limit)
 	}
 	return nil
 }
 
-// begin checks a job that is new or has another schedule, and says when it is due.
-func (s *Scheduler) begin(j *Job, now time.Time) error {
+// checkAndSchedule checks a job that is new or has another schedule, and sets
+// when it is due.
+func (s *Scheduler) checkAndSchedule(j *Job, now time.Time) error {
 	if err := j.check(); err != nil {
 		return err
 	}
@@ -86,14 +87,17 @@ func (s *Scheduler) begin(j *Job, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if j.Next = (time.Time{}); j.Off {
+	j.Next = time.Time{}
+	if j.Off {
 		return nil
 	}
-	j.Why, j.Failed, j.Next = "", 0, p.next(now)
-	return s.fits(p, now)
+	j.Why = ""
+	j.Failed = 0
+	j.Next = p.next(now)
+	return s.checkPlan(p, now)
 }
 
-// check says what is wrong with what j is to do.
+// check returns what is wrong with the task of j, and sets its name.
 func (j *Job) check() error {
 	var args map[string]any
 	switch {
@@ -108,59 +112,74 @@ func (j *Job) check() error {
 	case j.Missed != Once && j.Missed != Skip:
 		return refuse("missed must be 'once' or 'skip'")
 	}
-	j.Name = cmp.Or(head(oneLine(j.Name), maxName), j.title())
+	j.Name = cmp.Or(chat.ClipBytes(chat.OneLine(j.Name), maxName), j.generatedName())
 	return nil
 }
 
-// title is the name of a job that nobody gave one.
-func (j *Job) title() string {
-	name := []rune(oneLine(cmp.Or(j.Text, j.Tool)))
-	return string(name[:min(len(name), nameLen)])
+// generatedName is the name of a job that nobody named.
+func (j *Job) generatedName() string {
+	return chat.Clip(chat.OneLine(cmp.Or(j.Text, j.Tool)), maxGeneratedName, "")
 }
 
-// Edit changes a job as edit does, and returns it. What edit may change is
-// Name, Schedule, Text, Isolated, Quiet, Model, Tool, Args, Missed and Off; it
-// may be called more than once. Besides its errors and those of Add, Edit
+// Edit changes a job with edit, and returns the new job. The function may change
+// Name, Schedule, Text, Isolated, Quiet, Model, Tool, Args, Missed and Off, and may
+// be called more than once. Besides the errors of edit and those of Add, Edit
 // returns [store.ErrNotFound] and [ErrProtected].
 func (s *Scheduler) Edit(ctx context.Context, id string, edit func(*Job) error) (Job, error) {
 	j, err := s.change(ctx, id, func(j *Job) error {
 		if j.System {
 			return ErrProtected
 		}
-		was := *j
+		before := *j
 		if err := edit(j); err != nil {
 			return err
 		}
-		j.ID, j.At, j.Group, j.By, j.System, j.Created = was.ID, was.At, was.Group, was.By, was.System, was.Created
-		j.N, j.Next, j.Runs, j.Failed, j.Why = was.N, was.Next, was.Runs, was.Failed, was.Why
-		if j.Name == was.title() {
+		j.keepFixedFields(before)
+		if j.Name == before.generatedName() {
 			j.Name = ""
 		}
-		if j.Schedule == was.Schedule && j.Off == was.Off {
+		if j.Schedule == before.Schedule && j.Off == before.Off {
 			return j.check()
 		}
-		return s.begin(j, s.now())
+		return s.checkAndSchedule(j, s.now())
 	})
-	s.poke()
+	s.wake()
 	return j, err
 }
 
-// Remove forgets a job. A run of it that has begun goes on. It returns
+// keepFixedFields restores the fields that Edit must not change.
+func (j *Job) keepFixedFields(before Job) {
+	edited := *j
+	*j = before
+	j.Name = edited.Name
+	j.Schedule = edited.Schedule
+	j.Text = edited.Text
+	j.Isolated = edited.Isolated
+	j.Quiet = edited.Quiet
+	j.Model = edited.Model
+	j.Tool = edited.Tool
+	j.Args = edited.Args
+	j.Missed = edited.Missed
+	j.Off = edited.Off
+}
+
+// Remove removes a job. A run that has begun goes on. It returns
 // [store.ErrNotFound] or [ErrProtected].
 func (s *Scheduler) Remove(ctx context.Context, id string) error {
-	if s.system(id) != nil {
+	if s.systemJob(id) != nil {
 		return ErrProtected
 	}
 	if _, _, err := s.load(ctx, id); err != nil && !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	return s.forget(ctx, id)
+	return s.deleteJob(ctx, id)
 }
 
-// Fire runs a job now, besides its schedule. The key is that of the call or
-// message that asks for it: the same one again changes nothing. With "" each call
-// asks anew. Fire returns [store.ErrNotFound], [ErrOff] of a job that is off,
-// unless force is set, or says that the job is running.
+// Fire runs a job now, independently of its schedule. The key identifies the call
+// or message that asks for the run: the same key again changes nothing, while each
+// call with key "" asks for a new run. Fire returns [store.ErrNotFound], [ErrOff]
+// for a job that is switched off (unless force is set), or an error if the job is
+// running.
 func (s *Scheduler) Fire(ctx context.Context, id, key string, force bool) error {
 	if err := s.start(ctx); err != nil {
 		return err
@@ -173,13 +192,14 @@ func (s *Scheduler) Fire(ctx context.Context, id, key string, force bool) error 
 		if j.Off && !force {
 			return ErrOff
 		}
-		if j.lose(*s.Texts, now); j.open() != nil {
+		j.expireLostRun(*s.Texts, now)
+		if j.openRun() != nil {
 			return errRunning
 		}
-		j.want(now, key)
+		j.requestRun(now, key)
 		return nil
 	})
-	s.poke()
+	s.wake()
 	return err
 }
 
@@ -189,8 +209,8 @@ func (s *Scheduler) Job(ctx context.Context, id string) (Job, error) {
 	return j, err
 }
 
-// Jobs returns all jobs, the next one first. A job whose record is damaged is
-// off, and Why says so (P21).
+// Jobs returns all jobs, the one that is due next first. A job whose record is
+// damaged is returned as switched off, with the reason in Why (P21).
 func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
 	if err := s.start(ctx); err != nil {
 		return nil, err
@@ -220,24 +240,13 @@ func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
 	return jobs, nil
 }
 
-// Shelve gives up all runs that are under way in a store that was copied: their
-// original has gone on with them (P20). Run must not run.
-func (s *Scheduler) Shelve(ctx context.Context) error {
+// AbandonRuns ends all unfinished runs of a restored store: the installation that
+// the copy was made from has finished them (P20). It must not be called while Run
+// runs.
+func (s *Scheduler) AbandonRuns(ctx context.Context) error {
 	for id, err := range s.jobs.Keys(ctx, "") {
 		if err == nil {
-			_, err = s.change(ctx, id, func(j *Job) error {
-				same := store.ErrUnchanged
-				for i := range j.Runs {
-					if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], s.Texts.Copied) {
-						same = nil
-					}
-				}
-				if r := j.open(); r != nil {
-					j.giveUp(r, s.Texts.Copied, s.now())
-					same = nil
-				}
-				return same
-			})
+			_, err = s.change(ctx, id, func(j *Job) error { return j.abandonRuns(s.Texts.Copied, s.now()) })
 		}
 		if err != nil && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -246,31 +255,48 @@ func (s *Scheduler) Shelve(ctx context.Context) error {
 	return nil
 }
 
-// furnish puts in the house's own jobs. A run of one that was under way when
-// the process ended is not repeated (P13).
-func (s *Scheduler) furnish(ctx context.Context) error {
+// abandonRuns ends the unfinished runs of j, or returns [store.ErrUnchanged].
+func (j *Job) abandonRuns(why string, now time.Time) error {
+	unchanged := store.ErrUnchanged
+	for i := range j.Runs {
+		if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], why) {
+			unchanged = nil
+		}
+	}
+	if r := j.openRun(); r != nil {
+		j.interruptRun(r, why, now)
+		return nil
+	}
+	return unchanged
+}
+
+// addSystemJobs adds the gateway's own jobs, and updates their schedules. A system
+// job's run that was interrupted when the process ended is not repeated (P13).
+func (s *Scheduler) addSystemJobs(ctx context.Context) error {
 	now := s.now()
-	for _, y := range s.System {
-		j, rev, err := s.load(ctx, y.ID)
+	for _, system := range s.System {
+		j, revision, err := s.load(ctx, system.ID)
 		switch {
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDamaged), err == nil && !j.System:
-			j, rev = Job{ID: y.ID, Name: y.ID, System: true, Created: now.Truncate(time.Second)}, store.Any
+			j = Job{ID: system.ID, Name: system.ID, System: true, Created: now.Truncate(time.Second)}
+			revision = store.Any
 		case err != nil:
 			return err
 		}
-		if r := j.open(); r != nil && r.Outcome == Running {
-			s.Log.Warn("a job was interrupted", "job", j.ID, "began", r.Began)
-			j.giveUp(r, s.Texts.Closed, now)
+		if r := j.openRun(); r != nil && r.Outcome == Running {
+			s.Log.Warn("job was interrupted", "job", j.ID, "began", r.Began)
+			j.interruptRun(r, s.Texts.Closed, now)
 		}
-		if j.Schedule != y.Schedule {
-			p, err := s.plan(y.Schedule, j.Created)
+		if j.Schedule != system.Schedule {
+			p, err := s.plan(system.Schedule, j.Created)
 			if err != nil {
-				return fmt.Errorf("job %s: %w", y.ID, err)
+				return fmt.Errorf("job %s: %w", system.ID, err)
 			}
-			j.Schedule, j.Next = y.Schedule, p.next(now)
+			j.Schedule = system.Schedule
+			j.Next = p.next(now)
 		}
-		if _, err := s.jobs.Put(ctx, y.ID, j, rev); err != nil && !errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("job %s: %w", y.ID, err)
+		if _, err := s.jobs.Put(ctx, system.ID, j, revision); err != nil && !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("job %s: %w", system.ID, err)
 		}
 	}
 	return nil

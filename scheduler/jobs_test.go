@@ -18,11 +18,11 @@ import (
 
 var hourly = scheduler.Schedule{Every: time.Hour}
 
-// A year on the clock, with a leap day in it (D-094): nothing is left out and nothing comes twice.
+// Over a leap year, no due time is left out and none is repeated (D-094).
 func TestD094Year(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.nap = 12 * time.Hour
+		w.maxSleep = 12 * time.Hour
 		w.zone, _ = time.LoadLocation("Europe/Berlin")
 		w.open()
 		for text, s := range map[string]scheduler.Schedule{
@@ -42,7 +42,7 @@ func TestD094Year(t *testing.T) {
 	})
 }
 
-// Who changes the house's zone is not woken by the old one any more.
+// After the gateway's time zone has changed, jobs follow the new one only.
 func TestD095OtherZone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -58,7 +58,7 @@ func TestD095OtherZone(t *testing.T) {
 	})
 }
 
-// A restart moves no due time: every is counted from when the job was made (P12).
+// A restart moves no due time: intervals are counted from the job's creation (P12).
 func TestP12Anchored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -106,7 +106,7 @@ func TestD098Message(t *testing.T) {
 	})
 }
 
-// A job runs with the rights that who made it has by then (R-S24).
+// A job runs with the role that its author has at that time (R-S24).
 func TestRS24Rights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -125,8 +125,8 @@ func TestRS24Rights(t *testing.T) {
 	})
 }
 
-// The shortest interval and the number of jobs are limited (R-S24), and a call
-// that is repeated adds once.
+// The interval and the number of jobs are limited (R-S24), and a repeated call adds
+// one job.
 func TestRS24Limits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -154,7 +154,7 @@ func TestRS24Limits(t *testing.T) {
 		refused("scheduled cron jobs must be created from a chat session", func(j *scheduler.Job) { j.At = chat.Address{} })
 		refused("a job cannot have the id 'j1'", func(j *scheduler.Job) { j.ID = "j1"; j.By = bob })
 		refused("a job cannot have the id 'dream'", func(j *scheduler.Job) { j.ID = "dream" })
-		if _, err := scheduler.New(w.config()).Add(t.Context(), job); err == nil { // it has not looked before
+		if _, err := scheduler.New(w.config()).Add(t.Context(), job); err == nil { // this scheduler has not read the jobs yet
 			t.Error("a process that has just begun counts none")
 		}
 		j := job
@@ -172,7 +172,7 @@ func TestRS24Limits(t *testing.T) {
 		if err := s.Remove(t.Context(), "j7"); err != nil {
 			t.Error(err)
 		}
-		w.add(scheduler.Job{ID: "j50", Schedule: hourly}) // there is room again
+		w.add(scheduler.Job{ID: "j50", Schedule: hourly}) // below the limit again
 		long := w.add(scheduler.Job{By: bob, At: home, Schedule: hourly, Text: "remind me\nof the parcel that comes on Tuesday"})
 		if long.Name != "remind me of the parcel that c" { // D-095
 			t.Errorf("%q", long.Name)
@@ -180,7 +180,7 @@ func TestRS24Limits(t *testing.T) {
 	})
 }
 
-// The house's own jobs are listed, and nobody removes or changes them (D-096).
+// Parley's own jobs are listed, and nobody can remove or change them (D-096).
 func TestD096Protected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -204,7 +204,7 @@ func TestD096Protected(t *testing.T) {
 			t.Errorf("%d %+v", ran, j)
 		}
 		w.stop()
-		w.system = nil // it is not one any more
+		w.system = nil // the system job no longer exists
 		s = w.open()
 		if jobs, err := s.Jobs(t.Context()); len(jobs) != 0 || err != nil {
 			t.Errorf("%v %v", jobs, err)
@@ -213,8 +213,8 @@ func TestD096Protected(t *testing.T) {
 	})
 }
 
-// A job of the house that hangs or panics delays nobody, and one that was
-// interrupted is not repeated (P13).
+// A system job that hangs or panics does not delay other jobs, and an interrupted
+// one is not repeated (P13).
 func TestP13House(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -255,7 +255,7 @@ func TestP13House(t *testing.T) {
 	})
 }
 
-// After a kill nobody who asks at once is told that the house's job is running (P13).
+// After a kill, a system job can be run at once: it does not count as running (P13).
 func TestP13FireAfterKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -263,7 +263,7 @@ func TestP13FireAfterKill(t *testing.T) {
 			return scheduler.Ended{Outcome: scheduler.Silent}, nil
 		}}}
 		seed(t, w.store, scheduler.Job{ID: "dream", System: true, N: 1, Runs: []scheduler.Run{{N: 1, Began: at(0), Outcome: scheduler.Running}}})
-		if err := scheduler.New(w.config()).Fire(t.Context(), "dream", "call", false); err != nil { // the clock is not wound up yet
+		if err := scheduler.New(w.config()).Fire(t.Context(), "dream", "call", false); err != nil { // Run has not been called yet
 			t.Fatal(err)
 		}
 		w.open()
@@ -273,8 +273,8 @@ func TestP13FireAfterKill(t *testing.T) {
 	})
 }
 
-// A run that is not over when the next is due is not doubled, and one of
-// which nothing was heard for a day is given up.
+// A run that is not over when the next is due prevents that one, and a run that has
+// not ended after a day is given up.
 func TestP13Overlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -297,7 +297,7 @@ func TestP13Overlap(t *testing.T) {
 		seed(t, w.store, many)
 		s = w.open()
 		w.wait(time.Hour)
-		if r := w.job("many").Runs; len(r) != 20 || r[0].N != 1 || r[1].Times != 1 || r[19].Outcome != scheduler.Skipped { // of as many as are kept the one under way stays
+		if r := w.job("many").Runs; len(r) != 20 || r[0].N != 1 || r[1].Times != 1 || r[19].Outcome != scheduler.Skipped { // the open run is kept
 			t.Errorf("%+v", r)
 		}
 		w.wait(21 * time.Hour)
@@ -329,7 +329,7 @@ func TestP13Overlap(t *testing.T) {
 	})
 }
 
-// What was to be done once and failed stays, to be seen, and can be run again.
+// A job that was due once and failed is kept, and can be run again.
 func TestP13FailedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -351,7 +351,7 @@ func TestP13FailedOnce(t *testing.T) {
 	})
 }
 
-// Three failures in a row are told, once; an answer begins the count anew.
+// Three failures in a row are reported once; an answer resets the count.
 func TestP13Failing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -386,7 +386,7 @@ func TestP13Failing(t *testing.T) {
 	})
 }
 
-// Of a job of the house the owners are told, too.
+// Failures of system jobs are reported to the owners.
 func TestP13FailingHouse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, err := newWorld(t), errors.New("no model")
@@ -409,7 +409,7 @@ func TestP13FailingHouse(t *testing.T) {
 	})
 }
 
-// A late store does something before it deletes.
+// A late store calls a function before it deletes.
 type late struct {
 	store.Store
 	before func()
@@ -427,8 +427,8 @@ func (b lateBucket) Delete(ctx context.Context, key string) error {
 	return b.Bucket.Delete(ctx, key)
 }
 
-// D-095, D-098: a job that is over and about to be forgotten is not to be edited:
-// nobody is told that it was changed, and then it is not there.
+// A job that is over and about to be removed cannot be edited: otherwise people
+// would be told that a job was changed that is gone (D-095, D-098).
 func TestEditAsItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -475,7 +475,7 @@ func TestD098Edit(t *testing.T) {
 		}
 		w.wait(30 * time.Minute)
 		j = edit(func(j *scheduler.Job) error { j.Off, j.Text = false, "y"; return nil })
-		if !j.Next.Equal(at(4)) || j.Name != "y" { // the name that nobody gave follows the text
+		if !j.Next.Equal(at(4)) || j.Name != "y" { // a generated name follows the text
 			t.Errorf("%+v", j)
 		}
 		j = edit(func(j *scheduler.Job) error { j.Schedule = scheduler.Schedule{Cron: "0 4 * * *"}; return nil })
@@ -492,7 +492,7 @@ func TestD098Edit(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		j = edit(func(j *scheduler.Job) error { // somebody else does so meanwhile
+		j = edit(func(j *scheduler.Job) error { // a concurrent edit
 			if j.Model == "" {
 				edit(func(j *scheduler.Job) error { j.Model = "small"; return nil })
 			}
@@ -502,13 +502,13 @@ func TestD098Edit(t *testing.T) {
 		if !j.Quiet || j.Model != "small" {
 			t.Errorf("%+v", j)
 		}
-		if got := s.Soon(w.job(j.ID), 2); len(got) != 2 || !got[1].Equal(at(52)) {
+		if got := s.NextTimes(w.job(j.ID), 2); len(got) != 2 || !got[1].Equal(at(52)) {
 			t.Errorf("%v", got)
 		}
 	})
 }
 
-// A damaged record affects only itself (P21).
+// A damaged record affects no other job (P21).
 func TestP21Damaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -535,7 +535,7 @@ func TestP21Damaged(t *testing.T) {
 	})
 }
 
-// A house that is made of a backup does not run again what was under way in it (P20).
+// After a restore from a backup, runs that were under way are not repeated (P20).
 func TestP20Restored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -552,10 +552,10 @@ func TestP20Restored(t *testing.T) {
 		if err := s.Fire(t.Context(), "asked", "", false); err != nil {
 			t.Fatal(err)
 		}
-		if err := scheduler.New(scheduler.Config{Store: w.store, Now: w.now}).Shelve(t.Context()); err != nil {
+		if err := scheduler.New(scheduler.Config{Store: w.store, Now: w.now}).AbandonRuns(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.keys = map[string]int{} // nobody remembers them after two days
+		w.keys = map[string]int{} // the inbox remembers keys for two days
 		before := w.count()
 		w.open()
 		w.wait(time.Minute)
@@ -571,8 +571,8 @@ func TestP20Restored(t *testing.T) {
 	})
 }
 
-// News that the disk did not take is told later (P12, P13): until then the record
-// does not say that people know.
+// A report that could not be stored is repeated later (P12, P13): until then, the
+// record does not say that people were told.
 func TestP13ToldLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -596,7 +596,7 @@ func TestP13ToldLater(t *testing.T) {
 			} else if last {
 				w.set(func() { w.mute = nil })
 				w.wait(time.Minute)
-				for range 2 { // the second time changes nothing
+				for range 2 { // the repetition changes nothing
 					if err := s.Ended(t.Context(), m, bad); err != nil {
 						t.Error(err)
 					}
@@ -609,7 +609,7 @@ func TestP13ToldLater(t *testing.T) {
 	})
 }
 
-// What the inbox does not take is given to it again.
+// A run that the inbox did not accept is delivered again.
 func TestP12DeliveredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -625,8 +625,9 @@ func TestP12DeliveredLater(t *testing.T) {
 	})
 }
 
-// TestNoteDelivery is P26: a run is delivered once the network has taken what it said,
-// whichever news comes first, and a job that was due once stays until then.
+// TestNoteDelivery checks that a run counts as delivered once the network has
+// accepted its answer, in whichever order that and its end are reported, and that a
+// job that was due once is kept until then (P26).
 func TestNoteDelivery(t *testing.T) {
 	const refused = "the bot was blocked"
 	for name, c := range map[string]struct {

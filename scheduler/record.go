@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/chat"
@@ -12,17 +11,17 @@ import (
 )
 
 const (
-	catchUp   = 6 * time.Hour  // a run that was missed is caught up with for so long (P12) …
-	oneLate   = 24 * time.Hour // … if its job is due only once, for so long
-	lostAfter = 24 * time.Hour // a run that has not ended by then never will
-	runsKept  = 20
-	maxResult = 2000 // bytes
-	maxNote   = 500  // bytes
-	tooMany   = 3    // failures in a row
+	catchUpWindow     = 6 * time.Hour  // how late a missed run is still caught up with (P12)
+	catchUpWindowOnce = 24 * time.Hour // the same for a job that is due only once
+	lostAfter         = 24 * time.Hour // a run that has not ended by then is given up
+	maxRuns           = 20             // kept per job
+	maxResult         = 2000           // bytes
+	maxNote           = 500            // bytes
+	maxFailures       = 3              // in a row, before people are told
 )
 
-// open returns the run that has not ended, if there is one.
-func (j *Job) open() *Run {
+// openRun returns the run that has not ended, or nil.
+func (j *Job) openRun() *Run {
 	for i := range j.Runs {
 		if o := j.Runs[i].Outcome; o == Waiting || o == Running {
 			return &j.Runs[i]
@@ -31,86 +30,108 @@ func (j *Job) open() *Run {
 	return nil
 }
 
-// over says whether nothing is left of a job that was due once (D-095).
-func (j *Job) over() bool {
-	return !j.Schedule.At.IsZero() && j.Next.IsZero() && !j.Off && j.open() == nil && !j.sending()
+// isOver reports whether j was due once and nothing is left to do for it (D-095).
+func (j *Job) isOver() bool {
+	return j.wasLastTime() && !j.Off && j.openRun() == nil && !j.isSending()
 }
 
-// sending says whether the network has not taken yet what a run said.
-func (j *Job) sending() bool {
+// wasLastTime reports whether j was due once and is not due again.
+func (j *Job) wasLastTime() bool { return !j.Schedule.At.IsZero() && j.Next.IsZero() }
+
+// isSending reports whether the network has not accepted a run's answer yet.
+func (j *Job) isSending() bool {
 	return slices.ContainsFunc(j.Runs, func(r Run) bool { return r.Outcome == Sending })
 }
 
-// stop switches j off, and says why.
-func (j *Job) stop(why string) { j.Off, j.Why, j.Next = true, why, time.Time{} }
+// switchOff switches j off, and notes why.
+func (j *Job) switchOff(why string) {
+	j.Off = true
+	j.Why = why
+	j.Next = time.Time{}
+}
 
-// add adds a run, and forgets the oldest of too many that have ended.
-func (j *Job) add(r Run) {
-	if len(j.Runs) >= runsKept {
-		old := 0
-		if &j.Runs[0] == j.open() {
-			old = 1
+// addRun adds a run, and removes the oldest run that has ended if there are too many.
+func (j *Job) addRun(r Run) {
+	if len(j.Runs) >= maxRuns {
+		oldest := 0
+		if &j.Runs[0] == j.openRun() {
+			oldest = 1
 		}
-		j.Runs = slices.Delete(j.Runs, old, old+1)
+		j.Runs = slices.Delete(j.Runs, oldest, oldest+1)
 	}
 	j.Runs = append(j.Runs, r)
 }
 
-// due brings j up to now: of the times that have passed the latest is a run that
-// is wanted, unless it is too late or one is under way, and the others were missed (P12).
-func (j *Job) due(say texts.Scheduler, p *plan, now time.Time) {
-	first, limit := j.Next, catchUp // every other job is due again before it is too late by its interval
+// catchUp records the times between j.Next and now. The latest becomes a requested
+// run, unless it is too long ago or another run is under way. All others were
+// missed (P12).
+func (j *Job) catchUp(say texts.Scheduler, p *plan, now time.Time) {
+	first := j.Next
+	window := catchUpWindow // a job with a shorter interval is due again before it ends
 	if !p.At.IsZero() {
-		limit = oneLate
+		window = catchUpWindowOnce
 	}
-	n, before, last := p.passed(first, now)
+	n, before, last := p.countDue(first, now)
 	j.Next = p.next(now)
-	if late := now.Sub(last); late > limit || late > patience && j.Missed == Skip {
-		j.pass(say, Missing, first, last, n, p.zone)
+	if late := now.Sub(last); late > window || late > lateAfter && j.Missed == Skip {
+		j.addUnstarted(say, Missing, first, last, n, p.zone)
 		if !p.At.IsZero() {
-			j.stop(say.Away)
+			j.switchOff(say.Away)
 		}
 		return
 	}
-	j.pass(say, Missing, first, before, n-1, p.zone)
-	if j.open() != nil {
-		j.pass(say, Skipped, last, last, 1, p.zone)
+	j.addUnstarted(say, Missing, first, before, n-1, p.zone)
+	if j.openRun() != nil {
+		j.addUnstarted(say, Skipped, last, last, 1, p.zone)
 		return
 	}
-	j.want(last, "")
+	j.requestRun(last, "")
 }
 
-// want adds a run that is to begin.
-func (j *Job) want(due time.Time, key string) {
+// requestRun adds a run that is waiting to begin.
+func (j *Job) requestRun(due time.Time, key string) {
 	j.N++
-	j.add(Run{N: j.N, Due: due, Key: key, Outcome: Waiting})
+	j.addRun(Run{N: j.N, Due: due, Key: key, Outcome: Waiting})
 }
 
-// pass notes n times that nothing was done, in one record for all that follow each other.
-func (j *Job) pass(say texts.Scheduler, o Outcome, first, last time.Time, n int, zone *time.Location) {
+// addUnstarted records that j was due n times without a run. Consecutive times
+// with the same outcome share one record.
+func (j *Job) addUnstarted(say texts.Scheduler, o Outcome, first, last time.Time, n int, zone *time.Location) {
 	if n == 0 {
 		return
 	}
 	if end := len(j.Runs) - 1; end >= 0 && j.Runs[end].Outcome == o {
-		first, n = j.Runs[end].First, n+j.Runs[end].Times
+		first = j.Runs[end].First
+		n += j.Runs[end].Times
 		j.Runs = j.Runs[:end]
 	}
-	note, several, most := say.Missed, say.ManyMissed, say.MostMissed
-	if o == Skipped {
-		note, several, most = say.Skipped, say.ManySkipped, say.MostSkipped
-	}
-	from, to := minute(first.In(zone)), minute(last.In(zone))
-	if n > many {
-		note = most.With(many, from, to)
-	} else if n > 1 {
-		note = several.Of(n, from, to)
-	}
-	j.add(Run{Due: last, First: first, Times: n, Outcome: o, Note: note})
+	note := unstartedNote(say, o, n, formatMinute(first.In(zone)), formatMinute(last.In(zone)))
+	j.addRun(Run{Due: last, First: first, Times: n, Outcome: o, Note: note})
 }
 
-// end notes how run r of j ended, and says whether people should know of its failures.
-func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
-	r.Outcome, r.Note = e.Outcome, head(oneLine(cmp.Or(e.Note, r.Note)), maxNote)
+// unstartedNote says, in words for people, that a job was due n times without a run.
+func unstartedNote(say texts.Scheduler, o Outcome, n int, from, to string) string {
+	skipped := o == Skipped
+	switch {
+	case n > maxCounted && skipped:
+		return say.MostSkipped.With(maxCounted, from, to)
+	case n > maxCounted:
+		return say.MostMissed.With(maxCounted, from, to)
+	case n > 1 && skipped:
+		return say.ManySkipped.Of(n, from, to)
+	case n > 1:
+		return say.ManyMissed.Of(n, from, to)
+	case skipped:
+		return say.Skipped
+	}
+	return say.Missed
+}
+
+// endRun records how run r of j ended, and reports whether people should now be
+// told that j keeps failing.
+func (j *Job) endRun(r *Run, e Ended, now time.Time) (failing bool) {
+	r.Outcome = e.Outcome
+	r.Note = clipNote(cmp.Or(e.Note, r.Note))
 	if e.Sent && e.Outcome == Answered {
 		r.Outcome = cmp.Or(r.Sent, Sending)
 	}
@@ -118,102 +139,112 @@ func (j *Job) end(r *Run, e Ended, now time.Time) (failing bool) {
 	if !r.Began.IsZero() {
 		r.Seconds = int(max(time.Second, now.Sub(r.Began).Round(time.Second)) / time.Second)
 	}
-	r.Tokens, r.Cost, r.Tainted = e.Tokens, e.Cost, e.Tainted
+	r.Tokens = e.Tokens
+	r.Cost = e.Cost
+	r.Tainted = e.Tainted
 	switch e.Outcome {
 	case Answered:
 		for i := range j.Runs {
 			j.Runs[i].Result = ""
 		}
-		r.Result = head(e.Text, maxResult)
-		fallthrough
+		r.Result = chat.ClipBytes(e.Text, maxResult)
+		j.Failed = 0
 	case Silent, Done:
 		j.Failed = 0
 	case Failed:
 		j.Failed++
-		return j.Failed == tooMany
+		return j.Failed == maxFailures
 	}
 	return false
 }
 
-// noteDelivery notes what became of what run r of j said, and says whether that is news.
+// noteDelivery records whether the network accepted the answer of run r, and
+// reports whether that changed anything. A reason means that it was refused.
 func (j *Job) noteDelivery(r *Run, reason string) bool {
-	fate, note := Delivered, ""
+	delivery := Delivered
+	note := ""
 	if reason != "" {
-		fate, note = Undelivered, head(oneLine(reason), maxNote)
+		delivery = Undelivered
+		note = clipNote(reason)
 	}
 	switch r.Outcome {
-	case Waiting, Running, Interrupted: // the news of its end follows
-		r.Sent, r.Note = fate, cmp.Or(note, r.Note)
+	case Waiting, Running, Interrupted: // its end is recorded later
+		r.Sent = delivery
+		r.Note = cmp.Or(note, r.Note)
 		return true
 	case Sending, Undelivered:
 	default:
 		return false
 	}
-	r.Outcome, r.Note = fate, note
-	if j.lastTime() && fate == Undelivered {
-		j.stop(note) // it stays, to be seen
-	} else if j.lastTime() {
-		j.Off = false // it is over
+	r.Outcome = delivery
+	r.Note = note
+	if !j.wasLastTime() {
+		return true
+	}
+	if delivery == Undelivered {
+		j.switchOff(note) // keep the job, so that people can see what went wrong
+	} else {
+		j.Off = false // the job is over
 	}
 	return true
 }
 
-// lastTime says whether j was due once, and is not due again.
-func (j *Job) lastTime() bool { return !j.Schedule.At.IsZero() && j.Next.IsZero() }
+// clipNote returns why as a note of a run: one line that is not too long.
+func clipNote(why string) string { return chat.ClipBytes(chat.OneLine(why), maxNote) }
 
-// lose gives up a run of which nobody has heard for long. It says whether there was one.
-func (j *Job) lose(say texts.Scheduler, now time.Time) bool {
-	r := j.open()
+// expireLostRun ends a run that has not been heard of for lostAfter, and reports
+// whether there was one.
+func (j *Job) expireLostRun(say texts.Scheduler, now time.Time) bool {
+	r := j.openRun()
 	if r == nil || r.Outcome != Running || now.Sub(r.Began) < lostAfter {
 		return false
 	}
-	j.giveUp(r, say.Lost, now)
+	j.interruptRun(r, say.Lost, now)
 	return true
 }
 
-// giveUp ends a run that is not waited for any more. A job that was due once stays, to be seen.
-func (j *Job) giveUp(r *Run, why string, now time.Time) {
-	j.end(r, Ended{Outcome: Interrupted, Note: why}, now)
-	if !j.Schedule.At.IsZero() && j.Next.IsZero() {
-		j.stop(why)
+// interruptRun ends a run whose result is not waited for any more. A job that was
+// due once is kept, so that people can see what happened.
+func (j *Job) interruptRun(r *Run, why string, now time.Time) {
+	j.endRun(r, Ended{Outcome: Interrupted, Note: why}, now)
+	if j.wasLastTime() {
+		j.switchOff(why)
 	}
 }
 
-// Message returns the message that run r of job j is. The last result goes with
-// one that knows nothing of the runs before.
+// Message returns the message that starts run r of job j. An isolated run, which
+// does not see the earlier runs, is given the last result as a quote.
 func (s *Scheduler) Message(j Job, r Run) chat.Message {
 	m := chat.Message{
-		ID: fmt.Sprintf("%s/%d", j.ID, r.N), Account: "cron", At: j.At, From: j.By, Group: j.Group, Text: j.Text,
-		Time: r.Began, Origin: chat.FromSchedule,
+		ID:      fmt.Sprintf("%s/%d", j.ID, r.N),
+		Account: "cron",
+		At:      j.At,
+		From:    j.By,
+		Group:   j.Group,
+		Text:    j.Text,
+		Time:    r.Began,
+		Origin:  chat.FromSchedule,
 		Options: &chat.RunOptions{
 			Job: j.ID, Model: j.Model, Quiet: j.Quiet, Fresh: j.Isolated, Tool: j.Tool, Args: j.Args,
 		},
 	}
-	if r.Began.Sub(r.Due) > patience {
-		m.Text += fmt.Sprintf("\n[This was due at %s.]", minute(r.Due))
+	if r.Began.Sub(r.Due) > lateAfter {
+		m.Text += fmt.Sprintf("\n[This was due at %s.]", formatMinute(r.Due))
 	}
 	if !j.Isolated {
 		return m
 	}
 	m.In = chat.SessionID(Sessions + j.ID)
-	for _, last := range j.Runs {
-		if last.Result == "" || last.N == r.N {
+	for _, earlier := range j.Runs {
+		if earlier.Result == "" || earlier.N == r.N {
 			continue
 		}
-		m.Quote, m.Tainted = &chat.Quote{From: "you", Text: last.Result}, last.Tainted
-		if last.Tainted {
-			m.Quote.From, m.Sources = "the web", []string{fmt.Sprintf("the last run of the job %q", oneLine(j.Name))}
+		m.Quote = &chat.Quote{From: "you", Text: earlier.Result}
+		m.Tainted = earlier.Tainted
+		if earlier.Tainted {
+			m.Quote.From = "the web"
+			m.Sources = []string{fmt.Sprintf("the last run of the job %q", chat.OneLine(j.Name))}
 		}
 	}
 	return m
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// head returns the beginning of text, at most n bytes of whole characters.
-func head(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(text[:n-len("…")], "")) + "…"
 }

@@ -7,20 +7,22 @@ import (
 	"parley/texts"
 )
 
-// A Refusal is an error about what was asked for, in words for models and
-// programs (D-095). Say has it in words for people.
+// A Refusal is an error in the request itself, worded for models and programs
+// (D-095). Say returns the wording for people.
 type Refusal struct {
 	text string
-	say  func(texts.Refusals) string // nil: only who makes or changes a job can bring it about
+	say  func(texts.Refusals) string // nil: only adding or changing a job can cause it
 }
 
-// refuse returns a Refusal that nobody brings about who only switches jobs on and off.
-func refuse(format string, args ...any) *Refusal { return &Refusal{text: fmt.Sprintf(format, args...)} }
+// refuse returns a Refusal that switching a job on or off, or running it, cannot cause.
+func refuse(format string, args ...any) *Refusal {
+	return &Refusal{text: fmt.Sprintf(format, args...)}
+}
 
 func (r *Refusal) Error() string { return r.text }
 
-// Say returns why a job is not run or switched on, in the words of say; "" if err
-// is not about that.
+// Say returns, in the wording of say, why a job cannot be run or switched on. It
+// returns "" if err has another cause.
 func Say(say texts.Refusals, err error) string {
 	var r *Refusal
 	if !errors.As(err, &r) || r.say == nil {
@@ -30,6 +32,12 @@ func Say(say texts.Refusals, err error) string {
 }
 
 // ErrOff is returned by Fire for a job that is switched off.
-var ErrOff = &Refusal{"this job is switched off: enable it, or run it once with force", func(say texts.Refusals) string { return say.Off }}
+var ErrOff = &Refusal{
+	text: "this job is switched off: enable it, or run it once with force",
+	say:  func(say texts.Refusals) string { return say.Off },
+}
 
-var errRunning = &Refusal{"this job is running already", func(say texts.Refusals) string { return say.Running }}
+var errRunning = &Refusal{
+	text: "this job is running already",
+	say:  func(say texts.Refusals) string { return say.Running },
+}

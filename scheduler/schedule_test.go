@@ -25,8 +25,8 @@ func made(t testing.TB, spec, in string) *plan {
 	return p
 }
 
-// In the gap a fixed hour runs once, right after it; in the overlap once, the
-// first time; and what is due in any hour goes on (P13).
+// When clocks change, a job at a fixed hour runs once: right after a skipped hour,
+// and the first time in a repeated one. A job of any hour goes on as usual (P13).
 func TestP13DST(t *testing.T) {
 	for name, c := range map[string]struct {
 		zone, spec, from string
@@ -49,7 +49,7 @@ func TestP13DST(t *testing.T) {
 		"Apia loses a day":       {"Pacific/Apia", "0 9 * * *", "2011-12-29T12:00:00Z", []string{"12-29T19:00", "12-30T10:00", "12-30T19:00"}},
 		"Santiago, no midnight":  {"America/Santiago", "@daily", "2026-09-05T05:00:00Z", []string{"09-06T04:00", "09-07T03:00"}},
 		"Sao Paulo, that day":    {"America/Sao_Paulo", "*/20 * 15 10 *", "2017-10-15T02:00:00Z", []string{"10-15T03:00", "10-15T03:20"}},
-		"leap day":               {"UTC", "0 0 29 2 *", "2096-03-01T00:00:00Z", nil}, // 2100 is none: eight years is too far for the parser
+		"leap day":               {"UTC", "0 0 29 2 *", "2096-03-01T00:00:00Z", nil}, // 2100 is no leap year, and the parser looks less than eight years ahead
 		"leap day, 2028":         {"UTC", "0 0 29 2 *", "2026-11-21T00:00:00Z", []string{"02-29T00:00", "02-29T00:00"}},
 		"new year's day in Apia": {"Pacific/Apia", "0 0 1 1 *", "2026-11-21T00:00:00Z", []string{"12-31T11:00"}},
 	} {
@@ -69,9 +69,9 @@ func TestP13DST(t *testing.T) {
 	}
 }
 
-// What is refused, in these words (D-095).
+// Schedules that are refused, with the exact errors (D-095).
 func TestD095Texts(t *testing.T) {
-	s := New(Config{Store: none{}, Least: 10 * time.Second, Zone: time.UTC})
+	s := New(Config{Store: none{}, MinInterval: 10 * time.Second, Zone: time.UTC})
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		Schedule
@@ -98,7 +98,7 @@ func TestD095Texts(t *testing.T) {
 	} {
 		p, err := s.plan(c.Schedule, now)
 		if err == nil {
-			err = s.fits(p, now)
+			err = s.checkPlan(p, now)
 		}
 		if got := ""; err != nil {
 			got = err.Error()
@@ -109,14 +109,14 @@ func TestD095Texts(t *testing.T) {
 			t.Errorf("%+v is taken", c.Schedule)
 		}
 	}
-	s.Least = 5 * time.Minute
+	s.MinInterval = 5 * time.Minute
 	p := made(t, "0,1 9 * * *", "")
-	if err := s.fits(p, now); err == nil || err.Error() != "cron_expr '0,1 9 * * *' is due more often than every 300 seconds" {
+	if err := s.checkPlan(p, now); err == nil || err.Error() != "cron_expr '0,1 9 * * *' is due more often than every 300 seconds" {
 		t.Error(err)
 	}
 }
 
-// A Sunday is 0 or 7, as in a crontab (D-094). Steps and other fields stay.
+// Sunday is 0 or 7, as in a crontab (D-094). Steps and other fields are unchanged.
 func TestD094Sunday(t *testing.T) {
 	for seven, zero := range map[string]string{
 		"0 9 * * 7": "0 9 * * 0", "0 9 * * 5-7": "0 9 * * 5,6,0", "0 9 * * 1,7": "0 9 * * 0,1", "0 9 * * 0-7": "0 9 * * 0-6", "0 9 * * 7,3-7": "0 9 * * 0,3-6",
@@ -132,7 +132,7 @@ func TestD094Sunday(t *testing.T) {
 		}
 	}
 	for _, spec := range []string{"0 9 * * 8", "0 9 * * 7-8", "0 9 * * -7", "0 9 * * 7-5"} {
-		if err := Valid(spec); err == nil {
+		if err := CheckSpec(spec); err == nil {
 			t.Errorf("%s is taken", spec)
 		}
 	}
@@ -172,8 +172,8 @@ func TestD095At(t *testing.T) {
 	}
 }
 
-// Whatever the spec, a due time is later than what it was asked for, and
-// nothing lies between them (D-094, P13).
+// For any spec, next returns a later time, and the spec is not due in between
+// (D-094, P13).
 func TestPropertyNext(t *testing.T) {
 	zones := []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "UTC"}
 	specs := []string{"*/5 * * * *", "30 2 * * *", "0 */3 * * *", "15 1,2,3 * * 0", "0 0 29 2 *", "7 * 1 * *"}
@@ -190,7 +190,7 @@ func TestPropertyNext(t *testing.T) {
 		at := time.Unix(rapid.Int64Range(1.3e9, 2e9).Draw(t, "at"), 0)
 		next := p.next(at)
 		between := at.Add(time.Duration(rapid.Int64Range(0, int64(next.Sub(at))-1).Draw(t, "between")))
-		if !next.After(at) || !p.next(between).Equal(next) || p.astray(next, at) {
+		if !next.After(at) || !p.next(between).Equal(next) || p.isStale(next, at) {
 			t.Fatalf("after %s comes %s, after %s %s", at, next, between, p.next(between))
 		}
 	})
@@ -211,7 +211,7 @@ func FuzzCron(f *testing.F) {
 		if spec != "" && !next.After(now) {
 			t.Errorf("%q is taken and never due", spec)
 		}
-		if p.astray(next, now) { // it would be reckoned for ever
+		if p.isStale(next, now) { // it would be computed again forever
 			t.Errorf("%q is due at %s, and is not", spec, next)
 		}
 	})

@@ -1,4 +1,4 @@
-// Package scheduler is the clock of the house: it wakes the agent when the time of a job has come.
+// Package scheduler runs scheduled jobs: it sends the agent a message whenever a job is due.
 package scheduler
 
 import (
@@ -15,152 +15,162 @@ import (
 	"parley/texts"
 )
 
-// ErrProtected is returned by Edit and Remove for a job of Parley itself, which
+// ErrProtected is returned by Edit and Remove for one of Parley's own jobs, which
 // nobody can change (D-096).
 var ErrProtected = errors.New("this job belongs to Parley")
 
-// A Job is something to be done at certain times.
+// A Job is a task that runs at scheduled times.
 type Job struct {
 	ID       string       `json:"id"`   // 1 to 64 letters, digits, "-" and "_"
-	Name     string       `json:"name"` // for show; if empty, the first 30 characters of Text
+	Name     string       `json:"name"` // shown in lists; by default the first 30 characters of Text
 	Schedule Schedule     `json:"schedule"`
-	Text     string       `json:"text,omitempty"` // what the agent is told each time
-	At       chat.Address `json:"at"`             // the chat it was made in, which hears of it
-	Group    bool         `json:"group,omitempty"`
-	By       chat.Sender  `json:"by"`                 // who made it; their role is asked anew for each run (R-S24)
-	Isolated bool         `json:"isolated,omitempty"` // runs in a session of its own, which begins anew each time
-	Quiet    bool         `json:"quiet,omitempty"`    // says nothing when there is nothing to say
-	Model    string       `json:"model,omitempty"`    // name of the model that answers; "" is the session's
-	Tool     string       `json:"tool,omitempty"`     // is called instead of a model …
-	Args     string       `json:"args,omitempty"`     // … with these arguments, a JSON object
-	Missed   Missed       `json:"missed,omitempty"`
-	Off      bool         `json:"off,omitempty"`
-	Why      string       `json:"why,omitempty"`    // it is off, if nobody switched it off
-	System   bool         `json:"system,omitempty"` // the house's own: see [System]
-	Created  time.Time    `json:"created"`
-	N        uint64       `json:"n,omitempty"`      // runs begun
-	Next     time.Time    `json:"next,omitzero"`    // when it is due; zero: never again
-	Runs     []Run        `json:"runs,omitempty"`   // latest last, at most 20
-	Failed   int          `json:"failed,omitempty"` // runs that failed since the last that answered
+	Text     string       `json:"text,omitempty"`  // the message that the agent gets each time
+	At       chat.Address `json:"at"`              // the chat in which it was made, and which gets the answers
+	Group    bool         `json:"group,omitempty"` // At is a group
+	// By is who made the job. Their role is looked up for each run (R-S24).
+	By       chat.Sender `json:"by"`
+	Isolated bool        `json:"isolated,omitempty"` // each run has a new, empty conversation
+	Quiet    bool        `json:"quiet,omitempty"`    // an answer without news is not sent
+	Model    string      `json:"model,omitempty"`    // name of the model that answers; "" is the session's
+	Tool     string      `json:"tool,omitempty"`     // the tool to call, without a model
+	Args     string      `json:"args,omitempty"`     // arguments of Tool, a JSON object
+	Missed   Missed      `json:"missed,omitempty"`
+	Off      bool        `json:"off,omitempty"`
+	Why      string      `json:"why,omitempty"`    // why Off is set, if no person set it
+	System   bool        `json:"system,omitempty"` // one of Parley's own jobs: see [System]
+	Created  time.Time   `json:"created"`
+	N        uint64      `json:"n,omitempty"`      // number of the latest run
+	Next     time.Time   `json:"next,omitzero"`    // when it is due; zero: never again
+	Runs     []Run       `json:"runs,omitempty"`   // the latest is last; at most 20
+	Failed   int         `json:"failed,omitempty"` // failed runs since the last that succeeded
 }
 
-// Sessions begins the names of the sessions of isolated jobs; the ID follows.
+// Sessions is the prefix of the session names of isolated jobs; the job's ID follows.
 const Sessions = "cron:"
 
-// Whose returns the person whose job it is, whose limits and memory count.
+// Whose returns the person whose limits and memory the job counts towards.
 func (j Job) Whose() chat.Person { return chat.Whose(j.At, j.By, j.Group) }
 
-// Missed says what becomes of a run whose time passed while nobody was there.
+// Missed says what happens to runs that were due while Parley was not running.
 type Missed string
 
-// What becomes of a missed run.
+// The values of Missed.
 const (
-	Once Missed = ""     // the latest is caught up with, if it is not too old (P12)
-	Skip Missed = "skip" // it is only noted
+	Once Missed = ""     // the latest run is caught up with, if it is not too old (P12)
+	Skip Missed = "skip" // missed runs are only recorded
 )
 
-// A Run is one time that a job was due.
+// A Run is the record of one time that a job was due, or of several consecutive
+// times without a run.
 type Run struct {
-	N       uint64    `json:"n,omitempty"`     // 0 if it never began
-	Due     time.Time `json:"due"`             // the last of Times
-	First   time.Time `json:"first,omitzero"`  // of Times
-	Times   int       `json:"times,omitempty"` // that were missed or skipped one after the other
-	Key     string    `json:"key,omitempty"`   // of the call or message that asked for it, if one did
+	N       uint64    `json:"n,omitempty"`     // 0 if the run never began
+	Due     time.Time `json:"due"`             // if Times is set, the last of them
+	First   time.Time `json:"first,omitzero"`  // the first of Times
+	Times   int       `json:"times,omitempty"` // consecutive times that were missed or skipped
+	Key     string    `json:"key,omitempty"`   // of the call or message that asked for the run, if one did
 	Began   time.Time `json:"began,omitzero"`
-	Seconds int       `json:"seconds,omitempty"` // it took, at least one; 0 if it has not ended
+	Seconds int       `json:"seconds,omitempty"` // duration, at least 1; 0 if the run has not ended
 	Outcome Outcome   `json:"outcome"`
-	Note    string    `json:"note,omitempty"`   // why it ended so, in words for people: one line of at most 500 bytes
-	Result  string    `json:"result,omitempty"` // the beginning of what came of it, at most 2,000 bytes: kept of the latest that answered
-	Tokens  int       `json:"tokens,omitempty"`
-	Cost    float64   `json:"cost,omitempty"` // money, in the unit of the config's prices
-	Tainted bool      `json:"tainted,omitempty"`
-	Sent    Outcome   `json:"sent,omitempty"` // while it runs: Delivered or Undelivered, if its message was faster than the news of its end
+	// Note is the reason for Outcome, in words for people: one line of at most 500 bytes.
+	Note string `json:"note,omitempty"`
+	// Result is the beginning of the answer, at most 2,000 bytes. Only the latest run
+	// that answered keeps it.
+	Result  string  `json:"result,omitempty"`
+	Tokens  int     `json:"tokens,omitempty"`
+	Cost    float64 `json:"cost,omitempty"`    // money, in the currency of the configured prices
+	Tainted bool    `json:"tainted,omitempty"` // Result may contain untrusted content
+	// Sent is Delivered or Undelivered while the run is open, if its answer was
+	// delivered before the end of the run was recorded.
+	Sent Outcome `json:"sent,omitempty"`
 }
 
-// Took returns how long the run took, to the second; 0 if it has not ended.
+// Took returns the run's duration, in whole seconds; 0 if it has not ended.
 func (r Run) Took() time.Duration { return seconds(r.Seconds) }
 
-// An Outcome says how a run ended, or how far it is.
+// An Outcome says how a run ended, or how far it has come.
 type Outcome string
 
 // The outcomes.
 const (
-	Waiting     Outcome = "waiting"     // somebody wants it to begin
-	Running     Outcome = "running"     // it has begun
-	Answered    Outcome = "answered"    // it came to its end, and has nothing to send
-	Sending     Outcome = "sending"     // it said something, which the network has not taken yet
-	Delivered   Outcome = "delivered"   // … which it has taken (P26)
-	Undelivered Outcome = "undelivered" // … which it has refused
-	Silent      Outcome = "nothing to say"
-	Done        Outcome = "done"        // a job of the house did its work
-	Failed      Outcome = "failed"      // it came to nothing
-	Interrupted Outcome = "interrupted" // the process ended, or nobody knows what became of it (P13)
-	Stopped     Outcome = "stopped"     // somebody stopped it
-	Skipped     Outcome = "skipped"     // the run before was not over
-	Missing     Outcome = "missed"      // nobody was there when it was due (P12)
-	Refused     Outcome = "refused"     // who made the job may not talk to the agent any more (R-S24)
+	Waiting     Outcome = "waiting"        // it is requested, and has not begun
+	Running     Outcome = "running"        // it has begun
+	Answered    Outcome = "answered"       // it succeeded, without anything to send
+	Sending     Outcome = "sending"        // it succeeded, and the network has not accepted its answer yet
+	Delivered   Outcome = "delivered"      // the network accepted its answer (P26)
+	Undelivered Outcome = "undelivered"    // the network refused its answer
+	Silent      Outcome = "nothing to say" // a quiet job had no news
+	Done        Outcome = "done"           // one of Parley's own jobs succeeded
+	Failed      Outcome = "failed"
+	Interrupted Outcome = "interrupted" // the process ended, or the end of the run was never reported (P13)
+	Stopped     Outcome = "stopped"     // a person stopped it
+	Skipped     Outcome = "skipped"     // the run before had not ended
+	Missing     Outcome = "missed"      // Parley was not running when it was due (P12)
+	Refused     Outcome = "refused"     // the job's author may not talk to the agent any more (R-S24)
 )
 
-// Ended is how a run ended.
+// Ended says how a run ended.
 type Ended struct {
-	Outcome Outcome // Answered, Silent, Interrupted, Stopped; any other is a failure; of a job of the house "" is Done
-	Sent    bool    // Text is on its way: NoteDelivery is told what becomes of it
-	Text    string  // what it said; of a failure that has no Note it is the Note
-	Note    string  // why it ended so, in words for people
+	// Outcome is Answered, Silent, Interrupted or Stopped; anything else is a
+	// failure. For one of Parley's own jobs, "" is Done.
+	Outcome Outcome
+	Sent    bool   // Text is being sent: NoteDelivery is called when that is over
+	Text    string // the answer; of a failure without a Note, the reason
+	Note    string // the reason for Outcome, in words for people
 	Tokens  int
-	Cost    float64 // money, in the unit of the config's prices
-	Tainted bool    // strangers have had a word in Text (R-S12)
+	Cost    float64 // money, in the currency of the configured prices
+	Tainted bool    // Text may contain untrusted content (R-S12)
 }
 
 // Config is what a [Scheduler] needs.
 type Config struct {
 	Store   store.Store
 	Deliver chat.Deliver
-	// Role says what from may do at a by now.
+	// Role returns what from may do in the chat at now.
 	Role func(ctx context.Context, at chat.Address, from chat.Sender) (chat.Role, error)
-	// Tell says text in the chat, of jobs of the house to the owners, once for each id.
-	Tell   func(ctx context.Context, id string, at chat.Address, text string) error
-	Zone   *time.Location   // of cron specs that name none; nil is time.Local
-	Least  time.Duration    // shortest interval; 0 means 10 s
-	Most   func() int       // jobs that a person may have by now; 0 or less is no limit, and nil 50
-	System []System         // the house's own jobs
-	Texts  *texts.Scheduler // what people are told; nil: in English
-	Log    *slog.Logger     // nil discards
-	Now    func() time.Time // the wall clock; nil is time.Now
+	// Tell sends text to a chat, once per id. Without an address it goes to the owners.
+	Tell        func(ctx context.Context, id string, at chat.Address, text string) error
+	Zone        *time.Location   // of schedules that name none; nil is time.Local
+	MinInterval time.Duration    // 0 is 10 s
+	MaxJobs     func() int       // per person; 0 or less is no limit, a nil func is 50
+	System      []System         // Parley's own jobs
+	Texts       *texts.Scheduler // messages for people; nil is English
+	Log         *slog.Logger     // nil discards
+	Now         func() time.Time // the wall clock; nil is time.Now
 }
 
-// A System is a job of the house itself. It is listed, and nobody can change it (D-096).
+// A System is one of Parley's own jobs. Lists show it, but nobody can change it (D-096).
 type System struct {
-	ID       string // and its name
+	ID       string // also its name
 	Schedule Schedule
-	// Do runs it, in a goroutine of its own. If it returns the outcome
-	// Running, the end is told later, by [Scheduler.Ended].
+	// Do runs the job, in a goroutine of its own. If it returns the outcome
+	// Running, [Scheduler.Ended] is called when the run is over.
 	Do func(ctx context.Context, j Job, r Run) (Ended, error)
 }
 
-// A Scheduler runs jobs. Make one with [New]. All methods may be called by
-// many goroutines, also while Run does not run. Two on the same store run
-// nothing twice, but one does not see the jobs that are added to the other.
+// A Scheduler runs jobs. Make one with [New]. All its methods may be called
+// concurrently, whether or not Run is running. Two Schedulers on one store run
+// nothing twice, but neither sees the jobs that are added to the other.
 type Scheduler struct {
 	Config
-	jobs  store.Table[Job]
-	zones sync.Map // that were looked up, by name
-	nudge chan struct{}
-	live  sync.WaitGroup
-	nap   time.Duration // it sleeps no longer: then the wall clock may have been changed (P23)
+	jobs     store.Table[Job]
+	zones    sync.Map // time zones that were loaded, by name
+	nudge    chan struct{}
+	workers  sync.WaitGroup
+	maxSleep time.Duration // after which the loop checks whether the wall clock was changed (P23)
 
-	adding  sync.Mutex // guards started, and the counting of jobs
+	adding  sync.Mutex // guards started, and checking the number of jobs before adding one
 	started bool
 
-	mu      sync.Mutex // guards what follows
-	entries map[string]*entry
-	working int       // jobs that something is being done for
-	slot    time.Time // when the next run that was missed may begin
+	mu            sync.Mutex // guards the fields below
+	states        map[string]*jobState
+	working       int       // jobs that goroutines are working on
+	nextMissedRun time.Time // when the next missed run may begin
 }
 
-// New returns a Scheduler of the jobs in c.Store.
+// New returns a Scheduler for the jobs in c.Store.
 func New(c Config) *Scheduler {
-	c.Least, c.Zone = cmp.Or(c.Least, 10*time.Second), cmp.Or(c.Zone, time.Local)
+	c.MinInterval = cmp.Or(c.MinInterval, 10*time.Second)
+	c.Zone = cmp.Or(c.Zone, time.Local)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Texts == nil {
 		c.Texts = &texts.English().Scheduler
@@ -168,17 +178,25 @@ func New(c Config) *Scheduler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Most == nil {
-		c.Most = func() int { return 50 }
+	if c.MaxJobs == nil {
+		c.MaxJobs = func() int { return 50 }
 	}
-	return &Scheduler{Config: c, jobs: store.NewTable(c.Store.Bucket(store.BucketJobs), store.Report[Job]), nudge: make(chan struct{}, 1), entries: map[string]*entry{}, nap: 30 * time.Second}
+	return &Scheduler{
+		Config:   c,
+		jobs:     store.NewTable(c.Store.Bucket(store.BucketJobs), store.Report[Job]),
+		nudge:    make(chan struct{}, 1),
+		states:   map[string]*jobState{},
+		maxSleep: 30 * time.Second,
+	}
 }
 
-// now is what the wall clock shows: timers go by another (P23).
+// now returns the wall clock's time without the monotonic reading, which does not
+// follow changes of the wall clock (P23).
 func (s *Scheduler) now() time.Time { return s.Now().Round(0) }
 
-func (s *Scheduler) system(id string) *System {
-	i := slices.IndexFunc(s.System, func(y System) bool { return y.ID == id })
+// systemJob returns the system job with this ID, or nil.
+func (s *Scheduler) systemJob(id string) *System {
+	i := slices.IndexFunc(s.System, func(system System) bool { return system.ID == id })
 	if i < 0 {
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 	"parley/texts/textstest"
 )
 
-// TestAllFromCatalogue lets jobs be missed, skipped, refused, lost, interrupted and
-// fail in a language of full-width letters: no note of a run, no reason why a job
-// is off or refused, and nothing that its chat is told has another word.
+// TestAllFromCatalogue has jobs missed, skipped, refused, lost, interrupted and
+// failing, with a catalogue in full-width letters: every note of a run, every reason
+// why a job is off or refused, and every message to a chat comes from the catalogue.
 func TestAllFromCatalogue(t *testing.T) {
 	data := regexp.MustCompile(`\b(tea|NOTE|cron|Mars/Olympus|often)\b`)
 	said := map[string]bool{}
@@ -102,7 +102,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		}
 		w.stop()
 		look(t, w)
-		if err := scheduler.New(w.config()).Shelve(t.Context()); err != nil {
+		if err := scheduler.New(w.config()).AbandonRuns(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		look(t, w)

@@ -26,26 +26,26 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A world is what a scheduler lives in. Its clock goes by the bubble's, but for
-// the steps that are made.
+// A world has everything that a scheduler needs. Its wall clock is the bubble's plus
+// an offset that tests set.
 type world struct {
 	t     *testing.T
 	store store.Store
 	zone  *time.Location
 
-	mu     sync.Mutex
-	step   time.Duration // the wall clock is ahead by so much
-	runs   []chat.Message
-	keys   map[string]int
-	told   map[string]string
-	roles  map[string]chat.Role
-	system []scheduler.System
-	fail   error // of Deliver
-	mute   error // of Tell
-	hold   bool  // runs do not end by themselves
-	nap    time.Duration
-	result scheduler.Ended
-	texts  *texts.Scheduler
+	mu       sync.Mutex
+	step     time.Duration // offset of the wall clock
+	runs     []chat.Message
+	keys     map[string]int
+	told     map[string]string
+	roles    map[string]chat.Role
+	system   []scheduler.System
+	fail     error // of Deliver
+	mute     error // of Tell
+	hold     bool  // runs do not end by themselves
+	maxSleep time.Duration
+	result   scheduler.Ended
+	texts    *texts.Scheduler
 
 	s    *scheduler.Scheduler
 	stop func()
@@ -80,7 +80,7 @@ func (w *world) config() scheduler.Config {
 		}}
 }
 
-// deliver takes each key once, as the inbox does, and ends the run at once.
+// deliver accepts each key once, as the inbox does, and ends the run at once.
 func (w *world) deliver(ctx context.Context, m chat.Message) error {
 	w.mu.Lock()
 	w.keys[m.Key()]++
@@ -97,13 +97,13 @@ func (w *world) deliver(ctx context.Context, m chat.Message) error {
 	return s.Ended(context.WithoutCancel(ctx), m, result)
 }
 
-// open begins a process.
+// open starts a scheduler, as a new process would.
 func (w *world) open() *scheduler.Scheduler {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	s, ended := scheduler.New(w.config()), make(chan error, 1)
-	if w.nap > 0 {
-		s.Nap(w.nap)
+	if w.maxSleep > 0 {
+		s.SetMaxSleep(w.maxSleep)
 	}
 	w.s = s
 	go func() { ended <- s.Run(ctx) }()
@@ -125,7 +125,7 @@ func (w *world) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// set changes the world while others live in it.
+// set calls f with the lock held, to change the world while a scheduler runs.
 func (w *world) set(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *world) count() int {
 	return len(w.runs)
 }
 
-// ran returns the text of the runs since it was asked last, with the time each was due.
+// ran returns the runs since its last call, with the time each was due.
 func (w *world) ran() (texts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +177,7 @@ func (w *world) job(id string) scheduler.Job {
 	return j
 }
 
-// history says how the runs of a job ended, without the times.
+// history returns how the runs of a job ended, without times.
 func history(j scheduler.Job) (h []string) {
 	for _, r := range j.Runs {
 		h = append(h, fmt.Sprint(r.N, " ", r.Outcome, " ", r.Note))

@@ -40,7 +40,7 @@ func (f *face) clock() Clock {
 	}
 	return Clock{
 		Jobs: s.Jobs,
-		Soon: s.Soon,
+		Soon: s.NextTimes,
 		Order: func(ctx context.Context, id string, ask Order) (scheduler.Job, error) {
 			if id != "" {
 				j, err := s.Edit(ctx, id, func(j *scheduler.Job) error { j.Off = ask.Enabled != nil && !*ask.Enabled; return nil })

@@ -30,7 +30,7 @@ func (j jobHost) openScheduler() {
 	}
 	j.app.scheduler = scheduler.New(scheduler.Config{
 		Store: j.app.store, Deliver: j.app.pool.Deliver, Role: j.roleNow, Tell: j.tellChat,
-		Zone: c.Zone(), Least: c.Cron.MinInterval, Most: func() int { return j.app.now.Load().Limits["person"].Jobs }, System: own, Texts: &j.app.texts.Scheduler, Log: j.app.Log,
+		Zone: c.Zone(), MinInterval: c.Cron.MinInterval, MaxJobs: func() int { return j.app.now.Load().Limits["person"].Jobs }, System: own, Texts: &j.app.texts.Scheduler, Log: j.app.Log,
 	})
 }
 

@@ -82,7 +82,7 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 			return w, err
 		}
 	}
-	if err := scheduler.New(scheduler.Config{Store: s}).Shelve(ctx); err != nil {
+	if err := scheduler.New(scheduler.Config{Store: s}).AbandonRuns(ctx); err != nil {
 		return w, err
 	}
 	if w.Messages, err = deadletter.FromInbox(ctx, s); err != nil {

@@ -121,7 +121,7 @@ func (o ownerAPI) backup(ctx context.Context, send func(io.Reader)) error {
 func (o ownerAPI) jobs() web.Clock {
 	return web.Clock{
 		Jobs: o.app.scheduler.Jobs,
-		Soon: o.app.scheduler.Soon,
+		Soon: o.app.scheduler.NextTimes,
 		Order: func(ctx context.Context, id string, ask web.Order) (scheduler.Job, error) {
 			j, err := o.orderJob(ctx, id, ask)
 			return j, asWebError(err)

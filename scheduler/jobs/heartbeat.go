@@ -2,11 +2,11 @@ package jobs
 
 import "strings"
 
-// maxHeartbeat bounds what the agent is shown of the list, in bytes.
+// maxHeartbeat is how much of the list the agent is shown, in bytes.
 const maxHeartbeat = 32 << 10
 
-// HeartbeatText returns what the agent is told of the items in text, the contents
-// of file.
+// HeartbeatText returns the message that makes the agent work on the open items in
+// text, which is the content of file.
 func HeartbeatText(file, text string) string {
 	if len(text) > maxHeartbeat {
 		text = strings.ToValidUTF8(text[:maxHeartbeat], "")
@@ -17,8 +17,8 @@ func HeartbeatText(file, text string) string {
 		"Tell the person only what they should know now.\n\n" + text
 }
 
-// HasOpenItem reports whether a list in text has an item that is not ticked off,
-// outside of comments and code.
+// HasOpenItem reports whether text has a list item that is not ticked off. Comments
+// and code are ignored.
 func HasOpenItem(text string) bool {
 	code, comment := false, false
 	for line := range strings.Lines(text) {

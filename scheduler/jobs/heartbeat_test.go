@@ -7,7 +7,7 @@ import (
 	"parley/workspace"
 )
 
-// No model is asked while nothing is open.
+// Without an open item, the model is not called.
 func TestHasOpenItem(t *testing.T) {
 	w, err := workspace.Open(t.TempDir())
 	if err != nil {
@@ -42,7 +42,7 @@ func TestHasOpenItem(t *testing.T) {
 	}
 }
 
-// R-S15: a file of megabytes is not sent to the model every half hour.
+// A file of megabytes is not sent to the model every half hour (R-S15).
 func TestLongHeartbeat(t *testing.T) {
 	short, long := "- [ ] water", strings.Repeat("- [ ] ä\n", 1<<20)
 	if got := HeartbeatText("HEARTBEAT.md", short); !strings.HasSuffix(got, "\n\n"+short) {

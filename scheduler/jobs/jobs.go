@@ -17,22 +17,22 @@ import (
 // A Manager carries out orders. All methods may be called concurrently.
 type Manager struct {
 	Scheduler *scheduler.Scheduler
-	Zone      *time.Location // of times that people write and read
+	Zone      *time.Location // for times that people write and read
 	Texts     *texts.Catalogue
-	Models    func() []string // names of the models that a job can have
-	// CheckTool returns the name of the tool that j is to call, or why its owner
-	// could not make that call.
+	Models    func() []string // names of the models that jobs can use
+	// CheckTool returns the full name of the tool that j is to call, or why the job's
+	// owner may not make that call.
 	CheckTool func(ctx context.Context, j scheduler.Job) (name string, err error)
 	Audit     func(kind, who, what string)
 }
 
-// An Answer is what came of an order.
+// An Answer is the result of an order.
 type Answer struct {
 	Text    string
-	Foreign bool // Text may quote others than who asked, or untrusted content
+	Foreign bool // Text may quote people other than the asker, or untrusted content
 }
 
-// Add makes a job for a, in their chat. With an ID that exists already it
+// Add adds a job for a, in a's chat. If a job with this ID exists already, Add
 // returns that job (see [scheduler.Scheduler.Add]).
 func (m *Manager) Add(ctx context.Context, a Asker, id string, c Change) (scheduler.Job, error) {
 	j := scheduler.Job{ID: id, At: a.At, Group: a.Group, By: a.From}
@@ -42,8 +42,8 @@ func (m *Manager) Add(ctx context.Context, a Asker, id string, c Change) (schedu
 	return m.Scheduler.Add(ctx, j)
 }
 
-// Edit changes the job of that ID, and switches it on or off if enabled is set.
-// To is the session that hears of it, and cannot be changed; "" is any.
+// Edit changes the job with this ID, and switches it on or off if enabled is set. If
+// to is set, it must be the session that gets the job's answers, which cannot change.
 func (m *Manager) Edit(ctx context.Context, id, to string, c Change, enabled *bool) (scheduler.Job, error) {
 	return m.Scheduler.Edit(ctx, id, func(j *scheduler.Job) error {
 		if at := string(j.At.Session()); to != "" && to != at {
@@ -56,8 +56,8 @@ func (m *Manager) Edit(ctx context.Context, id, to string, c Change, enabled *bo
 	})
 }
 
-// Order does what o says for a, and answers in English, as models read it. The
-// key is that of the call: an order that is repeated under it runs nothing again.
+// Order carries out o for a, and answers in English, for models. The key identifies
+// the call: repeating an order under the same key runs nothing again.
 func (m *Manager) Order(ctx context.Context, a Asker, key string, o Order) (Answer, error) {
 	return m.do(ctx, a, key, o, English(m.Zone))
 }
@@ -83,7 +83,7 @@ func (m *Manager) do(ctx context.Context, a Asker, key string, o Order, say Text
 	return answer, err
 }
 
-// doToJob does what o says to a job that exists.
+// doToJob carries out o on an existing job.
 func (m *Manager) doToJob(ctx context.Context, a Asker, key string, o Order, say Texts) (Answer, error) {
 	j, err := m.find(ctx, a, o.ID)
 	if err != nil {
@@ -106,8 +106,8 @@ func (m *Manager) doToJob(ctx context.Context, a Asker, key string, o Order, say
 	return Answer{Text: say.changed(o.Action, j.ID)}, err
 }
 
-// find returns the job that ref means, if a may change it. A damaged record
-// counts as an empty job, which owners can remove.
+// find returns the job that ref refers to, if a may change it. A damaged record is
+// returned as an empty job, which owners can remove.
 func (m *Manager) find(ctx context.Context, a Asker, ref string) (scheduler.Job, error) {
 	all, err := m.Scheduler.Jobs(ctx)
 	if err != nil {
@@ -127,13 +127,14 @@ func (m *Manager) find(ctx context.Context, a Asker, ref string) (scheduler.Job,
 	return j, err
 }
 
-// isForeign reports whether what is told of j may quote others than who.
+// isForeign reports whether a text about j may quote people other than who, or
+// untrusted content.
 func isForeign(j scheduler.Job, who chat.Person) bool {
 	untrusted := func(r scheduler.Run) bool { return r.Tainted }
 	return !j.System && j.Whose() != who || slices.ContainsFunc(j.Runs, untrusted)
 }
 
-// verbs are the words of the slash command /cron, with their actions.
+// verbs maps the verbs of the slash command /cron to actions.
 var verbs = map[string]string{
 	"list": List, "history": History, "run": Run, "remove": Remove, "on": Enable, "off": Disable,
 }
@@ -172,8 +173,8 @@ func parseCommand(text string) (o Order, ok bool) {
 	return o, o.Action != "" && takesJob == (o.ID != "")
 }
 
-// IsUserError reports whether err is about what was asked for, and not about
-// trouble of the scheduler or its store.
+// IsUserError reports whether err is caused by the order itself, and not by a failure
+// of the scheduler or its store.
 func IsUserError(err error) bool {
 	if err == nil {
 		return false

@@ -19,8 +19,8 @@ import (
 	"parley/tools"
 )
 
-// A fixture is a Manager in a bubble, where it is midnight of 1 January 2000 in
-// London, and whose people are in Berlin.
+// A fixture is a Manager in a synctest bubble, which starts at midnight UTC on
+// 1 January 2000. The gateway's time zone is Berlin's.
 type fixture struct {
 	*Manager
 	t       *testing.T
@@ -39,7 +39,7 @@ func newFixture(t *testing.T) *fixture {
 	s := scheduler.New(scheduler.Config{
 		Store:   mem.New(),
 		Zone:    berlin,
-		Most:    func() int { return 20 },
+		MaxJobs: func() int { return 20 },
 		Role:    func(_ context.Context, _ chat.Address, from chat.Sender) (chat.Role, error) { return from.Role, nil },
 		Tell:    func(context.Context, string, chat.Address, string) error { return nil },
 		Deliver: func(_ context.Context, m chat.Message) error { f.ran = append(f.ran, m); return nil },
@@ -69,7 +69,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// checkTool knows the tools echo, and root for owners.
+// checkTool knows two tools: echo, and root for owners.
 func checkTool(ctx context.Context, j scheduler.Job) (string, error) {
 	type in struct {
 		N int   `json:"n,omitempty"`
@@ -95,7 +95,7 @@ func nothing(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, er
 	return scheduler.Ended{Outcome: scheduler.Silent}, nil
 }
 
-// People, and where they are.
+// Askers: people in their chats.
 var (
 	inPrivate = Asker{At: chat.Address{Channel: "telegram", Chat: "1"}, From: chat.Sender{ID: "1", Role: chat.Owner}}
 	anna      = Asker{At: chat.Address{Channel: "telegram", Chat: "2"}, From: chat.Sender{ID: "2", Role: chat.User}}
@@ -106,14 +106,14 @@ var (
 	bertThere = Asker{At: group, Group: true, From: bert.From}
 )
 
-// do is what the tool answers to a call of its own.
+// do carries out an order as a call of its own.
 func (w *fixture) do(s Asker, o Order) string {
 	w.t.Helper()
 	w.calls++
 	return w.call(fmt.Sprint(w.calls), s, o)
 }
 
-// call is what the tool answers to the call of that ID.
+// call carries out an order as the call with this ID.
 func (w *fixture) call(id string, s Asker, o Order) string {
 	w.t.Helper()
 	r, err := w.Order(w.t.Context(), s, id, o)
@@ -135,7 +135,7 @@ func inBubble(t *testing.T, f func(*testing.T, *fixture)) {
 	synctest.Test(t, func(t *testing.T) { f(t, newFixture(t)) })
 }
 
-// D-094, D-095: the exact texts of jobs that are made, listed and removed.
+// The exact texts for adding, listing and removing jobs (D-094, D-095).
 func TestD095Texts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		for _, c := range []struct {
@@ -160,7 +160,7 @@ func TestD095Texts(t *testing.T) {
 			{Order{Action: "add", ID: "j1", Change: Change{Name: "Stretch", Message: "Stretch!", Every: 3600}}, "Created job 'Stretch' (id: j1)"},
 			{Order{Action: "add", ID: "j1", Change: Change{Name: "Stretch", Message: "Stretch!", Every: 3600}}, "Created job 'Stretch' (id: j1)"}, // again: P6
 			{Order{Action: "add", ID: "j2", Change: Change{Message: "Tell me the news of the town, and of the world", Cron: "0 9 * * 1-5", Zone: "Asia/Tokyo"}}, "Created job 'Tell me the news of the town, ' (id: j2)"},
-			{Order{Action: "add", ID: "j3", Change: Change{Message: "Party", At: "2000-01-02T18:00"}}, "Created job 'Party' (id: j3)"}, // in the house's zone
+			{Order{Action: "add", ID: "j3", Change: Change{Message: "Party", At: "2000-01-02T18:00"}}, "Created job 'Party' (id: j3)"}, // in the gateway's zone
 			{Order{Action: "add", ID: "j4", Change: Change{Tool: "Echo", Args: map[string]any{"n": 1}, Every: 86400, Missed: "once"}}, "Created job 'echo' (id: j4)"},
 			{Order{Action: "disable", ID: "j4"}, "Disabled job j4"},
 			{Order{Action: "list"}, "Scheduled jobs:\n" +
@@ -190,7 +190,7 @@ func TestD095Texts(t *testing.T) {
 	})
 }
 
-// What is edited stays as it was but for what is given; what is given last counts.
+// An edit changes only the given fields; of alternatives, the last one given counts.
 func TestClockEdit(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		yes, no := true, false
@@ -225,7 +225,7 @@ func TestClockEdit(t *testing.T) {
 	})
 }
 
-// D-096: dream and heartbeat are listed to an owner, can be run, and stay as they are.
+// Owners see dream and heartbeat and can run them, but cannot change them (D-096).
 func TestD096Protected(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		list := "Scheduled jobs:\n- heartbeat (id: heartbeat, every 30m)\n  next: 2000-01-01 01:30 CET; has not run yet\n" +
@@ -245,8 +245,8 @@ func TestD096Protected(t *testing.T) {
 	})
 }
 
-// D-098, R-S24: who sees and changes whose jobs. In a group the private ones are
-// not told, and nobody gives other words to what runs with another's rights.
+// Who may see and change which jobs (D-098, R-S24). Private jobs are not listed in
+// groups, and nobody can reword a job that runs with another person's rights.
 func TestD098Whose(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		made := []struct {
@@ -294,8 +294,8 @@ func TestD098Whose(t *testing.T) {
 	})
 }
 
-// R-S12: a list that holds the words of others, and a history that holds
-// strangers', say so.
+// Lists that quote other people and histories with untrusted content are marked
+// as such (R-S12).
 func TestRS12ClockTaint(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		tainted := func(s Asker, o Order) bool {
@@ -326,7 +326,7 @@ func TestRS12ClockTaint(t *testing.T) {
 	})
 }
 
-// P6: a call or message that comes again, when all is done, runs nothing again.
+// A call or message that is repeated after its run has ended runs nothing again (P6).
 func TestP6RunOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		w.do(anna, Order{Action: "add", ID: "j", Change: Change{Message: "x", Every: 86400}})
@@ -350,7 +350,7 @@ func TestP6RunOnce(t *testing.T) {
 	})
 }
 
-// D-095: what /cron says, and what it does.
+// The answers of /cron, and what it does (D-095).
 func TestCronCommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		n := 0
@@ -392,13 +392,13 @@ func TestCronCommand(t *testing.T) {
 		}
 		say(anna, "/cron", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 03:00 CET; last: 2000-01-01 02:00 CET, failed – the model did not answer")
 		say(anna, "/cron remove tea", "Removed job tea")
-		if w.audited != 6 { // off, on, run, run of another's, off of none, remove
+		if w.audited != 6 { // off, on, run, running another person's job, switching off an unknown one, remove
 			t.Errorf("%d events in the audit log", w.audited)
 		}
 	})
 }
 
-// Of very many jobs the list is cut. Of one that is heard of elsewhere it says where.
+// A very long list is cut. A job that answers in another chat is listed with it.
 func TestLongList(t *testing.T) {
 	here, there := chat.Address{Channel: "telegram", Chat: "42"}, chat.Address{Channel: "telegram", Chat: "-7", Thread: "3"}
 	if text := English(time.UTC).List([]scheduler.Job{{At: here}, {At: there}, {System: true}}, here); strings.Count(text, "; in ") != 1 || !strings.Contains(text, "; in telegram:-7/3\n") {
@@ -410,8 +410,8 @@ func TestLongList(t *testing.T) {
 	}
 }
 
-// allFromCatalogue wants text to be in the language of full-width letters, but
-// for what data matches.
+// allFromCatalogue checks that text is in full-width letters, except for what data
+// matches.
 func allFromCatalogue(t *testing.T, text string, data *regexp.Regexp) {
 	t.Helper()
 	if rest := textstest.Foreign(text, data); rest != "" || text == "" {
@@ -419,8 +419,8 @@ func allFromCatalogue(t *testing.T, text string, data *regexp.Regexp) {
 	}
 }
 
-// TestAllFromCatalogue gives /cron in a language of full-width letters: nobody is
-// told a word that is not in the catalogue. Models are told the same in English.
+// TestAllFromCatalogue uses /cron with a catalogue in full-width letters: every word
+// for people comes from the catalogue. Models read the same in English.
 func TestAllFromCatalogue(t *testing.T) {
 	data := regexp.MustCompile("`[^`]*`|/[a-z]+|\\b(tea|dream|heartbeat|none|telegram|NOTE|CET|[0-9hms]*[0-9][hms])\\b")
 	inBubble(t, func(t *testing.T, w *fixture) {

@@ -1,5 +1,5 @@
-// Package jobs is what people, models and programs do with scheduled jobs: what
-// can be asked, who may ask it, and how jobs read in lists and histories.
+// Package jobs lets people, models and programs manage scheduled jobs: the orders
+// they can give, who may give them, and the texts of lists and histories.
 package jobs
 
 import (
@@ -17,20 +17,20 @@ import (
 	"parley/scheduler"
 )
 
-// A Change is what to set of a job. What is left out stays as it is, or has its
-// default in a new job.
+// A Change has new values for the fields of a job. An empty field keeps its value,
+// or gets its default in a new job.
 type Change struct {
 	Name     string         `json:"name,omitempty" jsonschema:"a few words for the list of jobs"`
-	Message  string         `json:"message,omitempty" jsonschema:"what you are to do each time, with all you need to know then"`
-	Every    int            `json:"every_seconds,omitempty" jsonschema:"seconds from one time to the next, counted from now"`
-	Cron     string         `json:"cron_expr,omitempty" jsonschema:"five fields such as '0 9 * * 1-5', or @daily and the like"`
-	Zone     string         `json:"tz,omitempty" jsonschema:"time zone of cron_expr, such as Europe/Berlin, if not the usual one"`
+	Message  string         `json:"message,omitempty" jsonschema:"what to do each time, with all you need to know then"`
+	Every    int            `json:"every_seconds,omitempty" jsonschema:"interval in seconds, counted from now"`
+	Cron     string         `json:"cron_expr,omitempty" jsonschema:"five fields such as '0 9 * * 1-5', or @daily"`
+	Zone     string         `json:"tz,omitempty" jsonschema:"time zone of cron_expr, such as Europe/Berlin"`
 	At       string         `json:"at,omitempty" jsonschema:"once, at YYYY-MM-DDTHH:MM:SS in the usual time zone"`
-	Isolated *bool          `json:"isolated,omitempty" jsonschema:"each time begins afresh, without what was said in this chat"`
-	Quiet    *bool          `json:"quiet,omitempty" jsonschema:"nothing is sent when there is nothing to say"`
-	Model    string         `json:"model,omitempty" jsonschema:"name of the model that answers; 'default' is that of the chat"`
-	Missed   string         `json:"missed,omitempty" jsonschema:"if its time passes while the computer is off: once (as usual) catches up with the last time, skip does not"`
-	Tool     string         `json:"tool,omitempty" jsonschema:"a tool that is called each time, without a model"`
+	Isolated *bool          `json:"isolated,omitempty" jsonschema:"start each run without this chat's history"`
+	Quiet    *bool          `json:"quiet,omitempty" jsonschema:"send nothing when there is nothing to report"`
+	Model    string         `json:"model,omitempty" jsonschema:"name of a model; 'default' is the chat's model"`
+	Missed   string         `json:"missed,omitempty" jsonschema:"after downtime: once (default) catches up, skip drops"`
+	Tool     string         `json:"tool,omitempty" jsonschema:"a tool to call each time, without a model"`
 	Args     map[string]any `json:"args,omitempty" jsonschema:"the arguments of tool"`
 }
 
@@ -46,27 +46,28 @@ const (
 	History = "history"
 )
 
-// An Order is what to do about a job.
+// An Order asks for one action on scheduled jobs.
 type Order struct {
 	Action string `json:"action" jsonschema:"what to do" limit:"enum=add|list|remove|enable|disable|run|edit|history"`
 	ID     string `json:"job_id,omitempty" jsonschema:"the job, as list shows it"`
 	Change
-	Force bool `json:"force,omitempty" jsonschema:"run a job that is switched off, this once"`
+	Force bool `json:"force,omitempty" jsonschema:"run a job once although it is switched off"`
 }
 
-// An Asker is who asks for something, and where.
+// An Asker is the person who gives an order, and the chat they give it in.
 type Asker struct {
 	At    chat.Address
-	Group bool // others read along
+	Group bool // other people read the chat
 	From  chat.Sender
 }
 
 // Whose returns the person whose memory and limits count.
 func (a Asker) Whose() chat.Person { return chat.Whose(a.At, a.From, a.Group) }
 
-// MayChange reports whether a may see and change j (D-098). Owners may in
-// private; in a group, where others read along, only jobs that were made there.
-// Others may if they made it: a job runs with the rights of who made it (R-S24).
+// MayChange reports whether a may see and change j (D-098). In a private chat,
+// owners may see and change all jobs; in a group, where other people read along, only
+// those made there. Other people may change the jobs they made: a job runs with its
+// author's rights (R-S24).
 func (a Asker) MayChange(j scheduler.Job) bool {
 	if a.From.Role == chat.Owner && !a.Group {
 		return true
@@ -74,14 +75,13 @@ func (a Asker) MayChange(j scheduler.Job) bool {
 	return !j.System && j.Whose() == a.Whose() && (a.From.Role == chat.Owner || j.By.ID == a.From.ID)
 }
 
-// changeable returns those of jobs that a may change.
+// changeable returns the jobs that a may change.
 func (a Asker) changeable(jobs []scheduler.Job) []scheduler.Job {
 	return slices.DeleteFunc(jobs, func(j scheduler.Job) bool { return !a.MayChange(j) })
 }
 
-// Find returns the ID of the job that ref means: its ID, or its name in any
-// case. If no job is meant it returns ref. A name that several jobs have is an
-// error.
+// Find returns the ID of the job that ref refers to by ID or, in any letter case, by
+// name. If there is none, it returns ref. A name that several jobs share is an error.
 func Find(jobs []scheduler.Job, ref string) (id string, err error) {
 	var ids []string
 	for _, j := range jobs {
@@ -102,7 +102,7 @@ func Find(jobs []scheduler.Job, ref string) (id string, err error) {
 		chat.OneLine(ref), strings.Join(ids, ", "))
 }
 
-// apply makes j what c says. The scheduler checks the result.
+// apply sets the fields of j that c has values for. The scheduler checks the result.
 func (m *Manager) apply(ctx context.Context, j *scheduler.Job, c Change) error {
 	if err := m.setSchedule(j, c); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (m *Manager) setSchedule(j *scheduler.Job, c Change) (err error) {
 	return nil
 }
 
-// setModel has the model of that name answer j.
+// setModel makes the model with this name answer j.
 func (m *Manager) setModel(j *scheduler.Job, name string) error {
 	switch names := m.Models(); {
 	case name == "":
@@ -154,8 +154,7 @@ func (m *Manager) setModel(j *scheduler.Job, name string) error {
 	return nil
 }
 
-// setTool has j call the tool of c, if the person whose job it is could make
-// that call.
+// setTool makes j call the tool of c, if the job's owner may make that call.
 func (m *Manager) setTool(ctx context.Context, j *scheduler.Job, c Change) error {
 	if c.Tool == "" && len(c.Args) == 0 {
 		return nil

@@ -15,16 +15,16 @@ const (
 	timeFormat = "2006-01-02 15:04 MST"
 )
 
-// DreamID is the ID of the job of Parley itself that consolidates memory.
+// DreamID is the ID of Parley's own job that consolidates memory.
 const DreamID = "dream"
 
-// Texts tells of jobs in one language, with times in one zone (D-095).
+// Texts describes jobs in one language, with times in one zone (D-095).
 type Texts struct {
 	texts texts.Jobs
 	zone  *time.Location
 }
 
-// English tells of jobs as models and the command line read it.
+// English returns the Texts for models and the command line.
 func English(zone *time.Location) Texts {
 	return Texts{texts: texts.English().Gateway.Jobs, zone: zone}
 }
@@ -34,7 +34,7 @@ func (t Texts) Title(j scheduler.Job) string {
 	return t.texts.Title.With(chat.OneLine(j.Name), j.ID, t.schedule(j.Schedule))
 }
 
-// schedule tells when a job is due.
+// schedule says when a job is due.
 func (t Texts) schedule(s scheduler.Schedule) string {
 	text := s.String()
 	if span, ok := strings.CutPrefix(text, "every "); ok {
@@ -46,7 +46,7 @@ func (t Texts) schedule(s scheduler.Schedule) string {
 	return text
 }
 
-// List tells of jobs. Of those of another conversation than here it names that.
+// List returns a list of jobs. It names the conversation of a job if that is not here.
 func (t Texts) List(jobs []scheduler.Job, here chat.Address) string {
 	if len(jobs) == 0 {
 		return t.texts.None
@@ -65,7 +65,7 @@ func (t Texts) List(jobs []scheduler.Job, here chat.Address) string {
 	return b.String()
 }
 
-// NextRun tells when j is due.
+// NextRun says when j is due next, or why it is not.
 func (t Texts) NextRun(j scheduler.Job) string {
 	why := chat.OneLine(j.Why)
 	switch {
@@ -79,7 +79,7 @@ func (t Texts) NextRun(j scheduler.Job) string {
 	return t.texts.Next.With(t.time(j.Next))
 }
 
-// LastRun tells how the latest run of j ended.
+// LastRun says how the latest run of j ended.
 func (t Texts) LastRun(j scheduler.Job) string {
 	if len(j.Runs) == 0 {
 		return t.texts.Never
@@ -92,7 +92,7 @@ func (t Texts) LastRun(j scheduler.Job) string {
 	return text
 }
 
-// History tells of the runs of j, the latest first.
+// History lists the runs of j, the latest first.
 func (t Texts) History(j scheduler.Job) string {
 	if len(j.Runs) == 0 {
 		return t.texts.NoHistory.With(j.ID)
@@ -124,7 +124,7 @@ func (t Texts) run(r scheduler.Run) string {
 
 func (t Texts) time(at time.Time) string { return at.In(t.zone).Format(timeFormat) }
 
-// changed tells that the job of that ID was changed by action.
+// changed confirms that action has changed the job with this ID.
 func (t Texts) changed(action, id string) string {
 	done := map[string]texts.Format{
 		Enable:  t.texts.Enabled,
@@ -134,7 +134,7 @@ func (t Texts) changed(action, id string) string {
 	return done[action].With(id)
 }
 
-// protected tells why a job of Parley itself cannot be changed (D-096).
+// protected says why one of Parley's own jobs cannot be changed (D-096).
 func (t Texts) protected(action, id string) string {
 	refused := map[string]texts.Format{
 		Enable:  t.texts.CannotEnable,
@@ -149,8 +149,8 @@ func (t Texts) protected(action, id string) string {
 	return refused[action].With(id) + "\n" + why
 }
 
-// outcome tells how a run ended, or how far it is. One that the catalogue does
-// not name is told by its value.
+// outcome says how a run ended, or how far it has come. An outcome that the catalogue
+// does not name is shown as its value.
 func (t Texts) outcome(o scheduler.Outcome) string {
 	say := t.texts.Outcomes
 	named := map[scheduler.Outcome]string{

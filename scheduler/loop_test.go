@@ -10,7 +10,7 @@ import (
 	"parley/scheduler"
 )
 
-// The three kinds fire, and a job that is due once goes away (D-094, D-095).
+// The three kinds of schedules fire, and a job that is due once is removed (D-094, D-095).
 func TestD094Kinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t) // it is 2000-01-01 00:00 UTC, a Saturday
@@ -30,8 +30,8 @@ func TestD094Kinds(t *testing.T) {
 	})
 }
 
-// Nobody was there: the latest is caught up with if it is not too old, all the
-// others are one record (P12).
+// While Parley was not running, runs were missed: the latest is caught up with if it
+// is not too old, and all others share one record (P12).
 func TestP12Missed(t *testing.T) {
 	for name, c := range map[string]struct {
 		job     scheduler.Job
@@ -59,7 +59,7 @@ func TestP12Missed(t *testing.T) {
 		"once, with skip":    {scheduler.Job{Missed: scheduler.Skip, Schedule: scheduler.Schedule{At: at(1)}}, 2 * time.Hour, nil, []string{"0 missed Parley was not running at that time"}, "The job x was due at 2000-01-01 01:00, but Parley was not running. It is too late for it now; /cron shows more."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, how := range []string{"down", "asleep"} { // the clock stands still, too, while a laptop sleeps
+			for _, how := range []string{"down", "asleep"} { // a sleeping laptop's monotonic clock stands still
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t)
 					j := w.add(c.job)
@@ -70,7 +70,7 @@ func TestP12Missed(t *testing.T) {
 					if how == "asleep" {
 						w.set(func() { w.step = c.down - 30*time.Second })
 						w.wait(30 * time.Second)
-						if c.job.Schedule.Every == 10*time.Second { // it is due before that
+						if c.job.Schedule.Every == 10*time.Second { // it is due earlier
 							w.ran()
 							return
 						}
@@ -93,7 +93,7 @@ func TestP12Missed(t *testing.T) {
 
 func at(hour int) time.Time { return time.Date(2000, 1, 1, hour, 0, 0, 0, time.UTC) }
 
-// What was missed is caught up with one after the other (P13).
+// Missed runs are caught up with one after the other (P13).
 func TestP13Staggered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -113,7 +113,7 @@ func TestP13Staggered(t *testing.T) {
 	})
 }
 
-// The clock is put forward and back, by an hour and a day (P23).
+// The wall clock is set forward and back, by an hour and a day (P23).
 func TestP23Steps(t *testing.T) {
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
@@ -166,7 +166,7 @@ func TestP23Steps(t *testing.T) {
 	}
 }
 
-// Restarts with the clock put back meanwhile: nothing stands still (P23).
+// No job stands still after restarts with the wall clock set back in between (P23).
 func TestP23BackWhileDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
