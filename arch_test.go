@@ -27,16 +27,17 @@ var floors = map[string]string{
 	"redact":    "chat",
 	"backup":    "store store/bolt workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
-	"web":       "audit chat channels llm memory scheduler scheduler/jobs store texts tools workspace",
+	"web":       "audit channels/admission chat llm memory scheduler scheduler/jobs store texts tools workspace",
 	"config":    "scheduler tools/web web",
 	"host":      "store",
 	"doctor":    "backup channels channels/network host llm store/bolt web",
 	"cmd":       "agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
 }
 
-// rooms lists what each inner room of agent may import. The room above imports
-// them, and none of them imports it, so that each can be understood without it.
+// rooms lists what each inner room may import. The room above imports them, and
+// none of them imports it, so that each can be understood without it.
 var rooms = map[string]string{
+	"channels/admission": "chat store",
 	"agent/budget":       "chat llm store texts",
 	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
 	"agent/deadletter":   "chat store",

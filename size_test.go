@@ -132,7 +132,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 // largePackages are not yet cut into rooms of a size that one can know.
 var largePackages = map[string]int{
 	"agent":       5640,
-	"channels":    3982,
+	"channels":    3716,
 	"cmd/gateway": 3935,
 }
 
@@ -253,15 +253,14 @@ var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind",
 
 // dialectLeft counts the identifiers that have such words, by word.
 var dialectLeft = map[string]int{
-	"aside":    40,
-	"door":     9,
-	"errand":   13,
-	"kid":      66,
-	"kin":      27,
-	"lane":     93,
-	"parked":   69,
-	"patient":  2,
-	"stranger": 2,
+	"aside":   40,
+	"door":    9,
+	"errand":  13,
+	"kid":     66,
+	"kin":     27,
+	"lane":    93,
+	"parked":  69,
+	"patient": 2,
 }
 
 // TestWords checks that identifiers use the field's terms.

@@ -12,64 +12,10 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/channels/channeltest"
 	"parley/chat"
 )
-
-// R-S7: ids only, nobody by default, blanks refused, whole channel names.
-func TestRS7Access(t *testing.T) {
-	a, err := channels.NewAccess(
-		[]string{"telegram:1", "telegram:work:2", "console"},
-		map[string][]string{"telegram": {"3"}, "telegram:work": {}, "discord": {"*"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		channel, id string
-		want        chat.Role
-	}{
-		{"telegram", "1", chat.Owner},
-		{"telegram", "3", chat.User},
-		{"telegram", "4", chat.Unknown},
-		{"telegram", "", chat.Unknown},
-		{"telegram", "*", chat.Unknown},
-		{"telegram", " 3", chat.Unknown},
-		{"telegram:work", "1", chat.Unknown},
-		{"telegram:work", "2", chat.Owner},
-		{"telegram:work", "3", chat.Unknown},
-		{"telegram:spare", "3", chat.Unknown},
-		{"discord", "9", chat.User},
-		{"discord", "", chat.Unknown},
-		{"console", "", chat.Owner},
-		{"web", "1", chat.Unknown},
-	} {
-		if got := a.Role(c.channel, c.id); got != c.want {
-			t.Errorf("%s:%s is %q, want %q", c.channel, c.id, got, c.want)
-		}
-	}
-	if ws := a.Warnings(); len(ws) != 1 || !strings.Contains(ws[0], `channels.discord.allow has "*"`) {
-		t.Errorf("warnings: %q", ws)
-	}
-	if channels.Access.Role(channels.Access{}, "console", "1") != chat.Unknown {
-		t.Error("the zero Access lets somebody in")
-	}
-	open, err := channels.NewAccess([]string{"telegram"}, nil)
-	if ws := open.Warnings(); err != nil || len(ws) != 1 {
-		t.Errorf("a whole network of owners: %q, %v", ws, err)
-	}
-}
-
-func TestRS7BlanksRefused(t *testing.T) {
-	_, err := channels.NewAccess([]string{"", "telegram:", "telegram:*", "*", "a b"}, map[string][]string{"telegram": {"1", " ", "2\n"}})
-	if err == nil {
-		t.Fatal("blanks were taken")
-	}
-	for _, want := range []string{"owners: entry 1", `"telegram:"`, `"telegram:*"`, `"*"`, "owners: entry 5", "channels.telegram.allow: entry 2", "channels.telegram.allow: entry 3"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not name %s: %v", want, err)
-		}
-	}
-}
 
 func from(id, text string) chat.Message {
 	last++
@@ -86,13 +32,13 @@ func say(t *testing.T, m *machine, msg chat.Message) {
 	}
 }
 
-func access(t *testing.T, h *house) {
+func admit(t *testing.T, h *house) {
 	t.Helper()
-	a, err := channels.NewAccess([]string{"net:1"}, map[string][]string{"net": {"2"}})
+	a, err := admission.NewRules([]string{"net:1"}, map[string][]string{"net": {"2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.SetAccess(a)
+	h.Access().SetRules(a)
 }
 
 // R-S8: one door for every kind of message; what a channel says of role,
@@ -117,7 +63,7 @@ func TestRS8OneDoor(t *testing.T) {
 		if len(h.heard) > 0 {
 			t.Fatalf("without access: %+v", h.heard)
 		}
-		access(t, h)
+		admit(t, h)
 		for _, id := range []string{"1", "2", "9"} {
 			for _, kind := range kinds[:len(kinds)-1] {
 				msg := from(id, "hi")
@@ -154,7 +100,7 @@ func told(m *machine, id string) string {
 func TestRS10Stranger(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		for range 50 {
 			say(t, m, from("9", "my secret text"))
 			time.Sleep(time.Minute)
@@ -227,7 +173,7 @@ func TestRS10Flood(t *testing.T) {
 func TestRS8Pairing(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		answer := func(id string) string {
 			synctest.Wait()
 			texts := m.fake.Shown(chat.Address{Channel: "net", Chat: id})
@@ -261,26 +207,26 @@ func TestRS8Pairing(t *testing.T) {
 		if got := answer("1"); !strings.Contains(got, "may talk") {
 			t.Errorf("the owner was told %q", got)
 		}
-		if open, err := h.Pairings(t.Context()); err != nil || len(open) != 2 {
+		if open, err := h.Access().Pairings(t.Context()); err != nil || len(open) != 2 {
 			t.Errorf("still open: %+v, %v", open, err)
 		}
 		if got := answer("9"); got != "You can talk to me now." {
 			t.Errorf("the stranger was told %q", got)
 		}
 		for range 2 {
-			if p, err := h.Approve(t.Context(), told(m, "8")); err != nil || p.Sender != "8" {
+			if p, err := h.Access().Approve(t.Context(), told(m, "8")); err != nil || p.Sender != "8" {
 				t.Errorf("approved %+v, %v", p, err)
 			}
 		}
 		time.Sleep(time.Hour)
-		if _, err := h.Approve(t.Context(), told(m, "7")); !errors.Is(err, channels.ErrNoPairing) {
+		if _, err := h.Access().Approve(t.Context(), told(m, "7")); !errors.Is(err, admission.ErrNoPairing) {
 			t.Errorf("approved after an hour: %v", err)
 		}
 
 		h.stop()
 		m.reboot(t.Context())
 		h = m.start(0)
-		access(t, h)
+		admit(t, h)
 		other := from("9", "through another bot")
 		other.Account = "bot2"
 		for _, msg := range []chat.Message{from("9", "paired"), from("8", "paired too"), from("7", "not"), other} {
@@ -295,7 +241,7 @@ func TestRS8Pairing(t *testing.T) {
 		role := func(want ...chat.Role) { // R-S24
 			t.Helper()
 			for i, id := range []string{"1", "2", "9", "7", ""} {
-				if got, err := h.Role(t.Context(), "net", id); err != nil || got != want[i] {
+				if got, err := h.Access().Role(t.Context(), "net", id); err != nil || got != want[i] {
 					t.Errorf("the role of %q is %q, %v", id, got, err)
 				}
 			}

@@ -78,7 +78,7 @@ func TestRS8Press(t *testing.T) {
 		var audit []string
 		m.cfg.Audit = func(kind, who, what string) { audit = append(audit, kind+" "+who+" "+what) }
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		a := ask(t, h, shall())
 		m.shows("Shall I?")
 		elsewhere := press("2", "q1", 0)
@@ -128,7 +128,7 @@ func TestRS8Press(t *testing.T) {
 func TestRS7PressFromAnotherChannel(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		r := shall()
 		r.To.Channel = "elsewhere" // parked, and so withdrawn
 		if a := ask(t, h, r); !a.answered() || !errors.Is(a.err, channels.ErrWithdrawn) {
@@ -141,7 +141,7 @@ func TestRS7PressFromAnotherChannel(t *testing.T) {
 func TestAskOwnerMayAnswer(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		a := ask(t, h, shall())
 		say(t, m, press("1", "q1", 0))
 		if !a.answered() || a.Index != 0 || a.By.ID != "1" {
@@ -155,7 +155,7 @@ func TestAskOwnerMayAnswer(t *testing.T) {
 func TestAskOneAnswer(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		a, b := ask(t, h, shall()), ask(t, h, shall())
 		for _, msg := range []chat.Message{press("2", "q1", 0), press("1", "q1", 1), press("2", "q1", 0), press("1", "q1", 1)} {
 			go func() { _ = m.fake.Say(t.Context(), msg) }()
@@ -177,7 +177,7 @@ func TestAskLettered(t *testing.T) {
 	for letter, index := range map[string]int{"y": 0, "N": 1, "c": 2, "h": 3, "2": 1} {
 		in(t, func(t *testing.T, m *machine) {
 			h := m.start(0)
-			access(t, h)
+			admit(t, h)
 			r := shall()
 			r.Ask.Choices = []string{"Yes", "No", "Conversation", "Hour"}
 			a := ask(t, h, r)
@@ -198,7 +198,7 @@ func TestAskNumbered(t *testing.T) {
 		in(t, func(t *testing.T, m *machine) {
 			m.fake.Choices = 1
 			h := m.start(powers)
-			access(t, h)
+			admit(t, h)
 			a := ask(t, h, shall())
 			m.shows("Shall I?\n\n1. Yes\n2. No, *never*\n\nAnswer y or n.")
 			other, edit := by("2", "2"), by("2", "2")
@@ -255,7 +255,7 @@ func TestRS8TypedBesideButtons(t *testing.T) {
 		t.Run(fmt.Sprint(c.who, c.text, c.group), func(t *testing.T) {
 			in(t, func(t *testing.T, m *machine) {
 				h := m.start(buttons)
-				access(t, h)
+				admit(t, h)
 				r := shall()
 				r.Group = c.group
 				a := ask(t, h, r)
@@ -293,7 +293,7 @@ func TestAskFree(t *testing.T) {
 		t.Run(fmt.Sprint(c.powers, c.who, c.text), func(t *testing.T) {
 			in(t, func(t *testing.T, m *machine) {
 				h := m.start(c.powers)
-				access(t, h)
+				admit(t, h)
 				r := shall()
 				r.Ask.Free = true
 				a := ask(t, h, r)
@@ -319,7 +319,7 @@ func TestAskWithdraw(t *testing.T) {
 	for _, powers := range []channeltest.Power{0, buttons} {
 		in(t, func(t *testing.T, m *machine) {
 			h := m.start(powers)
-			access(t, h)
+			admit(t, h)
 			a := ask(t, h, shall())
 			for range 2 {
 				if err := h.Withdraw(t.Context(), "q1"); err != nil {
@@ -359,7 +359,7 @@ func TestAskWithdrawOnTheWay(t *testing.T) {
 			return nil
 		})
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		ask(t, h, shall())
 		if err := h.Withdraw(t.Context(), "q1"); err != nil {
 			t.Error(err)
@@ -378,7 +378,7 @@ func TestP9AskAcrossLives(t *testing.T) {
 	for _, powers := range []channeltest.Power{0, buttons} {
 		in(t, func(t *testing.T, m *machine) {
 			h := m.start(powers)
-			access(t, h)
+			admit(t, h)
 			ctx, cancel := context.WithCancel(t.Context())
 			a := askUntil(ctx, h, shall())
 			cancel()
@@ -388,7 +388,7 @@ func TestP9AskAcrossLives(t *testing.T) {
 			h.stop()
 			m.reboot(t.Context())
 			h = m.start(powers)
-			access(t, h)
+			admit(t, h)
 			if powers == buttons {
 				say(t, m, press("2", "q1", 1))
 			} else {
@@ -446,7 +446,7 @@ func TestP9AskCrashAnywhere(t *testing.T) {
 func live(t *testing.T, m *machine, powers channeltest.Power, answer chat.Message) (*asking, []string, bool) {
 	h := m.start(powers)
 	defer h.stop()
-	access(t, h)
+	admit(t, h)
 	a := ask(t, h, shall())
 	for len(m.fake.Shown(room)) == 0 && !dead(m) {
 		time.Sleep(time.Second)
@@ -478,7 +478,7 @@ func TestAskForgets(t *testing.T) {
 		_, _ = m.store.Bucket("questions").Put(t.Context(), "bad", []byte("{"), 0)
 		_, _ = m.store.Bucket("questions").Put(t.Context(), "empty", []byte("{}"), 0)
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		next := func(id string) *asking {
 			r := shall()
 			r.ID, r.Ask.ID = "ask:"+id, id
@@ -521,7 +521,7 @@ func TestAskLong(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		m.fake.Limit = 13
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		r := shall()
 		r.Text = "first words, last words"
 		ask(t, h, r)
@@ -546,7 +546,7 @@ func TestP14PressNeverWaits(t *testing.T) {
 			return nil
 		})
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		start := time.Now()
 		for i := range 150 {
 			r := shall()
@@ -572,7 +572,7 @@ func TestP14PressNeverWaits(t *testing.T) {
 func TestP19Press(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		a := ask(t, h, shall())
 		m.fill(true)
 		if m.fake.Say(t.Context(), press("2", "q1", 0)) == nil || a.answered() {

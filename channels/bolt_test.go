@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/channels/channeltest"
 	"parley/chat"
 	"parley/store/bolt"
@@ -29,8 +30,8 @@ func TestP9AskOnDisk(t *testing.T) {
 		h := channels.NewHub(channels.Config{Store: s, Log: discard,
 			Sent: func(_ string, r chat.Reply, _ time.Duration, _ int, _ error) { left <- r.ID }})
 		h.Add("net", f.As(buttons))
-		a, _ := channels.NewAccess(nil, map[string][]string{"net": {"2"}})
-		h.SetAccess(a)
+		a, _ := admission.NewRules(nil, map[string][]string{"net": {"2"}})
+		h.Access().SetRules(a)
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = h.Work(ctx) })

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/texts"
 )
@@ -131,7 +132,7 @@ func (l *line) outcome(c *Choice) string {
 		return "✗ *" + say.NoLongerAsked + "*"
 	}
 	text := plainly(c.Text, maxName)
-	if by := oneLine(c.By.Name); by != "" {
+	if by := admission.SafeName(c.By.Name); by != "" {
 		return "✓ " + say.ByWhom.With(text, by)
 	}
 	return "✓ " + say.Answered.With(text)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
@@ -85,8 +86,8 @@ func (h *Hub) pair(ctx context.Context, code string) (string, error) {
 	if code == "" {
 		return h.whoAsks(ctx)
 	}
-	p, err := h.Approve(ctx, code)
-	if errors.Is(err, ErrNoPairing) {
+	p, err := h.access.Approve(ctx, code)
+	if errors.Is(err, admission.ErrNoPairing) {
 		return h.cfg.Texts.Commands.NoCode, nil
 	}
 	return h.cfg.Texts.Commands.Paired.With(h.who(p), p.At.Channel, p.Sender), err
@@ -97,7 +98,7 @@ func (h *Hub) unpair(ctx context.Context, who string) (string, error) {
 	if i < 0 {
 		return h.cfg.Texts.Commands.Whom, nil
 	}
-	found, err := h.Unpair(ctx, who[:i], who[i+1:])
+	found, err := h.access.Unpair(ctx, who[:i], who[i+1:])
 	if !found {
 		return h.cfg.Texts.Commands.NotPaired.With(who), err
 	}
@@ -106,7 +107,7 @@ func (h *Hub) unpair(ctx context.Context, who string) (string, error) {
 
 // whoAsks lists who asks to be let in.
 func (h *Hub) whoAsks(ctx context.Context) (string, error) {
-	open, err := h.Pairings(ctx)
+	open, err := h.access.Pairings(ctx)
 	if err != nil || len(open) == 0 {
 		return h.cfg.Texts.Commands.NobodyAsks, err
 	}
@@ -118,8 +119,9 @@ func (h *Hub) whoAsks(ctx context.Context) (string, error) {
 	return b.String(), nil
 }
 
-// who names the stranger. The name is the stranger's choice, so the id stands beside it.
-func (h *Hub) who(p Pairing) string {
+// who names the sender of p. The name is of their own choosing, so the ID stands
+// beside it.
+func (h *Hub) who(p admission.Pairing) string {
 	say := h.cfg.Texts.Commands
 	return say.Who.With(cmp.Or(p.Name, say.NoName), p.At.Channel, p.Sender)
 }

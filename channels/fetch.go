@@ -218,7 +218,7 @@ func (h *Hub) Save(ctx context.Context, at chat.Address, from chat.Sender, name 
 	if err := h.cfg.Room(); err != nil {
 		return chat.File{}, fmt.Errorf("save file: %w", err)
 	}
-	role, err := h.authorise(ctx, chat.Message{At: at, From: from})
+	role, err := h.access.RoleOf(ctx, chat.Message{At: at, From: from})
 	if err != nil {
 		return chat.File{}, err
 	}

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
@@ -68,8 +68,7 @@ type Hub struct {
 	cfg    Config
 	kept   tables
 	lines  map[string]*line
-	access atomic.Pointer[Access]
-	asking sync.Mutex // one stranger at a time
+	access *admission.Control
 	polls  polls
 }
 
@@ -94,7 +93,7 @@ func NewHub(c Config) *Hub {
 		c.Texts = &texts.English().Channels
 	}
 	h := &Hub{cfg: c, kept: openTables(c.Store, c.Log), lines: map[string]*line{}}
-	h.SetAccess(Access{})
+	h.access = admission.NewControl(admission.Config{Store: c.Store, Log: c.Log, Welcome: h.welcome})
 	return h
 }
 
@@ -117,8 +116,13 @@ func (h *Hub) Add(name string, c Channel) {
 	}
 }
 
-// SetAccess changes who may talk, from the next message on.
-func (h *Hub) SetAccess(a Access) { h.access.Store(&a) }
+// Access returns what decides who may talk. At first that is nobody.
+func (h *Hub) Access() *admission.Control { return h.access }
+
+// welcome tells a paired sender that they may talk now.
+func (h *Hub) welcome(ctx context.Context, p admission.Pairing) error {
+	return h.Send(ctx, chat.Reply{ID: "paired:" + p.Code, To: p.At, Text: h.cfg.Texts.Pairing.Welcome})
+}
 
 // Receive runs the channels, or only those named, until ctx ends. A channel
 // that fails is logged and shown by Status, and the others go on. Receive
@@ -231,7 +235,7 @@ const drainEvery = 10 * time.Millisecond
 // first. Another text needs another id.
 func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 	var errs []error
-	for _, owner := range h.access.Load().Owners() {
+	for _, owner := range h.access.Rules().Owners() {
 		if to, ok := h.office(owner); ok {
 			errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
 		}
@@ -247,7 +251,7 @@ func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 // the terminal and the page, whose owners have no ID, come after that.
 func (h *Hub) Office() (at chat.Address, ok bool) {
 	anonymous := func(owner string) int { return 1 - min(1, strings.Count(owner, ":")) }
-	owners := slices.Clone(h.access.Load().Owners())
+	owners := h.access.Rules().Owners()
 	slices.SortStableFunc(owners, func(a, b string) int { return anonymous(a) - anonymous(b) })
 	for _, owner := range owners {
 		if at, ok = h.office(owner); ok {

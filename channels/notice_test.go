@@ -15,7 +15,7 @@ func TestP19Notice(t *testing.T) {
 	const notice = "My disk is full, so your message has to wait. I take it as soon as there is space again."
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		pair := func(want error) {
 			t.Helper()
 			if err := m.fake.Say(t.Context(), from("1", "/pair")); !errors.Is(err, want) {
@@ -45,7 +45,7 @@ func TestP19Notice(t *testing.T) {
 func TestP19LateNotice(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		other, slow := from("1", "/pair"), make(chan struct{})
 		other.At.Chat = "elsewhere"
 		m.on(func(op channeltest.Op) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/channels/channeltest"
 	"parley/chat"
 	"parley/store"
@@ -111,7 +112,7 @@ func TestParkedCommands(t *testing.T) {
 		var audit []string
 		m.cfg.Audit = func(kind, who, what string) { audit = append(audit, kind+" "+who+" "+what) }
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		park(t, m, h, "my *one*\nsecret", "two", "three", "four")
 		office := chat.Address{Channel: "net", Chat: "office"}
 		tell := func(who, text string, group bool) string {
@@ -161,7 +162,7 @@ func TestParkedCommands(t *testing.T) {
 func TestCommandOnce(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		park(t, m, h, "one")
 		msg := from("1", "/resend all")
 		msg.At = chat.Address{Channel: "net", Chat: "office"}
@@ -179,7 +180,7 @@ func TestCommandOnce(t *testing.T) {
 		h.stop()
 		m.reboot(t.Context())
 		h = m.start(0)
-		access(t, h)
+		admit(t, h)
 		say(t, m, msg)
 		synctest.Wait()
 		if all, err := h.Parked(t.Context()); err != nil || len(all) != 1 {
@@ -206,11 +207,11 @@ func TestP18TellOwners(t *testing.T) {
 		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
 		h.Add("net", m.fake.As(channeltest.All))
 		h.Add("quiet", m.fake.As(0))
-		a, err := channels.NewAccess([]string{"net:1", "net:3", "net:spare:4", "quiet:1", "gone:1", "net"}, nil)
+		a, err := admission.NewRules([]string{"net:1", "net:3", "net:spare:4", "quiet:1", "gone:1", "net"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.SetAccess(a)
+		h.Access().SetRules(a)
 		for range 2 {
 			if err := h.TellOwners(t.Context(), "restored", "I am back."); err != nil {
 				t.Error(err)

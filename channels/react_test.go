@@ -34,7 +34,7 @@ func to(msg chat.Message) chat.Reply {
 func TestMarks(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(channeltest.All)
-		access(t, h)
+		admit(t, h)
 		msg, joined := by("2", "hi"), by("2", "and this")
 		say(t, m, msg)
 		time.Sleep(2 * time.Second)
@@ -65,7 +65,7 @@ func TestMarks(t *testing.T) {
 func TestMarksOnlyWhereTheyHelp(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(channeltest.All)
-		access(t, h)
+		admit(t, h)
 		quick := by("2", "hi")
 		say(t, m, quick)
 		live := h.Live(t.Context(), to(quick))
@@ -103,7 +103,7 @@ func TestMarksAreAskedLess(t *testing.T) {
 			return errors.New("timeout")
 		})
 		h := m.start(channeltest.All)
-		access(t, h)
+		admit(t, h)
 		msg := by("2", "hi")
 		say(t, m, msg)
 		time.Sleep(2 * time.Second)
@@ -136,7 +136,7 @@ func TestMarksThatAreNotNeeded(t *testing.T) {
 			return nil
 		})
 		h := m.start(channeltest.All)
-		access(t, h)
+		admit(t, h)
 		var all []chat.Message
 		for i := range 20 {
 			msg := by("2", "hi")
@@ -160,7 +160,7 @@ func TestMarksThatAreNotNeeded(t *testing.T) {
 func TestP15MarksAreBounded(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(channeltest.All)
-		access(t, h)
+		admit(t, h)
 		for i := range 3000 {
 			msg := by("2", "hi")
 			msg.ID = fmt.Sprint("x", i)

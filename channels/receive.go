@@ -7,7 +7,6 @@ import (
 
 	"parley/chat"
 	"parley/panics"
-	"parley/store"
 )
 
 // receive runs the channel until ctx ends or it cannot go on. A channel that
@@ -37,7 +36,7 @@ func (l *line) receive(ctx context.Context, deliver chat.Deliver) {
 func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) error {
 	m.At.Channel = l.name
 	m.Origin = chat.FromPerson
-	role, err := l.hub.authorise(ctx, m)
+	role, err := l.hub.access.RoleOf(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	case m.Answer != nil:
 		return l.press(ctx, m, deliver)
 	case role == chat.Unknown:
-		return l.stranger(ctx, m)
+		return l.answerUnknown(ctx, m)
 	}
 	own, err := l.hub.command(ctx, m)
 	if !own {
@@ -60,6 +59,26 @@ func (l *line) hear(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 	}
 	l.notice(m, err)
 	return err
+}
+
+// answerUnknown counts m, which comes from an unknown sender, and answers with a
+// pairing code if one is due. Nobody is answered in a group.
+func (l *line) answerUnknown(ctx context.Context, m chat.Message) error {
+	l.dropped.Add(1)
+	if m.Group || m.From.ID == "" {
+		return nil
+	}
+	request, due, err := l.hub.access.Request(ctx, m)
+	if err != nil {
+		return fmt.Errorf("pairing: %w", err)
+	}
+	if !due {
+		return nil
+	}
+	l.log.Info("unknown sender was told a pairing code", "sender", request.Sender, "name", request.Name)
+	r := m.Reply()
+	r.Text = l.hub.cfg.Texts.Pairing.Refused.With(request.Code, request.Code)
+	return l.hub.Send(ctx, r)
 }
 
 // refuse tells the sender of m why it was refused.
@@ -78,22 +97,6 @@ func (l *line) pass(ctx context.Context, m chat.Message, deliver chat.Deliver) e
 		l.mark(s, Seen)
 	}
 	return err
-}
-
-// authorise says what the sender of m may do, whatever kind of message it is.
-func (h *Hub) authorise(ctx context.Context, m chat.Message) (chat.Role, error) {
-	role := h.access.Load().Role(m.At.Channel, m.From.ID)
-	if role != chat.Unknown || m.From.ID == "" {
-		return role, nil
-	}
-	_, _, err := h.kept.paired.Get(ctx, person(m.At.Channel, m.Account, m.From.ID))
-	switch {
-	case err == nil:
-		return chat.User, nil
-	case errors.Is(err, store.ErrNotFound):
-		return chat.Unknown, nil
-	}
-	return chat.Unknown, fmt.Errorf("authorise: %w", err)
 }
 
 // offer sets the command menu of the channel, however often it takes.

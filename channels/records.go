@@ -6,15 +6,13 @@ import (
 	"parley/store"
 )
 
-// The tables of a Hub. A damaged value is forgotten: a pairing has to be made
-// again, and a delivery is sent from its beginning (P21).
+// The tables of a Hub. A damaged value is forgotten: a delivery is
+// sent from its beginning (P21).
 type tables struct {
 	deliveries  store.Table[record]   // how far replies have come, by their ID
 	lastSent    store.Table[lastSent] // by channel and chat
 	deadLetters store.Table[Parked]
 	questions   store.Table[question] // by ID
-	pairing     store.Table[Pairing]  // who asks to be let in, by code
-	paired      store.Table[Pairing]  // who was let in, by person
 	commands    store.Table[done]     // commands that were carried out, by the ID of their answer
 }
 
@@ -24,8 +22,6 @@ func openTables(s store.Store, log *slog.Logger) tables {
 		lastSent:    store.NewTable(s.Bucket(store.BucketLastSent), store.Forget[lastSent](log, "last reply to a chat")),
 		deadLetters: store.NewTable(s.Bucket(store.BucketDeadReplies), store.Forget[Parked](log, "dead letter")),
 		questions:   store.NewTable(s.Bucket(store.BucketQuestions), store.Forget[question](log, "question")),
-		pairing:     store.NewTable(s.Bucket(store.BucketPairing), store.Forget[Pairing](log, "pairing request")),
-		paired:      store.NewTable(s.Bucket(store.BucketPaired), store.Forget[Pairing](log, "pairing")),
 		commands:    store.NewTable(s.Bucket(store.BucketCommands), store.Forget[done](log, "command carried out")),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/channels/channeltest"
 	"parley/chat"
 )
@@ -26,7 +27,7 @@ func TestD087ButtonsSay(t *testing.T) {
 		var audit []string
 		m.cfg.Audit = func(kind, who, what string) { audit = append(audit, kind) }
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		send(t, h, offer())
 		time.Sleep(time.Second)
 		for name, msg := range map[string]chat.Message{
@@ -61,7 +62,7 @@ func TestD087ButtonsSay(t *testing.T) {
 func TestSayNumbered(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		send(t, h, offer())
 		time.Sleep(time.Second)
 		m.shows("Tea or coffee?\n\n1. Tea\n2. Coffee\n\nAnswer with a number or in your own words.")
@@ -82,7 +83,7 @@ func TestSayNumbered(t *testing.T) {
 func TestSayIsTakenOrComesAgain(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(buttons)
-		access(t, h)
+		admit(t, h)
 		send(t, h, offer())
 		time.Sleep(time.Second)
 		h.mu.Lock()
@@ -148,7 +149,7 @@ func TestP9SayCrashAnywhere(t *testing.T) {
 func offering(t *testing.T, m *machine, heard map[string]string) bool {
 	h := m.start(buttons)
 	defer h.stop()
-	access(t, h)
+	admit(t, h)
 	for !dead(m) && h.Send(t.Context(), offer()) != nil {
 		time.Sleep(time.Second)
 	}
@@ -192,7 +193,7 @@ func TestC051InitialAnswers(t *testing.T) {
 		t.Run(fmt.Sprint(c.powers, c.choices, c.text), func(t *testing.T) {
 			in(t, func(t *testing.T, m *machine) {
 				h := m.start(c.powers)
-				access(t, h)
+				admit(t, h)
 				r := shall()
 				r.Ask.Choices = strings.Split(c.choices, "|")
 				a := ask(t, h, r)
@@ -213,11 +214,11 @@ func TestOffice(t *testing.T) {
 		if at, ok := h.Office(); ok {
 			t.Errorf("an office without owners: %v", at)
 		}
-		a, err := channels.NewAccess([]string{"elsewhere:1", "net:7", "net:8"}, nil)
+		a, err := admission.NewRules([]string{"elsewhere:1", "net:7", "net:8"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.SetAccess(a)
+		h.Access().SetRules(a)
 		if at, ok := h.Office(); !ok || at != (chat.Address{Channel: "net", Chat: "7"}) {
 			t.Errorf("the office is %v, %v", at, ok)
 		}

@@ -41,17 +41,6 @@ func plainly(text string, most int) string {
 
 const maxName = 64 // runes
 
-// oneLine makes a name that a stranger chose safe to show (R-S11).
-func oneLine(name string) string {
-	rs := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .'-", r) {
-			return r
-		}
-		return -1
-	}, name))
-	return string(rs[:min(len(rs), maxName)])
-}
-
 const (
 	maxFileName = 80 // bytes
 	maxExt      = 16 // bytes of it that must stay; what is longer is no extension

@@ -23,7 +23,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		office := chat.Address{Channel: "net", Chat: "office"}
 		m.cfg.Texts = &textstest.Wide().Channels
 		h := m.start(0)
-		access(t, h)
+		admit(t, h)
 		m.on(func(op channeltest.Op) error {
 			if op.Reply.To == room {
 				return &channels.Error{Permanent: true, Err: errors.New("blocked")}
@@ -34,7 +34,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		time.Sleep(time.Minute)
 		say(t, m, from("9", "who is there?"))
 		synctest.Wait()
-		asking, err := h.Pairings(t.Context())
+		asking, err := h.Access().Pairings(t.Context())
 		if err != nil || len(asking) != 1 {
 			t.Fatal(asking, err)
 		}

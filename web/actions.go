@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"parley/channels"
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/store"
 )
@@ -96,7 +96,7 @@ func (a *admin) fire(_ http.ResponseWriter, r *http.Request) (any, string, error
 // approve approves a pairing, and answers with who that is.
 func (a *admin) approve(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 	who, err := a.cfg.Gateway.Approve(r.Context(), r.PathValue("id"))
-	if errors.Is(err, channels.ErrNoPairing) {
+	if errors.Is(err, admission.ErrNoPairing) {
 		err = store.ErrNotFound
 	}
 	return who, "paired: " + r.PathValue("id"), err

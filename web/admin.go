@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/audit"
-	"parley/channels"
+	"parley/channels/admission"
 	"parley/chat"
 )
 
@@ -39,17 +39,17 @@ func (a *admin) views() []view {
 
 // An Overview is the gateway's state, and what waits for the owner.
 type Overview struct {
-	Version  string             `json:"version"`
-	Began    time.Time          `json:"began"`
-	Model    string             `json:"model"`
-	Page     string             `json:"page"`    // where the web page is
-	Reasons  []string           `json:"reasons"` // why it is not ready
-	Warnings []string           `json:"warnings"`
-	Damaged  []string           `json:"damaged,omitempty"` // what cannot be read in the store
-	Channels []Channel          `json:"channels"`
-	Pairings []channels.Pairing `json:"pairings"`
-	Parked   []DeadLetter       `json:"parked"`
-	Aside    []DeadLetter       `json:"aside"`
+	Version  string              `json:"version"`
+	Began    time.Time           `json:"began"`
+	Model    string              `json:"model"`
+	Page     string              `json:"page"`    // where the web page is
+	Reasons  []string            `json:"reasons"` // why it is not ready
+	Warnings []string            `json:"warnings"`
+	Damaged  []string            `json:"damaged,omitempty"` // what cannot be read in the store
+	Channels []Channel           `json:"channels"`
+	Pairings []admission.Pairing `json:"pairings"`
+	Parked   []DeadLetter        `json:"parked"`
+	Aside    []DeadLetter        `json:"aside"`
 }
 
 func (a *admin) overview(r *http.Request) (any, error) {

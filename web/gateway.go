@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/audit"
-	"parley/channels"
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/llm"
 	"parley/memory"
@@ -26,8 +26,8 @@ type Gateway struct {
 	Warnings func() []string                // what is insecure, or about to fail
 	Damaged  func() []string                // what cannot be read in the store; nil: unknown
 	Channels func(context.Context) ([]Channel, error)
-	Pairings func(context.Context) ([]channels.Pairing, error)
-	Approve  func(ctx context.Context, code string) (channels.Pairing, error)
+	Pairings func(context.Context) ([]admission.Pairing, error)
+	Approve  func(ctx context.Context, code string) (admission.Pairing, error)
 
 	Usage  func(context.Context) ([]llm.Spent, error)
 	Errors func() []LogLine // of the log, redacted (R-S26), newest first

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"parley/audit"
-	"parley/channels"
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -156,15 +156,15 @@ func (f *face) gateway(t testing.TB) Gateway {
 		Channels: func(context.Context) ([]Channel, error) {
 			return []Channel{{Name: evil, Trouble: evil, Pending: 3, Oldest: time.Hour}}, nil
 		},
-		Pairings: func(context.Context) ([]channels.Pairing, error) {
-			return []channels.Pairing{{Code: "ABCD2345", Name: evil, Sender: evil, Time: at}}, nil
+		Pairings: func(context.Context) ([]admission.Pairing, error) {
+			return []admission.Pairing{{Code: "ABCD2345", Name: evil, Sender: evil, Time: at}}, nil
 		},
-		Approve: func(_ context.Context, code string) (channels.Pairing, error) {
+		Approve: func(_ context.Context, code string) (admission.Pairing, error) {
 			if code != "ABCD2345" {
-				return channels.Pairing{}, channels.ErrNoPairing
+				return admission.Pairing{}, admission.ErrNoPairing
 			}
 			f.note(&f.did, "approve", code)
-			return channels.Pairing{}, nil
+			return admission.Pairing{}, nil
 		},
 		Usage: func(context.Context) ([]llm.Spent, error) {
 			return []llm.Spent{

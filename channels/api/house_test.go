@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/channels/api"
 	"parley/chat"
 	"parley/store"
@@ -71,11 +72,11 @@ func start(t *testing.T, s store.Store, answer func(*house, chat.Message)) *hous
 	}
 	h := &house{t: t, store: s, answer: answer, saved: map[string]string{}}
 	h.hub = channels.NewHub(channels.Config{Store: s, Log: quiet})
-	access, err := channels.NewAccess(nil, map[string][]string{"api": {"ann", "bob"}})
+	access, err := admission.NewRules(nil, map[string][]string{"api": {"ann", "bob"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.hub.SetAccess(access)
+	h.hub.Access().SetRules(access)
 	h.open()
 	h.hub.Add("api", h.api)
 	intake, stop := context.WithCancel(context.Background())

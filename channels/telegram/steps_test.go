@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
 	"parley/store/mem"
@@ -20,11 +21,11 @@ func TestC008Card(t *testing.T) {
 	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
 		hub := channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})
 		hub.Add("telegram", h.ch)
-		access, err := channels.NewAccess([]string{"telegram:7"}, nil)
+		access, err := admission.NewRules([]string{"telegram:7"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		hub.SetAccess(access)
+		hub.Access().SetRules(access)
 		ctx, stop := context.WithCancel(t.Context())
 		var live sync.WaitGroup
 		defer live.Wait()

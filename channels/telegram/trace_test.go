@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
@@ -25,12 +26,12 @@ import (
 // hub runs a Hub with h's channel until the test ends. It hears everybody.
 func (h *house) hub(t *testing.T, s store.Store) *channels.Hub {
 	t.Helper()
-	access, err := channels.NewAccess(nil, map[string][]string{"telegram": {"*"}})
+	access, err := admission.NewRules(nil, map[string][]string{"telegram": {"*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hub := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.NewTextHandler(h.logs, nil))})
-	hub.SetAccess(access)
+	hub.Access().SetRules(access)
 	hub.Add("telegram", h.ch)
 	ctx, stop := context.WithCancel(t.Context())
 	var ended sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/channels"
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
@@ -21,11 +22,11 @@ func TestWithHub(t *testing.T) {
 	h := open(t, s)
 	hub := channels.NewHub(channels.Config{Store: s, Log: quiet})
 	hub.Add("web", h.Channel)
-	access, err := channels.NewAccess(nil, map[string][]string{"web": {"anna"}})
+	access, err := admission.NewRules(nil, map[string][]string{"web": {"anna"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub.SetAccess(access)
+	hub.Access().SetRules(access)
 	ctx, stop := context.WithCancel(context.Background())
 	var live sync.WaitGroup
 	live.Go(func() { _ = hub.Work(ctx) })
@@ -62,11 +63,11 @@ func TestP19WaitsThroughAFullDisk(t *testing.T) {
 	h := open(t, s)
 	hub := channels.NewHub(channels.Config{Store: s, Log: quiet})
 	hub.Add("web", h.Channel)
-	access, err := channels.NewAccess(nil, map[string][]string{"web": {"anna"}})
+	access, err := admission.NewRules(nil, map[string][]string{"web": {"anna"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub.SetAccess(access)
+	hub.Access().SetRules(access)
 	ctx, stop := context.WithCancel(context.Background())
 	var live sync.WaitGroup
 	var isFull, heard atomic.Bool

@@ -16,7 +16,7 @@ import (
 
 	"parley/audit"
 	"parley/backup"
-	"parley/channels"
+	"parley/channels/admission"
 	"parley/chat"
 	"parley/config"
 	"parley/web"
@@ -191,7 +191,7 @@ func (p *program) printAudit(ctx context.Context, a *admin, _ []string) error {
 
 // pair lets somebody in and says who that is.
 func (p *program) pair(ctx context.Context, a *admin, args []string) error {
-	var who channels.Pairing
+	var who admission.Pairing
 	err := a.ask(ctx, "POST", "/api/pairings/"+url.PathEscape(args[0])+"/approve", nil, &who)
 	if errors.Is(err, errNone) {
 		return errors.New("nobody has that code, or it is older than an hour: parley status shows who asks")

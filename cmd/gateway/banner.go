@@ -6,20 +6,20 @@ import (
 	"slices"
 	"strings"
 
-	"parley/channels"
+	"parley/channels/admission"
 	"parley/config"
 )
 
 // accessOf says who may talk, by the config. Whoever comes through the web face
 // has signed in or shown a key.
-func accessOf(c *config.Config) (channels.Access, error) {
+func accessOf(c *config.Config) (admission.Rules, error) {
 	allow := allowOf(c)
 	allow["web"], allow["api"] = []string{"*"}, []string{"*"}
 	owners := slices.Clone(c.Owners)
 	if i := slices.Index(owners, "web"); i >= 0 {
 		owners = slices.Replace(owners, i, i+1, "web:"+webOwner, "api:"+webOwner)
 	}
-	return channels.NewAccess(owners, allow)
+	return admission.NewRules(owners, allow)
 }
 
 // webOwner is whom the admin token signs in; others have the names they were invited by.
@@ -72,7 +72,7 @@ func banner(c *config.Config, alone bool) []string {
 // warningsOf says where the door stands open (R-S7), and which owner can never come.
 func warningsOf(c *config.Config) []string {
 	allow := allowOf(c)
-	a, err := channels.NewAccess(c.Owners, allow)
+	a, err := admission.NewRules(c.Owners, allow)
 	if err != nil { // check lets no such config pass
 		return []string{err.Error()}
 	}

@@ -173,7 +173,7 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	if err != nil {
 		return err
 	}
-	g.hub.SetAccess(access)
+	g.hub.Access().SetRules(access)
 	g.observer.Queues(ownerAPI{g}.queues)
 	return g.openHTTP(ctx, webhooks)
 }

@@ -36,7 +36,7 @@ func (j jobHost) openScheduler() {
 
 // roleNow returns what from may do at a today (R-S24).
 func (j jobHost) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
-	role, err := j.app.hub.Role(ctx, a.Channel, from.ID)
+	role, err := j.app.hub.Access().Role(ctx, a.Channel, from.ID)
 	if err == nil && role != chat.Unknown && (a.Channel == "web" || a.Channel == "api") { // their keys are those of people of the web
 		if may, err := j.app.web.May(ctx, from.ID); !may {
 			return chat.Unknown, err

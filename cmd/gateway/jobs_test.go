@@ -80,7 +80,7 @@ func TestRS24OwnerAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.hub.SetAccess(access)
+	h.hub.Access().SetRules(access)
 	h.hub.Add("discord", mailbox{})
 	for to, want := range map[string]string{
 		"telegram:1":         `{telegram 1 } by "1"`,

@@ -38,7 +38,7 @@ func (o ownerAPI) view() web.Gateway {
 		Reasons:  o.reasons,
 		Warnings: o.warnings,
 		Damaged:  o.app.verifier.Damaged,
-		Channels: o.channels, Pairings: o.app.hub.Pairings, Approve: o.app.hub.Approve,
+		Channels: o.channels, Pairings: o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
 		Usage: o.app.pool.Budget().Usage, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
 	}
 }

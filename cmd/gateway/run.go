@@ -116,7 +116,7 @@ func (g *gateway) apply(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	g.hub.SetAccess(access)
+	g.hub.Access().SetRules(access)
 	g.pool.Set(settings)
 	g.now.Store(c)
 	g.auditLog.Add("config", "config.json", "reloaded")

@@ -31,7 +31,7 @@ func TestRS24RoleNow(t *testing.T) {
 		}
 	}
 	h := &gateway{hub: channels.NewHub(channels.Config{Store: s, Log: log})}
-	h.hub.SetAccess(access)
+	h.hub.Access().SetRules(access)
 	if h.web, err = web.New(web.Config{Listen: "127.0.0.1:18790", Store: s, Log: log}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,99 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+
+	"parley/chat"
+	"parley/store"
+)
+
+// A Config is what a Control works with.
+type Config struct {
+	Store store.Store
+	Log   *slog.Logger
+	// Welcome tells the sender of p that they may talk now. It may be called twice
+	// for the same pairing.
+	Welcome func(ctx context.Context, p Pairing) error
+}
+
+// A Control decides who may talk. Its methods may be called concurrently.
+type Control struct {
+	cfg        Config
+	rules      atomic.Pointer[Rules]
+	requests   store.Table[Pairing] // by code
+	paired     store.Table[Pairing] // by personKey
+	requesting sync.Mutex           // held while a request is made
+}
+
+// NewControl returns a Control with the zero Rules: it admits only people who are
+// paired.
+func NewControl(cfg Config) *Control {
+	requests := cfg.Store.Bucket(store.BucketPairing)
+	paired := cfg.Store.Bucket(store.BucketPaired)
+	c := &Control{
+		cfg:      cfg,
+		requests: store.NewTable(requests, store.Forget[Pairing](cfg.Log, "pairing request")),
+		paired:   store.NewTable(paired, store.Forget[Pairing](cfg.Log, "pairing")),
+	}
+	c.SetRules(Rules{})
+	return c
+}
+
+// SetRules replaces the rules. They hold from the next message on.
+func (c *Control) SetRules(r Rules) { c.rules.Store(&r) }
+
+// Rules returns the rules that hold now.
+func (c *Control) Rules() Rules { return *c.rules.Load() }
+
+// RoleOf returns the role of the sender of m, whatever kind of message it is.
+func (c *Control) RoleOf(ctx context.Context, m chat.Message) (chat.Role, error) {
+	role := c.Rules().Role(m.At.Channel, m.From.ID)
+	if role != chat.Unknown || m.From.ID == "" {
+		return role, nil
+	}
+	_, _, err := c.paired.Get(ctx, personKey(m.At.Channel, m.Account, m.From.ID))
+	switch {
+	case err == nil:
+		return chat.User, nil
+	case errors.Is(err, store.ErrNotFound):
+		return chat.Unknown, nil
+	}
+	return chat.Unknown, fmt.Errorf("authorise: %w", err)
+}
+
+// Role returns the role on channel of the sender with that ID, through whichever of
+// our accounts they are paired. What somebody scheduled is run with the role they
+// have at that time (R-S24).
+func (c *Control) Role(ctx context.Context, channel, id string) (chat.Role, error) {
+	role := c.Rules().Role(channel, id)
+	if role != chat.Unknown || id == "" {
+		return role, nil
+	}
+	for key, err := range c.paired.Keys(ctx, channel+"\x00") {
+		if err != nil {
+			return chat.Unknown, fmt.Errorf("look up role: %w", err)
+		}
+		if strings.HasSuffix(key, "\x00"+id) {
+			return chat.User, nil
+		}
+	}
+	return chat.Unknown, nil
+}
+
+// SafeName returns a name that an unknown sender chose, made safe to show (R-S11).
+func SafeName(name string) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .'-", r) {
+			return r
+		}
+		return -1
+	}, name))
+	return string(runes[:min(len(runes), maxNameRunes)])
+}
