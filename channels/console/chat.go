@@ -15,32 +15,31 @@ import (
 )
 
 const (
-	maxLine  = 256 << 10   // bytes of one line in a pipe
-	patience = time.Minute // of a pipe, with a gateway that went away
+	maxLine              = 256 << 10   // bytes of one line in a pipe
+	pipeReconnectTimeout = time.Minute // for the gateway to come back while a pipe waits
 )
 
-// A Terminal is where a person sits, or the pipe that stands in for one.
+// A Terminal is a person's terminal, or a pipe in its place.
 type Terminal struct {
 	In      *os.File  // each line is a message
-	Text    string    // the one message to say; In is not read then
-	Out     io.Writer // for what is said; but in a pipe, for answers
-	Notes   io.Writer // in a pipe: for what is said besides; nil: discard
-	History string    // file that keeps what a person typed; empty: none
+	Text    string    // the only message; In is not read then
+	Out     io.Writer // for replies; in a pipe, for answers only
+	Notes   io.Writer // in a pipe: for all other replies; nil: discard
+	History string    // file with the lines a person typed; empty: none
 	Serves  string    // what else ends when the person leaves, such as "telegram, web"; empty: nothing
 }
 
-// Chat connects t to the gateway at socket. A person chats until they leave
-// with Ctrl-D or Ctrl-C or ctx ends, and Chat returns nil. In a pipe, each line
-// is said once the one before is answered, and Chat returns nil when all are.
-// It returns ErrUnanswered once all are said if one could not be answered. Other
-// errors: there is no gateway, it went away for long, ctx ended with a line
-// unanswered.
+// Chat connects t to the gateway at socket. A person chats until they leave with
+// Ctrl-D or Ctrl-C or ctx ends; Chat then returns nil. From a pipe, Chat sends
+// each line once the one before is answered, and returns nil when all are, or
+// ErrUnanswered if one could not be answered. Any other error means that there is
+// no gateway, that it did not come back, or that ctx ended before the last answer.
 func Chat(ctx context.Context, socket string, t Terminal) error {
-	return converse(ctx, dialTo(socket), t)
+	return runTerminal(ctx, dialTo(socket), t)
 }
 
-// ErrUnanswered is returned by Chat in a pipe if the agent could not answer. The
-// reply, which was shown, says why.
+// ErrUnanswered is returned by Chat for a pipe if the agent could not answer. The
+// reply that was shown explains why.
 var ErrUnanswered = errors.New("the message could not be answered")
 
 // A dialer connects to the gateway.
@@ -50,34 +49,35 @@ func dialTo(socket string) dialer {
 	return func(ctx context.Context) (net.Conn, error) { return Dial(ctx, socket) }
 }
 
-func converse(ctx context.Context, dial dialer, t Terminal) error {
+// runTerminal is Chat for a gateway reached by dial.
+func runTerminal(ctx context.Context, dial dialer, t Terminal) error {
 	lines := make(chan string, 1)
 	switch {
 	case t.Text != "":
 		lines <- t.Text
 		close(lines)
-		return answer(ctx, dial, lines, t)
+		return answerLines(ctx, dial, lines, t)
 	case t.Interactive():
-		return sit(ctx, dial, t)
+		return chatInteractively(ctx, dial, t)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	bad := make(chan error, 1)
-	go func() { // a read that blocks may last until the process ends
+	read := make(chan error, 1)
+	go func() { // it may run until the process ends: a blocked read cannot be interrupted
 		defer close(lines)
-		bad <- read(ctx, t.In, lines)
+		read <- readLines(ctx, t.In, lines)
 	}()
-	err := answer(ctx, dial, lines, t)
+	err := answerLines(ctx, dial, lines, t)
 	select {
-	case e := <-bad:
+	case e := <-read:
 		return errors.Join(err, e)
 	default:
 		return err
 	}
 }
 
-// read passes the lines of in on, except empty ones, until ctx ends.
-func read(ctx context.Context, in io.Reader, lines chan<- string) error {
+// readLines sends the non-empty lines of in to lines until ctx ends.
+func readLines(ctx context.Context, in io.Reader, lines chan<- string) error {
 	s := bufio.NewScanner(in)
 	s.Buffer(nil, maxLine)
 	for s.Scan() {
@@ -99,26 +99,27 @@ func read(ctx context.Context, in io.Reader, lines chan<- string) error {
 	return nil
 }
 
-// answer says the lines one by one, each when the one before is answered.
-func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) error {
-	l := &link{dial: dial, as: asPipe, patience: patience, frames: make(chan frame)}
+// answerLines sends the lines one by one, each once the one before is answered.
+func answerLines(ctx context.Context, dial dialer, lines <-chan string, t Terminal) error {
+	l := &link{dial: dial, kind: asPipe, reconnectTimeout: pipeReconnectTimeout, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
-	asked, failed := "", false
-	for lines != nil || l.unsettled() > 0 {
+	asked := "" // ID of the latest message
+	failed := false
+	for lines != nil || l.countUnsettled() > 0 {
 		next := lines
-		if l.unsettled() > 0 {
+		if l.countUnsettled() > 0 {
 			next = nil
 		}
 		select {
 		case line, more := <-next:
 			if more {
-				asked = l.say(line)
+				asked = l.sendMessage(line)
 			} else {
 				lines = nil
 			}
 		case f := <-l.frames:
-			if err := show(l, f, asked, t); err != nil {
+			if err := showReply(l, f, asked, t); err != nil {
 				return err
 			}
 			failed = failed || f.Failed && slices.Contains(f.To, asked)
@@ -132,9 +133,10 @@ func answer(ctx context.Context, dial dialer, lines <-chan string, t Terminal) e
 	return nil
 }
 
-// show writes a reply where it belongs and acknowledges it.
-func show(l *link, f frame, asked string, t Terminal) error {
-	if f.Kind != reply {
+// showReply writes a reply to Out if it answers the message asked, else to Notes,
+// and acknowledges it.
+func showReply(l *link, f frame, asked string, t Terminal) error {
+	if f.Kind != frameReply {
 		return nil
 	}
 	out := t.Notes
@@ -142,11 +144,11 @@ func show(l *link, f frame, asked string, t Terminal) error {
 		out = t.Out
 	}
 	if out != nil {
-		if _, err := io.WriteString(out, plain(f)+"\n"); err != nil {
+		if _, err := io.WriteString(out, replyText(f)+"\n"); err != nil {
 			return fmt.Errorf("write an answer: %w", err)
 		}
 	}
-	l.got(f.ID)
+	l.acknowledge(f.ID)
 	for _, id := range f.To {
 		l.settle(id)
 	}

@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 			until(t, func() bool { return Running(t.Context(), c.cfg.Socket) })
 			return follow(t, dialTo(c.cfg.Socket))
 		})
-		return channeltest.Rig{Channel: c, At: here, Keeps: true, Shown: reader.texts, Say: func(text string) { speaker().say(text) }}
+		return channeltest.Rig{Channel: c, At: here, Keeps: true, Shown: reader.texts, Say: func(text string) { speaker().sendMessage(text) }}
 	})
 }
 
@@ -41,7 +41,7 @@ type follower struct {
 }
 
 func follow(t *testing.T, dial dialer) *follower {
-	f := &follower{link: &link{dial: dial, as: asTerminal, frames: make(chan frame)}}
+	f := &follower{link: &link{dial: dial, kind: asTerminal, frames: make(chan frame)}}
 	gone, hangUp := f.start(t.Context())
 	var live sync.WaitGroup
 	live.Go(func() {
@@ -64,13 +64,13 @@ func follow(t *testing.T, dial dialer) *follower {
 }
 
 func (f *follower) show(said frame) {
-	if said.Kind != reply {
+	if said.Kind != frameReply {
 		return
 	}
 	f.mu.Lock()
 	f.shown = append(f.shown, said.Text)
 	f.mu.Unlock()
-	f.got(said.ID)
+	f.acknowledge(said.ID)
 }
 
 func (f *follower) texts() []string {

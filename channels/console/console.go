@@ -1,10 +1,10 @@
-// Package console is the channel of whoever sits at a terminal of this machine.
+// Package console is the channel of the terminals on this machine.
 //
-// Its clients connect to a unix socket that only the owner may open, and speak
-// frames of JSON, one a line. A terminal in the gateway's own process is a
-// client like the others, connected in memory. A client names its messages, so
-// that it can say again what was not acknowledged when a connection broke, and
-// acknowledges a reply once it is shown.
+// Clients connect to a unix socket that only the owner can open, and exchange
+// frames with the gateway, one JSON object a line. A terminal in the gateway's own
+// process is a client like the others, connected in memory. A client gives its
+// messages IDs, so that it can send again what was not acknowledged when a
+// connection broke, and acknowledges each reply that it has shown.
 package console
 
 import (
@@ -22,67 +22,66 @@ import (
 	"parley/chat"
 )
 
-// Local is the only chat there is: all clients take part in it.
+// Local is the only chat. All clients take part in it.
 const Local = "local"
 
-// Owner is the ID of whoever can open the socket.
+// Owner is the ID of the person who can open the socket.
 const Owner = "owner"
 
 const (
-	showTime  = 10 * time.Second // for anybody to show a reply; then all who were sent it are dropped
-	againTime = 5 * time.Second  // until a reply that nobody has shown is tried again
+	showTimeout = 10 * time.Second // for a client to show a reply; then all that were sent it are disconnected
+	retryDelay  = 5 * time.Second  // before a reply that no client has shown is sent again
 )
 
 // Config is what a Channel needs.
 type Config struct {
 	Name   string    // of the channel in config.json
 	Socket string    // path of the socket
-	Files  string    // the folder that files of replies are in
-	Local  *Terminal // of this process, if it takes part
+	Files  string    // folder of the files in replies
+	Local  *Terminal // the terminal of this process; nil: none
 
-	// Leave is called once if Local ends before Run's ctx: with nil, because the
-	// person left or a pipe was answered.
+	// Leave is called once if Local ends before Run's ctx does, with nil if the
+	// person left or all of a pipe was answered.
 	Leave func(error)
 	Log   *slog.Logger // nil: slog.Default()
 }
 
-// A Channel is the gateway's end of the socket. It is a channels.Channel,
+// A Channel is the gateway's side of the socket. It is a channels.Channel,
 // Streamer, Stepper, Typer and DirectMessenger, and an io.Closer.
 type Channel struct {
-	cfg     Config
-	open    context.Context // until Close
-	close   context.CancelFunc
-	live    sync.WaitGroup // of those connected
-	mu      sync.Mutex
-	clients []*client
-	seen    []string      // IDs of the latest replies that were shown
-	steps   []string      // the latest that were told
-	ended   bool          // Run has, and nobody will come
-	news    chan struct{} // closed when any of these has changed
+	cfg       Config
+	openCtx   context.Context // until Close
+	cancel    context.CancelFunc
+	connected sync.WaitGroup // goroutines of clients
+	mu        sync.Mutex
+	clients   []*client
+	shown     []string      // IDs of the latest replies that were shown
+	steps     []string      // the latest steps that were sent
+	ended     bool          // Run has returned: no client will connect
+	changed   chan struct{} // closed and replaced when one of the above changes
 }
 
-// New returns the Channel of cfg. The socket is there while Run runs.
+// New returns a Channel. Its socket exists while Run runs.
 func New(cfg Config) *Channel {
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	c := &Channel{cfg: cfg, news: make(chan struct{})}
-	c.open, c.close = context.WithCancel(context.Background())
+	c := &Channel{cfg: cfg, changed: make(chan struct{})}
+	c.openCtx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Run serves the socket, and Local if there is one. It returns an error when
-// another process serves the socket, or it cannot be made. Whoever is connected
-// when Run returns is heard no more, but still told what there is to tell,
-// until Close.
+// Run serves the socket, and Local if it is set. It returns an error if it cannot
+// create the socket or another process serves it. Once Run has returned, messages
+// of connected clients are refused, but replies still reach them until Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	l, err := Listen(c.cfg.Socket)
 	if err != nil {
 		return err
 	}
-	defer c.change(func() { c.ended = true })
+	defer c.update(func() { c.ended = true })
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	if c.cfg.Local != nil {
-		c.live.Go(func() { c.sit(ctx, deliver) })
+		c.connected.Go(func() { c.runLocalTerminal(ctx, deliver) })
 	}
 	for {
 		conn, err := l.Accept()
@@ -93,26 +92,26 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 			}
 			return nil
 		case err != nil:
-			c.cfg.Log.Warn("accept console client", "err", err)
+			c.cfg.Log.Warn("console connection not accepted", "err", err)
 			channels.Sleep(ctx, time.Second)
 		default:
-			c.live.Go(func() { c.serve(ctx, conn, deliver) })
+			c.connected.Go(func() { c.serve(ctx, conn, deliver) })
 		}
 	}
 }
 
-// Close hangs up on everybody. The mode of Local is then as it was before Run,
-// which must have returned.
+// Close disconnects all clients and restores the mode of Local. It is called after
+// Run has returned.
 func (c *Channel) Close() error {
-	c.close()
-	c.live.Wait()
+	c.cancel()
+	c.connected.Wait()
 	return nil
 }
 
-// sit runs the terminal of this process as a client in memory.
-func (c *Channel) sit(ctx context.Context, deliver chat.Deliver) {
+// runLocalTerminal connects the terminal of this process, in memory.
+func (c *Channel) runLocalTerminal(ctx context.Context, deliver chat.Deliver) {
 	var served sync.WaitGroup
-	err := converse(c.open, func(context.Context) (net.Conn, error) {
+	err := runTerminal(c.openCtx, func(context.Context) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		served.Go(func() { c.serve(ctx, theirs, deliver) })
 		return ours, nil
@@ -123,7 +122,7 @@ func (c *Channel) sit(ctx context.Context, deliver chat.Deliver) {
 	}
 }
 
-// Direct implements [channels.DirectMessenger]: there is one person, in one chat.
+// Direct implements [channels.DirectMessenger]. There is one person, in one chat.
 func (c *Channel) Direct(id string) chat.Address {
 	if id != "" && id != Owner {
 		return chat.Address{}
@@ -131,133 +130,135 @@ func (c *Channel) Direct(id string) chat.Address {
 	return chat.Address{Channel: c.cfg.Name, Chat: Local}
 }
 
-// Send shows r to those it concerns and returns nil once one has acknowledged
-// it. When nobody is there it waits for somebody, while Run runs. On those who
-// do not show it in time it hangs up.
+// Send sends r to the clients that it concerns and returns nil once one of them
+// has acknowledged it. While Run runs it waits for clients if there are none. It
+// disconnects those that do not show r within showTimeout.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	if r.To.Chat != Local {
 		return "", channels.ForGood("send to console: no chat %s", r.To.Chat)
 	}
-	f := frame{Kind: reply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed}
+	f := frame{Kind: frameReply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed}
 	if r.Quote != "" {
 		f.To = append(f.To, r.Quote)
 	}
 	for _, file := range r.Files {
 		f.Files = append(f.Files, filepath.Join(c.cfg.Files, file.Path))
 	}
-	var told []*client
+	var readers []*client
 	var late <-chan time.Time
 	for ctx.Err() == nil {
 		c.mu.Lock()
-		shown := slices.Contains(c.seen, r.ID)
+		shown := slices.Contains(c.shown, r.ID)
 		ended := c.ended
-		news := c.news
-		told = slices.DeleteFunc(told, func(k *client) bool { return !slices.Contains(c.clients, k) })
-		if !shown && len(told) == 0 {
-			told = c.tellReply(f)
-			late = time.After(showTime)
+		changed := c.changed
+		readers = slices.DeleteFunc(readers, func(k *client) bool { return !slices.Contains(c.clients, k) })
+		if !shown && len(readers) == 0 {
+			readers = c.sendReply(f)
+			late = time.After(showTimeout)
 		}
 		c.mu.Unlock()
 		switch {
 		case shown:
 			return channels.Receipt(r.ID), nil
-		case ended && len(told) == 0:
-			return "", errNobody
+		case ended && len(readers) == 0:
+			return "", errNoReader
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-ctx.Done():
 		case <-late:
-			for _, k := range told {
-				k.conn.Close()
+			for _, k := range readers {
+				k.conn.close()
 			}
 		}
 	}
-	return "", errNobody
+	return "", errNoReader
 }
 
-var errNobody = &channels.Error{After: againTime, Err: errors.New("send to console: nobody is there to read")}
+var errNoReader = &channels.Error{After: retryDelay, Err: errors.New("send to console: nobody is there to read")}
 
-// tellReply sends f to the terminals and to the pipe that asked. When there are
-// none, any pipe may have it: else a reply that waits for a reader would hold up
-// the answers behind it. c.mu is held.
-func (c *Channel) tellReply(f frame) []*client {
+// sendReply sends f to all terminals and to the pipe that it answers, or to all
+// pipes if there are neither: a reply that waits for a reader would otherwise hold
+// up the answers behind it. It returns the clients. The caller holds mu.
+func (c *Channel) sendReply(f frame) []*client {
 	readers := slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool {
-		return k.pipe && !slices.Contains(f.To, k.asked)
+		return k.pipe && !slices.Contains(f.To, k.lastMessage)
 	})
 	if len(readers) == 0 {
 		readers = slices.Clone(c.clients)
 	}
 	for _, k := range readers {
-		k.send(f)
+		k.conn.send(f)
 	}
 	return readers
 }
 
-// Stream shows r on the terminals, not in pipes.
+// Stream implements [channels.Streamer]. Pipes are shown no drafts.
 func (c *Channel) Stream(r chat.Reply) {
-	c.tell(r.To, frame{Kind: live, ID: r.ID, Text: r.Text})
+	c.broadcast(r.To, frame{Kind: frameDraft, ID: r.ID, Text: r.Text})
 }
 
-// Typing tells the clients that the agent is busy.
+// Typing implements [channels.Typer].
 func (c *Channel) Typing(_ context.Context, at chat.Address) error {
-	c.tell(at, frame{Kind: typing})
+	c.broadcast(at, frame{Kind: frameTyping})
 	return nil
 }
 
-func (c *Channel) tell(at chat.Address, f frame) {
+// broadcast sends f to all terminals, and a typing sign to pipes, too.
+func (c *Channel) broadcast(at chat.Address, f frame) {
 	if at.Chat != Local {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.clients {
-		if !k.pipe || f.Kind == typing {
-			k.send(f)
+		if !k.pipe || f.Kind == frameTyping {
+			k.conn.send(f)
 		}
 	}
 }
 
-// serve speaks with one client until it leaves, and hears it until ctx ends.
+// serve serves one client until it leaves, and takes its messages until ctx ends.
 func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver) {
-	k := &client{wire: newWire(conn)}
-	k.run(c.open, func(f frame) {
+	k := &client{conn: newFrameConn(conn)}
+	k.conn.run(c.openCtx, func(f frame) {
 		switch f.Kind {
-		case hello:
-			c.change(func() {
+		case frameHello:
+			c.update(func() {
 				if !slices.Contains(c.clients, k) {
 					k.pipe = f.ID == asPipe
 					c.clients = append(c.clients, k)
 				}
 			})
-		case say:
-			c.hear(ctx, k, f, deliver)
-		case got:
-			c.change(func() { c.seen = remember(c.seen, f.ID) })
-			k.send(frame{Kind: taken, ID: f.ID})
+		case frameMessage:
+			c.receive(ctx, k, f, deliver)
+		case frameShown:
+			c.update(func() { c.shown = remember(c.shown, f.ID) })
+			k.conn.send(frame{Kind: frameTaken, ID: f.ID})
 		}
 	})
-	c.change(func() { c.clients = slices.DeleteFunc(c.clients, func(o *client) bool { return o == k }) })
+	c.update(func() { c.clients = slices.DeleteFunc(c.clients, func(o *client) bool { return o == k }) })
 }
 
-// change does how, which changes what is known, and wakes the replies that wait.
-func (c *Channel) change(how func()) {
+// update calls change, which changes the state that mu guards, and wakes the
+// replies that wait.
+func (c *Channel) update(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	how()
-	close(c.news)
-	c.news = make(chan struct{})
+	change()
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
-// hear delivers what a client said. A message that the house cannot take ends
-// the connection: the client says it again, and what follows it, in order, on
-// the next (P3).
-func (c *Channel) hear(ctx context.Context, k *client, f frame, deliver chat.Deliver) {
+// receive delivers a client's message. If the gateway cannot take it, receive
+// disconnects the client, which sends it again on its next connection, followed by
+// the later ones, in order (P3).
+func (c *Channel) receive(ctx context.Context, k *client, f frame, deliver chat.Deliver) {
 	if f.ID == "" || k.refused {
 		return
 	}
 	c.mu.Lock()
-	k.asked = f.ID
+	k.lastMessage = f.ID
 	c.mu.Unlock()
 	err := ctx.Err()
 	if err == nil {
@@ -271,28 +272,28 @@ func (c *Channel) hear(ctx context.Context, k *client, f frame, deliver chat.Del
 	}
 	switch {
 	case err == nil && !k.pipe:
-		k.send(frame{Kind: taken, ID: f.ID})
+		k.conn.send(frame{Kind: frameTaken, ID: f.ID})
 	case err != nil:
 		k.refused = true
-		if ctx.Err() == nil { // else it stays for what is still to be told
+		if ctx.Err() == nil { // otherwise the client stays connected for its replies
 			c.cfg.Log.Warn("message from console not taken", "id", f.ID, "err", err)
-			k.conn.Close()
+			k.conn.close()
 		}
 	}
 }
 
-// A client is the gateway's view of one connection.
+// A client is a connected client as the gateway sees it.
 type client struct {
-	*wire
-	pipe    bool   // shows no reply in the making, and no steps; guarded by Channel.mu
-	asked   string // ID of its latest message; guarded by Channel.mu
-	refused bool   // a message was not taken; of the reading goroutine
+	conn        *frameConn
+	pipe        bool   // it is sent no drafts and no steps; guarded by Channel.mu
+	lastMessage string // ID; guarded by Channel.mu
+	refused     bool   // a message was not taken; used by the reading goroutine only
 }
 
-const remembered = 256
+const maxRemembered = 256 // IDs
 
-// remember adds id to the latest ids.
+// remember appends id to ids and drops the oldest beyond maxRemembered.
 func remember(ids []string, id string) []string {
 	ids = append(ids, id)
-	return ids[max(0, len(ids)-remembered):]
+	return ids[max(0, len(ids)-maxRemembered):]
 }

@@ -24,7 +24,7 @@ import (
 // D-089: files are shown by their path.
 func TestNobodyThereThenSomebody(t *testing.T) {
 	for _, as := range []string{asTerminal, asPipe} {
-		bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+		bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
 			h.cfg.Files = "/home/parley"
 			began, sent := time.Now(), make(chan error)
 			go func() {
@@ -32,17 +32,17 @@ func TestNobodyThereThenSomebody(t *testing.T) {
 				sent <- err
 			}()
 			time.Sleep(time.Minute)
-			g := h.guest(ctx, as)
+			g := h.connect(ctx, as)
 			_, hangUp := g.start(ctx)
 			defer hangUp()
 			f := <-g.frames
-			if got := plain(f); got != "good morning\n[file: /home/parley/out/a.txt]" {
+			if got := replyText(f); got != "good morning\n[file: /home/parley/out/a.txt]" {
 				t.Errorf("saw %q", got)
 			}
-			time.Sleep(showTime - time.Second) // all of that is given to who came late
-			g.got(f.ID)
+			time.Sleep(showTimeout - time.Second) // all of that is given to who came late
+			g.acknowledge(f.ID)
 			<-g.frames
-			if err := <-sent; err != nil || time.Since(began) > time.Minute+showTime {
+			if err := <-sent; err != nil || time.Since(began) > time.Minute+showTimeout {
 				t.Errorf("sent after %v: %v", time.Since(began), err)
 			}
 		})
@@ -51,8 +51,8 @@ func TestNobodyThereThenSomebody(t *testing.T) {
 
 // P9: who leaves without having shown a reply leaves it to the next.
 func TestP9ReplyIsHandedOn(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
-		first, second := h.guest(ctx, asTerminal), h.guest(ctx, asTerminal)
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		first, second := h.connect(ctx, asTerminal), h.connect(ctx, asTerminal)
 		_, leave := first.start(ctx)
 		sent := make(chan error)
 		go func() {
@@ -64,7 +64,7 @@ func TestP9ReplyIsHandedOn(t *testing.T) {
 		time.Sleep(time.Hour)
 		_, hangUp := second.start(ctx)
 		defer hangUp()
-		second.got((<-second.frames).ID)
+		second.acknowledge((<-second.frames).ID)
 		<-second.frames
 		if err := <-sent; err != nil {
 			t.Error(err)
@@ -86,11 +86,11 @@ func TestP16NobodyWaitsAfterRun(t *testing.T) {
 		if len(sent) > 0 {
 			t.Fatal("Send does not wait:", <-sent)
 		}
-		c.change(func() { c.ended = true })
+		c.update(func() { c.ended = true })
 		_, again := c.Send(t.Context(), r)
 		for _, err := range []error{<-sent, again} {
-			if retryable(err) != againTime {
-				t.Errorf("Send: %v, want one to try again in %v", err, againTime)
+			if retryable(err) != retryDelay {
+				t.Errorf("Send: %v, want one to try again in %v", err, retryDelay)
 			}
 		}
 	})
@@ -99,13 +99,13 @@ func TestP16NobodyWaitsAfterRun(t *testing.T) {
 // P16: whoever is still there when Run has ended is told what there is to tell,
 // and has the time to show it; who does not is hung up on (P14).
 func TestP16ToldAfterRun(t *testing.T) {
-	for wait, want := range map[time.Duration]time.Duration{showTime / 2: 0, showTime + time.Second: againTime} {
-		bubble(t, func(t *testing.T, ctx context.Context, h *house) {
-			g := h.guest(ctx, asTerminal)
+	for wait, want := range map[time.Duration]time.Duration{showTimeout / 2: 0, showTimeout + time.Second: retryDelay} {
+		bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+			g := h.connect(ctx, asTerminal)
 			_, hangUp := g.start(ctx)
 			defer hangUp()
 			synctest.Wait()
-			h.change(func() { h.ended = true })
+			h.update(func() { h.ended = true })
 			sent := make(chan error, 1)
 			go func() {
 				_, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "bye"})
@@ -113,7 +113,7 @@ func TestP16ToldAfterRun(t *testing.T) {
 			}()
 			f := <-g.frames
 			time.Sleep(wait)
-			g.got(f.ID)
+			g.acknowledge(f.ID)
 			<-g.frames
 			if err := <-sent; retryable(err) != want || err != nil && want == 0 {
 				t.Errorf("shown after %v: %v", wait, err)
@@ -136,11 +136,11 @@ func TestUnknownChatIsPermanent(t *testing.T) {
 	}
 }
 
-// A guest is a raw client on a connection in memory.
-type guest struct{ *link }
+// A rawClient is a client on a connection in memory.
+type rawClient struct{ *link }
 
-func (h *house) guest(ctx context.Context, as string) guest {
-	g := guest{&link{as: as, frames: make(chan frame)}}
+func (h *testGateway) connect(ctx context.Context, as string) rawClient {
+	g := rawClient{&link{kind: as, frames: make(chan frame)}}
 	g.dial = func(context.Context) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go h.serve(ctx, theirs, func(_ context.Context, m chat.Message) error {
@@ -152,10 +152,10 @@ func (h *house) guest(ctx context.Context, as string) guest {
 	return g
 }
 
-func bubble(t *testing.T, f func(t *testing.T, ctx context.Context, h *house)) {
+func bubble(t *testing.T, f func(t *testing.T, ctx context.Context, h *testGateway)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		h := &house{Channel: New(Config{Name: "console", Log: quiet}), t: t, heard: make(chan chat.Message, 10)}
+		h := &testGateway{Channel: New(Config{Name: "console", Log: quiet}), t: t, heard: make(chan chat.Message, 10)}
 		f(t, ctx, h)
 		cancel()
 		if err := h.Close(); err != nil {
@@ -169,15 +169,15 @@ var here = chat.Address{Channel: "console", Chat: Local}
 
 // P14: one who does not read holds nobody up, and is dropped where it is alone.
 func TestTwoClientsOneDead(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
-		a, dead := h.guest(ctx, asTerminal), h.guest(ctx, asTerminal)
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		a, dead := h.connect(ctx, asTerminal), h.connect(ctx, asTerminal)
 		_, leave := a.start(ctx)
 		_, hangUp := dead.start(ctx)
 		defer hangUp()
 		synctest.Wait()
 		read := make(chan frame)
 		go func() {
-			a.got((<-a.frames).ID)
+			a.acknowledge((<-a.frames).ID)
 			read <- <-a.frames
 		}()
 		start := time.Now()
@@ -187,12 +187,12 @@ func TestTwoClientsOneDead(t *testing.T) {
 		<-read
 		leave()
 		synctest.Wait()
-		patient, cancel := context.WithTimeout(ctx, showTime+time.Second) // the dead one may be gone before it is dropped; then Send waits for another
+		patient, cancel := context.WithTimeout(ctx, showTimeout+time.Second) // the dead one may be gone before it is dropped; then Send waits for another
 		defer cancel()
-		if _, err := h.Send(patient, chat.Reply{ID: "2", To: here, Text: "hi"}); retryable(err) != againTime || time.Since(start) < showTime {
+		if _, err := h.Send(patient, chat.Reply{ID: "2", To: here, Text: "hi"}); retryable(err) != retryDelay || time.Since(start) < showTimeout {
 			t.Errorf("Send took %v: %v", time.Since(start), err)
 		}
-		for _, want := range []string{reply, lost} {
+		for _, want := range []string{frameReply, frameLost} {
 			if f := <-dead.frames; f.Kind != want {
 				t.Errorf("the dead one got %+v, want %s", f, want)
 			}
@@ -202,16 +202,16 @@ func TestTwoClientsOneDead(t *testing.T) {
 
 // Both see what is said; a reply in the making is for terminals, its newest text only.
 func TestTwoClients(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
-		a, b, p := h.guest(ctx, asTerminal), h.guest(ctx, asTerminal), h.guest(ctx, asPipe)
-		for _, g := range []guest{a, b, p} {
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		a, b, p := h.connect(ctx, asTerminal), h.connect(ctx, asTerminal), h.connect(ctx, asPipe)
+		for _, g := range []rawClient{a, b, p} {
 			_, hangUp := g.start(ctx)
 			defer hangUp()
 		}
 		synctest.Wait()
 		h.Stream(chat.Reply{ID: "1", To: here, Text: "so f"})
-		for _, g := range []guest{a, b} {
-			if f := <-g.frames; f.Kind != live || f.Text != "so f" {
+		for _, g := range []rawClient{a, b} {
+			if f := <-g.frames; f.Kind != frameDraft || f.Text != "so f" {
 				t.Errorf("got %+v", f)
 			}
 		}
@@ -220,12 +220,12 @@ func TestTwoClients(t *testing.T) {
 			_, err := h.Send(ctx, chat.Reply{ID: "1", To: here, Text: "so far"})
 			seen <- err
 		}()
-		for _, g := range []guest{a, b} {
-			if f := <-g.frames; f.Kind != reply || f.Text != "so far" {
+		for _, g := range []rawClient{a, b} {
+			if f := <-g.frames; f.Kind != frameReply || f.Text != "so far" {
 				t.Errorf("got %+v", f)
 			}
-			g.got("1")
-			if f := <-g.frames; f.Kind != taken {
+			g.acknowledge("1")
+			if f := <-g.frames; f.Kind != frameTaken {
 				t.Errorf("got %+v", f)
 			}
 		}
@@ -246,11 +246,11 @@ func TestTwoClients(t *testing.T) {
 
 // P2, P3: what was not acknowledged is said again with the same id, in order.
 func TestReconnectSaysAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
 		var mu sync.Mutex
 		fail := errors.New("disk full")
 		var heard []chat.Message
-		g := h.guest(ctx, asTerminal)
+		g := h.connect(ctx, asTerminal)
 		g.dial = func(context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go h.serve(ctx, theirs, func(_ context.Context, m chat.Message) error {
@@ -261,10 +261,10 @@ func TestReconnectSaysAgain(t *testing.T) {
 			})
 			return ours, nil
 		}
-		one, two := g.say("one"), g.say("two")
+		one, two := g.sendMessage("one"), g.sendMessage("two")
 		_, hangUp := g.start(ctx)
 		defer hangUp()
-		if f := <-g.frames; f.Kind != lost {
+		if f := <-g.frames; f.Kind != frameLost {
 			t.Fatalf("got %+v, want a lost connection", f)
 		}
 		mu.Lock()
@@ -274,7 +274,7 @@ func TestReconnectSaysAgain(t *testing.T) {
 		fail, heard = nil, nil
 		mu.Unlock()
 		for range 2 {
-			if f := <-g.frames; f.Kind != taken {
+			if f := <-g.frames; f.Kind != frameTaken {
 				t.Fatalf("got %+v", f)
 			}
 		}
@@ -286,7 +286,7 @@ func TestReconnectSaysAgain(t *testing.T) {
 		if m := heard[0]; m.From.ID != Owner || m.At != here || m.Time.IsZero() || m.Text != "one" {
 			t.Errorf("message: %+v", m)
 		}
-		if n := g.unsettled(); n != 0 {
+		if n := g.countUnsettled(); n != 0 {
 			t.Errorf("%d messages still to be said", n)
 		}
 	})
@@ -294,8 +294,8 @@ func TestReconnectSaysAgain(t *testing.T) {
 
 // A pipe says it again until it is answered, so that no answer is missed.
 func TestPipeAsksAgainAfterReconnect(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
-		g := h.guest(ctx, asPipe)
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		g := h.connect(ctx, asPipe)
 		var conns []net.Conn
 		inner := g.dial
 		dial := func(ctx context.Context) (net.Conn, error) {
@@ -308,7 +308,7 @@ func TestPipeAsksAgainAfterReconnect(t *testing.T) {
 		close(lines)
 		var out bytes.Buffer
 		done := make(chan error)
-		go func() { done <- answer(ctx, dial, lines, Terminal{Out: &out}) }()
+		go func() { done <- answerLines(ctx, dial, lines, Terminal{Out: &out}) }()
 		first := <-h.heard
 		conns[0].Close()
 		if again := <-h.heard; again.ID != first.ID {
@@ -327,14 +327,14 @@ func TestPipeAsksAgainAfterReconnect(t *testing.T) {
 
 // A line that the agent's work for somebody else took in is answered by that answer.
 func TestPipeAnsweredTogether(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
 		lines := make(chan string, 1)
 		lines <- "hi"
 		close(lines)
 		var out, notes bytes.Buffer
 		done := make(chan error)
-		g := h.guest(ctx, asPipe)
-		go func() { done <- answer(ctx, g.dial, lines, Terminal{Out: &out, Notes: &notes}) }()
+		g := h.connect(ctx, asPipe)
+		go func() { done <- answerLines(ctx, g.dial, lines, Terminal{Out: &out, Notes: &notes}) }()
 		m := <-h.heard
 		for _, r := range []chat.Reply{
 			{ID: "other", To: here, Text: "by the way"},
@@ -352,10 +352,10 @@ func TestPipeAnsweredTogether(t *testing.T) {
 
 // A pipe gives up on a gateway that does not come back.
 func TestPipeGatewayGone(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
 		lines := make(chan string, 1)
 		lines <- "hi"
-		g := h.guest(ctx, asPipe)
+		g := h.connect(ctx, asPipe)
 		gone := errors.New("refused")
 		dial := func(ctx context.Context) (net.Conn, error) {
 			if len(h.heard) > 0 {
@@ -365,7 +365,7 @@ func TestPipeGatewayGone(t *testing.T) {
 			time.AfterFunc(time.Second, func() { conn.Close() })
 			return conn, err
 		}
-		if err := answer(ctx, dial, lines, Terminal{}); !errors.Is(err, gone) {
+		if err := answerLines(ctx, dial, lines, Terminal{}); !errors.Is(err, gone) {
 			t.Errorf("answer: %v, want %v", err, gone)
 		}
 	})
@@ -376,8 +376,8 @@ func TestAsk(t *testing.T) {
 	var out, notes sink
 	done := make(chan error, 1)
 	go func() { done <- Chat(t.Context(), h.socket, Terminal{Text: "two\nlines", Out: &out, Notes: &notes}) }()
-	m := h.hear("two\nlines")
-	h.say(chat.Reply{ID: "old", Text: "yesterday's news"}) // it must not hold up the answer behind it
+	m := h.expectMessage("two\nlines")
+	h.sendUntilShown(chat.Reply{ID: "old", Text: "yesterday's news"}) // it must not hold up the answer behind it
 	h.answer(m, "**answer** \x1b]0;evil\a")
 	if err := wait(t, done); err != nil {
 		t.Fatal(err)
@@ -413,8 +413,8 @@ func TestAskDuringRestart(t *testing.T) {
 	}
 	var out sink
 	done := make(chan error, 1)
-	go func() { done <- converse(t.Context(), dial, Terminal{Text: "hi", Out: &out}) }()
-	h.answer(h.hear("hi"), "hello")
+	go func() { done <- runTerminal(t.Context(), dial, Terminal{Text: "hi", Out: &out}) }()
+	h.answer(h.expectMessage("hi"), "hello")
 	if err := wait(t, done); err != nil || out.String() != "hello\n" {
 		t.Errorf("Ask: %v, %q", err, out.String())
 	}
@@ -430,7 +430,7 @@ func TestPipe(t *testing.T) {
 		}
 		var out sink
 		terminal, done := Terminal{In: r, Out: &out}, leave
-		var h *house
+		var h *testGateway
 		if local {
 			h = open(t, Config{Local: &terminal, Leave: func(err error) { leave <- err }})
 		} else {
@@ -439,12 +439,12 @@ func TestPipe(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "one\n\ntwö")
 		w.Close()
-		m := h.hear("one")
+		m := h.expectMessage("one")
 		if len(h.heard) > 0 {
 			t.Error("the second line was said before the first was answered")
 		}
 		h.answer(m, "1")
-		m = h.hear("twö")
+		m = h.expectMessage("twö")
 		select {
 		case err := <-done:
 			t.Fatalf("ended with a line unanswered: %v", err)
@@ -472,10 +472,10 @@ func TestEndsWhileStdinBlocks(t *testing.T) {
 	defer w.Close()
 	h := open(t, Config{Local: &Terminal{In: r, Out: io.Discard}, Leave: func(error) { t.Error("the terminal left before Run's end") }})
 	_, _ = io.WriteString(w, "hi\n")
-	h.hear("hi")
+	h.expectMessage("hi")
 	start := time.Now()
 	h.stop()
-	if d := time.Since(start); d > leaveTime {
+	if d := time.Since(start); d > leaveTimeout {
 		t.Errorf("the end took %v", d)
 	}
 }
@@ -485,7 +485,7 @@ func TestEndsWhileStdinBlocks(t *testing.T) {
 func TestP16AnswersAfterRun(t *testing.T) {
 	here, far := sink{}, sink{}
 	h := open(t, Config{Local: &Terminal{Text: "here", Out: &here}, Leave: func(error) { t.Error("left before Run's end") }})
-	m := h.hear("here")
+	m := h.expectMessage("here")
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -495,7 +495,7 @@ func TestP16AnswersAfterRun(t *testing.T) {
 	go func() { done <- Chat(t.Context(), h.socket, Terminal{In: r, Out: &far}) }()
 	_, _ = io.WriteString(w, "far\nnot now\n")
 	w.Close()
-	m2 := h.hear("far")
+	m2 := h.expectMessage("far")
 	h.rest()
 	h.answer(m, "1")
 	h.answer(m2, "2")
@@ -507,7 +507,7 @@ func TestP16AnswersAfterRun(t *testing.T) {
 	}
 	h.stop()
 	again := open(t, Config{Socket: h.socket}) // the next gateway is told what this one did not take
-	again.answer(again.hear("not now"), "3")
+	again.answer(again.expectMessage("not now"), "3")
 	if err := wait(t, done); err != nil || far.String() != "2\n3\n" {
 		t.Errorf("far %q, %v", far.String(), err)
 	}
@@ -516,8 +516,8 @@ func TestP16AnswersAfterRun(t *testing.T) {
 // P9: a client that leaves with its answer is sure that the gateway knows: the
 // next one is not shown it again, however fast the first was gone.
 func TestP9LeavesWhenTheGatewayKnows(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
-		g := h.guest(ctx, asPipe)
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		g := h.connect(ctx, asPipe)
 		inner, conns := g.dial, 0
 		g.dial = func(ctx context.Context) (net.Conn, error) {
 			conn, err := inner(ctx)
@@ -531,7 +531,7 @@ func TestP9LeavesWhenTheGatewayKnows(t *testing.T) {
 		close(lines)
 		var out bytes.Buffer
 		done := make(chan error, 1)
-		go func() { done <- answer(ctx, g.dial, lines, Terminal{Out: &out}) }()
+		go func() { done <- answerLines(ctx, g.dial, lines, Terminal{Out: &out}) }()
 		h.answer(<-h.heard, "ho")
 		if err := <-done; err != nil || out.String() != "ho\n" || conns != 2 {
 			t.Errorf("answer %q, %v, %d connections", &out, err, conns)
@@ -543,7 +543,7 @@ func TestP9LeavesWhenTheGatewayKnows(t *testing.T) {
 type deaf struct{ net.Conn }
 
 func (d deaf) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte(got)) {
+	if bytes.Contains(p, []byte(frameShown)) {
 		return 0, errors.Join(errors.New("broken"), d.Close())
 	}
 	return d.Conn.Write(p)

@@ -11,121 +11,125 @@ import (
 	"parley/channels"
 )
 
-// A link is a client's way to the gateway. It mends lost connections, and says
-// again on the next one what was not settled on the last (P3). Who leaves when
-// all is settled has lost nothing, and is not shown a reply again.
+// A link connects a client to the gateway. It reconnects when a connection breaks,
+// and sends again what was not settled on the last one (P3). A client that leaves
+// when everything is settled loses nothing and is shown no reply twice.
 type link struct {
-	dial     dialer
-	as       string        // asTerminal, or asPipe: then it is the answer that settles a message
-	patience time.Duration // until run gives up on a gateway that went away; 0: never
-	frames   chan frame    // what the gateway says, and lost
+	dial             dialer
+	kind             string        // asTerminal, or asPipe, whose messages are settled by their answers
+	reconnectTimeout time.Duration // until run gives up on a gateway that went away; 0: no limit
+	frames           chan frame    // from the gateway, and frameLost
 
-	mu    sync.Mutex
-	wire  *wire    // nil without a connection
-	open  []frame  // messages and acknowledgements that are not settled
-	shown []string // IDs of the latest replies that were shown
+	mu        sync.Mutex
+	conn      *frameConn // nil while disconnected
+	unsettled []frame    // messages and acknowledgements, in order
+	shown     []string   // IDs of the latest replies that were shown
 }
 
-// startTime is how long a link waits for its first connection: the gateway may
-// be in the middle of a restart.
-const startTime = 10 * time.Second
+// firstDialTimeout is how long a link tries to make its first connection: the
+// gateway may be restarting.
+const firstDialTimeout = 10 * time.Second
 
-// pauses are those between connections.
-var pauses = channels.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
+// reconnectBackoff is the pause between connections.
+var reconnectBackoff = channels.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
 
-// run keeps the link up until ctx ends. It returns an error when there is no
-// connection within startTime, and later none within patience.
+// run keeps the link up until ctx ends. It returns an error if it cannot connect
+// within firstDialTimeout, or reconnect within reconnectTimeout.
 func (l *link) run(ctx context.Context) error {
-	down, patience := time.Now(), startTime
-	for wait := pauses; ctx.Err() == nil; channels.Sleep(ctx, wait.Next(nil)) {
+	down := time.Now()
+	timeout := firstDialTimeout
+	for wait := reconnectBackoff; ctx.Err() == nil; channels.Sleep(ctx, wait.Next(nil)) {
 		conn, err := l.dial(ctx)
 		switch {
 		case err == nil:
-			if l.talk(ctx, conn) {
-				wait = pauses
+			if l.useConnection(ctx, conn) {
+				wait = reconnectBackoff
 			}
-			down, patience = time.Now(), l.patience
-			l.pass(ctx, frame{Kind: lost})
+			down = time.Now()
+			timeout = l.reconnectTimeout
+			l.emit(ctx, frame{Kind: frameLost})
 		case ctx.Err() != nil:
-		case patience > 0 && time.Since(down) > patience:
+		case timeout > 0 && time.Since(down) > timeout:
 			return err
 		}
 	}
 	return nil
 }
 
-// talk uses conn until it breaks, and says whether it was of any use.
-func (l *link) talk(ctx context.Context, conn net.Conn) (useful bool) {
-	w := newWire(conn)
-	w.send(frame{Kind: hello, ID: l.as})
+// useConnection exchanges frames on conn until it breaks, and reports whether it
+// received any.
+func (l *link) useConnection(ctx context.Context, conn net.Conn) (received bool) {
+	fc := newFrameConn(conn)
+	fc.send(frame{Kind: frameHello, ID: l.kind})
 	l.mu.Lock()
-	for _, f := range l.open {
-		w.send(f)
+	for _, f := range l.unsettled {
+		fc.send(f)
 	}
-	l.wire = w
+	l.conn = fc
 	l.mu.Unlock()
-	w.run(ctx, func(f frame) {
-		useful = true
+	fc.run(ctx, func(f frame) {
+		received = true
 		switch {
-		case f.Kind == taken:
+		case f.Kind == frameTaken:
 			l.settle(f.ID)
-		case (f.Kind == reply || f.Kind == live || f.Kind == step) && l.wasShown(f.ID):
-			if f.Kind == reply {
-				w.send(frame{Kind: got, ID: f.ID})
+		case (f.Kind == frameReply || f.Kind == frameDraft || f.Kind == frameStep) && l.wasShown(f.ID):
+			if f.Kind == frameReply {
+				fc.send(frame{Kind: frameShown, ID: f.ID})
 			}
 			return
 		}
-		l.pass(ctx, f)
+		l.emit(ctx, f)
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wire = nil
-	return useful
+	l.conn = nil
+	return received
 }
 
-func (l *link) pass(ctx context.Context, f frame) {
+// emit passes f to whoever reads l.frames.
+func (l *link) emit(ctx context.Context, f frame) {
 	select {
 	case l.frames <- f:
 	case <-ctx.Done():
 	}
 }
 
-// say sends text now, or when there is a connection, and returns its ID.
-func (l *link) say(text string) string {
+// sendMessage sends text, now or once there is a connection, and returns its ID.
+func (l *link) sendMessage(text string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := frame{Kind: say, ID: rand.Text(), Text: text}
-	l.post(f)
+	f := frame{Kind: frameMessage, ID: rand.Text(), Text: text}
+	l.queueFrame(f)
 	return f.ID
 }
 
-// got acknowledges the reply id, which was shown.
-func (l *link) got(id string) {
+// acknowledge acknowledges the reply id, which was shown.
+func (l *link) acknowledge(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shown = remember(l.shown, id)
-	l.post(frame{Kind: got, ID: id})
+	l.queueFrame(frame{Kind: frameShown, ID: id})
 }
 
-// post sends f on every connection until it is settled.
-func (l *link) post(f frame) {
-	l.open = append(l.open, f)
-	if l.wire != nil {
-		l.wire.send(f)
+// queueFrame sends f on every connection until it is settled. The caller holds mu.
+func (l *link) queueFrame(f frame) {
+	l.unsettled = append(l.unsettled, f)
+	if l.conn != nil {
+		l.conn.send(f)
 	}
 }
 
-// settle ends the care for the message or the acknowledgement id.
+// settle drops the message or acknowledgement id from what is sent again.
 func (l *link) settle(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = slices.DeleteFunc(l.open, func(f frame) bool { return f.ID == id })
+	l.unsettled = slices.DeleteFunc(l.unsettled, func(f frame) bool { return f.ID == id })
 }
 
-func (l *link) unsettled() int {
+func (l *link) countUnsettled() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.open)
+	return len(l.unsettled)
 }
 
 func (l *link) wasShown(id string) bool {
@@ -134,8 +138,8 @@ func (l *link) wasShown(id string) bool {
 	return slices.Contains(l.shown, id)
 }
 
-// start runs l. The channel it returns gets the error that ended l, and is then
-// closed. hangUp ends l and waits for it.
+// start runs l. It returns a channel that receives the error of run and is then
+// closed, and hangUp, which ends run and waits for it.
 func (l *link) start(ctx context.Context) (gone <-chan error, hangUp func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	end := make(chan error, 1)

@@ -67,8 +67,8 @@ var (
 
 const soon = 20 * time.Second // longer than anything here takes on a busy machine
 
-// A house is what the gateway is to the channel.
-type house struct {
+// A testGateway is a gateway as the channel sees it.
+type testGateway struct {
 	*Channel
 	t      *testing.T
 	socket string
@@ -79,14 +79,14 @@ type house struct {
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// open opens a house whose channel serves a socket.
-func open(t *testing.T, c Config) *house {
+// open opens a gateway whose channel serves a socket.
+func open(t *testing.T, c Config) *testGateway {
 	t.Helper()
 	if c.Socket == "" {
 		c.Socket = filepath.Join(t.TempDir(), "console.sock")
 	}
 	c.Name, c.Log = "console", quiet
-	h := &house{Channel: New(c), t: t, socket: c.Socket, heard: make(chan chat.Message, 100)}
+	h := &testGateway{Channel: New(c), t: t, socket: c.Socket, heard: make(chan chat.Message, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -118,7 +118,7 @@ func open(t *testing.T, c Config) *house {
 }
 
 // hear returns the next message that was delivered, which must say text.
-func (h *house) hear(text string) chat.Message {
+func (h *testGateway) expectMessage(text string) chat.Message {
 	h.t.Helper()
 	select {
 	case m := <-h.heard:
@@ -133,7 +133,7 @@ func (h *house) hear(text string) chat.Message {
 }
 
 // say sends a reply until somebody has seen it, as the outbox does.
-func (h *house) say(r chat.Reply) {
+func (h *testGateway) sendUntilShown(r chat.Reply) {
 	h.t.Helper()
 	if r.To.Chat == "" {
 		r.To = chat.Address{Channel: "console", Chat: Local}
@@ -144,11 +144,11 @@ func (h *house) say(r chat.Reply) {
 	})
 }
 
-func (h *house) answer(m chat.Message, text string) {
+func (h *testGateway) answer(m chat.Message, text string) {
 	h.t.Helper()
 	r := m.Reply()
 	r.Text = text
-	h.say(r)
+	h.sendUntilShown(r)
 }
 
 // until polls for what happens in another process or behind a real socket.

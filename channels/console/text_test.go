@@ -42,12 +42,12 @@ func FuzzScreen(f *testing.F) {
 		var b strings.Builder
 		s := screen{out: &b}
 		for n := step; n < len(text); n += step {
-			s.live(frame{ID: "1", Text: text[:n]})
+			s.showDraft(frame{ID: "1", Text: text[:n]})
 			if n%3 == 0 {
-				s.step(frame{ID: "1", Text: "  🔧 \x1bx"})
+				s.showStep(frame{ID: "1", Text: "  🔧 \x1bx"})
 			}
 		}
-		s.reply(frame{ID: "1", Text: text})
+		s.showReply(frame{ID: "1", Text: text})
 		got := strings.ReplaceAll(strings.ReplaceAll(b.String(), eraseRow, ""), "\x1b[2m  🔧 x\x1b[0m\n", "")
 		if strings.Contains(got, "\x1b") {
 			t.Fatalf("%q prints an escape: %q", text, got)
@@ -76,9 +76,9 @@ func TestScreenReply(t *testing.T) {
 		var b strings.Builder
 		s := screen{out: &b}
 		for _, text := range c.live {
-			s.live(frame{ID: "1", Text: text})
+			s.showDraft(frame{ID: "1", Text: text})
 		}
-		s.reply(frame{ID: "1", Text: c.final})
+		s.showReply(frame{ID: "1", Text: c.final})
 		if got := strings.ReplaceAll(b.String(), eraseRow, ""); got != c.want {
 			t.Errorf("%s: shows %q, want %q", name, got, c.want)
 		}
@@ -106,11 +106,11 @@ func TestScreenSteps(t *testing.T) {
 		for _, see := range c.see {
 			switch text := see[1:]; see[0] {
 			case '+':
-				s.step(frame{ID: "1", Text: text})
+				s.showStep(frame{ID: "1", Text: text})
 			case '=':
-				s.reply(frame{ID: "1", Text: text})
+				s.showReply(frame{ID: "1", Text: text})
 			default:
-				s.live(frame{ID: "1", Text: see})
+				s.showDraft(frame{ID: "1", Text: see})
 			}
 		}
 		if got := strings.NewReplacer(eraseRow, "", "\x1b[2m", "[", "\x1b[0m", "]").Replace(b.String()); got != c.want {

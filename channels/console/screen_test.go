@@ -26,7 +26,7 @@ func TestTold(t *testing.T) {
 		"  ❌ read_file, 0.2 s: no such file": failed,
 		"  🔧 x " + strings.Repeat("ä", 93) + "…": {Tool: "x", State: chat.Running, Tip: strings.Repeat("ä", 200)},
 	} {
-		if got := told(s); got != want {
+		if got := stepLine(s); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -34,9 +34,9 @@ func TestTold(t *testing.T) {
 
 // Terminals are told of each step once, in order with the text; pipes are not.
 func TestStepsThroughSocket(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context, h *house) {
-		a, p := h.guest(ctx, asTerminal), h.guest(ctx, asPipe)
-		for _, g := range []guest{a, p} {
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		a, p := h.connect(ctx, asTerminal), h.connect(ctx, asPipe)
+		for _, g := range []rawClient{a, p} {
 			_, hangUp := g.start(ctx)
 			defer hangUp()
 		}
@@ -58,11 +58,11 @@ func TestStepsThroughSocket(t *testing.T) {
 		h.Step(chat.Reply{ID: "2", To: chat.Address{Chat: "elsewhere"}}, chat.Step{Call: "x", State: chat.Running})
 		for i := range 20 {
 			for _, want := range []frame{
-				{Kind: live, ID: "1", Text: strings.Repeat(".", 3*i+3)},
-				{Kind: step, ID: "1", Text: "  🔧 clock"}, {Kind: step, ID: "1", Text: "  ✅ clock"},
+				{Kind: frameDraft, ID: "1", Text: strings.Repeat(".", 3*i+3)},
+				{Kind: frameStep, ID: "1", Text: "  🔧 clock"}, {Kind: frameStep, ID: "1", Text: "  ✅ clock"},
 			} {
 				f := <-a.frames
-				for f.Kind == live && f.Text != want.Text { // it was quick to take an earlier one
+				for f.Kind == frameDraft && f.Text != want.Text { // it was quick to take an earlier one
 					f = <-a.frames
 				}
 				if f.Kind != want.Kind || f.Text != want.Text {

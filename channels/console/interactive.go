@@ -1,0 +1,119 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+)
+
+const (
+	stopCommand     = "/stop"
+	leaveTimeout    = 2 * time.Second  // for the gateway to take the last message
+	doublePressTime = 2 * time.Second  // between two Ctrl-C that leave
+	busyTimeout     = 15 * time.Second // after the last sign of work; then the agent counts as idle
+)
+
+// chatInteractively runs a person's chat until they leave or ctx ends.
+func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error) {
+	k, err := openKeyboard(t.History)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := k.close(t.History); err == nil {
+			err = e
+		}
+		_, _ = io.WriteString(t.Out, eraseRow)
+	}()
+	l := &link{dial: dial, kind: asTerminal, frames: make(chan frame)}
+	gone, hangUp := l.start(ctx)
+	defer hangUp()
+	c := &interactiveChat{link: l, screen: screen{out: t.Out}, alsoServes: t.Serves}
+	for !c.left {
+		select {
+		case typed, more := <-k.typed:
+			c.left = !more
+			if more {
+				c.handleInput(typed)
+			}
+		case f := <-l.frames:
+			c.handleFrame(f)
+		case err := <-gone:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return awaitSettled(l)
+}
+
+// awaitSettled waits up to leaveTimeout until everything sent on l is settled.
+func awaitSettled(l *link) error {
+	late := time.After(leaveTimeout)
+	for l.countUnsettled() > 0 {
+		select {
+		case <-l.frames:
+		case <-late:
+			return errors.New("leave: the gateway did not take the last message")
+		}
+	}
+	return nil
+}
+
+// An interactiveChat is the state of a person's chat at the terminal.
+type interactiveChat struct {
+	link       *link
+	screen     screen
+	lastActive time.Time // when the agent was last seen at work
+	lastAbort  time.Time // when Ctrl-C was pressed last
+	left       bool
+	alsoServes string // Terminal.Serves
+}
+
+// handleInput sends a line, or acts on Ctrl-C: it stops the agent if it is at
+// work, and leaves on an empty line or when pressed twice.
+func (c *interactiveChat) handleInput(l inputLine) {
+	c.screen.noteEnter()
+	switch {
+	case !l.aborted && strings.TrimSpace(l.text) == "":
+	case !l.aborted:
+		c.link.sendMessage(l.text)
+		c.lastActive = time.Now()
+		c.lastAbort = time.Time{}
+	case time.Since(c.lastAbort) < doublePressTime:
+		c.left = true
+	case time.Since(c.lastActive) < busyTimeout:
+		c.lastAbort = time.Now()
+		c.link.sendMessage(stopCommand)
+	case l.empty && c.alsoServes == "":
+		c.left = true
+	case l.empty:
+		c.lastAbort = time.Now()
+		c.screen.print("[Ctrl-C again stops Parley, which serves " + c.alsoServes + " too]\n")
+	default:
+		c.lastAbort = time.Now()
+	}
+}
+
+// handleFrame shows what the gateway sent.
+func (c *interactiveChat) handleFrame(f frame) {
+	switch f.Kind {
+	case frameReply:
+		c.lastActive = time.Time{} // idle until the next sign of work: one reply may answer several messages
+		c.screen.showReply(f)
+		c.link.acknowledge(f.ID)
+	case frameDraft:
+		c.lastActive = time.Now()
+		c.screen.showDraft(f)
+	case frameStep:
+		c.lastActive = time.Now()
+		c.screen.showStep(f)
+	case frameTyping:
+		c.lastActive = time.Now()
+		c.screen.showTyping()
+	case frameLost:
+		c.screen.print("[connection to the gateway lost; trying again]\n")
+	}
+}

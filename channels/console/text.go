@@ -1,0 +1,32 @@
+package console
+
+import (
+	"strings"
+	"unicode"
+)
+
+// replyText returns the text and the file paths of a reply, safe to print.
+func replyText(f frame) string {
+	lines := []string{strings.TrimRight(clean(f.Text), " \n")}
+	for _, path := range f.Files {
+		lines = append(lines, "[file: "+strings.ReplaceAll(clean(path), "\n", " ")+"]")
+	}
+	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
+}
+
+// clean removes control and bidirectional formatting characters, so that
+// neither a model nor a file it read can drive the terminal or reorder what it
+// shows. If a is a prefix of b, clean(a) is a prefix of clean(b).
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case r == '\u200c', r == '\u200d': // joiners, in Persian and in emoji
+			return r
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp):
+			return -1
+		}
+		return r
+	}, s)
+}
