@@ -30,8 +30,9 @@ var floors = map[string]string{
 	"web":       "audit channels/admission chat llm memory scheduler scheduler/jobs store texts tools workspace",
 	"config":    "scheduler tools/web web",
 	"host":      "store",
+	"admin":     "audit backup channels/admission channels/console chat scheduler scheduler/jobs web",
 	"doctor":    "backup channels channels/network host llm store/bolt web",
-	"cmd":       "agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
+	"cmd":       "admin agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
 }
 
 // rooms lists what each inner room may import. The room above imports them, and

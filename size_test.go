@@ -133,7 +133,7 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 var largePackages = map[string]int{
 	"agent":       5640,
 	"channels":    3716,
-	"cmd/gateway": 3935,
+	"cmd/gateway": 3586,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -190,7 +190,7 @@ var wideFolders = map[string]int{
 	"channels":          17,
 	"channels/discord":  24,
 	"channels/markdown": 6,
-	"cmd/gateway":       66,
+	"cmd/gateway":       50,
 	"llm/openai":        1,
 	"memory":            3,
 	"store/bolt":        9,

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/admin"
 	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
 	"parley/scheduler"
@@ -91,7 +92,7 @@ func (w *town) jobs() (all []scheduler.Job) {
 		w.t.Fatalf("cron list: %v: %s", err, out)
 	}
 	for _, t := range told {
-		j := record(t)
+		j := admin.JobRecord(t)
 		for _, r := range j.Runs {
 			j.N = max(j.N, r.N)
 		}

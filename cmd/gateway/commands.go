@@ -24,7 +24,6 @@ import (
 	"parley/redact"
 	"parley/store/bolt"
 	"parley/tools/files"
-	"parley/web"
 )
 
 // A program is one run of parley: what the system gave it, and its flags.
@@ -106,7 +105,7 @@ func (p *program) commands() *cobra.Command {
 		},
 	})
 	root.AddCommand(p.restoreCommand(), p.replayCommand())
-	root.AddCommand(p.asking()...)
+	root.AddCommand(p.gatewayCommands()...)
 	add("onboard", "Write a config.json and the agent's first files; existing files are kept", p.onboard)
 	add("doctor", "Check config, store, tokens, models and ports, and suggest fixes", p.doctor)
 	add("install-service", "Install a systemd user service that runs the gateway", p.installService)
@@ -170,10 +169,8 @@ func (p *program) health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	a := adminOf(c)
-	defer a.CloseIdleConnections()
-	var o web.Overview
-	if err := a.ask(ctx, "GET", "/api/status", nil, &o); err != nil {
+	o, err := statusOf(ctx, c)
+	if err != nil {
 		return nil // it may be about to end
 	}
 	for _, w := range append(o.Reasons, o.Warnings...) {

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 
+	"parley/admin"
 	"parley/channels/console"
 	"parley/channels/network"
 	"parley/config"
@@ -38,10 +40,9 @@ func (p *program) doctor(ctx context.Context) error {
 
 // statusOf asks the gateway that runs with the data of c for its status.
 func statusOf(ctx context.Context, c *config.Config) (o web.Overview, err error) {
-	a := adminOf(c)
-	defer a.CloseIdleConnections()
-	err = a.ask(ctx, "GET", "/api/status", nil, &o)
-	return o, err
+	client := admin.NewClient(admin.Socket(c.DataDir))
+	o, err = client.Status(ctx)
+	return o, errors.Join(err, client.Close())
 }
 
 // gatewayPID returns the process id of the gateway that runs, 0 if none does, and

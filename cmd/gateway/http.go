@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"parley/admin"
 	"parley/channels/console"
 	"parley/config"
 	"parley/web"
@@ -53,7 +54,7 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 	if g.Chat {
 		return nil
 	}
-	socket, err := console.Listen(adminSocket(c))
+	socket, err := console.Listen(admin.Socket(c.DataDir))
 	if err != nil {
 		return err
 	}

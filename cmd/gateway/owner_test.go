@@ -262,9 +262,9 @@ func copyProgram(to, from string) error {
 	return errors.Join(os.WriteFile(to, code, 0o755), os.Chmod(to, 0o755))
 }
 
-// TestGatewayEndsBeforeItIsAsked: a command that found a gateway does its work
-// also if that gateway has ended by the time it is asked.
-func TestGatewayEndsBeforeItIsAsked(t *testing.T) {
+// TestGatewayEndsBetweenRequests checks that a command which asked a running
+// gateway goes on if that gateway ends before the next request.
+func TestGatewayEndsBetweenRequests(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, echo)
 	w.start()
@@ -275,16 +275,19 @@ func TestGatewayEndsBeforeItIsAsked(t *testing.T) {
 		environ: config.NewEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()}),
 	}
 	a, err := p.admin(t.Context())
-	if err != nil || !a.running {
-		t.Fatalf("admin = %+v, %v, want the gateway that runs", a, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Status(t.Context()); err != nil || !a.Running() {
+		t.Fatalf("status: %v, want that of the gateway that runs", err)
 	}
 	w.stop()
 	var sessions struct{ Talks []chat.Talk }
-	err = a.ask(t.Context(), "GET", "/api/sessions", nil, &sessions)
-	if err != nil || len(sessions.Talks) != 1 || a.running {
+	err = a.Ask(t.Context(), "GET", "/api/sessions", nil, &sessions)
+	if err != nil || len(sessions.Talks) != 1 || a.Running() {
 		t.Errorf("sessions: %v, %v", sessions, err)
 	}
-	if err := a.close(); err != nil {
+	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley/admin"
 	"parley/agent"
 	"parley/agent/conversation"
 	"parley/agent/replay"
@@ -77,14 +77,8 @@ func (p *program) recording(ctx context.Context, name string) (raw []byte, zone 
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, a.close()) }()
-	r, err := a.request(ctx, "GET", "/api/sessions/"+url.PathEscape(name)+"/recording", nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer r.Close()
-	raw, err = io.ReadAll(r)
-	return raw, a.zone, err
+	raw, err = a.Recording(ctx, name)
+	return raw, a.Zone, errors.Join(err, a.Close())
 }
 
 // show prints the turns that are wanted, or runs them again.
@@ -189,7 +183,7 @@ func (v *turnPrinter) print(t replay.Turn) {
 }
 
 func (v *turnPrinter) heard(m chat.Message) {
-	head := moment(m.Time, v.zone) + "  " + conversation.Speaker(texts.English().Agent.Speakers, m)
+	head := admin.Moment(m.Time, v.zone) + "  " + conversation.Speaker(texts.English().Agent.Speakers, m)
 	if m.Edits != "" {
 		head += ", corrected"
 	}

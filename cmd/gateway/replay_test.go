@@ -350,17 +350,17 @@ func TestRecords(t *testing.T) {
 	before := w.calls("telegram:7001")
 	w.stop()
 	p := &program{stderr: &w.log, data: w.dir, environ: config.NewEnviron([]string{"TOWN_MODEL_KEY=" + canaryKey, "TOWN_BOT_TOKEN=" + w.tg.Token()}), drivers: drivers()}
-	house, err := p.admin(t.Context())
+	client, err := p.admin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := house.close(); err != nil {
+		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	look := func(path string, v any) {
-		if err := house.ask(t.Context(), "GET", path, nil, v); err != nil {
+		if err := client.Ask(t.Context(), "GET", path, nil, v); err != nil {
 			t.Error(err)
 		}
 	}

@@ -47,7 +47,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	doors.Go(func() { g.copies().Run(ctx) })
 	doors.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
 	for i, s := range g.servers {
-		run(&doors, func() error { return closed(s.Serve(g.listeners[i])) })
+		run(&doors, func() error { return ignoreClosed(s.Serve(g.listeners[i])) })
 	}
 	<-ctx.Done()
 	g.Log.Debug("closing", "why", context.Cause(ctx))
@@ -98,8 +98,8 @@ func why(ctx context.Context) error {
 	return nil
 }
 
-// closed returns err unless it says that a server was closed on purpose.
-func closed(err error) error {
+// ignoreClosed returns err unless it says that a server was closed on purpose.
+func ignoreClosed(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

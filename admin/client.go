@@ -1,0 +1,130 @@
+// Package admin is what the command line does with a gateway: a client of the
+// gateway's admin socket, and the texts that the commands print.
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"parley/channels/console"
+)
+
+// ErrNotFound says that what was asked for does not exist.
+var ErrNotFound = errors.New("not found")
+
+// Socket returns the path of the admin socket: the gateway with that data folder
+// serves the owner there, without a password.
+func Socket(dataDir string) string { return filepath.Join(dataDir, "admin.sock") }
+
+// A Client asks a gateway. The command that uses it prints to Out. Its methods must
+// not be called concurrently.
+type Client struct {
+	Zone *time.Location // of the times that are printed
+	Out  io.Writer
+
+	// Open is called when no gateway serves the socket, also if one just ended. It
+	// opens a gateway that serves the socket until close is called, or waits for one
+	// that is about to start: then close is nil. If Open is nil, there is no other gateway.
+	Open func() (close func() error, err error)
+
+	socket string
+	http   http.Client
+	own    func() error // closes the gateway that Open opened; nil if there is none
+}
+
+// NewClient returns a Client that dials socket.
+func NewClient(socket string) *Client {
+	c := &Client{Zone: time.Local, Out: io.Discard, socket: socket}
+	c.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return c.dial(ctx)
+	}}
+	return c
+}
+
+// Running reports whether the gateway that answered is one that runs, not one that
+// was opened for the command.
+func (c *Client) Running() bool { return c.own == nil }
+
+// Close ends what the client opened.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	if c.own == nil {
+		return nil
+	}
+	return c.own()
+}
+
+// dial connects to the gateway that runs, or else to one that Open opens. Nothing is
+// asked of a gateway before, so none can end between the question and the dial.
+func (c *Client) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := console.Dial(ctx, c.socket)
+	if err == nil || c.Open == nil || c.own != nil {
+		return conn, err
+	}
+	if c.own, err = c.Open(); err != nil {
+		return nil, err
+	}
+	return console.Dial(ctx, c.socket)
+}
+
+// Ask sends a request, with in as JSON unless it is nil, and decodes the answer
+// into out unless that is nil.
+func (c *Client) Ask(ctx context.Context, method, path string, in, out any) error {
+	answer, err := c.Request(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(answer).Decode(out)
+}
+
+// Request is [Client.Ask] for an answer that the caller reads and closes.
+func (c *Client) Request(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
+	var body bytes.Buffer
+	if in != nil {
+		if err := json.NewEncoder(&body).Encode(in); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, &body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, failed.Err // the URL is of no use to the operator
+	}
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < http.StatusMultipleChoices {
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	return nil, readRefusal(resp)
+}
+
+// readRefusal returns the error that the gateway answered with.
+func readRefusal(resp *http.Response) error {
+	var refusal struct{ Error struct{ Message string } }
+	if json.NewDecoder(resp.Body).Decode(&refusal) != nil || refusal.Error.Message == "" {
+		return fmt.Errorf("the gateway says %s", resp.Status)
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("%w: %s", ErrNotFound, refusal.Error.Message)
+	}
+	return errors.New(refusal.Error.Message)
+}

@@ -1,0 +1,230 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley/audit"
+	"parley/backup"
+	"parley/channels/admission"
+	"parley/chat"
+	"parley/web"
+)
+
+// Moment returns a time as lists show it.
+func Moment(t time.Time, zone *time.Location) string { return t.In(zone).Format("2006-01-02 15:04") }
+
+// A table prints rows whose cells stand below each other. [table.flush] prints them.
+type table struct{ out *tabwriter.Writer }
+
+func (c *Client) newTable() table { return table{tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)} }
+
+func (t table) row(cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			fmt.Fprint(t.out, "\t")
+		}
+		fmt.Fprint(t.out, cell)
+	}
+	fmt.Fprintln(t.out)
+}
+
+func (t table) flush() error { return t.out.Flush() }
+
+// Status returns the gateway's state.
+func (c *Client) Status(ctx context.Context) (o web.Overview, err error) {
+	err = c.Ask(ctx, "GET", "/api/status", nil, &o)
+	return o, err
+}
+
+// PrintStatus prints the gateway's state, channels and pending work.
+func (c *Client) PrintStatus(ctx context.Context) error {
+	o, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	t := c.newTable()
+	working := "works"
+	if c.Running() {
+		t.row("up since", Moment(o.Began, c.Zone))
+	} else {
+		t.row("no gateway runs")
+		working = "waits for a gateway"
+	}
+	t.row("version", o.Version)
+	t.row("model", o.Model)
+	for _, ch := range o.Channels {
+		pending := fmt.Sprintf("waiting: %d", ch.Pending)
+		dropped := fmt.Sprintf("unknown senders: %d", ch.Dropped)
+		t.row(ch.Name, cmp.Or(ch.Trouble, working), pending, dropped)
+	}
+	t.row("dead letters", fmt.Sprintf("%d replies, %d messages", len(o.Parked), len(o.Aside)))
+	for _, p := range o.Pairings {
+		t.row("pairing", chat.OneLine(p.Name), p.At.Channel, "parley pair "+p.Code)
+	}
+	for _, warning := range append(o.Reasons, o.Warnings...) {
+		t.row("warning", chat.OneLine(warning))
+	}
+	return t.flush()
+}
+
+// PrintSessions prints all conversations, or where the words were said if there are any.
+func (c *Client) PrintSessions(ctx context.Context, words []string) error {
+	var all struct {
+		Talks []chat.Talk
+		Found []chat.Find
+	}
+	query := url.QueryEscape(strings.Join(words, " "))
+	if err := c.Ask(ctx, "GET", "/api/sessions?q="+query, nil, &all); err != nil {
+		return err
+	}
+	t := c.newTable()
+	for _, s := range all.Talks {
+		t.row(s.Session, Moment(s.Last, c.Zone), chat.OneLine(s.Title))
+	}
+	for _, f := range all.Found {
+		t.row(f.Session, Moment(f.Entry.Time, c.Zone), chat.OneLine(f.Entry.Text))
+	}
+	return t.flush()
+}
+
+func sessionPath(session string) string { return "/api/sessions/" + url.PathEscape(session) }
+
+// PrintSession prints a conversation with its tool calls.
+func (c *Client) PrintSession(ctx context.Context, session string) error {
+	var conversation struct{ Entries []chat.Entry }
+	if err := c.Ask(ctx, "GET", sessionPath(session), nil, &conversation); err != nil {
+		return err
+	}
+	for _, e := range conversation.Entries {
+		_, err := fmt.Fprintf(c.Out, "%s  %s %s\n", Moment(e.Time, c.Zone), e.Kind, chat.OneLine(e.Who))
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(chat.Printable(e.Text)) {
+			fmt.Fprintln(c.Out, "    "+strings.TrimRight(line, "\n"))
+		}
+	}
+	return nil
+}
+
+// ExportSession prints a conversation as Markdown.
+func (c *Client) ExportSession(ctx context.Context, session string) error {
+	return c.copyAnswer(ctx, c.Out, sessionPath(session)+"/export")
+}
+
+// DeleteSession deletes a conversation.
+func (c *Client) DeleteSession(ctx context.Context, session string) error {
+	return c.Ask(ctx, "DELETE", sessionPath(session), nil, nil)
+}
+
+// Recording returns what was recorded of a session.
+func (c *Client) Recording(ctx context.Context, session string) ([]byte, error) {
+	answer, err := c.Request(ctx, "GET", sessionPath(session)+"/recording", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	return io.ReadAll(answer)
+}
+
+// copyAnswer writes the answer to a request for path to w.
+func (c *Client) copyAnswer(ctx context.Context, w io.Writer, path string) error {
+	answer, err := c.Request(ctx, "GET", path, nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, answer)
+	return errors.Join(err, answer.Close())
+}
+
+// PrintAudit prints the end of the audit log and verifies all of it.
+func (c *Client) PrintAudit(ctx context.Context) error {
+	var log struct {
+		Events  []audit.Event
+		Verdict struct {
+			Whole bool
+			Why   string
+		}
+	}
+	if err := c.Ask(ctx, "GET", "/api/audit?verify=yes", nil, &log); err != nil {
+		return err
+	}
+	t := c.newTable()
+	for _, e := range log.Events {
+		t.row(e.Time.In(c.Zone).Format(time.DateTime), e.Kind, chat.OneLine(e.Who), chat.OneLine(e.What))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if !log.Verdict.Whole {
+		return errors.New("the audit log is not as it was written: " + log.Verdict.Why)
+	}
+	_, err := fmt.Fprintln(c.Out, "The audit log is as it was written.")
+	return err
+}
+
+// Pair approves the person who was given code and prints who that is.
+func (c *Client) Pair(ctx context.Context, code string) error {
+	var p admission.Pairing
+	err := c.Ask(ctx, "POST", "/api/pairings/"+url.PathEscape(code)+"/approve", nil, &p)
+	if errors.Is(err, ErrNotFound) {
+		return errors.New("nobody has that code, or it is older than an hour: parley status shows who asks")
+	}
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(chat.OneLine(p.Name), "Somebody without a name")
+	_, err = fmt.Fprintf(c.Out, "%s (%s:%s) may talk to me now.\n", name, p.At.Channel, p.Sender)
+	return err
+}
+
+// Backup writes an archive to a new file: all of it, or none.
+func (c *Client) Backup(ctx context.Context, file string) error {
+	err := backup.WriteFile(ctx, file, func(w io.Writer) error { return c.copyAnswer(ctx, w, "/api/backup") })
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.Out, "wrote %s. It holds all that was said, and may hold secrets of the config: "+
+		"keep it as you keep the data folder.\n", file)
+	return err
+}
+
+// PrintLink invites the person of that name and prints a link that signs them in once.
+func (c *Client) PrintLink(ctx context.Context, person string) error {
+	var made struct {
+		Link    string
+		Expires time.Time
+	}
+	if err := c.Ask(ctx, "POST", "/api/people", map[string]string{"Name": person}, &made); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(c.Out, "%s\nIt works once, until %s.\n", made.Link, Moment(made.Expires, c.Zone))
+	return err
+}
+
+// PrintKey prints a new API key of a person, whose sessions begin with prefix if
+// that is not "".
+func (c *Client) PrintKey(ctx context.Context, person, prefix string) error {
+	in := map[string]string{"Person": person}
+	if prefix != "" {
+		in["Prefix"] = prefix
+	}
+	var made struct{ Secret string }
+	err := c.Ask(ctx, "POST", "/api/keys", in, &made)
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("nobody has the name %s: parley link %[1]s lets them in", person)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.Out, "%s\nIt is shown only this once; the owner's page revokes it.\n", made.Secret)
+	return err
+}
