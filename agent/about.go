@@ -15,11 +15,11 @@ import (
 
 // upcoming returns the turn that would answer m: commands look at it.
 func (w *worker) upcoming(ctx context.Context, m chat.Message) (*turn, error) {
-	s, err := w.pool.open(ctx, w.id)
+	s, err := w.pool.sessions.Open(ctx, w.id)
 	if err != nil {
 		return nil, err
 	}
-	w.pool.idle.put(s) // nobody else is at work in it
+	w.pool.sessions.Cache(s) // nobody else is at work in it
 	t := &turn{session: s, pool: w.pool, worker: w}
 	return t, t.prepare(ctx, m)
 }

@@ -163,7 +163,7 @@ func TestVerboseCommand(t *testing.T) {
 		show, hide := "Steps are shown from the next answer on. /verbose off hides them.", "Steps are hidden from the next answer on. /verbose on shows them again."
 		h.say("ask", "/verbose")
 		h.want(shown)
-		if talks, err := h.pool.Talks(h.t.Context(), ""); len(talks) > 0 || err != nil { // to ask changes nothing
+		if talks, err := h.pool.Sessions().Talks(h.t.Context(), ""); len(talks) > 0 || err != nil { // to ask changes nothing
 			t.Errorf("there are %v, %v", talks, err)
 		}
 		for i, c := range [][2]string{{"", shown}, {" off", hide}, {"", hidden}, {" maybe", hidden}, {" ON", show}, {"", shown}} {

@@ -39,7 +39,7 @@ func (p *Pool) forget(ctx context.Context, id chat.SessionID, kids func() error)
 	err := kids()
 	st, _, bad := p.sessions.Lookup(ctx, id)
 	err = cmp.Or(err, bad)
-	p.idle.take(id)
+	p.sessions.Evict(id)
 	for _, epoch := range st.Epochs() {
 		if err == nil {
 			err = p.sessions.RemoveLog(ctx, id, epoch)

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"iter"
 	"parley/agent/conversation"
 	"parley/chat"
 	"parley/tools"
@@ -16,28 +15,6 @@ const (
 	shownFind = 400 // bytes of each place that /search shows
 	shownHere = 8   // places that /search shows
 )
-
-// Talks returns the conversations whose sessions begin with prefix, the one
-// that was spoken in last first.
-func (p *Pool) Talks(ctx context.Context, prefix string) ([]chat.Talk, error) {
-	return p.sessions.Talks(ctx, prefix)
-}
-
-// Transcript yields what was said in the session id, oldest first, all of its
-// conversations. In the place of damaged records that follow each other stands
-// one entry that says so (P21).
-func (p *Pool) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
-	return p.sessions.Transcript(ctx, id, p.texts.Speakers)
-}
-
-// Search returns the latest places, most at most, where somebody said all of
-// words, in upper or lower case, in one of the sessions for which in returns
-// true; nil means any. It reads a bounded amount of text, the latest
-// conversations first. Behind the places come entries that stand for what is
-// damaged: the words may have been said in it (P21).
-func (p *Pool) Search(ctx context.Context, in func(chat.SessionID) bool, words string, most int) ([]chat.Find, error) {
-	return p.sessions.Search(ctx, in, words, most, p.texts.Speakers)
-}
 
 // Calls returns what became of each call that was ever made in the session id,
 // oldest first and those of a round in the order asked, those that were rolled
@@ -57,7 +34,7 @@ func (w *worker) found(ctx context.Context, m chat.Message) string {
 	if words == "" {
 		return w.pool.texts.Commands.NoSearch
 	}
-	finds, err := w.pool.Search(ctx, func(id chat.SessionID) bool { return id == w.id }, words, shownHere)
+	finds, err := w.pool.sessions.Search(ctx, func(id chat.SessionID) bool { return id == w.id }, words, shownHere)
 	if err != nil {
 		return w.pool.sorry("search", w.id, err)
 	}

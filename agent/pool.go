@@ -138,7 +138,6 @@ type Pool struct {
 	turns     *semaphore.Weighted
 	pictures  *semaphore.Weighted // bytes that models may be shown at once
 	ratios    ratios
-	idle      cache
 	helpers   store.Table[tools.Child] // their records, by ID
 	kin       family
 	budget    *budget.Book
@@ -182,7 +181,7 @@ func New(c Config, s Settings) *Pool {
 		c.Texts = &texts.English().Agent
 	}
 	p := &Pool{
-		config: c, log: c.Log, texts: c.Texts, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone),
+		config: c, log: c.Log, texts: c.Texts, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone, c.Texts.Speakers),
 		prompts: conversation.NewPrompts(c.Store, c.Log),
 		turns:   semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
 		kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
@@ -199,6 +198,9 @@ func New(c Config, s Settings) *Pool {
 	p.Set(s)
 	return p
 }
+
+// Sessions returns the conversations.
+func (p *Pool) Sessions() *conversation.Sessions { return p.sessions }
 
 // DeadLetters returns the messages that could not be answered.
 func (p *Pool) DeadLetters() *deadletter.Letters { return p.letters }

@@ -49,7 +49,7 @@ func Rerun(ctx context.Context, s store.Store, r *replay.Recording, t replay.Tur
 		return nil, err
 	}
 	if before != nil {
-		pool.idle.put(before)
+		pool.sessions.Cache(before)
 	}
 	replayer.Begin()
 	if id := helperOf(w.waiting[0].In); id != "" {

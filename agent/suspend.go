@@ -100,7 +100,7 @@ func (w *worker) inSession(j job, do func(*turn) error) error {
 	if err := do(&turn{session: s, pool: w.pool, worker: w, jobs: []job{j}, run: run}); err != nil {
 		return err
 	}
-	w.pool.idle.put(s)
+	w.pool.sessions.Cache(s)
 	return nil
 }
 

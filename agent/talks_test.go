@@ -37,7 +37,7 @@ func echo(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, err
 // transcript reads a session as "kind who text" lines.
 func (h *house) transcript(id chat.SessionID) (lines []string) {
 	h.t.Helper()
-	for e, err := range h.pool.Transcript(h.t.Context(), id) {
+	for e, err := range h.pool.Sessions().Transcript(h.t.Context(), id) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestTalks(t *testing.T) {
 		}
 		h.deliver(at("3", "at last", "more"))
 		synctest.Wait()
-		talks, err := h.pool.Talks(h.t.Context(), "test:")
+		talks, err := h.pool.Sessions().Talks(h.t.Context(), "test:")
 		if err != nil || len(talks) != 3 {
 			t.Fatalf("%+v, %v", talks, err)
 		}
@@ -84,7 +84,7 @@ func TestTalks(t *testing.T) {
 		if c := talks[2]; len([]rune(c.Title)) > 60 || !strings.HasPrefix(c.Title, "long words long") || !strings.HasSuffix(c.Title, "…") {
 			t.Errorf("%+v", c)
 		}
-		if talks, err := h.pool.Talks(h.t.Context(), "web:"); err != nil || talks != nil {
+		if talks, err := h.pool.Sessions().Talks(h.t.Context(), "web:"); err != nil || talks != nil {
 			t.Errorf("%+v, %v", talks, err)
 		}
 	})
@@ -147,7 +147,7 @@ func TestSearch(t *testing.T) {
 		}
 		search := func(words string, most int) (found []string) {
 			t.Helper()
-			finds, err := h.pool.Search(h.t.Context(), func(id chat.SessionID) bool { return id == "test:1" }, words, most)
+			finds, err := h.pool.Sessions().Search(h.t.Context(), func(id chat.SessionID) bool { return id == "test:1" }, words, most)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,12 +167,12 @@ func TestSearch(t *testing.T) {
 		if got := search("löwe", 3); strings.Join(got[:2], "|") != "said You said Löwen?|heard Löwen?" || len(got) != 3 || !strings.HasSuffix(got[2], "…") {
 			t.Errorf("found %q", got)
 		}
-		if all, err := h.pool.Search(h.t.Context(), nil, "löwe", 99); err != nil || len(all) != 12 {
+		if all, err := h.pool.Sessions().Search(h.t.Context(), nil, "löwe", 99); err != nil || len(all) != 12 {
 			t.Errorf("in all: %d, %v", len(all), err)
 		}
 		ctx, cancel := context.WithCancel(h.t.Context())
 		cancel()
-		if _, err := h.pool.Search(ctx, nil, "löwe", 9); !errors.Is(err, context.Canceled) {
+		if _, err := h.pool.Sessions().Search(ctx, nil, "löwe", 9); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
 		h.sent = nil
@@ -223,7 +223,7 @@ func TestForget(t *testing.T) {
 		if n, _ := h.store.Queue("inbox").Len(h.t.Context()); n != 0 {
 			t.Errorf("%d messages left in the inbox", n)
 		}
-		if talks, _ := h.pool.Talks(h.t.Context(), ""); len(talks) != 1 || talks[0].Session != "test:2" {
+		if talks, _ := h.pool.Sessions().Talks(h.t.Context(), ""); len(talks) != 1 || talks[0].Session != "test:2" {
 			t.Errorf("there are %+v", talks)
 		}
 		for _, name := range []string{"session/test:1", "session/test:1#1"} {
@@ -364,7 +364,7 @@ func BenchmarkSearch(b *testing.B) {
 	o.open()
 	defer o.close()
 	for b.Loop() {
-		finds, err := o.pool.Search(b.Context(), nil, "PEOPLE 77", 20)
+		finds, err := o.pool.Sessions().Search(b.Context(), nil, "PEOPLE 77", 20)
 		if err != nil || len(finds) != 20 {
 			b.Fatal(len(finds), err)
 		}

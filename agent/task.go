@@ -44,7 +44,7 @@ func (t *turn) spoken(how conversation.Outcome, r chat.Reply) *chat.Reply {
 // openFor returns the session of the turn that answers m. A fresh task begins
 // a conversation, unless it has begun already; the oldest of too many are forgotten.
 func (w *worker) openFor(m chat.Message) (*conversation.Session, error) {
-	s, err := w.pool.open(w.hard, w.id)
+	s, err := w.pool.sessions.Open(w.hard, w.id)
 	if err != nil || m.Options == nil || !m.Options.Fresh || s.History.IsEmpty() || s.History.Knows(m) {
 		return s, err
 	}
@@ -62,7 +62,7 @@ func (w *worker) openFor(m chat.Message) (*conversation.Session, error) {
 		return nil, err
 	}
 	w.pool.conversationEnded(w.id)
-	return w.pool.open(w.hard, w.id)
+	return w.pool.sessions.Open(w.hard, w.id)
 }
 
 // toolCalls returns the call that answers m instead of a model, if one does.

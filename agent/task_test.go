@@ -135,7 +135,7 @@ func TestFreshErrand(t *testing.T) {
 			}
 		}
 		said := 0
-		for x, err := range h.pool.Transcript(t.Context(), "cron:j") {
+		for x, err := range h.pool.Sessions().Transcript(t.Context(), "cron:j") {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -504,7 +504,7 @@ func TestErrandInTranscript(t *testing.T) {
 	play(t, &house{model: script(words("hi"))}, func(h *house) {
 		h.deliver(errand("1", "remind me", chat.RunOptions{}))
 		h.want("hi")
-		for x, err := range h.pool.Transcript(t.Context(), "test:1") {
+		for x, err := range h.pool.Sessions().Transcript(t.Context(), "test:1") {
 			if err != nil || x.Kind == chat.Heard && x.Who != "a scheduled job" {
 				t.Errorf("%+v, %v", x, err)
 			}

@@ -321,7 +321,7 @@ func (w *worker) turn(jobs []job) (err error) {
 		return w.apologise(t.jobs)
 	}
 	if err == nil {
-		w.pool.idle.put(t.session)
+		w.pool.sessions.Cache(t.session)
 	}
 	return err
 }

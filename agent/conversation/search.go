@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"parley/chat"
-	"parley/texts"
 )
 
 const (
@@ -18,13 +17,19 @@ const (
 	shownAfter  = 160       // … and after
 )
 
+// SearchIn is Search of the sessions whose names begin with prefix.
+func (ss *Sessions) SearchIn(ctx context.Context, prefix, words string, most int) ([]chat.Find, error) {
+	in := func(id chat.SessionID) bool { return strings.HasPrefix(string(id), prefix) }
+	return ss.Search(ctx, in, words, most)
+}
+
 // Search returns the latest places, most at most, where somebody said all of
 // words, in upper or lower case, in one of the sessions for which in returns
 // true; nil means any. It reads a bounded amount of text, the latest
 // conversations first. Behind the places come entries that stand for what is
 // damaged: the words may have been said in it (P21).
 func (ss *Sessions) Search(
-	ctx context.Context, in func(chat.SessionID) bool, words string, most int, speakers texts.Speakers,
+	ctx context.Context, in func(chat.SessionID) bool, words string, most int,
 ) (finds []chat.Find, err error) {
 	match := matcher(words)
 	if match == nil || most <= 0 {
@@ -37,7 +42,7 @@ func (ss *Sessions) Search(
 		if in != nil && !in(t.Session) {
 			continue
 		}
-		for e, err := range ss.Transcript(ctx, t.Session, speakers) {
+		for e, err := range ss.Transcript(ctx, t.Session) {
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return nil, fmt.Errorf("search: %w", err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/texts"
 )
 
 // Sessions are the conversations in a store: for each a state and a log.
@@ -22,12 +23,15 @@ type Sessions struct {
 	states store.Table[State]
 	log    *slog.Logger
 	zone   *time.Location // in which the model is told the time
+	idle   cache
+
+	speakers texts.Speakers // how transcripts name who is no person
 }
 
 // NewSessions returns the sessions kept in s.
-func NewSessions(s store.Store, log *slog.Logger, zone *time.Location) *Sessions {
+func NewSessions(s store.Store, log *slog.Logger, zone *time.Location, speakers texts.Speakers) *Sessions {
 	states := store.NewTable(s.Bucket(store.BucketSessions), replaceState(log))
-	return &Sessions{store: s, states: states, log: log, zone: zone}
+	return &Sessions{store: s, states: states, log: log, zone: zone, speakers: speakers}
 }
 
 // IDs yields the sessions that have a state and whose names begin with prefix.
@@ -156,8 +160,8 @@ func (ss *Sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[Jo
 	}
 }
 
-// Open reads the session id, which is in the state st.
-func (ss *Sessions) Open(ctx context.Context, id chat.SessionID, st State) (*Session, error) {
+// read reads the session id, which is in the state st.
+func (ss *Sessions) read(ctx context.Context, id chat.SessionID, st State) (*Session, error) {
 	since := max(st.From, 1) - 1
 	s := ss.Restore(id, st, NewHistory(ss.zone), 0)
 	s.ReadSince = &since

@@ -36,12 +36,10 @@ func (ss *Sessions) Talks(ctx context.Context, prefix string) (talks []chat.Talk
 
 // Transcript yields what was said in the session id, oldest first, all of its
 // conversations. In the place of damaged records that follow each other stands
-// one entry that says so (P21). Who is no person is named in the words of speakers.
-func (ss *Sessions) Transcript(
-	ctx context.Context, id chat.SessionID, speakers texts.Speakers,
-) iter.Seq2[chat.Entry, error] {
+// one entry that says so (P21).
+func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
-		s, epoch := transcriptWriter{speakers: speakers}, int64(0)
+		s, epoch := transcriptWriter{speakers: ss.speakers}, int64(0)
 		for r, err := range ss.Journal(ctx, id) {
 			switch {
 			case errors.Is(err, store.ErrNotFound):

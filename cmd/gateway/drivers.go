@@ -26,8 +26,8 @@ import (
 
 // searchWebChats finds what was said with a person of the web page.
 func (g *gateway) searchWebChats(ctx context.Context, person, words string) ([]chat.Find, error) {
-	mine := string(chat.Address{Channel: "web", Chat: person}.Session()) + "/"
-	return g.pool.Search(ctx, func(id chat.SessionID) bool { return strings.HasPrefix(string(id), mine) }, words, 50)
+	chats := string(chat.Address{Channel: "web", Chat: person}.Session()) + "/"
+	return g.pool.Sessions().SearchIn(ctx, chats, words, 50)
 }
 
 // drivers lists what config.json can name. A new channel, model provider or store

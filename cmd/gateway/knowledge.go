@@ -151,7 +151,7 @@ func (k knowledge) proposeChange(ctx context.Context, c memory.Change) {
 // sweep forgets the sessions of isolated jobs that are there no more, once what
 // they began is done.
 func (k knowledge) sweep(ctx context.Context) {
-	talks, err := k.app.pool.Talks(ctx, scheduler.Sessions)
+	talks, err := k.app.pool.Sessions().Talks(ctx, scheduler.Sessions)
 	for _, t := range talks {
 		if _, e := k.app.scheduler.Job(ctx, strings.TrimPrefix(string(t.Session), scheduler.Sessions)); !errors.Is(e, store.ErrNotFound) {
 			continue

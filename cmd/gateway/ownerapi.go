@@ -21,9 +21,9 @@ type ownerAPI struct{ app *gateway }
 func (o ownerAPI) view() web.Gateway {
 	return web.Gateway{
 		Conversations: web.Conversations{
-			List:       o.app.pool.Talks,
-			Transcript: o.app.pool.Transcript,
-			Search:     o.app.pool.Search,
+			List:       o.app.pool.Sessions().Talks,
+			Transcript: o.app.pool.Sessions().Transcript,
+			Search:     o.app.pool.Sessions().Search,
 			Forget:     o.app.forgetSession,
 			Recording:  o.app.pool.Recording,
 		},
