@@ -1,9 +1,9 @@
-// Package api is the channel of programs that speak to the agent as they would
-// to a model, by OpenAI's chat completions.
+// Package api is the channel of programs that talk to the agent as they would to
+// a model, through OpenAI's chat completions.
 //
 // A request is a message, delivered like any other, and its response is the
-// answer. Such clients send the whole conversation each time; the channel
-// knows by it which conversation goes on, and takes only what is new.
+// answer. Clients send the whole conversation each time. The channel recognises
+// the conversation by its text and takes only what is new.
 package api
 
 import (
@@ -24,38 +24,37 @@ import (
 // Config is what a Channel needs.
 type Config struct {
 	Name   string          // of the channel in config.json
-	Store  store.Store     // remembers requests, answers and conversations
-	Save   channels.Save   // puts an upload into the workspace
-	Dir    string          // where pictures are while a request comes in; "": the system's folder for such
-	Budget *network.Budget // of the bytes of requests that are in memory; nil: as much as a small machine has
+	Store  store.Store     // for requests, answers and conversations
+	Save   channels.Save   // stores an upload in the workspace
+	Dir    string          // for images of requests being read; "": the system's temporary folder
+	Budget *network.Budget // of request bytes in memory; nil: fit for a small machine
 
-	// Bodies bounds the bytes of incoming requests with their pictures, which go to
-	// the disk; nil: as above.
+	// Bodies limits the bytes of requests being read, images on disk included; nil:
+	// as above.
 	Bodies *network.Budget
-	// TakeBytes counts bytes that a person sends, or returns why no more are taken,
-	// a [*chat.Refusal]; nil: there is no limit.
+	// TakeBytes charges bytes to a person, or returns a [*chat.Refusal]; nil: no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
 
-	Models func() []string // names that requests may give besides "parley"; nil: none
+	Models func() []string // model names that requests may use besides "parley"; nil: none
 	Log    *slog.Logger
 }
 
 const (
-	keepAlive = 20 * time.Second // between signs of life on a stream
-	maxWait   = time.Hour        // for an answer; one that comes later is in the session
+	keepAliveInterval = 20 * time.Second // between keep-alive comments on a stream
+	maxAnswerWait     = time.Hour        // for an answer; a later one is in the session only
 )
 
 // A Channel answers requests. It is a channels.Channel, a channels.Streamer
 // and an io.Closer.
 type Channel struct {
-	cfg   Config
-	book  book
-	gate  network.Intake
-	open  context.Context // until Close
-	close context.CancelFunc
+	cfg     Config
+	records recordStore
+	intake  network.Intake
+	openCtx context.Context // until Close
+	cancel  context.CancelFunc
 
 	mu      sync.Mutex
-	waiting map[string][]*call // by the ID of their message
+	waiting map[string][]*waiter // by the ID of their message
 }
 
 // New returns the Channel of cfg.
@@ -69,90 +68,93 @@ func New(cfg Config) *Channel {
 	if cfg.Bodies == nil {
 		cfg.Bodies = network.NewBudget(1<<30, 768<<20)
 	}
-	c := &Channel{cfg: cfg, book: newBook(cfg.Store, cfg.Log), waiting: map[string][]*call{}}
-	c.open, c.close = context.WithCancel(context.Background())
+	c := &Channel{cfg: cfg, records: newRecordStore(cfg.Store, cfg.Log), waiting: map[string][]*waiter{}}
+	c.openCtx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Run takes requests until ctx ends. Those that wait for an answer then still
-// get it, until Close.
+// Run accepts requests until ctx ends. Those that are waiting for an answer by then
+// still get it, until Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	var pruning sync.WaitGroup
 	defer pruning.Wait()
 	pruning.Go(func() {
 		for first := true; first || channels.Sleep(ctx, time.Hour); first = false {
-			if err := c.book.prune(ctx); err != nil && ctx.Err() == nil {
-				c.cfg.Log.Warn("old requests not forgotten", "err", err)
+			if err := c.records.prune(ctx); err != nil && ctx.Err() == nil {
+				c.cfg.Log.Warn("could not delete old requests", "err", err)
 			}
 		}
 	})
-	c.gate.Open(ctx, deliver)
+	c.intake.Open(ctx, deliver)
 	return nil
 }
 
-// Close tells the requests that still wait to come again.
+// Close tells the requests that are still waiting to try again.
 func (c *Channel) Close() error {
-	c.close()
+	c.cancel()
 	return nil
 }
 
-// A call is a request that waits. The fields from at on are guarded by Channel.mu.
-type call struct {
-	id     string // of its message
-	model  string // as the client named it
-	prefix string // of its person's sessions
-	usage  bool   // a stream tells what the answer took
-	leave  func() // ends the waiting
+// A waiter is a request that waits for its answer. The fields from at on are
+// guarded by Channel.mu.
+type waiter struct {
+	id         string // of its message
+	model      string // as the client named it
+	prefix     string // of the sessions of its API key
+	wantsUsage bool   // a stream ends with the tokens used
+	leave      func() // removes the waiter
 
-	at     chat.Address
-	live   bool         // it is streamed
-	stop   bool         // it asks for the end of a turn, whose answer is its answer, too
-	text   string       // to be written so far; it only ever grows
-	ended  bool         // text will not grow
-	over   bool         // and the answer is on disk
-	tokens *chat.Tokens // that the answer took; nil: none
-	fault  string       // why there is no answer
-	news   chan struct{}
+	at        chat.Address
+	streams   bool         // the response is a stream
+	isStop    bool         // it stops a turn, whose answer then answers it, too
+	text      string       // to be written so far; it only grows
+	textFinal bool         // text will not grow any more
+	done      bool         // the answer is stored
+	tokens    *chat.Tokens // used for the answer; nil: none
+	fault     string       // why there is no answer
+	changed   chan struct{}
 }
 
-// grow makes k's text say all that whole says. With end nothing comes after;
-// what was written then and is not the beginning of whole stays before it.
-func (k *call) grow(whole string, end bool) {
-	rest, ok := remainder(k.text, strings.TrimRight(whole, " \t\r\n"))
+// extendText extends w's text to whole. If the text so far is not the beginning of
+// whole, nothing changes, unless end is set, which makes the text final: then
+// whole follows it.
+func (w *waiter) extendText(whole string, end bool) {
+	rest, ok := missingSuffix(w.text, strings.TrimRight(whole, " \t\r\n"))
 	switch {
-	case k.ended:
+	case w.textFinal:
 		return
 	case ok:
-		k.text += rest
+		w.text += rest
 	case end:
-		k.text += "\n\n" + strings.TrimSpace(whole)
+		w.text += "\n\n" + strings.TrimSpace(whole)
 	}
-	k.ended = end
-	k.wake()
+	w.textFinal = end
+	w.notify()
 }
 
-// end has k be told text: the answer, or why there is none, and what it took.
-func (k *call) end(text string, failed bool, tokens *chat.Tokens) {
-	k.tokens = tokens
+// finish sets the answer, or why there is none, and the tokens it took.
+func (w *waiter) finish(text string, failed bool, tokens *chat.Tokens) {
+	w.tokens = tokens
 	if failed {
-		k.fault = text
+		w.fault = text
 	} else {
-		k.grow(text, true)
+		w.extendText(text, true)
 	}
-	k.over = true
-	k.wake()
+	w.done = true
+	w.notify()
 }
 
-func (k *call) wake() {
+// notify wakes the goroutine that writes the response.
+func (w *waiter) notify() {
 	select {
-	case k.news <- struct{}{}:
+	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-// remainder returns what of whole is missing behind have, if have is its
-// beginning; how much space there is between words does not matter.
-func remainder(have, whole string) (rest string, ok bool) {
+// missingSuffix returns what follows have in whole, if whole begins with have. The
+// amount of space between words does not matter.
+func missingSuffix(have, whole string) (rest string, ok bool) {
 	rest = strings.TrimSpace(whole)
 	for _, word := range strings.Fields(have) {
 		if rest, ok = strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), word); !ok {
@@ -162,15 +164,15 @@ func remainder(have, whole string) (rest string, ok bool) {
 	return rest, true
 }
 
-// wait registers a request for the answer to the message with that ID.
-func (c *Channel) wait(id string, k *call) (leave func()) {
+// addWaiter registers w for the answer to the message with that ID.
+func (c *Channel) addWaiter(id string, w *waiter) (leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting[id] = append(c.waiting[id], k)
+	c.waiting[id] = append(c.waiting[id], w)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.waiting[id] = slices.DeleteFunc(c.waiting[id], func(o *call) bool { return o == k })
+		c.waiting[id] = slices.DeleteFunc(c.waiting[id], func(o *waiter) bool { return o == w })
 		if len(c.waiting[id]) == 0 {
 			delete(c.waiting, id)
 		}
@@ -181,104 +183,106 @@ func (c *Channel) wait(id string, k *call) (leave func()) {
 func (c *Channel) Stream(r chat.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.waiting[r.Quote] {
-		if k.live {
-			k.grow(r.Text, false)
+	for _, w := range c.waiting[r.Quote] {
+		if w.streams {
+			w.extendText(r.Text, false)
 		}
 	}
 }
 
-// Send gives r to the requests that it answers. One whose client went away is
-// answered all the same, for when it asks again. What answers no request, such
-// as a reminder, is kept and goes behind the next answer.
+// Send stores r as the answer to the requests it answers and gives it to those that
+// wait. A client that went away finds the answer when it asks again. What answers
+// no request, such as a reminder, is stored and appended to the next answer.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	text := strings.TrimSpace(r.Text)
 	for _, f := range r.Files {
 		text += "\n\n[file: " + path.Base(f.Path) + "]"
 	}
-	if later, err := c.book.postpones(ctx, r); err != nil {
+	if later, err := c.records.isPostponement(ctx, r); err != nil {
 		return "", err
 	} else if later {
-		c.postpone(r, text)
+		c.reportPostponed(r, text)
 		return channels.Receipt(r.ID), nil
 	}
-	asked, again, err := c.book.answers(ctx, r, c.beside(r))
+	asked, again, err := c.records.requestsAnsweredBy(ctx, r, c.otherAnswered(r))
 	switch {
 	case err != nil:
 		return "", err
 	case len(asked) == 0 && !again:
-		return channels.Receipt(r.ID), c.book.note(ctx, r, text)
+		return channels.Receipt(r.ID), c.records.addNote(ctx, r, text)
 	}
 	for _, rec := range asked {
-		if err := c.answer(ctx, rec, r, text); err != nil {
+		if err := c.answerRequest(ctx, rec, r, text); err != nil {
 			return "", err
 		}
 	}
 	return channels.Receipt(r.ID), nil
 }
 
-// postpone tells the requests that wait for the answer that r puts off why there
-// is none yet. They find it by asking again under the same key.
-func (c *Channel) postpone(r chat.Reply, why string) {
+// reportPostponed ends the requests whose answer r postpones with the reason. They
+// get the answer when they ask again under the same key.
+func (c *Channel) reportPostponed(r chat.Reply, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range append([]string{r.Quote}, r.Also...) {
-		for _, k := range c.waiting[id] {
-			k.end(why, true, r.Tokens)
+		for _, w := range c.waiting[id] {
+			w.finish(why, true, r.Tokens)
 		}
 	}
 }
 
-// beside returns the IDs of messages that r answers although it does not quote
-// them: a question asks whoever is there, and /stop has no answer of its own.
-func (c *Channel) beside(r chat.Reply) (ids []string) {
+// otherAnswered returns the IDs of waiting messages that r answers without quoting
+// them: a question goes to every request of its conversation, and /stop has no
+// answer of its own.
+func (c *Channel) otherAnswered(r chat.Reply) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, ks := range c.waiting {
-		if slices.ContainsFunc(ks, func(k *call) bool { return k.at == r.To && (k.stop || asks(r)) }) {
+	for id, waiters := range c.waiting {
+		if slices.ContainsFunc(waiters, func(w *waiter) bool { return w.at == r.To && (w.isStop || isQuestion(r)) }) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// asks says that r is a question. The Hub writes the choices into the text and
-// drops Ask for channels without buttons, so its ID tells.
-func asks(r chat.Reply) bool { return r.Ask != nil || strings.HasPrefix(r.ID, "ask:") }
+// isQuestion reports whether r is a question. For channels without buttons the Hub
+// writes the choices into the text and clears Ask, so the ID tells.
+func isQuestion(r chat.Reply) bool { return r.Ask != nil || strings.HasPrefix(r.ID, "ask:") }
 
-// answer keeps text, and what was said without being asked, as the answer to
-// the message of rec, and then gives it to those who wait.
-func (c *Channel) answer(ctx context.Context, rec record, r chat.Reply, text string) error {
+// answerRequest stores text, followed by the notes of the conversation if somebody
+// waits, as the answer to rec, and then gives it to those who wait.
+func (c *Channel) answerRequest(ctx context.Context, rec requestRecord, r chat.Reply, text string) error {
 	c.mu.Lock()
 	here := slices.Clone(c.waiting[rec.Message.ID])
 	c.mu.Unlock()
 	var notes []note
 	if len(here) > 0 {
-		t, _, err := get(ctx, c.book.talks, string(r.To.Session()))
+		conv, _, err := getOrZero(ctx, c.records.conversations, string(r.To.Session()))
 		if err != nil {
 			return err
 		}
-		for notes = t.Notes; len(t.Notes) > 0; t.Notes = t.Notes[1:] {
-			text += "\n\n" + t.Notes[0].Text
+		notes = conv.Notes
+		for _, n := range notes {
+			text += "\n\n" + n.Text
 		}
 	}
-	said := []string{text}
+	versions := []string{text} // of the answer, as the clients have read it
 	c.mu.Lock()
-	for _, k := range here {
+	for _, w := range here {
 		if !r.Failed {
-			k.grow(text, true)
+			w.extendText(text, true)
 		}
-		said = append(said, k.text)
+		versions = append(versions, w.text)
 	}
 	c.mu.Unlock()
-	slices.Sort(said)
-	if err := c.book.answered(ctx, rec, r, text, slices.Compact(said), notes); err != nil {
+	slices.Sort(versions)
+	if err := c.records.storeAnswer(ctx, rec, r, text, slices.Compact(versions), notes); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.waiting[rec.Message.ID] { // also those that came since and did not find the answer yet
-		k.end(text, r.Failed, r.Tokens)
+	for _, w := range c.waiting[rec.Message.ID] { // also those that came since, before the answer was stored
+		w.finish(text, r.Failed, r.Tokens)
 	}
 	return nil
 }

@@ -203,7 +203,7 @@ func TestResend(t *testing.T) {
 		t.Run(header, func(t *testing.T) {
 			s, n := fresh(), 0
 			go1 := make(chan struct{})
-			h := start(t, s, func(h *house, m chat.Message) {
+			h := start(t, s, func(h *testGateway, m chat.Message) {
 				n++
 				<-go1
 				h.reply(m, fmt.Sprint("answer ", n))
@@ -229,7 +229,7 @@ func TestResend(t *testing.T) {
 				}
 			}
 			h.down()
-			again := start(t, s, func(h *house, m chat.Message) { h.reply(m, "a second turn") })
+			again := start(t, s, func(h *testGateway, m chat.Message) { h.reply(m, "a second turn") })
 			for _, b := range []string{body, strings.Replace(body, "{", `{"stream":true,`, 1)} {
 				if r := again.post("k-ann", b, key); !strings.Contains(r.body, `"answer 1"`) {
 					t.Errorf("after a restart: %s", r.body)
@@ -277,7 +277,7 @@ func TestRefused(t *testing.T) {
 // answer are the same for the next request.
 func TestStream(t *testing.T) {
 	next := make(chan string)
-	h := start(t, fresh(), func(h *house, m chat.Message) {
+	h := start(t, fresh(), func(h *testGateway, m chat.Message) {
 		live := h.hub.Live(context.Background(), m.Reply())
 		last := ""
 		for s := range next {
@@ -526,7 +526,7 @@ func TestUsage(t *testing.T) {
 
 // A question is the answer; the next message answers it, and gets what comes of it.
 func TestQuestion(t *testing.T) {
-	h := start(t, fresh(), func(h *house, m chat.Message) {
+	h := start(t, fresh(), func(h *testGateway, m chat.Message) {
 		live := h.hub.Live(context.Background(), m.Reply())
 		live.Show("Let me see.")
 		live.Close()
@@ -575,14 +575,14 @@ func TestNotes(t *testing.T) {
 
 // A turn that ends without words is an answer, too.
 func TestNoWords(t *testing.T) {
-	h := start(t, fresh(), func(h *house, m chat.Message) { h.reply(m, "") })
+	h := start(t, fresh(), func(h *testGateway, m chat.Message) { h.reply(m, "") })
 	same(t, "answer", h.talk("k-ann").say("hush"), "")
 }
 
 // /stop has no answer of its own: it ends with the turn that it stops.
 func TestStop(t *testing.T) {
 	stop := make(chan struct{})
-	h := start(t, fresh(), func(h *house, m chat.Message) {
+	h := start(t, fresh(), func(h *testGateway, m chat.Message) {
 		if m.Text == "/stop" {
 			close(stop)
 			return
@@ -602,11 +602,11 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// P16: those who wait when the house ends are told to come again, and then get
+// P16: those who wait when the gateway ends are told to come again, and then get
 // the answer that was made meanwhile.
 func TestShutdown(t *testing.T) {
 	s := fresh()
-	h := start(t, s, func(*house, chat.Message) {})
+	h := start(t, s, func(*testGateway, chat.Message) {})
 	body := `{"model":"parley","stream":%v,"messages":[{"role":"user","content":"hello %d"}]}`
 	got := make(chan result, 200)
 	for i := range 200 {
@@ -670,7 +670,7 @@ func TestWait(t *testing.T) {
 func TestFaultAnywhere(t *testing.T) {
 	for at := 1; ; at++ {
 		f := &faulty{Store: mem.New(), left: at}
-		h := &house{t: t, store: f, saved: map[string]string{}}
+		h := &testGateway{t: t, store: f, saved: map[string]string{}}
 		h.open()
 		ctx, stop := context.WithCancel(t.Context())
 		var live sync.WaitGroup

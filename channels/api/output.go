@@ -9,18 +9,18 @@ import (
 	"parley/chat"
 )
 
-// An output writes a completion in OpenAI's shape.
+// An output writes a chat completion in OpenAI's format.
 type output struct {
 	w       http.ResponseWriter
 	id      string
 	model   string
 	created int64
 	usage   bool
-	tokens  *chat.Tokens // that the answer took; nil: no model was asked
+	tokens  *chat.Tokens // used for the answer; nil: no model was asked
 }
 
-// completion makes one, or a piece of one.
-func (o output) completion(object string, choices []map[string]any, usage bool) map[string]any {
+// completionObject returns a completion or a chunk of one.
+func (o output) completionObject(object string, choices []map[string]any, usage bool) map[string]any {
 	c := map[string]any{"id": o.id, "object": object, "created": o.created, "model": o.model, "choices": choices}
 	if usage {
 		var t chat.Tokens
@@ -35,87 +35,91 @@ func (o output) completion(object string, choices []map[string]any, usage bool) 
 	return c
 }
 
-// choice is the only one there is: said is what of it comes now, finish why it ends, nil before.
-func choice(kind string, said map[string]string, finish any) []map[string]any {
+// choices returns the only choice, whose content is under the key kind. Finish is
+// why it ends, nil if it goes on.
+func choices(kind string, said map[string]string, finish any) []map[string]any {
 	return []map[string]any{{"index": 0, kind: said, "finish_reason": finish}}
 }
 
-// whole writes the answer at once.
-func (o output) whole(text string) {
-	said := choice("message", map[string]string{"role": assistant, "content": text}, "stop")
-	writeJSON(o.w, http.StatusOK, o.completion("chat.completion", said, true))
+// writeWhole writes the answer as one object.
+func (o output) writeWhole(text string) {
+	said := choices("message", map[string]string{"role": assistant, "content": text}, "stop")
+	writeJSON(o.w, http.StatusOK, o.completionObject("chat.completion", said, true))
 }
 
-// begin begins a stream.
-func (o output) begin() {
+// beginStream writes the headers and the first chunk of a stream.
+func (o output) beginStream() {
 	o.w.Header().Set("Content-Type", "text/event-stream")
 	o.w.Header().Set("Cache-Control", "no-store")
 	o.w.Header().Set("X-Accel-Buffering", "no")
-	o.piece(map[string]string{"role": assistant, "content": ""}, nil)
+	o.writeDelta(map[string]string{"role": assistant, "content": ""}, nil)
 }
 
-// more writes text, which goes on the stream, and its end if it is over.
-func (o output) more(text string, over bool) {
+// writeMore writes text to the stream, and the end of the stream if done.
+func (o output) writeMore(text string, done bool) {
 	if text != "" {
-		o.piece(map[string]string{"content": text}, nil)
+		o.writeDelta(map[string]string{"content": text}, nil)
 	}
-	if !over {
+	if !done {
 		return
 	}
-	o.piece(map[string]string{}, "stop")
+	o.writeDelta(map[string]string{}, "stop")
 	if o.usage {
-		o.event(o.completion("chat.completion.chunk", []map[string]any{}, true))
+		o.writeEvent(o.completionObject("chat.completion.chunk", []map[string]any{}, true))
 	}
 	o.write("data: [DONE]\n\n")
 }
 
-func (o output) piece(delta map[string]string, finish any) {
-	o.event(o.completion("chat.completion.chunk", choice("delta", delta, finish), false))
+// writeDelta writes a chunk.
+func (o output) writeDelta(delta map[string]string, finish any) {
+	o.writeEvent(o.completionObject("chat.completion.chunk", choices("delta", delta, finish), false))
 }
 
-func (o output) event(v any) {
+// writeEvent writes v as a server-sent event.
+func (o output) writeEvent(v any) {
 	data, err := json.Marshal(v)
 	if err == nil {
 		o.write("data: " + string(data) + "\n\n")
 	}
 }
 
-const writeTime = 30 * time.Second // for a client to take what it is sent
+const writeTimeout = 30 * time.Second // for one write
 
 func (o output) write(s string) {
-	o.hurry(time.Now().Add(writeTime))
-	_, _ = o.w.Write([]byte(s)) // a client that went away ends the request's context
+	o.setWriteDeadline(time.Now().Add(writeTimeout))
+	_, _ = o.w.Write([]byte(s)) // an error ends the request's context as well
 	_ = http.NewResponseController(o.w).Flush()
 }
 
-// hurry sets when a client must have taken what it was sent.
-func (o output) hurry(by time.Time) {
+// setWriteDeadline limits how long a client may take to read what it is sent.
+func (o output) setWriteDeadline(by time.Time) {
 	_ = http.NewResponseController(o.w).SetWriteDeadline(by) // not every writer can
 }
 
-// fail ends a response: a stream, which has begun, by an event.
-func (o output) fail(stream bool, f *failure) error {
+// writeFailure ends a stream, which has begun, with an event. Otherwise it returns f.
+func (o output) writeFailure(stream bool, f *failure) error {
 	if !stream {
 		return f
 	}
-	o.event(f.body())
+	o.writeEvent(f.body())
 	return nil
 }
 
-// A failure is an error in OpenAI's shape.
+// A failure is an error in OpenAI's format.
 type failure struct {
 	status               int
 	message, param, code string
-	after                string // seconds until another try
+	after                string // seconds to wait before a retry
 }
 
-func bad(param, message string) *failure {
+// invalid returns the failure of a request whose param is wrong.
+func invalid(param, message string) *failure {
 	return &failure{status: http.StatusBadRequest, message: message, param: param, code: "invalid_value"}
 }
 
-// failed is what a client is told of err. What went wrong inside is not its
-// business (R-S26): it may try again.
-func failed(err error) *failure {
+// failureOf returns what to tell a client of err. It hides internal errors (R-S26),
+// after which the client may try again.
+func failureOf(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}

@@ -17,20 +17,21 @@ import (
 	"strings"
 )
 
-// A picture is an image of a request, in its spool.
+// A picture is an image of a request in a spool.
 type picture struct {
-	kind string // as the client says
+	kind string // as the client declares it
 	data *io.SectionReader
 	err  error // why it cannot be read
 }
 
-// pictureTypes are those that models can be shown.
+// pictureTypes are the types that models can be shown.
 var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// contentType returns the type of p by its content. The error says what is wrong with it.
+// contentType returns the type of p, detected from its content. The error is for
+// the client.
 func (p picture) contentType() (string, error) {
 	head := make([]byte, 512)
-	n, _ := p.data.ReadAt(head, 0) // a short one is one, too
+	n, _ := p.data.ReadAt(head, 0) // it may be shorter
 	kind := http.DetectContentType(head[:n])
 	if p.err != nil || !slices.Contains(pictureTypes, kind) {
 		return "", fmt.Errorf("an image of type %.40q cannot be read; it must be PNG, JPEG, GIF or WebP", p.kind)
@@ -38,43 +39,42 @@ func (p picture) contentType() (string, error) {
 	return kind, nil
 }
 
-// A spool reads a request in JSON and yields it without its pictures: they can
-// be many megabytes, and go into a file as they come in. In the place of each
-// data URL that is the value of a key "url" there is the reference of a picture.
+// A spool is a reader that takes the pictures out of a JSON request, which may be
+// many megabytes, and writes them to a file while it reads. It replaces each data
+// URL that is the value of a key "url" with a reference to the picture.
 type spool struct {
 	in       *bufio.Reader
-	dir      string   // where the file is made
-	file     *os.File // nil until it is needed; it has no name
+	dir      string   // of the file
+	file     *os.File // nil until needed; it has no name
 	size     int64    // of file
 	pictures []picture
 
-	out      bytes.Buffer // to be yielded
+	output   bytes.Buffer // to be read
 	inString bool
-	escaped  bool   // the byte before was a backslash
-	last     []byte // the beginning of the latest string
-	before   byte   // the latest byte outside strings that is no space
+	escaped  bool   // the previous byte was a backslash
+	last     []byte // the beginning of the last string
+	before   byte   // the last non-space byte outside strings
 	err      error
 }
 
 const (
-	reference   = "data:parley-picture," // then number and digest, so that requests can be compared
-	maxDataHead = 256                    // bytes before the content of a data URL
+	reference   = "data:parley-picture," // followed by number and digest, so that equal requests stay equal
+	maxDataHead = 256                    // bytes of a data URL before its content
 )
 
 func newSpool(r io.Reader, dir string) *spool {
 	return &spool{in: bufio.NewReaderSize(r, 32<<10), dir: dir}
 }
 
-// close forgets the pictures.
+// close deletes the pictures.
 func (s *spool) close() {
 	if s.file != nil {
-		_ = s.file.Close() // it was only read
+		_ = s.file.Close() // errors of a file that is gone do not matter
 	}
 }
 
-// picture returns the one that url refers to, or an error that says what an
-// image must be. Addresses are not fetched: a client could have us call any
-// that we can reach (R-S19).
+// picture returns the picture that url refers to. The error is for the client. Other
+// URLs are not fetched: a client could reach addresses of our network (R-S19).
 func (s *spool) picture(url string) (picture, error) {
 	number, _, _ := strings.Cut(strings.TrimPrefix(url, reference), ",")
 	i, err := strconv.Atoi(number)
@@ -86,22 +86,22 @@ func (s *spool) picture(url string) (picture, error) {
 
 // Read implements [io.Reader].
 func (s *spool) Read(p []byte) (int, error) {
-	for s.out.Len() < len(p) && s.err == nil {
-		s.err = s.step()
+	for s.output.Len() < len(p) && s.err == nil {
+		s.err = s.readNext()
 	}
-	if s.out.Len() == 0 {
+	if s.output.Len() == 0 {
 		return 0, s.err
 	}
-	return s.out.Read(p)
+	return s.output.Read(p)
 }
 
-// step reads one byte, or a picture.
-func (s *spool) step() error {
+// readNext reads one byte or one picture.
+func (s *spool) readNext() error {
 	c, err := s.in.ReadByte()
 	if err != nil {
 		return err
 	}
-	s.out.WriteByte(c)
+	s.output.WriteByte(c)
 	switch {
 	case s.escaped:
 		s.escaped = false
@@ -120,7 +120,7 @@ func (s *spool) step() error {
 		s.last = s.last[:0]
 		if kind, n := s.dataHead(); isURL && n > 0 {
 			_, _ = s.in.Discard(n) // it was peeked at
-			return s.take(kind)
+			return s.takePicture(kind)
 		}
 	case c != ' ' && c != '\t' && c != '\n' && c != '\r':
 		s.before = c
@@ -128,10 +128,10 @@ func (s *spool) step() error {
 	return nil
 }
 
-// dataHead returns the type of the data URL that comes next, and how many bytes
-// are before its content; 0 if none does.
+// dataHead returns the type of the data URL that comes next and the number of bytes
+// before its content, 0 if none comes.
 func (s *spool) dataHead() (kind string, n int) {
-	ahead, _ := s.in.Peek(maxDataHead) // near the end there are fewer
+	ahead, _ := s.in.Peek(maxDataHead) // there are fewer near the end
 	comma := bytes.IndexByte(ahead, ',')
 	if comma < 0 {
 		return "", 0
@@ -145,20 +145,20 @@ func (s *spool) dataHead() (kind string, n int) {
 	return kind, comma + 1
 }
 
-// take reads a picture, whose data URL has begun, into the file, and puts its
-// reference in its place.
-func (s *spool) take(kind string) error {
+// takePicture reads a picture, whose data URL has begun, into the file, and replaces
+// it with its reference.
+func (s *spool) takePicture(kind string) error {
 	if s.file == nil {
 		f, err := os.CreateTemp(s.dir, ".upload-*")
 		if err == nil {
-			err = os.Remove(f.Name()) // what is kept by the handle alone cannot be left behind
+			err = os.Remove(f.Name()) // a file without a name is gone with its handle
 			s.file = f
 		}
 		if err != nil {
-			return fmt.Errorf("keep pictures: %w", err)
+			return fmt.Errorf("store images of a request: %w", err)
 		}
 	}
-	digest, text := sha256.New(), &stringReader{in: s.in}
+	digest, text := sha256.New(), &base64Reader{in: s.in}
 	n, err := s.decode(text, digest)
 	p := picture{kind: kind, data: io.NewSectionReader(s.file, s.size, n)}
 	s.size += n
@@ -171,30 +171,30 @@ func (s *spool) take(kind string) error {
 		return err
 	}
 	s.inString = false
-	fmt.Fprintf(&s.out, "%s%d,%s\"", reference, len(s.pictures), hex.EncodeToString(digest.Sum(nil)))
+	fmt.Fprintf(&s.output, "%s%d,%s\"", reference, len(s.pictures), hex.EncodeToString(digest.Sum(nil)))
 	s.pictures = append(s.pictures, p)
 	return nil
 }
 
-// decode appends what text is in base64 to the file, and returns how many bytes that is.
+// decode appends the decoded text to the file and returns the number of bytes.
 func (s *spool) decode(text io.Reader, digest io.Writer) (int64, error) {
 	file := io.NewOffsetWriter(s.file, s.size)
 	n, err := io.Copy(io.MultiWriter(file, digest), base64.NewDecoder(base64.StdEncoding, text))
 	if err != nil {
-		err = fmt.Errorf("keep pictures: %w", err)
+		err = fmt.Errorf("store images of a request: %w", err)
 	}
 	return n, err
 }
 
-// A stringReader yields what a JSON string says, up to its end. Of escapes it
-// knows those that encoders make of base64.
-type stringReader struct {
+// A base64Reader reads the content of a JSON string up to its end. It knows the
+// escapes that encoders use for characters of base64.
+type base64Reader struct {
 	in    *bufio.Reader
-	ended bool // by its quote
+	ended bool // its closing quote was read
 }
 
 // Read implements [io.Reader].
-func (r *stringReader) Read(p []byte) (int, error) {
+func (r *base64Reader) Read(p []byte) (int, error) {
 	if r.ended || len(p) == 0 {
 		return 0, io.EOF
 	}
@@ -203,7 +203,7 @@ func (r *stringReader) Read(p []byte) (int, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	ahead, _ := r.in.Peek(min(len(p), r.in.Buffered())) // so much is there
+	ahead, _ := r.in.Peek(min(len(p), r.in.Buffered())) // does not block
 	if end := bytes.IndexByte(ahead, '"'); end >= 0 {
 		ahead = ahead[:end]
 	}
@@ -214,7 +214,7 @@ func (r *stringReader) Read(p []byte) (int, error) {
 		_, _ = r.in.Discard(n) // it was peeked at
 		return n, nil
 	}
-	if c, _ := r.in.ReadByte(); c == '"' { // it was peeked at, too
+	if c, _ := r.in.ReadByte(); c == '"' { // it was peeked at
 		r.ended = true
 		return 0, io.EOF
 	}
@@ -223,14 +223,14 @@ func (r *stringReader) Read(p []byte) (int, error) {
 	return 1, err
 }
 
-// unescape returns the byte that is meant by what follows a backslash.
-func (r *stringReader) unescape() (byte, error) {
+// unescape returns the byte that the escape sequence after a backslash stands for.
+func (r *base64Reader) unescape() (byte, error) {
 	c, err := r.in.ReadByte()
 	switch {
 	case err != nil:
 		return 0, io.ErrUnexpectedEOF
 	case c == 'n' || c == 'r':
-		return '\n', nil // which the decoder skips
+		return '\n', nil // the decoder skips it
 	case c != 'u':
 		return c, nil
 	}
@@ -240,7 +240,7 @@ func (r *stringReader) unescape() (byte, error) {
 	}
 	code, err := strconv.ParseUint(string(digits), 16, 16)
 	if err != nil || code > 127 {
-		return '!', nil // no base64
+		return '!', nil // which is not base64
 	}
 	return byte(code), nil
 }

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	maxBody   = 20 << 20    // bytes of a request, images included
-	maxText   = 4 << 20     // bytes of a request without its images, which is in memory
-	maxImages = 20          // of what is said now
-	maxParts  = 10_000      // messages of a request, and parts of one of them; each takes more memory than its text
-	readTime  = time.Minute // for a request to come in
-	assistant = "assistant"
+	maxBody     = 20 << 20    // bytes of a request with its images
+	maxText     = 4 << 20     // bytes of a request without its images, which is held in memory
+	maxImages   = 20          // of the new messages
+	maxParts    = 10_000      // messages of a request, and parts of a message; each takes more memory than its text
+	readTimeout = time.Minute // for reading a request
+	assistant   = "assistant"
 )
 
-// A request is what a client sent.
+// A request is a chat completion request.
 type request struct {
 	Model         string
 	Messages      messages
@@ -40,27 +40,27 @@ type request struct {
 	User string
 	N    *int
 
-	at      chat.Address // whose it is; Thread is the prefix of their sessions
-	name    string       // of the conversation, if the client gives one
-	system  []string
-	history []turn // what was said, up to the last answer
-	fresh   []turn // what is said now
-	images  []image
+	at       chat.Address // of the client; Thread is the prefix of its sessions
+	name     string       // of the conversation; "": the client gave none
+	system   []string
+	history  []textMessage // the messages up to the last answer
+	newTurns []textMessage // the messages after it
+	images   []image
 }
 
-// An image is one that is said now.
+// An image is one of the new messages.
 type image struct {
 	kind string
 	data *io.SectionReader
 }
 
-// A message is one of the conversation that a client sends.
+// A message is one message of a request.
 type message struct {
 	Role    string
 	Content content
 }
 
-// messages are those of a request, not more than we read.
+// messages are the messages of a request, at most maxParts.
 type messages []message
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -72,7 +72,7 @@ func (ms *messages) UnmarshalJSON(b []byte) (err error) {
 // errTooMany is returned by readList.
 var errTooMany = errors.New("too many elements")
 
-// readList reads a list in JSON, of maxParts at most.
+// readList decodes a JSON list of at most maxParts elements.
 func readList[E any](b []byte) (all []E, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	begin, err := d.Token()
@@ -97,10 +97,10 @@ func readList[E any](b []byte) (all []E, err error) {
 	return all, nil
 }
 
-// A turn is what somebody said.
-type turn struct{ Role, Text string }
+// A textMessage is a message without its images.
+type textMessage struct{ Role, Text string }
 
-// A content is a text, or parts.
+// A content is the content of a message: a text or a list of parts.
 type content []part
 
 type part struct {
@@ -109,7 +109,7 @@ type part struct {
 	ImageURL struct{ URL string } `json:"image_url"`
 }
 
-// UnmarshalJSON takes both forms, and null.
+// UnmarshalJSON accepts both forms, and null.
 func (c *content) UnmarshalJSON(b []byte) (err error) {
 	if b[0] == '[' {
 		*c, err = readList[part](b)
@@ -121,14 +121,16 @@ func (c *content) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// read reads the request of r, whose pictures stay in the spool until release
-// is called. Its error is a *failure.
-func (c *Channel) read(w http.ResponseWriter, r *http.Request, who string) (q *request, release func(), err error) {
+// readRequest reads the request in r. Its images stay in the spool until release is
+// called. The error is a *failure.
+func (c *Channel) readRequest(
+	w http.ResponseWriter, r *http.Request, who string,
+) (q *request, release func(), err error) {
 	whole, uncountWhole := c.cfg.Bodies.Reader(who, http.MaxBytesReader(w, r.Body, maxBody))
-	pictures := newSpool(whole, c.cfg.Dir)
-	body, uncount := c.cfg.Budget.Reader(who, http.MaxBytesReader(w, io.NopCloser(pictures), maxText))
+	images := newSpool(whole, c.cfg.Dir)
+	body, uncount := c.cfg.Budget.Reader(who, http.MaxBytesReader(w, io.NopCloser(images), maxText))
 	release = func() {
-		pictures.close()
+		images.close()
 		uncount()
 		uncountWhole()
 	}
@@ -139,20 +141,21 @@ func (c *Channel) read(w http.ResponseWriter, r *http.Request, who string) (q *r
 	}()
 	q = &request{}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(readTime)) // not every writer can
+	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // not every writer can
 	err = json.NewDecoder(body).Decode(q)
 	_ = control.SetReadDeadline(time.Time{}) // it would end the request's context
 	if err == nil {
-		q.name = named(cmp.Or(r.Header.Get("X-Session-Id"), q.User))
-		err = q.sort(pictures)
+		q.name = safeName(cmp.Or(r.Header.Get("X-Session-Id"), q.User))
+		err = q.splitMessages(images)
 	} else {
-		err = c.unread(err)
+		err = c.readFailure(err)
 	}
 	return q, release, err
 }
 
-// unread is what a client is told of err, which broke off the reading of its request.
-func (c *Channel) unread(err error) *failure {
+// readFailure returns what to tell a client whose request could not be read because
+// of err.
+func (c *Channel) readFailure(err error) *failure {
 	var large *http.MaxBytesError
 	var file *fs.PathError
 	switch {
@@ -191,19 +194,19 @@ func (c *Channel) unread(err error) *failure {
 			after:   "2",
 		}
 	case errors.As(err, &file):
-		c.cfg.Log.Error("images of a request were not kept", "err", err)
-		return failed(err)
+		c.cfg.Log.Error("could not store the images of a request", "err", err)
+		return failureOf(err)
 	}
-	return bad("", "The body is not a chat completion request in JSON.")
+	return invalid("", "The body is not a chat completion request in JSON.")
 }
 
-// sort tells what was said before from what is new.
-func (q *request) sort(pictures *spool) error {
+// splitMessages separates the messages up to the last answer from the new ones.
+func (q *request) splitMessages(images *spool) error {
 	switch {
 	case len(q.Messages) == 0:
-		return bad("messages", "There must be at least one message.")
+		return invalid("messages", "There must be at least one message.")
 	case q.N != nil && *q.N != 1:
-		return bad("n", "There is one answer only.")
+		return invalid("n", "There is one answer only.")
 	}
 	last := 0
 	for i, m := range q.Messages {
@@ -213,24 +216,24 @@ func (q *request) sort(pictures *spool) error {
 	}
 	for i, m := range q.Messages {
 		param := fmt.Sprintf("messages[%d]", i)
-		t := turn{Role: m.Role}
+		t := textMessage{Role: m.Role}
 		for _, p := range m.Content {
 			switch isImage := p.Type == "image_url"; {
 			case isImage && m.Role == "user" && i >= last:
-				picture, err := pictures.picture(p.ImageURL.URL)
+				picture, err := images.picture(p.ImageURL.URL)
 				if err != nil {
-					return bad(param, err.Error())
+					return invalid(param, err.Error())
 				}
 				kind, err := picture.contentType()
 				if err != nil {
-					return bad(param, err.Error())
+					return invalid(param, err.Error())
 				}
 				if len(q.images) == maxImages {
-					return bad(param, fmt.Sprintf("A message can have %d images at most.", maxImages))
+					return invalid(param, fmt.Sprintf("A message can have %d images at most.", maxImages))
 				}
 				q.images = append(q.images, image{kind, picture.data})
 			case !isImage && p.Type != "text" && p.Type != "refusal":
-				return bad(param, "A part can be text or image_url only.")
+				return invalid(param, "A part can be text or image_url only.")
 			}
 			t.Text = strings.TrimSpace(t.Text + "\n" + p.Text)
 		}
@@ -241,33 +244,33 @@ func (q *request) sort(pictures *spool) error {
 			if i < last {
 				q.history = append(q.history, t)
 			} else {
-				q.fresh = append(q.fresh, t)
+				q.newTurns = append(q.newTurns, t)
 			}
 		case assistant:
 			q.history = append(q.history, t)
-		case "tool", "function": // of tools that are not ours
+		case "tool", "function": // they belong to the client's own tools
 		default:
-			return bad(param+".role", "There is no such role.")
+			return invalid(param+".role", "There is no such role.")
 		}
 	}
-	if q.text() == "" && len(q.images) == 0 {
-		return bad("messages", "The last message must be the user's, and say something.")
+	if q.newText() == "" && len(q.images) == 0 {
+		return invalid("messages", "The last message must be the user's, and say something.")
 	}
 	return nil
 }
 
-// text is what is said now.
-func (q *request) text() string {
+// newText returns the text of the new messages.
+func (q *request) newText() string {
 	var texts []string
-	for _, t := range q.fresh {
+	for _, t := range q.newTurns {
 		texts = append(texts, t.Text)
 	}
 	return strings.TrimSpace(strings.Join(texts, "\n\n"))
 }
 
-// before is what the agent has to know of a conversation that is new to it. It
-// is passed on as a quotation: whoever wrote it, it is data (R-S11).
-func (q *request) before() *chat.Quote {
+// contextQuote returns what the agent needs to know of a conversation that is new to
+// it, nil if nothing. It is a quotation: whoever wrote it, it is data (R-S11).
+func (q *request) contextQuote() *chat.Quote {
 	var b strings.Builder
 	if len(q.system) > 0 {
 		b.WriteString("What the program asks of its assistant:\n" + strings.Join(q.system, "\n\n") + "\n")
@@ -284,25 +287,25 @@ func (q *request) before() *chat.Quote {
 	return &chat.Quote{From: "this program", Text: b.String(), Forwarded: true}
 }
 
-// id returns the ID of the message that q is, the same for a request that
-// comes again under its key (P3).
-func (q *request) id(key string) string {
+// messageID returns the ID of the message that q becomes. It is the same for a
+// request that is repeated under the same idempotency key (P3).
+func (q *request) messageID(key string) string {
 	body, _ := json.Marshal([]any{q.at, q.name, key, q.Messages})
 	return hash(body)[:32]
 }
 
-// digest tells a conversation from all others of the same person.
-func (q *request) digest(said []turn) string {
+// digest identifies a conversation that consists of said among those of the client.
+func (q *request) digest(said []textMessage) string {
 	d := hash([]byte(q.at.Session()))
 	for _, t := range said {
-		d = extend(d, t)
+		d = extendDigest(d, t)
 	}
 	return d
 }
 
-// extend returns the digest of a conversation after t. Clients do not keep
-// every blank of what they were sent.
-func extend(digest string, t turn) string {
+// extendDigest returns the digest of a conversation after t. It ignores the amount
+// of white space, which clients do not preserve.
+func extendDigest(digest string, t textMessage) string {
 	return hash([]byte(digest + t.Role + "\x00" + strings.Join(strings.Fields(t.Text), " ")))
 }
 
@@ -311,11 +314,11 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var plain = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var safeNameForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// named returns what stands for a name that the client chose.
-func named(name string) string {
-	if name == "" || plain.MatchString(name) {
+// safeName returns name if it can be part of a session ID, else its hash.
+func safeName(name string) string {
+	if name == "" || safeNameForm.MatchString(name) {
 		return name
 	}
 	return hash([]byte(name))[:16]

@@ -19,20 +19,20 @@ import (
 	"parley/store"
 )
 
-// Name is the model that requests are for.
+// Name is the name of the agent as a model.
 const Name = "parley"
 
-// Serve answers a request for /v1/chat/completions or /v1/models. Who sent it
-// was found out by its key, to which the prefix of its sessions belongs.
+// Serve answers a request for /v1/chat/completions or /v1/models. The caller has
+// authenticated who by an API key, and prefix is that of the key's sessions.
 func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) {
 	var err error
 	switch is := r.Method + " " + r.URL.Path; {
 	case is == "GET /v1/models":
-		c.models(w)
+		c.serveModels(w)
 	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/models/"):
-		err = c.model(w, strings.TrimPrefix(r.URL.Path, "/v1/models/"))
+		err = c.serveModel(w, strings.TrimPrefix(r.URL.Path, "/v1/models/"))
 	case is == "POST /v1/chat/completions":
-		err = c.complete(w, r, who, prefix)
+		err = c.serveCompletion(w, r, who, prefix)
 	case r.URL.Path == "/v1/models", r.URL.Path == "/v1/chat/completions":
 		err = &failure{status: http.StatusMethodNotAllowed, message: "This address does not take " + r.Method + "."}
 	default:
@@ -43,25 +43,25 @@ func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender,
 	}
 }
 
-func (c *Channel) names() []string {
+func (c *Channel) modelNames() []string {
 	if c.cfg.Models == nil {
 		return []string{Name}
 	}
 	return append([]string{Name}, c.cfg.Models()...)
 }
 
-func (c *Channel) models(w http.ResponseWriter) {
+func (c *Channel) serveModels(w http.ResponseWriter) {
 	var all []map[string]any
-	for _, n := range c.names() {
+	for _, n := range c.modelNames() {
 		all = append(all, modelObject(n))
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
 }
 
-// model describes one model.
-func (c *Channel) model(w http.ResponseWriter, name string) error {
-	if !slices.Contains(c.names(), name) {
-		return noModel(name)
+// serveModel describes one model.
+func (c *Channel) serveModel(w http.ResponseWriter, name string) error {
+	if !slices.Contains(c.modelNames(), name) {
+		return unknownModel(name)
 	}
 	writeJSON(w, http.StatusOK, modelObject(name))
 	return nil
@@ -71,7 +71,7 @@ func modelObject(name string) map[string]any {
 	return map[string]any{"id": name, "object": "model", "created": 0, "owned_by": Name}
 }
 
-func noModel(name string) *failure {
+func unknownModel(name string) *failure {
 	return &failure{
 		status:  http.StatusNotFound,
 		message: fmt.Sprintf("There is no model %.64q; use %q.", name, Name),
@@ -80,121 +80,125 @@ func noModel(name string) *failure {
 	}
 }
 
-func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) error {
+func (c *Channel) serveCompletion(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		return &failure{status: http.StatusUnsupportedMediaType, message: "The content type must be application/json."}
 	}
-	k, err := c.take(w, r, who, prefix)
+	k, err := c.acceptRequest(w, r, who, prefix)
 	if err != nil {
 		return err
 	}
 	defer k.leave()
-	return c.respond(w, r, k)
+	return c.writeAnswer(w, r, k)
 }
 
-// take reads a request and delivers the message that it is, whose answer the
-// call waits for until leave is called. Nothing of the request stays in memory.
-func (c *Channel) take(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) (k *call, err error) {
-	q, release, err := c.read(w, r, who.ID)
+// acceptRequest reads a request and delivers it as a message. The returned waiter
+// waits for the answer until its leave is called. The request itself is not kept in
+// memory.
+func (c *Channel) acceptRequest(
+	w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string,
+) (k *waiter, err error) {
+	q, release, err := c.readRequest(w, r, who.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if !slices.Contains(c.names(), q.Model) {
-		return nil, noModel(q.Model)
+	if !slices.Contains(c.modelNames(), q.Model) {
+		return nil, unknownModel(q.Model)
 	}
 	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
-	id := q.id(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
-	k = &call{
-		id: id, model: q.Model, prefix: prefix, live: q.Stream, usage: q.StreamOptions.IncludeUsage,
-		stop: strings.EqualFold(q.text(), "/stop"), news: make(chan struct{}, 1),
+	id := q.messageID(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
+	k = &waiter{
+		id: id, model: q.Model, prefix: prefix, streams: q.Stream, wantsUsage: q.StreamOptions.IncludeUsage,
+		isStop: strings.EqualFold(q.newText(), "/stop"), changed: make(chan struct{}, 1),
 	}
-	k.leave = c.wait(id, k)
-	if err := c.begin(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
+	k.leave = c.addWaiter(id, k)
+	if err := c.startRequest(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
 		k.leave()
-		c.cfg.Log.Warn("request not taken", "session", q.at.Session(), "err", err)
-		return nil, failed(err)
+		c.cfg.Log.Warn("request not accepted", "session", q.at.Session(), "err", err)
+		return nil, failureOf(err)
 	}
 	return k, nil
 }
 
-// begin delivers the message that q is, unless it is answered already. What
-// fails leaves nothing behind, as far as the store can do that.
-func (c *Channel) begin(ctx context.Context, q *request, id string, who chat.Sender, k *call) error {
+// startRequest delivers q as the message with that ID, unless it is answered
+// already. If it fails it undoes what it has stored, as far as the store allows.
+func (c *Channel) startRequest(ctx context.Context, q *request, id string, who chat.Sender, k *waiter) error {
 	var files []chat.File
 	for {
-		rec, rev, err := get(ctx, c.book.asked, id)
+		rec, rev, err := getOrZero(ctx, c.records.requests, id)
 		if err != nil {
 			return err
 		}
 		if rev != 0 {
-			return c.ask(rec, k)
+			return c.deliverOrAnswer(rec, k)
 		}
 		if files == nil {
-			if err = c.takeBytes(ctx, q, id, who); err != nil {
+			if err = c.chargeBytes(ctx, q, id, who); err != nil {
 				return err
 			}
-			if files, err = c.save(ctx, q, who); err != nil {
+			if files, err = c.saveImages(ctx, q, who); err != nil {
 				return err
 			}
 		}
-		rec, t, rev, err := c.compose(ctx, q, id, who, files)
+		rec, conv, rev, err := c.newRecord(ctx, q, id, who, files)
 		if err != nil {
 			return err
 		}
-		back, err := c.book.begin(ctx, rec, t, rev)
+		undo, err := c.records.addRequest(ctx, rec, conv, rev)
 		switch {
-		case errors.Is(err, store.ErrConflict): // another request was quicker
+		case errors.Is(err, store.ErrConflict): // another request was faster
 			continue
 		case err == nil:
-			err = c.ask(rec, k)
+			err = c.deliverOrAnswer(rec, k)
 		}
-		if err != nil && back != nil {
-			err = errors.Join(err, back(ctx))
+		if err != nil && undo != nil {
+			err = errors.Join(err, undo(ctx))
 		}
 		return err
 	}
 }
 
-// compose makes the message that q is, and finds the conversation it goes on with.
-func (c *Channel) compose(
+// newRecord finds the conversation that q continues and makes the record of its
+// message.
+func (c *Channel) newRecord(
 	ctx context.Context, q *request, id string, who chat.Sender, files []chat.File,
-) (record, talk, uint64, error) {
-	at, t, rev, err := c.book.find(ctx, q, id)
-	m := chat.Message{ID: id, At: at, From: who, Text: q.text(), Files: files, Time: time.Now()}
-	if t.Turns == 0 {
-		m.Quote = q.before()
+) (requestRecord, conversation, uint64, error) {
+	at, conv, rev, err := c.records.findConversation(ctx, q, id)
+	m := chat.Message{ID: id, At: at, From: who, Text: q.newText(), Files: files, Time: time.Now()}
+	if conv.Turns == 0 {
+		m.Quote = q.contextQuote()
 	}
-	said := q.digest(append(slices.Clone(q.history), q.fresh...))
-	return record{Message: m, Turn: t.Turns + 1, Digest: said, Time: m.Time}, t, rev, err
+	digest := q.digest(append(slices.Clone(q.history), q.newTurns...))
+	return requestRecord{Message: m, Turn: conv.Turns + 1, Digest: digest, Time: m.Time}, conv, rev, err
 }
 
-// ask delivers rec's message, or gives k the answer that there is.
-func (c *Channel) ask(rec record, k *call) error {
+// deliverOrAnswer delivers rec's message, or gives k the stored answer.
+func (c *Channel) deliverOrAnswer(rec requestRecord, k *waiter) error {
 	c.mu.Lock()
 	k.at = rec.Message.At
 	if rec.Reply != "" {
-		k.end(rec.Answer, rec.Failed, rec.Tokens)
+		k.finish(rec.Answer, rec.Failed, rec.Tokens)
 	}
 	c.mu.Unlock()
 	if rec.Reply != "" {
 		return nil
 	}
-	return c.gate.Deliver(rec.Message)
+	return c.intake.Deliver(rec.Message)
 }
 
-// takeBytes counts what is said now, and what is quoted where a conversation
-// begins, or returns why no more is taken. A short command alone is free.
-func (c *Channel) takeBytes(ctx context.Context, q *request, id string, who chat.Sender) error {
-	_, t, _, err := c.book.find(ctx, q, id)
+// chargeBytes charges the new messages, and the quoted context of a new
+// conversation, to the person, or returns the refusal. A short command is free.
+func (c *Channel) chargeBytes(ctx context.Context, q *request, id string, who chat.Sender) error {
+	_, conv, _, err := c.records.findConversation(ctx, q, id)
 	if err != nil {
 		return err
 	}
 	n := int64(0)
-	if text := q.text(); !chat.IsShortCommand(text) {
+	if text := q.newText(); !chat.IsShortCommand(text) {
 		n = int64(len(text))
 	}
-	if quote := q.before(); quote != nil && t.Turns == 0 {
+	if quote := q.contextQuote(); quote != nil && conv.Turns == 0 {
 		n += int64(len(quote.Text))
 	}
 	for _, img := range q.images {
@@ -206,8 +210,8 @@ func (c *Channel) takeBytes(ctx context.Context, q *request, id string, who chat
 	return c.cfg.TakeBytes(ctx, chat.Whose(q.at, who, false), n)
 }
 
-// save puts the images of q into the workspace.
-func (c *Channel) save(ctx context.Context, q *request, who chat.Sender) ([]chat.File, error) {
+// saveImages stores the images of q in the workspace.
+func (c *Channel) saveImages(ctx context.Context, q *request, who chat.Sender) ([]chat.File, error) {
 	files := []chat.File{}
 	for i, img := range q.images {
 		name := fmt.Sprintf("image-%d.%s", i+1, strings.TrimPrefix(img.kind, "image/"))
@@ -221,33 +225,33 @@ func (c *Channel) save(ctx context.Context, q *request, who chat.Sender) ([]chat
 	return files, nil
 }
 
-// respond waits for the answer and writes it. A client that goes away finds it
-// in the session, or when it asks again under the same key.
-func (c *Channel) respond(w http.ResponseWriter, r *http.Request, k *call) error {
-	o := output{w: w, id: "chatcmpl-" + k.id, model: k.model, created: time.Now().Unix(), usage: k.usage}
-	w.Header().Set("X-Session-Id", strings.TrimPrefix(strings.TrimPrefix(k.at.Thread, k.prefix), between))
-	if k.live {
-		o.begin()
+// writeAnswer waits for the answer and writes it. A client that goes away finds it
+// in the session, or by asking again under the same key.
+func (c *Channel) writeAnswer(w http.ResponseWriter, r *http.Request, k *waiter) error {
+	o := output{w: w, id: "chatcmpl-" + k.id, model: k.model, created: time.Now().Unix(), usage: k.wantsUsage}
+	w.Header().Set("X-Session-Id", strings.TrimPrefix(strings.TrimPrefix(k.at.Thread, k.prefix), nameSeparator))
+	if k.streams {
+		o.beginStream()
 	}
-	defer o.hurry(time.Time{})
-	alive := time.NewTicker(keepAlive)
+	defer o.setWriteDeadline(time.Time{})
+	alive := time.NewTicker(keepAliveInterval)
 	defer alive.Stop()
-	late := time.NewTimer(maxWait)
-	defer late.Stop()
-	for done := 0; ; {
+	timeout := time.NewTimer(maxAnswerWait)
+	defer timeout.Stop()
+	for written := 0; ; {
 		select {
-		case <-k.news:
+		case <-k.changed:
 		case <-alive.C:
-			if k.live {
+			if k.streams {
 				o.write(":\n")
 			}
 			continue
 		case <-r.Context().Done():
 			return nil
-		case <-c.open.Done():
-			return o.fail(k.live, failed(network.ErrShut))
-		case <-late.C:
-			return o.fail(k.live, &failure{
+		case <-c.openCtx.Done():
+			return o.writeFailure(k.streams, failureOf(network.ErrShut))
+		case <-timeout.C:
+			return o.writeFailure(k.streams, &failure{
 				status:  http.StatusGatewayTimeout,
 				message: "There is no answer yet; it will be in the session.",
 				code:    "timeout",
@@ -255,20 +259,20 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, k *call) error
 		}
 		c.mu.Lock()
 		text := k.text
-		over := k.over
+		done := k.done
 		fault := k.fault
 		o.tokens = k.tokens
 		c.mu.Unlock()
 		switch {
 		case fault != "":
-			return o.fail(k.live, &failure{status: http.StatusBadGateway, message: fault, code: "no_answer"})
-		case k.live:
-			o.more(text[done:], over)
-			done = len(text)
-		case over:
-			o.whole(text)
+			return o.writeFailure(k.streams, &failure{status: http.StatusBadGateway, message: fault, code: "no_answer"})
+		case k.streams:
+			o.writeMore(text[written:], done)
+			written = len(text)
+		case done:
+			o.writeWhole(text)
 		}
-		if over {
+		if done {
 			return nil
 		}
 	}
@@ -278,5 +282,5 @@ func (c *Channel) respond(w http.ResponseWriter, r *http.Request, k *call) error
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client went away
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }

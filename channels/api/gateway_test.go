@@ -29,16 +29,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// A house is a Hub with the channel, behind a server that knows two keys, and
+// A testGateway is a Hub with the channel, behind a server that knows two keys, and
 // something that answers.
-type house struct {
+type testGateway struct {
 	t      *testing.T
 	store  store.Store
 	hub    *channels.Hub
 	api    *api.Channel
 	server *httptest.Server
-	answer func(h *house, m chat.Message) // of its own goroutine
-	down   func()                         // shuts down, in the order of the gateway
+	answer func(h *testGateway, m chat.Message) // of its own goroutine
+	down   func()                               // shuts down, in the order of the gateway
 	work   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -50,15 +50,15 @@ type house struct {
 // keys are who may ask, and the prefix of their sessions.
 var keys = map[string][2]string{"Bearer k-ann": {"ann", "phone"}, "Bearer k-bob": {"bob", ""}, "Bearer k-ann2": {"ann", "phone-my"}, "Bearer k-eve": {"eve", ""}}
 
-// bare is a house whose channel nobody runs.
-func bare(t *testing.T) *house {
-	h := &house{t: t, store: mem.New(), saved: map[string]string{}}
+// bare is a testGateway whose channel nobody runs.
+func bare(t *testing.T) *testGateway {
+	h := &testGateway{t: t, store: mem.New(), saved: map[string]string{}}
 	h.open()
 	return h
 }
 
 // open makes the channel and its server.
-func (h *house) open() {
+func (h *testGateway) open() {
 	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Models: func() []string { return []string{"gpt"} }, Log: quiet})
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := keys[r.Header.Get("Authorization")]
@@ -66,11 +66,11 @@ func (h *house) open() {
 	}))
 }
 
-func start(t *testing.T, s store.Store, answer func(*house, chat.Message)) *house {
+func start(t *testing.T, s store.Store, answer func(*testGateway, chat.Message)) *testGateway {
 	if answer == nil {
-		answer = func(h *house, m chat.Message) { h.reply(m, "You said: "+m.Text) }
+		answer = func(h *testGateway, m chat.Message) { h.reply(m, "You said: "+m.Text) }
 	}
-	h := &house{t: t, store: s, answer: answer, saved: map[string]string{}}
+	h := &testGateway{t: t, store: s, answer: answer, saved: map[string]string{}}
 	h.hub = channels.NewHub(channels.Config{Store: s, Log: quiet})
 	access, err := admission.NewRules(nil, map[string][]string{"api": {"ann", "bob"}})
 	if err != nil {
@@ -107,7 +107,7 @@ func start(t *testing.T, s store.Store, answer func(*house, chat.Message)) *hous
 	return h
 }
 
-func (h *house) save(_ context.Context, _ chat.Address, _ chat.Sender, name string, r io.Reader) (chat.File, error) {
+func (h *testGateway) save(_ context.Context, _ chat.Address, _ chat.Sender, name string, r io.Reader) (chat.File, error) {
 	data, err := io.ReadAll(r)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,7 +116,7 @@ func (h *house) save(_ context.Context, _ chat.Address, _ chat.Sender, name stri
 }
 
 // deliver is what the Pool does: an ID that is known is dropped (P2).
-func (h *house) deliver(_ context.Context, m chat.Message) error {
+func (h *testGateway) deliver(_ context.Context, m chat.Message) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.full != nil {
@@ -128,40 +128,40 @@ func (h *house) deliver(_ context.Context, m chat.Message) error {
 	h.heard = append(h.heard, m)
 	answer := h.answer
 	if m.Text == "/ping" {
-		answer = func(h *house, m chat.Message) { h.reply(m, "pong") }
+		answer = func(h *testGateway, m chat.Message) { h.reply(m, "pong") }
 	}
 	h.work.Go(func() { answer(h, m) })
 	return nil
 }
 
-func (h *house) reply(m chat.Message, text string) {
+func (h *testGateway) reply(m chat.Message, text string) {
 	r := m.Reply()
 	r.Text = text
 	r.Tokens = &chat.Tokens{In: 120, Out: 7, Cached: 100}
 	h.send(r)
 }
 
-func (h *house) send(r chat.Reply) {
+func (h *testGateway) send(r chat.Reply) {
 	if err := h.hub.Send(context.Background(), r); err != nil {
 		h.t.Error(err)
 	}
 }
 
 // said returns what was heard, a line each: session and text.
-func (h *house) said() (lines []string) {
+func (h *testGateway) said() (lines []string) {
 	for _, m := range h.messages() {
 		lines = append(lines, fmt.Sprint(m.At.Session(), " ", m.Text))
 	}
 	return lines
 }
 
-func (h *house) messages() []chat.Message {
+func (h *testGateway) messages() []chat.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.heard)
 }
 
-func (h *house) until(ok func() bool) {
+func (h *testGateway) until(ok func() bool) {
 	h.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -173,7 +173,7 @@ func (h *house) until(ok func() bool) {
 }
 
 // client is go-openai's own.
-func (h *house) client(key string) *openai.Client {
+func (h *testGateway) client(key string) *openai.Client {
 	cfg := openai.DefaultConfig(key)
 	cfg.BaseURL = h.server.URL + "/v1"
 	return openai.NewClientWithConfig(cfg)
@@ -181,13 +181,13 @@ func (h *house) client(key string) *openai.Client {
 
 // A talk is a client's view of a conversation, all of which it sends each time.
 type talk struct {
-	h      *house
+	h      *testGateway
 	client *openai.Client
 	said   []openai.ChatCompletionMessage
 	user   string
 }
 
-func (h *house) talk(key string) *talk { return &talk{h: h, client: h.client(key)} }
+func (h *testGateway) talk(key string) *talk { return &talk{h: h, client: h.client(key)} }
 
 func (k *talk) request(text string) openai.ChatCompletionRequest {
 	k.said = append(k.said, openai.ChatCompletionMessage{Role: "user", Content: text})
@@ -237,7 +237,7 @@ type result struct {
 }
 
 // post asks without a client.
-func (h *house) post(key, body string, header map[string]string) result {
+func (h *testGateway) post(key, body string, header map[string]string) result {
 	h.t.Helper()
 	r, err := h.do(context.Background(), key, body, header)
 	if err != nil {
@@ -246,7 +246,7 @@ func (h *house) post(key, body string, header map[string]string) result {
 	return r
 }
 
-func (h *house) do(ctx context.Context, key, body string, header map[string]string) (result, error) {
+func (h *testGateway) do(ctx context.Context, key, body string, header map[string]string) (result, error) {
 	req, err := http.NewRequestWithContext(ctx, "POST", h.server.URL+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return result{}, err
