@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -93,10 +94,10 @@ var (
 )
 
 // needsKey answers programs that use the OpenAI-compatible endpoint without a key.
-var needsKey = problem{
-	status: http.StatusUnauthorized,
-	code:   apiKey.code,
-	text: "An API key is needed, in the header Authorization: Bearer KEY. " +
+var needsKey = response.Problem{
+	Status: http.StatusUnauthorized,
+	Code:   apiKey.code,
+	Text: "An API key is needed, in the header Authorization: Bearer KEY. " +
 		"The owner makes one with parley key NAME.",
 }
 
@@ -144,13 +145,13 @@ func (a *access) checkCredential(c credential, r *http.Request, verify func() er
 	}
 	a.audit("refused", address(r.RemoteAddr).Addr().String(), "wrong "+c.name)
 	if wait > 0 {
-		return problem{
-			status: http.StatusTooManyRequests,
-			text:   "Too many failed attempts. Wait a moment, then try again.",
-			after:  wait,
+		return response.Problem{
+			Status:     http.StatusTooManyRequests,
+			Text:       "Too many failed attempts. Wait a moment, then try again.",
+			RetryAfter: wait,
 		}
 	}
-	return problem{status: http.StatusUnauthorized, text: c.wrong, code: c.code}
+	return response.Problem{Status: http.StatusUnauthorized, Text: c.wrong, Code: c.code}
 }
 
 // checkToken returns store.ErrNotFound unless t is the administrator's token. It

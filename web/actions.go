@@ -11,6 +11,7 @@ import (
 
 	"parley/channels/admission"
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -73,7 +74,7 @@ func (a *admin) audited(kind string, status int, d action) handler {
 		if told == nil {
 			w.WriteHeader(http.StatusNoContent)
 		} else {
-			writeJSON(w, status, told)
+			response.JSON(w, status, told)
 		}
 		return nil
 	}
@@ -138,7 +139,7 @@ func (a *admin) createKey(w http.ResponseWriter, r *http.Request) (any, string, 
 	name := cmp.Or(ask.Person, ownerName)
 	prefix := cmp.Or(ask.Prefix, name)
 	if !validName.MatchString(prefix) {
-		return nil, "", badRequest("a prefix" + nameRule)
+		return nil, "", response.BadRequest("a prefix" + nameRule)
 	}
 	secret, k, err := a.access.people.issue(r.Context(), pass{Kind: keys, Person: name, Prefix: prefix})
 	answer := struct {

@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"parley/chat"
+	"parley/response"
 	"parley/web/webtest"
 )
 
@@ -45,7 +48,7 @@ func TestBrowser(t *testing.T) {
 	var f *face
 	at, f := served(t, func(c *Config) {
 		c.Chat = func(w http.ResponseWriter, r *http.Request, who chat.Sender) {
-			_ = f.pages.show(w, http.StatusOK, "refused", frame{Title: "The chat of " + who.ID})
+			_ = response.Page(w, http.StatusOK, response.Document("Chat", nil, h.H1(g.Text("The chat of "+who.ID))))
 		}
 	})
 	must := func(err error) {

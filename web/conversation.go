@@ -1,13 +1,84 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"parley/chat"
 	"parley/store"
 )
+
+const (
+	maxFound   = 50   // places that a search shows
+	maxListed  = 200  // conversations on a page; the rest is found by searching
+	maxEntries = 1000 // of a conversation on a page
+)
+
+// conversations are all conversations, or the places where Words were said.
+type conversations struct {
+	Words string      `json:"words,omitempty"`
+	Found []chat.Find `json:"found"`
+	Talks []chat.Talk `json:"talks"`
+}
+
+func (a *admin) conversations(r *http.Request) (c conversations, err error) {
+	c.Words = r.FormValue("q")
+	if c.Words != "" {
+		c.Found, err = a.cfg.Gateway.Conversations.Search(r.Context(), nil, c.Words, maxFound)
+	} else {
+		c.Talks, err = a.cfg.Gateway.Conversations.List(r.Context(), "")
+	}
+	return c, err
+}
+
+func (p pages) conversations(c conversations) g.Group {
+	page := g.Group{h.Form(h.Action("/owner/talks"), h.Role("search"),
+		h.Label(h.For("q"), g.Text("Search what was said")),
+		h.Input(h.ID("q"), h.Name("q"), h.Type("search"), h.Value(c.Words)),
+		h.Button(g.Text("Search")),
+	)}
+	if c.Words != "" {
+		return append(page, h.H2(g.Text("Found")), p.foundList(c.Found))
+	}
+	latest := c.Talks[:min(len(c.Talks), maxListed)]
+	rows := g.Map(latest, func(t chat.Talk) g.Node {
+		return h.Tr(
+			rowHead(conversationLink(t.Session, cmp.Or(t.Title, "without words"))),
+			cell(t.Session),
+			cell(p.formatTime(t.Began)),
+			cell(p.formatTime(t.Last)),
+		)
+	})
+	columns := []string{"Conversation", "Where", "Began", "Last"}
+	page = append(page, labelledTable("Conversations, the latest first", columns, "There are none.", rows))
+	if older := len(c.Talks) - len(latest); older > 0 {
+		page = append(page, h.P(g.Textf("%d more are older. Search to find them.", older)))
+	}
+	return page
+}
+
+func (p pages) foundList(found []chat.Find) g.Node {
+	if len(found) == 0 {
+		return h.Ul(h.Class("list"), h.Li(g.Text("Nobody said that.")))
+	}
+	return h.Ul(h.Class("list"), g.Map(found, func(f chat.Find) g.Node {
+		return h.Li(
+			conversationLink(f.Session, string(f.Session)),
+			g.Text(" "),
+			h.Small(g.Text(f.Entry.Who+", "+p.formatTime(f.Entry.Time))),
+			h.P(h.Class("text"), g.Text(excerpt(f.Entry.Text))),
+		)
+	}))
+}
+
+func conversationLink(id chat.SessionID, title string) g.Node {
+	return h.A(h.Href(urlPath("owner", "talks", string(id))), g.Text(title))
+}
 
 // A conversation is all of a conversation. It says that it may hold secrets (R-S6).
 type conversation struct {
@@ -16,11 +87,9 @@ type conversation struct {
 	Entries []chat.Entry   `json:"entries"`
 }
 
-// Latest returns the entries that fit on a page.
-func (t conversation) Latest() []chat.Entry { return t.Entries[max(0, len(t.Entries)-maxEntries):] }
-
-// readConversation returns the conversation that the path names, store.ErrNotFound if there is none.
-func (a *admin) readConversation(r *http.Request) (conversation, error) {
+// conversation returns the conversation that the path names. The error is
+// store.ErrNotFound if there is none.
+func (a *admin) conversation(r *http.Request) (conversation, error) {
 	t := conversation{
 		Session: chat.SessionID(r.PathValue("id")),
 		Note:    "This transcript holds whatever secrets were said in the conversation.",
@@ -37,11 +106,49 @@ func (a *admin) readConversation(r *http.Request) (conversation, error) {
 	return t, nil
 }
 
-func (a *admin) conversation(r *http.Request) (any, error) { return a.readConversation(r) }
+func (p pages) conversation(c conversation) g.Group {
+	at := urlPath("api", "sessions", string(c.Session))
+	latest := c.Entries[max(0, len(c.Entries)-maxEntries):]
+	return g.Group{
+		h.P(h.Class("text"), g.Text(string(c.Session))),
+		h.P(
+			h.A(h.Href(at+"/export"), h.Download("conversation.md"), g.Text("Export as text")),
+			g.Text(" · "),
+			h.A(h.Href(at), h.Download("conversation.json"), g.Text("Export as JSON")),
+			g.Text(" · "),
+			h.Button(
+				h.Data("delete", at),
+				confirmation("Delete this conversation for ever?"),
+				h.Data("then", "/owner/talks"),
+				g.Text("Delete"),
+			),
+		),
+		g.If(len(latest) < len(c.Entries), h.P(g.Text("This is its end. The export has all of it."))),
+		h.Ol(h.Class("talk"), g.Map(latest, p.entryItem)),
+	}
+}
+
+func (p pages) entryItem(e chat.Entry) g.Node {
+	at := h.Small(g.Text(p.formatTime(e.Time)))
+	if e.Kind == chat.Called || e.Kind == chat.Gave {
+		return h.Li(h.Class(string(e.Kind)), h.Details(
+			h.Summary(g.Text(e.Who+" "+string(e.Kind)+" "), at),
+			h.Pre(h.TabIndex("0"), g.Text(e.Text)),
+		))
+	}
+	files := g.Map(e.Files, func(f chat.File) g.Node {
+		return h.P(h.Class("text"), g.Text("file: "+cmp.Or(f.Name, f.Path)))
+	})
+	return h.Li(h.Class(string(e.Kind)),
+		h.P(h.B(g.Text(cmp.Or(e.Who, string(e.Kind)))), g.Text(" "), at),
+		h.P(h.Class("text"), g.Text(e.Text)),
+		files,
+	)
+}
 
 // export serves the conversation as Markdown.
 func (a *admin) export(w http.ResponseWriter, r *http.Request, _ visitor) error {
-	t, err := a.readConversation(r)
+	t, err := a.conversation(r)
 	if err != nil {
 		return err
 	}

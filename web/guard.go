@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"parley/response"
 	"slices"
 	"strings"
 	"time"
@@ -90,11 +91,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			w.Header().Set(k, v)
 		}
 		if why := s.names.rejection(r); why != "" {
-			p := problem{status: http.StatusForbidden, text: why}
+			p := response.Problem{Status: http.StatusForbidden, Text: why}
 			if why == missingHeader && isModelsAPI(r) {
 				p = needsKey
 			}
-			s.writeProblem(w, r, p)
+			writeProblem(w, r, p)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -151,7 +151,7 @@ func TestClockPage(t *testing.T) {
 	}
 	for text, times := range map[string]int{
 		" 09:00 JST</span>": 3, "0 9 * * * (Asia/Tokyo)": 1, " 04:00 UTC</span>": 3, "waiting": 2, "&lt;img src=x": 6, "model:": 0 /* for a tool */, `<span class="bad">failed</span>`: 1,
-		`data-post="/api/cron/mallory/run"`: 1, `data-patch="/api/cron/mallory" data-body='{"enabled":false}'`: 1, `data-delete="/api/cron/mallory"`: 1,
+		`data-post="/api/cron/mallory/run"`: 1, `data-patch="/api/cron/mallory" data-body="{&#34;enabled&#34;:false}"`: 1, `data-delete="/api/cron/mallory"`: 1,
 		`data-post="/api/cron/dream/run"`: 1, `data-patch="/api/cron/dream"`: 0, `data-delete="/api/cron/dream"`: 0,
 	} {
 		if n := strings.Count(page, text); n != times {

@@ -3,9 +3,14 @@ package web
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"parley/chat"
 	"parley/memory"
@@ -18,25 +23,31 @@ type personMemory struct {
 	Changes []memory.Change `json:"changes"` // newest first; among other people's only the last
 }
 
+// memories are all people of whom something is remembered.
+type memories struct {
+	People []personMemory `json:"people"`
+}
+
 // changed is a change and what it did, as a unified diff.
 type changed struct {
 	memory.Change
 	Diff string `json:"diff"`
 }
 
-// Lines are those of the diff, each with its kind: add, cut, at or same.
-func (c changed) Lines() (all [][2]string) {
+// lines returns the lines of the diff, each in the colour of its kind.
+func (c changed) lines() (all g.Group) {
 	kinds := map[string]string{"+": "add", "-": "cut", "@": "at"}
 	for name := range c.Files {
-		kinds["--- "+name+"\n"], kinds["+++ "+name+"\n"] = "at", "at"
+		kinds["--- "+name+"\n"] = "at"
+		kinds["+++ "+name+"\n"] = "at"
 	}
 	for line := range strings.Lines(c.Diff) {
-		all = append(all, [2]string{cmp.Or(kinds[line], kinds[line[:1]], "same"), line})
+		all = append(all, coloured(cmp.Or(kinds[line], kinds[line[:1]], "same"), line))
 	}
 	return all
 }
 
-func (a *admin) memory(r *http.Request) (any, error) {
+func (a *admin) memory(r *http.Request) (memories, error) {
 	people, err := a.cfg.Gateway.Notes.People(r.Context())
 	all := make([]personMemory, len(people))
 	for i, who := range people {
@@ -44,17 +55,43 @@ func (a *admin) memory(r *http.Request) (any, error) {
 			all[i], err = a.personMemory(r.Context(), who, 1)
 		}
 	}
-	return map[string][]personMemory{"people": all}, err
+	return memories{all}, err
 }
+
+func (p pages) memory(m memories) g.Group {
+	rows := g.Map(m.People, func(someone personMemory) g.Node {
+		last := "none"
+		for _, c := range someone.Changes {
+			last = "damaged on disk"
+			if c.By != "" {
+				last = p.formatTime(c.Time) + ", " + c.By
+			}
+		}
+		return h.Tr(rowHead(h.A(h.Href(changesPath(someone.Who)), g.Text(string(someone.Who)))), cell(last))
+	})
+	return g.Group{
+		labelledTable("Whom I remember", []string{"Person", "Last change"}, "There is nobody.", rows),
+		h.P(
+			h.Button(h.Data("post", "/api/cron/dream/run"), h.Data("then", "/owner/cron"), g.Text("Dream now")),
+			g.Text(" goes over all memory. Scheduled jobs shows the result."),
+		),
+	}
+}
+
+// changesPath returns the address of the changes of who's memory.
+func changesPath(who chat.Person) string { return "/owner/memory/changes?" + aboutPerson(who) }
+
+// aboutPerson returns the query that personOf reads.
+func aboutPerson(who chat.Person) string { return "who=" + url.QueryEscape(string(who)) }
 
 func (a *admin) personMemory(ctx context.Context, who chat.Person, most int) (personMemory, error) {
 	all, err := a.cfg.Gateway.Notes.Versions.Log(ctx, who, most)
 	return personMemory{who, append([]memory.Change{}, all...)}, err
 }
 
-// whose is the person that r is about: the owner, if it does not say. Of whom
-// nothing is known there is store.ErrNotFound.
-func (a *admin) whose(r *http.Request) (chat.Person, error) {
+// personOf returns the person that r is about: the owner, if it does not say. The
+// error is store.ErrNotFound if nothing is remembered of them.
+func (a *admin) personOf(r *http.Request) (chat.Person, error) {
 	who := cmp.Or(chat.Person(r.URL.Query().Get("who")), chat.TheOwner)
 	people, err := a.cfg.Gateway.Notes.People(r.Context())
 	if err == nil && !slices.Contains(people, who) {
@@ -65,25 +102,88 @@ func (a *admin) whose(r *http.Request) (chat.Person, error) {
 
 const maxChanges = 200 // of a person's memory; no more are kept
 
-func (a *admin) changes(r *http.Request) (any, error) {
-	who, err := a.whose(r)
+func (a *admin) changes(r *http.Request) (personMemory, error) {
+	who, err := a.personOf(r)
 	if err != nil {
-		return nil, err
+		return personMemory{}, err
 	}
 	return a.personMemory(r.Context(), who, maxChanges)
 }
 
-func (a *admin) changed(r *http.Request) (any, error) {
-	who, err := a.whose(r)
+func (p pages) changes(m personMemory) g.Group {
+	rows := g.Map(m.Changes, p.changeRow)
+	columns := []string{"Change", "Time", "By", "Files", "Why"}
+	return g.Group{
+		h.P(h.Class("text"),
+			g.Text("Of "),
+			h.B(g.Text(string(m.Who))),
+			g.Text(", the latest first. "),
+			h.A(h.Href("/owner/memory"), g.Text("Somebody else")),
+		),
+		labelledTable("Changes, the latest first", columns, "There are none.", rows),
+	}
+}
+
+// foreignNote marks changes that come from untrusted content.
+var foreignNote = g.Group{g.Text(" "), h.Small(g.Text("(others had a word in it)"))}
+
+func (p pages) changeRow(c memory.Change) g.Node {
+	if c.By == "" {
+		return h.Tr(
+			rowHead(g.Text(c.ID)),
+			h.Td(h.ColSpan("4"), h.Class("bad"), g.Text("damaged on disk")),
+		)
+	}
+	at := urlPath("owner", "memory", "changes", c.ID) + "?" + aboutPerson(c.Who)
+	files := strings.Join(slices.Sorted(maps.Keys(c.Files)), " ")
+	return h.Tr(
+		rowHead(h.A(h.Href(at), g.Text(c.ID))),
+		h.Td(h.Class("times"), g.Text(p.formatTime(c.Time))),
+		cell(c.By),
+		cell(files),
+		textCell(c.Why, g.If(c.Tainted, foreignNote)),
+	)
+}
+
+func (a *admin) changed(r *http.Request) (changed, error) {
+	who, err := a.personOf(r)
 	if err != nil {
-		return nil, err
+		return changed{}, err
 	}
 	diff, c, err := a.cfg.Gateway.Notes.Versions.Show(r.Context(), who, r.PathValue("id"))
 	return changed{c, diff}, err
 }
 
+func (p pages) changed(c changed) g.Group {
+	made := ", " + p.formatTime(c.Time) + ", by " + c.By
+	if c.Tainted {
+		made += "; others had a word in it"
+	}
+	page := g.Group{
+		h.P(h.Class("text"),
+			g.Text("Change "+c.ID+" of "),
+			h.A(h.Href(changesPath(c.Who)), g.Text(string(c.Who))),
+			g.Text(made),
+		),
+		g.If(c.Why != "", h.P(h.Class("text"), g.Text(c.Why))),
+	}
+	if c.Diff == "" {
+		return append(page, h.P(g.Text("It changed no file.")))
+	}
+	restore := urlPath("api", "memory", "changes", c.ID, "restore") + "?" + aboutPerson(c.Who)
+	return append(page,
+		h.Pre(h.Class("diff"), h.TabIndex("0"), h.Aria("label", "What it changed"), c.lines()),
+		h.P(h.Button(
+			h.Data("post", restore),
+			confirmation("Undo change "+c.ID+"? What came after it stays."),
+			h.Data("then", changesPath(c.Who)),
+			g.Text("Undo"),
+		)),
+	)
+}
+
 func (a *admin) restore(_ http.ResponseWriter, r *http.Request) (any, string, error) {
-	who, err := a.whose(r)
+	who, err := a.personOf(r)
 	if err != nil {
 		return nil, "", err
 	}

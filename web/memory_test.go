@@ -145,7 +145,7 @@ func TestMemoryPages(t *testing.T) {
 	follow(`href="(/owner/memory/changes\?who=[^"]*telegram[^"]*)"`)
 	look()
 	list := page
-	for _, want := range []string{`<td>/remember</td><td>MEMORY.md </td><td class="text">Tea &amp; &lt;img src=x onerror=&#34;alert(1)&#34;&gt; <small>(others had a word in it)</small>`, `<td>edited</td>`} {
+	for _, want := range []string{`<td>/remember</td><td>MEMORY.md</td><td class="text">Tea &amp; &lt;img src=x onerror=&#34;alert(1)&#34;&gt; <small>(others had a word in it)</small>`, `<td>edited</td>`} {
 		if !strings.Contains(seen, want) {
 			t.Errorf("no %s in %s", want, seen)
 		}
@@ -156,7 +156,7 @@ func TestMemoryPages(t *testing.T) {
 	follow(`<th scope="row"><a href="(/owner/memory/changes/2\?[^"]*)"`)
 	look()
 	for _, want := range []string{
-		"<span class=\"at\">--- MEMORY.md\n</span><span class=\"at\">&#43;&#43;&#43; MEMORY.md\n</span><span class=\"at\">@@ -1 &#43;1,2 @@\n</span><span class=\"same\"> # Known\n</span><span class=\"add\">&#43;- noted ",
+		"<span class=\"at\">--- MEMORY.md\n</span><span class=\"at\">+++ MEMORY.md\n</span><span class=\"at\">@@ -1 +1,2 @@\n</span><span class=\"same\"> # Known\n</span><span class=\"add\">+- noted ",
 		": Tea &amp; &lt;img src=x onerror=&#34;alert(1)&#34;&gt;\n</span></pre>",
 	} {
 		if !strings.Contains(seen, want) {

@@ -1,88 +1,193 @@
 package web
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"parley/response"
 )
 
-//go:embed pages
-var files embed.FS
+//go:embed assets
+var assets embed.FS
 
-// pages are the templates of all pages.
-type pages struct{ templates *template.Template }
-
-// newPages returns what pages are made from, with times in zone. What is put
-// into them is text wherever it comes from (R-S5).
-func newPages(zone *time.Location) pages {
-	return pages{template.Must(template.New("").Funcs(template.FuncMap{
-		"path":  func(name any) string { return url.PathEscape(fmt.Sprint(name)) },
-		"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }, // in the zone it has
-		"when":  func(t time.Time) string { return t.In(zone).Format("2006-01-02 15:04") },
-		"zone":  func() string { return strings.Replace(zone.String(), "Local", "the gateway's machine", 1) },
-	}).ParseFS(files, "pages/*.html"))}
-}
-
-// A frame is a page: what is around it, and its Data.
-type frame struct {
-	Title   string
-	Section string // of the owner's pages, as "talks"; of the overview ""
-	Data    any
-}
-
-// show writes the page of that name, whole or not at all.
-func (p pages) show(w http.ResponseWriter, status int, name string, f frame) error {
-	var page bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&page, name, f); err != nil {
-		return fmt.Errorf("make page %s: %w", name, err)
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = page.WriteTo(w) // an error is theirs: they left
-	return nil
-}
-
-// asset serves a file of the pages.
+// asset serves a script or style sheet of the pages.
 func asset(w http.ResponseWriter, r *http.Request, _ visitor) error {
-	http.ServeFileFS(w, r, files, "pages/"+path.Base(r.URL.Path))
+	http.ServeFileFS(w, r, assets, "assets/"+path.Base(r.URL.Path))
 	return nil
 }
 
-// A view is what the owner looks at: a page, and the same as JSON for programs
-// such as `parley` at a terminal. None tells a secret that is kept (R-S6).
-type view struct {
-	page, api   string // paths
-	name, title string // of the page
-	load        loader
+// sections are the entries of the owner's navigation.
+var sections = []struct{ path, title string }{
+	{"/owner", "Overview"},
+	{"/owner/talks", "Conversations"},
+	{"/owner/usage", "Usage"},
+	{"/owner/tools", "Tools"},
+	{"/owner/cron", "Scheduled jobs"},
+	{"/owner/memory", "Memory"},
+	{"/owner/people", "People"},
+	{"/owner/errors", "Errors"},
+	{"/owner/audit", "Audit"},
 }
 
-// A loader finds what there is to tell.
-type loader func(*http.Request) (any, error)
+// ownerPage returns the owner's page of that title, which is served at path.
+func ownerPage(path, title string, content g.Group) g.Node {
+	var links g.Group
+	for _, s := range sections {
+		current := path == s.path || s.path != "/owner" && strings.HasPrefix(path, s.path)
+		links = append(links, h.A(h.Href(s.path), g.If(current, h.Aria("current", "true")), g.Text(s.title)))
+	}
+	return response.Document(title,
+		g.Group{h.Script(h.Type("module"), h.Src("/assets/owner.js"))},
+		h.A(h.Class("skip"), h.Href("#main"), g.Text("To the content")),
+		h.Header(
+			h.A(h.Class("name"), h.Href("/"), g.Text("Parley")),
+			h.Nav(h.Aria("label", "Owner's pages"), links),
+		),
+		h.Main(h.ID("main"),
+			h.H1(g.Text(title)),
+			h.P(h.ID("said"), h.Role("status")),
+			content,
+		),
+	)
+}
 
-func (a *admin) page(v view) handler {
-	return func(w http.ResponseWriter, r *http.Request, _ visitor) error {
-		d, err := v.load(r)
+// signInPage returns the page on which people sign in: by a link, or by the
+// administrator's token if there is one.
+func signInPage(hasToken bool) g.Node {
+	open := "Open"
+	if hasToken {
+		open = "Or open"
+	}
+	return response.Document("Sign in",
+		g.Group{h.Script(h.Type("module"), h.Src("/assets/signin.js"))},
+		h.Main(h.ID("main"), h.Class("small"),
+			h.H1(g.Text("Parley")),
+			h.P(h.ID("said"), h.Role("status")),
+			g.If(hasToken, h.Form(h.ID("signin"),
+				h.Label(h.For("token"), g.Text("Administrator's token")),
+				h.Input(h.ID("token"), h.Type("password"), h.AutoComplete("current-password"), h.Required()),
+				h.Button(g.Text("Sign in")),
+			)),
+			h.P(
+				g.Text(open+" the sign-in link you were given. It works once; "),
+				h.Code(g.Text("parley link")),
+				g.Text(" prints another."),
+			),
+			h.NoScript(h.P(g.Text("Signing in needs JavaScript, which is switched off here."))),
+		),
+	)
+}
+
+// A loader returns what a page shows, or the JSON of the same address of the API.
+type loader[T any] func(*http.Request) (T, error)
+
+// view returns the routes of an owner's page, and of the same as JSON for programs
+// such as `parley` at a terminal. Neither shows a secret that is kept (R-S6).
+func view[T any](page, api, title string, load loader[T], show func(T) g.Group) []route {
+	servePage := func(w http.ResponseWriter, r *http.Request, _ visitor) error {
+		found, err := load(r)
 		if err != nil {
 			return err
 		}
-		section, _, _ := strings.Cut(strings.TrimPrefix(v.page, "/owner/"), "/")
-		return a.pages.show(w, http.StatusOK, v.name, frame{v.title, section, d})
+		return response.Page(w, http.StatusOK, ownerPage(page, title, show(found)))
+	}
+	return []route{
+		{"GET " + page, owner, servePage},
+		{"GET " + api, owner, serveJSON(load)},
 	}
 }
 
-// serveJSON answers with what f finds, as JSON.
-func serveJSON(f loader) handler {
+// serveJSON answers with what load returns, as JSON.
+func serveJSON[T any](load loader[T]) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ visitor) error {
-		d, err := f(r)
-		if err == nil {
-			writeJSON(w, http.StatusOK, d)
+		found, err := load(r)
+		if err != nil {
+			return err
 		}
-		return err
+		response.JSON(w, http.StatusOK, found)
+		return nil
 	}
 }
+
+// urlPath returns the path with those segments. Whatever they are, it is one of
+// this server.
+func urlPath(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString("/" + url.PathEscape(s))
+	}
+	return b.String()
+}
+
+// pages makes the contents of the owner's pages, with times in zone.
+type pages struct{ zone *time.Location }
+
+// formatTime returns t for people, in the zone of the pages.
+func (p pages) formatTime(t time.Time) string { return t.In(p.zone).Format("2006-01-02 15:04") }
+
+// heading returns a heading by which a table of the same ID is named.
+func heading(id, title string) g.Node { return h.H2(h.ID(id), g.Text(title)) }
+
+// table returns a table that is named by the heading of that ID. Without rows it
+// says so in the words of empty.
+func table(id string, columns []string, empty string, rows g.Group) g.Node {
+	return tableOf(h.Aria("labelledby", id), columns, empty, rows)
+}
+
+// labelledTable is table with a name that only screen readers say.
+func labelledTable(label string, columns []string, empty string, rows g.Group) g.Node {
+	return tableOf(h.Aria("label", label), columns, empty, rows)
+}
+
+func tableOf(name g.Node, columns []string, empty string, rows g.Group) g.Node {
+	if len(rows) == 0 {
+		rows = g.Group{h.Tr(h.Td(h.ColSpan(strconv.Itoa(len(columns))), g.Text(empty)))}
+	}
+	head := g.Map(columns, func(title string) g.Node {
+		if title == "" {
+			return h.Td()
+		}
+		return h.Th(h.Scope("col"), g.Text(title))
+	})
+	return h.Div(h.Class("wide"), h.Table(name, h.THead(h.Tr(head)), h.TBody(rows)))
+}
+
+// rowHead returns the cell that names its row.
+func rowHead(content ...g.Node) g.Node { return h.Th(h.Scope("row"), g.Group(content)) }
+
+// cell returns a cell with v as text.
+func cell(v any) g.Node { return h.Td(g.Text(fmt.Sprint(v))) }
+
+// textCell returns a cell for long text.
+func textCell(text string, more ...g.Node) g.Node {
+	return h.Td(h.Class("text"), g.Text(text), g.Group(more))
+}
+
+// excerpt returns the beginning of text.
+func excerpt(text string) string { return fmt.Sprintf("%.300s", text) }
+
+// coloured returns text in the colour of what is bad or good.
+func coloured(class, text string) g.Node { return h.Span(h.Class(class), g.Text(text)) }
+
+// postButton returns a button that posts to path, if the owner says yes to the
+// question sure. Without a question it posts at once.
+func postButton(path, label, sure string) g.Node {
+	return h.Button(h.Data("post", path), confirmation(sure), g.Text(label))
+}
+
+// deleteButton returns a button that deletes path once the owner said yes to the
+// question sure.
+func deleteButton(path, label, sure string) g.Node {
+	return h.Button(h.Data("delete", path), confirmation(sure), g.Text(label))
+}
+
+func confirmation(question string) g.Node { return g.If(question != "", h.Data("sure", question)) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -101,16 +102,16 @@ const nameRule = " has 1 to 32 small letters, digits, dots and dashes, and begin
 // add lets name sign in. It does nothing if they may already.
 func (p people) add(ctx context.Context, name string) error {
 	if !validName.MatchString(name) || name == ownerName {
-		return badRequest("a name" + nameRule)
+		return response.BadRequest("a name" + nameRule)
 	}
 	who, _, err := p.invited.Get(ctx, name)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		_, err = p.invited.Put(ctx, name, invited{Name: name, Invited: time.Now()}, 0)
 	case err == nil && !who.Removed.IsZero():
-		return problem{
-			status: http.StatusConflict,
-			text: "a person of that name was removed, and their conversations are still stored under it: " +
+		return response.Problem{
+			Status: http.StatusConflict,
+			Text: "a person of that name was removed, and their conversations are still stored under it: " +
 				"choose another name",
 		}
 	}

@@ -3,9 +3,14 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"parley/chat"
+	"parley/response"
 	"parley/tools"
 )
 
@@ -38,7 +43,7 @@ type offer struct {
 }
 
 // listTools lists the tools that models are told of, or all.
-func (a *admin) listTools(r *http.Request) (any, error) {
+func (a *admin) listTools(r *http.Request) (toolList, error) {
 	all := r.FormValue("all") != ""
 	there, err := a.cfg.Gateway.Toolbox.Tools(r.Context())
 	d := toolList{Tools: []offer{}, Stats: a.cfg.Gateway.Toolbox.Stats.All()}
@@ -59,6 +64,30 @@ func (a *admin) listTools(r *http.Request) (any, error) {
 	return d, err
 }
 
+func (p pages) tools(d toolList) g.Group {
+	offered := g.Map(d.Tools, func(o offer) g.Node {
+		return h.Tr(rowHead(g.Text(o.Function.Name)), textCell(o.Function.Description))
+	})
+	used := g.Map(d.Stats, func(s tools.Stat) g.Node {
+		return h.Tr(
+			rowHead(g.Text(s.Tool)),
+			cell(s.Runs),
+			cell(s.Failures),
+			cell(fmt.Sprintf("%.0f", s.AverageDuration)),
+			cell(s.CacheHits),
+			cell(s.Duplicates),
+			cell(s.Rollbacks),
+		)
+	})
+	usedColumns := []string{"Tool", "Runs", "Failed", "Average, ms", "From memory", "Repeated", "Taken back"}
+	return g.Group{
+		heading("offered", "What the agent can do"),
+		table("offered", []string{"Tool", "What the model is told"}, "There are none.", offered),
+		heading("used", "How it went since the start"),
+		table("used", usedColumns, "Nothing yet.", used),
+	}
+}
+
 // calls are what became of each call of a session.
 func (a *admin) calls(r *http.Request) (any, error) {
 	all, err := a.cfg.Gateway.Toolbox.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
@@ -71,7 +100,7 @@ func (a *admin) toolStats(r *http.Request) (any, error) {
 	if name := r.FormValue("tool"); name != "" {
 		one, err := a.cfg.Gateway.Toolbox.Stats.Of(name)
 		if err != nil {
-			err = problem{status: http.StatusNotFound, text: err.Error()} // C-044
+			err = response.Problem{Status: http.StatusNotFound, Text: err.Error()} // C-044
 		}
 		return one, err
 	}

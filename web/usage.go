@@ -2,10 +2,15 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"parley/llm"
 )
@@ -13,12 +18,12 @@ import (
 // usage is what was spent: in all, by person and by model, with a chart of the
 // last days each, and in figures by day.
 type usage struct {
-	Days   []string `json:"days"` // across the charts, 2006-01-02
-	All    table    `json:"all"`  // one row, or none
-	Tables []table  `json:"tables"`
+	Days   []string       `json:"days"` // across the charts, 2006-01-02
+	All    usageSummary   `json:"all"`  // one row, or none
+	Tables []usageSummary `json:"tables"`
 }
 
-type table struct {
+type usageSummary struct {
 	Title string `json:"title"`
 	Money bool   `json:"money"` // some costs are known
 	Rows  []*row `json:"rows"`
@@ -35,18 +40,18 @@ type row struct {
 
 func (r *row) tokens() int { return r.Usage.In + r.Usage.Out }
 
-func (a *admin) usage(r *http.Request) (any, error) {
+func (a *admin) usage(r *http.Request) (usage, error) {
 	spent, err := a.cfg.Gateway.Usage(r.Context())
 	if err != nil {
-		return nil, err
+		return usage{}, err
 	}
 	days := lastDays(spent)
-	byDay := usageTable("By day", spent, nil, func(p llm.Spent) string { return p.Day })
+	byDay := summarizeUsage("By day", spent, nil, func(p llm.Spent) string { return p.Day })
 	slices.SortFunc(byDay.Rows, func(a, b *row) int { return strings.Compare(b.Name, a.Name) })
 	byDay.Rows = byDay.Rows[:min(len(byDay.Rows), chartDays)]
-	return usage{days, usageTable("In all", spent, days, func(llm.Spent) string { return "all" }), []table{
-		usageTable("By person", spent, days, func(p llm.Spent) string { return p.Who }),
-		usageTable("By model", spent, days, func(p llm.Spent) string { return p.Model }),
+	return usage{days, summarizeUsage("In all", spent, days, func(llm.Spent) string { return "all" }), []usageSummary{
+		summarizeUsage("By person", spent, days, func(p llm.Spent) string { return p.Who }),
+		summarizeUsage("By model", spent, days, func(p llm.Spent) string { return p.Model }),
 		byDay,
 	}}, nil
 }
@@ -66,11 +71,11 @@ func lastDays(spent []llm.Spent) (days []string) {
 	return days
 }
 
-// usageTable returns a table with a row for each name, the largest first. A row has
+// summarizeUsage returns a table with a row for each name, the largest first. A row has
 // a bar for each of days.
-func usageTable(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) table {
+func summarizeUsage(title string, spent []llm.Spent, days []string, name func(llm.Spent) string) usageSummary {
 	rows := map[string]*row{}
-	t := table{Title: title}
+	t := usageSummary{Title: title}
 	most := 1
 	for _, p := range spent {
 		r := rows[name(p)]
@@ -97,4 +102,58 @@ func usageTable(title string, spent []llm.Spent, days []string, name func(llm.Sp
 		return cmp.Or(cmp.Compare(b.tokens(), a.tokens()), strings.Compare(a.Name, b.Name))
 	})
 	return t
+}
+
+func (p pages) usage(u usage) g.Group {
+	var page g.Group
+	if len(u.Days) > 0 {
+		caption := fmt.Sprintf("Tokens of each day, from %s to %s. The figures are below.",
+			u.Days[0], u.Days[len(u.Days)-1])
+		page = append(page, h.Figure(barChart(u.All.Rows[0].Bars), h.FigCaption(g.Text(caption))))
+	}
+	for i, t := range u.Tables {
+		id := "t" + strconv.Itoa(i)
+		columns := []string{"Name", "", "Turns", "Tokens read", "Tokens written"}
+		if t.Money {
+			columns = append(columns, "Cost")
+		}
+		rows := g.Map(t.Rows, func(r *row) g.Node { return usageRow(r, t.Money) })
+		page = append(page, heading(id, t.Title), table(id, columns, "Nothing yet.", rows))
+	}
+	return page
+}
+
+func usageRow(r *row, money bool) g.Node {
+	cost := fmt.Sprintf("%.2f", r.Cost)
+	if r.Part {
+		cost = "at least " + cost
+	}
+	return h.Tr(
+		rowHead(g.Text(r.Name)),
+		h.Td(h.Class("bar"), barChart(r.Bars)),
+		cell(r.Turns),
+		cell(r.Usage.In),
+		cell(r.Usage.Out),
+		g.If(money, cell(cost)),
+	)
+}
+
+// barChart returns a picture of bars, whose heights are in percent. Without bars
+// it is nil.
+func barChart(heights []int) g.Node {
+	if len(heights) == 0 {
+		return nil
+	}
+	var bars g.Group
+	for i, height := range heights {
+		bars = append(bars, g.El("rect",
+			g.Attr("x", strconv.Itoa(i)), h.Width(".8"), h.Height(strconv.Itoa(height))))
+	}
+	return h.SVG(
+		h.Class("bars"),
+		g.Attr("viewBox", fmt.Sprintf("0 -100 %d 100", len(heights))),
+		g.Attr("preserveAspectRatio", "none"),
+		h.Aria("hidden", "true"),
+		g.El("g", g.Attr("transform", "scale(1 -1)"), bars),
+	)
 }

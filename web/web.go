@@ -12,9 +12,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -45,7 +47,6 @@ type Server struct {
 	names  names
 	access *access
 	admin  *admin
-	pages  pages
 }
 
 // New returns a Server. The error says what is wrong with PublicURL or Listen.
@@ -57,7 +58,7 @@ func New(c Config) (*Server, error) {
 	if c.Zone == nil {
 		c.Zone = time.Local
 	}
-	s := &Server{cfg: c, names: n, pages: newPages(c.Zone)}
+	s := &Server{cfg: c, names: n}
 	s.access = &access{
 		adminSecret: c.Token,
 		names:       n,
@@ -65,7 +66,7 @@ func New(c Config) (*Server, error) {
 		guesses:     newGuessLimit(),
 		audit:       c.Audit,
 	}
-	s.admin = &admin{cfg: &s.cfg, access: s.access, pages: s.pages, began: time.Now()}
+	s.admin = &admin{cfg: &s.cfg, access: s.access, pages: pages{c.Zone}, began: time.Now()}
 	return s, nil
 }
 
@@ -133,25 +134,20 @@ type route struct {
 
 // routes returns all routes.
 func (s *Server) routes() []route {
-	all := []route{
+	own := []route{
 		{"GET /healthz", anyone, s.health},
 		{"GET /readyz", anyone, s.ready},
-		{"GET /signin", anyone, s.signInPage},
+		{"GET /signin", anyone, s.serveSignIn},
 		{"POST /signin", anyone, s.access.signIn},
 		{"POST /signout", person, s.access.signOut},
 		{"GET /assets/signin.js", anyone, asset},
-		{"GET /assets/owner.css", anyone, asset},
+		{"GET " + response.Stylesheet, anyone, asset},
 		{"GET /assets/owner.js", owner, asset},
 		{"GET /metrics", owner, s.metrics},
 		{"/v1/", keyed, s.models},
 		{"/", person, s.chat},
 	}
-	for _, v := range s.admin.views() {
-		all = append(all,
-			route{"GET " + v.page, owner, s.admin.page(v)},
-			route{"GET " + v.api, owner, serveJSON(v.load)})
-	}
-	return append(all, s.admin.actions()...)
+	return slices.Concat(own, s.admin.views(), s.admin.actions())
 }
 
 // mux serves all routes to visitors whom identify knows.
@@ -208,16 +204,16 @@ func (rt route) admits(v visitor) error {
 	case rt.may == keyed && !v.key():
 		return needsKey
 	case v.Role == chat.Unknown:
-		return problem{status: http.StatusUnauthorized, text: "sign in first"}
+		return response.Problem{Status: http.StatusUnauthorized, Text: "sign in first"}
 	case rt.may != keyed && v.key(), rt.may == owner && v.Role != chat.Owner:
-		return problem{status: http.StatusNotFound, text: "there is no such page"}
+		return response.Problem{Status: http.StatusNotFound, Text: "there is no such page"}
 	}
 	return nil
 }
 
 // health answers that the process is alive.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ visitor) error {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	response.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	return nil
 }
 
@@ -233,12 +229,12 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request, v visitor) error 
 			answer["reasons"] = why
 		}
 	}
-	writeJSON(w, status, answer)
+	response.JSON(w, status, answer)
 	return nil
 }
 
-func (s *Server) signInPage(w http.ResponseWriter, _ *http.Request, _ visitor) error {
-	return s.pages.show(w, http.StatusOK, "signin", frame{Title: "Sign in", Data: s.cfg.Token != ""})
+func (s *Server) serveSignIn(w http.ResponseWriter, _ *http.Request, _ visitor) error {
+	return response.Page(w, http.StatusOK, signInPage(s.cfg.Token != ""))
 }
 
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request, _ visitor) error {

@@ -337,7 +337,7 @@ func TestStranger(t *testing.T) {
 					t.Errorf("%s tells a stranger why", rt.pattern)
 				case slices.Contains(open, rt.pattern):
 				case accept == "text/html" && a.method == "GET" && r.StatusCode == 303 && r.Header.Get("Location") == "/signin":
-				case r.StatusCode != 401 || !strings.Contains(body, "sign in first") && (rt.may != keyed || !strings.Contains(body, needsKey.text)):
+				case r.StatusCode != 401 || !strings.Contains(body, "sign in first") && (rt.may != keyed || !strings.Contains(body, needsKey.Text)):
 					t.Errorf("%s answers a stranger %d %q", rt.pattern, r.StatusCode, body)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"parley/response"
 	"strconv"
 	"time"
 )
@@ -17,12 +18,15 @@ const (
 func (c *Channel) events(k call) error {
 	after, err := strconv.ParseUint(cmp.Or(k.r.Header.Get("Last-Event-ID"), k.r.FormValue("after"), "0"), 10, 64)
 	if err != nil {
-		return problem{http.StatusBadRequest, "That is no number of an event."}
+		return response.BadRequest("That is no number of an event.")
 	}
 	c.reading.RLock()
 	defer c.reading.RUnlock()
 	if c.open.Err() != nil {
-		return problem{http.StatusServiceUnavailable, "I am closing. Please come back in a moment."}
+		return response.Problem{
+			Status: http.StatusServiceUnavailable,
+			Text:   "I am closing. Please come back in a moment.",
+		}
 	}
 	k.w.Header().Set("Content-Type", "text/event-stream")
 	k.w.Header().Set("Cache-Control", "no-store")

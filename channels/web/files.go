@@ -18,6 +18,7 @@ import (
 
 	"parley/channels"
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -36,7 +37,7 @@ func view(id string, f chat.File) file {
 
 func newID() string { return strings.ToLower(rand.Text()[:16]) }
 
-var errNoFile = problem{http.StatusNotFound, "This file does not exist, or was deleted."}
+var errNoFile = response.Problem{Status: http.StatusNotFound, Text: "This file does not exist, or was deleted."}
 
 // stored returns a file of person, or errNoFile.
 func (c *Channel) stored(ctx context.Context, person, id string) (f chat.File, err error) {
@@ -80,11 +81,11 @@ func (c *Channel) attach(ctx context.Context, r chat.Reply) (files []file, gone 
 // upload takes a file into the workspace.
 func (c *Channel) upload(k call) error {
 	if t, _, _ := mime.ParseMediaType(k.r.Header.Get("Content-Type")); t != "application/octet-stream" {
-		return problem{http.StatusUnsupportedMediaType, "This takes application/octet-stream."}
+		return response.Problem{Status: http.StatusUnsupportedMediaType, Text: "This takes application/octet-stream."}
 	}
-	tooBig := problem{
-		http.StatusRequestEntityTooLarge,
-		fmt.Sprintf("That file is too big: %s is the most.", size(c.cfg.MaxFile)),
+	tooBig := response.Problem{
+		Status: http.StatusRequestEntityTooLarge,
+		Text:   fmt.Sprintf("That file is too big: %s is the most.", size(c.cfg.MaxFile)),
 	}
 	if k.r.ContentLength > c.cfg.MaxFile {
 		k.w.Header().Set("Connection", "close") // the rest is not read

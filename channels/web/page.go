@@ -1,14 +1,12 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"html"
-	"html/template"
 	"io/fs"
 	"math"
 	"mime"
@@ -19,16 +17,15 @@ import (
 	"time"
 
 	"parley/channels/markdown"
-	"parley/chat"
+	"parley/response"
 )
 
 //go:embed page
 var embedded embed.FS
 
-// pages returns the template of the page, and a digest of all the files that it
-// is made with. Their addresses have that, so that a browser asks for them once
-// and modules find each other.
-func pages() (digest string, t *template.Template, err error) {
+// digestAssets returns a digest of all files of the page. Their addresses contain
+// it, so that a browser asks for them once and modules find each other.
+func digestAssets() (digest string, err error) {
 	sum := sha256.New()
 	names, err := fs.Glob(embedded, "page/*")
 	for _, name := range names {
@@ -36,12 +33,7 @@ func pages() (digest string, t *template.Template, err error) {
 		err = errors.Join(err, bad)
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body)
 	}
-	if err != nil {
-		return "", nil, err
-	}
-	functions := template.FuncMap{"size": size, "stamp": stamp}
-	t, err = template.New("page.html").Funcs(functions).ParseFS(embedded, "page/page.html")
-	return hex.EncodeToString(sum.Sum(nil)[:8]), t, err
+	return hex.EncodeToString(sum.Sum(nil)[:8]), err
 }
 
 // size writes n bytes for people.
@@ -55,8 +47,6 @@ func size(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/(1<<20)), ".0") + " MB"
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // write sends body.
 func (k call) write(kind string, body []byte) {
 	k.w.Header().Set("Content-Type", kind)
@@ -67,8 +57,8 @@ func (k call) write(kind string, body []byte) {
 func (c *Channel) asset(k call) error {
 	name := k.r.PathValue("file")
 	body, err := embedded.ReadFile("page/" + name)
-	if err != nil || name == "page.html" {
-		return problem{http.StatusNotFound, "There is no such file."}
+	if err != nil {
+		return response.Problem{Status: http.StatusNotFound, Text: "There is no such file."}
 	}
 	k.w.Header().Set("Cache-Control", "private, no-cache")
 	if k.r.PathValue("v") == c.assets {
@@ -112,20 +102,15 @@ func (c *Channel) show(k call) error {
 			p.First = e.Seq
 		}
 	}
-	var b bytes.Buffer
-	if err := c.page.Execute(&b, p); err != nil {
-		return err
-	}
 	k.w.Header().Set("Cache-Control", "no-store")
-	k.write("text/html; charset=utf-8", b.Bytes())
-	return nil
+	return response.Page(k.w, http.StatusOK, p.html())
 }
 
 // older sends what was said before.
 func (c *Channel) older(k call) error {
 	seq, err := strconv.ParseUint(k.r.FormValue("seq"), 10, 64)
 	if err != nil || seq == 0 {
-		return problem{http.StatusBadRequest, "That is no number of an event."}
+		return response.BadRequest("That is no number of an event.")
 	}
 	es, more, _, err := k.room.before(k.r.Context(), seq)
 	if err != nil {
@@ -138,30 +123,17 @@ func (c *Channel) older(k call) error {
 // takes its place, and is itself shown nowhere else.
 type entry struct {
 	said
-	HTML template.HTML `json:"html"` // safe; of the person it is escaped text whose lines are to be kept
+	HTML safeHTML `json:"html"` // of the person it is escaped text whose lines are to be kept
 }
+
+// safeHTML is HTML in which nothing can act: entry alone makes it.
+type safeHTML string
 
 func (s said) entry() entry {
 	if s.Who == parley {
-		return entry{s, template.HTML(markdown.HTML(s.Text))}
+		return entry{s, safeHTML(markdown.HTML(s.Text))}
 	}
-	return entry{s, template.HTML(html.EscapeString(s.Text))}
-}
-
-// A page is what page.html shows. Without scripts it is a transcript to read;
-// scripts take it from there, from Last on.
-type page struct {
-	Who       chat.Sender
-	Assets    string // the folder of the page's own files, such as "/assets/1a2b3c4d"
-	ID        string // of the conversation
-	Title     string
-	Talks     []talk  // newest first
-	Elsewhere talk    // another conversation that waits for an answer; without an ID there is none
-	Entries   []entry // oldest first
-	Last      uint64  // number of the latest entry of all; 0: there are none
-	First     uint64  // number of the first entry that is shown; 0: there are none
-	More      bool    // there are older ones
-	MaxFile   int64   // bytes of one upload
+	return entry{s, safeHTML(html.EscapeString(s.Text))}
 }
 
 // A talk is a line in the list of conversations.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/response"
 )
 
 const (
@@ -22,7 +23,7 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
 // house it is known with its conversation: what is unique must be so among all of a person.
 func (k call) message(id string) (chat.Message, error) {
 	if !idForm.MatchString(id) {
-		return chat.Message{}, problem{http.StatusBadRequest, "An id has 8 to 64 letters and digits."}
+		return chat.Message{}, response.BadRequest("An id has 8 to 64 letters and digits.")
 	}
 	return chat.Message{
 		ID:   k.room.at.Thread + "." + id,
@@ -48,11 +49,14 @@ func (c *Channel) say(k call) error {
 	case err != nil:
 		return err
 	case len(in.Text) > maxText:
-		return problem{http.StatusRequestEntityTooLarge, "That message is too long: 64 KB is the most."}
+		return response.Problem{
+			Status: http.StatusRequestEntityTooLarge,
+			Text:   "That message is too long: 64 KB is the most.",
+		}
 	case strings.TrimSpace(in.Text) == "" && len(in.Files) == 0,
 		len(in.Files) > maxSent,
 		in.Quiet && !strings.HasPrefix(in.Text, "/"):
-		return problem{http.StatusBadRequest, "That is not a message."}
+		return response.BadRequest("That is not a message.")
 	}
 	if !chat.IsShortCommand(in.Text) {
 		if err := c.takeBytes(k, int64(len(in.Text))); err != nil { // what is not taken is not kept either
@@ -99,7 +103,10 @@ type taken struct {
 func (c *Channel) hand(k call, m chat.Message, seq uint64) error {
 	if err := c.gate.Deliver(m); err != nil {
 		c.cfg.Log.Warn("message not taken", "chat", m.At.Session(), "id", m.ID, "err", err)
-		return problem{http.StatusServiceUnavailable, "I cannot take that in right now. Please try again."}
+		return response.Problem{
+			Status: http.StatusServiceUnavailable,
+			Text:   "I cannot take that in right now. Please try again.",
+		}
 	}
 	return k.answer(http.StatusAccepted, taken{seq})
 }
@@ -119,7 +126,7 @@ func (c *Channel) press(k call) error {
 	}
 	q, err := k.room.question(k.r.Context(), in.Question)
 	if errors.Is(err, errGone) || err == nil && (in.Choice < 0 || in.Choice >= len(q.Ask.Choices)) {
-		return problem{http.StatusNotFound, "This question no longer exists."}
+		return response.Problem{Status: http.StatusNotFound, Text: "This question no longer exists."}
 	}
 	if err != nil {
 		return err

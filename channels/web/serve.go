@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"mime"
 	"net/http"
-	"strings"
+	"time"
 
 	"parley/channels/network"
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -74,57 +74,40 @@ func (c *Channel) routes() *http.ServeMux {
 	return mux
 }
 
-// A problem is an error that whoever asked can do something about.
-type problem struct {
-	status int
-	text   string
-}
-
-func (p problem) Error() string { return p.text }
-
-// refuse says why not: a page to people, JSON to the page.
+// refuse answers with err, and logs what is not the person's fault.
 func (c *Channel) refuse(k call, err error) {
-	var p problem
+	var p response.Problem
 	var refusal *chat.Refusal
 	switch {
 	case errors.As(err, &p):
 	case errors.As(err, &refusal):
-		p = problem{http.StatusInsufficientStorage, refusal.Text}
+		p = response.Problem{Status: http.StatusInsufficientStorage, Text: refusal.Text}
 	case errors.Is(err, errGone):
-		p = problem{http.StatusNotFound, "This conversation does not exist, or was deleted."}
+		p = response.Problem{Status: http.StatusNotFound, Text: "This conversation does not exist, or was deleted."}
 	case errors.Is(err, store.ErrFull):
-		p = problem{
-			http.StatusInsufficientStorage,
-			"The disk is full, so nothing was changed. Please tell whoever runs this.",
+		p = response.Problem{
+			Status: http.StatusInsufficientStorage,
+			Text:   "The disk is full, so nothing was changed. Please tell whoever runs this.",
 		}
 	case k.r.Context().Err() != nil:
 		return // they left
 	default:
 		c.cfg.Log.Error("browser chat", "path", k.r.URL.Path, "err", err)
-		p = problem{http.StatusInternalServerError, "That did not work. Please try again."}
+		p = response.Problem{Status: http.StatusInternalServerError, Text: "That did not work. Please try again."}
 	}
-	if k.r.Method == http.MethodGet && strings.Contains(k.r.Header.Get("Accept"), "text/html") {
-		k.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		k.w.WriteHeader(p.status)
-		_, _ = fmt.Fprintf(k.w, `<!doctype html><html lang=en><meta name=viewport content="width=device-width">`+
-			`<title>Parley</title><h1>%s</h1><p><a href="/">Back</a></p>`, p.text)
-		return
-	}
-	_ = k.answer(p.status, map[string]any{"error": map[string]string{"message": p.text}})
+	p.Write(k.w, k.r)
 }
 
 // answer answers with v as JSON.
 func (k call) answer(status int, v any) error {
-	k.w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	k.w.WriteHeader(status)
-	_ = json.NewEncoder(k.w).Encode(v) // an error is theirs: they left
+	response.JSON(k.w, status, v)
 	return nil
 }
 
 // read reads the JSON they sent into v.
 func (k call) read(v any) error {
 	if t, _, _ := mime.ParseMediaType(k.r.Header.Get("Content-Type")); t != "application/json" {
-		return problem{http.StatusUnsupportedMediaType, "This takes application/json."}
+		return response.Problem{Status: http.StatusUnsupportedMediaType, Text: "This takes application/json."}
 	}
 	body, release := k.budget.Reader(k.who.ID, http.MaxBytesReader(k.w, k.r.Body, maxBody))
 	defer release()
@@ -134,12 +117,15 @@ func (k call) read(v any) error {
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):
-		return problem{http.StatusRequestEntityTooLarge, "That is too long."}
+		return response.Problem{Status: http.StatusRequestEntityTooLarge, Text: "That is too long."}
 	case errors.Is(err, network.ErrBusy), errors.Is(err, network.ErrBusyPerson):
-		k.w.Header().Set("Retry-After", "2")
-		return problem{http.StatusTooManyRequests, "Too much is being sent at once. Please try again in a moment."}
+		return response.Problem{
+			Status:     http.StatusTooManyRequests,
+			Text:       "Too much is being sent at once. Please try again in a moment.",
+			RetryAfter: 2 * time.Second,
+		}
 	case err != nil || d.More():
-		return problem{http.StatusBadRequest, "That is not the JSON expected here."}
+		return response.BadRequest("That is not the JSON expected here.")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -157,7 +158,7 @@ func (c *Channel) rename(k call) error {
 	}
 	title := channels.Line(in.Title, 200)
 	if title == "" {
-		return problem{http.StatusBadRequest, "A title has words in it."}
+		return response.BadRequest("A title has words in it.")
 	}
 	k.room.writing.Lock()
 	defer k.room.writing.Unlock()

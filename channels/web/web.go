@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"os"
@@ -53,7 +52,6 @@ type Channel struct {
 	talks  store.Table[held]      // by person and conversation
 	files  store.Table[chat.File] // by person and ID
 	assets string                 // digest of the files of the page
-	page   *template.Template
 	mux    *http.ServeMux
 	bodies *network.Budget // of the bytes of requests in JSON that are in memory
 
@@ -78,7 +76,7 @@ func New(cfg Config) (*Channel, error) {
 		rooms: map[chat.Address]*room{}, bodies: network.NewBudget(16<<20, 4<<20),
 	}
 	var err error
-	if c.assets, c.page, err = pages(); err != nil {
+	if c.assets, err = digestAssets(); err != nil {
 		return nil, fmt.Errorf("page of the browser chat: %w", err)
 	}
 	c.mux = c.routes()

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"text/template"
 
 	"parley/config"
 	"parley/host"
@@ -96,8 +95,9 @@ Next:
 	return err
 }
 
-// unit is the systemd user unit. Exit code 2 says that trying again cannot help.
-var unit = template.Must(template.New("unit").Parse(`# Written by "parley install-service", which writes it anew.
+// unit is the systemd user unit, without its command line and the name of its
+// environment file. Exit code 2 says that trying again cannot help.
+const unit = `# Written by "parley install-service", which writes it anew.
 [Unit]
 Description=Parley, a chat gateway with a built-in agent
 After=network-online.target
@@ -105,8 +105,8 @@ Wants=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
-ExecStart={{range .Args}}{{.}} {{end}}
-EnvironmentFile=-{{.Environment}}
+ExecStart=%s
+EnvironmentFile=-%s
 Restart=on-failure
 RestartSec=5
 RestartPreventExitStatus=2
@@ -116,7 +116,7 @@ UMask=0077
 
 [Install]
 WantedBy=default.target
-`))
+`
 
 // installService has systemd run Parley for this user, now and at every start.
 func (p *program) installService(ctx context.Context) error {
@@ -143,14 +143,9 @@ func (p *program) installService(ctx context.Context) error {
 	if c.Found { // what is named must be there at each start
 		args = append(args, "--config", c.File)
 	}
-	var text strings.Builder
-	err = unit.Execute(&text, map[string]any{
-		"Args":        unitArgs(append(args, "run", "--service")...),
-		"Environment": strings.ReplaceAll(secrets, "%", "%%"), // % begins a specifier
-	})
-	if err == nil {
-		err = config.Write(file, []byte(text.String()))
-	}
+	command := unitArgs(append(args, "run", "--service")...)
+	environment := strings.ReplaceAll(secrets, "%", "%%") // % begins a specifier
+	err = config.Write(file, fmt.Appendf(nil, unit, strings.Join(command, " "), environment))
 	if err == nil {
 		_, err = config.WriteNew(secrets, []byte("# The keys and tokens that config.json names, one NAME=value to a line.\n"))
 	}

@@ -1,0 +1,219 @@
+package web
+
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"parley/chat"
+)
+
+// A page is what the browser is sent first. Without scripts it is a transcript to
+// read; scripts take it from there, from Last on.
+type page struct {
+	Who       chat.Sender
+	Assets    string // the folder of the page's own files, such as "/assets/1a2b3c4d"
+	ID        string // of the conversation
+	Title     string
+	Talks     []talk  // newest first
+	Elsewhere talk    // another conversation that waits for an answer; without an ID there is none
+	Entries   []entry // oldest first
+	Last      uint64  // number of the latest entry of all; 0: there are none
+	First     uint64  // number of the first entry that is shown; 0: there are none
+	More      bool    // there are older ones
+	MaxFile   int64   // bytes of one upload
+}
+
+// icons are the symbols that icon shows.
+//
+//go:embed page/icons.svg
+var icons string
+
+func icon(name string) g.Node {
+	return h.SVG(h.Aria("hidden", "true"), g.El("use", h.Href("#i-"+name)))
+}
+
+// iconButton returns a button that shows an icon and that screen readers call label.
+func iconButton(id, iconName, label string, attributes ...g.Node) g.Node {
+	return h.Button(h.Type("button"), h.Class("plain"), h.ID(id), h.Aria("label", label),
+		g.Group(attributes), icon(iconName))
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// html returns the page as HTML.
+func (p page) html() g.Node {
+	return h.Doctype(h.HTML(h.Lang("en"),
+		p.head(),
+		h.Body(
+			h.Data("talk", p.ID),
+			h.Data("last", number(p.Last)),
+			h.Data("max-file", strconv.FormatInt(p.MaxFile, 10)),
+			g.Raw(icons),
+			h.A(h.Class("skip"), h.Href("#text"), g.Text("To the message box")),
+			p.side(),
+			p.main(),
+			deleteDialog(),
+		),
+	))
+}
+
+func (p page) head() g.Node {
+	preload := func(module string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(p.Assets+"/"+module)) }
+	return h.Head(
+		h.Meta(h.Charset("utf-8")),
+		h.Meta(h.Name("viewport"),
+			h.Content("width=device-width, initial-scale=1, viewport-fit=cover, interactive-widget=resizes-content")),
+		h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+		h.TitleEl(g.Text(p.Title+" – Parley")),
+		h.Link(h.Rel("icon"), h.Href(p.Assets+"/icon.svg")),
+		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/page.css")),
+		preload("wire.js"),
+		preload("view.js"),
+		preload("write.js"),
+		preload("talks.js"),
+		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
+	)
+}
+
+// side returns the list of conversations.
+func (p page) side() g.Node {
+	return h.Nav(h.ID("side"), h.Popover(), h.Aria("label", "Conversations"),
+		h.Div(h.Class("bar"),
+			h.A(h.Class("name"), h.Href("/"), g.Text("Parley")),
+			h.Button(h.Type("button"), h.ID("new"), icon("plus"), g.Text("New")),
+		),
+		h.Form(h.ID("find"), h.Role("search"),
+			h.Input(h.Type("search"), h.ID("words"), h.Aria("label", "Search conversations"),
+				h.Placeholder("Search"), h.AutoComplete("off")),
+			h.P(h.ID("found"), h.Class("unseen"), h.Role("status")),
+		),
+		h.Ul(h.ID("talks"), g.Map(p.Talks, talk.item)),
+		h.Div(h.Class("bar foot"),
+			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Gateway"))),
+			h.Button(h.Type("button"), h.ID("leave"), g.Text("Sign out")),
+		),
+	)
+}
+
+// item returns the entry of t in the list of conversations.
+func (t talk) item() g.Node {
+	badge := h.Span(h.Class("badge"), h.TitleAttr("Waiting for your answer"),
+		g.Text(strconv.Itoa(t.Asks)),
+		h.Span(h.Class("unseen"), g.Text(" waiting for your answer: ")),
+	)
+	return h.Li(t.link(g.If(t.Current, h.Aria("current", "page")), g.If(t.Asks > 0, badge)))
+}
+
+// link returns a link to t, with what comes before its title.
+func (t talk) link(before ...g.Node) g.Node {
+	return h.A(h.Href("/c/"+t.ID), g.Group(before), g.Text(t.Title))
+}
+
+func (p page) main() g.Node {
+	return h.Main(
+		h.Header(
+			iconButton("menu", "menu", "Conversations", h.PopoverTarget("side")),
+			h.H1(h.ID("title"), g.Text(p.Title)),
+			h.Form(h.ID("rename"), hidden(true),
+				h.Input(h.ID("name"), h.Aria("label", "Title of this conversation"), h.MaxLength("200"),
+					h.AutoComplete("off"))),
+			iconButton("edit", "pen", "Rename conversation"),
+			iconButton("delete", "bin", "Delete conversation"),
+		),
+		h.P(h.ID("elsewhere"), h.Role("status"), hidden(p.Elsewhere.ID == ""),
+			g.Text("Your answer is needed in "), p.Elsewhere.link()),
+		h.Section(h.ID("scroll"), h.TabIndex("0"), h.Aria("label", "Messages"),
+			h.Div(h.Class("column"),
+				h.Button(h.Type("button"), h.ID("older"), hidden(!p.More), g.Text("Earlier messages")),
+				h.P(h.Class("hello"), g.Text("What is on your mind?")),
+				h.Div(h.ID("entries"), h.Role("log"), h.Aria("live", "polite"), h.Aria("label", "Conversation"),
+					h.Data("first", number(p.First)),
+					g.Map(p.Entries, entry.article),
+				),
+				h.Div(h.ID("making")),
+				h.Div(h.ID("unsent")),
+			),
+		),
+		messageForm(),
+	)
+}
+
+func hidden(is bool) g.Node { return g.If(is, g.Attr("hidden")) }
+
+// article returns e as HTML, as view.js makes it, too.
+func (e entry) article() g.Node {
+	speaker := map[string]string{you: "You", parley: "Parley"}[e.Who]
+	if speaker == "" {
+		speaker = "Note"
+	}
+	return h.Article(
+		h.Class(e.Who),
+		h.Data("seq", number(e.Seq)),
+		h.Data("id", e.ID),
+		h.Aria("label", speaker),
+		g.If(e.Steps != "", h.P(h.Class("steps"), g.Text(e.Steps))),
+		h.Div(h.Class("text"), g.Raw(string(e.HTML))),
+		g.If(len(e.Files) > 0, h.Ul(h.Class("files"), g.Map(e.Files, file.item))),
+		g.Iff(e.Ask != nil, func() g.Node { return choices(*e.Ask) }),
+		h.Footer(h.Time(h.DateTime(e.Time.UTC().Format(time.RFC3339)))),
+	)
+}
+
+// item returns f as a picture, or as a card to download it.
+func (f file) item() g.Node {
+	if slices.Contains(inline, f.Type) {
+		return h.Li(h.A(h.Class("picture"), h.Href(f.URL), h.Target("_blank"),
+			h.Img(h.Src(f.URL), h.Alt(f.Name), h.Loading("lazy"))))
+	}
+	return h.Li(h.A(h.Class("card"), h.Href(f.URL), h.Download(f.Name),
+		icon("file"),
+		h.Span(g.Text(f.Name)),
+		h.Small(g.Text(size(f.Size))),
+	))
+}
+
+func choices(q chat.Question) g.Node {
+	var buttons g.Group
+	for i, choice := range q.Choices {
+		buttons = append(buttons,
+			h.Button(h.Type("button"), h.Data("choice", strconv.Itoa(i)), g.Text(choice)))
+	}
+	return h.Div(h.Class("ask"), h.Role("group"), h.Aria("label", "Choose an answer"),
+		h.Data("question", q.ID), buttons)
+}
+
+// messageForm returns the box to write in, with what stands above it.
+func messageForm() g.Node {
+	return h.Form(h.ID("write"), h.Aria("label", "Write a message"),
+		h.Button(h.Type("button"), h.ID("down"), hidden(true), icon("down"), g.Text("New messages")),
+		h.P(h.ID("state"), h.Role("status")),
+		h.Ul(h.ID("tray"), h.Aria("label", "Attached files")),
+		h.P(h.ID("why"), h.Class("bad"), h.Role("alert")),
+		h.Div(h.Class("box"),
+			h.Input(h.Type("file"), h.ID("pick"), h.Multiple(), hidden(true)),
+			iconButton("attach", "clip", "Attach files"),
+			h.Textarea(h.ID("text"), h.Rows("1"), h.Aria("label", "Message"), h.Placeholder("Message"), h.AutoFocus()),
+			h.Button(h.ID("send"), h.Aria("label", "Send"), icon("send")),
+		),
+		h.NoScript(h.P(
+			g.Text("To write here, please allow this page to run JavaScript. Reading works without."))),
+	)
+}
+
+func deleteDialog() g.Node {
+	return h.Dialog(h.ID("sure"), h.Aria("labelledby", "asked"),
+		h.Form(h.Method("dialog"),
+			h.H2(h.ID("asked"), g.Text("Delete this conversation?")),
+			h.P(g.Text("Everything said in it is forgotten, and cannot be brought back.")),
+			h.Div(h.Class("bar"),
+				h.Button(h.Value("no"), h.AutoFocus(), g.Text("Keep it")),
+				h.Button(h.Value("yes"), h.Class("bad"), g.Text("Delete")),
+			),
+		),
+	)
+}

@@ -1,0 +1,156 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"parley/channels/admission"
+)
+
+// An Overview is the gateway's state, and what waits for the owner.
+type Overview struct {
+	Version  string              `json:"version"`
+	Began    time.Time           `json:"began"`
+	Model    string              `json:"model"`
+	Page     string              `json:"page"`    // where the web page is
+	Reasons  []string            `json:"reasons"` // why it is not ready
+	Warnings []string            `json:"warnings"`
+	Damaged  []string            `json:"damaged,omitempty"` // what cannot be read in the store
+	Channels []Channel           `json:"channels"`
+	Pairings []admission.Pairing `json:"pairings"`
+	Parked   []DeadLetter        `json:"parked"`
+	Aside    []DeadLetter        `json:"aside"`
+}
+
+func (a *admin) overview(r *http.Request) (Overview, error) {
+	ctx := r.Context()
+	gateway := a.cfg.Gateway
+	o := Overview{
+		Version:  a.cfg.Version,
+		Began:    a.began,
+		Model:    gateway.Model(),
+		Page:     a.access.names.home,
+		Reasons:  gateway.Reasons(ctx),
+		Warnings: gateway.Warnings(),
+	}
+	if gateway.Damaged != nil {
+		o.Damaged = gateway.Damaged()
+	}
+	var errs [4]error
+	o.Channels, errs[0] = gateway.Channels(ctx)
+	o.Pairings, errs[1] = gateway.Pairings(ctx)
+	o.Parked, errs[2] = gateway.DeadLetters.Replies(ctx)
+	o.Aside, errs[3] = gateway.DeadLetters.Messages(ctx)
+	return o, errors.Join(errs[:]...)
+}
+
+func (p pages) overview(o Overview) g.Group {
+	fact := func(name, value string) g.Node { return h.Div(h.Dt(g.Text(name)), h.Dd(g.Text(value))) }
+	return g.Group{
+		alert("Not ready", o.Reasons),
+		alert("Warnings", o.Warnings),
+		h.Dl(
+			fact("Version", o.Version),
+			fact("Running since", p.formatTime(o.Began)),
+			fact("Model", o.Model),
+			fact("Waiting for you", fmt.Sprintf("replies: %d, messages: %d", len(o.Parked), len(o.Aside))),
+		),
+		p.deadReplies(o.Parked),
+		p.deadMessages(o.Aside),
+		channelTable(o.Channels),
+		p.pairingTable(o.Pairings),
+	}
+}
+
+// alert returns a box with texts, if there are any.
+func alert(title string, texts []string) g.Node {
+	if len(texts) == 0 {
+		return nil
+	}
+	items := g.Map(texts, func(text string) g.Node { return h.Li(g.Text(text)) })
+	return h.Section(h.Class("alert"), h.H2(g.Text(title)), h.Ul(items))
+}
+
+func (p pages) deadReplies(letters []DeadLetter) g.Node {
+	if len(letters) == 0 {
+		return nil
+	}
+	rows := g.Map(letters, func(l DeadLetter) g.Node {
+		return p.deadLetterRow(l,
+			postButton(urlPath("api", "parked", l.Key, "resend"), "Send again", ""),
+			g.Text(" "),
+			postButton(urlPath("api", "parked", l.Key, "drop"), "Drop", "Drop this reply?"),
+		)
+	})
+	return g.Group{
+		heading("parked", "Replies that could not be sent"),
+		table("parked", []string{"To", "Reply", "Why", "Time", "Action"}, "", rows),
+	}
+}
+
+func (p pages) deadMessages(letters []DeadLetter) g.Node {
+	if len(letters) == 0 {
+		return nil
+	}
+	rows := g.Map(letters, func(l DeadLetter) g.Node {
+		return p.deadLetterRow(l,
+			postButton(urlPath("api", "aside", l.Key, "again"), "Answer", ""),
+			g.Text(" "),
+			postButton(urlPath("api", "aside", l.Key, "drop"), "Drop", "Drop this message?"),
+		)
+	})
+	return g.Group{
+		heading("aside", "Messages that could not be answered"),
+		h.P(g.Text("Answering them ended the program, so they were not tried again.")),
+		table("aside", []string{"From", "Message", "Why", "Time", "Action"}, "", rows),
+	}
+}
+
+func (p pages) deadLetterRow(l DeadLetter, actions ...g.Node) g.Node {
+	return h.Tr(
+		rowHead(g.Text(string(l.Session))),
+		textCell(excerpt(l.Text)),
+		cell(l.Why),
+		cell(p.formatTime(l.Time)),
+		h.Td(actions...),
+	)
+}
+
+func channelTable(all []Channel) g.Node {
+	rows := g.Map(all, func(c Channel) g.Node {
+		state := coloured("good", "works")
+		if c.Trouble != "" {
+			state = coloured("bad", c.Trouble)
+		}
+		oldest := ""
+		if c.Pending > 0 {
+			oldest = c.Oldest.Round(time.Second).String()
+		}
+		return h.Tr(rowHead(g.Text(c.Name)), h.Td(state), cell(c.Pending), cell(oldest), cell(c.Dropped))
+	})
+	columns := []string{"Channel", "State", "To be sent", "Oldest", "Unknown senders turned away"}
+	return g.Group{heading("channels", "Channels"), table("channels", columns, "There are none.", rows)}
+}
+
+func (p pages) pairingTable(all []admission.Pairing) g.Node {
+	if len(all) == 0 {
+		return nil
+	}
+	rows := g.Map(all, func(asks admission.Pairing) g.Node {
+		approve := urlPath("api", "pairings", asks.Code, "approve")
+		return h.Tr(
+			rowHead(g.Text(asks.Name)),
+			cell(asks.At.Channel),
+			cell(asks.Sender),
+			cell(p.formatTime(asks.Time)),
+			h.Td(postButton(approve, "Let in", "Let "+asks.Name+" talk to your agent?")),
+		)
+	})
+	columns := []string{"Name, as they say", "Channel", "ID", "Since", "Action"}
+	return g.Group{heading("pairings", "Who asks to be let in"), table("pairings", columns, "", rows)}
+}
