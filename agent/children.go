@@ -75,7 +75,7 @@ func (p *Pool) begin(ctx context.Context, c tools.Child) error {
 	return p.push(ctx, taskOf(c))
 }
 
-// found returns the helper that does c's work already, if there is one.
+// searchChat returns the helper that does c's work already, if there is one.
 func (p *Pool) found(ctx context.Context, c tools.Child) (known tools.Child, err error) {
 	if err = p.know(ctx); err != nil {
 		return known, err

@@ -1,80 +1,114 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
-	"parley/agent/budget"
-	"parley/agent/conversation"
 	"parley/chat"
 	"parley/texts"
 )
 
-// A Command is something that is done without a model.
+// A Command is something that people ask for with a slash, and that is done
+// without a model.
 type Command struct {
 	Name, Help string
 
 	// Do answers it, in the order it was given among what is said in the session.
 	// After a crash it may be done again for the same message, whose Key tells.
 	// The error is for the log: the person reads that it could not be done. It is
-	// nil of those that the Pool does itself.
+	// nil for the commands that the Pool does itself.
 	Do func(context.Context, chat.Message) (string, error)
 }
 
-// Commands returns those that each Pool has, in the order people are shown them,
-// with help from say.
-func Commands(say texts.Help) []Command {
-	return []Command{
-		{"new", say.New, nil},
-		{"stop", say.Stop, nil},
-		{"retry", say.Retry, nil},
-		{"undo", say.Undo, nil},
-		{"search", say.Search, nil},
-		{"status", say.Status, nil},
-		{"approvals", say.Approvals, nil},
-		{"agents", say.Agents, nil},
-		{"verbose", say.Verbose, nil},
-		{"model", say.Model, nil},
-		{"tools", say.Tools, nil},
-		{"context", say.Context, nil},
-		{"usage", say.Usage, nil},
-		{"raise", say.Raise, nil},
-		{"toolstats", say.ToolStats, nil},
-		{"help", say.Help, nil},
+// A builtin is a command that every Pool has. With neither now nor later it
+// changes the conversation, and the worker of the session does it.
+type builtin struct {
+	name string
+	help string // "": the command is not listed
+
+	// now answers the command as it comes in, also beside a turn under way. To do
+	// it twice does no harm.
+	now func(context.Context, *Pool, chat.Message) string
+
+	// later answers the command when it is its turn among what is said in the
+	// session. It changes no history.
+	later func(context.Context, *worker, chat.Message) string
+}
+
+// builtins returns the commands that every Pool has, in the order people are shown
+// them, with help from say.
+func builtins(say texts.Help) []builtin {
+	return []builtin{
+		{name: "new", help: say.New},
+		{name: "stop", help: say.Stop, now: stopTurns},
+		{name: "retry", help: say.Retry},
+		{name: "undo", help: say.Undo, later: undoTurn},
+		{name: "search", help: say.Search, later: searchChat},
+		{name: "status", help: say.Status, now: showStatus},
+		{name: "approvals", help: say.Approvals, now: manageApprovals},
+		{name: "agents", help: say.Agents, now: manageSubagents},
+		{name: "verbose", help: say.Verbose, now: setVerbose},
+		{name: "model", help: say.Model, now: chooseModel},
+		{name: "tools", help: say.Tools, later: listTools},
+		{name: "context", help: say.Context, later: showContext},
+		{name: "usage", help: say.Usage, now: showUsage},
+		{name: "raise", help: say.Raise, now: raiseLimit},
+		{name: "toolstats", help: say.ToolStats, now: showToolStats},
+		{name: "help", help: say.Help, now: showHelp},
+		{name: "start", now: showHelp},
+		{name: unknownCommand, now: answerUnknown},
 	}
 }
 
-// deeds are what commands do as they come in, also beside a turn under way. To
-// do one twice does no harm. Those that are nil pass through the inbox like any
-// message: they change the conversation, in the order they were given, or take
-// their time.
-var deeds = map[string]func(*Pool, context.Context, chat.Message) string{
-	"new": nil, "retry": nil, "search": nil, "undo": nil, "tools": nil, "context": nil,
-	"verbose": (*Pool).cmdVerbose, "toolstats": (*Pool).cmdToolStats,
-	"stop": (*Pool).cmdStop, "approvals": (*Pool).cmdApprovals, "status": (*Pool).cmdStatus, "model": (*Pool).cmdModel,
-	"agents": (*Pool).cmdAgents, "usage": (*Pool).cmdUsage, "raise": (*Pool).cmdRaise, "help": (*Pool).cmdHelp, "start": (*Pool).cmdHelp,
-	unknownCommand: (*Pool).cmdUnknown,
+// Commands returns the listed commands that every Pool has, in the order people
+// are shown them, with help from say.
+func Commands(say texts.Help) (all []Command) {
+	for _, b := range builtins(say) {
+		if b.help != "" {
+			all = append(all, Command{Name: b.name, Help: b.help})
+		}
+	}
+	return all
 }
 
-// chores are those commands that pass through the inbox and change no history.
-var chores = map[string]func(*worker, context.Context, chat.Message) string{
-	"search": (*worker).found, "undo": (*worker).cmdUndo, "tools": (*worker).cmdTools, "context": (*worker).cmdContext,
+// builtin returns the command called name that every Pool has, nil if there is none.
+func (p *Pool) builtin(name string) *builtin {
+	all := builtins(p.texts.Help)
+	if i := slices.IndexFunc(all, func(b builtin) bool { return b.name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
-// command returns the command that a person gives by m, such as "new" for "/new", or "".
+// configured returns the command called name that is not the Pool's own, nil if
+// there is none.
+func (p *Pool) configured(name string) *Command {
+	all := p.config.Commands
+	if i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// unknownCommand stands for a command that does not exist. No model is asked about
+// it: whoever mistypes /stop does not want a model's answer.
+const unknownCommand = "?"
+
+// commandShape is what a command looks like, unlike a path such as /etc/hosts.
+var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9_]+)?$`)
+
+// command returns the command that a person gives by m, such as "new" for "/new",
+// and "" if m is no command.
 func (p *Pool) command(m chat.Message) string {
 	word, _ := chat.Word(m.Text)
-	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
-	if !ok || m.Origin != chat.FromPerson || m.In != "" {
+	name, slash := strings.CutPrefix(strings.ToLower(word), "/")
+	if !slash || m.Origin != chat.FromPerson || m.In != "" {
 		return ""
 	}
-	if _, known := deeds[name]; known || p.more(name) != nil {
+	if p.builtin(name) != nil || p.configured(name) != nil {
 		return name
 	}
 	if commandShape.MatchString(word) && len(m.Files) == 0 {
@@ -83,49 +117,50 @@ func (p *Pool) command(m chat.Message) string {
 	return ""
 }
 
-// unknownCommand stands for a command that there is not. A model is not asked
-// about it: whoever mistypes /stop wants no answer of a model.
-const unknownCommand = "?"
-
-// commandShape is what a command looks like, unlike a path such as /etc/hosts.
-var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9_]+)?$`)
-
-func (p *Pool) cmdUnknown(_ context.Context, m chat.Message) string {
-	word, _ := chat.Word(m.Text)
-	return p.texts.Commands.Unknown.With(word)
-}
-
-// more returns the command called name that is not the Pool's own, or nil.
-func (p *Pool) more(name string) *Command {
-	if i := slices.IndexFunc(p.config.Commands, func(c Command) bool { return c.Name == name }); i >= 0 {
-		return &p.config.Commands[i]
+// runNow answers m, which gives the command called name, if that is one to be
+// answered as it comes in.
+func (p *Pool) runNow(ctx context.Context, name string, m chat.Message) (text string, done bool) {
+	b := p.builtin(name)
+	if b == nil || b.now == nil {
+		return "", false
 	}
-	return nil
+	text = p.texts.Turn.Panic
+	p.guarded("/"+name, func() { text = b.now(ctx, p, m) })
+	return text, true
 }
 
-// chore returns what does the command called name, if that passes through the
-// inbox and changes no history.
-func (w *worker) chore(name string) func(*worker, context.Context, chat.Message) string {
-	c := w.pool.more(name)
+// later returns what answers the command called name when it is its turn, nil if
+// it is not such a command.
+func (p *Pool) later(name string) func(context.Context, *worker, chat.Message) string {
+	c := p.configured(name)
 	if c == nil {
-		return chores[name]
+		if b := p.builtin(name); b != nil {
+			return b.later
+		}
+		return nil
 	}
-	return func(w *worker, ctx context.Context, m chat.Message) string {
+	return func(ctx context.Context, w *worker, m chat.Message) string {
 		text, err := c.Do(ctx, m)
 		if err != nil {
-			return w.pool.sorry("do that", w.id, err)
+			return p.commandFailed("do that", w.id, err)
 		}
 		return text
 	}
 }
 
-// sorry notes why what could not be done, and says that a command was not.
-func (p *Pool) sorry(what string, id chat.SessionID, err error) string {
-	p.log.Error("not done: "+what, "session", id, "err", err)
+// commandFailed logs why a command could not do what, and returns what the person
+// is told.
+func (p *Pool) commandFailed(what string, id chat.SessionID, err error) string {
+	p.log.Error("command failed", "doing", what, "session", id, "err", err)
 	return p.texts.Commands.Failed
 }
 
-func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
+func answerUnknown(_ context.Context, p *Pool, m chat.Message) string {
+	word, _ := chat.Word(m.Text)
+	return p.texts.Commands.Unknown.With(word)
+}
+
+func showHelp(_ context.Context, p *Pool, m chat.Message) string {
 	var b strings.Builder
 	b.WriteString(p.texts.Help.Intro + "\n")
 	for _, c := range slices.Concat(Commands(p.texts.Help), p.config.Commands) {
@@ -136,137 +171,3 @@ func (p *Pool) cmdHelp(_ context.Context, m chat.Message) string {
 	}
 	return b.String()
 }
-
-// A Status is how a Pool does.
-type Status struct {
-	Running int           // turns under way
-	Waiting int           // messages not answered yet, those of the turns under way included
-	Oldest  time.Duration // since the oldest of the messages was said whose turns are under way; 0 if none is
-	Up      time.Duration
-}
-
-// Status says how p does.
-func (p *Pool) Status(ctx context.Context) (Status, error) {
-	waiting, err := p.inbox.Len(ctx)
-	if err != nil {
-		return Status{}, fmt.Errorf("count messages not answered: %w", err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := Status{Running: len(p.running), Waiting: waiting, Up: time.Since(p.began)}
-	for _, r := range p.running {
-		if !r.said.IsZero() {
-			s.Oldest = max(s.Oldest, time.Since(r.said))
-		}
-	}
-	return s, nil
-}
-
-// activity says what is done in the session id.
-func (p *Pool) activity(id chat.SessionID) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.running[id]
-	if r == nil {
-		return p.texts.Commands.Idle
-	}
-	return p.texts.Commands.Since.With(r.doing, p.texts.Span.Of(time.Since(r.since)))
-}
-
-func (p *Pool) cmdStatus(ctx context.Context, m chat.Message) string {
-	id := m.Session()
-	s, err := p.Status(ctx)
-	if err = cmp.Or(err, p.know(ctx)); err != nil {
-		return p.sorry("count what waits", id, err)
-	}
-	say := p.texts.Commands
-	lines := []string{say.Am.With(p.activity(id))}
-	if n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n > 0 {
-		lines = append(lines, say.SubagentsWork.Of(n))
-	}
-	lines = append(lines,
-		say.ModelIs.With(p.modelOf(ctx, id)),
-		say.Up.With(p.texts.Span.Of(s.Up), s.Running, s.Waiting),
-	)
-	sources, err := p.sessions.UntrustedIn(ctx, m.Session(), m.From.Role == chat.Owner)
-	if err != nil {
-		p.sorry("look for untrusted content", id, err)
-	}
-	if len(sources) > 0 {
-		lines = append(lines, say.Untrusted.With("`"+strings.ReplaceAll(conversation.Inline(strings.Join(sources, ", "), 800), "`", "'")+"`"))
-	}
-	if m.From.Role == chat.Owner {
-		lines = append(lines, p.deadLetters(ctx)...)
-		if p.config.Report != nil {
-			lines = append(lines, p.config.Report(ctx)...)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// deadLetters tells which messages could not be answered (P8).
-func (p *Pool) deadLetters(ctx context.Context) (lines []string) {
-	const most = 5
-	all, err := p.letters.List(ctx)
-	if err != nil {
-		p.sorry("list the dead letters", "", err)
-		return []string{p.texts.Commands.NotListed}
-	}
-	for _, a := range all[:min(len(all), most)] {
-		line := p.texts.Commands.PutAside
-		if a.Retried {
-			line = p.texts.Commands.PutAsideOnce
-		}
-		lines = append(lines, line.With(a.Key))
-	}
-	if n := len(all) - most; n > 0 {
-		lines = append(lines, p.texts.Commands.AndMore.With(n))
-	}
-	return lines
-}
-
-// modelOf returns the name of the model that answers in the session id.
-func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
-	s := p.settings.Load()
-	st, _, err := p.sessions.Lookup(ctx, id)
-	if err == nil && s.Models[st.Model].Model != nil {
-		return st.Model
-	}
-	return s.Model
-}
-
-func (p *Pool) cmdModel(ctx context.Context, m chat.Message) string {
-	s, id := p.settings.Load(), m.Session()
-	names := slices.Sorted(maps.Keys(s.Models))
-	_, want := chat.Word(m.Text)
-	switch {
-	case want == "":
-		return p.texts.Commands.ModelHere.With(p.modelOf(ctx, id), strings.Join(names, ", "))
-	case s.Models[want].Model == nil:
-		return p.texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
-	}
-	if err := p.sessions.Update(ctx, id, func(s *conversation.State) { s.Model = want }); err != nil {
-		return p.sorry("note that", id, err)
-	}
-	return p.texts.Commands.ModelChosen.With(want)
-}
-
-func (p *Pool) cmdUsage(ctx context.Context, m chat.Message) string {
-	say := p.texts.Commands
-	who := p.spender(m)
-	used := p.budget.Conversation(ctx, who.Session)
-	text := say.Usage
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		u := used[name].Usage
-		text += "\n" + say.UsageOf.With(name, amount(u.In), amount(u.Cached), amount(u.Out))
-		if used[name].Priced() {
-			text += say.UsageCost.With(used[name].Cost)
-		}
-	}
-	if len(used) == 0 {
-		text += " " + say.UsageNone
-	}
-	return conversation.Join(text, p.budget.Standings(ctx, who, m.From.Role == chat.Owner))
-}
-
-func amount(tokens int) string { return budget.Number(float64(tokens)) }

@@ -30,9 +30,9 @@ func (p *Pool) routed(ctx context.Context, m chat.Message, command string) chat.
 	return m
 }
 
-// cmdStop ends the turn under way and all helpers of the session (D-093). What
+// stopTurns ends the turn under way and all helpers of the session (D-093). What
 // the turn begins from then on it finds to be stopped.
-func (p *Pool) cmdStop(ctx context.Context, m chat.Message) string {
+func stopTurns(ctx context.Context, p *Pool, m chat.Message) string {
 	err := p.know(ctx)
 	kids := func(k *kid) bool {
 		run := k.At == m.At && strings.HasPrefix(string(k.Parent), runPrefix)
@@ -42,7 +42,7 @@ func (p *Pool) cmdStop(ctx context.Context, m chat.Message) string {
 	running := p.stop(m, n)
 	switch err = errors.Join(err, p.dismissAll(ctx, kids)); {
 	case err != nil:
-		p.sorry("stop all helpers", m.Session(), err)
+		p.commandFailed("stop all helpers", m.Session(), err)
 		return p.texts.Subagents.NotAll
 	case running:
 		return "" // the turn says so itself, in its last words
@@ -65,14 +65,14 @@ func orders(say texts.Subagents) map[string]texts.Format {
 	return map[string]texts.Format{"stop": say.Stopped, "pause": say.Paused, "resume": say.Resumed, "tell": say.Told}
 }
 
-// cmdAgents lists the helpers at work, and does with them as it is told.
-func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
+// manageSubagents lists the helpers at work, and does with them as it is told.
+func manageSubagents(ctx context.Context, p *Pool, m chat.Message) string {
 	_, args := chat.Word(m.Text)
 	what, args := chat.Word(args)
 	what = strings.ToLower(what)
 	which, words := chat.Word(args)
 	if err := p.know(ctx); err != nil {
-		return p.sorry("look at the helpers", m.Session(), err)
+		return p.commandFailed("look at the helpers", m.Session(), err)
 	}
 	done := orders(p.texts.Subagents)[what]
 	switch {
@@ -94,7 +94,7 @@ func (p *Pool) cmdAgents(ctx context.Context, m chat.Message) string {
 	slices.SortFunc(kids, oldest)
 	for _, k := range kids {
 		if err := p.order(ctx, m, k, what, words); err != nil {
-			return p.sorry(what+" helper "+k.ID, m.Session(), err)
+			return p.commandFailed(what+" helper "+k.ID, m.Session(), err)
 		}
 	}
 	return done.With(p.namesOf(kids))
@@ -154,7 +154,7 @@ func oldest(a, b kid) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(
 func (p *Pool) listed(ctx context.Context, m chat.Message) string {
 	undelivered, err := p.undelivered(ctx, m)
 	if err != nil {
-		return p.sorry("look at the helpers", m.Session(), err)
+		return p.commandFailed("look at the helpers", m.Session(), err)
 	}
 	return conversation.Join(p.working(m), undelivered)
 }

@@ -222,13 +222,23 @@ func (p *Pool) Model(name string) Model {
 	return s.Models[s.Model]
 }
 
+// Calls returns what became of each call that was ever made in the session id,
+// oldest first and those of a round in the order asked, those that were rolled
+// back too (A-014, E-023). Of a session that nobody knows the error is
+// store.ErrNotFound.
+func (p *Pool) Calls(ctx context.Context, id chat.SessionID) ([]tools.Record, error) {
+	kit, err := p.settings.Load().Kit(ctx, tools.Scope{Session: id, From: chat.Sender{Role: chat.Owner}})
+	if err != nil { // what was done can be told all the same
+		kit = &tools.Kit{}
+	}
+	return p.sessions.Calls(ctx, id, kit)
+}
+
 // Deliver takes m. It returns nil once m is in the inbox, or was there
 // before (P2), or was a command that is carried out at once.
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	name := p.command(m)
-	if do := deeds[name]; do != nil {
-		text := p.texts.Turn.Panic
-		p.guarded("/"+name, func() { text = do(p, ctx, m) })
+	if text, done := p.runNow(ctx, name, m); done {
 		return p.answer(ctx, m, text)
 	}
 	if err := p.push(ctx, p.routed(ctx, m, name)); err != nil {

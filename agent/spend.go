@@ -113,15 +113,6 @@ func (t *turn) limitWarning(ctx context.Context, how conversation.Outcome) strin
 	return strings.Join(t.pool.budget.Warnings(ctx, t.pool.spender(m)), "\n")
 }
 
-// cmdRaise raises the limit that is named, or those that run out here.
-func (p *Pool) cmdRaise(ctx context.Context, m chat.Message) string {
-	if m.From.Role != chat.Owner {
-		return p.texts.Limits.NoRaise
-	}
-	_, name := chat.Word(m.Text)
-	return p.budget.Raise(ctx, p.spender(m), name, m.Key())
-}
-
 // conversationEnded tells those who keep something for a conversation that it is
 // over.
 func (p *Pool) conversationEnded(id chat.SessionID) {

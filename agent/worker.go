@@ -226,8 +226,8 @@ func (w *worker) handle(jobs []job) error {
 	if err := w.begin(jobs); err != nil {
 		return err
 	}
-	if do := w.chore(first.command); do != nil {
-		return w.command(first, do)
+	if do := w.pool.later(first.command); do != nil {
+		return w.runCommand(first, do)
 	}
 	return w.turn(jobs)
 }
@@ -253,14 +253,14 @@ func (w *worker) begin(jobs []job) (err error) {
 	return err
 }
 
-// command does j, which is one of the chores. Nothing is forgotten meanwhile.
-func (w *worker) command(j job, do func(*worker, context.Context, chat.Message) string) error {
+// runCommand answers j, which is a command, by do. Nothing is forgotten meanwhile.
+func (w *worker) runCommand(j job, do func(context.Context, *worker, chat.Message) string) error {
 	run := &running{since: time.Now(), doing: w.pool.texts.Doing.Command.With(j.command), stop: func(error) {}}
 	if err := w.pool.enter(w.hard, w.id, run, errBusy); err != nil {
 		return err
 	}
 	defer w.pool.leave(w.id)
-	return w.reply(j, do(w, w.hard, j.Message))
+	return w.reply(j, do(w.hard, w, j.Message))
 }
 
 // renew begins a new conversation, as /new asks.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,27 +15,33 @@ import (
 	"parley/tools"
 )
 
-// mostGrants is how many of a session are kept, the latest.
-const mostGrants = 50
-
-// grantHour is how long a grant for an hour lasts.
-const grantHour = time.Hour
+// maxGrants is how many grants of a session are kept, the latest ones.
+const maxGrants = 50
 
 // grantSession is the session for which a call in s is approved: that of a
 // subagent is the one it works for.
 func grantSession(s tools.Scope) chat.SessionID { return cmp.Or(s.Root, s.Session) }
 
-// Grant keeps that by, an owner, has approved all calls like c: for an hour, or
+// Approvals are what owners have approved for a while, in the sessions' states.
+type Approvals struct {
+	sessions *conversation.Sessions
+	log      *slog.Logger
+}
+
+// Approvals returns what owners have approved for a while.
+func (p *Pool) Approvals() Approvals { return Approvals{p.sessions, p.log} }
+
+// Grant notes that by, an owner, has approved all calls like c: for an hour, or
 // else until the conversation ends. Granted twice is granted once.
-func (p *Pool) Grant(ctx context.Context, c tools.Call, by string, hour bool) error {
+func (a Approvals) Grant(ctx context.Context, c tools.Call, by string, hour bool) error {
 	g := conversation.Grant{Session: grantSession(c.Scope), Effect: c.Effect, By: by}
 	if hour {
-		g.Until = time.Now().Add(grantHour)
+		g.Until = time.Now().Add(time.Hour)
 	}
-	err := p.sessions.Update(ctx, c.At.Session(), func(s *conversation.State) {
+	err := a.sessions.Update(ctx, c.At.Session(), func(s *conversation.State) {
 		s.Grants = slices.DeleteFunc(s.Grants, func(old conversation.Grant) bool { return old.Over() || old.Covers(g.Session, g.Effect) })
 		s.Grants = append(s.Grants, g)
-		s.Grants = s.Grants[max(0, len(s.Grants)-mostGrants):]
+		s.Grants = s.Grants[max(0, len(s.Grants)-maxGrants):]
 	})
 	if err != nil {
 		return fmt.Errorf("keep an approval: %w", err)
@@ -42,33 +49,33 @@ func (p *Pool) Grant(ctx context.Context, c tools.Call, by string, hour bool) er
 	return nil
 }
 
-// granted returns what says which calls in s are approved for a while.
-func (p *Pool) granted(ctx context.Context, s tools.Scope) func(effect string) bool {
+// granted returns a function that reports which calls in s are approved for a while.
+func (a Approvals) granted(ctx context.Context, s tools.Scope) func(effect string) bool {
 	return func(effect string) bool {
-		st, _, err := p.sessions.Lookup(ctx, s.At.Session())
+		st, _, err := a.sessions.Lookup(ctx, s.At.Session())
 		if err != nil {
-			p.log.Error("approvals cannot be read", "session", s.At.Session(), "err", err)
+			a.log.Error("approvals cannot be read", "session", s.At.Session(), "err", err)
 			return false
 		}
 		return slices.ContainsFunc(st.Grants, func(g conversation.Grant) bool { return g.Covers(grantSession(s), effect) })
 	}
 }
 
-// cmdApprovals lists what is approved for a while in m's chat, and revokes it.
-func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
+// manageApprovals lists what is approved for a while in m's chat, and revokes it.
+func manageApprovals(ctx context.Context, p *Pool, m chat.Message) string {
 	_, rest := chat.Word(m.Text)
 	word, which := chat.Word(rest)
 	which = strings.TrimSpace(which)
 	st, _, err := p.sessions.Lookup(ctx, m.Session())
 	if err != nil {
-		return p.sorry("list the approvals", m.Session(), err)
+		return p.commandFailed("list the approvals", m.Session(), err)
 	}
 	all := slices.DeleteFunc(slices.Clone(st.Grants), conversation.Grant.Over)
 	switch n, _ := strconv.Atoi(which); {
 	case word == "" && len(all) == 0:
 		return p.texts.Approvals.None
 	case word == "":
-		return p.listApprovals(all)
+		return listApprovals(p, all)
 	case word != "revoke" || which != "all" && (n < 1 || n > len(all)):
 		return p.texts.Approvals.Usage
 	case m.From.Role != chat.Owner:
@@ -80,13 +87,13 @@ func (p *Pool) cmdApprovals(ctx context.Context, m chat.Message) string {
 		s.Grants = slices.DeleteFunc(s.Grants, func(g conversation.Grant) bool { return slices.Contains(all, g) })
 	})
 	if err != nil {
-		return p.sorry("revoke that", m.Session(), err)
+		return p.commandFailed("revoke that", m.Session(), err)
 	}
 	return p.texts.Approvals.Revoked
 }
 
-// listApprovals tells which calls need no more asking.
-func (p *Pool) listApprovals(all []conversation.Grant) string {
+// listApprovals tells which calls no owner is asked about.
+func listApprovals(p *Pool, all []conversation.Grant) string {
 	var b strings.Builder
 	b.WriteString(p.texts.Approvals.List + "\n")
 	for i, g := range all {

@@ -13,6 +13,11 @@ import (
 	"parley/tools"
 )
 
+const (
+	maxFoundText = 400 // bytes of each place that /search shows
+	maxFound     = 8   // places that /search shows
+)
+
 // upcoming returns the turn that would answer m: commands look at it.
 func (w *worker) upcoming(ctx context.Context, m chat.Message) (*turn, error) {
 	s, err := w.pool.sessions.Open(ctx, w.id)
@@ -24,12 +29,12 @@ func (w *worker) upcoming(ctx context.Context, m chat.Message) (*turn, error) {
 	return t, t.prepare(ctx, m)
 }
 
-// cmdTools lists what the one who asks may have used: with "all" under every
+// listTools lists what the one who asks may have used: with "all" under every
 // name, and else as the model is told.
-func (w *worker) cmdTools(ctx context.Context, m chat.Message) string {
+func listTools(ctx context.Context, w *worker, m chat.Message) string {
 	next, err := w.upcoming(ctx, m)
 	if err != nil {
-		return w.pool.sorry("list the tools", w.id, err)
+		return w.pool.commandFailed("list the tools", w.id, err)
 	}
 	_, arg := chat.Word(m.Text)
 	by := map[string][]string{}
@@ -52,15 +57,15 @@ func (w *worker) cmdTools(ctx context.Context, m chat.Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// cmdContext tells how large the next request would be, and what of.
-func (w *worker) cmdContext(ctx context.Context, m chat.Message) string {
+// showContext tells how large the next request would be, and what of.
+func showContext(ctx context.Context, w *worker, m chat.Message) string {
 	next, err := w.upcoming(ctx, m)
 	var system string
 	if err == nil {
 		system, err = w.pool.config.Memory.System(ctx, w.id, next.scope.Whose())
 	}
 	if err != nil {
-		return w.pool.sorry("look at that", w.id, err)
+		return w.pool.commandFailed("look at that", w.id, err)
 	}
 	req := llm.Request{System: system, Tools: next.kit.Specs()}
 	ratio := w.pool.ratios.of(next.name)
@@ -81,16 +86,16 @@ func (w *worker) cmdContext(ctx context.Context, m chat.Message) string {
 	return strings.Join(append(lines, say.ContextRatio.With(ratio)), "\n")
 }
 
-// cmdUndo puts back the files of the last turn. One /undo does so once, also
+// undoTurn puts back the files of the last turn. One /undo does so once, also
 // when a crash brings it again.
-func (w *worker) cmdUndo(ctx context.Context, m chat.Message) string {
+func undoTurn(ctx context.Context, w *worker, m chat.Message) string {
 	if w.pool.config.Undo == nil {
 		return w.pool.texts.Commands.CannotUndo
 	}
 	if m.From.Role != chat.Owner {
 		next, err := w.upcoming(ctx, m)
 		if err != nil {
-			return w.pool.sorry("undo that", w.id, err)
+			return w.pool.commandFailed("undo that", w.id, err)
 		}
 		if !slices.ContainsFunc(next.kit.Tools(), func(t tools.Tool) bool { return t.Category == "files" && !t.ReadOnly }) {
 			return w.pool.texts.Commands.NoUndo
@@ -102,39 +107,37 @@ func (w *worker) cmdUndo(ctx context.Context, m chat.Message) string {
 		text, err = w.pool.config.Undo(ctx, w.id)
 	}
 	if err != nil {
-		return w.pool.sorry("undo that", w.id, err)
+		return w.pool.commandFailed("undo that", w.id, err)
 	}
 	return text
 }
 
-// cmdVerbose reports whether steps are shown, and changes it with "on" or "off" only.
-func (p *Pool) cmdVerbose(ctx context.Context, m chat.Message) string {
-	_, want := chat.Word(strings.ToLower(m.Text))
-	st, _, err := p.sessions.Lookup(ctx, m.Session())
-	quiet := st.Quiet
-	if err == nil && (want == "on" || want == "off") {
-		quiet = want == "off"
-		err = p.sessions.Update(ctx, m.Session(), func(s *conversation.State) { s.Quiet = quiet })
+// searchChat answers /search: it shows what was said in this chat.
+func searchChat(ctx context.Context, w *worker, m chat.Message) string {
+	_, words := chat.Word(m.Text)
+	if words == "" {
+		return w.pool.texts.Commands.NoSearch
 	}
-	switch {
-	case err != nil:
-		return p.sorry("look that up", m.Session(), err)
-	case want != "on" && want != "off" && quiet:
-		return p.texts.Commands.StepsHidden
-	case want != "on" && want != "off":
-		return p.texts.Commands.StepsShown
-	case quiet:
-		return p.texts.Commands.StepsHide
+	finds, err := w.pool.sessions.Search(ctx, func(id chat.SessionID) bool { return id == w.id }, words, maxFound)
+	if err != nil {
+		return w.pool.commandFailed("search", w.id, err)
 	}
-	return p.texts.Commands.StepsShow
-}
-
-func (p *Pool) cmdToolStats(_ context.Context, m chat.Message) string {
-	switch {
-	case m.From.Role != chat.Owner:
-		return p.texts.Commands.ForOwners
-	case p.config.ToolStats == nil:
-		return p.texts.Commands.NotCounted
+	lost := slices.IndexFunc(finds, func(f chat.Find) bool { return f.Entry.Kind == chat.Lost })
+	damaged := ""
+	if lost >= 0 {
+		finds, damaged = finds[:lost], w.pool.texts.Commands.NotSearched
 	}
-	return p.config.ToolStats()
+	if len(finds) == 0 {
+		return conversation.Join(w.pool.texts.Commands.NotFound, damaged)
+	}
+	var b strings.Builder
+	b.WriteString(w.pool.texts.Commands.Found + "\n")
+	for _, f := range finds {
+		who := conversation.Inline(f.Entry.Who, 64)
+		if f.Entry.Kind == chat.Said {
+			who = w.pool.texts.Commands.Me
+		}
+		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(w.pool.config.Zone).Format("2006-01-02 15:04"), who, conversation.ClipMiddle(conversation.OneLine(f.Entry.Text), maxFoundText))
+	}
+	return conversation.Join(b.String(), damaged)
 }

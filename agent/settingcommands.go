@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/agent/budget"
+	"parley/agent/conversation"
+	"parley/chat"
+)
+
+// modelOf returns the name of the model that answers in the session id.
+func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
+	s := p.settings.Load()
+	st, _, err := p.sessions.Lookup(ctx, id)
+	if err == nil && s.Models[st.Model].Model != nil {
+		return st.Model
+	}
+	return s.Model
+}
+
+func chooseModel(ctx context.Context, p *Pool, m chat.Message) string {
+	s, id := p.settings.Load(), m.Session()
+	names := slices.Sorted(maps.Keys(s.Models))
+	_, want := chat.Word(m.Text)
+	switch {
+	case want == "":
+		return p.texts.Commands.ModelHere.With(p.modelOf(ctx, id), strings.Join(names, ", "))
+	case s.Models[want].Model == nil:
+		return p.texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
+	}
+	if err := p.sessions.Update(ctx, id, func(s *conversation.State) { s.Model = want }); err != nil {
+		return p.commandFailed("note that", id, err)
+	}
+	return p.texts.Commands.ModelChosen.With(want)
+}
+
+func showUsage(ctx context.Context, p *Pool, m chat.Message) string {
+	say := p.texts.Commands
+	who := p.spender(m)
+	used := p.budget.Conversation(ctx, who.Session)
+	text := say.Usage
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		u := used[name].Usage
+		text += "\n" + say.UsageOf.With(name, amount(u.In), amount(u.Cached), amount(u.Out))
+		if used[name].Priced() {
+			text += say.UsageCost.With(used[name].Cost)
+		}
+	}
+	if len(used) == 0 {
+		text += " " + say.UsageNone
+	}
+	return conversation.Join(text, p.budget.Standings(ctx, who, m.From.Role == chat.Owner))
+}
+
+// raiseLimit raises the limit that is named, or those that run out here.
+func raiseLimit(ctx context.Context, p *Pool, m chat.Message) string {
+	if m.From.Role != chat.Owner {
+		return p.texts.Limits.NoRaise
+	}
+	_, name := chat.Word(m.Text)
+	return p.budget.Raise(ctx, p.spender(m), name, m.Key())
+}
+
+func amount(tokens int) string { return budget.Number(float64(tokens)) }
+
+// setVerbose reports whether steps are shown, and changes it with "on" or "off" only.
+func setVerbose(ctx context.Context, p *Pool, m chat.Message) string {
+	_, want := chat.Word(strings.ToLower(m.Text))
+	st, _, err := p.sessions.Lookup(ctx, m.Session())
+	quiet := st.Quiet
+	if err == nil && (want == "on" || want == "off") {
+		quiet = want == "off"
+		err = p.sessions.Update(ctx, m.Session(), func(s *conversation.State) { s.Quiet = quiet })
+	}
+	switch {
+	case err != nil:
+		return p.commandFailed("look that up", m.Session(), err)
+	case want != "on" && want != "off" && quiet:
+		return p.texts.Commands.StepsHidden
+	case want != "on" && want != "off":
+		return p.texts.Commands.StepsShown
+	case quiet:
+		return p.texts.Commands.StepsHide
+	}
+	return p.texts.Commands.StepsShow
+}
+
+func showToolStats(_ context.Context, p *Pool, m chat.Message) string {
+	switch {
+	case m.From.Role != chat.Owner:
+		return p.texts.Commands.ForOwners
+	case p.config.ToolStats == nil:
+		return p.texts.Commands.NotCounted
+	}
+	return p.config.ToolStats()
+}

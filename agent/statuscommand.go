@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/agent/conversation"
+	"parley/chat"
+)
+
+const (
+	maxDeadLetters = 5   // dead letters that /status names
+	maxSourcesText = 800 // bytes of the sources of untrusted content that /status names
+)
+
+// A Status tells how much a Pool has to do.
+type Status struct {
+	Running int           // turns under way
+	Waiting int           // messages not answered yet, including those of the turns under way
+	Oldest  time.Duration // age of the oldest message that a turn is under way for; 0 if none is
+	Up      time.Duration // since the Pool was made
+}
+
+// Status returns how much p has to do.
+func (p *Pool) Status(ctx context.Context) (Status, error) {
+	waiting, err := p.inbox.Len(ctx)
+	if err != nil {
+		return Status{}, fmt.Errorf("count messages not answered: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{Running: len(p.running), Waiting: waiting, Up: time.Since(p.began)}
+	for _, r := range p.running {
+		if !r.said.IsZero() {
+			s.Oldest = max(s.Oldest, time.Since(r.said))
+		}
+	}
+	return s, nil
+}
+
+// activity tells what is done in the session id.
+func (p *Pool) activity(id chat.SessionID) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.running[id]
+	if r == nil {
+		return p.texts.Commands.Idle
+	}
+	return p.texts.Commands.Since.With(r.doing, p.texts.Span.Of(time.Since(r.since)))
+}
+
+func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
+	id := m.Session()
+	s, err := p.Status(ctx)
+	if err = cmp.Or(err, p.know(ctx)); err != nil {
+		return p.commandFailed("count what waits", id, err)
+	}
+	say := p.texts.Commands
+	lines := []string{say.Am.With(p.activity(id))}
+	if n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n > 0 {
+		lines = append(lines, say.SubagentsWork.Of(n))
+	}
+	lines = append(lines,
+		say.ModelIs.With(p.modelOf(ctx, id)),
+		say.Up.With(p.texts.Span.Of(s.Up), s.Running, s.Waiting),
+	)
+	sources, err := p.sessions.UntrustedIn(ctx, m.Session(), m.From.Role == chat.Owner)
+	if err != nil {
+		p.commandFailed("look for untrusted content", id, err)
+	}
+	if len(sources) > 0 {
+		named := conversation.Inline(strings.Join(sources, ", "), maxSourcesText)
+		lines = append(lines, say.Untrusted.With("`"+strings.ReplaceAll(named, "`", "'")+"`"))
+	}
+	if m.From.Role == chat.Owner {
+		lines = append(lines, deadLetterLines(ctx, p)...)
+		if p.config.Report != nil {
+			lines = append(lines, p.config.Report(ctx)...)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// deadLetterLines tells which messages could not be answered (P8).
+func deadLetterLines(ctx context.Context, p *Pool) (lines []string) {
+	all, err := p.letters.List(ctx)
+	if err != nil {
+		p.commandFailed("list the dead letters", "", err)
+		return []string{p.texts.Commands.NotListed}
+	}
+	for _, a := range all[:min(len(all), maxDeadLetters)] {
+		line := p.texts.Commands.PutAside
+		if a.Retried {
+			line = p.texts.Commands.PutAsideOnce
+		}
+		lines = append(lines, line.With(a.Key))
+	}
+	if n := len(all) - maxDeadLetters; n > 0 {
+		lines = append(lines, p.texts.Commands.AndMore.With(n))
+	}
+	return lines
+}
