@@ -3,9 +3,11 @@ package discord
 import "time"
 
 // Hasten shortens what a test would wait for.
-func (c *Channel) Hasten(patience, calm time.Duration) {
-	c.patience, c.haste, c.calm = patience, calm, calm
+func (c *Channel) Hasten(handshake, newSession time.Duration) {
+	c.timing.handshake = handshake
+	c.timing.leastBackoff = newSession
+	c.timing.newSession = newSession
 }
 
-// Remember sets how often the position in Discord's events is stored.
-func (c *Channel) SaveEvery(every time.Duration) { c.saveInterval = every }
+// SaveEvery sets how often the position in Discord's events is stored.
+func (c *Channel) SaveEvery(interval time.Duration) { c.timing.saveInterval = interval }

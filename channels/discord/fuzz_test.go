@@ -17,27 +17,27 @@ import (
 	"parley/store/mem"
 )
 
-func deaf(f interface{ Fatal(...any) }) *Channel {
+func newOffline(f interface{ Fatal(...any) }) *Channel {
 	c, err := New(Config{Name: "discord", Token: "x", Groups: "mention", Seen: mem.New().Bucket("seen"),
 		APIURL: "http://127.0.0.1:1", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}
-	c.me = user{ID: "101", Name: "parley"}
-	c.parents["5"] = "4"
-	c.roles["9"] = "555"
+	c.directory.self = user{ID: "101", Name: "parley"}
+	c.directory.parents["5"] = "4"
+	c.directory.roles["9"] = "555"
 	return c
 }
 
 // What comes while Run ends is not handled, and so comes again with the session.
 func TestHeardAtTheEnd(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	in, err := deaf(t).newIntake(ctx, nil)
+	in, err := newOffline(t).newIntake(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in.beginSession("s", "", 1, nil)
-	in.hear("READY", 1, nil)
+	in.handleEvent("READY", 1, nil)
 	stop()
 	for seq, event := range map[int64]struct{ kind, data string }{
 		2: {"INTERACTION_CREATE", `{"id":"1","type":2,"token":"t","user":{"id":"7"},"data":{"name":"stop"}}`},
@@ -45,10 +45,10 @@ func TestHeardAtTheEnd(t *testing.T) {
 		4: {"MESSAGE_CREATE", `{"id":"3","channel_id":"5","author":{"id":"7"},"content":"hello"}`},
 		5: {"MESSAGE_CREATE", `[]`},
 	} {
-		in.hear(event.kind, seq, json.RawMessage(event.data))
+		in.handleEvent(event.kind, seq, json.RawMessage(event.data))
 		held := false
 		for e := range in.tracker.open {
-			held = held || e.seq == seq
+			held = held || e.sequence == seq
 		}
 		if !held {
 			t.Errorf("%s %s counts as handled", event.kind, event.data)
@@ -68,7 +68,7 @@ func FuzzEvent(f *testing.F) {
 	} {
 		f.Add([]byte(s), true)
 	}
-	c := deaf(f)
+	c := newOffline(f)
 	f.Fuzz(func(t *testing.T, raw []byte, edited bool) {
 		whole := func(m chat.Message) {
 			if m.From.ID == "" || m.At.Chat == "" || m.ID == "" || m.Account != "101" || m.Text+m.Media == "" && m.Quote == nil && len(m.Files) == 0 && m.Answer == nil {
@@ -77,7 +77,7 @@ func FuzzEvent(f *testing.F) {
 		}
 		var w message
 		if json.Unmarshal(raw, &w) == nil && snowflake.MatchString(w.Channel) && snowflake.MatchString(w.ID) && (w.Guild == "" || w.Channel == "5" && w.Guild == "9") {
-			m, said, err := c.read(t.Context(), w, edited)
+			m, said, err := c.reader.read(t.Context(), w, edited)
 			if err != nil {
 				t.Error(err)
 			}
@@ -87,7 +87,7 @@ func FuzzEvent(f *testing.F) {
 		}
 		var i interaction
 		if json.Unmarshal(raw, &i) == nil && i.Guild == "" {
-			if m, ok := c.interacted(t.Context(), i); ok {
+			if m, ok := c.reader.readInteraction(t.Context(), i); ok {
 				whole(m)
 			}
 		}
@@ -101,7 +101,7 @@ func FuzzPackets(f *testing.F) {
 		f.Add([]byte(hello), []byte(second))
 	}
 	f.Add([]byte(`{"op":10,"d":{"heartbeat_interval":1e300}}`), []byte("\xff"))
-	c := deaf(f)
+	c := newOffline(f)
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -109,13 +109,15 @@ func FuzzPackets(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tk := &talk{gateway: &gateway{c: c, lib: &discordgo.Session{}, in: in}, socket: &tape{first, second}}
-		err = tk.listen(ctx)
+		g := newGateway(c, in)
+		g.library = &discordgo.Session{}
+		conn := &connection{gateway: g, socket: &tape{first, second}}
+		err = conn.listen(ctx)
 		cancel()
-		tk.heart.Wait()
-		in.end()
-		if err == nil || tk.ready != (tk.session != "" || strings.Contains(string(second), "RESUMED")) {
-			t.Errorf("ended with %v, ready %v, session %q", err, tk.ready, tk.session)
+		conn.heartbeat.Wait()
+		in.close()
+		if err == nil || conn.ready != (g.session != "" || strings.Contains(string(second), "RESUMED")) {
+			t.Errorf("ended with %v, ready %v, session %q", err, conn.ready, g.session)
 		}
 	})
 }
@@ -141,7 +143,7 @@ func (*tape) Close() error                              { return nil }
 func FuzzSplit(f *testing.F) {
 	f.Add("a\n```go\nx\n```\n| a |\n|---|---|\n~~~\n", 100)
 	f.Add("> ```\n`````", 3)
-	c := deaf(f)
+	c := newOffline(f)
 	f.Fuzz(func(t *testing.T, text string, times int) {
 		text = string(bytes.Repeat([]byte(text), min(max(times, 1), 4000/(len(text)+1)+1)))
 		for _, p := range c.Split(text) {

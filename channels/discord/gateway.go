@@ -4,200 +4,189 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 
 	"parley/channels"
+	"parley/channels/network"
 )
 
-// intents are what the gateway is to tell us of.
-const intents = discordgo.IntentsGuilds | discordgo.IntentsGuildMessages | discordgo.IntentsDirectMessages | discordgo.IntentMessageContent
+// intents are the kinds of events that the gateway is to send.
+const intents = discordgo.IntentsGuilds | discordgo.IntentsGuildMessages |
+	discordgo.IntentsDirectMessages | discordgo.IntentMessageContent
 
 const (
-	maxPacket = 32 << 20         // bytes of one packet of the gateway
-	writeTime = 10 * time.Second // of one of ours
+	maxPacket    = 32 << 20         // bytes of one packet of the gateway
+	writeTimeout = 10 * time.Second // of one packet of ours
 )
 
 // Codes with which Discord closes a connection.
 const (
-	badToken     = 4004
-	unknownSeq   = 4007
-	timedOut     = 4009
-	notPermitted = 4014
+	closeBadToken       = 4004
+	closeBadSequence    = 4007
+	closeSessionTimeout = 4009
+	closeBadIntents     = 4014
 )
 
-// hopeless are the refusals after which there is no coming back: those from
-// 4010 on are about shards, the version and intents.
-var hopeless = []int{http.StatusUnauthorized, badToken, 4010, 4011, 4012, 4013, notPermitted}
+// fatalCodes are the errors after which no attempt can succeed: those from 4010 on
+// are about shards, the version and intents.
+var fatalCodes = []int{http.StatusUnauthorized, closeBadToken, 4010, 4011, 4012, 4013, closeBadIntents}
 
 // Why a connection to the gateway ends, besides its being closed.
 var (
-	errMoved    = errors.New("discord asks to connect anew")
-	errInvalid  = errors.New("discord has forgotten the session")
-	errNonsense = errors.New("the gateway sends nonsense")
+	errReconnect      = errors.New("discord asks to connect anew")
+	errInvalidSession = errors.New("discord has forgotten the session")
+	errProtocol       = errors.New("the gateway sends nonsense")
 )
 
-// A gateway is our side of the conversation by which Discord tells of events. It
-// outlives the connections, so that each resumes what the one before left off.
-// The library gives the connection and the packets. Its own way of conversing
-// hangs when anything comes out of turn, and loses events.
+// A gateway is our side of the conversation in which Discord sends events. It
+// outlives the connections, so that each resumes the session of the one before.
+// The library provides the connection and the packets. Its own conversation hangs
+// when a packet comes out of turn, and loses events.
 type gateway struct {
-	c       *Channel
-	lib     *discordgo.Session
-	in      *intake
-	session string       // to be resumed; empty: the next connection begins one
-	resume  string       // where Discord wants that, if anywhere special
-	seq     atomic.Int64 // of the last event
+	api       *botAPI
+	directory *directory
+	intake    *intake
+	library   *discordgo.Session
+	url       string // as configured; empty: as the API says
+	timing    timing
+	backoff   func() channels.Backoff
+	health    *network.HealthState
+	log       *slog.Logger
+
+	session   string // to be resumed; empty: the next connection begins one
+	resumeURL string // where Discord wants that; empty: at the usual address
+	sequence  int64  // number of the last event
 }
 
-// stay is connected until ctx ends, or Discord refuses us for good. It first
-// resumes the session of the process before this one.
-func (c *Channel) stay(ctx context.Context, in *intake) error {
-	lib, _ := discordgo.New("Bot " + c.cfg.Token) // which has no error to return
-	g := &gateway{c: c, lib: lib, in: in}
-	var seq int64
-	g.session, g.resume, seq = in.tracker.resumable()
-	g.seq.Store(seq)
-	for wait := c.pauses(); ctx.Err() == nil; {
+// newGateway returns the gateway for c's Run, whose events in takes.
+func newGateway(c *Channel, in *intake) *gateway {
+	library, _ := discordgo.New("Bot " + c.cfg.Token) // never returns an error
+	return &gateway{
+		api:       c.api,
+		directory: c.directory,
+		intake:    in,
+		library:   library,
+		url:       c.cfg.GatewayURL,
+		timing:    c.timing,
+		backoff:   c.backoff,
+		health:    c.health,
+		log:       c.log,
+	}
+}
+
+// run stays connected until ctx ends, or Discord refuses the bot for good. It
+// first resumes the session of the previous process.
+func (g *gateway) run(ctx context.Context) error {
+	g.session, g.resumeURL, g.sequence = g.intake.tracker.resumable()
+	backoff := g.backoff()
+	for ctx.Err() == nil {
 		ready, err := g.connect(ctx)
-		if !ready {
-			g.resume = "" // which may be why
-		}
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
-		case said(err, hopeless...):
-			return c.advice(err)
-		case ready && !errors.Is(err, errInvalid):
-			wait = c.pauses()
 		}
-		d := wait.Next(c.refused("", err))
-		if errors.Is(err, errInvalid) || said(err, unknownSeq, timedOut) {
+		if hasCode(err, fatalCodes...) {
+			return g.api.adviseOn(err)
+		}
+		if !ready {
+			g.resumeURL = "" // which may be the reason
+		}
+		if ready && !errors.Is(err, errInvalidSession) {
+			backoff = g.backoff()
+		}
+		pause := backoff.Next(g.api.channelError("", err))
+		if errors.Is(err, errInvalidSession) || hasCode(err, closeBadSequence, closeSessionTimeout) {
 			g.session = ""
-			d = max(d, c.calm+rand.N(c.calm)) // as Discord asks, before the next IDENTIFY
+			pause = max(pause, g.timing.newSession+rand.N(g.timing.newSession)) // as Discord asks
 		}
-		err = c.plainly(err)
-		c.SetHealth(err)
-		c.log.Warn("not connected to discord", "again in", d.Round(time.Millisecond), "err", err)
-		channels.Sleep(ctx, d)
+		err = g.api.redact(err)
+		g.health.SetHealth(err)
+		g.log.Warn("not connected to discord", "retryIn", pause.Round(time.Millisecond), "err", err)
+		channels.Sleep(ctx, pause)
 	}
 	return nil
 }
 
-// pauses are those between attempts.
-func (c *Channel) pauses() channels.Backoff {
-	return channels.Backoff{Least: c.haste, Most: 30 * time.Second}
-}
-
-// connect opens a connection and hears until it ends. It returns why that was,
-// and whether the session was ever ready.
+// connect opens a connection and receives until it ends. It returns why the
+// connection ended, and whether the session was ever ready.
 func (g *gateway) connect(ctx context.Context) (ready bool, err error) {
-	at, err := g.locate(ctx)
+	address, err := g.locate(ctx)
 	if err != nil {
 		return false, err
 	}
-	t := &talk{gateway: g}
-	if t.socket, err = g.dial(ctx, at); err != nil {
+	socket, err := g.dial(ctx, address)
+	if err != nil {
 		return false, err
 	}
-	defer t.heart.Wait()
-	beating, stop := context.WithCancel(ctx)
+	c := &connection{gateway: g, socket: socket}
+	defer c.heartbeat.Wait()
+	heartbeat, stop := context.WithCancel(ctx)
 	defer stop()
-	defer t.Close() // without a word: a session that is closed with code 1000 is gone
-	defer context.AfterFunc(ctx, t.leave)()
-	err = t.listen(beating)
-	return t.ready, err
+	defer c.socket.Close() // without a code: closing with code 1000 would end the session
+	defer context.AfterFunc(ctx, c.leave)()
+	err = c.listen(heartbeat)
+	return c.ready, err
 }
 
-// locate finds out who we are and where to connect.
+// locate finds out who the bot is and where to connect.
 func (g *gateway) locate(ctx context.Context) (string, error) {
-	if g.c.me.ID == "" {
-		if err := g.c.call(ctx, "GET", "/users/@me", nil, &g.c.me); err != nil {
-			return "", err
-		}
-		if !snowflake.MatchString(g.c.me.ID) {
-			g.c.me.ID = ""
-			return "", errors.New("the server does not say who we are")
-		}
+	if err := g.directory.identify(ctx); err != nil {
+		return "", err
 	}
-	if g.session != "" && g.resume != "" && g.c.cfg.GatewayURL == "" {
-		return g.resume, nil
+	if g.session != "" && g.resumeURL != "" && g.url == "" {
+		return g.resumeURL, nil
 	}
-	var at struct {
+	var answer struct {
 		URL    string `json:"url"`
 		Starts struct {
 			Remaining *int  `json:"remaining"`
 			After     int64 `json:"reset_after"` // milliseconds
 		} `json:"session_start_limit"`
 	}
-	if err := g.c.call(ctx, "GET", "/gateway/bot", nil, &at); err != nil {
+	if err := g.api.call(ctx, "GET", "/gateway/bot", nil, &answer); err != nil {
 		return "", err
 	}
-	if left := at.Starts.Remaining; g.session == "" && left != nil && *left == 0 { // else Discord takes the token away
-		return "", &refusal{status: http.StatusTooManyRequests, Text: "the bot may begin no more sessions today", after: time.Duration(at.Starts.After) * time.Millisecond}
+	remaining := answer.Starts.Remaining
+	if g.session == "" && remaining != nil && *remaining == 0 { // one more, and Discord revokes the token
+		return "", &apiError{
+			status:     http.StatusTooManyRequests,
+			Text:       "the bot may begin no more sessions today",
+			retryAfter: time.Duration(answer.Starts.After) * time.Millisecond,
+		}
 	}
-	return cmp.Or(g.c.cfg.GatewayURL, at.URL), nil
+	return cmp.Or(g.url, answer.URL), nil
 }
 
-// A socket is what we use of the library's websocket. The one who reads it and
-// those who write to it do not wait for each other.
-type socket interface {
-	ReadMessage() (kind int, body []byte, err error)
-	SetReadDeadline(time.Time) error
-	WriteJSON(v any) error
-	SetWriteDeadline(time.Time) error
-	WriteControl(kind int, body []byte, by time.Time) error
-	Close() error
-}
-
-// dial connects. What Discord says when it closes the connection is a refusal.
-func (g *gateway) dial(ctx context.Context, at string) (socket, error) {
-	dialer := *g.lib.Dialer
-	dialer.Proxy, dialer.HandshakeTimeout = nil, g.c.patience
-	opened := func() bool { return true }
-	dialer.NetDialContext = func(dialing context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(dialing, network, addr)
-		if err == nil {
-			opened = context.AfterFunc(ctx, func() { conn.Close() }) // else it would wait for the answer
+// dial connects. The error with which Discord closes the connection is an apiError.
+func (g *gateway) dial(ctx context.Context, address string) (socket, error) {
+	dialer := *g.library.Dialer
+	dialer.Proxy = nil
+	dialer.HandshakeTimeout = g.timing.handshake
+	stopWatching := func() bool { return true }
+	dialer.NetDialContext = func(dialing context.Context, protocol, host string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(dialing, protocol, host)
+		if err == nil { // the library waits for the handshake regardless of ctx
+			stopWatching = context.AfterFunc(ctx, func() { conn.Close() })
 		}
 		return conn, err
 	}
-	conn, answer, err := dialer.DialContext(ctx, strings.TrimRight(at, "/")+"/?v=9&encoding=json", nil)
-	opened()
+	conn, answer, err := dialer.DialContext(ctx, strings.TrimRight(address, "/")+"/?v=9&encoding=json", nil)
+	stopWatching()
 	if answer != nil {
-		_ = answer.Body.Close() // of the connection nothing
+		_ = answer.Body.Close() // not that of the connection
 	}
 	if err != nil {
 		return nil, err
 	}
 	conn.SetReadLimit(maxPacket)
 	conn.SetCloseHandler(func(code int, text string) error {
-		return &refusal{status: code, Text: strings.TrimSuffix("discord closed the connection: "+text, ": ")}
+		return &apiError{status: code, Text: strings.TrimSuffix("discord closed the connection: "+text, ": ")}
 	})
 	return conn, nil
-}
-
-// advice says what to do about err where that is known.
-func (c *Channel) advice(err error) error {
-	switch {
-	case said(err, http.StatusUnauthorized, badToken):
-		return fmt.Errorf("discord refuses the token of channels.%s: it was reset or mistyped: copy it anew from https://discord.com/developers/applications, under Bot", c.cfg.Name)
-	case said(err, notPermitted):
-		return c.closedEyes()
-	case said(err, http.StatusNotFound):
-		return fmt.Errorf("no Discord at %s: check apiUrl of channels.%s", c.cfg.APIURL, c.cfg.Name)
-	}
-	return fmt.Errorf("call discord: %w", c.plainly(err))
-}
-
-// closedEyes is the error of a bot that may not read what people write.
-func (c *Channel) closedEyes() error {
-	return fmt.Errorf("discord does not let the bot of channels.%s read messages: switch on Message Content Intent at https://discord.com/developers/applications, under Bot", c.cfg.Name)
 }

@@ -2,12 +2,10 @@ package discord
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"parley/channels/markdown"
-	"parley/chat"
 )
 
 const (
@@ -15,16 +13,9 @@ const (
 	maxFiles = 10   // of one message
 )
 
-// Split returns text as messages that Discord takes. What models write is what
-// Discord reads, but for what only looks like a mark, which is escaped, and
-// tables, which become code; code that is cut goes on as code.
-func (c *Channel) Split(text string) []string {
-	return render(nil, fenced(markdown.Escape(text)), maxText)
-}
-
-// Group puts as many files together as one message can have.
-func (c *Channel) Group(files []chat.File) [][]chat.File {
-	return slices.Collect(slices.Chunk(files, maxFiles))
+// splitText returns text as messages that Discord accepts.
+func splitText(text string) []string {
+	return render(nil, findCode(markdown.Escape(text)), maxText)
 }
 
 var (
@@ -32,54 +23,90 @@ var (
 	tableForm = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$`)
 )
 
-// fenced returns md with its lines of code as spans, so that it can be cut
-// where code begins anew.
-func fenced(md string) (t markdown.Text) {
-	var out strings.Builder
-	pre := func(lang, code string) {
-		code = strings.ReplaceAll(strings.TrimRight(code, "\n"), "```", "`\u200b``") // Discord knows no longer fences
-		if strings.TrimSpace(code) == "" {
-			return
+// findCode returns md with its blocks of code as spans, so that it can be split
+// where code begins again. Tables become code.
+func findCode(md string) markdown.Text {
+	var b codeBuilder
+	lines := strings.Split(removeInvisible(md), "\n")
+	for len(lines) > 0 {
+		n := b.addFence(lines)
+		if n == 0 {
+			n = b.addTable(lines)
 		}
-		t.Spans = append(t.Spans, markdown.Span{Start: out.Len(), End: out.Len() + len(code), Kind: markdown.Pre, Arg: lang})
-		out.WriteString(code + "\n")
+		if n == 0 {
+			b.out.WriteString(lines[0] + "\n")
+			n = 1
+		}
+		lines = lines[n:]
 	}
-	lines := strings.Split(cleaned(md), "\n")
-	for i := 0; i < len(lines); i++ {
-		from := i + 1
-		if open := fenceForm.FindStringSubmatch(lines[i]); open != nil {
-			for i++; i < len(lines) && !strings.HasPrefix(strings.TrimLeft(lines[i], " \t>"), open[1]); i++ {
-			}
-			lang, more := markdown.FenceInfo(open[2])
-			if more != "" {
-				out.WriteString(markdown.Escape(more) + "\n")
-			}
-			pre(lang, strings.Join(lines[from:min(i, len(lines))], "\n"))
-			continue
-		}
-		if i+1 < len(lines) && strings.Contains(lines[i], "|") && tableForm.MatchString(lines[i+1]) {
-			for i++; i+1 < len(lines) && strings.Contains(lines[i+1], "|"); i++ {
-			}
-			table := markdown.Parse(strings.Join(lines[from-1:i+1], "\n"), func(string) bool { return false })
-			pre("", table.Plain)
-			continue
-		}
-		out.WriteString(lines[i] + "\n")
-	}
-	t.Plain = out.String()
-	return t
+	return markdown.Text{Plain: b.out.String(), Spans: b.spans}
 }
 
-// cleaned returns s without what could not be shown.
-func cleaned(s string) string { return strings.Map(markdown.Clean, strings.ToValidUTF8(s, "")) }
+// A codeBuilder writes a text and notes where its code is.
+type codeBuilder struct {
+	out   strings.Builder
+	spans []markdown.Span
+}
 
-// render appends t to messages, cut to limit. A message that its fences make
-// too long is cut again.
+// addFence writes the fenced code that lines begin with, and returns how many
+// lines that is.
+func (b *codeBuilder) addFence(lines []string) int {
+	opening := fenceForm.FindStringSubmatch(lines[0])
+	if opening == nil {
+		return 0
+	}
+	marker := opening[1]
+	end := 1
+	for end < len(lines) && !strings.HasPrefix(strings.TrimLeft(lines[end], " \t>"), marker) {
+		end++
+	}
+	language, rest := markdown.FenceInfo(opening[2])
+	if rest != "" {
+		b.out.WriteString(markdown.Escape(rest) + "\n")
+	}
+	b.addCode(language, strings.Join(lines[1:end], "\n"))
+	return min(end+1, len(lines)) // with the closing fence
+}
+
+// addTable writes the table that lines begin with, and returns how many lines that is.
+func (b *codeBuilder) addTable(lines []string) int {
+	if len(lines) < 2 || !strings.Contains(lines[0], "|") || !tableForm.MatchString(lines[1]) {
+		return 0
+	}
+	end := 2
+	for end < len(lines) && strings.Contains(lines[end], "|") {
+		end++
+	}
+	noLinks := func(string) bool { return false }
+	table := markdown.Parse(strings.Join(lines[:end], "\n"), noLinks)
+	b.addCode("", table.Plain)
+	return end
+}
+
+// addCode writes a block of code, unless it is blank.
+func (b *codeBuilder) addCode(language, code string) {
+	code = strings.TrimRight(code, "\n")
+	code = strings.ReplaceAll(code, "```", "`\u200b``") // Discord has no longer fences
+	if strings.TrimSpace(code) == "" {
+		return
+	}
+	start := b.out.Len()
+	b.spans = append(b.spans, markdown.Span{Start: start, End: start + len(code), Kind: markdown.Pre, Arg: language})
+	b.out.WriteString(code + "\n")
+}
+
+func removeInvisible(s string) string { return strings.Map(markdown.Clean, strings.ToValidUTF8(s, "")) }
+
+// fenceReserve is by how much a message that its fences make too long is shortened.
+const fenceReserve = 100 // runes
+
+// render appends t to messages, split to limit. A message that its fences make too
+// long is split again.
 func render(messages []string, t markdown.Text, limit int) []string {
 	for _, part := range t.Split(limit, utf8.RuneCountInString) {
-		message := unfenced(part)
-		if utf8.RuneCountInString(message) > maxText && limit > 100 {
-			messages = render(messages, part, limit-100)
+		message := withFences(part)
+		if utf8.RuneCountInString(message) > maxText && limit > fenceReserve {
+			messages = render(messages, part, limit-fenceReserve)
 			continue
 		}
 		messages = append(messages, message)
@@ -87,12 +114,13 @@ func render(messages []string, t markdown.Text, limit int) []string {
 	return messages
 }
 
-// unfenced writes t with its fences.
-func unfenced(t markdown.Text) string {
+// withFences writes t with fences around its code.
+func withFences(t markdown.Text) string {
 	var out strings.Builder
 	at := 0
 	for _, s := range t.Spans {
-		out.WriteString(t.Plain[at:s.Start] + "```" + s.Arg + "\n" + t.Plain[s.Start:s.End] + "\n```")
+		out.WriteString(t.Plain[at:s.Start])
+		out.WriteString("```" + s.Arg + "\n" + t.Plain[s.Start:s.End] + "\n```")
 		at = s.End
 	}
 	out.WriteString(t.Plain[at:])
