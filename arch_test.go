@@ -43,7 +43,7 @@ var rooms = map[string]string{
 	"agent/budget":       "chat llm store texts",
 	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
 	"agent/deadletter":   "chat store",
-	"agent/replay":       "agent/conversation chat llm store tools",
+	"agent/replay":       "agent/conversation chat llm store texts tools",
 }
 
 // ground names the rooms that import the standard library only.

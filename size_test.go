@@ -129,11 +129,15 @@ func ratchet(t *testing.T, what string, allowed, found map[string]int) {
 	}
 }
 
+// packageLimits has packages with a limit of their own. The program is commands
+// and wiring; whatever grows there belongs in a room.
+var packageLimits = map[string]int{"cmd/gateway": 2800}
+
 // largePackages are not yet cut into rooms of a size that one can know.
 var largePackages = map[string]int{
 	"agent":       5640,
 	"channels":    3716,
-	"cmd/gateway": 3586,
+	"cmd/gateway": 3491,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -145,7 +149,11 @@ func TestPackageSizes(t *testing.T) {
 		for _, f := range s.files {
 			lines += strings.Count(f.text, "\n")
 		}
-		if lines > maxPackageLines {
+		limit := maxPackageLines
+		if own, has := packageLimits[s.path]; has {
+			limit = own
+		}
+		if lines > limit {
 			found[s.path] = lines
 		}
 	}
@@ -189,7 +197,7 @@ var wideFolders = map[string]int{
 	"agent":             75,
 	"channels":          17,
 	"channels/markdown": 6,
-	"cmd/gateway":       50,
+	"cmd/gateway":       49,
 	"llm/openai":        1,
 	"memory":            3,
 	"store/bolt":        9,

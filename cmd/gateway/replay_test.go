@@ -20,7 +20,6 @@ import (
 
 	"parley/agent"
 	"parley/agent/replay"
-	"parley/chat"
 	"parley/config"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -421,9 +420,9 @@ func TestRecordingsWithHoles(t *testing.T) {
 		} else if err != nil {
 			continue
 		}
-		v := turnPrinter{out: io.Discard, zone: time.UTC, requests: true}
+		v := replay.Printer{Out: io.Discard, Zone: time.UTC, Requests: true}
 		for turn := range r.Turns() {
-			v.print(turn)
+			v.Print(turn)
 			if _, err := agent.Rerun(t.Context(), mem.New(), r, turn); err != nil && !strings.HasPrefix(err.Error(), "cannot be re-run: ") {
 				t.Errorf("without line %d: %v", i+1, err)
 			}
@@ -432,17 +431,5 @@ func TestRecordingsWithHoles(t *testing.T) {
 	swapped := bytes.Join([][]byte{lines[0], lines[2], lines[1], lines[1]}, nil)
 	if _, err := replay.Read(bytes.NewReader(swapped)); err == nil {
 		t.Error("records out of order are read")
-	}
-}
-
-// What no person wrote is not told as if the person had, for whom it was done.
-func TestReplayNamesWhoSpeaks(t *testing.T) {
-	for origin, want := range map[chat.Origin]string{chat.FromPerson: "Ann", chat.FromSchedule: "a scheduled job", chat.FromSubagent: "a background task"} {
-		var out strings.Builder
-		v := turnPrinter{out: &out, zone: time.UTC}
-		v.heard(chat.Message{From: chat.Sender{ID: "7", Name: "Ann"}, Origin: origin, Text: "hi"})
-		if !strings.Contains(out.String(), " "+want+"\n") {
-			t.Errorf("%v: %q", origin, out.String())
-		}
 	}
 }
