@@ -44,6 +44,7 @@ var rooms = map[string]string{
 	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
 	"agent/deadletter":   "chat store",
 	"agent/replay":       "agent/conversation chat llm store texts tools",
+	"agent/summary":      "agent/budget agent/conversation chat llm memory tools",
 }
 
 // ground names the rooms that import the standard library only.

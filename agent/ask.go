@@ -36,7 +36,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 	}
 	fixed := conversation.FixedSize(req)
 	limit := t.room(fixed)
-	if err := t.sumUp(ctx, max(limit, 256)); err != nil {
+	if err := t.summaries.MakeRoom(ctx, t.worker.hard, max(limit, 256)); err != nil {
 		return conversation.Record{}, err
 	}
 	for try := 0; ; try++ {

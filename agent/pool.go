@@ -25,6 +25,7 @@ import (
 	"parley/agent/budget"
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
+	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -50,7 +51,7 @@ type Config struct {
 	Live      func(context.Context, chat.Reply) chat.Live      // nil: nothing is shown before a reply is whole
 	Fetch     func(context.Context, chat.Message) chat.Message // brings a message's files into the workspace; nil: they stay where they are
 	Memory    Memory
-	Archive   Archive // nil: what does not fit into requests any more is only left out of them
+	Archive   summary.Archive // nil: what does not fit into requests any more is only left out of them
 	Log       *slog.Logger
 	Workspace *workspace.Workspace                                  // where tools work
 	Zone      *time.Location                                        // in which the model is told the time; nil means UTC

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/agent/conversation"
+	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -77,8 +78,8 @@ func toolCalls(m chat.Message) (calls []llm.ToolCall) {
 // told again (D-091).
 func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 	o := t.openTurn()
-	t.dumb = true // nobody is to wait or pay for what nobody may ever ask about
-	if err := t.sumUp(ctx, mostSums*t.model.Window); err != nil {
+	t.summaries.Verbatim = true // nobody is to wait or pay for what nobody may ever ask about
+	if err := t.summaries.MakeRoom(ctx, t.worker.hard, summary.MaxSummaries*t.model.Window); err != nil {
 		return err
 	}
 	if len(o.Answers()) == 0 {

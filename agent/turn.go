@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/agent/conversation"
+	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -17,21 +18,21 @@ import (
 // and tools, the end. Everything it does is a record of the session's log, so
 // that after a crash the next turn of the session goes on where it was.
 type turn struct {
-	session  *conversation.Session
-	pool     *Pool
-	worker   *worker
-	settings Settings
-	jobs     []job // to be done when the turn ends
-	run      *running
-	child    *tools.Child // the helper whose turn it is, if it is one's
-	name     string       // of the model
-	model    Model
-	kit      *tools.Kit
-	tools    *conversation.ToolSet // what is kept of it, once a model was told
-	scope    tools.Scope
-	live     *screen
-	part     string // of the answer that is coming in
-	dumb     bool   // the model could not sum up: it is not asked to again
+	session   *conversation.Session
+	pool      *Pool
+	worker    *worker
+	settings  Settings
+	jobs      []job // to be done when the turn ends
+	run       *running
+	child     *tools.Child // the helper whose turn it is, if it is one's
+	name      string       // of the model
+	model     Model
+	kit       *tools.Kit
+	tools     *conversation.ToolSet // what is kept of it, once a model was told
+	scope     tools.Scope
+	live      *screen
+	summaries *summary.Summarizer // makes room for requests
+	part      string              // of the answer that is coming in
 
 	outcome conversation.Outcome // "" until it has ended
 }
@@ -187,6 +188,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	if t.kit, err = t.settings.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)
 	}
+	t.summaries = t.newSummarizer()
 	return nil
 }
 

@@ -72,12 +72,12 @@ func (g *gateway) openKnowledge() {
 	g.knowledge.skills.Texts = &g.texts.Memory.Skills
 }
 
-// Summarise implements [agent.Archive].
+// Summarise implements [summary.Archive].
 func (k knowledge) Summarise(ctx context.Context, model llm.Model, earlier, said string) (string, llm.Usage, error) {
 	return memory.Summarise(ctx, model, earlier, said)
 }
 
-// Append implements [agent.Archive].
+// Append implements [summary.Archive].
 func (k knowledge) Append(ctx context.Context, who chat.Person, e memory.Entry) (memory.Entry, error) {
 	return k.history.Append(ctx, who, e)
 }
