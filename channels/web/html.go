@@ -102,7 +102,7 @@ func (p page) side() g.Node {
 
 // item returns the entry of t in the list of conversations.
 func (t talk) item() g.Node {
-	badge := h.Span(h.Class("badge"), h.TitleAttr("Waiting for your answer"),
+	badge := h.Span(h.Class("badge"), h.Title("Waiting for your answer"),
 		g.Text(strconv.Itoa(t.Asks)),
 		h.Span(h.Class("unseen"), g.Text(" waiting for your answer: ")),
 	)

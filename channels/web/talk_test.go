@@ -17,6 +17,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/web/webtest"
 )
 
 // P2 P3: 202 once the message is in the log and in the house; again is the same.
@@ -485,6 +486,36 @@ func TestRS5TextIsText(t *testing.T) {
 		var s step
 		if err := json.Unmarshal([]byte(e.data), &s); err != nil || s.Tool != evil || s.Result != evil || s.Error != evil {
 			t.Errorf("step %q: %v", e.data, err)
+		}
+	}
+}
+
+// R-S5: no text of people, models or networks acts in the page, wherever it stands.
+func TestRS5HostilePage(t *testing.T) {
+	for _, text := range webtest.Hostile {
+		h := newHouse(t)
+		h.hear(nil)
+		h.write("out/file.png", "x")
+		h.say("anna", first, "message-1", text)
+		files := []chat.File{
+			{Path: "out/file.png", Name: text, Type: text},
+			{Path: "out/file.png", Name: text, Type: "image/png"},
+			{Path: text, Name: text},
+		}
+		reply := chat.Reply{ID: text, To: h.address("anna", first), Text: text, Quote: text, Files: files, Steps: text,
+			Ask: &chat.Question{ID: text, Choices: []string{text}}}
+		if _, err := h.Send(t.Context(), reply); err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := h.begun(t, "anna")
+		for _, id := range []string{first, elsewhere} {
+			page := h.must(http.StatusOK, "anna", "GET", "/c/"+id, nil)
+			if faults := webtest.Active(page); len(faults) > 0 {
+				t.Errorf("%q: %q in %s", text, faults, page)
+			}
+			if id == first && !webtest.Shows(page, text) {
+				t.Errorf("%q is not shown: %s", text, page)
+			}
 		}
 	}
 }
