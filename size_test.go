@@ -203,7 +203,6 @@ var wideFolders = map[string]int{
 	"store/bolt":        9,
 	"tools/agents":      2,
 	"tools/data":        1,
-	"tools/files":       22,
 	"tools/message":     4,
 	"tools/recall":      1,
 	"tools/web":         7,

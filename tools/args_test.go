@@ -365,9 +365,10 @@ func TestSchemaOfNoObject(t *testing.T) {
 
 type fields struct {
 	Path  string   `json:"path" jsonschema:"which" limit:"min=1 max=9"`
-	Count int      `json:"count,omitempty" limit:"min=1 max=600 default=60"`
+	Count int      `json:"count" limit:"min=1 max=600 default=60"`
 	Ratio *float64 `json:"ratio,omitempty" limit:"min=0.5"`
 	Mode  string   `json:"mode,omitempty" limit:"enum=replace|insert default=insert"`
+	Part  string   `json:"part" limit:"choice=head|tail"`
 	Tags  []string `json:"tags,omitempty" limit:"max=3"`
 	Flag  *bool    `json:"flag,omitempty"`
 }
@@ -377,6 +378,7 @@ func TestSchemaOf(t *testing.T) {
 	const want = `{"type":"object","properties":{"path":{"type":"string","description":"which","minLength":1,"maxLength":9},` +
 		`"count":{"type":"integer","default":60,"minimum":1,"maximum":600},"ratio":{"type":"number","minimum":0.5},` +
 		`"mode":{"type":"string","default":"insert","enum":["replace","insert"]},` +
+		`"part":{"type":"string","default":"head","enum":["head","tail"]},` +
 		`"tags":{"type":"array","items":{"type":"string"},"maxItems":3},` +
 		`"flag":{"type":"boolean"}},` +
 		`"required":["path"],"additionalProperties":false}`

@@ -18,15 +18,15 @@ import (
 	"parley/llm"
 )
 
-// New makes a Tool of a function whose arguments are the fields of In, a
-// struct. A field is required unless its json tag says omitempty; its
-// jsonschema tag describes it; its limit tag holds what else it must keep to,
-// in this notation:
+// New makes a Tool from a function whose arguments are the fields of In, a struct. A
+// field is required unless its json tag has omitempty or it has a default. Its
+// jsonschema tag describes it, and its limit tag restricts its values:
 //
-//	limit:"min=1 max=600 default=60"    a number, or the length of a string or list; what is left out is the default
-//	limit:"enum=replace|insert|delete"  a string
+//	limit:"min=1 max=600 default=60"      a number, or the length of a string or list
+//	limit:"enum=code|markdown"            a string
+//	limit:"choice=replace|insert|delete"  a string, by default the first
 //
-// New panics when no schema can be made of In.
+// New panics if no schema can be made for In.
 func New[In any](name, description string, fn func(context.Context, Call, In) (Result, error)) Tool {
 	schema, err := schemaOf(reflect.TypeFor[In]())
 	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema}}.shaped()
@@ -55,14 +55,15 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 	return t
 }
 
-// unmarshalExact is [json.Unmarshal] that keeps the digits of numbers in fields of any type.
+// unmarshalExact is like [json.Unmarshal], but keeps all digits of numbers in fields of
+// type any.
 func unmarshalExact(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	return d.Decode(v)
 }
 
-// schemaOf returns the schema of a struct, in bytes that are always the same.
+// schemaOf returns the schema of a struct. The same struct always gives the same bytes.
 func schemaOf(t reflect.Type) (json.RawMessage, error) {
 	s, err := jsonschema.ForType(t, nil)
 	if err != nil {
@@ -72,31 +73,32 @@ func schemaOf(t reflect.Type) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%v is no struct", t)
 	}
 	if s.Properties == nil {
-		s.Properties = map[string]*jsonschema.Schema{} // some vendors insist on it
+		s.Properties = map[string]*jsonschema.Schema{} // required by some vendors
 	}
 	if err := limit(s, t); err != nil {
 		return nil, err
 	}
-	plain(s)
+	dropNull(s)
 	return json.Marshal(s)
 }
 
-// plain replaces type lists such as ["null", "array"], which some vendors reject.
-func plain(s *jsonschema.Schema) {
+// dropNull replaces type lists such as ["null", "array"], which some vendors reject.
+func dropNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
 	if i := slices.Index(s.Types, "null"); i >= 0 && len(s.Types) == 2 {
-		s.Type, s.Types = s.Types[1-i], nil
+		s.Type = s.Types[1-i]
+		s.Types = nil
 	}
 	for _, p := range s.Properties {
-		plain(p)
+		dropNull(p)
 	}
-	plain(s.Items)
-	plain(s.AdditionalProperties)
+	dropNull(s.Items)
+	dropNull(s.AdditionalProperties)
 }
 
-// limit adds to s what the limit tags of t's fields say.
+// limit adds to s the limits from the tags of t's fields.
 func limit(s *jsonschema.Schema, t reflect.Type) error {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -105,23 +107,27 @@ func limit(s *jsonschema.Schema, t reflect.Type) error {
 				return fmt.Errorf("%s: limit %s: %w", name, word, err)
 			}
 		}
+		if p := s.Properties[name]; p != nil && p.Default != nil {
+			s.Required = slices.DeleteFunc(s.Required, func(required string) bool { return required == name })
+		}
 	}
 	return nil
 }
 
-// limitBy adds one word of a limit tag to s.
+// limitBy adds one item of a limit tag to s.
 func limitBy(s *jsonschema.Schema, word string) error {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
 	case "default":
-		s.Default = json.RawMessage(value)
-		if s.Type == "string" {
-			s.Default, _ = json.Marshal(value)
-		}
+		setDefault(s, value)
 		return nil
-	case "enum":
+	case "enum", "choice":
 		for v := range strings.SplitSeq(value, "|") {
 			s.Enum = append(s.Enum, v)
+		}
+		if key == "choice" {
+			first, _, _ := strings.Cut(value, "|")
+			setDefault(s, first)
 		}
 		return nil
 	}
@@ -148,14 +154,22 @@ func limitBy(s *jsonschema.Schema, word string) error {
 	return nil
 }
 
-// A shape is a schema, parsed.
-type shape struct {
-	source json.RawMessage
-	schema *jsonschema.Schema   // nil when source is broken
-	rest   *jsonschema.Resolved // nil when it cannot be resolved, or says no more than check looks at
+// setDefault makes value the default of s.
+func setDefault(s *jsonschema.Schema, value string) {
+	s.Default = json.RawMessage(value)
+	if s.Type == "string" {
+		s.Default, _ = json.Marshal(value)
+	}
 }
 
-// shaped returns t with the shape of its schema.
+// A shape is a parsed schema.
+type shape struct {
+	source json.RawMessage
+	schema *jsonschema.Schema   // nil if source is broken
+	rest   *jsonschema.Resolved // nil if it cannot be resolved, or has nothing that check does not cover
+}
+
+// shaped returns t with its schema parsed.
 func (t Tool) shaped() Tool {
 	if t.shape != nil && bytes.Equal(t.shape.source, t.Schema) {
 		return t
@@ -172,21 +186,21 @@ func (t Tool) shaped() Tool {
 	return t
 }
 
-// resolve returns js, which it changes, ready to validate with. What the library
-// cannot read is left out, as patterns with a look-ahead and references to other
-// documents are: the tool judges these itself, and all else is still checked.
+// resolve prepares js for validation, and changes it: it drops what the library cannot
+// read, such as patterns with a look-ahead and references to other documents. The tool
+// itself checks these; everything else is still validated.
 func resolve(js *jsonschema.Schema) *jsonschema.Resolved {
 	dropUnreadable(js)
 	if resolved, err := js.Resolve(nil); err == nil {
 		return resolved
 	}
-	eachSchema(js, func(js *jsonschema.Schema) { js.Ref = "" }) // maybe one leads nowhere
+	eachSchema(js, func(js *jsonschema.Schema) { js.Ref = "" }) // one of them may be dangling
 	resolved, _ := js.Resolve(nil)
 	return resolved
 }
 
-// dropUnreadable leaves out, in js and all schemas within, patterns that the
-// regexp package cannot read, and references that shape.follow does not know.
+// dropUnreadable removes, from js and all schemas in it, patterns that the regexp
+// package cannot compile and references that shape.follow does not support.
 func dropUnreadable(js *jsonschema.Schema) {
 	eachSchema(js, func(js *jsonschema.Schema) {
 		if !readable(js.Pattern) {
@@ -195,7 +209,8 @@ func dropUnreadable(js *jsonschema.Schema) {
 		for pattern := range js.PatternProperties {
 			if !readable(pattern) {
 				delete(js.PatternProperties, pattern)
-				js.AdditionalProperties, js.UnevaluatedProperties = nil, nil // they were for what no pattern names
+				js.AdditionalProperties = nil // it was for what no pattern matches
+				js.UnevaluatedProperties = nil
 			}
 		}
 		if js.Ref != "#" && !strings.HasPrefix(js.Ref, defsPrefix) && !strings.HasPrefix(js.Ref, definitionsPrefix) {
@@ -210,11 +225,12 @@ func readable(pattern string) bool {
 	return err == nil
 }
 
-// breakCircles leaves out the references by which a schema of root refers to
-// itself for the same value: to check that would never come to an end.
+// breakCircles removes references by which a schema in root refers to itself for the
+// same value: checking them would never end.
 func breakCircles(root *jsonschema.Schema) {
 	s := &shape{schema: root}
-	done, open := map[*jsonschema.Schema]bool{}, map[*jsonschema.Schema]bool{}
+	done := map[*jsonschema.Schema]bool{}
+	open := map[*jsonschema.Schema]bool{}
 	var visit func(js *jsonschema.Schema)
 	visit = func(js *jsonschema.Schema) {
 		if js == nil || done[js] {
@@ -236,7 +252,7 @@ func breakCircles(root *jsonschema.Schema) {
 	eachSchema(root, visit)
 }
 
-// eachSchema calls do for js and for all schemas within.
+// eachSchema calls do for js and for all schemas in it.
 func eachSchema(js *jsonschema.Schema, do func(*jsonschema.Schema)) {
 	if js == nil {
 		return
@@ -262,7 +278,7 @@ func eachSchema(js *jsonschema.Schema, do func(*jsonschema.Schema)) {
 	}
 }
 
-// defaults returns the arguments that s has a default for.
+// defaults returns the default arguments of s, as a JSON object.
 func (s *shape) defaults() []byte {
 	usual := map[string]json.RawMessage{}
 	for name, p := range s.schema.Properties {
@@ -273,7 +289,7 @@ func (s *shape) defaults() []byte {
 	return []byte(text(usual))
 }
 
-// usual reports whether check looks at all that s says.
+// usual reports whether check covers everything in s.
 func usual(s *jsonschema.Schema) bool {
 	if s == nil {
 		return true
@@ -296,7 +312,8 @@ func usual(s *jsonschema.Schema) bool {
 	rest.MaxLength = nil
 	rest.MinItems = nil
 	rest.MaxItems = nil
-	if rest.AdditionalProperties = nil; text(rest) != "true" {
+	rest.AdditionalProperties = nil
+	if text(rest) != "true" {
 		return false
 	}
 	for _, p := range s.Properties {

@@ -7,10 +7,10 @@ import (
 	"parley/workspace"
 )
 
-// runsByItself reports whether the file at is one that programs obey by themselves
-// when a person merely works in its folder: a dot-file (shells, editors and git
-// run what .envrc, .vscode and .git/config say), or a file of a bare git
-// repository, which git takes any folder with a HEAD for.
+// runsByItself reports whether programs execute or obey the file at when a person
+// merely works in its folder. That is a dot-file (shells, editors and git run
+// commands from .envrc, .vscode and .git/config), or a file in a bare git repository,
+// which for git is any folder with a HEAD.
 func runsByItself(w *workspace.Workspace, at workspace.Path) bool {
 	for part := range strings.SplitSeq(at.String(), "/") {
 		part = strings.ToLower(strings.Map(visible, part))
@@ -21,7 +21,7 @@ func runsByItself(w *workspace.Workspace, at workspace.Path) bool {
 	return w.IsBeside(at, "HEAD")
 }
 
-// visible drops what some disks do not take for a part of a name.
+// visible drops the characters that some file systems ignore in names.
 func visible(r rune) rune {
 	if unicode.Is(unicode.Cf, r) {
 		return -1

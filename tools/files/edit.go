@@ -20,33 +20,33 @@ import (
 
 type editArgs struct {
 	Path       string `json:"path" jsonschema:"the file, relative to the workspace" limit:"min=1"`
-	OldText    string `json:"old_text" jsonschema:"the text to replace, as it is in the file; empty to make a new file"`
+	OldText    string `json:"old_text" jsonschema:"the text to replace, exactly as in the file; empty for a new file"`
 	NewText    string `json:"new_text" jsonschema:"the text to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace it wherever it is, and not only if it is in one place"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace all occurrences"`
 }
 
-func (p pen) edit() tools.Tool {
-	t := tool("edit_file", stepEdit, "Replace text in a text file of the workspace. Read the file first. "+
-		"old_text must be in one place only: give as many lines as that takes, or set replace_all. Returns what was "+
-		"changed.", p.open, reading(p.editFile))
-	p.protect(&t)
-	t.Aliases = named("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
+func (e editor) edit() tools.Tool {
+	t := newTool("edit_file", stepEdit, "Replace text in a text file of the workspace. Read the file first. "+
+		"old_text must occur exactly once: give enough lines to make it unique, or set replace_all. "+
+		"Returns a diff of the changes.", e.open, tainting(e.editFile))
+	e.protect(&t)
+	t.Aliases = aliases("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
 	return t
 }
 
 const bom = "\ufeff"
 
-// markdown are files where blanks at the ends of lines mean something.
+// markdown matches names of files where spaces at the ends of lines have a meaning.
 var markdown = regexp.MustCompile(`(?i)\.(md|mdx|markdown)$`)
 
-// editFile is edit_file (D-059).
-func (p pen) editFile(_ context.Context, c tools.Call, at workspace.Path, in editArgs) (r tools.Result, err error) {
+// editFile implements edit_file (D-059).
+func (e editor) editFile(_ context.Context, c tools.Call, at workspace.Path, in editArgs) (r tools.Result, err error) {
 	if strings.EqualFold(path.Ext(in.Path), ".ipynb") {
 		return r, fail("%s is a notebook: use notebook_edit instead.", in.Path)
 	}
-	err = p.rewrite(c, at, false, func(old []byte) (data []byte, err error) {
+	err = e.rewrite(c, at, false, func(old []byte) (data []byte, err error) {
 		data, r.Text, err = in.apply(c, old)
-		if warning := p.warning(c, at, sha256.Sum256(old)); len(old) > 0 && warning != "" {
+		if warning := e.known.warning(c, at, sha256.Sum256(old)); len(old) > 0 && warning != "" {
 			r.Text = warning + "\n" + r.Text
 		}
 		return data, err
@@ -54,8 +54,8 @@ func (p pen) editFile(_ context.Context, c tools.Call, at workspace.Path, in edi
 	return r, err
 }
 
-// apply returns what becomes of the old content of the file, which is nil if
-// there is no file, and what to tell the model.
+// apply returns the new content of the file, and the answer for the model. The old
+// content is nil if there is no file.
 func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, err error) {
 	switch {
 	case in.OldText == "" && old == nil:
@@ -69,31 +69,34 @@ func (in editArgs) apply(c tools.Call, old []byte) (data []byte, text string, er
 		return nil, "", fail("Cannot edit binary file %s. Only UTF-8 text is supported.", in.Path)
 	}
 	body, marked := strings.CutPrefix(string(old), bom)
-	edits, odd := []udiff.Edit{{End: len(body), New: in.NewText}}, []int(nil)
+	edits := []udiff.Edit{{End: len(body), New: in.NewText}}
+	var ambiguousIndent []int
 	if in.OldText != "" {
-		edits, odd = swap{in.OldText, in.NewText, markdown.MatchString(in.Path)}.edits(body)
+		r := replacement{in.OldText, in.NewText, markdown.MatchString(in.Path)}
+		edits, ambiguousIndent = r.edits(body)
 	}
 	changed, err := udiff.Apply(body, edits)
 	switch {
 	case err != nil:
 		return nil, "", err
-	case odd != nil:
-		return nil, "", misindented(in.Path, in.OldText, body, odd)
+	case ambiguousIndent != nil:
+		return nil, "", misindented(in.Path, in.OldText, body, ambiguousIndent)
 	case len(edits) == 0:
 		return nil, "", notFound(in.Path, in.OldText, body)
 	case len(edits) > 1 && !in.ReplaceAll:
 		return nil, "", ambiguous(body, edits)
 	case changed == body:
-		return nil, "", fail("The edit changes nothing: %s is as it would be afterwards.", in.Path)
+		return nil, "", fail("The edit changes nothing: %s already has the new text.", in.Path)
 	}
-	if data = []byte(changed); marked {
-		data = []byte(bom + changed)
+	if marked {
+		changed = bom + changed
 	}
+	data = []byte(changed)
 	return data, fmt.Sprintf("Successfully edited %s\n%s\nsha256 %.12s → %.12s",
 		in.Path, diff(in.Path, in.Path, body, edits), digest(old), digest(data)), nil
 }
 
-// ambiguous asks for more of the text (D-060).
+// ambiguous asks the model for more context, because old_text occurs several times (D-060).
 func ambiguous(text string, edits []udiff.Edit) error {
 	var where []string
 	for _, e := range edits[:min(3, len(edits))] {
@@ -107,7 +110,7 @@ func ambiguous(text string, edits []udiff.Edit) error {
 		len(edits), strings.Join(where, ", "))
 }
 
-// noFile says that there is no file, and what may be meant (D-063).
+// noFile says that the file does not exist, and suggests similar names (D-063).
 func (in editArgs) noFile(c tools.Call) error {
 	dir, base := filepath.Split(in.Path)
 	var near []string

@@ -159,19 +159,19 @@ func TestEditRefused(t *testing.T) {
 			"@@ -1,3 +1,3 @@\n if y:\n-pass\n+  pass\n pass"},
 		{"D-061 outside of the old lines", "deep.py", "    b\n  c", "  d\ne\n  c", strings.ReplaceAll(misindented, "code", "deep") + "2:\n--- old_text\n+++ deep.py (line 2)\n" +
 			"@@ -1,2 +1,2 @@\n-    b\n-  c\n+\t  b\n+\tc"},
-		{"D-059", "code.py", "if y:\na = 3", "if y:\na = 3", "The edit changes nothing: code.py is as it would be afterwards."},
+		{"D-059", "code.py", "if y:\na = 3", "if y:\na = 3", "The edit changes nothing: code.py already has the new text."},
 		{"D-061 a line where none was", "gap.py", "a\n\nb", "c\nd\ne", strings.ReplaceAll(misindented, "code", "gap") + "1:\n--- old_text\n+++ gap.py (line 1)\n" +
 			"@@ -1,3 +1,3 @@\n-a\n+  a\n \n-b\n+    b"},
 		{"D-061 only the first is moved", "flat.py", "  a\nb", "  a\n  c\n  b", strings.ReplaceAll(misindented, "code", "flat") + "1:\n--- old_text\n+++ flat.py (line 1)\n" +
 			"@@ -1,2 +1,2 @@\n-  a\n+a\n b"},
-		{"D-059 blanks stay", "blanks.txt", "a  ", "a  ", "The edit changes nothing: blanks.txt is as it would be afterwards."},
+		{"D-059 blanks stay", "blanks.txt", "a  ", "a  ", "The edit changes nothing: blanks.txt already has the new text."},
 		{"D-063", "note.md", "a", "x", "File not found: note.md\nDid you mean: notes.md, notes2.md?"},
 		{"D-063", "./notse.md", "a", "x", "File not found: ./notse.md\nDid you mean: ./notes.md, ./notes2.md?"},
 		{"D-063", "zzz.bin", "a", "x", "File not found: zzz.bin"},
 		{"D-063", "nowhere/a.md", "a", "x", "File not found: nowhere/a.md"},
 		{"D-064", "notes.md", "", "x", "Cannot create file: notes.md already exists and is not empty. Give the text to replace as old_text."},
 		{"D-065", "book.ipynb", "{", "x", "book.ipynb is a notebook: use notebook_edit instead."},
-		{"D-059", "notes.md", "n", "n", "The edit changes nothing: notes.md is as it would be afterwards."},
+		{"D-059", "notes.md", "n", "n", "The edit changes nothing: notes.md already has the new text."},
 		{"D-055", "bin", "a", "x", "Cannot edit binary file bin. Only UTF-8 text is supported."},
 		{"D-055", "latin1.txt", "caf", "x", "Cannot edit binary file latin1.txt. Only UTF-8 text is supported."},
 		{"D-055", "dir", "x", "y", "Not a file: dir"},
@@ -290,7 +290,7 @@ func FuzzEdit(f *testing.F) {
 	f.Add("  a\n\t\tb\n", " a  \n\n b", "b\n a", false)
 	f.Add("\xff“\xe2\x80", "\"", "'", true)
 	f.Fuzz(func(t *testing.T, text, old, new string, blanks bool) {
-		s := swap{old, new, blanks}
+		s := replacement{old, new, blanks}
 		edits, _ := s.edits(text)
 		got, err := udiff.Apply(text, edits)
 		if err != nil {
@@ -302,7 +302,7 @@ func FuzzEdit(f *testing.F) {
 		at := strings.Index(text, old)
 		if old != "" && at >= 0 && strings.LastIndex(text, old) == at {
 			rest := text[at+len(old):]
-			want := s.tidy(new, rest)
+			want := s.trimLineEnds(new, rest)
 			if 2*strings.Count(text, "\r\n") > strings.Count(text, "\n") {
 				want = crlf(want)
 			}
@@ -313,7 +313,7 @@ func FuzzEdit(f *testing.F) {
 				t.Errorf("%q, %q -> %q: %q, want %q", text, old, new, got, text[:at]+want+rest)
 			}
 		}
-		same, _ := swap{old, old, blanks}.edits(text)
+		same, _ := replacement{old, old, blanks}.edits(text)
 		if got, err := udiff.Apply(text, same); got != text || err != nil {
 			t.Errorf("%q, %q for itself makes %q, %v", text, old, got, err)
 		}
@@ -329,6 +329,6 @@ func FuzzEdit(f *testing.F) {
 			reindent(new, old, found)
 		}
 		closest(old, text)
-		curl(new, old, text)
+		adaptQuotes(new, old, text)
 	})
 }

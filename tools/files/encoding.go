@@ -13,15 +13,15 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// codecs are the encodings by name, but for UTF-16, which has two forms.
+// codecs maps names to encodings, except UTF-16, which has two byte orders.
 var codecs = map[string]encoding.Encoding{
 	"": encoding.Nop, "utf8": encoding.Nop,
 	"gbk": simplifiedchinese.GBK, "gb2312": simplifiedchinese.GBK, "gb18030": simplifiedchinese.GB18030,
 	"latin1": charmap.ISO8859_1, "iso88591": charmap.ISO8859_1,
 }
 
-// codec returns the encoding of a name, in any of its spellings, for what goes
-// behind what is there.
+// codec returns the encoding with this name, in any of its spellings. If text is to
+// be appended to a file, there is the content of that file.
 func codec(name string, there []byte) (encoding.Encoding, error) {
 	plain := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 	e := codecs[plain]
@@ -38,7 +38,7 @@ func codec(name string, there []byte) (encoding.Encoding, error) {
 	return e, nil
 }
 
-// encodeText returns text as it goes behind what is there.
+// encodeText encodes text that is to be appended to there.
 func encodeText(text, name string, there []byte) ([]byte, error) {
 	e, err := codec(name, there)
 	if err != nil {
@@ -51,7 +51,7 @@ func encodeText(text, name string, there []byte) ([]byte, error) {
 	return data, nil
 }
 
-// decodeText returns the text of a file.
+// decodeText decodes data, the content of file.
 func decodeText(file string, data []byte, name string) (string, error) {
 	e, err := codec(name, nil)
 	if err != nil {
@@ -64,16 +64,16 @@ func decodeText(file string, data []byte, name string) (string, error) {
 	return string(text), nil
 }
 
-// A legacy is a text that is not UTF-8: how to decode it, and how people call that.
+// A legacy is an encoding other than UTF-8, with its name for people.
 type legacy struct {
-	encoding encoding.Encoding // nil: it is UTF-8, or no text
+	encoding encoding.Encoding // nil: the file is UTF-8, or not text
 	name     string
 }
 
-// legacyOf guesses from the beginning of a file which text it is that is not
-// UTF-8: UTF-16 by its mark or its zeros, GBK by its pairs of bytes, and else
-// Windows-1252, which has all of Latin-1. Whether it is text at all the kind,
-// that of http.DetectContentType, says.
+// legacyOf guesses from the beginning of a file whether its text is in another
+// encoding than UTF-8: UTF-16 has a byte order mark or zero bytes, GBK has pairs of
+// high bytes, and all other text counts as Windows-1252, a superset of Latin-1. kind
+// is what http.DetectContentType returns for head: it tells text from binary files.
 func legacyOf(head []byte, kind string) legacy {
 	odd, even := zeros(head)
 	half := max(len(head)/2, 2)
@@ -90,7 +90,7 @@ func legacyOf(head []byte, kind string) legacy {
 	return legacy{charmap.Windows1252, "Windows-1252 (Latin-1)"}
 }
 
-// zeros counts the zero bytes at odd and at even places.
+// zeros counts the zero bytes at odd and at even offsets.
 func zeros(data []byte) (odd, even int) {
 	for i, b := range data {
 		switch {
@@ -104,8 +104,8 @@ func zeros(data []byte) (odd, even int) {
 	return odd, even
 }
 
-// inPairs reports whether the bytes beyond ASCII come in twos as those of
-// Chinese characters do; in European texts most stand alone.
+// inPairs reports whether the bytes beyond ASCII come in pairs, as in GBK. In European
+// text most of them stand alone.
 func inPairs(head []byte) bool {
 	pairs := 0
 	for i := 0; i < len(head); i++ {

@@ -21,41 +21,48 @@ import (
 	"parley/workspace"
 )
 
-// Rules say which files of the workspace are special, by their canonical names.
-// The zero value is of none.
+// Rules say which files of the workspace are special, by their canonical names. With
+// the zero value, none are.
 type Rules struct {
 	// Standing reports whether a file is one of the agent's standing rules (R-S12).
 	Standing func(name string) bool
-	// Kept says what is to be used to change a file that Parley keeps itself; ""
-	// is any other file. What it keeps no tool of files changes.
+	// Kept says which tool to use instead to change a file that Parley maintains
+	// itself, and returns "" for all other files. The tools of this package refuse to
+	// change such a file.
 	Kept func(name string) (instead string)
-	// MaxStored returns how many bytes of files a person may have in the
-	// workspace, but for owners; nil, 0 and less are no limit.
+	// MaxStored returns how many bytes of files each person may have in the workspace.
+	// Owners have no limit. If it is nil, or returns 0 or less, nobody has.
 	MaxStored func() int64
 }
 
-// New returns the tools. They work in the workspace of each call, and remember
-// together what each session has read: call it once. pdf is the command that
-// runs PDFText: without one, PDFs are not read.
+// New returns the tools. They work in the workspace of each call, and share what they
+// know about the files that each session has read, so call New only once. pdf is the
+// command that runs PDFText: without it, PDFs cannot be read.
 func New(rules Rules, pdf ...string) []tools.Tool {
-	s := &seen{}
-	p := pen{s, rules}
+	read := &readStates{}
+	e := editor{known: read, rules: rules}
 	return slices.Concat(globs(), []tools.Tool{
-		reader{s, pdf}.tool(), list(), greps(), p.write(), p.edit(), p.notebook(),
-	}, p.others())
+		reader{read, pdf}.tool(), list(), greps(), e.write(), e.edit(), e.notebook(),
+	}, e.compatTools())
 }
 
-// A doer does what a tool does with a file of the workspace. Its error is for
-// the model.
-type doer[In, Out any] func(ctx context.Context, c tools.Call, at workspace.Path, in In) (Out, error)
+// An action is what a tool does with a file of the workspace. Its error is for the
+// model.
+type action[In, Out any] func(ctx context.Context, c tools.Call, at workspace.Path, in In) (Out, error)
 
-// An opener returns the file that the model means by text, or why it is not for
-// the call.
-type opener func(c tools.Call, text string) (workspace.Path, error)
+// A pathResolver returns the file that the model refers to by text, or why the call
+// may not use it.
+type pathResolver func(c tools.Call, text string) (workspace.Path, error)
 
-// tool makes a tool that works at a path.
-func tool[In any](name string, says saying, what string, open opener, do doer[In, tools.Result]) tools.Tool {
-	return bare(
+// newTool makes a tool that works on the file or folder at a path.
+func newTool[In any](
+	name string,
+	says stepText,
+	what string,
+	open pathResolver,
+	do action[In, tools.Result],
+) tools.Tool {
+	return newPathTool(
 		name,
 		says,
 		what,
@@ -64,7 +71,7 @@ func tool[In any](name string, says saying, what string, open opener, do doer[In
 				return r, errors.New("there is no workspace")
 			}
 			at, err := open(c, text)
-			if hangs(c.Workspace, text, at) {
+			if isDevice(c.Workspace, text, at) {
 				err = fail("Reading %s is blocked (device path that could hang or produce infinite output).", text)
 			}
 			if err == nil {
@@ -75,27 +82,28 @@ func tool[In any](name string, says saying, what string, open opener, do doer[In
 	)
 }
 
-// reading makes a tool's doer of one that shows the model what the file held
-// before the call: that may be untrusted content.
-func reading[In any](do doer[In, tools.Result]) doer[In, tools.Result] {
+// tainting returns do for a tool that shows the model the content of a file, and
+// marks results that may hold untrusted content.
+func tainting[In any](do action[In, tools.Result]) action[In, tools.Result] {
 	return func(ctx context.Context, c tools.Call, at workspace.Path, in In) (tools.Result, error) {
 		var held tools.Result
 		held.TaintBy(c.Scope, at)
 		r, err := do(ctx, c, at, in)
-		r.TaintBy(c.Scope, at) // others may have written to it meanwhile
-		r.Tainted, r.Sources = r.Tainted || held.Tainted, chat.JoinSources(r.Sources, held.Sources...)
+		r.TaintBy(c.Scope, at) // another call may have written to the file in the meantime
+		r.Tainted = r.Tainted || held.Tainted
+		r.Sources = chat.JoinSources(r.Sources, held.Sources...)
 		return r, err
 	}
 }
 
-// maxPath keeps what is said of a path short, in bytes.
+// maxPath is the maximum length of a path in bytes, because error messages quote it.
 const maxPath = 1000
 
-// bare makes a tool of do, which gets the path as the model wrote it. People
-// are told what says is, of the path.
-func bare[In any](
+// newPathTool makes a tool from do, which gets the path as the model wrote it. says
+// is the text that people see while a call runs.
+func newPathTool[In any](
 	name string,
-	says saying,
+	says stepText,
 	what string,
 	do func(ctx context.Context, c tools.Call, text string, in In) (tools.Result, error),
 ) tools.Tool {
@@ -106,20 +114,20 @@ func bare[In any](
 		return tools.Result{}, fail("the path is longer than %d bytes", maxPath)
 	})
 	t.Category = "files"
-	t.Preview = about(says, "path")
-	t.Aliases = named()
+	t.Preview = previewOf(says, "path")
+	t.Aliases = aliases()
 	return t
 }
 
-// pathOf returns the path that c is about, as the model has it.
+// pathOf returns the path argument of c, as the model wrote it.
 func pathOf(c tools.Call) string {
 	path, _ := c.Input["path"].(string)
 	return cmp.Or(path, ".")
 }
 
-// named returns names of arguments that models get wrong (E-005): for path,
-// and of more each before the right one.
-func named(more ...string) map[string]string {
+// aliases returns the wrong argument names that models use (E-005): those for path,
+// and the pairs in more, each a wrong name followed by the right one.
+func aliases(more ...string) map[string]string {
 	names := map[string]string{}
 	for _, name := range strings.Fields("file_path filepath filename file dir dir_path directory folder") {
 		names[name] = "path"
@@ -130,8 +138,8 @@ func named(more ...string) map[string]string {
 	return names
 }
 
-// A saying is what people are told of a call, of the words that there are.
-type saying func(texts.Steps) texts.Format
+// A stepText selects the text that people see while a call runs.
+type stepText func(texts.Steps) texts.Format
 
 func stepRead(say texts.Steps) texts.Format          { return say.Reading }
 func stepList(say texts.Steps) texts.Format          { return say.Listing }
@@ -142,8 +150,8 @@ func stepMakeDirectory(say texts.Steps) texts.Format { return say.MakingDirector
 func stepLookFor(say texts.Steps) texts.Format       { return say.LookingFor }
 func stepSearch(say texts.Steps) texts.Format        { return say.SearchingFor }
 
-// about is Preview of a tool: what it does to what its argument names.
-func about(says saying, argument string) func(texts.Steps, map[string]any) string {
+// previewOf returns the Preview of a tool, whose text names the value of one argument.
+func previewOf(says stepText, argument string) func(texts.Steps, map[string]any) string {
 	return func(say texts.Steps, args map[string]any) string {
 		if name, _ := args[argument].(string); name != "" {
 			return says(say).With(legible(name))
@@ -152,7 +160,7 @@ func about(says saying, argument string) func(texts.Steps, map[string]any) strin
 	}
 }
 
-// legible returns name so that it looks like one line.
+// legible returns name, quoted if it has control characters such as line breaks.
 func legible(name string) string {
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return strconv.Quote(name)
@@ -160,34 +168,34 @@ func legible(name string) string {
 	return name
 }
 
-// Errors that explain knows, beside those of the workspace and the os package.
+// errNotDir is returned for a path that should be a directory and is not.
 var errNotDir = errors.New("not a directory")
 
-// devices never end or hang their reader (D-053).
+// devices matches files whose content never ends, or that block their reader (D-053).
 var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
 
-// hangs reports whether text names a device, a pipe or a socket, or a link to a
-// device. at is the file of the workspace that it is, if it is one.
-func hangs(w *workspace.Workspace, text string, at workspace.Path) bool {
+// isDevice reports whether text names a device, a pipe or a socket, or a link to a
+// device. at is the resolved path, which is zero for a file outside the workspace.
+func isDevice(w *workspace.Workspace, text string, at workspace.Path) bool {
 	if at == (workspace.Path{}) {
-		real, _ := filepath.EvalSymlinks(
-			filepath.Join(w.Dir(), text)) // only devices are told from other things outside
+		// An error is of no interest: it only matters whether this is a device.
+		real, _ := filepath.EvalSymlinks(filepath.Join(w.Dir(), text))
 		return devices.MatchString(text) || devices.MatchString(real)
 	}
 	info, err := w.Stat(at)
 	return err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// fail is an error that tells the model what is wrong and what to do.
+// fail returns an error that tells the model what is wrong and what to do.
 func fail(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// A word is what the model is told of an error. The text takes a path.
-type word struct {
+// An errorText is the text for the model that stands for err. It takes a path.
+type errorText struct {
 	err        error
 	code, text string
 }
 
-var words = []word{
+var errorTexts = []errorText{
 	{workspace.ErrProtected, tools.CodeDenied, "%s is protected"},
 	{tools.ErrPrivate, tools.CodeDenied, "%s is not for this conversation"},
 	{fs.ErrNotExist, "", "File not found: %s"},
@@ -197,16 +205,16 @@ var words = []word{
 	{syscall.ENOTDIR, "", "Not a directory on the way to %s"},
 }
 
-// explain makes the err of a tool one that tells the model why path could not
-// be read or written (D-055), in other words if some are given.
-func explain(r tools.Result, err error, path string, other ...word) (tools.Result, error) {
+// explain turns the error of a tool into one that tells the model why path could not
+// be read or written (D-055). The texts in other have priority.
+func explain(r tools.Result, err error, path string, other ...errorText) (tools.Result, error) {
 	if outside := (*workspace.OutsideError)(nil); errors.As(err, &outside) {
 		return tools.Result{Code: tools.CodeDenied}, outside
 	}
 	if no := (denial{}); errors.As(err, &no) {
 		return tools.Result{Code: tools.CodeDenied}, no
 	}
-	for _, w := range append(other, words...) {
+	for _, w := range append(other, errorTexts...) {
 		if errors.Is(err, w.err) {
 			return tools.Result{Code: w.code}, fail(w.text, path)
 		}

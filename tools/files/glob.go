@@ -13,37 +13,39 @@ import (
 )
 
 type globArgs struct {
-	Pattern   string `json:"pattern" jsonschema:"such as *.go or src/**/*_test.go; without a slash it is matched by the name alone, at any depth" limit:"min=1"`
-	Path      string `json:"path,omitempty" jsonschema:"the directory to search, relative to the workspace" limit:"default=."`
-	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"how many paths to return at most; 0 is all" limit:"min=0 max=1000 default=250"`
-	Offset    int    `json:"offset,omitempty" jsonschema:"how many paths to leave out first" limit:"min=0 max=100000"`
-	EntryType string `json:"entry_type,omitempty" jsonschema:"what to look for" limit:"enum=files|dirs|both default=files"`
+	Pattern   string `json:"pattern" jsonschema:"*.go (a name, at any depth) or src/**/*_test.go" limit:"min=1"`
+	Path      string `json:"path" jsonschema:"the directory to search, relative to the workspace" limit:"default=."`
+	HeadLimit int    `json:"head_limit" jsonschema:"maximum of paths; 0 is all" limit:"min=0 max=1000 default=250"`
+	Offset    int    `json:"offset,omitempty" jsonschema:"number of paths to skip" limit:"min=0 max=100000"`
+	EntryType string `json:"entry_type" jsonschema:"what to look for" limit:"choice=files|dirs|both"`
 }
 
-// globs returns glob, and the same under its other name.
+// globs returns glob, and the same tool under its other name.
 func globs() []tools.Tool {
-	t := tool(
+	t := newTool(
 		"glob",
 		nil,
-		"Find files of the workspace by their names, the newest first. Leaves out what is rarely of interest, such "+
+		"Find files of the workspace by name, the newest first. Skips folders that are rarely of interest, such "+
 			"as .git and node_modules.",
 		tools.Resolve,
 		glob,
 	)
-	t.ReadOnly, t.Preview = true, about(stepSearch, "pattern")
-	t.Aliases = named("max_results", "head_limit", "limit", "head_limit")
+	t.ReadOnly = true
+	t.Preview = previewOf(stepSearch, "pattern")
+	t.Aliases = aliases("max_results", "head_limit", "limit", "head_limit")
 	other := t
-	other.Name, other.AliasOf = "find_files", t.Name
+	other.Name = "find_files"
+	other.AliasOf = t.Name
 	return []tools.Tool{t, other}
 }
 
-// glob is glob (D-069).
+// glob implements the tool glob (D-069).
 func glob(ctx context.Context, c tools.Call, dir workspace.Path, in globArgs) (tools.Result, error) {
 	var found []entry
-	unseen, err := hunt{dir, "Path", in.Pattern, false}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
+	unseen, err := walker{dir, "Path", in.Pattern, false}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
 		info, err := d.Info()
-		if err != nil || in.EntryType != "both" && d.IsDir() != (in.EntryType == "dirs") { // an error: it is gone
-			return
+		if err != nil || in.EntryType != "both" && d.IsDir() != (in.EntryType == "dirs") {
+			return // an error means that the file was removed in the meantime
 		}
 		found = append(found, entry{at: at, dir: d.IsDir(), mtime: info.ModTime().UnixNano()})
 	})
@@ -51,19 +53,20 @@ func glob(ctx context.Context, c tools.Call, dir workspace.Path, in globArgs) (t
 	shown, note := paged(found, in.HeadLimit, in.Offset)
 	text := strings.Join(names(shown), "\n")
 	if len(found) == 0 {
-		text, note = fmt.Sprintf("No paths matched pattern '%s' in %s", in.Pattern, pathOf(c)), ""
+		text = fmt.Sprintf("No paths matched pattern '%s' in %s", in.Pattern, pathOf(c))
+		note = ""
 	}
 	r := tools.Result{Text: notes(text, note, unseen)}
 	r.TaintBy(c.Scope, paths(shown)...)
 	return r, err
 }
 
-// An entry is a file that was found.
+// An entry is a file or folder that was found.
 type entry struct {
 	at    workspace.Path
-	dir   bool  // it is a folder
-	mtime int64 // ns since 1970
-	n     int   // matches in it
+	dir   bool
+	mtime int64 // Unix time in nanoseconds
+	n     int   // matches in the file
 }
 
 // paths returns the files of the entries.
@@ -81,7 +84,7 @@ func sortNewest(found []entry) {
 	})
 }
 
-// names returns the names of the entries as they are shown.
+// names returns the names of the entries for the model.
 func names(found []entry) []string {
 	all := make([]string, len(found))
 	for i, f := range found {
@@ -94,8 +97,8 @@ func names(found []entry) []string {
 	return all
 }
 
-// paged returns the part of what was found that a call asked for, and what to
-// note of it. A limit of 0 is none.
+// paged returns the part of lines that a call asked for, and a note if that is not all.
+// A limit of 0 is no limit.
 func paged[T any](lines []T, limit, offset int) (part []T, note string) {
 	part = lines[min(offset, len(lines)):]
 	if limit > 0 && len(part) > limit {
@@ -107,7 +110,7 @@ func paged[T any](lines []T, limit, offset int) (part []T, note string) {
 	return part, note
 }
 
-// notes adds lines to a text, those that there are.
+// notes appends the lines that are not empty to text, after a blank line.
 func notes(text string, lines ...string) string {
 	for i, line := range slices.DeleteFunc(lines, func(s string) bool { return s == "" }) {
 		if i == 0 && text != "" {

@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	maxGrep  = 2_000_000  // bytes of a file that is searched (D-071)
-	maxNamed = 64_000_000 // bytes of the file that is searched, if one is named
-	maxShown = 2000       // characters of a line that is shown
+	maxGrep  = 2_000_000  // bytes of a file, if a folder is searched (D-071)
+	maxNamed = 64_000_000 // bytes of a file, if the call names it
+	maxShown = 2000       // characters of a line
 )
 
 type grepArgs struct {
-	Pattern         string `json:"pattern" jsonschema:"a regular expression in RE2 syntax, which a line must match" limit:"min=1"`
-	Path            string `json:"path,omitempty" jsonschema:"the directory or file to search, relative to the workspace" limit:"default=."`
-	Glob            string `json:"glob,omitempty" jsonschema:"search only files whose names it matches, such as *.go or src/**/*.ts"`
+	Pattern         string `json:"pattern" jsonschema:"a regular expression in RE2 syntax" limit:"min=1"`
+	Path            string `json:"path" jsonschema:"the directory or file to search" limit:"default=."`
+	Glob            string `json:"glob,omitempty" jsonschema:"search only these files, such as *.go or src/**/*.ts"`
 	Type            string `json:"type,omitempty" jsonschema:"search only files of this type, such as py, ts, go, md"`
-	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"take a and A for the same"`
-	FixedStrings    bool   `json:"fixed_strings,omitempty" jsonschema:"pattern is plain text and no regular expression"`
-	OutputMode      string `json:"output_mode,omitempty" jsonschema:"the paths of the files, the lines, or how many in each file" limit:"enum=files_with_matches|content|count default=files_with_matches"`
-	ContextBefore   int    `json:"context_before,omitempty" jsonschema:"how many lines to show before each line; only with content" limit:"min=0 max=20"`
-	ContextAfter    int    `json:"context_after,omitempty" jsonschema:"how many lines to show after each line; only with content" limit:"min=0 max=20"`
-	HeadLimit       int    `json:"head_limit,omitempty" jsonschema:"how many paths or lines to return at most; 0 is all" limit:"min=0 max=1000 default=250"`
-	Offset          int    `json:"offset,omitempty" jsonschema:"how many paths or lines to leave out first" limit:"min=0 max=100000"`
+	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"ignore letter case"`
+	FixedStrings    bool   `json:"fixed_strings,omitempty" jsonschema:"pattern is plain text, not a regular expression"`
+	OutputMode      string `json:"output_mode" jsonschema:"results" limit:"choice=files_with_matches|content|count"`
+	ContextBefore   int    `json:"context_before,omitempty" jsonschema:"lines before each match" limit:"min=0 max=20"`
+	ContextAfter    int    `json:"context_after,omitempty" jsonschema:"lines after each match" limit:"min=0 max=20"`
+	HeadLimit       int    `json:"head_limit" jsonschema:"maximum; 0 is all" limit:"min=0 max=1000 default=250"`
+	Offset          int    `json:"offset,omitempty" jsonschema:"number of results to skip" limit:"min=0 max=100000"`
 }
 
-// types are the files that go by another name than their ending.
+// types maps the types of files that are not simply a file name extension to patterns.
 var types = map[string]string{
 	"py": "*.{py,pyi}", "python": "*.{py,pyi}", "js": "*.{js,jsx,mjs,cjs}", "javascript": "*.{js,jsx,mjs,cjs}",
 	"ts": "*.{ts,tsx,mts,cts}", "typescript": "*.{ts,tsx,mts,cts}",
@@ -49,21 +49,24 @@ var types = map[string]string{
 }
 
 func greps() tools.Tool {
-	t := tool(
+	t := newTool(
 		"grep",
 		nil,
-		"Search the files of the workspace for lines that match. Leaves out binary and big files, and what is rarely "+
-			"of interest, such as .git and node_modules.",
+		"Search the files of the workspace for lines that match pattern. Skips binary and big files, and folders "+
+			"that are rarely of interest, such as .git and node_modules. output_mode says what to return: the paths "+
+			"of the files, the lines, or the number of lines in each file. With content, context_before and "+
+			"context_after add lines around each match.",
 		tools.Resolve,
 		grep,
 	)
-	t.ReadOnly, t.Preview = true, about(stepSearch, "pattern")
-	t.Aliases = named("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case",
+	t.ReadOnly = true
+	t.Preview = previewOf(stepSearch, "pattern")
+	t.Aliases = aliases("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case",
 		"case_insensitive", "limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")
 	return t
 }
 
-// grep is grep (D-070).
+// grep implements the tool grep (D-070).
 func grep(ctx context.Context, c tools.Call, at workspace.Path, in grepArgs) (r tools.Result, err error) {
 	s, err := newSearch(in)
 	if err != nil {
@@ -84,10 +87,11 @@ func grep(ctx context.Context, c tools.Call, at workspace.Path, in grepArgs) (r 
 	return r, ctx.Err()
 }
 
-// textEnds is in patterns that may match a line and not the block it is in.
+// textEnds matches patterns that may match a line but not the block that the line is
+// in, such as those with \A.
 var textEnds = regexp.MustCompile(`\\[Az]|\(\?\w*-`)
 
-// newSearch returns a search for the pattern, or says what is wrong with it.
+// newSearch returns a search for the pattern, or what is wrong with the pattern.
 func newSearch(in grepArgs) (s search, err error) {
 	s.args = in
 	pattern := in.Pattern
@@ -119,18 +123,19 @@ func newSearch(in grepArgs) (s search, err error) {
 	return s, err
 }
 
-// A search looks through files.
+// A search looks for lines in files.
 type search struct {
 	args        grepArgs
-	line, block *regexp.Regexp // for one line, and for many: no line matches where that finds nothing
+	line        *regexp.Regexp // matches one line
+	block       *regexp.Regexp // matches a block of lines if any of them may match
 	call        tools.Call
 	found       []entry // the files with matches, by path
-	big, binary int     // files left out
-	named       bool    // the path is a file
-	refusal     error   // why the first file that was left out was
+	big, binary int     // files that were skipped
+	named       bool    // the call names a file, not a folder
+	refusal     error   // why the first skipped file was skipped
 }
 
-// files returns the files to search: what is at that path, or below it.
+// files returns the files to search: the one at that path, or those below it.
 func (s *search) files(ctx context.Context, at workspace.Path) (files []workspace.Path, unseen string, err error) {
 	if info, err := s.call.Workspace.Stat(at); err == nil && info.Mode().IsRegular() {
 		s.named = true
@@ -140,7 +145,7 @@ func (s *search) files(ctx context.Context, at workspace.Path) (files []workspac
 	if kind == "" && s.args.Type != "" {
 		kind = "*." + s.args.Type
 	}
-	unseen, err = hunt{at, "Path", s.args.Glob, false}.walk(ctx, s.call, func(file workspace.Path, d fs.DirEntry) {
+	unseen, err = walker{at, "Path", s.args.Glob, false}.walk(ctx, s.call, func(file workspace.Path, d fs.DirEntry) {
 		if d.Type().IsRegular() && matches(kind, d.Name()) {
 			files = append(files, file)
 		}
@@ -148,9 +153,10 @@ func (s *search) files(ctx context.Context, at workspace.Path) (files []workspac
 	return files, unseen, err
 }
 
-// all searches the files, several at once.
+// all searches the files, several at a time.
 func (s *search) all(ctx context.Context, files []workspace.Path) {
-	entries, errs := make([]entry, len(files)), make([]error, len(files))
+	entries := make([]entry, len(files))
+	errs := make([]error, len(files))
 	var next atomic.Int64
 	var workers tools.Group
 	for range min(4, runtime.GOMAXPROCS(0)) {
@@ -168,7 +174,7 @@ func (s *search) all(ctx context.Context, files []workspace.Path) {
 			s.refusal = errs[i]
 		}
 		switch {
-		case errors.Is(errs[i], workspace.ErrProtected): // as if it were not there
+		case errors.Is(errs[i], workspace.ErrProtected): // the answer does not mention it
 		case errors.Is(errs[i], workspace.ErrTooBig):
 			s.big++
 		case errs[i] != nil:
@@ -179,7 +185,7 @@ func (s *search) all(ctx context.Context, files []workspace.Path) {
 	}
 }
 
-// one searches a file, to its end only if its matches are counted.
+// one searches a file. Unless matches are counted, it stops at the first.
 func (s *search) one(ctx context.Context, at workspace.Path, buf *bytes.Buffer) (e entry, err error) {
 	text, info, err := s.read(at, buf)
 	if err != nil {
@@ -189,11 +195,12 @@ func (s *search) one(ctx context.Context, at workspace.Path, buf *bytes.Buffer) 
 		e.n++
 		return s.args.OutputMode == "count"
 	})
-	e.at, e.mtime = at, info.ModTime().UnixNano()
+	e.at = at
+	e.mtime = info.ModTime().UnixNano()
 	return e, nil
 }
 
-// read returns the text of a file, which buf holds.
+// read returns the text of a file. It uses the memory of buf.
 func (s *search) read(at workspace.Path, buf *bytes.Buffer) ([]byte, fs.FileInfo, error) {
 	f, err := s.call.Workspace.Open(at)
 	if err != nil {
@@ -224,7 +231,7 @@ func (s *search) read(at workspace.Path, buf *bytes.Buffer) ([]byte, fs.FileInfo
 	return text, info, err
 }
 
-// textIn returns the text of a file, if it is one, in UTF-8.
+// textIn returns the text of a file in UTF-8, if the file is readable as text.
 func textIn(data []byte) (text []byte, readable bool) {
 	head := data[:min(len(data), sniffBytes)]
 	if old := legacyOf(head, http.DetectContentType(head)); old.encoding != nil {
@@ -235,12 +242,12 @@ func textIn(data []byte) (text []byte, readable bool) {
 	return text, bytes.IndexByte(text, 0) < 0
 }
 
-// blockSize is about how many bytes are searched at once: few enough for the
-// regexp package to be quick, and for a search to end when it is told to.
+// blockSize is about how many bytes are searched at a time: few enough for the regexp
+// package to be fast, and for a search to stop soon after its context ends.
 const blockSize = 16 << 10
 
-// lines calls do for each line of text that matches, with its number and its
-// place in text, until do returns false.
+// lines calls do for each line of text that matches, with its number and its offsets
+// in text, until do returns false.
 func (s *search) lines(ctx context.Context, text []byte, do func(number, start, end int) bool) {
 	number := 1
 	for pos := 0; pos < len(text) && ctx.Err() == nil; {
@@ -261,7 +268,7 @@ func (s *search) lines(ctx context.Context, text []byte, do func(number, start, 
 	}
 }
 
-// match is re.Match, which ends with ctx however long the text is.
+// match reports whether re matches text. For a long text it stops when ctx ends.
 func match(ctx context.Context, re *regexp.Regexp, text []byte) bool {
 	if len(text) <= 2*blockSize {
 		return re.Match(text)
@@ -281,7 +288,7 @@ func (r runes) ReadRune() (c rune, size int, err error) {
 	return r.Reader.ReadRune()
 }
 
-// endOfLine returns where the line ends that pos is in.
+// endOfLine returns the end of the line that the offset pos is in.
 func endOfLine(text []byte, pos int) int {
 	if i := bytes.IndexByte(text[pos:], '\n'); i >= 0 {
 		return pos + i
@@ -289,14 +296,16 @@ func endOfLine(text []byte, pos int) int {
 	return len(text)
 }
 
-// text returns what was found, and what to note of it.
+// text returns the results for the model, and notes to append.
 func (s *search) text(ctx context.Context) (text string, also []string) {
 	sortNewest(s.found)
-	lines, sep := names(s.found), "\n"
+	lines := names(s.found)
+	sep := "\n"
 	total := 0
 	switch s.args.OutputMode {
 	case "content":
-		lines, sep = s.content(ctx), "\n\n"
+		lines = s.content(ctx)
+		sep = "\n\n"
 	case "count":
 		for i, f := range s.found {
 			lines[i] += fmt.Sprintf(": %d", f.n)
@@ -309,7 +318,8 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 		note = "(output truncated due to size)"
 	}
 	if len(s.found) == 0 {
-		text, note = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, pathOf(s.call)), ""
+		text = fmt.Sprintf("No matches found for pattern '%s' in %s", s.args.Pattern, pathOf(s.call))
+		note = ""
 	}
 	also = append(also, note)
 	if s.binary > 0 {
@@ -324,31 +334,33 @@ func (s *search) text(ctx context.Context) (text string, also []string) {
 	return text, also
 }
 
-// content returns the lines that match as they are shown, by path: as many as
-// are asked for and one more, and nothing for those before them.
+// content returns the matching lines with their context, by path. It returns one more
+// than the call asks for, and empty strings for those that it skips.
 func (s *search) content(ctx context.Context) (blocks []string) {
-	limit, size := s.args.HeadLimit, 0
+	limit := s.args.HeadLimit
+	size := 0
 	enough := func() bool { return size > maxLine || limit > 0 && len(blocks) > s.args.Offset+limit }
 	slices.SortFunc(s.found, func(a, b entry) int { return strings.Compare(a.at.String(), b.at.String()) })
 	var buf bytes.Buffer
 	for _, f := range s.found {
 		text, _, err := s.read(f.at, &buf)
-		if err != nil || enough() { // an error: it is another by now
-			continue
+		if err != nil || enough() {
+			continue // an error means that the file has changed since
 		}
 		s.lines(ctx, text, func(number, start, end int) bool {
 			block := ""
 			if len(blocks) >= s.args.Offset {
 				block = s.around(legible(f.at.String()), text, number, start, end)
 			}
-			blocks, size = append(blocks, block), size+len(block)
+			blocks = append(blocks, block)
+			size += len(block)
 			return !enough()
 		})
 	}
 	return blocks
 }
 
-// around shows a line and those around it.
+// around returns a line with the lines around it, numbered.
 func (s *search) around(name string, text []byte, number, start, end int) string {
 	first := number
 	for ; number-first < s.args.ContextBefore && start > 0; first-- {
@@ -368,7 +380,7 @@ func (s *search) around(name string, text []byte, number, start, end int) string
 	return b
 }
 
-// shown returns line, or of a long one the part around its first match.
+// shown returns line, or the part around the first match if the line is long.
 func (s *search) shown(line string) string {
 	const more = "… (the line is longer)"
 	at := []int{0, 0}

@@ -5,10 +5,11 @@ import (
 	"unicode"
 )
 
-// A move is a line of an old text, and what its indentation is in the file.
+// A move is a line of old_text: its content, its indentation there, and the
+// indentation of the same line in the file.
 type move struct{ content, from, to string }
 
-// of returns line moved as m is, if that can be.
+// of returns line with its indentation changed as that of m is, if possible.
 func (m move) of(line string) (moved string, ok bool) {
 	from, to := m.from, m.to
 	for from != "" && to != "" && from[len(from)-1] == to[len(to)-1] {
@@ -18,25 +19,27 @@ func (m move) of(line string) (moved string, ok bool) {
 	return to + rest, ok
 }
 
-// moves are those of all lines of a text. Blank ones have no content.
+// moves are the moves of all lines of a text. Blank lines have no content.
 type moves []move
 
-// newMoves returns the moves from old to found, which has the same lines but for blanks.
+// newMoves returns the moves from old to found, which differ only in white space.
 func newMoves(old, found string) (ms moves) {
 	is := strings.Split(found, "\n")
 	for i, line := range splitLines(old) {
 		m := move{content: strings.TrimSpace(line)}
 		if m.content != "" {
-			m.from, m.to = indent(line), indent(is[i])
+			m.from = indent(line)
+			m.to = indent(is[i])
 		}
 		ms = append(ms, m)
 	}
 	return ms
 }
 
-// reindent moves new as the lines of old are moved in found (D-061): all alike
-// if those are; else each to where the one is that it replaces, if they are as
-// many. It is not ok if neither can be.
+// reindent indents new as the lines of old are indented in found (D-061). If all lines
+// of old were moved alike, so are those of new. Otherwise, if new has as many lines
+// as old, each gets the indentation of the line it replaces. ok is false if neither
+// is possible.
 func reindent(new, old, found string) (text string, ok bool) {
 	ms := newMoves(old, found)
 	if m, alike := ms.common(); alike {
@@ -48,7 +51,7 @@ func reindent(new, old, found string) (text string, ok bool) {
 	return text, ok
 }
 
-// common returns a move that is that of all lines.
+// common returns a move that applies to all lines, if there is one.
 func (ms moves) common() (first move, ok bool) {
 	for _, m := range ms {
 		if m.content == "" {
@@ -64,9 +67,11 @@ func (ms moves) common() (first move, ok bool) {
 	return first, true
 }
 
-// inPlace gives line the indentation of the i-th, unless it is another of them.
+// inPlace gives line the indentation of the i-th old line, unless it is equal to
+// another one of them.
 func (ms moves) inPlace(i int, line string) (string, bool) {
-	to, content := ms[i].to, strings.TrimSpace(line)
+	to := ms[i].to
+	content := strings.TrimSpace(line)
 	for _, m := range ms {
 		if content == m.content && content != ms[i].content && m.to != to {
 			return "", false
@@ -75,7 +80,8 @@ func (ms moves) inPlace(i int, line string) (string, bool) {
 	return to + strings.TrimLeftFunc(line, unicode.IsSpace), ms[i].content != ""
 }
 
-// each does a thing to the lines of text that are not blank, if it can be done to all.
+// each applies do to the lines of text that are not blank. It fails if do fails for
+// any of them.
 func each(text string, do func(i int, line string) (string, bool)) (string, bool) {
 	all := strings.Split(text, "\n")
 	for i, line := range all {
@@ -92,7 +98,7 @@ func each(text string, do func(i int, line string) (string, bool)) (string, bool
 
 func splitLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// indent returns what line begins with.
+// indent returns the white space at the beginning of line.
 func indent(line string) string {
 	return line[:len(line)-len(strings.TrimLeftFunc(line, unicode.IsSpace))]
 }

@@ -15,60 +15,60 @@ import (
 	"parley/workspace"
 )
 
-// maxWalk is how many entries of a tree are looked at.
+// maxWalk is how many entries of a tree are visited.
 const maxWalk = 100_000
 
-// ignored are folders and files that nobody wants listed (D-071).
+// ignored are folders and files that are not listed or searched (D-071).
 var ignored = strings.Fields(
 	".git node_modules __pycache__ .venv venv dist build .tox .mypy_cache .pytest_cache .ruff_cache .coverage " +
 		"htmlcov .parley",
 )
 
-// A hunt looks for files.
-type hunt struct {
+// A walker visits the files of a folder.
+type walker struct {
 	dir     workspace.Path
-	what    string // it is, as one says that misses it
-	pattern string // what they match; "" is all
-	flat    bool   // only what is directly in dir
+	what    string // what an error calls dir: "Path" or "Directory"
+	pattern string // visit only what matches; "" is everything
+	flat    bool   // visit only what is directly in dir
 }
 
-// walk calls do for each file and folder that h looks for. note says if some
-// were left out for being too many.
-func (h hunt) walk(
+// walk calls do for each matching file and folder. If there are too many, note says
+// so.
+func (w walker) walk(
 	ctx context.Context,
 	c tools.Call,
 	do func(at workspace.Path, d fs.DirEntry),
 ) (note string, err error) {
-	if !doublestar.ValidatePattern(h.pattern) {
-		return "", fail("invalid glob pattern: %s", h.pattern)
+	if !doublestar.ValidatePattern(w.pattern) {
+		return "", fail("invalid glob pattern: %s", w.pattern)
 	}
 	n := 0
-	err = c.Workspace.Walk(h.dir, func(at workspace.Path, d fs.DirEntry, err error) error {
+	err = c.Workspace.Walk(w.dir, func(at workspace.Path, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case at == h.dir && errors.Is(err, fs.ErrNotExist):
-			return fail("%s not found: %s", h.what, pathOf(c))
-		case at == h.dir && err == nil && !d.IsDir():
+		case at == w.dir && errors.Is(err, fs.ErrNotExist):
+			return fail("%s not found: %s", w.what, pathOf(c))
+		case at == w.dir && err == nil && !d.IsDir():
 			return errNotDir
-		case at == h.dir:
+		case at == w.dir:
 			return err
 		case n == maxWalk:
 			note = fmt.Sprintf("(only the first %d entries were searched)", maxWalk)
 			return fs.SkipAll
-		case err != nil: // a directory that cannot be read was listed before
+		case err != nil: // an unreadable directory, which do was called for already
 			return fs.SkipDir
 		}
-		// On the way to a folder of one's own there may be what is hidden.
+		// A hidden folder is entered if it leads to a folder of the caller's own.
 		hidden := tools.Private(c.Scope, at)
 		skip := slices.Contains(ignored, d.Name()) || hidden && !c.Whose().LeadsTo(at.String())
 		if !skip && !hidden {
 			n++
-			if matches(h.pattern, below(h.dir, at)) {
+			if matches(w.pattern, below(w.dir, at)) {
 				do(at, d)
 			}
 		}
-		if d.IsDir() && (skip || h.flat) {
+		if d.IsDir() && (skip || w.flat) {
 			return fs.SkipDir
 		}
 		return nil
@@ -76,12 +76,12 @@ func (h hunt) walk(
 	return note, err
 }
 
-// below returns the name of at relative to dir, which it is in.
+// below returns the name of at relative to the folder dir.
 func below(dir, at workspace.Path) string { return strings.TrimPrefix(at.String(), dir.String()+"/") }
 
-// matches reports whether pattern matches the file name, which is relative to
-// where the search began: one without a slash is matched by the last part
-// alone, and "" by all.
+// matches reports whether pattern matches name, a path relative to the folder that is
+// searched. A pattern without a slash is compared with the last element only, and an
+// empty one matches every name.
 func matches(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") {
 		name = path.Base(name)
@@ -90,26 +90,27 @@ func matches(pattern, name string) bool {
 }
 
 type listArgs struct {
-	Path       string `json:"path,omitempty" jsonschema:"the directory, relative to the workspace" limit:"default=."`
-	Pattern    string `json:"pattern,omitempty" jsonschema:"list only what it matches, such as *.md"`
-	Recursive  bool   `json:"recursive,omitempty" jsonschema:"also list what is in the directories below"`
-	MaxEntries int    `json:"max_entries,omitempty" jsonschema:"how many entries to list at most" limit:"min=1 max=5000 default=200"`
+	Path       string `json:"path" jsonschema:"the directory, relative to the workspace" limit:"default=."`
+	Pattern    string `json:"pattern,omitempty" jsonschema:"list only matching names, such as *.md"`
+	Recursive  bool   `json:"recursive,omitempty" jsonschema:"include the directories below"`
+	MaxEntries int    `json:"max_entries" jsonschema:"maximum number of entries" limit:"min=1 max=5000 default=200"`
 }
 
 func list() tools.Tool {
-	t := tool("list_dir", stepList,
-		"List a directory of the workspace. Leaves out what is rarely of interest, such as .git and node_modules.",
+	t := newTool("list_dir", stepList,
+		"List a directory of the workspace. Skips folders that are rarely of interest, such as .git and node_modules.",
 		tools.Resolve, listDir)
-	t.ReadOnly, t.Aliases = true, named("limit", "max_entries", "glob", "pattern")
+	t.ReadOnly = true
+	t.Aliases = aliases("limit", "max_entries", "glob", "pattern")
 	return t
 }
 
-// listDir is list_dir (D-068).
+// listDir implements list_dir (D-068).
 func listDir(ctx context.Context, c tools.Call, dir workspace.Path, in listArgs) (tools.Result, error) {
 	total := 0
 	var lines []string
 	var r tools.Result
-	_, err := hunt{dir, "Directory", in.Pattern, !in.Recursive}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
+	_, err := walker{dir, "Directory", in.Pattern, !in.Recursive}.walk(ctx, c, func(at workspace.Path, d fs.DirEntry) {
 		if total++; total <= in.MaxEntries {
 			lines = append(lines, in.line(legible(below(dir, at)), d.IsDir()))
 			r.TaintBy(c.Scope, at)

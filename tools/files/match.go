@@ -8,17 +8,18 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// A swap puts one text in the place of another.
-type swap struct {
-	old, new string
-	blanks   bool // blanks at the ends of lines mean something, as in Markdown
+// A replacement replaces one text by another.
+type replacement struct {
+	old, new   string
+	keepSpaces bool // at the ends of lines, where they have a meaning, as in Markdown
 }
 
-// edits returns what s changes in text, at each place where old is. An old
-// that is there exactly is changed exactly there; else new is made to look
-// like what is there (D-061). Lines end as in text (D-065).
-// Where it is not clear how to indent new is odd: there are no edits then.
-func (s swap) edits(text string) (edits []udiff.Edit, odd []int) {
+// edits returns the edits that replace old in text, one for each occurrence. If old
+// does not occur exactly, text that differs only in indentation or quotes counts as an
+// occurrence, and new is adapted to it (D-061). Line ends become those of text (D-065).
+// If it is not clear how to indent new at an occurrence, edits returns no edits, and
+// the offsets of that occurrence.
+func (s replacement) edits(text string) (edits []udiff.Edit, ambiguousIndent []int) {
 	dos := 2*strings.Count(text, "\r\n") > strings.Count(text, "\n")
 	for i, find := range []func(text, old string) [][]int{
 		exactly, func(text, old string) [][]int { return exactly(text, crlf(old)) }, byLines, byQuotes,
@@ -27,22 +28,24 @@ func (s swap) edits(text string) (edits []udiff.Edit, odd []int) {
 			from := at[0]
 			to := at[1]
 			new := s.new
-			found, rest := text[from:to], text[to:]
+			found := text[from:to]
+			rest := text[to:]
 			if i >= 2 {
 				clear := false
 				if new, clear = reindent(new, s.old, found); !clear {
 					return nil, at
 				}
-				new = curl(new, s.old, found)
+				new = adaptQuotes(new, s.old, found)
 			}
-			if new = s.tidy(new, rest); dos {
+			new = s.trimLineEnds(new, rest)
+			if dos {
 				new = crlf(new)
 			}
 			if s.new == s.old {
 				new = found
 			}
 			if s.new == "" && (from == 0 || text[from-1] == '\n') && !strings.HasSuffix(found, "\n") {
-				to += newline(rest) // no empty line is left of whole ones
+				to += newline(rest) // deleting whole lines leaves no empty line behind
 			}
 			edits = append(edits, udiff.Edit{Start: from, End: to, New: new})
 		}
@@ -55,9 +58,10 @@ func (s swap) edits(text string) (edits []udiff.Edit, odd []int) {
 
 var blanks = regexp.MustCompile(`[ \t]+(\r?\n)`)
 
-// tidy returns new, which rest follows, without blanks at the ends of lines.
-func (s swap) tidy(new, rest string) string {
-	if s.blanks {
+// trimLineEnds returns new without white space at the ends of lines. rest is the text
+// that follows it in the file.
+func (s replacement) trimLineEnds(new, rest string) string {
+	if s.keepSpaces {
 		return new
 	}
 	new = blanks.ReplaceAllString(new, "$1")
@@ -67,7 +71,7 @@ func (s swap) tidy(new, rest string) string {
 	return new
 }
 
-// newline returns how many bytes of s are the end of a line.
+// newline returns the length of the line end at the beginning of s, or 0.
 func newline(s string) int {
 	if strings.HasPrefix(s, "\r\n") {
 		return 2
@@ -79,6 +83,7 @@ func crlf(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
 }
 
+// exactly finds the places where old occurs.
 func exactly(text, old string) (places [][]int) {
 	for from, i := 0, 0; old != ""; from += i + len(old) {
 		if i = strings.Index(text[from:], old); i < 0 {
@@ -89,7 +94,7 @@ func exactly(text, old string) (places [][]int) {
 	return places
 }
 
-// byLines finds the lines of old, whatever their indentation and quotes.
+// byLines finds the lines of old, with any indentation and any shape of quotes.
 func byLines(text, old string) (places [][]int) {
 	const blank = `[\t\v\f\pZ]*`
 	var lines []string
@@ -97,8 +102,8 @@ func byLines(text, old string) (places [][]int) {
 		lines = append(lines, anyQuotes(strings.TrimSpace(line)))
 	}
 	re, err := regexp.Compile(`(?m)^(` + blank + strings.Join(lines, blank+`\r?\n`+blank) + blank + `)\r?$`)
-	if err != nil || strings.Join(lines, "") == "" { // an error: it is no text
-		return nil
+	if err != nil || strings.Join(lines, "") == "" {
+		return nil // an error means that old is not valid UTF-8
 	}
 	for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
 		if strings.HasSuffix(old, "\n") {
@@ -109,7 +114,7 @@ func byLines(text, old string) (places [][]int) {
 	return places
 }
 
-// byQuotes finds old whatever the shape of its quotes.
+// byQuotes finds old with any shape of quotes.
 func byQuotes(text, old string) [][]int {
 	re, err := regexp.Compile(anyQuotes(old))
 	if err != nil || old == "" {
@@ -118,7 +123,7 @@ func byQuotes(text, old string) [][]int {
 	return re.FindAllStringIndex(text, -1)
 }
 
-// anyQuotes returns the pattern that text matches whatever the shape of its quotes.
+// anyQuotes returns a pattern that matches text with any shape of quotes.
 func anyQuotes(text string) string {
 	return strings.NewReplacer("'", "['‘’]", `"`, `["“”]`).Replace(regexp.QuoteMeta(straight(text)))
 }
@@ -127,10 +132,11 @@ const curly = "‘’“”"
 
 var straight = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`).Replace
 
-// curl gives the quotes of new the shape that they have in found, if that is
-// another than in old.
-func curl(new, old, found string) string {
-	single, double := strings.ContainsAny(found, "‘’"), strings.ContainsAny(found, "“”")
+// adaptQuotes gives the quotes of new the shape that they have in found, if that
+// differs from their shape in old.
+func adaptQuotes(new, old, found string) string {
+	single := strings.ContainsAny(found, "‘’")
+	double := strings.ContainsAny(found, "“”")
 	if !single && !double && strings.ContainsAny(old, curly) {
 		return straight(new)
 	}

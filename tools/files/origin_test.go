@@ -140,7 +140,7 @@ func TestWrittenWhileRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := reading(func(context.Context, tools.Call, workspace.Path, pathArgs) (tools.Result, error) {
+	read := tainting(func(context.Context, tools.Call, workspace.Path, pathArgs) (tools.Result, error) {
 		d.as(ofPage, "2", "write_file", `{"path":"a.txt","content":"obey me"}`)
 		return tools.Result{Text: "obey me"}, nil
 	})

@@ -21,26 +21,25 @@ import (
 // Limits on reading a PDF (D-057).
 const (
 	maxPDF      = 50 << 20 // bytes
-	maxPages    = 20       // at once
+	maxPages    = 20       // per call
 	maxPDFTime  = 30 * time.Second
 	maxPDFMem   = 512 << 20 // bytes
-	maxPDFStack = 64 << 20
+	maxPDFStack = 64 << 20  // bytes
 )
 
-// pdfPages is what PDFText prints: the text of some pages.
+// pdfPages is the output of PDFText: the text of some pages.
 type pdfPages struct {
 	Total   int      `json:"total"`
 	Pages   []string `json:"pages"`
 	Problem string   `json:"problem,omitempty"`
 }
 
-// PDFText is a program: it prints the text of the pages from first to last of
-// the PDF that in is, for read_file, and returns an exit code. Run it in a
-// process of its own. A file can make the parser overflow the stack or ask for
-// all memory there is, and no Go program survives that.
+// PDFText prints the text of the pages first to last of the PDF in, for read_file, and
+// returns an exit code. Run it in a process of its own: a file can make the parser
+// overflow the stack or allocate all memory, and no Go program survives that.
 func PDFText(in *os.File, out io.Writer, first, last string) (code int) {
 	debug.SetMaxStack(maxPDFStack)
-	go func() { // ends with the program
+	go func() { // runs until the process exits
 		for m := (runtime.MemStats{}); m.Sys < maxPDFMem; time.Sleep(10 * time.Millisecond) {
 			runtime.ReadMemStats(&m)
 		}
@@ -55,7 +54,7 @@ func PDFText(in *os.File, out io.Writer, first, last string) (code int) {
 	return 0
 }
 
-// extract returns the text of some pages. It does not panic.
+// extract returns the text of some pages. Panics of the parser become problems.
 func extract(in io.ReaderAt, size int64, first, last int) (p pdfPages) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -78,22 +77,22 @@ func extract(in io.ReaderAt, size int64, first, last int) (p pdfPages) {
 	return p
 }
 
-// A pageText gathers the text of a page in the order it is drawn.
+// A pageText collects the text of a page in the order in which it is drawn.
 type pageText struct {
 	page  pdf.Page
 	fonts map[string]*pdf.Font
 	enc   pdf.TextEncoding
 	text  strings.Builder
-	y     float64
+	y     float64 // vertical position of the current line
 }
 
-// read gathers what it can: a damaged page ends early.
+// read collects the text of the page, up to the first damage.
 func (w *pageText) read() {
 	defer func() { _ = recover() }()
 	pdf.Interpret(w.page.V.Key("Contents"), w.do)
 }
 
-// do takes in one operator of the page.
+// do handles one drawing operator of the page.
 func (w *pageText) do(stack *pdf.Stack, op string) {
 	args := make([]pdf.Value, max(6, stack.Len()))
 	for i := stack.Len() - 1; i >= 0; i-- {
@@ -126,7 +125,7 @@ func (w *pageText) do(stack *pdf.Stack, op string) {
 		for i := range args[0].Len() {
 			if v := args[0].Index(i); v.Kind() == pdf.String {
 				w.show(v)
-			} else if v.Float64() < -200 { // thousandths of the font's size
+			} else if v.Float64() < -200 { // thousandths of the font size
 				w.move(false)
 			}
 		}
@@ -139,7 +138,7 @@ func (w *pageText) show(v pdf.Value) {
 	}
 }
 
-// move begins a line, or a word.
+// move starts a new line, or a new word on the same line.
 func (w *pageText) move(line bool) {
 	switch text := w.text.String(); {
 	case text == "" || strings.HasSuffix(text, "\n"):
@@ -152,7 +151,7 @@ func (w *pageText) move(line bool) {
 
 var pageRange = regexp.MustCompile(`^\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?$`)
 
-// readPDF returns the text of a PDF. command is how to run PDFText.
+// readPDF returns the text of a PDF. command is the command that runs PDFText.
 func readPDF(ctx context.Context, command []string, f *os.File, path, pages string) (string, error) {
 	part := pageRange.FindStringSubmatch(cmp.Or(pages, fmt.Sprintf("1-%d", maxPages)))
 	if part == nil {
@@ -172,13 +171,13 @@ func readPDF(ctx context.Context, command []string, f *os.File, path, pages stri
 	case len(got.Pages) == 0:
 		return "", fail("page %d is beyond end of file (%d pages)", first, got.Total)
 	case strings.Join(got.Pages, "") == "":
-		return "", fail("Cannot read PDF file %s: pages %d-%d have no text, only pictures maybe.", path, first,
+		return "", fail("Cannot read PDF file %s: pages %d-%d have no text, perhaps only pictures.", path, first,
 			first+len(got.Pages)-1)
 	}
 	return got.text(first), nil
 }
 
-// runPDF runs PDFText.
+// runPDF runs PDFText in a process of its own.
 func runPDF(ctx context.Context, command []string, f *os.File, first, last int) (got pdfPages, problem string) {
 	if len(command) == 0 {
 		return got, "not supported"
@@ -202,7 +201,8 @@ func runPDF(ctx context.Context, command []string, f *os.File, first, last int) 
 	return got, got.Problem
 }
 
-// text shows the pages that fit, of which the first has this number.
+// text returns as many pages as fit into one answer. first is the number of the first
+// page.
 func (p pdfPages) text(first int) string {
 	pages := make([]string, len(p.Pages))
 	for i, text := range p.Pages {

@@ -99,7 +99,7 @@ func TestReadPDF(t *testing.T) {
 		{`{"path":"two.pdf","pages":"0-1"}`, `Error: pages must be like "1-5" or "3", not "0-1"` + hint},
 		{`{"path":"two.pdf","pages":"2-1"}`, `Error: pages must be like "1-5" or "3", not "2-1"` + hint},
 		{`{"path":"two.pdf","pages":"all"}`, `Error: pages must be like "1-5" or "3", not "all"` + hint},
-		{`{"path":"scan.pdf"}`, bad("scan.pdf", "pages 1-2 have no text, only pictures maybe")},
+		{`{"path":"scan.pdf"}`, bad("scan.pdf", "pages 1-2 have no text, perhaps only pictures")},
 		{`{"path":"locked.pdf"}`, bad("locked.pdf", "it is encrypted")},
 		{`{"path":"cut.pdf"}`, bad("cut.pdf", "it is damaged")},
 		{`{"path":"evil.pdf"}`, bad("evil.pdf", "it is damaged, or too much to read")},
@@ -129,7 +129,7 @@ func TestReadPDFNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := reader{&seen{}, nil}.read(t.Context(), call, at, readArgs{Path: "a.pdf"})
+	r, err := reader{&readStates{}, nil}.read(t.Context(), call, at, readArgs{Path: "a.pdf"})
 	if err == nil || err.Error() != "Cannot read PDF file a.pdf: not supported." {
 		t.Errorf("%q, %v", r.Text, err)
 	}
@@ -140,7 +140,7 @@ func TestReadPDFNot(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	r, err = reader{&seen{}, []string{sleep, "60"}}.read(ctx, call, at, readArgs{Path: "a.pdf"})
+	r, err = reader{&readStates{}, []string{sleep, "60"}}.read(ctx, call, at, readArgs{Path: "a.pdf"})
 	if took := time.Since(begin); took > 10*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%q, %v after %v", r.Text, err, took)
 	}

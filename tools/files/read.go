@@ -20,36 +20,37 @@ import (
 )
 
 const (
-	maxChars   = 128_000 // of one answer (D-054)
-	maxLine    = maxChars * utf8.UTFMax
-	sniffBytes = 4096
+	maxChars   = 128_000                // characters of one answer (D-054)
+	maxLine    = maxChars * utf8.UTFMax // bytes
+	sniffBytes = 4096                   // of a file, from which its type is guessed
 )
 
 type readArgs struct {
 	Path   string `json:"path" jsonschema:"the file, relative to the workspace"`
 	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to read" limit:"min=1 default=1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read at most" limit:"min=1 default=2000"`
-	Pages  string `json:"pages,omitempty" jsonschema:"of a PDF: which pages to read, such as 1-5, at most 20"`
-	Force  bool   `json:"force,omitempty" jsonschema:"read it again even if it has not changed since"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number of lines" limit:"min=1 default=2000"`
+	Pages  string `json:"pages,omitempty" jsonschema:"pages of a PDF, such as 1-5, at most 20"`
+	Force  bool   `json:"force,omitempty" jsonschema:"read the file again even if it has not changed"`
 }
 
-// A reader is read_file.
+// A reader implements read_file.
 type reader struct {
-	*seen
-	pdf []string // how to run PDFText
+	known *readStates
+	pdf   []string // command that runs PDFText
 }
 
 func (r reader) tool() tools.Tool {
-	t := tool(
+	t := newTool(
 		"read_file",
 		stepRead,
-		"Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as `LINE_NUMBER| TEXT`. "+
-			"A long file is read in parts: the last line of the answer says how to go on.",
+		"Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as "+
+			"`LINE_NUMBER| TEXT`. A long file is read in parts: the last line of the answer says how to continue.",
 		tools.Resolve,
-		reading(r.read),
+		tainting(r.read),
 	)
-	t.ReadOnly, t.MaxText = true, -1
-	t.Aliases = named("start_line", "offset", "max_lines", "limit", "page", "pages")
+	t.ReadOnly = true
+	t.MaxText = -1
+	t.Aliases = aliases("start_line", "offset", "max_lines", "limit", "page", "pages")
 	return t
 }
 
@@ -95,7 +96,7 @@ func (r reader) read(
 	if err != nil {
 		return result, err
 	}
-	now := look{
+	now := readState{
 		info.ModTime().UnixNano(),
 		[sha256.Size]byte(hash.Sum(nil)),
 		c.Key(),
@@ -113,19 +114,19 @@ func (r reader) read(
 		result.Text += fmt.Sprintf("\n(The file is not UTF-8: it was read as %s.)", old.name)
 	}
 	if err == nil {
-		r.note(c, at, now)
+		r.known.note(c, at, now)
 	}
 	return result, err
 }
 
-// shows reports whether the model still sees what it would read (D-056).
-func (r reader) shows(c tools.Call, at workspace.Path, now look) bool {
-	last, ok := r.last(c, at)
+// shows reports whether the model still sees what this call would read again (D-056).
+func (r reader) shows(c tools.Call, at workspace.Path, now readState) bool {
+	last, ok := r.known.last(c, at)
 	return ok && last.mtime == now.mtime && last.hash == now.hash && last.part == now.part && c.Shown != nil &&
 		c.Shown(last.key)
 }
 
-// picture answers for an image: a model with eyes is shown it (D-052).
+// picture returns the answer for an image, which models with vision are shown (D-052).
 func picture(path string, at workspace.Path, kind string, r io.Reader, size int64) (tools.Result, error) {
 	data, err := io.ReadAll(io.LimitReader(r, llm.MaxImage+1))
 	if err != nil {
@@ -141,7 +142,7 @@ func picture(path string, at workspace.Path, kind string, r io.Reader, size int6
 	return tools.Result{Text: "(" + what + ")", Pictures: []string{at.String()}}, nil
 }
 
-// whole returns head without the character that its end cut in two.
+// whole returns head without an incomplete character at its end.
 func whole(head []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(head) && len(head) == sniffBytes; i++ {
 		if last := head[len(head)-i:]; utf8.RuneStart(last[0]) && !utf8.FullRune(last) {
@@ -151,16 +152,16 @@ func whole(head []byte) []byte {
 	return head
 }
 
-// A page is the part of a file that is asked for.
+// A page is the requested part of a file.
 type page struct {
-	first, limit int
+	first, limit int // line numbers
 
 	lines []string
-	chars int // of the lines
+	chars int // characters in lines
 	total int // lines of the file
 }
 
-// fill reads all of r: the lines after the page are counted.
+// fill reads r to its end, because the lines after the page are counted.
 func (p *page) fill(ctx context.Context, r *bufio.Reader) error {
 	for ctx.Err() == nil {
 		line, err := readLine(r)
@@ -175,13 +176,14 @@ func (p *page) fill(ctx context.Context, r *bufio.Reader) error {
 		}
 		if n := p.total - p.first; n >= 0 && n < p.limit && p.chars <= maxChars {
 			line = fmt.Sprintf("%d| %s", p.total, strings.ToValidUTF8(line, "\ufffd"))
-			p.lines, p.chars = append(p.lines, line), p.chars+utf8.RuneCountInString(line)
+			p.lines = append(p.lines, line)
+			p.chars += utf8.RuneCountInString(line)
 		}
 	}
 	return ctx.Err()
 }
 
-// shown returns the page, and how to go on.
+// shown returns the page, and says how to continue.
 func (p *page) shown() (string, error) {
 	text, n := fitting(p.lines, "\n", "line")
 	switch last := p.first + n - 1; {
@@ -194,8 +196,8 @@ func (p *page) shown() (string, error) {
 	return fmt.Sprintf("%s\n\n(End of file — %d lines total)", text, p.total), nil
 }
 
-// fitting joins the first n parts, which fit into one answer. The first is cut
-// to fit: of a part that is too long it says what is longer.
+// fitting joins as many parts as fit into one answer, and returns how many. If even
+// the first does not fit, it is cut, with a note that this what ("line") is longer.
 func fitting(parts []string, sep, what string) (text string, n int) {
 	chars := 0
 	for ; n < len(parts); n++ {
@@ -211,7 +213,7 @@ func fitting(parts []string, sep, what string) (text string, n int) {
 	return strings.Join(parts, sep), n
 }
 
-// readLine returns the next line without its end, cut to about maxLine bytes.
+// readLine returns the next line without its line end, cut to about maxLine bytes.
 func readLine(r *bufio.Reader) (string, error) {
 	part, more, err := r.ReadLine()
 	line := string(part)

@@ -121,7 +121,7 @@ func TestUnchanged(t *testing.T) {
 // D-067: what a session knows of a file.
 func TestSeen(t *testing.T) {
 	d := newDesk(t)
-	s := &seen{}
+	s := &readStates{}
 	call := func(session string) tools.Call {
 		return tools.Call{Scope: tools.Scope{Session: chat.SessionID(session), Workspace: d.w}}
 	}
@@ -129,7 +129,7 @@ func TestSeen(t *testing.T) {
 	if got := s.warning(call("a"), d.at("x"), now); got != notRead {
 		t.Errorf("unread: %q", got)
 	}
-	s.note(call("a"), d.at("x"), look{mtime: 1, hash: now})
+	s.note(call("a"), d.at("x"), readState{mtime: 1, hash: now})
 	if got := s.warning(call("a"), d.at("x"), now); got != "" {
 		t.Errorf("touched only: %q", got)
 	}
@@ -139,13 +139,13 @@ func TestSeen(t *testing.T) {
 	if got := s.warning(call("b"), d.at("x"), now); got != notRead {
 		t.Errorf("another session: %q", got)
 	}
-	for i := range maxSeen + 10 {
-		s.note(call(fmt.Sprint(i%7)), d.at(fmt.Sprint(i)), look{hash: now})
+	for i := range maxStates + 10 {
+		s.note(call(fmt.Sprint(i%7)), d.at(fmt.Sprint(i)), readState{hash: now})
 	}
-	if n := len(s.looks); n != maxSeen {
+	if n := len(s.states); n != maxStates {
 		t.Errorf("%d looks are remembered", n)
 	}
-	if got := s.warning(call(fmt.Sprint((maxSeen+9)%7)), d.at(fmt.Sprint(maxSeen+9)), now); got != "" {
+	if got := s.warning(call(fmt.Sprint((maxStates+9)%7)), d.at(fmt.Sprint(maxStates+9)), now); got != "" {
 		t.Errorf("the last look is forgotten: %q", got)
 	}
 }

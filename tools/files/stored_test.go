@@ -36,7 +36,7 @@ func (d desk) reopened(most int64) desk {
 func (d desk) writes(o origin, name string, blocks int, want bool) {
 	d.t.Helper()
 	r := d.as(o, "turn", "write_file", fmt.Sprintf(`{"path":%q,"content":%q}`, name, strings.Repeat("x", blocks*4096)))
-	if refused := strings.Contains(r.Text, "Nothing was written: the files of this person take"); refused == want || r.Failed == want {
+	if refused := strings.Contains(r.Text, "Nothing was written: this person's files use"); refused == want || r.Failed == want {
 		d.t.Errorf("%d blocks of %s: refused %v, %.200s", blocks, name, refused, r.Text)
 	}
 }

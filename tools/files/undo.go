@@ -20,32 +20,30 @@ import (
 	"parley/workspace"
 )
 
-// Before a file is changed, what it holds is kept, and beside it a note of the
-// change: two files a change, numbered, in the session's folder. Whatever crash
-// comes between, what a file holds reports whether its change was made, and
-// whether it was undone.
+// Before a file is changed, its content is saved, with a note of the change: two
+// numbered files per change, in the session's folder. After a crash at any moment, the
+// content of a file tells whether its change was made, and whether it was undone.
 const (
-	undoDir  = ".parley/undo"
-	undoKept = 20 // changes of a session, but for its last turn (D-066)
-
-	undoBytes = 200 << 20 // of a session's kept files, whatever turn they are of: more than two of the largest
+	undoDir   = ".parley/undo"
+	undoKept  = 20        // changes per session, besides those of its last turn (D-066)
+	undoBytes = 200 << 20 // bytes of saved files per session, more than two of the largest
 )
 
-// A change is one that a tool makes.
+// A change is the note of one change of a file.
 type change struct {
 	Turn    string   `json:"turn"`
 	Path    string   `json:"path"`              // canonical name of the file
-	Before  string   `json:"before,omitempty"`  // what sum says of it before the change
-	After   string   `json:"after,omitempty"`   // and behind
-	Made    []string `json:"made,omitempty"`    // folders it is in, the outermost first
-	Author  *string  `json:"author,omitempty"`  // who wrote what the file held before, if it has an origin
-	Charged string   `json:"charged,omitempty"` // whom it counted for
+	Before  string   `json:"before,omitempty"`  // hash of the file before the change
+	After   string   `json:"after,omitempty"`   // hash of the file after it
+	Made    []string `json:"made,omitempty"`    // folders that the change created, the outermost first
+	Author  *string  `json:"author,omitempty"`  // author of the old content, if the file has an origin
+	Charged string   `json:"charged,omitempty"` // the person whose limit the old file counted towards
 
-	place string // the kept file's path, and the note's without ".json"
+	place string // path of the saved file, and of the note without ".json"
 }
 
-// alone calls do while nobody else changes files of w or undoes a change.
-func alone(w *workspace.Workspace, do func() error) error {
+// withUndoLock calls do while no other call changes files of w or undoes changes.
+func withUndoLock(w *workspace.Workspace, do func() error) error {
 	dir, err := w.Named(undoDir)
 	if err == nil {
 		err = w.MkdirAll(dir)
@@ -56,10 +54,10 @@ func alone(w *workspace.Workspace, do func() error) error {
 	return w.Lock(dir, do)
 }
 
-// What sum says of what is no file.
+// What hashOf returns for anything but a file.
 const (
-	folder   = "folder"
-	elsewhat = "something else"
+	folder    = "folder"
+	otherKind = "something else"
 )
 
 func digest(data []byte) string {
@@ -67,14 +65,14 @@ func digest(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// sum returns the hash of a file, or "" if there is none.
-func sum(w *workspace.Workspace, at workspace.Path) (string, error) {
+// hashOf returns the hash of a file, or "" if there is no file.
+func hashOf(w *workspace.Workspace, at workspace.Path) (string, error) {
 	info, err := w.Stat(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case err != nil || !info.IsDir() && !info.Mode().IsRegular():
-		return elsewhat, nil
+		return otherKind, nil
 	case info.IsDir():
 		return folder, nil
 	}
@@ -88,9 +86,9 @@ func sum(w *workspace.Workspace, at workspace.Path) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// missing returns the names of the folders that are not there of dir and those
-// it is in, the outermost first.
-func missing(w *workspace.Workspace, dir workspace.Path) (dirs []string) {
+// missingFolders returns the names of dir and its parents that do not exist, the
+// outermost first.
+func missingFolders(w *workspace.Workspace, dir workspace.Path) (dirs []string) {
 	for ; dir.String() != "."; dir = dir.Dir() {
 		if _, err := w.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -101,7 +99,7 @@ func missing(w *workspace.Workspace, dir workspace.Path) (dirs []string) {
 	return dirs
 }
 
-// changes returns what can be undone in a session, the latest last.
+// changes returns the changes that can be undone in a session, the latest last.
 func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) {
 	dir := tools.Folder(undoDir, s)
 	entries, err := w.Names().ReadDir(dir)
@@ -127,11 +125,13 @@ func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) 
 	return cs, err
 }
 
-// record makes a change of c's session that can be undone, of a helper's in the
-// session that it works for: do makes it. Be alone.
-func record(c tools.Call, ch change, do func() error) error {
+// recordChange records a change in c's session so that it can be undone, and calls
+// do to make it. A subagent's change is recorded in the session that it works for.
+// The caller holds the undo lock.
+func recordChange(c tools.Call, ch change, do func() error) error {
 	if c.Root != "" {
-		c.Session, c.Turn = c.Root, c.RootTurn
+		c.Session = c.Root
+		c.Turn = c.RootTurn
 	}
 	cs, err := changes(c.Workspace, c.Session)
 	var at workspace.Path
@@ -139,14 +139,14 @@ func record(c tools.Call, ch change, do func() error) error {
 		at, err = c.Workspace.Named(ch.Path)
 	}
 	if err == nil {
-		ch.Before, err = sum(c.Workspace, at)
+		ch.Before, err = hashOf(c.Workspace, at)
 	}
 	switch {
 	case err != nil:
 		return err
-	case ch.Before == folder, ch.Before == elsewhat:
+	case ch.Before == folder, ch.Before == otherKind:
 		return workspace.ErrNotFile
-	case ch.Before == ch.After: // do fails, or changes nothing
+	case ch.Before == ch.After: // do fails or changes nothing
 		return do()
 	}
 	ch.Turn = c.Turn
@@ -158,29 +158,29 @@ func record(c tools.Call, ch change, do func() error) error {
 	}
 	last := 0
 	if len(cs) > 0 {
-		last, _ = strconv.Atoi(path.Base(cs[len(cs)-1].place)) // it is a number
+		last, _ = strconv.Atoi(path.Base(cs[len(cs)-1].place)) // which is a number
 	}
 	ch.place = fmt.Sprintf("%s/%08d", tools.Folder(undoDir, c.Session), last+1)
-	if err := ch.keep(c.Workspace, at); err != nil {
-		return fmt.Errorf("keep what is there: %w", err)
+	if err := ch.save(c.Workspace, at); err != nil {
+		return fmt.Errorf("save the file for /undo: %w", err)
 	}
 	for ; len(cs) >= undoKept && cs[0].Turn != c.Turn; cs = cs[1:] {
-		_ = cs[0].forget(c.Workspace) // the next change tries again
+		_ = cs[0].discard(c.Workspace) // the next change tries again
 	}
-	trim(c.Workspace, append(cs, ch))
+	trimKept(c.Workspace, append(cs, ch))
 	tools.Prune(c.Workspace, undoDir)
 	if err = do(); err != nil {
-		if now, _ := sum(c.Workspace, at); now == ch.Before { // nothing to undo
-			err = errors.Join(err, ch.forget(c.Workspace))
+		if now, _ := hashOf(c.Workspace, at); now == ch.Before { // nothing to undo
+			err = errors.Join(err, ch.discard(c.Workspace))
 		}
 	}
 	return err
 }
 
-// trim forgets the oldest changes of a session until what is kept of the others
-// has no more than undoBytes: a large file that is changed again and again must not
+// trimKept discards the oldest changes of a session until the saved files of the
+// others have at most undoBytes: changing a large file again and again must not
 // fill the disk.
-func trim(w *workspace.Workspace, cs []change) {
+func trimKept(w *workspace.Workspace, cs []change) {
 	total := int64(0)
 	for i, ch := range slices.Backward(cs) {
 		if kept, err := w.Named(ch.place); err == nil {
@@ -189,13 +189,13 @@ func trim(w *workspace.Workspace, cs []change) {
 			}
 		}
 		if total > undoBytes && i < len(cs)-1 {
-			_ = ch.forget(w) // the next change tries again
+			_ = ch.discard(w) // the next change tries again
 		}
 	}
 }
 
-// keep keeps what the file holds, and the note.
-func (ch change) keep(w *workspace.Workspace, at workspace.Path) error {
+// save saves the file's content and the note of the change.
+func (ch change) save(w *workspace.Workspace, at workspace.Path) error {
 	note, err := json.Marshal(ch)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (ch change) keep(w *workspace.Workspace, at workspace.Path) error {
 		err = w.MkdirAll(kept.Dir())
 	}
 	if err == nil && ch.Before != "" {
-		_ = w.Remove(kept) // of a change that a crash kept from being noted
+		_ = w.Remove(kept) // saved for a change whose note a crash has prevented
 		err = w.Copy(at, kept)
 	}
 	if err == nil {
@@ -214,46 +214,48 @@ func (ch change) keep(w *workspace.Workspace, at workspace.Path) error {
 	return err
 }
 
-// forget removes what keep made.
-func (ch change) forget(w *workspace.Workspace) error {
+// discard removes the files that save wrote.
+func (ch change) discard(w *workspace.Workspace) error {
 	note, err := w.Named(ch.place + ".json")
 	if err == nil {
 		err = w.Remove(note)
 	}
 	if kept, lost := w.Named(ch.place); lost == nil {
-		_ = w.Remove(kept) // what stays is pruned with the session
+		_ = w.Remove(kept) // if it fails, the file is removed with the session's folder
 	}
 	return err
 }
 
-// Undo takes back what the last turn of session s that changed files changed,
-// the latest change first, and says of each file or folder what came of it:
-// "a.md restored", "b.txt removed", "c.md was changed since; left alone", as say has it.
-// Nothing is said if there is nothing to undo. After an error or a crash it
-// can be called again, and goes on.
+// Undo takes back the changes of the last turn of session s that changed files, the
+// latest change first. It returns what became of each file or folder, in the wording
+// of say: "a.md restored", "b.txt removed", "c.md was changed since; left alone", and
+// nothing if there is nothing to undo. After an error or a crash it can be called
+// again, and continues.
 func Undo(w *workspace.Workspace, s chat.SessionID, say texts.Undo) (changed []string, err error) {
-	err = alone(w, func() error {
+	err = withUndoLock(w, func() error {
 		cs, err := changes(w, s)
 		type place struct {
-			i     int    // in changed
-			after string // what the turn left there
+			i     int    // index in changed
+			after string // hash of what the turn left in the file
 		}
-		came := map[string]place{} // of paths
+		places := map[string]place{} // by path
 		for i := len(cs) - 1; i >= 0 && err == nil; i-- {
-			ch, what := cs[i], nothing
+			ch := cs[i]
+			what := nothing
 			if len(changed) > 0 && ch.Turn != cs[i+1].Turn {
 				break
 			}
 			if what, err = ch.undo(w); err == nil {
-				err = ch.forget(w)
+				err = ch.discard(w)
 			}
 			if err != nil || what == nothing {
 				continue
 			}
-			p, ok := came[ch.Path]
+			p, ok := places[ch.Path]
 			if !ok {
 				p = place{len(changed), ch.After}
-				came[ch.Path], changed = p, append(changed, "")
+				places[ch.Path] = p
+				changed = append(changed, "")
 			}
 			if ch.Before == p.after && (what == removed || what == restored) {
 				what = asBefore
@@ -268,20 +270,20 @@ func Undo(w *workspace.Workspace, s chat.SessionID, say texts.Undo) (changed []s
 	return changed, err
 }
 
-// undo takes one change back and returns what came of it.
+// undo takes one change back, and returns what became of the file.
 func (ch change) undo(w *workspace.Workspace) (what undone, err error) {
 	what, err = ch.restore(w)
 	for _, dir := range slices.Backward(ch.Made) {
 		if made, lost := w.Named(dir); err == nil && lost == nil {
 			if info, gone := w.Stat(made); gone == nil && info.IsDir() {
-				_ = w.Remove(made) // only if it is empty
+				_ = w.Remove(made) // fails unless the folder is empty
 			}
 		}
 	}
 	return what, err
 }
 
-// name is what people are told of.
+// name returns the name of the file or folder for people.
 func (ch change) name() string {
 	if ch.After == folder {
 		return legible(ch.Path + "/")
@@ -289,11 +291,11 @@ func (ch change) name() string {
 	return legible(ch.Path)
 }
 
-// undone is what came of a change that was undone.
+// undone is the result of undoing a change.
 type undone int
 
 const (
-	nothing undone = iota // it was not made, or was undone before
+	nothing undone = iota // the change was never made, or was undone before
 	removed
 	restored
 	asBefore
@@ -302,7 +304,7 @@ const (
 	lost
 )
 
-// text returns what people are told of u.
+// text returns u in words for people.
 func (u undone) text(say texts.Undo) texts.Format {
 	return map[undone]texts.Format{
 		removed: say.Removed, restored: say.Restored, asBefore: say.AsBefore,
@@ -310,12 +312,13 @@ func (u undone) text(say texts.Undo) texts.Format {
 	}[u]
 }
 
+// restore restores the file as it was before the change, unless it was changed since.
 func (ch change) restore(w *workspace.Workspace) (what undone, err error) {
 	at, err := w.Named(ch.Path)
-	if err != nil { // a link has taken its place
+	if err != nil { // a link has replaced the file
 		return changedSince, nil
 	}
-	now, err := sum(w, at)
+	now, err := hashOf(w, at)
 	switch {
 	case err != nil:
 		return nothing, err
@@ -333,7 +336,7 @@ func (ch change) restore(w *workspace.Workspace) (what undone, err error) {
 	if err != nil {
 		return nothing, err
 	}
-	if hash, err := sum(w, kept); err != nil || hash != ch.Before {
+	if hash, err := hashOf(w, kept); err != nil || hash != ch.Before {
 		return lost, err
 	}
 	if err := w.MkdirAll(at.Dir()); err != nil {
@@ -342,8 +345,8 @@ func (ch change) restore(w *workspace.Workspace) (what undone, err error) {
 	return restored, ch.putBack(w, kept, at)
 }
 
-// putBack gives the file what it held before, the origin of that, and whom it
-// counted for.
+// putBack restores the file's old content and its origin, and the person whose limit it
+// counted towards.
 func (ch change) putBack(w *workspace.Workspace, kept, at workspace.Path) error {
 	if err := w.Charge(at, ch.Charged); err != nil {
 		return err

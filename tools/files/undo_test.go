@@ -260,7 +260,7 @@ func TestUndoAfterCrash(t *testing.T) {
 	call := tools.Call{Scope: tools.Scope{Session: "s", Workspace: d.w, Turn: "1"}}
 	crash := func(ch change) {
 		defer func() { _ = recover() }()
-		t.Fatal(record(call, ch, func() error { panic("crash") }))
+		t.Fatal(recordChange(call, ch, func() error { panic("crash") }))
 	}
 	for _, ch := range []change{{Path: "a.md", After: digest([]byte("after"))}, {Path: "new/n.md", After: digest([]byte("n")), Made: []string{"new"}}, {Path: "b.md"}, {Path: "made", After: folder, Made: []string{"made"}}} {
 		crash(ch)
@@ -291,7 +291,7 @@ func TestUndoAfterCrash(t *testing.T) {
 		for k := 0; k <= i && err == nil; k++ {
 			ch := cs[len(cs)-1-k]
 			if _, err = ch.undo(d.w); err == nil && k < i { // undone and known to be; then undone, and then the crash
-				err = ch.forget(d.w)
+				err = ch.discard(d.w)
 			}
 		}
 		if err != nil {
@@ -468,7 +468,7 @@ func TestUndoIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pen{&seen{}, Rules{}}
+	p := editor{&readStates{}, Rules{}}
 	for range 12 {
 		if err := p.put(c, at, writeArgs{Path: "large.txt", Content: "x", Mode: "append"}); err != nil {
 			t.Fatal(err)

@@ -11,36 +11,36 @@ import (
 
 type writeArgs struct {
 	Path     string `json:"path" jsonschema:"the file, relative to the workspace" limit:"min=1"`
-	Content  string `json:"content" jsonschema:"what the file is to hold, or what to add to it"`
-	Mode     string `json:"mode,omitempty" jsonschema:"whether to replace what the file holds or to add to its end" limit:"enum=write|append default=write"`
-	Encoding string `json:"encoding,omitempty" jsonschema:"utf-8, gbk, gb18030, latin-1 or utf-16" limit:"default=utf-8"`
+	Content  string `json:"content" jsonschema:"the new content, or the text to append"`
+	Mode     string `json:"mode" jsonschema:"replace the content, or append to it" limit:"choice=write|append"`
+	Encoding string `json:"encoding" jsonschema:"utf-8, gbk, gb18030, latin-1 or utf-16" limit:"default=utf-8"`
 }
 
-func (p pen) write() tools.Tool {
-	t := tool(
+func (e editor) write() tools.Tool {
+	t := newTool(
 		"write_file",
 		stepWrite,
-		"Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append, and makes "+
-			"the folders it is in.",
-		p.open,
-		p.writeFile,
+		"Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append. Creates "+
+			"missing folders.",
+		e.open,
+		e.writeFile,
 	)
-	p.protect(&t)
-	t.Aliases = named("text", "content", "contents", "content", "data", "content")
+	e.protect(&t)
+	t.Aliases = aliases("text", "content", "contents", "content", "data", "content")
 	return t
 }
 
-// writeFile is write_file (D-058).
-func (p pen) writeFile(_ context.Context, c tools.Call, at workspace.Path, in writeArgs) (tools.Result, error) {
-	err := p.put(c, at, in)
+// writeFile implements write_file (D-058).
+func (e editor) writeFile(_ context.Context, c tools.Call, at workspace.Path, in writeArgs) (tools.Result, error) {
+	err := e.put(c, at, in)
 	return tools.Result{
 		Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(in.Content), in.Path),
 	}, err
 }
 
-// put writes what in says to a file.
-func (p pen) put(c tools.Call, at workspace.Path, in writeArgs) error {
-	return p.rewrite(c, at, in.Mode != "append", func(old []byte) ([]byte, error) {
+// put writes or appends the text in a call's arguments to a file.
+func (e editor) put(c tools.Call, at workspace.Path, in writeArgs) error {
+	return e.rewrite(c, at, in.Mode != "append", func(old []byte) ([]byte, error) {
 		if in.Mode != "append" {
 			old = nil
 		}

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	maxDiff     = 40      // lines of a diff that a model is shown (D-066)
-	maxDiffLine = 300     // characters of one
-	maxNear     = 4 << 20 // bytes of a file in which something similar is looked for
+	maxDiff     = 40      // lines of a diff (D-066)
+	maxDiffLine = 300     // characters of a line of a diff
+	maxNear     = 4 << 20 // bytes of a file that are searched for similar text
 )
 
-// diff returns what the edits change in text, as far as it is not too long.
+// diff returns a unified diff of the edits to text, cut if it is too long.
 func diff(from, to, text string, edits []udiff.Edit) string {
 	all, err := udiff.ToUnified(from, to, text, edits, 3)
 	if err != nil {
@@ -34,7 +34,7 @@ func diff(from, to, text string, edits []udiff.Edit) string {
 	return strings.Join(lines, "\n")
 }
 
-// notFound says that old is not in text, and what is there that is most like it (D-062).
+// notFound says that old does not occur in text, and shows the most similar text (D-062).
 func notFound(path, old, text string) error {
 	best, line, alike := closest(old, text)
 	if alike <= 0.5 {
@@ -50,7 +50,7 @@ func notFound(path, old, text string) error {
 	return unlike(path, cause, old, best, line, alike)
 }
 
-// misindented says that old is in text, but indented otherwise (D-061).
+// misindented says that old occurs in text only with another indentation (D-061).
 func misindented(path, old, text string, at []int) error {
 	return unlike(
 		path,
@@ -63,7 +63,7 @@ func misindented(path, old, text string, at []int) error {
 	)
 }
 
-// unlike says how old is not as best, which is in the file from line on.
+// unlike shows how old differs from best, the text in the file that begins at line.
 func unlike(path, cause, old, best string, line int, alike float64) error {
 	if strings.HasSuffix(best, "\n") && !strings.HasSuffix(old, "\n") {
 		old += "\n"
@@ -72,10 +72,11 @@ func unlike(path, cause, old, best string, line int, alike float64) error {
 		cause, 100*alike, line, diff("old_text", fmt.Sprintf("%s (line %d)", path, line), old, udiff.Lines(old, best)))
 }
 
-// closest returns the lines of text that are most like old, as many as old
-// has, the number of the first and how much they are like it, from 0 to 1.
+// closest returns the lines of text that are most similar to old, as many as old has,
+// the number of the first, and their similarity, from 0 to 1.
 func closest(old, text string) (best string, line int, alike float64) {
-	lines, wanted := slices.Collect(strings.Lines(text[:min(len(text), maxNear)])), slices.Collect(strings.Lines(old))
+	lines := slices.Collect(strings.Lines(text[:min(len(text), maxNear)]))
+	wanted := slices.Collect(strings.Lines(old))
 	l := newLikeness(3, wanted...)
 	size := min(len(wanted), len(lines))
 	first := 0
@@ -84,14 +85,15 @@ func closest(old, text string) (best string, line int, alike float64) {
 			l.count(lines[i-size], l.have, -1)
 		}
 		if v := l.value(); i >= size-1 && v > alike {
-			first, alike = i-size+1, v
+			first = i - size + 1
+			alike = v
 		}
 	}
 	return strings.Join(lines[first:first+size], ""), first + 1, alike
 }
 
-// nearest returns the names of at most three of the entries that are much
-// like name, the most alike first (D-063).
+// nearest returns the names of at most three entries that are similar to name, the
+// most similar first (D-063).
 func nearest(name string, entries []fs.DirEntry) (names []string) {
 	alike := map[string]float64{}
 	for _, e := range entries {
@@ -106,10 +108,14 @@ func nearest(name string, entries []fs.DirEntry) (names []string) {
 	return names[:min(3, len(names))]
 }
 
-// A likeness tells how much of some lines, piece by piece of n bytes, is in others.
+// A likeness measures how similar two texts are: it counts the pieces of n bytes that
+// both have.
 type likeness struct {
-	n, all, both int            // all: pieces of all lines; both: those that are in both
-	want, have   map[string]int // how many of each piece
+	n    int            // bytes of a piece
+	all  int            // pieces in both texts together
+	both int            // pieces that the texts have in common
+	want map[string]int // number of occurrences of each piece in the wanted text
+	have map[string]int // the same in the text that it is compared with
 }
 
 func newLikeness(n int, lines ...string) *likeness {
@@ -120,8 +126,8 @@ func newLikeness(n int, lines ...string) *likeness {
 	return l
 }
 
-// count adds the pieces of a line, whatever its case and indentation, to one
-// side, or with by -1 takes them out.
+// count adds the pieces of a line to one side, or removes them if by is -1. It ignores
+// letter case and indentation.
 func (l *likeness) count(line string, side map[string]int, by int) {
 	line = "\n" + strings.ToLower(strings.TrimSpace(line)) + "\n"
 	for i := 0; i+l.n <= len(line); i++ {
@@ -133,4 +139,5 @@ func (l *likeness) count(line string, side map[string]int, by int) {
 	}
 }
 
+// value returns the similarity, from 0 to 1.
 func (l *likeness) value() float64 { return 2 * float64(l.both) / float64(max(1, l.all)) }
