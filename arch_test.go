@@ -28,7 +28,7 @@ var floors = map[string]string{
 	"response":  "",
 	"backup":    "store store/bolt workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
-	"web":       "audit channels/admission chat llm memory response scheduler scheduler/jobs store texts tools workspace",
+	"web":       "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
 	"config":    "scheduler tools/web web",
 	"host":      "store",
 	"admin":     "audit backup channels/admission channels/console chat scheduler scheduler/jobs web",

@@ -13,14 +13,14 @@ import (
 // starters names the functions that start another program. What they start is
 // never chosen by a model.
 var starters = map[string]string{
-	"probeInChild":   "this program, to read a store that may be damaged",
-	"runPDF":         "this program, to read a PDF that may be hostile",
-	"installService": "systemctl, for the operator who runs parley onboard",
+	"ProbeInChild": "this program, to read a store that may be damaged",
+	"runPDF":       "this program, to read a PDF that may be hostile",
+	"StartUnit":    "systemctl, for the operator who runs parley onboard",
 }
 
 // byOperator names those of them that an operator runs in a shell, with the
 // environment of that shell.
-const byOperator = "installService"
+const byOperator = "StartUnit"
 
 // TestChildProcesses checks that Parley starts no programs but these, and that
 // those which the gateway starts get an environment of their own (R-S17). As

@@ -137,7 +137,7 @@ var packageLimits = map[string]int{"cmd/gateway": 2800}
 var largePackages = map[string]int{
 	"agent":       5640,
 	"channels":    3716,
-	"cmd/gateway": 3491,
+	"cmd/gateway": 3340,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -197,7 +197,7 @@ var wideFolders = map[string]int{
 	"agent":             75,
 	"channels":          17,
 	"channels/markdown": 6,
-	"cmd/gateway":       49,
+	"cmd/gateway":       48,
 	"llm/openai":        1,
 	"memory":            3,
 	"store/bolt":        9,

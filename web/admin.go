@@ -9,6 +9,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"parley/audit"
+	"parley/redact"
 )
 
 // admin serves the owner's pages and the same as JSON.
@@ -39,10 +40,10 @@ func (a *admin) views() []route {
 }
 
 // errors returns the latest warnings and errors of the log.
-func (a *admin) errors(*http.Request) ([]LogLine, error) { return a.cfg.Gateway.Errors(), nil }
+func (a *admin) errors(*http.Request) ([]redact.Line, error) { return a.cfg.Gateway.Errors(), nil }
 
-func (p pages) errors(lines []LogLine) g.Group {
-	rows := g.Map(lines, func(l LogLine) g.Node {
+func (p pages) errors(lines []redact.Line) g.Group {
+	rows := g.Map(lines, func(l redact.Line) g.Node {
 		return h.Tr(cell(p.formatTime(l.Time)), cell(l.Level), textCell(l.Text))
 	})
 	columns := []string{"Time", "Level", "What"}

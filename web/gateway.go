@@ -11,6 +11,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/memory"
+	"parley/redact"
 )
 
 // A Gateway is what the owner sees and does, as functions of the parts that do it.
@@ -30,8 +31,8 @@ type Gateway struct {
 	Approve  func(ctx context.Context, code string) (admission.Pairing, error)
 
 	Usage  func(context.Context) ([]llm.Spent, error)
-	Errors func() []LogLine // of the log, redacted (R-S26), newest first
-	Events *audit.Chain     // the audit log (R-S27)
+	Errors func() []redact.Line // of the log, redacted (R-S26), newest first
+	Events *audit.Chain         // the audit log (R-S27)
 
 	// Backup calls send with a backup of everything, once it was verified (P20).
 	Backup func(ctx context.Context, send func(io.Reader)) error
@@ -78,11 +79,4 @@ type DeadLetter struct {
 	Text    string         `json:"text"`
 	Why     string         `json:"why"`
 	Time    time.Time      `json:"time"`
-}
-
-// A LogLine is one line of the log.
-type LogLine struct {
-	Time  time.Time `json:"time"`
-	Level string    `json:"level"`
-	Text  string    `json:"text"`
 }

@@ -23,6 +23,7 @@ import (
 	"parley/channels/admission"
 	"parley/chat"
 	"parley/llm"
+	"parley/redact"
 	"parley/store"
 	"parley/store/mem"
 	"parley/tools"
@@ -172,7 +173,7 @@ func (f *face) gateway(t testing.TB) Gateway {
 				{Day: "2026-01-02", Who: "anna", Model: "m", Turns: 1, Usage: llm.Usage{In: 500, Out: 5}, Cost: 5},
 			}, nil
 		},
-		Errors: func() []LogLine { return []LogLine{{Time: at, Level: "ERROR", Text: evil}} },
+		Errors: func() []redact.Line { return []redact.Line{{Time: at, Level: "ERROR", Text: evil}} },
 		Events: events,
 		Backup: func(_ context.Context, send func(io.Reader)) error { send(strings.NewReader("backup")); return nil },
 	}

@@ -9,6 +9,7 @@ import (
 	"parley/admin"
 	"parley/channels/console"
 	"parley/config"
+	"parley/redact"
 )
 
 // admin returns a client of the gateway that runs, or of one that receives nothing
@@ -37,7 +38,7 @@ func (p *program) admin(ctx context.Context) (*admin.Client, error) {
 
 // openGateway serves the admin socket of a gateway in which nothing runs.
 func (p *program) openGateway(ctx context.Context, c *config.Config) (end func() error, err error) {
-	var last recent
+	var last redact.Recent
 	g := &gateway{began: time.Now(), options: options{
 		Config: c,
 		Chat:   true,
@@ -45,7 +46,7 @@ func (p *program) openGateway(ctx context.Context, c *config.Config) (end func()
 		Stderr: io.Discard,
 		Recent: &last,
 		Redact: &p.redact,
-		Log:    newLog(p.stderr, &p.level, &p.redact, &last),
+		Log:    redact.NewLog(p.stderr, &p.level, &p.redact, &last),
 	}}
 	if err := g.build(ctx, func(error) {}); err != nil {
 		return nil, errors.Join(err, g.close())

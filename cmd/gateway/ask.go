@@ -14,6 +14,7 @@ import (
 	"parley/admin"
 	"parley/backup"
 	"parley/config"
+	"parley/redact"
 )
 
 // An adminTask is what a command does with the gateway.
@@ -102,7 +103,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		log := newLog(p.stderr, &p.level, &p.redact, new(recent))
+		log := redact.NewLog(p.stderr, &p.level, &p.redact, new(redact.Recent))
 		report, err := restorer(cfg, log).Restore(c.Context(), args[0], force)
 		if err != nil {
 			return err

@@ -96,13 +96,7 @@ func (p *program) commands() *cobra.Command {
 		Short:  "Read a whole store file; a damaged one may crash this process",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			damaged, err := bolt.Probe(args[0])
-			for _, where := range damaged {
-				fmt.Fprintln(p.stdout, where)
-			}
-			return err
-		},
+		RunE:   func(_ *cobra.Command, args []string) error { return bolt.PrintProbe(p.stdout, args[0]) },
 	})
 	root.AddCommand(p.restoreCommand(), p.replayCommand())
 	root.AddCommand(p.gatewayCommands()...)
@@ -196,7 +190,7 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 	}
 	ctx, stop := untilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr, Recent: &recent{}, Redact: &p.redact}
+	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr, Recent: &redact.Recent{}, Redact: &p.redact}
 	if chat || c.Channels["console"] != nil {
 		o.Terminal = p.terminal(c)
 	}
@@ -210,7 +204,7 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 		defer f.Close()
 		out = f
 	}
-	o.Log = newLog(out, &p.level, &p.redact, o.Recent)
+	o.Log = redact.NewLog(out, &p.level, &p.redact, o.Recent)
 	o.Watch = func(ctx context.Context, apply func(*config.Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := host.Harden(); err != nil {
 		o.Log.Debug("could not harden the process", "err", err)

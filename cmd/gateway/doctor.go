@@ -102,7 +102,7 @@ func checkStore(ctx context.Context, c *config.Config, running doctor.Gateway) d
 		return doctor.Finding{Status: doctor.Warn, Text: "in memory: everything is forgotten at the end", Advice: advice}
 	case "bolt":
 		restore := func(file string) string { return c.Command("restore", file) }
-		return doctor.Store{DataDir: c.DataDir, Restore: restore, Probe: probeInChild}.Check(ctx, running)
+		return doctor.Store{DataDir: c.DataDir, Restore: restore, Probe: probeStore}.Check(ctx, running)
 	}
 	return doctor.Finding{Status: doctor.OK, Text: "configured: " + c.Store.Type}
 }

@@ -44,7 +44,7 @@ type options struct {
 	Terminal console.Terminal
 	Stderr   io.Writer
 	Log      *slog.Logger
-	Recent   *recent          // the latest warnings and errors of Log
+	Recent   *redact.Recent   // the latest warnings and errors of Log
 	Redact   *redact.Redactor // as Log uses it
 	Brief    bool             // this is a command that soon ends
 	Anew     bool             // an empty store or workspace may replace one that is gone

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -95,29 +93,6 @@ Next:
 	return err
 }
 
-// unit is the systemd user unit, without its command line and the name of its
-// environment file. Exit code 2 says that trying again cannot help.
-const unit = `# Written by "parley install-service", which writes it anew.
-[Unit]
-Description=Parley, a chat gateway with a built-in agent
-After=network-online.target
-Wants=network-online.target
-StartLimitIntervalSec=0
-
-[Service]
-ExecStart=%s
-EnvironmentFile=-%s
-Restart=on-failure
-RestartSec=5
-RestartPreventExitStatus=2
-TimeoutStopSec=30
-NoNewPrivileges=yes
-UMask=0077
-
-[Install]
-WantedBy=default.target
-`
-
 // installService has systemd run Parley for this user, now and at every start.
 func (p *program) installService(ctx context.Context) error {
 	c, err := p.load()
@@ -132,20 +107,14 @@ func (p *program) installService(ctx context.Context) error {
 		return errors.New(`install service: this is the program of "go run", which is gone when it ends: ` +
 			"first go install ./cmd/gateway or make, and run that")
 	}
-	home, _ := p.environ.Lookup("HOME")
-	dir, ok := p.environ.Lookup("XDG_CONFIG_HOME")
-	if !ok {
-		dir = filepath.Join(home, ".config")
-	}
-	file := filepath.Join(dir, "systemd", "user", "parley.service")
+	file := p.unitFile()
 	secrets := filepath.Join(c.DataDir, "environment")
 	args := []string{self, "--data", c.DataDir}
 	if c.Found { // what is named must be there at each start
 		args = append(args, "--config", c.File)
 	}
-	command := unitArgs(append(args, "run", "--service")...)
-	environment := strings.ReplaceAll(secrets, "%", "%%") // % begins a specifier
-	err = config.Write(file, fmt.Appendf(nil, unit, strings.Join(command, " "), environment))
+	args = append(args, "run", "--service")
+	err = config.Write(file, []byte(host.Unit(args, secrets)))
 	if err == nil {
 		_, err = config.WriteNew(secrets, []byte("# The keys and tokens that config.json names, one NAME=value to a line.\n"))
 	}
@@ -153,26 +122,18 @@ func (p *program) installService(ctx context.Context) error {
 		return fmt.Errorf("install service: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "wrote %s\nkeys and tokens go into %s\n", file, secrets)
-	var failed error
-	for _, args := range [][]string{{"daemon-reload"}, {"enable", "--now", "parley.service"}} {
-		args = append([]string{"--user"}, args...)
-		if out, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput(); err != nil {
-			fmt.Fprintf(p.stdout, "systemctl failed (%v); run it where you are logged in: systemctl %s\n%s",
-				err, strings.Join(args, " "), out)
-			failed = errors.New("install service: the unit is written, but systemd did not start it")
-			continue
-		}
-		fmt.Fprintf(p.stdout, "done: systemctl %s\n", strings.Join(args, " "))
+	if err := host.StartUnit(ctx, p.stdout, filepath.Base(file)); err != nil {
+		return fmt.Errorf("install service: %w", err)
 	}
-	_, err = fmt.Fprintln(p.stdout, "to have it run while you are logged out: loginctl enable-linger")
-	fmt.Fprintln(p.stdout, "its log: journalctl --user -u parley")
-	return cmp.Or(failed, err)
+	return nil
 }
 
-// unitArgs returns args as ExecStart takes them.
-func unitArgs(args ...string) []string {
-	for i, a := range args {
-		args[i] = `"` + strings.NewReplacer("%", "%%", "$", "$$", `\`, `\\`, `"`, `\"`).Replace(a) + `"`
+// unitFile returns where systemd looks for the unit of this user.
+func (p *program) unitFile() string {
+	dir, set := p.environ.Lookup("XDG_CONFIG_HOME")
+	if !set {
+		home, _ := p.environ.Lookup("HOME")
+		dir = filepath.Join(home, ".config")
 	}
-	return args
+	return filepath.Join(dir, "systemd", "user", "parley.service")
 }

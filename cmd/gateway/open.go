@@ -31,7 +31,7 @@ func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.St
 	c := g.Config
 	cfg := bolt.Config{
 		Dir: c.DataDir, Log: g.Log, Brief: g.Brief, Patience: lockPatience,
-		Probe: probeInChild, Stopped: stopped, Committed: g.observer.Committed,
+		Probe: probeStore, Stopped: stopped, Committed: g.observer.Committed,
 	}
 	opened, replaced, err := restorer(c, g.Log).OpenStore(ctx, cfg, g.Anew)
 	if err != nil { // and not a nil *bolt.Store, which is no nil store.Store
@@ -55,6 +55,11 @@ func replacedNote(say texts.OwnerNotices, r backup.Report, zone *time.Location) 
 	return note
 }
 
+// probeStore reads a whole store file in a process of its own.
+func probeStore(ctx context.Context, file string) (damaged []string, err error) {
+	return bolt.ProbeInChild(ctx, file, "probe")
+}
+
 // restorer puts copies in the place of the data of c.
 func restorer(c *config.Config, log *slog.Logger) backup.Restorer {
 	return backup.Restorer{
@@ -62,7 +67,7 @@ func restorer(c *config.Config, log *slog.Logger) backup.Restorer {
 		Workspace: c.Workspace,
 		Config:    c.File,
 		HasConfig: c.Found,
-		Probe:     probeInChild,
+		Probe:     probeStore,
 		Settle: func(ctx context.Context, s *bolt.Store) (backup.Waiting, error) {
 			return settle(ctx, c, s)
 		},

@@ -1,4 +1,4 @@
-package main
+package redact_test
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 		var r redact.Redactor
 		r.Add("another-secret", s)
 		var out bytes.Buffer
-		log := newLog(&out, slog.LevelDebug, &r, new(recent))
+		log := redact.NewLog(&out, slog.LevelDebug, &r, new(redact.Recent))
 		urlErr := get(t, "http://127.0.0.1:1/bot"+url.PathEscape(s)+"/getMe?k="+url.QueryEscape(s))
 		js, err := json.Marshal(map[string]string{"k": s})
 		if err != nil || urlErr == nil {
@@ -109,8 +109,8 @@ func get(t *testing.T, url string) error {
 func TestLogHidesLogins(t *testing.T) {
 	var r redact.Redactor
 	var out bytes.Buffer
-	last := new(recent)
-	newLog(&out, slog.LevelInfo, &r, last).Warn("no page", "err", errors.New(`Get "https://user:hunter2@example.com/": no such host`), "at", "https://hunter2@example.com")
+	last := new(redact.Recent)
+	redact.NewLog(&out, slog.LevelInfo, &r, last).Warn("no page", "err", errors.New(`Get "https://user:hunter2@example.com/": no such host`), "at", "https://hunter2@example.com")
 	for _, text := range []string{out.String(), last.Lines()[0].Text} {
 		if strings.Contains(text, "hunter2") || strings.Contains(text, "user") || !strings.Contains(text, "https://…@example.com/") {
 			t.Error(text)
@@ -122,7 +122,7 @@ func TestLogHidesLogins(t *testing.T) {
 func TestAddWhileLogging(t *testing.T) {
 	var r redact.Redactor
 	var out bytes.Buffer
-	log := newLog(&out, slog.LevelInfo, &r, new(recent))
+	log := redact.NewLog(&out, slog.LevelInfo, &r, new(redact.Recent))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
