@@ -10,6 +10,7 @@ import (
 
 	g "maragu.dev/gomponents"
 
+	"parley/redact"
 	"parley/response"
 	"parley/web/webtest"
 )
@@ -31,7 +32,7 @@ func TestRS5HostilePages(t *testing.T) {
 				"changes":       p.changes(filled[personMemory](text, on)),
 				"changed":       p.changed(filled[changed](text, on)),
 				"members":       p.members(filled[members](text, on)),
-				"errors":        p.errors(filled[[]LogLine](text, on)),
+				"errors":        p.errors(filled[[]redact.Line](text, on)),
 				"events":        p.events(filled[events](text, on)),
 			}
 			all := filled[conversations](text, on)
