@@ -43,6 +43,7 @@ var rooms = map[string]string{
 	"agent/budget":       "chat llm store texts",
 	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
 	"agent/deadletter":   "chat store",
+	"agent/live":         "agent/conversation chat llm texts tools",
 	"agent/replay":       "agent/conversation chat llm store texts tools",
 	"agent/summary":      "agent/budget agent/conversation chat llm memory tools",
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley/agent/conversation"
+	"parley/agent/live"
 	"parley/llm"
 )
 
@@ -65,7 +66,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		}
 		if err != nil {
 			t.session.Keep(conversation.Record{Asked: &how})
-			t.live.settle(nil)
+			t.live.DropIncoming(nil)
 			return conversation.Record{}, err
 		}
 		t.pool.ratios.learn(t.name, fixed+t.session.History.Size(), answer.Usage.In)
@@ -101,14 +102,14 @@ func (t *turn) stream() func(llm.Delta) {
 		before += "\n\n"
 	}
 	var b strings.Builder
-	coming := arrivals{turn: t}
+	coming := live.Incoming{View: t.live, Kit: t.kit, Before: o.AllAnswers()}
 	return func(d llm.Delta) {
 		if d.Reset {
 			b.Reset()
-			coming.calls = nil
+			coming.Reset()
 		}
 		if d.Call != nil {
-			coming.news(*d.Call)
+			coming.Add(*d.Call)
 		}
 		if b.WriteString(d.Text); d.Text == "" {
 			return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/agent/conversation"
+	"parley/agent/live"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -82,7 +83,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	}
 	r.Text, r.Also, r.Failed = conversation.Join(text, note), t.others(r.Quote), how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
-		r.Steps, r.Tokens = t.summary(), t.openTurn().Tokens()
+		r.Steps, r.Tokens = t.steps(), t.openTurn().Tokens()
 	}
 	t.outcome = how
 	t.session.Keep(conversation.Record{Ended: &conversation.End{Outcome: how, Reply: t.spoken(how, r), Note: note}})
@@ -93,6 +94,14 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 		t.live.Close()
 	}
 	return t.finish(ctx)
+}
+
+// steps returns one line about what tools did in the turn.
+func (t *turn) steps() string {
+	if t.kit == nil || t.session.State.Quiet {
+		return ""
+	}
+	return live.Summarize(t.pool.texts.Steps, t.kit, t.openTurn().Steps())
 }
 
 // others returns the IDs of the jobs but for the one that the reply quotes.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"parley/agent/conversation"
 	"parley/chat"
 )
 
@@ -32,6 +33,14 @@ func (t *turn) listen(ctx context.Context, jobs []job) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+// show opens the live view of the reply to m, unless it is open.
+func (t *turn) show(ctx context.Context, m chat.Message) {
+	open := t.pool.config.Live
+	if open != nil && !t.live.IsOpen() && m.In == "" && !conversation.IsQuiet(m) {
+		t.live.Open(open(ctx, m.Reply()), t.session.State.Quiet)
+	}
 }
 
 // afar returns those of jobs that have files at the network.

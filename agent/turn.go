@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/agent/conversation"
+	"parley/agent/live"
 	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
@@ -30,7 +31,7 @@ type turn struct {
 	kit       *tools.Kit
 	tools     *conversation.ToolSet // what is kept of it, once a model was told
 	scope     tools.Scope
-	live      *screen
+	live      *live.View
 	summaries *summary.Summarizer // makes room for requests
 	part      string              // of the answer that is coming in
 
@@ -273,10 +274,10 @@ func (t *turn) say(answer conversation.Record, last bool) (end bool) {
 		m.Calls = nil // the arguments of a cut call are not whole (P11)
 	}
 	llm.Identify(m.Calls, o.AllAnswers()) // a call is named by its turn and its ID
-	t.live.settle(m.Calls)
+	t.live.DropIncoming(m.Calls)
 	for _, c := range m.Calls {
-		if t.live.waits(c.ID) { // now its arguments are whole
-			t.step(c, chat.Waiting)
+		if t.live.IsComingIn(c.ID) { // now its arguments are whole
+			t.live.Call(t.kit, c, chat.Waiting)
 		}
 	}
 	if len(m.Calls) == 0 {

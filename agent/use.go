@@ -49,7 +49,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 		calls = append(calls, tools.Call{
 			ToolCall: c, Scope: scope, Twin: twins[c.ID],
 			Tip: func(text string) {
-				t.live.Step(chat.Step{Call: c.ID, Tip: conversation.Inline(chat.HideLogins(text), shownError)})
+				t.live.Tip(c.ID, text)
 			},
 		})
 	}
@@ -107,7 +107,7 @@ func (t *turn) begin(ctx context.Context, group []tools.Call) error {
 	ids := make([]string, len(group))
 	for i, c := range group {
 		ids[i] = c.ID
-		t.step(c.ToolCall, chat.Running)
+		t.live.Call(t.kit, c.ToolCall, chat.Running)
 	}
 	t.session.Keep(conversation.Record{Started: ids})
 	if err := t.flush(ctx); err != nil {
@@ -142,7 +142,7 @@ func (t *turn) wait(ctx context.Context, c tools.Call) ([]tools.Result, error) {
 	begun := false
 	if !known.Waits() {
 		t.pause(doing)
-		t.step(c.ToolCall, chat.Waiting)
+		t.live.Call(t.kit, c.ToolCall, chat.Waiting)
 		c.Begin = func(work context.Context) error {
 			if begun = stay(); !begun {
 				<-ctx.Done() // any moment
@@ -204,7 +204,7 @@ func (t *turn) finished(c llm.ToolCall, r tools.Result) {
 		r.Text += "\n\n" + conversation.PoorLookup(c)
 	}
 	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: r.Text}
-	t.over(m, r)
+	t.live.Result(m, r.Failed, r.Verdict == tools.Poor && t.revocable())
 	t.session.Keep(conversation.Record{Finished: &m, Result: &r, Told: r.Told})
 }
 

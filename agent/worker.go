@@ -10,6 +10,7 @@ import (
 
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
+	"parley/agent/live"
 	"parley/chat"
 	"parley/store"
 )
@@ -299,7 +300,7 @@ func (w *worker) dequeue(ctx context.Context, j job) error {
 func (w *worker) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(w.hard)
 	defer stop(nil)
-	t := turn{pool: w.pool, worker: w, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, options: inheritedOptions(jobs[0].Message), stop: stop}, live: &screen{}}
+	t := turn{pool: w.pool, worker: w, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, options: inheritedOptions(jobs[0].Message), stop: stop}, live: live.NewView(w.pool.texts.Steps)}
 	if err := w.pool.enter(w.hard, w.id, t.run, errBusy); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package agent
+package live
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ func TestStepsAreBrief(t *testing.T) {
 		params[fmt.Sprint("z", i)] = i
 	}
 	got := brief(params)
-	if list, _ := got["list"].(string); len(got) != shownArgs || got["n"] != 17 || got[strings.Repeat("k", shownName)] != true ||
-		got["content"] != strings.Repeat("ä", shownText) || !strings.HasPrefix(list, `["xxx`) || len(list) != shownText {
+	if list, _ := got["list"].(string); len(got) != maxArgs || got["n"] != 17 || got[strings.Repeat("k", maxName)] != true ||
+		got["content"] != strings.Repeat("ä", maxText) || !strings.HasPrefix(list, `["xxx`) || len(list) != maxText {
 		t.Errorf("the step shows %.300v", got)
 	}
 }
