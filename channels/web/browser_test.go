@@ -33,7 +33,7 @@ import (
 )
 
 // A home is the page's other side: a real Channel under the policy of the real
-// server, and a house that hears and says what the test wants.
+// server, and a gateway that hears and says what the test wants.
 type home struct {
 	*web.Channel
 	at    string
@@ -139,17 +139,17 @@ func (c *counted) Write(p []byte) (int, error) {
 
 func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// hears returns what the house hears next.
+// hears returns what the gateway hears next.
 func (h *home) hears(t *testing.T, text string) chat.Message {
 	t.Helper()
 	select {
 	case m := <-h.heard:
 		if m.Text != text {
-			t.Fatalf("the house heard %q, not %q", m.Text, text)
+			t.Fatalf("the gateway heard %q, not %q", m.Text, text)
 		}
 		return m
 	case <-time.After(15 * time.Second):
-		t.Fatalf("the house did not hear %q", text)
+		t.Fatalf("the gateway did not hear %q", text)
 		panic("unreachable")
 	}
 }
@@ -274,7 +274,7 @@ func (b *tab) enter(modifiers int64) {
 	}
 }
 
-// tells types text and sends it, and the house hears it.
+// tells types text and sends it, and the gateway hears it.
 func (b *tab) tells(t *testing.T, text string) chat.Message {
 	t.Helper()
 	b.typed("#text", text+enter)
@@ -464,7 +464,7 @@ func offline(t *testing.T, browser context.Context) {
 	}
 }
 
-// A house that takes nothing, and a page that is loaded anew meanwhile.
+// A gateway that takes nothing, and a page that is loaded anew meanwhile.
 func refused(t *testing.T, browser context.Context) {
 	h := newHome(t)
 	b := h.tab(t, browser, "503", "413", "net::ERR_")
@@ -523,7 +523,7 @@ func uploads(t *testing.T, browser context.Context) {
 	b.click(`[aria-label="Remove dropped.png"]`)
 	m := b.tells(t, "look at these")
 	if len(m.Files) != 2 || m.Files[0].Name != "notes of a walk.txt" || m.Files[1].Name != "pasted.png" {
-		t.Fatalf("the house has %+v", m.Files)
+		t.Fatalf("the gateway has %+v", m.Files)
 	}
 	b.until(`document.querySelector(".files img")?.naturalWidth === 1 && document.querySelector("a.card").download === "notes of a walk.txt"`)
 	if got := eval[string](b, `fetch(document.querySelector("a.card").href).then((r) => r.text())`); got != "sea, wind" {
@@ -646,7 +646,7 @@ func question(t *testing.T, browser context.Context) {
 	b.click(`.ask button:nth-child(2)`)
 	got := h.hears(t, "")
 	if a := got.Answer; a == nil || a.Question != "q7" || a.Choice != 1 || a.Receipt != string(rc) {
-		t.Fatalf("the house heard %+v", got)
+		t.Fatalf("the gateway heard %+v", got)
 	}
 	b.until(`document.querySelector("[aria-pressed=true]:disabled")?.innerText === "No"`)
 	r.Text, r.Ask = "May I delete `old.txt`? – **No**", nil

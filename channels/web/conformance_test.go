@@ -15,7 +15,7 @@ import (
 func TestConformance(t *testing.T) {
 	channeltest.Run(t, func(t *testing.T) channeltest.Rig {
 		h := newHouse(t)
-		b, direct, n := h.watch("anna", first, ""), h.watch("anna", notices, ""), 0
+		b, direct, n := h.watch("anna", firstID, ""), h.watch("anna", noticesID, ""), 0
 		post := func(path string, body words) {
 			n++
 			body["id"] = fmt.Sprintf("message-%d", n)
@@ -27,11 +27,11 @@ func TestConformance(t *testing.T) {
 			}
 			t.Error("the message is never taken")
 		}
-		return channeltest.Rig{Channel: h.Channel, At: h.address("anna", first), Keeps: true,
+		return channeltest.Rig{Channel: h.Channel, At: h.address("anna", firstID), Keeps: true,
 			Shown: func() []string { return append(b.texts(), direct.texts()...) },
 			Say:   func(text string) { post("/c/first/messages", words{"text": text}) },
 			Press: func(question string, choice int) bool {
-				h.reply("anna", first, fmt.Sprint("mark", n), fmt.Sprint("so far ", n)) // what was sent before it is there with it
+				h.reply("anna", firstID, fmt.Sprint("mark", n), fmt.Sprint("so far ", n)) // what was sent before it is there with it
 				until(t, "the mark is shown", func() bool { return slices.Contains(b.texts(), fmt.Sprint("so far ", n)) })
 				for _, e := range b.entries() {
 					if e.Ask != nil && e.Ask.ID == question && choice < len(e.Ask.Choices) {

@@ -99,7 +99,7 @@ func TestP3CrashAnywhere(t *testing.T) {
 	}
 }
 
-// crashAt has a talk with a house that dies at that write, and returns how many there were.
+// crashAt has a talk with a gateway that dies at that write, and returns how many there were.
 func crashAt(t *testing.T, crash int, late bool) int {
 	dir, turns := t.TempDir(), map[string]int{}
 	said, writes := 0, 0
@@ -136,8 +136,8 @@ func crashAt(t *testing.T, crash int, late bool) int {
 	return writes
 }
 
-// talkOn says message n until it is taken, or the house is dead.
-func talkOn(h *house, d *disk, n int) bool {
+// talkOn says message n until it is taken, or the gateway is dead.
+func talkOn(h *testGateway, d *disk, n int) bool {
 	for {
 		res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": fmt.Sprintf("message-%d", n), "text": fmt.Sprint("say ", n)})
 		if res.StatusCode == http.StatusAccepted {
@@ -171,9 +171,9 @@ func echo(ctx context.Context, c *Channel, q store.Queue, turns map[string]int) 
 	}
 }
 
-// drained waits until everything is answered, or returns false when the house is dead.
+// drained waits until everything is answered, or returns false when the gateway is dead.
 func drained(t *testing.T, d *disk) (alive bool) {
-	until(t, "the inbox is empty or the house dead", func() bool {
+	until(t, "the inbox is empty or the gateway dead", func() bool {
 		n, err := d.Store.Queue("inbox").Len(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -189,18 +189,18 @@ func drained(t *testing.T, d *disk) (alive bool) {
 	return alive
 }
 
-func checkTalk(t *testing.T, h *house, turns map[string]int) {
+func checkTalk(t *testing.T, h *testGateway, turns map[string]int) {
 	t.Helper()
-	rm, leave := h.use(h.address("anna", first))
+	rm, leave := h.openRoom(h.address("anna", firstID))
 	defer leave()
-	es, _, _, err := rm.before(t.Context(), 60)
+	es, _, _, err := rm.pageBefore(t.Context(), 60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mine, all []string
 	for _, e := range es {
 		all = append(all, e.Text)
-		if e.Who == you {
+		if e.Who == whoPerson {
 			mine = append(mine, e.Text)
 		}
 	}

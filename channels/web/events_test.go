@@ -38,9 +38,9 @@ func TestGoesOn(t *testing.T) {
 			}
 			after = "5"
 		}
-		b := h.watch("anna", first, after)
+		b := h.watch("anna", firstID, after)
 		for i := 10 * life; i < 10*life+10; i++ {
-			h.reply("anna", first, fmt.Sprint("r", i), fmt.Sprint("number ", i))
+			h.reply("anna", firstID, fmt.Sprint("r", i), fmt.Sprint("number ", i))
 			want = append(want, fmt.Sprint("number ", i))
 		}
 		b.shows(t, want...)
@@ -66,12 +66,12 @@ func TestComesMeanwhile(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range n {
-			h.reply("anna", first, fmt.Sprint("r", i), fmt.Sprint("number ", i))
+			h.reply("anna", firstID, fmt.Sprint("r", i), fmt.Sprint("number ", i))
 		}
 	})
 	var tabs []*tab
 	for range 10 {
-		tabs = append(tabs, h.watch("anna", first, ""))
+		tabs = append(tabs, h.watch("anna", firstID, ""))
 	}
 	wg.Wait()
 	for _, b := range tabs {
@@ -87,8 +87,8 @@ func TestComesMeanwhile(t *testing.T) {
 // The making of a reply is shown: also to those who come late, and not once it is over.
 func TestMaking(t *testing.T) {
 	h := newHouse(t)
-	r := chat.Reply{ID: "r1", To: h.address("anna", first)}
-	one := h.watch("anna", first, "")
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID)}
+	one := h.watch("anna", firstID, "")
 	if err := h.Typing(t.Context(), r.To); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestMaking(t *testing.T) {
 	for _, r.Text = range []string{"**so", "**so far**"} {
 		h.Stream(r)
 	}
-	late := h.watch("anna", first, "")
+	late := h.watch("anna", firstID, "")
 	for _, b := range []*tab{one, late} {
 		until(t, "the last draft is shown", func() bool {
 			ds := b.all("draft")
@@ -110,8 +110,8 @@ func TestMaking(t *testing.T) {
 			t.Errorf("busy %v", bs)
 		}
 	}
-	h.reply("anna", first, "r1", "so far, so good")
-	after := h.watch("anna", first, "")
+	h.reply("anna", firstID, "r1", "so far, so good")
+	after := h.watch("anna", firstID, "")
 	for _, b := range []*tab{one, late, after} {
 		b.shows(t, "so far, so good")
 	}
@@ -126,9 +126,9 @@ func TestMaking(t *testing.T) {
 // whole, with what was known before, and its end is the end.
 func TestA089StepsAfterReload(t *testing.T) {
 	h := newHouse(t)
-	r := chat.Reply{ID: "r1", To: h.address("anna", first)}
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID)}
 	began := time.Date(2026, 4, 16, 21, 2, 33, 0, time.UTC)
-	one := h.watch("anna", first, "")
+	one := h.watch("anna", firstID, "")
 	if err := h.Typing(t.Context(), r.To); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestA089StepsAfterReload(t *testing.T) {
 	} {
 		h.Step(r, s)
 	}
-	late := h.watch("anna", first, "")
+	late := h.watch("anna", firstID, "")
 	want := []string{
 		`{"reply":"r1","requestId":"b","toolName":"web_search","displayName":"web_search","status":"success","showTip":"tides","params":{"query":"tides"},"result":"3 results","startTime":"2026-04-16T21:02:33Z","endTime":"2026-04-16T21:02:33.412Z","duration":412}`,
 		`{"reply":"r1","requestId":"a","toolName":"read_file","displayName":"Read a file","status":"error","params":{"limit":20,"path":"a.md"},"error":"no such file"}`,
@@ -154,7 +154,7 @@ func TestA089StepsAfterReload(t *testing.T) {
 		var order []string
 		last := map[string]string{}
 		for _, e := range b.all("step") {
-			var s step
+			var s stepData
 			if err := json.Unmarshal([]byte(e.data), &s); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestA089StepsAfterReload(t *testing.T) {
 	if _, err := h.Send(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	after := h.watch("anna", first, "")
+	after := h.watch("anna", firstID, "")
 	after.shows(t, "done")
 	if e := after.entries()[0]; e.Steps != r.Steps || len(after.all("step")) > 0 {
 		t.Errorf("after the turn: %+v", e)
@@ -187,8 +187,8 @@ func TestA089StepsAfterReload(t *testing.T) {
 // A reply that says nothing is no entry, and ends what was in the making.
 func TestSaysNothing(t *testing.T) {
 	h := newHouse(t)
-	b := h.watch("anna", first, "")
-	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "so far"}
+	b := h.watch("anna", firstID, "")
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "so far"}
 	h.Stream(r)
 	until(t, "the draft is shown", func() bool { return len(b.all("draft")) > 0 })
 	r.Text = " \n"
@@ -196,8 +196,8 @@ func TestSaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the sign is off", func() bool { bs := b.all("busy"); return len(bs) > 0 && bs[len(bs)-1].data == `{"on":false}` })
-	late := h.watch("anna", first, "")
-	h.reply("anna", first, "r2", "end")
+	late := h.watch("anna", firstID, "")
+	h.reply("anna", firstID, "r2", "end")
 	late.shows(t, "end")
 	if n := len(late.all("draft")); n > 0 {
 		t.Errorf("%d drafts of what is over", n)
@@ -211,18 +211,18 @@ func TestGivenUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := c.address("anna", first)
-		rm, leave := c.use(at)
+		at := c.address("anna", firstID)
+		rm, leave := c.openRoom(at)
 		defer leave()
 		come := func() int {
-			bodies, _, _, _ := rm.take(rm.join(0))
+			bodies, _, _, _ := rm.nextEvents(rm.addReader(0))
 			return len(bodies)
 		}
 		c.Stream(chat.Reply{ID: "r1", To: at, Text: "so far"})
 		if n := come(); n != 2 {
 			t.Errorf("%d frames, want busy and draft", n)
 		}
-		time.Sleep(fresh + time.Second)
+		time.Sleep(activityTimeout + time.Second)
 		if n := come(); n != 0 {
 			t.Errorf("%d frames of what was given up", n)
 		}
@@ -245,7 +245,7 @@ func TestDraftsArePaced(t *testing.T) {
 		var live sync.WaitGroup
 		live.Go(func() { c.Serve(w, events(ctx), chat.Sender{ID: "anna"}) })
 		synctest.Wait()
-		at := c.address("anna", first)
+		at := c.address("anna", firstID)
 		for i := range 100 {
 			c.Stream(chat.Reply{ID: "r1", To: at, Text: strings.Repeat("word ", 100*i) + "end"})
 			time.Sleep(30 * time.Millisecond)
@@ -314,23 +314,23 @@ func TestP15SlowReader(t *testing.T) {
 		name string
 		n    int
 		text string
-	}{{"many", maxFrames + 10, "number"}, {"big", 10, strings.Repeat("long ", maxBytes/50)}} {
+	}{{"many", maxEvents + 10, "number"}, {"big", 10, strings.Repeat("long ", maxEventBytes/50)}} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHouse(t)
-			quick := h.watch("anna", first, "")
+			quick := h.watch("anna", firstID, "")
 			slow := &writer{header: http.Header{}, hold: make(chan struct{})}
 			var live sync.WaitGroup
 			live.Go(func() { h.Serve(slow, events(t.Context()), chat.Sender{ID: "anna"}) })
 			until(t, "it reads along, too", slow.begun.Load)
-			rm, leave := h.use(h.address("anna", first))
+			rm, leave := h.openRoom(h.address("anna", firstID))
 			defer leave()
 			for i := range c.n {
-				h.reply("anna", first, fmt.Sprint("r", i), c.text)
+				h.reply("anna", firstID, fmt.Sprint("r", i), c.text)
 				until(t, "the quick one sees it", func() bool { return len(quick.all("message")) == i+1 })
 			}
 			rm.mu.Lock()
-			if len(rm.frames) > maxFrames || rm.size > maxBytes {
-				t.Errorf("%d frames of %d bytes wait", len(rm.frames), rm.size)
+			if len(rm.events) > maxEvents || rm.eventBytes > maxEventBytes {
+				t.Errorf("%d frames of %d bytes wait", len(rm.events), rm.eventBytes)
 			}
 			rm.mu.Unlock()
 			close(slow.hold)
@@ -339,7 +339,7 @@ func TestP15SlowReader(t *testing.T) {
 				t.Errorf("the slow one is told %q", got[max(0, len(got)-100):])
 			}
 			last := strings.Count(slow.String(), "event: message")
-			again := h.watch("anna", first, fmt.Sprint(last))
+			again := h.watch("anna", firstID, fmt.Sprint(last))
 			until(t, "it gets the rest", func() bool { return len(again.all("message")) == c.n-last })
 		})
 	}
@@ -361,7 +361,7 @@ func TestStuckReader(t *testing.T) {
 		if _, err := theirs.Write([]byte("GET /c/first/events HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(writeTime + time.Second) // and never reads
+		time.Sleep(writeTimeout + time.Second) // and never reads
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
@@ -457,8 +457,8 @@ func BenchmarkReaders1000(b *testing.B) {
 	for range n {
 		live.Go(func() { c.Serve(counter{http.Header{}, "event: message", &sent}, events(ctx), chat.Sender{ID: "anna"}) })
 	}
-	at := c.address("anna", first)
-	rm, done := c.use(at)
+	at := c.address("anna", firstID)
+	rm, done := c.openRoom(at)
 	defer done()
 	for users := 0; users <= n; runtime.Gosched() {
 		c.mu.Lock()
@@ -502,7 +502,7 @@ func (c counter) Write(p []byte) (int, error) {
 func TestPress(t *testing.T) {
 	h := newHouse(t)
 	heard, _ := h.hear(nil)
-	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "Shall I?", Ask: &chat.Question{ID: "q1", Choices: []string{"yes", "no"}}}
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "Shall I?", Ask: &chat.Question{ID: "q1", Choices: []string{"yes", "no"}}}
 	rc, err := h.Send(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -520,7 +520,7 @@ func TestPress(t *testing.T) {
 	if len(heard()) != 1 || string(got) != string(want) || heard()[0].ID != "first.press-001" {
 		t.Errorf("heard %+v", heard())
 	}
-	h.watch("anna", first, "").shows(t, "Shall I?")
+	h.watch("anna", firstID, "").shows(t, "Shall I?")
 }
 
 // A store whose logs call after between writing a record and saying so.
@@ -543,20 +543,20 @@ func (l dawdling) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
 
 // Whoever finds a record in the log before all are shown it sees it once.
 func TestReadsAhead(t *testing.T) {
-	var h *house
+	var h *testGateway
 	var b *tab
 	h = open(t, dawdler{mem.New(), func() {
 		if b != nil {
 			return
 		}
-		b = h.watch("anna", first, "")
+		b = h.watch("anna", firstID, "")
 		until(t, "the tab has read the log", func() bool {
-			_ = h.Typing(t.Context(), h.address("anna", first))
+			_ = h.Typing(t.Context(), h.address("anna", firstID))
 			return len(b.all("message")) > 0 && len(b.all("busy")) > 0
 		})
 	}})
-	h.reply("anna", first, "r1", "one")
-	h.reply("anna", first, "r2", "two")
+	h.reply("anna", firstID, "r1", "one")
+	h.reply("anna", firstID, "r2", "two")
 	b.shows(t, "one", "two")
 	if n := len(b.all("message")); n != 2 {
 		t.Errorf("2 messages were sent as %d", n)

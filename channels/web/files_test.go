@@ -17,7 +17,7 @@ import (
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 // upload puts a file and returns it.
-func (h *house) upload(t *testing.T, who, name, body string) (f file) {
+func (h *testGateway) upload(t *testing.T, who, name, body string) (f fileLink) {
 	t.Helper()
 	got := h.must(http.StatusCreated, who, "PUT", "/files?name="+name, strings.NewReader(body))
 	if err := json.Unmarshal([]byte(got), &f); err != nil {
@@ -39,14 +39,14 @@ func TestFiles(t *testing.T) {
 		t.Errorf("heard %+v", m)
 	}
 	h.write("out/report.pdf", "%PDF-1.4")
-	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "here", Files: []chat.File{{Path: "out/report.pdf"}, {Path: "out/gone.txt"}}}
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "here", Files: []chat.File{{Path: "out/report.pdf"}, {Path: "out/gone.txt"}}}
 	for range 2 {
 		if _, err := h.Send(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := h.watch("anna", first, "")
-	b.shows(t, "", "here\n\n(There was a file `gone.txt`, but it no longer exists.)")
+	b := h.watch("anna", firstID, "")
+	b.shows(t, "", "here\n\n(The file `gone.txt` no longer exists.)")
 	es := b.entries()
 	for i, want := range []struct{ name, kind, way, body string }{
 		{"cat.png", "image/png", "inline", png}, {"report.pdf", "application/octet-stream", "attachment", "%PDF-1.4"},
@@ -136,7 +136,7 @@ func TestUploadTooBig(t *testing.T) {
 		}
 		body, _ := io.ReadAll(res.Body)
 		res.Body.Close()
-		if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "1 MB is the most") {
+		if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "The limit is 1 MB") {
 			t.Errorf("length %d: %v %v", length, res.StatusCode, body)
 		}
 		if n := z.n.Load(); n > 20<<20 {

@@ -12,20 +12,20 @@ import (
 	"parley/chat"
 )
 
-// A page is what the browser is sent first. Without scripts it is a transcript to
-// read; scripts take it from there, from Last on.
+// A page is the page that a browser loads first. Without scripts it is a transcript
+// to read. Scripts follow the conversation from Last on.
 type page struct {
 	Who       chat.Sender
 	Assets    string // the folder of the page's own files, such as "/assets/1a2b3c4d"
 	ID        string // of the conversation
 	Title     string
-	Talks     []talk  // newest first
-	Elsewhere talk    // another conversation that waits for an answer; without an ID there is none
-	Entries   []entry // oldest first
-	Last      uint64  // number of the latest entry of all; 0: there are none
-	First     uint64  // number of the first entry that is shown; 0: there are none
-	More      bool    // there are older ones
-	MaxFile   int64   // bytes of one upload
+	Talks     []listItem      // newest first
+	Elsewhere listItem        // another conversation with an open question; no ID: none
+	Entries   []renderedEntry // oldest first
+	Last      uint64          // number of the latest entry of the log; 0: none
+	First     uint64          // number of the first entry shown; 0: none
+	More      bool            // there are older entries
+	MaxFile   int64           // bytes of one upload
 }
 
 // icons are the symbols that icon shows.
@@ -92,7 +92,7 @@ func (p page) side() g.Node {
 				h.Placeholder("Search"), h.AutoComplete("off")),
 			h.P(h.ID("found"), h.Class("unseen"), h.Role("status")),
 		),
-		h.Ul(h.ID("talks"), g.Map(p.Talks, talk.item)),
+		h.Ul(h.ID("talks"), g.Map(p.Talks, listItem.node)),
 		h.Div(h.Class("bar foot"),
 			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Gateway"))),
 			h.Button(h.Type("button"), h.ID("leave"), g.Text("Sign out")),
@@ -100,18 +100,18 @@ func (p page) side() g.Node {
 	)
 }
 
-// item returns the entry of t in the list of conversations.
-func (t talk) item() g.Node {
+// node returns the item as HTML.
+func (i listItem) node() g.Node {
 	badge := h.Span(h.Class("badge"), h.Title("Waiting for your answer"),
-		g.Text(strconv.Itoa(t.Asks)),
+		g.Text(strconv.Itoa(i.Asks)),
 		h.Span(h.Class("unseen"), g.Text(" waiting for your answer: ")),
 	)
-	return h.Li(t.link(g.If(t.Current, h.Aria("current", "page")), g.If(t.Asks > 0, badge)))
+	return h.Li(i.link(g.If(i.Current, h.Aria("current", "page")), g.If(i.Asks > 0, badge)))
 }
 
-// link returns a link to t, with what comes before its title.
-func (t talk) link(before ...g.Node) g.Node {
-	return h.A(h.Href("/c/"+t.ID), g.Group(before), g.Text(t.Title))
+// link returns a link to the conversation, with before in front of its title.
+func (i listItem) link(before ...g.Node) g.Node {
+	return h.A(h.Href("/c/"+i.ID), g.Group(before), g.Text(i.Title))
 }
 
 func (p page) main() g.Node {
@@ -133,7 +133,7 @@ func (p page) main() g.Node {
 				h.P(h.Class("hello"), g.Text("What is on your mind?")),
 				h.Div(h.ID("entries"), h.Role("log"), h.Aria("live", "polite"), h.Aria("label", "Conversation"),
 					h.Data("first", number(p.First)),
-					g.Map(p.Entries, entry.article),
+					g.Map(p.Entries, renderedEntry.article),
 				),
 				h.Div(h.ID("making")),
 				h.Div(h.ID("unsent")),
@@ -145,9 +145,9 @@ func (p page) main() g.Node {
 
 func hidden(is bool) g.Node { return g.If(is, g.Attr("hidden")) }
 
-// article returns e as HTML, as view.js makes it, too.
-func (e entry) article() g.Node {
-	speaker := map[string]string{you: "You", parley: "Parley"}[e.Who]
+// article returns e as HTML, of the same structure as in view.js.
+func (e renderedEntry) article() g.Node {
+	speaker := map[string]string{whoPerson: "You", whoAgent: "Parley"}[e.Who]
 	if speaker == "" {
 		speaker = "Note"
 	}
@@ -158,15 +158,15 @@ func (e entry) article() g.Node {
 		h.Aria("label", speaker),
 		g.If(e.Steps != "", h.P(h.Class("steps"), g.Text(e.Steps))),
 		h.Div(h.Class("text"), g.Raw(string(e.HTML))),
-		g.If(len(e.Files) > 0, h.Ul(h.Class("files"), g.Map(e.Files, file.item))),
+		g.If(len(e.Files) > 0, h.Ul(h.Class("files"), g.Map(e.Files, fileLink.item))),
 		g.Iff(e.Ask != nil, func() g.Node { return choices(*e.Ask) }),
 		h.Footer(h.Time(h.DateTime(e.Time.UTC().Format(time.RFC3339)))),
 	)
 }
 
-// item returns f as a picture, or as a card to download it.
-func (f file) item() g.Node {
-	if slices.Contains(inline, f.Type) {
+// item returns f as a picture, or as a card with a download link.
+func (f fileLink) item() g.Node {
+	if slices.Contains(inlineTypes, f.Type) {
 		return h.Li(h.A(h.Class("picture"), h.Href(f.URL), h.Target("_blank"),
 			h.Img(h.Src(f.URL), h.Alt(f.Name), h.Loading("lazy"))))
 	}
@@ -187,7 +187,7 @@ func choices(q chat.Question) g.Node {
 		h.Data("question", q.ID), buttons)
 }
 
-// messageForm returns the box to write in, with what stands above it.
+// messageForm returns the message box and what is shown above it.
 func messageForm() g.Node {
 	return h.Form(h.ID("write"), h.Aria("label", "Write a message"),
 		h.Button(h.Type("button"), h.ID("down"), hidden(true), icon("down"), g.Text("New messages")),
@@ -209,7 +209,7 @@ func deleteDialog() g.Node {
 	return h.Dialog(h.ID("sure"), h.Aria("labelledby", "asked"),
 		h.Form(h.Method("dialog"),
 			h.H2(h.ID("asked"), g.Text("Delete this conversation?")),
-			h.P(g.Text("Everything said in it is forgotten, and cannot be brought back.")),
+			h.P(g.Text("All its messages are deleted. This cannot be undone.")),
 			h.Div(h.Class("bar"),
 				h.Button(h.Value("no"), h.AutoFocus(), g.Text("Keep it")),
 				h.Button(h.Value("yes"), h.Class("bad"), g.Text("Delete")),

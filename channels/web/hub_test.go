@@ -38,7 +38,7 @@ func TestWithHub(t *testing.T) {
 	})
 	defer live.Wait()
 	defer stop()
-	b := h.watch("anna", first, "")
+	b := h.watch("anna", firstID, "")
 	until(t, "the message is taken", func() bool {
 		res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "delete it"})
 		return res.StatusCode == http.StatusAccepted
@@ -84,7 +84,7 @@ func TestP19WaitsThroughAFullDisk(t *testing.T) {
 	})
 	defer live.Wait()
 	defer stop()
-	b := h.watch("anna", first, "")
+	b := h.watch("anna", firstID, "")
 	say := func() int {
 		res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"})
 		return res.StatusCode

@@ -23,8 +23,9 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// digestAssets returns a digest of all files of the page. Their addresses contain
-// it, so that a browser asks for them once and modules find each other.
+// digestAssets returns a digest of all files of the page. It is part of their URLs,
+// so that browsers can cache them for good and modules of one version find each
+// other.
 func digestAssets() (digest string, err error) {
 	sum := sha256.New()
 	names, err := fs.Glob(embedded, "page/*")
@@ -36,7 +37,7 @@ func digestAssets() (digest string, err error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), err
 }
 
-// size writes n bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	switch {
 	case n < 1<<10:
@@ -47,45 +48,52 @@ func size(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/(1<<20)), ".0") + " MB"
 }
 
-// write sends body.
-func (k call) write(kind string, body []byte) {
-	k.w.Header().Set("Content-Type", kind)
-	_, _ = k.w.Write(body) // an error is theirs: they left
+// writeBody responds with body.
+func (req request) writeBody(kind string, body []byte) {
+	req.w.Header().Set("Content-Type", kind)
+	_, _ = req.w.Write(body) // an error means that the client is gone
 }
 
-// asset sends a file of the page.
-func (c *Channel) asset(k call) error {
-	name := k.r.PathValue("file")
+// serveAsset sends a file of the page.
+func (c *Channel) serveAsset(req request) error {
+	name := req.r.PathValue("file")
 	body, err := embedded.ReadFile("page/" + name)
 	if err != nil {
-		return response.Problem{Status: http.StatusNotFound, Text: "There is no such file."}
+		return response.Problem{Status: http.StatusNotFound, Text: "This file does not exist."}
 	}
-	k.w.Header().Set("Cache-Control", "private, no-cache")
-	if k.r.PathValue("v") == c.assets {
-		k.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	req.w.Header().Set("Cache-Control", "private, no-cache")
+	if req.r.PathValue("v") == c.assets {
+		req.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
-	k.write(mime.TypeByExtension(path.Ext(name)), body)
+	req.writeBody(mime.TypeByExtension(path.Ext(name)), body)
 	return nil
 }
 
-// home leads to the newest conversation.
-func (c *Channel) home(k call) error {
-	all, err := c.list(k.r.Context(), k.who.ID)
+// redirectHome redirects to the latest conversation.
+func (c *Channel) redirectHome(req request) error {
+	all, err := c.conversations.of(req.r.Context(), req.who.ID)
 	if err != nil {
 		return err
 	}
-	http.Redirect(k.w, k.r, "/c/"+all[0].ID, http.StatusSeeOther)
+	http.Redirect(req.w, req.r, "/c/"+all[0].ID, http.StatusSeeOther)
 	return nil
 }
 
-// show sends the page.
-func (c *Channel) show(k call) error {
-	ctx, id := k.r.Context(), k.room.at.Thread
-	p := page{Who: k.who, ID: id, Title: called(id, k.held), Assets: "/assets/" + c.assets, MaxFile: c.cfg.MaxFile}
+// servePage sends the page of a conversation.
+func (c *Channel) servePage(req request) error {
+	ctx := req.r.Context()
+	id := req.room.address.Thread
+	p := page{
+		Who:     req.who,
+		ID:      id,
+		Title:   displayTitle(id, req.conversation),
+		Assets:  "/assets/" + c.assets,
+		MaxFile: c.cfg.MaxFile,
+	}
 	var err error
-	p.Entries, p.More, p.Last, err = k.room.before(ctx, math.MaxUint64)
+	p.Entries, p.More, p.Last, err = req.room.pageBefore(ctx, math.MaxUint64)
 	if err == nil {
-		p.Talks, err = c.list(ctx, k.who.ID)
+		p.Talks, err = c.conversations.of(ctx, req.who.ID)
 	}
 	if err != nil {
 		return err
@@ -102,48 +110,49 @@ func (c *Channel) show(k call) error {
 			p.First = e.Seq
 		}
 	}
-	k.w.Header().Set("Cache-Control", "no-store")
-	return response.Page(k.w, http.StatusOK, p.html())
+	req.w.Header().Set("Cache-Control", "no-store")
+	return response.Page(req.w, http.StatusOK, p.html())
 }
 
-// older sends what was said before.
-func (c *Channel) older(k call) error {
-	seq, err := strconv.ParseUint(k.r.FormValue("seq"), 10, 64)
+// serveOlder sends the entries before a number.
+func (c *Channel) serveOlder(req request) error {
+	seq, err := strconv.ParseUint(req.r.FormValue("seq"), 10, 64)
 	if err != nil || seq == 0 {
-		return response.BadRequest("That is no number of an event.")
+		return response.BadRequest("Invalid event number.")
 	}
-	es, more, _, err := k.room.before(k.r.Context(), seq)
+	es, more, _, err := req.room.pageBefore(req.r.Context(), seq)
 	if err != nil {
 		return err
 	}
-	return k.answer(http.StatusOK, map[string]any{"entries": append([]entry{}, es...), "more": more})
+	return req.writeJSON(http.StatusOK, map[string]any{"entries": append([]renderedEntry{}, es...), "more": more})
 }
 
-// An entry is one thing said, as the page shows it. An entry that Edits another
-// takes its place, and is itself shown nowhere else.
-type entry struct {
-	said
-	HTML safeHTML `json:"html"` // of the person it is escaped text whose lines are to be kept
+// A renderedEntry is an entry as the page shows it. One that Edits another replaces
+// it and is not shown by itself.
+type renderedEntry struct {
+	logEntry
+	HTML safeHTML `json:"html"` // the person's text is escaped and keeps its line breaks
 }
 
-// safeHTML is HTML in which nothing can act: entry alone makes it.
+// safeHTML is HTML without anything active. Only render makes it.
 type safeHTML string
 
-func (s said) entry() entry {
-	if s.Who == parley {
-		return entry{s, safeHTML(markdown.HTML(s.Text))}
+// render returns e as the page shows it.
+func (e logEntry) render() renderedEntry {
+	if e.Who == whoAgent {
+		return renderedEntry{e, safeHTML(markdown.HTML(e.Text))}
 	}
-	return entry{s, safeHTML(html.EscapeString(s.Text))}
+	return renderedEntry{e, safeHTML(html.EscapeString(e.Text))}
 }
 
-// A talk is a line in the list of conversations.
-type talk struct {
+// A listItem is an item in the list of conversations.
+type listItem struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`
-	Last    time.Time `json:"last,omitzero"`     // when somebody spoke last, to within a minute; zero: nobody did
-	Current bool      `json:"-"`                 // it is the one on the page
-	Asks    int       `json:"asks,omitempty"`    // questions that wait for an answer
-	Snippet string    `json:"snippet,omitempty"` // of what was searched
-	Time    time.Time `json:"time,omitzero"`     // of what was found
-	used    bool      // something was said in it, or it has a name
+	Last    time.Time `json:"last,omitzero"`     // time of the last message, to within a minute; zero: none
+	Current bool      `json:"-"`                 // it is the one shown
+	Asks    int       `json:"asks,omitempty"`    // open questions
+	Snippet string    `json:"snippet,omitempty"` // of a message found by search
+	Time    time.Time `json:"time,omitzero"`     // of a search hit
+	used    bool      // it has messages or a title
 }

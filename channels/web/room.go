@@ -15,145 +15,145 @@ import (
 	"parley/store"
 )
 
-// Who says something.
+// Authors of entries.
 const (
-	you    = "you"    // the person
-	parley = "parley" // the agent
-	note   = "note"   // the page itself
+	whoPerson = "you"    // the person
+	whoAgent  = "parley" // the agent
+	whoPage   = "note"   // the page, in place of a damaged entry
 )
 
-// A said is a record in the log of a conversation.
-type said struct {
-	Seq     uint64         `json:"seq,omitempty"` // its number; the log itself has it elsewhere
-	ID      string         `json:"id"`            // as the browser or the house named it
+// A logEntry is an entry in the log of a conversation.
+type logEntry struct {
+	Seq     uint64         `json:"seq,omitempty"` // its number in the log; not stored in the entry
+	ID      string         `json:"id"`            // chosen by the browser or the gateway
 	Who     string         `json:"who"`
-	Text    string         `json:"text"`            // Markdown, unless it is the person's
-	Steps   string         `json:"steps,omitempty"` // one line on what was done for it
+	Text    string         `json:"text"`            // Markdown if the agent's, else plain text
+	Steps   string         `json:"steps,omitempty"` // one line about the tool calls made for it
 	Time    time.Time      `json:"time"`
-	Files   []file         `json:"files,omitempty"`
-	Ask     *chat.Question `json:"ask,omitempty"`     // what is to be chosen, and was not yet
-	Edits   uint64         `json:"edits,omitempty"`   // number of the record whose place it takes
-	Replies string         `json:"replies,omitempty"` // ID of what it answers
-	Also    []string       `json:"also,omitempty"`    // IDs of what it answers besides
+	Files   []fileLink     `json:"files,omitempty"`
+	Ask     *chat.Question `json:"ask,omitempty"`     // an open question
+	Edits   uint64         `json:"edits,omitempty"`   // number of the entry that it replaces
+	Replies string         `json:"replies,omitempty"` // ID of the message that it answers
+	Also    []string       `json:"also,omitempty"`    // IDs of other messages that it answers
 }
 
-// A name tells what was said from what else was said in its conversation.
-type name struct{ who, id string }
+// An entryKey identifies an entry in its conversation.
+type entryKey struct{ who, id string }
 
-// A room is a conversation in which somebody is.
+// A room is an open conversation: its log, and what its readers are sent.
 type room struct {
-	c     *Channel
-	at    chat.Address
-	log   store.Log
-	users int // guarded by Channel.mu
+	c       *Channel
+	address chat.Address
+	log     store.Log
+	users   int // guarded by Channel.mu
 
-	// writing is held to write to the log, and until the house has what is in
-	// it: both have the same order. It guards known.
-	writing sync.Mutex
-	known   map[name]uint64 // the numbers of all that was said; nil until it is needed
+	// writeMu is held while an entry is written to the log and delivered, so that both
+	// happen in the same order. It guards seqs.
+	writeMu sync.Mutex
+	seqs    map[entryKey]uint64 // numbers of all entries; nil: not loaded
 
-	mu     sync.Mutex    // guards what follows; taken after the others
-	frames []frame       // the latest news for those who read along
-	size   int           // bytes of frames
-	end    uint64        // how many frames there have ever been
-	news   chan struct{} // closed when there is something to take
-	drafts uint64        // how many drafts there have ever been
-	making making
+	mu         sync.Mutex    // guards the fields below; locked after writeMu and Channel.mu
+	events     []sseEvent    // the latest ones
+	eventBytes int           // size of events
+	eventCount uint64        // number of events so far
+	changed    chan struct{} // closed and replaced when readers have something to read
+	draftCount uint64        // number of drafts so far
+	pending    pendingReply
 }
 
 func newRoom(c *Channel, at chat.Address) *room {
 	return &room{
-		c:    c,
-		at:   at,
-		log:  c.cfg.Store.Log(store.LogChat(c.cfg.Name, at.Chat, at.Thread)),
-		news: make(chan struct{}),
+		c:       c,
+		address: at,
+		log:     c.cfg.Store.Log(store.LogChat(c.cfg.Name, at.Chat, at.Thread)),
+		changed: make(chan struct{}),
 	}
 }
 
-// since yields what was said after record seq, until an error. A damaged record
-// says that it is (P21).
-func (rm *room) since(ctx context.Context, seq uint64) iter.Seq2[said, error] {
-	return func(yield func(said, error) bool) {
+// entriesAfter yields the entries after number seq, until an error. It replaces a
+// damaged entry with a note that it is damaged (P21).
+func (rm *room) entriesAfter(ctx context.Context, seq uint64) iter.Seq2[logEntry, error] {
+	return func(yield func(logEntry, error) bool) {
 		for rec, err := range rm.log.Since(ctx, seq) {
-			var s said
-			if err == nil && json.Unmarshal(rec.Body, &s) != nil {
+			var e logEntry
+			if err == nil && json.Unmarshal(rec.Body, &e) != nil {
 				err = store.ErrDamaged
 			}
 			if errors.Is(err, store.ErrDamaged) {
-				s, err = said{
+				e, err = logEntry{
 					ID:   fmt.Sprint("damaged-", rec.Seq),
-					Who:  note,
-					Text: "What was said here is damaged on disk.",
+					Who:  whoPage,
+					Text: "This message is damaged on disk.",
 				}, nil
 			}
-			s.Seq = rec.Seq
-			if !yield(s, err) || err != nil {
+			e.Seq = rec.Seq
+			if !yield(e, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// append appends s and shows it, unless it is there already: then again is
-// true. The caller holds writing.
-func (rm *room) append(ctx context.Context, s said) (seq uint64, again bool, err error) {
-	h, err := rm.c.held(ctx, rm.at)
+// appendEntry appends e to the log and shows it, unless the log has it already: then
+// again is true. The caller holds writeMu.
+func (rm *room) appendEntry(ctx context.Context, e logEntry) (seq uint64, again bool, err error) {
+	conv, err := rm.c.conversations.get(ctx, rm.address)
 	if err != nil {
 		return 0, false, err
 	}
-	if rm.known == nil {
-		known := map[name]uint64{}
-		for s, err := range rm.since(ctx, 0) {
+	if rm.seqs == nil {
+		seqs := map[entryKey]uint64{}
+		for old, err := range rm.entriesAfter(ctx, 0) {
 			if err != nil {
 				return 0, false, err
 			}
-			if s.Edits == 0 {
-				known[name{s.Who, s.ID}] = s.Seq
+			if old.Edits == 0 {
+				seqs[entryKey{old.Who, old.ID}] = old.Seq
 			}
 		}
-		rm.known = known
+		rm.seqs = seqs
 	}
-	if seq, again = rm.known[name{s.Who, s.ID}]; again {
+	if seq, again = rm.seqs[entryKey{e.Who, e.ID}]; again {
 		return seq, true, nil
 	}
-	if err := rm.c.touch(ctx, rm.at, h, s); err != nil {
+	if err := rm.c.conversations.noteActivity(ctx, rm.address, conv, e); err != nil {
 		return 0, false, err
 	}
-	if seq, err = rm.write(ctx, s); err == nil && s.Ask != nil {
-		err = rm.countAsks(ctx)
+	if seq, err = rm.writeEntry(ctx, e); err == nil && e.Ask != nil {
+		err = rm.updateAskCount(ctx)
 	}
 	return seq, false, err
 }
 
-// write appends s to the log and shows it. The caller holds writing.
-func (rm *room) write(ctx context.Context, s said) (seq uint64, err error) {
-	body, err := json.Marshal(s)
+// writeEntry writes e to the log and shows it. The caller holds writeMu.
+func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err error) {
+	body, err := json.Marshal(e)
 	if err == nil {
 		seq, err = rm.log.Append(ctx, body)
 	}
 	if err != nil {
-		rm.known = nil // it may be there, or not
+		rm.seqs = nil // the log may have it or not
 		return 0, err
 	}
-	if s.Edits == 0 && rm.known != nil {
-		rm.known[name{s.Who, s.ID}] = seq
+	if e.Edits == 0 && rm.seqs != nil {
+		rm.seqs[entryKey{e.Who, e.ID}] = seq
 	}
-	s.Seq = seq
-	rm.show(s)
+	e.Seq = seq
+	rm.showEntry(e)
 	return seq, nil
 }
 
-// edit makes what record seq said say r, unless it does.
-func (rm *room) edit(ctx context.Context, seq uint64, r chat.Reply) error {
-	rm.writing.Lock()
-	defer rm.writing.Unlock()
-	var now said
-	for s, err := range rm.since(ctx, seq-1) {
+// editEntry gives the entry seq the text and question of r.
+func (rm *room) editEntry(ctx context.Context, seq uint64, r chat.Reply) error {
+	rm.writeMu.Lock()
+	defer rm.writeMu.Unlock()
+	var now logEntry
+	for e, err := range rm.entriesAfter(ctx, seq-1) {
 		if err != nil {
 			return err
 		}
-		if s.Seq == seq && s.Who == parley || s.Edits == seq {
-			now = s
+		if e.Seq == seq && e.Who == whoAgent || e.Edits == seq {
+			now = e
 		}
 	}
 	if now.ID == "" {
@@ -166,124 +166,125 @@ func (rm *room) edit(ctx context.Context, seq uint64, r chat.Reply) error {
 	now.Edits = seq
 	now.Text = r.Text
 	now.Ask = r.Ask
-	if _, err := rm.write(ctx, now); err != nil {
+	if _, err := rm.writeEntry(ctx, now); err != nil {
 		return err
 	}
-	return rm.countAsks(ctx)
+	return rm.updateAskCount(ctx)
 }
 
-// countAsks notes for the list how many questions wait for an answer. The caller
-// holds writing.
-func (rm *room) countAsks(ctx context.Context) error {
-	waiting := map[uint64]bool{} // by number of the record
-	for s, err := range rm.since(ctx, 0) {
+// updateAskCount updates the number of open questions in the list. The caller holds
+// writeMu.
+func (rm *room) updateAskCount(ctx context.Context) error {
+	open := map[uint64]bool{} // by number of the entry
+	for e, err := range rm.entriesAfter(ctx, 0) {
 		if err != nil {
 			return err
 		}
-		delete(waiting, s.Edits)
-		if s.Ask != nil {
-			waiting[cmp.Or(s.Edits, s.Seq)] = true
+		delete(open, e.Edits)
+		if e.Ask != nil {
+			open[cmp.Or(e.Edits, e.Seq)] = true
 		}
 	}
-	h, err := rm.c.held(ctx, rm.at)
-	if err != nil || h.Asks == len(waiting) {
+	conv, err := rm.c.conversations.get(ctx, rm.address)
+	if err != nil || conv.Asks == len(open) {
 		return err
 	}
-	h.Asks = len(waiting)
-	return rm.c.hold(ctx, rm.at, h)
+	conv.Asks = len(open)
+	return rm.c.conversations.set(ctx, rm.address, conv)
 }
 
-// wasAnswered says whether what the person said as id, in record seq, has an answer.
-func (rm *room) wasAnswered(ctx context.Context, id string, seq uint64) (bool, error) {
-	for s, err := range rm.since(ctx, seq) {
-		if err != nil || s.Replies == id || slices.Contains(s.Also, id) {
+// isAnswered reports whether the person's message id, which is entry seq, has an
+// answer.
+func (rm *room) isAnswered(ctx context.Context, id string, seq uint64) (bool, error) {
+	for e, err := range rm.entriesAfter(ctx, seq) {
+		if err != nil || e.Replies == id || slices.Contains(e.Also, id) {
 			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
-// question returns the record where a question was put, or errGone.
-func (rm *room) question(ctx context.Context, id string) (said, error) {
-	for s, err := range rm.since(ctx, 0) {
-		if err != nil || s.Ask != nil && s.Ask.ID == id {
-			return s, err
+// findQuestion returns the entry with a question, or errGone.
+func (rm *room) findQuestion(ctx context.Context, id string) (logEntry, error) {
+	for e, err := range rm.entriesAfter(ctx, 0) {
+		if err != nil || e.Ask != nil && e.Ask.ID == id {
+			return e, err
 		}
 	}
-	return said{}, errGone
+	return logEntry{}, errGone
 }
 
-const pageful = 100 // records
+const pageSize = 100 // entries
 
-// before returns a pageful of what was said before record seq, as it says now,
-// and the number of the last record of all.
-func (rm *room) before(ctx context.Context, seq uint64) (es []entry, more bool, last uint64, err error) {
-	var all []said
+// pageBefore returns a page of the entries before number seq, with later edits
+// applied, and the number of the last entry of the log.
+func (rm *room) pageBefore(ctx context.Context, seq uint64) (es []renderedEntry, more bool, last uint64, err error) {
+	var all []logEntry
 	place := map[uint64]int{}
-	for s, err := range rm.since(ctx, 0) {
+	for e, err := range rm.entriesAfter(ctx, 0) {
 		if err != nil {
 			return nil, false, 0, err
 		}
-		last = s.Seq
-		if i, ok := place[s.Edits]; ok {
-			s.Seq, s.Edits = s.Edits, 0
-			all[i] = s
-		} else if s.Edits == 0 && s.Seq < seq {
-			place[s.Seq] = len(all)
-			all = append(all, s)
+		last = e.Seq
+		if i, ok := place[e.Edits]; ok {
+			e.Seq, e.Edits = e.Edits, 0
+			all[i] = e
+		} else if e.Edits == 0 && e.Seq < seq {
+			place[e.Seq] = len(all)
+			all = append(all, e)
 		}
 	}
-	if more = len(all) > pageful; more {
-		all = all[len(all)-pageful:]
+	if more = len(all) > pageSize; more {
+		all = all[len(all)-pageSize:]
 	}
-	for _, s := range inOrder(all) {
-		es = append(es, s.entry())
+	for _, e := range orderEntries(all) {
+		es = append(es, e.render())
 	}
 	return es, more, last, nil
 }
 
-// inOrder puts what the person said while an answer was being made behind that
-// answer, unless it answers that, too.
-func inOrder(all []said) []said {
+// orderEntries moves messages that the person sent while an answer was being written
+// behind that answer, unless it answers them, too.
+func orderEntries(all []logEntry) []logEntry {
 	for i, a := range all {
-		if a.Who != parley || a.Replies == "" {
+		if a.Who != whoAgent || a.Replies == "" {
 			continue
 		}
 		last := i
-		for j, s := range all[:i] {
-			if s.Who == you && (s.ID == a.Replies || slices.Contains(a.Also, s.ID)) {
+		for j, e := range all[:i] {
+			if e.Who == whoPerson && (e.ID == a.Replies || slices.Contains(a.Also, e.ID)) {
 				last = j
 			}
 		}
-		if last == i { // what it answers is further up
+		if last == i { // what it answers is on an earlier page
 			continue
 		}
-		var before, after []said
-		for _, s := range all[last+1 : i] {
-			if s.Who == you {
-				after = append(after, s)
+		var before, after []logEntry
+		for _, e := range all[last+1 : i] {
+			if e.Who == whoPerson {
+				after = append(after, e)
 			} else {
-				before = append(before, s)
+				before = append(before, e)
 			}
 		}
-		copy(all[last+1:], slices.Concat(before, []said{a}, after))
+		copy(all[last+1:], slices.Concat(before, []logEntry{a}, after))
 	}
 	return all
 }
 
-// clear forgets everything that was said, and the conversation.
-func (rm *room) clear(ctx context.Context) error {
-	rm.writing.Lock()
-	defer rm.writing.Unlock()
+// delete deletes the conversation with its log, files and session.
+func (rm *room) delete(ctx context.Context) error {
+	rm.writeMu.Lock()
+	defer rm.writeMu.Unlock()
 	if rm.c.cfg.Forget != nil {
-		if err := rm.c.cfg.Forget(ctx, rm.at.Session()); err != nil {
+		if err := rm.c.cfg.Forget(ctx, rm.address.Session()); err != nil {
 			return err
 		}
 	}
-	rm.known = nil
-	for s, err := range rm.since(ctx, 0) {
-		for _, f := range s.Files {
-			err = errors.Join(err, rm.c.files.Delete(ctx, key(rm.at.Chat, f.ID)))
+	rm.seqs = nil
+	for e, err := range rm.entriesAfter(ctx, 0) {
+		for _, f := range e.Files {
+			err = errors.Join(err, rm.c.files.Delete(ctx, storeKey(rm.address.Chat, f.ID)))
 		}
 		if err != nil {
 			return err
@@ -292,9 +293,9 @@ func (rm *room) clear(ctx context.Context) error {
 	if err := rm.log.Trim(ctx, ^uint64(0)); err != nil {
 		return err
 	}
-	if err := rm.c.talks.Delete(ctx, key(rm.at.Chat, rm.at.Thread)); err != nil {
+	if err := rm.c.conversations.table.Delete(ctx, storeKey(rm.address.Chat, rm.address.Thread)); err != nil {
 		return err
 	}
-	rm.empty()
+	rm.reset()
 	return nil
 }

@@ -16,66 +16,66 @@ import (
 
 const maxBody = 512 << 10 // bytes of a request in JSON
 
-// Serve serves who, who is signed in: their conversations and files, and nobody
-// else's. What belongs to others is as if it were not there. The caller has
-// refused what comes from other pages.
+// Serve serves the conversations and files of who, who is signed in. Those of other
+// people do not exist for them. The caller has refused cross-origin requests.
 func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender) {
-	c.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitor{}, who)))
+	c.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, who)))
 }
 
-type visitor struct{}
+// personKey is the context key of the person who is signed in.
+type personKey struct{}
 
-// A call is one request of a person.
-type call struct {
-	w    http.ResponseWriter
-	r    *http.Request
-	who  chat.Sender
-	room *room // of the conversation, which is there; nil for what concerns none
-	held held  // what the list knew of it when the request came
+// A request is one HTTP request of a person.
+type request struct {
+	w            http.ResponseWriter
+	r            *http.Request
+	who          chat.Sender
+	room         *room        // of the conversation; nil: the request concerns none
+	conversation conversation // as it was at the beginning of the request
 
-	budget *network.Budget // of what is read
+	budget *network.Budget // of bytes of JSON requests in memory
 }
 
 func (c *Channel) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, do := range map[string]func(call) error{
-		"GET /{$}":                 c.home,
-		"GET /c/{id}":              c.show,
-		"GET /c/{id}/before":       c.older,
-		"GET /c/{id}/events":       c.events,
-		"POST /c/{id}/messages":    c.say,
-		"POST /c/{id}/answer":      c.press,
-		"PATCH /c/{id}":            c.rename,
-		"DELETE /c/{id}":           c.remove,
-		"POST /c":                  c.make,
-		"GET /talks":               c.find,
-		"PUT /files":               c.upload,
-		"GET /files/{file}/{name}": c.download,
-		"GET /assets/{v}/{file}":   c.asset,
+	for pattern, do := range map[string]func(request) error{
+		"GET /{$}":                 c.redirectHome,
+		"GET /c/{id}":              c.servePage,
+		"GET /c/{id}/before":       c.serveOlder,
+		"GET /c/{id}/events":       c.serveEvents,
+		"POST /c/{id}/messages":    c.postMessage,
+		"POST /c/{id}/answer":      c.pressButton,
+		"PATCH /c/{id}":            c.renameConversation,
+		"DELETE /c/{id}":           c.deleteConversation,
+		"POST /c":                  c.createConversation,
+		"GET /talks":               c.findConversations,
+		"PUT /files":               c.uploadFile,
+		"GET /files/{file}/{name}": c.downloadFile,
+		"GET /assets/{v}/{file}":   c.serveAsset,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			who, _ := r.Context().Value(visitor{}).(chat.Sender)
-			k := call{w: w, r: r, who: who, budget: c.bodies}
+			who, _ := r.Context().Value(personKey{}).(chat.Sender)
+			req := request{w: w, r: r, who: who, budget: c.bodies}
 			var err error
 			if id := r.PathValue("id"); id != "" {
-				rm, leave := c.use(c.address(who.ID, id))
+				rm, leave := c.openRoom(c.address(who.ID, id))
 				defer leave()
-				k.room = rm
-				k.held, err = c.held(r.Context(), rm.at)
+				req.room = rm
+				req.conversation, err = c.conversations.get(r.Context(), rm.address)
 			}
 			if err == nil {
-				err = do(k)
+				err = do(req)
 			}
 			if err != nil {
-				c.refuse(k, err)
+				c.writeError(req, err)
 			}
 		})
 	}
 	return mux
 }
 
-// refuse answers with err, and logs what is not the person's fault.
-func (c *Channel) refuse(k call, err error) {
+// writeError responds with err, and logs what is not the person's fault.
+func (c *Channel) writeError(req request, err error) {
 	var p response.Problem
 	var refusal *chat.Refusal
 	switch {
@@ -83,33 +83,36 @@ func (c *Channel) refuse(k call, err error) {
 	case errors.As(err, &refusal):
 		p = response.Problem{Status: http.StatusInsufficientStorage, Text: refusal.Text}
 	case errors.Is(err, errGone):
-		p = response.Problem{Status: http.StatusNotFound, Text: "This conversation does not exist, or was deleted."}
+		p = response.Problem{Status: http.StatusNotFound, Text: "This conversation does not exist or was deleted."}
 	case errors.Is(err, store.ErrFull):
 		p = response.Problem{
 			Status: http.StatusInsufficientStorage,
-			Text:   "The disk is full, so nothing was changed. Please tell whoever runs this.",
+			Text:   "The disk is full, so nothing was changed. Please tell the person who runs Parley.",
 		}
-	case k.r.Context().Err() != nil:
-		return // they left
+	case req.r.Context().Err() != nil:
+		return // the client is gone
 	default:
-		c.cfg.Log.Error("browser chat", "path", k.r.URL.Path, "err", err)
-		p = response.Problem{Status: http.StatusInternalServerError, Text: "That did not work. Please try again."}
+		c.cfg.Log.Error("browser chat request failed", "path", req.r.URL.Path, "err", err)
+		p = response.Problem{Status: http.StatusInternalServerError, Text: "Something went wrong. Please try again."}
 	}
-	p.Write(k.w, k.r)
+	p.Write(req.w, req.r)
 }
 
-// answer answers with v as JSON.
-func (k call) answer(status int, v any) error {
-	response.JSON(k.w, status, v)
+// writeJSON responds with v as JSON.
+func (req request) writeJSON(status int, v any) error {
+	response.JSON(req.w, status, v)
 	return nil
 }
 
-// read reads the JSON they sent into v.
-func (k call) read(v any) error {
-	if t, _, _ := mime.ParseMediaType(k.r.Header.Get("Content-Type")); t != "application/json" {
-		return response.Problem{Status: http.StatusUnsupportedMediaType, Text: "This takes application/json."}
+// readJSON decodes the JSON body into v.
+func (req request) readJSON(v any) error {
+	if t, _, _ := mime.ParseMediaType(req.r.Header.Get("Content-Type")); t != "application/json" {
+		return response.Problem{
+			Status: http.StatusUnsupportedMediaType,
+			Text:   "The content type must be application/json.",
+		}
 	}
-	body, release := k.budget.Reader(k.who.ID, http.MaxBytesReader(k.w, k.r.Body, maxBody))
+	body, release := req.budget.Reader(req.who.ID, http.MaxBytesReader(req.w, req.r.Body, maxBody))
 	defer release()
 	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
@@ -117,7 +120,7 @@ func (k call) read(v any) error {
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):
-		return response.Problem{Status: http.StatusRequestEntityTooLarge, Text: "That is too long."}
+		return response.Problem{Status: http.StatusRequestEntityTooLarge, Text: "The request is too large."}
 	case errors.Is(err, network.ErrBusy), errors.Is(err, network.ErrBusyPerson):
 		return response.Problem{
 			Status:     http.StatusTooManyRequests,
@@ -125,7 +128,7 @@ func (k call) read(v any) error {
 			RetryAfter: 2 * time.Second,
 		}
 	case err != nil || d.More():
-		return response.BadRequest("That is not the JSON expected here.")
+		return response.BadRequest("The request is not valid.")
 	}
 	return nil
 }

@@ -31,15 +31,15 @@ const patience = 20 * time.Second
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// A house is a Channel behind a real HTTP server. Who comes is in the header Who.
-type house struct {
+// A gateway is a Channel behind a real HTTP server. Who comes is in the header Who.
+type testGateway struct {
 	*testing.T
 	*Channel
 	url  string
 	work *workspace.Workspace
 }
 
-func open(t *testing.T, s store.Store, change ...func(*Config)) *house {
+func open(t *testing.T, s store.Store, change ...func(*Config)) *testGateway {
 	t.Helper()
 	w, err := workspace.Open(t.TempDir())
 	if err != nil {
@@ -73,13 +73,13 @@ func open(t *testing.T, s store.Store, change ...func(*Config)) *house {
 		}
 		srv.Close()
 	})
-	return &house{t, c, srv.URL, w}
+	return &testGateway{t, c, srv.URL, w}
 }
 
 const probe = "is anybody there?"
 
 // hear runs the channel and keeps what it delivers. refuse, if any, says what to refuse.
-func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Message, stop func()) {
+func (h *testGateway) hear(refuse func(chat.Message) error) (heard func() []chat.Message, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var mu sync.Mutex
 	var all []chat.Message
@@ -101,7 +101,7 @@ func (h *house) hear(refuse func(chat.Message) error) (heard func() []chat.Messa
 		})
 	}()
 	until(h.T, "the channel runs", func() bool {
-		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), network.ErrShut)
+		return !errors.Is(h.intake.Deliver(chat.Message{ID: probe}), network.ErrShut)
 	})
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -124,7 +124,7 @@ type answer struct {
 }
 
 // do sends a request as who and returns the answer with its body.
-func (h *house) do(who, method, path string, body any, headers ...string) (answer, string) {
+func (h *testGateway) do(who, method, path string, body any, headers ...string) (answer, string) {
 	h.Helper()
 	var b io.Reader
 	kind := "application/json"
@@ -163,7 +163,7 @@ func (h *house) do(who, method, path string, body any, headers ...string) (answe
 }
 
 // must is do, whose status must be that.
-func (h *house) must(status int, who, method, path string, body any, headers ...string) string {
+func (h *testGateway) must(status int, who, method, path string, body any, headers ...string) string {
 	h.Helper()
 	res, got := h.do(who, method, path, body, headers...)
 	if res.StatusCode != status {
@@ -175,12 +175,12 @@ func (h *house) must(status int, who, method, path string, body any, headers ...
 type words = map[string]any
 
 // say says text in the conversation id of who.
-func (h *house) say(who, id, message, text string) {
+func (h *testGateway) say(who, id, message, text string) {
 	h.Helper()
 	h.must(http.StatusAccepted, who, "POST", "/c/"+id+"/messages", words{"id": message, "text": text})
 }
 
-func (h *house) reply(who, id, reply, text string) channels.Receipt {
+func (h *testGateway) reply(who, id, reply, text string) channels.Receipt {
 	h.Helper()
 	rc, err := h.Send(h.Context(), chat.Reply{ID: reply, To: h.address(who, id), Text: text})
 	if err != nil {
@@ -201,7 +201,7 @@ type tab struct {
 }
 
 // watch reads the events of a conversation from a number on.
-func (h *house) watch(who, id, after string) *tab {
+func (h *testGateway) watch(who, id, after string) *tab {
 	h.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, "GET", h.url+"/c/"+id+"/events", nil)
@@ -269,14 +269,14 @@ func (b *tab) all(name string) (es []got) {
 }
 
 // entries returns what the messages say, edits in their places.
-func (b *tab) entries() []entry {
-	var es []entry
+func (b *tab) entries() []renderedEntry {
+	var es []renderedEntry
 	for _, e := range b.all("message") {
-		var n entry
+		var n renderedEntry
 		if err := json.Unmarshal([]byte(e.data), &n); err != nil {
 			panic(err)
 		}
-		if i := slices.IndexFunc(es, func(o entry) bool { return o.Seq == n.Edits }); n.Edits > 0 && i >= 0 {
+		if i := slices.IndexFunc(es, func(o renderedEntry) bool { return o.Seq == n.Edits }); n.Edits > 0 && i >= 0 {
 			es[i] = n
 			es[i].Seq = n.Edits
 		} else if n.Edits == 0 {
@@ -316,10 +316,12 @@ func (b *tab) shows(t *testing.T, texts ...string) {
 	}
 }
 
-func newHouse(t *testing.T, change ...func(*Config)) *house { return open(t, mem.New(), change...) }
+func newHouse(t *testing.T, change ...func(*Config)) *testGateway {
+	return open(t, mem.New(), change...)
+}
 
 // write puts a file into the workspace.
-func (h *house) write(path, body string) {
+func (h *testGateway) write(path, body string) {
 	h.Helper()
 	dir := filepath.Join(h.work.Dir(), filepath.Dir(path))
 	if err := os.MkdirAll(dir, 0o755); err != nil {

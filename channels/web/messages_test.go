@@ -20,7 +20,7 @@ import (
 	"parley/web/webtest"
 )
 
-// P2 P3: 202 once the message is in the log and in the house; again is the same.
+// P2 P3: 202 once the message is in the log and in the gateway; again is the same.
 func TestP3SaidTwice(t *testing.T) {
 	h := newHouse(t)
 	var down atomic.Bool
@@ -30,7 +30,7 @@ func TestP3SaidTwice(t *testing.T) {
 		}
 		return nil
 	})
-	b := h.watch("anna", first, "")
+	b := h.watch("anna", firstID, "")
 	down.Store(true)
 	for range 2 {
 		h.must(http.StatusServiceUnavailable, "anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"})
@@ -42,11 +42,11 @@ func TestP3SaidTwice(t *testing.T) {
 		t.Errorf("answers %q and %q", one, again)
 	}
 	for _, m := range heard() {
-		if m.Key() != "web//anna/first.message-1" || m.Text != "hello" || m.From != (chat.Sender{ID: "anna", Name: "anna"}) || m.At != h.address("anna", first) {
+		if m.Key() != "web//anna/first.message-1" || m.Text != "hello" || m.From != (chat.Sender{ID: "anna", Name: "anna"}) || m.At != h.address("anna", firstID) {
 			t.Errorf("heard %+v", m)
 		}
 	}
-	h.reply("anna", first, "re:1", "hi")
+	h.reply("anna", firstID, "re:1", "hi")
 	b.shows(t, "hello", "hi")
 }
 
@@ -55,37 +55,37 @@ func TestP3SaidTwice(t *testing.T) {
 func TestP2SameIDElsewhere(t *testing.T) {
 	h := newHouse(t)
 	heard, _ := h.hear(nil)
-	h.say("anna", first, "message-1", "one")
-	h.say("anna", notices, "message-1", "another")
+	h.say("anna", firstID, "message-1", "one")
+	h.say("anna", noticesID, "message-1", "another")
 	keys := map[string]bool{}
 	for _, m := range heard() {
 		keys[m.Key()] = true
 	}
 	if len(keys) != 2 {
-		t.Errorf("the house knows them as %v", keys)
+		t.Errorf("the gateway knows them as %v", keys)
 	}
 }
 
-// What was answered is not handed to the house again: it forgets keys after 48 hours (P2).
+// What was answered is not handed to the gateway again: it forgets keys after 48 hours (P2).
 func TestP2AnsweredLongAgo(t *testing.T) {
 	h := newHouse(t)
 	heard, _ := h.hear(nil)
-	h.say("anna", first, "message-1", "hello")
-	if _, err := h.Send(t.Context(), chat.Reply{ID: "r1", To: h.address("anna", first), Text: "hi", Quote: "message-0", Also: []string{"message-1"}}); err != nil {
+	h.say("anna", firstID, "message-1", "hello")
+	if _, err := h.Send(t.Context(), chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "hi", Quote: "message-0", Also: []string{"message-1"}}); err != nil {
 		t.Fatal(err)
 	}
-	h.say("anna", first, "message-1", "hello")
+	h.say("anna", firstID, "message-1", "hello")
 	if n := len(heard()); n != 1 {
 		t.Errorf("delivered %d times", n)
 	}
 }
 
-// A house that does not hear says so, before Run and after.
+// A gateway that does not hear says so, before Run and after.
 func TestDeaf(t *testing.T) {
 	h := newHouse(t)
 	h.must(http.StatusServiceUnavailable, "anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"})
 	_, stop := h.hear(nil)
-	h.say("anna", first, "message-1", "hello")
+	h.say("anna", firstID, "message-1", "hello")
 	stop()
 	h.must(http.StatusServiceUnavailable, "anna", "POST", "/c/first/messages", words{"id": "message-2", "text": "hello"})
 }
@@ -99,8 +99,8 @@ func TestQuiet(t *testing.T) {
 	if ms := heard(); len(ms) != 1 || ms[0].Text != "/stop" {
 		t.Errorf("heard %+v", ms)
 	}
-	h.reply("anna", first, "r1", "stopped")
-	h.watch("anna", first, "").shows(t, "stopped")
+	h.reply("anna", firstID, "r1", "stopped")
+	h.watch("anna", firstID, "").shows(t, "stopped")
 }
 
 func TestMessagesRefused(t *testing.T) {
@@ -178,7 +178,7 @@ func TestRS5GetWritesNothing(t *testing.T) {
 	for _, path := range []string{"/c/first", "/c/notices", "/c/first/before?seq=9", "/talks", "/talks?q=x"} {
 		h.must(http.StatusOK, "anna", "GET", path, nil)
 	}
-	h.watch("anna", first, "")
+	h.watch("anna", firstID, "")
 	if d.ops != 0 {
 		t.Errorf("%d writes", d.ops)
 	}
@@ -188,7 +188,7 @@ func TestRS5GetWritesNothing(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	h := newHouse(t)
 	heard, _ := h.hear(nil)
-	h.say("anna", first, "message-1", "my secret")
+	h.say("anna", firstID, "message-1", "my secret")
 	id := h.begun(t, "anna")
 	h.say("anna", id, "message-2", "another secret")
 	h.write("out/a.txt", "secret file")
@@ -232,7 +232,7 @@ func TestStrangers(t *testing.T) {
 	b.shows(t, "another secret", "take it")
 }
 
-func (h *house) begun(t *testing.T, who string) string {
+func (h *testGateway) begun(t *testing.T, who string) string {
 	t.Helper()
 	var made struct{ ID string }
 	if err := json.Unmarshal([]byte(h.must(http.StatusCreated, who, "POST", "/c", words{})), &made); err != nil {
@@ -241,7 +241,7 @@ func (h *house) begun(t *testing.T, who string) string {
 	return made.ID
 }
 
-func (h *house) talks(t *testing.T, who, query string) (all []talk) {
+func (h *testGateway) talks(t *testing.T, who, query string) (all []listItem) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(h.must(http.StatusOK, who, "GET", "/talks"+query, nil)), &all); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func (h *house) talks(t *testing.T, who, query string) (all []talk) {
 	return all
 }
 
-func titles(ts []talk) (all []string) {
+func titles(ts []listItem) (all []string) {
 	for _, t := range ts {
 		all = append(all, t.Title+t.Snippet)
 	}
@@ -274,8 +274,8 @@ func TestTalks(t *testing.T) {
 		}
 	})
 	h.hear(nil)
-	b := h.watch("anna", first, "")
-	h.say("anna", first, "message-1", "  What is\n the best "+strings.Repeat("very ", 30)+"tea?")
+	b := h.watch("anna", firstID, "")
+	h.say("anna", firstID, "message-1", "  What is\n the best "+strings.Repeat("very ", 30)+"tea?")
 	until(t, "the tab hears of the list", func() bool { return len(b.all("talks")) > 0 })
 	second := h.begun(t, "anna")
 	if again := h.begun(t, "anna"); again != second {
@@ -297,7 +297,7 @@ func TestTalks(t *testing.T) {
 	for _, path := range []string{"/c/" + second, "/c/" + second + "/events"} {
 		h.must(http.StatusNotFound, "anna", "GET", path, nil)
 	}
-	if got := h.talks(t, "anna", ""); len(got) != 1 || got[0].ID != first {
+	if got := h.talks(t, "anna", ""); len(got) != 1 || got[0].ID != firstID {
 		t.Errorf("talks %+v after one was deleted", got)
 	}
 	if !slices.Equal(forgot, []chat.SessionID{chat.SessionID("web:anna/" + second)}) {
@@ -314,7 +314,7 @@ func TestDeleteFirst(t *testing.T) {
 	s := mem.New()
 	h := open(t, s)
 	h.hear(nil)
-	b, f := h.watch("anna", first, ""), h.upload(t, "anna", "cat.png", png)
+	b, f := h.watch("anna", firstID, ""), h.upload(t, "anna", "cat.png", png)
 	h.must(http.StatusAccepted, "anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "secret", "files": []string{f.ID}})
 	h.must(http.StatusNoContent, "anna", "DELETE", "/c/first", nil)
 	for rec, err := range s.Log("web/anna/first").Since(t.Context(), 0) {
@@ -325,8 +325,8 @@ func TestDeleteFirst(t *testing.T) {
 	}
 	until(t, "whoever read along is sent to look again", func() bool { return len(b.all("resync")) == 1 })
 	h.must(http.StatusNotFound, "anna", "GET", f.URL, nil)
-	h.say("anna", first, "message-2", "again")
-	h.watch("anna", first, "").shows(t, "again")
+	h.say("anna", firstID, "message-2", "again")
+	h.watch("anna", firstID, "").shows(t, "again")
 	if got := h.must(http.StatusOK, "anna", "GET", "/c/first", nil); !strings.Contains(got, "again") || strings.Contains(got, "secret") {
 		t.Errorf("page: %s", got)
 	}
@@ -341,32 +341,32 @@ func TestNotices(t *testing.T) {
 	if got := h.talks(t, "anna", ""); len(got) != 2 || got[0].ID != "notices" || got[0].Title != "Notices" {
 		t.Errorf("talks %+v", got)
 	}
-	h.watch("anna", notices, "").shows(t, "remember the milk")
+	h.watch("anna", noticesID, "").shows(t, "remember the milk")
 }
 
 // P9: the same reply is said once, also after a restart; P21: what is damaged is told.
 func TestP9RepliesOnce(t *testing.T) {
 	s := mem.New()
 	h := open(t, s)
-	one := h.reply("anna", first, "r1", "hello")
-	_, leave := h.use(h.address("anna", first)) // as a tab does
+	one := h.reply("anna", firstID, "r1", "hello")
+	_, leave := h.openRoom(h.address("anna", firstID)) // as a tab does
 	for i := range 700 {
-		h.reply("anna", first, fmt.Sprint("x", i), "more")
+		h.reply("anna", firstID, fmt.Sprint("x", i), "more")
 	}
 	leave()
-	last := h.reply("anna", first, "r2", "end")
+	last := h.reply("anna", firstID, "r2", "end")
 	if _, err := s.Log("web/anna/first").Append(t.Context(), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	h = open(t, s)
 	for id, want := range map[string]channels.Receipt{"r1": one, "r2": last} { // however long ago it was
-		if rc := h.reply("anna", first, id, "again"); rc != want {
+		if rc := h.reply("anna", firstID, id, "again"); rc != want {
 			t.Errorf("receipt %q, want %q", rc, want)
 		}
 	}
-	b := h.watch("anna", first, string(last))
-	b.shows(t, "What was said here is damaged on disk.")
-	if e := b.entries()[0]; e.Who != note {
+	b := h.watch("anna", firstID, string(last))
+	b.shows(t, "This message is damaged on disk.")
+	if e := b.entries()[0]; e.Who != whoPage {
 		t.Errorf("damaged: %+v", e)
 	}
 }
@@ -374,13 +374,13 @@ func TestP9RepliesOnce(t *testing.T) {
 // An edit takes the place of what it edits, for those who watch and those who come later.
 func TestEdit(t *testing.T) {
 	h := newHouse(t)
-	b := h.watch("anna", first, "")
-	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "Shall I?", Ask: &chat.Question{ID: "q1", Choices: []string{"<b>yes</b>", "no"}}}
+	b := h.watch("anna", firstID, "")
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "Shall I?", Ask: &chat.Question{ID: "q1", Choices: []string{"<b>yes</b>", "no"}}}
 	rc, err := h.Send(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.reply("anna", first, "r2", "waiting")
+	h.reply("anna", firstID, "r2", "waiting")
 	r.Text, r.Ask = "Shall I? *no*", nil
 	for range 3 {
 		if err := h.Edit(t.Context(), rc, r); err != nil {
@@ -409,21 +409,21 @@ func TestEdit(t *testing.T) {
 // A page at a time, back to the beginning; what was changed long after says so.
 func TestBefore(t *testing.T) {
 	h := newHouse(t)
-	rc := h.reply("anna", first, "r0", "not a number")
+	rc := h.reply("anna", firstID, "r0", "not a number")
 	for i := range 229 {
-		h.reply("anna", first, fmt.Sprint("r", i+1), fmt.Sprint("number ", i+1))
+		h.reply("anna", firstID, fmt.Sprint("r", i+1), fmt.Sprint("number ", i+1))
 	}
 	page := h.must(http.StatusOK, "anna", "GET", "/c/first", nil)
 	if !strings.Contains(page, "number 229<") || !strings.Contains(page, "number 130<") || strings.Contains(page, "number 129<") {
 		t.Error("the page has not the last hundred")
 	}
-	if err := h.Edit(t.Context(), rc, chat.Reply{To: h.address("anna", first), Text: "number 0"}); err != nil {
+	if err := h.Edit(t.Context(), rc, chat.Reply{To: h.address("anna", firstID), Text: "number 0"}); err != nil {
 		t.Fatal(err)
 	}
 	seq, n := uint64(131), 229
 	for more := true; more; {
 		var got struct {
-			Entries []entry
+			Entries []renderedEntry
 			More    bool
 		}
 		if err := json.Unmarshal([]byte(h.must(http.StatusOK, "anna", "GET", fmt.Sprint("/c/first/before?seq=", seq), nil)), &got); err != nil {
@@ -451,9 +451,9 @@ func TestRS5TextIsText(t *testing.T) {
 	h := newHouse(t)
 	h.hear(nil)
 	h.write("out/evil.txt", "x")
-	b := h.watch(evil, first, "")
-	h.say(evil, first, "message-1", evil)
-	r := chat.Reply{ID: evil, To: h.address(evil, first), Text: evil + " `" + evil + "`", Quote: evil,
+	b := h.watch(evil, firstID, "")
+	h.say(evil, firstID, "message-1", evil)
+	r := chat.Reply{ID: evil, To: h.address(evil, firstID), Text: evil + " `" + evil + "`", Quote: evil,
 		Files: []chat.File{{Path: "out/evil.txt", Name: evil, Type: evil}, {Path: evil, Name: "`" + evil}},
 		Ask:   &chat.Question{ID: evil, Choices: []string{evil}}, Steps: evil}
 	h.Step(r, chat.Step{Call: evil, Tool: evil, State: chat.Done, Tip: evil, Params: map[string]any{evil: evil}, Result: evil, Error: evil})
@@ -478,12 +478,12 @@ func TestRS5TextIsText(t *testing.T) {
 			t.Errorf("html: %s", e.HTML)
 		}
 	}
-	var d draft
+	var d draftData
 	if err := json.Unmarshal([]byte(b.all("draft")[0].data), &d); err != nil || strings.Contains(d.HTML, "<img") || d.Reply != evil {
 		t.Errorf("draft %+v, %v", d, err)
 	}
 	for _, e := range b.all("step") { // rendered by the page, as text
-		var s step
+		var s stepData
 		if err := json.Unmarshal([]byte(e.data), &s); err != nil || s.Tool != evil || s.Result != evil || s.Error != evil {
 			t.Errorf("step %q: %v", e.data, err)
 		}
@@ -496,24 +496,24 @@ func TestRS5HostilePage(t *testing.T) {
 		h := newHouse(t)
 		h.hear(nil)
 		h.write("out/file.png", "x")
-		h.say("anna", first, "message-1", text)
+		h.say("anna", firstID, "message-1", text)
 		files := []chat.File{
 			{Path: "out/file.png", Name: text, Type: text},
 			{Path: "out/file.png", Name: text, Type: "image/png"},
 			{Path: text, Name: text},
 		}
-		reply := chat.Reply{ID: text, To: h.address("anna", first), Text: text, Quote: text, Files: files, Steps: text,
+		reply := chat.Reply{ID: text, To: h.address("anna", firstID), Text: text, Quote: text, Files: files, Steps: text,
 			Ask: &chat.Question{ID: text, Choices: []string{text}}}
 		if _, err := h.Send(t.Context(), reply); err != nil {
 			t.Fatal(err)
 		}
 		elsewhere := h.begun(t, "anna")
-		for _, id := range []string{first, elsewhere} {
+		for _, id := range []string{firstID, elsewhere} {
 			page := h.must(http.StatusOK, "anna", "GET", "/c/"+id, nil)
 			if faults := webtest.Active(page); len(faults) > 0 {
 				t.Errorf("%q: %q in %s", text, faults, page)
 			}
-			if id == first && !webtest.Shows(page, text) {
+			if id == firstID && !webtest.Shows(page, text) {
 				t.Errorf("%q is not shown: %s", text, page)
 			}
 		}
@@ -529,12 +529,12 @@ func TestP19DiskFull(t *testing.T) {
 	if res, _ := h.do("anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"}); res.StatusCode < 500 {
 		t.Errorf("said %v", res.StatusCode)
 	}
-	if _, err := h.Send(t.Context(), chat.Reply{ID: "r1", To: h.address("anna", first), Text: "hi"}); !errors.Is(err, store.ErrFull) {
+	if _, err := h.Send(t.Context(), chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "hi"}); !errors.Is(err, store.ErrFull) {
 		t.Errorf("Send = %v", err)
 	}
 	d.is.Store(false)
-	h.say("anna", first, "message-1", "hello")
-	h.watch("anna", first, "").shows(t, "hello")
+	h.say("anna", firstID, "message-1", "hello")
+	h.watch("anna", firstID, "").shows(t, "hello")
 	if n := len(heard()); n != 1 {
 		t.Errorf("delivered %d times", n)
 	}
@@ -564,7 +564,7 @@ func (l fullLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
 func TestAppendInDoubt(t *testing.T) {
 	d := &disk{Store: mem.New(), crash: 2, late: true, died: make(chan struct{})} // the second write is of the record
 	h := open(t, d)
-	r := chat.Reply{ID: "r1", To: h.address("anna", first), Text: "once"}
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "once"}
 	if _, err := h.Send(t.Context(), r); !errors.Is(err, errDead) {
 		t.Fatalf("Send = %v", err)
 	}
@@ -572,7 +572,7 @@ func TestAppendInDoubt(t *testing.T) {
 	if rc, err := h.Send(t.Context(), r); rc != "1" || err != nil {
 		t.Errorf("Send = %q, %v", rc, err)
 	}
-	h.watch("anna", first, "").shows(t, "once")
+	h.watch("anna", firstID, "").shows(t, "once")
 }
 
 // P16: Run ends what it hands over, and returns only then.
@@ -596,7 +596,7 @@ func TestP16RunWaits(t *testing.T) {
 		})
 	}()
 	until(t, "the channel runs", func() bool {
-		return !errors.Is(h.gate.Deliver(chat.Message{ID: probe}), network.ErrShut)
+		return !errors.Is(h.intake.Deliver(chat.Message{ID: probe}), network.ErrShut)
 	})
 	said := make(chan int, 1)
 	go func() {

@@ -1,0 +1,249 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"parley/channels/markdown"
+	"parley/chat"
+)
+
+const (
+	maxEvents     = 64
+	maxEventBytes = 256 << 10 // of the events that a room keeps
+
+	activityTimeout   = 10 * time.Second // after its last sign of life, a reply counts as abandoned
+	draftInterval     = 100 * time.Millisecond
+	draftDelayPerByte = 4 * time.Microsecond // added to draftInterval, because each draft is sent whole
+)
+
+// An sseEvent is a server-sent event. Log entries have their number, other events 0.
+type sseEvent struct {
+	seq  uint64
+	body []byte
+}
+
+// newEvent encodes an event, once for all readers.
+func newEvent(name string, seq uint64, data any) sseEvent {
+	var b bytes.Buffer
+	b.WriteString("event: " + name + "\n")
+	if seq > 0 {
+		b.WriteString("id: " + strconv.FormatUint(seq, 10) + "\n")
+	}
+	b.WriteString("data: ")
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(data) // it ends with a newline; all our types can be encoded
+	b.WriteByte('\n')
+	return sseEvent{seq, b.Bytes()}
+}
+
+// A pendingReply is a reply that is being written.
+type pendingReply struct {
+	replyID    string // ID; "": not known yet
+	text       string
+	draftEvent []byte // of text; nil: not encoded yet
+	steps      chat.Steps
+	lastActive time.Time // time of the last sign of life
+}
+
+type draftData struct {
+	Reply string `json:"reply"`
+	HTML  string `json:"html"`
+}
+
+type busyData struct {
+	On bool `json:"on"`
+}
+
+// A reader is a browser that follows the events of a room. The room keeps the latest
+// events for all of them, and a reader that is too slow has to start over (P15).
+type reader struct {
+	taken       uint64    // number of events that it was sent, or that preceded it
+	lastSeq     uint64    // number of the last entry that it read from the log
+	sentPending bool      // it was sent the pending reply
+	draftsTaken uint64    // draftCount when it was last sent a draft
+	nextDraft   time.Time // when it may be sent another
+}
+
+// addReader returns a reader of the events from now on, which has read or will read
+// the log up to number seq.
+func (rm *room) addReader(seq uint64) *reader {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	return &reader{taken: rm.eventCount, lastSeq: seq}
+}
+
+// nextEvents returns what rd is to be sent now, and then has to wait for: changed or
+// the end of wait. Lost reports that events rd needs were dropped.
+func (rm *room) nextEvents(rd *reader) (bodies [][]byte, changed <-chan struct{}, wait time.Duration, lost bool) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	missing := rm.eventCount - rd.taken
+	if missing > uint64(len(rm.events)) {
+		return nil, nil, 0, true
+	}
+	for _, e := range rm.events[len(rm.events)-int(missing):] {
+		if e.seq == 0 || e.seq > rd.lastSeq {
+			bodies = append(bodies, e.body)
+		}
+	}
+	rd.taken = rm.eventCount
+	if !rd.sentPending {
+		rd.sentPending = true
+		bodies = append(bodies, rm.pendingEvents(rd)...)
+	}
+	if rm.pending.text == "" || rd.draftsTaken == rm.draftCount {
+		return bodies, rm.changed, heartbeatInterval, false
+	}
+	wait = time.Until(rd.nextDraft)
+	if wait <= 0 {
+		d := rm.draftEvent()
+		wait = draftInterval + time.Duration(len(d))*draftDelayPerByte
+		bodies = append(bodies, d)
+		rd.draftsTaken = rm.draftCount
+		rd.nextDraft = time.Now().Add(wait)
+	}
+	return bodies, rm.changed, wait, false
+}
+
+// pendingEvents returns the events that show the pending reply to rd, which has just
+// read the log. The caller holds mu.
+func (rm *room) pendingEvents(rd *reader) (bodies [][]byte) {
+	if !rm.isActiveLocked() {
+		rd.draftsTaken = rm.draftCount // it was abandoned
+		return nil
+	}
+	bodies = append(bodies, newEvent("busy", 0, busyData{true}).body)
+	for _, s := range rm.pending.steps {
+		bodies = append(bodies, newEvent("step", 0, stepData{rm.pending.replyID, s}).body)
+	}
+	return bodies
+}
+
+// draftEvent returns the event with the text so far. The caller holds mu.
+func (rm *room) draftEvent() []byte {
+	m := &rm.pending
+	if m.draftEvent == nil {
+		m.draftEvent = newEvent("draft", 0, draftData{m.replyID, markdown.HTML(m.text)}).body
+	}
+	return m.draftEvent
+}
+
+// publish sends an event to all readers.
+func (rm *room) publish(e sseEvent) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	rm.publishLocked(e)
+}
+
+// publishLocked is publish for a caller that holds mu.
+func (rm *room) publishLocked(e sseEvent) {
+	rm.events = append(rm.events, e)
+	rm.eventBytes += len(e.body)
+	rm.eventCount++
+	for len(rm.events) > maxEvents || rm.eventBytes > maxEventBytes {
+		rm.eventBytes -= len(rm.events[0].body)
+		rm.events = rm.events[1:]
+	}
+	rm.wakeReaders()
+}
+
+// wakeReaders has all readers call nextEvents. The caller holds mu.
+func (rm *room) wakeReaders() {
+	close(rm.changed)
+	rm.changed = make(chan struct{})
+}
+
+// reset has all readers start over, with an empty conversation.
+func (rm *room) reset() {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	rm.pending = pendingReply{}
+	rm.events = nil
+	rm.eventBytes = 0
+	rm.eventCount++
+	rm.wakeReaders()
+}
+
+// showEntry sends an entry to all readers. A reply replaces its draft.
+func (rm *room) showEntry(e logEntry) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	ended := e.Who == whoAgent && e.Edits == 0 && (rm.pending.replyID == e.ID || rm.pending.replyID == "")
+	rm.publishLocked(newEvent("message", e.Seq, e.render()))
+	if ended {
+		rm.endPending()
+	}
+}
+
+// endPending ends the pending reply. The caller holds mu.
+func (rm *room) endPending() {
+	rm.pending = pendingReply{}
+	rm.publishLocked(newEvent("busy", 0, busyData{false}))
+}
+
+// isActiveLocked reports whether a reply is pending. The caller holds mu.
+func (rm *room) isActiveLocked() bool { return time.Since(rm.pending.lastActive) <= activityTimeout }
+
+func (rm *room) isActive() bool {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	return rm.isActiveLocked()
+}
+
+// setPending makes the reply with that ID the pending one. The caller holds mu.
+func (rm *room) setPending(reply string) {
+	if rm.pending.replyID != reply {
+		rm.pending = pendingReply{replyID: reply}
+	}
+	rm.pending.lastActive = time.Now()
+}
+
+// showDraft shows the text of r so far, at the pace of each reader. Without a text it
+// ends the pending reply.
+func (rm *room) showDraft(r chat.Reply) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	if r.Text == "" {
+		if rm.pending.replyID == r.ID || rm.pending.replyID == "" {
+			rm.endPending()
+		}
+		return
+	}
+	rm.setPending(r.ID)
+	rm.pending.text = r.Text
+	rm.pending.draftEvent = nil
+	rm.draftCount++
+	rm.wakeReaders()
+}
+
+// showBusy shows that the agent is at work.
+func (rm *room) showBusy() {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	if !rm.isActiveLocked() { // the previous reply was abandoned
+		rm.pending = pendingReply{}
+	}
+	rm.pending.lastActive = time.Now()
+	rm.publishLocked(newEvent("busy", 0, busyData{true}))
+}
+
+// stepData is a tool call made for the reply with that ID.
+type stepData struct {
+	Reply string `json:"reply"`
+	chat.Step
+}
+
+// showStep shows the state of a tool call. Calls are in the order in which they began
+// (A-089).
+func (rm *room) showStep(r chat.Reply, s chat.Step) {
+	rm.mu.Lock()
+	defer rm.mu.Unlock()
+	rm.setPending(r.ID)
+	if s, news := rm.pending.steps.Add(s); news {
+		rm.publishLocked(newEvent("step", 0, stepData{r.ID, s}))
+	}
+}
