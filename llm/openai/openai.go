@@ -1,5 +1,5 @@
-// Package openai asks any endpoint that speaks OpenAI's chat completions,
-// through go-openai. What vendors do differently is evened out here.
+// Package openai asks any endpoint that speaks OpenAI's chat completions, through
+// go-openai. It evens out the differences between vendors.
 package openai
 
 import (
@@ -18,58 +18,32 @@ import (
 	"parley/llm"
 )
 
-// Config says whom to ask, and how.
-type Config struct {
-	Name        string   // the model's name in config.json
-	BaseURL     string   `json:"baseUrl" url:"http https" optional:"yes"` // "" means OpenAI's own
-	APIKey      string   `json:"apiKey" secret:"yes"`
-	Model       string   `json:"model" plain:"yes"`           // as the provider names it
-	MaxTokens   int      `json:"maxTokens"`                   // of one answer; 0 leaves it to the provider
-	Temperature *float64 `json:"temperature" from:"0" to:"2"` // nil leaves it to the provider
-	Vision      *bool    `json:"vision"`                      // whether it sees pictures; nil: as Model's name tells
-
-	Transport http.RoundTripper // nil means one of our own
-}
-
 const defaultURL = "https://api.openai.com/v1"
 
 const (
-	maxAnswer = 4 << 20     // bytes of one answer
-	maxIdle   = time.Minute // how long an answer that has begun may pause (P11)
-	// how long the provider may think, keep-alive comments or none, before each piece of
-	// an answer
-	maxSilent = 5 * time.Minute
-	maxAdapts = 3 // parameters dropped at the provider's wish before giving up
+	maxAnswer     = 4 << 20 // bytes of one answer
+	maxIdleConns  = 64      // to one server
+	maxAdaptions  = 3       // parameters that are left out, as the provider asks, before giving up
+	maxIdle       = time.Minute
+	maxSilence    = 5 * time.Minute
+	finishTimeout = 2 * time.Second       // for the token count, once the answer is whole
+	drainTimeout  = 20 * time.Millisecond // for the end of the body, so that the connection can be used again
 )
 
 // New returns the model that c describes. It does no I/O.
 func New(c Config) llm.Model {
-	m := &model{Config: c.whole()}
-	m.profile.Store(profileOf(c.Model))
+	m := &model{cfg: c.withDefaults()}
+	m.profile.Store(newProfile(c.Model))
 	return m
 }
 
-// whole is c with what it leaves to us.
-func (c Config) whole() Config {
-	c.APIKey = strings.TrimSpace(c.APIKey)
-	if c.BaseURL == "" {
-		c.BaseURL = defaultURL
-	}
-	if c.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 64
-		c.Transport = t
-	}
-	return c
-}
-
 type model struct {
-	Config
-	profile atomic.Pointer[profile] // the parameters that the provider takes, as far as we have learnt
+	cfg     Config
+	profile atomic.Pointer[profile] // the parameters that the provider is known to accept
 }
 
-// Generate implements llm.Model. Where the provider refuses a parameter by
-// name it is left out from then on.
+// Generate implements llm.Model. A parameter that the provider refuses by name is
+// left out from then on.
 func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 	for n := 0; ; n++ {
 		p := m.profile.Load()
@@ -80,38 +54,44 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 		if ctx.Err() != nil {
 			return llm.Message{}, ctx.Err()
 		}
-		e := m.failure(err)
-		next := p.without(e)
-		if next == nil || n == maxAdapts {
+		e := m.cfg.newError(err)
+		adapted := p.without(e)
+		if adapted == nil || n == maxAdaptions {
 			return llm.Message{}, e
 		}
-		m.profile.Store(next)
+		m.profile.Store(adapted)
 	}
 }
 
 // ask sends req once and reads the whole answer.
 func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
-	w := newWatch(ctx)
+	w := newWatchdog(ctx)
 	defer w.stop()
-	x := &exchange{transport: m.Transport, watch: w}
-	c := openai.DefaultConfig(m.APIKey)
-	c.BaseURL, c.HTTPClient = m.BaseURL, x
-	s, err := openai.NewClientWithConfig(c).CreateChatCompletionStream(w.ctx, p.request(m.Config, req))
+	t := &transport{base: m.cfg.Transport, watchdog: w}
+	s, err := m.cfg.client(t).CreateChatCompletionStream(w.ctx, p.newRequest(m.cfg, req))
 	if err != nil {
-		return llm.Message{}, w.blame(err)
+		return llm.Message{}, w.causeOf(err)
 	}
 	defer s.Close()
-	a := &answer{stream: stream, said: req.Messages}
+	a := &answer{stream: stream, history: req.Messages}
 	if err := a.read(s, w); err != nil {
-		return llm.Message{}, w.blame(err)
+		return llm.Message{}, w.causeOf(err)
 	}
-	msg, err := a.message(x.body.done)
-	msg.Model = m.Name
+	msg, err := a.message(t.body.done)
+	msg.Model = m.cfg.Name
 	return msg, err
 }
 
-// failure makes err an *llm.Error that names the model and holds no secret (R-S26).
-func (c Config) failure(err error) *llm.Error {
+// client returns go-openai's client, which sends through t.
+func (c Config) client(t *transport) *openai.Client {
+	config := openai.DefaultConfig(c.APIKey)
+	config.BaseURL = c.BaseURL
+	config.HTTPClient = t
+	return openai.NewClientWithConfig(config)
+}
+
+// newError makes err an *llm.Error that names the model and holds no secret (R-S26).
+func (c Config) newError(err error) *llm.Error {
 	e := &llm.Error{Kind: llm.BadRequest, Err: err}
 	if found, ok := errors.AsType[*llm.Error](err); ok {
 		clone := *found
@@ -120,8 +100,9 @@ func (c Config) failure(err error) *llm.Error {
 	if bad, ok := errors.AsType[*url.Error](e.Err); ok { // its text holds the whole URL
 		e.Err = fmt.Errorf("baseUrl: %w", bad.Err)
 	}
-	if said := e.Err.Error(); masked(said, c.APIKey) != said {
-		e.Err = errors.New(masked(said, c.APIKey))
+	text := e.Err.Error()
+	if masked := maskKey(text, c.APIKey); masked != text {
+		e.Err = errors.New(masked)
 	}
 	if c.Name != "" {
 		e.Err = fmt.Errorf("%s: %w", c.Name, e.Err)
@@ -129,21 +110,36 @@ func (c Config) failure(err error) *llm.Error {
 	return e
 }
 
-// read takes in the stream until it ends. What goes wrong after the provider
-// has said that the answer is whole does not matter any more.
-func (a *answer) read(s *openai.ChatCompletionStream, w *watch) error {
+// withDefaults returns c with our values for what it leaves open.
+func (c Config) withDefaults() Config {
+	c.APIKey = strings.TrimSpace(c.APIKey)
+	if c.BaseURL == "" {
+		c.BaseURL = defaultURL
+	}
+	if c.Transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = maxIdleConns
+		c.Transport = t
+	}
+	return c
+}
+
+// read reads the stream until it ends. Errors after the provider has finished the
+// answer do not matter.
+func (a *answer) read(s *openai.ChatCompletionStream, w *watchdog) error {
 	for {
 		raw, err := s.RecvRaw()
 		if err == nil {
 			err = a.add(raw)
 		}
-		switch {
-		case errors.Is(err, io.EOF) || err != nil && a.finish != "":
+		if errors.Is(err, io.EOF) || err != nil && a.finish != "" {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case a.finish != "":
-			w.hurry(afterFinish)
+		}
+		if a.finish != "" {
+			w.shorten(finishTimeout)
 		}
 	}
 }
