@@ -197,7 +197,6 @@ var wideFolders = map[string]int{
 	"channels":          17,
 	"channels/markdown": 6,
 	"cmd/gateway":       48,
-	"llm/openai":        1,
 	"memory":            3,
 	"store/bolt":        9,
 	"tools/agents":      2,

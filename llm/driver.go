@@ -6,8 +6,9 @@ package llm
 type Driver interface {
 	// Build returns the model of that name. It does no I/O.
 	Build(name string) Model
-	// Sees reports whether the model can be shown pictures.
+	// Sees reports whether the model accepts pictures.
 	Sees() bool
-	// Host names the server that answers, for people to read; "" if there is none.
+	// Host returns the name of the server that answers, for people to read; "" if
+	// there is none.
 	Host() string
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// An Error is a request that a model did not answer.
+// An Error says why a model did not answer a request.
 type Error struct {
 	Kind   Kind
-	Status int           // HTTP status, 0 when there was none
-	After  time.Duration // how long the provider asks to wait before another try, 0 when it does not say
-	Err    error         // what happened, secrets left out
+	Status int           // of HTTP, 0 if there was none
+	After  time.Duration // how long the provider asks to wait before another attempt, 0 if it does not say
+	Err    error         // the cause, without secrets
 }
 
 // Error implements error.
@@ -33,18 +33,18 @@ func (e *Error) Temporary() bool {
 	return true
 }
 
-// A Kind is the sort of an Error, in words an operator understands.
+// A Kind classifies an Error, in words for the operator.
 type Kind string
 
 // The kinds.
 const (
-	Auth        Kind = "refused the key"      // 401, 403: nothing but a new key helps
+	Auth        Kind = "refused the key"      // 401, 403: only a new key helps
 	Quota       Kind = "is out of credit"     // 402, or 429 that says the account is empty
 	BadRequest  Kind = "refused the request"  // 400, 404, 422
 	TooLong     Kind = "was given too much"   // 400, 413: the context window is exceeded
 	RateLimited Kind = "is rate limited"      // 429
 	Overloaded  Kind = "is overloaded"        // 408, 409, 5xx
 	Cut         Kind = "broke off its answer" // the stream ended before the answer did
-	TimedOut    Kind = "took too long"        // idle, or in all
+	TimedOut    Kind = "took too long"        // between two pieces, or in all
 	Unreachable Kind = "cannot be reached"    // no connection
 )

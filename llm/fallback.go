@@ -9,37 +9,40 @@ import (
 )
 
 const (
-	rest    = 30 * time.Second // how long a model that failed is passed over
-	maxRest = 10 * time.Minute // the longest that a provider's own wish makes it
+	cooldown    = 30 * time.Second // of a model that failed
+	maxCooldown = 10 * time.Minute // even if the provider asks for more
 )
 
-// Fallback asks the models in turn until one answers (P11). Every *Error
-// passes on to the next: another provider may have a valid key, credit, or a
-// larger window. A model that failed for a while only is left alone for 30
-// seconds, or as long as its provider asks, and asked last until then.
+// Fallback asks the models in turn until one answers (P11). After every *Error it
+// asks the next one: another provider may have a valid key, credit, or a larger
+// window. A model with a temporary error cools down for 30 seconds, or as long as
+// its provider asks, and is asked last until then.
 //
-// When none answers, the error tells of all; errors.As finds that of the first.
+// If none answers, the error holds those of all models, and errors.As finds the
+// first.
 func Fallback(models ...Model) Model {
 	if len(models) == 1 {
 		return models[0]
 	}
-	return &fallback{models: models, until: make([]time.Time, len(models))}
+	return &fallback{models: models, coolUntil: make([]time.Time, len(models))}
 }
 
 type fallback struct {
 	models []Model
-	mu     sync.Mutex
-	until  []time.Time // until when each model rests
+
+	mu        sync.Mutex
+	coolUntil []time.Time // by model
 }
 
+// Generate implements Model.
 func (f *fallback) Generate(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
-	out := pieces{stream: stream}
+	out := resettable{stream: stream}
 	errs := make([]error, len(f.models))
 	for _, i := range f.order() {
 		out.reset()
 		msg, err := f.models[i].Generate(ctx, req, out.send)
 		if err == nil {
-			f.restUntil(i, time.Time{})
+			f.setCoolUntil(i, time.Time{})
 			return msg, nil
 		}
 		if ctx.Err() != nil {
@@ -50,35 +53,36 @@ func (f *fallback) Generate(ctx context.Context, req Request, stream func(Delta)
 			return Message{}, err
 		}
 		if e.Temporary() {
-			f.restUntil(i, time.Now().Add(max(rest, min(e.After, maxRest))))
+			f.setCoolUntil(i, time.Now().Add(max(cooldown, min(e.After, maxCooldown))))
 		}
 		errs[i] = err
 	}
-	return Message{}, all(errs)
+	return Message{}, joinErrors(errs)
 }
 
-// order lists the models that are ready, then those that rest.
+// order returns the models that are ready, then those that cool down.
 func (f *fallback) order() []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var ready, resting []int
-	for i, until := range f.until {
+	var ready, cooling []int
+	for i, until := range f.coolUntil {
 		if time.Now().Before(until) {
-			resting = append(resting, i)
+			cooling = append(cooling, i)
 		} else {
 			ready = append(ready, i)
 		}
 	}
-	return append(ready, resting...)
+	return append(ready, cooling...)
 }
 
-func (f *fallback) restUntil(i int, t time.Time) {
+func (f *fallback) setCoolUntil(i int, t time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.until[i] = t
+	f.coolUntil[i] = t
 }
 
-func all(errs []error) error {
+// joinErrors returns an error with the texts of all. errors.As finds the first.
+func joinErrors(errs []error) error {
 	if len(errs) == 0 {
 		return &Error{Kind: BadRequest, Err: errors.New("no model is set")}
 	}

@@ -1,4 +1,5 @@
-// Package llm is what the gateway asks of a language model.
+// Package llm defines what Parley asks of a language model, and wraps models with
+// retries, fallbacks and time limits.
 package llm
 
 import (
@@ -9,10 +10,10 @@ import (
 
 // A Model answers one request. Implementations live in the folders below.
 type Model interface {
-	// Generate answers req. Unless stream is nil it is called, from one
-	// goroutine and never after Generate returned, with each piece as it
-	// arrives; the returned Message holds the whole answer all the same.
-	// A failure is an *Error, unless ctx ended: then it is ctx's error.
+	// Generate answers req. It may be called concurrently. Unless stream is nil, it
+	// is called with each piece as it arrives, from one goroutine and never after
+	// Generate has returned. The returned Message holds the whole answer in any
+	// case. An error is an *Error, unless ctx ended: then it is ctx's error.
 	Generate(ctx context.Context, req Request, stream func(Delta)) (Message, error)
 }
 
@@ -24,19 +25,19 @@ func (f ModelFunc) Generate(ctx context.Context, req Request, stream func(Delta)
 	return f(ctx, req, stream)
 }
 
-// A Request is one round: instructions, what was said so far, and the tools on offer.
+// A Request asks for the next message of a conversation.
 type Request struct {
-	System   string
-	Messages []Message
-	Tools    []ToolSpec
+	System   string     // instructions
+	Messages []Message  // so far
+	Tools    []ToolSpec // that may be called
 }
 
-// A Delta is a piece of an answer on its way.
+// A Delta is a piece of an answer that is being streamed.
 type Delta struct {
 	Text      string
 	Reasoning string
-	Call      *ToolCall // one that is coming in, with all there is of its arguments; never to be run
-	Reset     bool      // forget the pieces so far: the answer begins anew, as after a broken stream
+	Call      *ToolCall // not complete yet, with its arguments so far; never to be run
+	Reset     bool      // discard the pieces so far: the answer begins again, as after a broken stream
 }
 
 // A Message is one entry of a conversation.
@@ -48,22 +49,22 @@ type Message struct {
 	Call      string     `json:"call,omitempty"`      // of a tool: the ID of the ToolCall it answers
 	Name      string     `json:"name,omitempty"`      // of a tool: the tool's name
 	Finish    Finish     `json:"finish,omitempty"`    // of an assistant
-	Model     string     `json:"model,omitempty"`     // of an assistant: the name in config.json of who answered
+	Model     string     `json:"model,omitempty"`     // of an assistant: the model's name in config.json
 	Usage     Usage      `json:"usage,omitzero"`      // of an assistant
-	Images    []Image    `json:"-"`                   // of a user: what is shown beside Text; never part of a record
+	Images    []Image    `json:"-"`                   // of a user: shown beside Text; never stored
 }
 
-// Empty reports whether m, of an assistant, neither says anything nor calls anything.
-// Reasoning is not said to anybody.
+// Empty reports whether m, of an assistant, has neither text nor calls. Reasoning
+// does not count: nobody reads it.
 func (m Message) Empty() bool { return len(m.Calls) == 0 && strings.TrimSpace(m.Text) == "" }
 
-// An Image is a picture that a model with eyes is shown.
+// An Image is a picture for models that accept pictures.
 type Image struct {
 	Type string // image/png, image/jpeg, image/gif or image/webp
 	Data []byte
 }
 
-// A Role says whose Message it is.
+// A Role says who wrote a Message.
 type Role string
 
 // The roles.
@@ -76,7 +77,7 @@ const (
 // A Finish says why an answer ended.
 type Finish string
 
-// The reasons. With Length, neither the text nor the arguments of a call are whole.
+// The reasons. With Length, the text or the arguments of a call are incomplete.
 const (
 	Stopped  Finish = "stop"
 	CallsFor Finish = "calls"
@@ -90,7 +91,7 @@ type ToolSpec struct {
 	Schema            json.RawMessage // JSON Schema of an object
 }
 
-// A ToolCall is what the model asks of a tool.
+// A ToolCall is a model's request to run a tool.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -109,7 +110,7 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{In: u.In + v.In, Out: u.Out + v.Out, Cached: u.Cached + v.Cached}
 }
 
-// Spent is what one person used of one model in one day.
+// Spent is what one person used of one model on one day.
 type Spent struct {
 	Day   string `json:"day"` // 2006-01-02
 	Who   string `json:"who"` // "owner", channel:id of another person, or channel:chat of a group
@@ -117,6 +118,6 @@ type Spent struct {
 	Turns int    `json:"turns"`
 	Usage Usage  `json:"usage"`
 
-	Cost     float64 `json:"cost,omitempty"`     // by the prices of then
-	Unpriced int     `json:"unpriced,omitempty"` // tokens of Usage whose price was not known
+	Cost     float64 `json:"cost,omitempty"`     // by the prices of that day
+	Unpriced int     `json:"unpriced,omitempty"` // tokens of Usage whose price was unknown
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Limit gives a model total to answer in, all tries included, and fails with
-// TimedOut after that (P11).
+// Limit gives a model that much time for an answer, all attempts included. After
+// that it fails with TimedOut (P11).
 func Limit(total time.Duration) func(Model) Model {
 	return func(m Model) Model {
 		return ModelFunc(func(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
@@ -25,24 +25,24 @@ func Limit(total time.Duration) func(Model) Model {
 }
 
 const (
-	maxTries   = 4
-	firstPause = time.Second     // after the first try, doubled after each further one
-	longPause  = time.Minute     // a provider that asks for more is given up at once
-	lastTry    = 5 * time.Minute // no try begins later than this after the first, so that a fallback has time left
+	maxAttempts   = 4
+	firstPause    = time.Second     // after the first attempt, doubled after each further one
+	maxRetryAfter = time.Minute     // a provider that asks to wait longer is not asked again
+	retryWindow   = 5 * time.Minute // no attempt begins later, so that a fallback has time left
 )
 
-// Retry asks m again while the error is temporary, 4 times in all, and waits
-// at least as long as the provider asks for (P11).
+// Retry asks m again while the error is temporary, 4 times in all, and waits at
+// least as long as the provider asks (P11).
 func Retry(m Model) Model {
 	return ModelFunc(func(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
-		return persist(ctx, m, req, stream)
+		return generateWithRetries(ctx, m, req, stream)
 	})
 }
 
-func persist(ctx context.Context, m Model, req Request, stream func(Delta)) (Message, error) {
-	out := pieces{stream: stream}
+func generateWithRetries(ctx context.Context, m Model, req Request, stream func(Delta)) (Message, error) {
+	out := resettable{stream: stream}
 	start := time.Now()
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		msg, err := m.Generate(ctx, req, out.send)
 		if err == nil {
 			return msg, nil
@@ -51,11 +51,11 @@ func persist(ctx context.Context, m Model, req Request, stream func(Delta)) (Mes
 			return Message{}, ctx.Err()
 		}
 		e, ok := errors.AsType[*Error](err)
-		if !ok || !e.Temporary() || try >= maxTries || e.After > longPause {
+		if !ok || !e.Temporary() || attempt >= maxAttempts || e.After > maxRetryAfter {
 			return Message{}, err
 		}
-		wait := pause(try, e.After)
-		if time.Since(start)+wait > lastTry {
+		wait := pauseAfter(attempt, e.After)
+		if time.Since(start)+wait > retryWindow {
 			return Message{}, err
 		}
 		select {
@@ -67,30 +67,30 @@ func persist(ctx context.Context, m Model, req Request, stream func(Delta)) (Mes
 	}
 }
 
-// pause is how long to wait after the given try: the back-off spread by a
-// quarter either way, and never less than after.
-func pause(try int, after time.Duration) time.Duration {
-	d := firstPause << (try - 1)
+// pauseAfter returns how long to wait after the given attempt: the backoff varied
+// by a quarter, and never less than the provider asks.
+func pauseAfter(attempt int, least time.Duration) time.Duration {
+	d := firstPause << (attempt - 1)
 	d += time.Duration((rand.Float64() - 0.5) * 0.5 * float64(d))
-	return max(d, after)
+	return max(d, least)
 }
 
-// pieces hands on what is streamed and remembers whether there is something to take back.
-type pieces struct {
+// A resettable passes deltas on and remembers whether any must be reset.
+type resettable struct {
 	stream func(Delta) // may be nil
-	shown  bool
+	sent   bool        // something since the last reset
 }
 
-func (p *pieces) send(d Delta) {
-	p.shown = !d.Reset || d.Text != "" || d.Reasoning != "" || d.Call != nil
-	if p.stream != nil {
-		p.stream(d)
+func (r *resettable) send(d Delta) {
+	r.sent = !d.Reset || d.Text != "" || d.Reasoning != "" || d.Call != nil
+	if r.stream != nil {
+		r.stream(d)
 	}
 }
 
-// reset takes back what was shown, if anything.
-func (p *pieces) reset() {
-	if p.shown {
-		p.send(Delta{Reset: true})
+// reset takes back what was sent, if anything.
+func (r *resettable) reset() {
+	if r.sent {
+		r.send(Delta{Reset: true})
 	}
 }

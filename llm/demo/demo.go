@@ -32,11 +32,12 @@ func (m model) Generate(ctx context.Context, req llm.Request, stream func(llm.De
 	if err := ctx.Err(); err != nil {
 		return llm.Message{}, err
 	}
-	asked, results := since(req.Messages)
+	asked, results := latestMessages(req.Messages)
 	msg := llm.Message{Role: llm.Assistant, Model: string(m), Finish: llm.Stopped}
-	calls, missing := wanted(asked, req.Tools)
+	calls, missing := callsFor(asked, req.Tools)
 	if len(calls) > 0 && missing == "" {
-		msg.Finish, msg.Calls = llm.CallsFor, calls
+		msg.Finish = llm.CallsFor
+		msg.Calls = calls
 		llm.Identify(msg.Calls, req.Messages)
 	} else {
 		msg.Text = Notice + "\n" + answer(asked, missing, results)
@@ -49,39 +50,39 @@ func (m model) Generate(ctx context.Context, req llm.Request, stream func(llm.De
 			stream(llm.Delta{Text: word})
 		}
 	}
-	msg.Usage = usage(req, msg)
+	msg.Usage = estimateUsage(req, msg)
 	return msg, nil
 }
 
-// since returns what was said and what tools reported after the last answer.
-func since(said []llm.Message) (asked string, results []llm.Message) {
-	from := len(said)
-	for from > 0 && said[from-1].Role != llm.Assistant {
+// latestMessages returns what people wrote and what tools returned after the last answer.
+func latestMessages(history []llm.Message) (asked string, results []llm.Message) {
+	from := len(history)
+	for from > 0 && history[from-1].Role != llm.Assistant {
 		from--
 	}
 	var lines []string
-	for _, m := range said[from:] {
+	for _, m := range history[from:] {
 		if m.Role == llm.ToolRole {
 			results = append(results, m)
 		} else {
-			lines = append(lines, words(m.Text))
+			lines = append(lines, ownWords(m.Text))
 		}
 	}
 	return strings.Join(lines, "\n"), results
 }
 
 var (
-	head  = regexp.MustCompile(`^\[\w{3} \d{4}-\d\d-\d\d \d\d:\d\d[^\n]*\]\n`)
-	quote = regexp.MustCompile(`^(> [^\n]*\n)+`)
+	headerForm = regexp.MustCompile(`^\[\w{3} \d{4}-\d\d-\d\d \d\d:\d\d[^\n]*\]\n`)
+	quoteForm  = regexp.MustCompile(`^(> [^\n]*\n)+`)
 )
 
-// words is what a person said, less the line that the gateway wrote before it
-// and what it quotes.
-func words(text string) string {
-	line := head.FindString(text)
-	text = text[len(line):]
-	if strings.HasSuffix(line, "quoted below]\n") {
-		text = text[len(quote.FindString(text)):]
+// ownWords returns what a person wrote: text without the header that Parley puts
+// before it, and without the quote below that.
+func ownWords(text string) string {
+	header := headerForm.FindString(text)
+	text = text[len(header):]
+	if strings.HasSuffix(header, "quoted below]\n") {
+		text = text[len(quoteForm.FindString(text)):]
 	}
 	return text
 }
@@ -89,13 +90,13 @@ func words(text string) string {
 func answer(asked, missing string, results []llm.Message) string {
 	var parts []string
 	for _, r := range results {
-		parts = append(parts, fmt.Sprintf("%s says:\n%s", r.Name, short(r.Text)))
+		parts = append(parts, fmt.Sprintf("%s says:\n%s", r.Name, clip(r.Text)))
 	}
 	switch {
 	case missing != "":
 		parts = append(parts, fmt.Sprintf("I have no tool %s here.", missing))
-	case repeat.MatchString(asked):
-		parts = append(parts, repeat.FindStringSubmatch(asked)[1])
+	case repeatForm.MatchString(asked):
+		parts = append(parts, repeatForm.FindStringSubmatch(asked)[1])
 	case strings.TrimSpace(asked) != "":
 		parts = append(parts, "You said: "+asked)
 	case len(parts) == 0:
@@ -104,25 +105,27 @@ func answer(asked, missing string, results []llm.Message) string {
 	return strings.Join(parts, "\n\n")
 }
 
-func short(s string) string {
-	if r := []rune(s); len(r) > 500 {
-		return string(r[:500]) + " …"
+const maxResult = 500 // runes of a tool's result that are repeated
+
+func clip(s string) string {
+	if runes := []rune(s); len(runes) > maxResult {
+		return string(runes[:maxResult]) + " …"
 	}
 	return s
 }
 
-// An order is a request in plain words for one tool. The groups of its
-// pattern are the values of params.
-type order struct {
+// A phrase is a request in plain words for one tool. The groups of its pattern are
+// the values of params.
+type phrase struct {
 	pattern *regexp.Regexp
 	tool    string
 	params  []string
 }
 
 var (
-	repeat = regexp.MustCompile(`(?s)\brepeat: (.*)`)
-	direct = regexp.MustCompile(`^call ([A-Za-z0-9_-]+)(?: (\{.*\}))?$`)
-	orders = []order{
+	repeatForm = regexp.MustCompile(`(?s)\brepeat: (.*)`)
+	callForm   = regexp.MustCompile(`^call ([A-Za-z0-9_-]+)(?: (\{.*\}))?$`)
+	phrases    = []phrase{
 		{
 			regexp.MustCompile(`(?i)\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`),
 			"write_file",
@@ -138,13 +141,14 @@ var (
 	}
 )
 
-// wanted are the calls that asked asks for; missing is a tool among them that is not on offer.
-func wanted(asked string, tools []llm.ToolSpec) (calls []llm.ToolCall, missing string) {
-	if repeat.MatchString(asked) {
+// callsFor returns the calls that asked asks for. missing is a tool among them that
+// is not in tools.
+func callsFor(asked string, tools []llm.ToolSpec) (calls []llm.ToolCall, missing string) {
+	if repeatForm.MatchString(asked) {
 		return nil, ""
 	}
 	for line := range strings.Lines(asked) {
-		name, args := understand(strings.TrimSpace(line))
+		name, args := parseCall(strings.TrimSpace(line))
 		if name == "" {
 			continue
 		}
@@ -156,15 +160,16 @@ func wanted(asked string, tools []llm.ToolSpec) (calls []llm.ToolCall, missing s
 	return calls, missing
 }
 
-func understand(line string) (name, args string) {
-	if m := direct.FindStringSubmatch(line); m != nil {
+// parseCall returns the call that a line asks for, "" if it asks for none.
+func parseCall(line string) (name, args string) {
+	if m := callForm.FindStringSubmatch(line); m != nil {
 		return m[1], cmp.Or(m[2], "{}")
 	}
-	for _, o := range orders {
+	for _, o := range phrases {
 		if m := o.pattern.FindStringSubmatch(line); m != nil {
 			values := map[string]string{}
 			for i, param := range o.params {
-				values[param] = cmp.Or(m[i+1], ".") // a place that was not named is here
+				values[param] = cmp.Or(m[i+1], ".") // a missing path is the current folder
 			}
 			b, _ := json.Marshal(values)
 			return o.tool, string(b)
@@ -173,9 +178,10 @@ func understand(line string) (name, args string) {
 	return "", ""
 }
 
-// usage takes a token for four bytes.
-func usage(req llm.Request, answer llm.Message) llm.Usage {
-	said, _ := json.Marshal(req.Messages)
+const bytesPerToken = 4
+
+func estimateUsage(req llm.Request, answer llm.Message) llm.Usage {
+	in, _ := json.Marshal(req.Messages)
 	out, _ := json.Marshal(answer)
-	return llm.Usage{In: (len(req.System) + len(said)) / 4, Out: len(out) / 4}
+	return llm.Usage{In: (len(req.System) + len(in)) / bytesPerToken, Out: len(out) / bytesPerToken}
 }

@@ -9,224 +9,237 @@ import (
 	"parley/llm"
 )
 
-// maxCall is how long a call may be, in bytes; of a longer one nothing is made.
+// maxCall is how long a call may be, in bytes. A longer one is dropped.
 const maxCall = 1 << 20
 
-// A parser takes an answer apart while it comes in, however it is cut up: the
-// text before the first call, and the calls. Only the names of tools on offer,
-// or where there are none of those called before, and within them those of
-// their parameters, are tags; all else is text (C-050).
+const (
+	cdataOpen  = "<![CDATA["
+	cdataClose = "]]>"
+)
+
+// A parser separates an answer, however it is divided into pieces, into the text
+// before the first call, and the calls. Tags are only the names of the tools in the
+// request (if there are none, of tools that were called before), and within those
+// the names of their parameters. Everything else is text (C-050).
 type parser struct {
-	stream func(llm.Delta) // may be nil
-	taken  map[string]bool // IDs of calls
-	idle   bool            // there are no tools this time: calls are left out
-	tools  []string        // the tags of tools
-	params map[string][]string
+	stream    func(llm.Delta)     // may be nil
+	usedIDs   map[string]bool     // of calls
+	noTools   bool                // the request has none: calls are left out
+	toolTags  []string            // of all tools
+	paramTags map[string][]string // by tool, with the tag that closes it
 
-	text  strings.Builder
-	calls []llm.ToolCall
-	space []byte   // the white space at the end of text, which is none of it if a call follows
-	rest  string   // may become a tag
-	tags  []string // that may come now
+	text    strings.Builder
+	calls   []llm.ToolCall
+	space   []byte   // white space at the end of text, which is dropped if a call follows
+	pending string   // may become a tag
+	tags    []string // that are possible now
 
-	call  llm.ToolCall    // that is coming in, if it has a Name
-	raw   strings.Builder // all of it
-	args  map[string]string
-	param string // that is coming in
-	value []byte // of param
-	cdata bool
-	shown int  // bytes of raw when call was last streamed
-	over  bool // a call was too long
+	call     llm.ToolCall    // that is being read, if it has a Name
+	raw      strings.Builder // all of that call
+	args     map[string]string
+	param    string // that is being read
+	value    []byte // of param
+	inCDATA  bool
+	streamed int  // bytes of raw when call was last streamed
+	tooLong  bool // a call was
 }
 
-const cdata = "<![CDATA["
-
 func newParser(req llm.Request, stream func(llm.Delta)) *parser {
-	p := &parser{stream: stream, idle: len(req.Tools) == 0, taken: map[string]bool{}, params: map[string][]string{}}
+	p := &parser{
+		stream:    stream,
+		noTools:   len(req.Tools) == 0,
+		usedIDs:   map[string]bool{},
+		paramTags: map[string][]string{},
+	}
 	for _, m := range req.Messages {
 		for _, c := range m.Calls {
-			p.taken[c.ID] = true
-			if p.idle && p.params[c.Name] == nil {
-				p.know(c.Name)
+			p.usedIDs[c.ID] = true
+			if p.noTools && p.paramTags[c.Name] == nil {
+				p.addTool(c.Name)
 			}
 		}
 	}
 	for _, t := range req.Tools {
-		p.know(t.Name)
-		params, _ := read(t.Schema)
+		p.addTool(t.Name)
+		params, _ := readSchema(t.Schema)
 		for _, param := range params {
-			p.params[t.Name] = append(p.params[t.Name], "<"+param.name+">")
+			p.paramTags[t.Name] = append(p.paramTags[t.Name], "<"+param.name+">")
 		}
 	}
-	p.tags = p.tools
+	p.tags = p.toolTags
 	return p
 }
 
-// know makes tags of the name of a tool.
-func (p *parser) know(name string) {
-	p.tools = append(p.tools, "<"+name+">", "<"+name+"/>", "<"+name+" />")
-	p.params[name] = []string{"</" + name + ">"}
+// addTool adds the tags of a tool.
+func (p *parser) addTool(name string) {
+	p.toolTags = append(p.toolTags, "<"+name+">", "<"+name+"/>", "<"+name+" />")
+	p.paramTags[name] = []string{"</" + name + ">"}
 }
 
-// feed takes in the next piece of the answer.
+// feed parses the next piece of the answer.
 func (p *parser) feed(s string) {
-	if p.over {
+	if p.tooLong {
 		return
 	}
-	for p.rest += s; p.rest != "" && !p.over && p.step(); {
+	p.pending += s
+	for p.pending != "" && !p.tooLong && p.step() {
 	}
-	if raw := p.raw.Len(); p.call.Name != "" && raw > p.shown+p.shown/16 { // or a long one takes ages
-		p.shown = raw
+	size := p.raw.Len()
+	if p.call.Name != "" && size > p.streamed+p.streamed/16 { // less often the longer it gets
+		p.streamed = size
 		args := maps.Clone(p.args)
 		if p.param != "" {
-			args[p.param] = strings.ToValidUTF8(trimmed(p.value), "")
+			args[p.param] = strings.ToValidUTF8(trimNewlines(p.value), "")
 		}
-		p.show(args)
+		p.streamCall(args)
 	}
 }
 
-// show streams the call with args.
-func (p *parser) show(args map[string]string) {
-	var js strings.Builder
-	e := json.NewEncoder(&js)
+// streamCall streams the call with args, unless they are unchanged.
+func (p *parser) streamCall(args map[string]string) {
+	var encoded strings.Builder
+	e := json.NewEncoder(&encoded)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(args) // strings always can be
+	_ = e.Encode(args) // strings can always be encoded
 	before := p.call.Args
-	if p.call.Args = strings.TrimSuffix(js.String(), "\n"); p.call.Args == before {
+	p.call.Args = strings.TrimSuffix(encoded.String(), "\n")
+	if p.call.Args == before || p.stream == nil || p.noTools {
 		return
 	}
-	if c := p.call; p.stream != nil && !p.idle {
-		p.stream(llm.Delta{Call: &c})
-	}
+	call := p.call
+	p.stream(llm.Delta{Call: &call})
 }
 
-// step takes in the beginning of rest; false means that more is needed.
+// step parses the beginning of pending. It returns false if more is needed.
 func (p *parser) step() bool {
-	if p.cdata {
-		return p.literal()
+	if p.inCDATA {
+		return p.stepCDATA()
 	}
-	if n := strings.IndexByte(p.rest, '<'); n != 0 {
+	if n := strings.IndexByte(p.pending, '<'); n != 0 {
 		if n < 0 {
-			n = len(p.rest)
+			n = len(p.pending)
 		}
-		p.words(p.take(n))
+		p.handleText(p.take(n))
 		return true
 	}
 	for _, tag := range p.tags {
-		if strings.HasPrefix(p.rest, tag) {
+		if strings.HasPrefix(p.pending, tag) {
 			p.take(len(tag))
-			p.tag(tag)
+			p.handleTag(tag)
 			return true
 		}
-		if strings.HasPrefix(tag, p.rest) {
+		if strings.HasPrefix(tag, p.pending) {
 			return false
 		}
 	}
-	p.words(p.take(1))
+	p.handleText(p.take(1))
 	return true
 }
 
+// take removes n bytes from pending and returns them.
 func (p *parser) take(n int) string {
-	taken := p.rest[:n]
-	p.rest = p.rest[n:]
+	taken := p.pending[:n]
+	p.pending = p.pending[n:]
 	if p.call.Name != "" {
 		p.raw.WriteString(taken)
-		p.over = p.raw.Len() > maxCall
+		p.tooLong = p.raw.Len() > maxCall
 	}
 	return taken
 }
 
-// literal takes in CDATA, to its end or to what may be the beginning of that.
-func (p *parser) literal() bool {
-	if n := strings.Index(p.rest, "]]>"); n >= 0 {
-		p.words(p.take(n))
-		p.take(3)
-		p.cdata = false
+// stepCDATA parses CDATA up to its end, or to what may be the beginning of the end.
+func (p *parser) stepCDATA() bool {
+	if n := strings.Index(p.pending, cdataClose); n >= 0 {
+		p.handleText(p.take(n))
+		p.take(len(cdataClose))
+		p.inCDATA = false
 		return true
 	}
-	n := max(len(strings.TrimRight(p.rest, "]")), len(p.rest)-2)
-	p.words(p.take(n))
+	n := max(len(strings.TrimRight(p.pending, "]")), len(p.pending)-2)
+	p.handleText(p.take(n))
 	return n > 0
 }
 
-// words takes in what is no tag: what a parameter holds, or text.
-func (p *parser) words(s string) {
+// handleText adds s, which is not a tag, to the value of a parameter or to the text.
+func (p *parser) handleText(s string) {
 	switch {
 	case p.param != "":
 		p.value = append(p.value, s...)
 	case p.call.Name == "" && len(p.calls) == 0:
 		words := strings.TrimRight(s, " \t\r\n")
 		if words != "" {
-			p.say(string(p.space) + words)
+			p.addText(string(p.space) + words)
 			p.space = p.space[:0]
 		}
 		p.space = append(p.space, s[len(words):]...)
 	}
 }
 
-func (p *parser) say(s string) {
+func (p *parser) addText(s string) {
 	p.text.WriteString(s)
 	if p.stream != nil && s != "" {
 		p.stream(llm.Delta{Text: s})
 	}
 }
 
-func (p *parser) tag(tag string) {
+func (p *parser) handleTag(tag string) {
 	name := strings.Trim(tag, "</ >")
 	switch {
-	case tag == cdata:
-		p.cdata = true
+	case tag == cdataOpen:
+		p.inCDATA = true
 	case p.param != "":
-		p.args[p.param] = trimmed(p.value)
+		p.args[p.param] = trimNewlines(p.value)
 		p.param = ""
 		p.value = nil
-		p.tags = p.params[p.call.Name]
+		p.tags = p.paramTags[p.call.Name]
 	case p.call.Name == "":
-		p.begin(name, tag)
+		p.beginCall(name, tag)
 	case tag[1] == '/':
-		p.done()
+		p.endCall()
 	default:
-		p.param, p.tags = name, []string{"</" + name + ">", cdata}
+		p.param = name
+		p.tags = []string{"</" + name + ">", cdataOpen}
 	}
 }
 
-func (p *parser) begin(name, tag string) {
+func (p *parser) beginCall(name, tag string) {
 	p.raw.Reset()
 	p.raw.Write(p.space)
 	p.raw.WriteString(tag)
 	p.space = nil
-	p.shown = 0
+	p.streamed = 0
 	p.args = map[string]string{}
-	p.tags = p.params[name]
+	p.tags = p.paramTags[name]
 	p.call = llm.ToolCall{Name: name}
-	for n := 1; p.call.ID == "" || p.taken[p.call.ID]; n++ {
+	for n := 1; p.call.ID == "" || p.usedIDs[p.call.ID]; n++ {
 		p.call.ID = fmt.Sprintf("call_%d", n)
 	}
-	p.taken[p.call.ID] = true
+	p.usedIDs[p.call.ID] = true
 	if strings.HasSuffix(tag, "/>") {
-		p.done()
+		p.endCall()
 	}
 }
 
-func (p *parser) done() {
-	p.show(p.args)
+func (p *parser) endCall() {
+	p.streamCall(p.args)
 	p.calls = append(p.calls, p.call)
-	p.call, p.tags = llm.ToolCall{}, p.tools
+	p.call = llm.ToolCall{}
+	p.tags = p.toolTags
 }
 
-// end says that nothing more comes. A call without an end was no more than
-// text, unless the answer is cut.
+// end is called at the end of the answer. A call that is not closed was only text,
+// unless the answer is cut off.
 func (p *parser) end(cut bool) {
 	switch {
-	case p.over || len(p.calls) > 0:
+	case p.tooLong || len(p.calls) > 0:
 	case p.call.Name == "":
-		p.say(string(p.space) + p.rest)
+		p.addText(string(p.space) + p.pending)
 	case !cut:
-		p.say(p.raw.String() + p.rest)
+		p.addText(p.raw.String() + p.pending)
 	}
 }
 
-// trimmed returns value without the newline at its beginning and at its end.
-func trimmed(value []byte) string {
+// trimNewlines returns value without one newline at its beginning and one at its end.
+func trimNewlines(value []byte) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(value), "\n"), "\n")
 }

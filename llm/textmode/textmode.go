@@ -1,5 +1,6 @@
-// Package textmode lets models use tools that know nothing of them: they are
-// told of the tools in words, and write their calls as XML in the text.
+// Package textmode lets models use tools although their provider does not support
+// that: the prompt describes the tools, and the models write their calls as XML in
+// the text.
 package textmode
 
 import (
@@ -8,13 +9,13 @@ import (
 	"parley/llm"
 )
 
-// New returns m with tools. Of its answers, only what the model itself says is
-// looked through for calls (R-S11); their arguments are all strings, for the
-// pipeline to cast. An answer that is cut off within a call comes without it.
+// New returns m with tools. Only the model's own text is searched for calls
+// (R-S11). Their arguments are all strings, which the tools' pipeline converts. If
+// an answer is cut off within a call, it has no such call.
 func New(m llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 		p := newParser(req, stream)
-		msg, err := m.Generate(ctx, inWords(req), func(d llm.Delta) {
+		msg, err := m.Generate(ctx, newTextRequest(req), func(d llm.Delta) {
 			if d.Reset {
 				p = newParser(req, stream)
 			}
@@ -28,14 +29,14 @@ func New(m llm.Model) llm.Model {
 		}
 		cut := msg.Finish == llm.Length || msg.Finish == llm.Filtered
 		p.end(cut)
-		msg.Text, msg.Calls = p.text.String(), p.calls
-		if p.idle {
+		msg.Text = p.text.String()
+		msg.Calls = p.calls
+		if p.noTools {
 			msg.Calls = nil
 		}
-		switch {
-		case p.over:
+		if p.tooLong {
 			msg.Finish = llm.Length
-		case !cut && len(msg.Calls) > 0:
+		} else if !cut && len(msg.Calls) > 0 {
 			msg.Finish = llm.CallsFor
 		}
 		return msg, nil

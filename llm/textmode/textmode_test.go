@@ -42,7 +42,7 @@ var (
 // C-048: the section on tools has the format of the catalogue.
 func TestSection(t *testing.T) {
 	const path = "testdata/section.txt"
-	got := inWords(llm.Request{System: "You are a test.", Tools: all}).System
+	got := newTextRequest(llm.Request{System: "You are a test.", Tools: all}).System
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -67,13 +67,13 @@ Examples:
   查询北京的天气
   {"city":"上海"}
 `
-	if got := section([]llm.ToolSpec{weather}); got != sample {
+	if got := describeTools([]llm.ToolSpec{weather}); got != sample {
 		t.Errorf("got\n%s", got)
 	}
-	if got := inWords(llm.Request{Tools: all[2:]}).System; !strings.HasPrefix(got, "# Available Tools\n") || !strings.Contains(got, "Parameters:\n  No parameters\n") {
+	if got := newTextRequest(llm.Request{Tools: all[2:]}).System; !strings.HasPrefix(got, "# Available Tools\n") || !strings.Contains(got, "Parameters:\n  No parameters\n") {
 		t.Errorf("got\n%s", got)
 	}
-	if got := inWords(llm.Request{System: "Hi."}).System; got != "Hi." {
+	if got := newTextRequest(llm.Request{System: "Hi."}).System; got != "Hi." {
 		t.Errorf("without tools: %q", got)
 	}
 }
@@ -123,7 +123,7 @@ func TestRequest(t *testing.T) {
 		{Role: llm.User, Text: "<tool_result name=\"get_weather\" id=\"call_1\">\nsunny\n</tool_result>"},
 		{Role: llm.User, Text: "<tool_result name=\"write_file\" id=\"call_2\">\nwritten\n</tool_result>"},
 	}
-	if !reflect.DeepEqual(got.Messages, want) || got.Tools != nil || !strings.HasPrefix(got.System, "Be kind.\n\n# Available Tools\n") || !strings.HasSuffix(got.System, howTo) {
+	if !reflect.DeepEqual(got.Messages, want) || got.Tools != nil || !strings.HasPrefix(got.System, "Be kind.\n\n# Available Tools\n") || !strings.HasSuffix(got.System, instructions) {
 		t.Errorf("sent %+v\n%q", got.Messages, got.System)
 	}
 	if req.Messages[1].Calls == nil || req.Tools == nil {
@@ -374,7 +374,7 @@ func bare(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Mes
 	}
 	m, err := demo.New("bare").Generate(ctx, inner, stream)
 	for _, c := range m.Calls {
-		m.Text += written(c)
+		m.Text += formatCall(c)
 	}
 	if len(m.Calls) > 0 && stream != nil {
 		stream(llm.Delta{Text: m.Text})
@@ -397,7 +397,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		js, _ := json.Marshal(args)
 		p := newParser(llm.Request{Tools: all}, nil)
-		p.feed(written(llm.ToolCall{Name: "write_file", Args: string(js)}))
+		p.feed(formatCall(llm.ToolCall{Name: "write_file", Args: string(js)}))
 		p.end(false)
 		got := map[string]string{}
 		if len(p.calls) != 1 || json.Unmarshal([]byte(p.calls[0].Args), &got) != nil || !maps.Equal(got, args) {
