@@ -159,7 +159,7 @@ func script(answers ...llm.Message) func(context.Context, llm.Request, func(llm.
 
 func words(s string) llm.Message { return llm.Message{Text: s, Finish: llm.Stopped} }
 
-func calls(cs ...llm.ToolCall) llm.Message { return llm.Message{Calls: cs, Finish: llm.CallsFor} }
+func calls(cs ...llm.ToolCall) llm.Message { return llm.Message{Calls: cs, Finish: llm.CallsTools} }
 
 func call(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Args: "{}"} }
 

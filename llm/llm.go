@@ -79,10 +79,10 @@ type Finish string
 
 // The reasons. With Length, the text or the arguments of a call are incomplete.
 const (
-	Stopped  Finish = "stop"
-	CallsFor Finish = "calls"
-	Length   Finish = "length"
-	Filtered Finish = "filtered"
+	Stopped    Finish = "stop"
+	CallsTools Finish = "calls"
+	Length     Finish = "length"
+	Filtered   Finish = "filtered"
 )
 
 // A ToolSpec is what the model is told about a tool.

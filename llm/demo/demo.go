@@ -36,7 +36,7 @@ func (m model) Generate(ctx context.Context, req llm.Request, stream func(llm.De
 	msg := llm.Message{Role: llm.Assistant, Model: string(m), Finish: llm.Stopped}
 	calls, missing := callsFor(asked, req.Tools)
 	if len(calls) > 0 && missing == "" {
-		msg.Finish = llm.CallsFor
+		msg.Finish = llm.CallsTools
 		msg.Calls = calls
 		llm.Identify(msg.Calls, req.Messages)
 	} else {

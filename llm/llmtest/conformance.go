@@ -90,7 +90,7 @@ func callsTools(t *testing.T, m llm.Model) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if msg.Finish != llm.CallsFor || len(msg.Calls) != 2 {
+		if msg.Finish != llm.CallsTools || len(msg.Calls) != 2 {
 			t.Fatalf("round %d: got finish %q, calls %+v", round, msg.Finish, msg.Calls)
 		}
 		req.Messages = append(req.Messages, msg)

@@ -172,7 +172,7 @@ func TestScript(t *testing.T) {
 		if _, err := s.Generate(t.Context(), llmtest.Say("x"), nil); !errors.As(err, new(*llm.Error)) {
 			t.Fatalf("got %v", err)
 		}
-		if m, _ := s.Generate(t.Context(), llmtest.Say("x"), nil); m.Finish != llm.CallsFor {
+		if m, _ := s.Generate(t.Context(), llmtest.Say("x"), nil); m.Finish != llm.CallsTools {
 			t.Fatalf("got %+v", m)
 		}
 		if _, err := s.Generate(t.Context(), llmtest.Say("x"), nil); err == nil {

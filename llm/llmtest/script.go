@@ -30,7 +30,7 @@ type Answer struct {
 	Reasoning string
 	Calls     []llm.ToolCall
 	Piece     int        // characters of a call's arguments that are streamed at a time; 0 streams none of it
-	Finish    llm.Finish // "" means CallsFor with Calls, else Stopped
+	Finish    llm.Finish // "" means CallsTools with Calls, else Stopped
 	Usage     llm.Usage
 
 	Begin func()          // called when the request has come
@@ -166,7 +166,7 @@ func (a Answer) message(model string) llm.Message {
 	if m.Finish == "" {
 		m.Finish = llm.Stopped
 		if len(m.Calls) > 0 {
-			m.Finish = llm.CallsFor
+			m.Finish = llm.CallsTools
 		}
 	}
 	return m

@@ -186,7 +186,7 @@ func finishOf(reason string, hasCalls bool) llm.Finish {
 		return llm.Filtered
 	}
 	if hasCalls { // whatever the vendor's reason is
-		return llm.CallsFor
+		return llm.CallsTools
 	}
 	return llm.Stopped
 }

@@ -358,7 +358,7 @@ func TestFinish(t *testing.T) {
 		{"stop", nil, llm.Stopped}, {"eos", nil, llm.Stopped}, {"end_turn", nil, llm.Stopped}, {"tool_calls", nil, llm.Stopped},
 		{"length", nil, llm.Length}, {"max_tokens", nil, llm.Length}, {"length", call, llm.Length},
 		{"content_filter", nil, llm.Filtered}, {"SAFETY", nil, llm.Filtered},
-		{"tool_calls", call, llm.CallsFor}, {"function_call", call, llm.CallsFor}, {"stop", call, llm.CallsFor},
+		{"tool_calls", call, llm.CallsTools}, {"function_call", call, llm.CallsTools}, {"stop", call, llm.CallsTools},
 	} {
 		m, err := model(t, serve(t, llmtest.Reply{Text: "x", Calls: c.calls, Finish: c.reason}).URL()).Generate(t.Context(), llmtest.Say("hi"), nil)
 		if err != nil || m.Finish != c.want {
@@ -415,7 +415,7 @@ func TestToolCalls(t *testing.T) {
 					t.Errorf("showed %q, returned %+v", shown, m.Calls)
 				}
 			}
-			if got := told(m.Calls); got != c.want || m.Finish != llm.CallsFor {
+			if got := told(m.Calls); got != c.want || m.Finish != llm.CallsTools {
 				t.Fatalf("got %s, want %s", got, c.want)
 			}
 		})

@@ -37,7 +37,7 @@ func New(m llm.Model) llm.Model {
 		if p.tooLong {
 			msg.Finish = llm.Length
 		} else if !cut && len(msg.Calls) > 0 {
-			msg.Finish = llm.CallsFor
+			msg.Finish = llm.CallsTools
 		}
 		return msg, nil
 	})

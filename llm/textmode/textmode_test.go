@@ -84,7 +84,7 @@ func TestRequest(t *testing.T) {
 	s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return llmtest.Text("ok") }}
 	req := llm.Request{System: "Be kind.", Tools: all, Messages: []llm.Message{
 		{Role: llm.User, Text: "weather?", Images: []llm.Image{{Type: "image/png"}}},
-		{Role: llm.Assistant, Text: "Let me look.", Finish: llm.CallsFor, Calls: []llm.ToolCall{
+		{Role: llm.Assistant, Text: "Let me look.", Finish: llm.CallsTools, Calls: []llm.ToolCall{
 			{ID: "call_1", Name: "get_weather", Args: `{"unit":"celsius","city":"北京","days":3,"list":["a",null],"note":null}`},
 			{ID: "call_2", Name: "write_file", Args: `{"path":"a.html","content":"<b>\n]]></content>\n"}`},
 			{ID: "call_3", Name: "now", Args: `{oops`}}},
@@ -102,7 +102,7 @@ func TestRequest(t *testing.T) {
 	got := s.Seen()[0]
 	want := []llm.Message{
 		req.Messages[0],
-		{Role: llm.Assistant, Finish: llm.CallsFor, Text: `Let me look.
+		{Role: llm.Assistant, Finish: llm.CallsTools, Text: `Let me look.
 <get_weather>
 <city>北京</city>
 <days>3</days>
@@ -295,11 +295,11 @@ func TestCut(t *testing.T) {
 
 // C-050: a call of more than 1 MB is none; one of less is.
 func TestTooLong(t *testing.T) {
-	for size, want := range map[int]llm.Finish{1<<20 - 100: llm.CallsFor, 1 << 20: llm.Length} {
+	for size, want := range map[int]llm.Finish{1<<20 - 100: llm.CallsTools, 1 << 20: llm.Length} {
 		answer := "Hm. <write_file><content>" + strings.Repeat("x", size) + "</content></write_file>" + ok
 		s := &llmtest.Script{Answers: []llmtest.Answer{llmtest.Text(answer)}}
 		m, err := New(s).Generate(t.Context(), llm.Request{Tools: all}, nil)
-		if err != nil || m.Finish != want || m.Text != "Hm." || (len(m.Calls) == 2) != (want == llm.CallsFor) || want == llm.Length && m.Calls != nil {
+		if err != nil || m.Finish != want || m.Text != "Hm." || (len(m.Calls) == 2) != (want == llm.CallsTools) || want == llm.Length && m.Calls != nil {
 			t.Errorf("%d bytes: %v, %q, %d calls, %v", size, m.Finish, m.Text, len(m.Calls), err)
 		}
 	}
@@ -349,7 +349,7 @@ func TestReset(t *testing.T) {
 	if want := `["A" "call_1{\"city\":\"Os\"}" "reset" "B" "hm" "call_1{\"city\":\"Oslo\"}"]`; err != nil || fmt.Sprintf("%q", got) != want {
 		t.Errorf("heard %q, %v", got, err)
 	}
-	if msg.Finish != llm.CallsFor || msg.Text != "B" || msg.Reasoning != "hm" {
+	if msg.Finish != llm.CallsTools || msg.Text != "B" || msg.Reasoning != "hm" {
 		t.Errorf("got %+v", msg)
 	}
 	if msg, err := New(m).Generate(t.Context(), llm.Request{}, nil); err == nil || msg.Text != "" {
