@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/importer"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"io"
@@ -29,6 +30,9 @@ const (
 	maxMethods      = 40  // of one type, promoted ones included
 	maxColumns      = 120 // with a tab counted as four
 	maxAssigned     = 2   // values in one assignment, unless a call returns them
+
+	// Of tokens on a line with code, on average. Known good code bases have 5.9 to 6.7.
+	maxTokensPerLine = 7.55
 )
 
 // source is one package of the module, without its tests.
@@ -36,6 +40,7 @@ type source struct {
 	path  string // relative to the module: "channels/telegram"
 	files []sourceFile
 	types *types.Package
+	info  *types.Info // of which Types is known
 }
 
 type sourceFile struct {
@@ -106,7 +111,8 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 			trees = append(trees, tree)
 		}
 		check := types.Config{Importer: compiled}
-		if s.types, err = check.Check(p.ImportPath, set, trees, nil); err != nil {
+		s.info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+		if s.types, err = check.Check(p.ImportPath, set, trees, s.info); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, s)
@@ -307,6 +313,144 @@ func TestWordsOf(t *testing.T) {
 	for name, want := range map[string]string{"newLaneID": "[new lane id]", "house": "[house]", "a_b": "[a b]", "HTTPDoor": "[httpdoor]"} {
 		if got := fmt.Sprint(wordsOf(name)); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// invertedFolders have checks of errors in which the failure comes last.
+var invertedFolders = map[string]int{
+	"admin":              2,
+	"agent":              32,
+	"agent/budget":       1,
+	"agent/conversation": 5,
+	"agent/deadletter":   2,
+	"agent/replay":       1,
+	"agent/summary":      1,
+	"audit":              7,
+	"backup":             10,
+	"channels":           16,
+	"channels/admission": 2,
+	"channels/api":       4,
+	"channels/console":   7,
+	"channels/discord":   9,
+	"channels/markdown":  2,
+	"channels/network":   3,
+	"channels/telegram":  10,
+	"channels/web":       8,
+	"cmd/gateway":        9,
+	"config":             4,
+	"doctor":             1,
+	"host":               2,
+	"llm/openai":         2,
+	"memory":             20,
+	"memory/skills":      1,
+	"scheduler":          4,
+	"scheduler/jobs":     1,
+	"store":              4,
+	"store/bolt":         12,
+	"tools":              19,
+	"tools/agents":       1,
+	"tools/data":         2,
+	"tools/files":        29,
+	"tools/message":      1,
+	"tools/untrusted":    1,
+	"tools/web":          6,
+	"web":                11,
+	"workspace":          14,
+}
+
+// TestErrorsFirst checks that errors are handled where they occur, and that what
+// follows is not indented: no "if err == nil" whose body does not leave, and no
+// else after "if err != nil".
+func TestErrorsFirst(t *testing.T) {
+	found := map[string]int{}
+	set, all := sources(t)
+	for _, s := range all {
+		for _, f := range s.files {
+			ast.Inspect(f.tree, func(n ast.Node) bool {
+				if check, ok := n.(*ast.IfStmt); ok && isInverted(s.info, check) {
+					found[s.path]++
+					if testing.Verbose() {
+						t.Log(set.Position(check.Pos()))
+					}
+				}
+				return true
+			})
+		}
+	}
+	ratchet(t, "inverted checks of errors", invertedFolders, found)
+}
+
+func isInverted(info *types.Info, check *ast.IfStmt) bool {
+	if comparesError(info, check.Cond, token.NEQ) {
+		return check.Else != nil
+	}
+	return comparesError(info, check.Cond, token.EQL) && !leaves(check.Body)
+}
+
+// comparesError reports whether cond, or a part of it that must hold, compares an
+// error with nil.
+func comparesError(info *types.Info, cond ast.Expr, op token.Token) bool {
+	b, ok := cond.(*ast.BinaryExpr)
+	if !ok {
+		return false
+	}
+	if b.Op == token.LAND {
+		return comparesError(info, b.X, op) || comparesError(info, b.Y, op)
+	}
+	isNil := info.Types[b.Y].IsNil()
+	return b.Op == op && isNil && types.Identical(info.Types[b.X].Type, types.Universe.Lookup("error").Type())
+}
+
+// leaves reports whether body ends by leaving its function or loop.
+func leaves(body *ast.BlockStmt) bool {
+	if len(body.List) == 0 {
+		return false
+	}
+	switch body.List[len(body.List)-1].(type) {
+	case *ast.ReturnStmt, *ast.BranchStmt:
+		return true
+	}
+	return false
+}
+
+// TestTokensPerLine checks that lines say little at once.
+func TestTokensPerLine(t *testing.T) {
+	set, all := sources(t)
+	tokens := 0
+	lines := 0
+	for _, s := range all {
+		for _, f := range s.files {
+			inFile, onLines := countTokens(set, f.text)
+			tokens += inFile
+			lines += onLines
+		}
+	}
+	if mean := float64(tokens) / float64(lines); mean > maxTokensPerLine {
+		t.Errorf("%d tokens on %d lines: %.3f a line, where %.2f are allowed", tokens, lines, mean, maxTokensPerLine)
+	} else {
+		t.Logf("%d tokens on %d lines: %.3f a line", tokens, lines, mean)
+	}
+}
+
+// countTokens returns how many tokens text has, and on how many lines they are.
+func countTokens(set *token.FileSet, text string) (tokens, lines int) {
+	file := set.AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, []byte(text), nil, 0)
+	last := 0
+	for {
+		pos, tok, literal := s.Scan()
+		if tok == token.EOF {
+			return tokens, lines
+		}
+		if tok == token.SEMICOLON && literal == "\n" {
+			continue
+		}
+		tokens++
+		if line := file.Line(pos); line != last {
+			lines++
+			last = line
 		}
 	}
 }
