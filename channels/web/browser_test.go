@@ -444,7 +444,7 @@ func offline(t *testing.T, browser context.Context) {
 	b := h.tab(t, browser, "net::ERR_")
 	b.tells(t, "before")
 	b.offline(true)
-	b.until(`document.querySelector("#state").innerText === "You are offline. What you write is sent when you are back."`)
+	b.until(`document.querySelector("#state").innerText === "You are offline. Your messages will be sent when you are back online."`)
 	b.typed("#text", "one"+enter+"two"+enter+"half a thou")
 	b.until(`document.querySelectorAll("#unsent article").length === 2 && document.querySelector("#unsent").innerText.includes("Waiting to be sent")`)
 	b.shot("offline")
@@ -538,7 +538,7 @@ func uploads(t *testing.T, browser context.Context) {
 	b.until(`document.querySelector(".parley .picture svg")`)
 	eval[bool](b, `(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array((1 << 20) + 1)], "big.bin"));
 		dispatchEvent(new ClipboardEvent("paste", {clipboardData: d})); return true; })()`)
-	b.until(`document.querySelector("#tray .bad")?.innerText === "too big: 1 MB is the most"`)
+	b.until(`document.querySelector("#tray .bad")?.innerText === "too big: 1 MB is the limit"`)
 }
 
 // What is said while an answer is being made stays below it, also on a page that

@@ -75,7 +75,7 @@ func (p page) head() g.Node {
 		preload("wire.js"),
 		preload("view.js"),
 		preload("write.js"),
-		preload("talks.js"),
+		preload("conversations.js"),
 		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
 	)
 }

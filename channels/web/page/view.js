@@ -1,4 +1,4 @@
-// What was said, and what is being said.
+// The messages, and the reply that is being written.
 
 import { $, call, command, drop, fileURL, icon, make, newID, post, talk, unsent } from "./wire.js";
 
@@ -13,7 +13,7 @@ function article(who) {
     make("div", { className: "text" }), make("footer", {}, make("time")));
 }
 
-// write makes a say what e says.
+// write fills article a with entry e.
 function write(a, e) {
   const text = a.querySelector(":scope > .text");
   if (e.seq) a.dataset.seq = e.seq;
@@ -30,7 +30,7 @@ function write(a, e) {
   finish(a);
 }
 
-// finish adds to an entry, which may be the server's, what only scripts can.
+// finish adds to an article, which the server may have rendered, what needs scripts.
 function finish(a) {
   const time = a.querySelector("time"), at = new Date(time.dateTime);
   const day = at.toDateString() === new Date().toDateString() ? {} : { day: "numeric", month: "short" };
@@ -40,13 +40,13 @@ function finish(a) {
   for (const pre of a.querySelectorAll(".text pre:not(.code > pre)")) {
     const box = make("div", { className: "code" });
     pre.replaceWith(box);
-    Object.assign(pre, { tabIndex: 0, role: "group", ariaLabel: "Code" }); // for those who scroll by keyboard
+    Object.assign(pre, { tabIndex: 0, role: "group", ariaLabel: "Code" }); // for scrolling with the keyboard
     box.append(pre, make("button", { type: "button", className: "copy" }, "Copy"));
   }
 }
 
-// render replaces what e shows with html, which the server made safe, and
-// leaves alone what stays: a selection, a place scrolled to.
+// render replaces the content of e with html, which the server has made safe. It keeps
+// unchanged nodes, and with them selections and scroll positions.
 function render(e, html) {
   const t = make("template");
   t.innerHTML = html;
@@ -64,7 +64,7 @@ function size(n) {
 
 export const card = (f) => [icon("file"), make("span", {}, f.name), make("small", {}, size(f.size))];
 
-// broken takes away a picture that only called itself one.
+// broken replaces an image that cannot be shown with its name.
 const broken = (img) => img.parentNode.replaceChildren(icon("file"), make("span", {}, img.alt));
 
 function shown(f) {
@@ -92,9 +92,9 @@ function settle(box, choice) {
   }
 }
 
-// --- what was not sent yet
+// --- unsent messages
 
-// mark shows what became of what was written here.
+// mark shows the state of the messages that were written here.
 export function mark() {
   const open = new Set(unsent.map((i) => i.id));
   for (const m of document.querySelectorAll("[data-mark]")) if (!open.has(m.dataset.mark)) m.remove();
@@ -117,10 +117,10 @@ export function mark() {
   news();
 }
 
-const named = (id) => document.querySelector(`article.you[data-id="${CSS.escape(id)}"]`);
+const messageOf = (id) => document.querySelector(`article.you[data-id="${CSS.escape(id)}"]`);
 
 function place(item) {
-  const old = named(item.id);
+  const old = messageOf(item.id);
   if (old) return old;
   const a = article("you");
   write(a, { ...item, who: "you", time: new Date(item.time).toISOString() });
@@ -129,16 +129,16 @@ function place(item) {
   return a;
 }
 
-// --- what comes
+// --- events
 
-let draft = null, quiet; // draft is the article of the reply in the making
+let draft = null, quiet; // draft is the article of the pending reply
 export let busy = false;
-let told = () => {};
-export const onBusy = (f) => (told = f);
+let busyChanged = () => {};
+export const onBusy = (f) => (busyChanged = f);
 
 function work(on) {
   clearTimeout(quiet);
-  if (on) quiet = setTimeout(() => work(false), 12e3); // signs of life come every few seconds
+  if (on) quiet = setTimeout(() => work(false), 12e3); // a busy agent sends an event every few seconds
   if (!on && draft && !draft.dataset.id) draft = void draft.remove();
   draft?.querySelector(".dots")?.remove();
   busy = on;
@@ -148,33 +148,33 @@ function work(on) {
     making.append(draft);
   }
   if (on && draft.querySelector(".text:empty")) draft.querySelector("footer").before(make("div", { className: "dots" }, make("i"), make("i"), make("i")));
-  told();
+  busyChanged();
   news();
 }
 
-// towards returns the article of the reply of that ID, which is in the making.
-function towards(reply) {
+// draftOf returns the article of the pending reply with that ID.
+function draftOf(reply) {
   if (draft?.dataset.id && draft.dataset.id !== reply) draft = void draft.remove();
   work(true);
   draft.dataset.id = reply;
   return draft;
 }
 
-export const hear = {
+export const handlers = {
   busy: ({ on }) => (on ? work(true) : end()),
   draft({ reply, html }) {
-    render(towards(reply).querySelector(".text"), html);
+    render(draftOf(reply).querySelector(".text"), html);
     work(true);
   },
   step(s) {
-    const a = towards(s.reply);
+    const a = draftOf(s.reply);
     const steps = a.querySelector(".steps") ?? a.insertBefore(make("details", { className: "steps", open: true },
       make("summary", { onclick: () => (steps.dataset.mine = "") }, make("i", { className: "mark" }), make("span")), make("ul")), a.firstChild);
     const list = steps.querySelector("ul");
     let li = [...list.children].find((l) => l.dataset.call === s.requestId);
     const begins = !li;
     if (begins) list.append((li = make("li", {}, make("details", {}, make("summary"), make("div")))));
-    use(li, s);
+    showStep(li, s);
     sum(steps.firstChild, [...list.children].map((l) => l.dataset));
     if (begins) attend();
     news();
@@ -186,7 +186,7 @@ export const hear = {
       return;
     }
     if (document.querySelector(`article[data-seq="${e.seq}"]`)) return;
-    let a = e.who === "you" ? named(e.id) : null;
+    let a = e.who === "you" ? messageOf(e.id) : null;
     if (e.who === "parley" && draft && (draft.dataset.id ?? e.id) === e.id) {
       a = draft;
       draft = null;
@@ -194,10 +194,10 @@ export const hear = {
     }
     a ??= article(e.who);
     write(a, e);
-    if (e.who === "you" && draft) pending.append(a); // below the answer that is being made
+    if (e.who === "you" && draft) pending.append(a); // below the pending reply
     else entries.append(a);
     if (e.replies) order(a, e);
-    if (e.who === "parley" && !draft?.dataset.id) end(); // else it was said beside the reply in the making
+    if (e.who === "parley" && !draft?.dataset.id) end(); // otherwise another reply is still pending
     if (document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
     last();
     mark();
@@ -205,22 +205,21 @@ export const hear = {
   },
 };
 
-// order puts what the person said while the answer a was being made behind it,
-// unless a answers that, too.
+// order moves messages that the person sent while the answer a was being written behind
+// it, unless it answers them, too.
 function order(a, { replies, also = [] }) {
   const answered = (m) => m.dataset.id === replies || also.includes(m.dataset.id);
   const before = [...entries.children].slice(0, [...entries.children].indexOf(a));
   const last = before.findLastIndex(answered);
   if (last >= 0) a.after(...before.slice(last + 1).filter((m) => m.classList.contains("you")));
-  for (const m of taken()) if (answered(m)) a.before(m);
+  for (const m of accepted()) if (answered(m)) a.before(m);
 }
 
-// taken are the messages below the answer in the making that are in the log.
-const taken = () => [...pending.children].filter((m) => m.dataset.seq);
+// accepted returns the messages below the pending reply that are in the log.
+const accepted = () => [...pending.children].filter((m) => m.dataset.seq);
 
-// use makes the card li show the step s: its arguments while they come in and
-// while it runs, and what came of it.
-function use(li, s) {
+// showStep fills the card li with tool call s: its arguments, and its result.
+function showStep(li, s) {
   const [line, body] = li.firstChild.children;
   if (li.dataset.state !== s.status) li.firstChild.open = s.status !== "success";
   Object.assign(li.dataset, { call: s.requestId, tool: s.displayName, state: s.status, tip: s.showTip ?? "" });
@@ -232,7 +231,7 @@ function use(li, s) {
     ...(s.error ? [make("p", { className: "bad" }, s.error)] : []), ...(s.result ? [make("p", {}, s.result)] : []));
 }
 
-// sum says in one line what the steps are.
+// sum summarises the tool calls in one line.
 function sum(line, steps) {
   const running = steps.findLast((s) => s.state === "doing") ?? steps.findLast((s) => s.state === "wait");
   const failed = steps.filter((s) => s.state === "error").length;
@@ -246,10 +245,10 @@ function sum(line, steps) {
 function end() {
   if (draft?.dataset.id) draft = void draft.remove();
   work(false);
-  entries.append(...taken());
+  entries.append(...accepted());
 }
 
-// --- the last answer can be given again
+// --- retrying the last answer
 
 const again = make("button", { type: "button", id: "again", onclick: retry }, "Try again");
 
@@ -274,12 +273,12 @@ export function follow() {
   news();
 }
 
-// attend brings what is asked into view, which is above the reply in the making.
+// attend scrolls an open question into view, which is above the pending reply.
 function attend() {
   if (draft && atEnd()) entries.lastElementChild?.querySelector(".ask button:enabled")?.closest("article").scrollIntoView({ block: "nearest" });
 }
 
-// news offers to go to the end if something is there that was not seen.
+// news shows the button to the end if there are unseen messages.
 function news() {
   const now = scroll.scrollHeight;
   $("down").hidden = atEnd() || ($("down").hidden && now <= length);
@@ -297,14 +296,14 @@ async function older() {
       write(a, e);
       return a;
     });
-    entries.ariaLive = "off"; // it is no news
+    entries.ariaLive = "off"; // screen readers must not announce old messages
     entries.prepend(...as);
     requestAnimationFrame(() => (entries.ariaLive = "polite"));
     scroll.scrollTop = bottom;
     length = scroll.scrollHeight;
     entries.dataset.first = es.length ? Math.min(...es.map((e) => e.seq)) : first;
     $("older").hidden = !more;
-  } catch {} // the button is still there
+  } catch {} // the button can be pressed again
   $("older").disabled = false;
 }
 

@@ -1,5 +1,5 @@
-// What goes to the house and what comes from it. No address is taken from
-// storage, from a message or from the address bar (R-S1).
+// Requests to the gateway and events from it. No address is taken from storage,
+// from a message or from the address bar (R-S1).
 
 const { talk, last, maxFile } = document.body.dataset;
 export { talk };
@@ -7,7 +7,7 @@ export const most = Number(maxFile);
 
 export const $ = (id) => document.getElementById(id);
 
-// make makes an element; its children are text or elements, never markup.
+// make creates an element. Its children are text or elements, never markup.
 export function make(tag, set = {}, ...children) {
   const e = document.createElement(tag);
   for (const [k, v] of Object.entries(set)) k in e ? (e[k] = v) : e.setAttribute(k, v);
@@ -24,27 +24,27 @@ export function icon(name) {
   return svg;
 }
 
-// newID names something that is done once, however often it is asked for (P3).
+// newID returns an ID for a request that may be repeated but takes effect once (P3).
 export const newID = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 export const fileURL = (f) => `/files/${encodeURIComponent(f.id)}/${encodeURIComponent(f.name)}`;
 
-// A Refused is a request that another try does not help.
+// A Refused is the error of a request that must not be retried.
 export class Refused extends Error {
   constructor(status, text) {
-    super(text || "That did not work.");
+    super(text || "Something went wrong.");
     this.status = status;
   }
 }
 
-// refusal is the error that an answer means.
+// refusal returns the error for a response.
 export function refusal(status, text) {
   signedOut ||= status === 401;
   if (status >= 500 && status !== 507 || [0, 401, 408, 429].includes(status)) return new Error("not now");
   let said = text;
   try {
     said = JSON.parse(text).error;
-  } catch {} // not every refusal is JSON
+  } catch {} // not every response is JSON
   return new Refused(status, typeof said === "string" ? said : said?.message);
 }
 
@@ -57,12 +57,12 @@ export async function call(method, path, body) {
   return r.status === 204 ? null : r.json();
 }
 
-// keep and kept remember something of this conversation until the tab is closed.
+// keep and kept store and load data of this conversation until the tab is closed.
 export function keep(what, v) {
   try {
     const k = `${what}/${talk}`;
     v ? sessionStorage.setItem(k, JSON.stringify(v)) : sessionStorage.removeItem(k);
-  } catch {} // there is no space: it lives as long as the page does
+  } catch {} // without space it lasts as long as the page
 }
 export function kept(what) {
   try {
@@ -72,19 +72,19 @@ export function kept(what) {
   }
 }
 
-// --- what comes
+// --- events
 
-let source, hears, timer, tries = 0, seen = Number(last), down = Date.now(), signedOut = false, gone = false;
+let source, handlers, timer, tries = 0, seen = Number(last), down = Date.now(), signedOut = false, gone = false;
 
-// listen calls hear[name] with each event from the last one seen on, and
-// hear.unsent when something else became of what was written.
-export function listen(hear) {
-  hears = hear;
+// listen calls handlers[name] for each event after the last one seen, and
+// handlers.unsent when the state of an unsent item changes.
+export function listen(h) {
+  handlers = h;
   connect();
-  tell();
-  run();
+  showState();
+  sendAll();
   addEventListener("online", connect);
-  addEventListener("offline", tell);
+  addEventListener("offline", showState);
   let away;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(away);
@@ -101,9 +101,9 @@ function connect() {
   s.onopen = () => {
     tries = down = 0;
     signedOut = false;
-    tell();
+    showState();
     wake();
-    hears.talks(); // the list may have changed while nobody listened
+    handlers.talks(); // the list may have changed while there was no connection
   };
   s.onerror = () => {
     if (s.readyState === EventSource.CLOSED) explain();
@@ -111,18 +111,18 @@ function connect() {
     if (s !== source) return;
     down ||= Date.now();
     timer = setTimeout(connect, pause(tries++));
-    tell();
+    showState();
   };
   s.addEventListener("resync", connect);
   for (const name of ["message", "draft", "step", "busy", "talks"]) {
     s.addEventListener(name, (e) => {
-      hears[name](JSON.parse(e.data));
+      handlers[name](JSON.parse(e.data));
       if (name === "message") seen = Number(e.lastEventId);
     });
   }
 }
 
-// hangUp ends the stream for good, or begins it again.
+// hangUp ends the event stream for good, or starts it again.
 export function hangUp(on) {
   gone = on;
   on ? source.close() : connect();
@@ -130,51 +130,52 @@ export function hangUp(on) {
 
 const pause = (tries) => Math.min(15e3, 500 * 2 ** tries) * (0.75 + Math.random() / 2);
 
-// explain finds out why there is no stream: it does not say so itself.
+// explain finds out why there is no event stream, which EventSource does not tell.
 async function explain() {
   try {
     await call("GET", `/c/${talk}/before?seq=1`);
   } catch (e) {
     gone = e.status === 404;
   }
-  tell();
+  showState();
 }
 
-// tell shows how the connection is.
-function tell() {
+// showState shows the state of the connection.
+function showState() {
   const since = down && Date.now() - down;
   let text = "", link;
-  if (gone) [text, link] = ["This conversation was deleted. ", make("a", { href: "/" }, "See the others")];
-  else if (signedOut) [text, link] = ["What you write is kept until you are back. ", make("a", { href: "/signin" }, "Sign in")];
-  else if (!navigator.onLine) text = "You are offline. What you write is sent when you are back.";
-  else if (since > 5000) text = "Parley does not answer. What you write is sent when it does.";
+  if (gone) [text, link] = ["This conversation was deleted. ", make("a", { href: "/" }, "Show other conversations")];
+  else if (signedOut) [text, link] = ["You are signed out. Your messages will be sent once you sign in. ", make("a", { href: "/signin" }, "Sign in")];
+  else if (!navigator.onLine) text = "You are offline. Your messages will be sent when you are back online.";
+  else if (since > 5000) text = "Parley is not responding. Your messages will be sent when it is back.";
   else if (since > 1500) text = "Connecting…";
-  else if (down) setTimeout(tell, 1600 - since);
+  else if (down) setTimeout(showState, 1600 - since);
   const state = $("state");
   if (state.dataset.text === text) return;
   state.dataset.text = text;
   state.replaceChildren(text, link ?? "");
 }
 
-// --- what goes
+// --- requests
 
-// What was not taken yet, in the order in which it was written. An item has an
-// id, and text and files, or a question and a choice; late says that it was
-// tried in vain, failed why there is no use in trying again.
+// unsent are the items that were not accepted yet, in order. An item has an id, and
+// either text and files or a question and a choice. Late means that a try failed;
+// failed says why another try would not help.
 export const unsent = kept("unsent") ?? [];
-let running = false, wake = () => {};
+let sending = false, wake = () => {};
 
 function changed() {
   keep("unsent", unsent.length && unsent);
-  hears.unsent();
+  handlers.unsent();
 }
 
-// post sends item until it is taken. The same item again is tried again.
+// post sends item, with retries, until it is accepted. An item that failed is tried
+// again.
 export function post(item) {
   delete item.failed;
   if (!unsent.includes(item)) unsent.push(item);
   changed();
-  running ? wake() : run();
+  sending ? wake() : sendAll();
 }
 
 export function drop(item) {
@@ -182,8 +183,8 @@ export function drop(item) {
   changed();
 }
 
-async function run() {
-  running = true;
+async function sendAll() {
+  sending = true;
   for (let item, tries = 0; (item = unsent.find((i) => !i.failed)); ) {
     const { id, text, files, question, choice } = item;
     try {
@@ -195,23 +196,24 @@ async function run() {
       const again = !(e instanceof Refused);
       again ? (item.late = true) : (item.failed = e.message);
       changed();
-      tell();
+      showState();
       if (again) await new Promise((done) => setTimeout((wake = done), pause(tries++)));
     }
   }
-  running = false;
+  sending = false;
 }
 
-// check finds out whether what was taken comes back: a stream can be dead and not know it.
+// check reconnects if an accepted message does not come back as an event: a stream can
+// be dead without an error.
 function check({ seq }) {
   setTimeout(() => seen < seq && connect(), 5000);
 }
 
-// command tells the house what is not part of the conversation. It is not kept:
-// a stop that comes an hour late would stop something else.
+// command sends a command that is not shown in the conversation. It is not retried:
+// a stop that arrives an hour late would stop something else.
 export const command = (text) => call("POST", `/c/${talk}/messages`, { id: newID(), text, files: [], quiet: true });
 
-// upload sends f; progress is told of the part that is there, from 0 to 1.
+// upload sends the file f and calls progress with the fraction sent, from 0 to 1.
 export function upload(f, progress) {
   const x = new XMLHttpRequest();
   const done = new Promise((take, fail) => {

@@ -1,19 +1,19 @@
-// Where to write: the text, the files that go with it, and send or stop.
+// The message box: text, files, and the button to send or stop.
 
 import { $, command, keep, kept, make, most, newID, post, Refused, unsent, upload } from "./wire.js";
 import { busy, card, follow, onBusy } from "./view.js";
 
 const text = $("text"), tray = $("tray"), send = $("send"), why = $("why");
-let files = []; // {name, type, size, id, li, abort}; without an id it is on its way
-let wanted = false; // it is to be sent as soon as the files are there
+let files = []; // {name, type, size, id, li, abort}; without an id it is being uploaded
+let wanted = false; // send as soon as the files are uploaded
 
 const words = () => text.value.trim();
 const empty = () => !words() && !files.length;
 
-// show makes the button send or stop, whichever makes sense, and keeps the draft.
+// show sets the button to send or stop and fits the height of the text.
 function show() {
   const stop = busy && empty();
-  send.ariaLabel = stop ? "Stop" : wanted ? "Sent when the files are there" : "Send";
+  send.ariaLabel = stop ? "Stop" : wanted ? "Sends when the files are uploaded" : "Send";
   send.firstElementChild.firstElementChild.setAttribute("href", stop ? "#i-stop" : "#i-send");
   send.disabled = !stop && (wanted || empty());
   if (!CSS.supports("field-sizing", "content")) {
@@ -60,12 +60,12 @@ function take(f) {
   f.li = make("li", { className: "card" }, picture || sign, ...rest, ...(f.id ? [] : [bar]), remove);
   tray.append(f.li);
   files.push(f);
-  if (f.blob && f.size > most) fail(f, `too big: ${Math.floor(most / (1 << 20))} MB is the most`);
+  if (f.blob && f.size > most) fail(f, `too big: ${Math.floor(most / (1 << 20))} MB is the limit`);
   else if (f.blob) bring(f, bar);
   remember();
 }
 
-// bring uploads f, and tries again until it is there, is refused, or is removed.
+// bring uploads f with retries until it succeeds, is refused, or f is removed.
 async function bring(f, bar) {
   for (let wait = 1000; files.includes(f) && !f.id; wait = Math.min(2 * wait, 15e3)) {
     try {
@@ -93,8 +93,8 @@ function fail(f, reason) {
   show();
 }
 
-// explain says why nothing is sent while a file could not be uploaded, and
-// offers to send the rest. Without such a file it says nothing.
+// explain shows why a message is held back while a file could not be uploaded, and
+// offers to send it without the file.
 function explain() {
   const broken = files.filter((f) => f.failed);
   if (!broken.length) return why.replaceChildren();

@@ -1,23 +1,23 @@
-// The conversations: the list, search, a new one, another name, deleting.
+// The list of conversations: search, create, rename, delete.
 
 import { $, call, hangUp, make, talk } from "./wire.js";
 
 const list = $("talks"), words = $("words"), title = $("title");
-let asked = 0;
+let requests = 0;
 
-// show asks for the list, or for what is found, and shows it.
+// show loads the list or the search results and shows them.
 export async function show() {
-  const q = words.value.trim(), mine = ++asked;
+  const q = words.value.trim(), request = ++requests;
   let found;
   try {
     found = await call("GET", q ? "/talks?q=" + encodeURIComponent(q) : "/talks");
   } catch {
-    return; // the next news brings it
+    return; // the next event loads it
   }
-  if (mine !== asked) return;
+  if (request !== requests) return;
   const me = found.find((t) => t.id === talk);
   if (!q) elsewhere(found.find((t) => t.asks && t.id !== talk));
-  if (!q && me) rename(me.title);
+  if (!q && me) showTitle(me.title);
   if (!q && !me) found.unshift({ id: talk, title: title.textContent });
   const lines = found.map((t) => {
     const a = make("a", { href: `/c/${encodeURIComponent(t.id)}` });
@@ -34,7 +34,7 @@ export async function show() {
   $("found").textContent = q ? `${found.length || "Nothing"} found` : "";
 }
 
-// elsewhere says that the conversation t waits for an answer, or with nothing that none does.
+// elsewhere shows that conversation t waits for an answer, or without t that none does.
 function elsewhere(t) {
   const line = $("elsewhere"), a = line.querySelector("a");
   if (t && line.hidden && document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
@@ -42,14 +42,14 @@ function elsewhere(t) {
   if (t) Object.assign(a, { href: `/c/${encodeURIComponent(t.id)}`, textContent: t.title });
 }
 
-function rename(to) {
+function showTitle(to) {
   if (title.textContent === to) return;
   title.textContent = to;
   document.title = `${to} – Parley`;
 }
 
-// naming shows the field for another name, or not any more.
-function naming(on) {
+// editTitle shows or hides the field for the title.
+function editTitle(on) {
   $("rename").hidden = !on;
   title.hidden = $("edit").hidden = on;
   if (on) {
@@ -58,20 +58,20 @@ function naming(on) {
   } else $("edit").focus();
 }
 
-async function named() {
+async function saveTitle() {
   const to = $("name").value.trim();
   if (to && to !== title.textContent) {
     try {
-      rename((await call("PATCH", `/c/${talk}`, { title: to })).title);
+      showTitle((await call("PATCH", `/c/${talk}`, { title: to })).title);
     } catch (e) {
-      $("name").setCustomValidity(e.status ? e.message : "That did not get through. Please try again.");
+      $("name").setCustomValidity(e.status ? e.message : "Could not rename. Please try again.");
       return $("name").reportValidity();
     }
   }
-  naming(false);
+  editTitle(false);
 }
 
-async function gone() {
+async function deleteConfirmed() {
   if ($("sure").returnValue !== "yes") return;
   try {
     hangUp(true);
@@ -79,12 +79,12 @@ async function gone() {
     location.assign("/");
   } catch {
     hangUp(false);
-    $("asked").textContent = "That did not get through. Try again?";
-    sure();
+    $("asked").textContent = "Could not delete this conversation. Try again?";
+    confirmDelete();
   }
 }
 
-function sure() {
+function confirmDelete() {
   $("sure").returnValue = "";
   $("sure").showModal();
 }
@@ -117,11 +117,11 @@ export function start() {
       location.assign("/signin");
     } catch {} // it can be pressed again
   };
-  $("edit").onclick = () => naming(true);
-  $("rename").onsubmit = (e) => (e.preventDefault(), named());
+  $("edit").onclick = () => editTitle(true);
+  $("rename").onsubmit = (e) => (e.preventDefault(), saveTitle());
   $("name").oninput = () => $("name").setCustomValidity("");
-  $("name").onkeydown = (e) => e.key === "Escape" && (e.stopPropagation(), naming(false));
-  $("name").onblur = () => $("rename").hidden || document.hidden || named();
-  $("delete").onclick = () => sure();
-  $("sure").onclose = gone;
+  $("name").onkeydown = (e) => e.key === "Escape" && (e.stopPropagation(), editTitle(false));
+  $("name").onblur = () => $("rename").hidden || document.hidden || saveTitle();
+  $("delete").onclick = () => confirmDelete();
+  $("sure").onclose = deleteConfirmed;
 }
