@@ -355,7 +355,6 @@ var invertedFolders = map[string]int{
 	"tools/message":      1,
 	"tools/untrusted":    1,
 	"tools/web":          6,
-	"web":                11,
 	"workspace":          14,
 }
 

@@ -106,12 +106,13 @@ func (a *admin) approve(_ http.ResponseWriter, r *http.Request) (any, string, er
 // invite answers with a sign-in link for a person, who is added if they are new.
 func (a *admin) invite(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var ask struct{ Name string }
-	err := body(w, r, &ask)
-	if err == nil && ask.Name != ownerName {
-		err = a.access.people.add(r.Context(), ask.Name)
-	}
-	if err != nil {
+	if err := body(w, r, &ask); err != nil {
 		return nil, "", err
+	}
+	if ask.Name != ownerName {
+		if err := a.access.people.add(r.Context(), ask.Name); err != nil {
+			return nil, "", err
+		}
 	}
 	link, err := a.access.link(r.Context(), ask.Name)
 	answer := map[string]any{

@@ -193,15 +193,15 @@ func (a *admin) recording(w http.ResponseWriter, r *http.Request, _ visitor) err
 		if err != nil && !begun {
 			return err
 		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // half a recording must not look whole
+		}
 		if !begun {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 		}
 		begun = true
-		if err == nil {
-			_, err = w.Write(line)
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler) // half a recording must not look whole
+		if _, err := w.Write(line); err != nil {
+			panic(http.ErrAbortHandler)
 		}
 	}
 	return nil

@@ -49,13 +49,16 @@ func (c changed) lines() (all g.Group) {
 
 func (a *admin) memory(r *http.Request) (memories, error) {
 	people, err := a.cfg.Gateway.Notes.People(r.Context())
+	if err != nil {
+		return memories{}, err
+	}
 	all := make([]personMemory, len(people))
 	for i, who := range people {
-		if err == nil {
-			all[i], err = a.personMemory(r.Context(), who, 1)
+		if all[i], err = a.personMemory(r.Context(), who, 1); err != nil {
+			return memories{}, err
 		}
 	}
-	return memories{all}, err
+	return memories{all}, nil
 }
 
 func (p pages) memory(m memories) g.Group {
@@ -94,10 +97,13 @@ func (a *admin) personMemory(ctx context.Context, who chat.Person, most int) (pe
 func (a *admin) personOf(r *http.Request) (chat.Person, error) {
 	who := cmp.Or(chat.Person(r.URL.Query().Get("who")), chat.TheOwner)
 	people, err := a.cfg.Gateway.Notes.People(r.Context())
-	if err == nil && !slices.Contains(people, who) {
-		err = store.ErrNotFound
+	if err != nil {
+		return who, err
 	}
-	return who, err
+	if !slices.Contains(people, who) {
+		return who, store.ErrNotFound
+	}
+	return who, nil
 }
 
 const maxChanges = 200 // of a person's memory; no more are kept

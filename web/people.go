@@ -89,10 +89,13 @@ func (p people) may(ctx context.Context, name string) error {
 		return nil
 	}
 	who, _, err := p.invited.Get(ctx, name)
-	if err == nil && !who.Removed.IsZero() {
-		err = store.ErrNotFound
+	if err != nil {
+		return err
 	}
-	return err
+	if !who.Removed.IsZero() {
+		return store.ErrNotFound
+	}
+	return nil
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
@@ -149,13 +152,13 @@ func (p people) issue(ctx context.Context, v pass) (secret string, _ pass, err e
 // for the error if there is no valid one.
 func (p people) find(ctx context.Context, kind, secret string) (v pass, rev uint64, err error) {
 	v, rev, err = p.passes.Get(ctx, passKey(kind, hashSecret(secret)))
-	if err == nil && v.ended() {
-		err = store.ErrNotFound
+	if err != nil {
+		return v, rev, err
 	}
-	if err == nil {
-		err = p.may(ctx, v.Person)
+	if v.ended() {
+		return v, rev, store.ErrNotFound
 	}
-	return v, rev, err
+	return v, rev, p.may(ctx, v.Person)
 }
 
 // redeem returns whom the link with that code signs in, and ends the link. Of two
@@ -176,23 +179,29 @@ func (p people) redeem(ctx context.Context, code string) (name string, err error
 // is valid for 30 days after its last use, to within a day.
 func (p people) renewLogin(ctx context.Context, cookie string) (v pass, renewed bool, err error) {
 	v, rev, err := p.find(ctx, logins, cookie)
-	if err == nil && time.Until(v.Expires) < loginLifetime-24*time.Hour {
-		v.Expires = time.Now().Add(loginLifetime)
-		_, conflict := p.passes.Put(ctx, passKey(logins, v.ID), v, rev)
-		renewed = conflict == nil // after a conflict the next request renews it
+	if err != nil || time.Until(v.Expires) >= loginLifetime-24*time.Hour {
+		return v, false, err
 	}
-	return v, renewed, err
+	v.Expires = time.Now().Add(loginLifetime)
+	_, conflict := p.passes.Put(ctx, passKey(logins, v.ID), v, rev)
+	return v, conflict == nil, nil // after a conflict the next request renews it
 }
 
 // deletePasses deletes the passes that match selects.
 func (p people) deletePasses(ctx context.Context, match func(pass) bool) error {
 	all, err := list(ctx, p.passes, "")
+	if err != nil {
+		return err
+	}
 	for _, v := range all {
-		if err == nil && match(v) {
-			err = p.passes.Delete(ctx, passKey(v.Kind, v.ID))
+		if !match(v) {
+			continue
+		}
+		if err := p.passes.Delete(ctx, passKey(v.Kind, v.ID)); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // isMissing reports whether err means that there is no readable value.

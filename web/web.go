@@ -169,10 +169,7 @@ type identifier func(http.ResponseWriter, *http.Request) (visitor, error)
 // serve answers a request for rt. A visitor who is let in has no deadline, but
 // the request is cancelled when the pass by which they came ends.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, identify identifier) error {
-	v, err := identify(w, r)
-	if err == nil {
-		err = rt.admits(v)
-	}
+	v, err := rt.admit(w, r, identify)
 	if err != nil {
 		return err
 	}
@@ -184,20 +181,25 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, identif
 	defer stop()
 	s.access.open.Store(&v, stop)
 	defer s.access.open.Delete(&v)
-	again, err := identify(w, r) // the pass may have ended before open held the request
-	if err == nil {
-		err = rt.admits(again)
-	}
-	if err != nil {
-		return err
+	if _, err := rt.admit(w, r, identify); err != nil {
+		return err // the pass ended before open held the request
 	}
 	return rt.handle(w, r.WithContext(ctx), v)
 }
 
-// admits returns a problem unless v may use the route. A signed-in visitor who
-// may not is told that there is no such page, and a visitor who is not signed in
-// is asked to sign in whether or not there is one.
-func (rt route) admits(v visitor) error {
+// admit returns who sent r, or an error unless they may use the route.
+func (rt route) admit(w http.ResponseWriter, r *http.Request, identify identifier) (visitor, error) {
+	v, err := identify(w, r)
+	if err != nil {
+		return visitor{}, err
+	}
+	return v, rt.check(v)
+}
+
+// check returns a problem unless v may use the route. A signed-in visitor who may
+// not is told that there is no such page, and a visitor who is not signed in is
+// asked to sign in whether or not there is one.
+func (rt route) check(v visitor) error {
 	switch {
 	case rt.may == anyone:
 		return nil
