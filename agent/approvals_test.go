@@ -30,7 +30,7 @@ func TestGrants(t *testing.T) {
 			ask := func(ctx context.Context, c tools.Call, prompt string) (bool, string, error) {
 				asked = append(asked, c.Effect)
 				if answer == "conversation" || answer == "hour" {
-					if err := h.pool.Approvals().Grant(ctx, c, "test:7", answer == "hour"); err != nil {
+					if err := h.pool.Sessions().Grant(ctx, c, "test:7", answer == "hour"); err != nil {
 						t.Error(err)
 					}
 				}

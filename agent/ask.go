@@ -44,7 +44,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		how.Limits = append(how.Limits, max(limit, 256))
 		now := how
 		now.Limits = how.Limits[try:]
-		share, err := t.waitForPictures(ctx, how.Refused)
+		share, err := t.reservePictures(ctx, how.Refused)
 		if err != nil {
 			return conversation.Record{}, err
 		}
@@ -69,7 +69,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 			t.live.DropIncoming(nil)
 			return conversation.Record{}, err
 		}
-		t.pool.ratios.learn(t.name, fixed+t.session.History.Size(), answer.Usage.In)
+		t.pool.ratios.Learn(t.name, fixed+t.session.History.Size(), answer.Usage.In)
 		t.part = ""
 		t.pool.suspended.ModelIsBack(t.name)
 		answer.Role = llm.Assistant
@@ -80,17 +80,35 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 // generate makes the request that req begins and how completes, with share bytes
 // of pictures, which it gives back. It says whether the model was shown any.
 func (t *turn) generate(ctx context.Context, req llm.Request, how conversation.Request, share int64) (answer llm.Message, hadPictures bool, err error) {
-	defer t.pool.pictures.Release(share)
-	req.Messages = t.session.History.Messages(how, conversation.ShortenedFirst(t.kit), t.album(share))
+	defer t.pool.album.Release(share)
+	req.Messages = t.session.History.Messages(how, conversation.ShortenedFirst(t.kit), t.pool.album.Loader(share))
 	hadPictures = slices.ContainsFunc(req.Messages, conversation.ShowsPictures)
 	answer, err = t.model.Generate(ctx, req, t.stream())
 	return answer, hadPictures, err
 }
 
+// reservePictures waits until the pictures that the next request is to show fit in
+// beside those of the requests under way, and returns how many bytes it reserves:
+// 0 if the model is shown none. The turn holds them only while the model answers.
+func (t *turn) reservePictures(ctx context.Context, refused bool) (bytes int64, err error) {
+	if refused || !t.model.Vision {
+		return 0, nil
+	}
+	waited := false
+	bytes, err = t.pool.album.Reserve(ctx, t.session.History.Pictures(), func() {
+		waited = true
+		t.doing(t.pool.texts.Doing.Turn)
+	})
+	if waited && err == nil {
+		t.doing(t.pool.texts.Doing.Thinking)
+	}
+	return bytes, err
+}
+
 // room returns how many estimated tokens there are for what was said, beside
 // fixed ones for what no fitting makes shorter.
 func (t *turn) room(fixed int) int {
-	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.pool.ratios.of(t.name)) - fixed
+	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.pool.ratios.Of(t.name)) - fixed
 }
 
 // stream returns a function that shows an answer while it comes in.

@@ -137,8 +137,8 @@ type Pool struct {
 	letters   *deadletter.Letters
 	prompts   *conversation.Prompts
 	turns     *semaphore.Weighted
-	pictures  *semaphore.Weighted // bytes that models may be shown at once
-	ratios    ratios
+	album     *conversation.Album
+	ratios    conversation.TokenRatios
 	helpers   store.Table[tools.Child] // their records, by ID
 	kin       family
 	budget    *budget.Book
@@ -184,7 +184,7 @@ func New(c Config, s Settings) *Pool {
 	p := &Pool{
 		config: c, log: c.Log, texts: c.Texts, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone, c.Texts.Speakers),
 		prompts: conversation.NewPrompts(c.Store, c.Log),
-		turns:   semaphore.NewWeighted(int64(c.Turns)), pictures: semaphore.NewWeighted(maxInHand), began: time.Now(), running: map[chat.SessionID]*running{},
+		turns:   semaphore.NewWeighted(int64(c.Turns)), album: conversation.NewAlbum(c.Workspace), began: time.Now(), running: map[chat.SessionID]*running{},
 		kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 	}
 	p.budget = budget.New(budget.Config{

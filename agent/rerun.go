@@ -31,7 +31,7 @@ func Rerun(ctx context.Context, s store.Store, r *replay.Recording, t replay.Tur
 		w.waiting = append(w.waiting, job{Message: m, item: item, command: pool.command(m)})
 	}
 	const model = "recorded"
-	replayer, err := replay.NewReplayer(r, t, hear, func(ratio float64) { pool.ratios.set(model, ratio) })
+	replayer, err := replay.NewReplayer(r, t, hear, func(ratio float64) { pool.ratios.Set(model, ratio) })
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func showContext(ctx context.Context, w *worker, m chat.Message) string {
 		return w.pool.commandFailed("look at that", w.id, err)
 	}
 	req := llm.Request{System: system, Tools: next.kit.Specs()}
-	ratio := w.pool.ratios.of(next.name)
+	ratio := w.pool.ratios.Of(next.name)
 	view := next.session.History.View()
 	view.ShowPictures(next.model.Vision)
 	view.Fit(max(next.room(conversation.FixedSize(req)), 256), conversation.ShortenedFirst(next.kit))

@@ -38,7 +38,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 	if guests := t.session.History.Guests(); len(guests) > 0 {
 		scope.Tainted, scope.Sources = true, chat.JoinSources(scope.Sources, guests...)
 	}
-	scope.Typed, scope.Granted = t.session.History.TypedByOwners(), t.pool.Approvals().granted(t.worker.hard, scope)
+	scope.Typed, scope.Granted = t.session.History.TypedByOwners(), t.pool.sessions.Granted(t.worker.hard, scope)
 	scope.Known = t.known
 	scope.Round, scope.Shown = len(o.AllAnswers()), t.session.History.ShownCalls()
 	for _, c := range o.Unanswered() {

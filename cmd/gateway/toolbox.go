@@ -160,7 +160,7 @@ func (t toolbox) approve(ctx context.Context, c tools.Call, prompt string) (yes 
 	}
 	by = r.To.Channel + ":" + choice.By.ID
 	if err == nil && choice.Index > 1 {
-		if err := t.app.pool.Approvals().Grant(ctx, c, by, choice.Index == 3); err != nil { // then it is for this time
+		if err := t.app.pool.Sessions().Grant(ctx, c, by, choice.Index == 3); err != nil { // then it is for this time
 			t.app.Log.Error("an approval counts only once, because it could not be kept", "err", err)
 		}
 	}
