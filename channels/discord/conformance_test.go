@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	channeltest.Run(t, func(t *testing.T) channeltest.Rig {
 		t.Parallel()
-		h := build(t, discordtest.Config{}, nil)
+		h := newHarness(t, discordtest.Config{}, nil)
 		room := h.DM("7")
 		return channeltest.Rig{
 			Channel: h.ch, At: chat.Address{Channel: "discord", Chat: "@7"}, Keeps: true,

@@ -20,25 +20,25 @@ import (
 	"parley/store/mem"
 )
 
-// The tests wait for seconds that the library sleeps, so all wait at the same time.
+// The library sleeps for seconds, so all tests wait at the same time.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "64")
 	goleak.VerifyTestMain(m)
 }
 
-const patience = time.Minute // on a machine that is busy
+const testTimeout = time.Minute // on a machine that is busy
 
-// A house is a bot with a Discord of its own.
-type house struct {
+// A harness is a bot with a fake Discord of its own.
+type harness struct {
 	*discordtest.Server
-	t      *testing.T
-	ch     *discord.Channel
-	seen   store.Bucket
-	graves chan string // what came into Dead
-	logs   *syncBuffer
-	heard  chan chat.Message
-	setup  func(*discord.Config)
+	t           *testing.T
+	ch          *discord.Channel
+	seen        store.Bucket
+	deadLetters chan string // as they are appended
+	logs        *syncBuffer
+	received    chan chat.Message
+	setup       func(*discord.Config)
 
 	mu   sync.Mutex
 	fail func(chat.Message) error // what deliver returns
@@ -61,10 +61,10 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-func build(t *testing.T, cfg discordtest.Config, setup func(*discord.Config)) *house {
+func newHarness(t *testing.T, cfg discordtest.Config, setup func(*discord.Config)) *harness {
 	t.Helper()
-	h := &house{Server: discordtest.NewServer(cfg), t: t, logs: &syncBuffer{}, heard: make(chan chat.Message, 1000), setup: setup}
-	h.seen, h.graves = mem.New().Bucket("seen"), make(chan string, 100)
+	h := &harness{Server: discordtest.NewServer(cfg), t: t, logs: &syncBuffer{}, received: make(chan chat.Message, 1000), setup: setup}
+	h.seen, h.deadLetters = mem.New().Bucket("seen"), make(chan string, 100)
 	t.Cleanup(h.Close)
 	t.Cleanup(func() {
 		if strings.Contains(h.logs.String(), h.Token()) {
@@ -74,26 +74,26 @@ func build(t *testing.T, cfg discordtest.Config, setup func(*discord.Config)) *h
 			t.Log(h.logs.String())
 		}
 	})
-	h.anew()
+	h.restart()
 	return h
 }
 
-// A grave is a log that tells what is kept in it.
-type grave struct {
+// A reportingLog is a log that reports what is appended to it.
+type reportingLog struct {
 	store.Log
-	told chan string
+	appended chan string
 }
 
-func (g grave) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
+func (l reportingLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
 	for _, rec := range recs {
-		g.told <- string(rec)
+		l.appended <- string(rec)
 	}
-	return g.Log.Append(ctx, recs...)
+	return l.Log.Append(ctx, recs...)
 }
 
-// anew makes the bot anew, as a restart does.
-func (h *house) anew() {
-	c := discord.Config{Name: "discord", Token: h.Token(), APIURL: h.URL, Reactions: true, Seen: h.seen, Dead: grave{mem.New().Log("dead"), h.graves},
+// restart creates the bot anew, as a restart does.
+func (h *harness) restart() {
+	c := discord.Config{Name: "discord", Token: h.Token(), APIURL: h.URL, Reactions: true, Seen: h.seen, Dead: reportingLog{mem.New().Log("dead"), h.deadLetters},
 		Log: slog.New(slog.NewTextHandler(h.logs, nil))}
 	if h.setup != nil {
 		h.setup(&c)
@@ -106,14 +106,14 @@ func (h *house) anew() {
 }
 
 // run runs the bot until stop is called, or the test ends, and waits until it is online.
-func (h *house) run() (stop func()) {
+func (h *harness) run() (stop func()) {
 	h.t.Helper()
 	stop = h.start()
 	h.wait(discordtest.View.Online)
 	return stop
 }
 
-func (h *house) start() (stop func()) {
+func (h *harness) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- h.ch.Run(ctx, h.deliver) }()
@@ -124,7 +124,7 @@ func (h *house) start() (stop func()) {
 			if err != nil {
 				h.t.Errorf("Run ended with %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			h.t.Error("Run does not end")
 		}
 	})
@@ -132,7 +132,7 @@ func (h *house) start() (stop func()) {
 	return stop
 }
 
-func (h *house) deliver(_ context.Context, m chat.Message) error {
+func (h *harness) deliver(_ context.Context, m chat.Message) error {
 	h.mu.Lock()
 	fail := h.fail
 	h.mu.Unlock()
@@ -141,51 +141,51 @@ func (h *house) deliver(_ context.Context, m chat.Message) error {
 			return err
 		}
 	}
-	h.heard <- m
+	h.received <- m
 	return nil
 }
 
-func (h *house) failing(f func(chat.Message) error) {
+func (h *harness) setDeliverError(f func(chat.Message) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fail = f
 }
 
-func (h *house) wait(ok func(discordtest.View) bool) {
+func (h *harness) wait(ok func(discordtest.View) bool) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	if err := h.Wait(ctx, ok); err != nil {
 		h.t.Fatal("it does not happen")
 	}
 }
 
-func (h *house) next() chat.Message {
+func (h *harness) next() chat.Message {
 	h.t.Helper()
 	select {
-	case m := <-h.heard:
+	case m := <-h.received:
 		return m
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		h.t.Fatal("nothing was delivered")
 		return chat.Message{}
 	}
 }
 
-// hears waits for messages with those texts.
-func (h *house) hears(texts ...string) {
+// wantReceived waits for messages with those texts.
+func (h *harness) wantReceived(texts ...string) {
 	h.t.Helper()
 	for _, want := range texts {
 		if got := h.next(); got.Text != want {
-			h.t.Fatalf("heard %q, want %q", got.Text, want)
+			h.t.Fatalf("delivered %q, want %q", got.Text, want)
 		}
 	}
 }
 
-// hearsOnly also checks that nothing else was delivered, by a last word in the same chat.
-func (h *house) hearsOnly(channel string, texts ...string) {
+// wantOnlyReceived also checks that nothing else was delivered, with a last message in the chat.
+func (h *harness) wantOnlyReceived(channel string, texts ...string) {
 	h.t.Helper()
 	h.Say(channel, "7", "Ann", "<@101> that is all")
-	h.hears(append(texts, "that is all")...)
+	h.wantReceived(append(texts, "that is all")...)
 }
 
 func dm(user string) chat.Address { return chat.Address{Channel: "discord", Chat: "@" + user} }

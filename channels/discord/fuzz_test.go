@@ -29,8 +29,8 @@ func newOffline(f interface{ Fatal(...any) }) *Channel {
 	return c
 }
 
-// What comes while Run ends is not handled, and so comes again with the session.
-func TestHeardAtTheEnd(t *testing.T) {
+// Events that arrive while Run ends are not handled, so the session repeats them.
+func TestEventsAtTheEnd(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	in, err := newOffline(t).newIntake(ctx, nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestHeardAtTheEnd(t *testing.T) {
 	}
 }
 
-// P4: whatever comes as an event, nothing panics, and what is heard is whole.
+// P4: no event causes a panic, and every message that is read is complete.
 func FuzzEvent(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"1","channel_id":"5","type":0,"author":{"id":"7","username":"ann"},"content":"hello","timestamp":"2026-01-01T00:00:00Z"}`,
@@ -72,16 +72,16 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, edited bool) {
 		whole := func(m chat.Message) {
 			if m.From.ID == "" || m.At.Chat == "" || m.ID == "" || m.Account != "101" || m.Text+m.Media == "" && m.Quote == nil && len(m.Files) == 0 && m.Answer == nil {
-				t.Errorf("heard %+v", m)
+				t.Errorf("read %+v", m)
 			}
 		}
 		var w message
 		if json.Unmarshal(raw, &w) == nil && snowflake.MatchString(w.Channel) && snowflake.MatchString(w.ID) && (w.Guild == "" || w.Channel == "5" && w.Guild == "9") {
-			m, said, err := c.reader.read(t.Context(), w, edited)
+			m, ok, err := c.reader.read(t.Context(), w, edited)
 			if err != nil {
 				t.Error(err)
 			}
-			if said {
+			if ok {
 				whole(m)
 			}
 		}
@@ -94,7 +94,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// Whatever the gateway sends, a connection ends with a reason, and nothing panics.
+// No packet causes a panic, and every connection ends with a reason.
 func FuzzPackets(f *testing.F) {
 	const hello, ready = `{"op":10,"d":{"heartbeat_interval":1000}}`, `{"op":0,"t":"READY","s":1,"d":{"session_id":"s"}}`
 	for _, second := range []string{ready, `{"op":9,"d":true}`, `{"op":9}`, `{"op":7}`, `{"op":11}`, `{"op":1}`, hello, `null`, `{"op":0,"t":"READY","d":null}`} {
@@ -111,7 +111,7 @@ func FuzzPackets(f *testing.F) {
 		}
 		g := newGateway(c, in)
 		g.library = &discordgo.Session{}
-		conn := &connection{gateway: g, socket: &tape{first, second}}
+		conn := &connection{gateway: g, socket: &packetSocket{first, second}}
 		err = conn.listen(ctx)
 		cancel()
 		conn.heartbeat.Wait()
@@ -122,10 +122,10 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// A tape is a socket on which those packets come.
-type tape [][]byte
+// A packetSocket is a socket on which these packets arrive.
+type packetSocket [][]byte
 
-func (p *tape) ReadMessage() (int, []byte, error) {
+func (p *packetSocket) ReadMessage() (int, []byte, error) {
 	if len(*p) == 0 {
 		return 0, nil, io.EOF
 	}
@@ -133,13 +133,13 @@ func (p *tape) ReadMessage() (int, []byte, error) {
 	*p = (*p)[1:]
 	return 1, next, nil
 }
-func (*tape) SetReadDeadline(time.Time) error           { return nil }
-func (*tape) WriteJSON(any) error                       { return nil }
-func (*tape) SetWriteDeadline(time.Time) error          { return nil }
-func (*tape) WriteControl(int, []byte, time.Time) error { return nil }
-func (*tape) Close() error                              { return nil }
+func (*packetSocket) SetReadDeadline(time.Time) error           { return nil }
+func (*packetSocket) WriteJSON(any) error                       { return nil }
+func (*packetSocket) SetWriteDeadline(time.Time) error          { return nil }
+func (*packetSocket) WriteControl(int, []byte, time.Time) error { return nil }
+func (*packetSocket) Close() error                              { return nil }
 
-// Whatever is said, its parts fit, and their code is closed.
+// The parts of any text fit into messages, and their code is closed.
 func FuzzSplit(f *testing.F) {
 	f.Add("a\n```go\nx\n```\n| a |\n|---|---|\n~~~\n", 100)
 	f.Add("> ```\n`````", 3)

@@ -20,9 +20,9 @@ import (
 
 var errCrashed = errors.New("the process is dead")
 
-// A crash ends one life of the bot: from a certain step on, nothing that the
-// bot does has an effect any more. Each write and each delivery is two steps,
-// so that it may take place without the bot knowing.
+// A crash ends one run of the bot: from a certain step on, nothing that the bot
+// does has an effect any more. Each write and each delivery is two steps, so that
+// it may take effect without the bot knowing.
 type crash struct {
 	ended  chan struct{}
 	stored chan struct{} // gets a value when a session is stored
@@ -51,14 +51,14 @@ func (c *crash) step() error {
 	return nil
 }
 
-// after has the crash happen after that many steps.
+// after makes the crash happen after that many steps.
 func (c *crash) after(steps int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left = steps
 }
 
-// now has it happen at once.
+// now makes it happen at once.
 func (c *crash) now() {
 	c.after(0)
 	_ = c.step() // which it ends
@@ -75,13 +75,13 @@ func (c *crash) do(f func() error) error {
 	return c.step()
 }
 
-// A mortalBucket takes no more writes after the crash.
-type mortalBucket struct {
+// A crashBucket accepts no writes after the crash.
+type crashBucket struct {
 	store.Bucket
 	life func() *crash
 }
 
-func (b mortalBucket) Put(ctx context.Context, key string, val []byte, rev uint64) (next uint64, err error) {
+func (b crashBucket) Put(ctx context.Context, key string, val []byte, rev uint64) (next uint64, err error) {
 	life := b.life()
 	err = life.do(func() (err error) {
 		next, err = b.Bucket.Put(ctx, key, val, rev)
@@ -96,18 +96,18 @@ func (b mortalBucket) Put(ctx context.Context, key string, val []byte, rev uint6
 	return next, err
 }
 
-func (b mortalBucket) Delete(ctx context.Context, key string) error {
+func (b crashBucket) Delete(ctx context.Context, key string) error {
 	return b.life().do(func() error { return b.Bucket.Delete(ctx, key) })
 }
 
-// A history is a random one: people write in private chats, channels and
-// threads while the connection breaks, Discord forgets the session, and the bot
+// A history is a random sequence of events: people write in private chats, channels
+// and threads while the connection breaks, Discord forgets the session, and the bot
 // crashes at any step and comes back.
 type history struct {
-	*house
+	*harness
 	rnd    *rand.Rand
 	places []string            // channels and threads of servers
-	said   map[string][]string // by channel: what is said to the bot, in order
+	sent   map[string][]string // by channel: texts for the bot, in order
 	number int
 	events []string // to be shown when the test fails
 
@@ -119,10 +119,10 @@ type history struct {
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
-	h := &history{rnd: rand.New(rand.NewPCG(seed, 0)), life: newCrash(), said: map[string][]string{}, got: map[string][]string{}, known: map[string]bool{}}
-	h.house = build(t, discordtest.Config{Buffer: 10 + h.rnd.IntN(60)}, nil)
-	h.seen = mortalBucket{h.seen, h.alive}
-	h.failing(func(m chat.Message) error {
+	h := &history{rnd: rand.New(rand.NewPCG(seed, 0)), life: newCrash(), sent: map[string][]string{}, got: map[string][]string{}, known: map[string]bool{}}
+	h.harness = newHarness(t, discordtest.Config{Buffer: 10 + h.rnd.IntN(60)}, nil)
+	h.seen = crashBucket{h.seen, h.alive}
+	h.setDeliverError(func(m chat.Message) error {
 		return h.alive().do(func() error {
 			h.lock.Lock()
 			defer h.lock.Unlock()
@@ -143,7 +143,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 		channel := h.Channel("900")
 		h.places = append(h.places, channel, h.Thread(channel), h.Channel("901"))
 	}
-	h.anew()
+	h.restart()
 	h.ch.SaveEvery(time.Duration(h.rnd.IntN(30)+1) * time.Millisecond)
 	return h
 }
@@ -154,7 +154,7 @@ func (h *history) alive() *crash {
 	return h.life
 }
 
-// says has people write n messages here and there.
+// says makes people write n messages here and there.
 func (h *history) says(n int) {
 	for range n {
 		h.number++
@@ -168,15 +168,15 @@ func (h *history) says(n int) {
 			continue
 		}
 		h.events = append(h.events, fmt.Sprint("say ", place, " ", h.number))
-		h.said[place] = append(h.said[place], fmt.Sprint(h.number))
+		h.sent[place] = append(h.sent[place], fmt.Sprint(h.number))
 		h.Say(place, "7", "", fmt.Sprint("<@101> ", h.number))
 	}
 }
 
-// direct has that person write to the bot.
+// direct makes that person write to the bot.
 func (h *history) direct(person string) {
 	h.events = append(h.events, fmt.Sprint("say @", person, " ", h.number))
-	h.said["@"+person] = append(h.said["@"+person], fmt.Sprint(h.number))
+	h.sent["@"+person] = append(h.sent["@"+person], fmt.Sprint(h.number))
 	h.Say(h.DM(person), person, "", fmt.Sprint(h.number))
 }
 
@@ -184,7 +184,7 @@ func (h *history) note(format string, args ...any) {
 	h.events = append(h.events, fmt.Sprintf(format, args...))
 }
 
-// crashAndReturn has the bot die, people write meanwhile, and the bot come back.
+// crashAndReturn crashes the bot, makes people write meanwhile, and starts the bot again.
 func (h *history) crashAndReturn(stop func()) func() {
 	steps, late := h.rnd.IntN(8), time.Duration(h.rnd.IntN(15))*time.Millisecond
 	h.note("crash after %d steps", steps)
@@ -205,16 +205,16 @@ func (h *history) crashAndReturn(stop func()) func() {
 	h.lock.Lock()
 	h.life = newCrash()
 	h.lock.Unlock()
-	h.anew()
+	h.restart()
 	h.ch.SaveEvery(time.Duration(h.rnd.IntN(30)+1) * time.Millisecond)
 	stop = h.start()
 	h.note("back")
 	return stop
 }
 
-// run lives through that many turns of events.
+// run makes that many things happen.
 func (h *history) run(turns int) {
-	stop := h.house.run()
+	stop := h.harness.run()
 	for range turns {
 		if h.rnd.IntN(2) == 0 {
 			h.wait(discordtest.View.Online)
@@ -237,7 +237,7 @@ func (h *history) run(turns int) {
 			h.note("stop and start")
 			stop()
 			h.says(h.rnd.IntN(2))
-			h.anew()
+			h.restart()
 			stop = h.start()
 		}
 	}
@@ -245,13 +245,13 @@ func (h *history) run(turns int) {
 	h.wait(discordtest.View.Online)
 	place := h.places[0]
 	h.number++
-	h.said[place] = append(h.said[place], fmt.Sprint(h.number))
+	h.sent[place] = append(h.sent[place], fmt.Sprint(h.number))
 	h.Say(place, "7", "", fmt.Sprint("<@101> ", h.number))
 	for { // until the bot is there to stay
 		h.lock.Lock()
-		heard := slices.Contains(h.got[place], fmt.Sprint(h.number))
+		delivered := slices.Contains(h.got[place], fmt.Sprint(h.number))
 		h.lock.Unlock()
-		if heard {
+		if delivered {
 			break
 		}
 		_ = h.next()
@@ -262,21 +262,21 @@ func (h *history) run(turns int) {
 	}
 }
 
-// missing returns what was said to the bot and not delivered, or in another order.
+// missing returns messages that were not delivered, or not in order.
 func (h *history) missing() (faults []string) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	for at, said := range h.said {
-		if got := h.got[at]; !slices.Equal(said, got) {
-			faults = append(faults, fmt.Sprintf("%s: said %v, heard %v", at, said, got))
+	for at, sent := range h.sent {
+		if got := h.got[at]; !slices.Equal(sent, got) {
+			faults = append(faults, fmt.Sprintf("%s: sent %v, delivered %v", at, sent, got))
 		}
 	}
 	return faults
 }
 
-// All that people say is delivered (P3), in order, whatever breaks and whenever
-// the bot dies: in private chats that were never heard, too, if only somebody
-// writes there again.
+// All messages are delivered (P3), in order, whatever breaks and whenever the bot
+// crashes: even in private chats that were never read, once somebody writes there
+// again.
 func TestTortureDiscordHistory(t *testing.T) {
 	t.Parallel()
 	histories, turns := 12, 25
@@ -290,9 +290,9 @@ func TestTortureDiscordHistory(t *testing.T) {
 			t.Parallel()
 			h := newHistory(t, seed)
 			h.run(turns)
-			for late := time.Now().Add(patience); len(h.missing()) > 0 && time.Now().Before(late); {
+			for late := time.Now().Add(testTimeout); len(h.missing()) > 0 && time.Now().Before(late); {
 				select { // what was delivered last
-				case <-h.heard:
+				case <-h.received:
 				case <-time.After(20 * time.Second):
 					late = time.Now()
 				}

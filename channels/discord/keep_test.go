@@ -7,10 +7,10 @@ import (
 	"parley/channels/discord/discordtest"
 )
 
-// Discord's app reads Markdown less strictly than we do: what is ordinary is
-// sent so that it is shown as it is, and what is a mark stays one.
+// Discord's app parses Markdown less strictly than we do: ordinary text is sent so
+// that it is shown unchanged, and markup stays markup.
 func TestOrdinaryTextIsKept(t *testing.T) {
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	for _, src := range []string{
 		"5*3*2 = 30", "2**3**2 = 512", "2 * 3 * 4", "面积=长*宽*高", "src/**/*.go, test/**/*.go", "*.go,*.md", "0 0 1,15 * *", "f(*args, **kwargs) and x**n",
 		"pkg/__init__.py", "__init__ and __main__", "snake_case_name", "snake_case and foo_ and bar_", "3~5元", "a~~b~~c~~d", "a || b || c",

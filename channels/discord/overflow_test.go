@@ -17,8 +17,8 @@ import (
 	"parley/workspace"
 )
 
-// TestOverflow: a runaway answer is ten messages and a file with all of it; one
-// that Discord does not take, the person is told where it is.
+// TestOverflow checks that a runaway answer is ten messages and a file with all of
+// it. If Discord rejects the file, the person is told where it is.
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]discordtest.Fault{
@@ -33,7 +33,7 @@ func TestOverflow(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer files.Close()
-			h := build(t, discordtest.Config{}, func(c *discord.Config) { c.Open = files.OpenNamed })
+			h := newHarness(t, discordtest.Config{}, func(c *discord.Config) { c.Open = files.OpenNamed })
 			if h.run(); fault.Uploads {
 				h.Fail(create, fault)
 			}

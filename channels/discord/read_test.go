@@ -13,7 +13,7 @@ import (
 	"parley/chat"
 )
 
-// What is heard in a server, and what of it (R-S8).
+// Which messages in servers are delivered, and what of their text (R-S8).
 func TestAddressed(t *testing.T) {
 	t.Parallel()
 	for groups, want := range map[string]string{
@@ -23,7 +23,7 @@ func TestAddressed(t *testing.T) {
 	} {
 		t.Run(groups, func(t *testing.T) {
 			t.Parallel()
-			h := build(t, discordtest.Config{}, func(c *discord.Config) { c.Groups = groups })
+			h := newHarness(t, discordtest.Config{}, func(c *discord.Config) { c.Groups = groups })
 			h.run()
 			room := h.Channel("900")
 			rc, err := h.ch.Send(t.Context(), chat.Reply{ID: "r", To: chat.Address{Chat: room}, Text: "ours"})
@@ -42,30 +42,30 @@ func TestAddressed(t *testing.T) {
 			h.Say(room, "7", "Ann", "<@101> has joined", discordtest.With(map[string]any{"type": 7}))
 			h.Say(room, "7", "Ann", "<@101> fourth")
 			if groups == "none" {
-				h.hearsOnlyIn(h.DM("7"))
+				h.wantNothingReceived(h.DM("7"))
 				return
 			}
 			h.Say(room, "7", "Ann", "<@101> that is all")
-			h.hears(strings.Split(want, "|")...)
+			h.wantReceived(strings.Split(want, "|")...)
 		})
 	}
 }
 
-func (h *house) hearsOnlyIn(channel string) { h.t.Helper(); h.hearsOnly(channel) }
+func (h *harness) wantNothingReceived(channel string) { h.t.Helper(); h.wantOnlyReceived(channel) }
 
-// Quotes, passed on words, files, corrections and threads.
-func TestHeard(t *testing.T) {
+// Quotes, forwarded messages, files, edits and threads.
+func TestMessages(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	h.run()
 	room := h.DM("7")
 	first := h.Say(room, "7", "Ann", "first")
-	h.hears("first")
+	h.wantReceived("first")
 	h.Unfurl(room, first)
 	h.Edit(room, first, "corrected")
 	m := h.next()
 	if m.Edits != first || m.ID == first || m.Text != "corrected" {
-		t.Errorf("heard %+v", m)
+		t.Errorf("delivered %+v", m)
 	}
 	h.Unfurl(room, first) // the same correction once more
 	if again := h.next(); again.Key() != m.Key() {
@@ -98,10 +98,10 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// Files are named for as long as their message is there; where they are is asked anew.
+// Files are named by their message; their address is requested each time.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	h.run()
 	room := h.DM("7")
 	name := "../\x00\u202egnp." + strings.Repeat("x", 5000)
@@ -109,7 +109,7 @@ func TestFiles(t *testing.T) {
 		discordtest.File{Name: "voice-message.ogg", Type: "audio/ogg", Data: []byte("sound"), Voice: true}))
 	m := h.next()
 	if len(m.Files) != 2 || m.Files[0].Name != name || m.Files[0].Size != 5 || m.Files[0].Type != "image/png" || !m.Files[1].Voice {
-		t.Fatalf("heard %+v", m.Files)
+		t.Fatalf("delivered %+v", m.Files)
 	}
 	for i, want := range []string{"bytes", "sound"} {
 		r, err := h.ch.Fetch(t.Context(), m, m.Files[i])
@@ -129,10 +129,10 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Commands and buttons are acknowledged once they cannot be lost, and within 3 seconds.
+// Commands and buttons are acknowledged once they are stored, and within 3 seconds.
 func TestInteractions(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	h.run()
 	room, public := h.DM("7"), h.Channel("900")
 	thread := h.Thread(public)
@@ -142,14 +142,14 @@ func TestInteractions(t *testing.T) {
 	}
 	id := h.Command(room, "7", "search", "old words")
 	if m := h.next(); m.Text != "/search old words" || m.ID != id || m.At != dm("7") || m.Group || m.From.ID != "7" || time.Since(m.Time).Abs() > time.Minute {
-		t.Errorf("heard %+v", m)
+		t.Errorf("delivered %+v", m)
 	}
 	if i := settled(id); !i.Acked || !i.Quiet || i.Preview || !strings.Contains(i.Says, "/search old words") { // R-S13
 		t.Errorf("answered %+v", i)
 	}
 	id = h.Command(thread, "8", "stop", "")
 	if m := h.next(); m.Text != "/stop" || m.At != (chat.Address{Channel: "discord", Chat: public, Thread: thread}) || !m.Group {
-		t.Errorf("heard %+v", m)
+		t.Errorf("delivered %+v", m)
 	}
 	settled(id)
 
@@ -161,7 +161,7 @@ func TestInteractions(t *testing.T) {
 	id = h.Press(room, "7", asked.ID, asked.Buttons[1].ID)
 	m := h.next()
 	if m.Answer == nil || *m.Answer != (chat.Answer{Question: "abc", Choice: 1, Receipt: string(rc)}) || m.ID != id || m.Text != "" {
-		t.Errorf("heard %+v", m)
+		t.Errorf("delivered %+v", m)
 	}
 	if i := settled(id); !i.Acked || i.Says != "" {
 		t.Errorf("answered %+v", i)
@@ -178,18 +178,18 @@ func TestInteractions(t *testing.T) {
 			t.Errorf("%s: %+v", forged, i)
 		}
 	}
-	h.hearsOnly(room)
+	h.wantOnlyReceived(room)
 
-	h.failing(func(chat.Message) error { return errFull })
+	h.setDeliverError(func(chat.Message) error { return errFull })
 	if i := settled(h.Command(room, "7", "new", "")); !i.Quiet || i.Preview || !strings.Contains(i.Says, "could not take that in") {
 		t.Errorf("answered %+v", i)
 	}
 }
 
-// A question has its buttons, and marks their place.
+// Marks are reactions, each in place of the one before.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{Limits: true}, nil) // of four a second
+	h := newHarness(t, discordtest.Config{Limits: true}, nil) // of four a second
 	room := h.DM("7")
 	id := h.Say(room, "7", "", "hello")
 	for _, mark := range []channels.Mark{channels.Seen, channels.Working, channels.Done, channels.Done} {
@@ -207,7 +207,7 @@ func TestMarks(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	menu := []channels.Command{{Name: "new", Help: "begin a new conversation"}, {Name: "help", Help: strings.Repeat("long ", 50)}}
 	for range 2 {
 		if err := h.ch.SetCommands(t.Context(), menu); err != nil {

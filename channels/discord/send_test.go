@@ -24,22 +24,22 @@ func permanent(err error) bool {
 	return errors.As(err, &e) && e.Permanent
 }
 
-func (h *house) send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
+func (h *harness) send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	return h.ch.Send(ctx, channels.Parts(h.ch, r)[0])
 }
 
-// A reply whose answer was lost is not said twice (P9), also after a restart;
-// one that said less then is made to say all.
+// A reply whose answer was lost does not appear twice (P9), even after a restart. If
+// the earlier one has less text, it is edited.
 func TestP9Nonce(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	room := h.DM("7")
 	h.Fail(create, discordtest.Fault{DropAfter: true})
 	r := chat.Reply{ID: strings.Repeat("re:discord/101/@7/", 9), To: dm("7"), Text: "so far"}
 	if _, err := h.send(t.Context(), r); err == nil || permanent(err) {
 		t.Fatalf("a lost answer is %v", err)
 	}
-	h.anew()
+	h.restart()
 	r.Text = "so far, and the rest"
 	rc, err := h.send(t.Context(), r)
 	ms := h.Messages(room)
@@ -55,15 +55,15 @@ func TestP9Nonce(t *testing.T) {
 	}
 }
 
-// R-S13: no message unfurls links, however it came to be: sent, asked with
-// buttons, with files, without the file that is lost, edited, or said as steps.
+// R-S13: no message unfurls links: neither new ones, with or without buttons or
+// files, nor edited ones or steps.
 func TestRS13NoEmbeds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := build(t, discordtest.Config{}, func(c *discord.Config) {
+	h := newHarness(t, discordtest.Config{}, func(c *discord.Config) {
 		c.Open = func(path string) (*os.File, error) { return os.Open(filepath.Join(dir, path)) }
 	})
 	room := h.DM("7")
@@ -93,7 +93,7 @@ func TestRS13NoEmbeds(t *testing.T) {
 	}
 }
 
-// Refusals are told apart (P10).
+// Errors are classified (P10).
 func TestP10Refusals(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -114,7 +114,7 @@ func TestP10Refusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := build(t, discordtest.Config{}, nil)
+			h := newHarness(t, discordtest.Config{}, nil)
 			h.DM("7")
 			h.Fail(create, c.fault)
 			_, err := h.send(t.Context(), chat.Reply{ID: "r", To: dm("7"), Text: "hi"})
@@ -133,11 +133,11 @@ func TestP10Refusals(t *testing.T) {
 	}
 }
 
-// A limit that is soon over is waited for, and the end of a context ends a
-// request (the library's does not).
+// A rate limit that ends soon is waited for, and the end of a context ends a request
+// (the library's does not).
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	h.DM("7")
 	h.Fail(create, discordtest.Fault{Hang: true})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -157,7 +157,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Text is cut at 2000 code points, and code goes on as code.
+// Text is split at 2000 code points, and code goes on as code.
 func TestSplit(t *testing.T) {
 	ch, err := discord.New(discord.Config{Token: "x"})
 	if err != nil {
@@ -186,7 +186,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Files go ten at a time; one that is gone or too large is told of.
+// Ten files share a message. The person is told which are gone or too large.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -199,7 +199,7 @@ func TestUpload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := build(t, discordtest.Config{}, func(c *discord.Config) {
+	h := newHarness(t, discordtest.Config{}, func(c *discord.Config) {
 		c.Open = func(path string) (*os.File, error) { return os.Open(filepath.Join(dir, path)) }
 	})
 	room := h.DM("7")
@@ -226,10 +226,10 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// A person can be spoken to first; a chat that is none is hopeless.
+// The bot can write to a person first. An address that is not a chat is a permanent error.
 func TestDirect(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	if _, err := h.send(t.Context(), chat.Reply{ID: "r", To: h.ch.Direct("7"), Text: "good morning"}); err != nil || len(h.Messages(h.DM("7"))) != 1 {
 		t.Error(err)
 	}

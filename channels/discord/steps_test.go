@@ -12,11 +12,11 @@ import (
 	"parley/store/mem"
 )
 
-// C-008, §2.10: one message shows the steps and becomes the answer, with one
-// line of them, and unfurls nothing (R-S13).
+// C-008: one message shows the steps and becomes the answer, with one line for
+// them, and unfurls nothing (R-S13).
 func TestC008Card(t *testing.T) {
 	t.Parallel()
-	h := build(t, discordtest.Config{}, nil)
+	h := newHarness(t, discordtest.Config{}, nil)
 	room := h.DM("7")
 	hub := channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})
 	hub.Add("discord", h.ch)

@@ -14,18 +14,18 @@ import (
 	"parley/chat"
 )
 
-func asking(chatID string, choices ...string) chat.Reply {
+func newQuestion(chatID string, choices ...string) chat.Reply {
 	r := to(chatID, "Shall I?")
 	r.Ask = &chat.Question{ID: "abc123", Choices: choices}
 	return r
 }
 
-// A question has buttons, a press is a message with the answer, and the edit
-// that follows takes the buttons away.
+// A question has buttons, a press is a message with the answer, and the edit that
+// follows removes the buttons.
 func TestQuestion(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(group, "/ask", telegramtest.As(8, "Ada"), telegramtest.InTopic(3))
-		r := asking("-1005", "Yes", "No")
+		r := newQuestion("-1005", "Yes", "No")
 		r.To.Thread = "3"
 		rc, err := h.ch.Send(t.Context(), r)
 		if err != nil {
@@ -37,13 +37,13 @@ func TestQuestion(t *testing.T) {
 		}
 		h.run(t)
 		press := h.Press(group, m.ID, 1, telegramtest.As(8, "Ada"))
-		h.texts()
-		got := h.heard[len(h.heard)-1]
+		h.deliveredTexts()
+		got := h.delivered[len(h.delivered)-1]
 		if got.ID != "cb"+press || got.Answer == nil || *got.Answer != (chat.Answer{Question: "abc123", Choice: 1, Receipt: string(rc)}) {
-			t.Errorf("heard %+v, %+v", got, got.Answer)
+			t.Errorf("delivered %+v, %+v", got, got.Answer)
 		}
 		if got.From.ID != "8" || got.At != r.To || !got.Group || got.Account != "4242" || got.Time.IsZero() || got.Text != "" {
-			t.Errorf("heard %+v", got)
+			t.Errorf("delivered %+v", got)
 		}
 		h.Look(func(v telegramtest.View) {
 			if !v.Released(press) {
@@ -62,7 +62,7 @@ func TestQuestion(t *testing.T) {
 	})
 }
 
-// Labels are what a phone can show; short ones stand side by side.
+// Labels are short enough for a phone; short buttons share a row.
 func TestButtons(t *testing.T) {
 	for _, tt := range []struct {
 		choices []string
@@ -77,9 +77,9 @@ func TestButtons(t *testing.T) {
 		{strings.Fields("a b c d e f g h i j k"), ""}, // the Hub has numbered them
 		{nil, ""},
 	} {
-		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 			h.Say(7, "hello")
-			if _, err := h.ch.Send(t.Context(), asking("7", tt.choices...)); err != nil {
+			if _, err := h.ch.Send(t.Context(), newQuestion("7", tt.choices...)); err != nil {
 				t.Fatal(err)
 			}
 			var rows []string
@@ -97,39 +97,39 @@ func TestButtons(t *testing.T) {
 	}
 }
 
-// P2, R-S8: what a client makes up as a press is heard as its sender's, if it
-// is a press at all, and ends in any case.
+// P2, R-S8: a forged press counts as its sender's, if it is a press at all, and is
+// acknowledged in any case.
 func TestRS8Presses(t *testing.T) {
 	for _, tt := range []struct {
-		data  string
-		heard bool
+		data      string
+		delivered bool
 	}{
 		{"q:abc123:0", true}, {"q:other:99", true}, // the Hub knows which there are
 		{"", false}, {"q:abc123:", false}, {"q::0", false}, {"q:abc123:-1", false}, {"q:abc123:100", false}, {"x:abc123:0", false},
 		{"q:abc/123:0", false}, {"q:" + strings.Repeat("a", 33) + ":0", false}, {"q:abc123:0\n", false}, {"q:abc123:0 ", false}, {"q:abc123:٣", false},
 	} {
 		t.Run(tt.data, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				id := h.Say(7, "/hello")
 				h.run(t)
-				h.texts()
+				h.deliveredTexts()
 				press := h.PressData(7, id+50, tt.data, telegramtest.As(9, "Eve")) // of a message that is gone
-				h.texts()
-				if got := len(h.heard) == 2; got != tt.heard || got && h.heard[1].From.ID != "9" {
-					t.Errorf("heard %+v", h.heard)
+				h.deliveredTexts()
+				if got := len(h.delivered) == 2; got != tt.delivered || got && h.delivered[1].From.ID != "9" {
+					t.Errorf("delivered %+v", h.delivered)
 				}
 				h.Look(func(v telegramtest.View) {
 					if !v.Released(press) {
 						t.Error("the button still looks pressed")
 					}
 				})
-				if len(h.deadOnes(t)) > 0 || h.confirmed() != 2 {
+				if len(h.deadLetters(t)) > 0 || h.confirmed() != 2 {
 					t.Error("the press is dead, or not confirmed")
 				}
 			})
 		})
 	}
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		for _, odd := range []string{
 			`"callback_query":{"id":"1","from":{"id":7},"data":"q:a:0"}`, // of an inline message
 			`"callback_query":{"id":"","from":{"id":7},"data":"q:a:0","message":{"message_id":1,"chat":{"id":7}}}`,
@@ -139,18 +139,18 @@ func TestRS8Presses(t *testing.T) {
 			h.Push(odd)
 		}
 		h.run(t)
-		h.want(t)
+		h.wantDelivered(t)
 		if h.confirmed() != 4 {
 			t.Errorf("%d of 4 confirmed", h.confirmed())
 		}
 	})
 }
 
-// P1: a button looks pressed until the press is kept. What Telegram says of the
-// release does not matter.
+// P1: a button looks pressed until the press is stored. Telegram's answer to the
+// acknowledgement does not matter.
 func TestP1PressIsKeptFirst(t *testing.T) {
 	for _, f := range []telegramtest.Fault{{}, {Hang: true}, {DropAfter: true}, {Code: http.StatusBadRequest, Text: "Bad Request: query is too old"}} {
-		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 			h.Say(7, "/hello")
 			h.fail = func(m chat.Message) error {
 				if m.Answer != nil {
@@ -176,17 +176,17 @@ func TestP1PressIsKeptFirst(t *testing.T) {
 			})
 			h.Say(7, "/on")
 			time.Sleep(10 * time.Second)
-			if len(h.texts()) != 3 || h.confirmed() != 3 {
-				t.Errorf("heard %+v, %d confirmed", h.heard, h.confirmed())
+			if len(h.deliveredTexts()) != 3 || h.confirmed() != 3 {
+				t.Errorf("delivered %+v, %d confirmed", h.delivered, h.confirmed())
 			}
 		})
 	}
 }
 
-// Marks are the bot's reactions; done leaves none.
+// Marks are the bot's reactions; Done leaves none.
 func TestReactions(t *testing.T) {
 	for _, on := range []bool{true, false} {
-		inBubble(t, telegramtest.Config{}, reacting(on), func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, withReactions(on), func(t *testing.T, h *harness) {
 			h.Say(7, "hello")
 			at := chat.Address{Chat: "7"}
 			for _, m := range []channels.Mark{channels.Seen, channels.Working, channels.Done} {
@@ -205,7 +205,7 @@ func TestReactions(t *testing.T) {
 			}
 		})
 	}
-	inBubble(t, telegramtest.Config{}, reacting(true), func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, withReactions(true), func(t *testing.T, h *harness) {
 		h.Say(group, "hello")
 		h.NoReactions(group)
 		for _, at := range []chat.Address{{Chat: "-1005"}, {Chat: "9"}, {Chat: "odd"}} {
@@ -220,7 +220,7 @@ func TestReactions(t *testing.T) {
 }
 
 func TestDirect(t *testing.T) {
-	h := build(t, telegramtest.Config{}, nil)
+	h := newHarness(t, telegramtest.Config{}, nil)
 	if got := h.ch.Direct("42"); got != (chat.Address{Channel: "telegram", Chat: "42"}) {
 		t.Errorf("Direct: %+v", got)
 	}
@@ -231,19 +231,19 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// P19, P24: why nothing comes in can be asked, and passes with its cause.
+// P19, P24: Health says why nothing is received, for as long as that is so.
 func TestP24Health(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
 		after      time.Duration
-		provoke    func(*house)
+		provoke    func(*harness)
 	}{
-		{"another process polls", "another process polls this bot", 10 * time.Second, func(h *house) {
+		{"another process polls", "another process polls this bot", 10 * time.Second, func(h *harness) {
 			h.Fail("getUpdates", telegramtest.Fault{Code: http.StatusConflict, Text: "Conflict: terminated by other getUpdates request"})
 		}},
-		{"telegram is down", "connection reset", 10 * time.Second, func(h *house) { h.Fail("getUpdates", telegramtest.Fault{Times: 5, DropBefore: true}) }},
-		{"telegram is silent", "fell silent", 95 * time.Second, func(h *house) { h.Fail("getUpdates", telegramtest.Fault{Times: 2, Hang: true}) }},
-		{"the disk is full", "disk full", 95 * time.Second, func(h *house) {
+		{"telegram is down", "connection reset", 10 * time.Second, func(h *harness) { h.Fail("getUpdates", telegramtest.Fault{Times: 5, DropBefore: true}) }},
+		{"telegram is silent", "fell silent", 95 * time.Second, func(h *harness) { h.Fail("getUpdates", telegramtest.Fault{Times: 2, Hang: true}) }},
+		{"the disk is full", "disk full", 95 * time.Second, func(h *harness) {
 			began := time.Now()
 			h.fail = func(chat.Message) error {
 				if time.Since(began) < 3*time.Minute {
@@ -254,7 +254,7 @@ func TestP24Health(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				if err := h.ch.Health(); err != nil {
 					t.Errorf("before it runs: %v", err)
 				}
@@ -273,17 +273,17 @@ func TestP24Health(t *testing.T) {
 		})
 	}
 	t.Run("a webhook", func(t *testing.T) {
-		inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, withWebhook, func(t *testing.T, h *harness) {
 			h.run(t)
 			synctest.Wait()
 			h.fail = func(chat.Message) error { return errFull }
 			const update = `{"update_id":1,"message":{"message_id":2,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"hello"}}`
-			h.bring(t, update)
+			h.postUpdate(t, update)
 			if err := h.ch.Health(); !errors.Is(err, errFull) {
 				t.Errorf("in trouble: %v", err)
 			}
 			h.fail = nil
-			h.bring(t, update)
+			h.postUpdate(t, update)
 			if err := h.ch.Health(); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}

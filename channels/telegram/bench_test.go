@@ -13,8 +13,8 @@ import (
 	"parley/store/mem"
 )
 
-// start runs a channel over the loopback until stop is called.
-func start(tb testing.TB, s *telegramtest.Server, deliver func(*telegram.Channel, chat.Message) error) (stop func()) {
+// startChannel runs a channel over the loopback until stop is called.
+func startChannel(tb testing.TB, s *telegramtest.Server, deliver func(*telegram.Channel, chat.Message) error) (stop func()) {
 	m := mem.New()
 	ch, err := telegram.New(telegram.Config{
 		Name: "telegram", Token: s.Token(), APIURL: s.URL, Rate: -1, Dead: m.Log("dead"), Alias: m.Bucket("alias"),
@@ -35,7 +35,7 @@ func start(tb testing.TB, s *telegramtest.Server, deliver func(*telegram.Channel
 	}
 }
 
-// From update to reply, over the loopback, with nothing between.
+// BenchmarkEcho measures from update to reply, over the loopback.
 func BenchmarkEcho(b *testing.B) {
 	for _, chats := range []int{1, 64, 1000} {
 		b.Run(strconv.Itoa(chats)+"chats", func(b *testing.B) {
@@ -51,7 +51,7 @@ func BenchmarkEcho(b *testing.B) {
 				})
 			}
 			defer workers.Wait() // the last sends get their answers
-			stop := start(b, s, func(ch *telegram.Channel, m chat.Message) error {
+			stop := startChannel(b, s, func(ch *telegram.Channel, m chat.Message) error {
 				work <- func() {
 					r := m.Reply()
 					r.Text = m.Text
@@ -78,7 +78,7 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
-// From New to the first poll, over the loopback.
+// BenchmarkFirstPoll measures from New to the first poll, over the loopback.
 func BenchmarkFirstPoll(b *testing.B) {
 	polled := make(chan struct{}, 1)
 	s := telegramtest.NewServer(telegramtest.Config{})
@@ -89,17 +89,17 @@ func BenchmarkFirstPoll(b *testing.B) {
 		}
 	})
 	for b.Loop() {
-		stop := start(b, s, func(*telegram.Channel, chat.Message) error { return nil })
+		stop := startChannel(b, s, func(*telegram.Channel, chat.Message) error { return nil })
 		<-polled
 		stop()
 	}
 }
 
-// Over the loopback, with the library as it is: hear, say, edit.
+// TestEndToEnd receives, sends and edits over the loopback, with the real library.
 func TestEndToEnd(t *testing.T) {
 	s := telegramtest.NewServer(telegramtest.Config{})
 	t.Cleanup(s.Close)
-	quit := start(t, s, func(ch *telegram.Channel, m chat.Message) error {
+	quit := startChannel(t, s, func(ch *telegram.Channel, m chat.Message) error {
 		r := m.Reply()
 		r.Text = "you said"
 		rc, err := ch.Send(t.Context(), r)

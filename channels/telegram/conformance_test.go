@@ -13,7 +13,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	channeltest.Run(t, func(t *testing.T) channeltest.Rig {
-		h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1 })
+		h := newHarness(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1 })
 		h.Chat(7) // begins to exist
 		return channeltest.Rig{
 			Channel: h.ch, At: chat.Address{Channel: "telegram", Chat: "7"}, Keeps: true,

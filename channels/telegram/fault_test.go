@@ -17,37 +17,37 @@ import (
 	"parley/store"
 )
 
-// After a week without updates Telegram numbers them anew, maybe from below.
+// After a week without updates Telegram may number them from a lower number on.
 func TestP1UpdatesNumberedAnew(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "before")
 		h.run(t)
-		h.texts()
+		h.deliveredTexts()
 		h.Renumber(5)
 		h.Say(7, "after")
-		h.texts()
+		h.deliveredTexts()
 		h.Say(7, "and on")
-		h.want(t, "before", "after", "and on")
+		h.wantDelivered(t, "before", "after", "and on")
 		if h.confirmed() != 3 {
 			t.Errorf("%d of 3 confirmed", h.confirmed())
 		}
 	})
 }
 
-// P24: no request waits for ever for an answer, so that nothing stops the polls.
+// P24: no request waits for an answer for ever, so nothing stops the polls.
 func TestP24NoRequestHangs(t *testing.T) {
 	t.Run("deleteWebhook", func(t *testing.T) {
-		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 			h.Fail("getUpdates", telegramtest.Fault{Code: http.StatusConflict, Text: "Conflict: can't use getUpdates method while webhook is active"})
 			h.Fail("deleteWebhook", telegramtest.Fault{Hang: true})
 			h.Say(7, "hello")
 			h.run(t)
 			time.Sleep(time.Minute)
-			h.want(t, "hello")
+			h.wantDelivered(t, "hello")
 		})
 	})
 	t.Run("setWebhook", func(t *testing.T) {
-		inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, withWebhook, func(t *testing.T, h *harness) {
 			h.Fail("setWebhook", telegramtest.Fault{Hang: true})
 			h.run(t)
 			time.Sleep(time.Minute)
@@ -60,20 +60,20 @@ func TestP24NoRequestHangs(t *testing.T) {
 	})
 }
 
-// The bot's name is asked for until it is known: one odd answer is not the end.
+// The bot's name is requested until it is known, even after an odd answer.
 func TestNameIsLearnedAfterRefusal(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Fail("getMe", telegramtest.Fault{Code: 401, Text: "Unauthorized"})
 		h.Say(group, "@parleybot hello")
 		h.run(t)
 		time.Sleep(2 * time.Second)
-		h.want(t, "hello")
+		h.wantDelivered(t, "hello")
 	})
 }
 
-// P10: while Telegram wants a chat left alone, Send says how long and does not wait.
+// P10: while Telegram wants a pause in a chat, Send says how long and does not wait.
 func TestP10HoldIsTold(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		h.Fail("sendMessage", telegramtest.Fault{Code: 429, Text: "Too Many Requests", RetryAfter: 3600})
 		h.Say(8, "hello")
@@ -100,9 +100,9 @@ func TestP10HoldIsTold(t *testing.T) {
 	})
 }
 
-// P5: what was said before a group became a supergroup comes before what was said after.
+// P5: messages from before a group became a supergroup come before later ones.
 func TestP5OrderOverMigration(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		fails := 3
 		h.fail = func(m chat.Message) error {
 			if m.Text == "/first" && fails > 0 {
@@ -116,19 +116,19 @@ func TestP5OrderOverMigration(t *testing.T) {
 		h.Say(group, "/second")
 		h.run(t)
 		time.Sleep(time.Minute)
-		h.want(t, "/first", "/second")
+		h.wantDelivered(t, "/first", "/second")
 	})
 }
 
-// P21: a damaged note of a group's move stops neither that group nor others.
+// P21: a damaged record of a group's move affects neither that group nor others.
 func TestP21DamagedAlias(t *testing.T) {
 	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) {
-		c.Alias = damaged{c.Alias}
+		c.Alias = damagedBucket{c.Alias}
 		_, err := c.Alias.Put(t.Context(), "to/-5", []byte("odd"), store.Any)
 		if err != nil {
 			t.Fatal(err)
 		}
-	}, func(t *testing.T, h *house) {
+	}, func(t *testing.T, h *harness) {
 		h.run(t)
 		h.Say(group, "/one")
 		h.Say(7, "two")
@@ -136,18 +136,18 @@ func TestP21DamagedAlias(t *testing.T) {
 		if _, err := h.ch.Send(t.Context(), to("-5", "x")); err != nil {
 			t.Error(err)
 		}
-		h.texts()
-		if len(h.heard) != 2 {
-			t.Errorf("heard %v", h.heard)
+		h.deliveredTexts()
+		if len(h.delivered) != 2 {
+			t.Errorf("delivered %v", h.delivered)
 		}
 		h.wantLog(t, "damaged")
 	})
 }
 
-// damaged has a damaged record of group.
-type damaged struct{ store.Bucket }
+// A damagedBucket has a damaged record of group.
+type damagedBucket struct{ store.Bucket }
 
-func (d damaged) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+func (d damagedBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if key == fmt.Sprint("from/", group) {
 		return nil, 0, store.ErrDamaged
 	}
@@ -156,21 +156,21 @@ func (d damaged) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 
 // P2: two edits within one second are two messages.
 func TestP2EditsInOneSecond(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		id := h.Say(7, "a")
 		h.Edit(7, id, "b")
 		h.Edit(7, id, "c")
 		h.run(t)
-		h.want(t, "a", "b", "c")
-		if h.heard[1].Key() == h.heard[2].Key() {
-			t.Errorf("both have the key %s", h.heard[1].Key())
+		h.wantDelivered(t, "a", "b", "c")
+		if h.delivered[1].Key() == h.delivered[2].Key() {
+			t.Errorf("both have the key %s", h.delivered[1].Key())
 		}
 	})
 }
 
-// What nobody expected is told in a line, not at any length.
+// An unexpected answer becomes a short error.
 func TestErrorsAreShort(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		long := strings.Repeat("page ", 100_000)
 		h.Fail("sendMessage", telegramtest.Fault{Page: long})
@@ -184,25 +184,25 @@ func TestErrorsAreShort(t *testing.T) {
 	})
 }
 
-// P4: what cannot be understood is all kept, but not for ever.
+// P4: updates that cannot be understood are all kept, but not for ever.
 func TestP4DeadIsBounded(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, withWebhook, func(t *testing.T, h *harness) {
 		h.run(t)
 		synctest.Wait()
 		for i := range 1100 {
-			if code := h.bring(t, fmt.Sprintf(`{"message":%d}`, i)); code != http.StatusOK {
+			if code := h.postUpdate(t, fmt.Sprintf(`{"message":%d}`, i)); code != http.StatusOK {
 				t.Fatal(code)
 			}
 		}
-		if kept := h.deadOnes(t); len(kept) != 1000 || kept[999] != `{"message":1099}` {
+		if kept := h.deadLetters(t); len(kept) != 1000 || kept[999] != `{"message":1099}` {
 			t.Errorf("%d are kept", len(kept))
 		}
 	})
 }
 
-// P4: a message over which the house breaks down is kept as dead; those after it are heard.
+// P4: a message over which Parley panics becomes a dead letter; later ones are delivered.
 func TestP4DeliverPanics(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.fail = func(m chat.Message) error {
 			if m.Text == "burst" {
 				panic("oh")
@@ -213,8 +213,8 @@ func TestP4DeliverPanics(t *testing.T) {
 		h.Say(7, "after")
 		h.run(t)
 		time.Sleep(time.Minute)
-		h.want(t, "after")
-		if kept := h.deadOnes(t); h.confirmed() != 2 || len(kept) != 1 || !strings.Contains(kept[0], "burst") {
+		h.wantDelivered(t, "after")
+		if kept := h.deadLetters(t); h.confirmed() != 2 || len(kept) != 1 || !strings.Contains(kept[0], "burst") {
 			t.Errorf("%d of 2 confirmed, kept %q", h.confirmed(), kept)
 		}
 	})

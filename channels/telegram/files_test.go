@@ -23,7 +23,7 @@ import (
 	"parley/workspace"
 )
 
-// What people send as a file comes over as one, with what is known of it.
+// Files that people send arrive as files, with what is known of them.
 func TestFilesIn(t *testing.T) {
 	data := []byte("0123456789")
 	for _, tt := range []struct {
@@ -42,18 +42,18 @@ func TestFilesIn(t *testing.T) {
 		{telegramtest.File{Kind: "sticker"}, chat.File{Type: "image/webp"}, "sticker"},
 	} {
 		t.Run(tt.file.Kind+tt.file.Name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				tt.file.Data = data
 				h.Post(7, tt.file, "look")
 				h.run(t)
-				h.texts()
-				if len(h.heard) != 1 || len(h.heard[0].Files) != 1 {
-					t.Fatalf("heard %+v", h.heard)
+				h.deliveredTexts()
+				if len(h.delivered) != 1 || len(h.delivered[0].Files) != 1 {
+					t.Fatalf("delivered %+v", h.delivered)
 				}
-				m := h.heard[0]
+				m := h.delivered[0]
 				got := m.Files[0]
 				if m.Text != "look" || m.Media != tt.media || got.Ref == "" || got.Ref == "thumb" {
-					t.Errorf("heard %+v", m)
+					t.Errorf("delivered %+v", m)
 				}
 				if got := h.fetch(t, got); got != string(data) {
 					t.Errorf("fetched %q", got)
@@ -67,7 +67,7 @@ func TestFilesIn(t *testing.T) {
 	}
 }
 
-func (h *house) fetch(t *testing.T, f chat.File) string {
+func (h *harness) fetch(t *testing.T, f chat.File) string {
 	t.Helper()
 	body, err := h.ch.Fetch(t.Context(), chat.Message{}, f)
 	if err != nil {
@@ -81,38 +81,38 @@ func (h *house) fetch(t *testing.T, f chat.File) string {
 	return string(data)
 }
 
-// A sticker that moves is no picture: it stays words.
+// An animated sticker is not a picture: it stays text.
 func TestMovingStickerIsNoFile(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "", with(fields{"sticker": fields{"file_id": "x", "emoji": "😀", "is_animated": true}}))
 		h.Say(7, "", with(fields{"sticker": fields{"file_id": "x", "emoji": "😀", "is_video": true}}))
 		h.run(t)
-		h.want(t, "[sticker 😀]", "[sticker 😀]")
+		h.wantDelivered(t, "[sticker 😀]", "[sticker 😀]")
 	})
 }
 
-// Names are the sender's choice: they are taken as they are, for show.
+// Names are the sender's choice: they are kept as they are, for display only.
 func TestOddNamesAreTaken(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		names := []string{"../../etc/passwd", "a\x00b.txt", "\u202egpj.exe", strings.Repeat("x", 5000) + ".txt", "<b>&.pdf", "\r\nX: y"}
 		for _, name := range names {
 			h.Post(7, telegramtest.File{Kind: "document", Name: name, Data: []byte("x")}, "")
 		}
 		h.run(t)
-		h.texts()
-		for i, m := range h.heard {
+		h.deliveredTexts()
+		for i, m := range h.delivered {
 			if m.Files[0].Name != names[i] || m.Files[0].Path != "" {
-				t.Errorf("heard %+v", m.Files)
+				t.Errorf("delivered %+v", m.Files)
 			}
 		}
-		if len(h.heard) != len(names) {
-			t.Errorf("heard %d of %d", len(h.heard), len(names))
+		if len(h.delivered) != len(names) {
+			t.Errorf("delivered %d of %d", len(h.delivered), len(names))
 		}
 	})
 }
 
-// Whatever goes wrong with a download is an error that says whether to try
-// again, without the token (R-S26).
+// A failed download is an error that says whether to try again, without the token
+// (R-S26).
 func TestFetchErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, method string
@@ -129,28 +129,28 @@ func TestFetchErrors(t *testing.T) {
 		{"a redirect", "download", telegramtest.Fault{Code: 302, Page: "moved"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				h.Post(7, telegramtest.File{Kind: "photo", Data: []byte("x")}, "")
 				h.run(t)
-				h.texts()
+				h.deliveredTexts()
 				h.Fail(tt.method, tt.fault)
-				_, err := h.ch.Fetch(t.Context(), h.heard[0], h.heard[0].Files[0])
+				_, err := h.ch.Fetch(t.Context(), h.delivered[0], h.delivered[0].Files[0])
 				if err == nil || permanent(err) != tt.permanent {
 					t.Errorf("the error is %v", err)
 				}
 				h.noToken(t, err)
-				if got := h.fetch(t, h.heard[0].Files[0]); got != "x" {
+				if got := h.fetch(t, h.delivered[0].Files[0]); got != "x" {
 					t.Errorf("then %q", got)
 				}
 			})
 		})
 	}
 	t.Run("over 20 MB", func(t *testing.T) {
-		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 			h.Post(7, telegramtest.File{Kind: "video", Size: 21 << 20}, "")
 			h.run(t)
-			h.texts()
-			_, err := h.ch.Fetch(t.Context(), h.heard[0], h.heard[0].Files[0])
+			h.deliveredTexts()
+			_, err := h.ch.Fetch(t.Context(), h.delivered[0], h.delivered[0].Files[0])
 			if !permanent(err) || !errors.Is(err, workspace.ErrTooBig) || !strings.Contains(err.Error(), "20 MB") {
 				t.Errorf("the error is %v", err)
 			}
@@ -163,10 +163,10 @@ func permanent(err error) bool {
 	return ok && e.Permanent
 }
 
-// In a group the caption of one picture speaks for the whole album; other
-// albums are not heard. P1: also over two polls.
+// In a group the caption of one picture counts for the whole album; other albums
+// are not delivered. P1: also over two polls.
 func TestAlbumInGroup(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.run(t)
 		synctest.Wait()
 		post := func(album, caption string) {
@@ -179,32 +179,32 @@ func TestAlbumInGroup(t *testing.T) {
 		post("B", "")
 		post("B", "for somebody else")
 		time.Sleep(5 * time.Second)
-		h.want(t, "compare\n[image/jpeg]", "[image/jpeg]", "[image/jpeg]")
+		h.wantDelivered(t, "compare\n[image/jpeg]", "[image/jpeg]", "[image/jpeg]")
 	})
 }
 
-// In a group a question about a picture of somebody else brings the picture along.
+// In a group, a question about somebody else's picture includes the picture.
 func TestQuotedPictureComesAlong(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		id := h.Post(group, telegramtest.File{Kind: "photo", Data: []byte("x")}, "")
 		h.Say(group, "@parleybot what is this?", telegramtest.ReplyTo(id))
 		own := h.Post(8, telegramtest.File{Kind: "photo", Data: []byte("x")}, "")
-		h.Say(8, "what is this?", telegramtest.ReplyTo(own)) // which was heard before
+		h.Say(8, "what is this?", telegramtest.ReplyTo(own)) // an earlier message
 		h.run(t)
-		h.texts()
-		for _, m := range h.heard {
+		h.deliveredTexts()
+		for _, m := range h.delivered {
 			want := 1
 			if m.At.Chat == "8" && m.Text != "" {
 				want = 0
 			}
 			if len(m.Files) != want || m.Text != "" && m.Quote.Text != "[photo]" {
-				t.Errorf("heard %+v", m)
+				t.Errorf("delivered %+v", m)
 			}
 		}
 	})
 }
 
-// picture is a PNG of that size.
+// picture returns a PNG of that size.
 func picture(width, height int) []byte {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
@@ -213,8 +213,8 @@ func picture(width, height int) []byte {
 	return b.Bytes()
 }
 
-// desk is a folder with files to send.
-func desk(t *testing.T, files map[string][]byte) func(string) (*os.File, error) {
+// openFrom opens files from a folder that has these.
+func openFrom(t *testing.T, files map[string][]byte) func(string) (*os.File, error) {
 	dir := t.TempDir()
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
@@ -224,9 +224,9 @@ func desk(t *testing.T, files map[string][]byte) func(string) (*os.File, error) 
 	return func(path string) (*os.File, error) { return os.Open(filepath.Join(dir, path)) }
 }
 
-// shown is what the bot has sent to chat: kind and name of files, the texts,
-// messages of an album in one line.
-func (h *house) shown(chat int64) (lines []string) {
+// shown returns what the bot has sent to chat: kind and name of files, the texts,
+// and the messages of an album in one line.
+func (h *harness) shown(chat int64) (lines []string) {
 	album := ""
 	for _, m := range h.Chat(chat) {
 		if !m.FromBot() {
@@ -246,11 +246,11 @@ func (h *house) shown(chat int64) (lines []string) {
 	return lines
 }
 
-// D-089: files of replies arrive, each as what people expect, together where
-// Telegram has albums. What cannot be sent is told.
+// D-089: files of replies arrive, each in the form that people expect, in albums
+// where Telegram has them. The person is told which files cannot be sent.
 func TestFilesOut(t *testing.T) {
 	small, text := picture(10, 10), []byte("text")
-	open := desk(t, map[string][]byte{
+	open := openFrom(t, map[string][]byte{
 		"a.png": small, "b.png": small, "c.jpg": small, "clip.mp4": text, "song.mp3": text, "song2.m4a": text, "voice.ogg": text,
 		"report.pdf": text, "notes.txt": text, "anim.gif": text, "noend": small, "empty.txt": nil,
 		"wide.png": picture(500, 10), "broken.png": text, "x\u202e\"y\\.txt": text, "<b>&.txt": text,
@@ -291,7 +291,7 @@ func TestFilesOut(t *testing.T) {
 		{"a name of nothing", "\u202e", []string{"📎 file cannot be opened any more"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open, c.Rate = open, -1 }, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open, c.Rate = open, -1 }, func(t *testing.T, h *harness) {
 				h.Say(7, "hello")
 				r := to("7", "**here**")
 				for _, f := range strings.Fields(tt.files) {
@@ -314,8 +314,8 @@ func TestFilesOut(t *testing.T) {
 	}
 }
 
-// firstOfAlbum is the id of the newest message, or of the first of its album.
-func (h *house) firstOfAlbum(chat int64) (id int) {
+// firstOfAlbum returns the id of the newest message, or of the first of its album.
+func (h *harness) firstOfAlbum(chat int64) (id int) {
 	ms := h.Chat(chat)
 	last := ms[len(ms)-1]
 	for _, m := range slices.Backward(ms) {
@@ -326,9 +326,9 @@ func (h *house) firstOfAlbum(chat int64) (id int) {
 	return id
 }
 
-// The type says what a file without an ending is. An album has ten at most.
+// The media type decides for a file without an extension. An album has at most ten files.
 func TestSplitFiles(t *testing.T) {
-	h := build(t, telegramtest.Config{}, nil)
+	h := newHarness(t, telegramtest.Config{}, nil)
 	r := to("7", "")
 	for i := range 23 {
 		r.Files = append(r.Files, chat.File{Path: fmt.Sprint(i), Type: "image/png"})
@@ -347,15 +347,15 @@ func TestSplitFiles(t *testing.T) {
 	}
 }
 
-// P9, P10: an upload that failed is begun anew, from the first byte.
+// P9, P10: a failed upload is repeated from the first byte.
 func TestP9UploadAgain(t *testing.T) {
 	for name, f := range map[string]telegramtest.Fault{
 		"lost": {DropBefore: true}, "refused for now": {Code: 429, Text: "Too Many Requests", RetryAfter: 3}, "down": {Code: 502, Page: "<html>"},
 	} {
 		for _, files := range [][]string{{"a.png"}, {"a.png", "b.png"}} {
 			t.Run(fmt.Sprint(name, files), func(t *testing.T) {
-				open := desk(t, map[string][]byte{"a.png": picture(300, 300), "b.png": picture(300, 300)})
-				inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+				open := openFrom(t, map[string][]byte{"a.png": picture(300, 300), "b.png": picture(300, 300)})
+				inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *harness) {
 					h.Say(7, "hello")
 					r := to("7", "")
 					r.Group, r.Quote = true, "1"
@@ -383,9 +383,9 @@ func TestP9UploadAgain(t *testing.T) {
 	}
 }
 
-// P10: what no form of sending helps is permanent, and nothing is sent in another.
+// P10: an error that no other form avoids is permanent.
 func TestP10UploadRefused(t *testing.T) {
-	open := desk(t, map[string][]byte{"a.png": picture(10, 10)})
+	open := openFrom(t, map[string][]byte{"a.png": picture(10, 10)})
 	for _, tt := range []struct {
 		fault    telegramtest.Fault
 		attempts int
@@ -394,7 +394,7 @@ func TestP10UploadRefused(t *testing.T) {
 		{telegramtest.Fault{Times: -1, Code: 413, Text: "Request Entity Too Large"}, 1},
 		{telegramtest.Fault{Times: -1, Code: 400, Text: "Bad Request: not enough rights to send photos to the chat"}, 2},
 	} {
-		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *harness) {
 			h.Say(7, "hello")
 			h.Fail("sendPhoto", tt.fault)
 			h.Fail("sendDocument", tt.fault)
@@ -408,10 +408,10 @@ func TestP10UploadRefused(t *testing.T) {
 	}
 }
 
-// An upload goes where the group went.
+// An upload follows a group that moved.
 func TestUploadFollowsMigration(t *testing.T) {
-	open := desk(t, map[string][]byte{"a.png": picture(10, 10)})
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+	open := openFrom(t, map[string][]byte{"a.png": picture(10, 10)})
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *harness) {
 		h.Say(-5, "hello")
 		h.Migrate(-5, group, true)
 		r := to("-5", "")
@@ -425,16 +425,15 @@ func TestUploadFollowsMigration(t *testing.T) {
 	})
 }
 
-// P9: what is small is given up after 30 s. What is large has more time, but
-// not for ever.
+// P9: a small upload ends after 30 s. A large one has more time, but not for ever.
 func TestP9LargeUploadsMayBeSlow(t *testing.T) {
-	open := desk(t, map[string][]byte{"small": []byte("x"), "large": make([]byte, 2<<20)})
+	open := openFrom(t, map[string][]byte{"small": []byte("x"), "large": make([]byte, 2<<20)})
 	for _, tt := range []struct {
 		name   string
 		delay  time.Duration
 		wanted bool
 	}{{"small", time.Minute, false}, {"large", time.Minute, true}, {"large", time.Hour, false}} {
-		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = open }, func(t *testing.T, h *harness) {
 			h.Say(7, "hello")
 			h.Fail("sendDocument", telegramtest.Fault{Delay: tt.delay})
 			r := to("7", "")
@@ -446,13 +445,13 @@ func TestP9LargeUploadsMayBeSlow(t *testing.T) {
 	}
 }
 
-// Over a real socket the file is streamed, and what comes is what was there.
+// Over a real socket the file is streamed and arrives unchanged.
 func TestUploadOverSocket(t *testing.T) {
 	data := append(picture(2000, 2000), make([]byte, 5<<20)...)
-	open := desk(t, map[string][]byte{"a.bin": data, "b.bin": data[1:]})
+	open := openFrom(t, map[string][]byte{"a.bin": data, "b.bin": data[1:]})
 	s := telegramtest.NewServer(telegramtest.Config{})
 	defer s.Close()
-	h := build(t, telegramtest.Config{}, func(c *telegram.Config) {
+	h := newHarness(t, telegramtest.Config{}, func(c *telegram.Config) {
 		c.Open, c.APIURL, c.Client, c.Rate = open, s.URL, &http.Client{}, -1
 	})
 	s.Say(7, "hello")

@@ -19,8 +19,8 @@ import (
 	"parley/workspace"
 )
 
-// TestOverflow: an answer of 4 MB is ten messages and a document with all of it;
-// where no documents may be sent, the person is told where it is.
+// TestOverflow checks that an answer of 4 MB is ten messages and a document with
+// all of it. If documents may not be sent, the person is told where it is.
 func TestOverflow(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		files, err := workspace.Open(filepath.Join(t.TempDir(), "work"))
@@ -28,7 +28,7 @@ func TestOverflow(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer files.Close()
-		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = files.OpenNamed }, func(t *testing.T, h *house) {
+		inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = files.OpenNamed }, func(t *testing.T, h *harness) {
 			h.Say(7, "hello")
 			hub := channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.NewTextHandler(h.logs, nil)), Files: files})
 			hub.Add("telegram", h.ch)

@@ -17,13 +17,13 @@ const group = -1005
 
 func with(f fields) telegramtest.Option { return telegramtest.With(f) }
 
-// R-S8: whoever speaks is named by an id that cannot be taken over, for each
-// way to speak, and those who speak for a group or a channel by that one's id.
+// R-S8: every sender is named by an id that nobody else can take over. Those who
+// write for a group or a channel have its id.
 func TestRS8Senders(t *testing.T) {
 	anonymous := telegramtest.User{ID: 1087968824, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}
 	owner := telegramtest.User{ID: 1, FirstName: "Owner"}
 	for _, tt := range []struct {
-		name, want string // id; empty if nobody is heard
+		name, want string // id; empty if nothing is delivered
 		chat       int64
 		opts       []telegramtest.Option
 	}{
@@ -43,28 +43,28 @@ func TestRS8Senders(t *testing.T) {
 		{"nobody", "", group, []telegramtest.Option{with(fields{"from": nil})}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = "all" }, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = "all" }, func(t *testing.T, h *harness) {
 				id := h.Say(tt.chat, "hello", tt.opts...)
 				if tt.want != "" {
 					h.Edit(tt.chat, id, "hello again")
 				}
 				h.run(t)
-				h.texts()
-				for _, m := range h.heard {
+				h.deliveredTexts()
+				for _, m := range h.delivered {
 					edited := m.Edits != "" && len(tt.opts) > 0 // the fake's edits lack the options' fields
 					if m.From.ID != tt.want && !edited || m.From.Role != chat.Unknown {
-						t.Errorf("heard from %+v, want %q", m.From, tt.want)
+						t.Errorf("delivered from %+v, want %q", m.From, tt.want)
 					}
 				}
-				if want := tt.want != ""; len(h.heard) > 0 != want {
-					t.Errorf("heard %v", h.heard)
+				if want := tt.want != ""; len(h.delivered) > 0 != want {
+					t.Errorf("delivered %v", h.delivered)
 				}
 			})
 		})
 	}
 }
 
-// What people can send becomes words.
+// All kinds of content become text.
 func TestContents(t *testing.T) {
 	place := fields{"latitude": 52.52, "longitude": 13.4}
 	for want, f := range map[string]fields{
@@ -90,18 +90,18 @@ func TestContents(t *testing.T) {
 		"[forwarded from A group]\n[photo][image/jpeg]": {"photo": []fields{{"file_id": "x"}}, "forward_origin": fields{"type": "chat", "sender_chat": fields{"id": -1009, "title": "A group"}}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				h.Say(7, "", with(f))
 				h.run(t)
-				h.want(t, want)
+				h.wantDelivered(t, want)
 			})
 		})
 	}
 }
 
-// Service messages say nothing.
+// Service messages are ignored.
 func TestServiceMessagesAreIgnored(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = "all" }, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = "all" }, func(t *testing.T, h *harness) {
 		for _, f := range []fields{
 			{"new_chat_members": []fields{{"id": 4242, "is_bot": true}}}, {"left_chat_member": fields{"id": 8}}, {"new_chat_title": "x"},
 			{"group_chat_created": true}, {"pinned_message": fields{"message_id": 1, "date": 0, "chat": fields{"id": group}}},
@@ -110,14 +110,14 @@ func TestServiceMessagesAreIgnored(t *testing.T) {
 			h.Say(group, "", with(f))
 		}
 		h.run(t)
-		h.want(t)
+		h.wantDelivered(t)
 		if h.confirmed() != 8 {
 			t.Error("not confirmed")
 		}
 	})
 }
 
-// In groups only what is said to the bot is heard, and without its name.
+// In groups only messages to the bot are delivered, and without its name.
 func TestGroups(t *testing.T) {
 	us := telegramtest.User{ID: 4242, IsBot: true, FirstName: "Parley"}
 	toUs := fields{"reply_to_message": fields{"message_id": 1, "from": us, "chat": fields{"id": group}, "text": "said before"}}
@@ -128,7 +128,7 @@ func TestGroups(t *testing.T) {
 	for _, tt := range []struct {
 		text         string
 		more         fields
-		mention, all string // what is heard, if nothing
+		mention, all string // what is delivered, if anything
 	}{
 		{"hello", nil, nothing, "hello"},
 		{"@parleybot hello", nil, "hello", "hello"},
@@ -154,13 +154,13 @@ func TestGroups(t *testing.T) {
 	} {
 		for mode, want := range map[string]string{"mention": tt.mention, "all": tt.all, "none": nothing} {
 			t.Run(mode+" "+tt.text, func(t *testing.T) {
-				inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = mode }, func(t *testing.T, h *house) {
+				inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = mode }, func(t *testing.T, h *harness) {
 					h.Say(group, tt.text, with(tt.more))
 					h.run(t)
 					if want == nothing {
-						h.want(t)
+						h.wantDelivered(t)
 					} else {
-						h.want(t, want)
+						h.wantDelivered(t, want)
 					}
 				})
 			})
@@ -168,20 +168,20 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Private chats are heard in every mode; a command may name the bot there, too.
+// Private chats are read in every mode; a command may name the bot there, too.
 func TestPrivate(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = "none" }, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Groups = "none" }, func(t *testing.T, h *harness) {
 		h.Say(7, "/start")
 		h.Say(7, "/new@parleybot x")
 		h.Say(7, "@parleybot hello")
 		h.run(t)
-		h.want(t, "/start", "/new x", "@parleybot hello")
+		h.wantDelivered(t, "/start", "/new x", "@parleybot hello")
 	})
 }
 
-// All of a message comes over. Only real topics are threads.
+// All parts of a message are delivered. Only real topics are threads.
 func TestMessage(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Name, c.Groups = "telegram:work", "all" }, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Name, c.Groups = "telegram:work", "all" }, func(t *testing.T, h *harness) {
 		now := time.Now()
 		first := h.Say(7, "hello")
 		h.Say(7, "and?", telegramtest.ReplyTo(first))
@@ -196,7 +196,7 @@ func TestMessage(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		h.Edit(7, first, "hello!")
-		h.texts()
+		h.deliveredTexts()
 		private := chat.Message{Account: "4242", At: chat.Address{Channel: "telegram:work", Chat: "7"}, From: chat.Sender{ID: "7", Name: "Person 7"}, Time: now}
 		public := private
 		public.At, public.From, public.Group = chat.Address{Channel: "telegram:work", Chat: "-1005"}, chat.Sender{ID: "8", Name: "Ada"}, true
@@ -226,10 +226,10 @@ func TestMessage(t *testing.T) {
 				return m
 			},
 		}
-		if len(h.heard) != len(want) {
-			t.Errorf("heard %d of %d", len(h.heard), len(want))
+		if len(h.delivered) != len(want) {
+			t.Errorf("delivered %d of %d", len(h.delivered), len(want))
 		}
-		for _, m := range h.heard {
+		for _, m := range h.delivered {
 			w := want[m.Text]()
 			w.Text = m.Text
 			if !m.Time.Equal(w.Time) {
@@ -237,17 +237,17 @@ func TestMessage(t *testing.T) {
 			}
 			m.Time, w.Time = time.Time{}, time.Time{}
 			if !reflect.DeepEqual(m, w) {
-				t.Errorf("heard %+v\nwant  %+v", m, w)
+				t.Errorf("delivered %+v\nwant  %+v", m, w)
 			}
 		}
 	})
 }
 
-// A live location that moves is not said again and again.
+// A live location that moves is not delivered again and again.
 func TestEditsWithoutWordsAreIgnored(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Push(`"edited_message":{"message_id":1,"date":1,"edit_date":2,"chat":{"id":7,"type":"private"},"from":{"id":7},"location":{"latitude":1,"longitude":2,"live_period":900}}`)
 		h.run(t)
-		h.want(t)
+		h.wantDelivered(t)
 	})
 }

@@ -76,7 +76,7 @@ func TestSplitMany(t *testing.T) {
 	}
 }
 
-// Markup that Telegram does not take goes as plain text (P10): no less than the markup showed.
+// Text whose markup Telegram rejects is sent as plain text (P10), and shows the same.
 func TestPlain(t *testing.T) {
 	md := "# A & B\n**c** <d> `&lt;` [e](https://f.g/?h&i)\n```go\nx < y\n```"
 	want, _, err := telegramtest.ParseHTML(split(md)[0])
@@ -88,7 +88,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// checkMessages fails unless Telegram takes all that split makes of md, shows all of it, and drops no entity.
+// checkMessages fails unless Telegram accepts all messages that split makes of md,
+// shows all of them, and drops no entity.
 func checkMessages(t *testing.T, md string) {
 	t.Helper()
 	var shown strings.Builder
@@ -177,7 +178,7 @@ func TestSplitAnswer(t *testing.T) {
 	if got := split(answer); len(got) != 1 || got[0] != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	// While the answer is being written, every stage of it is a message that Telegram takes.
+	// While the answer is being streamed, Telegram accepts it at every stage.
 	for i := range answer {
 		checkMessages(t, answer[:i])
 	}

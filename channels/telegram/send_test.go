@@ -22,7 +22,7 @@ func to(chatID string, text string) chat.Reply {
 }
 
 // last returns the newest message of the chat.
-func (h *house) last(chat int64) telegramtest.Message {
+func (h *harness) last(chat int64) telegramtest.Message {
 	ms := h.Chat(chat)
 	if len(ms) == 0 {
 		return telegramtest.Message{}
@@ -31,7 +31,7 @@ func (h *house) last(chat int64) telegramtest.Message {
 }
 
 func TestSend(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		h.Say(group, "hello", telegramtest.InTopic(3))
 		send := func(r chat.Reply, chatID int64) telegramtest.Message {
@@ -78,7 +78,7 @@ func TestSend(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	h := build(t, telegramtest.Config{}, nil)
+	h := newHarness(t, telegramtest.Config{}, nil)
 	r := to("7", strings.Repeat("word ", 2000))
 	r.ID, r.Quote, r.Group = "re:1", "1", true
 	parts := channels.Parts(h.ch, r)
@@ -95,7 +95,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// P10: what another try cannot help, what says when to try again, and the rest.
+// P10: errors that are permanent, errors that say when to retry, and others.
 func TestP10SendErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -115,7 +115,7 @@ func TestP10SendErrors(t *testing.T) {
 		{"lost after", telegramtest.Fault{DropAfter: true}, false, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				h.Say(7, "hello")
 				for _, method := range []string{"sendMessage", "editMessageText"} {
 					h.Fail(method, tt.fault)
@@ -141,9 +141,9 @@ func TestP10SendErrors(t *testing.T) {
 	}
 }
 
-// A cancelled Send says so.
+// A cancelled Send returns the context's error.
 func TestSendCancelled(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		h.Fail("sendMessage", telegramtest.Fault{Hang: true})
 		ctx, stop := context.WithCancel(t.Context())
@@ -155,7 +155,7 @@ func TestSendCancelled(t *testing.T) {
 }
 
 func TestSendNowhere(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		h.Say(group, "hello", telegramtest.InTopic(3))
 		h.CloseTopic(group, 3)
@@ -180,9 +180,9 @@ func TestSendNowhere(t *testing.T) {
 	})
 }
 
-// P10: what Telegram cannot parse goes once more, as plain text.
+// P10: text that Telegram cannot parse is sent again as plain text.
 func TestP10PlainText(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		r := to("7", "<b>not closed &amp; sent")
 		rc, err := h.ch.Send(t.Context(), r)
@@ -208,12 +208,12 @@ func TestP10PlainText(t *testing.T) {
 	})
 }
 
-// R-S13: no message unfurls links, however it came to be: sent, asked with
-// buttons, as plain text, about a file that is lost, or edited. Captions never do.
+// R-S13: no message unfurls links: neither new ones, with or without buttons, in
+// plain text or about a lost file, nor edited ones. Captions never do.
 func TestRS13NoPreviews(t *testing.T) {
 	const link = "https://example.com/leak?secret"
-	open := desk(t, map[string][]byte{"a.txt": []byte("abc")})
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open, c.Rate = open, -1 }, func(t *testing.T, h *house) {
+	open := openFrom(t, map[string][]byte{"a.txt": []byte("abc")})
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open, c.Rate = open, -1 }, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		for i, r := range []chat.Reply{
 			{Text: link},
@@ -246,7 +246,7 @@ func TestRS13NoPreviews(t *testing.T) {
 }
 
 func TestEdit(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		rc, err := h.ch.Send(t.Context(), to("7", "so"))
 		if err != nil {
@@ -276,7 +276,7 @@ func TestEdit(t *testing.T) {
 }
 
 func TestTyping(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = 1 }, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = 1 }, func(t *testing.T, h *harness) {
 		h.Say(group, "hello", telegramtest.InTopic(3))
 		at := chat.Address{Chat: "-1005", Thread: "3"}
 		if err := h.ch.Typing(t.Context(), at); err != nil {
@@ -296,9 +296,9 @@ func TestTyping(t *testing.T) {
 	})
 }
 
-// Telegram's limits are kept: nothing sent is refused, and short answers go at once.
+// The sender keeps to Telegram's limits: no request is refused, and short answers are sent at once.
 func TestKeepsToLimits(t *testing.T) {
-	inBubble(t, telegramtest.Config{Limits: true}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{Limits: true}, nil, func(t *testing.T, h *harness) {
 		began := time.Now()
 		var all sync.WaitGroup
 		for id := range int64(60) {
@@ -324,7 +324,7 @@ func TestKeepsToLimits(t *testing.T) {
 }
 
 func TestNoLimitsWhenTold(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1 }, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate = -1 }, func(t *testing.T, h *harness) {
 		h.Say(group, "hello")
 		began := time.Now()
 		for range 100 {
@@ -338,19 +338,20 @@ func TestNoLimitsWhenTold(t *testing.T) {
 	})
 }
 
-// A group that becomes a supergroup stays the same session, sends go to its
-// new id, and its messages, numbered anew, are not taken for earlier ones (P2).
+// A group that becomes a supergroup stays the same session. Messages are sent to
+// its new id, and those that arrive, which are numbered anew, are not taken for
+// earlier ones (P2).
 func TestMigration(t *testing.T) {
 	for _, silently := range []bool{false, true} {
 		t.Run(fmt.Sprint("silently ", silently), func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				h.run(t)
 				h.Say(-5, "/first")
 				rc, err := h.ch.Send(t.Context(), to("-5", "one"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				h.texts()
+				h.deliveredTexts()
 				h.Migrate(-5, group, silently)
 				answer := to("-5", "two")
 				answer.Group, answer.Quote = true, "1"
@@ -360,26 +361,26 @@ func TestMigration(t *testing.T) {
 				if m := h.last(group); m.Text != "two" || m.ReplyTo != 0 {
 					t.Errorf("the supergroup shows %+v", m)
 				}
-				h.texts()
-				said := h.Say(group, "/second")
-				h.Edit(group, said, "/third")
-				h.texts()
+				h.deliveredTexts()
+				sent := h.Say(group, "/second")
+				h.Edit(group, sent, "/third")
+				h.deliveredTexts()
 				keys := map[string]bool{}
-				for _, m := range h.heard {
+				for _, m := range h.delivered {
 					if m.At.Chat != "-5" || keys[m.Key()] {
-						t.Errorf("heard %+v", m)
+						t.Errorf("delivered %+v", m)
 					}
 					keys[m.Key()] = true
 				}
-				h.want(t, "/first", "/second", "/third")
-				for _, m := range h.heard[1:] {
+				h.wantDelivered(t, "/first", "/second", "/third")
+				for _, m := range h.delivered[1:] {
 					r := m.Reply()
 					r.Text = "three"
 					if _, err := h.ch.Send(t.Context(), r); err != nil {
 						t.Fatal(err)
 					}
-					if m := h.last(group); m.ReplyTo != said {
-						t.Errorf("the answer is %+v, want a reply to %d", m, said)
+					if m := h.last(group); m.ReplyTo != sent {
+						t.Errorf("the answer is %+v, want a reply to %d", m, sent)
 					}
 				}
 				if err := h.ch.Typing(t.Context(), chat.Address{Chat: "-5"}); err != nil {
@@ -394,7 +395,7 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// R-S26: the token, part of every address, is in no error and no log.
+// R-S26: the token, which is part of every address, is in no error and no log.
 func TestRS26TokenStaysSecret(t *testing.T) {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -402,7 +403,7 @@ func TestRS26TokenStaysSecret(t *testing.T) {
 	}
 	dead := "http://" + l.Addr().String()
 	l.Close()
-	open := desk(t, map[string][]byte{"a.png": picture(10, 10), "b.png": picture(10, 10)})
+	open := openFrom(t, map[string][]byte{"a.png": picture(10, 10), "b.png": picture(10, 10)})
 	loop := telegramtest.NewServer(telegramtest.Config{})
 	defer loop.Close()
 	for name, change := range map[string]func(*telegram.Config){
@@ -414,7 +415,7 @@ func TestRS26TokenStaysSecret(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate, c.Reactions, c.Open = -1, true, open; change(c) })
+			h := newHarness(t, telegramtest.Config{}, func(c *telegram.Config) { c.Rate, c.Reactions, c.Open = -1, true, open; change(c) })
 			h.PressData(7, 1, "q:a:0")
 			for _, method := range []string{"getMe", "getUpdates", "sendMessage", "editMessageText", "sendChatAction", "setMyCommands",
 				"getFile", "sendPhoto", "sendMediaGroup", "setMessageReaction", "answerCallbackQuery"} {
@@ -448,9 +449,9 @@ func TestRS26TokenStaysSecret(t *testing.T) {
 	}
 }
 
-// A redirect is not followed: it would take the token elsewhere.
+// A redirect is not followed: it would send the token elsewhere.
 func TestRS26NoRedirects(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		h.Fail("getMe", telegramtest.Fault{Code: 302, Page: "moved"})
 		_, err := h.ch.Check(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "302") || h.Count("getMe") != 1 {

@@ -15,10 +15,10 @@ import (
 	"parley/store/mem"
 )
 
-// C-008, C-017, §2.10: one message shows the steps, streams and becomes the
-// answer, edited once a second at most; D-087: its button says its choice.
+// C-008, C-017: one message shows the steps, streams and becomes the answer, edited
+// at most once a second. D-087: its button has the choice as its label.
 func TestC008Card(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 		hub := channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})
 		hub.Add("telegram", h.ch)
 		access, err := admission.NewRules([]string{"telegram:7"}, nil)
@@ -30,13 +30,13 @@ func TestC008Card(t *testing.T) {
 		var live sync.WaitGroup
 		defer live.Wait()
 		defer stop()
-		heard := make(chan chat.Message, 10)
+		received := make(chan chat.Message, 10)
 		live.Go(func() { _ = hub.Work(ctx) })
 		live.Go(func() {
-			_ = hub.Receive(ctx, func(_ context.Context, m chat.Message) error { heard <- m; return nil })
+			_ = hub.Receive(ctx, func(_ context.Context, m chat.Message) error { received <- m; return nil })
 		})
 		h.Say(7, "When is low tide?")
-		m := <-heard
+		m := <-received
 		r := m.Reply()
 		view := hub.Live(ctx, r)
 		shows := func(want string) {
@@ -72,12 +72,12 @@ func TestC008Card(t *testing.T) {
 			t.Errorf("%d messages, %d sent, %d edits", n, h.Count("sendMessage"), h.Count("editMessageText"))
 		}
 		h.Press(7, h.last(7).ID, 0)
-		said := <-heard
-		if said.Text != "Please do" || said.At != m.At || said.From.ID != "7" || said.From.Role != chat.Owner {
-			t.Errorf("heard %+v", said)
+		pressed := <-received
+		if pressed.Text != "Please do" || pressed.At != m.At || pressed.From.ID != "7" || pressed.From.Role != chat.Owner {
+			t.Errorf("received %+v", pressed)
 		}
 		synctest.Wait()
-		shows("🔧 web_search – 4 s\n\nAt noon. Shall I wake you?\n\n✓ Please do — " + said.From.Name)
+		shows("🔧 web_search – 4 s\n\nAt noon. Shall I wake you?\n\n✓ Please do — " + pressed.From.Name)
 		if got := h.last(7); len(got.Buttons) > 0 || got.Preview {
 			t.Errorf("shown %+v", got)
 		}

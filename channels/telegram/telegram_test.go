@@ -36,16 +36,16 @@ var (
 	_ channels.HealthReporter  = (*telegram.Channel)(nil)
 )
 
-// A house is a channel that runs against a fake Telegram, and what it delivered.
-type house struct {
+// A harness is a channel that runs against a fake Telegram, and what it delivered.
+type harness struct {
 	*telegramtest.Server
 	ch   *telegram.Channel
 	dead store.Log
 	logs *logs
 
-	mu    sync.Mutex
-	heard []chat.Message
-	fail  func(chat.Message) error
+	mu        sync.Mutex
+	delivered []chat.Message
+	fail      func(chat.Message) error
 }
 
 type logs struct {
@@ -65,11 +65,11 @@ func (l *logs) String() string {
 	return l.Builder.String()
 }
 
-// build returns a house within a bubble, not running yet.
-func build(t *testing.T, of telegramtest.Config, change func(*telegram.Config)) *house {
+// newHarness returns a harness whose channel does not run yet.
+func newHarness(t *testing.T, of telegramtest.Config, change func(*telegram.Config)) *harness {
 	t.Helper()
 	s := mem.New()
-	h := &house{Server: telegramtest.NewInMemory(of), dead: s.Log("dead"), logs: &logs{}}
+	h := &harness{Server: telegramtest.NewInMemory(of), dead: s.Log("dead"), logs: &logs{}}
 	t.Cleanup(h.Close)
 	cfg := telegram.Config{
 		Name: "telegram", Token: h.Token(), APIURL: h.URL, Client: h.Client(),
@@ -87,7 +87,7 @@ func build(t *testing.T, of telegramtest.Config, change func(*telegram.Config)) 
 }
 
 // run runs the channel until the test ends.
-func (h *house) run(t *testing.T) {
+func (h *harness) run(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- h.ch.Run(ctx, h.deliver) }()
@@ -99,7 +99,7 @@ func (h *house) run(t *testing.T) {
 	})
 }
 
-func (h *house) deliver(_ context.Context, m chat.Message) error {
+func (h *harness) deliver(_ context.Context, m chat.Message) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fail != nil {
@@ -107,24 +107,24 @@ func (h *house) deliver(_ context.Context, m chat.Message) error {
 			return err
 		}
 	}
-	h.heard = append(h.heard, m)
+	h.delivered = append(h.delivered, m)
 	return nil
 }
 
-// texts waits until nothing goes on and returns what was delivered.
-func (h *house) texts() []string {
+// deliveredTexts waits until everything is idle and returns what was delivered.
+func (h *harness) deliveredTexts() []string {
 	synctest.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var texts []string
-	for _, m := range h.heard {
-		texts = append(texts, told(m))
+	for _, m := range h.delivered {
+		texts = append(texts, describe(m))
 	}
 	return texts
 }
 
-// told returns m in one text.
-func told(m chat.Message) string {
+// describe returns m as one text.
+func describe(m chat.Message) string {
 	text := m.Text
 	if m.Media != "" {
 		text = strings.TrimLeft(text+"\n["+m.Media+"]", "\n")
@@ -138,15 +138,15 @@ func told(m chat.Message) string {
 	return text
 }
 
-func (h *house) want(t *testing.T, texts ...string) {
+func (h *harness) wantDelivered(t *testing.T, texts ...string) {
 	t.Helper()
-	if got := h.texts(); !slices.Equal(got, texts) {
+	if got := h.deliveredTexts(); !slices.Equal(got, texts) {
 		t.Errorf("delivered %q, want %q", got, texts)
 	}
 }
 
-// deadOnes returns what was kept because it could not be understood.
-func (h *house) deadOnes(t *testing.T) (raws []string) {
+// deadLetters returns the updates that could not be understood.
+func (h *harness) deadLetters(t *testing.T) (raws []string) {
 	t.Helper()
 	for rec, err := range h.dead.Since(t.Context(), 0) {
 		if err != nil {
@@ -157,8 +157,8 @@ func (h *house) deadOnes(t *testing.T) (raws []string) {
 	return raws
 }
 
-// bring brings an update to the webhook and returns the status of the answer.
-func (h *house) bring(t *testing.T, body string) int {
+// postUpdate sends an update to the webhook and returns the status of the answer.
+func (h *harness) postUpdate(t *testing.T, body string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hook", strings.NewReader(body))
 	r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
@@ -167,9 +167,9 @@ func (h *house) bring(t *testing.T, body string) int {
 	return w.Code
 }
 
-func (h *house) confirmed() int { return len(h.Confirmed()) }
+func (h *harness) confirmed() int { return len(h.Confirmed()) }
 
-func (h *house) wantLog(t *testing.T, text string) {
+func (h *harness) wantLog(t *testing.T, text string) {
 	t.Helper()
 	if !strings.Contains(h.logs.String(), text) {
 		t.Errorf("log does not say %q:\n%s", text, h.logs)
@@ -211,11 +211,11 @@ func TestNewRefuses(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := build(t, telegramtest.Config{}, nil)
+		h := newHarness(t, telegramtest.Config{}, nil)
 		if name, err := h.ch.Check(t.Context()); err != nil || name != "@parleybot" {
 			t.Errorf("Check() = %q, %v", name, err)
 		}
-		h = build(t, telegramtest.Config{}, func(c *telegram.Config) { c.Token = "4242:another-token" })
+		h = newHarness(t, telegramtest.Config{}, func(c *telegram.Config) { c.Token = "4242:another-token" })
 		if _, err := h.ch.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "@BotFather") || strings.Contains(err.Error(), "another") {
 			t.Errorf("Check() with a wrong token = %v", err)
 		}
@@ -224,7 +224,7 @@ func TestCheck(t *testing.T) {
 
 func TestSetCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := build(t, telegramtest.Config{}, nil)
+		h := newHarness(t, telegramtest.Config{}, nil)
 		menu := []channels.Command{{Name: "new", Help: "begin anew"}, {Name: "stop", Help: "stop"}}
 		for range 3 {
 			if err := h.ch.SetCommands(t.Context(), menu); err != nil {
@@ -244,12 +244,12 @@ func TestSetCommands(t *testing.T) {
 }
 
 func TestEditEvery(t *testing.T) {
-	h := build(t, telegramtest.Config{}, nil)
+	h := newHarness(t, telegramtest.Config{}, nil)
 	if h.ch.EditEvery(chat.Address{Chat: "7"}) != time.Second || h.ch.EditEvery(chat.Address{Chat: "-7"}) != 3*time.Second {
 		t.Error("edits come at the wrong pace")
 	}
 }
 
-func reacting(on bool) func(*telegram.Config) {
+func withReactions(on bool) func(*telegram.Config) {
 	return func(c *telegram.Config) { c.Reactions = on }
 }

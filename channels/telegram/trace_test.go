@@ -23,8 +23,8 @@ import (
 	"parley/store/mem"
 )
 
-// hub runs a Hub with h's channel until the test ends. It hears everybody.
-func (h *house) hub(t *testing.T, s store.Store) *channels.Hub {
+// hub runs a Hub with h's channel until the test ends. Everybody is allowed.
+func (h *harness) hub(t *testing.T, s store.Store) *channels.Hub {
 	t.Helper()
 	access, err := admission.NewRules(nil, map[string][]string{"telegram": {"*"}})
 	if err != nil {
@@ -45,8 +45,8 @@ func (h *house) hub(t *testing.T, s store.Store) *channels.Hub {
 	return hub
 }
 
-// says sends a reply to chat and returns, after an hour, what the bot has sent there.
-func (h *house) says(t *testing.T, hub *channels.Hub, r chat.Reply, chatID int64) []string {
+// sendAndShow sends a reply and returns, after an hour, what the bot has sent to the chat.
+func (h *harness) sendAndShow(t *testing.T, hub *channels.Hub, r chat.Reply, chatID int64) []string {
 	t.Helper()
 	if err := hub.Send(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func answer(chatID int64, text string) chat.Reply {
 	return r
 }
 
-// What Telegram has accepted is delivered, whatever else its answer holds.
+// A message that Telegram has accepted is delivered, whatever else its answer contains.
 func TestAcceptedIsDelivered(t *testing.T) {
 	const message = `{"message_id":{id},"date":1,"chat":{"id":7,"type":"private"}`
 	for name, body := range map[string]string{
@@ -73,11 +73,11 @@ func TestAcceptedIsDelivered(t *testing.T) {
 		"no json":                 `{"ok":true,"result":<html>`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, nil, func(t *testing.T, h *harness) {
 				h.Say(7, "hello")
 				hub := h.hub(t, mem.New())
 				h.Fail("sendMessage", telegramtest.Fault{Times: -1, Answer: body})
-				if got := h.says(t, hub, answer(7, "same"), 7); !slices.Equal(got, []string{"same"}) {
+				if got := h.sendAndShow(t, hub, answer(7, "same"), 7); !slices.Equal(got, []string{"same"}) {
 					t.Errorf("the chat shows %q", got)
 				}
 				if rc, err := h.ch.Send(t.Context(), to("7", "more")); err != nil || (rc == "7/3") != strings.Contains(body, "{id}") {
@@ -88,10 +88,10 @@ func TestAcceptedIsDelivered(t *testing.T) {
 	}
 }
 
-// An album that was accepted is delivered, too, and so is an edit.
+// So is an album that was accepted, and an edit.
 func TestAcceptedAlbumIsDelivered(t *testing.T) {
 	files := map[string][]byte{"a.txt": []byte("a"), "b.txt": []byte("b")}
-	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = desk(t, files) }, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, func(c *telegram.Config) { c.Open = openFrom(t, files) }, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		odd := telegramtest.Fault{Answer: `{"ok":true,"result":[{"message_id":{id},"document":7},{"message_id":3,"chat":"x"}]}`}
 		h.Fail("sendMediaGroup", odd)
@@ -128,27 +128,27 @@ func TestP9LostAnswer(t *testing.T) {
 		for method, r := range map[string]chat.Reply{"sendMessage": {Text: "once"}, "sendMediaGroup": album, "sendMessage, a question": question} {
 			for _, at := range []int64{7, group} {
 				t.Run(fmt.Sprint(tt.name, "/", method, "/", at), func(t *testing.T) {
-					inBubble(t, telegramtest.Config{Limits: true}, func(c *telegram.Config) { c.Open = desk(t, files) }, func(t *testing.T, h *house) {
+					inBubble(t, telegramtest.Config{Limits: true}, func(c *telegram.Config) { c.Open = openFrom(t, files) }, func(t *testing.T, h *harness) {
 						method, _, _ := strings.Cut(method, ",")
 						for i := range 5 {
 							h.Say(at, fmt.Sprint("/earlier ", i))
 							h.Say(8, "elsewhere")
 						}
 						hub := h.hub(t, mem.New())
-						before := h.says(t, hub, answer(at, "earlier"), at)
+						before := h.sendAndShow(t, hub, answer(at, "earlier"), at)
 						h.Say(at, "/heard")
 						h.Say(8, "elsewhere")
 						h.Fail(method, tt.fault)
 						r.ID, r.To = "re:1", to(fmt.Sprint(at), "").To
 						once := h.Count(method)
-						got := h.says(t, hub, r, at)
+						got := h.sendAndShow(t, hub, r, at)
 						if n := h.Count(method) - once; len(got) != len(before)+1 || n != tt.sends {
 							t.Errorf("%d requests, and the chat shows %q", n, got)
 						}
 						if r.Ask != nil && len(h.last(at).Buttons) == 0 {
 							t.Error("the question has lost its buttons")
 						}
-						if after := h.says(t, hub, answer(at, "later"), at); len(after) != len(got)+1 {
+						if after := h.sendAndShow(t, hub, answer(at, "later"), at); len(after) != len(got)+1 {
 							t.Errorf("then it shows %q", after)
 						}
 					})
@@ -158,8 +158,7 @@ func TestP9LostAnswer(t *testing.T) {
 	}
 }
 
-// P9: a message that could not be sent because there was no connection is not
-// looked for.
+// P9: a message is not looked for if there was no connection to send it over.
 func TestP9NeverConnected(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
@@ -171,11 +170,11 @@ func TestP9NeverConnected(t *testing.T) {
 			}
 			return inner.RoundTrip(r)
 		})}
-	}, func(t *testing.T, h *house) {
+	}, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		hub := h.hub(t, mem.New())
 		time.AfterFunc(time.Minute, func() { down.Store(false) })
-		if got := h.says(t, hub, answer(7, "once"), 7); len(got) != 1 || h.Count("editMessageReplyMarkup") != 0 {
+		if got := h.sendAndShow(t, hub, answer(7, "once"), 7); len(got) != 1 || h.Count("editMessageReplyMarkup") != 0 {
 			t.Errorf("the chat shows %q after %d probes", got, h.Count("editMessageReplyMarkup"))
 		}
 	})
@@ -185,20 +184,20 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// P9: the search is over after 64 numbers, or at the first that was given since
-// then in any chat of the counter; it keeps to Telegram's limits.
+// P9: the search ends after 64 numbers, or at the first one that was given since in
+// any chat of the counter. It keeps to Telegram's limits.
 func TestP9SearchIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		since  func(h *house)
+		since  func(h *harness)
 		probes int
 	}{
-		{"nobody wrote since", func(*house) {}, 64},
-		{"somebody wrote elsewhere", func(h *house) { h.SkipMessages(8, 3); h.Say(8, "since") }, 9},
-		{"in a supergroup, which counts for itself", func(h *house) { h.Say(group, "/since") }, 64},
+		{"nobody wrote since", func(*harness) {}, 64},
+		{"somebody wrote elsewhere", func(h *harness) { h.SkipMessages(8, 3); h.Say(8, "since") }, 9},
+		{"in a supergroup, which counts for itself", func(h *harness) { h.Say(group, "/since") }, 64},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{Limits: true}, nil, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{Limits: true}, nil, func(t *testing.T, h *harness) {
 				h.Say(7, "hello")
 				hub := h.hub(t, mem.New())
 				time.Sleep(time.Minute)
@@ -207,7 +206,7 @@ func TestP9SearchIsBounded(t *testing.T) {
 				for i := range 3 { // what the first polls bring may be older
 					time.AfterFunc(time.Duration(i+1)*10*time.Millisecond, func() { tt.since(h) })
 				}
-				got := h.says(t, hub, answer(7, "once"), 7)
+				got := h.sendAndShow(t, hub, answer(7, "once"), 7)
 				if n := h.Count("editMessageReplyMarkup") - 2; len(got) != 1 || n != tt.probes {
 					t.Errorf("%d probes, want %d; the chat shows %q", n, tt.probes, got)
 				}
@@ -219,7 +218,7 @@ func TestP9SearchIsBounded(t *testing.T) {
 	}
 }
 
-// What waits in the outbox is sent as soon as a poll succeeds after an outage.
+// Replies in the outbox are sent as soon as a poll succeeds after an outage.
 func TestOutageIsOverForTheOutbox(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
@@ -231,7 +230,7 @@ func TestOutageIsOverForTheOutbox(t *testing.T) {
 			}
 			return inner.RoundTrip(r)
 		})}
-	}, func(t *testing.T, h *house) {
+	}, func(t *testing.T, h *harness) {
 		h.Say(7, "hello")
 		hub := h.hub(t, mem.New())
 		for i := range 5 {

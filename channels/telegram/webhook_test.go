@@ -17,18 +17,18 @@ import (
 
 const secret = "the-secret-of-the-webhook"
 
-func hooked(c *telegram.Config) {
+func withWebhook(c *telegram.Config) {
 	c.Webhook = &telegram.Webhook{URL: "http://127.0.0.1:1/hook", Secret: secret}
 }
 
-// webhookOf returns what answers Telegram's requests.
+// webhookOf returns the handler of Telegram's requests.
 func webhookOf(c *telegram.Channel) http.Handler {
 	_, _, handler := c.Webhook()
 	return handler
 }
 
-// R-S9: the secret comes first, then the method's and the body's limits; 200
-// is said only for what is kept (P1).
+// R-S9: the secret is checked first, then the limits of method and body. Only an
+// update that is stored is answered with 200 (P1).
 func TestRS9Webhook(t *testing.T) {
 	const hello = `{"update_id":1,"message":{"message_id":1,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"hello"}}`
 	huge := `{"update_id":1,"message":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
@@ -36,7 +36,7 @@ func TestRS9Webhook(t *testing.T) {
 		name, method, secret, body string
 		fail                       error
 		code                       int
-		heard, dead                int
+		delivered, dead            int
 	}{
 		{"good", "POST", secret, hello, nil, 200, 1, 0},
 		{"no secret", "POST", "", hello, nil, 401, 0, 0},
@@ -50,17 +50,17 @@ func TestRS9Webhook(t *testing.T) {
 		{"another kind", "POST", secret, `{"update_id":5,"poll":{}}`, nil, 200, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+			inBubble(t, telegramtest.Config{}, withWebhook, func(t *testing.T, h *harness) {
 				h.fail = func(chat.Message) error { return tt.fail }
 				h.run(t)
-				h.texts()
+				h.deliveredTexts()
 				r := httptest.NewRequestWithContext(t.Context(), tt.method, "/hook", strings.NewReader(tt.body))
 				r.Header.Set("X-Telegram-Bot-Api-Secret-Token", tt.secret)
 				w := httptest.NewRecorder()
 				webhookOf(h.ch).ServeHTTP(w, r)
-				dead := len(h.deadOnes(t))
-				if w.Code != tt.code || len(h.texts()) != tt.heard || dead != tt.dead {
-					t.Errorf("%d, %d heard, %d dead; want %d, %d, %d", w.Code, len(h.heard), dead, tt.code, tt.heard, tt.dead)
+				dead := len(h.deadLetters(t))
+				if w.Code != tt.code || len(h.deliveredTexts()) != tt.delivered || dead != tt.dead {
+					t.Errorf("%d, %d delivered, %d dead; want %d, %d, %d", w.Code, len(h.delivered), dead, tt.code, tt.delivered, tt.dead)
 				}
 				if strings.Contains(w.Body.String(), secret) {
 					t.Error("the answer tells the secret")
@@ -70,9 +70,9 @@ func TestRS9Webhook(t *testing.T) {
 	}
 }
 
-// R-S9: not a byte of the body of a stranger is read.
+// R-S9: without the secret, not a byte of the body is read.
 func TestRS9BodyUnread(t *testing.T) {
-	h := build(t, telegramtest.Config{}, hooked)
+	h := newHarness(t, telegramtest.Config{}, withWebhook)
 	body := strings.NewReader("x")
 	webhookOf(h.ch).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/", body))
 	if body.Len() != 1 {
@@ -81,8 +81,8 @@ func TestRS9BodyUnread(t *testing.T) {
 }
 
 func TestHandlerOutsideRun(t *testing.T) {
-	for name, change := range map[string]func(*telegram.Config){"polling": nil, "not running": hooked} {
-		h := build(t, telegramtest.Config{}, change)
+	for name, change := range map[string]func(*telegram.Config){"polling": nil, "not running": withWebhook} {
+		h := newHarness(t, telegramtest.Config{}, change)
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(`{"update_id":1,"message":{"message_id":1,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"hello"}}`))
 		r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
 		w := httptest.NewRecorder()
@@ -93,18 +93,18 @@ func TestHandlerOutsideRun(t *testing.T) {
 	}
 }
 
-// P16: Run ends while a request waits for the bot's name; what that brings is
-// not taken any more, and Telegram brings it again.
+// P16: Run ends while a request waits for the bot's name. The update is not
+// accepted any more, and Telegram sends it again.
 func TestP16WebhookRunEnds(t *testing.T) {
-	inBubble(t, telegramtest.Config{}, hooked, func(t *testing.T, h *house) {
+	inBubble(t, telegramtest.Config{}, withWebhook, func(t *testing.T, h *harness) {
 		h.Fail("getMe", telegramtest.Fault{Delay: 20 * time.Second})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- h.ch.Run(ctx, h.deliver) }()
-		h.texts()
+		h.deliveredTexts()
 		code := make(chan int)
 		go func() {
-			code <- h.bring(t, `{"update_id":1,"message":{"message_id":1,"chat":{"id":-7,"type":"group"},"from":{"id":7},"text":"/hello"}}`)
+			code <- h.postUpdate(t, `{"update_id":1,"message":{"message_id":1,"chat":{"id":-7,"type":"group"},"from":{"id":7},"text":"/hello"}}`)
 		}()
 		time.Sleep(10 * time.Second)
 		began := time.Now()
@@ -115,14 +115,14 @@ func TestP16WebhookRunEnds(t *testing.T) {
 		if got := <-code; got != http.StatusServiceUnavailable {
 			t.Errorf("the request was answered %d", got)
 		}
-		h.want(t)
+		h.wantDelivered(t)
 	})
 }
 
-// The whole way over the loopback: what cannot be kept is brought again.
+// Over the loopback, an update that cannot be stored is sent again.
 func TestWebhookEndToEnd(t *testing.T) {
 	for _, fails := range []int{0, 3} {
-		h := build(t, telegramtest.Config{}, nil)
+		h := newHarness(t, telegramtest.Config{}, nil)
 		real := telegramtest.NewServer(telegramtest.Config{})
 		defer real.Close()
 		var ch *telegram.Channel
@@ -152,8 +152,8 @@ func TestWebhookEndToEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.mu.Lock()
-		if len(h.heard) != 2 || h.heard[0].Text != "hello" {
-			t.Errorf("heard %v", h.heard)
+		if len(h.delivered) != 2 || h.delivered[0].Text != "hello" {
+			t.Errorf("delivered %v", h.delivered)
 		}
 		h.mu.Unlock()
 	}

@@ -16,20 +16,21 @@ import (
 	"unicode/utf8"
 )
 
-// A refusal is an answer of the API that says no.
-type refusal struct {
+// An apiError is an answer of the API that refuses a request.
+type apiError struct {
 	Status int     `json:"-"`
 	Code   int     `json:"code"`
 	Text   string  `json:"message"`
 	After  float64 `json:"retry_after,omitempty"`
 }
 
-func bad(format string, args ...any) *refusal {
-	return &refusal{Status: http.StatusBadRequest, Code: 50035, Text: "Invalid Form Body: " + fmt.Sprintf(format, args...)}
+func bad(format string, args ...any) *apiError {
+	text := "Invalid Form Body: " + fmt.Sprintf(format, args...)
+	return &apiError{Status: http.StatusBadRequest, Code: 50035, Text: text}
 }
 
-func missing(code int, what string) *refusal {
-	return &refusal{Status: http.StatusNotFound, Code: code, Text: "Unknown " + what}
+func missing(code int, what string) *apiError {
+	return &apiError{Status: http.StatusNotFound, Code: code, Text: "Unknown " + what}
 }
 
 // A call is a request to the API.
@@ -40,7 +41,7 @@ type call struct {
 	body
 }
 
-// A body is what all the requests that bots make may say.
+// A body has the fields of all requests that bots make.
 type body struct {
 	Content string `json:"content"`
 	Flags   int    `json:"flags"`
@@ -69,25 +70,25 @@ type body struct {
 	menu []map[string]any // the body, when it is a list
 }
 
-// routes are the API. What answers holds s.mu; nil is 204.
-var routes = map[string]func(*Server, *call) (any, *refusal){
-	"GET /gateway":          func(s *Server, _ *call) (any, *refusal) { return map[string]any{"url": s.GatewayURL}, nil },
+// routes are the API. s.mu is held; a nil answer is status 204.
+var routes = map[string]func(*Server, *call) (any, *apiError){
+	"GET /gateway":          (*Server).gatewayAddress,
 	"GET /gateway/bot":      (*Server).gatewayBot,
-	"GET /users/@me":        func(s *Server, _ *call) (any, *refusal) { return s.bot, nil },
+	"GET /users/@me":        func(s *Server, _ *call) (any, *apiError) { return s.bot, nil },
 	"GET /applications/@me": (*Server).application,
 
 	"POST /users/@me/channels":            (*Server).openDM,
 	"GET /channels/{id}":                  (*Server).getChannel,
 	"GET /guilds/{id}/roles":              (*Server).getRoles,
 	"GET /channels/{id}/messages":         (*Server).history,
-	"POST /channels/{id}/messages":        (*Server).create,
+	"POST /channels/{id}/messages":        (*Server).createMessage,
 	"GET /channels/{id}/messages/{id}":    (*Server).getMessage,
 	"PATCH /channels/{id}/messages/{id}":  (*Server).edit,
-	"DELETE /channels/{id}/messages/{id}": (*Server).remove,
-	"POST /channels/{id}/typing":          func(*Server, *call) (any, *refusal) { return nil, nil },
+	"DELETE /channels/{id}/messages/{id}": (*Server).deleteMessage,
+	"POST /channels/{id}/typing":          func(*Server, *call) (any, *apiError) { return nil, nil },
 
-	"PUT /channels/{id}/messages/{id}/reactions/{emoji}/@me":    (*Server).mark,
-	"DELETE /channels/{id}/messages/{id}/reactions/{emoji}/@me": (*Server).mark,
+	"PUT /channels/{id}/messages/{id}/reactions/{emoji}/@me":    (*Server).setReaction,
+	"DELETE /channels/{id}/messages/{id}/reactions/{emoji}/@me": (*Server).setReaction,
 	"PUT /applications/{id}/commands":                           (*Server).setMenu,
 	"POST /interactions/{id}/{token}/callback":                  (*Server).callback,
 }
@@ -96,29 +97,32 @@ var routes = map[string]func(*Server, *call) (any, *refusal){
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for name, do := range routes {
-		pattern := strings.Replace(strings.Replace(name, " ", " /api/v9", 1), "/messages/{id}", "/messages/{message}", 1)
+		pattern := strings.Replace(name, " ", " /api/v9", 1)
+		pattern = strings.Replace(pattern, "/messages/{id}", "/messages/{message}", 1)
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, name, do) })
 	}
 	mux.HandleFunc("/gateway/", s.gateway)
-	mux.HandleFunc("/attachments/", s.blob)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { answer(w, &refusal{Status: 404, Text: "404: Not Found"}) })
+	mux.HandleFunc("/attachments/", s.serveFile)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, &apiError{Status: 404, Text: "404: Not Found"})
+	})
 	return mux
 }
 
 // serve answers a request of the route with that name.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, name string, do func(*Server, *call) (any, *refusal)) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, name string, do func(*Server, *call) (any, *apiError)) {
 	callback := strings.HasSuffix(name, "/callback")
 	if !callback && r.Header.Get("Authorization") != "Bot "+s.cfg.Token {
-		answer(w, &refusal{Status: 401, Text: "401: Unauthorized"})
+		answer(w, &apiError{Status: 401, Text: "401: Unauthorized"})
 		return
 	}
 	c := &call{Request: r}
-	no := c.read()
+	failure := c.read()
 	e := Event{Route: name}
 	if strings.Contains(name, "/channels/{id}") {
 		e.Channel = r.PathValue("id")
 	}
-	s.happen(e)
+	s.emit(e)
 	f := s.fault(name, e.Channel, r)
 	defer s.count(name)
 	if f.before(s, w, r) {
@@ -126,11 +130,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, name string, do f
 	}
 	var out any
 	s.mu.Lock()
-	if no == nil {
-		no = s.enter(c, e, callback)
+	if failure == nil {
+		failure = s.checkRequest(c, e, callback)
 	}
-	if no == nil {
-		out, no = do(s, c)
+	if failure == nil {
+		out, failure = do(s, c)
 	}
 	raw, err := json.Marshal(out)
 	s.mu.Unlock()
@@ -138,12 +142,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, name string, do f
 		panic(err)
 	}
 	e.Done = true
-	s.happen(e)
+	s.emit(e)
 	switch {
 	case f.DropAfter:
 		panic(http.ErrAbortHandler)
-	case no != nil:
-		answer(w, no)
+	case failure != nil:
+		answer(w, failure)
 	case out == nil:
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -152,19 +156,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, name string, do f
 	}
 }
 
-// enter checks what is the same for all routes. s.mu is held.
-func (s *Server) enter(c *call, e Event, callback bool) *refusal {
+// checkRequest checks what is common to all routes. s.mu is held.
+func (s *Server) checkRequest(c *call, e Event, callback bool) *apiError {
 	if !callback && s.cfg.Limits {
-		if no := s.limit("", 50, time.Second); no != nil {
-			return no
+		if failure := s.limit("", 50, time.Second); failure != nil {
+			return failure
 		}
 		if e.Channel != "" {
 			n, window := 5, 5*time.Second
 			if strings.Contains(e.Route, "/reactions/") {
 				n, window = 1, 250*time.Millisecond
 			}
-			if no := s.limit(e.Route+e.Channel, n, window); no != nil {
-				return no
+			if failure := s.limit(e.Route+e.Channel, n, window); failure != nil {
+				return failure
 			}
 		}
 	}
@@ -176,12 +180,12 @@ func (s *Server) enter(c *call, e Event, callback bool) *refusal {
 	case c.room == nil, c.room.gone == 10003:
 		return missing(10003, "Channel")
 	case c.room.gone != 0:
-		return &refusal{Status: 403, Code: c.room.gone, Text: "Missing Access"}
+		return &apiError{Status: 403, Code: c.room.gone, Text: "Missing Access"}
 	}
 	return nil
 }
 
-func (s *Server) limit(key string, n int, window time.Duration) *refusal {
+func (s *Server) limit(key string, n int, window time.Duration) *apiError {
 	sent := s.limits[key]
 	for len(sent) > 0 && time.Since(sent[0]) >= window {
 		sent = sent[1:]
@@ -190,27 +194,27 @@ func (s *Server) limit(key string, n int, window time.Duration) *refusal {
 		return nil
 	}
 	s.limits[key] = sent
-	return &refusal{Status: 429, Text: "You are being rate limited.", After: (window - time.Since(sent[0])).Seconds()}
+	return &apiError{Status: 429, Text: "You are being rate limited.", After: (window - time.Since(sent[0])).Seconds()}
 }
 
 func (s *Server) count(route string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[route]++
-	s.tell()
+	s.notify()
 }
 
-func answer(w http.ResponseWriter, no *refusal) {
+func answer(w http.ResponseWriter, failure *apiError) {
 	w.Header().Set("Content-Type", "application/json")
-	if no.Status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", strconv.Itoa(int(no.After)+1))
+	if failure.Status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", strconv.Itoa(int(failure.After)+1))
 	}
-	w.WriteHeader(no.Status)
-	_ = json.NewEncoder(w).Encode(no) // the client is gone
+	w.WriteHeader(failure.Status)
+	_ = json.NewEncoder(w).Encode(failure) // the client is gone
 }
 
 // read reads the body, in either of the ways the API takes.
-func (c *call) read() *refusal {
+func (c *call) read() *apiError {
 	kind, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	form := kind == "multipart/form-data"
 	var raw []byte
@@ -224,9 +228,11 @@ func (c *call) read() *refusal {
 	case err != nil:
 		return bad("%v", err)
 	case len(raw) > 0 && !form && kind != "application/json":
-		return &refusal{Status: 400, Code: 50035, Text: "Expected \"Content-Type\" header to be one of {'application/json'}."}
-	case len(raw) == 0 && kind != "", len(raw) > 0 && json.Unmarshal(raw, &c.body) != nil && json.Unmarshal(raw, &c.menu) != nil:
-		return &refusal{Status: 400, Code: 50109, Text: "The request body contains invalid JSON."}
+		text := "Expected \"Content-Type\" header to be one of {'application/json'}."
+		return &apiError{Status: 400, Code: 50035, Text: text}
+	case len(raw) == 0 && kind != "",
+		len(raw) > 0 && json.Unmarshal(raw, &c.body) != nil && json.Unmarshal(raw, &c.menu) != nil:
+		return &apiError{Status: 400, Code: 50109, Text: "The request body contains invalid JSON."}
 	}
 	return nil
 }
@@ -255,12 +261,13 @@ func (c *call) form() (payload []byte, err error) {
 	return nil, err
 }
 
-// blob is the server of files. Their addresses are good for a while only.
-func (s *Server) blob(w http.ResponseWriter, r *http.Request) {
+// serveFile serves files. Their addresses expire.
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	data, ok := s.blobs[strings.TrimSuffix(r.URL.Path, "/file")]
+	data, ok := s.files[strings.TrimSuffix(r.URL.Path, "/file")]
 	s.mu.Unlock()
-	if made, err := strconv.ParseInt(r.URL.Query().Get("ex"), 10, 64); !ok || err != nil || time.Since(time.Unix(made, 0)) > 24*time.Hour {
+	made, err := strconv.ParseInt(r.URL.Query().Get("ex"), 10, 64)
+	if !ok || err != nil || time.Since(time.Unix(made, 0)) > 24*time.Hour {
 		http.Error(w, "This content is no longer available.", http.StatusNotFound)
 		return
 	}
@@ -271,13 +278,17 @@ func (s *Server) blob(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-func (s *Server) gatewayBot(*call) (any, *refusal) {
+func (s *Server) gatewayAddress(*call) (any, *apiError) {
+	return map[string]any{"url": s.GatewayURL}, nil
+}
+
+func (s *Server) gatewayBot(*call) (any, *apiError) {
 	return map[string]any{"url": s.GatewayURL, "shards": 1, "session_start_limit": map[string]any{
 		"total": s.cfg.Starts, "remaining": max(0, s.cfg.Starts-s.starts), "reset_after": 1000, "max_concurrency": 1,
 	}}, nil
 }
 
-func (s *Server) application(*call) (any, *refusal) {
+func (s *Server) application(*call) (any, *apiError) {
 	flags := 1 << 19
 	if s.cfg.Blind {
 		flags = 0
@@ -285,7 +296,7 @@ func (s *Server) application(*call) (any, *refusal) {
 	return map[string]any{"id": "100", "name": "Parley", "flags": flags, "bot": s.bot}, nil
 }
 
-func (s *Server) openDM(c *call) (any, *refusal) {
+func (s *Server) openDM(c *call) (any, *apiError) {
 	if n, err := strconv.ParseUint(c.Recipient, 10, 63); err != nil || n == 0 {
 		return nil, bad("recipient_id")
 	}
@@ -293,20 +304,20 @@ func (s *Server) openDM(c *call) (any, *refusal) {
 	return map[string]any{"id": r.id, "type": 1, "recipients": []User{r.person}}, nil
 }
 
-func (s *Server) getChannel(c *call) (any, *refusal) {
+func (s *Server) getChannel(c *call) (any, *apiError) {
 	r := c.room
 	return map[string]any{"id": r.id, "type": r.kind, "guild_id": r.guild, "parent_id": cmp.Or(r.parent, "800")}, nil
 }
 
-func (s *Server) getRoles(c *call) (any, *refusal) {
+func (s *Server) getRoles(c *call) (any, *apiError) {
 	return []any{
 		map[string]any{"id": c.PathValue("id"), "name": "@everyone"},
 		map[string]any{"id": "555", "name": "Parley", "tags": map[string]any{"bot_id": s.bot.ID}},
 	}, nil
 }
 
-// history is a page of messages, newest first: the oldest after one, or the newest.
-func (s *Server) history(c *call) (any, *refusal) {
+// history returns a page of messages, newest first: the oldest after one, or the newest.
+func (s *Server) history(c *call) (any, *apiError) {
 	query := c.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(query.Get("limit"), "50"))
 	if err != nil || limit < 1 || limit > 100 {
@@ -331,7 +342,7 @@ func (s *Server) history(c *call) (any, *refusal) {
 	return page, nil
 }
 
-func (s *Server) getMessage(c *call) (any, *refusal) {
+func (s *Server) getMessage(c *call) (any, *apiError) {
 	m := c.room.find(c.PathValue("message"))
 	if m == nil {
 		return nil, missing(10008, "Message")
@@ -339,8 +350,8 @@ func (s *Server) getMessage(c *call) (any, *refusal) {
 	return s.json(c.room, *m, false), nil
 }
 
-// create is a message of the bot.
-func (s *Server) create(c *call) (any, *refusal) {
+// createMessage sends a message of the bot.
+func (s *Server) createMessage(c *call) (any, *apiError) {
 	if utf8.RuneCountInString(c.Nonce) > 25 {
 		return nil, bad("nonce: must be 25 or fewer in length")
 	}
@@ -350,8 +361,8 @@ func (s *Server) create(c *call) (any, *refusal) {
 		}
 	}
 	m := Message{From: s.bot}
-	if no := c.fill(&m, c.files); no != nil {
-		return nil, no
+	if failure := c.setContent(&m, c.files); failure != nil {
+		return nil, failure
 	}
 	if ref := c.Reference; ref != nil {
 		if c.room.find(ref.Message) != nil {
@@ -363,19 +374,19 @@ func (s *Server) create(c *call) (any, *refusal) {
 	m.ID = s.id()
 	for _, f := range c.files {
 		if len(f.Data) > 10<<20 {
-			return nil, &refusal{Status: 413, Code: 40005, Text: "Request entity too large"}
+			return nil, &apiError{Status: 413, Code: 40005, Text: "Request entity too large"}
 		}
 		m.Files = append(m.Files, s.keep(c.room, f))
 	}
 	c.room.add(m)
 	s.nonces[c.room.id+c.Nonce] = m.ID
 	s.dispatch(c.room, "MESSAGE_CREATE", s.json(c.room, m, true))
-	c.room.tell()
+	c.room.notify()
 	return s.json(c.room, m, false), nil
 }
 
-// fill puts content, buttons and flags into m, within Discord's limits.
-func (c *call) fill(m *Message, files []File) *refusal {
+// setContent sets text, buttons and flags of m, within Discord's limits.
+func (c *call) setContent(m *Message, files []File) *apiError {
 	m.Text = strings.TrimSpace(c.Content)
 	switch {
 	case utf8.RuneCountInString(m.Text) > 2000:
@@ -383,7 +394,7 @@ func (c *call) fill(m *Message, files []File) *refusal {
 	case len(files) > 10:
 		return bad("attachments: Must be 10 or fewer in length.")
 	case m.Text == "" && len(files) == 0:
-		return &refusal{Status: 400, Code: 50006, Text: "Cannot send an empty message"}
+		return &apiError{Status: 400, Code: 50006, Text: "Cannot send an empty message"}
 	}
 	m.Preview = c.Flags&4 == 0
 	m.Pings = c.Allowed == nil || len(c.Allowed.Parse) > 0
@@ -409,56 +420,56 @@ func (c *call) fill(m *Message, files []File) *refusal {
 	return nil
 }
 
-func (s *Server) edit(c *call) (any, *refusal) {
+func (s *Server) edit(c *call) (any, *apiError) {
 	m := c.room.find(c.PathValue("message"))
 	switch {
 	case m == nil:
 		return nil, missing(10008, "Message")
 	case !m.From.Bot:
-		return nil, &refusal{Status: 403, Code: 50005, Text: "Cannot edit a message authored by another user"}
+		return nil, &apiError{Status: 403, Code: 50005, Text: "Cannot edit a message authored by another user"}
 	}
 	old := m.Text
-	if no := c.fill(m, m.Files); no != nil {
-		return nil, no
+	if failure := c.setContent(m, m.Files); failure != nil {
+		return nil, failure
 	}
 	if m.Text != old {
 		m.Edits, m.edited = append(m.Edits, old), time.Now()
 	}
 	s.dispatch(c.room, "MESSAGE_UPDATE", s.json(c.room, *m, true))
-	c.room.tell()
+	c.room.notify()
 	return s.json(c.room, *m, false), nil
 }
 
-func (s *Server) remove(c *call) (any, *refusal) {
+func (s *Server) deleteMessage(c *call) (any, *apiError) {
 	id := c.PathValue("message")
 	switch m := c.room.find(id); {
 	case m == nil:
 		return nil, missing(10008, "Message")
 	case !m.From.Bot:
-		return nil, &refusal{Status: 403, Code: 50013, Text: "Missing Permissions"}
+		return nil, &apiError{Status: 403, Code: 50013, Text: "Missing Permissions"}
 	}
 	c.room.delete(id)
 	return nil, nil
 }
 
-// mark puts a reaction below a message, or takes it away.
-func (s *Server) mark(c *call) (any, *refusal) {
+// setReaction adds a reaction to a message, or removes it.
+func (s *Server) setReaction(c *call) (any, *apiError) {
 	m, emoji := c.room.find(c.PathValue("message")), c.PathValue("emoji")
 	switch {
 	case m == nil:
 		return nil, missing(10008, "Message")
 	case strings.Trim(emoji, "abcdefghijklmnopqrstuvwxyz:") == "":
-		return nil, &refusal{Status: 400, Code: 10014, Text: "Unknown Emoji"}
+		return nil, &apiError{Status: 400, Code: 10014, Text: "Unknown Emoji"}
 	}
 	m.Reactions = slices.DeleteFunc(slices.Clone(m.Reactions), func(e string) bool { return e == emoji })
 	if c.Method == http.MethodPut {
 		m.Reactions = append(m.Reactions, emoji)
 	}
-	c.room.tell()
+	c.room.notify()
 	return nil, nil
 }
 
-func (s *Server) setMenu(c *call) (any, *refusal) {
+func (s *Server) setMenu(c *call) (any, *apiError) {
 	form := regexp.MustCompile(`^[-_a-z0-9]{1,32}$`)
 	for i, cmd := range c.menu {
 		name, _ := cmd["name"].(string)
@@ -471,21 +482,24 @@ func (s *Server) setMenu(c *call) (any, *refusal) {
 	return s.menu, nil
 }
 
-// callback is the answer to an interaction.
-func (s *Server) callback(c *call) (any, *refusal) {
-	i := s.acts[c.PathValue("id")]
+// callback answers an interaction.
+func (s *Server) callback(c *call) (any, *apiError) {
+	i := s.interactions[c.PathValue("id")]
 	switch {
 	case i == nil || i.Token != c.PathValue("token") || i.Late:
 		return nil, missing(10062, "interaction")
 	case i.Acked:
-		return nil, &refusal{Status: 400, Code: 40060, Text: "Interaction has already been acknowledged."}
+		return nil, &apiError{Status: 400, Code: 40060, Text: "Interaction has already been acknowledged."}
 	case c.Type != 4 && c.Type != 5 && c.Type != 6:
 		return nil, bad("type")
 	case c.Type == 4 && c.Data.Content == "":
-		return nil, &refusal{Status: 400, Code: 50006, Text: "Cannot send an empty message"}
+		return nil, &apiError{Status: 400, Code: 50006, Text: "Cannot send an empty message"}
 	}
-	i.Acked, i.Says, i.Quiet, i.Preview = true, c.Data.Content, c.Data.Flags&64 != 0, c.Type == 4 && c.Data.Flags&4 == 0
+	i.Acked = true
+	i.Says = c.Data.Content
+	i.Quiet = c.Data.Flags&64 != 0
+	i.Preview = c.Type == 4 && c.Data.Flags&4 == 0
 	i.timer.Stop()
-	s.tell()
+	s.notify()
 	return nil, nil
 }

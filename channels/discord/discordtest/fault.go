@@ -65,7 +65,7 @@ func (f Fault) before(s *Server, w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write([]byte(f.Page))
 		return true
 	case f.Status != 0:
-		answer(w, &refusal{Status: f.Status, Code: f.Code, Text: "a fault", After: f.RetryAfter})
+		answer(w, &apiError{Status: f.Status, Code: f.Code, Text: "a fault", After: f.RetryAfter})
 		return true
 	}
 	return false
@@ -86,7 +86,7 @@ func (s *Server) Watch(f func(Event)) {
 	s.watchers = append(s.watchers, f)
 }
 
-func (s *Server) happen(e Event) {
+func (s *Server) emit(e Event) {
 	s.mu.Lock()
 	watchers := s.watchers
 	s.mu.Unlock()

@@ -67,7 +67,7 @@ func (s *Server) Gates(gs ...Gate) {
 func (s *Server) Drop(code int) {
 	s.each(func(ses *session, c *conn) {
 		if code != 0 {
-			c.bye(code, "")
+			c.closeWith(code, "")
 			return
 		}
 		c.Close()
@@ -131,7 +131,7 @@ func (s *Server) each(f func(*session, *conn)) {
 	}
 }
 
-func (c *conn) bye(code int, text string) {
+func (c *conn) closeWith(code int, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_ = c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
@@ -158,7 +158,7 @@ func (c *conn) write(p packet) {
 	_ = c.WriteMessage(kind, raw)
 }
 
-// dispatch tells the sessions that may hear it. s.mu is held.
+// dispatch sends an event to the sessions that may receive it. s.mu is held.
 func (s *Server) dispatch(r *room, kind string, data any) {
 	need := 1 << 9
 	if r.kind == 1 {
@@ -171,7 +171,7 @@ func (s *Server) dispatch(r *room, kind string, data any) {
 	}
 }
 
-// send tells the session an event, now or when it is resumed. s.mu is held.
+// send sends the session an event, now or when it is resumed. s.mu is held.
 func (s *Server) send(ses *session, kind string, data any) {
 	ses.seq++
 	seq := ses.seq
@@ -232,11 +232,11 @@ func (s *Server) gateway(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	defer ws.Close()
-	s.talk(c)
+	s.serveConn(c)
 }
 
-// talk is the conversation with one bot.
-func (s *Server) talk(c *conn) {
+// serveConn is the conversation with one bot.
+func (s *Server) serveConn(c *conn) {
 	hello := fmt.Sprintf(`{"op":10,"d":{"heartbeat_interval":%d}}`, s.cfg.Heartbeat.Milliseconds())
 	switch {
 	case c.gate.ReadyFirst:
@@ -253,7 +253,7 @@ func (s *Server) talk(c *conn) {
 		defer s.mu.Unlock()
 		if ses != nil && ses.conn == c {
 			ses.conn = nil
-			s.tell()
+			s.notify()
 		}
 	}()
 	for {
@@ -264,7 +264,7 @@ func (s *Server) talk(c *conn) {
 				s.end(ses) // the bot says good-bye
 			}
 			if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-				c.bye(4009, "Session timed out.")
+				c.closeWith(4009, "Session timed out.")
 			}
 			return
 		}
@@ -273,7 +273,7 @@ func (s *Server) talk(c *conn) {
 			Data json.RawMessage `json:"d"`
 		}
 		if json.Unmarshal(raw, &p) != nil {
-			c.bye(4002, "Error while decoding payload.")
+			c.closeWith(4002, "Error while decoding payload.")
 			return
 		}
 		switch p.Op {
@@ -284,18 +284,18 @@ func (s *Server) talk(c *conn) {
 			if ses != nil && json.Unmarshal(p.Data, &had) == nil {
 				ses.trim(had)
 			}
-			s.tell()
+			s.notify()
 			s.mu.Unlock()
 			if !c.gate.NoAck {
 				c.write(packet{Op: 11})
 			}
 		case 2, 6:
 			if ses != nil {
-				c.bye(4005, "Already authenticated.")
+				c.closeWith(4005, "Already authenticated.")
 				return
 			}
 			if c.gate.Close != 0 {
-				c.bye(c.gate.Close, "")
+				c.closeWith(c.gate.Close, "")
 				return
 			}
 			if c.gate.Second != "" {
@@ -315,7 +315,7 @@ func (s *Server) talk(c *conn) {
 			}
 		case 3, 4, 8:
 		default:
-			c.bye(4001, "Unknown opcode.")
+			c.closeWith(4001, "Unknown opcode.")
 			return
 		}
 	}
@@ -325,10 +325,10 @@ func (s *Server) end(ses *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, ses.id)
-	s.tell()
+	s.notify()
 }
 
-// An opening is what the bot says first.
+// An opening is the first packet of the bot.
 type opening struct {
 	Token    string `json:"token"`
 	Intents  int    `json:"intents"`
@@ -341,13 +341,13 @@ type opening struct {
 func (s *Server) identify(c *conn, d opening) (*session, bool) {
 	switch {
 	case d.Token != "Bot "+s.cfg.Token:
-		c.bye(4004, "Authentication failed.")
+		c.closeWith(4004, "Authentication failed.")
 		return nil, false
 	case d.Intents >= 1<<26 || d.Intents < 0:
-		c.bye(4013, "Invalid intent(s).")
+		c.closeWith(4013, "Invalid intent(s).")
 		return nil, false
 	case s.cfg.Blind && d.Intents&(1<<15) != 0:
-		c.bye(4014, "Disallowed intent(s).")
+		c.closeWith(4014, "Disallowed intent(s).")
 		return nil, false
 	}
 	s.mu.Lock()
@@ -375,7 +375,7 @@ func (s *Server) identify(c *conn, d opening) (*session, bool) {
 	for _, id := range guilds {
 		s.send(ses, "GUILD_CREATE", s.guild(id))
 	}
-	s.tell()
+	s.notify()
 	return ses, true
 }
 
@@ -411,14 +411,15 @@ func (s *Server) guild(id string) map[string]any {
 		}
 	}
 	return map[string]any{
-		"id": id, "name": "A server", "joined_at": madeAt("0"), "members": []any{}, "channels": channels, "threads": threads,
+		"id": id, "name": "A server", "joined_at": madeAt("0"), "members": []any{},
+		"channels": channels, "threads": threads,
 	}
 }
 
-// resume goes on with a session.
+// resume continues a session.
 func (s *Server) resume(c *conn, d opening) (*session, bool) {
 	if d.Token != "Bot "+s.cfg.Token {
-		c.bye(4004, "Authentication failed.")
+		c.closeWith(4004, "Authentication failed.")
 		return nil, false
 	}
 	s.mu.Lock()
@@ -429,7 +430,7 @@ func (s *Server) resume(c *conn, d opening) (*session, bool) {
 		return nil, true
 	}
 	if d.Seq > ses.seq {
-		c.bye(4007, "Invalid seq.")
+		c.closeWith(4007, "Invalid seq.")
 		return nil, false
 	}
 	if d.Seq < ses.trimmed { // too old
@@ -448,11 +449,11 @@ func (s *Server) resume(c *conn, d opening) (*session, bool) {
 	}
 	s.resumes++
 	s.send(ses, "RESUMED", map[string]any{})
-	s.tell()
+	s.notify()
 	return ses, true
 }
 
-// madeAt is the time of a snowflake as the API shows it.
+// madeAt returns the time of a snowflake as the API shows it.
 func madeAt(id string) string {
 	n, _ := strconv.ParseInt(id, 10, 64)
 	return time.UnixMilli(n>>22 + 1420070400000).UTC().Format(time.RFC3339Nano)

@@ -62,7 +62,7 @@ type room struct {
 	changed  chan struct{}
 }
 
-// room returns the channel, which begins to exist. s.mu is held.
+// room returns the channel, and creates it if need be. s.mu is held.
 func (s *Server) room(id string) *room {
 	r := s.rooms[id]
 	if r == nil {
@@ -72,7 +72,7 @@ func (s *Server) room(id string) *room {
 	return r
 }
 
-func (r *room) tell() {
+func (r *room) notify() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -89,7 +89,7 @@ func (r *room) find(id string) *Message {
 	return nil
 }
 
-// DM returns the private channel with a person, which begins to exist.
+// DM returns the private channel with a person, and creates it if need be.
 func (s *Server) DM(userID string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *Server) Thread(channel string) string {
 }
 
 // Refuse makes requests about the channel fail: 403 with code 50001 (the bot
-// was thrown out), 50007 (the person takes no messages), or 404 with 10003 (it is gone).
+// was removed), 50007 (the person accepts no messages), or 404 with 10003 (it is gone).
 func (s *Server) Refuse(channel string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,15 +161,15 @@ func (s *Server) Say(channel, userID, name, text string, opts ...Option) string 
 	}
 	r.add(m)
 	s.dispatch(r, "MESSAGE_CREATE", s.json(r, m, true))
-	r.tell()
-	s.tell()
+	r.notify()
+	s.notify()
 	return m.ID
 }
 
 // keep stores a file at the server of files. s.mu is held.
 func (s *Server) keep(r *room, f File) File {
 	f.ID = s.id()
-	s.blobs[s.path(r, f)] = f.Data
+	s.files[s.path(r, f)] = f.Data
 	return f
 }
 
@@ -184,13 +184,15 @@ func (s *Server) Edit(channel, message, text string) {
 	if m == nil {
 		panic(fmt.Sprintf("discordtest: channel %s has no message %s", channel, message))
 	}
-	m.Edits, m.Text, m.edited = append(m.Edits, m.Text), text, time.Now()
+	m.Edits = append(m.Edits, m.Text)
+	m.Text = text
+	m.edited = time.Now()
 	s.dispatch(r, "MESSAGE_UPDATE", s.json(r, *m, true))
-	r.tell()
+	r.notify()
 }
 
-// Unfurl is what Discord tells when it has found out what a link shows: the
-// message changes, but not its words.
+// Unfurl sends the event that follows when Discord has loaded the preview of a link:
+// the message changes, but not its text.
 func (s *Server) Unfurl(channel, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,12 +205,12 @@ func (s *Server) Delete(channel, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.room(channel).delete(message)
-	s.tell()
+	s.notify()
 }
 
 func (r *room) delete(id string) {
 	r.messages = slices.DeleteFunc(r.messages, func(m Message) bool { return m.ID == id })
-	r.tell()
+	r.notify()
 }
 
 // An Interaction is the use of a command or the press of a button.
@@ -232,10 +234,12 @@ func (s *Server) Command(channel, userID, name, text string) string {
 	return s.interact(channel, userID, 2, map[string]any{"data": data})
 }
 
-// Press lets a person press the button with that custom id below a message, be it there or not.
+// Press lets a person press the button with that custom id below a message, whether
+// or not it is there.
 func (s *Server) Press(channel, userID, message, button string) string {
 	return s.interact(channel, userID, 3, map[string]any{
-		"data": map[string]any{"custom_id": button, "component_type": 2}, "message": map[string]any{"id": message, "channel_id": channel},
+		"data":    map[string]any{"custom_id": button, "component_type": 2},
+		"message": map[string]any{"id": message, "channel_id": channel},
 	})
 }
 
@@ -244,12 +248,12 @@ func (s *Server) interact(channel, user string, kind int, more map[string]any) s
 	defer s.mu.Unlock()
 	r := s.room(channel)
 	i := &Interaction{ID: s.id(), Token: "secret-of-the-interaction"}
-	s.acts[i.ID] = i
+	s.interactions[i.ID] = i
 	i.timer = time.AfterFunc(s.cfg.Patience, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		i.Late = !i.Acked
-		s.tell()
+		s.notify()
 	})
 	d := map[string]any{
 		"id": i.ID, "application_id": "100", "type": kind, "token": i.Token, "version": 1, "channel_id": channel,
@@ -266,7 +270,7 @@ func (s *Server) interact(channel, user string, kind int, more map[string]any) s
 	return i.ID
 }
 
-// Replay tells the bot of an event once more, as it was told last.
+// Replay sends the last event once more.
 func (s *Server) Replay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +281,7 @@ func (s *Server) Replay() {
 	}
 }
 
-// Push tells the bot an event, which may be nonsense.
+// Push sends the bot an event, which may be nonsense.
 func (s *Server) Push(kind string, data string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,13 +290,13 @@ func (s *Server) Push(kind string, data string) {
 	}
 }
 
-// json is m as the API shows it; events hold more than history does.
+// json returns m as the API shows it. Events have more fields than history.
 func (s *Server) json(r *room, m Message, event bool) map[string]any {
 	d := map[string]any{
-		"id": m.ID, "channel_id": r.id, "type": 0, "author": m.From, "content": m.Text, "timestamp": madeAt(m.ID),
-		"edited_timestamp": nil, "mentions": s.mentions(m.Text), "mention_roles": roles(m.Text), "attachments": s.attachments(r, m),
-		"embeds": []any{}, "pinned": false, "tts": false, "flags": 0,
-		"components": []any{},
+		"id": m.ID, "channel_id": r.id, "type": 0, "author": m.From, "content": m.Text,
+		"timestamp": madeAt(m.ID), "edited_timestamp": nil,
+		"mentions": s.mentions(m.Text), "mention_roles": roles(m.Text), "attachments": s.attachments(r, m),
+		"embeds": []any{}, "pinned": false, "tts": false, "flags": 0, "components": []any{},
 	}
 	if slices.ContainsFunc(m.Files, func(f File) bool { return f.Voice }) {
 		d["flags"] = 1 << 13

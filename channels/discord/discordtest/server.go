@@ -24,12 +24,12 @@ type Config struct {
 	Blind     bool          // Message Content Intent is switched off
 	Limits    bool          // answer 429 to bots that send more than Discord allows
 	Heartbeat time.Duration // 41.25 s when 0
-	Patience  time.Duration // with the answer to an interaction: 3 s when 0
+	Patience  time.Duration // how long an interaction may go unanswered: 3 s when 0
 	Starts    int           // sessions that may be begun: 1000 when 0
 	Buffer    int           // events of a session that a RESUME may bring again: 1000 when 0
 }
 
-// A Server is a Discord with one bot. Its methods may be called by many goroutines.
+// A Server is a Discord with one bot. Its methods may be called concurrently.
 type Server struct {
 	URL        string // of the API, to be the bot's apiUrl
 	GatewayURL string
@@ -41,23 +41,23 @@ type Server struct {
 	close  context.CancelFunc
 	live   sync.WaitGroup // connections to the gateway
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew when anything changes
-	lastID   int64
-	rooms    map[string]*room
-	sessions map[string]*session
-	starts   int // sessions begun
-	resumes  int // and resumed
-	beats    int // heartbeats of the bot
-	acts     map[string]*Interaction
-	menu     json.RawMessage
-	nonces   map[string]string // of the last minutes: message
-	blobs    map[string][]byte // by path at the server of files
-	faults   map[string][]*Fault
-	gates    []Gate
-	counts   map[string]int
-	watchers []func(Event)
-	limits   map[string][]time.Time
+	mu           sync.Mutex
+	changed      chan struct{} // closed and made anew when anything changes
+	lastID       int64
+	rooms        map[string]*room
+	sessions     map[string]*session
+	starts       int // sessions begun
+	resumes      int // and resumed
+	beats        int // heartbeats of the bot
+	interactions map[string]*Interaction
+	menu         json.RawMessage
+	nonces       map[string]string // of the last minutes: message
+	files        map[string][]byte // by path at the server of files
+	faults       map[string][]*Fault
+	gates        []Gate
+	counts       map[string]int
+	watchers     []func(Event)
+	limits       map[string][]time.Time
 }
 
 // NewServer starts a Server on the loopback. Close ends it.
@@ -68,10 +68,18 @@ func NewServer(cfg Config) *Server {
 	cfg.Starts = cmp.Or(cfg.Starts, 1000)
 	cfg.Buffer = cmp.Or(cfg.Buffer, 1000)
 	s := &Server{
-		cfg: cfg, bot: User{ID: "101", Username: "parley", Bot: true},
-		changed: make(chan struct{}), rooms: map[string]*room{}, sessions: map[string]*session{}, acts: map[string]*Interaction{},
-		menu: json.RawMessage("[]"), nonces: map[string]string{}, blobs: map[string][]byte{},
-		faults: map[string][]*Fault{}, counts: map[string]int{}, limits: map[string][]time.Time{},
+		cfg:          cfg,
+		bot:          User{ID: "101", Username: "parley", Bot: true},
+		changed:      make(chan struct{}),
+		rooms:        map[string]*room{},
+		sessions:     map[string]*session{},
+		interactions: map[string]*Interaction{},
+		menu:         json.RawMessage("[]"),
+		nonces:       map[string]string{},
+		files:        map[string][]byte{},
+		faults:       map[string][]*Fault{},
+		counts:       map[string]int{},
+		limits:       map[string][]time.Time{},
 	}
 	s.closed, s.close = context.WithCancel(context.Background())
 	s.http = httptest.NewServer(s.handler())
@@ -102,8 +110,8 @@ func (s *Server) id() string {
 	return strconv.FormatInt(s.lastID, 10)
 }
 
-// tell wakes all who wait for a change. s.mu is held.
-func (s *Server) tell() {
+// notify wakes everybody who waits for a change. s.mu is held.
+func (s *Server) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -161,14 +169,14 @@ func (v View) Online() bool {
 // Sessions returns how many sessions were begun, and how often one was resumed.
 func (v View) Sessions() (begun, resumed int) { return v.s.starts, v.s.resumes }
 
-// Left says whether the bot has no session: it has said good-bye.
+// Left reports whether the bot has no session because it ended it.
 func (v View) Left() bool { return len(v.s.sessions) == 0 }
 
-// Beats returns how many heartbeats have come.
+// Beats returns how many heartbeats have arrived.
 func (v View) Beats() int { return v.s.beats }
 
-// Interaction returns the one of that id.
-func (v View) Interaction(id string) Interaction { return *v.s.acts[id] }
+// Interaction returns the one with that id.
+func (v View) Interaction(id string) Interaction { return *v.s.interactions[id] }
 
 // Look calls f with the Server as it is.
 func (s *Server) Look(f func(View)) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What Discord's app takes for marks, by the rules of its reader of Markdown.
+// What Discord's app takes for markup, by the rules of its parser of Markdown.
 var (
 	fenceForm   = regexp.MustCompile("(?s)^```(?:[A-Za-z0-9_+.#-]+\n)?\n*(.*?[^\n])\n*```")
 	codeForm    = regexp.MustCompile("(?s)^(`+)(.+?)(`+)")
@@ -23,6 +23,11 @@ var (
 	starInside  = regexp.MustCompile(`(?s)^(?:\*\*|\\.|\s+(?:\\.|[^\s*\\]|\*\*)|[^\s*\\])+$`)
 	itemForm    = regexp.MustCompile(`^( *)(\d+)(\. .*)$`)
 )
+
+// markLengths are the lengths of the marks on either side.
+var markLengths = map[*regexp.Regexp]int{
+	starForm: 1, lineForm: 1, strongForm: 2, underForm: 2, strikeForm: 2, spoilerForm: 2,
+}
 
 // Shown returns the words of a message as Discord's app shows them: without the
 // marks it knows, and with the numbers it gives to lists.
@@ -52,15 +57,15 @@ func Shown(content string) string {
 func words(s string) string {
 	var out strings.Builder
 	for s != "" {
-		shown, size := mark(s)
+		shown, size := showNext(s)
 		out.WriteString(shown)
 		s = s[size:]
 	}
 	return out.String()
 }
 
-// mark returns what the beginning of s is shown as, and how long it is.
-func mark(s string) (shown string, size int) {
+// showNext returns what the beginning of s is shown as, and how long it is.
+func showNext(s string) (shown string, size int) {
 	if m := fenceForm.FindStringSubmatch(s); m != nil {
 		return m[1], len(m[0])
 	}
@@ -74,7 +79,7 @@ func mark(s string) (shown string, size int) {
 		return m, len(m)
 	}
 	best := ""
-	for form, length := range map[*regexp.Regexp]int{starForm: 1, lineForm: 1, strongForm: 2, underForm: 2, strikeForm: 2, spoilerForm: 2} {
+	for form, length := range markLengths {
 		m := form.FindStringSubmatch(s)
 		if m == nil || form == starForm && !starInside.MatchString(m[1]) {
 			continue

@@ -17,15 +17,19 @@ import (
 	"unicode/utf16"
 )
 
-// A refusal is an answer of the API that is not ok.
-type refusal struct {
+// An apiError is an answer of the API that refuses a request.
+type apiError struct {
 	Code   int
 	Text   string
 	Params map[string]any
 }
 
-func bad(format string, args ...any) *refusal {
-	return &refusal{Code: http.StatusBadRequest, Text: "Bad Request: " + fmt.Sprintf(format, args...)}
+func bad(format string, args ...any) *apiError {
+	return &apiError{Code: http.StatusBadRequest, Text: "Bad Request: " + fmt.Sprintf(format, args...)}
+}
+
+func conflict(reason string) *apiError {
+	return &apiError{Code: http.StatusConflict, Text: "Conflict: " + reason}
 }
 
 // params are the arguments of a request, objects as JSON.
@@ -42,8 +46,8 @@ func (p params) object(name string) map[string]any {
 	return o
 }
 
-// methods are the calls that take no time; getUpdates is apart. s.mu is held.
-var methods = map[string]func(*Server, params) (any, *refusal){
+// methods are all methods but getUpdates, which waits. s.mu is held.
+var methods = map[string]func(*Server, params) (any, *apiError){
 	"getMe":           (*Server).getMe,
 	"sendMessage":     (*Server).sendMessage,
 	"editMessageText": (*Server).editMessageText,
@@ -64,7 +68,7 @@ var methods = map[string]func(*Server, params) (any, *refusal){
 	"setMessageReaction":  (*Server).setMessageReaction,
 
 	"setMyCommands": (*Server).setMyCommands,
-	"getMyCommands": func(s *Server, _ params) (any, *refusal) { return s.commands, nil },
+	"getMyCommands": func(s *Server, _ params) (any, *apiError) { return s.commands, nil },
 	"setWebhook":    (*Server).setWebhook,
 	"deleteWebhook": (*Server).deleteWebhook,
 }
@@ -74,7 +78,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, file := strings.CutPrefix(r.URL.Path, "/file")
 	token, method, _ := strings.Cut(strings.TrimPrefix(path, "/bot"), "/")
 	if token != s.cfg.Token {
-		answer(w, nil, &refusal{Code: http.StatusUnauthorized, Text: "Unauthorized"})
+		answer(w, nil, &apiError{Code: http.StatusUnauthorized, Text: "Unauthorized"})
 		return
 	}
 	if file {
@@ -83,7 +87,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	do := methods[method]
 	if do == nil && method != "getUpdates" {
-		answer(w, nil, &refusal{Code: http.StatusNotFound, Text: "Not Found"})
+		answer(w, nil, &apiError{Code: http.StatusNotFound, Text: "Not Found"})
 		return
 	}
 	p, ups, err := read(r)
@@ -92,43 +96,44 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	event := Event{Method: method, Chat: p.int("chat_id"), Params: p}
-	s.happen(event)
+	s.emit(event)
 	fault := s.fault(method, event.Chat)
 	defer s.count(method)
 	if fault.before(s, w, r) {
 		return
 	}
 	var result any
-	var no *refusal
+	var failure *apiError
 	if method == "getUpdates" {
-		result, no = s.getUpdates(r, p)
+		result, failure = s.getUpdates(r, p)
 	} else {
 		s.mu.Lock()
 		for name, up := range ups { // the argument names it
 			p[name] = fmt.Sprint("upload", s.nextID, " ", name)
 			s.uploads[p[name]] = up
 		}
-		result, no = do(s, p)
+		result, failure = do(s, p)
 		clear(s.uploads)
 		s.mu.Unlock()
 	}
-	event.Done, event.OK = true, no == nil
-	s.happen(event)
+	event.Done, event.OK = true, failure == nil
+	s.emit(event)
 	if fault.DropAfter {
 		panic(http.ErrAbortHandler)
 	}
-	if fault.Answer != "" && no == nil {
-		_, _ = io.WriteString(w, strings.ReplaceAll(fault.Answer, "{id}", fmt.Sprint(numberOf(result)))) // the client is gone
+	if fault.Answer != "" && failure == nil {
+		body := strings.ReplaceAll(fault.Answer, "{id}", fmt.Sprint(numberOf(result)))
+		_, _ = io.WriteString(w, body) // the client may be gone
 		return
 	}
-	answer(w, result, no)
+	answer(w, result, failure)
 }
 
 func (s *Server) count(method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[method]++
-	s.tell()
+	s.notify()
 }
 
 // read returns the arguments of r, in any of the ways the API takes them, and
@@ -193,20 +198,20 @@ func readForm(p params, form *multipart.Reader) (map[string]uploaded, error) {
 	}
 }
 
-// verbatim is a result that goes out as it is, be it JSON or not.
+// verbatim is a result that is sent as it is, whether or not it is JSON.
 type verbatim []byte
 
-func answer(w http.ResponseWriter, result any, no *refusal) {
+func answer(w http.ResponseWriter, result any, failure *apiError) {
 	w.Header().Set("Content-Type", "application/json")
 	body := map[string]any{"ok": true, "result": result}
-	if no != nil {
-		w.WriteHeader(no.Code)
-		body = map[string]any{"ok": false, "error_code": no.Code, "description": no.Text}
-		if no.Params != nil {
-			body["parameters"] = no.Params
+	if failure != nil {
+		w.WriteHeader(failure.Code)
+		body = map[string]any{"ok": false, "error_code": failure.Code, "description": failure.Text}
+		if failure.Params != nil {
+			body["parameters"] = failure.Params
 		}
 	}
-	if raw, ok := result.(verbatim); ok && no == nil {
+	if raw, ok := result.(verbatim); ok && failure == nil {
 		_, _ = fmt.Fprintf(w, `{"ok":true,"result":%s}`, raw)
 		return
 	}
@@ -229,19 +234,20 @@ func botID(token string) int64 {
 	return n
 }
 
-func (s *Server) getMe(params) (any, *refusal) {
+func (s *Server) getMe(params) (any, *apiError) {
 	return map[string]any{
 		"id": s.bot.ID, "is_bot": true, "first_name": s.bot.FirstName, "username": s.bot.Username,
 		"can_join_groups": true, "can_read_all_group_messages": !s.cfg.Privacy,
 	}, nil
 }
 
-// getUpdates confirms what is before offset, and waits for what is not.
-func (s *Server) getUpdates(r *http.Request, p params) (any, *refusal) {
+// getUpdates confirms the updates before offset, and waits for others.
+func (s *Server) getUpdates(r *http.Request, p params) (any, *apiError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hook.url != "" {
-		return nil, &refusal{Code: http.StatusConflict, Text: "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"}
+		return nil, conflict("can't use getUpdates method while webhook is active;" +
+			" use deleteWebhook to delete the webhook first")
 	}
 	if s.polling != nil {
 		close(s.polling)
@@ -279,7 +285,8 @@ func (s *Server) getUpdates(r *http.Request, p params) (any, *refusal) {
 		}
 		s.mu.Lock()
 		if s.polling != me {
-			return nil, &refusal{Code: http.StatusConflict, Text: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"}
+			return nil, conflict("terminated by other getUpdates request;" +
+				" make sure that only one bot instance is running")
 		}
 	}
 	var raws [][]byte
@@ -304,11 +311,11 @@ func (s *Server) confirm(offset int64) {
 	}
 	s.done = append(s.done, s.pending[:i]...)
 	s.pending = s.pending[i:]
-	s.tell()
+	s.notify()
 }
 
 // open returns the chat that p is for, if the bot may write there.
-func (s *Server) open(p params) (*room, *refusal) {
+func (s *Server) open(p params) (*room, *apiError) {
 	id, ok := p["chat_id"]
 	if !ok || id == "" {
 		return nil, bad("chat_id is empty")
@@ -318,11 +325,11 @@ func (s *Server) open(p params) (*room, *refusal) {
 	case r == nil:
 		return nil, bad("chat not found")
 	case r.refuses != "":
-		return nil, &refusal{Code: http.StatusForbidden, Text: "Forbidden: " + r.refuses}
+		return nil, &apiError{Code: http.StatusForbidden, Text: "Forbidden: " + r.refuses}
 	case r.movedTo != 0:
-		no := bad("group chat was upgraded to a supergroup chat")
-		no.Params = map[string]any{"migrate_to_chat_id": r.movedTo}
-		return nil, no
+		failure := bad("group chat was upgraded to a supergroup chat")
+		failure.Params = map[string]any{"migrate_to_chat_id": r.movedTo}
+		return nil, failure
 	}
 	if thread := int(p.int("message_thread_id")); thread != 0 && !r.topics[thread] { // 1, General, must not be named
 		return nil, bad("message thread not found")
@@ -331,7 +338,7 @@ func (s *Server) open(p params) (*room, *refusal) {
 }
 
 // marked returns what is shown of text.
-func marked(text, mode string) (shown string, entities []Entity, no *refusal) {
+func parseText(text, mode string) (shown string, entities []Entity, failure *apiError) {
 	switch mode {
 	case "":
 		return text, nil, nil
@@ -346,10 +353,10 @@ func marked(text, mode string) (shown string, entities []Entity, no *refusal) {
 }
 
 // text returns what is shown of p's text, within Telegram's limits.
-func text(p params) (string, []Entity, *refusal) {
-	shown, entities, no := marked(p["text"], p["parse_mode"])
-	if no != nil {
-		return "", nil, no
+func text(p params) (string, []Entity, *apiError) {
+	shown, entities, failure := parseText(p["text"], p["parse_mode"])
+	if failure != nil {
+		return "", nil, failure
 	}
 	if strings.TrimSpace(shown) == "" {
 		return "", nil, bad("message text is empty")
@@ -365,31 +372,31 @@ func preview(p params) bool {
 	return !off
 }
 
-func (s *Server) sendMessage(p params) (any, *refusal) {
-	r, no := s.open(p)
-	if no != nil {
-		return nil, no
+func (s *Server) sendMessage(p params) (any, *apiError) {
+	r, failure := s.open(p)
+	if failure != nil {
+		return nil, failure
 	}
-	if no := s.limit(r.id); no != nil {
-		return nil, no
+	if failure := s.limit(r.id); failure != nil {
+		return nil, failure
 	}
-	shown, entities, no := text(p)
-	if no != nil {
-		return nil, no
+	shown, entities, failure := text(p)
+	if failure != nil {
+		return nil, failure
 	}
-	m, no := s.compose(r, p)
-	if no != nil {
-		return nil, no
+	m, failure := s.compose(r, p)
+	if failure != nil {
+		return nil, failure
 	}
 	m.Text, m.Entities, m.Raw, m.Preview = shown, entities, p["text"], preview(p)
 	return s.json(r, s.show(r, m)), nil
 }
 
 // compose begins a message of the bot's.
-func (s *Server) compose(r *room, p params) (m Message, no *refusal) {
+func (s *Server) compose(r *room, p params) (m Message, failure *apiError) {
 	m = Message{Thread: int(p.int("message_thread_id")), From: s.bot}
-	if m.Buttons, no = buttons(p); no != nil {
-		return m, no
+	if m.Buttons, failure = buttons(p); failure != nil {
+		return m, failure
 	}
 	if to := p.object("reply_parameters"); to != nil {
 		id, _ := to["message_id"].(float64)
@@ -406,20 +413,21 @@ func (s *Server) compose(r *room, p params) (m Message, no *refusal) {
 func (s *Server) show(r *room, m Message) Message {
 	m.ID = s.nextMessage(r)
 	r.messages = append(r.messages, m)
-	r.tell()
-	s.tell()
+	r.notify()
+	s.notify()
 	return m
 }
 
-const notModified = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
+const notModified = "message is not modified: specified new message content and reply markup" +
+	" are exactly the same as a current content and reply markup of the message"
 
-func (s *Server) editMessageText(p params) (any, *refusal) {
-	r, no := s.open(p)
-	if no != nil {
-		return nil, no
+func (s *Server) editMessageText(p params) (any, *apiError) {
+	r, failure := s.open(p)
+	if failure != nil {
+		return nil, failure
 	}
-	if no := s.limit(r.id); no != nil {
-		return nil, no
+	if failure := s.limit(r.id); failure != nil {
+		return nil, failure
 	}
 	m := r.find(int(p.int("message_id")))
 	switch {
@@ -430,33 +438,33 @@ func (s *Server) editMessageText(p params) (any, *refusal) {
 	case len(m.Files) > 0:
 		return nil, bad("there is no text in the message to edit")
 	}
-	shown, entities, no := text(p)
-	if no != nil {
-		return nil, no
+	shown, entities, failure := text(p)
+	if failure != nil {
+		return nil, failure
 	}
-	below, no := buttons(p)
-	if no != nil {
-		return nil, no
+	below, failure := buttons(p)
+	if failure != nil {
+		return nil, failure
 	}
 	if shown == m.Text && slices.Equal(entities, m.Entities) && reflect.DeepEqual(below, m.Buttons) {
 		return nil, bad("%s", notModified)
 	}
 	m.Edits = append(m.Edits, m.Text)
 	m.Text, m.Entities, m.Raw, m.Preview, m.Buttons = shown, entities, p["text"], preview(p), below
-	r.tell()
-	s.tell()
+	r.notify()
+	s.notify()
 	return s.json(r, *m), nil
 }
 
 // editMessageReplyMarkup changes the buttons of a message of the bot's: without
 // markup it takes them away.
-func (s *Server) editMessageReplyMarkup(p params) (any, *refusal) {
-	r, no := s.open(p)
-	if no != nil {
-		return nil, no
+func (s *Server) editMessageReplyMarkup(p params) (any, *apiError) {
+	r, failure := s.open(p)
+	if failure != nil {
+		return nil, failure
 	}
-	if no := s.limit(0); no != nil {
-		return nil, no
+	if failure := s.limit(0); failure != nil {
+		return nil, failure
 	}
 	m := r.find(int(p.int("message_id")))
 	switch {
@@ -465,23 +473,23 @@ func (s *Server) editMessageReplyMarkup(p params) (any, *refusal) {
 	case m.From.ID != s.bot.ID:
 		return nil, bad("message can't be edited")
 	}
-	below, no := buttons(p)
-	if no != nil {
-		return nil, no
+	below, failure := buttons(p)
+	if failure != nil {
+		return nil, failure
 	}
 	if reflect.DeepEqual(below, m.Buttons) {
 		return nil, bad("%s", notModified)
 	}
 	m.Buttons = below
-	r.tell()
-	s.tell()
+	r.notify()
+	s.notify()
 	return s.json(r, *m), nil
 }
 
-func (s *Server) deleteMessage(p params) (any, *refusal) {
-	r, no := s.open(p)
-	if no != nil {
-		return nil, no
+func (s *Server) deleteMessage(p params) (any, *apiError) {
+	r, failure := s.open(p)
+	if failure != nil {
+		return nil, failure
 	}
 	id := int(p.int("message_id"))
 	switch m := r.find(id); {
@@ -491,14 +499,14 @@ func (s *Server) deleteMessage(p params) (any, *refusal) {
 		return nil, bad("message can't be deleted")
 	}
 	r.delete(id)
-	s.tell()
+	s.notify()
 	return true, nil
 }
 
-func (s *Server) sendChatAction(p params) (any, *refusal) {
-	r, no := s.open(p)
-	if no != nil {
-		return nil, no
+func (s *Server) sendChatAction(p params) (any, *apiError) {
+	r, failure := s.open(p)
+	if failure != nil {
+		return nil, failure
 	}
 	if p["action"] == "" {
 		return nil, bad("wrong parameter action in request")
@@ -507,7 +515,7 @@ func (s *Server) sendChatAction(p params) (any, *refusal) {
 	return true, nil
 }
 
-func (s *Server) setMyCommands(p params) (any, *refusal) {
+func (s *Server) setMyCommands(p params) (any, *apiError) {
 	var menu []struct {
 		Command     string `json:"command"`
 		Description string `json:"description"`
@@ -516,7 +524,8 @@ func (s *Server) setMyCommands(p params) (any, *refusal) {
 		return nil, bad("can't parse commands JSON object")
 	}
 	for _, c := range menu {
-		if c.Command == "" || len(c.Command) > 32 || strings.Trim(c.Command, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		invalid := strings.Trim(c.Command, "abcdefghijklmnopqrstuvwxyz0123456789_")
+		if c.Command == "" || len(c.Command) > 32 || invalid != "" {
 			return nil, bad("BOT_COMMAND_INVALID")
 		}
 		if c.Description == "" || len(c.Description) > 256 {

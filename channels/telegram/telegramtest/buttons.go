@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A Button stands under a message of the bot.
+// A Button is below a message of the bot.
 type Button struct {
 	Text string `json:"text"`
 	Data string `json:"callback_data"`
 }
 
 // buttons returns those of p, row by row.
-func buttons(p params) ([][]Button, *refusal) {
+func buttons(p params) ([][]Button, *apiError) {
 	if p["reply_markup"] == "" {
 		return nil, nil
 	}
@@ -59,11 +59,11 @@ func (s *Server) Press(chat int64, message, n int, opts ...Option) string {
 	return s.PressData(chat, message, b.Data, opts...)
 }
 
-// PressData is Press by a client that sends what it likes. The message may be gone.
+// PressData is Press by a client that sends any data. The message may be gone.
 func (s *Server) PressData(chat int64, message int, data string, opts ...Option) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	by := saidBy(chat, opts)
+	by := newDraft(chat, opts)
 	id := fmt.Sprint(7_000_000_000 + len(s.presses))
 	s.presses[id] = time.Now()
 	r := s.room(chat)
@@ -77,18 +77,18 @@ func (s *Server) PressData(chat int64, message int, data string, opts ...Option)
 	return id
 }
 
-func (s *Server) answerCallbackQuery(p params) (any, *refusal) {
+func (s *Server) answerCallbackQuery(p params) (any, *apiError) {
 	pressed, ok := s.presses[p["callback_query_id"]]
 	if !ok || time.Since(pressed) > queryTime {
 		return nil, bad("query is too old and response timeout expired or query ID is invalid")
 	}
 	s.presses[p["callback_query_id"]] = time.Time{} // once
-	s.tell()
+	s.notify()
 	return true, nil
 }
 
-// Released reports whether the button looks pressed no more, since the bot
-// answered the press.
+// Released reports whether the bot answered the press, so that the button does not
+// look pressed any more.
 func (v View) Released(press string) bool { return v.s.presses[press].IsZero() }
 
 // reactions are those that a bot may set.
@@ -102,10 +102,10 @@ func (s *Server) NoReactions(chat int64) {
 	s.room(chat).noReactions = true
 }
 
-func (s *Server) setMessageReaction(p params) (any, *refusal) {
-	r, no := s.open(p)
-	if no != nil {
-		return nil, no
+func (s *Server) setMessageReaction(p params) (any, *apiError) {
+	r, failure := s.open(p)
+	if failure != nil {
+		return nil, failure
 	}
 	var set []struct {
 		Type  string `json:"type"`
@@ -128,7 +128,7 @@ func (s *Server) setMessageReaction(p params) (any, *refusal) {
 		emoji = set[0].Emoji
 	}
 	m.Reactions = append(m.Reactions, emoji)
-	r.tell()
-	s.tell()
+	r.notify()
+	s.notify()
 	return true, nil
 }

@@ -21,11 +21,11 @@ type Entity struct {
 func (e Entity) end() int { return e.Offset + e.Length }
 
 // ParseHTML reads s as the Bot API reads a text with parse_mode HTML. Its errors
-// are what the API says after "Bad Request: can't parse entities: "; a text in
-// which nothing can be seen comes back empty. What Telegram drops without a word it drops: entities
-// of mere space, of addresses it does not open, or nested as it does not allow.
-// It is stricter in one thing: a & that begins no known entity, which the
-// manual forbids and Telegram lets pass as text, is an error.
+// are what the API says after "Bad Request: can't parse entities: ". A text in which
+// nothing is visible comes back empty. Like Telegram, it silently drops entities of
+// mere space, of addresses that it does not open, and those that may not be nested.
+// It is stricter in one thing: a & that begins no known entity, which the manual
+// forbids and Telegram accepts as text, is an error.
 func ParseHTML(s string) (text string, entities []Entity, err error) {
 	if !utf8.ValidString(s) {
 		return "", nil, malformed("Text must be encoded in UTF-8")
@@ -34,7 +34,7 @@ func ParseHTML(s string) (text string, entities []Entity, err error) {
 	if err := p.parse(); err != nil {
 		return "", nil, err
 	}
-	entities = allow(p.found)
+	entities = dropForbidden(p.found)
 	entities = trimEntities(p.text, entities)
 	p.text, entities = trimText(p.text, entities)
 	text = string(utf16.Decode(p.text))
@@ -193,7 +193,8 @@ func (p *htmlParser) attribute(t *openTag, begin int) error {
 			t.expandable = true
 			return nil
 		}
-		return malformed("Expected equal sign in declaration of an attribute of the tag %q at byte offset %d", t.name, begin)
+		return malformed("Expected equal sign in declaration of an attribute of the tag %q at byte offset %d",
+			t.name, begin)
 	}
 	p.at++
 	p.space()
@@ -257,7 +258,8 @@ func (p *htmlParser) endTag() error {
 	}
 	t := p.open[len(p.open)-1]
 	if name = strings.ToLower(name); name != "" && name != t.name {
-		return malformed("Unmatched end tag at byte offset %d, expected \"</%s>\", found \"</%s>\"", begin, t.name, name)
+		return malformed("Unmatched end tag at byte offset %d, expected \"</%s>\", found \"</%s>\"",
+			begin, t.name, name)
 	}
 	p.open = p.open[:len(p.open)-1]
 	p.at++

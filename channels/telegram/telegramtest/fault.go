@@ -81,11 +81,11 @@ func (f Fault) before(s *Server, w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write([]byte(f.Page))
 		return true
 	case f.Code != 0:
-		no := &refusal{Code: f.Code, Text: f.Text}
+		failure := &apiError{Code: f.Code, Text: f.Text}
 		if f.RetryAfter > 0 {
-			no.Params = map[string]any{"retry_after": f.RetryAfter}
+			failure.Params = map[string]any{"retry_after": f.RetryAfter}
 		}
-		answer(w, nil, no)
+		answer(w, nil, failure)
 		return true
 	}
 	return false
@@ -109,7 +109,7 @@ func (s *Server) Watch(f func(Event)) {
 	s.watchers = append(s.watchers, f)
 }
 
-func (s *Server) happen(e Event) {
+func (s *Server) emit(e Event) {
 	s.mu.Lock()
 	watchers := s.watchers
 	s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"unicode/utf16"
 )
 
-// What Telegram takes and gives, in bytes.
+// What bots may upload and download, in bytes.
 const (
 	MaxPhoto    = 10 << 20
 	MaxUpload   = 50 << 20
@@ -42,10 +42,10 @@ type uploaded struct {
 // Post lets a person send f with a caption, which may be empty, and returns the
 // id of the message.
 func (s *Server) Post(chat int64, f File, caption string, opts ...Option) int {
-	return s.post(chat, "", append([]Option{func(m *said) { m.file, m.caption = &f, caption }}, opts...))
+	return s.post(chat, "", append([]Option{func(m *draft) { m.file, m.caption = &f, caption }}, opts...))
 }
 
-// InAlbum makes it one of several that are shown together.
+// InAlbum makes it part of an album.
 func InAlbum(id string) Option { return With(map[string]any{"media_group_id": id}) }
 
 // keep gives f its id. s.mu is held.
@@ -54,7 +54,7 @@ func (s *Server) keep(f *File) {
 	s.files = append(s.files, *f)
 }
 
-// fields are f as the API shows it.
+// fields returns f as the API shows it.
 func (f File) fields() any {
 	size := f.Size
 	if size == 0 {
@@ -62,7 +62,9 @@ func (f File) fields() any {
 	}
 	one := map[string]any{"file_id": f.id, "file_unique_id": "u" + f.id, "file_size": size}
 	if f.Kind == "photo" {
-		small := map[string]any{"file_id": "thumb", "file_unique_id": "thumb", "width": 90, "height": 90, "file_size": 900}
+		small := map[string]any{
+			"file_id": "thumb", "file_unique_id": "thumb", "width": 90, "height": 90, "file_size": 900,
+		}
 		one["width"], one["height"] = 1280, 1280
 		return []any{small, one}
 	}
@@ -79,12 +81,12 @@ func (f File) fields() any {
 	return one
 }
 
-// pathOf is where the API says that f is. The name within is not the sender's.
+// pathOf returns the path of f in the API. The name in it is not the sender's.
 func pathOf(f File) string {
 	return path.Join(f.Kind+"s", "file_"+f.id)
 }
 
-func (s *Server) getFile(p params) (any, *refusal) {
+func (s *Server) getFile(p params) (any, *apiError) {
 	i := slices.IndexFunc(s.files, func(f File) bool { return f.id == p["file_id"] })
 	if i < 0 {
 		return nil, bad("invalid file_id")
@@ -93,7 +95,9 @@ func (s *Server) getFile(p params) (any, *refusal) {
 	if max(f.Size, int64(len(f.Data))) > MaxDownload {
 		return nil, bad("file is too big")
 	}
-	return map[string]any{"file_id": f.id, "file_unique_id": "u" + f.id, "file_size": len(f.Data), "file_path": pathOf(f)}, nil
+	return map[string]any{
+		"file_id": f.id, "file_unique_id": "u" + f.id, "file_size": len(f.Data), "file_path": pathOf(f),
+	}, nil
 }
 
 // download answers with the bytes of a file.
@@ -110,42 +114,42 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	s.mu.Unlock()
 	if i < 0 {
-		answer(w, nil, &refusal{Code: http.StatusNotFound, Text: "Not Found"})
+		answer(w, nil, &apiError{Code: http.StatusNotFound, Text: "Not Found"})
 		return
 	}
 	_, _ = w.Write(data) // the client is gone
 }
 
-// sendFile is the method that sends one file of that kind.
-func sendFile(kind string) func(*Server, params) (any, *refusal) {
-	return func(s *Server, p params) (any, *refusal) {
-		r, no := s.open(p)
-		if no == nil {
-			no = s.limit(r.id)
+// sendFile returns the method that sends one file of that kind.
+func sendFile(kind string) func(*Server, params) (any, *apiError) {
+	return func(s *Server, p params) (any, *apiError) {
+		r, failure := s.open(p)
+		if failure == nil {
+			failure = s.limit(r.id)
 		}
-		if no != nil {
-			return nil, no
+		if failure != nil {
+			return nil, failure
 		}
-		f, no := s.file(kind, p[kind])
-		if no != nil {
-			return nil, no
+		f, failure := s.file(kind, p[kind])
+		if failure != nil {
+			return nil, failure
 		}
-		m, no := s.compose(r, p)
-		if no != nil {
-			return nil, no
+		m, failure := s.compose(r, p)
+		if failure != nil {
+			return nil, failure
 		}
-		if m.Text, m.Entities, no = caption(p["caption"], p["parse_mode"]); no != nil {
-			return nil, no
+		if m.Text, m.Entities, failure = caption(p["caption"], p["parse_mode"]); failure != nil {
+			return nil, failure
 		}
 		m.Files = []File{f}
 		return s.json(r, s.show(r, m)), nil
 	}
 }
 
-func (s *Server) sendMediaGroup(p params) (any, *refusal) {
-	r, no := s.open(p)
-	if no != nil {
-		return nil, no
+func (s *Server) sendMediaGroup(p params) (any, *apiError) {
+	r, failure := s.open(p)
+	if failure != nil {
+		return nil, failure
 	}
 	var media []struct {
 		Type    string `json:"type"`
@@ -173,23 +177,23 @@ func (s *Server) sendMediaGroup(p params) (any, *refusal) {
 		if !ok {
 			return nil, bad("wrong remote file identifier specified")
 		}
-		f, no := s.file(one.Type, p[name])
-		if no != nil {
-			return nil, no
+		f, failure := s.file(one.Type, p[name])
+		if failure != nil {
+			return nil, failure
 		}
-		m, no := s.compose(r, p)
-		if no != nil {
-			return nil, no
+		m, failure := s.compose(r, p)
+		if failure != nil {
+			return nil, failure
 		}
-		if m.Text, m.Entities, no = caption(one.Caption, one.Mode); no != nil {
-			return nil, no
+		if m.Text, m.Entities, failure = caption(one.Caption, one.Mode); failure != nil {
+			return nil, failure
 		}
 		m.Files = []File{f}
 		all = append(all, m)
 	}
 	for range all {
-		if no := s.limit(r.id); no != nil {
-			return nil, no
+		if failure := s.limit(r.id); failure != nil {
+			return nil, failure
 		}
 	}
 	var shown []any
@@ -201,8 +205,8 @@ func (s *Server) sendMediaGroup(p params) (any, *refusal) {
 	return shown, nil
 }
 
-// file returns what was uploaded, as the kind of file that it is to be.
-func (s *Server) file(kind, token string) (File, *refusal) {
+// file returns what was uploaded, as a file of that kind.
+func (s *Server) file(kind, token string) (File, *apiError) {
 	up, ok := s.uploads[token]
 	switch {
 	case !ok:
@@ -210,10 +214,10 @@ func (s *Server) file(kind, token string) (File, *refusal) {
 	case len(up.data) == 0:
 		return File{}, bad("file must be non-empty")
 	case len(up.data) > MaxUpload:
-		return File{}, &refusal{Code: http.StatusRequestEntityTooLarge, Text: "Request Entity Too Large"}
+		return File{}, &apiError{Code: http.StatusRequestEntityTooLarge, Text: "Request Entity Too Large"}
 	case kind == "photo":
-		if no := shows(up.data); no != nil {
-			return File{}, no
+		if failure := checkPhoto(up.data); failure != nil {
+			return File{}, failure
 		}
 	}
 	f := File{Kind: kind, Name: up.name, Data: up.data}
@@ -221,8 +225,8 @@ func (s *Server) file(kind, token string) (File, *refusal) {
 	return f, nil
 }
 
-// shows refuses what Telegram shows as no photo.
-func shows(data []byte) *refusal {
+// checkPhoto refuses files that Telegram does not show as photos.
+func checkPhoto(data []byte) *apiError {
 	size, kind, err := image.DecodeConfig(bytes.NewReader(data))
 	switch {
 	case len(data) > MaxPhoto:
@@ -236,10 +240,10 @@ func shows(data []byte) *refusal {
 }
 
 // caption returns what is shown of text, which may be empty.
-func caption(text, mode string) (shown string, entities []Entity, no *refusal) {
-	shown, entities, no = marked(text, mode)
-	if no == nil && len(utf16.Encode([]rune(shown))) > 1024 {
-		no = bad("message caption is too long")
+func caption(text, mode string) (shown string, entities []Entity, failure *apiError) {
+	shown, entities, failure = parseText(text, mode)
+	if failure == nil && len(utf16.Encode([]rune(shown))) > 1024 {
+		failure = bad("message caption is too long")
 	}
-	return shown, entities, no
+	return shown, entities, failure
 }

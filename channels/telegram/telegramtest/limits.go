@@ -15,7 +15,7 @@ type limits struct {
 // limit refuses a message to chat if Telegram would: more than 30 in a second
 // to all, 20 in a minute to a group, or 8 in 5 seconds to a person. Chat 0 stands
 // for a request that shows nothing and counts for all only. s.mu is held.
-func (s *Server) limit(chat int64) *refusal {
+func (s *Server) limit(chat int64) *apiError {
 	if !s.cfg.Limits {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (s *Server) limit(chat int64) *refusal {
 	wait := max(s.limits.wait(0, 30, time.Second), s.limits.wait(chat, n, window))
 	if wait > 0 {
 		secs := int(math.Ceil(wait.Seconds()))
-		return &refusal{
+		return &apiError{
 			Code: http.StatusTooManyRequests, Text: fmt.Sprintf("Too Many Requests: retry after %d", secs),
 			Params: map[string]any{"retry_after": secs},
 		}

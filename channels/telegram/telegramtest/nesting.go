@@ -6,31 +6,29 @@ import (
 	"strings"
 )
 
-// solid reports whether e may be within others but never contains its like.
-func solid(e Entity) bool {
+// isExclusive reports whether e may be within others but contains none of its kind.
+func isExclusive(e Entity) bool {
 	return slices.Contains([]string{"code", "pre", "text_link", "custom_emoji"}, e.Type)
 }
 
-func quotes(e Entity) bool { return strings.HasSuffix(e.Type, "blockquote") }
+func isQuote(e Entity) bool { return strings.HasSuffix(e.Type, "blockquote") }
 
-// allow drops what may not be nested: quotes in quotes, links and code in one
+// dropForbidden drops what may not be nested: quotes in quotes, links and code in one
 // another, a style in the same style, and every style where there is code.
-func allow(found []Entity) []Entity {
+func dropForbidden(found []Entity) []Entity {
 	sortEntities(found)
 	var kept []Entity
 	for _, e := range found {
 		if e.Type == "code" {
 			e.Language = ""
 		}
-		if !slices.ContainsFunc(kept, func(o Entity) bool {
-			return e.Offset < o.end() && (e.Type == o.Type || solid(e) && solid(o) || quotes(e) && (quotes(o) || solid(o)))
-		}) {
+		if !slices.ContainsFunc(kept, func(o Entity) bool { return e.Offset < o.end() && conflicts(e, o) }) {
 			kept = append(kept, e)
 		}
 	}
 	var all []Entity
 	for _, e := range kept {
-		if solid(e) || quotes(e) {
+		if isExclusive(e) || isQuote(e) {
 			all = append(all, e)
 			continue
 		}
@@ -53,11 +51,20 @@ func allow(found []Entity) []Entity {
 	return all
 }
 
+// conflicts reports whether e may not be within o.
+func conflicts(e, o Entity) bool {
+	if isQuote(e) {
+		return e.Type == o.Type || isQuote(o) || isExclusive(o)
+	}
+	return e.Type == o.Type || isExclusive(e) && isExclusive(o)
+}
+
 // sortEntities puts those that begin earlier, of these the longer, and of
 // equals the quote, then code, then the link first.
 func sortEntities(es []Entity) {
 	rank := func(e Entity) int {
-		return (slices.Index([]string{"blockquote", "expandable_blockquote", "pre", "code", "text_link", "custom_emoji"}, e.Type) + 9) % 9
+		first := []string{"blockquote", "expandable_blockquote", "pre", "code", "text_link", "custom_emoji"}
+		return (slices.Index(first, e.Type) + 9) % 9 // others last
 	}
 	slices.SortStableFunc(es, func(a, b Entity) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(b.Length, a.Length), cmp.Compare(rank(a), rank(b)))

@@ -54,17 +54,22 @@ type room struct {
 	noReactions bool
 }
 
-// room returns the chat, which begins to exist. s.mu is held.
+// room returns the chat, and creates it if need be. s.mu is held.
 func (s *Server) room(id int64) *room {
 	r := s.chats[id]
 	if r == nil {
-		r = &room{id: id, topics: map[int]bool{}, changed: make(chan struct{}), title: "Group " + strconv.FormatInt(-id, 10)}
+		r = &room{
+			id:      id,
+			topics:  map[int]bool{},
+			changed: make(chan struct{}),
+			title:   "Group " + strconv.FormatInt(-id, 10),
+		}
 		s.chats[id] = r
 	}
 	return r
 }
 
-func (r *room) tell() {
+func (r *room) notify() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -102,9 +107,10 @@ func (r *room) json() map[string]any {
 }
 
 // An Option says more about a message that a person writes.
-type Option func(*said)
+type Option func(*draft)
 
-type said struct {
+// A draft is a message that a person is about to send.
+type draft struct {
 	from    User
 	thread  int
 	replyTo int
@@ -113,23 +119,24 @@ type said struct {
 	caption string
 }
 
-// As makes the writer the user id. It is the chat's own id in private chats and 77 elsewhere otherwise.
+// As sets the id and name of the writer. By default the id is the chat's own in
+// private chats, and 77 elsewhere.
 func As(id int64, name string) Option {
-	return func(m *said) { m.from = User{ID: id, FirstName: name} }
+	return func(m *draft) { m.from = User{ID: id, FirstName: name} }
 }
 
 // From makes the writer u, who may be a bot.
-func From(u User) Option { return func(m *said) { m.from = u } }
+func From(u User) Option { return func(m *draft) { m.from = u } }
 
-// InTopic says it in a topic of a forum, which begins to exist.
-func InTopic(thread int) Option { return func(m *said) { m.thread = thread } }
+// InTopic sends it to a topic of a forum, which is created if need be.
+func InTopic(thread int) Option { return func(m *draft) { m.thread = thread } }
 
 // ReplyTo makes it a reply.
-func ReplyTo(message int) Option { return func(m *said) { m.replyTo = message } }
+func ReplyTo(message int) Option { return func(m *draft) { m.replyTo = message } }
 
 // Quoting makes it a reply to a part of a message.
 func Quoting(message int, part string) Option {
-	return func(m *said) {
+	return func(m *draft) {
 		ReplyTo(message)(m)
 		With(map[string]any{"quote": map[string]any{"text": part, "position": 0}})(m)
 	}
@@ -137,7 +144,7 @@ func Quoting(message int, part string) Option {
 
 // With adds or replaces fields of Telegram's message. A nil value removes one.
 func With(fields map[string]any) Option {
-	return func(m *said) {
+	return func(m *draft) {
 		if m.more == nil {
 			m.more = map[string]any{}
 		}
@@ -146,29 +153,30 @@ func With(fields map[string]any) Option {
 }
 
 // Say lets a person write text and returns the id of the message. Chats above
-// 0 are private, those that begin with -100 are supergroups, others groups.
-// The chat begins to exist.
+// 0 are private, those that begin with -100 are supergroups, others groups. The
+// chat is created if need be.
 func (s *Server) Say(chat int64, text string, opts ...Option) int { return s.post(chat, text, opts) }
 
 func (s *Server) post(chat int64, text string, opts []Option) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := saidBy(chat, opts)
+	m := newDraft(chat, opts)
 	r := s.room(chat)
 	if m.thread != 0 {
 		r.topics[m.thread] = true
 	}
-	said := Message{Thread: m.thread, From: m.from, Text: text, ReplyTo: m.replyTo}
+	message := Message{Thread: m.thread, From: m.from, Text: text, ReplyTo: m.replyTo}
 	if m.file != nil {
 		s.keep(m.file)
-		said.Text, said.Files = m.caption, []File{*m.file}
+		message.Text = m.caption
+		message.Files = []File{*m.file}
 	}
-	said.Album, _ = m.more["media_group_id"].(string)
-	said.ID = s.nextMessage(r)
-	r.messages = append(r.messages, said)
-	s.announce("message", r, said, m.more)
-	r.tell()
-	return said.ID
+	message.Album, _ = m.more["media_group_id"].(string)
+	message.ID = s.nextMessage(r)
+	r.messages = append(r.messages, message)
+	s.announce("message", r, message, m.more)
+	r.notify()
+	return message.ID
 }
 
 // nextMessage returns the number of the next message in r. As at Telegram, each
@@ -193,8 +201,8 @@ func (s *Server) SkipMessages(chat int64, n int) {
 	}
 }
 
-func saidBy(chat int64, opts []Option) said {
-	m := said{from: User{ID: chat, FirstName: "Person " + strconv.FormatInt(chat, 10)}}
+func newDraft(chat int64, opts []Option) draft {
+	m := draft{from: User{ID: chat, FirstName: "Person " + strconv.FormatInt(chat, 10)}}
 	if chat < 0 {
 		m.from = User{ID: 77, FirstName: "Person 77"}
 	}
@@ -216,26 +224,26 @@ func (s *Server) Edit(chat int64, message int, text string) {
 	m.Edits = append(m.Edits, m.Text)
 	m.Text = text
 	s.announce("edited_message", r, *m, map[string]any{"edit_date": time.Now().Unix()})
-	r.tell()
+	r.notify()
 }
 
-// Push tells the bot an update that consists of its id and fields, which are
-// JSON such as `"poll":{}`, and returns its id. They may be nonsense.
+// Push sends the bot an update that consists of its id and fields, which are JSON
+// such as `"poll":{}`, and returns its id. They may be nonsense.
 func (s *Server) Push(fields string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.push(Update{Raw: fmt.Appendf(nil, `{"update_id":%d,%s}`, s.nextID, fields)})
 }
 
-// Renumber makes id that of the next update, as Telegram does at random when
-// there was none for a week.
+// Renumber gives the next update that id, as Telegram does at random after a week
+// without updates.
 func (s *Server) Renumber(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nextID = id
 }
 
-// Block makes a person block the bot, or a group throw it out.
+// Block makes a person block the bot, or a group remove it.
 func (s *Server) Block(chat int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +254,7 @@ func (s *Server) Block(chat int64) {
 	}
 }
 
-// Unblock takes Block back.
+// Unblock undoes Block.
 func (s *Server) Unblock(chat int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,12 +273,12 @@ func (s *Server) Delete(chat int64, message int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.room(chat).delete(message)
-	s.tell()
+	s.notify()
 }
 
 func (r *room) delete(id int) {
 	r.messages = slices.DeleteFunc(r.messages, func(m Message) bool { return m.ID == id })
-	r.tell()
+	r.notify()
 }
 
 // Migrate turns the group from into the supergroup to, whose messages are
@@ -284,11 +292,13 @@ func (s *Server) Migrate(from, to int64, silently bool) {
 		return
 	}
 	admin := User{ID: 77, FirstName: "Person 77"}
-	s.announce("message", before, Message{ID: s.nextMessage(before), From: admin}, map[string]any{"migrate_to_chat_id": to})
-	s.announce("message", after, Message{ID: s.nextMessage(after), From: admin}, map[string]any{"migrate_from_chat_id": from})
+	leaving := Message{ID: s.nextMessage(before), From: admin}
+	s.announce("message", before, leaving, map[string]any{"migrate_to_chat_id": to})
+	joining := Message{ID: s.nextMessage(after), From: admin}
+	s.announce("message", after, joining, map[string]any{"migrate_from_chat_id": from})
 }
 
-// announce makes an update of m. s.mu is held.
+// announce queues an update about m. s.mu is held.
 func (s *Server) announce(kind string, r *room, m Message, more map[string]any) {
 	msg := s.json(r, m)
 	if reply := r.find(m.ReplyTo); reply != nil {
@@ -302,7 +312,7 @@ func (s *Server) announce(kind string, r *room, m Message, more map[string]any) 
 	s.tellBot(kind, r.id, m.ID, msg)
 }
 
-// tellBot makes an update of that kind. s.mu is held.
+// tellBot queues an update of that kind. s.mu is held.
 func (s *Server) tellBot(kind string, chat int64, message int, fields map[string]any) {
 	raw, err := json.Marshal(map[string]any{"update_id": s.nextID, kind: fields})
 	if err != nil {
@@ -313,7 +323,7 @@ func (s *Server) tellBot(kind string, chat int64, message int, fields map[string
 	}
 }
 
-// json is m as the API shows it.
+// json returns m as the API shows it.
 func (s *Server) json(r *room, m Message) map[string]any {
 	msg := map[string]any{
 		"message_id": m.ID, "from": m.From, "chat": r.json(), "date": time.Now().Unix(),
@@ -340,6 +350,6 @@ func (s *Server) push(u Update) int64 {
 	u.ID = s.nextID
 	s.nextID++
 	s.pending = append(s.pending, u)
-	s.tell()
+	s.notify()
 	return u.ID
 }

@@ -25,7 +25,7 @@ type Config struct {
 	Privacy  bool   // what getMe says about it: the bot does not see all messages of groups
 }
 
-// A Server is a Telegram with one bot. Its methods may be called by many goroutines.
+// A Server is a Telegram with one bot. Its methods may be called concurrently.
 type Server struct {
 	URL string // to be the bot's apiUrl; "http://telegram.test" in memory
 
@@ -33,9 +33,9 @@ type Server struct {
 	bot  User
 	http *httptest.Server // nil in memory
 
-	closed  context.Context
-	close   context.CancelFunc
-	bearers sync.WaitGroup // who bring updates to a webhook
+	closed     context.Context
+	close      context.CancelFunc
+	deliverers sync.WaitGroup // which send updates to a webhook
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew when anything changes
@@ -59,7 +59,7 @@ type Server struct {
 	limits   limits
 }
 
-// An Update is what the bot is told.
+// An Update is one that the bot receives.
 type Update struct {
 	ID      int64
 	Chat    int64
@@ -84,9 +84,17 @@ func NewInMemory(cfg Config) *Server {
 		cfg.Username = "parleybot"
 	}
 	s := &Server{
-		URL: "http://telegram.test", cfg: cfg, changed: make(chan struct{}), nextID: 1000,
-		chats: map[int64]*room{}, uploads: map[string]uploaded{}, presses: map[string]time.Time{}, faults: map[string][]*Fault{}, counts: map[string]int{},
-		commands: json.RawMessage("[]"), limits: limits{sent: map[int64][]time.Time{}},
+		URL:      "http://telegram.test",
+		cfg:      cfg,
+		changed:  make(chan struct{}),
+		nextID:   1000,
+		chats:    map[int64]*room{},
+		uploads:  map[string]uploaded{},
+		presses:  map[string]time.Time{},
+		faults:   map[string][]*Fault{},
+		counts:   map[string]int{},
+		commands: json.RawMessage("[]"),
+		limits:   limits{sent: map[int64][]time.Time{}},
 	}
 	s.bot = User{ID: botID(cfg.Token), IsBot: true, FirstName: "Parley", Username: cfg.Username}
 	s.closed, s.close = context.WithCancel(context.Background())
@@ -100,7 +108,7 @@ func (s *Server) Close() {
 		s.http.CloseClientConnections()
 		s.http.Close()
 	}
-	s.bearers.Wait()
+	s.deliverers.Wait()
 }
 
 // Token returns the bot's.
@@ -110,10 +118,10 @@ func (s *Server) Token() string { return s.cfg.Token }
 func (s *Server) Bot() User { return s.bot }
 
 // Client returns a client that reaches s, and nobody else, without a network.
-func (s *Server) Client() *http.Client { return &http.Client{Transport: wire{s}} }
+func (s *Server) Client() *http.Client { return &http.Client{Transport: memoryTransport{s}} }
 
-// tell wakes all who wait for a change. s.mu is held.
-func (s *Server) tell() {
+// notify wakes everybody who waits for a change. s.mu is held.
+func (s *Server) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -174,7 +182,7 @@ func (v View) Count(method string) int { return v.s.counts[method] }
 // Typing counts how often the bot has shown in chat that it is typing.
 func (v View) Typing(chat int64) int { return v.s.room(chat).typing }
 
-// Webhook returns where updates are brought to, empty if they are polled.
+// Webhook returns where updates are sent to, empty if they are polled.
 func (v View) Webhook() string { return v.s.hook.url }
 
 // Look calls f with the Server as it is.

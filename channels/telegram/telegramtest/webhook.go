@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// A webhook is where updates are brought to.
+// A webhook is where updates are sent to.
 type webhook struct {
 	url, secret string
 	stop        context.CancelFunc
 }
 
-func (s *Server) setWebhook(p params) (any, *refusal) {
+func (s *Server) setWebhook(p params) (any, *apiError) {
 	if strings.Trim(p["secret_token"], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
 		return nil, bad("secret token contains unallowed characters")
 	}
@@ -31,18 +31,18 @@ func (s *Server) setWebhook(p params) (any, *refusal) {
 		ctx, stop := context.WithCancel(s.closed)
 		s.hook.stop = stop
 		hook := s.hook
-		s.bearers.Go(func() { s.bear(ctx, hook) })
+		s.deliverers.Go(func() { s.deliverUpdates(ctx, hook) })
 	}
-	s.tell()
+	s.notify()
 	return true, nil
 }
 
-func (s *Server) deleteWebhook(params) (any, *refusal) {
+func (s *Server) deleteWebhook(params) (any, *apiError) {
 	return s.setWebhook(params{})
 }
 
-// bear brings updates to hook, one after the other, each until it is taken.
-func (s *Server) bear(ctx context.Context, hook webhook) {
+// deliverUpdates sends updates to hook one after the other, each until it is accepted.
+func (s *Server) deliverUpdates(ctx context.Context, hook webhook) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		changed := s.changed

@@ -8,13 +8,13 @@ import (
 	"net/http/httptest"
 )
 
-// A wire takes requests to a Server without a network.
-type wire struct{ s *Server }
+// A memoryTransport takes requests to a Server without a network.
+type memoryTransport struct{ s *Server }
 
 var errBroken = errors.New("connection reset by peer")
 
 // RoundTrip implements http.RoundTripper.
-func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w memoryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.s.closed.Err() != nil {
 		return nil, errors.New("connection refused")
 	}
