@@ -45,6 +45,7 @@ var rooms = map[string]string{
 	"agent/deadletter":   "chat store",
 	"agent/live":         "agent/conversation chat llm texts tools",
 	"agent/replay":       "agent/conversation chat llm store texts tools",
+	"agent/subagents":    "chat store tools",
 	"agent/summary":      "agent/budget agent/conversation chat llm memory tools",
 }
 

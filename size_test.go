@@ -265,8 +265,6 @@ var dialectLeft = map[string]int{
 	"aside":   34,
 	"door":    9,
 	"errand":  13,
-	"kid":     66,
-	"kin":     27,
 	"lane":    34,
 	"parked":  69,
 	"patient": 2,

@@ -25,12 +25,12 @@ import (
 // A crew is the Runner of a house: its Pool, which is made after the tools.
 type crew struct{ *house }
 
-func (c crew) Spawn(ctx context.Context, h tools.Child) (tools.Child, error) {
-	return c.pool.Spawn(ctx, h)
+func (c crew) Spawn(ctx context.Context, h tools.Subagent) (tools.Subagent, error) {
+	return c.pool.Subagents().Spawn(ctx, h)
 }
 
-func (c crew) Await(ctx context.Context, id string) (tools.Child, error) {
-	return c.pool.Await(ctx, id)
+func (c crew) Await(ctx context.Context, id string) (tools.Subagent, error) {
+	return c.pool.Subagents().Await(ctx, id)
 }
 
 var researcher = agents.Profile{Name: "researcher", Description: "finds out", Instruction: "Be curious.", Rounds: 5}
@@ -114,7 +114,7 @@ func TestSpawn(t *testing.T) {
 		}
 		h.say("3", "/agents")
 		h.want("No background tasks are running.")
-		if c := h.children(); len(c) != 1 || c[0].ID != id || c[0].State != tools.ChildAnswered || c[0].Report || c[0].Parent != "test:1" {
+		if c := h.children(); len(c) != 1 || c[0].ID != id || c[0].State != tools.SubagentAnswered || c[0].Report || c[0].Parent != "test:1" {
 			t.Errorf("kept %+v", c)
 		}
 	})
@@ -127,13 +127,13 @@ func names(r llm.Request) (all []string) {
 	return all
 }
 
-func (h *house) children() []tools.Child {
+func (h *house) children() []tools.Subagent {
 	h.t.Helper()
-	all, err := h.pool.Children(h.t.Context(), "")
+	all, err := h.pool.Subagents().List(h.t.Context(), "")
 	if err != nil {
 		h.t.Error(err)
 	}
-	slices.SortStableFunc(all, func(a, b tools.Child) int { return a.Began.Compare(b.Began) })
+	slices.SortStableFunc(all, func(a, b tools.Subagent) int { return a.Began.Compare(b.Began) })
 	return all
 }
 
@@ -423,7 +423,7 @@ func TestStopHelpers(t *testing.T) {
 			}
 		}
 		for _, c := range h.children() {
-			if c.State != tools.ChildStopped {
+			if c.State != tools.SubagentStopped {
 				t.Errorf("%s is %s", c.Label, c.State)
 			}
 		}
@@ -478,7 +478,7 @@ func TestDeepTask(t *testing.T) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		kids := h.children() // which began at the same instant
-		slices.SortFunc(kids, func(a, b tools.Child) int { return a.Depth - b.Depth })
+		slices.SortFunc(kids, func(a, b tools.Subagent) int { return a.Depth - b.Depth })
 		if len(h.sent) != 2 || strings.Count(h.sent[0], "waiting for background tasks") != 2 || !strings.Contains(h.sent[1], "user look behind you") || strings.Count(h.sent[1], "heard of") != 2 {
 			t.Errorf("sent %q", h.sent)
 		}

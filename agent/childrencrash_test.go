@@ -110,8 +110,8 @@ func (b *brood) check(t *testing.T) {
 	}
 	children := 0
 	for id, err := range db.Bucket("helpers").Keys(t.Context(), "") {
-		c, _, bad := store.NewTable(db.Bucket("helpers"), store.Report[tools.Child]).Get(t.Context(), id)
-		if children++; err != nil || bad != nil || c.State != tools.ChildAnswered || c.Report || b.paid["agent:"+id] > 1 {
+		c, _, bad := store.NewTable(db.Bucket("helpers"), store.Report[tools.Subagent]).Get(t.Context(), id)
+		if children++; err != nil || bad != nil || c.State != tools.SubagentAnswered || c.Report || b.paid["agent:"+id] > 1 {
 			t.Errorf("%v, %v: %+v, paid %d times", err, bad, c, b.paid["agent:"+id])
 		}
 	}

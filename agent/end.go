@@ -10,6 +10,7 @@ import (
 
 	"parley/agent/conversation"
 	"parley/agent/live"
+	"parley/agent/subagents"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -54,8 +55,9 @@ func (t *turn) stopped(ctx context.Context) error {
 	}
 	t.worker.waiting = append(t.worker.waiting, t.worker.take()...)
 	t.pool.mu.Lock()
-	n, asked, kids := 0, t.run.asked, t.run.kids
+	asked, stopped := t.run.asked, t.run.subagents
 	t.pool.mu.Unlock()
+	n := 0
 	for n < len(t.worker.waiting) && !t.worker.waiting[n].apart() && t.worker.waiting[n].Time.Before(asked) {
 		n++
 	}
@@ -64,7 +66,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	t.jobs, t.worker.joined = append(t.jobs, before...), append(t.worker.joined, before...)
 	text := conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), t.part)
 	t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Text: conversation.Join(t.part, wordsCutShort), Finish: llm.Stopped}})
-	return t.end(ctx, conversation.Stopped, conversation.Join(text, t.pool.stoppedWith(kids)))
+	return t.end(ctx, conversation.Stopped, conversation.Join(text, t.pool.stoppedWith(stopped)))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
@@ -104,6 +106,39 @@ func (t *turn) steps() string {
 	return live.Summarize(t.pool.texts.Steps, t.kit, t.openTurn().Steps())
 }
 
+// conclude ends the turn with the model's last answer, and reports whether it did. A
+// subagent that was told something meanwhile answers that first, however many
+// rounds it has had (C-033).
+func (t *turn) conclude(ctx context.Context) (bool, error) {
+	if n := t.openTurn().MessageCount(); t.subagent != nil {
+		if err := t.join(ctx); err != nil || t.openTurn().MessageCount() > n {
+			return false, err
+		}
+	}
+	o := t.openTurn()
+	how := conversation.Answered
+	if o.Text() == "" && len(o.Told()) == 0 && !t.exhausted() {
+		how = conversation.Failed
+	}
+	return true, t.end(t.worker.hard, how, t.text())
+}
+
+// exhausted reports whether all rounds of the turn were used, with tools.
+func (t *turn) exhausted() bool {
+	o := t.openTurn()
+	return len(o.Answers()) >= t.settings.Rounds && len(o.Steps()) > 0
+}
+
+// failure tells why there is no answer: people in plain words, and the parent of a
+// subagent exactly.
+func (t *turn) failure(err error) string {
+	var e *llm.Error
+	if t.subagent != nil && errors.As(err, &e) {
+		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
+	}
+	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), Kindly(t.pool.texts.Model, err))
+}
+
 // others returns the IDs of the jobs but for the one that the reply quotes.
 func (t *turn) others(quoted string) (ids []string) {
 	for _, j := range t.jobs {
@@ -116,13 +151,13 @@ func (t *turn) others(quoted string) (ids []string) {
 
 // finish does what is left to do once the end of the turn is on disk.
 func (t *turn) finish(ctx context.Context) error {
-	if r := t.session.History.LastTurn().Reply; r != nil && helperOf(t.session.History.LastTurn().First.In) == "" {
+	if r := t.session.History.LastTurn().Reply; r != nil && subagents.IDOf(t.session.History.LastTurn().First.In) == "" {
 		if err := t.pool.insist(ctx, "send reply", func(ctx context.Context) error { return t.pool.config.Send(ctx, *r) }); err != nil {
 			return err
 		}
 	}
 	t.remember(ctx)
-	if err := t.pool.insist(ctx, "see to helpers", t.settled); err != nil {
+	if err := t.pool.insist(ctx, "settle subagents", t.settleSubagents); err != nil {
 		return err
 	}
 	if err := t.tell(ctx); err != nil {
@@ -187,7 +222,7 @@ func (t *turn) text() string {
 	case text != "":
 	case last.Finish == llm.Filtered:
 		text = t.pool.texts.Turn.Filtered
-	case t.exhausted() && t.child != nil: // who reads it finds words of their own
+	case t.exhausted() && t.subagent != nil: // who reads it finds words of their own
 	case t.exhausted():
 		text = t.pool.texts.Turn.OutOfRounds.With(t.settings.Rounds)
 	case last.Finish == llm.Length:

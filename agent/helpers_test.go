@@ -234,26 +234,26 @@ func TestNoHelperVanishes(t *testing.T) {
 			return err
 		}, "reported 'ID' failed]  Task: work  Result: Its record is damaged."},
 		"never given": {time.Minute, func(s store.Store, id string) error { // a crash came between
-			c, _, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Get(context.Background(), id)
+			c, _, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Subagent]).Get(context.Background(), id)
 			if err == nil {
 				c.ID, c.Label = "ffffffff", "other"
-				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Put(context.Background(), c.ID, c, 0)
+				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Subagent]).Put(context.Background(), c.ID, c, 0)
 			}
 			return err
 		}, "reported 'other' completed successfully]  Task: work  Result: worked: tool ran"},
 		"never told": {time.Minute, func(s store.Store, id string) error {
-			c, rev, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Get(context.Background(), id)
+			c, rev, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Subagent]).Get(context.Background(), id)
 			if err == nil {
-				c.State, c.Result = tools.ChildAnswered, "early"
-				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Put(context.Background(), c.ID, c, rev)
+				c.State, c.Result = tools.SubagentAnswered, "early"
+				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Subagent]).Put(context.Background(), c.ID, c, rev)
 			}
 			return err
 		}, "reported 'it' completed successfully]  Task: work  Result: early"},
 		"never told and done": {time.Minute, func(s store.Store, id string) error {
-			c, rev, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Get(context.Background(), id)
+			c, rev, err := store.NewTable(s.Bucket("helpers"), store.Report[tools.Subagent]).Get(context.Background(), id)
 			if err == nil {
-				c.State, c.Result, c.Ended = tools.ChildAnswered, "early", time.Now()
-				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Child]).Put(context.Background(), c.ID, c, rev)
+				c.State, c.Result, c.Ended = tools.SubagentAnswered, "early", time.Now()
+				_, err = store.NewTable(s.Bucket("helpers"), store.Report[tools.Subagent]).Put(context.Background(), c.ID, c, rev)
 			}
 			if _, bad := deadletter.FromInbox(context.Background(), s); err == nil {
 				err = bad
@@ -429,14 +429,14 @@ func TestEarlierAndStrict(t *testing.T) {
 		if worked != 3 {
 			t.Errorf("worked %d times", worked)
 		}
-		c, err := h.pool.Spawn(h.t.Context(), tools.Child{ID: "s", Call: "s", Strict: true, Only: []string{"exec"}, At: chat.Address{Channel: "test", Chat: "1"}, Parent: "x", Task: "t"})
+		c, err := h.pool.Subagents().Spawn(h.t.Context(), tools.Subagent{ID: "s", Call: "s", Strict: true, Only: []string{"exec"}, At: chat.Address{Channel: "test", Chat: "1"}, Parent: "x", Task: "t"})
 		if err == nil {
-			c, err = h.pool.Await(h.t.Context(), c.ID)
+			c, err = h.pool.Subagents().Await(h.t.Context(), c.ID)
 		}
-		if err != nil || c.State != tools.ChildFailed || c.Result != "exec: no such program" {
+		if err != nil || c.State != tools.SubagentFailed || c.Result != "exec: no such program" {
 			t.Errorf("%v: %+v", err, c)
 		}
-		if _, err := h.pool.Spawn(h.t.Context(), tools.Child{ID: "s", Call: "other"}); err == nil {
+		if _, err := h.pool.Subagents().Spawn(h.t.Context(), tools.Subagent{ID: "s", Call: "other"}); err == nil {
 			t.Error("two calls have one helper")
 		}
 	})
@@ -537,7 +537,7 @@ func TestOrphans(t *testing.T) {
 			synctest.Wait()
 			kids := h.children()
 			for _, c := range kids {
-				if want := []tools.ChildState{tools.ChildActive, tools.ChildStopped}[life]; c.State != want {
+				if want := []tools.SubagentState{tools.SubagentActive, tools.SubagentStopped}[life]; c.State != want {
 					t.Errorf("life %d: %s is %q", life, c.Label, c.State)
 				}
 			}

@@ -103,7 +103,7 @@ func TestHelperOfJobAtLimit(t *testing.T) {
 		time.Sleep(time.Minute)
 		const limit = "Today's limit for this job is reached: 4 of 4 requests. It begins anew at midnight (UTC). An owner can raise it with /raise job j."
 		h.want("begun", limit)
-		if c := h.children()[0]; c.State != tools.ChildFailed || c.Result != limit {
+		if c := h.children()[0]; c.State != tools.SubagentFailed || c.Result != limit {
 			h.t.Errorf("kept %+v", c)
 		}
 	})
@@ -179,10 +179,10 @@ func TestHelpersChanges(t *testing.T) {
 }
 
 // C-033: what a helper did not hear before somebody ended it is said to its
-// parent, and that it was meant for the helper, if the person said so. After
+// parent, and that it was meant for the subagent, if the person said so. After
 // /stop it is not: the person does not want it any more.
 func TestWordsForTheStopped(t *testing.T) {
-	const meant = "> What follows was meant for the helper 'X', which had ended."
+	const meant = "> What follows was meant for the subagent 'X', which had ended."
 	for _, c := range []struct{ words, what, want string }{
 		{"in the red box", "/agents stop all", "Stopped the background task 'X' (`ID`). heard in the red box"},
 		{"in the red box", "/stop", "(Stopped, with a background task.)"},
@@ -235,7 +235,7 @@ func TestWordsForTheForgotten(t *testing.T) {
 		m := message("1/abcd0123", "/new things")
 		m.In = "agent:abcd0123"
 		h.deliver(m)
-		h.want("user > What follows was meant for the helper 'abcd0123', which had ended.\n/new things")
+		h.want("user > What follows was meant for the subagent 'abcd0123', which had ended.\n/new things")
 	})
 }
 
@@ -265,8 +265,8 @@ func TestWordsForTheEnded(t *testing.T) {
 		}
 		return worker(2)(r)
 	})
-	ended := tools.Child{ID: "ffff0000", Label: "it", Parent: "test:1", Tainted: true, State: tools.ChildAnswered, Ended: time.Now()}
-	if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Child]).Put(t.Context(), ended.ID, ended, 0); err != nil {
+	ended := tools.Subagent{ID: "ffff0000", Label: "it", Parent: "test:1", Tainted: true, State: tools.SubagentAnswered, Ended: time.Now()}
+	if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Subagent]).Put(t.Context(), ended.ID, ended, 0); err != nil {
 		t.Fatal(err)
 	}
 	play(t, helped(h), func(h *house) {
@@ -307,7 +307,7 @@ func TestToldAtTheEnd(t *testing.T) {
 				return c.last
 			})
 			play(t, helped(h), func(h *house) {
-				begun, err := h.pool.Spawn(h.t.Context(), tools.Child{
+				begun, err := h.pool.Subagents().Spawn(h.t.Context(), tools.Subagent{
 					ID: "abcd0123", Call: "s", Label: "it", Rounds: c.rounds, Only: []string{"attempt_completion"}, Task: "t",
 					At: chat.Address{Channel: "test", Chat: "1"}, From: chat.Sender{ID: "7", Role: chat.Owner}, Parent: "test:1",
 				})
@@ -328,8 +328,8 @@ func TestToldAtTheEnd(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				h.want(did...)
-				ended, err := h.pool.Await(h.t.Context(), begun.ID)
-				if err != nil || ended.State != tools.ChildAnswered || ended.Result != c.want {
+				ended, err := h.pool.Subagents().Await(h.t.Context(), begun.ID)
+				if err != nil || ended.State != tools.SubagentAnswered || ended.Result != c.want {
 					h.t.Errorf("%v: %+v", err, ended)
 				}
 				if n, _ := h.store.Queue("inbox").Len(h.t.Context()); n != 0 {
@@ -378,7 +378,7 @@ func TestHelpersAreShown(t *testing.T) {
 		h.want("I am idle.\nModel: main\nUp for a second. Answers under way, in all conversations: 2; messages not answered yet: 2.")
 		h.say("4", "/agents stop all")
 		kids := h.children()
-		slices.SortFunc(kids, func(a, b tools.Child) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(kids, func(a, b tools.Subagent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
 		h.want(fmt.Sprintf("Stopped 2 background tasks: '%s' (`%s`), '%s' (`%s`).", kids[0].Label, kids[0].ID, kids[1].Label, kids[1].ID))
 		h.say("5", "task")
 		time.Sleep(5 * time.Second)
@@ -393,7 +393,7 @@ func TestHelpersAreShown(t *testing.T) {
 	})
 }
 
-// P21: that the record of a helper is damaged is logged once, not every hour.
+// P21: that the record of a subagent is damaged is logged once, not every hour.
 func TestDamagedHelperIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	h := &house{store: mem.New(), conf: func(c *agent.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }}
@@ -403,7 +403,7 @@ func TestDamagedHelperIsLoggedOnce(t *testing.T) {
 		}
 	}
 	play(t, helped(h), func(*house) { time.Sleep(24 * time.Hour) })
-	if n := strings.Count(log.String(), "the record of a helper is damaged"); n != 2 {
+	if n := strings.Count(log.String(), "the record of a subagent is damaged"); n != 2 {
 		t.Errorf("logged %d times: %s", n, &log)
 	}
 }
@@ -451,11 +451,11 @@ func TestForgetMany(t *testing.T) {
 	h := &house{store: nosy{mem.New(), func() { looks.Add(1) }}}
 	for i := range many {
 		id := fmt.Sprintf("%08x", i)
-		c := tools.Child{ID: id, Parent: "test:1", State: tools.ChildAnswered, Ended: time.Date(1999, 12, 1, 0, 0, 0, 0, time.UTC)}
+		c := tools.Subagent{ID: id, Parent: "test:1", State: tools.SubagentAnswered, Ended: time.Date(1999, 12, 1, 0, 0, 0, 0, time.UTC)}
 		if i%2 > 0 { // a conversation that is forgotten
 			c.Ended, c.Parent = c.Ended.AddDate(0, 1, 0), "test:2"
 		}
-		if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Child]).Put(t.Context(), id, c, 0); err != nil {
+		if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Subagent]).Put(t.Context(), id, c, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -479,7 +479,7 @@ func TestStoppedAsItBegins(t *testing.T) {
 	play(t, helped(h), func(h *house) {
 		ctx, cancel := context.WithCancel(h.t.Context())
 		stop.Store(func() { cancel() })
-		if _, err := h.pool.Spawn(ctx, tools.Child{ID: "s", Call: "s", Parent: "x", Task: "t"}); err == nil || len(h.children()) != 0 {
+		if _, err := h.pool.Subagents().Spawn(ctx, tools.Subagent{ID: "s", Call: "s", Parent: "x", Task: "t"}); err == nil || len(h.children()) != 0 {
 			h.t.Errorf("begun: %v, %+v", err, h.children())
 		}
 		h.say("1", "/agents")

@@ -522,7 +522,7 @@ func TestLimitOfHelpers(t *testing.T) {
 	play(t, h, func(h *house) {
 		spawn := func(id string, parent chat.SessionID) error {
 			m := message("1", "")
-			_, err := h.pool.Spawn(h.t.Context(), tools.Child{ID: id, Call: id, Task: "do " + id, Parent: parent, At: m.At, From: m.From, Only: []string{}})
+			_, err := h.pool.Subagents().Spawn(h.t.Context(), tools.Subagent{ID: id, Call: id, Task: "do " + id, Parent: parent, At: m.At, From: m.From, Only: []string{}})
 			return err
 		}
 		for _, id := range []string{"aaaaaaaa", "bbbbbbbb"} {
@@ -541,7 +541,7 @@ func TestLimitOfHelpers(t *testing.T) {
 			if err := spawn(id, "cron:j"); err != nil {
 				t.Fatal(err)
 			}
-			if c, err := h.pool.Await(h.t.Context(), id); err != nil || c.Result != want {
+			if c, err := h.pool.Subagents().Await(h.t.Context(), id); err != nil || c.Result != want {
 				t.Errorf("a helper of a job says %q, %v", c.Result, err)
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"parley/agent/budget"
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
+	"parley/agent/subagents"
 	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
@@ -39,7 +40,7 @@ type Memory interface {
 	// System returns the instructions that every request of a session begins
 	// with. Of what is known of people it holds only what is known of one (R-S14).
 	System(context.Context, chat.SessionID, chat.Person) (string, error)
-	// Helper returns those of a helper that works for one, and is to do as instruction says.
+	// Helper returns those of a subagent that works for one, and is to do as instruction says.
 	Helper(ctx context.Context, who chat.Person, instruction string) (string, error)
 }
 
@@ -81,7 +82,7 @@ type Config struct {
 	// do not tell it to the web unasked (R-S12). nil: nothing is.
 	Remembered func(chat.Person) string
 
-	// Role says what a person may do by now: what they said is answered, and helpers
+	// Role says what a person may do by now: what they said is answered, and subagents
 	// work, with no more rights than that (R-S24). nil: it is as it was then.
 	Role func(context.Context, chat.Address, chat.Sender) (chat.Role, error)
 	// Brief says that the process ends once its messages are answered: none of them
@@ -139,8 +140,7 @@ type Pool struct {
 	turns     *semaphore.Weighted
 	album     *conversation.Album
 	ratios    conversation.TokenRatios
-	helpers   store.Table[tools.Child] // their records, by ID
-	kin       family
+	subagents *subagents.Supervisor
 	budget    *budget.Book
 	began     time.Time
 
@@ -150,15 +150,15 @@ type Pool struct {
 
 // running is what others may know of a turn under way.
 type running struct {
-	since   time.Time
-	said    time.Time               // when the first of its messages was; zero if nobody can stop it
-	at      chat.Address            // where its answer goes
-	options *chat.RunOptions        // that it does, if it does one
-	doing   string                  // for /status
-	stop    context.CancelCauseFunc // ends the turn
-	asked   time.Time               // when the person wrote /stop
-	kids    int                     // that were stopped with it
-	left    chan struct{}           // closed when it is over
+	since     time.Time
+	said      time.Time               // when the first of its messages was; zero if nobody can stop it
+	at        chat.Address            // where its answer goes
+	options   *chat.RunOptions        // that it does, if it does one
+	doing     string                  // for /status
+	stop      context.CancelCauseFunc // ends the turn
+	asked     time.Time               // when the person wrote /stop
+	subagents int                     // that were stopped with it
+	left      chan struct{}           // closed when it is over
 }
 
 // Why a turn was ended before its time.
@@ -185,14 +185,13 @@ func New(c Config, s Settings) *Pool {
 		config: c, log: c.Log, texts: c.Texts, inbox: c.Store.Queue(store.QueueInbox), sessions: conversation.NewSessions(c.Store, c.Log, c.Zone, c.Texts.Speakers),
 		prompts: conversation.NewPrompts(c.Store, c.Log),
 		turns:   semaphore.NewWeighted(int64(c.Turns)), album: conversation.NewAlbum(c.Workspace), began: time.Now(), running: map[chat.SessionID]*running{},
-		kin: family{live: map[string]*kid{}, pure: map[string]map[string]string{}},
 	}
 	p.budget = budget.New(budget.Config{
 		Bucket: c.Store.Bucket(store.BucketLedger), Texts: &c.Texts.Limits, Log: c.Log, Zone: c.Zone, Warn: c.Warn, Retry: p.insist,
 		Limits: func() budget.Limits { return p.settings.Load().Limits },
 		Price:  func(model string, u llm.Usage) (float64, bool) { return p.settings.Load().Price(model, u) },
 	})
-	p.helpers = store.NewTable(c.Store.Bucket(store.BucketSubagents), restoreChild(&p.kin))
+	p.subagents = newSupervisor(p, c.Store.Bucket(store.BucketSubagents))
 	p.guard = deadletter.NewGuard(c.Store.Bucket(store.BucketSuspended), c.Log)
 	p.suspended = deadletter.NewSuspended(c.Store.Bucket(store.BucketSuspended), c.Log)
 	p.letters = deadletter.NewLetters(c.Store, p.suspended, p.Deliver)
@@ -242,7 +241,7 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	if text, done := p.runNow(ctx, name, m); done {
 		return p.answer(ctx, m, text)
 	}
-	if err := p.push(ctx, p.routed(ctx, m, name)); err != nil {
+	if err := p.push(ctx, p.route(ctx, m, name)); err != nil {
 		return err
 	}
 	if name == "new" {
@@ -293,7 +292,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	if err := p.insist(ctx, "read what was used so far", p.importUsage); err != nil {
 		return ignore(err, context.Canceled)
 	}
-	beside.Go(func() { p.tend(tending) })
+	beside.Go(func() { p.subagents.Run(tending) })
 	beside.Go(func() { p.guard.Run(tending) })
 	beside.Go(func() { p.suspended.Run(tending, p.began) })
 	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
@@ -313,21 +312,22 @@ func sessionOf(item store.Item) string {
 
 // stop ends the turn under way in m's session, if there is one, and the runs
 // that jobs have in sessions of their own and whose answers come here; it notes
-// how many helpers end with them.
-func (p *Pool) stop(m chat.Message, kids int) bool {
-	return p.interrupt(m, kids, func(id chat.SessionID, r *running) bool {
+// how many subagents end with them.
+func (p *Pool) stop(m chat.Message, alongside int) bool {
+	return p.interrupt(m, alongside, func(id chat.SessionID, r *running) bool {
 		return id == m.Session() || r.at == m.At && strings.HasPrefix(string(id), runPrefix)
 	})
 }
 
 // interrupt ends those turns under way that which says. A turn about what was
 // said after m goes on: m was delivered again.
-func (p *Pool) interrupt(m chat.Message, kids int, which func(chat.SessionID, *running) bool) (done bool) {
+func (p *Pool) interrupt(m chat.Message, alongside int, which func(chat.SessionID, *running) bool) (done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, r := range p.running {
 		if which(id, r) && !r.said.IsZero() && !r.said.After(m.Time) {
-			r.asked, r.kids, done = m.Time, kids, true
+			r.asked, r.subagents = m.Time, alongside
+			done = true
 			r.stop(errStopped)
 		}
 	}
@@ -353,4 +353,12 @@ func (p *Pool) insist(ctx context.Context, what string, do func(context.Context)
 		case <-time.After(wait):
 		}
 	}
+}
+
+// ignore returns err, or nil if it is such an error.
+func ignore(err, such error) error {
+	if errors.Is(err, such) {
+		return nil
+	}
+	return err
 }

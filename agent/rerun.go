@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"parley/agent/replay"
+	"parley/agent/subagents"
 	"parley/chat"
 	"parley/store"
-	"parley/tools"
 )
 
 // Recording yields the lines of a recording of the session id, JSON each. Damaged
@@ -52,8 +52,8 @@ func Rerun(ctx context.Context, s store.Store, r *replay.Recording, t replay.Tur
 		pool.sessions.Cache(before)
 	}
 	replayer.Begin()
-	if id := helperOf(w.waiting[0].In); id != "" {
-		_ = pool.kin.add(tools.Child{ID: id}) // which there may be any number of
+	if id := subagents.IDOf(w.waiting[0].In); id != "" {
+		pool.subagents.Roster().Adopt(id)
 	}
 	if err := w.handle(w.shift(1)); err != nil {
 		return nil, err

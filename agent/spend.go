@@ -22,7 +22,7 @@ func (p *Pool) Budget() *budget.Book { return p.budget }
 // spent for the session or the run that it works for in the end.
 func (p *Pool) spender(m chat.Message) budget.Spender {
 	options := cmp.Or(m.Options, &chat.RunOptions{})
-	session, _ := p.kin.root(m.Session())
+	session, _ := p.subagents.Roster().Root(m.Session())
 	who := budget.Spender{
 		Person: chat.Whose(m.At, m.From, m.Group), Group: m.Group, Session: session, Job: options.Job, Run: runOf(m),
 	}

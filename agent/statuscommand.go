@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/agent/conversation"
+	"parley/agent/subagents"
 	"parley/chat"
 )
 
@@ -55,12 +56,13 @@ func (p *Pool) activity(id chat.SessionID) string {
 func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
 	id := m.Session()
 	s, err := p.Status(ctx)
-	if err = cmp.Or(err, p.know(ctx)); err != nil {
+	working, loading := p.subagents.Working(ctx, subagents.VisibleTo(m))
+	if err = cmp.Or(err, loading); err != nil {
 		return p.commandFailed("count what waits", id, err)
 	}
 	say := p.texts.Commands
 	lines := []string{say.Am.With(p.activity(id))}
-	if n := len(p.kin.all(func(k *kid) bool { return knows(m, k) })); n > 0 {
+	if n := len(working); n > 0 {
 		lines = append(lines, say.SubagentsWork.Of(n))
 	}
 	lines = append(lines,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/subagents"
 	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
@@ -71,7 +72,7 @@ func (p *Pool) Digest(ctx context.Context, job, run string, silence time.Duratio
 			return func() { p.leave(id) }, nil
 		},
 		Skip: func(id chat.SessionID) bool {
-			return helperOf(id) != "" || strings.HasPrefix(string(id), runPrefix)
+			return subagents.IDOf(id) != "" || strings.HasPrefix(string(id), runPrefix)
 		},
 		Job:     job,
 		Run:     run,

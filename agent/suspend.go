@@ -126,7 +126,7 @@ func (t *turn) canWaitForModel(err error) bool {
 		return false
 	}
 	m := t.openTurn().First()
-	isPersons := m.Origin == chat.FromPerson && m.In == "" && t.child == nil && t.jobs[0].command == ""
+	isPersons := m.Origin == chat.FromPerson && m.In == "" && t.subagent == nil && t.jobs[0].command == ""
 	return isPersons && t.settings.MaxAge > 0 && t.pool.suspended.HasRoom()
 }
 

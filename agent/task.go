@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/agent/conversation"
+	"parley/agent/subagents"
 	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
@@ -134,7 +135,7 @@ func (t *turn) tell(ctx context.Context) error {
 		return nil
 	}
 	e := End{Message: last.First, Outcome: string(last.Outcome), Text: last.Text, Tainted: last.Untrusted()}
-	e.Sent = last.Reply != nil && helperOf(last.First.In) == ""
+	e.Sent = last.Reply != nil && subagents.IDOf(last.First.In) == ""
 	if last.Outcome == conversation.Answered && last.Reply == nil && conversation.IsQuiet(last.First) {
 		e.Outcome = nothingSaid
 	}

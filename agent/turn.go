@@ -25,8 +25,8 @@ type turn struct {
 	settings  Settings
 	jobs      []job // to be done when the turn ends
 	run       *running
-	child     *tools.Child // the helper whose turn it is, if it is one's
-	name      string       // of the model
+	subagent  *tools.Subagent // whose turn it is; nil: it answers a person or a job
+	name      string          // of the model
 	model     Model
 	kit       *tools.Kit
 	tools     *conversation.ToolSet // what is kept of it, once a model was told
@@ -174,7 +174,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		Workspace: t.pool.config.Workspace, Model: t.name, Turn: m.Key(),
 	}
 	if t.openTurn() != nil {
-		if err := t.lower(ctx, m); err != nil {
+		if err := t.limitRights(ctx, m); err != nil {
 			return err
 		}
 		t.scope.From = t.openTurn().From()
@@ -183,7 +183,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		t.scope.Origin = chat.FromSchedule
 	}
 	t.scope.Tools = func() []tools.Tool { return t.kit.Tools() }
-	if err := t.assume(m); err != nil {
+	if err := t.beginSubagentTurn(m); err != nil {
 		return err
 	}
 	if t.kit, err = t.settings.Kit(ctx, t.scope); err != nil {
@@ -191,6 +191,33 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	}
 	t.summaries = t.newSummarizer()
 	return nil
+}
+
+// limitRights lowers the rights of the turn to those that the sender of m has by
+// now, if these are fewer (R-S24). For jobs the scheduler has asked already.
+func (t *turn) limitRights(ctx context.Context, m chat.Message) error {
+	if t.pool.config.Role == nil || m.Origin == chat.FromSchedule {
+		return nil
+	}
+	role, err := t.pool.config.Role(ctx, m.At, m.From)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask for the role of %s: %w", m.From.ID, err)
+	case role == chat.Unknown:
+		t.run.stop(errStopped)
+		return errStopped
+	case role != chat.Owner:
+		t.openTurn().LimitRole(role)
+	}
+	return nil
+}
+
+// system returns the instructions of the session.
+func (t *turn) system(ctx context.Context) (string, error) {
+	if t.subagent != nil {
+		return t.pool.config.Memory.Helper(ctx, t.scope.Whose(), t.subagent.Instruction)
+	}
+	return t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose())
 }
 
 // age returns how long ago it was said, as far as can be told: the wall clock may
@@ -212,14 +239,14 @@ func (t *turn) rounds(ctx context.Context) error {
 		}
 		return t.byTool(ctx, calls)
 	}
-	if err := t.halt(ctx); err != nil {
+	if err := t.waitWhilePaused(ctx); err != nil {
 		return err
 	}
 	for {
 		if err := t.use(ctx); err != nil {
 			return err
 		}
-		if why := t.openTurn().Fault(); why != "" && t.child != nil && t.child.Strict { // D-041
+		if why := t.openTurn().Fault(); why != "" && t.subagent != nil && t.subagent.Strict { // D-041
 			return t.end(t.worker.hard, conversation.Failed, why)
 		}
 		if t.openTurn().EndedByTool() {
@@ -254,7 +281,7 @@ func (t *turn) rounds(ctx context.Context) error {
 // came by itself: that is answered alone.
 func (t *turn) join(ctx context.Context) error {
 	origin := t.openTurn().First().Origin
-	if err := t.halt(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
+	if err := t.waitWhilePaused(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
 		return err
 	}
 	jobs := t.worker.joining()

@@ -58,7 +58,7 @@ func (t *turn) todo(twins map[string]string) (calls []tools.Call) {
 
 // known returns what the model is shown, by where it came from.
 func (t *turn) known() untrusted.Known {
-	k := t.session.History.Known(t.kit, t.child != nil) // whoever gave a subagent its task was asked about it
+	k := t.session.History.Known(t.kit, t.subagent != nil) // whoever gave a subagent its task was asked about it
 	if t.pool.config.Remembered != nil {
 		k.Private = append(k.Private, t.pool.config.Remembered(t.scope.Whose()))
 	}

@@ -84,7 +84,7 @@ func (w *worker) patient(err error) bool {
 // with it: of nothing else, if the process may have crashed over it.
 func (w *worker) next() error {
 	jobs := w.batch()
-	if over, err := w.late(jobs); over || err != nil {
+	if over, err := w.redirectLate(jobs); over || err != nil {
 		if err != nil {
 			w.waiting = append(jobs, w.waiting...)
 		}
@@ -305,7 +305,7 @@ func (w *worker) turn(jobs []job) (err error) {
 		return err
 	}
 	defer w.pool.leave(w.id)
-	if over, err := w.late(jobs); over || err != nil { // it was forgotten while it waited for a place
+	if over, err := w.redirectLate(jobs); over || err != nil { // it was forgotten while it waited for a place
 		return err
 	}
 	ended := func(string) {}

@@ -71,7 +71,7 @@ func (j jobHost) noteEnd(ctx context.Context, e agent.End) error {
 // of those of further attempts (P26).
 func (j jobHost) noteDelivery(ctx context.Context, r chat.Reply, tries int, reason string) error {
 	if r.Run != "" { // before anybody is told, who may ask then
-		if err := errors.Join(j.app.scheduler.NoteDelivery(ctx, r.Run, reason), j.app.pool.NoteDelivery(ctx, r.Run, reason)); err != nil {
+		if err := errors.Join(j.app.scheduler.NoteDelivery(ctx, r.Run, reason), j.app.pool.Subagents().NoteDelivery(ctx, r.Run, reason)); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	}
 	sources, err := toolSources(c, toolHost{
 		files: t.app.fileTools, say: t.send(c), ask: t.ask, withdraw: t.app.hub.Withdraw, recall: t.app.knowledge.recall, cron: jobHostOf(t.app).order, log: t.app.Log,
-		agents: agents.Config{Runner: t.app.pool, Texts: &t.app.texts.Tools.Subtask, Profiles: t.profiles, Model: t.app.hasModel},
+		agents: agents.Config{Runner: t.app.pool.Subagents(), Texts: &t.app.texts.Tools.Subtask, Profiles: t.profiles, Model: t.app.hasModel},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)

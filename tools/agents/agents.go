@@ -18,9 +18,9 @@ import (
 type Runner interface {
 	// Spawn begins c, or finds what was begun for the same c.Call. A
 	// *[tools.BusyError] says that too many are at work.
-	Spawn(ctx context.Context, c tools.Child) (tools.Child, error)
+	Spawn(ctx context.Context, c tools.Subagent) (tools.Subagent, error)
 	// Await returns the subagent id once it has ended, or ctx's cause.
-	Await(ctx context.Context, id string) (tools.Child, error)
+	Await(ctx context.Context, id string) (tools.Subagent, error)
 }
 
 // A Profile is an agent with a name of its own.
@@ -105,9 +105,9 @@ func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, e
 // child returns the nth subagent of c. Of its parent's tools it has those called
 // one of names, of which nil is all, less what is for agents that talk to people;
 // and what ends a task.
-func child(c tools.Call, n int, label, task string, names []string) tools.Child {
+func child(c tools.Call, n int, label, task string, names []string) tools.Subagent {
 	key := fmt.Sprintf("%s/%d", c.Key(), n)
-	h := tools.Child{
+	h := tools.Subagent{
 		ID:      fmt.Sprintf("%.4x", sha256.Sum256([]byte(key))),
 		Call:    key,
 		Turn:    c.Turn,
@@ -145,7 +145,7 @@ const (
 
 // run begins h, calls begun, and waits for its end, unless h reports that
 // itself. The Result is what h answered, or why it did not.
-func (s source) run(ctx context.Context, h tools.Child, begun func()) (tools.Child, error) {
+func (s source) run(ctx context.Context, h tools.Subagent, begun func()) (tools.Subagent, error) {
 	if s.Runner == nil {
 		return h, errors.New("LLM client not available")
 	}
@@ -155,7 +155,7 @@ func (s source) run(ctx context.Context, h tools.Child, begun func()) (tools.Chi
 	}
 	begun()
 	ended, err := s.Runner.Await(ctx, known.ID)
-	if ended.State != tools.ChildAnswered {
+	if ended.State != tools.SubagentAnswered {
 		ended.Result = cmp.Or(ended.Result, "it was "+string(ended.State))
 		return ended, err
 	}

@@ -19,16 +19,16 @@ import (
 // A runner is a Runner whose helpers do as end says.
 type runner struct {
 	mu    sync.Mutex
-	begun map[string]tools.Child
+	begun map[string]tools.Subagent
 	err   error
-	end   func(*tools.Child)
+	end   func(*tools.Subagent)
 }
 
-func (r *runner) Spawn(_ context.Context, c tools.Child) (tools.Child, error) {
+func (r *runner) Spawn(_ context.Context, c tools.Subagent) (tools.Subagent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.begun == nil {
-		r.begun = map[string]tools.Child{}
+		r.begun = map[string]tools.Subagent{}
 	}
 	if r.err == nil {
 		r.begun[c.ID] = c
@@ -36,11 +36,11 @@ func (r *runner) Spawn(_ context.Context, c tools.Child) (tools.Child, error) {
 	return c, r.err
 }
 
-func (r *runner) Await(_ context.Context, id string) (tools.Child, error) {
+func (r *runner) Await(_ context.Context, id string) (tools.Subagent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.begun[id]
-	c.State = tools.ChildAnswered
+	c.State = tools.SubagentAnswered
 	if r.end != nil {
 		r.end(&c)
 	}
@@ -48,7 +48,7 @@ func (r *runner) Await(_ context.Context, id string) (tools.Child, error) {
 }
 
 // only returns the one helper that was begun.
-func (r *runner) only(t *testing.T) (c tools.Child) {
+func (r *runner) only(t *testing.T) (c tools.Subagent) {
 	t.Helper()
 	if len(r.begun) != 1 {
 		t.Fatalf("%d helpers were begun", len(r.begun))
@@ -141,10 +141,10 @@ func TestSpawn(t *testing.T) {
 		run  *runner
 		want string
 	}{
-		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Child) { c.Result = "42" }}, "42"},
+		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Subagent) { c.Result = "42" }}, "42"},
 		{`{"task":"t","wait":true}`, &runner{}, noText},
-		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Child) { c.State, c.Result = tools.ChildFailed, "no" }}, "Error: Subagent [t] failed: no" + hint},
-		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Child) { c.State = tools.ChildStopped }}, "Error: Subagent [t] failed: it was stopped" + hint},
+		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Subagent) { c.State, c.Result = tools.SubagentFailed, "no" }}, "Error: Subagent [t] failed: no" + hint},
+		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Subagent) { c.State = tools.SubagentStopped }}, "Error: Subagent [t] failed: it was stopped" + hint},
 		{`{"task":"t"}`, &runner{err: &tools.BusyError{Running: 4, Most: 4}},
 			"Error: Cannot spawn subagent: concurrency limit reached (4/4 running). Wait for a running subagent to complete before spawning a new one." + hint},
 		{`{"task":"t"}`, &runner{err: errors.New("disk full")}, "Error: disk full" + hint},
@@ -160,10 +160,10 @@ func TestSpawn(t *testing.T) {
 // A-023, A-060 to A-062, A-066, A-069, A-070, A-072: what multi_agent has begun,
 // and what it gives.
 func TestMultiAgent(t *testing.T) {
-	run := &runner{end: func(c *tools.Child) {
+	run := &runner{end: func(c *tools.Subagent) {
 		switch c.Label {
 		case "b":
-			c.State, c.Result = tools.ChildFailed, "LLM API error: x"
+			c.State, c.Result = tools.SubagentFailed, "LLM API error: x"
 		case "c":
 			c.Tainted = true
 		default:
@@ -221,7 +221,7 @@ func TestNoRunner(t *testing.T) {
 
 // C-031, C-032, D-041: what new_task has begun, says on the way, and gives.
 func TestNewTask(t *testing.T) {
-	run := &runner{end: func(c *tools.Child) { c.Result, c.Tainted = "found", false }}
+	run := &runner{end: func(c *tools.Subagent) { c.Result, c.Tainted = "found", false }}
 	r, tips := use(t, run, scope, "new_task", `{"agentName":"researcher","taskName":"X","input":"find x"}`)
 	h := run.only(t)
 	if want := `{"success":true,"summary":"found","subtaskId":"sub_task_` + h.ID + `"}`; r.Text != want || r.Tainted {
@@ -241,7 +241,7 @@ func TestNewTask(t *testing.T) {
 	}
 	deep := scope
 	deep.Depth, deep.Agent = 2, "researcher"
-	run = &runner{end: func(c *tools.Child) { c.State, c.Result = tools.ChildFailed, "no luck" }}
+	run = &runner{end: func(c *tools.Subagent) { c.State, c.Result = tools.SubagentFailed, "no luck" }}
 	r, tips = use(t, run, deep, "new_task", `{"agentName":"all","taskName":"X","input":"find x"}`)
 	h = run.only(t)
 	if want := `{"success":false,"summary":"","subtaskId":"sub_task_` + h.ID + `","error":"no luck"}`; r.Text != want || !r.Tainted || tips[2] != "Subtask “X” failed" {
@@ -250,7 +250,7 @@ func TestNewTask(t *testing.T) {
 	if got := line(h.Only, h.Model, h.Depth); got != "[attempt_completion exec own read_file web_search] cheap 3" {
 		t.Errorf("begun %s", got)
 	}
-	run = &runner{end: func(c *tools.Child) { c.Result = "found" }} // C-029: what is not there is told of
+	run = &runner{end: func(c *tools.Subagent) { c.Result = "found" }} // C-029: what is not there is told of
 	r, _ = use(t, run, scope, "new_task", `{"agentName":"lost","taskName":"X","input":"x"}`)
 	h = run.only(t)
 	want := `{"success":true,"summary":"found","subtaskId":"sub_task_` + h.ID + `","note":"agents/lost.md names what it does not have here: web_serch, cron, the model gone"}`
@@ -330,12 +330,12 @@ func TestEarlier(t *testing.T) {
 
 type earlyRunner struct{}
 
-func (earlyRunner) Spawn(context.Context, tools.Child) (tools.Child, error) {
-	return tools.Child{ID: "old", Call: "earlier"}, nil
+func (earlyRunner) Spawn(context.Context, tools.Subagent) (tools.Subagent, error) {
+	return tools.Subagent{ID: "old", Call: "earlier"}, nil
 }
 
-func (earlyRunner) Await(_ context.Context, id string) (tools.Child, error) {
-	return tools.Child{ID: id, State: tools.ChildAnswered, Result: "old"}, nil
+func (earlyRunner) Await(_ context.Context, id string) (tools.Subagent, error) {
+	return tools.Subagent{ID: id, State: tools.SubagentAnswered, Result: "old"}, nil
 }
 
 // A call that ends before its helpers do says so, and is not a result.
@@ -355,9 +355,9 @@ func TestCutShort(t *testing.T) {
 
 type waiter struct{}
 
-func (waiter) Spawn(_ context.Context, c tools.Child) (tools.Child, error) { return c, nil }
+func (waiter) Spawn(_ context.Context, c tools.Subagent) (tools.Subagent, error) { return c, nil }
 
-func (waiter) Await(ctx context.Context, _ string) (tools.Child, error) {
+func (waiter) Await(ctx context.Context, _ string) (tools.Subagent, error) {
 	<-ctx.Done()
-	return tools.Child{}, context.Cause(ctx)
+	return tools.Subagent{}, context.Cause(ctx)
 }

@@ -55,7 +55,7 @@ func (s source) multi() tools.Tool {
 			}
 			all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}
 			var done atomic.Int64
-			helpers := make([]tools.Child, len(in.Tasks))
+			helpers := make([]tools.Subagent, len(in.Tasks))
 			var g tools.Group
 			g.SetLimit(3)
 			tell := func(n int64) { c.Say(s.Texts.Done.With(n, all.Total)) }
@@ -86,7 +86,7 @@ func unknownTools(c tools.Call, names []string) []string {
 }
 
 // one does the ith task. Whatever becomes of it is its result.
-func (s source) one(ctx context.Context, c tools.Call, i int, task multiTask) (tools.Child, multiResult) {
+func (s source) one(ctx context.Context, c tools.Call, i int, task multiTask) (tools.Subagent, multiResult) {
 	if len(task.Tools) == 0 {
 		task.Tools = nil
 	}
@@ -96,7 +96,7 @@ func (s source) one(ctx context.Context, c tools.Call, i int, task multiTask) (t
 	switch {
 	case err != nil:
 		return h, multiResult{Task: task.Name, Error: err.Error()}
-	case h.State != tools.ChildAnswered:
+	case h.State != tools.SubagentAnswered:
 		return h, multiResult{Task: task.Name, Error: h.Result}
 	}
 	return h, multiResult{Task: task.Name, Success: true, Response: h.Result}

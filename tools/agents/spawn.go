@@ -63,7 +63,7 @@ func (s source) spawn() tools.Tool {
 					Text: fmt.Sprintf("Subagent [%s] started (id: %s). I'll notify you when it completes.", h.Label,
 						h.ID),
 				}, nil
-			case h.State != tools.ChildAnswered:
+			case h.State != tools.SubagentAnswered:
 				r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", h.Label, h.Result)
 			default:
 				r.Text = h.Result

@@ -53,7 +53,7 @@ func (s source) task() tools.Tool {
 				Subtask: "sub_task_" + h.ID,
 				Note:    note,
 			}, s.Texts.Succeeded
-			if h.State != tools.ChildAnswered {
+			if h.State != tools.SubagentAnswered {
 				answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, s.Texts.Failed
 			}
 			c.Say(how.With(in.Name))
@@ -70,7 +70,7 @@ func (s source) task() tools.Tool {
 // subagent is the one that c gives a task to. It may give one itself if its
 // profile lets it, unless it is the last that there may be. The note tells what
 // the profile names and the subagent does not have.
-func (s source) subagent(c tools.Call, p Profile, in taskArgs) (h tools.Child, note string) {
+func (s source) subagent(c tools.Call, p Profile, in taskArgs) (h tools.Subagent, note string) {
 	h = child(c, 0, in.Name, in.Input, p.Tools)
 	if h.Depth < deepest && (p.Tools == nil || slices.Contains(p.Tools, c.Name)) {
 		h.Only = append(h.Only, c.Name)
