@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/response"
 )
 
 // An output writes a chat completion in OpenAI's format.
@@ -37,14 +38,14 @@ func (o output) completionObject(object string, choices []map[string]any, usage 
 
 // choices returns the only choice, whose content is under the key kind. Finish is
 // why it ends, nil if it goes on.
-func choices(kind string, said map[string]string, finish any) []map[string]any {
-	return []map[string]any{{"index": 0, kind: said, "finish_reason": finish}}
+func choices(kind string, content map[string]string, finish any) []map[string]any {
+	return []map[string]any{{"index": 0, kind: content, "finish_reason": finish}}
 }
 
 // writeWhole writes the answer as one object.
 func (o output) writeWhole(text string) {
-	said := choices("message", map[string]string{"role": assistant, "content": text}, "stop")
-	writeJSON(o.w, http.StatusOK, o.completionObject("chat.completion", said, true))
+	message := choices("message", map[string]string{"role": assistant, "content": text}, "stop")
+	response.JSON(o.w, http.StatusOK, o.completionObject("chat.completion", message, true))
 }
 
 // beginStream writes the headers and the first chunk of a stream.
@@ -163,5 +164,5 @@ func (f *failure) write(w http.ResponseWriter) {
 	if f.after != "" {
 		w.Header().Set("Retry-After", f.after)
 	}
-	writeJSON(w, f.status, f.body())
+	response.JSON(w, f.status, f.body())
 }

@@ -294,10 +294,11 @@ func (q *request) messageID(key string) string {
 	return hash(body)[:32]
 }
 
-// digest identifies a conversation that consists of said among those of the client.
-func (q *request) digest(said []textMessage) string {
+// digest identifies the conversation that consists of messages among those of the
+// client.
+func (q *request) digest(messages []textMessage) string {
 	d := hash([]byte(q.at.Session()))
-	for _, t := range said {
+	for _, t := range messages {
 		d = extendDigest(d, t)
 	}
 	return d

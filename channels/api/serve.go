@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"parley/channels/network"
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -55,7 +55,7 @@ func (c *Channel) serveModels(w http.ResponseWriter) {
 	for _, n := range c.modelNames() {
 		all = append(all, modelObject(n))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+	response.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
 }
 
 // serveModel describes one model.
@@ -63,7 +63,7 @@ func (c *Channel) serveModel(w http.ResponseWriter, name string) error {
 	if !slices.Contains(c.modelNames(), name) {
 		return unknownModel(name)
 	}
-	writeJSON(w, http.StatusOK, modelObject(name))
+	response.JSON(w, http.StatusOK, modelObject(name))
 	return nil
 }
 
@@ -276,11 +276,4 @@ func (c *Channel) writeAnswer(w http.ResponseWriter, r *http.Request, k *waiter)
 			return nil
 		}
 	}
-}
-
-// writeJSON writes v as the response.
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }

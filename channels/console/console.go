@@ -112,9 +112,9 @@ func (c *Channel) Close() error {
 func (c *Channel) runLocalTerminal(ctx context.Context, deliver chat.Deliver) {
 	var served sync.WaitGroup
 	err := runTerminal(c.openCtx, func(context.Context) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		served.Go(func() { c.serve(ctx, theirs, deliver) })
-		return ours, nil
+		local, remote := net.Pipe()
+		served.Go(func() { c.serve(ctx, remote, deliver) })
+		return local, nil
 	}, *c.cfg.Local)
 	served.Wait()
 	if ctx.Err() == nil && c.cfg.Leave != nil {
@@ -175,7 +175,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	return "", errNoReader
 }
 
-var errNoReader = &channels.Error{After: retryDelay, Err: errors.New("send to console: nobody is there to read")}
+var errNoReader = &channels.Error{After: retryDelay, Err: errors.New("send to console: no client has shown the reply")}
 
 // sendReply sends f to all terminals and to the pipe that it answers, or to all
 // pipes if there are neither: a reply that waits for a reader would otherwise hold

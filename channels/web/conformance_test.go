@@ -14,7 +14,7 @@ import (
 // taken, and reads along.
 func TestConformance(t *testing.T) {
 	channeltest.Run(t, func(t *testing.T) channeltest.Rig {
-		h := newHouse(t)
+		h := newTestGateway(t)
 		b, direct, n := h.watch("anna", firstID, ""), h.watch("anna", noticesID, ""), 0
 		post := func(path string, body words) {
 			n++

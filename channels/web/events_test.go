@@ -61,7 +61,7 @@ func TestGoesOn(t *testing.T) {
 
 // Whoever comes while others write misses nothing and sees nothing twice.
 func TestComesMeanwhile(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	const n = 300
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -86,7 +86,7 @@ func TestComesMeanwhile(t *testing.T) {
 
 // The making of a reply is shown: also to those who come late, and not once it is over.
 func TestMaking(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	r := chat.Reply{ID: "r1", To: h.address("anna", firstID)}
 	one := h.watch("anna", firstID, "")
 	if err := h.Typing(t.Context(), r.To); err != nil {
@@ -125,7 +125,7 @@ func TestMaking(t *testing.T) {
 // they began, as those who saw them have. C-007, C-009, C-010, C-013: each is
 // whole, with what was known before, and its end is the end.
 func TestA089StepsAfterReload(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	r := chat.Reply{ID: "r1", To: h.address("anna", firstID)}
 	began := time.Date(2026, 4, 16, 21, 2, 33, 0, time.UTC)
 	one := h.watch("anna", firstID, "")
@@ -186,7 +186,7 @@ func TestA089StepsAfterReload(t *testing.T) {
 
 // A reply that says nothing is no entry, and ends what was in the making.
 func TestSaysNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	b := h.watch("anna", firstID, "")
 	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "so far"}
 	h.Stream(r)
@@ -316,7 +316,7 @@ func TestP15SlowReader(t *testing.T) {
 		text string
 	}{{"many", maxEvents + 10, "number"}, {"big", 10, strings.Repeat("long ", maxEventBytes/50)}} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newTestGateway(t)
 			quick := h.watch("anna", firstID, "")
 			slow := &writer{header: http.Header{}, hold: make(chan struct{})}
 			var live sync.WaitGroup
@@ -500,7 +500,7 @@ func (c counter) Write(p []byte) (int, error) {
 
 // A press is delivered with what it answers, again as often as it is sent.
 func TestPress(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "Shall I?", Ask: &chat.Question{ID: "q1", Choices: []string{"yes", "no"}}}
 	rc, err := h.Send(t.Context(), r)

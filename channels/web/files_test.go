@@ -28,7 +28,7 @@ func (h *testGateway) upload(t *testing.T, who, name, body string) (f fileLink) 
 
 // A file goes up, along with a message, and comes down again.
 func TestFiles(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	f := h.upload(t, "anna", "cat.png", png)
 	if f.Name != "cat.png" || f.Type != "image/png" || f.Size != int64(len(png)) {
@@ -65,7 +65,7 @@ func TestFiles(t *testing.T) {
 
 // R-S5 R-S18: nothing in a file acts as a page of ours, whatever it is called.
 func TestRS5FilesAreInert(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	for name, body := range map[string]string{
 		"x.html": "<script>alert(1)</script>", "x.png": "<html><script>alert(1)</script>", "x.svg": "<svg onload='alert(1)'/>",
 		"x.pdf": "%PDF-1.4", "x.xml": "<?xml version='1.0'?>", "empty": "", "x.js": "alert(1)",
@@ -81,7 +81,7 @@ func TestRS5FilesAreInert(t *testing.T) {
 
 // File names are shown as what they are, and lead nowhere.
 func TestFileNames(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	for _, c := range []struct{ name, want string }{
 		{"..%2F..%2Fetc%2Fpasswd", "passwd"}, {"..%5C..%5Cboot.ini", "boot.ini"}, {"..", "file"},
 		{"a%00b.txt", "ab.txt"}, {"%E2%80%AEgpj.exe", "gpj.exe"}, {"a%0D%0AX-Evil:+1.txt", "a  X-Evil_ 1.txt"},
@@ -111,7 +111,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 // 100 MB are refused before they are read, by their size or at the limit.
 func TestUploadTooBig(t *testing.T) {
 	saved, calls := int64(0), 0
-	h := newHouse(t, func(c *Config) {
+	h := newTestGateway(t, func(c *Config) {
 		c.MaxFile = 1 << 20
 		c.Save = func(_ context.Context, _ chat.Address, _ chat.Sender, _ string, r io.Reader) (chat.File, error) {
 			calls++
@@ -150,7 +150,7 @@ func TestUploadTooBig(t *testing.T) {
 
 // Assets are asked for once.
 func TestAssets(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	for _, name := range []string{"page.js", "page.css", "icon.svg"} {
 		path := "/assets/" + h.assets + "/" + name
 		res, got := h.do("anna", "GET", path, nil)

@@ -15,17 +15,17 @@ import (
 // A page is the page that a browser loads first. Without scripts it is a transcript
 // to read. Scripts follow the conversation from Last on.
 type page struct {
-	Who       chat.Sender
-	Assets    string // the folder of the page's own files, such as "/assets/1a2b3c4d"
-	ID        string // of the conversation
-	Title     string
-	Talks     []listItem      // newest first
-	Elsewhere listItem        // another conversation with an open question; no ID: none
-	Entries   []renderedEntry // oldest first
-	Last      uint64          // number of the latest entry of the log; 0: none
-	First     uint64          // number of the first entry shown; 0: none
-	More      bool            // there are older entries
-	MaxFile   int64           // bytes of one upload
+	Who           chat.Sender
+	Assets        string // the folder of the page's own files, such as "/assets/1a2b3c4d"
+	ID            string // of the conversation
+	Title         string
+	Conversations []listItem      // newest first
+	Elsewhere     listItem        // another conversation with an open question; no ID: none
+	Entries       []renderedEntry // oldest first
+	Last          uint64          // number of the latest entry of the log; 0: none
+	First         uint64          // number of the first entry shown; 0: none
+	More          bool            // there are older entries
+	MaxFile       int64           // bytes of one upload
 }
 
 // icons are the symbols that icon shows.
@@ -92,7 +92,7 @@ func (p page) side() g.Node {
 				h.Placeholder("Search"), h.AutoComplete("off")),
 			h.P(h.ID("found"), h.Class("unseen"), h.Role("status")),
 		),
-		h.Ul(h.ID("talks"), g.Map(p.Talks, listItem.node)),
+		h.Ul(h.ID("talks"), g.Map(p.Conversations, listItem.node)),
 		h.Div(h.Class("bar foot"),
 			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Gateway"))),
 			h.Button(h.Type("button"), h.ID("leave"), g.Text("Sign out")),

@@ -22,7 +22,7 @@ import (
 
 // P2 P3: 202 once the message is in the log and in the gateway; again is the same.
 func TestP3SaidTwice(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	var down atomic.Bool
 	heard, _ := h.hear(func(chat.Message) error {
 		if down.Load() {
@@ -53,7 +53,7 @@ func TestP3SaidTwice(t *testing.T) {
 // P2: an id is one message's within its conversation. Another conversation of the
 // same person may use it, too.
 func TestP2SameIDElsewhere(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	h.say("anna", firstID, "message-1", "one")
 	h.say("anna", noticesID, "message-1", "another")
@@ -68,7 +68,7 @@ func TestP2SameIDElsewhere(t *testing.T) {
 
 // What was answered is not handed to the gateway again: it forgets keys after 48 hours (P2).
 func TestP2AnsweredLongAgo(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	h.say("anna", firstID, "message-1", "hello")
 	if _, err := h.Send(t.Context(), chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "hi", Quote: "message-0", Also: []string{"message-1"}}); err != nil {
@@ -82,7 +82,7 @@ func TestP2AnsweredLongAgo(t *testing.T) {
 
 // A gateway that does not hear says so, before Run and after.
 func TestDeaf(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	h.must(http.StatusServiceUnavailable, "anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "hello"})
 	_, stop := h.hear(nil)
 	h.say("anna", firstID, "message-1", "hello")
@@ -92,7 +92,7 @@ func TestDeaf(t *testing.T) {
 
 // Commands are delivered and not shown.
 func TestQuiet(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	h.must(http.StatusAccepted, "anna", "POST", "/c/first/messages", words{"id": "message-1", "text": "/stop", "quiet": true})
 	h.must(http.StatusBadRequest, "anna", "POST", "/c/first/messages", words{"id": "message-2", "text": "stop", "quiet": true})
@@ -104,7 +104,7 @@ func TestQuiet(t *testing.T) {
 }
 
 func TestMessagesRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	for _, c := range []struct {
 		body   any
@@ -130,7 +130,7 @@ func TestMessagesRefused(t *testing.T) {
 
 // R-S5: wrong methods and content types change nothing.
 func TestRS5MethodAndType(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	for _, c := range []struct {
 		method, path, kind string
@@ -186,7 +186,7 @@ func TestRS5GetWritesNothing(t *testing.T) {
 
 // A person sees only their own; what others have is as if it were not there.
 func TestStrangers(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	heard, _ := h.hear(nil)
 	h.say("anna", firstID, "message-1", "my secret")
 	id := h.begun(t, "anna")
@@ -259,7 +259,7 @@ func titles(ts []listItem) (all []string) {
 // Conversations are made, named, renamed, found and deleted.
 func TestTalks(t *testing.T) {
 	var forgot []chat.SessionID
-	h := newHouse(t, func(c *Config) {
+	h := newTestGateway(t, func(c *Config) {
 		c.Forget = func(_ context.Context, id chat.SessionID) error { forgot = append(forgot, id); return nil }
 		c.Search = func(_ context.Context, who, words string) ([]chat.Find, error) {
 			if who != "anna" || words != "TEA" {
@@ -334,7 +334,7 @@ func TestDeleteFirst(t *testing.T) {
 
 // A person can be spoken to first, and finds it.
 func TestNotices(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	if _, err := h.Send(t.Context(), chat.Reply{ID: "n1", To: h.Direct("anna"), Text: "remember the milk"}); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestP9RepliesOnce(t *testing.T) {
 
 // An edit takes the place of what it edits, for those who watch and those who come later.
 func TestEdit(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	b := h.watch("anna", firstID, "")
 	r := chat.Reply{ID: "r1", To: h.address("anna", firstID), Text: "Shall I?", Ask: &chat.Question{ID: "q1", Choices: []string{"<b>yes</b>", "no"}}}
 	rc, err := h.Send(t.Context(), r)
@@ -408,7 +408,7 @@ func TestEdit(t *testing.T) {
 
 // A page at a time, back to the beginning; what was changed long after says so.
 func TestBefore(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	rc := h.reply("anna", firstID, "r0", "not a number")
 	for i := range 229 {
 		h.reply("anna", firstID, fmt.Sprint("r", i+1), fmt.Sprint("number ", i+1))
@@ -448,7 +448,7 @@ func TestBefore(t *testing.T) {
 // R-S5: whatever people, files and tools are called, it is shown as words.
 func TestRS5TextIsText(t *testing.T) {
 	const evil = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>`
-	h := newHouse(t)
+	h := newTestGateway(t)
 	h.hear(nil)
 	h.write("out/evil.txt", "x")
 	b := h.watch(evil, firstID, "")
@@ -493,7 +493,7 @@ func TestRS5TextIsText(t *testing.T) {
 // R-S5: no text of people, models or networks acts in the page, wherever it stands.
 func TestRS5HostilePage(t *testing.T) {
 	for _, text := range webtest.Hostile {
-		h := newHouse(t)
+		h := newTestGateway(t)
 		h.hear(nil)
 		h.write("out/file.png", "x")
 		h.say("anna", firstID, "message-1", text)
@@ -577,7 +577,7 @@ func TestAppendInDoubt(t *testing.T) {
 
 // P16: Run ends what it hands over, and returns only then.
 func TestP16RunWaits(t *testing.T) {
-	h := newHouse(t)
+	h := newTestGateway(t)
 	inside, ended := make(chan struct{}), atomic.Bool{}
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)

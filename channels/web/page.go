@@ -93,16 +93,16 @@ func (c *Channel) servePage(req request) error {
 	var err error
 	p.Entries, p.More, p.Last, err = req.room.pageBefore(ctx, math.MaxUint64)
 	if err == nil {
-		p.Talks, err = c.conversations.of(ctx, req.who.ID)
+		p.Conversations, err = c.conversations.of(ctx, req.who.ID)
 	}
 	if err != nil {
 		return err
 	}
-	for i := range p.Talks {
-		t := &p.Talks[i]
-		t.Current = t.ID == id
-		if t.Asks > 0 && !t.Current && p.Elsewhere.ID == "" {
-			p.Elsewhere = *t
+	for i := range p.Conversations {
+		item := &p.Conversations[i]
+		item.Current = item.ID == id
+		if item.Asks > 0 && !item.Current && p.Elsewhere.ID == "" {
+			p.Elsewhere = *item
 		}
 	}
 	for _, e := range p.Entries {

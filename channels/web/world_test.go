@@ -316,7 +316,7 @@ func (b *tab) shows(t *testing.T, texts ...string) {
 	}
 }
 
-func newHouse(t *testing.T, change ...func(*Config)) *testGateway {
+func newTestGateway(t *testing.T, change ...func(*Config)) *testGateway {
 	return open(t, mem.New(), change...)
 }
 
