@@ -8,9 +8,10 @@ import (
 	"parley/llm"
 )
 
-// A whole driver: a model that shouts.
+// This is a complete driver: a model that shouts.
 func Example() {
-	var shout llm.Model = llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+	type stream = func(llm.Delta)
+	shout := llm.ModelFunc(func(_ context.Context, req llm.Request, stream stream) (llm.Message, error) {
 		text := strings.ToUpper(req.Messages[len(req.Messages)-1].Text)
 		if stream != nil {
 			stream(llm.Delta{Text: text})
@@ -18,7 +19,8 @@ func Example() {
 		return llm.Message{Role: llm.Assistant, Text: text, Finish: llm.Stopped}, nil
 	})
 	m := llm.Retry(shout)
-	answer, err := m.Generate(context.Background(), llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}, nil)
+	hello := llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}
+	answer, err := m.Generate(context.Background(), hello, nil)
 	fmt.Println(answer.Text, err)
 	// Output: HELLO <nil>
 }

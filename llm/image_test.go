@@ -16,7 +16,7 @@ import (
 	"parley/llm"
 )
 
-// pngOf returns a PNG that says it is so many pixels wide and high, whatever it holds.
+// pngOf returns a PNG that claims these dimensions, whatever it contains.
 func pngOf(t *testing.T, width, height uint32) []byte {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 3, 2))); err != nil {
@@ -36,8 +36,8 @@ func webp(chunk string, rest ...byte) []byte {
 	return append(b, make([]byte, 64)...)
 }
 
-// TestNewImage: only pictures that are what they say and of a size that
-// providers take, found out without decoding any: a bomb is a small file.
+// TestNewImage checks that only pictures of types and sizes that providers accept
+// pass, and that none is decoded: a decompression bomb is a small file.
 func TestNewImage(t *testing.T) {
 	var jpg, anim bytes.Buffer
 	if err := errors.Join(jpeg.Encode(&jpg, image.NewGray(image.Rect(0, 0, 4, 4)), nil),

@@ -17,21 +17,21 @@ func fail(kind llm.Kind, after time.Duration) llmtest.Answer {
 	return llmtest.Answer{Err: &llm.Error{Kind: kind, After: after, Err: errors.New("scripted")}}
 }
 
-// heard collects what a listener holds at the end, and how often it was reset.
-type heard struct {
+// A recorder collects what is streamed, and counts resets.
+type recorder struct {
 	text   string
 	resets int
 }
 
-func (h *heard) hear(d llm.Delta) {
+func (r *recorder) record(d llm.Delta) {
 	if d.Reset {
-		h.text = ""
-		h.resets++
+		r.text = ""
+		r.resets++
 	}
-	h.text += d.Text
+	r.text += d.Text
 }
 
-// P11: 4 tries on what passes, none on what does not.
+// P11: temporary errors are retried, 4 attempts in all; others are not.
 func TestRetry(t *testing.T) {
 	for _, c := range []struct {
 		kind  llm.Kind
@@ -65,7 +65,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// P11: a model that takes minutes to fail leaves the fallback time within the total.
+// P11: a model that fails only after minutes leaves time for the fallback.
 func TestRetryLeavesTime(t *testing.T) {
 	for took, tries := range map[time.Duration]int{time.Minute: 4, 2 * time.Minute: 3, 5 * time.Minute: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestRetryLeavesTime(t *testing.T) {
 	}
 }
 
-// P11: what a broken try had shown is taken back, once.
+// P11: what a failed attempt streamed is reset, once.
 func TestRetryResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &llmtest.Script{Answers: []llmtest.Answer{
@@ -90,10 +90,10 @@ func TestRetryResets(t *testing.T) {
 			fail(llm.Overloaded, 0),
 			llmtest.Text("a whole answer"),
 		}}
-		var h heard
-		m, err := llm.Retry(s).Generate(t.Context(), llm.Request{}, h.hear)
-		if err != nil || m.Text != "a whole answer" || h.text != m.Text || h.resets != 1 {
-			t.Fatalf("got %+v, %v, heard %+v", m, err, h)
+		var r recorder
+		m, err := llm.Retry(s).Generate(t.Context(), llm.Request{}, r.record)
+		if err != nil || m.Text != "a whole answer" || r.text != m.Text || r.resets != 1 {
+			t.Fatalf("got %+v, %v, streamed %+v", m, err, r)
 		}
 	})
 }
@@ -111,15 +111,15 @@ func TestRetryStopsWithTheContext(t *testing.T) {
 	})
 }
 
-// P11: whatever the first model's trouble is, the next one may answer.
+// P11: after every kind of error, the next model may answer.
 func TestFallback(t *testing.T) {
 	for _, kind := range []llm.Kind{llm.Auth, llm.Quota, llm.BadRequest, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Cut, llm.TimedOut, llm.Unreachable} {
 		a := &llmtest.Script{Answers: []llmtest.Answer{{Text: "half", Err: &llm.Error{Kind: kind, Err: errors.New("x")}}}}
 		b := &llmtest.Script{Name: "spare", Answers: []llmtest.Answer{llmtest.Text("here I am")}}
-		var h heard
-		m, err := llm.Fallback(a, b).Generate(t.Context(), llm.Request{}, h.hear)
-		if err != nil || m.Model != "spare" || h.text != "here I am" || h.resets != 1 {
-			t.Errorf("%s: got %+v, %v, heard %+v", kind, m, err, h)
+		var r recorder
+		m, err := llm.Fallback(a, b).Generate(t.Context(), llm.Request{}, r.record)
+		if err != nil || m.Model != "spare" || r.text != "here I am" || r.resets != 1 {
+			t.Errorf("%s: got %+v, %v, streamed %+v", kind, m, err, r)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestFallbackStopsWithTheContext(t *testing.T) {
 	}
 }
 
-// P11: 10 minutes in all, tries included.
+// P11: 10 minutes in all, attempts included.
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return llmtest.Answer{Delay: time.Hour} }}
@@ -196,7 +196,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// P25: IDs that providers leave out, give twice or begin anew in each answer.
+// P25: IDs that providers omit, repeat, or begin again in each answer.
 func TestIdentify(t *testing.T) {
 	said := []llm.Message{{Role: llm.User}, {Role: llm.Assistant, Calls: []llm.ToolCall{{ID: "0"}, {ID: "call_2_1"}}}}
 	calls := []llm.ToolCall{{ID: "0"}, {ID: ""}, {ID: "mine"}, {ID: "mine"}, {ID: strings.Repeat("x", 41)}, {ID: "call_2_0"}}

@@ -21,7 +21,7 @@ var tools = []llm.ToolSpec{
 
 const said = "[Sat 2026-11-21 08:30, from Anna"
 
-// What the gateway wrote before the words is not repeated, quotes neither.
+// The header that Parley writes is not repeated, nor are quotes.
 func TestLeavesOutTheGatewaysLine(t *testing.T) {
 	for _, c := range []struct{ say, want string }{
 		{said + "]\nhello\nthere", "You said: hello\nthere"},

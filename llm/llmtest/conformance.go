@@ -11,20 +11,20 @@ import (
 	"parley/llm"
 )
 
-// Echo is a tool for requests: the demo model, and a Server that rehearses
-// with it, call it when told "call echo {…}".
+// Echo returns a tool for requests. The demo model, and a Server that rehearses with
+// it, call it when told "call echo {…}".
 func Echo() llm.ToolSpec {
 	return llm.ToolSpec{Name: "echo", Description: "Says the text again.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)}
 }
 
-// Say is a request with one message of a person.
+// Say returns a request with one message of a person.
 func Say(text string, tools ...llm.ToolSpec) llm.Request {
 	return llm.Request{System: "You are a test.", Messages: []llm.Message{{Role: llm.User, Text: text}}, Tools: tools}
 }
 
-// Conformance checks that m does what llm.Model promises. m has to follow the
-// instructions that the demo model follows.
+// Conformance checks that m does what llm.Model promises. m must follow the same
+// instructions as the demo model.
 func Conformance(t *testing.T, m llm.Model) {
 	t.Run("streams what it returns", func(t *testing.T) { streams(t, m) })
 	t.Run("needs no stream", func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A Speech is what the Server was asked to turn into text.
+// A Speech is a recording that the Server was asked to transcribe.
 type Speech struct {
 	Model, Language string
 	Name            string // of the file
@@ -31,7 +31,7 @@ var (
 	twoLetters   = regexp.MustCompile(`^[a-z]{2}$`)
 )
 
-// Speeches returns all that was to be transcribed so far, the refused ones too.
+// Speeches returns all recordings so far, the refused ones too.
 func (s *Server) Speeches() []Speech {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ func post(t *testing.T, s *llmtest.Server, body string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// P25: the fake refuses what the real one refuses, or the tests that use it prove nothing.
+// P25: the fake refuses what the real API refuses, otherwise tests with it prove nothing.
 func TestServerIsStrict(t *testing.T) {
 	const (
 		user  = `{"role":"user","content":"hi"}`

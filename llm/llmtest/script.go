@@ -13,8 +13,8 @@ import (
 	"parley/llm"
 )
 
-// A Script is a Model that gives its answers in turn. It may be used by many
-// at a time. When it has no answer left it asks Else, or fails.
+// A Script is a Model that gives its answers in turn. It may be used concurrently.
+// When it has no answer left it asks Else, or fails.
 type Script struct {
 	Name    string // goes into Message.Model
 	Answers []Answer
@@ -33,7 +33,7 @@ type Answer struct {
 	Finish    llm.Finish // "" means CallsTools with Calls, else Stopped
 	Usage     llm.Usage
 
-	Begin func()          // called when the request has come
+	Begin func()          // called when the request has arrived
 	Gate  <-chan struct{} // nothing happens until it is closed
 	Delay time.Duration   // before the first word
 	Pause time.Duration   // after each word
@@ -41,10 +41,10 @@ type Answer struct {
 	Err   error           // the answer ends in Err, after the text
 }
 
-// Text is an answer of words.
+// Text returns an answer with that text.
 func Text(text string) Answer { return Answer{Text: text} }
 
-// Reply is a as a Server gives it.
+// Reply returns a as a Server's reply.
 func (a Answer) Reply() Reply {
 	return Reply{Text: a.Text, Reasoning: a.Reasoning, Calls: a.Calls, Piece: a.Piece}
 }
@@ -52,12 +52,12 @@ func (a Answer) Reply() Reply {
 // Handle is a Handler that answers everything with a.
 func (a Answer) Handle(context.Context, Request) Reply { return a.Reply() }
 
-// Call is an answer that asks for one tool.
+// Call returns an answer that calls one tool.
 func Call(id, name, args string) Answer {
 	return Answer{Calls: []llm.ToolCall{{ID: id, Name: name, Args: args}}}
 }
 
-// Fail is an answer that is none.
+// Fail returns an answer that is an error.
 func Fail(kind llm.Kind) Answer {
 	return Answer{Err: &llm.Error{Kind: kind, Err: fmt.Errorf("scripted")}}
 }
@@ -76,7 +76,7 @@ func (s *Script) Seen() []llm.Request {
 	return append([]llm.Request(nil), s.seen...)
 }
 
-// Left is how many answers were not asked for.
+// Left counts the answers that were not requested.
 func (s *Script) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

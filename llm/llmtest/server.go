@@ -13,14 +13,13 @@ import (
 	"parley/llm"
 )
 
-// A Handler answers a request that the Server found valid. It may be called
-// by many at a time, and may block; ctx ends when the client is gone or the
-// Server closes.
+// A Handler answers a valid request. It may be called concurrently, and may block.
+// ctx ends when the client is gone or the Server closes.
 type Handler func(ctx context.Context, r Request) Reply
 
-// A Request is what the Server was asked.
+// A Request is one that the Server received.
 type Request struct {
-	N        int // which request this is, from 1; refused ones count as well
+	N        int // its number, from 1; refused ones count
 	Header   http.Header
 	Body     []byte
 	Model    string
@@ -74,10 +73,10 @@ type Reply struct {
 	NoFinish bool   // there is no finish_reason, but [DONE]
 }
 
-// A Server speaks OpenAI's chat completions on a loopback port, and refuses
-// what OpenAI refuses, in the same words.
+// A Server speaks OpenAI's chat completions on a loopback port. It refuses what
+// OpenAI refuses, with the same texts.
 type Server struct {
-	Key  string                              // the only valid key; "" takes any
+	Key  string                              // the only valid key; "" accepts any
 	Hear func(context.Context, Speech) Reply // transcribes: Text is what was said; nil refuses speech
 
 	handler Handler
@@ -108,7 +107,7 @@ func NewServer(h Handler) *Server {
 	return s
 }
 
-// URL is the base URL to configure.
+// URL returns the base URL to configure.
 func (s *Server) URL() string { return s.url }
 
 // Close ends all answers and the Server, and returns when every Handler has.
@@ -126,7 +125,7 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.seen...)
 }
 
-// Refused returns why the Server refused requests, for a test to find nothing in.
+// Refused returns why the Server refused requests. A test wants none.
 func (s *Server) Refused() []string {
 	var why []string
 	for _, r := range s.Requests() {
@@ -137,7 +136,7 @@ func (s *Server) Refused() []string {
 	return why
 }
 
-// Wait returns when n requests have come, or when ctx ends.
+// Wait returns when n requests have arrived, or when ctx ends.
 func (s *Server) Wait(ctx context.Context, n int) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

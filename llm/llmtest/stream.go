@@ -53,7 +53,7 @@ func (w *writer) stream() {
 	}
 }
 
-// fault does what is to happen in mid-stream, and says whether to go on.
+// fault causes the fault of the Reply, and reports whether the stream goes on.
 func (w *writer) fault() bool {
 	w.flush(w.Raw)
 	switch {
@@ -131,7 +131,7 @@ func counted(u *llm.Usage) map[string]any {
 		"prompt_tokens_details": map[string]any{"cached_tokens": u.Cached}}
 }
 
-// whole is r as the answer to a request that asks for no stream.
+// whole returns r as the answer to a request without a stream.
 func whole(model string, r Reply) map[string]any {
 	m := map[string]any{"role": "assistant", "content": r.Text, "refusal": nil}
 	if r.Reasoning != "" {

@@ -14,7 +14,7 @@ import (
 	"parley/llm"
 )
 
-// A refusal is an error as OpenAI writes it.
+// A refusal is an error in OpenAI's format.
 type refusal struct {
 	Status  int    `json:"-"`
 	Message string `json:"message"`
@@ -48,14 +48,14 @@ func emptyArray(param string) *refusal {
 	return refuse(param, "empty_array", "Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", param)
 }
 
-// parameters lists what a request may hold.
+// parameters lists the fields that a request may have.
 const parameters = ` model messages max_tokens max_completion_tokens temperature top_p n stream stop presence_penalty frequency_penalty
  response_format seed logit_bias logprobs top_logprobs user tools tool_choice parallel_tool_calls stream_options store metadata reasoning_effort
  service_tier verbosity safety_identifier prompt_cache_key `
 
 type streaming struct{ on, usage bool }
 
-// body is what the Server looks at.
+// body has the fields that the Server checks.
 type body struct {
 	Model               string            `json:"model"`
 	Messages            []json.RawMessage `json:"messages"`
@@ -186,7 +186,7 @@ var (
 )
 
 // checkFamily checks the parameters that depend on the model. Routers such as
-// OpenRouter put the maker before the name.
+// OpenRouter put the vendor before the name.
 func checkFamily(b body) *refusal {
 	name := b.Model[strings.LastIndex(b.Model, "/")+1:]
 	tools := b.Tools != nil
@@ -398,7 +398,7 @@ func readParts(at, role string, given json.RawMessage, out *Message) *refusal {
 	return nil
 }
 
-// readImage reads a data URL. Others are refused: the house is to send none.
+// readImage reads a data URL. Others are refused: Parley never sends them.
 func readImage(url string) (llm.Image, string) {
 	head, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
 	raw, err := base64.StdEncoding.DecodeString(data)

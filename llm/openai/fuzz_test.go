@@ -20,8 +20,8 @@ func (b body) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(b))), Header: http.Header{}}, nil
 }
 
-// FuzzStream feeds any bytes as the body of an answer: no panic, no hang, and
-// what comes out is a whole answer or an *llm.Error.
+// FuzzStream uses any bytes as the body of an answer: there is no panic, no hang, and
+// the result is a whole answer or an *llm.Error.
 func FuzzStream(f *testing.F) {
 	f.Add(word + stop + "data: [DONE]\n\n")
 	f.Add(`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}}]}` + "\n" +
@@ -33,9 +33,9 @@ func FuzzStream(f *testing.F) {
 		f.Add(word + raw)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		var l listen
+		var rec recorder
 		start := time.Now()
-		m, err := openai.New(openai.Config{Name: "main", APIKey: key, Model: "x", Transport: body(s)}).Generate(t.Context(), llmtest.Say("hi"), l.hear)
+		m, err := openai.New(openai.Config{Name: "main", APIKey: key, Model: "x", Transport: body(s)}).Generate(t.Context(), llmtest.Say("hi"), rec.record)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Fatalf("took %v", took)
 		}
@@ -45,8 +45,8 @@ func FuzzStream(f *testing.F) {
 			}
 			return
 		}
-		if m.Role != llm.Assistant || m.Finish == "" || l.text.String() != m.Text || l.reasoning.String() != m.Reasoning {
-			t.Fatalf("got %+v, streamed %q, %q", m, l.text.String(), l.reasoning.String())
+		if m.Role != llm.Assistant || m.Finish == "" || rec.text.String() != m.Text || rec.reasoning.String() != m.Reasoning {
+			t.Fatalf("got %+v, streamed %q, %q", m, rec.text.String(), rec.reasoning.String())
 		}
 		ids := map[string]bool{}
 		for _, c := range m.Calls {
@@ -71,7 +71,7 @@ func BenchmarkGenerate(b *testing.B) {
 	}
 }
 
-// BenchmarkParse is the driver's own share: no network, no server.
+// BenchmarkParse measures the driver alone: no network, no server.
 func BenchmarkParse(b *testing.B) {
 	m := openai.New(openai.Config{Name: "main", Model: "x", Transport: body(strings.Repeat(word, 10) + stop + "data: [DONE]\n\n")})
 	req := llmtest.Say("hi", llmtest.Echo())

@@ -20,7 +20,7 @@ import (
 
 const key = "sk-secret-0123456789"
 
-// serve starts a Server that gives reply to everything.
+// serve starts a Server that answers everything with reply.
 func serve(t *testing.T, reply llmtest.Reply) *llmtest.Server {
 	t.Helper()
 	return serveFunc(t, func(context.Context, llmtest.Request) llmtest.Reply { return reply })
@@ -43,12 +43,12 @@ func model(t testing.TB, url string, changes ...func(*openai.Config)) llm.Model 
 	return openai.New(c)
 }
 
-// listen collects what is streamed.
-type listen struct{ text, reasoning strings.Builder }
+// A recorder collects what is streamed.
+type recorder struct{ text, reasoning strings.Builder }
 
-func (l *listen) hear(d llm.Delta) {
-	l.text.WriteString(d.Text)
-	l.reasoning.WriteString(d.Reasoning)
+func (r *recorder) record(d llm.Delta) {
+	r.text.WriteString(d.Text)
+	r.reasoning.WriteString(d.Reasoning)
 }
 
 func TestConformance(t *testing.T) {
@@ -61,14 +61,14 @@ func TestConformance(t *testing.T) {
 
 func TestAnswer(t *testing.T) {
 	s := serve(t, llmtest.Reply{Text: "Hello, world.", Reasoning: "hm", Usage: &llm.Usage{In: 100, Out: 7, Cached: 64}})
-	var l listen
-	m, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi", llmtest.Echo()), l.hear)
+	var rec recorder
+	m, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi", llmtest.Echo()), rec.record)
 	want := llm.Message{Role: llm.Assistant, Text: "Hello, world.", Reasoning: "hm", Finish: llm.Stopped, Model: "main", Usage: llm.Usage{In: 100, Out: 7, Cached: 64}}
 	if err != nil || fmt.Sprint(m) != fmt.Sprint(want) {
 		t.Fatalf("got %+v, %v", m, err)
 	}
-	if l.text.String() != m.Text || l.reasoning.String() != m.Reasoning {
-		t.Fatalf("streamed %q, %q", l.text.String(), l.reasoning.String())
+	if rec.text.String() != m.Text || rec.reasoning.String() != m.Reasoning {
+		t.Fatalf("streamed %q, %q", rec.text.String(), rec.reasoning.String())
 	}
 	r := s.Requests()[0]
 	if r.Messages[0].Role != "system" || r.Messages[0].Content != "You are a test." || r.Last() != "hi" || r.Tools[0].Name != "echo" {
@@ -76,7 +76,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// The body is read to its end, so that the connection is used again: a call costs no handshake.
+// The body is read to its end, so that the connection can be used again.
 func TestReadsToTheEnd(t *testing.T) {
 	b := &tracked{parts: []string{word, stop, "data: [DONE]\n\n"}}
 	if _, err := openai.New(openai.Config{Model: "x", Transport: b}).Generate(t.Context(), llmtest.Say("hi"), nil); err != nil {
@@ -87,7 +87,7 @@ func TestReadsToTheEnd(t *testing.T) {
 	}
 }
 
-// tracked is a body that comes in parts and knows whether it was read to its end.
+// A tracked body arrives in parts and notes whether it was read to its end.
 type tracked struct {
 	parts         []string
 	ended, closed bool
@@ -112,7 +112,8 @@ func (b *tracked) Close() error {
 	return nil
 }
 
-// A temperature of as good as 0 is sent; families take what they take, also behind a router.
+// A temperature of almost 0 is sent for 0. Model families get the parameters that they
+// accept, also behind a router.
 func TestParameters(t *testing.T) {
 	zero, some := 0.0, 0.2
 	for _, c := range []struct {
@@ -166,7 +167,7 @@ func fields(body []byte, names ...string) string {
 	return strings.Join(out, " ")
 }
 
-// What a provider refuses by name is left out, at once and from then on.
+// A parameter that a provider refuses by name is left out, at once and from then on.
 func TestLearnsParameters(t *testing.T) {
 	zero := 0.0
 	for _, c := range []struct{ field, says string }{
@@ -194,7 +195,7 @@ func TestLearnsParameters(t *testing.T) {
 	}
 }
 
-// A-091, P11: each way to fail has its kind, and nobody's secrets in it (R-S26).
+// A-091, P11: each failure has its kind, and no error contains a secret (R-S26).
 func TestFailures(t *testing.T) {
 	page := "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>" + strings.Repeat("x", 5000)
 	for _, c := range []struct {
@@ -266,16 +267,16 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// An error in mid-stream is an error in every vendor's spelling.
+// An error within a stream is recognised in every vendor's spelling.
 func TestMidStreamErrors(t *testing.T) {
 	for name, raw := range llmtest.MidStreamErrors("it fell over: " + key) {
 		for _, more := range []bool{false, true} { // some vendors end the stream after it, some do not
 			t.Run(fmt.Sprint(name, more), func(t *testing.T) {
 				s := serve(t, llmtest.Reply{Text: "half an answer", Chunks: 2, Raw: raw, End: !more, Hang: more})
-				var l listen
-				m, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), l.hear)
+				var rec recorder
+				m, err := model(t, s.URL()).Generate(t.Context(), llmtest.Say("hi"), rec.record)
 				e, ok := errors.AsType[*llm.Error](err)
-				if !ok || !e.Temporary() || m.Text != "" || l.text.String() == "" {
+				if !ok || !e.Temporary() || m.Text != "" || rec.text.String() == "" {
 					t.Fatalf("got %+v, %v", m, err)
 				}
 				if !strings.Contains(err.Error(), "it fell over") && name != "late" || strings.Contains(err.Error(), key) {
@@ -291,7 +292,7 @@ func TestMidStreamErrors(t *testing.T) {
 	}
 }
 
-// P11: an answer that is not whole is none.
+// P11: an incomplete answer is an error.
 func TestBrokenOff(t *testing.T) {
 	call := []llm.ToolCall{{ID: "a", Name: "write_file", Args: `{"path":"notes.txt","content":"long"}`}}
 	for name, r := range map[string]llmtest.Reply{
@@ -318,7 +319,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// Whatever happens after the answer is whole does not undo it.
+// Errors after the answer is complete do not matter.
 func TestWholeAllTheSame(t *testing.T) {
 	whole := `data: {"choices":[{"index":0,"delta":{"content":"all of it"},"finish_reason":"stop"}]}` + "\n\n"
 	for name, r := range map[string]llmtest.Reply{
@@ -339,10 +340,10 @@ func TestWholeAllTheSame(t *testing.T) {
 		"eos":             {Text: "all of it", Finish: "eos"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var l listen
-			m, err := model(t, serve(t, r).URL()).Generate(t.Context(), llmtest.Say("hi"), l.hear)
-			if err != nil || m.Text != "all of it" || l.text.String() != m.Text || m.Finish != llm.Stopped {
-				t.Fatalf("got %+v, %v, streamed %q", m, err, l.text.String())
+			var rec recorder
+			m, err := model(t, serve(t, r).URL()).Generate(t.Context(), llmtest.Say("hi"), rec.record)
+			if err != nil || m.Text != "all of it" || rec.text.String() != m.Text || m.Finish != llm.Stopped {
+				t.Fatalf("got %+v, %v, streamed %q", m, err, rec.text.String())
 			}
 		})
 	}
@@ -368,8 +369,8 @@ func TestFinish(t *testing.T) {
 }
 
 // Tool calls as vendors stream them.
-// A-090: the pieces of calls are put together by index, and shown on the way by
-// the IDs that the calls have in the end.
+// A-090: the pieces of calls are assembled by index, and streamed under the IDs that
+// the calls have in the end.
 func TestToolCalls(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -422,8 +423,8 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// C-015: while a call's arguments come in they are shown, each time with more of
-// them; when the stream breaks they are taken back.
+// C-015: a call's arguments are streamed as they arrive. If the stream breaks, they
+// are reset.
 func TestCallsStream(t *testing.T) {
 	const args = `{"path":"notes.txt","content":"a long text of ten pieces"}`
 	reply := llmtest.Reply{Text: "Look.", Calls: []llm.ToolCall{{ID: "a", Name: "write_file", Args: args}, {ID: "b", Name: "list_dir"}}, Piece: 6}
@@ -461,8 +462,8 @@ func TestCallsStream(t *testing.T) {
 	}
 }
 
-// C-015: an answer is as large as what it says, in however small pieces a call's
-// arguments come: a long file that is written a letter at a time is no flood.
+// C-015: the size of an answer does not depend on the size of the pieces of a call's
+// arguments: a long file that arrives letter by letter does not exceed the limit.
 func TestCallInManyPieces(t *testing.T) {
 	const pieces = 70_000
 	stream := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write_file","arguments":""}}]}}]}` + "\n\n" +
@@ -482,7 +483,7 @@ func told(calls []llm.ToolCall) string {
 	return strings.Join(out, "; ")
 }
 
-// E-038: what a model thinks is no part of its answer.
+// E-038: reasoning is not part of the answer.
 func TestReasoning(t *testing.T) {
 	for _, c := range []struct{ name, deltas, text, reasoning string }{
 		{"deepseek", `{"reasoning_content":"hm "};{"reasoning_content":"yes"};{"content":"Yes."}`, "Yes.", "hm yes"},
@@ -504,16 +505,16 @@ func TestReasoning(t *testing.T) {
 				fmt.Fprintf(&body, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", d)
 			}
 			body.WriteString("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")
-			var l listen
-			m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body.String()}).URL()).Generate(t.Context(), llmtest.Say("hi"), l.hear)
-			if err != nil || m.Text != c.text || m.Reasoning != c.reasoning || l.text.String() != c.text || l.reasoning.String() != c.reasoning {
-				t.Fatalf("got %q, %q, %v; streamed %q, %q", m.Text, m.Reasoning, err, l.text.String(), l.reasoning.String())
+			var rec recorder
+			m, err := model(t, serve(t, llmtest.Reply{Status: 200, Body: body.String()}).URL()).Generate(t.Context(), llmtest.Say("hi"), rec.record)
+			if err != nil || m.Text != c.text || m.Reasoning != c.reasoning || rec.text.String() != c.text || rec.reasoning.String() != c.reasoning {
+				t.Fatalf("got %q, %q, %v; streamed %q, %q", m.Text, m.Reasoning, err, rec.text.String(), rec.reasoning.String())
 			}
 		})
 	}
 }
 
-// Providers that want their reasoning back get it along with the calls; others never see it.
+// Providers that want their reasoning back get it along with the calls; others do not.
 func TestReasoningBack(t *testing.T) {
 	said := []llm.Message{{Role: llm.User, Text: "x"},
 		{Role: llm.Assistant, Model: "main", Reasoning: "hm", Calls: []llm.ToolCall{{ID: "a", Name: "f", Args: "{}"}}}, {Role: llm.ToolRole, Call: "a", Text: "y"}}
@@ -562,7 +563,7 @@ func TestWrongAddress(t *testing.T) {
 	}
 }
 
-// /stop in mid-stream.
+// The context ends in the middle of a stream, as with /stop.
 func TestStopsWithTheContext(t *testing.T) {
 	for _, hang := range []llmtest.Reply{{Text: "half an answer", Chunks: 2, Hang: true}, {Chunks: 0, Hang: true}} {
 		s := serve(t, hang)

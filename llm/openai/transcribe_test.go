@@ -37,7 +37,7 @@ func TestTranscribe(t *testing.T) {
 	}
 }
 
-// P11, R-S26: each failure is of a kind, and holds no key.
+// P11, R-S26: each failure has a kind, and no error contains the key.
 func TestTranscribeFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply llmtest.Reply

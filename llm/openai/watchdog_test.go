@@ -15,15 +15,15 @@ import (
 	"parley/llm/openai"
 )
 
-// A line is a provider within the bubble: it writes its lines at their times.
-type line struct {
+// A slowProvider is a provider within a bubble of synctest. It writes its texts one after the other.
+type slowProvider struct {
 	header time.Duration // when the answer begins
 	every  time.Duration // between the texts, and before the first
 	texts  []string
 }
 
-// RoundTrip implements http.RoundTripper. When the texts are used up the body stays open.
-func (l line) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper. After the last text the body stays open.
+func (l slowProvider) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := wait(req.Context(), l.header); err != nil {
 		return nil, err
 	}
@@ -55,25 +55,25 @@ const (
 	stop = `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 )
 
-// P11: idle for 60 s once something came is a failure, and so are 5 minutes
-// without a piece of an answer; slow is not, nor is a model that reads for minutes.
+// P11: it is a failure if nothing arrives for 60 s once the answer has begun, or no
+// chunk for 5 minutes. A slow model is not a failure, nor one that reads for minutes.
 func TestWatch(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		line line
+		line slowProvider
 		took time.Duration
 		kind llm.Kind
 	}{
-		{"never begins", line{header: time.Hour}, 5 * time.Minute, llm.TimedOut},
-		{"begins and says nothing", line{header: 59 * time.Second}, 5 * time.Minute, llm.TimedOut},
-		{"begins late", line{header: 299 * time.Second, texts: []string{word, stop + "data: [DONE]\n\n"}}, 299 * time.Second, ""},
-		{"begins at once and reads for long", line{every: 290 * time.Second, texts: []string{word + stop + "data: [DONE]\n\n"}}, 290 * time.Second, ""},
-		{"comments, then silence", line{every: time.Second, texts: []string{": alive\n\n"}}, 61 * time.Second, llm.TimedOut},
-		{"falls silent", line{every: time.Second, texts: []string{word, word}}, 62 * time.Second, llm.TimedOut},
-		{"slow", line{every: 59 * time.Second, texts: []string{word, ": alive\n", word, "\n", word, stop + "data: [DONE]\n\n"}}, 6 * 59 * time.Second, ""},
-		{"comments only", line{every: 10 * time.Second, texts: repeated(": alive\n\n", 1000)}, 5 * time.Minute, llm.TimedOut},
-		{"long thought", line{every: 10 * time.Second, texts: append(repeated(": alive\n\n", 28), word, stop+"data: [DONE]\n\n")}, 300 * time.Second, ""},
-		{"stays open after the end", line{every: time.Second, texts: []string{word, stop}}, 4 * time.Second, ""},
+		{"never begins", slowProvider{header: time.Hour}, 5 * time.Minute, llm.TimedOut},
+		{"begins and says nothing", slowProvider{header: 59 * time.Second}, 5 * time.Minute, llm.TimedOut},
+		{"begins late", slowProvider{header: 299 * time.Second, texts: []string{word, stop + "data: [DONE]\n\n"}}, 299 * time.Second, ""},
+		{"begins at once and reads for long", slowProvider{every: 290 * time.Second, texts: []string{word + stop + "data: [DONE]\n\n"}}, 290 * time.Second, ""},
+		{"comments, then silence", slowProvider{every: time.Second, texts: []string{": alive\n\n"}}, 61 * time.Second, llm.TimedOut},
+		{"falls silent", slowProvider{every: time.Second, texts: []string{word, word}}, 62 * time.Second, llm.TimedOut},
+		{"slow", slowProvider{every: 59 * time.Second, texts: []string{word, ": alive\n", word, "\n", word, stop + "data: [DONE]\n\n"}}, 6 * 59 * time.Second, ""},
+		{"comments only", slowProvider{every: 10 * time.Second, texts: repeated(": alive\n\n", 1000)}, 5 * time.Minute, llm.TimedOut},
+		{"long thought", slowProvider{every: 10 * time.Second, texts: append(repeated(": alive\n\n", 28), word, stop+"data: [DONE]\n\n")}, 300 * time.Second, ""},
+		{"stays open after the end", slowProvider{every: time.Second, texts: []string{word, stop}}, 4 * time.Second, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,10 +97,10 @@ func repeated(s string, n int) []string {
 	return out
 }
 
-// P11: the whole chain: the first model falls silent, in mid-answer or from
-// the start, and the spare answers within the total.
+// P11: the whole chain: the first model falls silent, within its answer or from the
+// start, and the second one answers in time.
 func TestSilentModelIsReplaced(t *testing.T) {
-	for name, silent := range map[string]line{"in mid-answer": {every: time.Second, texts: []string{word}}, "from the start": {header: time.Hour}} {
+	for name, silent := range map[string]slowProvider{"in mid-answer": {every: time.Second, texts: []string{word}}, "from the start": {header: time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dead := openai.New(openai.Config{Name: "main", Model: "x", Transport: silent})
