@@ -51,7 +51,7 @@ func (t *turn) stopped(ctx context.Context) error {
 		if t.openTurn().Started(c.ID) {
 			text = conversation.MsgInterrupted
 		}
-		t.finished(c, tools.Result{Text: text, Failed: true})
+		t.toolRunner().finish(c, tools.Result{Text: text, Failed: true})
 	}
 	t.worker.waiting = append(t.worker.waiting, t.worker.take()...)
 	t.pool.mu.Lock()

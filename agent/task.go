@@ -86,7 +86,7 @@ func (t *turn) byTool(ctx context.Context, calls []llm.ToolCall) error {
 	if len(o.Answers()) == 0 {
 		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
 	}
-	if err := t.use(ctx); err != nil {
+	if err := t.toolRunner().run(ctx); err != nil {
 		return err
 	}
 	how, text := conversation.Answered, t.session.History.LatestResult()

@@ -243,7 +243,7 @@ func (t *turn) rounds(ctx context.Context) error {
 		return err
 	}
 	for {
-		if err := t.use(ctx); err != nil {
+		if err := t.toolRunner().run(ctx); err != nil {
 			return err
 		}
 		if why := t.openTurn().Fault(); why != "" && t.subagent != nil && t.subagent.Strict { // D-041
@@ -327,6 +327,17 @@ func (t *turn) say(answer conversation.Record, last bool) (end bool) {
 
 // openTurn returns what is known of the turn so far, nil before anything was heard and once it has ended.
 func (t *turn) openTurn() *conversation.OpenTurn { return t.session.History.OpenTurn() }
+
+// pause gives the turn's place to others while it waits, as for a person. A crash
+// meanwhile is not blamed on it.
+func (t *turn) pause(doing string) {
+	t.doing(doing)
+	t.worker.rest()
+	t.worker.solo = false
+}
+
+// toolRunner returns what runs the calls of the turn.
+func (t *turn) toolRunner() toolRunner { return toolRunner{t} }
 
 // flush saves what was kept, and does not give up while ctx lasts.
 func (t *turn) flush(ctx context.Context) error {
