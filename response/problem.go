@@ -69,7 +69,7 @@ func (p Problem) page() g.Node {
 		h.Main(h.ID("main"), h.Class("small"),
 			h.H1(g.Text(title)),
 			h.P(g.Text(sentence(p.Text))),
-			h.P(h.A(h.Href("/"), g.Text("To the start"))),
+			h.P(h.A(h.Href("/"), g.Text("To the start page"))),
 		),
 	)
 }

@@ -15,7 +15,7 @@ import (
 	"parley/store"
 )
 
-// access knows who may come in, and who is in.
+// access identifies visitors and signs people in.
 type access struct {
 	adminSecret string // the administrator's token; "" if there is none
 	names       names

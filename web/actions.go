@@ -15,7 +15,7 @@ import (
 	"parley/store"
 )
 
-// actions returns the routes by which the owner changes something, and downloads.
+// actions returns the routes of changes and downloads.
 func (a *admin) actions() []route {
 	letters := a.cfg.Gateway.DeadLetters
 	return []route{
@@ -33,7 +33,7 @@ func (a *admin) actions() []route {
 		{"POST /api/cron", owner, a.audited("cron", http.StatusCreated, a.order)},
 		{"PATCH /api/cron/{id}", owner, a.audited("cron", http.StatusOK, a.order)},
 		{"POST /api/cron/{id}/run", owner, a.audited("cron", 0, a.fire)},
-		{"DELETE /api/cron/{id}", owner, a.auditedChange("cron", "removed", a.cfg.Gateway.Clock.Remove)},
+		{"DELETE /api/cron/{id}", owner, a.auditedChange("cron", "removed", a.cfg.Gateway.Scheduler.Remove)},
 		{"POST /api/memory/changes/{id}/restore", owner, a.audited("memory", http.StatusOK, a.restore)},
 		{"POST /api/people", owner, a.audited("access", http.StatusCreated, a.invite)},
 		{"DELETE /api/people/{id}", owner, a.auditedChange("access", "removed", a.remove)},
@@ -59,28 +59,29 @@ func (a *admin) forget(ctx context.Context, id string) error {
 	return nil
 }
 
-// A action is something that is done for the owner: it returns what to answer, nil
-// for nothing, and what to note.
-type action func(w http.ResponseWriter, r *http.Request) (told any, note string, err error)
+// An action changes something for the owner. It returns the answer, nil for none,
+// and a note for the audit log.
+type action func(w http.ResponseWriter, r *http.Request) (answer any, note string, err error)
 
-// audited serves d, and notes what was done as of that kind (R-S27).
-func (a *admin) audited(kind string, status int, d action) handler {
+// audited performs do and writes its note to the audit log, as an event of that
+// kind (R-S27).
+func (a *admin) audited(kind string, status int, do action) handler {
 	return func(w http.ResponseWriter, r *http.Request, v visitor) error {
-		told, note, err := d(w, r)
+		answer, note, err := do(w, r)
 		if err != nil {
 			return err
 		}
 		a.cfg.Audit(kind, v.ID, note)
-		if told == nil {
+		if answer == nil {
 			w.WriteHeader(http.StatusNoContent)
-		} else {
-			response.JSON(w, status, told)
+			return nil
 		}
+		response.JSON(w, status, answer)
 		return nil
 	}
 }
 
-// auditedChange is does for f, which is done to the id of the path.
+// auditedChange is audited for a change of what the id in the path names.
 func (a *admin) auditedChange(kind, done string, f func(context.Context, string) error) handler {
 	return a.audited(kind, 0, func(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 		id := r.PathValue("id")
@@ -91,7 +92,7 @@ func (a *admin) auditedChange(kind, done string, f func(context.Context, string)
 // fire runs a job now. A disabled one is run only with ?force=1.
 func (a *admin) fire(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 	id := r.PathValue("id")
-	return nil, "run now: " + id, a.cfg.Gateway.Clock.Fire(r.Context(), id, r.URL.Query().Get("force") == "1")
+	return nil, "run now: " + id, a.cfg.Gateway.Scheduler.Fire(r.Context(), id, r.URL.Query().Get("force") == "1")
 }
 
 // approve approves a pairing, and answers with who that is.
@@ -123,7 +124,7 @@ func (a *admin) invite(w http.ResponseWriter, r *http.Request) (any, string, err
 	return answer, "link for " + ask.Name, err
 }
 
-// remove removes a person. It takes effect with its first write.
+// remove removes a person. They are out once the first write is done.
 func (a *admin) remove(ctx context.Context, name string) error {
 	if err := a.access.people.remove(ctx, name); err != nil {
 		return err
@@ -157,8 +158,8 @@ func (a *admin) revoke(ctx context.Context, id string) error {
 	return a.access.endPasses(ctx, func(p pass) bool { return p.Kind == keys && p.ID == id })
 }
 
-// backup sends a backup of everything, under a name that says that it holds
-// secrets (R-S6).
+// backup sends a backup of everything. Its name says that it contains secrets
+// (R-S6).
 func (a *admin) backup(w http.ResponseWriter, r *http.Request, v visitor) error {
 	return a.cfg.Gateway.Backup(r.Context(), func(whole io.Reader) {
 		a.cfg.Audit("backup", v.ID, "downloaded")
@@ -166,7 +167,7 @@ func (a *admin) backup(w http.ResponseWriter, r *http.Request, v visitor) error 
 		name := "parley-" + time.Now().UTC().Format("20060102-150405") + "-holds-secrets.backup"
 		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 		if _, err := io.Copy(w, whole); err != nil {
-			panic(http.ErrAbortHandler) // half a backup must not look whole
+			panic(http.ErrAbortHandler) // an incomplete backup must not look complete
 		}
 	})
 }

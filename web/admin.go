@@ -52,8 +52,8 @@ func (p pages) errors(lines []redact.Line) g.Group {
 
 const maxEvents = 200 // of the audit log on a page
 
-// events are the newest entries of the audit log, and whether it is as it was
-// written, if that was asked.
+// events are the newest entries of the audit log, and the result of verifying it if
+// that was requested.
 type events struct {
 	Events  []audit.Event `json:"events"`
 	Verdict *verdict      `json:"verdict,omitempty"`
@@ -81,9 +81,9 @@ func (p pages) events(e events) g.Group {
 	verified := h.A(h.Href("/owner/audit?verify=yes"), g.Text("Verify the log"))
 	switch {
 	case e.Verdict != nil && e.Verdict.Whole:
-		verified = coloured("good", "The log is as it was written.")
+		verified = coloured("good", "The log is intact.")
 	case e.Verdict != nil:
-		verified = coloured("bad", "Not verified: "+e.Verdict.Why)
+		verified = coloured("bad", "Verification failed: "+e.Verdict.Why)
 	}
 	rows := g.Map(e.Events, func(e audit.Event) g.Node {
 		return h.Tr(cell(p.formatTime(e.Time)), cell(e.Kind), cell(e.Who), textCell(e.What))

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxFound   = 50   // places that a search shows
-	maxListed  = 200  // conversations on a page; the rest is found by searching
+	maxFound   = 50   // results of a search
+	maxListed  = 200  // conversations on a page; older ones are found by searching
 	maxEntries = 1000 // of a conversation on a page
 )
 
-// conversations are all conversations, or the places where Words were said.
+// conversations are all conversations, or the messages that contain Words.
 type conversations struct {
 	Words string      `json:"words,omitempty"`
 	Found []chat.Find `json:"found"`
@@ -38,7 +38,7 @@ func (a *admin) conversations(r *http.Request) (c conversations, err error) {
 
 func (p pages) conversations(c conversations) g.Group {
 	page := g.Group{h.Form(h.Action("/owner/talks"), h.Role("search"),
-		h.Label(h.For("q"), g.Text("Search what was said")),
+		h.Label(h.For("q"), g.Text("Search messages")),
 		h.Input(h.ID("q"), h.Name("q"), h.Type("search"), h.Value(c.Words)),
 		h.Button(g.Text("Search")),
 	)}
@@ -57,14 +57,14 @@ func (p pages) conversations(c conversations) g.Group {
 	columns := []string{"Conversation", "Where", "Began", "Last"}
 	page = append(page, labelledTable("Conversations, the latest first", columns, "There are none.", rows))
 	if older := len(c.Talks) - len(latest); older > 0 {
-		page = append(page, h.P(g.Textf("%d more are older. Search to find them.", older)))
+		page = append(page, h.P(g.Textf("%d older ones are not listed. Search to find them.", older)))
 	}
 	return page
 }
 
 func (p pages) foundList(found []chat.Find) g.Node {
 	if len(found) == 0 {
-		return h.Ul(h.Class("list"), h.Li(g.Text("Nobody said that.")))
+		return h.Ul(h.Class("list"), h.Li(g.Text("No message contains that.")))
 	}
 	return h.Ul(h.Class("list"), g.Map(found, func(f chat.Find) g.Node {
 		return h.Li(
@@ -80,7 +80,8 @@ func conversationLink(id chat.SessionID, title string) g.Node {
 	return h.A(h.Href(urlPath("owner", "talks", string(id))), g.Text(title))
 }
 
-// A conversation is all of a conversation. It says that it may hold secrets (R-S6).
+// A conversation is a whole conversation, with the note that it may contain secrets
+// (R-S6).
 type conversation struct {
 	Session chat.SessionID `json:"session"`
 	Note    string         `json:"note"`
@@ -92,7 +93,7 @@ type conversation struct {
 func (a *admin) conversation(r *http.Request) (conversation, error) {
 	t := conversation{
 		Session: chat.SessionID(r.PathValue("id")),
-		Note:    "This transcript holds whatever secrets were said in the conversation.",
+		Note:    "This transcript contains whatever secrets were said in the conversation.",
 	}
 	for e, err := range a.cfg.Gateway.Conversations.Transcript(r.Context(), t.Session) {
 		if err != nil {
@@ -109,6 +110,7 @@ func (a *admin) conversation(r *http.Request) (conversation, error) {
 func (p pages) conversation(c conversation) g.Group {
 	at := urlPath("api", "sessions", string(c.Session))
 	latest := c.Entries[max(0, len(c.Entries)-maxEntries):]
+	cut := h.P(g.Text("Only the latest messages are shown. The export has all of them."))
 	return g.Group{
 		h.P(h.Class("text"), g.Text(string(c.Session))),
 		h.P(
@@ -123,7 +125,7 @@ func (p pages) conversation(c conversation) g.Group {
 				g.Text("Delete"),
 			),
 		),
-		g.If(len(latest) < len(c.Entries), h.P(g.Text("This is its end. The export has all of it."))),
+		g.If(len(latest) < len(c.Entries), cut),
 		h.Ol(h.Class("talk"), g.Map(latest, p.entryItem)),
 	}
 }
@@ -153,7 +155,7 @@ func (a *admin) export(w http.ResponseWriter, r *http.Request, _ visitor) error 
 		return err
 	}
 	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-	fmt.Fprintf(w, "# %s\n\n%s\n", plain(string(t.Session)), t.Note) // an error is theirs: they left
+	fmt.Fprintf(w, "# %s\n\n%s\n", plain(string(t.Session)), t.Note) // an error means that the client left
 	for _, e := range t.Entries {
 		text := e.Text
 		if e.Kind == chat.Called || e.Kind == chat.Gave {
@@ -185,7 +187,7 @@ func plain(name string) string {
 	).Replace(name)
 }
 
-// recording sends the recording of a session, which holds whatever secrets were
+// recording sends the recording of a session, which contains whatever secrets were
 // said in it.
 func (a *admin) recording(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	begun := false
@@ -194,7 +196,7 @@ func (a *admin) recording(w http.ResponseWriter, r *http.Request, _ visitor) err
 			return err
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler) // half a recording must not look whole
+			panic(http.ErrAbortHandler) // an incomplete recording must not look complete
 		}
 		if !begun {
 			w.Header().Set("Content-Type", "application/x-ndjson")

@@ -20,7 +20,7 @@ import (
 // Wrong marks err as the fault of the request; the client is told its text.
 func Wrong(err error) error { return response.BadRequest(err.Error()) }
 
-// writeError answers with err in words for the client, and logs what is not the
+// writeError answers with err in words for the client, and logs it unless it is the
 // client's fault.
 func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	var p response.Problem
@@ -44,9 +44,9 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client left, or its pass ended
 	default:
 		s.cfg.Log.Error("request failed", "path", r.URL.Path, "err", err)
-		p = response.Problem{Status: http.StatusInternalServerError, Text: "that did not work; the log says why"}
+		p = response.Problem{Status: http.StatusInternalServerError, Text: "internal error; the log has the details"}
 		if errors.Is(err, store.ErrDamaged) {
-			p.Text = "that is damaged on disk; the log says where"
+			p.Text = "this is damaged on disk; the log says where"
 		}
 	}
 	writeProblem(w, r, p)

@@ -19,7 +19,7 @@ type Gateway struct {
 	Conversations Conversations
 	DeadLetters   DeadLetters
 	Toolbox       Toolbox
-	Clock         Clock
+	Scheduler     Scheduler
 	Notes         *memory.Notes // long-term memory
 
 	Model    func() string                  // the name of the model that answers

@@ -18,11 +18,11 @@ import (
 	"parley/scheduler/jobs"
 )
 
-// A Clock is what is done at its time. What whoever asks got wrong, the functions
-// say with [Wrong].
-type Clock struct {
-	Jobs func(context.Context) ([]scheduler.Job, error) // the next one first
-	Soon func(j scheduler.Job, n int) []time.Time       // when it is due next
+// A Scheduler lists and changes scheduled jobs. Its functions mark faults of the
+// request with [Wrong].
+type Scheduler struct {
+	Jobs      func(context.Context) ([]scheduler.Job, error) // the next one first
+	NextTimes func(j scheduler.Job, n int) []time.Time       // when it is due next
 	// Order changes the job of that ID, or makes one if it is "".
 	Order  func(ctx context.Context, id string, o Order) (scheduler.Job, error)
 	Fire   func(ctx context.Context, id string, force bool) error
@@ -34,15 +34,15 @@ type Order struct {
 	jobs.Change
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// To is the session that is told; "" is the first one in which an owner can be written to.
+	// To is the session that gets the output; "" is the first one in which an owner can be reached.
 	To string `json:"to,omitempty"`
 }
 
-// A Job is a job as it is told: all that was asked of it, and what nobody can ask.
+// A Job is a job as programs see it: what can be set, and what the scheduler adds.
 type Job struct {
 	Order
 	ID      string          `json:"id"`
-	System  bool            `json:"system,omitempty"` // the house's own
+	System  bool            `json:"system,omitempty"` // built in
 	Created time.Time       `json:"created"`
 	Next    time.Time       `json:"next,omitzero"` // when it is due, and Soon up to three such times
 	Soon    []time.Time     `json:"soon"`
@@ -51,7 +51,7 @@ type Job struct {
 	Record  scheduler.Job   `json:"-"`
 }
 
-// job tells of j.
+// job returns j as programs see it.
 func (a *admin) job(j scheduler.Job) Job {
 	on := !j.Off
 	told := Job{
@@ -73,7 +73,7 @@ func (a *admin) job(j scheduler.Job) Job {
 		Next:    j.Next,
 		Why:     j.Why,
 		Record:  j,
-		Soon:    append([]time.Time{}, a.cfg.Gateway.Clock.Soon(j, 3)...), // not nil, which JSON writes as null
+		Soon:    append([]time.Time{}, a.cfg.Gateway.Scheduler.NextTimes(j, 3)...), // JSON writes nil as null
 		Runs:    append([]scheduler.Run{}, j.Runs...),
 	}
 	if !j.Schedule.At.IsZero() {
@@ -83,7 +83,7 @@ func (a *admin) job(j scheduler.Job) Job {
 		told.To = string(j.At.Session())
 	}
 	if j.Args != "" {
-		_ = json.Unmarshal([]byte(j.Args), &told.Args) // the scheduler has seen that it is an object
+		_ = json.Unmarshal([]byte(j.Args), &told.Args) // the scheduler accepts objects only
 	}
 	return told
 }
@@ -94,7 +94,7 @@ type jobList struct {
 }
 
 func (a *admin) jobs(r *http.Request) (jobList, error) {
-	all, err := a.cfg.Gateway.Clock.Jobs(r.Context())
+	all, err := a.cfg.Gateway.Scheduler.Jobs(r.Context())
 	told := make([]Job, len(all))
 	for i, j := range all {
 		told[i] = a.job(j)
@@ -102,7 +102,7 @@ func (a *admin) jobs(r *http.Request) (jobList, error) {
 	return jobList{told}, err
 }
 
-// order puts a job on the clock, or changes one.
+// order adds a job, or changes the one that the path names.
 func (a *admin) order(w http.ResponseWriter, r *http.Request) (any, string, error) {
 	var o Order
 	if err := body(w, r, &o); err != nil {
@@ -112,7 +112,7 @@ func (a *admin) order(w http.ResponseWriter, r *http.Request) (any, string, erro
 	if id == "" {
 		done = "added: "
 	}
-	j, err := a.cfg.Gateway.Clock.Order(r.Context(), id, o)
+	j, err := a.cfg.Gateway.Scheduler.Order(r.Context(), id, o)
 	return a.job(j), done + j.ID, err
 }
 
@@ -146,7 +146,7 @@ func (p pages) jobItem(j Job) g.Node {
 		),
 		jobButtons(j),
 		h.Details(
-			h.Summary(g.Text("More of "+j.Name)),
+			h.Summary(g.Text("Details of "+j.Name)),
 			jobDetails(j),
 			h.Ul(h.Aria("label", "Runs of "+j.Name+", the latest first"), p.runItems(runs)),
 		),
@@ -163,7 +163,7 @@ func nextRuns(j Job) g.Node {
 		return g.Group{coloured("bad", "off"), g.Text(why)}
 	}
 	if len(j.Soon) == 0 {
-		return g.Text("not again")
+		return g.Text("never")
 	}
 	var times g.Group
 	for i, at := range j.Soon {
@@ -219,7 +219,7 @@ func jobDetails(j Job) g.Node {
 	} else {
 		how = append(how, "model: "+cmp.Or(j.Model, "as in the chat"))
 	}
-	how = append(how, "when missed: "+j.Missed)
+	how = append(how, "missed runs: "+j.Missed)
 	return g.Group{
 		h.P(h.Class("text"), g.Text(does)),
 		h.P(g.Text(strings.Join(how, ", "))),
@@ -253,8 +253,8 @@ func (p pages) newJobForm() g.Node {
 	return h.Form(h.Data("post", "/api/cron"),
 		h.Label(h.For("message"), g.Text("Add a job")),
 		h.Input(h.ID("message"), h.Name("message"), h.Required(), h.AutoComplete("off"),
-			h.Placeholder("what the agent is to do")),
-		h.Label(h.For("expr"), g.Text("at the times")),
+			h.Placeholder("task for the agent")),
+		h.Label(h.For("expr"), g.Text("on the cron schedule")),
 		h.Input(h.ID("expr"), h.Name("cron_expr"), h.AutoComplete("off"), h.Placeholder("0 9 * * 1-5"),
 			h.Aria("describedby", "zone")),
 		h.Label(h.For("once"), g.Text("or once at")),

@@ -14,7 +14,7 @@ import (
 
 // clock is a real one that nobody has wound up, with a job of an evil person and
 // one of the house.
-func (f *face) clock() Clock {
+func (f *face) clock() Scheduler {
 	ctx := context.Background()
 	dream := scheduler.Job{ID: "dream", Name: "dream", System: true, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Runs: []scheduler.Run{{Outcome: scheduler.Failed}}}
 	s := scheduler.New(scheduler.Config{Store: f.store, Zone: time.UTC, System: []scheduler.System{{ID: dream.ID, Schedule: dream.Schedule}}})
@@ -38,9 +38,9 @@ func (f *face) clock() Clock {
 		}
 		return err
 	}
-	return Clock{
-		Jobs: s.Jobs,
-		Soon: s.NextTimes,
+	return Scheduler{
+		Jobs:      s.Jobs,
+		NextTimes: s.NextTimes,
 		Order: func(ctx context.Context, id string, ask Order) (scheduler.Job, error) {
 			if id != "" {
 				j, err := s.Edit(ctx, id, func(j *scheduler.Job) error { j.Off = ask.Enabled != nil && !*ask.Enabled; return nil })
@@ -109,7 +109,7 @@ func TestToldJob(t *testing.T) {
 	zone := time.FixedZone("", 2*60*60)
 	at := time.Date(2030, 6, 1, 9, 0, 0, 0, zone)
 	f := newFace(t)
-	f.Server.cfg.Gateway.Clock.Soon = func(j scheduler.Job, n int) []time.Time { return make([]time.Time, 0, n) }
+	f.Server.cfg.Gateway.Scheduler.NextTimes = func(j scheduler.Job, n int) []time.Time { return make([]time.Time, 0, n) }
 	for _, c := range []struct {
 		job  scheduler.Job
 		want string

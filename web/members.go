@@ -27,10 +27,10 @@ func (a *admin) members(r *http.Request) (m members, err error) {
 	return m, errors.Join(err, failed)
 }
 
-const nameHelp = "small letters, digits, dots and dashes"
+const nameHelp = "lower-case letters, digits, dots and dashes"
 
 func (p pages) members(m members) g.Group {
-	columns := []string{"Key", "Person", "Sessions", "Made", "Action"}
+	columns := []string{"Key", "Person", "Sessions", "Created", "Action"}
 	return g.Group{
 		heading("invited", "People"),
 		table("invited", []string{"Name", "Invited", "Action"}, "", p.personRows(m.People)),
@@ -44,19 +44,19 @@ func (p pages) members(m members) g.Group {
 		heading("keys", "API keys"),
 		table("keys", columns, "There are none.", g.Map(m.Keys, p.keyRow)),
 		h.Form(h.Data("post", "/api/keys"),
-			h.Label(h.For("person"), g.Text("Make a key for")),
+			h.Label(h.For("person"), g.Text("Create a key for")),
 			h.Select(h.ID("person"), h.Name("person"),
 				h.Option(g.Text(ownerName)),
 				g.Map(m.People, func(p invited) g.Node { return h.Option(g.Text(p.Name)) }),
 			),
 			h.Label(h.For("prefix"), g.Text("Sessions")),
 			nameInput("prefix", h.Placeholder("their name")),
-			h.Button(g.Text("Make")),
+			h.Button(g.Text("Create")),
 		),
 		h.H2(g.Text("Backup")),
 		h.P(
 			h.A(h.Href("/api/backup"), g.Attr("download"), g.Text("Download a backup")),
-			g.Text(". It holds secrets: whoever has it can read everything."),
+			g.Text(". It contains secrets: whoever has it can read everything."),
 		),
 		h.H2(g.Text("This browser")),
 		h.P(h.Button(h.Data("post", "/signout"), h.Data("then", "/signin"), g.Text("Sign out"))),
@@ -79,7 +79,7 @@ func (p pages) personRows(all []invited) g.Group {
 			h.Td(
 				linkButton(who.Name),
 				g.Text(" "),
-				deleteButton(remove, "Remove", "Put "+who.Name+" out? Their keys end, too."),
+				deleteButton(remove, "Remove", "Remove "+who.Name+"? Their API keys are revoked, too."),
 			),
 		))
 	}

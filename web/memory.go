@@ -17,18 +17,18 @@ import (
 	"parley/store"
 )
 
-// personMemory is what there is of somebody's memory.
+// personMemory lists the changes of a person's long-term memory.
 type personMemory struct {
 	Who     chat.Person     `json:"who"`
-	Changes []memory.Change `json:"changes"` // newest first; among other people's only the last
+	Changes []memory.Change `json:"changes"` // newest first; in the list of people only the last
 }
 
-// memories are all people of whom something is remembered.
+// memories are all people who have a memory.
 type memories struct {
 	People []personMemory `json:"people"`
 }
 
-// changed is a change and what it did, as a unified diff.
+// changed is one change with its unified diff.
 type changed struct {
 	memory.Change
 	Diff string `json:"diff"`
@@ -73,15 +73,15 @@ func (p pages) memory(m memories) g.Group {
 		return h.Tr(rowHead(h.A(h.Href(changesPath(someone.Who)), g.Text(string(someone.Who)))), cell(last))
 	})
 	return g.Group{
-		labelledTable("Whom I remember", []string{"Person", "Last change"}, "There is nobody.", rows),
+		labelledTable("People with a memory", []string{"Person", "Last change"}, "There are none.", rows),
 		h.P(
 			h.Button(h.Data("post", "/api/cron/dream/run"), h.Data("then", "/owner/cron"), g.Text("Dream now")),
-			g.Text(" goes over all memory. Scheduled jobs shows the result."),
+			g.Text(" consolidates all memory. The result is shown under Scheduled jobs."),
 		),
 	}
 }
 
-// changesPath returns the address of the changes of who's memory.
+// changesPath returns the address of the page of changes of that person's memory.
 func changesPath(who chat.Person) string { return "/owner/memory/changes?" + aboutPerson(who) }
 
 // aboutPerson returns the query that personOf reads.
@@ -92,8 +92,8 @@ func (a *admin) personMemory(ctx context.Context, who chat.Person, most int) (pe
 	return personMemory{who, append([]memory.Change{}, all...)}, err
 }
 
-// personOf returns the person that r is about: the owner, if it does not say. The
-// error is store.ErrNotFound if nothing is remembered of them.
+// personOf returns the person that r names, or the owner if it names none. The error
+// is store.ErrNotFound if the person has no memory.
 func (a *admin) personOf(r *http.Request) (chat.Person, error) {
 	who := cmp.Or(chat.Person(r.URL.Query().Get("who")), chat.TheOwner)
 	people, err := a.cfg.Gateway.Notes.People(r.Context())
@@ -124,14 +124,14 @@ func (p pages) changes(m personMemory) g.Group {
 			g.Text("Of "),
 			h.B(g.Text(string(m.Who))),
 			g.Text(", the latest first. "),
-			h.A(h.Href("/owner/memory"), g.Text("Somebody else")),
+			h.A(h.Href("/owner/memory"), g.Text("All people")),
 		),
 		labelledTable("Changes, the latest first", columns, "There are none.", rows),
 	}
 }
 
-// foreignNote marks changes that come from untrusted content.
-var foreignNote = g.Group{g.Text(" "), h.Small(g.Text("(others had a word in it)"))}
+// untrustedNote marks changes that contain untrusted content.
+var untrustedNote = g.Group{g.Text(" "), h.Small(g.Text("(contains untrusted content)"))}
 
 func (p pages) changeRow(c memory.Change) g.Node {
 	if c.By == "" {
@@ -147,7 +147,7 @@ func (p pages) changeRow(c memory.Change) g.Node {
 		h.Td(h.Class("times"), g.Text(p.formatTime(c.Time))),
 		cell(c.By),
 		cell(files),
-		textCell(c.Why, g.If(c.Tainted, foreignNote)),
+		textCell(c.Why, g.If(c.Tainted, untrustedNote)),
 	)
 }
 
@@ -163,7 +163,7 @@ func (a *admin) changed(r *http.Request) (changed, error) {
 func (p pages) changed(c changed) g.Group {
 	made := ", " + p.formatTime(c.Time) + ", by " + c.By
 	if c.Tainted {
-		made += "; others had a word in it"
+		made += "; contains untrusted content"
 	}
 	page := g.Group{
 		h.P(h.Class("text"),

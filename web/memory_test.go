@@ -113,7 +113,7 @@ func TestDamagedMemory(t *testing.T) {
 	}
 	for _, a := range []asking{{path: "/api/memory/changes/1"}, {method: "POST", path: "/api/memory/changes/1/restore"}} {
 		a.by = boss
-		if got := read(t, f.want(t, 500, a)); !strings.Contains(got, `"that is damaged on disk; the log says where"`) {
+		if got := read(t, f.want(t, 500, a)); !strings.Contains(got, `"this is damaged on disk; the log says where"`) {
 			t.Errorf("%s answers %s", a.path, got)
 		}
 	}
@@ -145,7 +145,7 @@ func TestMemoryPages(t *testing.T) {
 	follow(`href="(/owner/memory/changes\?who=[^"]*telegram[^"]*)"`)
 	look()
 	list := page
-	for _, want := range []string{`<td>/remember</td><td>MEMORY.md</td><td class="text">Tea &amp; &lt;img src=x onerror=&#34;alert(1)&#34;&gt; <small>(others had a word in it)</small>`, `<td>edited</td>`} {
+	for _, want := range []string{`<td>/remember</td><td>MEMORY.md</td><td class="text">Tea &amp; &lt;img src=x onerror=&#34;alert(1)&#34;&gt; <small>(contains untrusted content)</small>`, `<td>edited</td>`} {
 		if !strings.Contains(seen, want) {
 			t.Errorf("no %s in %s", want, seen)
 		}

@@ -12,7 +12,7 @@ import (
 	"parley/channels/admission"
 )
 
-// An Overview is the gateway's state, and what waits for the owner.
+// An Overview is the gateway's state and what needs the owner's attention.
 type Overview struct {
 	Version  string              `json:"version"`
 	Began    time.Time           `json:"began"`
@@ -20,7 +20,7 @@ type Overview struct {
 	Page     string              `json:"page"`    // where the web page is
 	Reasons  []string            `json:"reasons"` // why it is not ready
 	Warnings []string            `json:"warnings"`
-	Damaged  []string            `json:"damaged,omitempty"` // what cannot be read in the store
+	Damaged  []string            `json:"damaged,omitempty"` // what the store cannot read
 	Channels []Channel           `json:"channels"`
 	Pairings []admission.Pairing `json:"pairings"`
 	Parked   []DeadLetter        `json:"parked"`
@@ -106,7 +106,7 @@ func (p pages) deadMessages(letters []DeadLetter) g.Node {
 	})
 	return g.Group{
 		heading("aside", "Messages that could not be answered"),
-		h.P(g.Text("Answering them ended the program, so they were not tried again.")),
+		h.P(g.Text("Answering them crashed Parley, so they are not retried.")),
 		table("aside", []string{"From", "Message", "Why", "Time", "Action"}, "", rows),
 	}
 }
@@ -133,7 +133,7 @@ func channelTable(all []Channel) g.Node {
 		}
 		return h.Tr(rowHead(g.Text(c.Name)), h.Td(state), cell(c.Pending), cell(oldest), cell(c.Dropped))
 	})
-	columns := []string{"Channel", "State", "To be sent", "Oldest", "Unknown senders turned away"}
+	columns := []string{"Channel", "State", "Pending replies", "Oldest", "Unknown senders turned away"}
 	return g.Group{heading("channels", "Channels"), table("channels", columns, "There are none.", rows)}
 }
 
@@ -148,9 +148,9 @@ func (p pages) pairingTable(all []admission.Pairing) g.Node {
 			cell(asks.At.Channel),
 			cell(asks.Sender),
 			cell(p.formatTime(asks.Time)),
-			h.Td(postButton(approve, "Let in", "Let "+asks.Name+" talk to your agent?")),
+			h.Td(postButton(approve, "Approve", "Allow "+asks.Name+" to talk to your agent?")),
 		)
 	})
-	columns := []string{"Name, as they say", "Channel", "ID", "Since", "Action"}
-	return g.Group{heading("pairings", "Who asks to be let in"), table("pairings", columns, "", rows)}
+	columns := []string{"Name (unverified)", "Channel", "ID", "Since", "Action"}
+	return g.Group{heading("pairings", "Pairing requests"), table("pairings", columns, "", rows)}
 }

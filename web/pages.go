@@ -47,7 +47,7 @@ func ownerPage(path, title string, content g.Group) g.Node {
 	}
 	return response.Document(title,
 		g.Group{h.Script(h.Type("module"), h.Src("/assets/owner.js"))},
-		h.A(h.Class("skip"), h.Href("#main"), g.Text("To the content")),
+		h.A(h.Class("skip"), h.Href("#main"), g.Text("Skip to content")),
 		h.Header(
 			h.A(h.Class("name"), h.Href("/"), g.Text("Parley")),
 			h.Nav(h.Aria("label", "Owner's pages"), links),
@@ -138,12 +138,12 @@ func (p pages) formatTime(t time.Time) string { return t.In(p.zone).Format("2006
 func heading(id, title string) g.Node { return h.H2(h.ID(id), g.Text(title)) }
 
 // table returns a table that is named by the heading of that ID. Without rows it
-// says so in the words of empty.
+// shows the text empty.
 func table(id string, columns []string, empty string, rows g.Group) g.Node {
 	return tableOf(h.Aria("labelledby", id), columns, empty, rows)
 }
 
-// labelledTable is table with a name that only screen readers say.
+// labelledTable is table with a name for screen readers only.
 func labelledTable(label string, columns []string, empty string, rows g.Group) g.Node {
 	return tableOf(h.Aria("label", label), columns, empty, rows)
 }
@@ -172,22 +172,21 @@ func textCell(text string, more ...g.Node) g.Node {
 	return h.Td(h.Class("text"), g.Text(text), g.Group(more))
 }
 
-// excerpt returns the beginning of text.
+// excerpt returns the first 300 characters of text.
 func excerpt(text string) string { return fmt.Sprintf("%.300s", text) }
 
-// coloured returns text in the colour of what is bad or good.
+// coloured returns text in the colour of that class of the style sheet.
 func coloured(class, text string) g.Node { return h.Span(h.Class(class), g.Text(text)) }
 
-// postButton returns a button that posts to path, if the owner says yes to the
-// question sure. Without a question it posts at once.
-func postButton(path, label, sure string) g.Node {
-	return h.Button(h.Data("post", path), confirmation(sure), g.Text(label))
+// postButton returns a button that posts to path once the owner confirms. Without a
+// question it posts at once.
+func postButton(path, label, question string) g.Node {
+	return h.Button(h.Data("post", path), confirmation(question), g.Text(label))
 }
 
-// deleteButton returns a button that deletes path once the owner said yes to the
-// question sure.
-func deleteButton(path, label, sure string) g.Node {
-	return h.Button(h.Data("delete", path), confirmation(sure), g.Text(label))
+// deleteButton returns a button that deletes path once the owner confirms.
+func deleteButton(path, label, question string) g.Node {
+	return h.Button(h.Data("delete", path), confirmation(question), g.Text(label))
 }
 
 func confirmation(question string) g.Node { return g.If(question != "", h.Data("sure", question)) }

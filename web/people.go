@@ -100,7 +100,7 @@ func (p people) may(ctx context.Context, name string) error {
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
-const nameRule = " has 1 to 32 small letters, digits, dots and dashes, and begins with a letter or digit"
+const nameRule = " has 1 to 32 lower-case letters, digits, dots and dashes, and begins with a letter or digit"
 
 // add lets name sign in. It does nothing if they may already.
 func (p people) add(ctx context.Context, name string) error {

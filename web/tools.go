@@ -14,7 +14,7 @@ import (
 	"parley/tools"
 )
 
-// A Toolbox tells of the agent's tools and of their calls.
+// A Toolbox lists the agent's tools and their calls.
 type Toolbox struct {
 	Tools func(context.Context) ([]tools.Tool, error) // all that an owner may use, hidden ones included
 	Stats *tools.Stats
@@ -23,7 +23,7 @@ type Toolbox struct {
 	Calls func(context.Context, chat.SessionID) ([]tools.Record, error)
 }
 
-// toolList is what models are told of the tools (A-088).
+// toolList is the tools as models see them (A-088).
 type toolList struct {
 	Tools []offer      `json:"tools"`
 	Total int          `json:"total"`
@@ -42,7 +42,7 @@ type offer struct {
 	AliasOf  string `json:"alias_of,omitempty"`
 }
 
-// listTools lists the tools that models are told of, or all.
+// listTools lists the tools that models see, or with ?all=1 all.
 func (a *admin) listTools(r *http.Request) (toolList, error) {
 	all := r.FormValue("all") != ""
 	there, err := a.cfg.Gateway.Toolbox.Tools(r.Context())
@@ -79,22 +79,22 @@ func (p pages) tools(d toolList) g.Group {
 			cell(s.Rollbacks),
 		)
 	})
-	usedColumns := []string{"Tool", "Runs", "Failed", "Average, ms", "From memory", "Repeated", "Taken back"}
+	usedColumns := []string{"Tool", "Runs", "Failed", "Average, ms", "From cache", "Repeated", "Rolled back"}
 	return g.Group{
-		heading("offered", "What the agent can do"),
-		table("offered", []string{"Tool", "What the model is told"}, "There are none.", offered),
-		heading("used", "How it went since the start"),
+		heading("offered", "Available tools"),
+		table("offered", []string{"Tool", "Description for the model"}, "There are none.", offered),
+		heading("used", "Statistics"),
 		table("used", usedColumns, "Nothing yet.", used),
 	}
 }
 
-// calls are what became of each call of a session (A-014).
+// calls lists the calls of a session with their results (A-014).
 func (a *admin) calls(r *http.Request) (any, error) {
 	all, err := a.cfg.Gateway.Toolbox.Calls(r.Context(), chat.SessionID(r.PathValue("id")))
 	return map[string]any{"calls": append([]tools.Record{}, all...), "total": len(all)}, err
 }
 
-// toolStats are the statistics since the start (C-043, C-045), of one tool if it
+// toolStats returns the statistics of all tools (C-043, C-045), or of the one that
 // is named.
 func (a *admin) toolStats(r *http.Request) (any, error) {
 	if name := r.FormValue("tool"); name != "" {
@@ -108,8 +108,8 @@ func (a *admin) toolStats(r *http.Request) (any, error) {
 	return map[string]any{"tools": append([]tools.Stat{}, all...), "total": len(all)}, nil
 }
 
-// resetStats begins the statistics anew, of one tool if it is named (C-044).
+// resetStats resets the statistics of all tools, or of the one that is named (C-044).
 func (a *admin) resetStats(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 	a.cfg.Gateway.Toolbox.Stats.Reset(r.URL.Query()["tool"]...)
-	return nil, "tool statistics begun anew", nil
+	return nil, "tool statistics reset", nil
 }

@@ -15,10 +15,10 @@ import (
 	"parley/llm"
 )
 
-// usage is what was spent: in all, by person and by model, with a chart of the
-// last days each, and in figures by day.
+// usage is what was spent: in total, by person and by model, each with a chart of
+// the last days, and by day.
 type usage struct {
-	Days   []string       `json:"days"` // across the charts, 2006-01-02
+	Days   []string       `json:"days"` // of the charts, as 2006-01-02
 	All    usageSummary   `json:"all"`  // one row, or none
 	Tables []usageSummary `json:"tables"`
 }
@@ -34,7 +34,7 @@ type row struct {
 	Turns int       `json:"turns"`
 	Usage llm.Usage `json:"usage"`
 	Cost  float64   `json:"cost"`
-	Part  bool      `json:"part"`           // Cost is not all of it: of some tokens the price was not known
+	Part  bool      `json:"part"`           // Cost is incomplete: the price of some tokens was unknown
 	Bars  []int     `json:"bars,omitempty"` // tokens of each day, in percent of the table's largest, rounded up
 }
 
@@ -49,7 +49,7 @@ func (a *admin) usage(r *http.Request) (usage, error) {
 	byDay := summarizeUsage("By day", spent, nil, func(p llm.Spent) string { return p.Day })
 	slices.SortFunc(byDay.Rows, func(a, b *row) int { return strings.Compare(b.Name, a.Name) })
 	byDay.Rows = byDay.Rows[:min(len(byDay.Rows), chartDays)]
-	return usage{days, summarizeUsage("In all", spent, days, func(llm.Spent) string { return "all" }), []usageSummary{
+	return usage{days, summarizeUsage("Total", spent, days, func(llm.Spent) string { return "all" }), []usageSummary{
 		summarizeUsage("By person", spent, days, func(p llm.Spent) string { return p.Who }),
 		summarizeUsage("By model", spent, days, func(p llm.Spent) string { return p.Model }),
 		byDay,
@@ -58,7 +58,7 @@ func (a *admin) usage(r *http.Request) (usage, error) {
 
 const chartDays = 30
 
-// lastDays are those up to the latest of spent.
+// lastDays returns the days of the charts, which end with the latest day of spent.
 func lastDays(spent []llm.Spent) (days []string) {
 	last := ""
 	for _, p := range spent {

@@ -31,14 +31,14 @@ type Config struct {
 	Gateway   Gateway
 	Log       *slog.Logger
 
-	// Chat serves all that has no route here to people who are signed in: who is
-	// the owner or somebody invited. It limits its bodies itself. nil: there is none.
+	// Chat serves all other paths to signed-in people: who is the owner or was
+	// invited. It limits its bodies itself. nil: there is none.
 	Chat func(w http.ResponseWriter, r *http.Request, who chat.Sender)
-	// API serves /v1/ to holders of a key, which is made for a person and a
+	// API serves /v1/ to holders of a key, which is issued to a person and a
 	// prefix of sessions. It limits its bodies itself.
 	API     func(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string)
 	Metrics http.Handler
-	Audit   func(kind, who, what string) // is told what should be known later (R-S27)
+	Audit   func(kind, who, what string) // receives events for the audit log (R-S27)
 }
 
 // A Server serves sign-in, the owner's pages and what is mounted over HTTP.
@@ -70,7 +70,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Handler serves whoever comes by the network.
+// Handler serves requests from the network.
 func (s *Server) Handler() http.Handler { return s.guard(s.mux(s.access.identify)) }
 
 // Local serves the owner, without a credential. It is for a socket that only the
@@ -99,7 +99,7 @@ func (s *Server) Link(ctx context.Context, person string) (string, error) {
 	return s.access.link(ctx, person)
 }
 
-// May reports whether the person of that name may come in by now.
+// May reports whether the person of that name may sign in at present.
 func (s *Server) May(ctx context.Context, name string) (bool, error) {
 	err := s.access.people.may(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -108,7 +108,7 @@ func (s *Server) May(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// Home returns the address of the page.
+// Home returns the address that links begin with.
 func (s *Server) Home() string { return s.names.home }
 
 // A permission says who may use a route.
@@ -213,13 +213,13 @@ func (rt route) check(v visitor) error {
 	return nil
 }
 
-// health answers that the process is alive.
+// health reports that the process is alive.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ visitor) error {
 	response.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	return nil
 }
 
-// ready answers whether the gateway works, and tells signed-in people why not.
+// ready reports whether the gateway is ready, and to signed-in people why not.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request, v visitor) error {
 	why := s.cfg.Gateway.Reasons(r.Context())
 	answer := map[string]any{"status": "ready"}
@@ -249,7 +249,7 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request, v visitor) error
 	return nil
 }
 
-// chat serves the chat, or where there is none the owner's page.
+// chat serves the chat. Without one, the start page is the owner's.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request, v visitor) error {
 	switch {
 	case s.cfg.Chat != nil:

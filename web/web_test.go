@@ -149,11 +149,11 @@ func (f *face) gateway(t testing.TB) Gateway {
 				return []tools.Record{tools.NewRecord(llm.ToolCall{ID: "c1", Name: "list_dir", Args: `{"path":"."}`}, evil, tools.Result{}, "main", 1)}, nil
 			},
 		},
-		Clock:    f.clock(),
-		Notes:    f.memory(t),
-		Model:    func() string { return evil },
-		Reasons:  func(context.Context) []string { return nil },
-		Warnings: func() []string { return []string{evil} },
+		Scheduler: f.clock(),
+		Notes:     f.memory(t),
+		Model:     func() string { return evil },
+		Reasons:   func(context.Context) []string { return nil },
+		Warnings:  func() []string { return []string{evil} },
 		Channels: func(context.Context) ([]Channel, error) {
 			return []Channel{{Name: evil, Trouble: evil, Pending: 3, Oldest: time.Hour}}, nil
 		},
@@ -561,11 +561,11 @@ func TestLong(t *testing.T) {
 		}
 	})
 	boss := f.owner(t)
-	if page := read(t, f.want(t, 200, asking{path: "/owner/talks", by: boss})); !strings.Contains(page, "7 more are older") {
+	if page := read(t, f.want(t, 200, asking{path: "/owner/talks", by: boss})); !strings.Contains(page, "7 older ones are not listed") {
 		t.Error("the page does not say that there are more")
 	}
 	page := read(t, f.want(t, 200, asking{path: "/owner/talks/x", by: boss}))
-	if strings.Contains(page, "entry 0.") || !strings.Contains(page, "entry 1.") || !strings.Contains(page, "This is its end") {
+	if strings.Contains(page, "entry 0.") || !strings.Contains(page, "entry 1.") || !strings.Contains(page, "Only the latest messages") {
 		t.Error("not the last of it")
 	}
 	if md := read(t, f.want(t, 200, asking{path: "/api/sessions/x/export", by: boss})); !strings.Contains(md, "entry 0.") {

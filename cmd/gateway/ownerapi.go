@@ -31,14 +31,14 @@ func (o ownerAPI) view() web.Gateway {
 			Replies: o.deadReplies, Resend: o.app.hub.Resend, Drop: o.app.hub.Drop,
 			Messages: o.deadMessages, Retry: o.app.pool.DeadLetters().Retry, Dismiss: o.app.pool.DeadLetters().Dismiss,
 		},
-		Toolbox:  web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
-		Clock:    o.jobs(),
-		Notes:    o.app.knowledge.notes,
-		Model:    func() string { return o.app.now.Load().Agent.Model },
-		Reasons:  o.reasons,
-		Warnings: o.warnings,
-		Damaged:  o.app.verifier.Damaged,
-		Channels: o.channels, Pairings: o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
+		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
+		Scheduler: o.jobs(),
+		Notes:     o.app.knowledge.notes,
+		Model:     func() string { return o.app.now.Load().Agent.Model },
+		Reasons:   o.reasons,
+		Warnings:  o.warnings,
+		Damaged:   o.app.verifier.Damaged,
+		Channels:  o.channels, Pairings: o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
 		Usage: o.app.pool.Budget().Usage, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
 	}
 }
@@ -118,10 +118,10 @@ func (o ownerAPI) backup(ctx context.Context, send func(io.Reader)) error {
 }
 
 // jobs is how the owner's page and the command line reach scheduled jobs.
-func (o ownerAPI) jobs() web.Clock {
-	return web.Clock{
-		Jobs: o.app.scheduler.Jobs,
-		Soon: o.app.scheduler.NextTimes,
+func (o ownerAPI) jobs() web.Scheduler {
+	return web.Scheduler{
+		Jobs:      o.app.scheduler.Jobs,
+		NextTimes: o.app.scheduler.NextTimes,
 		Order: func(ctx context.Context, id string, ask web.Order) (scheduler.Job, error) {
 			j, err := o.orderJob(ctx, id, ask)
 			return j, asWebError(err)

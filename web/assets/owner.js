@@ -1,4 +1,4 @@
-// Does what the buttons and forms of the owner's pages say they do.
+// Sends the requests that buttons and forms of the owner's pages describe in data attributes.
 const said = document.getElementById("said");
 
 async function act(method, path, body) {
@@ -11,7 +11,7 @@ async function act(method, path, body) {
   return told;
 }
 
-// tell shows what is told once: a link or a key.
+// tell shows a link or a key, which is shown only once.
 function tell(told) {
   const box = document.createElement("output");
   box.textContent = told.link ?? told.secret;
@@ -28,7 +28,7 @@ async function go(element, method, path, body) {
     if (told?.link ?? told?.secret) tell(told);
     else location.assign(element.dataset.then ?? location.href);
   } catch (err) {
-    said.textContent = err.message + ".";
+    said.textContent = err.message.replace(/\.?$/, ".");
     said.scrollIntoView({ block: "nearest" });
   }
 }

@@ -18,7 +18,8 @@ var outcomes = map[string]string{
 	tools.CodeError: "error", tools.CodeCancelled: "cancelled",
 }
 
-// maxTools is how many names of tools become labels: servers may rename theirs for ever.
+// maxTools limits the tool names that become labels: external servers may invent new ones
+// without end.
 const maxTools = 200
 
 // Tool measures every call. It goes first in the pipeline.
