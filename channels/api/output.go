@@ -129,7 +129,7 @@ func failureOf(err error) *failure {
 	}
 	return &failure{
 		status:  http.StatusServiceUnavailable,
-		message: "The message cannot be taken or answered at present; try again.",
+		message: "The message cannot be accepted or answered right now. Please try again.",
 		code:    "unavailable",
 		after:   "5",
 	}

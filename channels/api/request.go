@@ -176,7 +176,7 @@ func (c *Channel) readFailure(err error) *failure {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &failure{
 			status:  http.StatusRequestTimeout,
-			message: "The request took too long to come in.",
+			message: "The request took too long to arrive.",
 			code:    "request_timeout",
 		}
 	case errors.Is(err, network.ErrBusyPerson):
@@ -206,7 +206,7 @@ func (q *request) splitMessages(images *spool) error {
 	case len(q.Messages) == 0:
 		return invalid("messages", "There must be at least one message.")
 	case q.N != nil && *q.N != 1:
-		return invalid("n", "There is one answer only.")
+		return invalid("n", "n must be 1: there is only one answer.")
 	}
 	last := 0
 	for i, m := range q.Messages {
@@ -233,7 +233,7 @@ func (q *request) splitMessages(images *spool) error {
 				}
 				q.images = append(q.images, image{kind, picture.data})
 			case !isImage && p.Type != "text" && p.Type != "refusal":
-				return invalid(param, "A part can be text or image_url only.")
+				return invalid(param, "A part must have the type text or image_url.")
 			}
 			t.Text = strings.TrimSpace(t.Text + "\n" + p.Text)
 		}
@@ -250,11 +250,11 @@ func (q *request) splitMessages(images *spool) error {
 			q.history = append(q.history, t)
 		case "tool", "function": // they belong to the client's own tools
 		default:
-			return invalid(param+".role", "There is no such role.")
+			return invalid(param+".role", "This role is unknown.")
 		}
 	}
 	if q.newText() == "" && len(q.images) == 0 {
-		return invalid("messages", "The last message must be the user's, and say something.")
+		return invalid("messages", "The last message must be from the user and not be empty.")
 	}
 	return nil
 }

@@ -34,9 +34,9 @@ func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender,
 	case is == "POST /v1/chat/completions":
 		err = c.serveCompletion(w, r, who, prefix)
 	case r.URL.Path == "/v1/models", r.URL.Path == "/v1/chat/completions":
-		err = &failure{status: http.StatusMethodNotAllowed, message: "This address does not take " + r.Method + "."}
+		err = &failure{status: http.StatusMethodNotAllowed, message: "The method " + r.Method + " is not allowed here."}
 	default:
-		err = &failure{status: http.StatusNotFound, message: "There is nothing here.", code: "unknown_url"}
+		err = &failure{status: http.StatusNotFound, message: "This URL is unknown.", code: "unknown_url"}
 	}
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.write(w)
@@ -253,7 +253,7 @@ func (c *Channel) writeAnswer(w http.ResponseWriter, r *http.Request, k *waiter)
 		case <-timeout.C:
 			return o.writeFailure(k.streams, &failure{
 				status:  http.StatusGatewayTimeout,
-				message: "There is no answer yet; it will be in the session.",
+				message: "The answer takes too long. It will be in the session.",
 				code:    "timeout",
 			})
 		}
